@@ -1,0 +1,1 @@
+//! Conformance cases as data, run against every data plane.

@@ -1,0 +1,3 @@
+//! Causeway, a 5G User Plane Function: the command line.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Emulated SMF, gNB, UE and data network.

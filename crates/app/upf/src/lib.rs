@@ -1,0 +1,1 @@
+//! The UPF daemon: configuration, runtime, metrics.

@@ -1,0 +1,1 @@
+//! N4 associations, transactions, sessions and reports as state machines without sockets or clocks.

@@ -1,0 +1,1 @@
+//! PFCP rules as legal values: decode, validate, diff and plan; all pure.

@@ -1,0 +1,1 @@
+//! The contract between the control plane and every data plane.

@@ -1,0 +1,1 @@
+//! The reference data plane: the oracle, one packet at a time.

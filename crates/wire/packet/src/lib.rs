@@ -1,0 +1,1 @@
+//! Checked views and builders of Ethernet, IP, UDP, TCP, ICMP and GTP-U packets.

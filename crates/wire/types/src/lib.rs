@@ -1,0 +1,21 @@
+//! Identifiers, addresses, volumes and time shared by every crate.
+//!
+//! Values here are legal by construction: an out-of-range QFI or a zero TEID cannot be held. Nothing
+//! here does I/O, reads a clock or depends on another crate of Causeway.
+
+#![forbid(unsafe_code)]
+
+mod addr;
+mod id;
+mod network;
+mod qfi;
+mod time;
+mod volume;
+
+pub use addr::{DualIp, FSeid, FTeid, NodeId};
+pub use id::{BarId, FarId, PdrId, Precedence, QerId, Seid, Teid, UrrId};
+pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+pub use network::{Interface, NetworkInstance};
+pub use qfi::{Qfi, QfiSet};
+pub use time::{NtpSeconds, Span, Time};
+pub use volume::{Bitrate, Direction, Volume};

@@ -1,0 +1,71 @@
+//! Where traffic comes from and goes to.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The side of the UPF a packet arrives on or leaves by (TS 29.244 clauses 8.2.2 and 8.2.24).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Interface {
+    /// Towards the radio network: N3, or N9 from the side of the access.
+    Access,
+    /// Towards the core: N9, or N6 where the network instance says so.
+    Core,
+    /// N6 to the data network (SGi-LAN / N6-LAN).
+    SgiLan,
+    /// The SMF itself, over an N4-u tunnel.
+    CpFunction,
+    /// 5G VN internal, between sessions of one group.
+    VnInternal,
+}
+
+impl fmt::Display for Interface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Access => "access",
+            Self::Core => "core",
+            Self::SgiLan => "n6-lan",
+            Self::CpFunction => "cp-function",
+            Self::VnInternal => "5g-vn-internal",
+        })
+    }
+}
+
+/// A network instance by name, for example `internet` (TS 29.244 clause 8.2.4).
+///
+/// Cheap to clone. Compared without regard to ASCII case, as a DNN is.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NetworkInstance(Arc<str>);
+
+impl NetworkInstance {
+    /// Holds the name in lower case.
+    pub fn new(name: &str) -> Self {
+        Self(name.to_ascii_lowercase().into())
+    }
+
+    /// The name, lower case, labels separated by dots.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for NetworkInstance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NetworkInstance({:?})", &*self.0)
+    }
+}
+
+impl fmt::Display for NetworkInstance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_instance_ignores_case() {
+        assert_eq!(NetworkInstance::new("Internet"), NetworkInstance::new("internet"));
+    }
+}
