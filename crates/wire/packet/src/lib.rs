@@ -9,17 +9,26 @@
 
 pub mod checksum;
 mod error;
+mod ethernet;
 pub mod gtpu;
+mod ip;
 mod ipv4;
 mod ipv6;
 mod ipv6_chain;
 mod protocol;
 mod reader;
+pub mod rewrite;
+mod tcp;
 mod udp;
+mod user;
 
 pub use error::{BuildError, Layer, ParseError};
+pub use ethernet::{EtherType, Ethernet, MAX_VLAN_TAGS, MacAddr, VlanTag};
+pub use ip::{Ip, IpRepr};
 pub use ipv4::{Ipv4, Ipv4Repr};
 pub use ipv6::{FlowLabel, Ipv6, Ipv6Repr};
 pub use ipv6_chain::{FragmentHeader, Ipv6Chain, MAX_IPV6_EXTENSIONS};
 pub use protocol::IpProtocol;
+pub use tcp::{Tcp, TcpFlags, TcpRepr};
 pub use udp::{Udp, UdpChecksum, UdpRepr};
+pub use user::{Flow, Fragment, Ports, UserPacket};
