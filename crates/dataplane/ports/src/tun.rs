@@ -140,8 +140,9 @@ fn set_up(netlink: &mut Netlink, link: &Link, options: &TunOptions) -> Result<()
     if let Some(mtu) = options.mtu {
         netlink.set_mtu(link, mtu)?;
     }
-    options.addresses.iter().try_for_each(|address| netlink.add_address(link, *address))?;
+    // First up: before that the kernel does not serve an IPv6 address, and would be waited for in vain.
     netlink.set_up(link)?;
+    options.addresses.iter().try_for_each(|address| netlink.add_address(link, *address))?;
     options.routes.iter().try_for_each(|route| netlink.add_route(*route, link, None))
 }
 
