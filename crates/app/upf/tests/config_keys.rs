@@ -87,7 +87,7 @@ fn every_documented_key_has_an_effect() {
         match load(&text) {
             Ok(config) => assert_ne!(config.to_yaml(), default, "{path} has no effect: {text}"),
             Err(error) if *path == "upf.gtpu.mode" => {
-                assert!(error.contains("needs the interface"), "{error}")
+                assert!(error.contains("needs the interface"), "{error}");
             }
             Err(error) => panic!("{error}\n{text}"),
         }

@@ -37,8 +37,12 @@ impl Config {
     /// # Errors
     /// Everything that is wrong, not only the first.
     pub fn load(file: Option<&Path>, overrides: &Overrides) -> Result<Self, ConfigErrors> {
-        let text = file.map(read).transpose().map_err(|error| ConfigErrors(vec![error]))?;
-        Self::parse(file, &text.unwrap_or_default(), overrides)
+        let Some(path) = file else { return Self::parse(file, "", overrides) };
+        let unreadable = |problem| {
+            let origin = Origin::File(path.to_owned());
+            ConfigErrors(vec![ConfigError { origin, key: String::new(), problem }])
+        };
+        Self::parse(file, &read(path).map_err(unreadable)?, overrides)
     }
 
     /// Reads the text of a file named `file`, and puts the flags over it.
@@ -80,13 +84,12 @@ fn decoded(text: &str, overrides: &Overrides, reader: &Reader) -> Config {
     config
 }
 
-fn read(file: &Path) -> Result<String, ConfigError> {
-    let fail = |problem| ConfigError { origin: Origin::File(file.to_owned()), key: String::new(), problem };
-    let opened = File::open(file).map_err(|error| fail(Problem::Unreadable(error)))?;
+fn read(file: &Path) -> Result<String, Problem> {
     let mut octets = Vec::new();
-    opened.take(MAX_FILE + 1).read_to_end(&mut octets).map_err(|error| fail(Problem::Unreadable(error)))?;
+    let opened = File::open(file).map_err(Problem::Unreadable)?;
+    opened.take(MAX_FILE + 1).read_to_end(&mut octets).map_err(Problem::Unreadable)?;
     if octets.len() as u64 > MAX_FILE {
-        return Err(fail(Problem::TooLong { most: MAX_FILE }));
+        return Err(Problem::TooLong { most: MAX_FILE });
     }
-    String::from_utf8(octets).map_err(|_| fail(Problem::NotText))
+    String::from_utf8(octets).map_err(|_| Problem::NotText)
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use causeway_types::{IpNet, NodeId, Span};
 use serde::{Serialize, Serializer};
 
-use super::values::{Word, span_text};
+use super::values::{Word, octets_text, span_text};
 
 /// The PFCP port (TS 29.244 clause 4.2.2).
 pub const PFCP_PORT: u16 = 8805;
@@ -344,6 +344,7 @@ pub struct Buffering {
     /// Packets of one session, unless its BAR suggests fewer.
     pub packets_per_session: u32,
     /// Octets of all sessions together.
+    #[serde(serialize_with = "octets")]
     pub memory: u64,
 }
 
@@ -384,6 +385,10 @@ impl MetricsServer {
 
 fn span<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&span_text(*span))
+}
+
+fn octets<S: Serializer>(octets: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&octets_text(*octets))
 }
 
 fn shown<T: fmt::Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {

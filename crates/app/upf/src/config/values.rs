@@ -145,6 +145,15 @@ pub(super) fn octets(text: &str) -> Result<u64, Problem> {
     octets.ok_or_else(|| wrong(text, "a number of octets, for example 1048576, 256MiB or 1GiB"))
 }
 
+/// A number of octets as [`octets`] reads it.
+pub(super) fn octets_text(octets: u64) -> String {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    match units.iter().find(|(_, shift)| octets != 0 && octets.trailing_zeros() >= *shift) {
+        Some((unit, shift)) => format!("{}{unit}", octets >> shift),
+        None => octets.to_string(),
+    }
+}
+
 /// One of a few words.
 pub(super) trait Word: Copy + 'static {
     /// Every value.
@@ -185,6 +194,9 @@ mod tests {
     fn octets_are_read_with_their_units() {
         assert_eq!(octets("256MiB").unwrap(), 256 << 20);
         assert_eq!(octets("10").unwrap(), 10);
+        for octets_in in [0, 1, 1023, 1024, 3 << 20, 1 << 30, (1 << 40) + (1 << 20)] {
+            assert_eq!(octets(&octets_text(octets_in)).unwrap(), octets_in);
+        }
         for bad in ["256MB", "1.5GiB", "", "MiB", "99999999999GiB", "1 KiB"] {
             assert!(octets(bad).is_err(), "{bad}");
         }
