@@ -62,7 +62,9 @@ func TestErrorIndication(t *testing.T) {
 func TestNoAnswerToUnaskedMessages(t *testing.T) {
 	gnb := peer.NewGNB(t, "127.0.3.4")
 	gnb.Send(message.NewErrorIndication(0, 1, ie.NewTEIDDataI(0x77), ie.NewGSNAddress("127.0.3.4")))
-	gnb.Send(message.NewEndMarker(0x77))
+	marker := message.NewEndMarker()
+	marker.Header.TEID = 0x77
+	gnb.Send(marker)
 	gnb.Send(message.NewEchoResponse(7, ie.NewRecovery(0)))
 	peer.CheckTrue(t, "no answer", gnb.Receive(300*time.Millisecond) == nil)
 }
