@@ -17,7 +17,10 @@ if not UPF or not GATEWAY:
     raise SystemExit("CAUSEWAY_UPF and CAUSEWAY_GATEWAY are not set: start these tests with tests/interop/run")
 
 # Octets past what Release 15 defines are legal in these: later releases only append feature flags.
-GROWING = (pfcp.IE_UPFunctionFeatures, pfcp.IE_CPFunctionFeatures)
+GROWING = (
+    pfcp.IE_UPFunctionFeatures, pfcp.IE_CPFunctionFeatures,
+    pfcp.IE_UsageReportTrigger, pfcp.IE_ReportingTriggers,
+)
 
 
 def leftovers(packet):
