@@ -64,11 +64,13 @@ fn the_walk_stops_in_a_later_fragment() {
     assert_eq!(later.payload.len(), 10);
 }
 
-// Input:  ESP, AH, an unknown header and "no next header".
+// Input:  ESP, AH, Mobility, an unknown header and "no next header".
 // Output: the walk ends at each of them.
 #[test]
 fn the_walk_ends_at_what_is_no_extension_header() {
-    for protocol in [IpProtocol::ESP, IpProtocol::AH, IpProtocol(253), IpProtocol::NO_NEXT_HEADER] {
+    for protocol in
+        [IpProtocol::ESP, IpProtocol::AH, IpProtocol(135), IpProtocol(253), IpProtocol::NO_NEXT_HEADER]
+    {
         assert_eq!(chain(&packet(protocol, "0000")).map(|chain| chain.protocol), Ok(protocol));
     }
 }
@@ -81,8 +83,8 @@ fn hop_by_hop_options_come_first_or_not_at_all() {
     assert_eq!(chain(&octets).map(|_| ()), Err(ParseError::HopByHopNotFirst));
 }
 
-// Input:  as many extension headers as are accepted, and one more; a chain of 1000 fragments headers.
-// Output: the first is walked, the others refused after the limit.
+// Input:  as many extension headers as are accepted, and one more.
+// Output: the first is walked, the second refused.
 #[test]
 fn extension_headers_are_counted() {
     let limit = MAX_IPV6_EXTENSIONS;
@@ -92,8 +94,14 @@ fn extension_headers_are_counted() {
     assert_eq!(chain(&octets).map(|chain| chain.protocol), Ok(IpProtocol::UDP));
     let octets = packet(IpProtocol::DESTINATION_OPTIONS, &stack(limit + 1));
     assert_eq!(chain(&octets).map(|_| ()), too_many);
+}
+
+// Input:  a chain of 1000 Fragment headers.
+// Output: an error at the second.
+#[test]
+fn a_fragment_is_not_fragmented_again() {
     let octets = packet(IpProtocol::FRAGMENT, &"2c 00 0001 00000001".repeat(1000));
-    assert_eq!(chain(&octets).map(|_| ()), too_many);
+    assert_eq!(chain(&octets).map(|_| ()), Err(ParseError::NestedFragment));
 }
 
 // Input:  an extension header of 2048 octets in a packet of 8.
