@@ -1,10 +1,8 @@
 //! GTP-U messages, octet by octet.
 
-mod common;
-
+use crate::common::hex;
 use causeway_packet::gtpu::{Extension, Header, Message, MessageType, PORT, Packet, Repr, prefix};
 use causeway_types::{Qfi, Teid};
-use common::hex;
 
 fn teid(raw: u32) -> Teid {
     Teid::new(raw).expect("not zero")
