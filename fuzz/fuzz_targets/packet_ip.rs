@@ -1,4 +1,5 @@
-//! Any octets as an Ethernet frame and as an IP packet, with what is inside: what is read, written and read again is
+//! Any octets as an Ethernet frame and as an IP packet, with what is inside: what is read, written and read
+//! again is
 //! the same, and a packet changed in place is still a packet.
 
 #![no_main]

@@ -158,6 +158,9 @@ pub enum BuildError {
         /// How many are accepted.
         limit: usize,
     },
+    /// An extension header of type zero, which means "none".
+    #[error("GTP-U extension header: type zero")]
+    NoExtensionType,
     /// Source and destination are of different address families.
     #[error("source and destination are of different address families")]
     MixedFamilies,

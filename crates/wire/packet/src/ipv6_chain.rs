@@ -9,8 +9,8 @@ pub const MAX_IPV6_EXTENSIONS: usize = 8;
 /// Where the chain of extension headers ends and what was met on the way.
 ///
 /// The walk ends at the upper-layer header, at ESP and AH (which carry the SPI that packet filters
-/// match), at Mobility and HIP (nothing follows those), at an unknown header, or behind the Fragment header of a
-/// later fragment, whose data are no headers.
+/// match), at Mobility and HIP (nothing follows those), at an unknown header, or behind the Fragment header
+/// of a later fragment, whose data are no headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv6Chain<'a> {
     /// Type of what is in `payload`.

@@ -1,6 +1,7 @@
 //! Packets that real networks have sent, where the captures are at hand.
 //!
-//! They lie in `captures/` under the folder that `CAUSEWAY_DATA` names, or `../shared/data` beside the repository.
+//! They lie in `captures/` under the folder that `CAUSEWAY_DATA` names, or `../shared/data` beside the
+//! repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};

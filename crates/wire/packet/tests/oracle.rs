@@ -114,7 +114,8 @@ fn agree(octets: &[u8]) -> Result<(), TestCaseError> {
     let Ok(ours) = UserPacket::parse(octets) else { return Ok(()) };
     // The oracle walks on behind AH, which is a protocol to us because packet filters match its SPI.
     let ah = ours.flow.protocol == IpProtocol::AH;
-    // It also reads the data of a later fragment as headers, and an IPv6 payload length of zero as "the rest".
+    // It also reads the data of a later fragment as headers, and an IPv6 payload length of zero as "the
+    // rest".
     let empty = ours.flow.flow_label.is_some() && ours.len() == 40;
     if ah || empty || ours.flow.fragment == Fragment::Later {
         return Ok(());

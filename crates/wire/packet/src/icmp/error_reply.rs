@@ -43,7 +43,8 @@ pub enum Unreachable {
     Prohibited,
 }
 
-/// Why a packet must not be answered by an error (RFC 1812 clause 4.3.2.7, RFC 4443 clause 2.4). Nothing was written.
+/// Why a packet must not be answered by an error (RFC 1812 clause 4.3.2.7, RFC 4443 clause 2.4). Nothing
+/// was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoReply {
     /// It is not an IP packet.
@@ -66,7 +67,8 @@ pub enum NoReply {
     Build(#[from] BuildError),
 }
 
-/// Appends the error, an IP packet from `from` to the source of `offending`, which is quoted as far as it fits.
+/// Appends the error, an IP packet from `from` to the source of `offending`, which is quoted as far as it
+/// fits.
 ///
 /// # Errors
 /// [`NoReply`]

@@ -168,3 +168,12 @@ fn too_much_user_data_is_not_written() {
     assert_eq!(repr.write(&mut out), Err(expected));
     assert!(out.is_empty());
 }
+
+// Input:  an extension header of type zero, which a receiver would take for the end of the chain.
+// Output: an error, and nothing appended.
+#[test]
+fn an_extension_header_needs_a_type() {
+    let extensions = [Extension::Other { kind: 0, content: &[0, 0] }];
+    let repr = Repr { extensions: &extensions, ..Repr::end_marker(Teid::new(1).expect("not zero")) };
+    assert_eq!(repr.to_vec(), Err(BuildError::NoExtensionType));
+}

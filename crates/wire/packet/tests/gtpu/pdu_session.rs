@@ -85,7 +85,8 @@ fn uplink_with_everything() {
     );
 }
 
-// Input:  an uplink container of a later release: two octets of New IE Flags, unknown elements behind the known one.
+// Input:  an uplink container of a later release: two octets of New IE Flags, unknown elements behind the
+//         known one.
 // Output: what is known is read, the rest passed over.
 #[test]
 fn elements_of_a_later_release_are_passed_over() {

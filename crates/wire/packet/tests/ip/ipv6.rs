@@ -113,7 +113,8 @@ fn an_extension_header_must_end_inside_the_packet() {
     assert_eq!(chain(&octets).map(|_| ()), Err(expected));
 }
 
-// Input:  payload length zero with hop-by-hop options: a jumbogram of RFC 2675; and one with nothing behind it.
+// Input:  payload length zero with hop-by-hop options: a jumbogram of RFC 2675; and one with nothing behind
+//         it.
 // Output: the first is refused by name, the second is an empty packet.
 #[test]
 fn a_jumbogram_is_refused() {
