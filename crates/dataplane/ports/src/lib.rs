@@ -17,6 +17,7 @@ pub mod pcap;
 mod poll;
 mod port;
 mod sys;
+pub mod tpacket;
 mod traced;
 pub mod tun;
 pub mod udp;

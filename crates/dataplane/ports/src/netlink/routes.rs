@@ -161,11 +161,10 @@ fn hops(message: &RouteMessage) -> Vec<Hop> {
         _ => None,
     });
     let Some(several) = several else {
-        let dead = message.header.flags.intersects(RouteFlags::Dead | RouteFlags::Linkdown);
+        let dead = message.header.flags.contains(RouteFlags::Dead);
         return hop(&message.attributes, None).filter(|_| !dead).into_iter().collect();
     };
-    let dead = RouteNextHopFlags::Dead | RouteNextHopFlags::Linkdown;
-    let alive = several.iter().filter(|next| !next.flags.intersects(dead));
+    let alive = several.iter().filter(|next| !next.flags.contains(RouteNextHopFlags::Dead));
     alive.filter_map(|next| hop(&next.attributes, Some(next.interface_index))).collect()
 }
 

@@ -112,11 +112,11 @@ impl Table {
         if work(self) { Effect::Changed } else { Effect::None }
     }
 
-    /// A link that goes down takes IPv4 routes with it, silently.
+    /// A link that goes down takes IPv4 routes and hops with it, silently, and brings hops back when it comes up.
     fn set_link(&mut self, link: Link) -> Effect {
         let up = link.up;
         match self.links.insert(link.index, link) {
-            Some(old) if old.up && !up => Effect::RoutesUnsure,
+            Some(old) if old.up != up => Effect::RoutesUnsure,
             _ => Effect::Changed,
         }
     }

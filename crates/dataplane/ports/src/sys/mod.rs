@@ -2,6 +2,9 @@
 //!
 //! Each module wraps one family of calls in safe functions over borrowed slices and descriptors.
 
+pub(crate) mod ethtool;
 pub(crate) mod mmsg;
+pub(crate) mod packet;
+pub(crate) mod ring;
 pub(crate) mod sockopt;
 pub(crate) mod tun;

@@ -13,6 +13,8 @@ pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: integers have neither padding nor pointers.
 unsafe impl Plain for libc::c_int {}
+// SAFETY: seven integers of one size.
+unsafe impl Plain for libc::tpacket_req3 {}
 
 /// Sets an option.
 pub(crate) fn set<T: Plain>(fd: impl AsFd, level: i32, option: i32, value: T) -> Result<(), Errno> {
@@ -21,6 +23,24 @@ pub(crate) fn set<T: Plain>(fd: impl AsFd, level: i32, option: i32, value: T) ->
     // until the call returns and is free of padding (`Plain`).
     let status =
         unsafe { libc::setsockopt(fd.as_fd().as_raw_fd(), level, option, (&raw const value).cast(), len) };
+    if status == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+/// Makes the socket refuse whatever arrives, before it takes room in its buffer.
+pub(crate) fn refuse_all(fd: impl AsFd) -> Result<(), Errno> {
+    // "Return 0": keep no octet of the packet.
+    let mut program = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }];
+    let filter = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
+    // SAFETY: the kernel copies one instruction from `program`, which lives until the call returns.
+    let status = unsafe {
+        libc::setsockopt(
+            fd.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const filter).cast(),
+            size_of::<libc::sock_fprog>() as libc::socklen_t,
+        )
+    };
     if status == 0 { Ok(()) } else { Err(last_errno()) }
 }
 

@@ -20,6 +20,7 @@ use address::SocketName;
 use ancillary::Ancillary;
 
 pub use open::UdpOptions;
+pub(crate) use open::reserve;
 
 /// A GTP-U port on one UDP socket.
 pub struct UdpPort {
