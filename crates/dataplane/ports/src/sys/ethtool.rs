@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::io::Errno;
 
-use super::sockopt::last_errno;
+use super::{check, interface_name};
 
 /// Commands of `linux/ethtool.h`.
 const GET_GRO: u32 = 0x2b;
@@ -41,12 +41,24 @@ pub(crate) fn set_gro(fd: impl AsFd, interface: &str, on: bool) -> Result<(), Er
 }
 
 fn call(fd: impl AsFd, interface: &str, value: &mut Value) -> Result<(), Errno> {
-    let mut request = Request { name: [0; libc::IFNAMSIZ], value, rest: [0; 16] };
-    for (to, from) in request.name.iter_mut().take(libc::IFNAMSIZ - 1).zip(interface.bytes()) {
-        *to = from;
-    }
+    let mut request = Request { name: interface_name(interface), value, rest: [0; 16] };
     // SAFETY: the kernel reads and writes one `struct ifreq` of at most 40 octets, which `request` is, and through
     // its pointer one `struct ethtool_value`, which is mutably borrowed until the call returns.
-    let status = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
-    if status == 0 { Ok(()) } else { Err(last_errno()) }
+    check(unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), SIOCETHTOOL as _, &raw mut request) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    // Input:  the loopback, and an interface that does not exist.
+    // Output: an answer, an error.
+    #[test]
+    fn the_setting_can_be_read() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(gro(&socket, "lo").is_ok());
+        assert_eq!(gro(&socket, "no.such.if"), Err(Errno::NODEV));
+    }
 }

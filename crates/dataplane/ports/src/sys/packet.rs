@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-use super::sockopt::{last_errno, set};
+use super::check;
+use super::sockopt::set;
 
 /// A packet socket that hears nothing yet.
 pub(crate) fn open() -> Result<OwnedFd, Errno> {
@@ -29,8 +30,7 @@ pub(crate) fn bind(socket: impl AsFd, link: u32) -> Result<(), Errno> {
     };
     let len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     // SAFETY: the kernel reads `len` octets of `address`, which lives until the call returns.
-    let status = unsafe { libc::bind(socket.as_fd().as_raw_fd(), (&raw const address).cast(), len) };
-    if status == 0 { Ok(()) } else { Err(last_errno()) }
+    check(unsafe { libc::bind(socket.as_fd().as_raw_fd(), (&raw const address).cast(), len) })
 }
 
 /// Frames that the socket lost since this was asked last.
