@@ -1,8 +1,10 @@
 //! The daemon as a whole: what is opened, which threads run, how it stops.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
+use causeway_dataplane::Dataplane;
 use causeway_reference::{Limits, Reference};
 use causeway_types::NodeId;
 use tokio::sync::{mpsc, oneshot};
@@ -10,7 +12,7 @@ use tracing::{info, warn};
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::control::{Control, Stop, Surroundings};
+use crate::control::{self, Stop, Surroundings};
 use crate::error::{RunError, StartError};
 use crate::open;
 use crate::worker::{PortSet, Snapshot, WorkerHandle};
@@ -30,6 +32,21 @@ pub struct Daemon {
 pub struct Totals {
     /// The last counters of the data plane.
     pub data_plane: Snapshot,
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counters = &self.data_plane.counters;
+        let (gtpu, ip) = (counters.gtpu_received.packets, counters.ip_received.packets);
+        let (forwarded, dropped) = (counters.forwarded, counters.dropped_total());
+        write!(f, "received {gtpu} packets on N3 and {ip} on N6, forwarded {forwarded}, dropped {dropped}")
+    }
+}
+
+impl Totals {
+    pub(crate) fn of(data_plane: Snapshot) -> Self {
+        Self { data_plane }
+    }
 }
 
 impl Daemon {
@@ -55,20 +72,23 @@ impl Daemon {
         let n4 = open::n4_sockets(&config.upf.pfcp)?;
         let management = open::management_sockets(config)?;
         let pfcp = n4.iter().map(std::net::UdpSocket::local_addr).collect::<Result<Vec<_>, _>>()?;
-        let listens = management.iter().map(std::net::TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
+        let listens =
+            management.iter().map(std::net::TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
         let (stop, stops) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
         let topology = ports.topology();
         let engine = Reference::new(topology.clone(), limits(config));
+        let capabilities = engine.capabilities();
         let counters = ports.counters();
         let worker = WorkerHandle::spawn(Box::new(engine), ports, clock)?;
         let node = node_id(config, &pfcp);
         announce(config, &node, &pfcp, &listens);
-        let surroundings =
-            Surroundings { config: config.upf.clone(), node, topology, clock, n4, management, counters, stops };
+        let upf = config.upf.clone();
+        let given =
+            Surroundings { upf, node, topology, capabilities, clock, n4, management, ports: counters, stops };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let run = move || {
-            let result = runtime.block_on(Control::run(surroundings, worker));
+            let result = runtime.block_on(control::run(given, worker));
             // Whoever started it may not want to know.
             let _ = end.send(result);
         };
@@ -147,7 +167,7 @@ fn announce(config: &Config, node: &NodeId, pfcp: &[SocketAddr], management: &[S
         info!("N4 on {address}, Node ID {node}");
     }
     for smf in &config.upf.pfcp.client.smf {
-        info!("asks SMF {} for an association", smf.address);
+        info!("asks SMF {} for an association", smf.socket());
     }
     for address in management {
         info!("metrics on http://{address}/metrics");

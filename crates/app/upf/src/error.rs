@@ -67,6 +67,9 @@ pub enum RunError {
     /// A packet port was lost.
     #[error("{0}")]
     Port(PortError),
+    /// A socket cannot be handed to the runtime.
+    #[error("cannot use the sockets: {0}")]
+    Sockets(io::Error),
     /// The signals of the process cannot be heard.
     #[error("cannot listen to signals: {0}")]
     Signals(io::Error),

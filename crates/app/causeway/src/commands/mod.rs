@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 mod config;
+mod run;
 
 use std::process::ExitCode;
 
@@ -9,6 +10,7 @@ use crate::cli::{Cli, Command};
 /// Does what the command line asks for.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     match cli.command {
+        Command::Run(args) => run::run(&args),
         Command::Config { command } => config::run(command),
     }
 }
