@@ -1,0 +1,170 @@
+//! The peers we have an association with.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_types::{NodeId, NtpSeconds, Seid, Time};
+
+/// Names one association for as long as it lasts; never reused.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct AssociationId(u64);
+
+impl fmt::Display for AssociationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// An association with one SMF (TS 29.244 clause 6.2.6).
+#[derive(Debug)]
+pub(crate) struct Association {
+    pub(crate) id: AssociationId,
+    /// Who it is.
+    pub(crate) node: NodeId,
+    /// Where our requests go.
+    pub(crate) peer: SocketAddr,
+    /// Where it sends from: of the setup, of its Node ID, and the alternative ones it named.
+    pub(crate) addresses: Vec<IpAddr>,
+    /// When it started, by its own word.
+    pub(crate) recovery: NtpSeconds,
+    /// When the association began.
+    pub(crate) since: Time,
+    /// Its last heartbeat was answered, or it sent something since.
+    pub(crate) path_up: bool,
+    /// When the next heartbeat goes out; `None` while one waits for its answer, or when none are sent.
+    pub(crate) heartbeat_due: Option<Time>,
+    /// We asked it to release the association.
+    pub(crate) releasing: bool,
+    /// Its sessions.
+    pub(crate) sessions: BTreeSet<Seid>,
+}
+
+impl Association {
+    /// The host is known to send for this peer.
+    pub(crate) fn speaks_from(&self, ip: IpAddr) -> bool {
+        self.addresses.contains(&ip)
+    }
+}
+
+/// All associations, found by Node ID or by address.
+#[derive(Debug, Default)]
+pub(crate) struct Associations {
+    last_id: u64,
+    by_id: BTreeMap<AssociationId, Association>,
+    by_node: BTreeMap<NodeId, AssociationId>,
+}
+
+/// A Node ID as it is compared: host names without regard to case.
+pub(crate) fn canonical(node: &NodeId) -> NodeId {
+    match node {
+        NodeId::Ip(ip) => NodeId::Ip(ip.to_canonical()),
+        NodeId::Fqdn(name) => NodeId::Fqdn(name.to_ascii_lowercase()),
+    }
+}
+
+impl Associations {
+    /// A new association of a node that has none yet.
+    pub(crate) fn insert(
+        &mut self,
+        now: Time,
+        node: &NodeId,
+        peer: SocketAddr,
+        recovery: NtpSeconds,
+    ) -> &mut Association {
+        self.last_id += 1;
+        let id = AssociationId(self.last_id);
+        let node = canonical(node);
+        self.by_node.insert(node.clone(), id);
+        self.by_id.entry(id).or_insert(Association {
+            id,
+            node,
+            peer,
+            addresses: Vec::new(),
+            recovery,
+            since: now,
+            path_up: true,
+            heartbeat_due: None,
+            releasing: false,
+            sessions: BTreeSet::new(),
+        })
+    }
+
+    /// Ends an association.
+    pub(crate) fn remove(&mut self, id: AssociationId) -> Option<Association> {
+        let association = self.by_id.remove(&id)?;
+        self.by_node.remove(&association.node);
+        Some(association)
+    }
+
+    pub(crate) fn get(&self, id: AssociationId) -> Option<&Association> {
+        self.by_id.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// The association of a node, wherever it speaks from.
+    pub(crate) fn of_node(&self, node: &NodeId) -> Option<AssociationId> {
+        self.by_node.get(&canonical(node)).copied()
+    }
+
+    /// The association that a message from this address belongs to: the one with exactly this address and
+    /// port, or else the first whose peer speaks from this host. A handful of associations is looked through.
+    pub(crate) fn of_address(&self, from: SocketAddr) -> Option<AssociationId> {
+        let exact = self.by_id.values().find(|association| association.peer == from);
+        let host = || self.by_id.values().find(|association| association.speaks_from(from.ip()));
+        exact.or_else(host).map(|association| association.id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Association> {
+        self.by_id.values()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// When the next heartbeat goes out.
+    pub(crate) fn next_heartbeat(&self) -> Option<Time> {
+        self.by_id.values().filter_map(|association| association.heartbeat_due).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(last: u8, port: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, last], port))
+    }
+
+    // Input:  two nodes that speak from one host with different ports, and one from another host.
+    // Output: the exact port decides; an unknown port of that host is the first node's; strangers have none.
+    #[test]
+    fn an_address_finds_its_association() {
+        let mut table = Associations::default();
+        let mut add = |name: &str, peer: SocketAddr| {
+            let association = table.insert(Time::default(), &NodeId::Fqdn(name.into()), peer, NtpSeconds(1));
+            association.addresses.push(peer.ip());
+            association.id
+        };
+        let (a, b, c) = (add("a", host(1, 1000)), add("b", host(1, 2000)), add("c", host(2, 8805)));
+        assert_eq!(table.of_address(host(1, 2000)), Some(b));
+        assert_eq!(table.of_address(host(1, 3000)), Some(a));
+        assert_eq!(table.of_address(host(2, 1)), Some(c));
+        assert_eq!(table.of_address(host(3, 8805)), None);
+    }
+
+    #[test]
+    fn a_host_name_is_compared_without_case() {
+        let mut table = Associations::default();
+        let id =
+            table.insert(Time::default(), &NodeId::Fqdn("SMF.example".into()), host(1, 1), NtpSeconds(1)).id;
+        assert_eq!(table.of_node(&NodeId::Fqdn("smf.EXAMPLE".into())), Some(id));
+        assert!(table.remove(id).is_some());
+        assert_eq!(table.of_node(&NodeId::Fqdn("smf.example".into())), None);
+        assert_eq!(table.len(), 0);
+    }
+}
