@@ -1,0 +1,54 @@
+//! What the control plane keeps of a session's rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use causeway_types::{FTeid, UrrId};
+
+use crate::RuleSet;
+
+/// The rules of a session, with what the data plane need not know: which CHOOSE ID stands for which
+/// tunnel, and how usage is reported.
+///
+/// Changed only through [`crate::establish`], [`crate::modify`] and [`SessionRules::report`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SessionRules {
+    pub(crate) rules: RuleSet,
+    pub(crate) choose_ids: BTreeMap<u8, FTeid>,
+    pub(crate) reports: BTreeMap<UrrId, ReportState>,
+}
+
+/// How the usage of a URR is reported (Measurement Information, TS 29.244 clause 8.2.68); the counting
+/// itself is not touched by it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Reporting {
+    /// MNOP: packets are reported beside octets.
+    pub packets: bool,
+    /// ISTM: time runs from the start of the measurement, not from its first packet.
+    pub immediate_start: bool,
+}
+
+/// The reports of one URR so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ReportState {
+    pub(crate) reporting: Reporting,
+    /// The UR-SEQN of the next report.
+    pub(crate) next: u32,
+}
+
+impl SessionRules {
+    /// The rules as the data plane has them.
+    pub fn rules(&self) -> &RuleSet {
+        &self.rules
+    }
+
+    /// The tunnels that end here for this session.
+    pub(crate) fn tunnels(&self) -> BTreeSet<FTeid> {
+        self.rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel).collect()
+    }
+
+    /// Forgets CHOOSE IDs whose tunnel no PDR has any more.
+    pub(crate) fn forget_unused_choose_ids(&mut self) {
+        let tunnels = self.tunnels();
+        self.choose_ids.retain(|_, tunnel| tunnels.contains(tunnel));
+    }
+}
