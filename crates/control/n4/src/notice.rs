@@ -3,9 +3,11 @@
 use std::net::SocketAddr;
 
 use causeway_dataplane::ApplyError;
-use causeway_pfcp::Cause;
+use causeway_pfcp::{Cause, MessageType};
 use causeway_types::{NodeId, NtpSeconds, Seid};
 use thiserror::Error;
+
+use crate::names::{cause_words, message_words};
 
 /// Something worth a log line. The `Display` text is the line.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -77,14 +79,12 @@ pub enum Notice {
         peer: SocketAddr,
     },
     /// A request was refused.
-    #[error("{message} from {from} is refused with cause {cause}: {detail}")]
+    #[error("{} from {from} is refused with cause {}: {detail}", message_words(*.message), cause_words(*.cause))]
     Refused {
         /// What it was.
-        message: &'static str,
+        message: MessageType,
         /// Who sent it.
         from: SocketAddr,
-        /// Our SEID of the session, if it names one.
-        session: Option<Seid>,
         /// What it was answered.
         cause: Cause,
         /// Why.
@@ -115,7 +115,7 @@ pub enum Notice {
         to: SocketAddr,
     },
     /// The SMF refused a report. It is not sent again.
-    #[error("session {session}: the SMF refused a report with cause {cause}")]
+    #[error("session {session}: the SMF refused a report with cause {}", cause_words(*.cause))]
     ReportRefused {
         /// Our SEID.
         session: Seid,
@@ -178,7 +178,7 @@ pub enum SetupFailure {
     #[error("no answer")]
     NoAnswer,
     /// The peer refused.
-    #[error("refused with cause {0}")]
+    #[error("refused with cause {}", cause_words(*.0))]
     Refused(Cause),
     /// What the peer answered cannot be read.
     #[error("the answer is malformed")]

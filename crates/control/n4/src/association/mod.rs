@@ -1,5 +1,8 @@
-//! Associations with SMFs (TS 29.244 clause 6.2.6).
+//! Associations with SMFs (TS 29.244 clause 6.2.6 to 6.2.8).
 
+mod ask;
+mod release;
+mod setup;
 mod table;
 mod targets;
 

@@ -1,6 +1,6 @@
 //! The peers we have an association with.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
@@ -24,6 +24,8 @@ pub(crate) struct Association {
     pub(crate) node: NodeId,
     /// Where our requests go.
     pub(crate) peer: SocketAddr,
+    /// Where its setup came from.
+    pub(crate) source: SocketAddr,
     /// Where it sends from: of the setup, of its Node ID, and the alternative ones it named.
     pub(crate) addresses: Vec<IpAddr>,
     /// When it started, by its own word.
@@ -36,11 +38,31 @@ pub(crate) struct Association {
     pub(crate) heartbeat_due: Option<Time>,
     /// We asked it to release the association.
     pub(crate) releasing: bool,
-    /// Its sessions.
+    /// Its sessions, those being set up included.
     pub(crate) sessions: BTreeSet<Seid>,
+    /// How many Session Report Requests wait for its answer.
+    pub(crate) outstanding_reports: usize,
+    /// The sessions that may report when there are fewer.
+    pub(crate) ready: VecDeque<Seid>,
+}
+
+/// What an association setup says about the peer.
+#[derive(Debug)]
+pub(crate) struct Contact {
+    pub(crate) peer: SocketAddr,
+    pub(crate) source: SocketAddr,
+    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) recovery: NtpSeconds,
 }
 
 impl Association {
+    /// The peer was heard of anew.
+    pub(crate) fn renew(&mut self, now: Time, contact: Contact) {
+        let Contact { peer, source, addresses, recovery } = contact;
+        (self.peer, self.source, self.addresses, self.recovery) = (peer, source, addresses, recovery);
+        (self.since, self.path_up, self.releasing) = (now, true, false);
+    }
+
     /// The host is known to send for this peer.
     pub(crate) fn speaks_from(&self, ip: IpAddr) -> bool {
         self.addresses.contains(&ip)
@@ -65,29 +87,29 @@ pub(crate) fn canonical(node: &NodeId) -> NodeId {
 
 impl Associations {
     /// A new association of a node that has none yet.
-    pub(crate) fn insert(
-        &mut self,
-        now: Time,
-        node: &NodeId,
-        peer: SocketAddr,
-        recovery: NtpSeconds,
-    ) -> &mut Association {
+    pub(crate) fn insert(&mut self, now: Time, node: &NodeId, contact: Contact) -> AssociationId {
         self.last_id += 1;
         let id = AssociationId(self.last_id);
         let node = canonical(node);
         self.by_node.insert(node.clone(), id);
-        self.by_id.entry(id).or_insert(Association {
+        let Contact { peer, source, addresses, recovery } = contact;
+        let association = Association {
             id,
             node,
             peer,
-            addresses: Vec::new(),
+            source,
+            addresses,
             recovery,
             since: now,
             path_up: true,
             heartbeat_due: None,
             releasing: false,
             sessions: BTreeSet::new(),
-        })
+            outstanding_reports: 0,
+            ready: VecDeque::new(),
+        };
+        self.by_id.insert(id, association);
+        id
     }
 
     /// Ends an association.
@@ -110,12 +132,18 @@ impl Associations {
         self.by_node.get(&canonical(node)).copied()
     }
 
-    /// The association that a message from this address belongs to: the one with exactly this address and
-    /// port, or else the first whose peer speaks from this host. A handful of associations is looked through.
-    pub(crate) fn of_address(&self, from: SocketAddr) -> Option<AssociationId> {
-        let exact = self.by_id.values().find(|association| association.peer == from);
-        let host = || self.by_id.values().find(|association| association.speaks_from(from.ip()));
-        exact.or_else(host).map(|association| association.id)
+    /// Some peer speaks from this host.
+    pub(crate) fn knows(&self, ip: IpAddr) -> bool {
+        self.by_id.values().any(|association| association.speaks_from(ip))
+    }
+
+    /// The association of the peer that speaks from exactly this address and port, or else of the only one
+    /// that speaks from this host; `None` in doubt. A handful of associations is looked through.
+    pub(crate) fn identify(&self, from: SocketAddr) -> Option<AssociationId> {
+        let exact = self.by_id.values().find(|association| association.source == from);
+        let mut of_host = self.by_id.values().filter(|association| association.speaks_from(from.ip()));
+        let only = of_host.next().filter(|_| of_host.next().is_none());
+        exact.or(only).map(|association| association.id)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Association> {
@@ -140,31 +168,34 @@ mod tests {
         SocketAddr::from(([192, 0, 2, last], port))
     }
 
+    fn contact(source: SocketAddr) -> Contact {
+        Contact { peer: source, source, addresses: vec![source.ip()], recovery: NtpSeconds(1) }
+    }
+
     // Input:  two nodes that speak from one host with different ports, and one from another host.
-    // Output: the exact port decides; an unknown port of that host is the first node's; strangers have none.
+    // Output: the exact port decides; an unknown port of the shared host is nobody's in particular, one of
+    //         the other host is its only node's; strangers are not known.
     #[test]
     fn an_address_finds_its_association() {
         let mut table = Associations::default();
-        let mut add = |name: &str, peer: SocketAddr| {
-            let association = table.insert(Time::default(), &NodeId::Fqdn(name.into()), peer, NtpSeconds(1));
-            association.addresses.push(peer.ip());
-            association.id
+        let mut add = |name: &str, source| {
+            table.insert(Time::default(), &NodeId::Fqdn(name.into()), contact(source))
         };
-        let (a, b, c) = (add("a", host(1, 1000)), add("b", host(1, 2000)), add("c", host(2, 8805)));
-        assert_eq!(table.of_address(host(1, 2000)), Some(b));
-        assert_eq!(table.of_address(host(1, 3000)), Some(a));
-        assert_eq!(table.of_address(host(2, 1)), Some(c));
-        assert_eq!(table.of_address(host(3, 8805)), None);
+        add("a", host(1, 1000));
+        let (b, c) = (add("b", host(1, 2000)), add("c", host(2, 8805)));
+        assert_eq!(table.identify(host(1, 2000)), Some(b));
+        assert_eq!(table.identify(host(1, 3000)), None);
+        assert_eq!(table.identify(host(2, 1)), Some(c));
+        assert!(table.knows(host(1, 0).ip()) && !table.knows(host(3, 0).ip()));
     }
 
     #[test]
     fn a_host_name_is_compared_without_case() {
         let mut table = Associations::default();
-        let id =
-            table.insert(Time::default(), &NodeId::Fqdn("SMF.example".into()), host(1, 1), NtpSeconds(1)).id;
-        assert_eq!(table.of_node(&NodeId::Fqdn("smf.EXAMPLE".into())), Some(id));
+        let name = |name: &str| NodeId::Fqdn(name.into());
+        let id = table.insert(Time::default(), &name("SMF.example"), contact(host(1, 1)));
+        assert_eq!(table.of_node(&name("smf.EXAMPLE")), Some(id));
         assert!(table.remove(id).is_some());
-        assert_eq!(table.of_node(&NodeId::Fqdn("smf.example".into())), None);
-        assert_eq!(table.len(), 0);
+        assert_eq!((table.of_node(&name("smf.example")), table.len()), (None, 0));
     }
 }

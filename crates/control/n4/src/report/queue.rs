@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use causeway_rules::Usage;
-use causeway_types::{FTeid, PdrId, Qfi};
+use causeway_types::{FTeid, PdrId, Qfi, UrrId};
 
 /// Something the SMF must hear of.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,6 +82,28 @@ impl ReportQueue {
     /// A request could go out now.
     pub(crate) fn is_ready(&self) -> bool {
         self.on_its_way.is_none() && !self.waiting.is_empty()
+    }
+
+    /// How many reports wait to be sent.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Takes the usages of URRs that are gone, to go into the response that says so.
+    pub(crate) fn take_usage_of(&mut self, gone: impl Fn(UrrId) -> bool) -> Vec<Usage> {
+        let mut taken = Vec::new();
+        for report in std::mem::take(&mut self.waiting) {
+            match report {
+                Report::Usage(usage) if gone(usage.urr) => taken.push(usage),
+                report => self.waiting.push_back(report),
+            }
+        }
+        taken
     }
 
     /// The session ends: the usages that were not sent, to go into the last response.

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
-use causeway_rules::{Change, SessionRules};
-use causeway_types::{FSeid, Seid, Time};
+use causeway_pfcp::Header;
+use causeway_rules::{Change, Plan, SessionRules, TunnelChange};
+use causeway_types::{FSeid, FTeid, PdrId, Seid, Time};
 
 use crate::report::ReportQueue;
 use crate::transaction::RequestKey;
@@ -60,7 +61,12 @@ impl Session {
 pub(crate) struct InFlight {
     pub(crate) id: ApplyId,
     pub(crate) work: Work,
-    pub(crate) change: Change,
+    /// The rules as they will be.
+    pub(crate) rules: SessionRules,
+    /// The tunnels that were chosen, for the Created PDR IEs.
+    pub(crate) chosen: Vec<(PdrId, FTeid)>,
+    /// What is taken and given back.
+    pub(crate) tunnels: TunnelChange,
 }
 
 /// What the plan is for, and whom to answer.
@@ -72,8 +78,8 @@ pub(crate) enum Work {
     Modify(RequestKey, Option<FSeid>),
     /// A Session Deletion Request.
     Delete(RequestKey),
-    /// Nobody's request: what is buffered is thrown away, or the session goes.
-    Unasked,
+    /// Nobody's request: the session is to go.
+    Purge,
 }
 
 impl Work {
@@ -81,7 +87,7 @@ impl Work {
     pub(crate) fn request(&self) -> Option<RequestKey> {
         match self {
             Self::Establish(key) | Self::Modify(key, _) | Self::Delete(key) => Some(*key),
-            Self::Unasked => None,
+            Self::Purge => None,
         }
     }
 }
@@ -90,8 +96,8 @@ impl Work {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) key: RequestKey,
-    /// The whole message.
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) header: Header,
+    pub(crate) body: Vec<u8>,
 }
 
 /// All sessions by our SEID, and the plans under way.
@@ -116,13 +122,10 @@ impl Sessions {
         self.by_seid.get_mut(&seid)
     }
 
-    /// Forgets a session. Its plan, if one is under way, will be nobody's.
+    /// Forgets a session that no plan is under way of.
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<Session> {
         let session = self.by_seid.remove(&seid)?;
-        if let Some(in_flight) = &session.in_flight {
-            self.by_apply.remove(&in_flight.id);
-        }
-        self.waiting_octets -= session.waiting.iter().map(|waiting| waiting.bytes.len()).sum::<usize>();
+        self.waiting_octets -= session.waiting.iter().map(|waiting| waiting.body.len()).sum::<usize>();
         Some(session)
     }
 
@@ -139,14 +142,16 @@ impl Sessions {
         self.by_apply.len()
     }
 
-    /// Notes that a plan of the session is under way. There must be no other.
-    pub(crate) fn start(&mut self, seid: Seid, work: Work, change: Change) -> Option<ApplyId> {
-        let session = self.by_seid.get_mut(&seid)?;
+    /// Notes that a change of the session is under way, and returns what the data plane is to do. There
+    /// must be no other.
+    pub(crate) fn start(&mut self, work: Work, change: Change) -> Option<(ApplyId, Plan)> {
+        let Change { session: rules, plan, chosen, tunnels } = change;
+        let session = self.by_seid.get_mut(&plan.session)?;
         self.last_apply += 1;
         let id = ApplyId(self.last_apply);
-        session.in_flight = Some(InFlight { id, work, change });
-        self.by_apply.insert(id, seid);
-        Some(id)
+        session.in_flight = Some(InFlight { id, work, rules, chosen, tunnels });
+        self.by_apply.insert(id, plan.session);
+        Some((id, plan))
     }
 
     /// The session whose plan this was, and the plan, which is no longer under way.
@@ -166,7 +171,7 @@ impl Sessions {
         octets: usize,
     ) -> bool {
         let Some(session) = self.by_seid.get_mut(&seid) else { return false };
-        let total = self.waiting_octets + waiting.bytes.len();
+        let total = self.waiting_octets + waiting.body.len();
         if session.waiting.len() >= per_session || total > octets {
             return false;
         }
@@ -178,7 +183,7 @@ impl Sessions {
     /// The request whose turn it is.
     pub(crate) fn next_waiting(&mut self, seid: Seid) -> Option<Waiting> {
         let waiting = self.by_seid.get_mut(&seid)?.waiting.pop_front()?;
-        self.waiting_octets -= waiting.bytes.len();
+        self.waiting_octets -= waiting.body.len();
         Some(waiting)
     }
 
@@ -188,9 +193,14 @@ impl Sessions {
     }
 }
 
-/// The host that a message about a session must come from is known by this.
+/// Where reports of a session go: the address of the SMF's end, of the IP version that its node uses if it
+/// has one, and the port that requests to the node go to.
 pub(crate) fn reports_go_to(cp: &FSeid, peer: SocketAddr) -> SocketAddr {
+    let mut to = peer;
     let same_version = cp.addr.iter().find(|ip| ip.is_ipv4() == peer.is_ipv4());
     let ip = same_version.or(cp.addr.preferred()).unwrap_or(peer.ip());
-    SocketAddr::new(ip, peer.port())
+    if ip != peer.ip() {
+        to.set_ip(ip);
+    }
+    to
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
+use causeway_pfcp::MessageType;
 use causeway_types::{Span, Time};
 
 /// What makes two requests the same.
@@ -13,7 +14,7 @@ pub(crate) struct RequestKey {
     /// Its number.
     pub(crate) sequence: u32,
     /// Its message type.
-    pub(crate) message: u8,
+    pub(crate) message: MessageType,
 }
 
 /// What is known of a request that arrives.
@@ -86,11 +87,11 @@ impl Inbound {
     }
 
     /// Keeps the answer of a request that was begun. The oldest ones make room for it.
-    pub(crate) fn answer(&mut self, now: Time, key: RequestKey, bytes: &[u8]) {
+    pub(crate) fn answer(&mut self, now: Time, key: RequestKey, bytes: Vec<u8>) {
         let Some(host) = self.hosts.get_mut(&key.from.ip()) else { return };
         let Some(slot @ None) = host.answers.get_mut(&key) else { return };
-        *slot = Some(bytes.to_vec());
         host.octets += bytes.len();
+        *slot = Some(bytes);
         host.order.push_back((now + self.lifetime, key));
         while host.octets > self.octets_per_host {
             host.forget_oldest();
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
 
     fn key(port: u16, sequence: u32) -> RequestKey {
-        RequestKey { from: SocketAddr::from(([192, 0, 2, 1], port)), sequence, message: 50 }
+        RequestKey { from: SocketAddr::from(([192, 0, 2, 1], port)), sequence, message: MessageType::SessionEstablishmentRequest }
     }
 
     fn inbound() -> Inbound {
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(inbound.look_up(&key(1, 7)), Seen::New);
         assert!(inbound.begin(key(1, 7)));
         assert_eq!(inbound.look_up(&key(1, 7)), Seen::InProgress);
-        inbound.answer(Time::from_secs(1), key(1, 7), b"yes");
+        inbound.answer(Time::from_secs(1), key(1, 7), b"yes".to_vec());
         assert_eq!(inbound.look_up(&key(1, 7)), Seen::Answered(b"yes"));
         assert_eq!(inbound.look_up(&key(2, 7)), Seen::New);
         assert_eq!(inbound.next_deadline(), Some(Time::from_secs(31)));
@@ -170,7 +171,7 @@ mod tests {
         let mut inbound = inbound();
         for sequence in 1..=3 {
             assert!(inbound.begin(key(1, sequence)));
-            inbound.answer(Time::default(), key(1, sequence), b"four");
+            inbound.answer(Time::default(), key(1, sequence), b"four".to_vec());
         }
         assert_eq!(inbound.look_up(&key(1, 1)), Seen::New);
         assert_eq!(inbound.look_up(&key(1, 2)), Seen::Answered(b"four"));

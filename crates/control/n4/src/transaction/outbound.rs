@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use std::ops::Range;
 
+use causeway_pfcp::{MessageType, TooLong};
 use causeway_types::{Seid, Span, Time};
 
 use crate::Retransmission;
@@ -30,8 +31,7 @@ pub(crate) struct Outbound<P> {
 struct Pending<P> {
     to: SocketAddr,
     bytes: Vec<u8>,
-    request: u8,
-    answer: u8,
+    request: MessageType,
     purpose: P,
     deadline: Time,
     wait: Span,
@@ -44,9 +44,7 @@ pub(crate) struct Request<P> {
     /// Where it goes.
     pub(crate) to: SocketAddr,
     /// Its message type.
-    pub(crate) request: u8,
-    /// The message type that answers it.
-    pub(crate) answer: u8,
+    pub(crate) message: MessageType,
     /// What it is for.
     pub(crate) purpose: P,
 }
@@ -59,7 +57,7 @@ pub(crate) enum Expired<P> {
         /// Where to.
         to: SocketAddr,
         /// Its message type.
-        request: u8,
+        request: MessageType,
         /// The same octets as before.
         bytes: Vec<u8>,
     },
@@ -73,11 +71,10 @@ pub(crate) struct Lost<P> {
     /// Where it went.
     pub(crate) to: SocketAddr,
     /// Its message type.
-    pub(crate) request: u8,
+    pub(crate) request: MessageType,
     /// What it was for.
     pub(crate) purpose: P,
     sequence: u32,
-    answer: u8,
     bytes: Vec<u8>,
 }
 
@@ -92,39 +89,40 @@ impl<P> Outbound<P> {
     }
 
     /// Numbers a request, has it encoded, and keeps it until its answer. Returns the octets to send.
+    ///
+    /// # Errors
+    /// What `encode` says; nothing is kept then.
     pub(crate) fn start(
         &mut self,
         now: Time,
         policy: Retransmission,
         request: Request<P>,
-        encode: impl FnOnce(u32) -> Vec<u8>,
-    ) -> Vec<u8> {
+        encode: impl FnOnce(u32) -> Result<Vec<u8>, TooLong>,
+    ) -> Result<Vec<u8>, TooLong> {
         let sequence = self.free_sequence();
-        let bytes = encode(sequence);
+        let bytes = encode(sequence)?;
         let wait = policy.first_wait.max(SHORTEST_WAIT);
-        let deadline = now + wait;
-        let Request { to, request, answer, purpose } = request;
+        let Request { to, message, purpose } = request;
         let pending = Pending {
             to,
             bytes: bytes.clone(),
-            request,
-            answer,
+            request: message,
             purpose,
-            deadline,
+            deadline: now + wait,
             wait,
             retries_left: policy.retries,
             policy,
         };
         self.insert(sequence, pending);
-        bytes
+        Ok(bytes)
     }
 
     /// The purpose of the request that this answers, which is then done; `None` when nobody asked.
     ///
     /// The answer must come from the host that was asked; its port does not matter.
-    pub(crate) fn answered(&mut self, from: SocketAddr, sequence: u32, message: u8) -> Option<P> {
+    pub(crate) fn answered(&mut self, from: SocketAddr, sequence: u32, message: MessageType) -> Option<P> {
         let pending = self.pending.get(&sequence)?;
-        if pending.to.ip() != from.ip() || pending.answer != message {
+        if pending.to.ip() != from.ip() || pending.request.response() != Some(message) {
             return None;
         }
         self.take(sequence).map(|pending| pending.purpose)
@@ -140,8 +138,8 @@ impl<P> Outbound<P> {
         let (_, sequence) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
         let mut pending = self.take(sequence)?;
         let Some(retries_left) = pending.retries_left.checked_sub(1) else {
-            let Pending { to, request, purpose, answer, bytes, .. } = pending;
-            return Some(Expired::GivenUp(Lost { to, request, purpose, sequence, answer, bytes }));
+            let Pending { to, request, purpose, bytes, .. } = pending;
+            return Some(Expired::GivenUp(Lost { to, request, purpose, sequence, bytes }));
         };
         pending.retries_left = retries_left;
         pending.wait = longer(pending.wait, &pending.policy);
@@ -154,12 +152,11 @@ impl<P> Outbound<P> {
 
     /// Keeps a request that went unanswered, under the same number: it is repeated once after `wait`.
     pub(crate) fn resume(&mut self, now: Time, lost: Lost<P>, wait: Span) {
-        let Lost { to, request, purpose, sequence, answer, bytes } = lost;
+        let Lost { to, request, purpose, sequence, bytes } = lost;
         let wait = wait.max(SHORTEST_WAIT);
         let policy = Retransmission { first_wait: wait, retries: 1, backoff: 1, longest_wait: wait };
         let deadline = now + wait;
-        let pending =
-            Pending { to, bytes, request, answer, purpose, deadline, wait, retries_left: 1, policy };
+        let pending = Pending { to, bytes, request, purpose, deadline, wait, retries_left: 1, policy };
         self.insert(sequence, pending);
     }
 
@@ -182,8 +179,10 @@ impl<P> Outbound<P> {
         resent
     }
 
-    /// Stops repeating the requests that `unwanted` picks; answers to them will be unexpected.
-    pub(crate) fn cancel(&mut self, mut unwanted: impl FnMut(&P) -> bool) {
+    /// Stops repeating the requests that `unwanted` picks, and says how many; answers to them will be
+    /// unexpected. O(pending).
+    pub(crate) fn cancel(&mut self, unwanted: impl Fn(&P) -> bool) -> usize {
+        let before = self.pending.len();
         let deadlines = &mut self.deadlines;
         self.pending.retain(|sequence, pending| {
             let keep = !unwanted(&pending.purpose);
@@ -192,6 +191,7 @@ impl<P> Outbound<P> {
             }
             keep
         });
+        before - self.pending.len()
     }
 
     /// How many wait for an answer.
@@ -227,106 +227,4 @@ fn longer(wait: Span, policy: &Retransmission) -> Span {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const POLICY: Retransmission = Retransmission {
-        first_wait: Span::from_secs(1),
-        retries: 3,
-        backoff: 2,
-        longest_wait: Span::from_secs(3),
-    };
-
-    fn peer(port: u16) -> SocketAddr {
-        SocketAddr::from(([192, 0, 2, 1], port))
-    }
-
-    fn request(purpose: &'static str) -> Request<&'static str> {
-        Request { to: peer(8805), request: 1, answer: 2, purpose }
-    }
-
-    fn at(secs: u64) -> Time {
-        Time::from_secs(secs)
-    }
-
-    // Input:  T1 of 1 s, N1 of 3, doubling up to 3 s, and no answer.
-    // Output: repetitions after 1, 3 and 6 s; given up after 9 s; nothing left.
-    #[test]
-    fn an_unanswered_request_backs_off_and_is_given_up() {
-        let mut outbound = Outbound::new(0);
-        let bytes = outbound.start(at(0), POLICY, request("x"), |sequence| vec![sequence as u8]);
-        for due in [1, 3, 6] {
-            assert_eq!(outbound.next_deadline(), Some(at(due)));
-            assert!(outbound.expire(at(due) - Span::from_nanos(1)).is_none());
-            let repeat = Expired::Repeat { to: peer(8805), request: 1, bytes: bytes.clone() };
-            assert_eq!(outbound.expire(at(due)), Some(repeat));
-            assert!(outbound.expire(at(due)).is_none());
-        }
-        let Some(Expired::GivenUp(lost)) = outbound.expire(at(9)) else { panic!("it is given up") };
-        assert_eq!((lost.purpose, outbound.len(), outbound.next_deadline()), ("x", 0, None));
-    }
-
-    // Input:  a request given up and then kept, with a wait of 30 s.
-    // Output: it is repeated after 30 s under its old number, and can still be answered.
-    #[test]
-    fn a_lost_request_can_be_kept() {
-        let mut outbound = Outbound::new(0);
-        let policy = Retransmission { retries: 0, ..POLICY };
-        let bytes = outbound.start(at(0), policy, request("x"), |_| vec![7]);
-        let Some(Expired::GivenUp(lost)) = outbound.expire(at(1)) else { panic!("it is given up") };
-        outbound.resume(at(1), lost, Span::from_secs(30));
-        assert_eq!(outbound.expire(at(31)), Some(Expired::Repeat { to: peer(8805), request: 1, bytes }));
-        assert_eq!(outbound.answered(peer(8805), 1, 2), Some("x"));
-    }
-
-    // Input:  a session request on its way, and its session moves to another SMF.
-    // Output: the same octets with the new SEID go to the new address, and its answer is taken from there.
-    #[test]
-    fn a_request_follows_its_session() {
-        let mut outbound = Outbound::new(0);
-        outbound.start(at(0), POLICY, request("x"), |_| vec![9; 16]);
-        let to = SocketAddr::from(([192, 0, 2, 2], 8805));
-        let resent = outbound.redirect(to, Seid(1), |purpose| *purpose == "x");
-        assert_eq!(resent, [[9, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, 1, 9, 9, 9, 9]]);
-        assert_eq!(outbound.answered(peer(8805), 1, 2), None);
-        assert_eq!(outbound.answered(to, 1, 2), Some("x"));
-    }
-
-    // Input:  answers of the wrong number, type and host, then the right one from another port, twice.
-    // Output: only the first right one is taken.
-    #[test]
-    fn an_answer_is_matched_by_host_number_and_type() {
-        let mut outbound = Outbound::new(6);
-        outbound.start(at(0), POLICY, request("x"), |_| Vec::new());
-        assert_eq!(outbound.answered(peer(8805), 8, 2), None);
-        assert_eq!(outbound.answered(peer(8805), 7, 6), None);
-        assert_eq!(outbound.answered(SocketAddr::from(([192, 0, 2, 2], 8805)), 7, 2), None);
-        assert_eq!(outbound.answered(peer(9999), 7, 2), Some("x"));
-        assert_eq!(outbound.answered(peer(9999), 7, 2), None);
-        assert_eq!(outbound.next_deadline(), None);
-    }
-
-    // Input:  the number sequence near its end, with one number still in use.
-    // Output: it wraps at 24 bits and skips the one in use.
-    #[test]
-    fn numbers_wrap_and_skip_those_in_use() {
-        let mut outbound = Outbound::new(SEQUENCE_MASK);
-        let numbers = |outbound: &mut Outbound<&str>| {
-            let bytes = outbound.start(at(0), POLICY, request("x"), |s| s.to_be_bytes().to_vec());
-            u32::from_be_bytes(bytes.try_into().unwrap())
-        };
-        assert_eq!(numbers(&mut outbound), 0);
-        outbound.last_sequence = SEQUENCE_MASK - 1;
-        assert_eq!(numbers(&mut outbound), SEQUENCE_MASK);
-        assert_eq!(numbers(&mut outbound), 1);
-    }
-
-    #[test]
-    fn a_cancelled_request_leaves_nothing() {
-        let mut outbound = Outbound::new(0);
-        outbound.start(at(0), POLICY, request("keep"), |_| Vec::new());
-        outbound.start(at(0), POLICY, request("drop"), |_| Vec::new());
-        outbound.cancel(|purpose| *purpose == "drop");
-        assert_eq!((outbound.len(), outbound.deadlines.len()), (1, 1));
-    }
-}
+mod tests;
