@@ -17,7 +17,8 @@ pub(super) fn filter(filter: &WireFilter<'_>) -> Result<SdfFilter, Reason> {
     if let Some((_, what)) = unsupported.into_iter().find(|(present, _)| *present) {
         return Err(Reason::Unsupported { ie: WireFilter::TYPE, what });
     }
-    let text = flow_description.and_then(|text| text.as_str()).unwrap_or_default();
+    let text = flow_description.and_then(|text| text.as_str());
+    let text = text.ok_or(Reason::MalformedFlow(FlowError::NoText))?;
     text.parse().map_err(|error: FlowError| {
         if error.is_unsupported() { Reason::UnsupportedFlow(error) } else { Reason::MalformedFlow(error) }
     })

@@ -1,6 +1,8 @@
 //! Tunnels: their ends, and the headers that are created and removed.
 
-use causeway_pfcp::{FTeid as WireFTeid, Ie, OuterHeaderCreation, OuterHeaderRemoval, OuterHeaders, RemovedHeader};
+use causeway_pfcp::{
+    FTeid as WireFTeid, Ie, OuterHeaderCreation, OuterHeaderRemoval, OuterHeaders, RemovedHeader,
+};
 use causeway_types::{DualIp, FTeid, Teid};
 
 use crate::edits::TunnelRequest;
