@@ -34,8 +34,8 @@ pub(crate) fn establishment(request: &SessionEstablishmentRequest<'_>) -> Result
     let flags = request.flags.unwrap_or_default();
     let pauses = flags.contains(SessionEstablishmentFlags::SUMPC);
     refuse_if(pauses, ie::SE_REQ_FLAGS, "pausing of charging")?;
-    let mut changes = Changes::default();
-    changes.restoration = flags.contains(SessionEstablishmentFlags::RESTI);
+    let restoration = flags.contains(SessionEstablishmentFlags::RESTI);
+    let mut changes = Changes { restoration, ..Changes::default() };
     changes.pdrs.create = each(&request.create_pdrs, |group| pdr::create(group))?;
     changes.fars.create = each(&request.create_fars, |group| far::create(group))?;
     changes.qers.create = each(&request.create_qers, |group| qer::create(group))?;
@@ -51,10 +51,12 @@ pub(crate) fn modification(request: &SessionModificationRequest<'_>) -> Result<C
     let flags = request.flags.unwrap_or_default();
     let unsupported = flags - SessionModificationFlags::QAURR;
     refuse_if(!unsupported.is_empty(), ie::SM_REQ_FLAGS, "a flag of the message other than QAURR")?;
-    let mut changes = Changes::default();
-    changes.query_all = flags.contains(SessionModificationFlags::QAURR);
-    changes.query = request.query_urrs.iter().map(|group| group.urr_id).collect();
-    changes.query_reference = request.query_urr_reference.map(|reference| reference.0);
+    let mut changes = Changes {
+        query_all: flags.contains(SessionModificationFlags::QAURR),
+        query: request.query_urrs.iter().map(|group| group.urr_id).collect(),
+        query_reference: request.query_urr_reference.map(|reference| reference.0),
+        ..Changes::default()
+    };
     removals(request, &mut changes);
     changes.pdrs.create = each(&request.create_pdrs, |group| pdr::create(group))?;
     changes.pdrs.update = each(&request.update_pdrs, |group| pdr::update(group))?;

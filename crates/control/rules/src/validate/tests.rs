@@ -1,7 +1,7 @@
 use causeway_types::{BarId, Bitrate, FarId, Interface, NetworkInstance, PdrId, QerId, Qfi, QfiSet, Span};
 
 use crate::edits::Changes;
-use crate::testing::{self, World, bar, buffering, to_gnb, to_internet, urr, usual};
+use crate::testing::{self, World, bar, buffering, gnb, to_gnb, to_internet, urr, usual};
 use crate::{
     ApplyAction, Bar, Context, DirectionalLimit, Far, Gate, MeasurementMethod, Qer, RateLimit, Reason,
     Rejection, RuleId, RuleSet, Urr, UrrTriggers, validate,
@@ -65,7 +65,7 @@ fn every_reference_leads_somewhere() {
 #[test]
 fn what_forwards_has_a_way_out() {
     assert_eq!(answer(check(put_far(Far { forwarding: None, ..to_internet(1) }))), (67, Some(4)));
-    let mut far = to_gnb(2, crate::testing::gnb(1));
+    let mut far = to_gnb(2, gnb(1));
     far.forwarding.as_mut().unwrap().tunnel = None;
     assert_eq!(answer(check(put_far(far.clone()))), (67, Some(84)));
     far.action = ApplyAction::Drop;
@@ -74,7 +74,7 @@ fn what_forwards_has_a_way_out() {
     let mut world = World::new();
     world.endpoints.gtpu[0].addr.v4 = None;
     let mut changes = Changes::default();
-    changes.fars.create = vec![to_gnb(2, crate::testing::gnb(1))];
+    changes.fars.create = vec![to_gnb(2, gnb(1))];
     let rejection = world.establish(changes).unwrap_err();
     assert_eq!(testing::answer(&rejection), (76, Some(84)));
 }
