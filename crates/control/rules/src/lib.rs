@@ -4,17 +4,17 @@
 //! can be given to any data plane whose [`Capabilities`] cover it.
 
 #![forbid(unsafe_code)]
-// The decoder of PFCP messages, which constructs most of this, follows.
-#![cfg_attr(not(test), allow(dead_code))]
 
 mod capabilities;
 mod change;
+mod decode;
 mod diff;
 mod edits;
 mod ie;
 mod model;
 mod plan;
 mod reject;
+mod respond;
 mod sdf;
 mod session;
 mod tunnels;
@@ -25,7 +25,7 @@ mod validate;
 mod testing;
 
 pub use capabilities::Capabilities;
-pub use change::{Change, delete};
+pub use change::{Change, delete, establish, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
     ApplyAction, Bar, DirectionalLimit, Far, FlowAddress, FlowEnd, Forwarding, Gate, GtpuRemoval,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use causeway_pfcp::{Cause, FailedRuleId, OffendingIe, RuleKind};
 use causeway_types::{BarId, FTeid, FarId, NetworkInstance, PdrId, QerId, UrrId};
 use thiserror::Error;
 
@@ -34,9 +35,6 @@ pub enum RuleId {
 /// What is wrong with a request. Each has exactly one cause and at most one offending IE.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Reason {
-    /// A mandatory IE is not there.
-    #[error("mandatory IE {0} is missing")]
-    MandatoryMissing(u16),
     /// An IE that the other IEs make necessary is not there.
     #[error("IE {ie} is missing: {why}")]
     ConditionalMissing {
@@ -45,9 +43,6 @@ pub enum Reason {
         /// Why it is necessary.
         why: &'static str,
     },
-    /// The length of an IE does not fit its contents.
-    #[error("the length of IE {0} is wrong")]
-    InvalidLength(u16),
     /// The value of an IE is not legal, or contradicts another.
     #[error("IE {ie} is wrong: {why}")]
     Incorrect {
@@ -98,6 +93,9 @@ pub enum Reason {
     /// A network instance that the configuration does not have.
     #[error("network instance {0} is not configured")]
     UnknownNetworkInstance(NetworkInstance),
+    /// An F-TEID of a session to be restored is not the UPF's any more, or another session's by now.
+    #[error("tunnel {} at {} of the restored session is not available", .0.teid, .0.addr)]
+    NotRestorable(FTeid),
     /// A rule to be created exists.
     #[error("it exists already")]
     RuleExists,
@@ -130,34 +128,33 @@ impl Reason {
     }
 
     /// The one cause of this reason (TS 29.244 clause 8.2.1).
-    pub const fn cause(&self) -> u8 {
+    pub const fn cause(&self) -> Cause {
         match self {
-            Self::MandatoryMissing(_) => 66,
-            Self::ConditionalMissing { .. } => 67,
-            Self::InvalidLength(_) => 68,
-            Self::Incorrect { .. } | Self::MalformedFlow(_) => 69,
-            Self::ForwardingPolicy => 70,
-            Self::NoAddressToChoose | Self::ChooseConflict(_) | Self::ChooseInUpdate => 71,
+            Self::ConditionalMissing { .. } => Cause::ConditionalIeMissing,
+            Self::Incorrect { .. } | Self::MalformedFlow(_) => Cause::MandatoryIeIncorrect,
+            Self::ForwardingPolicy => Cause::InvalidForwardingPolicy,
+            Self::NoAddressToChoose | Self::ChooseConflict(_) | Self::ChooseInUpdate => {
+                Cause::InvalidFTeidAllocationOption
+            }
             Self::ForeignTunnel(_)
             | Self::TunnelInUse(_)
             | Self::UnknownNetworkInstance(_)
             | Self::RuleExists
             | Self::RuleUnknown
             | Self::RuleTwice
-            | Self::Dangling(_) => 73,
-            Self::NoTeid | Self::TooMany { .. } => 75,
-            Self::Unsupported { .. } | Self::UnsupportedFlow(_) => 76,
-            Self::PredefinedRule(_) => 80,
-            Self::ApplicationId => 81,
+            | Self::Dangling(_) => Cause::RuleCreationModificationFailure,
+            Self::NotRestorable(_) => Cause::RestorationResourceNotAvailable,
+            Self::NoTeid | Self::TooMany { .. } => Cause::NoResourcesAvailable,
+            Self::Unsupported { .. } | Self::UnsupportedFlow(_) => Cause::ServiceNotSupported,
+            Self::PredefinedRule(_) => Cause::UnknownPredefinedRule,
+            Self::ApplicationId => Cause::UnknownApplicationId,
         }
     }
 
     /// The IE to name as the offending one, if there is one.
     pub const fn offending_ie(&self) -> Option<u16> {
         match self {
-            Self::MandatoryMissing(ie)
-            | Self::InvalidLength(ie)
-            | Self::PredefinedRule(ie)
+            Self::PredefinedRule(ie)
             | Self::ConditionalMissing { ie, .. }
             | Self::Incorrect { ie, .. }
             | Self::Unsupported { ie, .. } => Some(*ie),
@@ -168,7 +165,8 @@ impl Reason {
             | Self::ChooseConflict(_)
             | Self::ChooseInUpdate
             | Self::ForeignTunnel(_)
-            | Self::TunnelInUse(_) => Some(ie::F_TEID),
+            | Self::TunnelInUse(_)
+            | Self::NotRestorable(_) => Some(ie::F_TEID),
             Self::UnknownNetworkInstance(_) => Some(ie::NETWORK_INSTANCE),
             Self::RuleExists
             | Self::RuleUnknown
@@ -182,18 +180,19 @@ impl Reason {
 
 impl Rejection {
     /// The cause of the response.
-    pub const fn cause(&self) -> u8 {
+    pub const fn cause(&self) -> Cause {
         self.reason.cause()
     }
 
     /// The Offending IE of the response.
-    pub const fn offending_ie(&self) -> Option<u16> {
-        self.reason.offending_ie()
+    pub fn offending_ie(&self) -> Option<OffendingIe> {
+        self.reason.offending_ie().map(OffendingIe)
     }
 
     /// The Failed Rule ID of the response: with cause 73 only.
-    pub fn failed_rule(&self) -> Option<RuleId> {
-        self.rule.filter(|_| self.cause() == 73)
+    pub fn failed_rule(&self) -> Option<FailedRuleId> {
+        let applies = self.cause() == Cause::RuleCreationModificationFailure;
+        self.rule.filter(|_| applies).map(FailedRuleId::from)
     }
 }
 
@@ -223,6 +222,19 @@ impl fmt::Display for RuleId {
             Self::Urr(id) => write!(f, "URR {id}"),
             Self::Bar(id) => write!(f, "BAR {id}"),
         }
+    }
+}
+
+impl From<RuleId> for FailedRuleId {
+    fn from(rule: RuleId) -> Self {
+        let (kind, id) = match rule {
+            RuleId::Pdr(id) => (RuleKind::Pdr, id.0.into()),
+            RuleId::Far(id) => (RuleKind::Far, id.0),
+            RuleId::Qer(id) => (RuleKind::Qer, id.0),
+            RuleId::Urr(id) => (RuleKind::Urr, id.0),
+            RuleId::Bar(id) => (RuleKind::Bar, id.0.into()),
+        };
+        Self { kind, id }
     }
 }
 

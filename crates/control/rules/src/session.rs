@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_types::{FTeid, UrrId};
 
-use crate::RuleSet;
+use crate::{MeasurementMethod, RuleSet};
 
 /// The rules of a session, with what the data plane need not know: which CHOOSE ID stands for which
 /// tunnel, and how usage is reported.
 ///
-/// Changed only through [`crate::establish`], [`crate::modify`] and [`SessionRules::report`].
+/// Changed only through [`crate::establish`], [`crate::modify`] and [`SessionRules::usage_report`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SessionRules {
     pub(crate) rules: RuleSet,
@@ -27,10 +27,12 @@ pub struct Reporting {
     pub immediate_start: bool,
 }
 
-/// The reports of one URR so far.
+/// The reports of one URR so far, and what they contain. Outlives the URR until its final report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ReportState {
     pub(crate) reporting: Reporting,
+    pub(crate) method: MeasurementMethod,
+    pub(crate) before_qos: bool,
     /// The UR-SEQN of the next report.
     pub(crate) next: u32,
 }
@@ -44,6 +46,14 @@ impl SessionRules {
     /// The tunnels that end here for this session.
     pub(crate) fn tunnels(&self) -> BTreeSet<FTeid> {
         self.rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel).collect()
+    }
+
+    /// Brings what reports contain up to date with the URRs.
+    pub(crate) fn sync_reports(&mut self) {
+        for (id, urr) in &self.rules.urrs {
+            let state = self.reports.entry(*id).or_default();
+            (state.method, state.before_qos) = (urr.method, urr.before_qos);
+        }
     }
 
     /// Forgets CHOOSE IDs whose tunnel no PDR has any more.

@@ -1,7 +1,9 @@
 //! From a request of the SMF to a change that the data plane can carry out, or a rejection.
 
+use causeway_pfcp::{SessionEstablishmentRequest, SessionModificationRequest};
 use causeway_types::{FTeid, PdrId, Seid};
 
+use crate::decode;
 use crate::diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 use crate::edits::{Changes, Merged, merge};
 use crate::tunnels::Reservation;
@@ -22,6 +24,46 @@ pub struct Change {
     pub chosen: Vec<(PdrId, FTeid)>,
     /// What is taken from and given back to [`Tunnels`].
     pub tunnels: TunnelChange,
+    /// Goes back in the reports of URRs that were queried.
+    pub(crate) query_reference: Option<u32>,
+}
+
+/// Plans the session that a request asks for. `session` is the UPF's own SEID for it.
+///
+/// # Errors
+/// Why the request is not carried out; `tunnels` is as before.
+pub fn establish(
+    request: &SessionEstablishmentRequest<'_>,
+    session: Seid,
+    context: &Context<'_>,
+    tunnels: &mut Tunnels,
+) -> Result<Change, Rejection> {
+    establish_with(decode::establishment(request)?, session, context, tunnels)
+}
+
+/// Plans the change that a request asks for of the session with the UPF's SEID `session`.
+///
+/// # Errors
+/// Why the request is not carried out; `tunnels` is as before.
+pub fn modify(
+    old: &SessionRules,
+    request: &SessionModificationRequest<'_>,
+    session: Seid,
+    context: &Context<'_>,
+    tunnels: &mut Tunnels,
+) -> Result<Change, Rejection> {
+    modify_with(old, decode::modification(request)?, session, context, tunnels)
+}
+
+/// The end of a session: everything goes, and every URR reports.
+pub fn delete(old: &SessionRules, session: Seid) -> Change {
+    Change {
+        session: old.clone(),
+        plan: plan_deletion(session),
+        chosen: Vec::new(),
+        tunnels: TunnelChange::giving_back(session, &old.tunnels()),
+        query_reference: None,
+    }
 }
 
 pub(crate) fn establish_with(
@@ -30,11 +72,13 @@ pub(crate) fn establish_with(
     context: &Context<'_>,
     tunnels: &mut Tunnels,
 ) -> Result<Change, Rejection> {
-    let old = SessionRules::default();
+    let restoration = changes.restoration;
     let reservation = Reservation::new(tunnels, session);
-    let (merged, tunnels) = take(&old, changes, context, reservation)?;
+    let taken = take(&SessionRules::default(), changes, context, reservation);
+    let (merged, tunnels) =
+        taken.map_err(|rejection| if restoration { not_restored(rejection) } else { rejection })?;
     let plan = plan_establishment(session, merged.session.rules());
-    Ok(Change { session: merged.session, plan, chosen: merged.chosen, tunnels })
+    Ok(Change { session: merged.session, plan, chosen: merged.chosen, tunnels, query_reference: None })
 }
 
 pub(crate) fn modify_with(
@@ -48,21 +92,12 @@ pub(crate) fn modify_with(
     if changes.query_all {
         queries.extend(old.rules().urrs.keys());
     }
+    let query_reference = changes.query_reference;
     let reservation = Reservation::new(tunnels, session);
     let (merged, tunnels) = take(old, changes, context, reservation)?;
     let extras = Extras { queries, end_markers: merged.end_markers };
     let plan = plan_modification(session, old.rules(), merged.session.rules(), &extras);
-    Ok(Change { session: merged.session, plan, chosen: merged.chosen, tunnels })
-}
-
-/// The end of a session: everything goes, and every URR reports.
-pub fn delete(old: &SessionRules, session: Seid) -> Change {
-    Change {
-        session: old.clone(),
-        plan: plan_deletion(session),
-        chosen: Vec::new(),
-        tunnels: TunnelChange::giving_back(session, &old.tunnels()),
-    }
+    Ok(Change { session: merged.session, plan, chosen: merged.chosen, tunnels, query_reference })
 }
 
 fn take(
@@ -81,6 +116,16 @@ fn take(
 fn in_use(tunnel: FTeid, session: &SessionRules) -> Rejection {
     let user = session.rules().pdrs.values().find(|pdr| pdr.pdi.tunnel == Some(tunnel));
     Rejection { rule: user.map(|pdr| pdr.id.into()), reason: Reason::TunnelInUse(tunnel) }
+}
+
+/// The cause of a restoration that fails is one of its own.
+fn not_restored(rejection: Rejection) -> Rejection {
+    match rejection.reason {
+        Reason::ForeignTunnel(tunnel) | Reason::TunnelInUse(tunnel) => {
+            Rejection { reason: Reason::NotRestorable(tunnel), ..rejection }
+        }
+        _ => rejection,
+    }
 }
 
 #[cfg(test)]

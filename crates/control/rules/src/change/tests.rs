@@ -2,7 +2,8 @@ use causeway_types::{FTeid, FarId, PdrId, Precedence, QerId, UrrId};
 
 use crate::edits::{Changes, FarUpdate, ForwardingUpdate, PdrUpdate, Setting, TunnelRequest, UrrDraft};
 use crate::testing::{
-    CHOOSE, SESSION, World, bar, buffering, downlink_pdr, gnb, to_gnb, to_internet, uplink_pdr, urr, usual,
+    CHOOSE, SESSION, World, answer, bar, buffering, downlink_pdr, gnb, to_gnb, to_internet, uplink_pdr, urr,
+    usual,
 };
 use crate::{ApplyAction, Bar, Gate, GtpuRemoval, Op, Qer, Reason, Reporting, RuleId, delete};
 
@@ -101,7 +102,7 @@ fn choose_of_a_version_that_is_not_there() {
     changes.pdrs.create[0].pdi.tunnel = Some(TunnelRequest::Choose { v4: false, v6: true, choose_id: None });
     let rejection = world.establish(changes).unwrap_err();
     assert_eq!(rejection.reason, Reason::NoAddressToChoose);
-    assert_eq!((rejection.cause(), rejection.offending_ie()), (71, Some(21)));
+    assert_eq!(answer(&rejection), (71, Some(21)));
 }
 
 // Input:  two PDRs with CHOOSE ID 5 in the establishment, a third in a later modification (a dedicated QoS
@@ -158,7 +159,7 @@ fn exhausted_teids_are_said_and_not_lost() {
     let mut changes = usual();
     changes.pdrs.create.push(uplink_pdr(3, CHOOSE, 1));
     let rejection = world.establish(changes).unwrap_err();
-    assert_eq!((rejection.rule, rejection.cause()), (Some(RuleId::Pdr(PdrId(3))), 75));
+    assert_eq!((rejection.rule, answer(&rejection)), (Some(RuleId::Pdr(PdrId(3))), (75, None)));
     assert!(world.establish(usual()).is_ok());
 }
 
@@ -182,8 +183,8 @@ fn tunnels_that_the_smf_assigned() {
         super::establish_with(with(ours), causeway_types::Seid(2), &context, &mut world.tunnels).unwrap_err();
     assert_eq!(second.reason, Reason::TunnelInUse(ours));
     for rejection in [foreign, second] {
-        assert_eq!((rejection.cause(), rejection.offending_ie()), (73, Some(21)));
-        assert_eq!(rejection.failed_rule(), Some(RuleId::Pdr(PdrId(1))));
+        assert_eq!(answer(&rejection), (73, Some(21)));
+        assert_eq!(rejection.failed_rule(), Some(RuleId::Pdr(PdrId(1)).into()));
     }
 }
 
@@ -247,7 +248,7 @@ fn end_markers_need_a_data_plane_that_sends_them() {
     let mut world = World::with(usual());
     world.capabilities.end_marker = false;
     let rejection = world.modify(handover(&[2], gnb(0x200))).unwrap_err();
-    assert_eq!((rejection.cause(), rejection.offending_ie()), (76, Some(49)));
+    assert_eq!(answer(&rejection), (76, Some(49)));
 }
 
 // Input:  a QER and a URR are removed while a PDR still names them, and says nothing new.
@@ -283,7 +284,7 @@ fn a_far_goes_after_its_pdrs_or_not_at_all() {
     changes.pdrs.remove.clear();
     let rejection = world.modify(changes).unwrap_err();
     assert_eq!(rejection.reason, Reason::Dangling(RuleId::Far(FarId(2))));
-    assert_eq!(rejection.failed_rule(), Some(RuleId::Pdr(PdrId(2))));
+    assert_eq!(rejection.failed_rule(), Some(RuleId::Pdr(PdrId(2)).into()));
 }
 
 // Input:  rules created twice, removed and updated, removed twice, updated though absent, queried though absent.
@@ -311,8 +312,8 @@ fn changes_that_do_not_fit_name_their_rule() {
         let mut changes = Changes::default();
         ask(&mut changes);
         let rejection = world.modify(changes).unwrap_err();
-        assert_eq!((rejection.failed_rule(), &rejection.reason), (Some(rule), &reason));
-        assert_eq!(rejection.cause(), 73);
+        assert_eq!((rejection.failed_rule(), &rejection.reason), (Some(rule.into()), &reason));
+        assert_eq!(answer(&rejection), (73, None));
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) fn merge(
     let resolver = Resolver { endpoints, capabilities, reservation, choose_ids };
     let chosen = merge_pdrs(&mut session.rules.pdrs, changes.pdrs, resolver)?;
     session.forget_unused_choose_ids();
+    session.sync_reports();
     Ok(Merged { session, chosen, end_markers })
 }
 
@@ -96,7 +97,9 @@ fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rej
     rules.bars.extend(changes.bars.create.iter().map(|bar| (bar.id, bar.clone())));
     for draft in &changes.urrs.create {
         rules.urrs.insert(draft.urr.id, draft.urr.clone());
-        session.reports.insert(draft.urr.id, ReportState { reporting: draft.reporting, next: 0 });
+        session
+            .reports
+            .insert(draft.urr.id, ReportState { reporting: draft.reporting, ..ReportState::default() });
     }
     for change in &changes.fars.update {
         update::far(held(&mut rules.fars, change.id)?, change).map_err(|reason| reason.of(change.id))?;

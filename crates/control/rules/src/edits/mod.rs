@@ -30,6 +30,10 @@ pub(crate) struct Changes {
     pub(crate) query: BTreeSet<UrrId>,
     /// QAURR: report every URR now.
     pub(crate) query_all: bool,
+    /// Query URR Reference: goes back in the reports.
+    pub(crate) query_reference: Option<u32>,
+    /// RESTI: a session of an earlier life of the UPF is set up again.
+    pub(crate) restoration: bool,
 }
 
 /// What is asked for one kind of rule.

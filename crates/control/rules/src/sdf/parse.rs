@@ -23,6 +23,9 @@ pub enum FlowError {
     /// Legal, but not supported: options follow the destination.
     #[error("the option {0:?} is not supported")]
     Option(String),
+    /// It is not there, or not in UTF-8.
+    #[error("there is no text")]
+    NoText,
     /// It ends where this was expected.
     #[error("it ends where {0} is expected")]
     Incomplete(&'static str),

@@ -177,7 +177,7 @@ pub(crate) fn changes() -> impl Strategy<Value = Changes> {
     let bars = edits(0..IDS as u8, (0..IDS as u8).prop_flat_map(bar), any_bar_update());
     let query = (btree_set((0..IDS).prop_map(UrrId), 0..2), any::<bool>());
     (pdrs, fars, qers, urrs, bars, query).prop_map(|(pdrs, fars, qers, urrs, bars, (query, query_all))| {
-        Changes { pdrs, fars, qers, urrs, bars, query, query_all }
+        Changes { pdrs, fars, qers, urrs, bars, query, query_all, ..Changes::default() }
     })
 }
 

@@ -137,6 +137,11 @@ pub(crate) fn usual() -> Changes {
     changes
 }
 
+/// Cause and offending IE of the response.
+pub(crate) fn answer(rejection: &Rejection) -> (u8, Option<u16>) {
+    (rejection.cause().code(), rejection.offending_ie().map(|ie| ie.0))
+}
+
 /// One session of a UPF, and its tunnels.
 pub(crate) struct World {
     pub(crate) capabilities: Capabilities,

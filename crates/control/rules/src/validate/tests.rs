@@ -1,7 +1,7 @@
 use causeway_types::{BarId, Bitrate, FarId, Interface, NetworkInstance, PdrId, QerId, Qfi, QfiSet, Span};
 
 use crate::edits::Changes;
-use crate::testing::{World, bar, buffering, to_gnb, to_internet, urr, usual};
+use crate::testing::{self, World, bar, buffering, gnb, to_gnb, to_internet, urr, usual};
 use crate::{
     ApplyAction, Bar, Context, DirectionalLimit, Far, Gate, MeasurementMethod, Qer, RateLimit, Reason,
     Rejection, RuleId, RuleSet, Urr, UrrTriggers, validate,
@@ -17,8 +17,7 @@ fn check(change: impl FnOnce(&mut RuleSet)) -> Result<(), Rejection> {
 
 /// Cause and offending IE of a rejection.
 fn answer(result: Result<(), Rejection>) -> (u8, Option<u16>) {
-    let rejection = result.unwrap_err();
-    (rejection.cause(), rejection.offending_ie())
+    testing::answer(&result.unwrap_err())
 }
 
 fn put_far(far: Far) -> impl FnOnce(&mut RuleSet) {
@@ -56,7 +55,8 @@ fn every_reference_leads_somewhere() {
     for (result, user, missing) in cases {
         let rejection = result.unwrap_err();
         assert_eq!(rejection.reason, Reason::Dangling(missing));
-        assert_eq!(rejection.failed_rule(), Some(user));
+        assert_eq!(rejection.rule, Some(user));
+        assert!(rejection.failed_rule().is_some());
     }
 }
 
@@ -65,7 +65,7 @@ fn every_reference_leads_somewhere() {
 #[test]
 fn what_forwards_has_a_way_out() {
     assert_eq!(answer(check(put_far(Far { forwarding: None, ..to_internet(1) }))), (67, Some(4)));
-    let mut far = to_gnb(2, crate::testing::gnb(1));
+    let mut far = to_gnb(2, gnb(1));
     far.forwarding.as_mut().unwrap().tunnel = None;
     assert_eq!(answer(check(put_far(far.clone()))), (67, Some(84)));
     far.action = ApplyAction::Drop;
@@ -74,9 +74,9 @@ fn what_forwards_has_a_way_out() {
     let mut world = World::new();
     world.endpoints.gtpu[0].addr.v4 = None;
     let mut changes = Changes::default();
-    changes.fars.create = vec![to_gnb(2, crate::testing::gnb(1))];
+    changes.fars.create = vec![to_gnb(2, gnb(1))];
     let rejection = world.establish(changes).unwrap_err();
-    assert_eq!((rejection.cause(), rejection.offending_ie()), (76, Some(84)));
+    assert_eq!(testing::answer(&rejection), (76, Some(84)));
 }
 
 // Input:  destinations and sources that are not there: the SMF, a 5G VN, an unknown network.
@@ -93,8 +93,9 @@ fn interfaces_and_networks_that_are_not_there() {
     let mut far = to_internet(1);
     far.forwarding.as_mut().unwrap().network_instance = Some(unknown.clone());
     let rejection = check(put_far(far)).unwrap_err();
-    assert_eq!(rejection.failed_rule(), Some(FarId(1).into()));
-    assert_eq!((rejection.cause(), rejection.offending_ie()), (73, Some(22)));
+    assert_eq!(rejection.rule, Some(FarId(1).into()));
+    assert!(rejection.failed_rule().is_some());
+    assert_eq!(testing::answer(&rejection), (73, Some(22)));
     assert_eq!(answer(check(uplink(|pdr| pdr.pdi.network_instance = Some(unknown)))), (73, Some(22)));
 }
 
@@ -112,7 +113,7 @@ fn n6_needs_a_data_network() {
     world.tunnels.abandon(change.tunnels);
     world.endpoints.networks.clear();
     let rejection = world.establish(changes).unwrap_err();
-    assert_eq!((rejection.cause(), rejection.offending_ie()), (76, Some(42)));
+    assert_eq!(testing::answer(&rejection), (76, Some(42)));
 }
 
 // Input:  PDRs that no packet could be told by, and removals that do not fit.
@@ -183,7 +184,7 @@ fn capabilities_are_not_exceeded() {
         let mut changes = usual();
         change(&mut changes);
         let rejection = world.establish(changes).unwrap_err();
-        (rejection.cause(), rejection.offending_ie())
+        testing::answer(&rejection)
     };
     assert_eq!(check(|it| it.buffering = false, |it| it.fars.create[1] = buffering(2)), (76, Some(44)));
     assert_eq!(
