@@ -1,11 +1,13 @@
 //! Answering a request: accepting it with what it asked for, or refusing it with a cause.
 
+use causeway_dataplane::ApplyError;
 use causeway_pfcp::{
     AssociationReleaseResponse, AssociationSetupResponse, AssociationUpdateResponse, Cause, DecodeError,
     FailedRuleId, Message, MessageType, NodeId, NodeReportResponse, OffendingIe, PfdManagementResponse,
     SessionDeletionResponse, SessionEstablishmentResponse, SessionModificationResponse,
     SessionReportResponse, SessionSetDeletionResponse, SessionSetModificationResponse,
 };
+use causeway_rules::Rejection;
 use causeway_types::{Seid, Time};
 
 use crate::transaction::RequestKey;
@@ -15,7 +17,7 @@ use crate::{MessageResult, N4, Notice, Output};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Refusal {
     pub(crate) cause: Cause,
-    pub(crate) offending_ie: Option<u16>,
+    pub(crate) offending_ie: Option<OffendingIe>,
     pub(crate) failed_rule: Option<FailedRuleId>,
     /// For the log.
     pub(crate) detail: String,
@@ -25,17 +27,39 @@ impl Refusal {
     pub(crate) fn new(cause: Cause, detail: &str) -> Self {
         Self { cause, offending_ie: None, failed_rule: None, detail: detail.to_owned() }
     }
-
-    /// Names the IE that is to blame.
-    pub(crate) fn blaming(self, ie: u16) -> Self {
-        Self { offending_ie: Some(ie), ..self }
-    }
 }
 
 impl From<DecodeError> for Refusal {
     fn from(error: DecodeError) -> Self {
         let cause = error.cause().unwrap_or(Cause::RequestRejected);
-        Self { offending_ie: error.offending(), ..Self::new(cause, &error.to_string()) }
+        Self { offending_ie: error.offending().map(OffendingIe), ..Self::new(cause, &error.to_string()) }
+    }
+}
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        Self {
+            offending_ie: rejection.offending_ie(),
+            failed_rule: rejection.failed_rule(),
+            ..Self::new(rejection.cause(), &rejection.to_string())
+        }
+    }
+}
+
+impl From<&ApplyError> for Refusal {
+    /// Whose fault a failure of the data plane is: a lack of room, a rule that does not fit, or its own.
+    fn from(error: &ApplyError) -> Self {
+        let cause = match error {
+            ApplyError::Full { .. } => Cause::NoResourcesAvailable,
+            ApplyError::TunnelInUse(_) | ApplyError::DanglingReference { .. } => {
+                Cause::RuleCreationModificationFailure
+            }
+            ApplyError::Unsupported(_) => Cause::ServiceNotSupported,
+            ApplyError::UnknownSession(_) | ApplyError::SessionExists(_) | ApplyError::Backend(_) => {
+                Cause::SystemFailure
+            }
+        };
+        Self::new(cause, &error.to_string())
     }
 }
 
@@ -105,7 +129,7 @@ impl N4 {
 /// The response that refuses a request; `None` if the message is no such request.
 fn refusing<'a>(message: MessageType, node: NodeId<'a>, refusal: &Refusal) -> Option<Message<'a>> {
     let cause = refusal.cause;
-    let offending_ie = refusal.offending_ie.map(OffendingIe);
+    let offending_ie = refusal.offending_ie;
     let failed_rule_id = refusal.failed_rule;
     Some(match message {
         MessageType::PfdManagementRequest => {

@@ -1,12 +1,14 @@
 //! What an operator may choose about N4.
 
-use causeway_types::{NodeId, Span};
+use causeway_types::{DualIp, NodeId, Span};
 
 /// How N4 behaves. [`Config::new`] gives the usual values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Our Node ID (TS 29.244 clause 8.2.38), in every association message.
     pub node: NodeId,
+    /// Our N4 address, in the F-SEID of every session: where SMFs send requests about it.
+    pub address: DualIp,
     /// How our requests are repeated, heartbeats excepted.
     pub retransmission: Retransmission,
     /// When a peer is asked for a sign of life, and how often until it counts as unreachable.
@@ -17,6 +19,8 @@ pub struct Config {
     pub request_port: RequestPort,
     /// How long to wait before an association that we asked for in vain is asked for again.
     pub associate_retry: Span,
+    /// How long to wait before the data plane is asked again to remove a session that it did not remove.
+    pub removal_retry: Span,
     /// How long to wait before a report that went unanswered through all retransmissions is sent again.
     pub report_retry: Span,
     /// How long an answer is kept for a duplicate of its request. Should exceed the peer's T1 times N1.
@@ -30,15 +34,17 @@ pub struct Config {
 }
 
 impl Config {
-    /// The usual values, for a UPF of this Node ID.
-    pub fn new(node: NodeId) -> Self {
+    /// The usual values, for a UPF of this Node ID and N4 address.
+    pub fn new(node: NodeId, address: DualIp) -> Self {
         Self {
             node,
+            address,
             retransmission: Retransmission::default(),
             heartbeat: Heartbeat::default(),
             on_path_failure: PathFailure::Keep,
             request_port: RequestPort::Standard,
             associate_retry: Span::from_secs(10),
+            removal_retry: Span::from_secs(5),
             report_retry: Span::from_secs(30),
             answer_lifetime: Span::from_secs(30),
             release_period: Span::from_secs(5),

@@ -188,7 +188,9 @@ impl N4 {
                     Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
                     Purpose::Setup(peer) => self.setup_unanswered(now, peer),
                     Purpose::Release(association) => self.release_unanswered(now, association),
-                    Purpose::Report { session, .. } => self.report_unanswered(now, session, lost),
+                    Purpose::Report { session, association } => {
+                        self.report_unanswered(now, session, association, lost);
+                    }
                 }
             }
         }

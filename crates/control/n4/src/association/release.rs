@@ -1,8 +1,8 @@
 //! Changes and the end of an association (TS 29.244 clauses 6.2.7 and 6.2.8).
 
 use causeway_pfcp::{
-    AssociationReleaseRequest, AssociationReleaseResponse, AssociationUpdateRequest, AssociationUpdateResponse,
-    Cause, NodeId,
+    AssociationReleaseRequest, AssociationReleaseResponse, AssociationUpdateRequest,
+    AssociationUpdateResponse, Cause, NodeId,
 };
 use causeway_types::{Seid, Time};
 
@@ -24,8 +24,11 @@ impl N4 {
         request: &AssociationUpdateRequest<'_>,
     ) {
         let Some(id) = self.association_named(now, key, &request.node_id) else { return };
-        let alternatives: Vec<_> =
-            request.alternative_smf_ip_addresses.iter().flat_map(|it| it.addr.iter().collect::<Vec<_>>()).collect();
+        let alternatives: Vec<_> = request
+            .alternative_smf_ip_addresses
+            .iter()
+            .flat_map(|it| it.addr.iter().collect::<Vec<_>>())
+            .collect();
         if let Some(association) = self.associations.get_mut(id)
             && !alternatives.is_empty()
         {
@@ -58,7 +61,7 @@ impl N4 {
 
     /// Ends an association: nothing is sent to the peer any more, and its sessions go.
     pub(crate) fn end_association(&mut self, now: Time, id: AssociationId, reason: DownReason) {
-        let purged = self.purge_sessions(now, id, |_| true);
+        let purged = self.purge_sessions(id, |_| true);
         self.outbound.cancel(|purpose| match purpose {
             Purpose::Heartbeat(association) | Purpose::Release(association) => *association == id,
             Purpose::Report { association, .. } => *association == id,
@@ -72,17 +75,13 @@ impl N4 {
     }
 
     /// Dooms those sessions of an association that are unwanted, and says how many.
-    pub(crate) fn purge_sessions(
-        &mut self,
-        now: Time,
-        id: AssociationId,
-        unwanted: impl Fn(&Session) -> bool,
-    ) -> usize {
+    pub(crate) fn purge_sessions(&mut self, id: AssociationId, unwanted: impl Fn(&Session) -> bool) -> usize {
         let Some(association) = self.associations.get(id) else { return 0 };
         let sessions = association.sessions.iter().filter_map(|seid| self.sessions.get(*seid));
-        let doomed: Vec<_> = sessions.filter(|session| unwanted(session)).map(|session| session.seid).collect();
+        let doomed: Vec<_> =
+            sessions.filter(|session| unwanted(session)).map(|session| session.seid).collect();
         for seid in &doomed {
-            self.doom(now, *seid);
+            self.doom(*seid);
         }
         doomed.len()
     }

@@ -8,8 +8,8 @@ use causeway_pfcp::{
 };
 use causeway_types::{Seid, Time};
 
-use super::table::Contact;
 use super::AssociationId;
+use super::table::Contact;
 use crate::answer::Refusal;
 use crate::config::{PFCP_PORT, RequestPort};
 use crate::features::up_features;
@@ -37,7 +37,8 @@ impl N4 {
             return self.refuse(now, key, Seid(0), refusal);
         }
         let node = request.node_id.to_owned();
-        let alternatives = request.alternative_smf_ip_addresses.iter().flat_map(|it| it.addr.iter().collect::<Vec<_>>());
+        let alternatives =
+            request.alternative_smf_ip_addresses.iter().flat_map(|it| it.addr.iter().collect::<Vec<_>>());
         let contact = Contact {
             peer: self.request_address(key.from),
             source: key.from,
@@ -53,7 +54,10 @@ impl N4 {
             }
             None if self.associations.len() >= self.config.limits.associations => {
                 let most = self.config.limits.associations;
-                self.notice(Notice::AssociationFailed { peer: key.from, reason: SetupFailure::TooMany(most) });
+                self.notice(Notice::AssociationFailed {
+                    peer: key.from,
+                    reason: SetupFailure::TooMany(most),
+                });
                 let refusal = Refusal::new(Cause::NoResourcesAvailable, "there are too many associations");
                 return self.refuse(now, key, Seid(0), refusal);
             }
@@ -94,12 +98,18 @@ impl N4 {
 
     /// Sets up anew the association that a node has: all it said before is overwritten, and those of its
     /// sessions are removed that do not stay. Returns how many stay.
-    pub(crate) fn renew(&mut self, now: Time, id: AssociationId, contact: Contact, stays: impl Fn(&Session) -> bool) -> usize {
+    pub(crate) fn renew(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        contact: Contact,
+        stays: impl Fn(&Session) -> bool,
+    ) -> usize {
         let peer = contact.peer;
         let Some(association) = self.associations.get_mut(id) else { return 0 };
         association.renew(now, contact);
         let node = association.node.clone();
-        let purged = self.purge_sessions(now, id, |session| !stays(session));
+        let purged = self.purge_sessions(id, |session| !stays(session));
         self.schedule_heartbeat(now, id);
         self.stop_asking(peer, id);
         let kept = self.associations.get(id).map_or(0, |association| association.sessions.len());

@@ -178,9 +178,8 @@ mod tests {
     #[test]
     fn an_address_finds_its_association() {
         let mut table = Associations::default();
-        let mut add = |name: &str, source| {
-            table.insert(Time::default(), &NodeId::Fqdn(name.into()), contact(source))
-        };
+        let mut add =
+            |name: &str, source| table.insert(Time::default(), &NodeId::Fqdn(name.into()), contact(source));
         add("a", host(1, 1000));
         let (b, c) = (add("b", host(1, 2000)), add("c", host(2, 8805)));
         assert_eq!(table.identify(host(1, 2000)), Some(b));

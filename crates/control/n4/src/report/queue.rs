@@ -64,7 +64,8 @@ impl ReportQueue {
             return Vec::new();
         }
         let is_usage = |report: &Report| matches!(report, Report::Usage(_));
-        let usages = self.waiting.iter().take(USAGES_PER_REQUEST).take_while(|report| is_usage(report)).count();
+        let usages =
+            self.waiting.iter().take(USAGES_PER_REQUEST).take_while(|report| is_usage(report)).count();
         let request: Vec<_> = self.waiting.drain(..usages.max(1).min(self.waiting.len())).collect();
         let downlink_data = match request.first() {
             Some(Report::DownlinkData { pdr, .. }) => Some(*pdr),
@@ -82,6 +83,11 @@ impl ReportQueue {
     /// A request could go out now.
     pub(crate) fn is_ready(&self) -> bool {
         self.on_its_way.is_none() && !self.waiting.is_empty()
+    }
+
+    /// A request was sent and is not answered.
+    pub(crate) fn is_on_its_way(&self) -> bool {
+        self.on_its_way.is_some()
     }
 
     /// How many reports wait to be sent.
@@ -109,11 +115,14 @@ impl ReportQueue {
     /// The session ends: the usages that were not sent, to go into the last response.
     pub(crate) fn take_unsent_usage(&mut self) -> Vec<Usage> {
         let unsent = self.waiting.drain(..);
-        unsent.filter_map(|report| if let Report::Usage(usage) = report { Some(usage) } else { None }).collect()
+        unsent
+            .filter_map(|report| if let Report::Usage(usage) = report { Some(usage) } else { None })
+            .collect()
     }
 
     fn is_being_told(&self, pdr: PdrId) -> bool {
-        let waits = |report: &Report| matches!(report, Report::DownlinkData { pdr: waiting, .. } if *waiting == pdr);
+        let waits =
+            |report: &Report| matches!(report, Report::DownlinkData { pdr: waiting, .. } if *waiting == pdr);
         self.on_its_way.is_some_and(|sent| sent.downlink_data == Some(pdr)) || self.waiting.iter().any(waits)
     }
 

@@ -4,12 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use causeway_pfcp::Header;
-use causeway_rules::{Change, Plan, SessionRules, TunnelChange};
-use causeway_types::{FSeid, FTeid, PdrId, Seid, Time};
+use causeway_rules::{Change, Plan, SessionRules};
+use causeway_types::{FSeid, Seid, Time};
 
+use crate::ApplyId;
+use crate::association::AssociationId;
 use crate::report::ReportQueue;
 use crate::transaction::RequestKey;
-use crate::{ApplyId, AssociationId};
 
 /// One PFCP session (TS 29.244 clause 5.2).
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub(crate) struct Session {
     pub(crate) in_flight: Option<InFlight>,
     /// Requests that came meanwhile, the oldest first.
     pub(crate) waiting: VecDeque<Waiting>,
+    /// It will be called when its association may send more reports.
+    pub(crate) is_called: bool,
     /// Nobody wants it any more; it goes as soon as the data plane lets it.
     pub(crate) doomed: bool,
 }
@@ -45,6 +48,7 @@ impl Session {
             since: now,
             in_flight: None,
             waiting: VecDeque::new(),
+            is_called: false,
             doomed: false,
         }
     }
@@ -61,12 +65,8 @@ impl Session {
 pub(crate) struct InFlight {
     pub(crate) id: ApplyId,
     pub(crate) work: Work,
-    /// The rules as they will be.
-    pub(crate) rules: SessionRules,
-    /// The tunnels that were chosen, for the Created PDR IEs.
-    pub(crate) chosen: Vec<(PdrId, FTeid)>,
-    /// What is taken and given back.
-    pub(crate) tunnels: TunnelChange,
+    /// What it changes; its plan has been handed out.
+    pub(crate) change: Change,
 }
 
 /// What the plan is for, and whom to answer.
@@ -144,13 +144,14 @@ impl Sessions {
 
     /// Notes that a change of the session is under way, and returns what the data plane is to do. There
     /// must be no other.
-    pub(crate) fn start(&mut self, work: Work, change: Change) -> Option<(ApplyId, Plan)> {
-        let Change { session: rules, plan, chosen, tunnels } = change;
-        let session = self.by_seid.get_mut(&plan.session)?;
+    pub(crate) fn start(&mut self, work: Work, mut change: Change) -> Option<(ApplyId, Plan)> {
+        let seid = change.plan.session;
+        let session = self.by_seid.get_mut(&seid)?;
         self.last_apply += 1;
         let id = ApplyId(self.last_apply);
-        session.in_flight = Some(InFlight { id, work, rules, chosen, tunnels });
-        self.by_apply.insert(id, plan.session);
+        let plan = std::mem::replace(&mut change.plan, Plan { session: seid, ops: Vec::new() });
+        session.in_flight = Some(InFlight { id, work, change });
+        self.by_apply.insert(id, seid);
         Some((id, plan))
     }
 
@@ -163,13 +164,7 @@ impl Sessions {
 
     /// Lets a request wait for its turn. False: too many wait already.
     #[must_use]
-    pub(crate) fn wait(
-        &mut self,
-        seid: Seid,
-        waiting: Waiting,
-        per_session: usize,
-        octets: usize,
-    ) -> bool {
+    pub(crate) fn wait(&mut self, seid: Seid, waiting: Waiting, per_session: usize, octets: usize) -> bool {
         let Some(session) = self.by_seid.get_mut(&seid) else { return false };
         let total = self.waiting_octets + waiting.body.len();
         if session.waiting.len() >= per_session || total > octets {
@@ -185,11 +180,6 @@ impl Sessions {
         let waiting = self.by_seid.get_mut(&seid)?.waiting.pop_front()?;
         self.waiting_octets -= waiting.body.len();
         Some(waiting)
-    }
-
-    /// How many requests wait.
-    pub(crate) fn waiting(&self) -> usize {
-        self.by_seid.values().map(|session| session.waiting.len()).sum()
     }
 }
 

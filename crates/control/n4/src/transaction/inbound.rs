@@ -140,7 +140,11 @@ mod tests {
     use super::*;
 
     fn key(port: u16, sequence: u32) -> RequestKey {
-        RequestKey { from: SocketAddr::from(([192, 0, 2, 1], port)), sequence, message: MessageType::SessionEstablishmentRequest }
+        RequestKey {
+            from: SocketAddr::from(([192, 0, 2, 1], port)),
+            sequence,
+            message: MessageType::SessionEstablishmentRequest,
+        }
     }
 
     fn inbound() -> Inbound {

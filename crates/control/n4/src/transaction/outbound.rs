@@ -167,14 +167,14 @@ impl<P> Outbound<P> {
         to: SocketAddr,
         seid: Seid,
         moved: impl Fn(&P) -> bool,
-    ) -> Vec<Vec<u8>> {
+    ) -> Vec<(MessageType, Vec<u8>)> {
         let mut resent = Vec::new();
         for pending in self.pending.values_mut().filter(|pending| moved(&pending.purpose)) {
             pending.to = to;
             if let Some(field) = pending.bytes.get_mut(SEID_OCTETS) {
                 field.copy_from_slice(&seid.0.to_be_bytes());
             }
-            resent.push(pending.bytes.clone());
+            resent.push((pending.request, pending.bytes.clone()));
         }
         resent
     }

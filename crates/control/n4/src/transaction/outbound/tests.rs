@@ -47,7 +47,10 @@ fn a_lost_request_can_be_kept() {
     let bytes = outbound.start(at(0), policy, request("x"), |_| Ok(vec![7])).unwrap();
     let Some(Expired::GivenUp(lost)) = outbound.expire(at(1)) else { panic!("it is given up") };
     outbound.resume(at(1), lost, Span::from_secs(30));
-    assert_eq!(outbound.expire(at(31)), Some(Expired::Repeat { to: peer(8805), request: HeartbeatRequest, bytes }));
+    assert_eq!(
+        outbound.expire(at(31)),
+        Some(Expired::Repeat { to: peer(8805), request: HeartbeatRequest, bytes })
+    );
     assert_eq!(outbound.answered(peer(8805), 1, HeartbeatResponse), Some("x"));
 }
 
@@ -59,7 +62,7 @@ fn a_request_follows_its_session() {
     outbound.start(at(0), POLICY, request("x"), |_| Ok(vec![9; 16])).unwrap();
     let to = SocketAddr::from(([192, 0, 2, 2], 8805));
     let resent = outbound.redirect(to, Seid(1), |purpose| *purpose == "x");
-    assert_eq!(resent, [[9, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, 1, 9, 9, 9, 9]]);
+    assert_eq!(resent, [(HeartbeatRequest, vec![9, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, 1, 9, 9, 9, 9])]);
     assert_eq!(outbound.answered(peer(8805), 1, HeartbeatResponse), None);
     assert_eq!(outbound.answered(to, 1, HeartbeatResponse), Some("x"));
 }
@@ -101,4 +104,3 @@ fn a_cancelled_request_leaves_nothing() {
     assert_eq!(outbound.cancel(|purpose| *purpose == "drop"), 1);
     assert_eq!((outbound.len(), outbound.deadlines.len()), (1, 1));
 }
-
