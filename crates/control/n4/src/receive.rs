@@ -51,7 +51,7 @@ impl N4 {
 
     fn request(&mut self, now: Time, from: SocketAddr, header: Header, message: MessageType, body: &[u8]) {
         self.heard_of(from);
-        let key = RequestKey { from, sequence: header.sequence, message };
+        let key = RequestKey::new(from, message, &header, body);
         if message == MessageType::HeartbeatRequest {
             return self.heartbeat_request(key, &header, body);
         }
@@ -163,7 +163,7 @@ impl N4 {
             HeaderError::Length { header, .. } => {
                 let message = MessageType::from_code(header.message_type);
                 if let Some(message) = message.filter(|message| message.is_request()) {
-                    let key = RequestKey { from, sequence: header.sequence, message };
+                    let key = RequestKey::new(from, message, &header, &[]);
                     let refusal = Refusal::new(Cause::InvalidLength, &error.to_string());
                     let seid = self.seid_of_peer(&key, &header);
                     self.refuse_at_once(key, seid, refusal);

@@ -6,6 +6,5 @@ mod setup;
 mod table;
 mod targets;
 
-pub use table::AssociationId;
-pub(crate) use table::{Association, Associations};
+pub(crate) use table::{Association, AssociationId, Associations};
 pub(crate) use targets::{Target, Targets};

@@ -55,8 +55,8 @@ impl N4 {
         let node = self.config.node.clone();
         let cause = Cause::RequestAccepted;
         let response = AssociationReleaseResponse::new(NodeId::from(&node), cause);
-        self.answer(now, key, Seid(0), Some(cause), &response.into());
         self.end_association(now, id, DownReason::Released);
+        self.answer(now, key, Seid(0), Some(cause), &response.into());
     }
 
     /// Ends an association: nothing is sent to the peer any more, and its sessions go.
@@ -80,8 +80,13 @@ impl N4 {
         let sessions = association.sessions.iter().filter_map(|seid| self.sessions.get(*seid));
         let doomed: Vec<_> =
             sessions.filter(|session| unwanted(session)).map(|session| session.seid).collect();
+        let hosts = association.addresses.clone();
         for seid in &doomed {
             self.doom(*seid);
+        }
+        // What was answered about these sessions is not so any more.
+        if !doomed.is_empty() {
+            hosts.into_iter().for_each(|ip| self.inbound.forget_answers(ip));
         }
         doomed.len()
     }

@@ -1,20 +1,13 @@
 //! The peers we have an association with.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_types::{NodeId, NtpSeconds, Seid, Time};
 
 /// Names one association for as long as it lasts; never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct AssociationId(u64);
-
-impl fmt::Display for AssociationId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
+pub(crate) struct AssociationId(u64);
 
 /// An association with one SMF (TS 29.244 clause 6.2.6).
 #[derive(Debug)]

@@ -18,7 +18,7 @@ impl N4 {
     /// Events that the data plane raised before it carried out the plan must have come before.
     pub fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
         let Some((seid, in_flight)) = self.sessions.finish(id) else { return };
-        let InFlight { work, change, .. } = in_flight;
+        let InFlight { work, change } = in_flight;
         if let Err(error) = &result {
             self.counters.failed_plans += 1;
             self.notice(Notice::ApplyFailed { session: seid, error: error.clone() });

@@ -63,7 +63,6 @@ impl Session {
 /// A plan handed to the data plane.
 #[derive(Debug)]
 pub(crate) struct InFlight {
-    pub(crate) id: ApplyId,
     pub(crate) work: Work,
     /// What it changes; its plan has been handed out.
     pub(crate) change: Change,
@@ -150,7 +149,7 @@ impl Sessions {
         self.last_apply += 1;
         let id = ApplyId(self.last_apply);
         let plan = std::mem::replace(&mut change.plan, Plan { session: seid, ops: Vec::new() });
-        session.in_flight = Some(InFlight { id, work, change });
+        session.in_flight = Some(InFlight { work, change });
         self.by_apply.insert(id, seid);
         Some((id, plan))
     }

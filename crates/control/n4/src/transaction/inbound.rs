@@ -1,9 +1,10 @@
 //! Requests of peers: each is worked on once, a duplicate gets the same answer (TS 29.244 clause 6.4).
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
-use causeway_pfcp::MessageType;
+use causeway_pfcp::{Header, MessageType};
 use causeway_types::{Span, Time};
 
 /// What makes two requests the same.
@@ -15,6 +16,17 @@ pub(crate) struct RequestKey {
     pub(crate) sequence: u32,
     /// Its message type.
     pub(crate) message: MessageType,
+    /// Stands for its contents: a peer that restarted may use the numbers of its last life for other requests.
+    digest: u64,
+}
+
+impl RequestKey {
+    /// The identity of a request with this header and body.
+    pub(crate) fn new(from: SocketAddr, message: MessageType, header: &Header, body: &[u8]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (header.seid, body).hash(&mut hasher);
+        Self { from, sequence: header.sequence, message, digest: hasher.finish() }
+    }
 }
 
 /// What is known of a request that arrives.
@@ -108,6 +120,16 @@ impl Inbound {
         }
     }
 
+    /// Forgets the answers given to a host: what they said is no longer so.
+    pub(crate) fn forget_answers(&mut self, ip: IpAddr) {
+        if let Some(host) = self.hosts.get_mut(&ip) {
+            while !host.order.is_empty() {
+                host.forget_oldest();
+            }
+        }
+        self.drop_empty(ip);
+    }
+
     /// When the oldest answer expires.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         self.hosts.values().filter_map(|host| host.order.front()).map(|(expiry, _)| *expiry).min()
@@ -140,11 +162,13 @@ mod tests {
     use super::*;
 
     fn key(port: u16, sequence: u32) -> RequestKey {
-        RequestKey {
-            from: SocketAddr::from(([192, 0, 2, 1], port)),
-            sequence,
-            message: MessageType::SessionEstablishmentRequest,
-        }
+        key_of(port, sequence, b"one")
+    }
+
+    fn key_of(port: u16, sequence: u32, body: &[u8]) -> RequestKey {
+        let header = Header { sequence, ..Header::default() };
+        let from = SocketAddr::from(([192, 0, 2, 1], port));
+        RequestKey::new(from, MessageType::SessionEstablishmentRequest, &header, body)
     }
 
     fn inbound() -> Inbound {
@@ -162,6 +186,7 @@ mod tests {
         inbound.answer(Time::from_secs(1), key(1, 7), b"yes".to_vec());
         assert_eq!(inbound.look_up(&key(1, 7)), Seen::Answered(b"yes"));
         assert_eq!(inbound.look_up(&key(2, 7)), Seen::New);
+        assert_eq!(inbound.look_up(&key_of(1, 7, b"other")), Seen::New);
         assert_eq!(inbound.next_deadline(), Some(Time::from_secs(31)));
         inbound.expire(Time::from_secs(31));
         assert_eq!((inbound.look_up(&key(1, 7)), inbound.len()), (Seen::New, 0));
@@ -192,7 +217,8 @@ mod tests {
         inbound.forget(&key(1, 1));
         assert!(inbound.begin(key(1, 3)));
         inbound.forget(&key(1, 2));
-        inbound.forget(&key(1, 3));
+        inbound.answer(Time::default(), key(1, 3), b"yes".to_vec());
+        inbound.forget_answers(key(1, 3).from.ip());
         assert!(inbound.hosts.is_empty());
     }
 }
