@@ -170,7 +170,7 @@ impl<'a> Ie<'a> for AlternativeSmfIpAddress {
     fn decode(value: &'a [u8]) -> Result<Self, IeError> {
         let mut fields = Reader::new(value);
         let flags = fields.u8()?;
-        Ok(Self { addr: addr::read_v6_first(&mut fields, flags)?, preferred: flags & 4 != 0 })
+        Ok(Self { addr: addr::read_some(&mut fields, flags)?, preferred: flags & 4 != 0 })
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
@@ -197,7 +197,7 @@ impl<'a> Ie<'a> for RemoteGtpuPeer<'a> {
     fn decode(value: &'a [u8]) -> Result<Self, IeError> {
         let mut fields = Reader::new(value);
         let flags = fields.u8()?;
-        let addr = addr::read_v6_first(&mut fields, flags)?;
+        let addr = addr::read_some(&mut fields, flags)?;
         let interface = fields.when(flags & 4 != 0, Reader::counted16)?;
         let network_instance = fields.when(flags & 8 != 0, Reader::counted16)?;
         Ok(Self {

@@ -85,8 +85,7 @@ impl<'a> Ie<'a> for FSeid {
         let mut fields = Reader::new(value);
         let flags = fields.u8()?;
         let seid = Seid(fields.u64()?);
-        let addr = addr::read_v6_first(&mut fields, flags)?;
-        if addr.is_empty() { Err(IeError::incorrect()) } else { Ok(Self { seid, addr }) }
+        Ok(Self { seid, addr: addr::read_some(&mut fields, flags)? })
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
