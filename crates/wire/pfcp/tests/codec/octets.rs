@@ -91,9 +91,9 @@ fn nodes() {
     same(Cause::MandatoryIeMissing, "0013 0001 42");
     same(OffendingIe(96), "0028 0002 0060");
     same(UpFeatures::FTUP | UpFeatures::EMPU, "002b 0002 1001");
-    same(UpFeatures::BUNDL | UpFeatures::UPIDP, "002b 0008 0000400000002000");
+    same(UpFeatures::BUNDL | UpFeatures::UPIDP, "002b 0007 00004000000020");
     same(CpFeatures::LOAD | CpFeatures::OVRL, "0059 0001 03");
-    same(CpFeatures::PSUCC, "0059 0003 000100");
+    same(CpFeatures::PSUCC, "0059 0002 0001");
     same(SmfSetId(Fqdn::new("set")), "00b4 0005 00 03736574");
     let peer = RemoteGtpuPeer {
         addr: V4.into(),

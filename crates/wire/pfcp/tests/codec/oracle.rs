@@ -58,10 +58,12 @@ proptest! {
 }
 
 // Input:  each message with its mandatory IEs; responses reject, since theirs expects more of an acceptance.
-// Output: theirs takes every one of them, and hands on an equal message.
+// Output: theirs takes every one of them, and hands on an equal message. It asks for an F-SEID in a
+//         rejecting Session Establishment Response, which clause 7.2.3.2 does not; that one is left out.
 #[test]
 fn theirs_takes_every_message() {
-    for message_type in MessageType::ALL {
+    let asks_for_more = |message_type: &&_| **message_type != MessageType::SessionEstablishmentResponse;
+    for message_type in MessageType::ALL.iter().filter(asks_for_more) {
         let mut ies = mandatory_of(*message_type);
         ies.iter_mut().filter(|ie| ie.0 == 19).for_each(|cause| cause.1 = vec![64]);
         let octets = write(&ies);

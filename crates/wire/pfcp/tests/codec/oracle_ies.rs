@@ -243,6 +243,7 @@ theirs! {
     289 = steering_mode_indicator::SteeringModeIndicator;
     291 = group_id::GroupId;
     292 = cp_ip_address::CpIpAddress;
+    293 = ip_address_and_port_number_replacement::IpAddressAndPortNumberReplacement;
     294 = dns_query_response_filter::DnsQueryResponseFilter;
     295 = direct_reporting_information::DirectReportingInformation;
     296 = event_notification_uri::EventNotificationUri;
