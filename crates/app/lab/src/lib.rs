@@ -1,1 +1,15 @@
-//! Emulated SMF, gNB, UE and data network.
+//! Emulated SMF, gNB, UE and data network, in network namespaces of their own.
+//!
+//! [`netns`] makes the machines, [`smf`] speaks N4, [`ran`] speaks N3 and holds the UEs, [`dn`] and [`ue`] are
+//! the two ends of user traffic, and [`demo`] plays the story that `causeway demo` shows. Every network here is
+//! created by this crate; nothing touches the machine's own interfaces.
+
+#![forbid(unsafe_code)]
+
+pub mod cleanup;
+mod error;
+pub mod netns;
+pub mod process;
+pub mod traffic;
+
+pub use error::LabError;
