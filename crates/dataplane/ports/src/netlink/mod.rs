@@ -1,0 +1,36 @@
+//! The kernel's links, addresses, routes and neighbours.
+//!
+//! [`Netlink`] asks and changes, in the network namespace of the thread that opened it.
+
+mod configure;
+mod request;
+
+pub use configure::Link;
+pub use request::Netlink;
+
+use crate::PortError;
+
+/// Refuses what cannot be the name of an interface.
+///
+/// # Errors
+/// [`PortError::BadName`].
+pub fn check_name(name: &str) -> Result<(), PortError> {
+    let legal = (1..libc::IFNAMSIZ).contains(&name.len())
+        && name != "."
+        && name != ".."
+        && name.bytes().all(|octet| octet.is_ascii_graphic() && !matches!(octet, b'/' | b':' | b'%'));
+    if legal { Ok(()) } else { Err(PortError::BadName { name: name.to_owned() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_interfaces_are_checked() {
+        assert!(check_name("n6").is_ok() && check_name("fifteen.letters").is_ok());
+        for bad in ["", "sixteen.letters.", "a/b", "a b", ".", "n%d", "n:1", "ä"] {
+            assert!(check_name(bad).is_err(), "{bad}");
+        }
+    }
+}
