@@ -22,6 +22,9 @@ pub enum LabError {
         /// What it printed, or its exit status.
         message: String,
     },
+    /// A packet port says what is wrong and what to do.
+    #[error("{0}")]
+    Port(#[from] causeway_ports::PortError),
     /// Something did not happen in time.
     #[error("{what} did not happen within {} s", within.as_secs_f32())]
     Timeout {

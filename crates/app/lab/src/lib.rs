@@ -10,6 +10,8 @@ pub mod cleanup;
 mod error;
 pub mod netns;
 pub mod process;
+pub mod ran;
+pub mod timeline;
 pub mod traffic;
 
 pub use error::LabError;
