@@ -6,12 +6,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod capture;
 pub mod cleanup;
+pub mod demo;
 mod error;
+pub mod metrics;
 pub mod netns;
 pub mod process;
 pub mod ran;
 pub mod timeline;
+pub mod topology;
 pub mod traffic;
 
 pub use error::LabError;

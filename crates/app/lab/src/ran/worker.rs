@@ -32,11 +32,11 @@ impl Worker {
             let ports = self.gnbs.iter().chain(&self.ues).map(|port| &**port);
             let ready = wait(ports, Some(&self.shared.waker), Some(TICK)).unwrap_or_default();
             for index in (0..self.gnbs.len()).filter(|index| ready.port(*index)) {
-                self.from_gnb(GnbId(index));
+                self.carry_downlink(GnbId(index));
             }
             let first_ue = self.gnbs.len();
             for index in (0..self.ues.len()).filter(|index| ready.port(first_ue + index)) {
-                self.from_ue(UeId(index));
+                self.carry_uplink(UeId(index));
             }
             for index in 0..self.ues.len() {
                 self.deliver_held(UeId(index));
@@ -47,7 +47,7 @@ impl Worker {
     }
 
     /// User packets of one UE into its uplink tunnel.
-    fn from_ue(&mut self, ue: UeId) {
+    fn carry_uplink(&mut self, ue: UeId) {
         let Some(port) = self.ues.get_mut(ue.0) else { return };
         // A device that is lost shows in the packets that do not arrive.
         let _ = port.receive(&mut self.batch);
@@ -71,7 +71,7 @@ impl Worker {
     }
 
     /// What a gNB received: user packets to their UEs, the rest to the state.
-    fn from_gnb(&mut self, gnb: GnbId) {
+    fn carry_downlink(&mut self, gnb: GnbId) {
         let Some(port) = self.gnbs.get_mut(gnb.0) else { return };
         let _ = port.receive(&mut self.batch);
         for index in 0..self.batch.len() {
