@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod netns;
 pub mod process;
 pub mod ran;
+pub mod report;
 pub mod timeline;
 pub mod topology;
 pub mod traffic;

@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// One signalling message.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Message {
     /// Since the timeline began.
+    #[serde(serialize_with = "in_seconds")]
     pub at: Duration,
     /// Who sent it, for example `smf`.
     pub from: String,
@@ -59,4 +60,9 @@ impl Timeline {
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Message>> {
         self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Writes a duration as a number of seconds.
+pub(crate) fn in_seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
 }

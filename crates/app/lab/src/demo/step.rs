@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::console::Console;
 use crate::LabError;
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, in_seconds};
 
 /// One thing that was observed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -59,8 +59,10 @@ pub struct StepReport {
     /// What it shows, in a sentence.
     pub about: &'static str,
     /// When it began, on the timeline.
+    #[serde(serialize_with = "in_seconds")]
     pub start: Duration,
     /// How long it lasted.
+    #[serde(serialize_with = "in_seconds")]
     pub elapsed: Duration,
     /// Everything was as it should be.
     pub passed: bool,
