@@ -1,1 +1,5 @@
 //! The UPF daemon: configuration, runtime, metrics.
+
+#![forbid(unsafe_code)]
+
+pub mod config;

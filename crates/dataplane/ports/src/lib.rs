@@ -6,18 +6,25 @@
 //! a person is a [`PortError`] that says how.
 
 mod batch;
+pub mod capture;
 mod counters;
 mod error;
+mod faulty;
 pub mod memory;
 pub mod netlink;
+mod outer;
+pub mod pcap;
 mod poll;
 mod port;
 mod sys;
+mod traced;
 pub mod tun;
 pub mod udp;
 
 pub use batch::{BATCH, Batch, FrameMut, HEADROOM, STRIDE};
 pub use counters::{Counter, Counters};
 pub use error::PortError;
+pub use faulty::{FaultCounts, Faults, Faulty};
 pub use poll::{MAX_PORTS, Ready, Waker, wait};
 pub use port::{Frame, Meta, Port};
+pub use traced::Traced;

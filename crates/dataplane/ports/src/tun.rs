@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
+use causeway_packet::{Ip, ParseError};
 use causeway_types::IpNet;
 use rustix::io::Errno;
 
@@ -76,11 +77,11 @@ impl TunPort {
             Err(Errno::INTR) => return Ok(Some(())),
             Err(errno) => return Err(PortError::lost(&self.name, errno)),
         };
-        match ip_length(buffer.get(..len).unwrap_or_default()) {
-            None => self.drop_received(batch, Counter::RxMalformed),
+        match Ip::parse(buffer.get(..len).unwrap_or_default()) {
             // The driver does not tell when it cuts a packet; the packet itself does.
-            Some(total) if total > len => self.drop_received(batch, Counter::RxTruncated),
-            Some(_) => {
+            Err(ParseError::Truncated { .. }) => self.drop_received(batch, Counter::RxTruncated),
+            Err(_) => self.drop_received(batch, Counter::RxMalformed),
+            Ok(_) => {
                 batch.commit(len, Meta::Ip);
                 self.counters.received(1, len);
             }
@@ -94,7 +95,7 @@ impl TunPort {
     }
 
     fn write_one(&self, frame: &Frame<'_>) -> Result<Result<(), Counter>, Errno> {
-        if frame.meta != Meta::Ip || ip_length(frame.data).is_none() {
+        if frame.meta != Meta::Ip || Ip::parse(frame.data).is_err() {
             return Ok(Err(Counter::TxWrongKind));
         }
         if frame.data.len() > self.link.mtu as usize {
@@ -109,17 +110,6 @@ impl TunPort {
                 Err(errno) => return send_failure(errno).map(Err).ok_or(errno),
             }
         }
-    }
-}
-
-/// The length that an IP packet claims, in octets. `None` when it has no IP header.
-pub(crate) fn ip_length(packet: &[u8]) -> Option<usize> {
-    let field =
-        |at: usize| packet.get(at..)?.first_chunk().map(|octets| usize::from(u16::from_be_bytes(*octets)));
-    match packet.first()? >> 4 {
-        4 if packet.len() >= 20 => field(2),
-        6 if packet.len() >= 40 => Some(40 + field(4)?),
-        _ => None,
     }
 }
 
@@ -150,8 +140,9 @@ fn set_up(netlink: &mut Netlink, link: &Link, options: &TunOptions) -> Result<()
     if let Some(mtu) = options.mtu {
         netlink.set_mtu(link, mtu)?;
     }
-    options.addresses.iter().try_for_each(|address| netlink.add_address(link, *address))?;
+    // First up: before that the kernel does not serve an IPv6 address, and would be waited for in vain.
     netlink.set_up(link)?;
+    options.addresses.iter().try_for_each(|address| netlink.add_address(link, *address))?;
     options.routes.iter().try_for_each(|route| netlink.add_route(*route, link, None))
 }
 
@@ -190,25 +181,5 @@ impl Port for TunPort {
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         Some(self.file.as_fd())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_length_of_a_packet_is_read_or_refused() {
-        let mut v4 = [0; 20];
-        v4[0] = 0x45;
-        v4[2..4].copy_from_slice(&1400u16.to_be_bytes());
-        assert_eq!(ip_length(&v4), Some(1400));
-        let mut v6 = [0; 40];
-        v6[0] = 0x60;
-        v6[5] = 8;
-        assert_eq!(ip_length(&v6), Some(48));
-        assert_eq!(ip_length(&v6[..39]), None);
-        assert_eq!(ip_length(&[]), None);
-        assert_eq!(ip_length(&[0x50; 40]), None);
     }
 }

@@ -1,6 +1,7 @@
 //! Looking up and setting up links, addresses and routes.
 
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use causeway_types::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
@@ -134,7 +135,7 @@ impl Netlink {
         }
     }
 
-    /// Gives the link an address. One that it has already stays.
+    /// Gives the link, which is up, an address that serves at once. One that it has already stays.
     ///
     /// # Errors
     /// [`PortError::Permission`] or [`PortError::System`].
@@ -148,7 +149,30 @@ impl Netlink {
         message.attributes.push(AddressAttribute::Local(net.addr()));
         message.attributes.push(AddressAttribute::Address(net.addr()));
         let doing = format!("adding {net} to {}", link.name);
-        self.change(&doing, Message::NewAddress(message), NLM_F_CREATE | NLM_F_REPLACE)
+        self.change(&doing, Message::NewAddress(message), NLM_F_CREATE | NLM_F_REPLACE)?;
+        self.await_address(net.addr())
+    }
+
+    /// Waits until packets to the address are taken in: for IPv6 the kernel sees to that some time later.
+    fn await_address(&mut self, ip: IpAddr) -> Result<(), PortError> {
+        let end = Instant::now() + Duration::from_secs(1);
+        while ip.is_ipv6() && !self.is_served(ip)? && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    fn is_served(&mut self, ip: IpAddr) -> Result<bool, PortError> {
+        let mut request = RouteMessage::default();
+        request.header.address_family = family(ip);
+        let mut served = false;
+        self.dump("listing routes", Message::GetRoute(request), |message| {
+            if let Message::NewRoute(route) = message {
+                served |= route.header.kind == RouteType::Local
+                    && route.attributes.contains(&RouteAttribute::Destination(ip.into()));
+            }
+        })?;
+        Ok(served)
     }
 
     /// Routes a prefix to the link, through a gateway if there is one. Replaces the route to that prefix.

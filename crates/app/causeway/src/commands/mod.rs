@@ -1,0 +1,14 @@
+//! One file per subcommand.
+
+mod config;
+
+use std::process::ExitCode;
+
+use crate::cli::{Cli, Command};
+
+/// Does what the command line asks for.
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    match cli.command {
+        Command::Config { command } => config::run(command),
+    }
+}
