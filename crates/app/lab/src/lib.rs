@@ -15,6 +15,7 @@ pub mod netns;
 pub mod process;
 pub mod ran;
 pub mod report;
+pub mod smf;
 pub mod timeline;
 pub mod topology;
 pub mod traffic;

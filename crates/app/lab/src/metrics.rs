@@ -49,6 +49,11 @@ impl Metrics {
         self.0.iter().filter(|(series, _)| wanted(series)).map(|(_, value)| value).sum()
     }
 
+    /// One series, by its name with labels; zero if it is not there.
+    pub fn value(&self, series: &str) -> f64 {
+        self.0.get(series).copied().unwrap_or(0.0)
+    }
+
     /// All series, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.0.iter().map(|(series, value)| (series.as_str(), *value))

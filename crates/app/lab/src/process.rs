@@ -43,6 +43,11 @@ impl Daemon {
         let child = cleanup.acquire(
             || {
                 let mut command = Command::new(program);
+                // Settings for a UPF of one's own must not change this one.
+                let ours = |(name, _): &(OsString, _)| name.to_string_lossy().starts_with("CAUSEWAY_");
+                for (name, _) in std::env::vars_os().filter(ours) {
+                    command.env_remove(name);
+                }
                 command.args(args).stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
                 let spawn = || command.spawn().map_err(LabError::io(format!("start {}", program.display())));
                 let child = Arc::new(Mutex::new(namespace.enter(spawn)?));

@@ -131,7 +131,7 @@ fn traffic_passes_between_ues_and_the_data_network() {
     let to = SocketAddrV4::new(topology::ue_address(1), PORT);
     let before = ran.tunnel(GnbId(1), teids[1]);
     let sink = Sink::open(&topology.ue, to).unwrap();
-    Sender::open(&topology.dn, to).unwrap().send(20, 500, Duration::from_micros(200)).unwrap();
+    Sender::open(&topology.dn, None, to).unwrap().send(20, 500, Duration::from_micros(200)).unwrap();
     let seen = Sequence::compare(20, sink.wait_for(20, Duration::from_secs(2)));
     assert!(seen.is_perfect(), "{seen}");
     let after = ran.tunnel(GnbId(1), teids[1]);

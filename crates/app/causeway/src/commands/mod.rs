@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 mod config;
+mod demo;
 
 use std::process::ExitCode;
 
@@ -10,5 +11,6 @@ use crate::cli::{Cli, Command};
 pub(crate) fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Config { command } => config::run(command),
+        Command::Demo(args) => demo::run(args),
     }
 }

@@ -16,6 +16,10 @@ use crate::netns::Namespace;
 /// No octet for so long ends a transfer.
 const STALL: Duration = Duration::from_secs(5);
 const CHUNK: usize = 64 * 1024;
+/// Receive buffer of both ends, in octets: so much is under way at the most. It fits the socket buffers of
+/// everything in between even where the kernel grants no more than its default, so that nothing is lost there
+/// and what the gNB and the UPF have counted can be compared.
+const WINDOW: usize = 96 * 1024;
 const UPLINK: u8 = b'U';
 const DOWNLINK: u8 = b'D';
 
@@ -31,9 +35,7 @@ impl Server {
     /// # Errors
     /// [`LabError::Io`], for example when the port is in use.
     pub fn start(namespace: &Namespace, at: SocketAddrV4) -> Result<Self, LabError> {
-        let listener =
-            namespace.enter(|| TcpListener::bind(at).map_err(LabError::io(format!("listen on {at}"))))?;
-        listener.set_nonblocking(true).map_err(LabError::io("listener"))?;
+        let listener = namespace.enter(|| listen(at).map_err(LabError::io(format!("listen on {at}"))))?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = thread::spawn(move || {
@@ -56,6 +58,15 @@ impl Drop for Server {
             let _ = thread.join();
         }
     }
+}
+
+fn listen(at: SocketAddrV4) -> std::io::Result<TcpListener> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_recv_buffer_size(WINDOW)?;
+    socket.bind(&at.into())?;
+    socket.listen(8)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
 }
 
 fn serve(stream: TcpStream) {
@@ -125,6 +136,7 @@ pub fn transfer(
 fn connect_over(device: &str, server: SocketAddrV4) -> std::io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
     socket.bind_device(Some(device.as_bytes()))?;
+    socket.set_recv_buffer_size(WINDOW)?;
     socket.connect_timeout(&server.into(), STALL)?;
     let stream = TcpStream::from(socket);
     set_timeouts(&stream)?;

@@ -1,10 +1,12 @@
 //! UDP packets that carry numbers, of exactly known size.
 
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{SocketAddrV4, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::LabError;
 use crate::netns::Namespace;
@@ -22,17 +24,18 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Opens a socket in the namespace, towards `to`.
+    /// Opens a socket in the namespace, towards `to`, over a certain device where the route alone does not say.
     ///
     /// # Errors
     /// [`LabError::Io`], for example when there is no route.
-    pub fn open(namespace: &Namespace, to: SocketAddrV4) -> Result<Self, LabError> {
-        let socket = namespace.enter(|| {
-            let socket =
-                UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(LabError::io("open a socket"))?;
-            socket.connect(to).map_err(LabError::io(format!("route to {to}")))?;
-            Ok(socket)
-        })?;
+    pub fn open(namespace: &Namespace, device: Option<&str>, to: SocketAddrV4) -> Result<Self, LabError> {
+        let connect = || {
+            let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+            socket.bind_device(device.map(str::as_bytes))?;
+            socket.connect(&to.into())?;
+            Ok::<_, std::io::Error>(socket.into())
+        };
+        let socket = namespace.enter(|| connect().map_err(LabError::io(format!("route to {to}"))))?;
         Ok(Self { socket, next: 0 })
     }
 
