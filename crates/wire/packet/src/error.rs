@@ -98,6 +98,9 @@ pub enum ParseError {
     /// IPv6 Hop-by-Hop Options anywhere but first (RFC 8200 clause 4.1).
     #[error("IPv6 extension header: hop-by-hop options not first")]
     HopByHopNotFirst,
+    /// A second IPv6 Fragment header: a source fragments once.
+    #[error("IPv6 extension header: fragment of a fragment")]
+    NestedFragment,
     /// A fragment that would end beyond the largest IP packet.
     #[error("{layer}: fragment ends at octet {end}, beyond the largest packet")]
     FragmentOverrun {
@@ -155,6 +158,9 @@ pub enum BuildError {
         /// How many are accepted.
         limit: usize,
     },
+    /// An extension header of type zero, which means "none".
+    #[error("GTP-U extension header: type zero")]
+    NoExtensionType,
     /// Source and destination are of different address families.
     #[error("source and destination are of different address families")]
     MixedFamilies,

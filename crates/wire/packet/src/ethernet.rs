@@ -34,7 +34,8 @@ impl fmt::Display for MacAddr {
     }
 }
 
-/// The protocol of a frame's payload, 0x0600 or above; below that the frame has none (see [`Ethernet::ether_type`]).
+/// The protocol of a frame's payload, 0x0600 or above; below that the frame has none (see
+/// [`Ethernet::ether_type`]).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct EtherType(u16);
 
@@ -96,7 +97,8 @@ pub struct Ethernet<'a> {
     pub src: MacAddr,
     /// VLAN tags, the outer one first; the second is there only if the first is.
     pub tags: [Option<VlanTag>; MAX_VLAN_TAGS],
-    /// What the payload is. `None`: the field was a length, and the payload begins with an LLC header (802.2).
+    /// What the payload is. `None`: the field was a length, and the payload begins with an LLC header
+    /// (802.2).
     pub ether_type: Option<EtherType>,
     /// The payload; with padding, unless the field was a length.
     pub payload: &'a [u8],

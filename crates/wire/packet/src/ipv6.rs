@@ -99,7 +99,8 @@ impl<'a> Ipv6<'a> {
     /// Walks the extension headers to the upper-layer header.
     ///
     /// # Errors
-    /// [`ParseError`] of [`Layer::Ipv6Extension`], or [`ParseError::HopByHopNotFirst`].
+    /// [`ParseError`] of [`Layer::Ipv6Extension`], [`ParseError::HopByHopNotFirst`] or
+    /// [`ParseError::NestedFragment`].
     pub fn chain(&self) -> Result<Ipv6Chain<'a>, ParseError> {
         Ipv6Chain::walk(self.next_header(), self.payload)
     }

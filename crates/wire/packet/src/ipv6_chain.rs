@@ -9,7 +9,8 @@ pub const MAX_IPV6_EXTENSIONS: usize = 8;
 /// Where the chain of extension headers ends and what was met on the way.
 ///
 /// The walk ends at the upper-layer header, at ESP and AH (which carry the SPI that packet filters
-/// match), at an unknown header, or behind the Fragment header of a later fragment, whose data are no headers.
+/// match), at Mobility and HIP (nothing follows those), at an unknown header, or behind the Fragment header
+/// of a later fragment, whose data are no headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv6Chain<'a> {
     /// Type of what is in `payload`.
@@ -56,13 +57,11 @@ impl<'a> Ipv6Chain<'a> {
         }
         match self.protocol {
             IpProtocol::HOP_BY_HOP if position > 0 => Err(ParseError::HopByHopNotFirst),
+            IpProtocol::FRAGMENT if self.fragment.is_some() => Err(ParseError::NestedFragment),
             IpProtocol::FRAGMENT => self.pass_fragment().map(|()| true),
-            IpProtocol::HOP_BY_HOP
-            | IpProtocol::ROUTING
-            | IpProtocol::DESTINATION_OPTIONS
-            | IpProtocol::MOBILITY
-            | IpProtocol::HIP
-            | IpProtocol::SHIM6 => self.pass_sized().map(|()| true),
+            IpProtocol::HOP_BY_HOP | IpProtocol::ROUTING | IpProtocol::DESTINATION_OPTIONS => {
+                self.pass_sized().map(|()| true)
+            }
             _ => Ok(false),
         }
     }

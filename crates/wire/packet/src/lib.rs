@@ -11,6 +11,7 @@ pub mod checksum;
 mod error;
 mod ethernet;
 pub mod gtpu;
+pub mod icmp;
 mod ip;
 mod ipv4;
 mod ipv6;

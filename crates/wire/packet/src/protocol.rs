@@ -33,14 +33,8 @@ impl IpProtocol {
     pub const DESTINATION_OPTIONS: Self = Self(60);
     /// SCTP.
     pub const SCTP: Self = Self(132);
-    /// IPv6 Mobility header.
-    pub const MOBILITY: Self = Self(135);
     /// UDP-Lite.
     pub const UDP_LITE: Self = Self(136);
-    /// Host Identity Protocol.
-    pub const HIP: Self = Self(139);
-    /// IPv6 Shim6.
-    pub const SHIM6: Self = Self(140);
 
     /// The protocol's header begins with a source and a destination port of 16 bits each.
     pub const fn has_ports(self) -> bool {

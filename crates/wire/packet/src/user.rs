@@ -66,7 +66,8 @@ pub struct UserPacket<'a> {
 impl<'a> UserPacket<'a> {
     /// Parses IPv4 or IPv6. Octets behind the packet are left out; a packet longer than `bytes` is an error.
     ///
-    /// A transport header cut short is no error here, it only has no ports: the UPF forwards, it does not receive.
+    /// A transport header cut short is no error here, it only has no ports: the UPF forwards, it does not
+    /// receive.
     ///
     /// # Errors
     /// [`ParseError`] of an IP layer.

@@ -35,7 +35,8 @@ pub enum Message<'a> {
 /// Error Indication (TS 29.281 clause 7.3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ErrorIndication {
-    /// Tunnel Endpoint Identifier Data I: the tunnel of the packet that was refused, at the sender of this message.
+    /// Tunnel Endpoint Identifier Data I: the tunnel of the packet that was refused, at the sender of this
+    /// message.
     pub teid: Option<Teid>,
     /// GTP-U Peer Address: the address that packet was sent to.
     pub peer: IpAddr,

@@ -66,7 +66,8 @@ impl<'a> Repr<'a> {
         Self::path(sequence, Message::EchoResponse)
     }
 
-    /// Supported Extension Headers Notification (TS 29.281 clause 7.2.3): all the types that the crate decodes.
+    /// Supported Extension Headers Notification (TS 29.281 clause 7.2.3): all the types that the crate
+    /// decodes.
     pub const fn supported_extension_headers(sequence: u16) -> Self {
         use super::extension_type::PDU_SESSION_CONTAINER;
         Self::path(sequence, Message::SupportedExtensionHeaders(&[UDP_PORT, PDU_SESSION_CONTAINER]))
@@ -98,7 +99,7 @@ impl<'a> Repr<'a> {
     /// Appends the packet.
     ///
     /// # Errors
-    /// [`BuildError::TooLong`] or [`BuildError::TooMany`]; nothing is appended then.
+    /// [`BuildError::TooLong`], [`BuildError::TooMany`] or [`BuildError::NoExtensionType`]; nothing is appended then.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), BuildError> {
         let start = out.len();
         let written = self.write_from(start, out);
@@ -120,6 +121,9 @@ impl<'a> Repr<'a> {
     fn write_from(&self, start: usize, out: &mut Vec<u8>) -> Result<(), BuildError> {
         if self.extensions.len() > MAX_EXTENSION_HEADERS {
             return Err(BuildError::TooMany { layer: Layer::GtpuExtension, limit: MAX_EXTENSION_HEADERS });
+        }
+        if self.extensions.iter().any(|extension| extension.kind() == NONE) {
+            return Err(BuildError::NoExtensionType);
         }
         let kinds = self.extensions.iter().map(Extension::kind).chain([NONE]);
         self.header.write(self.message.message_type(), kinds.clone().next().unwrap_or(NONE), out);

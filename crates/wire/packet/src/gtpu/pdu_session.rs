@@ -47,8 +47,8 @@ impl QfiSequence {
 
 /// What travels with user data between NG-RAN and UPF, and between UPFs.
 ///
-/// Time stamps are NTP, 64 bits (RFC 5905); delays are milliseconds. Content behind the fields known here, which
-/// a later release may add, is passed over.
+/// Time stamps are NTP, 64 bits (RFC 5905); delays are milliseconds. Content behind the fields known here,
+/// which a later release may add, is passed over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PduSession {
     /// DL PDU SESSION INFORMATION (PDU type 0).

@@ -1,14 +1,12 @@
 //! PDU Session Containers, octet by octet.
 
-mod common;
-
+use crate::common::hex;
 use causeway_packet::gtpu::{
     DlPduSession, Extension, Header, Message, Packet, PduSession, Ppi, QfiSequence, Repr, UlPduSession,
     UlTimeStamps,
 };
 use causeway_packet::{Layer, ParseError};
 use causeway_types::{Qfi, Teid};
-use common::hex;
 
 /// A G-PDU of tunnel 1 with the container and no user data is these octets, both ways.
 fn both_ways(info: PduSession, octets: &str) {
@@ -87,7 +85,8 @@ fn uplink_with_everything() {
     );
 }
 
-// Input:  an uplink container of a later release: two octets of New IE Flags, unknown elements behind the known one.
+// Input:  an uplink container of a later release: two octets of New IE Flags, unknown elements behind the
+//         known one.
 // Output: what is known is read, the rest passed over.
 #[test]
 fn elements_of_a_later_release_are_passed_over() {

@@ -1,10 +1,8 @@
 //! GTP-U messages, octet by octet.
 
-mod common;
-
+use crate::common::hex;
 use causeway_packet::gtpu::{Extension, Header, Message, MessageType, PORT, Packet, Repr, prefix};
 use causeway_types::{Qfi, Teid};
-use common::hex;
 
 fn teid(raw: u32) -> Teid {
     Teid::new(raw).expect("not zero")
@@ -99,7 +97,8 @@ fn another_message_keeps_its_type() {
 }
 
 // Input:  user data in each of the three header sizes.
-// Output: the fixed-size prefix equals what the general builder writes, and the offset of the user data is its size.
+// Output: the fixed-size prefix equals what the general builder writes, and the offset of the user data is
+//         its size.
 #[test]
 fn a_prefix_equals_the_general_builder() {
     use causeway_packet::gtpu::{DlPduSession, PduSession, Ppi, UlPduSession};
