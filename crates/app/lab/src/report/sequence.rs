@@ -15,7 +15,7 @@ const ROW: usize = 24;
 const TOP: usize = 46;
 
 /// The longest pattern that is looked for when repetitions are drawn together.
-const PATTERN: usize = 2;
+const PATTERN: usize = 4;
 
 /// A message, or several of its name in a row.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -59,7 +59,7 @@ fn arrow(row: &Drawn<'_>, y: usize) -> Markup {
             text.time x="8" y=(y + 13) { (format_args!("{:.3} s", row.message.at.as_secs_f64())) }
             line x1=(from) x2=(to) y1=(y + 14) y2=(y + 14) {}
             polygon points={ (to) "," (y + 14) " " (back) "," (y + 10) " " (back) "," (y + 18) } {}
-            text.label x=(middle) y=(y + 10) { (row) }
+            text.label x=(middle) y=(y + 9) { (row) }
         }
     }
 }

@@ -62,6 +62,11 @@ impl Exchange {
             Ok::<_, std::io::Error>(socket)
         };
         let socket = namespace.enter(|| connect().map_err(LabError::io(format!("N4 socket {local}"))))?;
+        Self::over(socket, server, timeline)
+    }
+
+    /// Talks over a connected socket whose reads end after a while.
+    pub(super) fn over(socket: UdpSocket, server: Server, timeline: Timeline) -> Result<Self, LabError> {
         let shared = Arc::new(Shared {
             socket,
             waiting: Mutex::default(),

@@ -1,5 +1,6 @@
 //! The SMF's messages as its UPF reads them.
 
+use std::net::UdpSocket;
 use std::sync::mpsc::channel;
 
 use causeway_pfcp::{
@@ -104,4 +105,66 @@ fn a_refusal_is_told_in_full() {
     let text = refusal.to_string();
     assert!(text.contains("66") && text.contains("F-TEID") && text.contains("21"), "{text}");
     assert!(read::accepted("session", Cause::RequestAccepted, None).is_ok());
+}
+
+/// An exchange over the loopback, and the UPF's end of it.
+fn over_loopback() -> (Exchange, UdpSocket, Receiver<SessionReport>) {
+    let upf = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let smf = UdpSocket::bind("127.0.0.1:0").unwrap();
+    upf.connect(smf.local_addr().unwrap()).unwrap();
+    smf.connect(upf.local_addr().unwrap()).unwrap();
+    smf.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+    upf.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    let sessions = Sessions::default();
+    sessions.lock().unwrap().insert(Seid(7), Seid(70));
+    let (server, reports) = server(sessions);
+    (Exchange::over(smf, server, Timeline::default()).unwrap(), upf, reports)
+}
+
+fn receive(socket: &UdpSocket) -> Vec<u8> {
+    let mut buffer = [0; 2048];
+    let length = socket.recv(&mut buffer).unwrap();
+    buffer[..length].to_vec()
+}
+
+// Input:  a UPF that answers only the second copy of a request; a UPF that never answers.
+// Output: the same octets twice and one retransmission, then the response; a timeout that names the request.
+#[test]
+fn a_request_is_sent_again_until_it_is_answered() {
+    let (exchange, upf, _reports) = over_loopback();
+    let patience = Patience { t1: Duration::from_millis(50), times: 3 };
+    let answering = std::thread::spawn(move || {
+        let (first, second) = (receive(&upf), receive(&upf));
+        assert_eq!(first, second);
+        let (header, _) = read::message(&first).unwrap();
+        let mut answer = Vec::new();
+        let response = causeway_pfcp::HeartbeatResponse::new(causeway_pfcp::RecoveryTimeStamp(NtpSeconds(5)));
+        Message::from(response).encode(None, header.sequence, &mut answer).unwrap();
+        upf.send(&answer).unwrap();
+        upf
+    });
+    let response = exchange.request(build::heartbeat(NtpSeconds(1)), None, patience).unwrap();
+    assert!(matches!(read::message(&response).unwrap().1, Message::HeartbeatResponse(_)));
+    assert_eq!(exchange.retransmissions(), 1);
+    let _upf = answering.join().unwrap();
+    let silence = exchange.request(build::query(), Some(Seid(70)), patience).unwrap_err().to_string();
+    assert_eq!(silence, "a response to the Session Modification Request did not happen within 0.15 s");
+}
+
+// Input:  the same report twice, as a UPF sends it whose answer was lost.
+// Output: two equal answers, but the report is told once.
+#[test]
+fn a_repeated_request_is_answered_and_not_heard_again() {
+    let (_exchange, upf, reports) = over_loopback();
+    let report = SessionReportRequest {
+        downlink_data_report: Some(DownlinkDataReport::new([DOWNLINK_PDR])),
+        ..SessionReportRequest::new(ReportType::DLDR)
+    };
+    let octets = encoded(&report.into(), 7);
+    upf.send(&octets).unwrap();
+    let first = receive(&upf);
+    upf.send(&octets).unwrap();
+    assert_eq!(receive(&upf), first);
+    assert!(reports.recv_timeout(Duration::from_secs(1)).is_ok());
+    assert!(reports.try_recv().is_err());
 }
