@@ -1,8 +1,8 @@
 //! Emulated SMF, gNB, UE and data network, in network namespaces of their own.
 //!
-//! [`netns`] makes the machines, [`smf`] speaks N4, [`ran`] speaks N3 and holds the UEs, [`dn`] and [`ue`] are
-//! the two ends of user traffic, and [`demo`] plays the story that `causeway demo` shows. Every network here is
-//! created by this crate; nothing touches the machine's own interfaces.
+//! [`netns`] makes the machines, [`smf`] speaks N4, [`ran`] speaks N3 and holds the UEs, [`traffic`] is what the
+//! two ends of a PDU session say to each other, and [`demo`] plays the story that `causeway demo` shows. Every
+//! network here is created by this crate; nothing touches the machine's own interfaces.
 
 #![forbid(unsafe_code)]
 

@@ -82,11 +82,11 @@ impl Daemon {
             .ok_or(LabError::Timeout { what: "the end of the program after SIGTERM".into(), within })
     }
 
-    /// The last lines it printed, for a message.
+    /// The last lines it printed, in one, for a message.
     pub fn last_words(&self, lines: usize) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
-        let all: Vec<_> = text.lines().collect();
-        all.get(all.len().saturating_sub(lines)..).unwrap_or_default().join("\n")
+        let all: Vec<_> = text.lines().filter(|line| !line.is_empty()).collect();
+        all.get(all.len().saturating_sub(lines)..).unwrap_or_default().join("; ")
     }
 }
 

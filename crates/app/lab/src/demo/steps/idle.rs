@@ -42,7 +42,11 @@ pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(),
     let escaped = ran.gnb_counters(ue.gnb).unknown_tunnel - strays + sink.seen().len() as u64;
     observer.expect("packets that reached the gNB or the UE", escaped, escaped == 0);
 
+    let waiting = network.metrics()?.sum(super::BUFFERED, &[]);
+    observer.expect("packets that wait, in /metrics", waiting, waiting == HELD as f64);
+
     observer.progress("service request");
+    let (ue, smf, ran, _) = network.ue(cast::SLEEPS)?;
     let bearer = Bearer { uplink: ue.session.uplink, qfi: Qfi::from_low_bits(attach::QFI) };
     ue.downlink =
         ran.connect(ue.id, ue.gnb, bearer).ok_or_else(|| LabError::Missing("the gNB is gone".into()))?;

@@ -16,8 +16,9 @@ use super::stage::Stage;
 use super::step::Step;
 use crate::ran::UeCounters;
 
-/// The daemon's count of its sessions, and of packets thrown away by reason.
-const SESSIONS: &str = "causeway_sessions";
+/// The daemon's count of its sessions, of packets that wait, and of packets thrown away by reason.
+const SESSIONS: &str = "fivegs_upffunction_upf_sessionnbr";
+const BUFFERED: &str = "causeway_buffered_packets";
 const DROPS: &str = "causeway_drop_total";
 
 /// UEs that play a part of their own, by number from zero. The others only come, ping and go.
