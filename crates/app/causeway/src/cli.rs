@@ -22,9 +22,23 @@ Examples:
 
 Exit codes: 0 done, 1 failed, 2 wrong command line or (run) wrong configuration.";
 
+const RUN_HELP: &str = "\
+SIGTERM and SIGINT release the associations and stop; a second one stops at once. SIGHUP reads logger.level
+anew. TUN devices need CAP_NET_ADMIN.
+
+Examples:
+  causeway run --config /etc/causeway/upf.yaml
+  causeway run --config upf.yaml --log-level debug --pfcp-address 192.0.2.1,2001:db8::1
+  CAUSEWAY_CONFIG=upf.yaml causeway run
+
+Exit codes: 0 stopped by a signal, 1 failed at start or at work, 2 wrong command line or configuration.";
+
 /// What to do.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Run the UPF until SIGTERM or SIGINT
+    #[command(after_help = RUN_HELP)]
+    Run(ConfigArgs),
     /// Look at a configuration without running it
     Config {
         #[command(subcommand)]
@@ -86,7 +100,7 @@ struct Flags {
     #[arg(long, value_name = "ADDRESS[:PORT]", env = "CAUSEWAY_PFCP_ADDRESS", value_delimiter = ',')]
     pfcp_address: Vec<String>,
     /// upf.pfcp.client.smf: SMFs to associate with unasked
-    #[arg(long, value_name = "ADDRESS", env = "CAUSEWAY_SMF_ADDRESS", value_delimiter = ',')]
+    #[arg(long, value_name = "ADDRESS[:PORT]", env = "CAUSEWAY_SMF_ADDRESS", value_delimiter = ',')]
     smf_address: Vec<String>,
     /// upf.gtpu.server: where gNBs reach the UPF
     #[arg(long, value_name = "ADDRESS[:PORT]", env = "CAUSEWAY_GTPU_ADDRESS", value_delimiter = ',')]

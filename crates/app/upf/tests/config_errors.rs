@@ -206,7 +206,7 @@ fn contradictions() {
         ),
         (
             "upf:\n  pfcp:\n    client:\n      smf:\n        - address: 127.0.0.4\n        - address: 127.0.0.4\n",
-            "6: upf.pfcp.client.smf[1].address: 127.0.0.4 is given twice, first as upf.pfcp.client.smf[0].address",
+            "6: upf.pfcp.client.smf[1].address: 127.0.0.4:8805 is given twice, first as upf.pfcp.client.smf[0].address",
         ),
     ];
     for (text, expected) in cases {

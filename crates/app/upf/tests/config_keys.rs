@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use causeway_upf::config::{Config, KEYS, Overrides};
+use causeway_upf::config::{Config, KEYS, Overrides, Smf};
 
 const SAMPLE: &str = include_str!("../upf.yaml");
+const PACKAGED: &str = include_str!("../../../../packaging/upf.yaml");
 
 /// Every documented key with a legal value that is not its default.
 const OTHER_VALUES: &[(&str, &str)] = &[
@@ -18,6 +19,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.pfcp.server[].dev", "eth0"),
     ("upf.pfcp.server[].port", "18805"),
     ("upf.pfcp.client.smf[].address", "127.0.0.4"),
+    ("upf.pfcp.client.smf[].port", "18805"),
     ("upf.pfcp.heartbeat.interval", "1m"),
     ("upf.pfcp.heartbeat.timeout", "250ms"),
     ("upf.pfcp.heartbeat.retries", "5"),
@@ -47,6 +49,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
 /// Keys without which a list item is nothing.
 const NEEDED: &[(&str, &str)] = &[
     ("upf.pfcp.server[]", "address: 127.0.0.7"),
+    ("upf.pfcp.client.smf[]", "address: 127.0.0.4"),
     ("upf.gtpu.server[]", "address: 127.0.0.7"),
     ("upf.session[]", "subnet: 10.45.0.0/16"),
     ("upf.metrics.server[]", "address: 127.0.0.1"),
@@ -106,6 +109,9 @@ fn every_documented_default_is_the_default() {
         if key.path.starts_with("upf.session[]") {
             expected.upf.session[0].gateway = None;
         }
+        if key.path.starts_with("upf.pfcp.client.smf[]") {
+            expected.upf.pfcp.client.smf.push(Smf { address: [127, 0, 0, 4].into(), port: 8805 });
+        }
         let config = load(&file(key.path, key.default)).unwrap();
         assert_eq!(config, expected, "{}", key.path);
     }
@@ -126,8 +132,8 @@ fn the_effective_configuration_is_a_configuration_file() {
     assert_eq!(load(&Config::default().to_yaml()).unwrap(), Config::default());
 }
 
-/// The sample with every key that is commented out taken in.
-fn uncommented() -> String {
+/// A file with every key that is commented out taken in.
+fn uncommented(file: &str) -> String {
     let is_key = |text: &str| {
         let word = text.trim_start().trim_start_matches("- ");
         word.split_once(':').is_some_and(|(key, _)| {
@@ -138,20 +144,22 @@ fn uncommented() -> String {
         Some((indent, text)) if indent.trim().is_empty() && is_key(text) => format!("{indent}{text}\n"),
         _ => format!("{line}\n"),
     };
-    SAMPLE.lines().map(line).collect()
+    file.lines().map(line).collect()
 }
 
-// Input:  the sample file, as it is and with everything in it that is commented out.
-// Output: it loads; it has every documented key; only `address` and `dev` exclude each other in it.
+// Input:  the sample file and the one that is packaged, as they are and with everything that is commented out.
+// Output: they load; the sample has every documented key; only `address` and `dev` exclude each other.
 #[test]
-fn the_sample_file_loads_and_has_every_key() {
-    let config = load(SAMPLE).unwrap();
-    assert_eq!(config.upf.session.len(), 2);
-    let errors = load(&uncommented()).unwrap_err();
-    assert!(errors.lines().all(|line| line.ends_with("give `address` or `dev`, not both")), "{errors}");
+fn the_sample_files_load_and_have_every_key() {
+    for file in [SAMPLE, PACKAGED] {
+        load(file).unwrap();
+        if let Err(errors) = load(&uncommented(file)) {
+            assert!(errors.lines().all(|e| e.ends_with("give `address` or `dev`, not both")), "{errors}");
+        }
+    }
     let names: BTreeSet<&str> = KEYS.iter().filter_map(|key| key.path.rsplit('.').next()).collect();
     for name in names {
-        assert!(uncommented().contains(&format!("{name}: ")), "{name} is not in the sample");
+        assert!(uncommented(SAMPLE).contains(&format!("{name}: ")), "{name} is not in the sample");
     }
 }
 
@@ -159,7 +167,7 @@ fn the_sample_file_loads_and_has_every_key() {
 // Output: the configuration without a file says the same.
 #[test]
 fn the_sample_states_the_defaults() {
-    let without_devices: String = uncommented()
+    let without_devices: String = uncommented(SAMPLE)
         .lines()
         .filter(|line| !line.trim_start().starts_with("dev: eth"))
         .fold(String::new(), |text, line| text + line + "\n");

@@ -1,7 +1,11 @@
 //! One file per subcommand.
 
 mod config;
+<<<<<<< HEAD
 mod demo;
+=======
+mod run;
+>>>>>>> upf
 
 use std::process::ExitCode;
 
@@ -10,6 +14,7 @@ use crate::cli::{Cli, Command};
 /// Does what the command line asks for.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     match cli.command {
+        Command::Run(args) => run::run(&args),
         Command::Config { command } => config::run(command),
         Command::Demo(args) => demo::run(args),
     }

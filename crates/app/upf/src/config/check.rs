@@ -101,7 +101,7 @@ fn smfs(upf: &Upf, found: &mut Found) {
         }
         if let Some(m) = upf.pfcp.client.smf[..n].iter().position(|earlier| earlier == smf) {
             let first = format!("upf.pfcp.client.smf[{m}].address");
-            found.push((key, Problem::AddressTwice { address, first }));
+            found.push((key, Problem::EndpointTwice { socket: smf.socket(), first }));
         }
     }
 }

@@ -80,7 +80,11 @@ fn pfcp_server(server: &mut Section<'_>) -> PfcpServer {
 
 fn smf(smf: &mut Section<'_>) -> Smf {
     let what = "give the N4 address of the SMF";
-    Smf { address: smf.required("address", what, values::own_address).unwrap_or(DEFAULT_ADDRESS) }
+    let address = smf.required("address", what, values::own_address);
+    Smf {
+        address: address.unwrap_or(DEFAULT_ADDRESS),
+        port: smf.value("port", values::port).unwrap_or(PFCP_PORT),
+    }
 }
 
 fn heartbeat(heartbeat: &mut Section<'_>) -> Heartbeat {

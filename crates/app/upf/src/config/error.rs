@@ -129,14 +129,6 @@ pub enum Problem {
         /// The key of the first.
         first: String,
     },
-    /// The same address twice.
-    #[error("{address} is given twice, first as {first}")]
-    AddressTwice {
-        /// The address.
-        address: IpAddr,
-        /// The key of the first.
-        first: String,
-    },
     /// The same interface twice.
     #[error("interface {dev} is given twice, first as {first}")]
     DeviceTwice {

@@ -26,6 +26,7 @@ pub const KEYS: &[Key] = &[
     key("upf.pfcp.server[].dev", "none", "interface whose addresses to use instead of `address`"),
     key("upf.pfcp.server[].port", "8805", "UDP port of N4"),
     key("upf.pfcp.client.smf[].address", "none", "SMF to associate with unasked"),
+    key("upf.pfcp.client.smf[].port", "8805", "UDP port of that SMF"),
     key("upf.pfcp.heartbeat.interval", "10s", "time between heartbeats to an SMF; 0 sends none"),
     key("upf.pfcp.heartbeat.timeout", "3s", "wait for the answer to a heartbeat"),
     key("upf.pfcp.heartbeat.retries", "3", "repetitions before the SMF counts as unreachable"),

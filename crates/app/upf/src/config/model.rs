@@ -230,6 +230,15 @@ pub struct PfcpClient {
 pub struct Smf {
     /// Its N4 address.
     pub address: IpAddr,
+    /// The UDP port of its N4.
+    pub port: u16,
+}
+
+impl Smf {
+    /// Address and port.
+    pub fn socket(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.port)
+    }
 }
 
 /// Heartbeats that we send (TS 29.244 clause 6.2.2).

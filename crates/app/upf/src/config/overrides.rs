@@ -120,7 +120,8 @@ fn pfcp_server(text: &str) -> Result<PfcpServer, Problem> {
 }
 
 fn smf(text: &str) -> Result<Smf, Problem> {
-    values::own_address(text).map(|address| Smf { address })
+    let socket = own(text, PFCP_PORT)?;
+    Ok(Smf { address: socket.ip(), port: socket.port() })
 }
 
 fn gtpu_server(text: &str) -> Result<GtpuServer, Problem> {
