@@ -1,11 +1,8 @@
 //! One file per subcommand.
 
 mod config;
-<<<<<<< HEAD
 mod demo;
-=======
 mod run;
->>>>>>> upf
 
 use std::process::ExitCode;
 
