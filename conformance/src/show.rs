@@ -1,0 +1,68 @@
+//! What the UPF sends, as lines of text.
+
+use std::fmt::Write;
+
+use causeway_dataplane::{Egress, Fate};
+use causeway_packet::gtpu::{Message, Packet, PduSession};
+use causeway_packet::{IpProtocol, UserPacket};
+
+/// A packet that leaves, on one line.
+pub(crate) fn packet(egress: &Egress, bytes: &[u8]) -> String {
+    match egress {
+        Egress::Ip { network } => format!("to {network}: {}", user(bytes)),
+        Egress::Gtpu { local, peer, .. } => format!("gtp-u {local} -> {peer}: {}", gtpu(bytes)),
+    }
+}
+
+/// What became of a received packet.
+pub(crate) fn fate(fate: Fate) -> String {
+    match fate {
+        Fate::Forwarded => "forwarded".to_owned(),
+        Fate::Buffered => "buffered".to_owned(),
+        Fate::Consumed => "consumed".to_owned(),
+        Fate::Dropped(reason) => format!("dropped: {reason}"),
+    }
+}
+
+fn gtpu(bytes: &[u8]) -> String {
+    let Ok(packet) = Packet::parse(bytes) else { return format!("malformed {}", hex(bytes)) };
+    let mut line = String::new();
+    if let Some(teid) = packet.header.teid {
+        let _ = write!(line, "teid {teid} ");
+    }
+    match packet.extensions.pdu_session() {
+        Some(PduSession::Downlink(info)) => drop(write!(line, "dl qfi {} ", info.qfi)),
+        Some(PduSession::Uplink(info)) => drop(write!(line, "ul qfi {} ", info.qfi)),
+        None => {}
+    }
+    let message = match packet.message {
+        Message::GPdu(inner) => user(inner),
+        Message::ErrorIndication(error) => format!("Error Indication {:?} at {}", error.teid, error.peer),
+        other => format!("{other:?}"),
+    };
+    line + &message
+}
+
+fn user(bytes: &[u8]) -> String {
+    let Ok(packet) = UserPacket::parse(bytes) else { return format!("malformed {}", hex(bytes)) };
+    let flow = &packet.flow;
+    let protocol = match flow.protocol {
+        IpProtocol::UDP => "udp".to_owned(),
+        IpProtocol::TCP => "tcp".to_owned(),
+        other => format!("protocol {}", other.0),
+    };
+    let ends = match flow.ports {
+        Some(ports) => format!("{}:{} > {}:{}", flow.src, ports.src, flow.dst, ports.dst),
+        None => format!("{} > {}", flow.src, flow.dst),
+    };
+    let last = bytes.last().copied().unwrap_or(0);
+    format!("{protocol} {ends}, {} octets, tos {}, last {last}", packet.len(), flow.tos)
+}
+
+/// Octets as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
