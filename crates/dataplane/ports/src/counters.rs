@@ -31,7 +31,7 @@ counters! {
     Rx = "rx",
     /// Octets of those, from the GTP-U or the IP header.
     RxOctets = "rx_octets",
-    /// Received, but longer than the buffer.
+    /// Received, but longer than the buffer, or cut before it came here.
     RxTruncated = "rx_truncated",
     /// Dropped by the kernel because nobody took them in time.
     RxOverrun = "rx_overrun",

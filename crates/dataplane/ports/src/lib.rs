@@ -5,6 +5,8 @@
 //! packet, and counts every packet it cannot carry under one named [`Counter`]. What can only be cured by
 //! a person is a [`PortError`] that says how.
 
+#![deny(unsafe_code)]
+
 mod batch;
 pub mod capture;
 mod counters;
@@ -17,6 +19,7 @@ pub mod pcap;
 mod poll;
 mod port;
 mod sys;
+pub mod tpacket;
 mod traced;
 pub mod tun;
 pub mod udp;

@@ -26,6 +26,7 @@ pub struct TunOptions {
     /// Further prefixes to route there, for example UE pools that no address covers.
     pub routes: Vec<IpNet>,
     /// The device stays when the port is closed. Otherwise it goes, unless it was there before as persistent.
+    /// On a device that stays, so do its addresses and routes.
     pub persistent: bool,
 }
 

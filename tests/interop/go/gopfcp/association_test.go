@@ -65,7 +65,7 @@ func TestAssociationRelease(t *testing.T) {
 	session := peer.NewSession(t, smf, 0x1205, "10.45.1.5")
 	session.Establish()
 
-	release := message.NewAssociationReleaseRequest(0, ie.NewNodeID(smf.Address.String(), "", ""))
+	release := message.NewAssociationReleaseRequest(0, smf.NodeID())
 	reply, ok := smf.Request(release).(*message.AssociationReleaseResponse)
 	peer.CheckTrue(t, "the answer is an Association Release Response", ok)
 	peer.CheckCause(t, reply.Cause, ie.CauseRequestAccepted)
@@ -92,4 +92,18 @@ func TestRestartedPeer(t *testing.T) {
 	smf.Associate()
 	request := message.NewSessionModificationRequest(0, 0, session.Remote, 0, 0, session.Idle())
 	expectRefusal(t, smf, request, ie.CauseSessionContextNotFound, 0)
+}
+
+// Input:  an association, a session and a release over IPv6; the Node IDs and F-SEIDs are IPv6 addresses.
+// Output: the same as over IPv4.
+func TestOverIPv6(t *testing.T) {
+	smf := peer.NewSMF(t, "fd00:ca05::21")
+	smf.Associate()
+	session := peer.NewSession(t, smf, 0x1208, "10.45.1.8")
+	session.Establish()
+	session.Modify(session.Idle())
+	session.Delete()
+	reply, ok := smf.Request(message.NewAssociationReleaseRequest(0, smf.NodeID())).(*message.AssociationReleaseResponse)
+	peer.CheckTrue(t, "the answer is an Association Release Response", ok)
+	peer.CheckCause(t, reply.Cause, ie.CauseRequestAccepted)
 }

@@ -97,7 +97,7 @@ func TestMissingMandatoryIE(t *testing.T) {
 // Output: cause 66, no association.
 func TestMissingMandatoryIEOfAssociation(t *testing.T) {
 	smf := peer.NewSMF(t, "127.0.1.11")
-	node, recovery := ie.NewNodeID(smf.Address.String(), "", ""), ie.NewRecoveryTimeStamp(smf.Recovery)
+	node, recovery := smf.NodeID(), ie.NewRecoveryTimeStamp(smf.Recovery)
 	expectRefusal(t, smf, message.NewAssociationSetupRequest(0, recovery), ie.CauseMandatoryIEMissing, 0)
 	expectRefusal(t, smf, message.NewAssociationSetupRequest(0, node), ie.CauseMandatoryIEMissing, 0)
 	session := peer.NewSession(t, smf, 0x1211, "10.45.1.11")

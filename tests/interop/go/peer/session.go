@@ -53,8 +53,8 @@ func NewSession(t *testing.T, smf *SMF, seid uint64, ue string) *Session {
 // EstablishmentIEs are the IEs of the request: two PDRs, two FARs, a QER and a URR. Downlink is dropped at first.
 func (s *Session) EstablishmentIEs() []*ie.IE {
 	return []*ie.IE{
-		ie.NewNodeID(s.smf.Address.String(), "", ""),
-		ie.NewFSEID(s.Local, s.smf.Address, nil),
+		s.smf.NodeID(),
+		s.smf.fseid(s.Local),
 		s.uplinkPDR(), s.downlinkPDR(),
 		ie.NewCreateFAR(ie.NewFARID(UplinkFAR), ie.NewApplyAction(actionForward), ie.NewForwardingParameters(
 			ie.NewDestinationInterface(ie.DstInterfaceCore), ie.NewNetworkInstance("internet"))),
@@ -107,7 +107,8 @@ func (s *Session) Adopt(reply *message.SessionEstablishmentResponse) {
 	CheckTrue(s.t, "UP F-SEID is present", reply.UPFSEID != nil)
 	fseid := Must[*ie.FSEIDFields](s.t)(reply.UPFSEID.FSEID())
 	CheckTrue(s.t, "UP F-SEID is not zero", fseid.SEID != 0)
-	Check(s.t, "UP F-SEID names the UPF's address", fseid.IPv4Address.String(), UPF(s.t).String())
+	CheckTrue(s.t, "UP F-SEID names the UPF's address",
+		fseid.IPv4Address.Equal(s.smf.upf.IP) || fseid.IPv6Address.Equal(s.smf.upf.IP))
 	s.Remote = fseid.SEID
 	s.smf.Owns(s.Local, s.Remote)
 	for _, created := range reply.CreatedPDR {

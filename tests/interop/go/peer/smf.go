@@ -34,11 +34,16 @@ type SMF struct {
 	lock     sync.Mutex
 }
 
-// NewSMF binds an SMF to a loopback address that no other test uses; the end of the test closes it.
+// NewSMF binds an SMF to an address that no other test uses; the end of the test closes it.
+//
+// An SMF with an IPv6 address talks to the UPF's IPv6 address.
 func NewSMF(t *testing.T, address string) *SMF {
 	t.Helper()
-	ip := net.ParseIP(address).To4()
-	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: ip, Port: PFCPPort})
+	ip, upf := net.ParseIP(address), UPF(t)
+	if ip.To4() == nil {
+		upf = UPFOverIPv6(t)
+	}
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: ip, Port: PFCPPort})
 	if err != nil {
 		t.Fatalf("cannot be an SMF at %s: %v", address, err)
 	}
@@ -48,7 +53,7 @@ func NewSMF(t *testing.T, address string) *SMF {
 		Reports:  make(chan *message.SessionReportRequest, 64),
 		t:        t,
 		conn:     conn,
-		upf:      &net.UDPAddr{IP: UPF(t), Port: PFCPPort},
+		upf:      &net.UDPAddr{IP: upf, Port: PFCPPort},
 		replies:  make(chan []byte, 64),
 		seids:    map[uint64]uint64{},
 	}
@@ -217,10 +222,26 @@ func (s *SMF) Associate() *message.AssociationSetupResponse {
 // AssociationSetup is the request that Associate sends.
 func (s *SMF) AssociationSetup() *message.AssociationSetupRequest {
 	return message.NewAssociationSetupRequest(0,
-		ie.NewNodeID(s.Address.String(), "", ""),
+		s.NodeID(),
 		ie.NewRecoveryTimeStamp(s.Recovery),
 		ie.NewCPFunctionFeatures(0),
 	)
+}
+
+// NodeID is the SMF's Node ID: its address.
+func (s *SMF) NodeID() *ie.IE {
+	if s.Address.To4() == nil {
+		return ie.NewNodeID("", s.Address.String(), "")
+	}
+	return ie.NewNodeID(s.Address.String(), "", "")
+}
+
+// fseid is an F-SEID of the SMF.
+func (s *SMF) fseid(seid uint64) *ie.IE {
+	if s.Address.To4() == nil {
+		return ie.NewFSEID(seid, nil, s.Address)
+	}
+	return ie.NewFSEID(seid, s.Address, nil)
 }
 
 // Alive proves by a heartbeat that the UPF still lives, with the same Recovery Time Stamp as before.

@@ -17,6 +17,7 @@ const (
 // Environment variables by which tests/interop/run says where the UPF is.
 const (
 	upfAddressVariable = "CAUSEWAY_UPF"
+	upfIPv6Variable    = "CAUSEWAY_UPF_IPV6"
 	gatewayVariable    = "CAUSEWAY_GATEWAY"
 )
 
@@ -24,6 +25,12 @@ const (
 func UPF(t *testing.T) net.IP {
 	t.Helper()
 	return address(t, upfAddressVariable)
+}
+
+// UPFOverIPv6 returns the IPv6 address of the UPF's N4.
+func UPFOverIPv6(t *testing.T) net.IP {
+	t.Helper()
+	return address(t, upfIPv6Variable)
 }
 
 // Gateway returns the address of the UPF's host on the N6 side, which answers the UEs' pings.
@@ -34,9 +41,9 @@ func Gateway(t *testing.T) net.IP {
 
 func address(t *testing.T, variable string) net.IP {
 	t.Helper()
-	ip := net.ParseIP(os.Getenv(variable)).To4()
+	ip := net.ParseIP(os.Getenv(variable))
 	if ip == nil {
-		t.Fatalf("%s names no IPv4 address: start these tests with tests/interop/run", variable)
+		t.Fatalf("%s names no address: start these tests with tests/interop/run", variable)
 	}
 	return ip
 }

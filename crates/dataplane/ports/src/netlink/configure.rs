@@ -14,7 +14,7 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
 
-use super::Netlink;
+use super::{MacAddr, Netlink};
 use crate::PortError;
 
 /// A network interface.
@@ -27,7 +27,7 @@ pub struct Link {
     /// The largest IP packet it carries, in octets.
     pub mtu: u32,
     /// Its Ethernet address, where it has one.
-    pub mac: Option<[u8; 6]>,
+    pub mac: Option<MacAddr>,
     /// It is up, administratively.
     pub up: bool,
 }
@@ -41,7 +41,9 @@ impl Link {
             match attribute {
                 LinkAttribute::IfName(name) => link.name.clone_from(name),
                 LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
-                LinkAttribute::Address(mac) if ethernet => link.mac = mac.as_slice().try_into().ok(),
+                LinkAttribute::Address(mac) if ethernet => {
+                    link.mac = mac.as_slice().try_into().ok().map(MacAddr);
+                }
                 _ => {}
             }
         }

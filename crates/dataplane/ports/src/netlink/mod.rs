@@ -1,12 +1,21 @@
 //! The kernel's links, addresses, routes and neighbours.
 //!
-//! [`Netlink`] asks and changes, in the network namespace of the thread that opened it.
+//! [`Netlink`] asks and changes; [`Watch`] keeps a [`Table`] that follows the kernel's. Both belong to the network
+//! namespace of the thread that opened them.
 
 mod configure;
+mod neighbours;
 mod request;
+mod routes;
+mod table;
+mod watch;
 
 pub use configure::Link;
+pub use neighbours::{MacAddr, Neighbour, Neighbours};
 pub use request::Netlink;
+pub use routes::{Hop, Route, Routes};
+pub use table::{Effect, NextHop, Table};
+pub use watch::Watch;
 
 use crate::PortError;
 

@@ -6,7 +6,7 @@ use std::ptr;
 
 use rustix::io::Errno;
 
-use super::sockopt::last_errno;
+use super::last_errno;
 use crate::BATCH;
 
 /// Octets of a socket address: IPv6 and link-layer addresses fit.

@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::io::Errno;
 
+use super::check;
+
 /// A C value without padding or pointers, which the kernel may read as octets.
 ///
 /// # Safety
@@ -13,18 +15,30 @@ pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: integers have neither padding nor pointers.
 unsafe impl Plain for libc::c_int {}
+// SAFETY: seven integers of one size.
+unsafe impl Plain for libc::tpacket_req3 {}
 
 /// Sets an option.
 pub(crate) fn set<T: Plain>(fd: impl AsFd, level: i32, option: i32, value: T) -> Result<(), Errno> {
     let len = size_of::<T>() as libc::socklen_t;
     // SAFETY: the descriptor is open while borrowed, and the kernel reads `len` octets of `value`, which lives
     // until the call returns and is free of padding (`Plain`).
-    let status =
-        unsafe { libc::setsockopt(fd.as_fd().as_raw_fd(), level, option, (&raw const value).cast(), len) };
-    if status == 0 { Ok(()) } else { Err(last_errno()) }
+    check(unsafe { libc::setsockopt(fd.as_fd().as_raw_fd(), level, option, (&raw const value).cast(), len) })
 }
 
-/// The error of the system call that failed last in this thread.
-pub(super) fn last_errno() -> Errno {
-    Errno::from_raw_os_error(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
+/// Makes the socket refuse whatever arrives, before it takes room in its buffer.
+pub(crate) fn refuse_all(fd: impl AsFd) -> Result<(), Errno> {
+    // "Return 0": keep no octet of the packet.
+    let mut program = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }];
+    let filter = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
+    // SAFETY: the kernel copies one instruction from `program`, which lives until the call returns.
+    check(unsafe {
+        libc::setsockopt(
+            fd.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const filter).cast(),
+            size_of::<libc::sock_fprog>() as libc::socklen_t,
+        )
+    })
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::io::Errno;
 
-use super::sockopt::last_errno;
+use super::{check, interface_name};
 
 /// `struct ifreq` as TUNSETIFF reads it: a name, then flags.
 #[repr(C)]
@@ -19,21 +19,16 @@ struct InterfaceRequest {
 /// have no header before IP.
 pub(crate) fn attach(fd: impl AsFd, name: &str) -> Result<(), Errno> {
     let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-    let mut request = InterfaceRequest { name: [0; libc::IFNAMSIZ], flags, rest: [0; 22] };
-    for (to, from) in request.name.iter_mut().take(libc::IFNAMSIZ - 1).zip(name.bytes()) {
-        *to = from;
-    }
+    let mut request = InterfaceRequest { name: interface_name(name), flags, rest: [0; 22] };
     // SAFETY: the kernel reads and writes one `struct ifreq` of 40 octets, which `request` is, and the name in it
     // ends with a zero.
-    let status = unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) };
-    if status == 0 { Ok(()) } else { Err(last_errno()) }
+    check(unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) })
 }
 
 /// Whether the device stays when the descriptor is closed.
 pub(crate) fn set_persistent(fd: impl AsFd, persistent: bool) -> Result<(), Errno> {
     // SAFETY: TUNSETPERSIST takes its argument by value.
-    let status = unsafe {
+    check(unsafe {
         libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETPERSIST as _, libc::c_ulong::from(persistent))
-    };
-    if status == 0 { Ok(()) } else { Err(last_errno()) }
+    })
 }

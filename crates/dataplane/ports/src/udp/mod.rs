@@ -1,7 +1,8 @@
 //! GTP-U over a UDP socket of the kernel, IPv4 or IPv6.
 //!
 //! The kernel does routing, ARP and ND, checksums and fragmentation of the outer packets. One system call
-//! moves up to 32 datagrams.
+//! moves up to 32 datagrams. The MTU that the port tells is that of the interface with its address when it was
+//! bound, or 1500 when it is bound to all addresses.
 
 mod address;
 mod ancillary;
@@ -20,6 +21,7 @@ use address::SocketName;
 use ancillary::Ancillary;
 
 pub use open::UdpOptions;
+pub(crate) use open::reserve;
 
 /// A GTP-U port on one UDP socket.
 pub struct UdpPort {

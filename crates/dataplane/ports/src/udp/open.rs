@@ -58,7 +58,17 @@ impl UdpPort {
     }
 }
 
-pub(crate) fn bind_error(address: SocketAddr, errno: Errno) -> PortError {
+/// Binds a socket that refuses everything: the kernel takes the port for served, and nobody else gets it.
+pub(crate) fn reserve(address: SocketAddr) -> Result<OwnedFd, PortError> {
+    let options = UdpOptions { receive_buffer: 0, send_buffer: 0, dont_fragment: false };
+    let socket = open(address, &options)
+        .and_then(|socket| sockopt::refuse_all(&socket).map(|()| socket))
+        .map_err(|errno| PortError::system(format!("reserving {address}"), errno, "CAP_NET_RAW"))?;
+    bind(&socket, &address).map_err(|errno| bind_error(address, errno))?;
+    Ok(socket)
+}
+
+fn bind_error(address: SocketAddr, errno: Errno) -> PortError {
     match errno {
         Errno::ADDRINUSE => PortError::AddressInUse { address },
         Errno::ADDRNOTAVAIL => PortError::AddressMissing { address },

@@ -1,0 +1,344 @@
+//! Usage measurement and reporting.
+
+use super::leaf::{flags_ies, integer_ies};
+use crate::read::{Put, Reader};
+use crate::{Ie, IeError};
+
+flags_ies! {
+    /// What a URR measures (clause 8.2.40).
+    MeasurementMethod(u8; 1) = 62, "Measurement Method" {
+        /// Duration.
+        DURAT = 0;
+        /// Volume.
+        VOLUM = 1;
+        /// Events.
+        EVENT = 2;
+    }
+
+    /// When a URR reports (clause 8.2.19), 1 to 3 octets when received, 3 when sent.
+    ReportingTriggers(u32; 3) = 37, "Reporting Triggers" {
+        /// Periodically.
+        PERIO = 0;
+        /// Volume threshold reached.
+        VOLTH = 1;
+        /// Time threshold reached.
+        TIMTH = 2;
+        /// Quota holding time passed without packets.
+        QUHTI = 3;
+        /// Start of traffic.
+        START = 4;
+        /// Stop of traffic.
+        STOPT = 5;
+        /// Threshold of dropped downlink traffic reached.
+        DROTH = 6;
+        /// A linked URR reports.
+        LIUSA = 7;
+        /// Volume quota exhausted.
+        VOLQU = 8;
+        /// Time quota exhausted.
+        TIMQU = 9;
+        /// Envelope closure.
+        ENVCL = 10;
+        /// MAC addresses used.
+        MACAR = 11;
+        /// Event threshold reached.
+        EVETH = 12;
+        /// Event quota exhausted.
+        EVEQU = 13;
+        /// IP multicast joined or left.
+        IPMJL = 14;
+        /// Quota validity time expired.
+        QUVTI = 15;
+        /// End marker received.
+        REEMR = 16;
+        /// User plane inactivity timer expired.
+        UPINT = 17;
+    }
+
+    /// Why a usage report is made (clause 8.2.41), 1 to 3 octets when received, 3 when sent.
+    UsageReportTrigger(u32; 3) = 63, "Usage Report Trigger" {
+        /// Periodic.
+        PERIO = 0;
+        /// Volume threshold reached.
+        VOLTH = 1;
+        /// Time threshold reached.
+        TIMTH = 2;
+        /// Quota holding time passed without packets.
+        QUHTI = 3;
+        /// Start of traffic.
+        START = 4;
+        /// Stop of traffic.
+        STOPT = 5;
+        /// Threshold of dropped downlink traffic reached.
+        DROTH = 6;
+        /// The CP function asked.
+        IMMER = 7;
+        /// Volume quota exhausted.
+        VOLQU = 8;
+        /// Time quota exhausted.
+        TIMQU = 9;
+        /// A linked URR reports.
+        LIUSA = 10;
+        /// The session ended, or the URR was removed or lost its last PDR.
+        TERMR = 11;
+        /// Monitoring time reached.
+        MONIT = 12;
+        /// Envelope closure.
+        ENVCL = 13;
+        /// MAC addresses used.
+        MACAR = 14;
+        /// Event threshold reached.
+        EVETH = 15;
+        /// Event quota exhausted.
+        EVEQU = 16;
+        /// The UP function ended the session.
+        TEBUR = 17;
+        /// IP multicast joined or left.
+        IPMJL = 18;
+        /// Quota validity time expired.
+        QUVTI = 19;
+        /// End marker received.
+        EMRRE = 20;
+        /// User plane inactivity timer expired.
+        UPINT = 21;
+    }
+
+    /// How a URR measures (clause 8.2.68).
+    MeasurementInformation(u8; 1) = 100, "Measurement Information" {
+        /// Before QoS enforcement.
+        MBQE = 0;
+        /// Inactive.
+        INAM = 1;
+        /// Reduced application detection information.
+        RADI = 2;
+        /// Time metering starts at once.
+        ISTM = 3;
+        /// Packets are counted too.
+        MNOP = 4;
+        /// Send Start Pause of Charging.
+        SSPOC = 5;
+        /// Pause of charging applies.
+        ASPOC = 6;
+        /// Control of inactive measurement.
+        CIAM = 7;
+    }
+
+    /// Which part of the usage a report is about (clause 8.2.59).
+    UsageInformation(u8; 1) = 90, "Usage Information" {
+        /// Before the monitoring time.
+        BEF = 0;
+        /// After the monitoring time.
+        AFT = 1;
+        /// After QoS enforcement.
+        UAE = 2;
+        /// Before QoS enforcement.
+        UBE = 3;
+    }
+}
+
+integer_ies! {
+    /// Events after which usage is reported (clause 8.2.113).
+    EventThreshold(u32) = 149, "Event Threshold";
+    /// Events that are granted (clause 8.2.112).
+    EventQuota(u32) = 148, "Event Quota";
+    /// Event threshold after the monitoring time (clause 8.2.107).
+    SubsequentEventThreshold(u32) = 151, "Subsequent Event Threshold";
+    /// Event quota after the monitoring time (clause 8.2.106).
+    SubsequentEventQuota(u32) = 150, "Subsequent Event Quota";
+    /// Reports after which a URR ends; not 0 (clause 8.2.133).
+    NumberOfReports(u16) = 182, "Number of Reports";
+}
+
+/// Octets of user traffic by direction, each if present.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Volumes {
+    /// Both directions.
+    pub total: Option<u64>,
+    /// From the UE.
+    pub uplink: Option<u64>,
+    /// Towards the UE.
+    pub downlink: Option<u64>,
+}
+
+impl Volumes {
+    /// Reads what the three low bits announce.
+    fn read(fields: &mut Reader<'_>, flags: u8) -> Result<Self, IeError> {
+        Ok(Self {
+            total: fields.when(flags & 1 != 0, Reader::u64)?,
+            uplink: fields.when(flags & 2 != 0, Reader::u64)?,
+            downlink: fields.when(flags & 4 != 0, Reader::u64)?,
+        })
+    }
+
+    fn flags(&self) -> u8 {
+        let present = [self.total.is_some(), self.uplink.is_some(), self.downlink.is_some()];
+        present.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag))
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        [self.total, self.uplink, self.downlink].into_iter().flatten().for_each(|n| out.put_u64(n));
+    }
+}
+
+macro_rules! volume_ies {
+    ($( $(#[$meta:meta])* $name:ident = $type:literal, $label:literal; )*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+        pub struct $name(pub Volumes);
+
+        impl<'a> Ie<'a> for $name {
+            const TYPE: u16 = $type;
+            const NAME: &'static str = $label;
+
+            fn decode(value: &'a [u8]) -> Result<Self, IeError> {
+                let mut fields = Reader::new(value);
+                let flags = fields.u8()?;
+                Volumes::read(&mut fields, flags).map(Self)
+            }
+
+            fn encode(&self, out: &mut Vec<u8>) {
+                out.put_u8(self.0.flags());
+                self.0.put(out);
+            }
+        }
+    )*};
+}
+
+volume_ies! {
+    /// Octets after which usage is reported (clause 8.2.13).
+    VolumeThreshold = 31, "Volume Threshold";
+    /// Volume threshold after the monitoring time (clause 8.2.16).
+    SubsequentVolumeThreshold = 34, "Subsequent Volume Threshold";
+    /// Octets that are granted (clause 8.2.50).
+    VolumeQuota = 73, "Volume Quota";
+    /// Volume quota after the monitoring time (clause 8.2.86).
+    SubsequentVolumeQuota = 121, "Subsequent Volume Quota";
+}
+
+/// Volume Measurement (clause 8.2.44).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct VolumeMeasurement {
+    /// Octets.
+    pub octets: Volumes,
+    /// Packets.
+    pub packets: Volumes,
+}
+
+impl<'a> Ie<'a> for VolumeMeasurement {
+    const TYPE: u16 = 66;
+    const NAME: &'static str = "Volume Measurement";
+
+    fn decode(value: &'a [u8]) -> Result<Self, IeError> {
+        let mut fields = Reader::new(value);
+        let flags = fields.u8()?;
+        let octets = Volumes::read(&mut fields, flags)?;
+        Ok(Self { octets, packets: Volumes::read(&mut fields, flags >> 3)? })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.put_u8(self.octets.flags() | self.packets.flags() << 3);
+        self.octets.put(out);
+        self.packets.put(out);
+    }
+}
+
+/// Dropped DL Traffic Threshold (clause 8.2.49).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct DroppedDlTrafficThreshold {
+    /// Packets.
+    pub packets: Option<u64>,
+    /// Octets.
+    pub octets: Option<u64>,
+}
+
+impl<'a> Ie<'a> for DroppedDlTrafficThreshold {
+    const TYPE: u16 = 72;
+    const NAME: &'static str = "Dropped DL Traffic Threshold";
+
+    fn decode(value: &'a [u8]) -> Result<Self, IeError> {
+        let mut fields = Reader::new(value);
+        let flags = fields.u8()?;
+        let packets = fields.when(flags & 1 != 0, Reader::u64)?;
+        Ok(Self { packets, octets: fields.when(flags & 2 != 0, Reader::u64)? })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.put_u8(u8::from(self.packets.is_some()) | u8::from(self.octets.is_some()) << 1);
+        [self.packets, self.octets].into_iter().flatten().for_each(|n| out.put_u64(n));
+    }
+}
+
+/// Time Quota Mechanism (clause 8.2.81).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TimeQuotaMechanism {
+    /// 0: continuous time period; 1: discrete time period; 2 and 3 are spare.
+    pub interval_type: u8,
+    /// Base time interval, seconds.
+    pub base_interval: u32,
+}
+
+impl<'a> Ie<'a> for TimeQuotaMechanism {
+    const TYPE: u16 = 115;
+    const NAME: &'static str = "Time Quota Mechanism";
+
+    fn decode(value: &'a [u8]) -> Result<Self, IeError> {
+        let mut fields = Reader::new(value);
+        Ok(Self { interval_type: fields.u8()? & 3, base_interval: fields.u32()? })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.put_u8(self.interval_type & 3);
+        out.put_u32(self.base_interval);
+    }
+}
+
+/// Multiplier (clause 8.2.84): digits times ten to the exponent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Multiplier {
+    /// The digits.
+    pub digits: i64,
+    /// The exponent.
+    pub exponent: i32,
+}
+
+impl<'a> Ie<'a> for Multiplier {
+    const TYPE: u16 = 119;
+    const NAME: &'static str = "Multiplier";
+
+    fn decode(value: &'a [u8]) -> Result<Self, IeError> {
+        let mut fields = Reader::new(value);
+        let digits = i64::from_be_bytes(fields.array()?);
+        Ok(Self { digits, exponent: i32::from_be_bytes(fields.array()?) })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.put(&self.digits.to_be_bytes());
+        out.put(&self.exponent.to_be_bytes());
+    }
+}
+
+/// Additional Usage Reports Information (clause 8.2.91).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AdditionalUsageReports {
+    /// AURI: more usage reports will follow.
+    Follow,
+    /// So many usage reports, at most 32767, are sent in further Session Report Requests.
+    Count(u16),
+}
+
+impl<'a> Ie<'a> for AdditionalUsageReports {
+    const TYPE: u16 = 126;
+    const NAME: &'static str = "Additional Usage Reports Information";
+
+    fn decode(value: &'a [u8]) -> Result<Self, IeError> {
+        let bits = Reader::new(value).u16()?;
+        Ok(if bits & 0x8000 != 0 { Self::Follow } else { Self::Count(bits) })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.put_u16(match *self {
+            Self::Follow => 0x8000,
+            Self::Count(count) => count & 0x7fff,
+        });
+    }
+}

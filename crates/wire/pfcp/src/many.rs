@@ -1,0 +1,141 @@
+//! IEs that may be repeated in a message or group.
+
+use std::fmt;
+
+use crate::{Ie, RawIes};
+
+/// All IEs of one type in a message or group, in their order.
+///
+/// Decoded messages hold a view into the datagram: every item was checked when the message was decoded,
+/// and is decoded again, without allocation, when iterated. Messages to be sent hold a list.
+pub struct Many<'a, T>(Items<'a, T>);
+
+enum Items<'a, T> {
+    /// The octets of the whole group, and how many of its IEs of this type can be used.
+    Wire {
+        group: &'a [u8],
+        ie_type: u16,
+        count: usize,
+    },
+    List(Vec<T>),
+}
+
+impl<'a, T: Ie<'a>> Many<'a, T> {
+    /// The items of `ie_type` within `group`, of which `count` were found usable.
+    pub(crate) const fn wire(group: &'a [u8], ie_type: u16, count: usize) -> Self {
+        Self(Items::Wire { group, ie_type, count })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Items::Wire { count, .. } => *count,
+            Items::List(items) => items.len(),
+        }
+    }
+
+    /// There is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<'a, T: Ie<'a> + Clone> Many<'a, T> {
+    /// The items in their order.
+    pub fn iter(&self) -> ManyIter<'_, 'a, T> {
+        ManyIter(match &self.0 {
+            Items::Wire { group, ie_type, count: 1.. } => Source::Wire(RawIes::new(group), *ie_type),
+            Items::Wire { .. } => Source::List([].iter()),
+            Items::List(items) => Source::List(items.iter()),
+        })
+    }
+
+    /// The first item.
+    pub fn first(&self) -> Option<T> {
+        self.iter().next()
+    }
+}
+
+/// The items of a [`Many`].
+pub struct ManyIter<'m, 'a, T>(Source<'m, 'a, T>);
+
+enum Source<'m, 'a, T> {
+    Wire(RawIes<'a>, u16),
+    List(std::slice::Iter<'m, T>),
+}
+
+impl<'a, T: Ie<'a> + Clone> Iterator for ManyIter<'_, 'a, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        match &mut self.0 {
+            Source::List(items) => items.next().cloned(),
+            Source::Wire(ies, ie_type) => ies
+                .by_ref()
+                .flatten()
+                .filter(|ie| ie.ie_type == *ie_type && is_value::<T>(ie.value))
+                .find_map(|ie| T::decode(ie.value).ok()),
+        }
+    }
+}
+
+/// A null length stands for removal, except in a group that may be empty.
+pub(crate) fn is_value<'a, T: Ie<'a>>(value: &[u8]) -> bool {
+    T::NULL_IS_VALUE || !value.is_empty()
+}
+
+impl<'m, 'a, T: Ie<'a> + Clone> IntoIterator for &'m Many<'a, T> {
+    type Item = T;
+    type IntoIter = ManyIter<'m, 'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<T> Default for Many<'_, T> {
+    fn default() -> Self {
+        Self(Items::Wire { group: &[], ie_type: 0, count: 0 })
+    }
+}
+
+impl<T> From<Vec<T>> for Many<'_, T> {
+    fn from(items: Vec<T>) -> Self {
+        Self(Items::List(items))
+    }
+}
+
+impl<T, const N: usize> From<[T; N]> for Many<'_, T> {
+    fn from(items: [T; N]) -> Self {
+        Vec::from(items).into()
+    }
+}
+
+impl<T> FromIterator<T> for Many<'_, T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Vec::from_iter(items).into()
+    }
+}
+
+impl<T: Clone> Clone for Many<'_, T> {
+    fn clone(&self) -> Self {
+        Self(match &self.0 {
+            Items::Wire { group, ie_type, count } => Items::Wire { group, ie_type: *ie_type, count: *count },
+            Items::List(items) => Items::List(items.clone()),
+        })
+    }
+}
+
+impl<'a, T: Ie<'a> + Clone + PartialEq> PartialEq for Many<'a, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl<'a, T: Ie<'a> + Clone + Eq> Eq for Many<'a, T> {}
+
+impl<'a, T: Ie<'a> + Clone + fmt::Debug> fmt::Debug for Many<'a, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
