@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use causeway_pfcp::MessageType;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 
 use crate::case::Fragments;
 use crate::literal::{number, octets};
 use crate::variables::Variables;
-use crate::{CaseError, edit};
+use crate::{CaseError, edit, show};
 
 /// A PFCP message to send.
 #[derive(Clone, Debug, Deserialize)]
@@ -21,9 +22,9 @@ pub(crate) struct MessageSpec {
     /// The SEID in the header; none for node messages.
     #[serde(default)]
     seid: Option<String>,
-    /// The sequence number; one more than the last one unless said otherwise.
+    /// The sequence number or a variable; one more than the last request's unless said otherwise.
     #[serde(default)]
-    pub(crate) sequence: Option<u32>,
+    pub(crate) sequence: Option<String>,
     /// The fragment that the IEs start from.
     #[serde(default)]
     base: Option<String>,
@@ -137,13 +138,14 @@ fn ie_type(name: &str) -> Result<(u16, Option<u16>), CaseError> {
         let ie_type: u16 = ie_type.parse().map_err(|_| unknown())?;
         return Ok((ie_type | 0x8000, Some(enterprise.parse().map_err(|_| unknown())?)));
     }
-    let by_name = causeway_pfcp::ie_type_by_name(name);
+    let by_name = causeway_pfcp::ALL.iter().find(|info| info.name == name).map(|info| info.ie_type);
     by_name.or_else(|| name.parse().ok()).map(|ie_type| (ie_type, None)).ok_or_else(unknown)
 }
 
 fn message_type(name: &str) -> Result<u8, CaseError> {
-    let by_name = causeway_pfcp::message_type_by_name(name);
+    let by_name = MessageType::ALL.iter().find(|known| show::message_name(**known) == name);
     by_name
+        .map(|known| known.code())
         .or_else(|| name.parse().ok())
         .ok_or_else(|| CaseError::Unknown { what: "message", name: name.to_owned() })
 }

@@ -7,7 +7,7 @@ use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
 use crate::case::{Case, Fragments, Step};
-use crate::literal::octets;
+use crate::literal::{number, octets};
 use crate::packet::user_packet;
 use crate::upf::Upf;
 
@@ -41,7 +41,7 @@ pub trait Backend {
 /// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<String, CaseError> {
     let engine = backend.build(topology(), case.setup.max_sessions, case.setup.buffer_packets);
-    let mut run = Run { upf: Upf::new(engine, START), fragments, sequence: 0, last: Vec::new() };
+    let mut run = Run { upf: Upf::new(engine, &topology(), START), fragments, sequence: 0, last: Vec::new() };
     if !case.setup.unassociated {
         run.associate()?;
     }
@@ -118,12 +118,15 @@ impl Run<'_> {
             self.upf.wait(Span::from_millis(wait));
         }
         if let Some(spec) = &step.smf {
-            self.sequence = spec.sequence.unwrap_or(self.sequence + 1);
-            self.last = spec.octets(self.sequence, self.fragments, &self.upf.variables)?;
+            let sequence = match &spec.sequence {
+                Some(word) => number(word, &self.upf.variables)? as u32,
+                None => {
+                    self.sequence += 1;
+                    self.sequence
+                }
+            };
+            self.last = spec.octets(sequence, self.fragments, &self.upf.variables)?;
             self.upf.pfcp(smf, &self.last);
-            if spec.is_response() {
-                self.sequence -= 1;
-            }
         }
         if step.smf_again {
             self.upf.pfcp(smf, &self.last);
@@ -151,12 +154,5 @@ impl Run<'_> {
             self.upf.packet(&Ingress::Ip { network: internet() }, &bytes);
         }
         Ok(())
-    }
-}
-
-impl crate::message::MessageSpec {
-    /// The message answers one of the UPF, and carries that one's sequence number.
-    fn is_response(&self) -> bool {
-        self.message_type.ends_with("Response")
     }
 }
