@@ -85,7 +85,19 @@ pub struct Step {
 }
 
 /// Fragments of messages that cases share: lists of IEs by name.
-pub type Fragments = BTreeMap<String, IeTree>;
+#[derive(Debug, Deserialize)]
+pub struct Fragments(BTreeMap<String, IeTree>);
+
+impl Fragments {
+    /// A copy of the fragment.
+    ///
+    /// # Errors
+    /// [`CaseError::Unknown`] when there is none of that name.
+    pub(crate) fn named(&self, name: &str) -> Result<IeTree, CaseError> {
+        let unknown = || CaseError::Unknown { what: "fragment", name: name.to_owned() };
+        self.0.get(name).cloned().ok_or_else(unknown)
+    }
+}
 
 /// Reads the fragments of all cases.
 ///
@@ -127,7 +139,7 @@ fn load(path: PathBuf) -> Result<Case, CaseError> {
 
 /// Reads a YAML file.
 fn read_yaml<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, CaseError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| CaseError::File { path: path.to_owned(), source })?;
+    let text =
+        std::fs::read_to_string(path).map_err(|source| CaseError::File { path: path.to_owned(), source })?;
     serde_yaml_ng::from_str(&text).map_err(|source| CaseError::Yaml { path: path.to_owned(), source })
 }

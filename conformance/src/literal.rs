@@ -76,10 +76,7 @@ mod tests {
     #[test]
     fn a_literal_is_its_octets() {
         let bytes = octets("u8 5 u24 0x010203 ip 192.0.2.1 hex ff00 str ab name a.bc", &Variables::default());
-        assert_eq!(
-            bytes.unwrap(),
-            [5, 1, 2, 3, 192, 0, 2, 1, 0xff, 0, b'a', b'b', 1, b'a', 2, b'b', b'c']
-        );
+        assert_eq!(bytes.unwrap(), [5, 1, 2, 3, 192, 0, 2, 1, 0xff, 0, b'a', b'b', 1, b'a', 2, b'b', b'c']);
     }
 
     #[test]

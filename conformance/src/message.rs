@@ -91,10 +91,7 @@ impl MessageSpec {
     fn tree(&self, fragments: &Fragments) -> Result<IeTree, CaseError> {
         let mut tree = match &self.base {
             None => IeTree::default(),
-            Some(name) => fragments
-                .get(name)
-                .cloned()
-                .ok_or_else(|| CaseError::Unknown { what: "fragment", name: name.clone() })?,
+            Some(name) => fragments.named(name)?,
         };
         for (path, ies) in &self.add {
             edit::add(&mut tree, path, ies.0.clone())?;

@@ -27,7 +27,8 @@ pub(crate) struct GPduSpec {
 impl GPduSpec {
     /// The UDP payload.
     pub(crate) fn octets(&self, variables: &Variables) -> Result<Vec<u8>, CaseError> {
-        let bad = |reason: &str| CaseError::Literal { literal: format!("{self:?}"), reason: reason.to_owned() };
+        let bad =
+            |reason: &str| CaseError::Literal { literal: format!("{self:?}"), reason: reason.to_owned() };
         let raw = u32::try_from(number(&self.teid, variables)?).map_err(|_| bad("a TEID has 32 bits"))?;
         let teid = Teid::new(raw).ok_or_else(|| bad("zero is no tunnel; use gnb-raw"))?;
         let user = user_packet(&self.user, variables)?;

@@ -54,7 +54,9 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
         }
         check(number, step, &seen)?;
         transcript.push_str(&format!("step {number}\n"));
-        seen.iter().flat_map(|line| line.lines()).for_each(|line| transcript.push_str(&format!("  {line}\n")));
+        seen.iter()
+            .flat_map(|line| line.lines())
+            .for_each(|line| transcript.push_str(&format!("  {line}\n")));
     }
     Ok(transcript)
 }
@@ -75,8 +77,7 @@ fn internet() -> NetworkInstance {
 
 fn check(number: usize, step: &Step, seen: &[String]) -> Result<(), CaseError> {
     let text = seen.join("\n");
-    let unmet =
-        |expected: String| CaseError::Unmet { step: number, expected, seen: indent(&text) };
+    let unmet = |expected: String| CaseError::Unmet { step: number, expected, seen: indent(&text) };
     for expected in &step.expect {
         if !text.lines().any(|line| line.contains(expected.as_str())) {
             return Err(unmet(expected.clone()));

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use causeway_dataplane::{Egress, Ingress, PacketEngine, Topology, Transmit};
 use causeway_n4::{Config, N4, Output};
-use causeway_pfcp::{Header, Ie, Message, MessageType};
+use causeway_pfcp::{Header, Message, MessageType};
 use causeway_rules::{LocalEndpoint, LocalEndpoints};
 use causeway_types::{NodeId, Span, Time};
 
@@ -34,7 +34,7 @@ impl Transmit for Seen {
 impl Upf {
     /// A UPF that has just started.
     pub(crate) fn new(engine: Box<dyn PacketEngine>, topology: &Topology, now: Time) -> Self {
-        let mut config = Config::new(NodeId::Ip(UPF.into()));
+        let mut config = Config::new(NodeId::Ip(UPF.into()), UPF.into());
         // The cases speak of time themselves; heartbeats in between would only be noise.
         config.heartbeat.interval = Span::ZERO;
         let n4 = N4::new(config, engine.capabilities(), endpoints(topology), now.to_ntp());
@@ -109,7 +109,7 @@ impl Upf {
         if let Some(f_seid) = response.up_f_seid {
             self.variables.set("up-seid".to_owned(), f_seid.seid.0);
         }
-        for created in response.created_pdr.iter() {
+        for created in response.created_pdrs.iter() {
             if let Some(tunnel) = created.local_f_teid.and_then(|tunnel| tunnel.assigned()) {
                 self.variables.set(format!("teid-{}", created.pdr_id), tunnel.teid.value().into());
             }
