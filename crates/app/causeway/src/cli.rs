@@ -18,6 +18,7 @@ Examples:
   causeway run --config /etc/causeway/upf.yaml
   causeway config check --config upf.yaml
   causeway config keys
+  causeway demo
 
 Exit codes: 0 done, 1 failed, 2 wrong command line or (run) wrong configuration.";
 
@@ -43,6 +44,19 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Show a whole 5G user plane at work on this machine, in network namespaces, in under a minute
+    #[command(
+        after_help = "Exit codes: 0 every step passed, 1 a step failed or the demo cannot run, 2 wrong command line."
+    )]
+    Demo(DemoArgs),
+}
+
+/// How to show it.
+#[derive(Args)]
+pub(crate) struct DemoArgs {
+    /// Folder for captures, log and report
+    #[arg(short, long, value_name = "FOLDER", default_value = "demo-out")]
+    pub(crate) out: PathBuf,
 }
 
 /// What to do with a configuration.

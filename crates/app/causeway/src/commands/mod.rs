@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 mod config;
+mod demo;
 mod run;
 
 use std::process::ExitCode;
@@ -12,5 +13,6 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Config { command } => config::run(command),
+        Command::Demo(args) => demo::run(args),
     }
 }

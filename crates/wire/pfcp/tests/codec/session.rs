@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use crate::support::octets;
 use causeway_pfcp::{
     ApplyAction, CreateFar, CreatePdr, DestinationInterface, FTeid, ForwardingParameters, Header, Message,
     NetworkInstance, NodeId, Pdi, SessionEstablishmentRequest, SourceInterface,
@@ -46,17 +47,9 @@ fn an_establishment_request_octet_by_octet() {
     let mut out = Vec::new();
     request.encode(Some(Seid(0)), 7, &mut out).unwrap();
     let far = "0003 0017 006c 0004 00000001 002c 0002 0200 0004 0005 002a 0001 01";
-    assert_eq!(hex(&out), strip(&format!("{ESTABLISHMENT}{far}")));
+    assert_eq!(out, octets(&format!("{ESTABLISHMENT}{far}")));
 
     let (header, body, rest) = Header::decode(&out).unwrap();
     assert_eq!((header.seid, header.sequence, rest), (Some(Seid(0)), 7, &[][..]));
     assert_eq!(Message::decode(&header, body).unwrap(), request);
-}
-
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
-}
-
-fn strip(text: &str) -> String {
-    text.split_whitespace().collect()
 }
