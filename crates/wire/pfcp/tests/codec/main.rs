@@ -1,5 +1,8 @@
 //! The codec seen from outside.
 
+mod capture;
+mod datagram;
+mod dialect;
 mod octets;
 mod oracle;
 mod oracle_ies;
