@@ -1,1 +1,32 @@
 //! N4 associations, transactions, sessions and reports as state machines without sockets or clocks.
+//!
+//! [`N4`] is all of it; [`Output`] is what it wants done. Rules are decoded, validated and planned by
+//! `causeway-rules`; the data plane carries plans out and is never called from here.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod ask;
+mod association;
+mod config;
+mod counters;
+mod features;
+mod heartbeat;
+mod names;
+mod node;
+mod notice;
+mod output;
+mod receive;
+mod report;
+mod seid;
+mod session;
+mod shutdown;
+mod transaction;
+mod view;
+
+pub use config::{Config, Heartbeat, Limits, PFCP_PORT, PathFailure, RequestPort, Retransmission};
+pub use counters::{Counters, Direction, MessageKey, MessageResult, Occupancy};
+pub use node::N4;
+pub use notice::{DownReason, Level, Notice, SetupFailure};
+pub use output::{ApplyId, Output};
+pub use view::{AssociationView, SessionView};

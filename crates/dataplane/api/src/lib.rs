@@ -1,1 +1,23 @@
 //! The contract between the control plane and every data plane.
+//!
+//! A backend implements [`Dataplane`]; one that handles packets in the caller's thread also implements
+//! [`PacketEngine`], which is how tests and the oracle see it. The control plane knows only this crate.
+
+#![forbid(unsafe_code)]
+
+mod contract;
+mod counters;
+mod drop_reason;
+mod error;
+mod event;
+mod packet;
+mod topology;
+
+pub use causeway_rules::{Capabilities, Op, Plan, Usage, UsageReason};
+pub use contract::{Applied, Dataplane, PacketEngine};
+pub use counters::{Counters, TrafficCounter};
+pub use drop_reason::DropReason;
+pub use error::ApplyError;
+pub use event::Event;
+pub use packet::{Egress, Fate, Ingress, Transmit};
+pub use topology::{GtpuEndpoint, Network, Topology};

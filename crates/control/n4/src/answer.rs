@@ -1,0 +1,167 @@
+//! Answering a request: accepting it with what it asked for, or refusing it with a cause.
+
+use causeway_dataplane::ApplyError;
+use causeway_pfcp::{
+    AssociationReleaseResponse, AssociationSetupResponse, AssociationUpdateResponse, Cause, DecodeError,
+    FailedRuleId, Message, MessageType, NodeId, NodeReportResponse, OffendingIe, PfdManagementResponse,
+    SessionDeletionResponse, SessionEstablishmentResponse, SessionModificationResponse,
+    SessionReportResponse, SessionSetDeletionResponse, SessionSetModificationResponse,
+};
+use causeway_rules::Rejection;
+use causeway_types::{Seid, Time};
+
+use crate::transaction::RequestKey;
+use crate::{MessageResult, N4, Notice, Output};
+
+/// Why a request is refused, and what the answer says of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) cause: Cause,
+    pub(crate) offending_ie: Option<OffendingIe>,
+    pub(crate) failed_rule: Option<FailedRuleId>,
+    /// For the log.
+    pub(crate) detail: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(cause: Cause, detail: &str) -> Self {
+        Self { cause, offending_ie: None, failed_rule: None, detail: detail.to_owned() }
+    }
+}
+
+impl From<DecodeError> for Refusal {
+    fn from(error: DecodeError) -> Self {
+        let cause = error.cause().unwrap_or(Cause::RequestRejected);
+        Self { offending_ie: error.offending().map(OffendingIe), ..Self::new(cause, &error.to_string()) }
+    }
+}
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        Self {
+            offending_ie: rejection.offending_ie(),
+            failed_rule: rejection.failed_rule(),
+            ..Self::new(rejection.cause(), &rejection.to_string())
+        }
+    }
+}
+
+impl From<&ApplyError> for Refusal {
+    /// Whose fault a failure of the data plane is: a lack of room, a rule that does not fit, or its own.
+    fn from(error: &ApplyError) -> Self {
+        let cause = match error {
+            ApplyError::Full { .. } => Cause::NoResourcesAvailable,
+            ApplyError::TunnelInUse(_) | ApplyError::DanglingReference { .. } => {
+                Cause::RuleCreationModificationFailure
+            }
+            ApplyError::Unsupported(_) => Cause::ServiceNotSupported,
+            ApplyError::UnknownSession(_) | ApplyError::SessionExists(_) | ApplyError::Backend(_) => {
+                Cause::SystemFailure
+            }
+        };
+        Self::new(cause, &error.to_string())
+    }
+}
+
+impl N4 {
+    /// Sends the response of a request that was begun, and keeps it for duplicates.
+    ///
+    /// `seid` is the SMF's, of a session related response.
+    pub(crate) fn answer(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        seid: Seid,
+        cause: Option<Cause>,
+        response: &Message<'_>,
+    ) {
+        match self.answer_at_once(key, seid, cause, response) {
+            Some(bytes) => self.inbound.answer(now, key, bytes),
+            None => self.inbound.forget(&key),
+        }
+    }
+
+    /// Sends a response that is not kept: a duplicate of its request is as good as the request.
+    pub(crate) fn answer_at_once(
+        &mut self,
+        key: RequestKey,
+        seid: Seid,
+        cause: Option<Cause>,
+        response: &Message<'_>,
+    ) -> Option<Vec<u8>> {
+        let result = cause.map_or(MessageResult::Ok, MessageResult::Cause);
+        self.counters.received(Some(key.message), result);
+        let seid = key.message.is_session_related().then_some(seid);
+        let mut bytes = Vec::new();
+        if let Err(error) = response.encode(seid, key.sequence, &mut bytes) {
+            self.notice(Notice::AnswerTooLong { to: key.from, octets: error.octets });
+            return None;
+        }
+        self.counters.sent(response.message_type(), result);
+        self.push(Output::Send { to: key.from, bytes: bytes.clone() });
+        Some(bytes)
+    }
+
+    /// Refuses a request that was begun. `seid` is the SMF's, zero if it is not known.
+    pub(crate) fn refuse(&mut self, now: Time, key: RequestKey, seid: Seid, refusal: Refusal) {
+        match self.refuse_at_once(key, seid, refusal) {
+            Some(bytes) => self.inbound.answer(now, key, bytes),
+            None => self.inbound.forget(&key),
+        }
+    }
+
+    /// Refuses a request of which nothing is kept.
+    pub(crate) fn refuse_at_once(
+        &mut self,
+        key: RequestKey,
+        seid: Seid,
+        refusal: Refusal,
+    ) -> Option<Vec<u8>> {
+        let node = self.config.node.clone();
+        let response = refusing(key.message, NodeId::from(&node), &refusal)?;
+        let bytes = self.answer_at_once(key, seid, Some(refusal.cause), &response);
+        let Refusal { cause, detail, .. } = refusal;
+        self.notice(Notice::Refused { message: key.message, from: key.from, cause, detail });
+        bytes
+    }
+}
+
+/// The response that refuses a request; `None` if the message is no such request.
+fn refusing<'a>(message: MessageType, node: NodeId<'a>, refusal: &Refusal) -> Option<Message<'a>> {
+    let cause = refusal.cause;
+    let offending_ie = refusal.offending_ie;
+    let failed_rule_id = refusal.failed_rule;
+    Some(match message {
+        MessageType::PfdManagementRequest => {
+            PfdManagementResponse { offending_ie, ..PfdManagementResponse::new(cause) }.into()
+        }
+        MessageType::AssociationSetupRequest => AssociationSetupResponse::new(node, cause).into(),
+        MessageType::AssociationUpdateRequest => AssociationUpdateResponse::new(node, cause).into(),
+        MessageType::AssociationReleaseRequest => AssociationReleaseResponse::new(node, cause).into(),
+        MessageType::NodeReportRequest => {
+            NodeReportResponse { offending_ie, ..NodeReportResponse::new(node, cause) }.into()
+        }
+        MessageType::SessionSetDeletionRequest => {
+            SessionSetDeletionResponse { offending_ie, ..SessionSetDeletionResponse::new(node, cause) }.into()
+        }
+        MessageType::SessionSetModificationRequest => {
+            let response = SessionSetModificationResponse::new(node, cause);
+            SessionSetModificationResponse { offending_ie, ..response }.into()
+        }
+        MessageType::SessionEstablishmentRequest => {
+            let response = SessionEstablishmentResponse::new(node, cause);
+            SessionEstablishmentResponse { offending_ie, failed_rule_id, ..response }.into()
+        }
+        MessageType::SessionModificationRequest => {
+            let response = SessionModificationResponse::new(cause);
+            SessionModificationResponse { offending_ie, failed_rule_id, ..response }.into()
+        }
+        MessageType::SessionDeletionRequest => {
+            SessionDeletionResponse { offending_ie, ..SessionDeletionResponse::new(cause) }.into()
+        }
+        MessageType::SessionReportRequest => {
+            SessionReportResponse { offending_ie, ..SessionReportResponse::new(cause) }.into()
+        }
+        _ => return None,
+    })
+}

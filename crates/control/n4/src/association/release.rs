@@ -1,0 +1,107 @@
+//! Changes and the end of an association (TS 29.244 clauses 6.2.7 and 6.2.8).
+
+use causeway_pfcp::{
+    AssociationReleaseRequest, AssociationReleaseResponse, AssociationUpdateRequest,
+    AssociationUpdateResponse, Cause, NodeId,
+};
+use causeway_types::{Seid, Time};
+
+use super::AssociationId;
+use super::setup::addresses;
+use crate::answer::Refusal;
+use crate::features::up_features;
+use crate::node::Purpose;
+use crate::session::Session;
+use crate::transaction::RequestKey;
+use crate::{DownReason, N4, Notice};
+
+impl N4 {
+    /// Takes over what a peer says anew of itself: the addresses that it may speak from.
+    pub(crate) fn association_update(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        request: &AssociationUpdateRequest<'_>,
+    ) {
+        let Some(id) = self.association_named(now, key, &request.node_id) else { return };
+        let alternatives: Vec<_> = request
+            .alternative_smf_ip_addresses
+            .iter()
+            .flat_map(|it| it.addr.iter().collect::<Vec<_>>())
+            .collect();
+        if let Some(association) = self.associations.get_mut(id)
+            && !alternatives.is_empty()
+        {
+            association.addresses =
+                addresses(association.source, &association.node, alternatives.into_iter());
+        }
+        let node = self.config.node.clone();
+        let cause = Cause::RequestAccepted;
+        let response = AssociationUpdateResponse {
+            up_function_features: Some(up_features(&self.capabilities)),
+            ..AssociationUpdateResponse::new(NodeId::from(&node), cause)
+        };
+        self.answer(now, key, Seid(0), Some(cause), &response.into());
+    }
+
+    /// Ends an association and removes its sessions, without reports (clause 6.2.8.2).
+    pub(crate) fn association_release(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        request: &AssociationReleaseRequest<'_>,
+    ) {
+        let Some(id) = self.association_named(now, key, &request.node_id) else { return };
+        let node = self.config.node.clone();
+        let cause = Cause::RequestAccepted;
+        let response = AssociationReleaseResponse::new(NodeId::from(&node), cause);
+        self.end_association(now, id, DownReason::Released);
+        self.answer(now, key, Seid(0), Some(cause), &response.into());
+    }
+
+    /// Ends an association: nothing is sent to the peer any more, and its sessions go.
+    pub(crate) fn end_association(&mut self, now: Time, id: AssociationId, reason: DownReason) {
+        let purged = self.purge_sessions(id, |_| true);
+        self.outbound.cancel(|purpose| match purpose {
+            Purpose::Heartbeat(association) | Purpose::Release(association) => *association == id,
+            Purpose::Report { association, .. } => *association == id,
+            Purpose::Setup(_) => false,
+        });
+        self.targets.lost(id, now + self.config.associate_retry);
+        if let Some(association) = self.associations.remove(id) {
+            self.notice(Notice::AssociationDown { node: association.node, reason, purged });
+        }
+        self.check_shutdown(now);
+    }
+
+    /// Dooms those sessions of an association that are unwanted, and says how many.
+    pub(crate) fn purge_sessions(&mut self, id: AssociationId, unwanted: impl Fn(&Session) -> bool) -> usize {
+        let Some(association) = self.associations.get(id) else { return 0 };
+        let sessions = association.sessions.iter().filter_map(|seid| self.sessions.get(*seid));
+        let doomed: Vec<_> =
+            sessions.filter(|session| unwanted(session)).map(|session| session.seid).collect();
+        let hosts = association.addresses.clone();
+        for seid in &doomed {
+            self.doom(*seid);
+        }
+        // What was answered about these sessions is not so any more.
+        if !doomed.is_empty() {
+            hosts.into_iter().for_each(|ip| self.inbound.forget_answers(ip));
+        }
+        doomed.len()
+    }
+
+    /// The association of the Node ID in a request, if its sender may speak for that node; otherwise the
+    /// request is refused.
+    fn association_named(&mut self, now: Time, key: RequestKey, node: &NodeId<'_>) -> Option<AssociationId> {
+        let id = self.associations.of_node(&node.to_owned());
+        let association = id.and_then(|id| self.associations.get(id));
+        if association.is_some_and(|association| association.speaks_from(key.from.ip())) {
+            return id;
+        }
+        let refusal =
+            Refusal::new(Cause::NoEstablishedAssociation, "the Node ID has no association from this host");
+        self.refuse(now, key, Seid(0), refusal);
+        None
+    }
+}

@@ -1,0 +1,168 @@
+//! Association setup asked for by the SMF (TS 29.244 clause 6.2.6.2).
+
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_pfcp::{
+    AssociationSetupRequest, AssociationSetupResponse, AssociationSetupResponseFlags, Cause, NodeId,
+    RecoveryTimeStamp, SessionRetentionInformation,
+};
+use causeway_types::{Seid, Time};
+
+use super::AssociationId;
+use super::table::Contact;
+use crate::answer::Refusal;
+use crate::config::{PFCP_PORT, RequestPort};
+use crate::features::up_features;
+use crate::node::Purpose;
+use crate::session::Session;
+use crate::transaction::RequestKey;
+use crate::{N4, Notice, SetupFailure};
+
+/// How many alternative addresses of a peer are remembered.
+const MOST_ALTERNATIVES: usize = 16;
+
+impl N4 {
+    /// Sets up an association, or sets up anew the one that the node has.
+    ///
+    /// Sessions of a node that has an association stay if the node has not restarted and asks for them to be
+    /// retained (clause 6.2.6.2.2).
+    pub(crate) fn association_setup(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        request: &AssociationSetupRequest<'_>,
+    ) {
+        if self.is_stopping() {
+            let refusal = Refusal::new(Cause::RequestRejected, "this UPF is shutting down");
+            return self.refuse(now, key, Seid(0), refusal);
+        }
+        let node = request.node_id.to_owned();
+        let alternatives =
+            request.alternative_smf_ip_addresses.iter().flat_map(|it| it.addr.iter().collect::<Vec<_>>());
+        let contact = Contact {
+            peer: self.request_address(key.from),
+            source: key.from,
+            addresses: addresses(key.from, &node, alternatives),
+            recovery: request.recovery_time_stamp.0,
+        };
+        let kept = match self.associations.of_node(&node).and_then(|id| self.known(id)) {
+            Some((id, recovery)) => {
+                let retention = request.session_retention_information.as_ref();
+                let retained = retention.filter(|_| recovery == contact.recovery).map(Retained::asked_for);
+                let stays = |session: &Session| retained.as_ref().is_some_and(|it| it.covers(session));
+                self.renew(now, id, contact, stays)
+            }
+            None if self.associations.len() >= self.config.limits.associations => {
+                let most = self.config.limits.associations;
+                self.notice(Notice::AssociationFailed {
+                    peer: key.from,
+                    reason: SetupFailure::TooMany(most),
+                });
+                let refusal = Refusal::new(Cause::NoResourcesAvailable, "there are too many associations");
+                return self.refuse(now, key, Seid(0), refusal);
+            }
+            None => {
+                self.begin_association(now, &node, contact);
+                0
+            }
+        };
+        self.accept_setup(now, key, kept > 0);
+    }
+
+    fn accept_setup(&mut self, now: Time, key: RequestKey, retained: bool) {
+        let node = self.config.node.clone();
+        let cause = Cause::RequestAccepted;
+        let response = AssociationSetupResponse {
+            recovery_time_stamp: Some(RecoveryTimeStamp(self.recovery)),
+            up_function_features: Some(up_features(&self.capabilities)),
+            flags: retained.then_some(AssociationSetupResponseFlags::PSREI),
+            ..AssociationSetupResponse::new(NodeId::from(&node), cause)
+        };
+        self.answer(now, key, Seid(0), Some(cause), &response.into());
+    }
+
+    /// A node that had no association has one now.
+    pub(crate) fn begin_association(
+        &mut self,
+        now: Time,
+        node: &causeway_types::NodeId,
+        contact: Contact,
+    ) -> AssociationId {
+        let peer = contact.peer;
+        let id = self.associations.insert(now, node, contact);
+        self.schedule_heartbeat(now, id);
+        self.stop_asking(peer, id);
+        self.notice(Notice::AssociationUp { node: node.clone(), peer });
+        id
+    }
+
+    /// Sets up anew the association that a node has: all it said before is overwritten, and those of its
+    /// sessions are removed that do not stay. Returns how many stay.
+    pub(crate) fn renew(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        contact: Contact,
+        stays: impl Fn(&Session) -> bool,
+    ) -> usize {
+        let peer = contact.peer;
+        let Some(association) = self.associations.get_mut(id) else { return 0 };
+        association.renew(now, contact);
+        let node = association.node.clone();
+        let purged = self.purge_sessions(id, |session| !stays(session));
+        self.schedule_heartbeat(now, id);
+        self.stop_asking(peer, id);
+        let kept = self.associations.get(id).map_or(0, |association| association.sessions.len());
+        self.notice(Notice::AssociationRenewed { node, peer, kept, purged });
+        kept
+    }
+
+    /// Nobody needs to ask for an association with this peer any more, nor for heartbeats so far.
+    fn stop_asking(&mut self, peer: SocketAddr, id: AssociationId) {
+        let asked = self.targets.reached(peer, id);
+        self.outbound.cancel(|purpose| match purpose {
+            Purpose::Setup(target) => asked == Some(*target),
+            Purpose::Heartbeat(association) => *association == id,
+            _ => false,
+        });
+    }
+
+    /// Where our requests to a peer go that spoke from this address.
+    fn request_address(&self, from: SocketAddr) -> SocketAddr {
+        let mut peer = from;
+        if self.config.request_port == RequestPort::Standard {
+            peer.set_port(PFCP_PORT);
+        }
+        peer
+    }
+}
+
+/// The sessions that are to be retained: of these CP entities, or all if none is named.
+struct Retained(Vec<IpAddr>);
+
+impl Retained {
+    fn asked_for(retention: &SessionRetentionInformation<'_>) -> Self {
+        let entities = retention.cp_entity_ip_addresses.iter();
+        Self(entities.flat_map(|entity| entity.0.iter().collect::<Vec<_>>()).collect())
+    }
+
+    fn covers(&self, session: &Session) -> bool {
+        self.0.is_empty() || self.0.iter().any(|ip| session.cp.addr.contains(*ip))
+    }
+}
+
+/// The hosts that a peer speaks from.
+pub(crate) fn addresses(
+    from: SocketAddr,
+    node: &causeway_types::NodeId,
+    alternatives: impl Iterator<Item = IpAddr>,
+) -> Vec<IpAddr> {
+    let mut addresses = vec![from.ip()];
+    let own = if let causeway_types::NodeId::Ip(ip) = node { Some(*ip) } else { None };
+    for ip in own.into_iter().chain(alternatives.take(MOST_ALTERNATIVES)) {
+        if !addresses.contains(&ip) && !ip.is_unspecified() {
+            addresses.push(ip);
+        }
+    }
+    addresses
+}

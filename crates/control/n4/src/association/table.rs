@@ -1,0 +1,193 @@
+//! The peers we have an association with.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_types::{NodeId, NtpSeconds, Seid, Time};
+
+/// Names one association for as long as it lasts; never reused.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct AssociationId(u64);
+
+/// An association with one SMF (TS 29.244 clause 6.2.6).
+#[derive(Debug)]
+pub(crate) struct Association {
+    pub(crate) id: AssociationId,
+    /// Who it is.
+    pub(crate) node: NodeId,
+    /// Where our requests go.
+    pub(crate) peer: SocketAddr,
+    /// Where its setup came from.
+    pub(crate) source: SocketAddr,
+    /// Where it sends from: of the setup, of its Node ID, and the alternative ones it named.
+    pub(crate) addresses: Vec<IpAddr>,
+    /// When it started, by its own word.
+    pub(crate) recovery: NtpSeconds,
+    /// When the association began.
+    pub(crate) since: Time,
+    /// Its last heartbeat was answered, or it sent something since.
+    pub(crate) path_up: bool,
+    /// When the next heartbeat goes out; `None` while one waits for its answer, or when none are sent.
+    pub(crate) heartbeat_due: Option<Time>,
+    /// We asked it to release the association.
+    pub(crate) releasing: bool,
+    /// Its sessions, those being set up included.
+    pub(crate) sessions: BTreeSet<Seid>,
+    /// How many Session Report Requests wait for its answer.
+    pub(crate) outstanding_reports: usize,
+    /// The sessions that may report when there are fewer.
+    pub(crate) ready: VecDeque<Seid>,
+}
+
+/// What an association setup says about the peer.
+#[derive(Debug)]
+pub(crate) struct Contact {
+    pub(crate) peer: SocketAddr,
+    pub(crate) source: SocketAddr,
+    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) recovery: NtpSeconds,
+}
+
+impl Association {
+    /// The peer was heard of anew.
+    pub(crate) fn renew(&mut self, now: Time, contact: Contact) {
+        let Contact { peer, source, addresses, recovery } = contact;
+        (self.peer, self.source, self.addresses, self.recovery) = (peer, source, addresses, recovery);
+        (self.since, self.path_up, self.releasing) = (now, true, false);
+    }
+
+    /// The host is known to send for this peer.
+    pub(crate) fn speaks_from(&self, ip: IpAddr) -> bool {
+        self.addresses.contains(&ip)
+    }
+}
+
+/// All associations, found by Node ID or by address.
+#[derive(Debug, Default)]
+pub(crate) struct Associations {
+    last_id: u64,
+    by_id: BTreeMap<AssociationId, Association>,
+    by_node: BTreeMap<NodeId, AssociationId>,
+}
+
+/// A Node ID as it is compared: host names without regard to case.
+pub(crate) fn canonical(node: &NodeId) -> NodeId {
+    match node {
+        NodeId::Ip(ip) => NodeId::Ip(ip.to_canonical()),
+        NodeId::Fqdn(name) => NodeId::Fqdn(name.to_ascii_lowercase()),
+    }
+}
+
+impl Associations {
+    /// A new association of a node that has none yet.
+    pub(crate) fn insert(&mut self, now: Time, node: &NodeId, contact: Contact) -> AssociationId {
+        self.last_id += 1;
+        let id = AssociationId(self.last_id);
+        let node = canonical(node);
+        self.by_node.insert(node.clone(), id);
+        let Contact { peer, source, addresses, recovery } = contact;
+        let association = Association {
+            id,
+            node,
+            peer,
+            source,
+            addresses,
+            recovery,
+            since: now,
+            path_up: true,
+            heartbeat_due: None,
+            releasing: false,
+            sessions: BTreeSet::new(),
+            outstanding_reports: 0,
+            ready: VecDeque::new(),
+        };
+        self.by_id.insert(id, association);
+        id
+    }
+
+    /// Ends an association.
+    pub(crate) fn remove(&mut self, id: AssociationId) -> Option<Association> {
+        let association = self.by_id.remove(&id)?;
+        self.by_node.remove(&association.node);
+        Some(association)
+    }
+
+    pub(crate) fn get(&self, id: AssociationId) -> Option<&Association> {
+        self.by_id.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// The association of a node, wherever it speaks from.
+    pub(crate) fn of_node(&self, node: &NodeId) -> Option<AssociationId> {
+        self.by_node.get(&canonical(node)).copied()
+    }
+
+    /// Some peer speaks from this host.
+    pub(crate) fn knows(&self, ip: IpAddr) -> bool {
+        self.by_id.values().any(|association| association.speaks_from(ip))
+    }
+
+    /// The association of the peer that speaks from exactly this address and port, or else of the only one
+    /// that speaks from this host; `None` in doubt. A handful of associations is looked through.
+    pub(crate) fn identify(&self, from: SocketAddr) -> Option<AssociationId> {
+        let exact = self.by_id.values().find(|association| association.source == from);
+        let mut of_host = self.by_id.values().filter(|association| association.speaks_from(from.ip()));
+        let only = of_host.next().filter(|_| of_host.next().is_none());
+        exact.or(only).map(|association| association.id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Association> {
+        self.by_id.values()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// When the next heartbeat goes out.
+    pub(crate) fn next_heartbeat(&self) -> Option<Time> {
+        self.by_id.values().filter_map(|association| association.heartbeat_due).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(last: u8, port: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, last], port))
+    }
+
+    fn contact(source: SocketAddr) -> Contact {
+        Contact { peer: source, source, addresses: vec![source.ip()], recovery: NtpSeconds(1) }
+    }
+
+    // Input:  two nodes that speak from one host with different ports, and one from another host.
+    // Output: the exact port decides; an unknown port of the shared host is nobody's in particular, one of
+    //         the other host is its only node's; strangers are not known.
+    #[test]
+    fn an_address_finds_its_association() {
+        let mut table = Associations::default();
+        let mut add =
+            |name: &str, source| table.insert(Time::default(), &NodeId::Fqdn(name.into()), contact(source));
+        add("a", host(1, 1000));
+        let (b, c) = (add("b", host(1, 2000)), add("c", host(2, 8805)));
+        assert_eq!(table.identify(host(1, 2000)), Some(b));
+        assert_eq!(table.identify(host(1, 3000)), None);
+        assert_eq!(table.identify(host(2, 1)), Some(c));
+        assert!(table.knows(host(1, 0).ip()) && !table.knows(host(3, 0).ip()));
+    }
+
+    #[test]
+    fn a_host_name_is_compared_without_case() {
+        let mut table = Associations::default();
+        let name = |name: &str| NodeId::Fqdn(name.into());
+        let id = table.insert(Time::default(), &name("SMF.example"), contact(host(1, 1)));
+        assert_eq!(table.of_node(&name("smf.EXAMPLE")), Some(id));
+        assert!(table.remove(id).is_some());
+        assert_eq!((table.of_node(&name("smf.example")), table.len()), (None, 0));
+    }
+}

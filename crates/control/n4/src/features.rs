@@ -1,0 +1,51 @@
+//! What we tell SMFs that this UPF can do.
+
+use causeway_pfcp::UpFeatures;
+use causeway_rules::Capabilities;
+
+/// UP Function Features (TS 29.244 clause 8.2.25): what Causeway's N4 does itself, and what the data plane
+/// can do. A bit that is not set here is refused when it is asked for.
+pub(crate) fn up_features(capabilities: &Capabilities) -> UpFeatures {
+    let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL;
+    let by_data_plane = [
+        (capabilities.end_marker, UpFeatures::EMPU),
+        (capabilities.notification_delay, UpFeatures::DDND),
+        (capabilities.volume_measurement, UpFeatures::MNOP),
+    ];
+    let there = by_data_plane.into_iter().filter(|(is_there, _)| *is_there);
+    there.fold(by_itself, |features, (_, feature)| features | feature)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  a data plane without any optional ability, and one with all of them.
+    // Output: only what needs no data plane; one more bit for each ability that has one.
+    #[test]
+    fn nothing_is_advertised_that_is_not_there() {
+        let none = Capabilities {
+            buffering: false,
+            notification_delay: false,
+            end_marker: false,
+            mbr: false,
+            volume_measurement: false,
+            pdu_session_container: false,
+            outer_ipv4: true,
+            outer_ipv6: false,
+            max_sessions: 1,
+            max_pdrs_per_session: 1,
+        };
+        assert_eq!(up_features(&none), UpFeatures::FTUP | UpFeatures::BUNDL);
+        let all = Capabilities {
+            buffering: true,
+            notification_delay: true,
+            end_marker: true,
+            mbr: true,
+            volume_measurement: true,
+            ..none
+        };
+        let more = UpFeatures::EMPU | UpFeatures::DDND | UpFeatures::MNOP;
+        assert_eq!(up_features(&all), UpFeatures::FTUP | UpFeatures::BUNDL | more);
+    }
+}

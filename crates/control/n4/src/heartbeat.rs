@@ -1,0 +1,130 @@
+//! Signs of life, both ways (TS 29.244 clause 6.2.2, TS 23.007 clause 20).
+
+use std::net::SocketAddr;
+
+use causeway_pfcp::{Header, HeartbeatRequest, HeartbeatResponse, Message, RecoveryTimeStamp};
+use causeway_types::{NtpSeconds, Seid, Time};
+
+use crate::association::AssociationId;
+use crate::node::Purpose;
+use crate::transaction::RequestKey;
+use crate::{DownReason, MessageResult, N4, Notice, PathFailure};
+
+impl N4 {
+    /// Answers a heartbeat, whoever sends it: there need not be an association.
+    pub(crate) fn heartbeat_request(&mut self, key: RequestKey, header: &Header, body: &[u8]) {
+        let stamp = match Message::decode(header, body) {
+            Ok(Message::HeartbeatRequest(request)) => request.recovery_time_stamp.0,
+            Ok(_) => return,
+            // The response has no cause to say so with.
+            Err(error) => {
+                self.counters.received(Some(key.message), MessageResult::Malformed);
+                let detail = error.to_string();
+                return self.notice(Notice::Discarded { from: key.from, detail });
+            }
+        };
+        if let Some(association) = self.associations.identify(key.from) {
+            self.check_recovery(association, stamp);
+        }
+        let response = HeartbeatResponse::new(RecoveryTimeStamp(self.recovery));
+        self.answer_at_once(key, Seid(0), None, &response.into());
+    }
+
+    /// Sends the heartbeats that are due.
+    pub(crate) fn send_heartbeats(&mut self, now: Time) {
+        let due = |due: Option<Time>| due.is_some_and(|due| due <= now);
+        let peers: Vec<_> = self
+            .associations
+            .iter()
+            .filter(|association| due(association.heartbeat_due))
+            .map(|association| (association.id, association.peer))
+            .collect();
+        for (id, peer) in peers {
+            if let Some(association) = self.associations.get_mut(id) {
+                association.heartbeat_due = None;
+            }
+            let request = HeartbeatRequest::new(RecoveryTimeStamp(self.recovery));
+            let policy = self.config.heartbeat.retransmission;
+            self.ask(now, policy, peer, None, &request.into(), Purpose::Heartbeat(id));
+        }
+    }
+
+    pub(crate) fn heartbeat_answered(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        answer: &HeartbeatResponse<'_>,
+    ) {
+        self.schedule_heartbeat(now, id);
+        self.path_is_up(id);
+        self.check_recovery(id, answer.recovery_time_stamp.0);
+    }
+
+    /// The last repetition of a heartbeat went unanswered.
+    pub(crate) fn heartbeat_unanswered(&mut self, now: Time, id: AssociationId) {
+        if self.config.on_path_failure == PathFailure::Purge {
+            return self.end_association(now, id, DownReason::PathFailure);
+        }
+        self.schedule_heartbeat(now, id);
+        let Some(association) = self.associations.get_mut(id) else { return };
+        if std::mem::replace(&mut association.path_up, false) {
+            let notice = Notice::PathDown { node: association.node.clone(), peer: association.peer };
+            self.notice(notice);
+        }
+    }
+
+    /// The next heartbeat goes out after the interval, unless there are to be none.
+    pub(crate) fn schedule_heartbeat(&mut self, now: Time, id: AssociationId) {
+        let interval = self.config.heartbeat.interval;
+        if let Some(association) = self.associations.get_mut(id) {
+            association.heartbeat_due = (!interval.is_zero()).then(|| now + interval);
+        }
+    }
+
+    /// Something came from this address.
+    pub(crate) fn heard_of(&mut self, from: SocketAddr) {
+        if let Some(id) = self.associations.identify(from) {
+            self.path_is_up(id);
+        }
+    }
+
+    fn path_is_up(&mut self, id: AssociationId) {
+        let Some(association) = self.associations.get_mut(id) else { return };
+        if !std::mem::replace(&mut association.path_up, true) {
+            let notice = Notice::PathUp { node: association.node.clone(), peer: association.peer };
+            self.notice(notice);
+        }
+    }
+
+    /// A later recovery time stamp than known: the peer restarted and has forgotten its sessions. An
+    /// earlier one comes from a message that was overtaken, and says nothing.
+    fn check_recovery(&mut self, id: AssociationId, after: NtpSeconds) {
+        let Some(association) = self.associations.get_mut(id) else { return };
+        let before = association.recovery;
+        if !is_later(after, before) {
+            return;
+        }
+        association.recovery = after;
+        let node = association.node.clone();
+        let purged = self.purge_sessions(id, |_| true);
+        self.notice(Notice::PeerRestarted { node, before, after, purged });
+    }
+}
+
+/// One time stamp is later than another, modulo 2^32 seconds.
+fn is_later(after: NtpSeconds, before: NtpSeconds) -> bool {
+    (1..1 << 31).contains(&after.0.wrapping_sub(before.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_is_modulo_2_to_the_32() {
+        assert!(is_later(NtpSeconds(2), NtpSeconds(1)));
+        assert!(is_later(NtpSeconds(1), NtpSeconds(u32::MAX)));
+        assert!(!is_later(NtpSeconds(1), NtpSeconds(1)));
+        assert!(!is_later(NtpSeconds(1), NtpSeconds(2)));
+    }
+}

@@ -1,0 +1,198 @@
+//! The state machine as a whole: what goes in, what comes out, when it wants to be called.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::net::SocketAddr;
+
+use causeway_rules::{Capabilities, LocalEndpoints, Tunnels};
+use causeway_types::{NtpSeconds, Seid, Time};
+
+use crate::association::{AssociationId, Associations, Targets};
+use crate::counters::{Counters, Occupancy};
+use crate::seid::SeidSequence;
+use crate::session::{Session, Sessions};
+use crate::shutdown::Phase;
+use crate::transaction::{Expired, Inbound, Outbound};
+use crate::view::{AssociationView, SessionView};
+use crate::{Config, MessageResult, Notice, Output};
+
+/// How many TEIDs the UPF can have chosen at a time, for each session it may have.
+const TUNNELS_PER_SESSION: u64 = 4;
+
+/// The N4 interface of a UPF as one state machine, without sockets or clocks (TS 29.244).
+///
+/// Feed it with [`N4::datagram`], [`N4::applied`], [`N4::event`] and, at [`N4::next_timer`], [`N4::timer`];
+/// after each, do what [`N4::poll_output`] says until it says nothing. Time never goes backwards.
+///
+/// Who may speak: an association is a peer's Node ID. A Session Establishment Request must name a Node ID
+/// that has an association and come from a host of that node: where its setup came from, its Node ID if
+/// that is an address, or an Alternative SMF IP Address. A later request of the session must come from such
+/// a host, or from an address of the session's CP F-SEID. To anybody else the session does not exist.
+#[derive(Debug)]
+pub struct N4 {
+    pub(crate) config: Config,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) endpoints: LocalEndpoints,
+    pub(crate) recovery: NtpSeconds,
+    pub(crate) associations: Associations,
+    pub(crate) targets: Targets,
+    pub(crate) sessions: Sessions,
+    pub(crate) seids: SeidSequence,
+    pub(crate) tunnels: Tunnels,
+    pub(crate) inbound: Inbound,
+    pub(crate) outbound: Outbound<Purpose>,
+    /// Sessions that the data plane would not remove, and when to try again.
+    pub(crate) removals: BTreeSet<(Time, Seid)>,
+    pub(crate) phase: Phase,
+    pub(crate) counters: Counters,
+    outputs: VecDeque<Output>,
+}
+
+/// What a request of ours is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// Is the peer alive?
+    Heartbeat(AssociationId),
+    /// An association from our side.
+    Setup(SocketAddr),
+    /// The peer is asked to release the association.
+    Release(AssociationId),
+    /// A report of a session.
+    Report {
+        /// Ours.
+        session: Seid,
+        /// Whose it is.
+        association: AssociationId,
+    },
+}
+
+impl N4 {
+    /// A UPF that started at `recovery` and has no association yet.
+    pub fn new(
+        config: Config,
+        capabilities: Capabilities,
+        endpoints: LocalEndpoints,
+        recovery: NtpSeconds,
+    ) -> Self {
+        let Config { seed, answer_lifetime, limits, .. } = &config;
+        let sessions = limits.sessions.min(capabilities.max_sessions as usize) as u64;
+        let teids = u32::try_from(sessions * TUNNELS_PER_SESSION).unwrap_or(u32::MAX);
+        let in_progress = limits.in_progress_per_peer;
+        Self {
+            associations: Associations::default(),
+            targets: Targets::default(),
+            sessions: Sessions::default(),
+            seids: SeidSequence::new(*seed),
+            tunnels: Tunnels::new(teids, *seed),
+            inbound: Inbound::new(*answer_lifetime, limits.answer_octets_per_peer, in_progress),
+            outbound: Outbound::new(recovery.0),
+            removals: BTreeSet::new(),
+            phase: Phase::Running,
+            counters: Counters::default(),
+            outputs: VecDeque::new(),
+            config,
+            capabilities,
+            endpoints,
+            recovery,
+        }
+    }
+
+    /// The next thing to do; `None` when there is nothing left.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`N4::timer`] has something to do; `None` when no timer runs.
+    pub fn next_timer(&self) -> Option<Time> {
+        [
+            self.outbound.next_deadline(),
+            self.inbound.next_deadline(),
+            self.associations.next_heartbeat(),
+            self.targets.next_deadline(),
+            self.removals.first().map(|(time, _)| *time),
+            self.phase.deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Does what is due. Call at or after [`N4::next_timer`]; calling earlier does no harm.
+    pub fn timer(&mut self, now: Time) {
+        self.inbound.expire(now);
+        while let Some(expired) = self.outbound.expire(now) {
+            self.expired(now, expired);
+        }
+        self.send_heartbeats(now);
+        self.ask_targets(now);
+        self.retry_removals(now);
+        self.check_shutdown(now);
+    }
+
+    /// The counters since the start.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// How much there is of everything that comes and goes. O(sessions).
+    pub fn occupancy(&self) -> Occupancy {
+        Occupancy {
+            associations: self.associations.len(),
+            sessions: self.sessions.len(),
+            plans: self.sessions.in_flight(),
+            waiting_requests: self.sessions.iter().map(|session| session.waiting.len()).sum(),
+            remembered_requests: self.inbound.len(),
+            unanswered_requests: self.outbound.len(),
+            waiting_reports: self.sessions.iter().map(|session| session.reports.waiting()).sum(),
+            tunnels: self.tunnels.in_use(),
+        }
+    }
+
+    /// The sessions that are established, in no order.
+    pub fn sessions(&self) -> impl Iterator<Item = SessionView<'_>> {
+        let established = self.sessions.iter().filter(|session| session.is_established());
+        established.filter_map(|session| self.view(session))
+    }
+
+    /// The session of this SEID of ours, if it is established. O(1).
+    pub fn session(&self, seid: Seid) -> Option<SessionView<'_>> {
+        let session = self.sessions.get(seid).filter(|session| session.is_established())?;
+        self.view(session)
+    }
+
+    fn view<'a>(&'a self, session: &'a Session) -> Option<SessionView<'a>> {
+        Some(SessionView::of(session, self.associations.get(session.association)?))
+    }
+
+    /// The associations, the oldest first.
+    pub fn associations(&self) -> impl Iterator<Item = AssociationView<'_>> {
+        self.associations.iter().map(AssociationView::of)
+    }
+
+    pub(crate) fn push(&mut self, output: Output) {
+        self.outputs.push_back(output);
+    }
+
+    pub(crate) fn notice(&mut self, notice: Notice) {
+        self.push(Output::Notice(notice));
+    }
+
+    fn expired(&mut self, now: Time, expired: Expired<Purpose>) {
+        match expired {
+            Expired::Repeat { to, request, bytes } => {
+                self.counters.sent(request, MessageResult::Repeated);
+                self.push(Output::Send { to, bytes });
+            }
+            Expired::GivenUp(lost) => {
+                self.counters.sent(lost.request, MessageResult::Unanswered);
+                match lost.purpose {
+                    Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
+                    Purpose::Setup(peer) => self.setup_unanswered(now, peer),
+                    Purpose::Release(association) => self.release_unanswered(now, association),
+                    Purpose::Report { session, association } => {
+                        self.report_unanswered(now, session, association, lost);
+                    }
+                }
+            }
+        }
+    }
+}

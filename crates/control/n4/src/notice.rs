@@ -1,0 +1,218 @@
+//! What an operator may want to read, as values; the daemon turns them into log lines.
+
+use std::net::SocketAddr;
+
+use causeway_dataplane::ApplyError;
+use causeway_pfcp::{Cause, MessageType};
+use causeway_types::{NodeId, NtpSeconds, Seid};
+use thiserror::Error;
+
+use crate::names::{cause_words, message_words};
+
+/// Something worth a log line. The `Display` text is the line.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Notice {
+    /// An association was set up.
+    #[error("association with {node} at {peer} is up")]
+    AssociationUp {
+        /// Who it is.
+        node: NodeId,
+        /// Where our requests go.
+        peer: SocketAddr,
+    },
+    /// An association that existed was set up anew.
+    #[error("association with {node} at {peer} was set up anew: {kept} sessions kept, {purged} removed")]
+    AssociationRenewed {
+        /// Who it is.
+        node: NodeId,
+        /// Where our requests go.
+        peer: SocketAddr,
+        /// Sessions that stay.
+        kept: usize,
+        /// Sessions that are removed.
+        purged: usize,
+    },
+    /// An association ended, and its sessions with it.
+    #[error("association with {node} is down: {reason}; {purged} sessions removed")]
+    AssociationDown {
+        /// Who it was.
+        node: NodeId,
+        /// Why.
+        reason: DownReason,
+        /// Sessions that are removed.
+        purged: usize,
+    },
+    /// An association could not be set up; from our side it will be asked for again.
+    #[error("no association with {peer}: {reason}")]
+    AssociationFailed {
+        /// Who was asked, or who asked.
+        peer: SocketAddr,
+        /// Why.
+        reason: SetupFailure,
+    },
+    /// A peer started anew, so its sessions are removed (TS 23.007 clause 20).
+    #[error("{node} restarted (recovery time stamp {before}, now {after}): {purged} sessions removed")]
+    PeerRestarted {
+        /// Who it is.
+        node: NodeId,
+        /// Its recovery time stamp so far.
+        before: NtpSeconds,
+        /// The new one.
+        after: NtpSeconds,
+        /// Sessions that are removed.
+        purged: usize,
+    },
+    /// A peer answers no heartbeat; its sessions stay.
+    #[error("path to {node} at {peer} is down: heartbeats go unanswered")]
+    PathDown {
+        /// Who it is.
+        node: NodeId,
+        /// Where the heartbeats went.
+        peer: SocketAddr,
+    },
+    /// A peer that did not answer is heard again.
+    #[error("path to {node} at {peer} is up again")]
+    PathUp {
+        /// Who it is.
+        node: NodeId,
+        /// Where our requests go.
+        peer: SocketAddr,
+    },
+    /// A request was refused.
+    #[error("{} from {from} is refused with cause {}: {detail}", message_words(*.message), cause_words(*.cause))]
+    Refused {
+        /// What it was.
+        message: MessageType,
+        /// Who sent it.
+        from: SocketAddr,
+        /// What it was answered.
+        cause: Cause,
+        /// Why.
+        detail: String,
+    },
+    /// A datagram or a part of it is no message that can be answered.
+    #[error("discarded what {from} sent: {detail}")]
+    Discarded {
+        /// Who sent it.
+        from: SocketAddr,
+        /// Why.
+        detail: String,
+    },
+    /// The data plane did not carry out a plan; nothing has changed.
+    #[error("session {session}: the data plane refused: {error}")]
+    ApplyFailed {
+        /// Our SEID.
+        session: Seid,
+        /// What it said.
+        error: ApplyError,
+    },
+    /// A report went unanswered through all retransmissions; it is kept and sent again later.
+    #[error("session {session}: {to} does not answer a report")]
+    ReportUnanswered {
+        /// Our SEID.
+        session: Seid,
+        /// Where it went.
+        to: SocketAddr,
+    },
+    /// The SMF refused a report. It is not sent again.
+    #[error("session {session}: the SMF refused a report with cause {}", cause_words(*.cause))]
+    ReportRefused {
+        /// Our SEID.
+        session: Seid,
+        /// What it said.
+        cause: Cause,
+    },
+    /// A report could not be queued or numbered.
+    #[error("session {session}: a report is lost: {detail}")]
+    ReportLost {
+        /// Our SEID.
+        session: Seid,
+        /// Why.
+        detail: &'static str,
+    },
+    /// The SMF said that it does not know a session, so it is removed here too.
+    #[error("session {session}: its SMF does not know it; it is removed")]
+    SessionUnknownToPeer {
+        /// Our SEID.
+        session: Seid,
+    },
+    /// An answer asks for what is not done.
+    #[error("session {session}: the answer to a report asks for {what}, which is not supported")]
+    NotSupported {
+        /// Our SEID.
+        session: Seid,
+        /// What it asks for.
+        what: &'static str,
+    },
+    /// The answer that was to be sent does not fit into a message.
+    #[error("an answer to {to} is too long to be sent: {octets} octets")]
+    AnswerTooLong {
+        /// Who was to get it.
+        to: SocketAddr,
+        /// How long it would have been.
+        octets: usize,
+    },
+    /// The shutdown is complete.
+    #[error("N4 is shut down")]
+    Finished,
+}
+
+/// Why an association ended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
+pub enum DownReason {
+    /// The peer released it.
+    #[error("released by the peer")]
+    Released,
+    /// It answers no heartbeat, and the configuration says purge.
+    #[error("heartbeats go unanswered")]
+    PathFailure,
+    /// We are shutting down and the peer did not release it in time.
+    #[error("not released in time while shutting down")]
+    Shutdown,
+}
+
+/// Why an association could not be set up.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
+pub enum SetupFailure {
+    /// The peer did not answer.
+    #[error("no answer")]
+    NoAnswer,
+    /// The peer refused.
+    #[error("refused with cause {}", cause_words(*.0))]
+    Refused(Cause),
+    /// What the peer answered cannot be read.
+    #[error("the answer is malformed")]
+    Malformed,
+    /// There are as many associations as there may be.
+    #[error("there are {0} associations already")]
+    TooMany(usize),
+}
+
+/// How much a notice matters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Level {
+    /// Of interest when something is being looked for.
+    Debug,
+    /// The normal course of things.
+    Info,
+    /// Somebody should look some time.
+    Warn,
+    /// Somebody should look now.
+    Error,
+}
+
+impl Notice {
+    /// How much it matters.
+    pub const fn level(&self) -> Level {
+        match self {
+            Self::AssociationUp { .. }
+            | Self::AssociationRenewed { .. }
+            | Self::AssociationDown { reason: DownReason::Released, .. }
+            | Self::PathUp { .. }
+            | Self::Finished => Level::Info,
+            Self::Discarded { .. } => Level::Debug,
+            Self::ApplyFailed { .. } | Self::AnswerTooLong { .. } => Level::Error,
+            _ => Level::Warn,
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What the state machine wants done.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use causeway_rules::Plan;
+
+use crate::Notice;
+
+/// One thing to do. In order: what comes later may rely on what came before.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// Send a datagram from the N4 address.
+    Send {
+        /// Where to.
+        to: SocketAddr,
+        /// One PFCP message.
+        bytes: Vec<u8>,
+    },
+    /// Have the data plane carry out a plan, and say how it went with [`crate::N4::applied`]. Plans may be
+    /// carried out in any order: there is never more than one of the same session.
+    Apply {
+        /// To be handed back with the result.
+        id: ApplyId,
+        /// What to carry out.
+        plan: Plan,
+    },
+    /// Something an operator may want to read.
+    Notice(Notice),
+}
+
+/// Names a plan that was handed out; never reused.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ApplyId(pub(crate) u64);
+
+impl fmt::Display for ApplyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}

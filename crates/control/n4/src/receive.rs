@@ -1,0 +1,207 @@
+//! From a datagram to the one who deals with its message.
+
+use std::net::SocketAddr;
+
+use causeway_pfcp::{Cause, Header, HeaderError, Message, MessageType};
+use causeway_types::{Seid, Time};
+
+use crate::answer::Refusal;
+use crate::node::Purpose;
+use crate::session::Session;
+use crate::transaction::{RequestKey, Seen};
+use crate::{MessageResult, N4, Notice, Output};
+
+/// The flag of a header with SEID, and where the sequence number is with and without it.
+const S_FLAG: u8 = 1;
+const SEQUENCE_WITH_SEID: usize = 12;
+const SEQUENCE_WITHOUT_SEID: usize = 4;
+
+impl N4 {
+    /// Takes a datagram that arrived at the N4 address: one message, or several that announce each other
+    /// (TS 29.244 clause 6.5).
+    ///
+    /// What cannot be read is counted; it is answered when there is an answer for it, and changes nothing.
+    pub fn datagram(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) {
+        let mut rest = bytes;
+        loop {
+            match Header::decode(rest) {
+                Ok((header, body, next)) => {
+                    self.message(now, from, header, body);
+                    rest = next;
+                }
+                Err(error) => return self.bad_header(from, rest, error),
+            }
+            if rest.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn message(&mut self, now: Time, from: SocketAddr, header: Header, body: &[u8]) {
+        match MessageType::from_code(header.message_type) {
+            None => {
+                self.counters.received(None, MessageResult::UnknownType);
+                let detail = format!("a message of unknown type {}", header.message_type);
+                self.notice(Notice::Discarded { from, detail });
+            }
+            Some(message) if message.is_request() => self.request(now, from, header, message, body),
+            Some(message) => self.response(now, from, header, message, body),
+        }
+    }
+
+    fn request(&mut self, now: Time, from: SocketAddr, header: Header, message: MessageType, body: &[u8]) {
+        self.heard_of(from);
+        let key = RequestKey::new(from, message, &header, body);
+        if message == MessageType::HeartbeatRequest {
+            return self.heartbeat_request(key, &header, body);
+        }
+        if self.is_duplicate(&key) {
+            return;
+        }
+        if message != MessageType::AssociationSetupRequest && !self.may_speak(&key, &header) {
+            let refusal = Refusal::new(Cause::NoEstablishedAssociation, "there is no association");
+            self.refuse_at_once(key, Seid(0), refusal);
+            return;
+        }
+        if !self.inbound.begin(key) {
+            self.counters.received(Some(message), MessageResult::Overload);
+            return;
+        }
+        if message.is_session_related() {
+            self.session_request(now, key, header, body);
+        } else {
+            self.node_request(now, key, &header, body);
+        }
+    }
+
+    /// Answers a duplicate as before, and drops one whose original is being worked on.
+    fn is_duplicate(&mut self, key: &RequestKey) -> bool {
+        let bytes = match self.inbound.look_up(key) {
+            Seen::New => return false,
+            Seen::InProgress => {
+                self.counters.received(Some(key.message), MessageResult::InProgress);
+                return true;
+            }
+            Seen::Answered(bytes) => bytes.to_vec(),
+        };
+        self.counters.received(Some(key.message), MessageResult::Duplicate);
+        if let Some(response) = key.message.response() {
+            self.counters.sent(response, MessageResult::Duplicate);
+        }
+        self.push(Output::Send { to: key.from, bytes });
+        true
+    }
+
+    /// The host belongs to an association, or to the SMF's end of the session that the message is about.
+    fn may_speak(&self, key: &RequestKey, header: &Header) -> bool {
+        self.associations.knows(key.from.ip()) || self.session_of(key, header).is_some()
+    }
+
+    /// The session that a message is about, if there is one and its sender may speak of it.
+    pub(crate) fn session_of(&self, key: &RequestKey, header: &Header) -> Option<&Session> {
+        let ip = key.from.ip();
+        let session = header.seid.filter(|_| key.message.is_session_related());
+        let session = self.sessions.get(session?).filter(|session| !session.doomed)?;
+        let association = self.associations.get(session.association)?;
+        (association.speaks_from(ip) || session.cp.addr.contains(ip)).then_some(session)
+    }
+
+    /// The SMF's SEID of the session that a message of it is about; zero if it is not known.
+    pub(crate) fn seid_of_peer(&self, key: &RequestKey, header: &Header) -> Seid {
+        self.session_of(key, header).map_or(Seid(0), |session| session.cp.seid)
+    }
+
+    fn node_request(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
+        match Message::decode(header, body) {
+            Ok(Message::AssociationSetupRequest(request)) => self.association_setup(now, key, &request),
+            Ok(Message::AssociationUpdateRequest(request)) => self.association_update(now, key, &request),
+            Ok(Message::AssociationReleaseRequest(request)) => self.association_release(now, key, &request),
+            // PFD management, session sets, and the Node Report that only a UPF sends.
+            Ok(_) => {
+                let refusal = Refusal::new(Cause::ServiceNotSupported, "this UPF does not support it");
+                self.refuse(now, key, Seid(0), refusal);
+            }
+            Err(error) => self.refuse(now, key, Seid(0), error.into()),
+        }
+    }
+
+    fn response(&mut self, now: Time, from: SocketAddr, header: Header, message: MessageType, body: &[u8]) {
+        let decoded = match Message::decode(&header, body) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                self.counters.received(Some(message), MessageResult::Malformed);
+                return self.notice(Notice::Discarded { from, detail: error.to_string() });
+            }
+        };
+        let Some(purpose) = self.outbound.answered(from, header.sequence, message) else {
+            self.counters.received(Some(message), MessageResult::Unexpected);
+            let detail = "a response that nobody waits for".to_owned();
+            return self.notice(Notice::Discarded { from, detail });
+        };
+        self.heard_of(from);
+        let result = cause_of(&decoded).map_or(MessageResult::Ok, MessageResult::Cause);
+        self.counters.received(Some(message), result);
+        match (purpose, decoded) {
+            (Purpose::Heartbeat(id), Message::HeartbeatResponse(it)) => self.heartbeat_answered(now, id, &it),
+            (Purpose::Setup(peer), Message::AssociationSetupResponse(it)) => {
+                self.setup_answered(now, peer, from, &it);
+            }
+            (Purpose::Release(id), Message::AssociationUpdateResponse(it)) => {
+                self.release_answered(now, id, it.cause);
+            }
+            (Purpose::Report { session, association }, Message::SessionReportResponse(it)) => {
+                self.report_answered(now, session, association, &it);
+            }
+            // The message type was compared with that of the request.
+            _ => {}
+        }
+    }
+
+    fn bad_header(&mut self, from: SocketAddr, octets: &[u8], error: HeaderError) {
+        match error {
+            HeaderError::Version { .. } => self.version_not_supported(from, octets),
+            HeaderError::Length { header, .. } => {
+                let message = MessageType::from_code(header.message_type);
+                if let Some(message) = message.filter(|message| message.is_request()) {
+                    let key = RequestKey::new(from, message, &header, &[]);
+                    let refusal = Refusal::new(Cause::InvalidLength, &error.to_string());
+                    let seid = self.seid_of_peer(&key, &header);
+                    self.refuse_at_once(key, seid, refusal);
+                    return;
+                }
+                self.counters.received(message, MessageResult::Malformed);
+            }
+            HeaderError::Truncated { .. } => self.counters.received(None, MessageResult::Malformed),
+        }
+        self.notice(Notice::Discarded { from, detail: error.to_string() });
+    }
+
+    /// Answers a message of another version (clause 7.6.2), unless it is such an answer itself.
+    fn version_not_supported(&mut self, from: SocketAddr, octets: &[u8]) {
+        self.counters.received(None, MessageResult::Malformed);
+        let answer = MessageType::VersionNotSupportedResponse;
+        let &[flags, message, ..] = octets else { return };
+        let at = if flags & S_FLAG == 0 { SEQUENCE_WITHOUT_SEID } else { SEQUENCE_WITH_SEID };
+        let Some(&[high, middle, low]) = octets.get(at..at + 3) else { return };
+        if message == answer.code() {
+            return;
+        }
+        let sequence = u32::from_be_bytes([0, high, middle, low]);
+        let mut bytes = Vec::new();
+        let response = causeway_pfcp::VersionNotSupportedResponse::default();
+        if Message::from(response).encode(None, sequence, &mut bytes).is_ok() {
+            self.counters.sent(answer, MessageResult::Ok);
+            self.push(Output::Send { to: from, bytes });
+        }
+    }
+}
+
+/// The cause of a response that has one.
+fn cause_of(response: &Message<'_>) -> Option<Cause> {
+    match response {
+        Message::AssociationSetupResponse(it) => Some(it.cause),
+        Message::AssociationUpdateResponse(it) => Some(it.cause),
+        Message::SessionReportResponse(it) => Some(it.cause),
+        _ => None,
+    }
+}

@@ -1,0 +1,6 @@
+//! Session reports: what the SMF must hear, in order, until it has heard (TS 29.244 clause 6.3.5).
+
+mod queue;
+mod send;
+
+pub(crate) use queue::{Report, ReportQueue};

@@ -1,0 +1,210 @@
+//! From an event of the data plane to a Session Report Request, and what its answer means.
+
+use causeway_dataplane::Event;
+use causeway_pfcp::{
+    Cause, DownlinkDataReport, DownlinkDataServiceInformation, ErrorIndicationReport, ReportType,
+    SessionReportRequest, SessionReportResponse, SessionReportResponseFlags, UsageReport,
+};
+use causeway_types::{FSeid, Seid, Time};
+
+use super::Report;
+use crate::association::AssociationId;
+use crate::node::Purpose;
+use crate::session::{Session, reports_go_to};
+use crate::transaction::Lost;
+use crate::{MessageResult, N4, Notice, Output};
+
+impl N4 {
+    /// Takes an event of the data plane. One of a session that has ended is counted and dropped.
+    pub fn event(&mut self, now: Time, event: Event) {
+        let (seid, report) = match event {
+            Event::Usage { session, usage } => (session, Report::Usage(usage)),
+            Event::DownlinkData { session, pdr, qfi } => (session, Report::DownlinkData { pdr, qfi }),
+            Event::ErrorIndication { session, tunnel } => (session, Report::ErrorIndication(tunnel)),
+        };
+        let limit = self.config.limits.queued_reports_per_session;
+        let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.doomed) else {
+            self.counters.late_events += 1;
+            return;
+        };
+        if !session.reports.push(report, limit) {
+            self.lose_report(seid, "too many wait for the SMF");
+        }
+        self.send_reports(now, seid);
+    }
+
+    /// Sends the next reports of a session, if it is established, at rest, and has none on its way. While a
+    /// plan is under way they wait, so that the numbers of usage reports keep their order.
+    pub(crate) fn send_reports(&mut self, now: Time, seid: Seid) {
+        while let Some(association) = self.ready_to_report(seid) {
+            let Some(session) = self.sessions.get_mut(seid) else { return };
+            let reports = session.reports.next_request();
+            match request(session, &reports) {
+                Some(request) => return self.send_request(now, seid, association, &request),
+                None => {
+                    session.reports.done();
+                    self.lose_report(seid, "its URR is gone");
+                }
+            }
+        }
+    }
+
+    /// The association of a session that could report now. If only its number of outstanding reports
+    /// forbids it, the session is called when there are fewer.
+    fn ready_to_report(&mut self, seid: Seid) -> Option<AssociationId> {
+        let session = self.sessions.get_mut(seid)?;
+        let is_ready = session.is_established() && session.in_flight.is_none() && session.reports.is_ready();
+        let association = self.associations.get_mut(session.association).filter(|_| is_ready)?;
+        if association.outstanding_reports < self.config.limits.outstanding_reports {
+            return Some(association.id);
+        }
+        if !std::mem::replace(&mut session.is_called, true) {
+            association.ready.push_back(seid);
+        }
+        None
+    }
+
+    fn send_request(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        id: AssociationId,
+        request: &SessionReportRequest<'static>,
+    ) {
+        let Some(session) = self.sessions.get(seid) else { return };
+        let Some(association) = self.associations.get_mut(id) else { return };
+        association.outstanding_reports += 1;
+        let (cp, to) = (session.cp.seid, reports_go_to(&session.cp, association.peer));
+        let purpose = Purpose::Report { session: seid, association: id };
+        let policy = self.config.retransmission;
+        self.ask(now, policy, to, Some(cp), &request.clone().into(), purpose);
+    }
+
+    /// The SMF answered a report.
+    pub(crate) fn report_answered(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        association: AssociationId,
+        answer: &SessionReportResponse<'_>,
+    ) {
+        self.report_is_done(now, association);
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        session.reports.done();
+        if answer.cause == Cause::SessionContextNotFound {
+            self.notice(Notice::SessionUnknownToPeer { session: seid });
+            return self.doom(seid);
+        }
+        if !answer.cause.is_accepted() {
+            self.notice(Notice::ReportRefused { session: seid, cause: answer.cause });
+        }
+        self.refuse_extras(seid, answer);
+        if let Some(cp) = answer.cp_f_seid {
+            self.move_session(seid, cp);
+        }
+        self.send_reports(now, seid);
+    }
+
+    /// A response cannot be refused; what it asks for beyond what is done is said, not dropped silently.
+    fn refuse_extras(&mut self, session: Seid, answer: &SessionReportResponse<'_>) {
+        let drops = answer.flags.is_some_and(|flags| flags.contains(SessionReportResponseFlags::DROBU));
+        let asked = [(drops, "dropping buffered packets"), (answer.update_bar.is_some(), "changing a BAR")];
+        for (_, what) in asked.into_iter().filter(|(is_asked, _)| *is_asked) {
+            self.notice(Notice::NotSupported { session, what });
+        }
+    }
+
+    /// The last repetition of a report went unanswered. It is kept, so that nothing is lost, unless its
+    /// session is gone.
+    pub(crate) fn report_unanswered(
+        &mut self,
+        now: Time,
+        session: Seid,
+        association: AssociationId,
+        lost: Lost<Purpose>,
+    ) {
+        if self.sessions.get(session).is_none() {
+            return self.report_is_done(now, association);
+        }
+        self.notice(Notice::ReportUnanswered { session, to: lost.to });
+        self.outbound.resume(now, lost, self.config.report_retry);
+    }
+
+    /// There is room for a report of another session of the association.
+    fn report_is_done(&mut self, now: Time, id: AssociationId) {
+        let Some(association) = self.associations.get_mut(id) else { return };
+        association.outstanding_reports = association.outstanding_reports.saturating_sub(1);
+        while let Some(association) = self.associations.get_mut(id)
+            && association.outstanding_reports < self.config.limits.outstanding_reports
+            && let Some(seid) = association.ready.pop_front()
+        {
+            if let Some(session) = self.sessions.get_mut(seid) {
+                session.is_called = false;
+            }
+            self.send_reports(now, seid);
+        }
+    }
+
+    /// The SMF's end of a session is elsewhere now: reports go there, the one on its way too.
+    pub(crate) fn move_session(&mut self, seid: Seid, cp: FSeid) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        session.cp = cp;
+        let Some(association) = self.associations.get(session.association) else { return };
+        if !session.reports.is_on_its_way() {
+            return;
+        }
+        let to = reports_go_to(&cp, association.peer);
+        let of_session =
+            |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
+        for (message, bytes) in self.outbound.redirect(to, cp.seid, of_session) {
+            self.counters.sent(message, MessageResult::Repeated);
+            self.push(Output::Send { to, bytes });
+        }
+    }
+
+    fn lose_report(&mut self, session: Seid, detail: &'static str) {
+        self.counters.lost_reports += 1;
+        self.notice(Notice::ReportLost { session, detail });
+    }
+}
+
+/// The request that carries these reports: usages together, anything else alone. `None` if nothing is left
+/// to say, since the URRs are gone.
+fn request(session: &mut Session, reports: &[Report]) -> Option<SessionReportRequest<'static>> {
+    match reports.first()? {
+        Report::DownlinkData { pdr, qfi } => {
+            let service =
+                qfi.map(|qfi| DownlinkDataServiceInformation { paging_policy: None, qfi: Some(qfi) });
+            let report = DownlinkDataReport {
+                downlink_data_service_information: service,
+                ..DownlinkDataReport::new([*pdr])
+            };
+            let request = SessionReportRequest::new(ReportType::DLDR);
+            Some(SessionReportRequest { downlink_data_report: Some(report), ..request })
+        }
+        Report::ErrorIndication(tunnel) => {
+            let report = ErrorIndicationReport::new([(*tunnel).into()]);
+            let request = SessionReportRequest::new(ReportType::ERIR);
+            Some(SessionReportRequest { error_indication_report: Some(report), ..request })
+        }
+        Report::Usage(_) => {
+            let usage_reports = usage_reports(session, reports);
+            let request = SessionReportRequest::new(ReportType::USAR);
+            (!usage_reports.is_empty())
+                .then(|| SessionReportRequest { usage_reports: usage_reports.into(), ..request })
+        }
+    }
+}
+
+fn usage_reports(session: &mut Session, reports: &[Report]) -> Vec<UsageReport<'static>> {
+    let usages = reports
+        .iter()
+        .filter_map(|report| if let Report::Usage(usage) = report { Some(usage) } else { None });
+    let mut numbered = Vec::new();
+    for usage in usages {
+        if session.rules.rules().urrs.contains_key(&usage.urr) {
+            numbered.push(session.rules.usage_report(usage));
+        }
+    }
+    numbered
+}

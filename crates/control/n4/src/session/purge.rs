@@ -1,0 +1,107 @@
+//! Sessions that end without their SMF asking for it.
+
+use causeway_dataplane::{Applied, ApplyError};
+use causeway_rules::Change;
+use causeway_types::{Seid, Time};
+
+use super::table::Work;
+use crate::N4;
+use crate::node::Purpose;
+
+impl N4 {
+    /// Ends a session that nobody wants any more: to SMFs it is gone at once, and from the data plane as soon
+    /// as that has done what it is doing. Requests under way are not answered; their duplicates will be told
+    /// that there is no such session.
+    pub(crate) fn doom(&mut self, seid: Seid) {
+        let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.doomed) else { return };
+        session.doomed = true;
+        let reports = session.reports.is_on_its_way();
+        session.reports.clear();
+        let association = session.association;
+        let is_busy = session.in_flight.is_some();
+        while let Some(waiting) = self.sessions.next_waiting(seid) {
+            self.inbound.forget(&waiting.key);
+        }
+        let of_session =
+            |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
+        let cancelled = if reports { self.outbound.cancel(of_session) } else { 0 };
+        if let Some(association) = self.associations.get_mut(association) {
+            association.sessions.remove(&seid);
+            association.outstanding_reports -= cancelled.min(association.outstanding_reports);
+        }
+        if !is_busy {
+            self.purge(seid);
+        }
+    }
+
+    /// Has the data plane remove a doomed session.
+    fn purge(&mut self, seid: Seid) {
+        if let Some(session) = self.sessions.get(seid).filter(|session| session.in_flight.is_none()) {
+            let change = causeway_rules::delete(&session.rules, seid);
+            self.hand_out(Work::Purge, change);
+        }
+    }
+
+    /// Takes the outcome of a plan whose session was doomed meanwhile, and goes on removing it.
+    pub(crate) fn doomed_applied(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        work: Work,
+        change: Change,
+        result: &Result<Applied, ApplyError>,
+    ) {
+        if let Some(key) = work.request() {
+            self.inbound.forget(&key);
+        }
+        let was_there = matches!(result, Ok(_) | Err(ApplyError::UnknownSession(_)));
+        match work {
+            Work::Delete(_) | Work::Purge if was_there || self.is_stopping() => {
+                self.tunnels.commit(change.tunnels);
+                self.drop_session(now, seid);
+            }
+            Work::Purge => {
+                self.tunnels.abandon(change.tunnels);
+                self.removals.insert((now + self.config.removal_retry, seid));
+            }
+            Work::Establish(_) if result.is_err() => {
+                self.tunnels.abandon(change.tunnels);
+                self.drop_session(now, seid);
+            }
+            Work::Establish(_) | Work::Modify(..) | Work::Delete(_) => {
+                self.keep_or_abandon(seid, change, result.is_ok());
+                self.purge(seid);
+            }
+        }
+    }
+
+    fn keep_or_abandon(&mut self, seid: Seid, change: Change, is_in_force: bool) {
+        if !is_in_force {
+            return self.tunnels.abandon(change.tunnels);
+        }
+        self.tunnels.commit(change.tunnels);
+        if let Some(session) = self.sessions.get_mut(seid) {
+            session.rules = change.session;
+        }
+    }
+
+    /// Asks the data plane again to remove what it did not remove.
+    pub(crate) fn retry_removals(&mut self, now: Time) {
+        while let Some((_, seid)) = self.removals.first().copied().filter(|(time, _)| *time <= now) {
+            self.removals.pop_first();
+            self.purge(seid);
+        }
+    }
+
+    /// Forgets a session that is not in the data plane any more. Requests that wait for it are told so.
+    pub(crate) fn drop_session(&mut self, now: Time, seid: Seid) {
+        let Some(session) = self.sessions.remove(seid) else { return };
+        if let Some(association) = self.associations.get_mut(session.association) {
+            association.sessions.remove(&seid);
+        }
+        for waiting in session.waiting {
+            self.refuse_unknown(now, waiting.key);
+        }
+        self.check_shutdown(now);
+    }
+}

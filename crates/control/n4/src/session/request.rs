@@ -1,0 +1,165 @@
+//! Requests about sessions: from the message to the plan (TS 29.244 clause 6.3).
+
+use causeway_pfcp::{
+    Cause, Header, Ie, Message, MessageType, RawIes, SessionEstablishmentRequest, SessionModificationRequest,
+};
+use causeway_rules::{Change, Context};
+use causeway_types::{FSeid, Seid, Time};
+
+use super::table::{Session, Waiting, Work};
+use crate::answer::Refusal;
+use crate::association::AssociationId;
+use crate::transaction::RequestKey;
+use crate::{N4, Output};
+
+impl N4 {
+    /// Begins work on a session request that is no duplicate, or lets it wait for an earlier one.
+    pub(crate) fn session_request(&mut self, now: Time, key: RequestKey, header: Header, body: &[u8]) {
+        match key.message {
+            MessageType::SessionEstablishmentRequest => self.establish(now, key, &header, body),
+            MessageType::SessionModificationRequest | MessageType::SessionDeletionRequest => {
+                match self
+                    .session_of(&key, &header)
+                    .map(|session| (session.seid, session.in_flight.is_some()))
+                {
+                    None => self.refuse_unknown(now, key),
+                    Some((seid, true)) => self.wait(now, seid, Waiting { key, header, body: body.to_vec() }),
+                    Some((seid, false)) => self.existing_session(now, seid, key, &header, body),
+                }
+            }
+            _ => {
+                let refusal = Refusal::new(Cause::ServiceNotSupported, "only a UPF sends this");
+                self.refuse(now, key, Seid(0), refusal);
+            }
+        }
+    }
+
+    /// Begins work on a request for a session that nothing is under way of.
+    pub(crate) fn existing_session(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        key: RequestKey,
+        header: &Header,
+        body: &[u8],
+    ) {
+        match Message::decode(header, body) {
+            Ok(Message::SessionModificationRequest(request)) => self.modify(now, seid, key, &request),
+            Ok(_) => self.delete(now, seid, key),
+            Err(error) => {
+                let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
+                self.refuse(now, key, cp, error.into());
+            }
+        }
+    }
+
+    pub(crate) fn refuse_unknown(&mut self, now: Time, key: RequestKey) {
+        let refusal = Refusal::new(Cause::SessionContextNotFound, "there is no such session");
+        self.refuse(now, key, Seid(0), refusal);
+    }
+
+    fn wait(&mut self, now: Time, seid: Seid, waiting: Waiting) {
+        let (key, limits) = (waiting.key, &self.config.limits);
+        if !self.sessions.wait(seid, waiting, limits.waiting_per_session, limits.waiting_octets) {
+            let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
+            let refusal =
+                Refusal::new(Cause::EntityInCongestion, "too many requests wait for the data plane");
+            self.refuse(now, key, cp, refusal);
+        }
+    }
+
+    fn establish(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
+        let request = match Message::decode(header, body) {
+            Ok(Message::SessionEstablishmentRequest(request)) => request,
+            Ok(_) => return self.inbound.forget(&key),
+            Err(error) => return self.refuse(now, key, cp_seid(body), error.into()),
+        };
+        let cp = request.cp_f_seid;
+        match self.try_establish(key, &request) {
+            Ok((association, change)) => {
+                let session = Session::new(now, change.plan.session, association, cp);
+                self.begin_session(session, key, change);
+            }
+            Err(refusal) => self.refuse(now, key, cp.seid, refusal),
+        }
+    }
+
+    fn try_establish(
+        &mut self,
+        key: RequestKey,
+        request: &SessionEstablishmentRequest<'_>,
+    ) -> Result<(AssociationId, Change), Refusal> {
+        let association = self.speaker(key, request)?;
+        let most = self.config.limits.sessions.min(self.capabilities.max_sessions as usize);
+        if self.is_stopping() {
+            return Err(Refusal::new(Cause::NoResourcesAvailable, "this UPF is shutting down"));
+        }
+        if self.sessions.len() >= most {
+            let detail = format!("there are {most} sessions already");
+            return Err(Refusal::new(Cause::NoResourcesAvailable, &detail));
+        }
+        let sessions = &self.sessions;
+        let seid = self.seids.next(|seid| sessions.get(seid).is_some());
+        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let change = causeway_rules::establish(request, seid, &context, &mut self.tunnels)?;
+        Ok((association, change))
+    }
+
+    /// The association of the Node ID in the request, if the sender may speak for that node.
+    fn speaker(
+        &self,
+        key: RequestKey,
+        request: &SessionEstablishmentRequest<'_>,
+    ) -> Result<AssociationId, Refusal> {
+        let id = self.associations.of_node(&request.node_id.to_owned());
+        let association = id.and_then(|id| self.associations.get(id));
+        association
+            .filter(|association| association.speaks_from(key.from.ip()))
+            .map(|association| association.id)
+            .ok_or_else(|| {
+                Refusal::new(Cause::NoEstablishedAssociation, "the Node ID has no association from this host")
+            })
+    }
+
+    fn begin_session(&mut self, session: Session, key: RequestKey, change: Change) {
+        if let Some(association) = self.associations.get_mut(session.association) {
+            association.sessions.insert(session.seid);
+        }
+        self.sessions.insert(session);
+        self.hand_out(Work::Establish(key), change);
+    }
+
+    fn modify(&mut self, now: Time, seid: Seid, key: RequestKey, request: &SessionModificationRequest<'_>) {
+        let Some(session) = self.sessions.get(seid) else { return self.refuse_unknown(now, key) };
+        let cp = session.cp.seid;
+        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        match causeway_rules::modify(&session.rules, request, seid, &context, &mut self.tunnels) {
+            Err(rejection) => self.refuse(now, key, cp, rejection.into()),
+            Ok(change) if change.plan.ops.is_empty() => {
+                self.modified(now, seid, key, request.cp_f_seid, change, Vec::new());
+            }
+            Ok(change) => self.hand_out(Work::Modify(key, request.cp_f_seid), change),
+        }
+    }
+
+    fn delete(&mut self, now: Time, seid: Seid, key: RequestKey) {
+        match self.sessions.get(seid).map(|session| causeway_rules::delete(&session.rules, seid)) {
+            None => self.refuse_unknown(now, key),
+            Some(change) => self.hand_out(Work::Delete(key), change),
+        }
+    }
+
+    /// Has the data plane carry out a change.
+    pub(crate) fn hand_out(&mut self, work: Work, change: Change) {
+        if let Some((id, plan)) = self.sessions.start(work, change) {
+            self.push(Output::Apply { id, plan });
+        }
+    }
+}
+
+/// The SMF's SEID in an establishment that cannot be decoded as a whole; zero if not even that can be.
+fn cp_seid(body: &[u8]) -> Seid {
+    let mut ies = RawIes::new(body).map_while(Result::ok);
+    let f_seid = ies.find(|ie| ie.ie_type == FSeid::TYPE).and_then(|ie| FSeid::decode(ie.value).ok());
+    f_seid.map_or(Seid(0), |f_seid| f_seid.seid)
+}

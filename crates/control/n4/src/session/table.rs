@@ -1,0 +1,195 @@
+//! The sessions there are, and what each is waiting for.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+
+use causeway_pfcp::Header;
+use causeway_rules::{Change, Plan, SessionRules};
+use causeway_types::{FSeid, Seid, Time};
+
+use crate::ApplyId;
+use crate::association::AssociationId;
+use crate::report::ReportQueue;
+use crate::transaction::RequestKey;
+
+/// One PFCP session (TS 29.244 clause 5.2).
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// Ours.
+    pub(crate) seid: Seid,
+    /// Whose it is.
+    pub(crate) association: AssociationId,
+    /// The SMF's end: the SEID of our messages, and where reports go.
+    pub(crate) cp: FSeid,
+    /// The rules as the data plane has them.
+    pub(crate) rules: SessionRules,
+    /// What the SMF has to hear.
+    pub(crate) reports: ReportQueue,
+    /// When it was established.
+    pub(crate) since: Time,
+    /// The plan that the data plane works on.
+    pub(crate) in_flight: Option<InFlight>,
+    /// Requests that came meanwhile, the oldest first.
+    pub(crate) waiting: VecDeque<Waiting>,
+    /// It will be called when its association may send more reports.
+    pub(crate) is_called: bool,
+    /// Nobody wants it any more; it goes as soon as the data plane lets it.
+    pub(crate) doomed: bool,
+}
+
+impl Session {
+    pub(crate) fn new(now: Time, seid: Seid, association: AssociationId, cp: FSeid) -> Self {
+        Self {
+            seid,
+            association,
+            cp,
+            rules: SessionRules::default(),
+            reports: ReportQueue::default(),
+            since: now,
+            in_flight: None,
+            waiting: VecDeque::new(),
+            is_called: false,
+            doomed: false,
+        }
+    }
+
+    /// It is in the data plane, and so far nothing has ended it.
+    pub(crate) fn is_established(&self) -> bool {
+        let establishing = matches!(&self.in_flight, Some(InFlight { work: Work::Establish(_), .. }));
+        !self.doomed && !establishing
+    }
+}
+
+/// A plan handed to the data plane.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    pub(crate) work: Work,
+    /// What it changes; its plan has been handed out.
+    pub(crate) change: Change,
+}
+
+/// What the plan is for, and whom to answer.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// A Session Establishment Request.
+    Establish(RequestKey),
+    /// A Session Modification Request, and the SMF's new end, if it names one.
+    Modify(RequestKey, Option<FSeid>),
+    /// A Session Deletion Request.
+    Delete(RequestKey),
+    /// Nobody's request: the session is to go.
+    Purge,
+}
+
+impl Work {
+    /// The request that is to be answered.
+    pub(crate) fn request(&self) -> Option<RequestKey> {
+        match self {
+            Self::Establish(key) | Self::Modify(key, _) | Self::Delete(key) => Some(*key),
+            Self::Purge => None,
+        }
+    }
+}
+
+/// A request that waits for its turn.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) key: RequestKey,
+    pub(crate) header: Header,
+    pub(crate) body: Vec<u8>,
+}
+
+/// All sessions by our SEID, and the plans under way.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    by_seid: HashMap<Seid, Session>,
+    by_apply: HashMap<ApplyId, Seid>,
+    last_apply: u64,
+    waiting_octets: usize,
+}
+
+impl Sessions {
+    pub(crate) fn insert(&mut self, session: Session) {
+        self.by_seid.insert(session.seid, session);
+    }
+
+    pub(crate) fn get(&self, seid: Seid) -> Option<&Session> {
+        self.by_seid.get(&seid)
+    }
+
+    pub(crate) fn get_mut(&mut self, seid: Seid) -> Option<&mut Session> {
+        self.by_seid.get_mut(&seid)
+    }
+
+    /// Forgets a session that no plan is under way of.
+    pub(crate) fn remove(&mut self, seid: Seid) -> Option<Session> {
+        let session = self.by_seid.remove(&seid)?;
+        self.waiting_octets -= session.waiting.iter().map(|waiting| waiting.body.len()).sum::<usize>();
+        Some(session)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
+        self.by_seid.values()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_seid.len()
+    }
+
+    /// How many plans are under way.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.by_apply.len()
+    }
+
+    /// Notes that a change of the session is under way, and returns what the data plane is to do. There
+    /// must be no other.
+    pub(crate) fn start(&mut self, work: Work, mut change: Change) -> Option<(ApplyId, Plan)> {
+        let seid = change.plan.session;
+        let session = self.by_seid.get_mut(&seid)?;
+        self.last_apply += 1;
+        let id = ApplyId(self.last_apply);
+        let plan = std::mem::replace(&mut change.plan, Plan { session: seid, ops: Vec::new() });
+        session.in_flight = Some(InFlight { work, change });
+        self.by_apply.insert(id, seid);
+        Some((id, plan))
+    }
+
+    /// The session whose plan this was, and the plan, which is no longer under way.
+    pub(crate) fn finish(&mut self, id: ApplyId) -> Option<(Seid, InFlight)> {
+        let seid = self.by_apply.remove(&id)?;
+        let in_flight = self.by_seid.get_mut(&seid)?.in_flight.take()?;
+        Some((seid, in_flight))
+    }
+
+    /// Lets a request wait for its turn. False: too many wait already.
+    #[must_use]
+    pub(crate) fn wait(&mut self, seid: Seid, waiting: Waiting, per_session: usize, octets: usize) -> bool {
+        let Some(session) = self.by_seid.get_mut(&seid) else { return false };
+        let total = self.waiting_octets + waiting.body.len();
+        if session.waiting.len() >= per_session || total > octets {
+            return false;
+        }
+        self.waiting_octets = total;
+        session.waiting.push_back(waiting);
+        true
+    }
+
+    /// The request whose turn it is.
+    pub(crate) fn next_waiting(&mut self, seid: Seid) -> Option<Waiting> {
+        let waiting = self.by_seid.get_mut(&seid)?.waiting.pop_front()?;
+        self.waiting_octets -= waiting.body.len();
+        Some(waiting)
+    }
+}
+
+/// Where reports of a session go: the address of the SMF's end, of the IP version that its node uses if it
+/// has one, and the port that requests to the node go to.
+pub(crate) fn reports_go_to(cp: &FSeid, peer: SocketAddr) -> SocketAddr {
+    let mut to = peer;
+    let same_version = cp.addr.iter().find(|ip| ip.is_ipv4() == peer.is_ipv4());
+    let ip = same_version.or(cp.addr.preferred()).unwrap_or(peer.ip());
+    if ip != peer.ip() {
+        to.set_ip(ip);
+    }
+    to
+}

@@ -1,0 +1,98 @@
+//! Stopping gracefully: SMFs are asked to release their associations first.
+
+use causeway_pfcp::{
+    AssociationUpdateRequest, Cause, CodedTimer, GracefulReleasePeriod, NodeId, ReleaseRequestFlags,
+};
+use causeway_types::Time;
+
+use crate::association::AssociationId;
+use crate::node::Purpose;
+use crate::{DownReason, N4, Notice};
+
+/// How far the node is from its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// Not near it.
+    Running,
+    /// SMFs have until then to release their associations.
+    Releasing(Time),
+    /// Their time is over; the data plane is removing what is left.
+    Removing,
+    /// Nothing is left.
+    Finished,
+}
+
+impl Phase {
+    pub(crate) fn deadline(self) -> Option<Time> {
+        if let Self::Releasing(deadline) = self { Some(deadline) } else { None }
+    }
+}
+
+impl N4 {
+    /// Stops gracefully: asks each SMF for the release of its association (TS 29.244 clause 6.2.7.2), waits
+    /// for [`crate::Config::release_period`], and removes what is left then. New associations and
+    /// sessions are refused. Goes on until [`N4::is_finished`].
+    pub fn shutdown(&mut self, now: Time) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        self.phase = Phase::Releasing(now + self.config.release_period);
+        self.targets.clear();
+        self.outbound.cancel(|purpose| matches!(purpose, Purpose::Setup(_)));
+        let ids: Vec<_> = self.associations.iter().map(|association| association.id).collect();
+        for id in ids {
+            self.ask_for_release(now, id);
+        }
+        self.check_shutdown(now);
+    }
+
+    /// The shutdown is complete: no association, no session, nothing more to send.
+    pub fn is_finished(&self) -> bool {
+        self.phase == Phase::Finished
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.phase != Phase::Running
+    }
+
+    fn ask_for_release(&mut self, now: Time, id: AssociationId) {
+        let Some(peer) = self.associations.get(id).map(|association| association.peer) else { return };
+        let node = self.config.node.clone();
+        let period = CodedTimer::at_least(self.config.release_period);
+        let request = AssociationUpdateRequest {
+            association_release_request: Some(ReleaseRequestFlags::SARR),
+            graceful_release_period: Some(GracefulReleasePeriod(period)),
+            ..AssociationUpdateRequest::new(NodeId::from(&node))
+        };
+        let policy = self.config.retransmission;
+        self.ask(now, policy, peer, None, &request.into(), Purpose::Release(id));
+    }
+
+    /// The peer answered that it will, or will not, release the association.
+    pub(crate) fn release_answered(&mut self, now: Time, id: AssociationId, cause: Cause) {
+        if !cause.is_accepted() {
+            self.release_unanswered(now, id);
+        }
+    }
+
+    /// The peer will not release the association, so it ends without it.
+    pub(crate) fn release_unanswered(&mut self, now: Time, id: AssociationId) {
+        self.end_association(now, id, DownReason::Shutdown);
+    }
+
+    /// Goes a step nearer to the end, if a step is due.
+    pub(crate) fn check_shutdown(&mut self, now: Time) {
+        if self.phase.deadline().is_some_and(|deadline| deadline <= now) {
+            self.phase = Phase::Removing;
+            let ids: Vec<_> = self.associations.iter().map(|association| association.id).collect();
+            for id in ids {
+                self.end_association(now, id, DownReason::Shutdown);
+            }
+        }
+        let is_empty = self.associations.len() == 0 && self.sessions.len() == 0;
+        if self.is_stopping() && !self.is_finished() && is_empty {
+            self.phase = Phase::Finished;
+            self.notice(Notice::Finished);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Requests of peers: each is worked on once, a duplicate gets the same answer (TS 29.244 clause 6.4).
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_pfcp::{Header, MessageType};
+use causeway_types::{Span, Time};
+
+/// What makes two requests the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct RequestKey {
+    /// Who sent it, port included.
+    pub(crate) from: SocketAddr,
+    /// Its number.
+    pub(crate) sequence: u32,
+    /// Its message type.
+    pub(crate) message: MessageType,
+    /// Stands for its contents: a peer that restarted may use the numbers of its last life for other requests.
+    digest: u64,
+}
+
+impl RequestKey {
+    /// The identity of a request with this header and body.
+    pub(crate) fn new(from: SocketAddr, message: MessageType, header: &Header, body: &[u8]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (header.seid, body).hash(&mut hasher);
+        Self { from, sequence: header.sequence, message, digest: hasher.finish() }
+    }
+}
+
+/// What is known of a request that arrives.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Seen<'a> {
+    /// Not seen before.
+    New,
+    /// It is being worked on; its answer will follow.
+    InProgress,
+    /// Send this again.
+    Answered(&'a [u8]),
+}
+
+/// Requests being worked on and answers given, apart for each host, so that no peer displaces another's.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    hosts: HashMap<IpAddr, Host>,
+    lifetime: Span,
+    octets_per_host: usize,
+    in_progress_per_host: usize,
+}
+
+#[derive(Debug, Default)]
+struct Host {
+    /// `None` while in progress.
+    answers: HashMap<RequestKey, Option<Vec<u8>>>,
+    /// The answered ones, oldest first, and when they expire.
+    order: VecDeque<(Time, RequestKey)>,
+    octets: usize,
+}
+
+impl Host {
+    fn in_progress(&self) -> usize {
+        self.answers.len() - self.order.len()
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((_, key)) = self.order.pop_front()
+            && let Some(Some(answer)) = self.answers.remove(&key)
+        {
+            self.octets -= answer.len();
+        }
+    }
+}
+
+impl Inbound {
+    /// Keeps answers for `lifetime`, at most `octets` of them and `in_progress` open requests for each host.
+    pub(crate) fn new(lifetime: Span, octets: usize, in_progress: usize) -> Self {
+        Self { hosts: HashMap::new(), lifetime, octets_per_host: octets, in_progress_per_host: in_progress }
+    }
+
+    /// What is known of this request.
+    pub(crate) fn look_up(&self, key: &RequestKey) -> Seen<'_> {
+        match self.hosts.get(&key.from.ip()).and_then(|host| host.answers.get(key)) {
+            None => Seen::New,
+            Some(None) => Seen::InProgress,
+            Some(Some(answer)) => Seen::Answered(answer),
+        }
+    }
+
+    /// Work on it begins, and ends with [`Inbound::answer`] or [`Inbound::forget`]. False: too many are open.
+    #[must_use]
+    pub(crate) fn begin(&mut self, key: RequestKey) -> bool {
+        let host = self.hosts.entry(key.from.ip()).or_default();
+        if host.in_progress() >= self.in_progress_per_host {
+            return false;
+        }
+        host.answers.entry(key).or_insert(None);
+        true
+    }
+
+    /// Keeps the answer of a request that was begun. The oldest ones make room for it.
+    pub(crate) fn answer(&mut self, now: Time, key: RequestKey, bytes: Vec<u8>) {
+        let Some(host) = self.hosts.get_mut(&key.from.ip()) else { return };
+        let Some(slot @ None) = host.answers.get_mut(&key) else { return };
+        host.octets += bytes.len();
+        *slot = Some(bytes);
+        host.order.push_back((now + self.lifetime, key));
+        while host.octets > self.octets_per_host {
+            host.forget_oldest();
+        }
+    }
+
+    /// Work on it ended without an answer: a duplicate will be new.
+    pub(crate) fn forget(&mut self, key: &RequestKey) {
+        if let Some(host) = self.hosts.get_mut(&key.from.ip())
+            && host.answers.get(key).is_some_and(Option::is_none)
+        {
+            host.answers.remove(key);
+            self.drop_empty(key.from.ip());
+        }
+    }
+
+    /// Forgets the answers given to a host: what they said is no longer so.
+    pub(crate) fn forget_answers(&mut self, ip: IpAddr) {
+        if let Some(host) = self.hosts.get_mut(&ip) {
+            while !host.order.is_empty() {
+                host.forget_oldest();
+            }
+        }
+        self.drop_empty(ip);
+    }
+
+    /// When the oldest answer expires.
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        self.hosts.values().filter_map(|host| host.order.front()).map(|(expiry, _)| *expiry).min()
+    }
+
+    /// Forgets the answers whose time is over.
+    pub(crate) fn expire(&mut self, now: Time) {
+        for host in self.hosts.values_mut() {
+            while host.order.front().is_some_and(|(expiry, _)| *expiry <= now) {
+                host.forget_oldest();
+            }
+        }
+        self.hosts.retain(|_, host| !host.answers.is_empty());
+    }
+
+    /// How many requests are remembered, open ones included.
+    pub(crate) fn len(&self) -> usize {
+        self.hosts.values().map(|host| host.answers.len()).sum()
+    }
+
+    fn drop_empty(&mut self, ip: IpAddr) {
+        if self.hosts.get(&ip).is_some_and(|host| host.answers.is_empty()) {
+            self.hosts.remove(&ip);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(port: u16, sequence: u32) -> RequestKey {
+        key_of(port, sequence, b"one")
+    }
+
+    fn key_of(port: u16, sequence: u32, body: &[u8]) -> RequestKey {
+        let header = Header { sequence, ..Header::default() };
+        let from = SocketAddr::from(([192, 0, 2, 1], port));
+        RequestKey::new(from, MessageType::SessionEstablishmentRequest, &header, body)
+    }
+
+    fn inbound() -> Inbound {
+        Inbound::new(Span::from_secs(30), 10, 2)
+    }
+
+    // Input:  one request begun, answered after 1 s, and its duplicate at each stage.
+    // Output: new, in progress, the answer until 30 s later, then new again and nothing kept.
+    #[test]
+    fn a_duplicate_gets_the_same_answer_for_a_while() {
+        let mut inbound = inbound();
+        assert_eq!(inbound.look_up(&key(1, 7)), Seen::New);
+        assert!(inbound.begin(key(1, 7)));
+        assert_eq!(inbound.look_up(&key(1, 7)), Seen::InProgress);
+        inbound.answer(Time::from_secs(1), key(1, 7), b"yes".to_vec());
+        assert_eq!(inbound.look_up(&key(1, 7)), Seen::Answered(b"yes"));
+        assert_eq!(inbound.look_up(&key(2, 7)), Seen::New);
+        assert_eq!(inbound.look_up(&key_of(1, 7, b"other")), Seen::New);
+        assert_eq!(inbound.next_deadline(), Some(Time::from_secs(31)));
+        inbound.expire(Time::from_secs(31));
+        assert_eq!((inbound.look_up(&key(1, 7)), inbound.len()), (Seen::New, 0));
+        assert_eq!((inbound.hosts.len(), inbound.next_deadline()), (0, None));
+    }
+
+    // Input:  room for 10 octets of answers, and three answers of 4.
+    // Output: the oldest one is gone.
+    #[test]
+    fn the_oldest_answer_makes_room() {
+        let mut inbound = inbound();
+        for sequence in 1..=3 {
+            assert!(inbound.begin(key(1, sequence)));
+            inbound.answer(Time::default(), key(1, sequence), b"four".to_vec());
+        }
+        assert_eq!(inbound.look_up(&key(1, 1)), Seen::New);
+        assert_eq!(inbound.look_up(&key(1, 2)), Seen::Answered(b"four"));
+        assert_eq!(inbound.len(), 2);
+    }
+
+    // Input:  room for two open requests, and three; one of them is then given up.
+    // Output: the third is refused until there is room.
+    #[test]
+    fn open_requests_are_bounded() {
+        let mut inbound = inbound();
+        assert!(inbound.begin(key(1, 1)) && inbound.begin(key(1, 2)));
+        assert!(!inbound.begin(key(1, 3)));
+        inbound.forget(&key(1, 1));
+        assert!(inbound.begin(key(1, 3)));
+        inbound.forget(&key(1, 2));
+        inbound.answer(Time::default(), key(1, 3), b"yes".to_vec());
+        inbound.forget_answers(key(1, 3).from.ip());
+        assert!(inbound.hosts.is_empty());
+    }
+}

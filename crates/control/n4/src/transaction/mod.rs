@@ -1,0 +1,7 @@
+//! Requests and their answers, both ways (TS 29.244 clause 6.4).
+
+mod inbound;
+mod outbound;
+
+pub(crate) use inbound::{Inbound, RequestKey, Seen};
+pub(crate) use outbound::{Expired, Lost, Outbound, Request};

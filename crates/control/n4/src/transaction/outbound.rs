@@ -1,0 +1,230 @@
+//! Our requests: numbered, repeated until answered, given up at last (TS 29.244 clause 6.4).
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::SocketAddr;
+
+use std::ops::Range;
+
+use causeway_pfcp::{MessageType, TooLong};
+use causeway_types::{Seid, Span, Time};
+
+use crate::Retransmission;
+
+/// Sequence numbers have 24 bits (TS 29.244 clause 7.2.2.2).
+const SEQUENCE_MASK: u32 = 0x00ff_ffff;
+/// A wait of zero would make [`Outbound::expire`] spin.
+const SHORTEST_WAIT: Span = Span::from_millis(1);
+/// Where the SEID is in a header that has one (TS 29.244 clause 7.2.2.3).
+const SEID_OCTETS: Range<usize> = 4..12;
+
+/// Requests that wait for an answer. `P` says what each was for.
+///
+/// One number sequence serves all peers, so a number names one request.
+#[derive(Debug)]
+pub(crate) struct Outbound<P> {
+    last_sequence: u32,
+    pending: HashMap<u32, Pending<P>>,
+    deadlines: BTreeSet<(Time, u32)>,
+}
+
+#[derive(Debug)]
+struct Pending<P> {
+    to: SocketAddr,
+    bytes: Vec<u8>,
+    request: MessageType,
+    purpose: P,
+    deadline: Time,
+    wait: Span,
+    retries_left: u8,
+    policy: Retransmission,
+}
+
+/// A request about to be sent.
+pub(crate) struct Request<P> {
+    /// Where it goes.
+    pub(crate) to: SocketAddr,
+    /// Its message type.
+    pub(crate) message: MessageType,
+    /// What it is for.
+    pub(crate) purpose: P,
+}
+
+/// What the end of a wait means.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Expired<P> {
+    /// Send it again.
+    Repeat {
+        /// Where to.
+        to: SocketAddr,
+        /// Its message type.
+        request: MessageType,
+        /// The same octets as before.
+        bytes: Vec<u8>,
+    },
+    /// The last repetition went unanswered.
+    GivenUp(Lost<P>),
+}
+
+/// A request that went unanswered. [`Outbound::resume`] keeps it, dropping it gives it up.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Lost<P> {
+    /// Where it went.
+    pub(crate) to: SocketAddr,
+    /// Its message type.
+    pub(crate) request: MessageType,
+    /// What it was for.
+    pub(crate) purpose: P,
+    sequence: u32,
+    bytes: Vec<u8>,
+}
+
+impl<P> Outbound<P> {
+    /// No request yet; the first gets the number after `last_sequence`.
+    pub(crate) fn new(last_sequence: u32) -> Self {
+        Self {
+            last_sequence: last_sequence & SEQUENCE_MASK,
+            pending: HashMap::new(),
+            deadlines: BTreeSet::new(),
+        }
+    }
+
+    /// Numbers a request, has it encoded, and keeps it until its answer. Returns the octets to send.
+    ///
+    /// # Errors
+    /// What `encode` says; nothing is kept then.
+    pub(crate) fn start(
+        &mut self,
+        now: Time,
+        policy: Retransmission,
+        request: Request<P>,
+        encode: impl FnOnce(u32) -> Result<Vec<u8>, TooLong>,
+    ) -> Result<Vec<u8>, TooLong> {
+        let sequence = self.free_sequence();
+        let bytes = encode(sequence)?;
+        let wait = policy.first_wait.max(SHORTEST_WAIT);
+        let Request { to, message, purpose } = request;
+        let pending = Pending {
+            to,
+            bytes: bytes.clone(),
+            request: message,
+            purpose,
+            deadline: now + wait,
+            wait,
+            retries_left: policy.retries,
+            policy,
+        };
+        self.insert(sequence, pending);
+        Ok(bytes)
+    }
+
+    /// The purpose of the request that this answers, which is then done; `None` when nobody asked.
+    ///
+    /// The answer must come from the host that was asked; its port does not matter.
+    pub(crate) fn answered(&mut self, from: SocketAddr, sequence: u32, message: MessageType) -> Option<P> {
+        let pending = self.pending.get(&sequence)?;
+        if pending.to.ip() != from.ip() || pending.request.response() != Some(message) {
+            return None;
+        }
+        self.take(sequence).map(|pending| pending.purpose)
+    }
+
+    /// When [`Outbound::expire`] has something to say.
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// The next request whose wait is over; call until `None`.
+    pub(crate) fn expire(&mut self, now: Time) -> Option<Expired<P>> {
+        let (_, sequence) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
+        let mut pending = self.take(sequence)?;
+        let Some(retries_left) = pending.retries_left.checked_sub(1) else {
+            let Pending { to, request, purpose, bytes, .. } = pending;
+            return Some(Expired::GivenUp(Lost { to, request, purpose, sequence, bytes }));
+        };
+        pending.retries_left = retries_left;
+        pending.wait = longer(pending.wait, &pending.policy);
+        pending.deadline = now + pending.wait;
+        let repeat =
+            Expired::Repeat { to: pending.to, request: pending.request, bytes: pending.bytes.clone() };
+        self.insert(sequence, pending);
+        Some(repeat)
+    }
+
+    /// Keeps a request that went unanswered, under the same number: it is repeated once after `wait`.
+    pub(crate) fn resume(&mut self, now: Time, lost: Lost<P>, wait: Span) {
+        let Lost { to, request, purpose, sequence, bytes } = lost;
+        let wait = wait.max(SHORTEST_WAIT);
+        let policy = Retransmission { first_wait: wait, retries: 1, backoff: 1, longest_wait: wait };
+        let deadline = now + wait;
+        let pending = Pending { to, bytes, request, purpose, deadline, wait, retries_left: 1, policy };
+        self.insert(sequence, pending);
+    }
+
+    /// Sends the session requests that `moved` picks to another address and SEID from now on, and returns
+    /// what to send there at once. The octets must have a header with SEID.
+    pub(crate) fn redirect(
+        &mut self,
+        to: SocketAddr,
+        seid: Seid,
+        moved: impl Fn(&P) -> bool,
+    ) -> Vec<(MessageType, Vec<u8>)> {
+        let mut resent = Vec::new();
+        for pending in self.pending.values_mut().filter(|pending| moved(&pending.purpose)) {
+            pending.to = to;
+            if let Some(field) = pending.bytes.get_mut(SEID_OCTETS) {
+                field.copy_from_slice(&seid.0.to_be_bytes());
+            }
+            resent.push((pending.request, pending.bytes.clone()));
+        }
+        resent
+    }
+
+    /// Stops repeating the requests that `unwanted` picks, and says how many; answers to them will be
+    /// unexpected. O(pending).
+    pub(crate) fn cancel(&mut self, unwanted: impl Fn(&P) -> bool) -> usize {
+        let before = self.pending.len();
+        let deadlines = &mut self.deadlines;
+        self.pending.retain(|sequence, pending| {
+            let keep = !unwanted(&pending.purpose);
+            if !keep {
+                deadlines.remove(&(pending.deadline, *sequence));
+            }
+            keep
+        });
+        before - self.pending.len()
+    }
+
+    /// How many wait for an answer.
+    pub(crate) fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    fn insert(&mut self, sequence: u32, pending: Pending<P>) {
+        self.deadlines.insert((pending.deadline, sequence));
+        self.pending.insert(sequence, pending);
+    }
+
+    fn take(&mut self, sequence: u32) -> Option<Pending<P>> {
+        let pending = self.pending.remove(&sequence)?;
+        self.deadlines.remove(&(pending.deadline, sequence));
+        Some(pending)
+    }
+
+    /// The next number that no pending request uses. There are 2^24, far more than may be pending.
+    fn free_sequence(&mut self) -> u32 {
+        loop {
+            self.last_sequence = self.last_sequence.wrapping_add(1) & SEQUENCE_MASK;
+            if !self.pending.contains_key(&self.last_sequence) {
+                return self.last_sequence;
+            }
+        }
+    }
+}
+
+fn longer(wait: Span, policy: &Retransmission) -> Span {
+    let longest = policy.longest_wait.max(policy.first_wait).max(SHORTEST_WAIT);
+    wait.saturating_mul(policy.backoff.max(1)).min(longest)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+use causeway_pfcp::MessageType::{AssociationSetupResponse, HeartbeatRequest, HeartbeatResponse};
+
+use super::*;
+
+const POLICY: Retransmission = Retransmission {
+    first_wait: Span::from_secs(1),
+    retries: 3,
+    backoff: 2,
+    longest_wait: Span::from_secs(3),
+};
+
+fn peer(port: u16) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, 1], port))
+}
+
+fn request(purpose: &'static str) -> Request<&'static str> {
+    Request { to: peer(8805), message: HeartbeatRequest, purpose }
+}
+
+fn at(secs: u64) -> Time {
+    Time::from_secs(secs)
+}
+
+// Input:  T1 of 1 s, N1 of 3, doubling up to 3 s, and no answer.
+// Output: repetitions after 1, 3 and 6 s; given up after 9 s; nothing left.
+#[test]
+fn an_unanswered_request_backs_off_and_is_given_up() {
+    let mut outbound = Outbound::new(0);
+    let bytes = outbound.start(at(0), POLICY, request("x"), |sequence| Ok(vec![sequence as u8])).unwrap();
+    for due in [1, 3, 6] {
+        assert_eq!(outbound.next_deadline(), Some(at(due)));
+        assert!(outbound.expire(at(due) - Span::from_nanos(1)).is_none());
+        let repeat = Expired::Repeat { to: peer(8805), request: HeartbeatRequest, bytes: bytes.clone() };
+        assert_eq!(outbound.expire(at(due)), Some(repeat));
+        assert!(outbound.expire(at(due)).is_none());
+    }
+    let Some(Expired::GivenUp(lost)) = outbound.expire(at(9)) else { panic!("it is given up") };
+    assert_eq!((lost.purpose, outbound.len(), outbound.next_deadline()), ("x", 0, None));
+}
+
+// Input:  a request given up and then kept, with a wait of 30 s.
+// Output: it is repeated after 30 s under its old number, and can still be answered.
+#[test]
+fn a_lost_request_can_be_kept() {
+    let mut outbound = Outbound::new(0);
+    let policy = Retransmission { retries: 0, ..POLICY };
+    let bytes = outbound.start(at(0), policy, request("x"), |_| Ok(vec![7])).unwrap();
+    let Some(Expired::GivenUp(lost)) = outbound.expire(at(1)) else { panic!("it is given up") };
+    outbound.resume(at(1), lost, Span::from_secs(30));
+    assert_eq!(
+        outbound.expire(at(31)),
+        Some(Expired::Repeat { to: peer(8805), request: HeartbeatRequest, bytes })
+    );
+    assert_eq!(outbound.answered(peer(8805), 1, HeartbeatResponse), Some("x"));
+}
+
+// Input:  a session request on its way, and its session moves to another SMF.
+// Output: the same octets with the new SEID go to the new address, and its answer is taken from there.
+#[test]
+fn a_request_follows_its_session() {
+    let mut outbound = Outbound::new(0);
+    outbound.start(at(0), POLICY, request("x"), |_| Ok(vec![9; 16])).unwrap();
+    let to = SocketAddr::from(([192, 0, 2, 2], 8805));
+    let resent = outbound.redirect(to, Seid(1), |purpose| *purpose == "x");
+    assert_eq!(resent, [(HeartbeatRequest, vec![9, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, 1, 9, 9, 9, 9])]);
+    assert_eq!(outbound.answered(peer(8805), 1, HeartbeatResponse), None);
+    assert_eq!(outbound.answered(to, 1, HeartbeatResponse), Some("x"));
+}
+
+// Input:  answers of the wrong number, type and host, then the right one from another port, twice.
+// Output: only the first right one is taken.
+#[test]
+fn an_answer_is_matched_by_host_number_and_type() {
+    let mut outbound = Outbound::new(6);
+    outbound.start(at(0), POLICY, request("x"), |_| Ok(Vec::new())).unwrap();
+    assert_eq!(outbound.answered(peer(8805), 8, HeartbeatResponse), None);
+    assert_eq!(outbound.answered(peer(8805), 7, AssociationSetupResponse), None);
+    assert_eq!(outbound.answered(SocketAddr::from(([192, 0, 2, 2], 8805)), 7, HeartbeatResponse), None);
+    assert_eq!(outbound.answered(peer(9999), 7, HeartbeatResponse), Some("x"));
+    assert_eq!(outbound.answered(peer(9999), 7, HeartbeatResponse), None);
+    assert_eq!(outbound.next_deadline(), None);
+}
+
+// Input:  the number sequence near its end, with one number still in use.
+// Output: it wraps at 24 bits and skips the one in use.
+#[test]
+fn numbers_wrap_and_skip_those_in_use() {
+    let mut outbound = Outbound::new(SEQUENCE_MASK);
+    let numbers = |outbound: &mut Outbound<&str>| {
+        let bytes = outbound.start(at(0), POLICY, request("x"), |s| Ok(s.to_be_bytes().to_vec())).unwrap();
+        u32::from_be_bytes(bytes.try_into().unwrap())
+    };
+    assert_eq!(numbers(&mut outbound), 0);
+    outbound.last_sequence = SEQUENCE_MASK - 1;
+    assert_eq!(numbers(&mut outbound), SEQUENCE_MASK);
+    assert_eq!(numbers(&mut outbound), 1);
+}
+
+#[test]
+fn a_cancelled_request_leaves_nothing() {
+    let mut outbound = Outbound::new(0);
+    outbound.start(at(0), POLICY, request("keep"), |_| Ok(Vec::new())).unwrap();
+    outbound.start(at(0), POLICY, request("drop"), |_| Ok(Vec::new())).unwrap();
+    assert_eq!(outbound.cancel(|purpose| *purpose == "drop"), 1);
+    assert_eq!((outbound.len(), outbound.deadlines.len()), (1, 1));
+}

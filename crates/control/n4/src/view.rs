@@ -1,0 +1,69 @@
+//! Sessions and associations as metrics and management see them.
+
+use std::net::SocketAddr;
+
+use causeway_rules::RuleSet;
+use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
+
+use crate::association::Association;
+use crate::session::Session;
+
+/// An established session.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionView<'a> {
+    /// Ours.
+    pub seid: Seid,
+    /// The SMF's end.
+    pub cp: FSeid,
+    /// The SMF.
+    pub node: &'a NodeId,
+    /// When it was established.
+    pub since: Time,
+    /// Its rules as the data plane has them.
+    pub rules: &'a RuleSet,
+    /// Reports that wait to be sent.
+    pub waiting_reports: usize,
+}
+
+impl<'a> SessionView<'a> {
+    pub(crate) fn of(session: &'a Session, association: &'a Association) -> Self {
+        Self {
+            seid: session.seid,
+            cp: session.cp,
+            node: &association.node,
+            since: session.since,
+            rules: session.rules.rules(),
+            waiting_reports: session.reports.waiting(),
+        }
+    }
+}
+
+/// An association.
+#[derive(Clone, Copy, Debug)]
+pub struct AssociationView<'a> {
+    /// The SMF.
+    pub node: &'a NodeId,
+    /// Where our requests go.
+    pub peer: SocketAddr,
+    /// When the SMF started, by its own word.
+    pub recovery: NtpSeconds,
+    /// When the association was set up, the last time if more than once.
+    pub since: Time,
+    /// Its last heartbeat was answered, or it was heard of since.
+    pub path_up: bool,
+    /// Its sessions, those being set up included.
+    pub sessions: usize,
+}
+
+impl<'a> AssociationView<'a> {
+    pub(crate) fn of(association: &'a Association) -> Self {
+        Self {
+            node: &association.node,
+            peer: association.peer,
+            recovery: association.recovery,
+            since: association.since,
+            path_up: association.path_up,
+            sessions: association.sessions.len(),
+        }
+    }
+}

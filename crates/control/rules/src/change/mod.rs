@@ -1,0 +1,134 @@
+//! From a request of the SMF to a change that the data plane can carry out, or a rejection.
+
+use causeway_pfcp::{SessionEstablishmentRequest, SessionModificationRequest};
+use causeway_types::{FTeid, PdrId, Seid};
+
+use crate::decode;
+use crate::diff::{Extras, plan_deletion, plan_establishment, plan_modification};
+use crate::edits::{Changes, Merged, merge};
+use crate::tunnels::Reservation;
+use crate::validate::{Context, validate};
+use crate::{Plan, Reason, Rejection, SessionRules, TunnelChange, Tunnels};
+
+/// A change of one session's rules, ready to be carried out.
+///
+/// Give `plan` to the data plane. If it carries the plan out, keep `session` and
+/// [`Tunnels::commit`] `tunnels`; if it does not, [`Tunnels::abandon`] them: then nothing has changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// The session as it will be.
+    pub session: SessionRules,
+    /// The writes.
+    pub plan: Plan,
+    /// The PDRs whose F-TEID the UPF chose, in the order of the request: the Created PDR IEs.
+    pub chosen: Vec<(PdrId, FTeid)>,
+    /// What is taken from and given back to [`Tunnels`].
+    pub tunnels: TunnelChange,
+    /// Goes back in the reports of URRs that were queried.
+    pub(crate) query_reference: Option<u32>,
+}
+
+/// Plans the session that a request asks for. `session` is the UPF's own SEID for it.
+///
+/// # Errors
+/// Why the request is not carried out; `tunnels` is as before.
+pub fn establish(
+    request: &SessionEstablishmentRequest<'_>,
+    session: Seid,
+    context: &Context<'_>,
+    tunnels: &mut Tunnels,
+) -> Result<Change, Rejection> {
+    establish_with(decode::establishment(request)?, session, context, tunnels)
+}
+
+/// Plans the change that a request asks for of the session with the UPF's SEID `session`.
+///
+/// # Errors
+/// Why the request is not carried out; `tunnels` is as before.
+pub fn modify(
+    old: &SessionRules,
+    request: &SessionModificationRequest<'_>,
+    session: Seid,
+    context: &Context<'_>,
+    tunnels: &mut Tunnels,
+) -> Result<Change, Rejection> {
+    modify_with(old, decode::modification(request)?, session, context, tunnels)
+}
+
+/// The end of a session: everything goes, and every URR reports.
+pub fn delete(old: &SessionRules, session: Seid) -> Change {
+    Change {
+        session: old.clone(),
+        plan: plan_deletion(session),
+        chosen: Vec::new(),
+        tunnels: TunnelChange::giving_back(session, &old.tunnels()),
+        query_reference: None,
+    }
+}
+
+pub(crate) fn establish_with(
+    changes: Changes,
+    session: Seid,
+    context: &Context<'_>,
+    tunnels: &mut Tunnels,
+) -> Result<Change, Rejection> {
+    let restoration = changes.restoration;
+    let reservation = Reservation::new(tunnels, session);
+    let taken = take(&SessionRules::default(), changes, context, reservation);
+    let (merged, tunnels) =
+        taken.map_err(|rejection| if restoration { not_restored(rejection) } else { rejection })?;
+    let plan = plan_establishment(session, merged.session.rules());
+    Ok(Change { session: merged.session, plan, chosen: merged.chosen, tunnels, query_reference: None })
+}
+
+pub(crate) fn modify_with(
+    old: &SessionRules,
+    changes: Changes,
+    session: Seid,
+    context: &Context<'_>,
+    tunnels: &mut Tunnels,
+) -> Result<Change, Rejection> {
+    let mut queries = changes.query.clone();
+    if changes.query_all {
+        queries.extend(old.rules().urrs.keys());
+    }
+    let query_reference = changes.query_reference;
+    let reservation = Reservation::new(tunnels, session);
+    let (merged, tunnels) = take(old, changes, context, reservation)?;
+    let extras = Extras { queries, end_markers: merged.end_markers };
+    let plan = plan_modification(session, old.rules(), merged.session.rules(), &extras);
+    Ok(Change { session: merged.session, plan, chosen: merged.chosen, tunnels, query_reference })
+}
+
+fn take(
+    old: &SessionRules,
+    changes: Changes,
+    context: &Context<'_>,
+    mut reservation: Reservation<'_>,
+) -> Result<(Merged, TunnelChange), Rejection> {
+    let merged = merge(old, changes, context.endpoints, context.capabilities, &mut reservation)?;
+    validate(merged.session.rules(), context)?;
+    let new = merged.session.tunnels();
+    let change = reservation.keep(&old.tunnels(), &new).map_err(|tunnel| in_use(tunnel, &merged.session))?;
+    Ok((merged, change))
+}
+
+fn in_use(tunnel: FTeid, session: &SessionRules) -> Rejection {
+    let user = session.rules().pdrs.values().find(|pdr| pdr.pdi.tunnel == Some(tunnel));
+    Rejection { rule: user.map(|pdr| pdr.id.into()), reason: Reason::TunnelInUse(tunnel) }
+}
+
+/// The cause of a restoration that fails is one of its own.
+fn not_restored(rejection: Rejection) -> Rejection {
+    match rejection.reason {
+        Reason::ForeignTunnel(tunnel) | Reason::TunnelInUse(tunnel) => {
+            Rejection { reason: Reason::NotRestorable(tunnel), ..rejection }
+        }
+        _ => rejection,
+    }
+}
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+use proptest::prelude::*;
+
+use crate::testing::{SESSION, World, apply, capabilities, changes, endpoints, fit, rule_set};
+use crate::{
+    Context, Extras, Op, RuleSet, delete, plan_deletion, plan_establishment, plan_modification, validate,
+};
+
+/// The rules after a plan that is legal at every step.
+fn after(old: &RuleSet, plan: &crate::Plan) -> Result<RuleSet, TestCaseError> {
+    let mut rules = old.clone();
+    apply(&mut rules, plan).map_err(TestCaseError::fail)?;
+    Ok(rules)
+}
+
+proptest! {
+    // Input:  any two legal rule sets.
+    // Output: both validate; the plan from one to the other gives exactly the other, writes nothing that
+    //         does not change, and every reference leads somewhere after each of its writes.
+    #[test]
+    fn a_plan_leads_exactly_there(old in rule_set(), new in rule_set()) {
+        let (capabilities, endpoints) = (capabilities(), endpoints());
+        let context = Context { capabilities: &capabilities, endpoints: &endpoints };
+        prop_assert_eq!(validate(&old, &context), Ok(()));
+        prop_assert_eq!(validate(&new, &context), Ok(()));
+        let created = after(&RuleSet::default(), &plan_establishment(SESSION, &old))?;
+        prop_assert_eq!(&created, &old);
+        let queries = old.urrs.keys().copied().collect();
+        let plan = plan_modification(SESSION, &old, &new, &Extras { queries, end_markers: vec![] });
+        prop_assert_eq!(after(&old, &plan)?, new);
+        prop_assert_eq!(after(&old, &plan_deletion(SESSION))?, RuleSet::default());
+    }
+
+    // Input:  the same rules twice.
+    // Output: nothing to do.
+    #[test]
+    fn no_difference_no_write(rules in rule_set()) {
+        let plan = plan_modification(SESSION, &rules, &rules, &Extras::default());
+        prop_assert_eq!(plan.ops, vec![]);
+    }
+
+    // Input:  any session, and any changes one after the other, legal or not.
+    // Output: a legal one leads where its plan says, and the rules stay legal; an illegal one has a cause
+    //         and leaves rules and tunnels as they were. In the end every tunnel is given back.
+    #[test]
+    fn changes_are_whole_or_nothing(steps in proptest::collection::vec((changes(), 0..8_u8), 1..8)) {
+        let mut world = World::with(crate::testing::usual());
+        let all = world.tunnels.available() + 1;
+        for (step, luck) in steps {
+            let step = if luck == 0 { step } else { fit(step, world.session.rules()) };
+            let (session, tunnels) = (world.session.clone(), world.tunnels.clone());
+            match world.modify(step) {
+                Ok(change) => {
+                    let rules = after(session.rules(), &change.plan)?;
+                    prop_assert_eq!(&rules, change.session.rules());
+                    let context = Context { capabilities: &world.capabilities, endpoints: &world.endpoints };
+                    prop_assert_eq!(validate(&rules, &context), Ok(()));
+                    world.keep(change);
+                    prop_assert_eq!(world.tunnels.in_use(), world.session.tunnels().len());
+                }
+                Err(rejection) => {
+                    prop_assert!(!rejection.cause().is_accepted(), "{}", rejection);
+                    prop_assert_eq!(&world.session, &session);
+                    prop_assert_eq!(world.tunnels.available(), tunnels.available());
+                    prop_assert_eq!(world.tunnels.in_use(), tunnels.in_use());
+                }
+            }
+        }
+        let end = delete(&world.session, SESSION);
+        prop_assert_eq!(&end.plan.ops, &[Op::RemoveSession]);
+        world.keep(end);
+        prop_assert_eq!((world.tunnels.available(), world.tunnels.in_use()), (all, 0));
+    }
+
+    // Input:  a change that the data plane cannot carry out.
+    // Output: abandoned, it leaves no trace in the tunnels.
+    #[test]
+    fn an_abandoned_change_leaves_no_trace(step in changes()) {
+        let mut world = World::with(crate::testing::usual());
+        let step = fit(step, world.session.rules());
+        let (available, in_use) = (world.tunnels.available(), world.tunnels.in_use());
+        if let Ok(change) = world.modify(step) {
+            world.tunnels.abandon(change.tunnels);
+        }
+        prop_assert_eq!((world.tunnels.available(), world.tunnels.in_use()), (available, in_use));
+    }
+}

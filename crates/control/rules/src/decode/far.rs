@@ -1,0 +1,101 @@
+//! Create FAR, Update FAR and the forwarding parameters in them.
+
+use causeway_pfcp::{
+    ApplyAction as Flags, CreateFar, DestinationInterface, ForwardingParameters, NetworkInstance,
+    OuterHeaderCreation, SessionModificationFlags, UpdateFar, UpdateForwardingParameters,
+};
+use causeway_types::{BarId, Interface};
+
+use super::treatment::Treated;
+use super::{about, not_predefined, refuse_if, setting, tunnel};
+use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
+use crate::{ApplyAction, Far, Forwarding, Reason, Rejection, ie};
+
+pub(super) fn create(group: &CreateFar<'_>) -> Result<Far, Rejection> {
+    about(group.far_id, || {
+        group.refuse_unsupported()?;
+        not_predefined(group.far_id.0, ie::FAR_ID)?;
+        Ok(Far {
+            id: group.far_id,
+            action: action(group.apply_action)?,
+            forwarding: group.forwarding_parameters.as_ref().map(forwarding).transpose()?,
+            bar: group.bar_id,
+        })
+    })
+}
+
+pub(super) fn update(group: &UpdateFar<'_>) -> Result<FarUpdate, Rejection> {
+    about(group.far_id, || {
+        group.refuse_unsupported()?;
+        Ok(FarUpdate {
+            id: group.far_id,
+            action: group.apply_action.map(action).transpose()?,
+            forwarding: group.update_forwarding_parameters.as_ref().map(forwarding_update).transpose()?,
+            bar: setting::<BarId, _>(group.bar_id, &group.other),
+        })
+    })
+}
+
+/// Exactly one of DROP, FORW and BUFF; NOCP with BUFF only (clause 8.2.26).
+fn action(flags: Flags) -> Result<ApplyAction, Reason> {
+    let known = Flags::DROP | Flags::FORW | Flags::BUFF | Flags::NOCP;
+    refuse_if(!known.contains(flags), ie::APPLY_ACTION, "an action other than DROP, FORW, BUFF and NOCP")?;
+    if flags == Flags::DROP {
+        Ok(ApplyAction::Drop)
+    } else if flags == Flags::FORW {
+        Ok(ApplyAction::Forward)
+    } else if flags == Flags::BUFF {
+        Ok(ApplyAction::Buffer { notify: false })
+    } else if flags == Flags::BUFF | Flags::NOCP {
+        Ok(ApplyAction::Buffer { notify: true })
+    } else {
+        let why = "not exactly one of DROP, FORW and BUFF, or NOCP without BUFF";
+        Err(Reason::Incorrect { ie: ie::APPLY_ACTION, why })
+    }
+}
+
+fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
+    group.refuse_unsupported()?;
+    no_policy(group.forwarding_policy.is_some())?;
+    Ok(Forwarding {
+        destination: destination(group.destination_interface)?,
+        network_instance: group.network_instance.map(|instance| instance.to_owned()),
+        tunnel: group.outer_header_creation.as_ref().map(tunnel::far_end).transpose()?.flatten(),
+    })
+}
+
+fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<ForwardingUpdate, Reason> {
+    group.refuse_unsupported()?;
+    no_policy(group.forwarding_policy.is_some())?;
+    let flags = group.flags.unwrap_or_default();
+    let unsupported = flags - SessionModificationFlags::SNDEM;
+    refuse_if(!unsupported.is_empty(), ie::SM_REQ_FLAGS, "a flag of the FAR other than SNDEM")?;
+    let instance = group.network_instance.map(|instance| instance.to_owned());
+    let tunnel = match &group.outer_header_creation {
+        Some(creation) => tunnel::far_end(creation)?.map_or(Setting::Remove, Setting::Set),
+        None => setting::<OuterHeaderCreation, _>(None, &group.other),
+    };
+    Ok(ForwardingUpdate {
+        destination: group.destination_interface.map(destination).transpose()?,
+        network_instance: setting::<NetworkInstance<'_>, _>(instance, &group.other),
+        tunnel,
+        end_marker: flags.contains(SessionModificationFlags::SNDEM),
+    })
+}
+
+fn destination(interface: DestinationInterface) -> Result<Interface, Reason> {
+    match interface {
+        DestinationInterface::Spare(_) => {
+            let why = "no release names this interface";
+            Err(Reason::Incorrect { ie: ie::DESTINATION_INTERFACE, why })
+        }
+        _ => {
+            let what = "forwarding to this interface";
+            interface.interface().ok_or(Reason::Unsupported { ie: ie::DESTINATION_INTERFACE, what })
+        }
+    }
+}
+
+fn no_policy(given: bool) -> Result<(), Reason> {
+    if given { Err(Reason::ForwardingPolicy) } else { Ok(()) }
+}

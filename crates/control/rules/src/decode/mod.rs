@@ -1,0 +1,110 @@
+//! From session requests to typed changes: values are checked, references not yet.
+
+mod bar;
+mod far;
+mod flow;
+mod pdr;
+mod qer;
+mod treatment;
+mod tunnel;
+mod ue;
+mod urr;
+
+use causeway_pfcp::{
+    Ie, Many, Others, PdnType, SessionEstablishmentFlags, SessionEstablishmentRequest,
+    SessionModificationFlags, SessionModificationRequest,
+};
+
+use crate::edits::{Changes, Setting};
+use crate::{Reason, Rejection, RuleId, ie};
+use treatment::Treated;
+
+/// Bit 32 of the ID of a FAR, QER or URR: the rule is predefined in the UPF (clauses 8.2.54, 8.2.74, 8.2.75).
+const PREDEFINED: u32 = 1 << 31;
+
+/// # Errors
+/// The first IE that is wrong, missing, or not supported.
+pub(crate) fn establishment(request: &SessionEstablishmentRequest<'_>) -> Result<Changes, Rejection> {
+    request.refuse_unsupported()?;
+    refuse_if(
+        matches!(request.pdn_type, Some(PdnType::NonIp | PdnType::Ethernet)),
+        ie::PDN_TYPE,
+        "a PDN type other than IP",
+    )?;
+    let flags = request.flags.unwrap_or_default();
+    let pauses = flags.contains(SessionEstablishmentFlags::SUMPC);
+    refuse_if(pauses, ie::SE_REQ_FLAGS, "pausing of charging")?;
+    let restoration = flags.contains(SessionEstablishmentFlags::RESTI);
+    let mut changes = Changes { restoration, ..Changes::default() };
+    changes.pdrs.create = each(&request.create_pdrs, |group| pdr::create(group))?;
+    changes.fars.create = each(&request.create_fars, |group| far::create(group))?;
+    changes.qers.create = each(&request.create_qers, |group| qer::create(group))?;
+    changes.urrs.create = each(&request.create_urrs, |group| urr::create(group))?;
+    changes.bars.create = request.create_bar.iter().map(bar::create).collect::<Result<_, _>>()?;
+    Ok(changes)
+}
+
+/// # Errors
+/// The first IE that is wrong, missing, or not supported.
+pub(crate) fn modification(request: &SessionModificationRequest<'_>) -> Result<Changes, Rejection> {
+    request.refuse_unsupported()?;
+    let flags = request.flags.unwrap_or_default();
+    let unsupported = flags - SessionModificationFlags::QAURR;
+    refuse_if(!unsupported.is_empty(), ie::SM_REQ_FLAGS, "a flag of the message other than QAURR")?;
+    let mut changes = Changes {
+        query_all: flags.contains(SessionModificationFlags::QAURR),
+        query: request.query_urrs.iter().map(|group| group.urr_id).collect(),
+        query_reference: request.query_urr_reference.map(|reference| reference.0),
+        ..Changes::default()
+    };
+    removals(request, &mut changes);
+    changes.pdrs.create = each(&request.create_pdrs, |group| pdr::create(group))?;
+    changes.pdrs.update = each(&request.update_pdrs, |group| pdr::update(group))?;
+    changes.fars.create = each(&request.create_fars, |group| far::create(group))?;
+    changes.fars.update = each(&request.update_fars, |group| far::update(group))?;
+    changes.qers.create = each(&request.create_qers, |group| qer::create(group))?;
+    changes.qers.update = each(&request.update_qers, |group| qer::update(group))?;
+    changes.urrs.create = each(&request.create_urrs, |group| urr::create(group))?;
+    changes.urrs.update = each(&request.update_urrs, |group| urr::update(group))?;
+    changes.bars.create = request.create_bar.iter().map(bar::create).collect::<Result<_, _>>()?;
+    changes.bars.update = request.update_bar.iter().map(bar::update).collect::<Result<_, _>>()?;
+    Ok(changes)
+}
+
+fn removals(request: &SessionModificationRequest<'_>, changes: &mut Changes) {
+    changes.pdrs.remove = request.remove_pdrs.iter().map(|group| group.pdr_id).collect();
+    changes.fars.remove = request.remove_fars.iter().map(|group| group.far_id).collect();
+    changes.qers.remove = request.remove_qers.iter().map(|group| group.qer_id).collect();
+    changes.urrs.remove = request.remove_urrs.iter().map(|group| group.urr_id).collect();
+    changes.bars.remove = request.remove_bar.iter().map(|group| group.bar_id).collect();
+}
+
+/// Decodes each group of a kind.
+fn each<'a, T: Ie<'a> + Clone, R>(
+    groups: &Many<'a, T>,
+    decode: impl Fn(&T) -> Result<R, Rejection>,
+) -> Result<Vec<R>, Rejection> {
+    groups.iter().map(|group| decode(&group)).collect()
+}
+
+/// Decodes the inside of a group; what goes wrong is about this rule.
+fn about<R>(rule: impl Into<RuleId>, decode: impl FnOnce() -> Result<R, Reason>) -> Result<R, Rejection> {
+    decode().map_err(|reason| reason.of(rule))
+}
+
+fn refuse_if(refused: bool, ie: u16, what: &'static str) -> Result<(), Reason> {
+    if refused { Err(Reason::Unsupported { ie, what }) } else { Ok(()) }
+}
+
+fn not_predefined(id: u32, ie: u16) -> Result<(), Reason> {
+    if id & PREDEFINED == 0 { Ok(()) } else { Err(Reason::PredefinedRule(ie)) }
+}
+
+/// A part that an update sets, removes by null length, or does not name.
+fn setting<'a, W: Ie<'a>, T>(value: Option<T>, others: &Others<'_>) -> Setting<T> {
+    match value {
+        Some(value) => Setting::Set(value),
+        None if others.removes::<W>() => Setting::Remove,
+        None => Setting::Keep,
+    }
+}

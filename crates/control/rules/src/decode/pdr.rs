@@ -1,0 +1,100 @@
+//! Create PDR, Update PDR and the PDI in them.
+
+use causeway_pfcp::{CreatePdr, Ie, Many, Others, OuterHeaderRemoval, Pdi, UpdatePdr};
+use causeway_types::{FarId, QerId, UrrId};
+
+use super::treatment::Treated;
+use super::{about, flow, not_predefined, setting, tunnel, ue};
+use crate::edits::{PdiDraft, PdrDraft, PdrUpdate};
+use crate::{Reason, Rejection, ie};
+
+pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
+    about(group.pdr_id, || {
+        group.refuse_unsupported()?;
+        no_predefined_rules(&group.activate_predefined_rules)?;
+        let why = "no predefined rule stands in for it";
+        let far = group.far_id.ok_or(Reason::ConditionalMissing { ie: ie::FAR_ID, why })?;
+        not_predefined(far.0, ie::FAR_ID)?;
+        Ok(PdrDraft {
+            id: group.pdr_id,
+            precedence: group.precedence,
+            pdi: pdi(&group.pdi)?,
+            removal: group.outer_header_removal.as_ref().map(tunnel::removal).transpose()?,
+            far,
+            qers: qers(&group.qer_ids)?,
+            urrs: urrs(&group.urr_ids)?,
+        })
+    })
+}
+
+pub(super) fn update(group: &UpdatePdr<'_>) -> Result<PdrUpdate, Rejection> {
+    about(group.pdr_id, || {
+        group.refuse_unsupported()?;
+        no_predefined_rules(&group.activate_predefined_rules)?;
+        no_predefined_rules(&group.deactivate_predefined_rules)?;
+        if let Some(FarId(far)) = group.far_id {
+            not_predefined(far, ie::FAR_ID)?;
+        }
+        let removal = group.outer_header_removal.as_ref().map(tunnel::removal).transpose()?;
+        Ok(PdrUpdate {
+            id: group.pdr_id,
+            precedence: group.precedence,
+            pdi: group.pdi.as_ref().map(pdi).transpose()?,
+            removal: setting::<OuterHeaderRemoval, _>(removal, &group.other),
+            far: group.far_id,
+            qers: list::<QerId>(qers(&group.qer_ids)?, &group.other),
+            urrs: list::<UrrId>(urrs(&group.urr_ids)?, &group.other),
+        })
+    })
+}
+
+fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
+    group.refuse_unsupported()?;
+    if group.application_id.is_some() {
+        return Err(Reason::ApplicationId);
+    }
+    let why = "no release names this interface";
+    let spare = Reason::Incorrect { ie: ie::SOURCE_INTERFACE, why };
+    let source = group.source_interface.interface().ok_or(spare)?;
+    Ok(PdiDraft {
+        source,
+        tunnel: group.local_f_teid.as_ref().map(tunnel::request).transpose()?,
+        network_instance: group.network_instance.map(|instance| instance.to_owned()),
+        ue: ue::address(group.ue_ip_addresses.iter(), source)?,
+        qfis: group.qfis.iter().collect(),
+        filters: group.sdf_filters.iter().map(|filter| flow::filter(&filter)).collect::<Result<_, _>>()?,
+    })
+}
+
+fn no_predefined_rules<'a, T: Ie<'a>>(rules: &Many<'a, T>) -> Result<(), Reason> {
+    if rules.is_empty() { Ok(()) } else { Err(Reason::PredefinedRule(T::TYPE)) }
+}
+
+/// Each QER once: naming it twice must not meter a packet twice.
+fn qers(ids: &Many<'_, QerId>) -> Result<Vec<QerId>, Reason> {
+    let mut list = Vec::new();
+    for id in ids.iter() {
+        not_predefined(id.0, ie::QER_ID)?;
+        if !list.contains(&id) {
+            list.push(id);
+        }
+    }
+    Ok(list)
+}
+
+/// Each URR once: naming it twice must not count a packet twice.
+fn urrs(ids: &Many<'_, UrrId>) -> Result<Vec<UrrId>, Reason> {
+    let mut list = Vec::new();
+    for id in ids.iter() {
+        not_predefined(id.0, ie::URR_ID)?;
+        if !list.contains(&id) {
+            list.push(id);
+        }
+    }
+    Ok(list)
+}
+
+/// The list that replaces the one there is: none if nothing is said, empty by one IE of null length.
+fn list<T: for<'t> Ie<'t>>(ids: Vec<T>, others: &Others<'_>) -> Option<Vec<T>> {
+    (!ids.is_empty() || others.removes::<T>()).then_some(ids)
+}

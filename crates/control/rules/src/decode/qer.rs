@@ -1,0 +1,62 @@
+//! Create QER and Update QER.
+
+use causeway_pfcp::{CreateQer, GateStatus, Gbr, Mbr, UpdateQer};
+use causeway_types::Qfi;
+
+use super::treatment::Treated;
+use super::{about, not_predefined, refuse_if, setting};
+use crate::edits::QerUpdate;
+use crate::{Gate, Qer, RateLimit, Reason, Rejection, ie};
+
+pub(super) fn create(group: &CreateQer<'_>) -> Result<Qer, Rejection> {
+    about(group.qer_id, || {
+        group.refuse_unsupported()?;
+        not_predefined(group.qer_id.0, ie::QER_ID)?;
+        let reflective = group.rqi.is_some_and(|flags| !flags.is_empty());
+        refuse_if(reflective, ie::RQI, "reflective QoS")?;
+        let reports = group.qer_control_indications.is_some_and(|flags| !flags.is_empty());
+        refuse_if(reports, ie::QER_CONTROL_INDICATIONS, "rate control status reports")?;
+        let multicast = group.qer_indications.is_some_and(|flags| !flags.is_empty());
+        refuse_if(multicast, ie::QER_INDICATIONS, "multicast sequence numbers")?;
+        check_guarantee(group.gbr, group.mbr)?;
+        let (uplink, downlink) = gates(group.gate_status);
+        Ok(Qer { id: group.qer_id, uplink, downlink, mbr: group.mbr.map(limit), qfi: group.qfi })
+    })
+}
+
+pub(super) fn update(group: &UpdateQer<'_>) -> Result<QerUpdate, Rejection> {
+    about(group.qer_id, || {
+        group.refuse_unsupported()?;
+        let reflective = group.rqi.is_some_and(|flags| !flags.is_empty());
+        refuse_if(reflective, ie::RQI, "reflective QoS")?;
+        let reports = group.qer_control_indications.is_some_and(|flags| !flags.is_empty());
+        refuse_if(reports, ie::QER_CONTROL_INDICATIONS, "rate control status reports")?;
+        check_guarantee(group.gbr, group.mbr)?;
+        Ok(QerUpdate {
+            id: group.qer_id,
+            gates: group.gate_status.map(gates),
+            mbr: setting::<Mbr, _>(group.mbr.map(limit), &group.other),
+            qfi: setting::<Qfi, _>(group.qfi, &group.other),
+        })
+    })
+}
+
+fn gates(status: GateStatus) -> (Gate, Gate) {
+    let gate = |open| if open { Gate::Open } else { Gate::Closed };
+    (gate(status.uplink_open), gate(status.downlink_open))
+}
+
+fn limit(mbr: Mbr) -> RateLimit {
+    RateLimit { uplink: mbr.uplink, downlink: mbr.downlink }
+}
+
+/// A guaranteed rate is accepted: the MBR beside it is enforced, and nothing below the MBR is ever held
+/// back, so the UPF itself adds no admission of its own. It must not exceed the MBR.
+fn check_guarantee(gbr: Option<Gbr>, mbr: Option<Mbr>) -> Result<(), Reason> {
+    match (gbr, mbr) {
+        (Some(gbr), Some(mbr)) if gbr.uplink > mbr.uplink || gbr.downlink > mbr.downlink => {
+            Err(Reason::Incorrect { ie: ie::GBR, why: "the guaranteed rate is above the maximum rate" })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,214 @@
+//! What becomes of every IE that a session request may carry: the one table of it.
+//!
+//! - `acted`: it is carried out, here or in another file of this folder, which may refuse single values.
+//! - `information`: it changes nothing that a UPF does, or is the business of the N4 session rather than
+//!   of its rules. Accepted.
+//! - `refused`: its meaning is not supported. A request that carries it is rejected with it as the
+//!   offending IE, never carried out without it.
+//!
+//! IEs that no release names, and those of vendors, are ignored (TS 29.244 clause 7.6.9). The compiler
+//! checks that no IE of a group is left out here.
+
+use causeway_pfcp::{
+    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, Field, ForwardingParameters, Ie, Many, Pdi,
+    SessionEstablishmentRequest, SessionModificationRequest, UpdateBar, UpdateFar,
+    UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateUrr, ie_name,
+};
+
+use crate::Reason;
+
+/// A message or group whose IEs are all accounted for.
+pub(super) trait Treated {
+    /// # Errors
+    /// [`Reason::Unsupported`] with the first IE that is refused.
+    fn refuse_unsupported(&self) -> Result<(), Reason>;
+}
+
+macro_rules! treatment {
+    ($(
+        $group:ident {
+            acted { $($acted:ident)* }
+            information { $($information:ident)* }
+            refused { $($refused:ident)* }
+        }
+    )*) => {$(
+        impl Treated for $group<'_> {
+            fn refuse_unsupported(&self) -> Result<(), Reason> {
+                let Self { $($acted: _,)* $($information: _,)* $($refused,)* other: _ } = self;
+                let given: &[(&str, bool)] = &[$((stringify!($refused), $refused.is_given()),)*];
+                given.iter().find(|(_, given)| *given).map_or(Ok(()), |(name, _)| Err(refused(Self::FIELDS, name)))
+            }
+        }
+    )*};
+}
+
+treatment! {
+    SessionEstablishmentRequest {
+        acted { create_pdrs create_fars create_urrs create_qers create_bar pdn_type flags }
+        information {
+            node_id cp_f_seid fq_csids user_id dnn recovery_time_stamp s_nssai rat_type group_id
+        }
+        refused {
+            create_traffic_endpoints user_plane_inactivity_timer trace_information create_mars
+            create_bridge_info create_srrs provide_atsss_control_information provide_rds_configuration
+            l2tp_tunnel_information l2tp_session_information mbs_session_n4mb_control_information
+            mbs_session_n4_control_information dscp_to_ppi_control_information
+        }
+    }
+    SessionModificationRequest {
+        acted {
+            remove_pdrs remove_fars remove_urrs remove_qers remove_bar
+            create_pdrs create_fars create_urrs create_qers create_bar
+            update_pdrs update_fars update_urrs update_qers update_bar
+            flags query_urrs query_urr_reference
+        }
+        information { cp_f_seid node_id fq_csids s_nssai rat_type group_id }
+        refused {
+            remove_traffic_endpoints create_traffic_endpoints update_traffic_endpoints
+            user_plane_inactivity_timer trace_information remove_mars update_mars create_mars
+            tsc_management_information remove_srrs create_srrs update_srrs
+            provide_atsss_control_information ethernet_context_information
+            access_availability_information query_packet_rate_status mbs_session_n4_control_information
+            dscp_to_ppi_control_information
+        }
+    }
+    CreatePdr {
+        acted {
+            pdr_id precedence pdi outer_header_removal far_id urr_ids qer_ids activate_predefined_rules
+        }
+        information { rat_type }
+        refused {
+            activation_time deactivation_time mar_id packet_replication ip_multicast_addressing_info
+            pool_identity mptcp_applicable_indication transport_delay_reporting
+        }
+    }
+    UpdatePdr {
+        acted {
+            pdr_id precedence pdi outer_header_removal far_id urr_ids qer_ids activate_predefined_rules
+            deactivate_predefined_rules
+        }
+        information { rat_type }
+        refused {
+            activation_time deactivation_time ip_multicast_addressing_info transport_delay_reporting
+        }
+    }
+    Pdi {
+        acted {
+            source_interface local_f_teid network_instance ue_ip_addresses sdf_filters application_id qfis
+        }
+        information { source_interface_type }
+        refused {
+            local_ingress_tunnel redundant_transmission_detection_parameters traffic_endpoint_ids
+            ethernet_pdu_session_information ethernet_packet_filters framed_routes framed_routing
+            framed_ipv6_routes ip_multicast_addressing_info dns_query_filters mbs_session_identifier
+            area_session_id
+        }
+    }
+    CreateFar {
+        acted { far_id apply_action forwarding_parameters bar_id }
+        information { }
+        refused {
+            duplicating_parameters redundant_transmission_forwarding_parameters mbs_multicast_parameters
+            add_mbs_unicast_parameters
+        }
+    }
+    UpdateFar {
+        acted { far_id apply_action update_forwarding_parameters bar_id }
+        information { }
+        refused {
+            update_duplicating_parameters redundant_transmission_forwarding_parameters
+            add_mbs_unicast_parameters remove_mbs_unicast_parameters
+        }
+    }
+    ForwardingParameters {
+        acted { destination_interface network_instance outer_header_creation forwarding_policy }
+        information { destination_interface_type }
+        refused {
+            redirect_information transport_level_marking header_enrichment linked_traffic_endpoint_id
+            proxying dnai ip_address_and_port_replacement
+        }
+    }
+    UpdateForwardingParameters {
+        acted { destination_interface network_instance outer_header_creation forwarding_policy flags }
+        information { destination_interface_type }
+        refused {
+            redirect_information transport_level_marking header_enrichment linked_traffic_endpoint_id dnai
+            ip_address_and_port_replacement
+        }
+    }
+    CreateQer {
+        acted { qer_id gate_status mbr gbr qfi rqi qer_control_indications qer_indications }
+        information { }
+        refused {
+            qer_correlation_id packet_rate packet_rate_status dl_flow_level_marking
+            paging_policy_indicator averaging_window
+        }
+    }
+    UpdateQer {
+        acted { qer_id gate_status mbr gbr qfi rqi qer_control_indications }
+        information { }
+        refused {
+            qer_correlation_id packet_rate dl_flow_level_marking paging_policy_indicator averaging_window
+        }
+    }
+    CreateUrr {
+        acted { urr_id measurement_method reporting_triggers volume_threshold measurement_information }
+        information { }
+        refused {
+            measurement_period volume_quota event_threshold event_quota time_threshold time_quota
+            quota_holding_time dropped_dl_traffic_threshold quota_validity_time monitoring_time
+            subsequent_volume_threshold subsequent_time_threshold subsequent_volume_quota
+            subsequent_time_quota subsequent_event_threshold subsequent_event_quota
+            inactivity_detection_time linked_urr_ids time_quota_mechanism aggregated_urrs
+            far_id_for_quota_action ethernet_inactivity_timer additional_monitoring_times
+            number_of_reports exempted_application_id_for_quota_actions
+            exempted_sdf_filter_for_quota_actions user_plane_inactivity_timer
+        }
+    }
+    UpdateUrr {
+        acted { urr_id measurement_method reporting_triggers volume_threshold measurement_information }
+        information { }
+        refused {
+            measurement_period volume_quota event_threshold event_quota time_threshold time_quota
+            quota_holding_time dropped_dl_traffic_threshold quota_validity_time monitoring_time
+            subsequent_volume_threshold subsequent_time_threshold subsequent_volume_quota
+            subsequent_time_quota subsequent_event_threshold subsequent_event_quota
+            inactivity_detection_time linked_urr_ids time_quota_mechanism aggregated_urrs
+            far_id_for_quota_action ethernet_inactivity_timer additional_monitoring_time
+            number_of_reports exempted_application_id_for_quota_actions
+            exempted_sdf_filter_for_quota_actions user_plane_inactivity_timer
+        }
+    }
+    CreateBar {
+        acted { bar_id downlink_data_notification_delay suggested_buffering_packets_count }
+        information { }
+        refused { mt_edt_control_information }
+    }
+    UpdateBar {
+        acted { bar_id downlink_data_notification_delay suggested_buffering_packets_count }
+        information { }
+        refused { dl_buffering_duration dl_buffering_suggested_packet_count mt_edt_control_information }
+    }
+}
+
+/// An IE that is there. One of null length is not: it removes what could not be provisioned.
+trait Given {
+    fn is_given(&self) -> bool;
+}
+
+impl<T> Given for Option<T> {
+    fn is_given(&self) -> bool {
+        self.is_some()
+    }
+}
+
+impl<'a, T: Ie<'a>> Given for Many<'a, T> {
+    fn is_given(&self) -> bool {
+        !self.is_empty()
+    }
+}
+
+fn refused(fields: &[Field], name: &str) -> Reason {
+    let ie = fields.iter().find(|field| field.name == name).map_or(0, |field| field.ie_type);
+    Reason::Unsupported { ie, what: ie_name(ie).unwrap_or("an IE") }
+}

@@ -1,0 +1,73 @@
+//! From two rule sets to the writes between them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use causeway_types::{FTeid, FarId, Seid, UrrId};
+
+use crate::{Op, Plan, RuleSet};
+
+/// What a modification asks for beside the rules themselves.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Extras {
+    /// URRs of the old rules to report before anything changes. One that is removed is not reported twice.
+    pub queries: BTreeSet<UrrId>,
+    /// The old tunnels of FARs that are to be told that they end.
+    pub end_markers: Vec<(FarId, FTeid)>,
+}
+
+/// Plans a new session with these rules. O(rules).
+pub fn plan_establishment(session: Seid, new: &RuleSet) -> Plan {
+    let mut ops = vec![Op::CreateSession];
+    put_changed(&RuleSet::default(), new, &Extras::default(), &mut ops);
+    Plan { session, ops }
+}
+
+/// Plans the way from `old` to `new`: only what differs is written, and what is removed is not written.
+///
+/// The plan is O(changed rules); finding them is O(rules of the session).
+pub fn plan_modification(session: Seid, old: &RuleSet, new: &RuleSet, extras: &Extras) -> Plan {
+    let kept = |urr: &&UrrId| new.urrs.contains_key(urr);
+    let mut ops: Vec<_> = extras.queries.iter().filter(kept).copied().map(Op::QueryUrr).collect();
+    put_changed(old, new, extras, &mut ops);
+    remove_gone(old, new, &mut ops);
+    Plan { session, ops }
+}
+
+/// Plans the end of a session.
+pub fn plan_deletion(session: Seid) -> Plan {
+    Plan { session, ops: vec![Op::RemoveSession] }
+}
+
+fn put_changed(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>) {
+    ops.extend(changed(&old.bars, &new.bars).cloned().map(Op::PutBar));
+    ops.extend(changed(&old.urrs, &new.urrs).cloned().map(Op::PutUrr));
+    ops.extend(changed(&old.qers, &new.qers).cloned().map(Op::PutQer));
+    for far in changed(&old.fars, &new.fars) {
+        ops.push(Op::PutFar(far.clone()));
+        let tunnels = extras.end_markers.iter().filter(|(id, _)| *id == far.id).map(|(_, tunnel)| *tunnel);
+        ops.extend(tunnels.map(|tunnel| Op::SendEndMarker { far: far.id, tunnel }));
+    }
+    ops.extend(changed(&old.pdrs, &new.pdrs).cloned().map(Op::PutPdr));
+}
+
+fn remove_gone(old: &RuleSet, new: &RuleSet, ops: &mut Vec<Op>) {
+    ops.extend(gone(&old.pdrs, &new.pdrs).map(Op::RemovePdr));
+    ops.extend(gone(&old.fars, &new.fars).map(Op::RemoveFar));
+    ops.extend(gone(&old.qers, &new.qers).map(Op::RemoveQer));
+    ops.extend(gone(&old.urrs, &new.urrs).map(Op::RemoveUrr));
+    ops.extend(gone(&old.bars, &new.bars).map(Op::RemoveBar));
+}
+
+fn changed<'a, I: Ord, R: PartialEq>(
+    old: &'a BTreeMap<I, R>,
+    new: &'a BTreeMap<I, R>,
+) -> impl Iterator<Item = &'a R> + 'a {
+    new.iter().filter(|(id, rule)| old.get(id) != Some(*rule)).map(|(_, rule)| rule)
+}
+
+fn gone<'a, I: Ord + Copy, R>(
+    old: &'a BTreeMap<I, R>,
+    new: &'a BTreeMap<I, R>,
+) -> impl Iterator<Item = I> + 'a {
+    old.keys().filter(|id| !new.contains_key(id)).copied()
+}

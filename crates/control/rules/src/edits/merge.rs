@@ -1,0 +1,146 @@
+//! From the rules there are and the changes to the rules there will be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use causeway_types::{FTeid, FarId, PdrId};
+
+use crate::session::ReportState;
+use crate::tunnels::Reservation;
+use crate::{Capabilities, LocalEndpoints, Pdr, Reason, Rejection, RuleId, SessionRules, ie};
+
+use super::resolve::{Resolver, fitting};
+use super::{Changes, Edits, FarUpdate, PdrDraft, PdrUpdate, shape, update};
+
+/// The session as it will be, and what goes with the way there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Merged {
+    pub(crate) session: SessionRules,
+    /// The PDRs whose tunnel was asked for with CHOOSE, in the order of the message.
+    pub(crate) chosen: Vec<(PdrId, FTeid)>,
+    /// The old tunnels that are to be told that they end, each once.
+    pub(crate) end_markers: Vec<(FarId, FTeid)>,
+}
+
+/// Carries the changes out on a copy of `old`. The result is not validated yet.
+///
+/// Removals come first: a QER, URR or BAR that is removed leaves the rules that use it, without the SMF
+/// having to say so.
+///
+/// # Errors
+/// When the changes do not fit the rules there are, or a tunnel cannot be chosen.
+pub(crate) fn merge(
+    old: &SessionRules,
+    changes: Changes,
+    endpoints: &LocalEndpoints,
+    capabilities: &Capabilities,
+    reservation: &mut Reservation<'_>,
+) -> Result<Merged, Rejection> {
+    shape::check(&changes, &old.rules)?;
+    let mut session = old.clone();
+    session.reports.retain(|urr, _| old.rules.urrs.contains_key(urr));
+    remove(&mut session, &changes);
+    let end_markers = end_markers(old, &changes.fars.update, capabilities)?;
+    merge_simple(&mut session, &changes)?;
+    let choose_ids = &mut session.choose_ids;
+    let resolver = Resolver { endpoints, capabilities, reservation, choose_ids };
+    let chosen = merge_pdrs(&mut session.rules.pdrs, changes.pdrs, resolver)?;
+    session.forget_unused_choose_ids();
+    session.sync_reports();
+    Ok(Merged { session, chosen, end_markers })
+}
+
+fn remove(session: &mut SessionRules, changes: &Changes) {
+    let rules = &mut session.rules;
+    rules.pdrs.retain(|id, _| !changes.pdrs.remove.contains(id));
+    rules.fars.retain(|id, _| !changes.fars.remove.contains(id));
+    rules.qers.retain(|id, _| !changes.qers.remove.contains(id));
+    rules.urrs.retain(|id, _| !changes.urrs.remove.contains(id));
+    rules.bars.retain(|id, _| !changes.bars.remove.contains(id));
+    for pdr in rules.pdrs.values_mut() {
+        pdr.qers.retain(|id| !changes.qers.remove.contains(id));
+        pdr.urrs.retain(|id| !changes.urrs.remove.contains(id));
+    }
+    for far in rules.fars.values_mut() {
+        far.bar = far.bar.filter(|id| !changes.bars.remove.contains(id));
+    }
+}
+
+/// The tunnels that SNDEM asks to be told of their end: the old one of each FAR whose tunnel changes.
+fn end_markers(
+    old: &SessionRules,
+    updates: &[FarUpdate],
+    capabilities: &Capabilities,
+) -> Result<Vec<(FarId, FTeid)>, Rejection> {
+    let mut told = BTreeSet::new();
+    let mut markers = Vec::new();
+    for update in updates {
+        let Some(forwarding) = update.forwarding.as_ref().filter(|forwarding| forwarding.end_marker) else {
+            continue;
+        };
+        if !capabilities.end_marker {
+            return Err(Reason::Unsupported { ie: ie::SM_REQ_FLAGS, what: "End Markers" }.of(update.id));
+        }
+        let held = old.rules.fars.get(&update.id).and_then(|far| far.forwarding.as_ref()?.tunnel);
+        let mut tunnel = held;
+        forwarding.tunnel.apply(&mut tunnel);
+        let changed = held.filter(|_| held != tunnel);
+        markers.extend(changed.filter(|tunnel| told.insert(*tunnel)).map(|tunnel| (update.id, tunnel)));
+    }
+    Ok(markers)
+}
+
+/// Everything but PDRs: rules that are written as they come.
+fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rejection> {
+    let rules = &mut session.rules;
+    rules.fars.extend(changes.fars.create.iter().map(|far| (far.id, far.clone())));
+    rules.qers.extend(changes.qers.create.iter().map(|qer| (qer.id, qer.clone())));
+    rules.bars.extend(changes.bars.create.iter().map(|bar| (bar.id, bar.clone())));
+    for draft in &changes.urrs.create {
+        rules.urrs.insert(draft.urr.id, draft.urr.clone());
+        session
+            .reports
+            .insert(draft.urr.id, ReportState { reporting: draft.reporting, ..ReportState::default() });
+    }
+    for change in &changes.fars.update {
+        update::far(held(&mut rules.fars, change.id)?, change).map_err(|reason| reason.of(change.id))?;
+    }
+    for change in &changes.qers.update {
+        update::qer(held(&mut rules.qers, change.id)?, change);
+    }
+    for change in &changes.bars.update {
+        update::bar(held(&mut rules.bars, change.id)?, change);
+    }
+    for change in &changes.urrs.update {
+        update::urr(held(&mut rules.urrs, change.id)?, change);
+        if let Some(reporting) = change.reporting {
+            session.reports.entry(change.id).or_default().reporting = reporting;
+        }
+    }
+    Ok(())
+}
+
+fn merge_pdrs(
+    pdrs: &mut BTreeMap<PdrId, Pdr>,
+    edits: Edits<PdrId, PdrDraft, PdrUpdate>,
+    mut resolver: Resolver<'_, '_>,
+) -> Result<Vec<(PdrId, FTeid)>, Rejection> {
+    let mut chosen = Vec::new();
+    for draft in edits.create {
+        let PdrDraft { id, precedence, pdi, removal, far, qers, urrs } = draft;
+        let is_choice = pdi.is_choice();
+        let pdi = resolver.create(pdi).map_err(|reason| reason.of(id))?;
+        let removal = removal.map(|removal| fitting(removal, pdi.tunnel));
+        chosen.extend(pdi.tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
+        pdrs.insert(id, Pdr { id, precedence, pdi, removal, far, qers, urrs });
+    }
+    for change in edits.update {
+        let pdr = held(pdrs, change.id)?;
+        update::pdr(pdr, change, &mut resolver).map_err(|reason| reason.of(pdr.id))?;
+    }
+    Ok(chosen)
+}
+
+/// The rule to be updated. That it exists was checked before anything else.
+fn held<I: Copy + Ord + Into<RuleId>, R>(rules: &mut BTreeMap<I, R>, id: I) -> Result<&mut R, Rejection> {
+    rules.get_mut(&id).ok_or_else(|| Reason::RuleUnknown.of(id))
+}

@@ -1,0 +1,215 @@
+//! What one message asks to be done to a session's rules, typed but not yet checked against them.
+
+mod merge;
+mod resolve;
+mod shape;
+mod update;
+
+use std::collections::BTreeSet;
+
+use causeway_types::{
+    BarId, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Span, UrrId,
+};
+
+pub(crate) use merge::{Merged, merge};
+
+use crate::{
+    ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, Qer, RateLimit, Reporting,
+    RuleId, SdfFilter, UeAddress, Urr, UrrTriggers,
+};
+
+/// Everything that one session message asks for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) pdrs: Edits<PdrId, PdrDraft, PdrUpdate>,
+    pub(crate) fars: Edits<FarId, Far, FarUpdate>,
+    pub(crate) qers: Edits<QerId, Qer, QerUpdate>,
+    pub(crate) urrs: Edits<UrrId, UrrDraft, UrrUpdate>,
+    pub(crate) bars: Edits<BarId, Bar, BarUpdate>,
+    /// URRs to report now.
+    pub(crate) query: BTreeSet<UrrId>,
+    /// QAURR: report every URR now.
+    pub(crate) query_all: bool,
+    /// Query URR Reference: goes back in the reports.
+    pub(crate) query_reference: Option<u32>,
+    /// RESTI: a session of an earlier life of the UPF is set up again.
+    pub(crate) restoration: bool,
+}
+
+/// What is asked for one kind of rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Edits<I, C, U> {
+    pub(crate) remove: Vec<I>,
+    pub(crate) create: Vec<C>,
+    pub(crate) update: Vec<U>,
+}
+
+impl<I, C, U> Default for Edits<I, C, U> {
+    fn default() -> Self {
+        Self { remove: Vec::new(), create: Vec::new(), update: Vec::new() }
+    }
+}
+
+/// What an update says of a part that may be absent.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Setting<T> {
+    /// Nothing: the part stays as it is.
+    #[default]
+    Keep,
+    /// It goes: an IE of null length (TS 29.244 clause 5.6.3).
+    Remove,
+    /// It is replaced.
+    Set(T),
+}
+
+impl<T: Clone> Setting<T> {
+    pub(crate) fn apply(&self, held: &mut Option<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Remove => *held = None,
+            Self::Set(value) => *held = Some(value.clone()),
+        }
+    }
+}
+
+/// Anything that names its rule.
+pub(crate) trait Named {
+    type Id: Copy + Ord + Into<RuleId>;
+
+    fn id(&self) -> Self::Id;
+}
+
+/// A PDR to be created; its tunnel may still have to be chosen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PdrDraft {
+    pub(crate) id: PdrId,
+    pub(crate) precedence: Precedence,
+    pub(crate) pdi: PdiDraft,
+    pub(crate) removal: Option<GtpuRemoval>,
+    pub(crate) far: FarId,
+    pub(crate) qers: Vec<QerId>,
+    pub(crate) urrs: Vec<UrrId>,
+}
+
+/// A PDI whose tunnel may still have to be chosen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PdiDraft {
+    pub(crate) source: Interface,
+    pub(crate) tunnel: Option<TunnelRequest>,
+    pub(crate) network_instance: Option<NetworkInstance>,
+    pub(crate) ue: Option<UeAddress>,
+    pub(crate) qfis: QfiSet,
+    pub(crate) filters: Vec<SdfFilter>,
+}
+
+impl PdiDraft {
+    /// Its tunnel is to be chosen by the UPF.
+    pub(crate) fn is_choice(&self) -> bool {
+        matches!(self.tunnel, Some(TunnelRequest::Choose { .. }))
+    }
+}
+
+/// The Local F-TEID of a PDI.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TunnelRequest {
+    /// The SMF gives it.
+    Assigned(FTeid),
+    /// The UPF chooses it (CHOOSE).
+    Choose {
+        v4: bool,
+        v6: bool,
+        /// PDRs of the session with the same CHOOSE ID get the same F-TEID.
+        choose_id: Option<u8>,
+    },
+}
+
+/// The changes to a PDR. `None` leaves a part as it is; lists replace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PdrUpdate {
+    pub(crate) id: PdrId,
+    pub(crate) precedence: Option<Precedence>,
+    pub(crate) pdi: Option<PdiDraft>,
+    pub(crate) removal: Setting<GtpuRemoval>,
+    pub(crate) far: Option<FarId>,
+    pub(crate) qers: Option<Vec<QerId>>,
+    pub(crate) urrs: Option<Vec<UrrId>>,
+}
+
+/// The changes to a FAR.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct FarUpdate {
+    pub(crate) id: FarId,
+    pub(crate) action: Option<ApplyAction>,
+    pub(crate) forwarding: Option<ForwardingUpdate>,
+    pub(crate) bar: Setting<BarId>,
+}
+
+/// The changes to Forwarding Parameters.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ForwardingUpdate {
+    pub(crate) destination: Option<Interface>,
+    pub(crate) network_instance: Setting<NetworkInstance>,
+    pub(crate) tunnel: Setting<FTeid>,
+    /// SNDEM: tell the far end of the old tunnel that it ends.
+    pub(crate) end_marker: bool,
+}
+
+/// The changes to a QER.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct QerUpdate {
+    pub(crate) id: QerId,
+    pub(crate) gates: Option<(Gate, Gate)>,
+    pub(crate) mbr: Setting<RateLimit>,
+    pub(crate) qfi: Setting<Qfi>,
+}
+
+/// A URR to be created, with what concerns its reports only.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct UrrDraft {
+    pub(crate) urr: Urr,
+    pub(crate) reporting: Reporting,
+}
+
+/// The changes to a URR.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct UrrUpdate {
+    pub(crate) id: UrrId,
+    pub(crate) method: Option<MeasurementMethod>,
+    pub(crate) triggers: Option<UrrTriggers>,
+    pub(crate) volume_threshold: Setting<DirectionalLimit>,
+    pub(crate) reporting: Option<Reporting>,
+}
+
+/// The changes to a BAR.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct BarUpdate {
+    pub(crate) id: BarId,
+    pub(crate) notification_delay: Option<Span>,
+    pub(crate) suggested_packets: Setting<u16>,
+}
+
+/// Says for each type which rule it names.
+macro_rules! named {
+    ($($type:ty: $id:ty, $path:tt $(. $rest:tt)*;)*) => {
+        $(impl Named for $type {
+            type Id = $id;
+
+            fn id(&self) -> $id {
+                self.$path$(.$rest)*
+            }
+        })*
+    };
+}
+
+named! {
+    PdrDraft: PdrId, id;
+    PdrUpdate: PdrId, id;
+    Far: FarId, id;
+    FarUpdate: FarId, id;
+    Qer: QerId, id;
+    QerUpdate: QerId, id;
+    UrrDraft: UrrId, urr.id;
+    UrrUpdate: UrrId, id;
+    Bar: BarId, id;
+    BarUpdate: BarId, id;
+}

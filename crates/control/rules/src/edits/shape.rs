@@ -1,0 +1,42 @@
+//! Whether the changes fit the rules there are: nothing twice, nothing new that exists, nothing changed
+//! that does not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Reason, Rejection, RuleSet};
+
+use super::{Changes, Edits, Named};
+
+/// # Errors
+/// [`Reason::RuleTwice`], [`Reason::RuleExists`] or [`Reason::RuleUnknown`], with the rule.
+pub(super) fn check(changes: &Changes, rules: &RuleSet) -> Result<(), Rejection> {
+    check_kind(&changes.pdrs, &rules.pdrs)?;
+    check_kind(&changes.fars, &rules.fars)?;
+    check_kind(&changes.qers, &rules.qers)?;
+    check_kind(&changes.urrs, &rules.urrs)?;
+    check_kind(&changes.bars, &rules.bars)?;
+    match changes.query.iter().find(|urr| !rules.urrs.contains_key(urr)) {
+        Some(urr) => Err(Reason::RuleUnknown.of(*urr)),
+        None => Ok(()),
+    }
+}
+
+fn check_kind<C: Named, U: Named<Id = C::Id>, R>(
+    edits: &Edits<C::Id, C, U>,
+    held: &BTreeMap<C::Id, R>,
+) -> Result<(), Rejection> {
+    let mut seen = BTreeSet::new();
+    let mut once = |id: C::Id| if seen.insert(id) { Ok(()) } else { Err(Reason::RuleTwice.of(id)) };
+    let known = |id: C::Id| if held.contains_key(&id) { Ok(()) } else { Err(Reason::RuleUnknown.of(id)) };
+    for id in edits.remove.iter().copied().chain(edits.update.iter().map(Named::id)) {
+        once(id)?;
+        known(id)?;
+    }
+    for id in edits.create.iter().map(Named::id) {
+        once(id)?;
+        if held.contains_key(&id) {
+            return Err(Reason::RuleExists.of(id));
+        }
+    }
+    Ok(())
+}

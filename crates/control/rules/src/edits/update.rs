@@ -1,0 +1,73 @@
+//! One rule, changed in the parts that an update names.
+
+use crate::{Bar, Far, Forwarding, Pdr, Qer, Reason, Urr, ie};
+
+use super::resolve::{Resolver, fitting};
+use super::{BarUpdate, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate, UrrUpdate};
+
+pub(super) fn pdr(pdr: &mut Pdr, update: PdrUpdate, resolver: &mut Resolver<'_, '_>) -> Result<(), Reason> {
+    if let Some(pdi) = update.pdi {
+        pdr.pdi = resolver.update(pdi, &pdr.pdi)?;
+    }
+    pdr.precedence = update.precedence.unwrap_or(pdr.precedence);
+    update.removal.apply(&mut pdr.removal);
+    pdr.removal = pdr.removal.map(|removal| fitting(removal, pdr.pdi.tunnel));
+    pdr.far = update.far.unwrap_or(pdr.far);
+    if let Some(qers) = update.qers {
+        pdr.qers = qers;
+    }
+    if let Some(urrs) = update.urrs {
+        pdr.urrs = urrs;
+    }
+    Ok(())
+}
+
+pub(super) fn far(far: &mut Far, update: &FarUpdate) -> Result<(), Reason> {
+    far.action = update.action.unwrap_or(far.action);
+    update.bar.apply(&mut far.bar);
+    match (&mut far.forwarding, &update.forwarding) {
+        (_, None) => {}
+        (Some(forwarding), Some(update)) => update_forwarding(forwarding, update),
+        (held, Some(update)) => *held = Some(new_forwarding(update)?),
+    }
+    Ok(())
+}
+
+fn update_forwarding(forwarding: &mut Forwarding, update: &ForwardingUpdate) {
+    forwarding.destination = update.destination.unwrap_or(forwarding.destination);
+    update.tunnel.apply(&mut forwarding.tunnel);
+    update.network_instance.apply(&mut forwarding.network_instance);
+}
+
+/// The first forwarding parameters of a FAR may come with an update.
+fn new_forwarding(update: &ForwardingUpdate) -> Result<Forwarding, Reason> {
+    let why = "the FAR has no forwarding parameters yet";
+    let missing = Reason::ConditionalMissing { ie: ie::DESTINATION_INTERFACE, why };
+    let destination = update.destination.ok_or(missing)?;
+    let mut forwarding = Forwarding { destination, network_instance: None, tunnel: None };
+    update_forwarding(&mut forwarding, update);
+    Ok(forwarding)
+}
+
+pub(super) fn qer(qer: &mut Qer, update: &QerUpdate) {
+    if let Some((uplink, downlink)) = update.gates {
+        (qer.uplink, qer.downlink) = (uplink, downlink);
+    }
+    update.mbr.apply(&mut qer.mbr);
+    update.qfi.apply(&mut qer.qfi);
+}
+
+pub(super) fn bar(bar: &mut Bar, update: &BarUpdate) {
+    bar.notification_delay = update.notification_delay.unwrap_or(bar.notification_delay);
+    update.suggested_packets.apply(&mut bar.suggested_packets);
+}
+
+/// A threshold whose trigger is taken away goes with it.
+pub(super) fn urr(urr: &mut Urr, update: &UrrUpdate) {
+    urr.method = update.method.unwrap_or(urr.method);
+    if let Some(triggers) = update.triggers {
+        urr.triggers = triggers;
+        urr.volume_threshold = urr.volume_threshold.filter(|_| triggers.volume_threshold);
+    }
+    update.volume_threshold.apply(&mut urr.volume_threshold);
+}

@@ -1,0 +1,14 @@
+//! Buffering Action Rules: how packets wait.
+
+use causeway_types::{BarId, Span};
+
+/// A Buffering Action Rule (TS 29.244 clause 7.5.2.6).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bar {
+    /// Unique in the session.
+    pub id: BarId,
+    /// Downlink Data Notification Delay: how long after the first packet the SMF is told. Zero: at once.
+    pub notification_delay: Span,
+    /// Suggested Buffering Packets Count: how many packets to hold at the most. `None`: the configured limit.
+    pub suggested_packets: Option<u16>,
+}

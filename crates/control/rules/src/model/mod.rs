@@ -1,0 +1,17 @@
+//! The rules of a session as legal values.
+
+mod bar;
+mod far;
+mod pdr;
+mod qer;
+mod sdf;
+mod set;
+mod urr;
+
+pub use bar::Bar;
+pub use far::{ApplyAction, Far, Forwarding};
+pub use pdr::{GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
+pub use qer::{Gate, Qer, RateLimit};
+pub use sdf::{FlowAddress, FlowEnd, SdfFilter};
+pub use set::RuleSet;
+pub use urr::{DirectionalLimit, MeasurementMethod, Urr, UrrTriggers};

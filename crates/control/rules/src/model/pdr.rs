@@ -1,0 +1,86 @@
+//! Packet Detection Rules: which packets a rule is about.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use causeway_types::{
+    FTeid, FarId, Interface, Ipv6Net, NetworkInstance, PdrId, Precedence, QerId, QfiSet, UrrId,
+};
+
+use super::SdfFilter;
+
+/// A Packet Detection Rule (TS 29.244 clause 5.2.1).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pdr {
+    /// Unique in the session.
+    pub id: PdrId,
+    /// Lower is matched first; equal ones in ascending order of id.
+    pub precedence: Precedence,
+    /// What the packet must look like.
+    pub pdi: Pdi,
+    /// The outer header to take off before anything else happens.
+    pub removal: Option<GtpuRemoval>,
+    /// What to do with the packet.
+    pub far: FarId,
+    /// QoS rules, enforced in this order; all must let the packet pass.
+    pub qers: Vec<QerId>,
+    /// Usage rules; every one of them counts the packet.
+    pub urrs: Vec<UrrId>,
+}
+
+/// Packet Detection Information (TS 29.244 clause 7.5.2.2-2). Every part that is present must match.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pdi {
+    /// The side the packet arrives on.
+    pub source: Interface,
+    /// The local end of the tunnel it arrives in; `None` for packets that come without one.
+    pub tunnel: Option<FTeid>,
+    /// The network it arrives from; `None` matches any.
+    pub network_instance: Option<NetworkInstance>,
+    /// The UE address in the user packet.
+    pub ue: Option<UeAddress>,
+    /// The QFIs of the PDU Session Container; empty matches any packet, with or without a container.
+    pub qfis: QfiSet,
+    /// The IP flows: one of them must match; empty matches any packet.
+    pub filters: Vec<SdfFilter>,
+}
+
+/// A UE address to be found in the user packet (TS 29.244 clause 8.2.62).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UeAddress {
+    /// The IPv4 address, if any.
+    pub v4: Option<Ipv4Addr>,
+    /// The IPv6 prefix delegated to the UE, a /64 unless said otherwise.
+    pub v6: Option<Ipv6Net>,
+    /// Which address field of the packet it is compared with.
+    pub side: UeSide,
+}
+
+impl UeAddress {
+    /// The address is this UE's: equal for IPv4, inside the prefix for IPv6.
+    pub fn covers(&self, ip: IpAddr) -> bool {
+        match ip {
+            IpAddr::V4(ip) => self.v4 == Some(ip),
+            IpAddr::V6(ip) => self.v6.is_some_and(|net| net.contains(&ip)),
+        }
+    }
+}
+
+/// The address field that holds the UE's address (the S/D flag).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum UeSide {
+    /// Uplink: the packet comes from the UE.
+    Source,
+    /// Downlink: the packet goes to the UE.
+    Destination,
+}
+
+/// Removal of a GTP-U/UDP/IP outer header (TS 29.244 clause 8.2.64).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum GtpuRemoval {
+    /// The outer header is IPv4 (description 0).
+    Ipv4,
+    /// The outer header is IPv6 (description 1).
+    Ipv6,
+    /// Whichever IP version it is (description 6).
+    Any,
+}

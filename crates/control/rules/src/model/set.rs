@@ -1,0 +1,22 @@
+//! All rules of one session.
+
+use std::collections::BTreeMap;
+
+use causeway_types::{BarId, FarId, PdrId, QerId, UrrId};
+
+use super::{Bar, Far, Pdr, Qer, Urr};
+
+/// The rules of one session, by id. Validation ensures that every reference leads somewhere.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RuleSet {
+    /// Packet Detection Rules.
+    pub pdrs: BTreeMap<PdrId, Pdr>,
+    /// Forwarding Action Rules.
+    pub fars: BTreeMap<FarId, Far>,
+    /// QoS Enforcement Rules.
+    pub qers: BTreeMap<QerId, Qer>,
+    /// Usage Reporting Rules.
+    pub urrs: BTreeMap<UrrId, Urr>,
+    /// Buffering Action Rules.
+    pub bars: BTreeMap<BarId, Bar>,
+}

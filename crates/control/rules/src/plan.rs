@@ -1,0 +1,56 @@
+//! The writes that turn one rule set into another.
+
+use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, Seid, UrrId};
+
+use crate::{Bar, Far, Pdr, Qer, Urr};
+
+/// An ordered list of writes for one session, applied all or nothing.
+///
+/// Each reference is written before its user; removals come last, users before what they refer to. A
+/// packet sees the rules before the plan or after it, never a mix.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// The UPF's SEID of the session.
+    pub session: Seid,
+    /// The writes, in order.
+    pub ops: Vec<Op>,
+}
+
+/// One write of a [`Plan`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// A new session without rules. First in its plan.
+    CreateSession,
+    /// Creates the BAR or replaces the one of that id.
+    PutBar(Bar),
+    /// Creates the URR, or replaces the one of that id and goes on counting.
+    PutUrr(Urr),
+    /// Creates the QER, or replaces the one of that id and keeps its meters' state.
+    PutQer(Qer),
+    /// Creates the FAR or replaces the one of that id. Buffered packets follow the new action: they drain
+    /// in order before any new packet when it forwards, and are dropped when it drops.
+    PutFar(Far),
+    /// Creates the PDR or replaces the one of that id.
+    PutPdr(Pdr),
+    /// Sends one End Marker to the far end of a tunnel that is no longer used (TS 23.501 clause 5.8.2.9).
+    SendEndMarker {
+        /// The FAR whose tunnel changed in this plan.
+        far: FarId,
+        /// The old tunnel.
+        tunnel: FTeid,
+    },
+    /// Reports the usage counted so far and starts counting anew (Query URR).
+    QueryUrr(UrrId),
+    /// Removes a PDR; a packet that waits for it is dropped.
+    RemovePdr(PdrId),
+    /// Removes a FAR.
+    RemoveFar(FarId),
+    /// Removes a QER.
+    RemoveQer(QerId),
+    /// Removes a URR and reports its final usage.
+    RemoveUrr(UrrId),
+    /// Removes a BAR.
+    RemoveBar(BarId),
+    /// Removes the session with all its rules and reports the final usage of every URR. Last in its plan.
+    RemoveSession,
+}

@@ -1,0 +1,258 @@
+//! Why a request is rejected, and what the response says of it.
+
+use std::fmt;
+
+use causeway_pfcp::{Cause, FailedRuleId, OffendingIe, RuleKind};
+use causeway_types::{BarId, FTeid, FarId, NetworkInstance, PdrId, QerId, UrrId};
+use thiserror::Error;
+
+use crate::{FlowError, ie};
+
+/// A request that is not carried out. Nothing has changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rejection {
+    /// The rule it is about, if it is about one.
+    pub rule: Option<RuleId>,
+    /// What is wrong.
+    pub reason: Reason,
+}
+
+/// A rule of a session, as the Failed Rule ID names it (TS 29.244 clause 8.2.80).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum RuleId {
+    /// A PDR.
+    Pdr(PdrId),
+    /// A FAR.
+    Far(FarId),
+    /// A QER.
+    Qer(QerId),
+    /// A URR.
+    Urr(UrrId),
+    /// A BAR.
+    Bar(BarId),
+}
+
+/// What is wrong with a request. Each has exactly one cause and at most one offending IE.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Reason {
+    /// An IE that the other IEs make necessary is not there.
+    #[error("IE {ie} is missing: {why}")]
+    ConditionalMissing {
+        /// The IE type.
+        ie: u16,
+        /// Why it is necessary.
+        why: &'static str,
+    },
+    /// The value of an IE is not legal, or contradicts another.
+    #[error("IE {ie} is wrong: {why}")]
+    Incorrect {
+        /// The IE type.
+        ie: u16,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// The text of an SDF filter is no flow description.
+    #[error("flow description: {0}")]
+    MalformedFlow(FlowError),
+    /// The SDF filter is legal, but asks for what is not supported.
+    #[error("flow description: {0}")]
+    UnsupportedFlow(FlowError),
+    /// Legal, but this UPF or its data plane does not do it.
+    #[error("IE {ie} asks for what is not supported: {what}")]
+    Unsupported {
+        /// The IE type.
+        ie: u16,
+        /// What is asked for.
+        what: &'static str,
+    },
+    /// A forwarding policy is named; none is configured.
+    #[error("no forwarding policy is configured")]
+    ForwardingPolicy,
+    /// A predefined rule is named; none is configured.
+    #[error("IE {0} names a predefined rule; none is configured")]
+    PredefinedRule(u16),
+    /// An application is named; none is configured.
+    #[error("no application is configured")]
+    ApplicationId,
+    /// An F-TEID is to be chosen of IP versions that are not there.
+    #[error("no GTP-U address of the IP version asked for serves this network instance")]
+    NoAddressToChoose,
+    /// CHOOSE where there is nothing to choose: the CHOOSE ID stands for a tunnel of another IP version or
+    /// network instance, or the PDR exists and has another tunnel.
+    #[error("CHOOSE contradicts the tunnel {} at {} that exists", .0.teid, .0.addr)]
+    ChooseConflict(FTeid),
+    /// CHOOSE in an update of a PDR that has no tunnel.
+    #[error("CHOOSE in an update of a PDR without tunnel")]
+    ChooseInUpdate,
+    /// An F-TEID whose address is not the UPF's.
+    #[error("{} is no GTP-U address of this UPF for the network instance", .0.addr)]
+    ForeignTunnel(FTeid),
+    /// An F-TEID that another session uses.
+    #[error("tunnel {} at {} belongs to another session", .0.teid, .0.addr)]
+    TunnelInUse(FTeid),
+    /// A network instance that the configuration does not have.
+    #[error("network instance {0} is not configured")]
+    UnknownNetworkInstance(NetworkInstance),
+    /// An F-TEID of a session to be restored is not the UPF's any more, or another session's by now.
+    #[error("tunnel {} at {} of the restored session is not available", .0.teid, .0.addr)]
+    NotRestorable(FTeid),
+    /// A rule to be created exists.
+    #[error("it exists already")]
+    RuleExists,
+    /// A rule to be updated, removed or queried does not exist.
+    #[error("it does not exist")]
+    RuleUnknown,
+    /// A rule appears twice in one message: created, updated or removed more than once.
+    #[error("it appears more than once in the message")]
+    RuleTwice,
+    /// A rule refers to one that does not exist.
+    #[error("it refers to {0}, which does not exist")]
+    Dangling(RuleId),
+    /// All TEIDs are in use.
+    #[error("all TEIDs are in use")]
+    NoTeid,
+    /// More of something than a session may have.
+    #[error("more than {limit} {what}")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many there may be.
+        limit: usize,
+    },
+}
+
+impl Reason {
+    /// The rejection of a request because of this rule.
+    pub fn of(self, rule: impl Into<RuleId>) -> Rejection {
+        Rejection { rule: Some(rule.into()), reason: self }
+    }
+
+    /// The one cause of this reason (TS 29.244 clause 8.2.1).
+    pub const fn cause(&self) -> Cause {
+        match self {
+            Self::ConditionalMissing { .. } => Cause::ConditionalIeMissing,
+            Self::Incorrect { .. } | Self::MalformedFlow(_) => Cause::MandatoryIeIncorrect,
+            Self::ForwardingPolicy => Cause::InvalidForwardingPolicy,
+            Self::NoAddressToChoose | Self::ChooseConflict(_) | Self::ChooseInUpdate => {
+                Cause::InvalidFTeidAllocationOption
+            }
+            Self::ForeignTunnel(_)
+            | Self::TunnelInUse(_)
+            | Self::UnknownNetworkInstance(_)
+            | Self::RuleExists
+            | Self::RuleUnknown
+            | Self::RuleTwice
+            | Self::Dangling(_) => Cause::RuleCreationModificationFailure,
+            Self::NotRestorable(_) => Cause::RestorationResourceNotAvailable,
+            Self::NoTeid | Self::TooMany { .. } => Cause::NoResourcesAvailable,
+            Self::Unsupported { .. } | Self::UnsupportedFlow(_) => Cause::ServiceNotSupported,
+            Self::PredefinedRule(_) => Cause::UnknownPredefinedRule,
+            Self::ApplicationId => Cause::UnknownApplicationId,
+        }
+    }
+
+    /// The IE to name as the offending one, if there is one.
+    pub const fn offending_ie(&self) -> Option<u16> {
+        match self {
+            Self::PredefinedRule(ie)
+            | Self::ConditionalMissing { ie, .. }
+            | Self::Incorrect { ie, .. }
+            | Self::Unsupported { ie, .. } => Some(*ie),
+            Self::MalformedFlow(_) | Self::UnsupportedFlow(_) => Some(ie::SDF_FILTER),
+            Self::ForwardingPolicy => Some(ie::FORWARDING_POLICY),
+            Self::ApplicationId => Some(ie::APPLICATION_ID),
+            Self::NoAddressToChoose
+            | Self::ChooseConflict(_)
+            | Self::ChooseInUpdate
+            | Self::ForeignTunnel(_)
+            | Self::TunnelInUse(_)
+            | Self::NotRestorable(_) => Some(ie::F_TEID),
+            Self::UnknownNetworkInstance(_) => Some(ie::NETWORK_INSTANCE),
+            Self::RuleExists
+            | Self::RuleUnknown
+            | Self::RuleTwice
+            | Self::Dangling(_)
+            | Self::NoTeid
+            | Self::TooMany { .. } => None,
+        }
+    }
+}
+
+impl Rejection {
+    /// The cause of the response.
+    pub const fn cause(&self) -> Cause {
+        self.reason.cause()
+    }
+
+    /// The Offending IE of the response.
+    pub fn offending_ie(&self) -> Option<OffendingIe> {
+        self.reason.offending_ie().map(OffendingIe)
+    }
+
+    /// The Failed Rule ID of the response: with cause 73 only.
+    pub fn failed_rule(&self) -> Option<FailedRuleId> {
+        let applies = self.cause() == Cause::RuleCreationModificationFailure;
+        self.rule.filter(|_| applies).map(FailedRuleId::from)
+    }
+}
+
+impl From<Reason> for Rejection {
+    fn from(reason: Reason) -> Self {
+        Self { rule: None, reason }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rule {
+            Some(rule) => write!(f, "{rule}: {}", self.reason),
+            None => write!(f, "{}", self.reason),
+        }
+    }
+}
+
+impl std::error::Error for Rejection {}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pdr(id) => write!(f, "PDR {id}"),
+            Self::Far(id) => write!(f, "FAR {id}"),
+            Self::Qer(id) => write!(f, "QER {id}"),
+            Self::Urr(id) => write!(f, "URR {id}"),
+            Self::Bar(id) => write!(f, "BAR {id}"),
+        }
+    }
+}
+
+impl From<RuleId> for FailedRuleId {
+    fn from(rule: RuleId) -> Self {
+        let (kind, id) = match rule {
+            RuleId::Pdr(id) => (RuleKind::Pdr, id.0.into()),
+            RuleId::Far(id) => (RuleKind::Far, id.0),
+            RuleId::Qer(id) => (RuleKind::Qer, id.0),
+            RuleId::Urr(id) => (RuleKind::Urr, id.0),
+            RuleId::Bar(id) => (RuleKind::Bar, id.0.into()),
+        };
+        Self { kind, id }
+    }
+}
+
+/// A rule's own identifier says of which kind it is.
+macro_rules! rule_id_from {
+    ($($id:ident => $kind:ident,)*) => {
+        $(impl From<$id> for RuleId {
+            fn from(id: $id) -> Self {
+                Self::$kind(id)
+            }
+        })*
+    };
+}
+
+rule_id_from! {
+    PdrId => Pdr,
+    FarId => Far,
+    QerId => Qer,
+    UrrId => Urr,
+    BarId => Bar,
+}

@@ -1,0 +1,88 @@
+//! From what a change yielded, and from measured usage, to the IEs of responses and reports.
+
+use causeway_pfcp::{
+    CreatedPdr, DurationMeasurement, EndTime, QueryUrrReference, StartTime, TimeOfFirstPacket,
+    TimeOfLastPacket, UrSeqn, UsageInformation, UsageReport, UsageReportTrigger, VolumeMeasurement, Volumes,
+};
+use causeway_types::Volume;
+
+use crate::session::ReportState;
+use crate::{Change, SessionRules, Usage, UsageReason};
+
+impl Change {
+    /// The Created PDR IEs: the F-TEID of each PDR that asked for one with CHOOSE.
+    pub fn created_pdrs(&self) -> Vec<CreatedPdr<'static>> {
+        let created = |(pdr, tunnel): &(_, causeway_types::FTeid)| {
+            let local_f_teid = Some((*tunnel).into());
+            CreatedPdr { local_f_teid, ..CreatedPdr::new(*pdr) }
+        };
+        self.chosen.iter().map(created).collect()
+    }
+
+    /// The Usage Report IEs of what the data plane measured up to this change, for the modification or
+    /// deletion response. Counts their sequence numbers in `session`.
+    pub fn usage_reports(&mut self, usage: &[Usage]) -> Vec<UsageReport<'static>> {
+        let reference = self.query_reference.map(QueryUrrReference);
+        let mut report = |usage: &Usage| UsageReport {
+            query_urr_reference: reference.filter(|_| usage.reason == UsageReason::Queried),
+            ..self.session.usage_report(usage)
+        };
+        usage.iter().map(&mut report).collect()
+    }
+}
+
+impl SessionRules {
+    /// The Usage Report IE of what the data plane measured. Counts its sequence number (UR-SEQN), which
+    /// begins at 0 for each URR.
+    pub fn usage_report(&mut self, usage: &Usage) -> UsageReport<'static> {
+        let mut state = self.reports.get(&usage.urr).copied().unwrap_or_default();
+        let report = report(usage, &state);
+        state.next = state.next.wrapping_add(1);
+        self.reports.insert(usage.urr, state);
+        report
+    }
+}
+
+fn report(usage: &Usage, state: &ReportState) -> UsageReport<'static> {
+    UsageReport {
+        start_time: Some(StartTime(usage.start.to_ntp())),
+        end_time: Some(EndTime(usage.end.to_ntp())),
+        volume_measurement: state.method.volume.then(|| volume(&usage.volume, state)),
+        duration_measurement: state.method.duration.then(|| DurationMeasurement(seconds(usage, state))),
+        time_of_first_packet: usage.first_packet.map(|time| TimeOfFirstPacket(time.to_ntp())),
+        time_of_last_packet: usage.last_packet.map(|time| TimeOfLastPacket(time.to_ntp())),
+        usage_information: state.before_qos.then_some(UsageInformation::UBE),
+        ..UsageReport::new(usage.urr, UrSeqn(state.next), trigger(usage.reason))
+    }
+}
+
+fn trigger(reason: UsageReason) -> UsageReportTrigger {
+    match reason {
+        UsageReason::VolumeThreshold => UsageReportTrigger::VOLTH,
+        UsageReason::Queried => UsageReportTrigger::IMMER,
+        UsageReason::Removed | UsageReason::SessionEnded => UsageReportTrigger::TERMR,
+    }
+}
+
+/// All counters of octets, and all of packets if they were asked for (clause 5.2.2.3.1).
+fn volume(volume: &Volume, state: &ReportState) -> VolumeMeasurement {
+    let octets =
+        Volumes { total: Some(volume.total()), uplink: Some(volume.uplink), downlink: Some(volume.downlink) };
+    let packets = Volumes {
+        total: Some(volume.total_packets()),
+        uplink: Some(volume.uplink_packets),
+        downlink: Some(volume.downlink_packets),
+    };
+    let counted = state.reporting.packets;
+    VolumeMeasurement { octets, packets: if counted { packets } else { Volumes::default() } }
+}
+
+/// Whole seconds from the start of metering: at once if so asked for, from the first packet otherwise.
+fn seconds(usage: &Usage, state: &ReportState) -> u32 {
+    let start = if state.reporting.immediate_start { Some(usage.start) } else { usage.first_packet };
+    let span = start.map_or_else(Default::default, |start| usage.end.since(start));
+    u32::try_from(span.as_secs()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! Makes random changes fit the rules there are, so that most of them are legal.
+
+use std::collections::BTreeSet;
+
+use crate::RuleSet;
+use crate::edits::{Changes, Edits, Named, Setting};
+
+/// The changes without those that name a rule twice, create one that exists or change one that does not;
+/// references lead to rules that will exist, where there are any.
+pub(crate) fn fit(mut changes: Changes, rules: &RuleSet) -> Changes {
+    let fars = fit_kind(&mut changes.fars, rules.fars.keys().copied().collect());
+    let qers = fit_kind(&mut changes.qers, rules.qers.keys().copied().collect());
+    let urrs = fit_kind(&mut changes.urrs, rules.urrs.keys().copied().collect());
+    let bars = fit_kind(&mut changes.bars, rules.bars.keys().copied().collect());
+    fit_kind(&mut changes.pdrs, rules.pdrs.keys().copied().collect());
+    changes.query.retain(|urr| rules.urrs.contains_key(urr));
+    let used: BTreeSet<_> = rules.pdrs.values().map(|pdr| pdr.far).collect();
+    let orphans: Vec<_> = changes.fars.remove.iter().filter(|far| used.contains(far)).copied().collect();
+    let gone = rules.pdrs.values().filter(|pdr| orphans.contains(&pdr.far)).map(|pdr| pdr.id);
+    changes.pdrs.remove = gone.collect();
+    changes.pdrs.update.retain(|update| !changes.pdrs.remove.contains(&update.id));
+    let nearest = |far| fars.range(far..).next().or(fars.first()).copied();
+    for pdr in &mut changes.pdrs.create {
+        pdr.far = nearest(pdr.far).unwrap_or(pdr.far);
+        pdr.qers.retain(|qer| qers.contains(qer));
+        pdr.urrs.retain(|urr| urrs.contains(urr));
+    }
+    for pdr in &mut changes.pdrs.update {
+        pdr.far = pdr.far.and_then(nearest);
+        pdr.qers = pdr.qers.take().filter(|list| list.iter().all(|qer| qers.contains(qer)));
+        pdr.urrs = pdr.urrs.take().filter(|list| list.iter().all(|urr| urrs.contains(urr)));
+    }
+    for far in &mut changes.fars.create {
+        far.bar = far.bar.filter(|bar| bars.contains(bar));
+    }
+    for far in &mut changes.fars.update {
+        if matches!(&far.bar, Setting::Set(bar) if !bars.contains(bar)) {
+            far.bar = Setting::Remove;
+        }
+    }
+    changes
+}
+
+/// Fits one kind; the ids that will exist.
+fn fit_kind<C: Named, U: Named<Id = C::Id>>(
+    edits: &mut Edits<C::Id, C, U>,
+    mut held: BTreeSet<C::Id>,
+) -> BTreeSet<C::Id> {
+    let mut seen = BTreeSet::new();
+    edits.remove.retain(|id| held.contains(id) && seen.insert(*id));
+    edits.update.retain(|update| held.contains(&update.id()) && seen.insert(update.id()));
+    edits.create.retain(|rule| !held.contains(&rule.id()) && seen.insert(rule.id()));
+    held.retain(|id| !edits.remove.contains(id));
+    held.extend(edits.create.iter().map(Named::id));
+    held
+}

@@ -1,0 +1,282 @@
+//! Random rules: legal ones, and changes of any kind.
+
+use causeway_types::{
+    BarId, Bitrate, FTeid, FarId, Interface, PdrId, Precedence, QerId, Qfi, QfiSet, Span, Teid, UrrId,
+};
+use proptest::collection::{btree_set, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::{Index, select, subsequence};
+
+use crate::edits::{
+    BarUpdate, Changes, Edits, FarUpdate, ForwardingUpdate, PdrDraft, PdrUpdate, QerUpdate, Setting,
+    TunnelRequest, UrrDraft, UrrUpdate,
+};
+use crate::{
+    ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer, RateLimit,
+    Reporting, RuleSet, UeSide, Urr, UrrTriggers,
+};
+
+use super::{downlink_pdr, gnb, internet, to_gnb, to_internet, ue, uplink_pdr};
+
+/// Keeps, removes or sets.
+fn setting<T: Clone + std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Setting<T>> {
+    (0..3_u8, value).prop_map(|(choice, value)| match choice {
+        0 => Setting::Keep,
+        1 => Setting::Remove,
+        _ => Setting::Set(value),
+    })
+}
+
+/// The value, if it is to be there.
+fn set_if<T>(with: bool, value: Option<T>) -> Setting<T> {
+    value.filter(|_| with).map_or(Setting::Keep, Setting::Set)
+}
+
+/// How many ids of each kind are drawn from; few, so that changes meet rules that exist.
+const IDS: u32 = 5;
+
+/// Any legal rule set with at least one PDR.
+pub(crate) fn rule_set() -> impl Strategy<Value = RuleSet> {
+    let simple = (
+        btree_set(0..IDS as u8, 0..3).prop_flat_map(|ids| ids.into_iter().map(bar).collect::<Vec<_>>()),
+        btree_set(0..IDS, 0..4).prop_flat_map(|ids| ids.into_iter().map(urr).collect::<Vec<_>>()),
+        btree_set(0..IDS, 0..4).prop_flat_map(|ids| ids.into_iter().map(qer).collect::<Vec<_>>()),
+    );
+    simple.prop_flat_map(|(bars, urrs, qers)| {
+        let bar_ids: Vec<_> = bars.iter().map(|bar: &Bar| bar.id).collect();
+        let fars = btree_set(0..IDS, 1..4)
+            .prop_flat_map(move |ids| ids.into_iter().map(|id| far(id, bar_ids.clone())).collect::<Vec<_>>());
+        (Just((bars, urrs, qers)), fars).prop_flat_map(|((bars, urrs, qers), fars)| {
+            let far_ids: Vec<_> = fars.iter().map(|far: &Far| far.id).collect();
+            let qer_ids: Vec<_> = qers.iter().map(|qer: &Qer| qer.id).collect();
+            let urr_ids: Vec<_> = urrs.iter().map(|urr: &Urr| urr.id).collect();
+            let pdrs = btree_set(0..IDS as u16, 1..5).prop_flat_map(move |ids| {
+                let one = |id| pdr(id, far_ids.clone(), qer_ids.clone(), urr_ids.clone());
+                ids.into_iter().map(one).collect::<Vec<_>>()
+            });
+            pdrs.prop_map(move |pdrs| RuleSet {
+                pdrs: pdrs.into_iter().map(|pdr| (pdr.id, pdr)).collect(),
+                fars: fars.iter().map(|far| (far.id, far.clone())).collect(),
+                qers: qers.iter().map(|qer| (qer.id, qer.clone())).collect(),
+                urrs: urrs.iter().map(|urr| (urr.id, urr.clone())).collect(),
+                bars: bars.iter().map(|bar| (bar.id, bar.clone())).collect(),
+            })
+        })
+    })
+}
+
+fn bar(id: u8) -> impl Strategy<Value = Bar> {
+    (0..5_u64, option::of(1..200_u16)).prop_map(move |(units, suggested_packets)| Bar {
+        id: BarId(id),
+        notification_delay: Span::from_millis(50 * units),
+        suggested_packets,
+    })
+}
+
+fn limit() -> impl Strategy<Value = DirectionalLimit> {
+    let some = 1..u64::MAX;
+    (some.clone(), option::of(some.clone()), option::of(some))
+        .prop_map(|(total, uplink, downlink)| DirectionalLimit { total: Some(total), uplink, downlink })
+}
+
+fn urr(id: u32) -> impl Strategy<Value = Urr> {
+    (any::<bool>(), option::of(limit())).prop_map(move |(duration, volume_threshold)| Urr {
+        id: UrrId(id),
+        method: MeasurementMethod { volume: true, duration },
+        triggers: UrrTriggers { volume_threshold: volume_threshold.is_some() },
+        volume_threshold,
+        before_qos: false,
+    })
+}
+
+fn gate() -> impl Strategy<Value = Gate> {
+    select(vec![Gate::Open, Gate::Closed])
+}
+
+fn rates() -> impl Strategy<Value = RateLimit> {
+    let rate = || (0..1_u64 << 40).prop_filter_map("40 bits", Bitrate::from_kbps);
+    (rate(), rate()).prop_map(|(uplink, downlink)| RateLimit { uplink, downlink })
+}
+
+fn qfi() -> impl Strategy<Value = Qfi> {
+    (0..=Qfi::MAX).prop_filter_map("6 bits", Qfi::new)
+}
+
+fn qer(id: u32) -> impl Strategy<Value = Qer> {
+    (gate(), gate(), option::of(rates()), option::of(qfi()))
+        .prop_map(move |(uplink, downlink, mbr, qfi)| Qer { id: QerId(id), uplink, downlink, mbr, qfi })
+}
+
+fn action() -> impl Strategy<Value = ApplyAction> {
+    prop_oneof![
+        Just(ApplyAction::Drop),
+        Just(ApplyAction::Forward),
+        any::<bool>().prop_map(|notify| ApplyAction::Buffer { notify }),
+    ]
+}
+
+fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
+    let way = prop_oneof![Just(to_internet(id)), (1..9_u32).prop_map(move |teid| to_gnb(id, gnb(teid)))];
+    (way, action(), any::<bool>(), option::of(any::<Index>())).prop_map(move |(far, action, keep, bar)| {
+        let needed = keep || action == ApplyAction::Forward;
+        Far {
+            action,
+            forwarding: far.forwarding.filter(|_| needed),
+            bar: bar.filter(|_| !bars.is_empty()).map(|index| *index.get(&bars)),
+            id: far.id,
+        }
+    })
+}
+
+fn tunnel() -> impl Strategy<Value = FTeid> {
+    (1..6_u32)
+        .prop_filter_map("not zero", Teid::new)
+        .prop_map(|teid| FTeid { teid, addr: std::net::Ipv4Addr::new(192, 0, 2, 1).into() })
+}
+
+fn pdr(id: u16, fars: Vec<FarId>, qers: Vec<QerId>, urrs: Vec<UrrId>) -> impl Strategy<Value = Pdr> {
+    let pdi = prop_oneof![
+        (tunnel(), vec(qfi(), 0..3)).prop_map(|(tunnel, qfis)| Pdi {
+            source: Interface::Access,
+            tunnel: Some(tunnel),
+            network_instance: None,
+            ue: Some(ue(UeSide::Source)),
+            qfis: QfiSet::from_iter(qfis),
+            filters: vec![],
+        }),
+        Just(Pdi {
+            source: Interface::Core,
+            tunnel: None,
+            network_instance: Some(internet()),
+            ue: Some(ue(UeSide::Destination)),
+            qfis: QfiSet::EMPTY,
+            filters: vec!["permit out 17 from any 53 to assigned".parse().expect("a flow")],
+        }),
+    ];
+    let counts = (0..=qers.len(), 0..=urrs.len());
+    (pdi, select(fars), subsequence(qers, counts.0), subsequence(urrs, counts.1), 0..4_u32).prop_map(
+        move |(pdi, far, qers, urrs, precedence)| Pdr {
+            id: PdrId(id),
+            precedence: Precedence(precedence),
+            removal: pdi.tunnel.map(|_| GtpuRemoval::Ipv4),
+            pdi,
+            far,
+            qers,
+            urrs,
+        },
+    )
+}
+
+/// Any change: of rules that may exist or not, legal or not.
+pub(crate) fn changes() -> impl Strategy<Value = Changes> {
+    let pdrs = edits(0..IDS as u16, any_pdr(), any_pdr_update());
+    let fars = edits(0..IDS, any_far(), any_far_update());
+    let qers = edits(0..IDS, (0..IDS).prop_flat_map(qer), any_qer_update());
+    let urrs = edits(0..IDS, any_urr(), any_urr_update());
+    let bars = edits(0..IDS as u8, (0..IDS as u8).prop_flat_map(bar), any_bar_update());
+    let query = (btree_set((0..IDS).prop_map(UrrId), 0..2), any::<bool>());
+    (pdrs, fars, qers, urrs, bars, query).prop_map(|(pdrs, fars, qers, urrs, bars, (query, query_all))| {
+        Changes { pdrs, fars, qers, urrs, bars, query, query_all, ..Changes::default() }
+    })
+}
+
+fn edits<R: Copy + std::fmt::Debug, I: From<R> + std::fmt::Debug, C: std::fmt::Debug, U: std::fmt::Debug>(
+    ids: impl Strategy<Value = R>,
+    create: impl Strategy<Value = C>,
+    update: impl Strategy<Value = U>,
+) -> impl Strategy<Value = Edits<I, C, U>> {
+    (vec(ids, 0..2), vec(create, 0..3), vec(update, 0..2)).prop_map(|(remove, create, update)| Edits {
+        remove: remove.into_iter().map(I::from).collect(),
+        create,
+        update,
+    })
+}
+
+fn any_request() -> impl Strategy<Value = TunnelRequest> {
+    let choose = (any::<bool>(), any::<bool>(), option::of(0..2_u8));
+    prop_oneof![
+        tunnel().prop_map(TunnelRequest::Assigned),
+        choose.prop_map(|(v4, v6, choose_id)| TunnelRequest::Choose { v4, v6, choose_id }),
+    ]
+}
+
+fn any_pdr() -> impl Strategy<Value = PdrDraft> {
+    let lists = (vec((0..IDS).prop_map(QerId), 0..2), vec((0..IDS).prop_map(UrrId), 0..2));
+    (0..IDS as u16, 0..IDS, option::of(any_request()), lists).prop_map(|(id, far, request, (qers, urrs))| {
+        let draft = request.map_or(downlink_pdr(id, far), |request| uplink_pdr(id, request, far));
+        PdrDraft { qers, urrs, ..draft }
+    })
+}
+
+fn any_pdr_update() -> impl Strategy<Value = PdrUpdate> {
+    let lists =
+        (option::of(vec((0..IDS).prop_map(QerId), 1..3)), option::of(vec((0..IDS).prop_map(UrrId), 1..3)));
+    (any_pdr(), any::<[bool; 4]>(), lists).prop_map(|(draft, with, (qers, urrs))| PdrUpdate {
+        id: draft.id,
+        precedence: with[0].then_some(Precedence(7)),
+        removal: set_if(with[1], draft.removal),
+        pdi: with[2].then_some(draft.pdi),
+        far: with[3].then_some(draft.far),
+        qers,
+        urrs,
+    })
+}
+
+fn any_far() -> impl Strategy<Value = Far> {
+    (0..IDS).prop_flat_map(|id| far(id, vec![BarId(0), BarId(1), BarId(2)]))
+}
+
+fn any_far_update() -> impl Strategy<Value = FarUpdate> {
+    let end_marker = any::<bool>();
+    (any_far(), any::<[bool; 4]>(), end_marker).prop_map(|(far, with, end_marker)| {
+        let forwarding = far.forwarding.map(|forwarding| ForwardingUpdate {
+            destination: with[0].then_some(forwarding.destination),
+            network_instance: set_if(with[1], forwarding.network_instance),
+            tunnel: set_if(with[2], forwarding.tunnel),
+            end_marker,
+        });
+        FarUpdate {
+            id: far.id,
+            action: with[3].then_some(far.action),
+            forwarding,
+            bar: set_if(true, far.bar),
+        }
+    })
+}
+
+fn any_qer_update() -> impl Strategy<Value = QerUpdate> {
+    let gates = option::of((gate(), gate()));
+    (0..IDS, gates, setting(rates()), setting(qfi())).prop_map(|(id, gates, mbr, qfi)| QerUpdate {
+        id: QerId(id),
+        gates,
+        mbr,
+        qfi,
+    })
+}
+
+fn any_urr() -> impl Strategy<Value = UrrDraft> {
+    (0..IDS)
+        .prop_flat_map(urr)
+        .prop_map(|urr| UrrDraft { urr, reporting: Reporting { packets: true, immediate_start: false } })
+}
+
+fn any_urr_update() -> impl Strategy<Value = UrrUpdate> {
+    (0..IDS, option::of(any::<bool>()), setting(limit())).prop_map(|(id, trigger, volume_threshold)| {
+        UrrUpdate {
+            id: UrrId(id),
+            method: None,
+            triggers: trigger.map(|volume_threshold| UrrTriggers { volume_threshold }),
+            volume_threshold,
+            reporting: None,
+        }
+    })
+}
+
+fn any_bar_update() -> impl Strategy<Value = BarUpdate> {
+    (0..IDS as u8, setting(1..9_u16)).prop_map(|(id, suggested_packets)| BarUpdate {
+        id: BarId(id),
+        notification_delay: None,
+        suggested_packets,
+    })
+}

@@ -1,0 +1,186 @@
+//! A small world for the tests: a UPF with one access and one core address, and a UE.
+
+mod fit;
+mod generate;
+mod model;
+
+pub(crate) use fit::fit;
+pub(crate) use generate::{changes, rule_set};
+pub(crate) use model::apply;
+
+use causeway_types::{
+    FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QfiSet, Seid, Span, Teid, UrrId,
+};
+
+use crate::edits::{Changes, PdiDraft, PdrDraft, TunnelRequest};
+use crate::validate::Context;
+use crate::{
+    ApplyAction, Capabilities, Change, Far, Forwarding, GtpuRemoval, LocalEndpoint, LocalEndpoints,
+    Rejection, SessionRules, Tunnels, UeAddress, UeSide, Urr, change,
+};
+
+pub(crate) const SESSION: Seid = Seid(1);
+
+pub(crate) fn capabilities() -> Capabilities {
+    Capabilities {
+        buffering: true,
+        notification_delay: true,
+        end_marker: true,
+        mbr: true,
+        volume_measurement: true,
+        pdu_session_container: true,
+        outer_ipv4: true,
+        outer_ipv6: true,
+        max_sessions: 1000,
+        max_pdrs_per_session: 16,
+    }
+}
+
+/// GTP-U at 192.0.2.1 and 2001:db8::1; one data network, `internet`.
+pub(crate) fn endpoints() -> LocalEndpoints {
+    let addr = causeway_types::DualIp {
+        v4: Some([192, 0, 2, 1].into()),
+        v6: Some("2001:db8::1".parse().expect("an address")),
+    };
+    LocalEndpoints { gtpu: vec![LocalEndpoint { addr, network_instance: None }], networks: vec![internet()] }
+}
+
+pub(crate) fn internet() -> NetworkInstance {
+    NetworkInstance::new("internet")
+}
+
+/// A tunnel endpoint of a gNB.
+pub(crate) fn gnb(teid: u32) -> FTeid {
+    FTeid { teid: Teid::new(teid).expect("not zero"), addr: std::net::Ipv4Addr::new(198, 51, 100, 1).into() }
+}
+
+pub(crate) fn ue(side: UeSide) -> UeAddress {
+    UeAddress { v4: Some([10, 45, 0, 2].into()), v6: None, side }
+}
+
+pub(crate) const CHOOSE: TunnelRequest = TunnelRequest::Choose { v4: true, v6: false, choose_id: None };
+
+/// A PDR for packets from the access, in a tunnel.
+pub(crate) fn uplink_pdr(id: u16, tunnel: TunnelRequest, far: u32) -> PdrDraft {
+    let pdi = PdiDraft {
+        source: Interface::Access,
+        tunnel: Some(tunnel),
+        network_instance: None,
+        ue: Some(ue(UeSide::Source)),
+        qfis: QfiSet::EMPTY,
+        filters: vec![],
+    };
+    let removal = Some(GtpuRemoval::Ipv4);
+    PdrDraft {
+        id: PdrId(id),
+        precedence: Precedence(100),
+        pdi,
+        removal,
+        far: FarId(far),
+        qers: vec![],
+        urrs: vec![],
+    }
+}
+
+/// A PDR for packets from the data network, known by the UE's address.
+pub(crate) fn downlink_pdr(id: u16, far: u32) -> PdrDraft {
+    let pdi = PdiDraft {
+        source: Interface::Core,
+        tunnel: None,
+        network_instance: Some(internet()),
+        ue: Some(ue(UeSide::Destination)),
+        qfis: QfiSet::EMPTY,
+        filters: vec![],
+    };
+    PdrDraft { pdi, removal: None, ..uplink_pdr(id, CHOOSE, far) }
+}
+
+/// A FAR that forwards to the data network.
+pub(crate) fn to_internet(id: u32) -> Far {
+    let forwarding =
+        Forwarding { destination: Interface::Core, network_instance: Some(internet()), tunnel: None };
+    Far { id: FarId(id), action: ApplyAction::Forward, forwarding: Some(forwarding), bar: None }
+}
+
+/// A FAR that forwards to a gNB.
+pub(crate) fn to_gnb(id: u32, tunnel: FTeid) -> Far {
+    let forwarding =
+        Forwarding { destination: Interface::Access, network_instance: None, tunnel: Some(tunnel) };
+    Far { id: FarId(id), action: ApplyAction::Forward, forwarding: Some(forwarding), bar: None }
+}
+
+/// A FAR that buffers and notifies.
+pub(crate) fn buffering(id: u32) -> Far {
+    Far { id: FarId(id), action: ApplyAction::Buffer { notify: true }, forwarding: None, bar: None }
+}
+
+/// A URR that measures volume and reports when asked.
+pub(crate) fn urr(id: u32) -> Urr {
+    Urr {
+        id: UrrId(id),
+        method: crate::MeasurementMethod { volume: true, duration: false },
+        triggers: crate::UrrTriggers::default(),
+        volume_threshold: None,
+        before_qos: false,
+    }
+}
+
+pub(crate) fn bar(id: u8) -> crate::Bar {
+    crate::Bar { id: causeway_types::BarId(id), notification_delay: Span::ZERO, suggested_packets: None }
+}
+
+/// The usual session: uplink to the internet through a chosen tunnel, downlink to a gNB.
+pub(crate) fn usual() -> Changes {
+    let mut changes = Changes::default();
+    changes.pdrs.create = vec![uplink_pdr(1, CHOOSE, 1), downlink_pdr(2, 2)];
+    changes.fars.create = vec![to_internet(1), to_gnb(2, gnb(0x100))];
+    changes
+}
+
+/// Cause and offending IE of the response.
+pub(crate) fn answer(rejection: &Rejection) -> (u8, Option<u16>) {
+    (rejection.cause().code(), rejection.offending_ie().map(|ie| ie.0))
+}
+
+/// One session of a UPF, and its tunnels.
+pub(crate) struct World {
+    pub(crate) capabilities: Capabilities,
+    pub(crate) endpoints: LocalEndpoints,
+    pub(crate) tunnels: Tunnels,
+    pub(crate) session: SessionRules,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            capabilities: capabilities(),
+            endpoints: endpoints(),
+            tunnels: Tunnels::new(100, 0),
+            session: SessionRules::default(),
+        }
+    }
+
+    /// With the session that these changes make.
+    pub(crate) fn with(changes: Changes) -> Self {
+        let mut world = Self::new();
+        let change = world.establish(changes).expect("a legal session");
+        world.keep(change);
+        world
+    }
+
+    pub(crate) fn establish(&mut self, changes: Changes) -> Result<Change, Rejection> {
+        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        change::establish_with(changes, SESSION, &context, &mut self.tunnels)
+    }
+
+    pub(crate) fn modify(&mut self, changes: Changes) -> Result<Change, Rejection> {
+        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        change::modify_with(&self.session, changes, SESSION, &context, &mut self.tunnels)
+    }
+
+    /// The data plane has carried it out.
+    pub(crate) fn keep(&mut self, change: Change) {
+        self.session = change.session;
+        self.tunnels.commit(change.tunnels);
+    }
+}

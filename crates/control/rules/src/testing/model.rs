@@ -1,0 +1,80 @@
+//! A data plane that only keeps rules, and insists that every reference leads somewhere at any moment.
+
+use std::collections::BTreeMap;
+
+use crate::{Op, Plan, RuleId, RuleSet};
+
+/// Carries a plan out on `rules`; the first thing that is wrong with it otherwise.
+pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
+    for (index, op) in plan.ops.iter().enumerate() {
+        let allowed = match op {
+            Op::CreateSession => index == 0 && *rules == RuleSet::default(),
+            Op::RemoveSession => index + 1 == plan.ops.len(),
+            Op::QueryUrr(id) => rules.urrs.contains_key(id),
+            Op::SendEndMarker { far, .. } => rules.fars.contains_key(far),
+            _ => true,
+        };
+        if !allowed {
+            return Err(format!("{op:?} at {index}"));
+        }
+        write(rules, op)?;
+        check_references(rules).map_err(|error| format!("after {op:?}: {error}"))?;
+    }
+    Ok(())
+}
+
+fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
+    match op {
+        Op::CreateSession | Op::SendEndMarker { .. } | Op::QueryUrr(_) => {}
+        Op::PutBar(bar) => put(&mut rules.bars, bar.id, bar)?,
+        Op::PutUrr(urr) => put(&mut rules.urrs, urr.id, urr)?,
+        Op::PutQer(qer) => put(&mut rules.qers, qer.id, qer)?,
+        Op::PutFar(far) => put(&mut rules.fars, far.id, far)?,
+        Op::PutPdr(pdr) => put(&mut rules.pdrs, pdr.id, pdr)?,
+        Op::RemovePdr(id) => remove(&mut rules.pdrs, *id)?,
+        Op::RemoveFar(id) => remove(&mut rules.fars, *id)?,
+        Op::RemoveQer(id) => remove(&mut rules.qers, *id)?,
+        Op::RemoveUrr(id) => remove(&mut rules.urrs, *id)?,
+        Op::RemoveBar(id) => remove(&mut rules.bars, *id)?,
+        Op::RemoveSession => *rules = RuleSet::default(),
+    }
+    Ok(())
+}
+
+/// A write that changes nothing is one too many.
+fn put<I: Ord + Into<RuleId>, R: Clone + PartialEq>(
+    map: &mut BTreeMap<I, R>,
+    id: I,
+    rule: &R,
+) -> Result<(), String> {
+    if map.get(&id) == Some(rule) {
+        return Err(format!("{} is written without a change", id.into()));
+    }
+    map.insert(id, rule.clone());
+    Ok(())
+}
+
+fn remove<I: Ord + Copy + Into<RuleId>, R>(map: &mut BTreeMap<I, R>, id: I) -> Result<(), String> {
+    map.remove(&id).map(drop).ok_or_else(|| format!("{} is removed and was not there", id.into()))
+}
+
+fn check_references(rules: &RuleSet) -> Result<(), String> {
+    let missing = |user: RuleId, rule: RuleId| Err(format!("{user} refers to {rule}"));
+    for pdr in rules.pdrs.values() {
+        if !rules.fars.contains_key(&pdr.far) {
+            return missing(pdr.id.into(), pdr.far.into());
+        }
+        if let Some(qer) = pdr.qers.iter().find(|id| !rules.qers.contains_key(id)) {
+            return missing(pdr.id.into(), (*qer).into());
+        }
+        if let Some(urr) = pdr.urrs.iter().find(|id| !rules.urrs.contains_key(id)) {
+            return missing(pdr.id.into(), (*urr).into());
+        }
+    }
+    for far in rules.fars.values() {
+        if let Some(bar) = far.bar.filter(|id| !rules.bars.contains_key(id)) {
+            return missing(far.id.into(), bar.into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! The GTP-U addresses and data networks that rules may name.
+
+use std::net::IpAddr;
+
+use causeway_types::{DualIp, NetworkInstance};
+
+/// What surrounds the UPF, as far as rules name it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LocalEndpoints {
+    /// Where GTP-U arrives, the preferred first.
+    pub gtpu: Vec<LocalEndpoint>,
+    /// The data networks (N6), the default first.
+    pub networks: Vec<NetworkInstance>,
+}
+
+/// A GTP-U address of the UPF.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LocalEndpoint {
+    /// IPv4, IPv6 or both.
+    pub addr: DualIp,
+    /// The network instance it serves; `None` serves all.
+    pub network_instance: Option<NetworkInstance>,
+}
+
+impl LocalEndpoints {
+    /// The endpoints that serve a network instance: its own first, then those that serve all. Without a
+    /// network instance all endpoints do, those that serve all first.
+    fn serving<'a>(
+        &'a self,
+        instance: Option<&'a NetworkInstance>,
+    ) -> impl Iterator<Item = &'a LocalEndpoint> {
+        let named = self.gtpu.iter().filter(move |endpoint| match instance {
+            Some(_) => endpoint.network_instance.as_ref() == instance,
+            None => false,
+        });
+        let general = self.gtpu.iter().filter(|endpoint| endpoint.network_instance.is_none());
+        let others = self
+            .gtpu
+            .iter()
+            .filter(move |endpoint| instance.is_none() && endpoint.network_instance.is_some());
+        named.chain(general).chain(others)
+    }
+
+    /// The addresses to give out for a tunnel of a network instance. A version that is asked for and not
+    /// there is left out; empty when none is there.
+    pub(crate) fn addresses(&self, instance: Option<&NetworkInstance>, v4: bool, v6: bool) -> DualIp {
+        let serving = || self.serving(instance).map(|endpoint| endpoint.addr);
+        DualIp {
+            v4: serving().find_map(|addr| addr.v4).filter(|_| v4),
+            v6: serving().find_map(|addr| addr.v6).filter(|_| v6),
+        }
+    }
+
+    /// The address is one where GTP-U of this network instance arrives.
+    pub(crate) fn is_local(&self, ip: IpAddr, instance: Option<&NetworkInstance>) -> bool {
+        self.serving(instance).any(|endpoint| endpoint.addr.contains(ip))
+    }
+
+    /// GTP-U can be sent to this address, by its IP version.
+    pub(crate) fn can_send_to(&self, ip: IpAddr) -> bool {
+        self.gtpu.iter().any(|endpoint| match ip {
+            IpAddr::V4(_) => endpoint.addr.v4.is_some(),
+            IpAddr::V6(_) => endpoint.addr.v6.is_some(),
+        })
+    }
+
+    /// The network instance is a data network or serves GTP-U.
+    pub(crate) fn knows(&self, instance: &NetworkInstance) -> bool {
+        self.is_network(instance)
+            || self.gtpu.iter().any(|endpoint| endpoint.network_instance.as_ref() == Some(instance))
+    }
+
+    /// The network instance is a data network.
+    pub(crate) fn is_network(&self, instance: &NetworkInstance) -> bool {
+        self.networks.contains(instance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(addr: &str, instance: Option<&str>) -> LocalEndpoint {
+        let addr: IpAddr = addr.parse().unwrap();
+        LocalEndpoint { addr: addr.into(), network_instance: instance.map(NetworkInstance::new) }
+    }
+
+    fn endpoints() -> LocalEndpoints {
+        LocalEndpoints {
+            gtpu: vec![
+                endpoint("192.0.2.1", Some("access")),
+                endpoint("192.0.2.2", None),
+                endpoint("2001:db8::2", None),
+            ],
+            networks: vec![NetworkInstance::new("internet")],
+        }
+    }
+
+    // Input:  endpoints of the instance `access` and of all instances, the IPv6 one apart.
+    // Output: the instance's own address where it has one, the general one elsewhere.
+    #[test]
+    fn an_instance_prefers_its_own_endpoint() {
+        let all = endpoints();
+        let access = NetworkInstance::new("access");
+        let internet = NetworkInstance::new("internet");
+        let shown = |instance, v4, v6| all.addresses(instance, v4, v6).to_string();
+        assert_eq!(shown(Some(&access), true, true), "192.0.2.1/2001:db8::2");
+        assert_eq!(shown(Some(&internet), true, true), "192.0.2.2/2001:db8::2");
+        assert_eq!(shown(None, true, false), "192.0.2.2");
+        assert_eq!(shown(None, false, true), "2001:db8::2");
+    }
+
+    // Input:  an address of another instance, and one that is not ours.
+    // Output: neither is local for `internet`; the first is for `access`.
+    #[test]
+    fn an_address_is_local_to_its_instance() {
+        let all = endpoints();
+        let access: IpAddr = "192.0.2.1".parse().unwrap();
+        assert!(all.is_local(access, Some(&NetworkInstance::new("access"))));
+        assert!(!all.is_local(access, Some(&NetworkInstance::new("internet"))));
+        assert!(all.is_local(access, None));
+        assert!(!all.is_local("192.0.2.9".parse().unwrap(), None));
+    }
+
+    // Input:  only an endpoint of the instance `access`.
+    // Output: nothing serves `internet`, so no address is given out.
+    #[test]
+    fn no_endpoint_no_address() {
+        let mut all = endpoints();
+        all.gtpu.truncate(1);
+        assert!(all.addresses(Some(&NetworkInstance::new("internet")), true, true).is_empty());
+        assert!(!all.addresses(None, true, true).is_empty());
+        assert!(!all.can_send_to("2001:db8::9".parse().unwrap()));
+    }
+}

@@ -1,0 +1,100 @@
+//! Which tunnel ends here, and whose it is.
+
+mod endpoints;
+mod reservation;
+mod slots;
+
+use std::collections::{BTreeSet, HashMap};
+
+use causeway_types::{FTeid, Seid, Teid};
+
+pub use endpoints::{LocalEndpoint, LocalEndpoints};
+pub(crate) use reservation::Reservation;
+use slots::Slots;
+
+/// The tunnels that end at this UPF: those it chose (CHOOSE) and those that SMFs assigned.
+///
+/// One tunnel, a TEID at an address, belongs to one session at most. TEIDs chosen here are made of a slot
+/// (low 24 bits, 1 to the capacity) and a generation (high 8 bits), so that they are never zero and a
+/// TEID comes again as late as can be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tunnels {
+    slots: Slots,
+    claims: HashMap<Teid, Vec<Claim>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Claim {
+    session: Seid,
+    tunnel: FTeid,
+}
+
+/// The tunnels that a change of one session takes and gives back. Hand it to [`Tunnels::commit`] once
+/// the data plane has carried out the plan, or to [`Tunnels::abandon`] if it has not.
+#[must_use = "tunnels stay taken until the change is committed or abandoned"]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TunnelChange {
+    session: Seid,
+    taken: Vec<FTeid>,
+    released: Vec<FTeid>,
+}
+
+impl TunnelChange {
+    /// Everything goes.
+    pub(crate) fn giving_back(session: Seid, tunnels: &BTreeSet<FTeid>) -> Self {
+        Self { session, taken: Vec::new(), released: tunnels.iter().copied().collect() }
+    }
+}
+
+impl Tunnels {
+    /// No tunnels. `capacity` is how many TEIDs can be chosen at a time, at most 2^24 - 1; `seed` decides
+    /// where the choice starts, so that a restarted UPF does not give out the TEIDs of its last life.
+    pub fn new(capacity: u32, seed: u64) -> Self {
+        Self { slots: Slots::new(capacity, seed), claims: HashMap::new() }
+    }
+
+    /// The change is in force: what it gives back is free.
+    pub fn commit(&mut self, change: TunnelChange) {
+        self.release(change.session, &change.released);
+    }
+
+    /// The change did not come to be: what it took is free.
+    pub fn abandon(&mut self, change: TunnelChange) {
+        self.release(change.session, &change.taken);
+    }
+
+    /// How many TEIDs can still be chosen.
+    pub fn available(&self) -> u32 {
+        self.slots.available()
+    }
+
+    /// How many tunnels are in use.
+    pub fn in_use(&self) -> usize {
+        self.claims.values().map(Vec::len).sum()
+    }
+
+    /// Another session has this TEID at one of these addresses.
+    fn is_foreign(&self, session: Seid, tunnel: FTeid) -> bool {
+        let overlaps = |claim: &Claim| claim.tunnel.addr.iter().any(|ip| tunnel.addr.contains(ip));
+        let claims = self.claims.get(&tunnel.teid).into_iter().flatten();
+        claims.into_iter().any(|claim| claim.session != session && overlaps(claim))
+    }
+
+    fn claim(&mut self, session: Seid, tunnel: FTeid) {
+        self.claims.entry(tunnel.teid).or_default().push(Claim { session, tunnel });
+    }
+
+    fn release(&mut self, session: Seid, tunnels: &[FTeid]) {
+        for tunnel in tunnels {
+            let Some(claims) = self.claims.get_mut(&tunnel.teid) else { continue };
+            claims.retain(|claim| *claim != Claim { session, tunnel: *tunnel });
+            if claims.is_empty() {
+                self.claims.remove(&tunnel.teid);
+                self.slots.give_back(tunnel.teid);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

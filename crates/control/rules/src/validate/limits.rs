@@ -1,0 +1,34 @@
+//! How much a session may hold.
+
+use crate::{Capabilities, Reason, Rejection, RuleSet};
+
+/// QERs, and URRs, that one PDR may use; each costs every packet.
+const PER_PDR: usize = 16;
+
+/// SDF filters of one PDR; a packet may be compared with each.
+const FILTERS_PER_PDR: usize = 64;
+
+/// A session has at most this many FARs, QERs or URRs for each PDR that it may have.
+const OTHERS_PER_PDR: usize = 2;
+
+/// # Errors
+/// [`Reason::TooMany`].
+pub(super) fn check(rules: &RuleSet, capabilities: &Capabilities) -> Result<(), Rejection> {
+    let pdrs = usize::from(capabilities.max_pdrs_per_session);
+    let others = pdrs * OTHERS_PER_PDR;
+    at_most(rules.pdrs.len(), pdrs, "PDRs in the session")?;
+    at_most(rules.fars.len(), others, "FARs in the session")?;
+    at_most(rules.qers.len(), others, "QERs in the session")?;
+    at_most(rules.urrs.len(), others, "URRs in the session")?;
+    for pdr in rules.pdrs.values() {
+        at_most(pdr.qers.len(), PER_PDR, "QERs in the PDR").map_err(|reason| reason.of(pdr.id))?;
+        at_most(pdr.urrs.len(), PER_PDR, "URRs in the PDR").map_err(|reason| reason.of(pdr.id))?;
+        let filters = pdr.pdi.filters.len();
+        at_most(filters, FILTERS_PER_PDR, "SDF filters in the PDR").map_err(|reason| reason.of(pdr.id))?;
+    }
+    Ok(())
+}
+
+fn at_most(count: usize, limit: usize, what: &'static str) -> Result<(), Reason> {
+    if count <= limit { Ok(()) } else { Err(Reason::TooMany { what, limit }) }
+}

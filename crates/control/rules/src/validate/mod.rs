@@ -1,0 +1,67 @@
+//! Whether a rule set as a whole is legal and can be carried out.
+
+mod far;
+mod limits;
+mod pdr;
+mod urr;
+
+use causeway_types::NetworkInstance;
+
+use crate::{Capabilities, LocalEndpoints, Reason, Rejection, RuleSet, ie};
+
+/// What rules are checked against: what the data plane can do, and where it stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Context<'a> {
+    /// The abilities of the data plane.
+    pub capabilities: &'a Capabilities,
+    /// The addresses and networks that rules may name.
+    pub endpoints: &'a LocalEndpoints,
+}
+
+/// Checks all rules of a session: every reference leads somewhere, every packet that a PDR can match has
+/// a way out when its FAR forwards, and the data plane can do all of it.
+///
+/// # Errors
+/// The first rule that fails and why, URRs before FARs before PDRs.
+pub fn validate(rules: &RuleSet, context: &Context<'_>) -> Result<(), Rejection> {
+    limits::check(rules, context.capabilities)?;
+    for bar in rules.bars.values() {
+        let delayed = !bar.notification_delay.is_zero() && !context.capabilities.notification_delay;
+        let what = "a delay of the notification";
+        refuse_if(delayed, ie::NOTIFICATION_DELAY, what).map_err(|reason| reason.of(bar.id))?;
+    }
+    for qer in rules.qers.values() {
+        let limited = qer.mbr.is_some() && !context.capabilities.mbr;
+        refuse_if(limited, ie::MBR, "MBR enforcement").map_err(|reason| reason.of(qer.id))?;
+        let marks = qer.qfi.is_some() && !context.capabilities.pdu_session_container;
+        refuse_if(marks, ie::QFI, "PDU Session Containers").map_err(|reason| reason.of(qer.id))?;
+    }
+    for urr in rules.urrs.values() {
+        urr::check(urr, context.capabilities).map_err(|reason| reason.of(urr.id))?;
+    }
+    for far in rules.fars.values() {
+        far::check(far, rules, context).map_err(|reason| reason.of(far.id))?;
+    }
+    for pdr in rules.pdrs.values() {
+        pdr::check(pdr, rules, context).map_err(|reason| reason.of(pdr.id))?;
+    }
+    Ok(())
+}
+
+fn refuse_if(refused: bool, ie: u16, what: &'static str) -> Result<(), Reason> {
+    if refused { Err(Reason::Unsupported { ie, what }) } else { Ok(()) }
+}
+
+fn require(there: bool, ie: u16, why: &'static str) -> Result<(), Reason> {
+    if there { Ok(()) } else { Err(Reason::ConditionalMissing { ie, why }) }
+}
+
+fn known(instance: Option<&NetworkInstance>, context: &Context<'_>) -> Result<(), Reason> {
+    match instance.filter(|instance| !context.endpoints.knows(instance)) {
+        Some(unknown) => Err(Reason::UnknownNetworkInstance(unknown.clone())),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Checks of one PDR.
+
+use causeway_types::Interface;
+
+use crate::{FlowAddress, GtpuRemoval, Pdi, Pdr, Reason, RuleSet, ie};
+
+use super::{Context, known, refuse_if, require};
+
+pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
+    check_references(pdr, rules)?;
+    check_source(&pdr.pdi)?;
+    known(pdr.pdi.network_instance.as_ref(), context)?;
+    check_removal(pdr)?;
+    check_qfis(&pdr.pdi, context)?;
+    let assigned = pdr.pdi.filters.iter().any(|filter| {
+        filter.local.address == FlowAddress::Assigned || filter.remote.address == FlowAddress::Assigned
+    });
+    require(!assigned || pdr.pdi.ue.is_some(), ie::UE_IP_ADDRESS, "a flow description says 'assigned'")
+}
+
+fn check_references(pdr: &Pdr, rules: &RuleSet) -> Result<(), Reason> {
+    if !rules.fars.contains_key(&pdr.far) {
+        return Err(Reason::Dangling(pdr.far.into()));
+    }
+    if let Some(qer) = pdr.qers.iter().find(|qer| !rules.qers.contains_key(qer)) {
+        return Err(Reason::Dangling((*qer).into()));
+    }
+    match pdr.urrs.iter().find(|urr| !rules.urrs.contains_key(urr)) {
+        Some(urr) => Err(Reason::Dangling((*urr).into())),
+        None => Ok(()),
+    }
+}
+
+/// A packet from the access comes in a tunnel; one from a data network is known by the UE's address.
+fn check_source(pdi: &Pdi) -> Result<(), Reason> {
+    let unsupported = matches!(pdi.source, Interface::CpFunction | Interface::VnInternal);
+    refuse_if(unsupported, ie::SOURCE_INTERFACE, "packets from this interface")?;
+    match pdi.source {
+        Interface::Access => {
+            require(pdi.tunnel.is_some(), ie::F_TEID, "packets from the access come in a tunnel")
+        }
+        _ => {
+            let known = pdi.tunnel.is_some() || pdi.ue.is_some();
+            require(known, ie::UE_IP_ADDRESS, "nothing else says whose packets they are")
+        }
+    }
+}
+
+/// A tunnel and the removal of its header come together.
+fn check_removal(pdr: &Pdr) -> Result<(), Reason> {
+    let Some(tunnel) = pdr.pdi.tunnel else {
+        return match pdr.removal {
+            Some(_) => {
+                let why = "the PDI has no tunnel whose header could be removed";
+                Err(Reason::Incorrect { ie: ie::OUTER_HEADER_REMOVAL, why })
+            }
+            None => Ok(()),
+        };
+    };
+    let there = match pdr.removal {
+        Some(GtpuRemoval::Ipv4) => tunnel.addr.v4.is_some(),
+        Some(GtpuRemoval::Ipv6) => tunnel.addr.v6.is_some(),
+        Some(GtpuRemoval::Any) => true,
+        None => return require(false, ie::OUTER_HEADER_REMOVAL, "packets of the PDR come in a tunnel"),
+    };
+    let why = "the tunnel is not of this IP version";
+    if there { Ok(()) } else { Err(Reason::Incorrect { ie: ie::OUTER_HEADER_REMOVAL, why }) }
+}
+
+/// A QFI is found in the PDU Session Container of a tunnelled packet.
+fn check_qfis(pdi: &Pdi, context: &Context<'_>) -> Result<(), Reason> {
+    if pdi.qfis.is_empty() {
+        return Ok(());
+    }
+    refuse_if(!context.capabilities.pdu_session_container, ie::QFI, "PDU Session Containers")?;
+    let why = "packets without tunnel have no QFI";
+    if pdi.tunnel.is_some() { Ok(()) } else { Err(Reason::Incorrect { ie: ie::QFI, why }) }
+}

@@ -1,0 +1,237 @@
+use causeway_types::{BarId, Bitrate, FarId, Interface, NetworkInstance, PdrId, QerId, Qfi, QfiSet, Span};
+
+use crate::edits::Changes;
+use crate::testing::{self, World, bar, buffering, gnb, to_gnb, to_internet, urr, usual};
+use crate::{
+    ApplyAction, Bar, Context, DirectionalLimit, Far, Gate, MeasurementMethod, Qer, RateLimit, Reason,
+    Rejection, RuleId, RuleSet, Urr, UrrTriggers, validate,
+};
+
+/// The rules of the usual session with something done to them, checked.
+fn check(change: impl FnOnce(&mut RuleSet)) -> Result<(), Rejection> {
+    let world = World::with(usual());
+    let mut rules = world.session.rules().clone();
+    change(&mut rules);
+    validate(&rules, &Context { capabilities: &world.capabilities, endpoints: &world.endpoints })
+}
+
+/// Cause and offending IE of a rejection.
+fn answer(result: Result<(), Rejection>) -> (u8, Option<u16>) {
+    testing::answer(&result.unwrap_err())
+}
+
+fn put_far(far: Far) -> impl FnOnce(&mut RuleSet) {
+    move |rules| drop(rules.fars.insert(far.id, far))
+}
+
+fn put_urr(urr: Urr) -> impl FnOnce(&mut RuleSet) {
+    move |rules| {
+        rules.urrs.insert(urr.id, urr);
+    }
+}
+
+fn uplink(change: impl FnOnce(&mut crate::Pdr)) -> impl FnOnce(&mut RuleSet) {
+    move |rules| change(rules.pdrs.get_mut(&PdrId(1)).unwrap())
+}
+
+fn downlink(change: impl FnOnce(&mut crate::Pdr)) -> impl FnOnce(&mut RuleSet) {
+    move |rules| change(rules.pdrs.get_mut(&PdrId(2)).unwrap())
+}
+
+// Input:  rules that name a FAR, QER, URR or BAR that is not there.
+// Output: Rule creation/modification failure, with the rule that names it.
+#[test]
+fn every_reference_leads_somewhere() {
+    let cases: [(Result<(), Rejection>, RuleId, RuleId); 4] = [
+        (check(uplink(|pdr| pdr.far = FarId(9))), PdrId(1).into(), FarId(9).into()),
+        (check(uplink(|pdr| pdr.qers = vec![QerId(9)])), PdrId(1).into(), QerId(9).into()),
+        (
+            check(downlink(|pdr| pdr.urrs = vec![causeway_types::UrrId(9)])),
+            PdrId(2).into(),
+            causeway_types::UrrId(9).into(),
+        ),
+        (check(put_far(Far { bar: Some(BarId(9)), ..buffering(2) })), FarId(2).into(), BarId(9).into()),
+    ];
+    for (result, user, missing) in cases {
+        let rejection = result.unwrap_err();
+        assert_eq!(rejection.reason, Reason::Dangling(missing));
+        assert_eq!(rejection.rule, Some(user));
+        assert!(rejection.failed_rule().is_some());
+    }
+}
+
+// Input:  FARs that forward without saying where, to the access without tunnel, over IPv6 where there is none.
+// Output: the IE that is missing, or what is not supported.
+#[test]
+fn what_forwards_has_a_way_out() {
+    assert_eq!(answer(check(put_far(Far { forwarding: None, ..to_internet(1) }))), (67, Some(4)));
+    let mut far = to_gnb(2, gnb(1));
+    far.forwarding.as_mut().unwrap().tunnel = None;
+    assert_eq!(answer(check(put_far(far.clone()))), (67, Some(84)));
+    far.action = ApplyAction::Drop;
+    assert_eq!(check(put_far(far)), Ok(()));
+
+    let mut world = World::new();
+    world.endpoints.gtpu[0].addr.v4 = None;
+    let mut changes = Changes::default();
+    changes.fars.create = vec![to_gnb(2, gnb(1))];
+    let rejection = world.establish(changes).unwrap_err();
+    assert_eq!(testing::answer(&rejection), (76, Some(84)));
+}
+
+// Input:  destinations and sources that are not there: the SMF, a 5G VN, an unknown network.
+// Output: Service not supported; Rule creation failure with the Network Instance.
+#[test]
+fn interfaces_and_networks_that_are_not_there() {
+    for interface in [Interface::CpFunction, Interface::VnInternal] {
+        let mut far = to_internet(1);
+        far.forwarding.as_mut().unwrap().destination = interface;
+        assert_eq!(answer(check(put_far(far))), (76, Some(42)));
+        assert_eq!(answer(check(uplink(|pdr| pdr.pdi.source = interface))), (76, Some(20)));
+    }
+    let unknown = NetworkInstance::new("ims");
+    let mut far = to_internet(1);
+    far.forwarding.as_mut().unwrap().network_instance = Some(unknown.clone());
+    let rejection = check(put_far(far)).unwrap_err();
+    assert_eq!(rejection.rule, Some(FarId(1).into()));
+    assert!(rejection.failed_rule().is_some());
+    assert_eq!(testing::answer(&rejection), (73, Some(22)));
+    assert_eq!(answer(check(uplink(|pdr| pdr.pdi.network_instance = Some(unknown)))), (73, Some(22)));
+}
+
+// Input:  N6 without a network instance, with and without a data network.
+// Output: the default network; Service not supported.
+#[test]
+fn n6_needs_a_data_network() {
+    let mut world = World::new();
+    let mut far = to_internet(1);
+    far.forwarding.as_mut().unwrap().network_instance = None;
+    let mut changes = usual();
+    changes.fars.create[0] = far;
+    changes.pdrs.create[1].pdi.network_instance = None;
+    let change = world.establish(changes.clone()).unwrap();
+    world.tunnels.abandon(change.tunnels);
+    world.endpoints.networks.clear();
+    let rejection = world.establish(changes).unwrap_err();
+    assert_eq!(testing::answer(&rejection), (76, Some(42)));
+}
+
+// Input:  PDRs that no packet could be told by, and removals that do not fit.
+// Output: the IE that is missing or wrong.
+#[test]
+fn a_pdr_can_be_matched() {
+    assert_eq!(answer(check(uplink(|pdr| pdr.pdi.tunnel = None))), (67, Some(21)));
+    assert_eq!(answer(check(downlink(|pdr| pdr.pdi.ue = None))), (67, Some(93)));
+    assert_eq!(answer(check(uplink(|pdr| pdr.removal = None))), (67, Some(95)));
+    let removal = Some(crate::GtpuRemoval::Any);
+    assert_eq!(answer(check(downlink(|pdr| pdr.removal = removal))), (69, Some(95)));
+    let removal = Some(crate::GtpuRemoval::Ipv6);
+    assert_eq!(answer(check(uplink(|pdr| pdr.removal = removal))), (69, Some(95)));
+    let qfis: QfiSet = Qfi::new(9).into_iter().collect();
+    assert_eq!(check(uplink(|pdr| pdr.pdi.qfis = qfis)), Ok(()));
+    assert_eq!(answer(check(downlink(|pdr| pdr.pdi.qfis = qfis))), (69, Some(124)));
+}
+
+// Input:  a flow description that says 'assigned' in a PDI without UE address.
+// Output: UE IP Address is missing.
+#[test]
+fn assigned_needs_an_address() {
+    let flow: crate::SdfFilter = "permit out ip from any to assigned".parse().unwrap();
+    let filters = vec![flow];
+    assert_eq!(check(uplink(|pdr| pdr.pdi.filters.clone_from(&filters))), Ok(()));
+    let result = check(uplink(|pdr| {
+        pdr.pdi.filters.clone_from(&filters);
+        pdr.pdi.ue = None;
+    }));
+    assert_eq!(answer(result), (67, Some(93)));
+}
+
+// Input:  volume thresholds with and without trigger, method and value.
+// Output: only the complete one is accepted; each other has its IE.
+#[test]
+fn a_threshold_is_complete_or_refused() {
+    let limit = |total| Some(DirectionalLimit { total, ..DirectionalLimit::default() });
+    let volth = UrrTriggers { volume_threshold: true };
+    let whole = Urr { triggers: volth, volume_threshold: limit(Some(1000)), ..urr(1) };
+    assert_eq!(check(put_urr(whole.clone())), Ok(()));
+    assert_eq!(answer(check(put_urr(Urr { volume_threshold: None, ..whole.clone() }))), (67, Some(31)));
+    assert_eq!(
+        answer(check(put_urr(Urr { triggers: UrrTriggers::default(), ..whole.clone() }))),
+        (69, Some(37))
+    );
+    assert_eq!(
+        answer(check(put_urr(Urr { volume_threshold: limit(None), ..whole.clone() }))),
+        (69, Some(31))
+    );
+    assert_eq!(
+        answer(check(put_urr(Urr { volume_threshold: limit(Some(0)), ..whole.clone() }))),
+        (69, Some(31))
+    );
+    let time = MeasurementMethod { volume: false, duration: true };
+    assert_eq!(answer(check(put_urr(Urr { method: time, ..whole }))), (69, Some(62)));
+    assert_eq!(check(put_urr(Urr { method: time, ..urr(1) })), Ok(()));
+    let nothing = MeasurementMethod::default();
+    assert_eq!(answer(check(put_urr(Urr { method: nothing, ..urr(1) }))), (69, Some(62)));
+}
+
+// Input:  rules that need what the data plane cannot do.
+// Output: Service not supported, with the IE that asks for it.
+#[test]
+fn capabilities_are_not_exceeded() {
+    let check = |limit: fn(&mut crate::Capabilities), change: fn(&mut Changes)| {
+        let mut world = World::new();
+        limit(&mut world.capabilities);
+        let mut changes = usual();
+        change(&mut changes);
+        let rejection = world.establish(changes).unwrap_err();
+        testing::answer(&rejection)
+    };
+    assert_eq!(check(|it| it.buffering = false, |it| it.fars.create[1] = buffering(2)), (76, Some(44)));
+    assert_eq!(
+        check(
+            |it| it.notification_delay = false,
+            |it| it.bars.create = vec![Bar { notification_delay: Span::from_millis(50), ..bar(1) }]
+        ),
+        (76, Some(46))
+    );
+    assert_eq!(check(|it| it.mbr = false, |it| it.qers.create = vec![limited_qer(1)]), (76, Some(26)));
+    assert_eq!(
+        check(
+            |it| it.pdu_session_container = false,
+            |it| it.qers.create = vec![Qer { mbr: None, qfi: Qfi::new(1), ..limited_qer(1) }]
+        ),
+        (76, Some(124))
+    );
+    assert_eq!(
+        check(
+            |it| it.volume_measurement = false,
+            |it| {
+                it.urrs.create =
+                    vec![crate::edits::UrrDraft { urr: urr(1), reporting: crate::Reporting::default() }];
+            }
+        ),
+        (76, Some(62))
+    );
+}
+
+fn limited_qer(kbps: u64) -> Qer {
+    let rate = Bitrate::from_kbps(kbps).unwrap();
+    let mbr = Some(RateLimit { uplink: rate, downlink: rate });
+    Qer { id: QerId(1), uplink: Gate::Open, downlink: Gate::Open, mbr, qfi: None }
+}
+
+// Input:  one PDR more than the data plane allows; one filter more than a PDR may have.
+// Output: No resources available.
+#[test]
+fn a_session_has_limits() {
+    let many = check(|rules| {
+        for id in 10..30 {
+            let pdr = crate::Pdr { id: PdrId(id), ..rules.pdrs[&PdrId(2)].clone() };
+            rules.pdrs.insert(pdr.id, pdr);
+        }
+    });
+    assert_eq!(many.unwrap_err().reason, Reason::TooMany { what: "PDRs in the session", limit: 16 });
+    let flow: crate::SdfFilter = "permit out ip from any to assigned".parse().unwrap();
+    assert_eq!(check(uplink(|pdr| pdr.pdi.filters = vec![flow.clone(); 64])), Ok(()));
+    assert_eq!(answer(check(uplink(|pdr| pdr.pdi.filters = vec![flow; 65]))), (75, None));
+}

@@ -1,0 +1,51 @@
+//! The traits of a data plane.
+
+use causeway_rules::{Capabilities, Plan, Usage};
+use causeway_types::Time;
+
+use crate::{ApplyError, Counters, Event, Fate, Ingress, Transmit};
+
+/// A data plane as the control plane sees it.
+pub trait Dataplane {
+    /// What it can do. Constant over its life.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Carries out a plan, all or nothing: on an error the rules are as before.
+    ///
+    /// Packets that this sets free (buffered ones, End Markers) leave by the backend's own ports, or at
+    /// the next [`PacketEngine::flush`].
+    ///
+    /// # Errors
+    /// [`ApplyError`] when the backend has no room, does not know the session, or cannot do what is asked.
+    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError>;
+
+    /// The next event, oldest first; `None` when there is none.
+    fn poll_event(&mut self) -> Option<Event>;
+
+    /// When [`Dataplane::advance`] has something to do; `None` when no timer runs.
+    fn next_deadline(&self) -> Option<Time>;
+
+    /// Lets timers that are due expire. Call at or after [`Dataplane::next_deadline`].
+    fn advance(&mut self, now: Time);
+
+    /// The counters since the start.
+    fn counters(&self) -> Counters;
+}
+
+/// What a plan yielded.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Applied {
+    /// Usage of queried and removed URRs, in the order of the plan; final and exact.
+    pub usage: Vec<Usage>,
+}
+
+/// A data plane that handles packets in the caller's thread.
+pub trait PacketEngine: Dataplane {
+    /// Handles one packet to its end: what leaves goes to `out`, and the return value says what became of it.
+    ///
+    /// `packet` starts at the GTP-U header for [`Ingress::Gtpu`] and at the IP header for [`Ingress::Ip`].
+    fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate;
+
+    /// Sends what [`Dataplane::apply`] and [`Dataplane::advance`] left to be sent, in order.
+    fn flush(&mut self, out: &mut dyn Transmit);
+}

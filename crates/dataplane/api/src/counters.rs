@@ -1,0 +1,70 @@
+//! Counters of the whole data plane.
+
+use crate::DropReason;
+
+/// Packets and octets that passed a point.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct TrafficCounter {
+    /// Packets.
+    pub packets: u64,
+    /// Octets, of what the port carried: from the GTP-U header on, or from the IP header on.
+    pub octets: u64,
+}
+
+impl TrafficCounter {
+    /// Counts one packet.
+    pub const fn count(&mut self, octets: usize) {
+        self.packets += 1;
+        self.octets += octets as u64;
+    }
+}
+
+/// What became of every packet since the start.
+///
+/// `received = forwarded + consumed + dropped + buffered`: each packet received is in exactly one place.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Received on GTP-U ports.
+    pub gtpu_received: TrafficCounter,
+    /// Received from data networks.
+    pub ip_received: TrafficCounter,
+    /// Sent on GTP-U ports, signalling included.
+    pub gtpu_sent: TrafficCounter,
+    /// Sent to data networks, signalling included.
+    pub ip_sent: TrafficCounter,
+    /// Received packets that were sent on, at once or from the buffer.
+    pub forwarded: u64,
+    /// Received signalling that was dealt with.
+    pub consumed: u64,
+    /// Packets that wait in buffers now.
+    pub buffered: u64,
+    /// Sessions there are now.
+    pub sessions: u64,
+    dropped: DroppedByReason,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct DroppedByReason([u64; DropReason::ALL.len()]);
+
+impl Default for DroppedByReason {
+    fn default() -> Self {
+        Self([0; DropReason::ALL.len()])
+    }
+}
+
+impl Counters {
+    /// Counts one packet thrown away.
+    pub fn drop_one(&mut self, reason: DropReason) {
+        self.dropped.0[reason as usize] += 1;
+    }
+
+    /// How many were thrown away for this reason.
+    pub fn dropped(&self, reason: DropReason) -> u64 {
+        self.dropped.0[reason as usize]
+    }
+
+    /// How many were thrown away in all.
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.0.iter().sum()
+    }
+}

@@ -1,0 +1,82 @@
+//! Why a packet was thrown away.
+
+use std::fmt;
+
+/// Defines the reasons with their metric labels.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident = $label:literal,)*) => {
+        /// Why a packet was thrown away: one enum for every data plane, one counter for every reason.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub enum DropReason {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl DropReason {
+            /// Every reason, in the order of their counters.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// The label in metrics and logs.
+            pub const fn label(self) -> &'static str {
+                match self { $(Self::$name => $label,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The GTP-U header or an extension header is cut short or contradicts itself (TS 29.281 clause 5).
+    MalformedGtpu = "malformed_gtpu",
+    /// The GTP version is not 1, or the protocol type is GTP'.
+    UnsupportedGtpVersion = "unsupported_gtp_version",
+    /// A GTP-U message type that a UPF does not handle.
+    UnsupportedGtpMessage = "unsupported_gtp_message",
+    /// An extension header that must be understood is not (TS 29.281 clause 5.2.1).
+    UnsupportedExtension = "unsupported_extension",
+    /// The user packet is not a well-formed IP packet.
+    MalformedIp = "malformed_ip",
+    /// The TEID is not in use at this address.
+    UnknownTeid = "unknown_teid",
+    /// No session has this UE address.
+    UnknownUe = "unknown_ue",
+    /// The session is known, but no PDR matches the packet.
+    NoMatchingPdr = "no_matching_pdr",
+    /// The source address of an uplink packet is not the UE's.
+    SpoofedSource = "spoofed_source",
+    /// The FAR says DROP.
+    FarDrop = "far_drop",
+    /// The gate of a QER is closed.
+    GateClosed = "gate_closed",
+    /// The packet exceeds the MBR of a QER.
+    MbrExceeded = "mbr_exceeded",
+    /// The buffer of the session is full.
+    BufferFull = "buffer_full",
+    /// The buffer of the whole data plane is full.
+    BufferMemoryFull = "buffer_memory_full",
+    /// It waited in the buffer until its PDR, FAR or session was removed, or the FAR turned to DROP.
+    BufferDiscarded = "buffer_discarded",
+    /// The outer header that the PDR removes is not the one the packet has.
+    OuterHeaderMismatch = "outer_header_mismatch",
+    /// The FAR sends to a network or address family that is not configured.
+    NoEgress = "no_egress",
+    /// With its outer header the packet is larger than any IP packet.
+    TooBig = "too_big",
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.label())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_label_is_its_own() {
+        let mut labels: Vec<_> = DropReason::ALL.iter().map(|reason| reason.label()).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        assert_eq!(labels.len(), DropReason::ALL.len());
+    }
+}

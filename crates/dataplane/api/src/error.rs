@@ -1,0 +1,40 @@
+//! Why a plan could not be carried out.
+
+use causeway_types::{FTeid, Seid};
+use thiserror::Error;
+
+/// Why a plan could not be carried out. Nothing has changed.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum ApplyError {
+    /// The plan is about a session that does not exist.
+    #[error("session {0} does not exist in the data plane")]
+    UnknownSession(Seid),
+    /// The plan creates a session that exists.
+    #[error("session {0} exists already in the data plane")]
+    SessionExists(Seid),
+    /// The plan names a rule that is neither in the session nor in the plan.
+    #[error("the plan of session {session} refers to {rule}, which does not exist")]
+    DanglingReference {
+        /// The session.
+        session: Seid,
+        /// The rule, for example `FAR 3`.
+        rule: String,
+    },
+    /// Another session uses this tunnel endpoint.
+    #[error("the tunnel {} at {} belongs to another session", .0.teid, .0.addr)]
+    TunnelInUse(FTeid),
+    /// A table is full.
+    #[error("{table} is full: {capacity} entries")]
+    Full {
+        /// Which table.
+        table: &'static str,
+        /// How many entries it holds.
+        capacity: u64,
+    },
+    /// The backend cannot do this.
+    #[error("this data plane cannot do it: {0}")]
+    Unsupported(&'static str),
+    /// The backend itself failed or timed out.
+    #[error("the data plane failed: {0}")]
+    Backend(String),
+}

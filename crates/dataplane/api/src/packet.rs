@@ -1,0 +1,71 @@
+//! How a packet enters and leaves, and what became of it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_types::NetworkInstance;
+
+use crate::DropReason;
+
+/// Where a packet came in.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Ingress {
+    /// A GTP-U message in a UDP datagram (N3, N9, N4-u).
+    Gtpu {
+        /// Our address it was sent to.
+        local: IpAddr,
+        /// Who sent it, with the UDP source port.
+        peer: SocketAddr,
+        /// The outer IP header's type of service or traffic class.
+        tos: u8,
+    },
+    /// A plain IP packet from a data network (N6).
+    Ip {
+        /// The network it came from.
+        network: NetworkInstance,
+    },
+}
+
+/// Where a packet goes out.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Egress {
+    /// A GTP-U message, to be sent in a UDP datagram.
+    Gtpu {
+        /// Our address to send from; of the same IP version as `peer`.
+        local: IpAddr,
+        /// Where to; port 2152 unless it answers a request from another port.
+        peer: SocketAddr,
+        /// The outer IP header's type of service or traffic class.
+        tos: u8,
+    },
+    /// A plain IP packet to a data network (N6).
+    Ip {
+        /// The network it goes to.
+        network: NetworkInstance,
+    },
+}
+
+/// Takes packets that leave the data plane.
+pub trait Transmit {
+    /// Sends one packet: from the GTP-U header on, or from the IP header on, as `egress` says.
+    fn transmit(&mut self, egress: &Egress, packet: &[u8]);
+}
+
+/// A list keeps what was sent, for tests.
+impl Transmit for Vec<(Egress, Vec<u8>)> {
+    fn transmit(&mut self, egress: &Egress, packet: &[u8]) {
+        self.push((egress.clone(), packet.to_vec()));
+    }
+}
+
+/// What became of a packet. Each ends in exactly one counter; a buffered one when it leaves the buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Fate {
+    /// Sent on.
+    Forwarded,
+    /// Waits for its FAR to forward again.
+    Buffered,
+    /// Signalling for the UPF itself, dealt with: Echo, Error Indication, End Marker.
+    Consumed,
+    /// Thrown away, and why.
+    Dropped(DropReason),
+}
