@@ -8,5 +8,6 @@ mod oracle;
 mod oracle_ies;
 mod presence;
 mod roundtrip;
+mod seeds;
 mod session;
 mod support;
