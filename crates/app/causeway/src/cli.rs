@@ -38,7 +38,7 @@ Exit codes: 0 stopped by a signal, 1 failed at start or at work, 2 wrong command
 pub(crate) enum Command {
     /// Run the UPF until SIGTERM or SIGINT
     #[command(after_help = RUN_HELP)]
-    Run(ConfigArgs),
+    Run(Box<ConfigArgs>),
     /// Look at a configuration without running it
     Config {
         #[command(subcommand)]
@@ -64,7 +64,7 @@ pub(crate) struct DemoArgs {
 pub(crate) enum ConfigCommand {
     /// Print the effective configuration and `ok`, or every mistake with its line
     #[command(after_help = "Exit codes: 0 the configuration is right, 1 it is wrong, 2 wrong command line.")]
-    Check(ConfigArgs),
+    Check(Box<ConfigArgs>),
     /// List every key with its default and meaning
     Keys,
 }

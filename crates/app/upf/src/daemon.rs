@@ -93,6 +93,7 @@ impl Daemon {
             let _ = end.send(result);
         };
         let control = Some(thread::Builder::new().name("control".into()).spawn(run)?);
+        info!("ready");
         Ok(Self { pfcp, management: listens, stop, ended, control })
     }
 

@@ -70,9 +70,6 @@ pub enum RunError {
     /// A socket cannot be handed to the runtime.
     #[error("cannot use the sockets: {0}")]
     Sockets(io::Error),
-    /// The signals of the process cannot be heard.
-    #[error("cannot listen to signals: {0}")]
-    Signals(io::Error),
     /// The packet thread or the control thread panicked.
     #[error("the {0} thread panicked; its message is above")]
     Panicked(&'static str),

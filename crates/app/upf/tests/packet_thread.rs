@@ -282,7 +282,7 @@ async fn a_lost_port_ends_the_thread() {
     let mut worker = Worker::spawn(Box::new(engine), set, Clock::new()).unwrap();
     match timeout(Duration::from_secs(5), worker.report()).await.expect("in time") {
         Some(Report::Stopped(Err(error))) => {
-            assert!(error.to_string().starts_with("port n3 is lost"), "{error}")
+            assert!(error.to_string().starts_with("port n3 is lost"), "{error}");
         }
         other => panic!("{other:?}"),
     }

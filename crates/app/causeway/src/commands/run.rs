@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use causeway_upf::config::Config;
 use causeway_upf::logging::{self, LogControl};
-use causeway_upf::{Daemon, Totals, service};
+use causeway_upf::{Daemon, service};
 use tracing::{error, info, warn};
 
 use crate::cli::ConfigArgs;
@@ -21,7 +21,7 @@ pub(super) fn run(args: &ConfigArgs) -> ExitCode {
     };
     let from = args.config.as_ref().map_or("defaults".into(), |file| file.display().to_string());
     info!("causeway {}, configuration {from}", env!("CARGO_PKG_VERSION"));
-    match serve(&config, &logs, args) {
+    match service::run(|| Daemon::start(&config), || reload(&logs, args)) {
         Ok(totals) => {
             info!("stopped: {totals}");
             ExitCode::from(exit::OK)
@@ -31,15 +31,6 @@ pub(super) fn run(args: &ConfigArgs) -> ExitCode {
             ExitCode::from(exit::FAILED)
         }
     }
-}
-
-fn serve(
-    config: &Config,
-    logs: &LogControl,
-    args: &ConfigArgs,
-) -> Result<Totals, Box<dyn std::error::Error>> {
-    let daemon = Daemon::start(config)?;
-    Ok(service::run(daemon, || reload(logs, args))?)
 }
 
 /// SIGHUP: the level of the logs is read anew. Everything else stays as it was at start.

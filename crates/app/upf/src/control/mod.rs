@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::config::Upf;
 use crate::daemon::Totals;
 use crate::error::RunError;
-use crate::management::{self, Ask, Management, MessageCounts, PortCounters};
+use crate::management::{self, Ask, Management, PortCounters};
 use crate::worker::{Command, Report, WorkerHandle};
 use sockets::Sockets;
 
@@ -54,20 +54,20 @@ pub(crate) struct Surroundings {
 /// Runs until it is asked to end, or cannot go on.
 pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> Result<Totals, RunError> {
     let (control, asks) = mpsc::channel(ASKS);
+    let n4 = settings::state_machine(&given);
     let management = Management {
         started: given.clock.anchor(),
         control,
         worker: worker.snapshot_client().map_err(RunError::Sockets)?,
-        ports: given.ports.clone(),
+        ports: given.ports,
     };
     // Dropped at the end, which stops the servers.
     let _servers = serve(given.management, management)?;
     let control = Control {
-        n4: settings::state_machine(&given.upf, given.node, &given.topology, given.capabilities, given.clock),
+        n4,
         clock: given.clock,
         worker,
         sockets: Sockets::new(given.n4).await.map_err(RunError::Sockets)?,
-        messages: MessageCounts::default(),
         asks,
         stops: given.stops,
     };
@@ -90,7 +90,6 @@ struct Control {
     clock: Clock,
     worker: WorkerHandle<ApplyId>,
     sockets: Sockets,
-    messages: MessageCounts,
     asks: mpsc::Receiver<Ask>,
     stops: mpsc::UnboundedReceiver<Stop>,
 }
@@ -103,7 +102,6 @@ impl Control {
             tokio::select! {
                 datagram = self.sockets.receive() => match datagram {
                     Ok((from, datagram)) => {
-                        self.messages.received(datagram);
                         self.n4.datagram(self.clock.now(), from, datagram);
                     }
                     Err(error) => warn!("receiving on N4: {error}"),
@@ -116,7 +114,7 @@ impl Control {
                 () = sleep(timer.unwrap_or(Duration::MAX)), if timer.is_some() => {
                     self.n4.timer(self.clock.now());
                 }
-                Some(ask) = self.asks.recv() => views::answer(&self.n4, &self.messages, ask),
+                Some(ask) = self.asks.recv() => views::answer(&self.n4, ask),
                 Some(stop) = self.stops.recv() => self.stop(stop),
             }
         }
@@ -143,7 +141,6 @@ impl Control {
     }
 
     fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
-        self.messages.sent(datagram);
         if let Err(error) = self.sockets.send(to, datagram) {
             warn!("sending to {to} on N4: {error}");
         }

@@ -1,20 +1,21 @@
 //! From the configuration to the settings of N4.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, UdpSocket};
 
-use causeway_dataplane::{Capabilities, Topology};
+use causeway_dataplane::Topology;
 use causeway_n4::{self as n4, N4};
+use causeway_rules::{LocalEndpoint, LocalEndpoints};
 use causeway_types::{DualIp, NodeId, Span, Time};
 
-use crate::clock::Clock;
-use crate::config::{PFCP_PORT, PathFailure, Pfcp, RequestPort, Upf};
+use super::Surroundings;
+use crate::config::{PathFailure, Pfcp, RequestPort, Upf};
 
 /// The longest wait that doubling T1 may lead to.
 const LONGEST_WAIT: Span = Span::from_secs(8);
 
 /// What the configuration says, in the words of N4. `start` makes identifiers of this run differ from
 /// those of another.
-pub(super) fn n4(upf: &Upf, node: NodeId, start: Time) -> n4::Config {
+fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time) -> n4::Config {
     let pfcp = &upf.pfcp;
     n4::Config {
         retransmission: retransmission(pfcp),
@@ -35,24 +36,37 @@ pub(super) fn n4(upf: &Upf, node: NodeId, start: Time) -> n4::Config {
             sessions: upf.max_sessions as usize,
             ..n4::Limits::default()
         },
-        ..n4::Config::new(node)
+        ..n4::Config::new(node, address)
     }
 }
 
 /// N4 in these surroundings, which asks the SMFs of the configuration for associations.
-pub(super) fn state_machine(
-    upf: &Upf,
-    node: NodeId,
-    topology: &Topology,
-    capabilities: Capabilities,
-    clock: Clock,
-) -> N4 {
-    let now = clock.now();
-    let mut n4 = N4::new(now, n4(upf, node, clock.anchor()), topology, capabilities, DualIp::default());
-    for smf in &upf.pfcp.client.smf {
-        n4.associate(now, smf.socket());
+pub(super) fn state_machine(given: &Surroundings) -> N4 {
+    let start = given.clock.anchor();
+    let config = config(&given.upf, given.node.clone(), address(&given.n4), start);
+    let mut n4 = N4::new(config, given.capabilities, endpoints(&given.topology), start.to_ntp());
+    for smf in &given.upf.pfcp.client.smf {
+        n4.associate(given.clock.now(), smf.socket());
     }
     n4
+}
+
+/// The first N4 address of each IP version.
+fn address(sockets: &[UdpSocket]) -> DualIp {
+    let ips = || sockets.iter().filter_map(|socket| socket.local_addr().ok()).map(|local| local.ip());
+    DualIp {
+        v4: ips().find_map(|ip| if let IpAddr::V4(v4) = ip { Some(v4) } else { None }),
+        v6: ips().find_map(|ip| if let IpAddr::V6(v6) = ip { Some(v6) } else { None }),
+    }
+}
+
+fn endpoints(topology: &Topology) -> LocalEndpoints {
+    let gtpu = topology.gtpu.iter().map(|endpoint| LocalEndpoint {
+        addr: endpoint.addr,
+        network_instance: endpoint.network_instance.clone(),
+    });
+    let networks = topology.networks.iter().map(|network| network.instance.clone());
+    LocalEndpoints { gtpu: gtpu.collect(), networks: networks.collect() }
 }
 
 fn retransmission(pfcp: &Pfcp) -> n4::Retransmission {
@@ -81,8 +95,9 @@ mod tests {
                     path_failure: purge, request_port: learnt, max_associations: 3}}}";
         let upf = Config::parse(None, text, &Overrides::default()).unwrap().upf;
         let node = NodeId::Fqdn("upf.example.org".into());
-        let n4 = n4(&upf, node.clone(), Time::from_secs(5));
-        assert_eq!(n4.node, node);
+        let address = DualIp::from(IpAddr::from([192, 0, 2, 1]));
+        let n4 = config(&upf, node.clone(), address, Time::from_secs(5));
+        assert_eq!((n4.node, n4.address), (node, address));
         assert_eq!((n4.limits.sessions, n4.limits.associations), (7, 3));
         assert_eq!(n4.heartbeat.interval, Span::from_secs(1));
         assert_eq!(n4.heartbeat.retransmission.first_wait, Span::from_secs(2));

@@ -13,7 +13,6 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use super::messages::MessageCounts;
 use crate::worker::Snapshot;
 
 /// The content type of [`Exposition::text`].
@@ -31,7 +30,22 @@ pub(crate) struct PortCounters {
 pub(crate) struct N4Status {
     pub(crate) associations: u64,
     pub(crate) sessions: u64,
-    pub(crate) messages: MessageCounts,
+    pub(crate) messages: Vec<MessageCount>,
+    pub(crate) late_events: u64,
+    pub(crate) lost_reports: u64,
+    pub(crate) failed_plans: u64,
+}
+
+/// How many messages there were of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct MessageCount {
+    /// For example `session_establishment_request`.
+    pub(crate) message_type: String,
+    /// `received` or `sent`.
+    pub(crate) direction: &'static str,
+    /// `ok`, a cause such as `session_context_not_found`, or what else became of it.
+    pub(crate) result: String,
+    pub(crate) count: u64,
 }
 
 /// Everything that is measured, at one moment.
@@ -182,15 +196,25 @@ impl Exposition {
     fn pfcp(&self, writer: &mut Writer<'_>) -> fmt::Result {
         writer.gauge("pfcp_associations", "PFCP associations", self.n4.associations)?;
         writer.gauge("pfcp_sessions", "PFCP sessions", self.n4.sessions)?;
-        let messages = self.n4.messages.iter().map(|(kind, count)| {
+        let messages = self.n4.messages.iter().map(|message| {
             let labels = vec![
-                ("message_type", kind.name.to_owned()),
-                ("direction", kind.direction.to_owned()),
-                ("result", kind.result.to_owned()),
+                ("message_type", message.message_type.as_str()),
+                ("direction", message.direction),
+                ("result", message.result.as_str()),
             ];
-            (labels, count)
+            (labels, message.count)
         });
-        writer.family("pfcp_messages", "PFCP messages", messages)
+        writer.family(
+            "pfcp_messages",
+            "PFCP messages, by type, direction and what became of them",
+            messages,
+        )?;
+        let help = "Events of the data plane that came after the end of their session";
+        writer.counter("causeway_n4_late_events", help, self.n4.late_events)?;
+        let help = "Session reports that could not be kept";
+        writer.counter("causeway_n4_lost_reports", help, self.n4.lost_reports)?;
+        let help = "Plans that the data plane did not carry out";
+        writer.counter("causeway_n4_failed_plans", help, self.n4.failed_plans)
     }
 }
 
