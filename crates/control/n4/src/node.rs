@@ -177,22 +177,24 @@ impl N4 {
     }
 
     fn expired(&mut self, now: Time, expired: Expired<Purpose>) {
+        if let Expired::GivenUp(lost) = &expired
+            && !lost.kept
+        {
+            self.counters.sent(lost.request, MessageResult::Unanswered);
+        }
         match expired {
             Expired::Repeat { to, request, bytes } => {
                 self.counters.sent(request, MessageResult::Repeated);
                 self.push(Output::Send { to, bytes });
             }
-            Expired::GivenUp(lost) => {
-                self.counters.sent(lost.request, MessageResult::Unanswered);
-                match lost.purpose {
-                    Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
-                    Purpose::Setup(peer) => self.setup_unanswered(now, peer),
-                    Purpose::Release(association) => self.release_unanswered(now, association),
-                    Purpose::Report { session, association } => {
-                        self.report_unanswered(now, session, association, lost);
-                    }
+            Expired::GivenUp(lost) => match lost.purpose {
+                Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
+                Purpose::Setup(peer) => self.setup_unanswered(now, peer),
+                Purpose::Release(association) => self.release_unanswered(now, association),
+                Purpose::Report { session, association } => {
+                    self.report_unanswered(now, session, association, lost);
                 }
-            }
+            },
         }
     }
 }
