@@ -149,3 +149,25 @@ fn an_earlier_time_stamp_is_no_restart() {
     world.ask(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(earlier)));
     assert!(world.plane.has(seid));
 }
+
+// Input:  an SMF that we set up the association with restarts.
+// Output: we ask it again at once, since it waits to be asked.
+#[test]
+fn we_ask_a_restarted_smf_again() {
+    let (mut world, mut smf) = World::associated();
+    world.n4.associate(world.now, smf.addr);
+    world.drain();
+    world.is_quiet();
+    world.send(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(9999))));
+    let got = world.next(smf.addr);
+    assert_eq!(got.kind(), MessageType::AssociationSetupRequest);
+    let response = AssociationSetupResponse {
+        recovery_time_stamp: Some(RecoveryTimeStamp(NtpSeconds(9999))),
+        ..AssociationSetupResponse::new(smf.node_id(), Cause::RequestAccepted)
+    };
+    assert_eq!(world.next(smf.addr).kind(), MessageType::HeartbeatResponse);
+    world.deliver(smf.addr, &Smf::answer(&got, None, response));
+    world.pass(Span::from_secs(60));
+    world.is_quiet();
+    assert_eq!(world.n4.associations().count(), 1);
+}

@@ -2,6 +2,7 @@
 
 mod associations;
 mod bad_input;
+mod chaos;
 mod duplicates;
 mod heartbeats;
 mod races;
