@@ -108,6 +108,7 @@ impl N4 {
         let node = association.node.clone();
         self.forget_answers(id);
         let purged = self.purge_sessions(id, |_| true);
+        self.call_ready(now, id);
         self.notice(Notice::PeerRestarted { node, before, after, purged });
         // It has forgotten an association that we asked for, too, and waits to be asked.
         if let Some(peer) = self.targets.of(id) {

@@ -114,6 +114,7 @@ impl N4 {
         if restarted || purged > 0 {
             self.forget_answers(id);
         }
+        self.call_ready(now, id);
         self.schedule_heartbeat(now, id);
         self.stop_asking(peer, id);
         let kept = self.associations.get(id).map_or(0, |association| association.sessions.len());

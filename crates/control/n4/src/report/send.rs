@@ -139,6 +139,11 @@ impl N4 {
     fn report_is_done(&mut self, now: Time, id: AssociationId) {
         let Some(association) = self.associations.get_mut(id) else { return };
         association.outstanding_reports = association.outstanding_reports.saturating_sub(1);
+        self.call_ready(now, id);
+    }
+
+    /// Lets sessions of an association report that waited for others to be done.
+    pub(crate) fn call_ready(&mut self, now: Time, id: AssociationId) {
         while let Some(association) = self.associations.get_mut(id)
             && association.outstanding_reports < self.config.limits.outstanding_reports
             && let Some(seid) = association.ready.pop_front()

@@ -116,6 +116,28 @@ fn a_restarted_smf_may_reuse_its_numbers() {
     assert!(world.plane.has(new) && !world.plane.has(old));
 }
 
+// Input:  the same, seen first in a heartbeat; and after a release, with the same recovery time stamp.
+// Output: the same.
+#[test]
+fn a_new_life_begins_with_a_heartbeat_or_after_a_release() {
+    for released in [false, true] {
+        let (mut world, mut first_life) = World::associated();
+        let mut second_life = first_life.clone();
+        second_life.sequence = 0;
+        let old = world.establish(&mut first_life);
+        if released {
+            let node = first_life.node_id();
+            world.ask(&mut first_life, None, AssociationReleaseRequest::new(node));
+            world.associate(&mut second_life);
+        } else {
+            let stamp = RecoveryTimeStamp(NtpSeconds(2000));
+            world.ask(&mut second_life, None, HeartbeatRequest::new(stamp));
+        }
+        let new = world.establish(&mut second_life);
+        assert!(world.plane.has(new) && !world.plane.has(old));
+    }
+}
+
 // Input:  a release, its duplicate, and a session request afterwards.
 // Output: accepted, sessions gone at once, the duplicate answered the same, then cause 72.
 #[test]

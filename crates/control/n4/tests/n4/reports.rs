@@ -5,7 +5,7 @@ use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
 use causeway_types::{PdrId, Qfi, Seid, Span, Teid};
 
-use crate::world::{Smf, World, activation, config};
+use crate::world::{Smf, World, activation, config, establishment};
 
 const VOLTH: UsageReportTrigger = UsageReportTrigger::VOLTH;
 
@@ -257,4 +257,30 @@ fn a_failed_modification_does_not_disturb_reports() {
     assert_eq!(world.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::SystemFailure);
     world.uses(seid, 5);
     assert_eq!(world.next(smf.addr).usage(), [(1, 0, 5, VOLTH)]);
+}
+
+// Input:  room for one outstanding report; the SMF sets up its association anew and retains only the session
+//         that waits to report, not the one whose report is on its way.
+// Output: the other one's report is not repeated; the retained session reports.
+#[test]
+fn a_retained_session_reports_when_others_go() {
+    let limits = Limits { outstanding_reports: 1, ..Limits::default() };
+    let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
+    let gone = world.establish(&mut smf);
+    let heir = Smf::new(12);
+    let cp = causeway_types::FSeid { seid: Seid(4711), addr: heir.ip().into() };
+    let request = establishment(smf.node_id(), cp);
+    let kept = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
+    world.uses(gone, 1);
+    world.uses(kept, 2);
+    world.next(smf.addr);
+    let retention = SessionRetentionInformation {
+        cp_entity_ip_addresses: [CpEntityIpAddress(cp.addr)].into(),
+        ..SessionRetentionInformation::default()
+    };
+    let setup = AssociationSetupRequest { session_retention_information: Some(retention), ..smf.setup() };
+    world.ask(&mut smf, None, setup);
+    assert_eq!(world.next(heir.addr).usage()[0].2, 2);
+    world.pass(Span::from_secs(5));
+    assert!(world.sent.iter().all(|(to, _)| *to == heir.addr));
 }
