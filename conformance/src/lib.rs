@@ -1,1 +1,25 @@
 //! Conformance cases as data, run against every data plane.
+//!
+//! A case is a YAML file under `cases/`: a sentence each of input and output, the clause, and steps: PFCP
+//! messages, packets and time. What the UPF sends is recorded in a text file of the same name beside it,
+//! and compared on every run; what matters most is also stated in the case itself (`expect`), which
+//! recording never touches. `CAUSEWAY_RECORD=1 cargo test -p causeway-conformance` records anew.
+
+#![forbid(unsafe_code)]
+
+mod case;
+mod edit;
+mod error;
+mod literal;
+mod message;
+mod packet;
+mod record;
+mod runner;
+mod show;
+mod upf;
+mod variables;
+
+pub use case::{Case, Fragments, Step, load_all, load_fragments};
+pub use error::CaseError;
+pub use record::{Outcome, compare_or_record};
+pub use runner::{Backend, run};

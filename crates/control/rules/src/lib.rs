@@ -2,6 +2,27 @@
 //!
 //! Nothing here does I/O, reads a clock or keeps state of its own. A [`RuleSet`] that passed validation
 //! can be given to any data plane whose [`Capabilities`] cover it.
+//!
+//! A request goes through `decode` (values), `edits` (what it does to the rules there are), `validate`
+//! (the rules as a whole) and `diff` (the writes); [`establish`], [`modify`] and [`delete`] are the whole
+//! way. What becomes of each IE is the table in `decode/treatment.rs`.
+//!
+//! # Where it is more lenient than TS 29.244
+//!
+//! Real SMFs need it, and nothing is lost by it:
+//!
+//! - An F-TEID assigned by the SMF is accepted beside CHOOSE, if its address is ours and no other session
+//!   has it (clause 5.5.1 would refuse it).
+//! - A CHOOSE ID stands for its tunnel in all requests of the session, not in one alone (clause 8.2.3).
+//! - Outer Header Removal that names the IP version of the user instead of the tunnel removes either.
+//! - The PDI of an Update PDR with neither F-TEID nor UE address keeps those there are (table 7.5.4.2-1
+//!   would replace the whole PDI); CHOOSE there means the tunnel there is.
+//! - The S/D flag at zero still means the destination for packets that do not come from the access.
+//! - Outer Header Creation with TEID 0 or an unspecified address is no tunnel, while the FAR does not
+//!   forward.
+//! - SGi-LAN as destination needs no forwarding policy (table 7.5.2.3-2).
+//! - A QER, URR or BAR that is removed leaves the rules that name it.
+//! - A guaranteed bit rate is accepted; the maximum beside it is what is enforced.
 
 #![forbid(unsafe_code)]
 

@@ -178,6 +178,11 @@ impl Reason {
     }
 }
 
+/// Refuses what is legal and not supported.
+pub(crate) fn refuse_if(refused: bool, ie: u16, what: &'static str) -> Result<(), Reason> {
+    if refused { Err(Reason::Unsupported { ie, what }) } else { Ok(()) }
+}
+
 impl Rejection {
     /// The cause of the response.
     pub const fn cause(&self) -> Cause {

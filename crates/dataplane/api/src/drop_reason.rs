@@ -54,13 +54,11 @@ reasons! {
     BufferMemoryFull = "buffer_memory_full",
     /// It waited in the buffer until its PDR, FAR or session was removed, or the FAR turned to DROP.
     BufferDiscarded = "buffer_discarded",
-    /// The hop limit ran out (TTL 1 or 0 on arrival at a routed hop).
-    HopLimitExceeded = "hop_limit_exceeded",
     /// The outer header that the PDR removes is not the one the packet has.
     OuterHeaderMismatch = "outer_header_mismatch",
     /// The FAR sends to a network or address family that is not configured.
     NoEgress = "no_egress",
-    /// The packet is larger than the way out allows.
+    /// With its outer header the packet is larger than any IP packet.
     TooBig = "too_big",
 }
 

@@ -1,1 +1,33 @@
-//! Packet ports: TUN, UDP, TPACKET, memory and pcap, with a tracer and a fault injector.
+//! Where packets enter and leave: TUN, UDP, TPACKET, memory and pcap ports behind one trait, with a
+//! tracer and a fault injector that wrap any of them.
+//!
+//! A port carries GTP-U datagrams (N3, N9) or IP packets (N6). It never blocks, allocates nothing per
+//! packet, and counts every packet it cannot carry under one named [`Counter`]. What can only be cured by
+//! a person is a [`PortError`] that says how.
+
+#![deny(unsafe_code)]
+
+mod batch;
+pub mod capture;
+mod counters;
+mod error;
+mod faulty;
+pub mod memory;
+pub mod netlink;
+mod outer;
+pub mod pcap;
+mod poll;
+mod port;
+mod sys;
+pub mod tpacket;
+mod traced;
+pub mod tun;
+pub mod udp;
+
+pub use batch::{BATCH, Batch, FrameMut, HEADROOM, STRIDE};
+pub use counters::{Counter, Counters};
+pub use error::PortError;
+pub use faulty::{FaultCounts, Faults, Faulty};
+pub use poll::{MAX_PORTS, Ready, Waker, wait};
+pub use port::{Frame, Meta, Port};
+pub use traced::Traced;

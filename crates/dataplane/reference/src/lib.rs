@@ -1,1 +1,25 @@
-//! The reference data plane: the oracle, one packet at a time.
+//! The reference data plane: the oracle that every faster one is compared with.
+//!
+//! One packet at a time, in the order of the specification, with ordered maps and copies where they make the
+//! code obviously right. Deterministic: the same plans and packets at the same times give the same output.
+
+#![forbid(unsafe_code)]
+
+mod act;
+mod apply;
+mod arrival;
+mod buffer;
+mod egress;
+mod engine;
+mod gtpu;
+mod index;
+mod indication;
+mod limits;
+mod matching;
+mod measure;
+mod meter;
+mod session;
+mod user;
+
+pub use engine::Reference;
+pub use limits::Limits;

@@ -1,1 +1,35 @@
 //! Checked views and builders of Ethernet, IP, UDP, TCP, ICMP and GTP-U packets.
+//!
+//! Two layers. A view, for example [`Ipv4`], borrows the octets it was parsed from; `parse` has checked every
+//! length, so no accessor can fail. A `Repr`, for example [`Ipv4Repr`], holds legal values only and
+//! writes itself at the end of a vector, or as an array of fixed size for the octets in front of a payload.
+//! No I/O, no allocation while parsing, no panic on any input.
+
+#![forbid(unsafe_code)]
+
+pub mod checksum;
+mod error;
+mod ethernet;
+pub mod gtpu;
+pub mod icmp;
+mod ip;
+mod ipv4;
+mod ipv6;
+mod ipv6_chain;
+mod protocol;
+mod reader;
+pub mod rewrite;
+mod tcp;
+mod udp;
+mod user;
+
+pub use error::{BuildError, Layer, ParseError};
+pub use ethernet::{EtherType, Ethernet, MAX_VLAN_TAGS, MacAddr, VlanTag};
+pub use ip::{Ip, IpRepr};
+pub use ipv4::{Ipv4, Ipv4Repr};
+pub use ipv6::{FlowLabel, Ipv6, Ipv6Repr};
+pub use ipv6_chain::{FragmentHeader, Ipv6Chain, MAX_IPV6_EXTENSIONS};
+pub use protocol::IpProtocol;
+pub use tcp::{Tcp, TcpFlags, TcpRepr};
+pub use udp::{Udp, UdpChecksum, UdpRepr};
+pub use user::{Flow, Fragment, Ports, UserPacket};

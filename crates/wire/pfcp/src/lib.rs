@@ -5,7 +5,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod dump;
 mod error;
+mod field;
 mod group;
 mod header;
 mod ie;
@@ -15,9 +17,11 @@ mod others;
 mod raw;
 mod read;
 mod registry;
+mod slot;
 mod structure;
 
 pub use error::{DecodeError, Fault, HeaderError, IeError, IePath, TooLong};
+pub use field::{Field, Presence};
 pub use group::*;
 pub use header::Header;
 pub use ie::*;
@@ -26,4 +30,3 @@ pub use message::*;
 pub use others::Others;
 pub use raw::{RawIe, RawIes};
 pub use registry::{ALL, IeInfo, ie_info, ie_name};
-pub use structure::{Field, Presence};

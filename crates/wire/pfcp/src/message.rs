@@ -3,7 +3,7 @@
 use causeway_types::Seid;
 
 use crate::ie::RecoveryTimeStamp;
-use crate::structure::missing;
+use crate::slot::missing;
 use crate::{DecodeError, Field, Header, Ie, IeError, TooLong};
 
 mod association;
@@ -49,11 +49,11 @@ message! {
 }
 
 macro_rules! messages {
-    ($( $(#[$meta:meta])* $name:ident = $code:literal; )*) => {
+    ($( $name:ident = $code:literal, $label:literal; )*) => {
         /// Message types (Table 7.3-1).
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum MessageType {
-            $( $(#[$meta])* $name = $code, )*
+            $( #[doc = concat!($label, ".")] $name = $code, )*
         }
 
         impl MessageType {
@@ -65,6 +65,13 @@ macro_rules! messages {
                 match code {
                     $( $code => Some(Self::$name), )*
                     _ => None,
+                }
+            }
+
+            /// The name in the specification.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $( Self::$name => $label, )*
                 }
             }
 
@@ -80,7 +87,7 @@ macro_rules! messages {
         #[derive(Clone, PartialEq, Eq, Debug)]
         #[allow(clippy::large_enum_variant)] // boxes would make decoding allocate
         pub enum Message<'a> {
-            $( $(#[$meta])* $name($name<'a>), )*
+            $( #[doc = concat!($label, ".")] $name($name<'a>), )*
         }
 
         impl<'a> Message<'a> {
@@ -107,56 +114,31 @@ macro_rules! messages {
 }
 
 messages! {
-    /// Heartbeat Request.
-    HeartbeatRequest = 1;
-    /// Heartbeat Response.
-    HeartbeatResponse = 2;
-    /// PFCP PFD Management Request.
-    PfdManagementRequest = 3;
-    /// PFCP PFD Management Response.
-    PfdManagementResponse = 4;
-    /// PFCP Association Setup Request.
-    AssociationSetupRequest = 5;
-    /// PFCP Association Setup Response.
-    AssociationSetupResponse = 6;
-    /// PFCP Association Update Request.
-    AssociationUpdateRequest = 7;
-    /// PFCP Association Update Response.
-    AssociationUpdateResponse = 8;
-    /// PFCP Association Release Request.
-    AssociationReleaseRequest = 9;
-    /// PFCP Association Release Response.
-    AssociationReleaseResponse = 10;
-    /// PFCP Version Not Supported Response.
-    VersionNotSupportedResponse = 11;
-    /// PFCP Node Report Request.
-    NodeReportRequest = 12;
-    /// PFCP Node Report Response.
-    NodeReportResponse = 13;
-    /// PFCP Session Set Deletion Request.
-    SessionSetDeletionRequest = 14;
-    /// PFCP Session Set Deletion Response.
-    SessionSetDeletionResponse = 15;
-    /// PFCP Session Set Modification Request.
-    SessionSetModificationRequest = 16;
-    /// PFCP Session Set Modification Response.
-    SessionSetModificationResponse = 17;
-    /// PFCP Session Establishment Request.
-    SessionEstablishmentRequest = 50;
-    /// PFCP Session Establishment Response.
-    SessionEstablishmentResponse = 51;
-    /// PFCP Session Modification Request.
-    SessionModificationRequest = 52;
-    /// PFCP Session Modification Response.
-    SessionModificationResponse = 53;
-    /// PFCP Session Deletion Request.
-    SessionDeletionRequest = 54;
-    /// PFCP Session Deletion Response.
-    SessionDeletionResponse = 55;
-    /// PFCP Session Report Request.
-    SessionReportRequest = 56;
-    /// PFCP Session Report Response.
-    SessionReportResponse = 57;
+    HeartbeatRequest = 1, "Heartbeat Request";
+    HeartbeatResponse = 2, "Heartbeat Response";
+    PfdManagementRequest = 3, "PFCP PFD Management Request";
+    PfdManagementResponse = 4, "PFCP PFD Management Response";
+    AssociationSetupRequest = 5, "PFCP Association Setup Request";
+    AssociationSetupResponse = 6, "PFCP Association Setup Response";
+    AssociationUpdateRequest = 7, "PFCP Association Update Request";
+    AssociationUpdateResponse = 8, "PFCP Association Update Response";
+    AssociationReleaseRequest = 9, "PFCP Association Release Request";
+    AssociationReleaseResponse = 10, "PFCP Association Release Response";
+    VersionNotSupportedResponse = 11, "PFCP Version Not Supported Response";
+    NodeReportRequest = 12, "PFCP Node Report Request";
+    NodeReportResponse = 13, "PFCP Node Report Response";
+    SessionSetDeletionRequest = 14, "PFCP Session Set Deletion Request";
+    SessionSetDeletionResponse = 15, "PFCP Session Set Deletion Response";
+    SessionSetModificationRequest = 16, "PFCP Session Set Modification Request";
+    SessionSetModificationResponse = 17, "PFCP Session Set Modification Response";
+    SessionEstablishmentRequest = 50, "PFCP Session Establishment Request";
+    SessionEstablishmentResponse = 51, "PFCP Session Establishment Response";
+    SessionModificationRequest = 52, "PFCP Session Modification Request";
+    SessionModificationResponse = 53, "PFCP Session Modification Response";
+    SessionDeletionRequest = 54, "PFCP Session Deletion Request";
+    SessionDeletionResponse = 55, "PFCP Session Deletion Response";
+    SessionReportRequest = 56, "PFCP Session Report Request";
+    SessionReportResponse = 57, "PFCP Session Report Response";
 }
 
 impl MessageType {

@@ -1,140 +1,5 @@
 //! Messages and grouped IEs from one declaration: the structure, its decoder, encoder and description.
 
-use crate::many::is_value;
-use crate::{Fault, Ie, IeError, Many, RawIe};
-
-/// What a sender owes the receiver (TS 29.244 clause 7.2.3.2).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Presence {
-    /// Absent or incorrect: the message is refused.
-    Mandatory,
-    /// Absent: the reader of the structure judges. Incorrect: the message is refused.
-    Conditional,
-    /// Absent or incorrect: no error.
-    Optional,
-}
-
-/// One field of a message or group, for tests, dumps and documentation.
-#[derive(Clone, Copy, Debug)]
-pub struct Field {
-    /// The name in the structure.
-    pub name: &'static str,
-    /// The IE type.
-    pub ie_type: u16,
-    /// What the sender owes.
-    pub presence: Presence,
-    /// The IE may be repeated.
-    pub repeated: bool,
-    /// A null length is a value (an empty group), not a removal.
-    pub null_is_value: bool,
-    /// The fields inside, if the IE is a group.
-    pub fields: &'static [Field],
-}
-
-/// One of these fields must be there.
-pub(crate) const fn any_mandatory(fields: &[Field]) -> bool {
-    let mut at = 0;
-    while at < fields.len() {
-        if matches!(fields[at].presence, Presence::Mandatory) {
-            return true;
-        }
-        at += 1;
-    }
-    false
-}
-
-/// What was found for a field that is not repeated.
-pub(crate) struct Single<T> {
-    seen: bool,
-    pub(crate) value: Option<T>,
-}
-
-impl<T> Single<T> {
-    pub(crate) const fn new() -> Self {
-        Self { seen: false, value: None }
-    }
-
-    /// Decodes the first occurrence. `false` leaves the IE to a later field of the same type.
-    pub(crate) fn take<'a>(
-        &mut self,
-        ie: RawIe<'a>,
-        presence: Presence,
-        ignored: &mut Option<IeError>,
-    ) -> Result<bool, IeError>
-    where
-        T: Ie<'a>,
-    {
-        if self.seen {
-            return Ok(false);
-        }
-        self.seen = true;
-        self.value = decode(ie, presence, ignored)?;
-        Ok(true)
-    }
-}
-
-/// What was found for a field that may be repeated.
-pub(crate) struct Repeated {
-    count: usize,
-}
-
-impl Repeated {
-    pub(crate) const fn new() -> Self {
-        Self { count: 0 }
-    }
-
-    /// Checks one occurrence.
-    pub(crate) fn take<'a, T: Ie<'a>>(
-        &mut self,
-        ie: RawIe<'a>,
-        presence: Presence,
-        ignored: &mut Option<IeError>,
-    ) -> Result<bool, IeError> {
-        let item: Option<T> = decode(ie, presence, ignored)?;
-        self.count += usize::from(item.is_some());
-        Ok(true)
-    }
-
-    pub(crate) fn view<'a, T: Ie<'a>>(&self, group: &'a [u8], ie_type: u16) -> Many<'a, T> {
-        Many::wire(group, ie_type, self.count)
-    }
-
-    /// At least one, or the IE is missing.
-    pub(crate) fn required(self, ie_type: u16) -> Result<Self, IeError> {
-        if self.count == 0 { Err(missing(ie_type)) } else { Ok(self) }
-    }
-}
-
-pub(crate) fn missing(ie_type: u16) -> IeError {
-    IeError::new(Fault::MandatoryMissing).at(ie_type)
-}
-
-/// Decodes an IE and judges a failure by its presence requirement (clauses 7.2.3.2, 7.6.7 and 7.6.8).
-fn decode<'a, T: Ie<'a>>(
-    ie: RawIe<'a>,
-    presence: Presence,
-    ignored: &mut Option<IeError>,
-) -> Result<Option<T>, IeError> {
-    if presence != Presence::Mandatory && !is_value::<T>(ie.value) {
-        return Ok(None);
-    }
-    let mut error = match T::decode(ie.value) {
-        Ok(value) => return Ok(Some(value)),
-        Err(error) => error.at(ie.ie_type),
-    };
-    match presence {
-        Presence::Optional if error.fault != Fault::InvalidLength => {
-            ignored.get_or_insert(error);
-            return Ok(None);
-        }
-        Presence::Conditional if error.fault == Fault::MandatoryMissing => {
-            error.fault = Fault::ConditionalMissing;
-        }
-        _ => {}
-    }
-    Err(error)
-}
-
 /// Declares a structure of IEs.
 ///
 /// Each field is one of
@@ -226,7 +91,7 @@ macro_rules! group {
             const TYPE: u16 = $type;
             const NAME: &'static str = $label;
             const FIELDS: &'static [$crate::Field] = $name::<$lt>::FIELDS;
-            const NULL_IS_VALUE: bool = !$crate::structure::any_mandatory($name::<$lt>::FIELDS);
+            const NULL_IS_VALUE: bool = !$crate::field::any_mandatory($name::<$lt>::FIELDS);
 
             fn decode(value: &$lt [u8]) -> Result<Self, $crate::IeError> {
                 Self::from_ies(value)
@@ -314,16 +179,16 @@ macro_rules! repeated {
 
 macro_rules! slot {
     (req) => {
-        $crate::structure::Single::new()
+        $crate::slot::Single::new()
     };
     (con) => {
-        $crate::structure::Single::new()
+        $crate::slot::Single::new()
     };
     (opt) => {
-        $crate::structure::Single::new()
+        $crate::slot::Single::new()
     };
     ($many:ident) => {
-        $crate::structure::Repeated::new()
+        $crate::slot::Repeated::new()
     };
 }
 
@@ -344,7 +209,7 @@ macro_rules! take {
 
 macro_rules! finish {
     (req $ty:ty, $slot:ident, $group:ident, $tag:expr) => {
-        $slot.value.ok_or_else(|| $crate::structure::missing($tag))?
+        $slot.value.ok_or_else(|| $crate::slot::missing($tag))?
     };
     (con $ty:ty, $slot:ident, $group:ident, $tag:expr) => {
         $slot.value

@@ -7,8 +7,9 @@ use causeway_pfcp::{
 use causeway_types::{BarId, Interface};
 
 use super::treatment::Treated;
-use super::{about, not_predefined, refuse_if, setting, tunnel};
+use super::{about, not_predefined, setting, tunnel};
 use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
+use crate::reject::refuse_if;
 use crate::{ApplyAction, Far, Forwarding, Reason, Rejection, ie};
 
 pub(super) fn create(group: &CreateFar<'_>) -> Result<Far, Rejection> {

@@ -16,6 +16,7 @@ use causeway_pfcp::{
 };
 
 use crate::edits::{Changes, Setting};
+use crate::reject::refuse_if;
 use crate::{Reason, Rejection, RuleId, ie};
 use treatment::Treated;
 
@@ -90,10 +91,6 @@ fn each<'a, T: Ie<'a> + Clone, R>(
 /// Decodes the inside of a group; what goes wrong is about this rule.
 fn about<R>(rule: impl Into<RuleId>, decode: impl FnOnce() -> Result<R, Reason>) -> Result<R, Rejection> {
     decode().map_err(|reason| reason.of(rule))
-}
-
-fn refuse_if(refused: bool, ie: u16, what: &'static str) -> Result<(), Reason> {
-    if refused { Err(Reason::Unsupported { ie, what }) } else { Ok(()) }
 }
 
 fn not_predefined(id: u32, ie: u16) -> Result<(), Reason> {

@@ -1,7 +1,7 @@
 //! Create PDR, Update PDR and the PDI in them.
 
 use causeway_pfcp::{CreatePdr, Ie, Many, Others, OuterHeaderRemoval, Pdi, UpdatePdr};
-use causeway_types::{FarId, QerId, UrrId};
+use causeway_types::FarId;
 
 use super::treatment::Treated;
 use super::{about, flow, not_predefined, setting, tunnel, ue};
@@ -21,8 +21,8 @@ pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
             pdi: pdi(&group.pdi)?,
             removal: group.outer_header_removal.as_ref().map(tunnel::removal).transpose()?,
             far,
-            qers: qers(&group.qer_ids)?,
-            urrs: urrs(&group.urr_ids)?,
+            qers: once(&group.qer_ids, |id| id.0)?,
+            urrs: once(&group.urr_ids, |id| id.0)?,
         })
     })
 }
@@ -42,8 +42,8 @@ pub(super) fn update(group: &UpdatePdr<'_>) -> Result<PdrUpdate, Rejection> {
             pdi: group.pdi.as_ref().map(pdi).transpose()?,
             removal: setting::<OuterHeaderRemoval, _>(removal, &group.other),
             far: group.far_id,
-            qers: list::<QerId>(qers(&group.qer_ids)?, &group.other),
-            urrs: list::<UrrId>(urrs(&group.urr_ids)?, &group.other),
+            qers: list(once(&group.qer_ids, |id| id.0)?, &group.other),
+            urrs: list(once(&group.urr_ids, |id| id.0)?, &group.other),
         })
     })
 }
@@ -70,23 +70,14 @@ fn no_predefined_rules<'a, T: Ie<'a>>(rules: &Many<'a, T>) -> Result<(), Reason>
     if rules.is_empty() { Ok(()) } else { Err(Reason::PredefinedRule(T::TYPE)) }
 }
 
-/// Each QER once: naming it twice must not meter a packet twice.
-fn qers(ids: &Many<'_, QerId>) -> Result<Vec<QerId>, Reason> {
+/// Each rule once: naming it twice must not meter or count a packet twice.
+fn once<'a, T: Ie<'a> + Copy + PartialEq>(
+    ids: &Many<'a, T>,
+    number: impl Fn(T) -> u32,
+) -> Result<Vec<T>, Reason> {
     let mut list = Vec::new();
     for id in ids.iter() {
-        not_predefined(id.0, ie::QER_ID)?;
-        if !list.contains(&id) {
-            list.push(id);
-        }
-    }
-    Ok(list)
-}
-
-/// Each URR once: naming it twice must not count a packet twice.
-fn urrs(ids: &Many<'_, UrrId>) -> Result<Vec<UrrId>, Reason> {
-    let mut list = Vec::new();
-    for id in ids.iter() {
-        not_predefined(id.0, ie::URR_ID)?;
+        not_predefined(number(id), T::TYPE)?;
         if !list.contains(&id) {
             list.push(id);
         }

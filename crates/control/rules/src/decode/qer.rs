@@ -1,21 +1,19 @@
 //! Create QER and Update QER.
 
-use causeway_pfcp::{CreateQer, GateStatus, Gbr, Mbr, UpdateQer};
-use causeway_types::Qfi;
+use causeway_pfcp::{CreateQer, GateStatus, Gbr, Ie, Mbr, QerControlIndications, Rqi, UpdateQer};
+use causeway_types::{QerId, Qfi};
 
 use super::treatment::Treated;
-use super::{about, not_predefined, refuse_if, setting};
+use super::{about, not_predefined, setting};
 use crate::edits::QerUpdate;
+use crate::reject::refuse_if;
 use crate::{Gate, Qer, RateLimit, Reason, Rejection, ie};
 
 pub(super) fn create(group: &CreateQer<'_>) -> Result<Qer, Rejection> {
     about(group.qer_id, || {
         group.refuse_unsupported()?;
-        not_predefined(group.qer_id.0, ie::QER_ID)?;
-        let reflective = group.rqi.is_some_and(|flags| !flags.is_empty());
-        refuse_if(reflective, ie::RQI, "reflective QoS")?;
-        let reports = group.qer_control_indications.is_some_and(|flags| !flags.is_empty());
-        refuse_if(reports, ie::QER_CONTROL_INDICATIONS, "rate control status reports")?;
+        not_predefined(group.qer_id.0, QerId::TYPE)?;
+        refuse_flags(group.rqi, group.qer_control_indications)?;
         let multicast = group.qer_indications.is_some_and(|flags| !flags.is_empty());
         refuse_if(multicast, ie::QER_INDICATIONS, "multicast sequence numbers")?;
         check_guarantee(group.gbr, group.mbr)?;
@@ -27,10 +25,7 @@ pub(super) fn create(group: &CreateQer<'_>) -> Result<Qer, Rejection> {
 pub(super) fn update(group: &UpdateQer<'_>) -> Result<QerUpdate, Rejection> {
     about(group.qer_id, || {
         group.refuse_unsupported()?;
-        let reflective = group.rqi.is_some_and(|flags| !flags.is_empty());
-        refuse_if(reflective, ie::RQI, "reflective QoS")?;
-        let reports = group.qer_control_indications.is_some_and(|flags| !flags.is_empty());
-        refuse_if(reports, ie::QER_CONTROL_INDICATIONS, "rate control status reports")?;
+        refuse_flags(group.rqi, group.qer_control_indications)?;
         check_guarantee(group.gbr, group.mbr)?;
         Ok(QerUpdate {
             id: group.qer_id,
@@ -39,6 +34,13 @@ pub(super) fn update(group: &UpdateQer<'_>) -> Result<QerUpdate, Rejection> {
             qfi: setting::<Qfi, _>(group.qfi, &group.other),
         })
     })
+}
+
+fn refuse_flags(rqi: Option<Rqi>, control: Option<QerControlIndications>) -> Result<(), Reason> {
+    let reflective = rqi.is_some_and(|flags| !flags.is_empty());
+    refuse_if(reflective, ie::RQI, "reflective QoS")?;
+    let reports = control.is_some_and(|flags| !flags.is_empty());
+    refuse_if(reports, ie::QER_CONTROL_INDICATIONS, "rate control status reports")
 }
 
 fn gates(status: GateStatus) -> (Gate, Gate) {

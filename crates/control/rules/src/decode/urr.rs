@@ -1,19 +1,21 @@
 //! Create URR and Update URR.
 
 use causeway_pfcp::{
-    CreateUrr, MeasurementInformation, MeasurementMethod as MethodFlags, ReportingTriggers, UpdateUrr,
+    CreateUrr, Ie, MeasurementInformation, MeasurementMethod as MethodFlags, ReportingTriggers, UpdateUrr,
     VolumeThreshold,
 };
+use causeway_types::UrrId;
 
 use super::treatment::Treated;
-use super::{about, not_predefined, refuse_if, setting};
+use super::{about, not_predefined, setting};
 use crate::edits::{UrrDraft, UrrUpdate};
+use crate::reject::refuse_if;
 use crate::{DirectionalLimit, MeasurementMethod, Reason, Rejection, Reporting, Urr, UrrTriggers, ie};
 
 pub(super) fn create(group: &CreateUrr<'_>) -> Result<UrrDraft, Rejection> {
     about(group.urr_id, || {
         group.refuse_unsupported()?;
-        not_predefined(group.urr_id.0, ie::URR_ID)?;
+        not_predefined(group.urr_id.0, UrrId::TYPE)?;
         let information = group.measurement_information.unwrap_or_default();
         let urr = Urr {
             id: group.urr_id,
@@ -26,18 +28,19 @@ pub(super) fn create(group: &CreateUrr<'_>) -> Result<UrrDraft, Rejection> {
     })
 }
 
-/// Whether QoS enforcement comes before or after the count cannot be changed (Table 7.5.4.4-1).
 pub(super) fn update(group: &UpdateUrr<'_>) -> Result<UrrUpdate, Rejection> {
     about(group.urr_id, || {
         group.refuse_unsupported()?;
         let none = MeasurementInformation::default();
         let gone = group.other.removes::<MeasurementInformation>().then_some(none);
+        let information = group.measurement_information.or(gone);
         Ok(UrrUpdate {
             id: group.urr_id,
             method: group.measurement_method.map(method).transpose()?,
             triggers: group.reporting_triggers.map(triggers).transpose()?,
             volume_threshold: setting::<VolumeThreshold, _>(group.volume_threshold.map(limit), &group.other),
-            reporting: group.measurement_information.or(gone).map(reporting).transpose()?,
+            before_qos: information.is_some_and(|flags| flags.contains(MeasurementInformation::MBQE)),
+            reporting: information.map(reporting).transpose()?,
         })
     })
 }

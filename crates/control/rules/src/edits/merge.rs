@@ -111,7 +111,7 @@ fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rej
         update::bar(held(&mut rules.bars, change.id)?, change);
     }
     for change in &changes.urrs.update {
-        update::urr(held(&mut rules.urrs, change.id)?, change);
+        update::urr(held(&mut rules.urrs, change.id)?, change).map_err(|reason| reason.of(change.id))?;
         if let Some(reporting) = change.reporting {
             session.reports.entry(change.id).or_default().reporting = reporting;
         }

@@ -177,6 +177,8 @@ pub(crate) struct UrrUpdate {
     pub(crate) method: Option<MeasurementMethod>,
     pub(crate) triggers: Option<UrrTriggers>,
     pub(crate) volume_threshold: Setting<DirectionalLimit>,
+    /// MBQE is set. It cannot be changed, only repeated (TS 29.244 table 7.5.4.4-1).
+    pub(crate) before_qos: bool,
     pub(crate) reporting: Option<Reporting>,
 }
 

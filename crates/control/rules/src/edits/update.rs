@@ -63,11 +63,16 @@ pub(super) fn bar(bar: &mut Bar, update: &BarUpdate) {
 }
 
 /// A threshold whose trigger is taken away goes with it.
-pub(super) fn urr(urr: &mut Urr, update: &UrrUpdate) {
+pub(super) fn urr(urr: &mut Urr, update: &UrrUpdate) -> Result<(), Reason> {
+    if update.before_qos && !urr.before_qos {
+        let what = "a change to measurement before QoS enforcement";
+        return Err(Reason::Unsupported { ie: ie::MEASUREMENT_INFORMATION, what });
+    }
     urr.method = update.method.unwrap_or(urr.method);
     if let Some(triggers) = update.triggers {
         urr.triggers = triggers;
         urr.volume_threshold = urr.volume_threshold.filter(|_| triggers.volume_threshold);
     }
     update.volume_threshold.apply(&mut urr.volume_threshold);
+    Ok(())
 }

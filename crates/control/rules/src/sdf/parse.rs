@@ -37,7 +37,7 @@ pub enum FlowError {
         /// What is there.
         found: String,
     },
-    /// The protocol is neither `ip` nor a number from 0 to 255.
+    /// The protocol is neither `ip`, nor a number from 0 to 255, nor a name that is known.
     #[error("{0:?} is no IP protocol")]
     Protocol(String),
     /// An address is none of `any`, `assigned`, an IP address, a prefix.
@@ -117,9 +117,15 @@ impl<'a> Words<'a> {
     }
 }
 
+/// RFC 6733 has only numbers; SMFs in use also write the names that packet filters know.
 fn protocol(word: &str) -> Result<Option<u8>, FlowError> {
     match word {
         "ip" => Ok(None),
+        "icmp" => Ok(Some(1)),
+        "tcp" => Ok(Some(6)),
+        "udp" => Ok(Some(17)),
+        "icmpv6" => Ok(Some(58)),
+        "sctp" => Ok(Some(132)),
         _ => decimal(word).map(Some).ok_or_else(|| FlowError::Protocol(word.into())),
     }
 }
@@ -206,6 +212,16 @@ mod tests {
         assert_eq!(filter.local.ports, [1024..=1024]);
     }
 
+    // Input:  protocols by name and by number.
+    // Output: the same filters.
+    #[test]
+    fn a_protocol_may_be_named() {
+        for (name, number) in [("icmp", 1), ("tcp", 6), ("udp", 17), ("icmpv6", 58), ("sctp", 132)] {
+            let named = parse(&format!("permit out {name} from any to assigned"));
+            assert_eq!(named, parse(&format!("permit out {number} from any to assigned")));
+        }
+    }
+
     // Input:  one IPv6 address, the last port, single and whole ranges.
     // Output: the longest prefix; the boundary values kept.
     #[test]
@@ -242,7 +258,7 @@ mod tests {
             ("permit out ip from any to", FlowError::Incomplete("an address")),
             ("permit out 256 from any to any", FlowError::Protocol("256".into())),
             ("permit out +6 from any to any", FlowError::Protocol("+6".into())),
-            ("permit out tcp from any to any", FlowError::Protocol("tcp".into())),
+            ("permit out tpc from any to any", FlowError::Protocol("tpc".into())),
             ("permit out ip from 10.0.0.1/33 to any", FlowError::Address("10.0.0.1/33".into())),
             ("permit out ip from any 90-80 to any", FlowError::Ports("90-80".into())),
             ("permit out ip from any 65536 to any", FlowError::Ports("65536".into())),

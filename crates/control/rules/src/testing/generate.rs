@@ -268,6 +268,7 @@ fn any_urr_update() -> impl Strategy<Value = UrrUpdate> {
             method: None,
             triggers: trigger.map(|volume_threshold| UrrTriggers { volume_threshold }),
             volume_threshold,
+            before_qos: false,
             reporting: None,
         }
     })

@@ -2,9 +2,10 @@
 
 use causeway_types::{FTeid, Interface};
 
+use crate::reject::refuse_if;
 use crate::{ApplyAction, Far, Forwarding, Reason, RuleSet, ie};
 
-use super::{Context, known, refuse_if, require};
+use super::{Context, known, require};
 
 pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
     let buffers = matches!(far.action, ApplyAction::Buffer { .. });

@@ -7,6 +7,7 @@ mod urr;
 
 use causeway_types::NetworkInstance;
 
+use crate::reject::refuse_if;
 use crate::{Capabilities, LocalEndpoints, Reason, Rejection, RuleSet, ie};
 
 /// What rules are checked against: what the data plane can do, and where it stands.
@@ -46,10 +47,6 @@ pub fn validate(rules: &RuleSet, context: &Context<'_>) -> Result<(), Rejection>
         pdr::check(pdr, rules, context).map_err(|reason| reason.of(pdr.id))?;
     }
     Ok(())
-}
-
-fn refuse_if(refused: bool, ie: u16, what: &'static str) -> Result<(), Reason> {
-    if refused { Err(Reason::Unsupported { ie, what }) } else { Ok(()) }
 }
 
 fn require(there: bool, ie: u16, why: &'static str) -> Result<(), Reason> {

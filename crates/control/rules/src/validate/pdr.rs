@@ -2,9 +2,10 @@
 
 use causeway_types::Interface;
 
+use crate::reject::refuse_if;
 use crate::{FlowAddress, GtpuRemoval, Pdi, Pdr, Reason, RuleSet, ie};
 
-use super::{Context, known, refuse_if, require};
+use super::{Context, known, require};
 
 pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
     check_references(pdr, rules)?;

@@ -1,8 +1,9 @@
 //! Checks of one URR.
 
+use crate::reject::refuse_if;
 use crate::{Capabilities, DirectionalLimit, Reason, Urr, ie};
 
-use super::{refuse_if, require};
+use super::require;
 
 pub(super) fn check(urr: &Urr, capabilities: &Capabilities) -> Result<(), Reason> {
     let Urr { method, triggers, volume_threshold, .. } = urr;

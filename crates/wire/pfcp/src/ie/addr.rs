@@ -33,6 +33,12 @@ pub(crate) fn read_v6_first(fields: &mut Reader<'_>, flags: u8) -> Result<DualIp
     read_v4_first(fields, (flags & 1) << 1 | (flags & 2) >> 1)
 }
 
+/// [`read_v6_first`] where at least one address must be there.
+pub(crate) fn read_some(fields: &mut Reader<'_>, flags: u8) -> Result<DualIp, IeError> {
+    let addr = read_v6_first(fields, flags)?;
+    if addr.is_empty() { Err(IeError::incorrect()) } else { Ok(addr) }
+}
+
 /// The bits of [`read_v4_first`].
 pub(crate) fn flags_v4_first(addr: DualIp) -> u8 {
     u8::from(addr.v4.is_some()) | u8::from(addr.v6.is_some()) << 1
@@ -69,7 +75,7 @@ macro_rules! dual_ip_ies {
             fn decode(value: &'a [u8]) -> Result<Self, IeError> {
                 let mut fields = Reader::new(value);
                 let flags = fields.u8()?;
-                Ok(Self(read_v6_first(&mut fields, flags)?))
+                read_some(&mut fields, flags).map(Self)
             }
 
             fn encode(&self, out: &mut Vec<u8>) {

@@ -4,7 +4,7 @@ use causeway_types::DualIp;
 
 use super::addr;
 use super::ethernet::Mac;
-use super::leaf::{code, flags_ies, integer_ies};
+use super::leaf::{code, code_ies, flags_ies, integer_ies};
 use crate::read::{Put, Reader};
 use crate::{Ie, IeError};
 
@@ -44,6 +44,42 @@ flags_ies! {
     RequestedAccessAvailabilityInformation(u8; 1) = 217, "Requested Access Availability Information" {
         /// Becoming available or unavailable.
         RRCA = 0;
+    }
+}
+
+code_ies! {
+    /// How the traffic of one multi-access session is steered (clause 8.2.124).
+    SteeringFunctionality & 0x0f = 171, "Steering Functionality" {
+        /// ATSSS-LL.
+        AtsssLl = 0;
+        /// MPTCP.
+        Mptcp = 1;
+    }
+
+    /// By which rule it is steered (clause 8.2.125).
+    SteeringMode & 0x0f = 172, "Steering Mode" {
+        /// Active-Standby.
+        ActiveStandby = 0;
+        /// Smallest delay.
+        SmallestDelay = 1;
+        /// Load balancing.
+        LoadBalancing = 2;
+        /// By priority.
+        PriorityBased = 3;
+    }
+
+    /// Rank of an access (clause 8.2.127).
+    Priority & 0x0f = 174, "Priority" {
+        /// Active.
+        Active = 0;
+        /// Standby.
+        Standby = 1;
+        /// No standby.
+        NoStandby = 2;
+        /// High.
+        High = 3;
+        /// Low.
+        Low = 4;
     }
 }
 

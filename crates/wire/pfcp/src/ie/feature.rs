@@ -6,7 +6,7 @@ use crate::{Ie, IeError};
 
 bitflags::bitflags! {
     /// UP Function Features (Table 8.2.25-1), octet 5 in the low byte. Any length when received; as many
-    /// pairs of octets as needed when sent.
+    /// octets as needed, at least 2, when sent.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
     pub struct UpFeatures: u64 {
         /// Downlink data buffering in the CP function.
@@ -130,14 +130,13 @@ impl<'a> Ie<'a> for UpFeatures {
 
     fn encode(&self, out: &mut Vec<u8>) {
         let octets = self.bits().to_le_bytes();
-        let mut pairs = octets.chunks(2);
-        let used = pairs.rposition(|pair| pair != [0, 0]).unwrap_or(0) + 1;
-        out.put(&octets[..2 * used]);
+        let last = octets.iter().rposition(|octet| *octet != 0).unwrap_or_default();
+        out.put(&octets[..=last.max(1)]);
     }
 }
 
 bitflags::bitflags! {
-    /// CP Function Features (Table 8.2.58-1), octet 5 in the low byte. Any length when received; 1 octet or 3
+    /// CP Function Features (Table 8.2.58-1), octet 5 in the low byte. Any length when received; 1 octet or 2
     /// when sent.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
     pub struct CpFeatures: u32 {
@@ -174,7 +173,7 @@ impl<'a> Ie<'a> for CpFeatures {
 
     fn encode(&self, out: &mut Vec<u8>) {
         let octets = self.bits().to_le_bytes();
-        out.put(if self.bits() > 0xff { &octets[..3] } else { &octets[..1] });
+        out.put(if self.bits() > 0xff { &octets[..2] } else { &octets[..1] });
     }
 }
 

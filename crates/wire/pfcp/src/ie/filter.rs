@@ -1,7 +1,7 @@
 //! Filters of packets.
 
 use super::leaf::code;
-use super::qos::TrafficClass;
+use super::marking::TrafficClass;
 use super::text::Octets;
 use crate::read::{Put, Reader};
 use crate::{Ie, IeError};

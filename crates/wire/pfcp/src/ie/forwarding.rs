@@ -168,6 +168,8 @@ impl<'a> Ie<'a> for HeaderEnrichment<'a> {
 }
 
 /// IP Address and Port Number Replacement (clause 8.2.200), in the inner packet.
+///
+/// The figure numbers the flags "5 to 6", while Table 8.1.2-1 and the text know one octet of them: it is one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct IpAddressAndPortReplacement {
     /// New destination of IPv4 packets.
@@ -190,7 +192,7 @@ impl<'a> Ie<'a> for IpAddressAndPortReplacement {
 
     fn decode(value: &'a [u8]) -> Result<Self, IeError> {
         let mut fields = Reader::new(value);
-        let [flags, _spare] = fields.array()?;
+        let flags = fields.u8()?;
         Ok(Self {
             destination_ipv4: fields.when(flags & 1 != 0, Reader::ipv4)?,
             destination_ipv6: fields.when(flags & 2 != 0, Reader::ipv6)?,
@@ -211,7 +213,6 @@ impl<'a> Ie<'a> for IpAddressAndPortReplacement {
             self.source_port.is_some(),
         ];
         out.put_u8(present.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag)));
-        out.put_u8(0);
         self.destination_ipv4.iter().for_each(|ip| out.put(&ip.octets()));
         self.destination_ipv6.iter().for_each(|ip| out.put(&ip.octets()));
         self.destination_port.iter().for_each(|port| out.put_u16(*port));

@@ -28,8 +28,11 @@ impl<'a> Fqdn<'a> {
     /// From labels on the wire. A trailing zero, which some peers send, is accepted.
     ///
     /// # Errors
-    /// The labels do not fill the octets, or there is none.
+    /// No octets: invalid length. Labels that do not fill the octets: incorrect.
     pub fn from_labels(octets: &'a [u8]) -> Result<Self, IeError> {
+        if octets.is_empty() {
+            return Err(IeError::length());
+        }
         let octets = octets.strip_suffix(&[0]).filter(|labels| is_labels(labels)).unwrap_or(octets);
         if is_labels(octets) { Ok(Self(Form::Labels(octets))) } else { Err(IeError::incorrect()) }
     }

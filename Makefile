@@ -1,0 +1,47 @@
+# Causeway: every command that a developer or a CI needs. `make` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test interop lint docs fuzz fuzz-smoke ci clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: ## Install the system packages that build, demo and tests need (as root; else say which)
+	@scripts/setup all
+
+build: ## Build the release binary, target/release/causeway
+	@scripts/setup build
+	cargo build --release --locked -p causeway
+
+demo: ## Build, then show a whole 5G user plane at work on this machine in under a minute
+	@scripts/setup build net
+	@scripts/setup --want capture
+	cargo build --release --locked -p causeway
+	target/release/causeway demo $(DEMO_ARGS)
+
+test: ## Run all tests, as CI does: unit, property, conformance, end-to-end, third-party clients
+	@scripts/test
+
+interop: ## Run only the third-party PFCP and GTP clients against a UPF
+	@scripts/setup build
+	@scripts/setup --want net capture go python
+	@tests/interop/run
+
+lint: ## Format, clippy, shellcheck and licences of dependencies
+	@scripts/lint
+
+docs: ## Build the API documentation with warnings denied: target/doc
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
+
+fuzz-smoke: ## Fuzz every decoder for 10 seconds (TIME=60 for longer)
+	@scripts/fuzz smoke $(or $(TIME),10)
+
+fuzz: ## Fuzz one decoder until stopped: make fuzz TARGET=name [ARGS=...]
+	@scripts/fuzz run $(TARGET) $(ARGS)
+
+ci: ## Run everything that CI runs
+	@.ci/run
+
+clean: ## Remove what was built
+	cargo clean
+	rm -rf fuzz/target fuzz/corpus-new fuzz/artifacts demo-out

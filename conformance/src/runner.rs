@@ -1,0 +1,159 @@
+//! Runs a case against a data plane: the state machine of N4 and the packets, on a clock that moves by hand.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use causeway_dataplane::{GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
+use causeway_types::{DualIp, NetworkInstance, Span, Time};
+
+use crate::CaseError;
+use crate::case::{Case, Fragments, Step};
+use crate::literal::{number, octets};
+use crate::packet::user_packet;
+use crate::upf::Upf;
+
+/// The UPF's address on N3 and N4.
+pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
+const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
+const PFCP_PORT: u16 = 8805;
+const GTPU_PORT: u16 = 2152;
+
+/// When every case begins.
+const START: Time = Time::from_secs(1_700_000_000);
+
+/// A data plane that cases are run against.
+pub trait Backend {
+    /// Its name in test output.
+    fn name(&self) -> &'static str;
+
+    /// A fresh one. `max_sessions` and `buffer_packets` are limits that the case asks for.
+    fn build(
+        &self,
+        topology: Topology,
+        max_sessions: Option<u32>,
+        buffer_packets: Option<usize>,
+    ) -> Box<dyn PacketEngine>;
+}
+
+/// Runs a case. Returns what the UPF sent, step by step, as text.
+///
+/// # Errors
+/// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
+pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<String, CaseError> {
+    let engine = backend.build(topology(), case.setup.max_sessions, case.setup.buffer_packets);
+    let mut run = Run { upf: Upf::new(engine, &topology(), START), fragments, sequence: 0, last: Vec::new() };
+    if !case.setup.unassociated {
+        run.associate()?;
+    }
+    let mut transcript = String::new();
+    for (at, step) in case.steps.iter().enumerate() {
+        let number = at + 1;
+        let mut seen = Vec::new();
+        for _ in 0..step.times.unwrap_or(1) {
+            seen.extend(run.step(step)?);
+        }
+        check(number, step, &seen)?;
+        transcript.push_str(&format!("step {number}\n"));
+        seen.iter()
+            .flat_map(|line| line.lines())
+            .for_each(|line| transcript.push_str(&format!("  {line}\n")));
+    }
+    Ok(transcript)
+}
+
+/// One GTP-U endpoint on both IP versions and one data network.
+fn topology() -> Topology {
+    let v6 = "2001:db8::1".parse().ok();
+    let pool = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
+    Topology {
+        gtpu: vec![GtpuEndpoint { addr: DualIp { v4: Some(UPF), v6 }, network_instance: None }],
+        networks: vec![Network { instance: internet(), pools: pool.collect() }],
+    }
+}
+
+fn internet() -> NetworkInstance {
+    NetworkInstance::new("internet")
+}
+
+fn check(number: usize, step: &Step, seen: &[String]) -> Result<(), CaseError> {
+    let text = seen.join("\n");
+    let unmet = |expected: String| CaseError::Unmet { step: number, expected, seen: indent(&text) };
+    for expected in &step.expect {
+        if !text.lines().any(|line| line.contains(expected.as_str())) {
+            return Err(unmet(expected.clone()));
+        }
+    }
+    for unexpected in &step.expect_not {
+        if text.lines().any(|line| line.contains(unexpected.as_str())) {
+            return Err(unmet(format!("no {unexpected}")));
+        }
+    }
+    Ok(())
+}
+
+fn indent(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
+}
+
+struct Run<'f> {
+    upf: Upf,
+    fragments: &'f Fragments,
+    /// The sequence number of the SMF's last request.
+    sequence: u32,
+    /// The last datagram that a step built.
+    last: Vec<u8>,
+}
+
+impl Run<'_> {
+    fn associate(&mut self) -> Result<(), CaseError> {
+        let spec = "{type: Association Setup Request, base: association}";
+        let spec = serde_yaml_ng::from_str(spec)
+            .map_err(|source| CaseError::Yaml { path: "association".into(), source })?;
+        let step = Step { smf: Some(spec), ..Step::default() };
+        self.step(&step).map(drop)
+    }
+
+    fn step(&mut self, step: &Step) -> Result<Vec<String>, CaseError> {
+        let smf = SocketAddr::new(step.from.unwrap_or(IpAddr::V4(SMF)), PFCP_PORT);
+        if let Some(wait) = step.wait_ms {
+            self.upf.wait(Span::from_millis(wait));
+        }
+        if let Some(spec) = &step.smf {
+            let sequence = match &spec.sequence {
+                Some(word) => number(word, &self.upf.variables)? as u32,
+                None => {
+                    self.sequence += 1;
+                    self.sequence
+                }
+            };
+            self.last = spec.octets(sequence, self.fragments, &self.upf.variables)?;
+            self.upf.pfcp(smf, &self.last);
+        }
+        if step.smf_again {
+            self.upf.pfcp(smf, &self.last);
+        }
+        if let Some(raw) = &step.smf_raw {
+            let bytes = octets(raw, &self.upf.variables)?;
+            self.upf.pfcp(smf, &bytes);
+        }
+        self.packets(step)?;
+        Ok(self.upf.take_seen())
+    }
+
+    fn packets(&mut self, step: &Step) -> Result<(), CaseError> {
+        let gtpu = Ingress::Gtpu { local: UPF.into(), peer: SocketAddr::from((GNB, GTPU_PORT)), tos: 0 };
+        let from_gnb = match (&step.gnb, &step.gnb_raw) {
+            (Some(spec), _) => Some(spec.octets(&self.upf.variables)?),
+            (None, Some(raw)) => Some(octets(raw, &self.upf.variables)?),
+            (None, None) => None,
+        };
+        if let Some(bytes) = from_gnb {
+            self.upf.packet(&gtpu, &bytes);
+        }
+        if let Some(text) = &step.dn {
+            let bytes = user_packet(text, &self.upf.variables)?;
+            self.upf.packet(&Ingress::Ip { network: internet() }, &bytes);
+        }
+        Ok(())
+    }
+}

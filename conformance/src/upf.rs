@@ -1,0 +1,129 @@
+//! The UPF under test: N4's state machine and a data plane, without sockets.
+
+use std::net::SocketAddr;
+
+use causeway_dataplane::{Egress, Ingress, PacketEngine, Topology, Transmit};
+use causeway_n4::{Config, N4, Output};
+use causeway_pfcp::{Header, Message, MessageType};
+use causeway_rules::{LocalEndpoint, LocalEndpoints};
+use causeway_types::{NodeId, Span, Time};
+
+use crate::runner::UPF;
+use crate::show;
+use crate::variables::Variables;
+
+/// Both halves of a UPF, and what they said.
+pub(crate) struct Upf {
+    n4: N4,
+    engine: Box<dyn PacketEngine>,
+    now: Time,
+    seen: Seen,
+    pub(crate) variables: Variables,
+}
+
+/// What the UPF sent since it was last asked.
+#[derive(Default)]
+struct Seen(Vec<String>);
+
+impl Transmit for Seen {
+    fn transmit(&mut self, egress: &Egress, packet: &[u8]) {
+        self.0.push(show::packet(egress, packet));
+    }
+}
+
+impl Upf {
+    /// A UPF that has just started.
+    pub(crate) fn new(engine: Box<dyn PacketEngine>, topology: &Topology, now: Time) -> Self {
+        let mut config = Config::new(NodeId::Ip(UPF.into()), UPF.into());
+        // The cases speak of time themselves; heartbeats in between would only be noise.
+        config.heartbeat.interval = Span::ZERO;
+        let n4 = N4::new(config, engine.capabilities(), endpoints(topology), now.to_ntp());
+        Self { n4, engine, now, seen: Seen::default(), variables: Variables::default() }
+    }
+
+    /// What was sent since the last call, a line or a block of lines each.
+    pub(crate) fn take_seen(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.seen.0)
+    }
+
+    /// A datagram arrives on N4.
+    pub(crate) fn pfcp(&mut self, from: SocketAddr, bytes: &[u8]) {
+        self.n4.datagram(self.now, from, bytes);
+        self.settle();
+    }
+
+    /// A packet arrives on N3 or N6.
+    pub(crate) fn packet(&mut self, ingress: &Ingress, bytes: &[u8]) {
+        let fate = self.engine.process(self.now, ingress, bytes, &mut self.seen);
+        self.seen.0.push(show::fate(fate));
+        self.settle();
+    }
+
+    /// Time passes, timer by timer.
+    pub(crate) fn wait(&mut self, span: Span) {
+        let end = self.now + span;
+        while let Some(next) = self.next_timer().filter(|next| *next <= end) {
+            self.now = self.now.max(next);
+            self.n4.timer(self.now);
+            self.engine.advance(self.now);
+            self.settle();
+        }
+        self.now = end;
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        [self.n4.next_timer(), self.engine.next_deadline()].into_iter().flatten().min()
+    }
+
+    /// Lets the two halves talk until neither has anything to say.
+    fn settle(&mut self) {
+        loop {
+            self.engine.flush(&mut self.seen);
+            while let Some(event) = self.engine.poll_event() {
+                self.n4.event(self.now, event);
+            }
+            match self.n4.poll_output() {
+                None => return,
+                Some(Output::Notice(_)) => {}
+                Some(Output::Send { to, bytes }) => {
+                    self.learn(&bytes);
+                    self.seen.0.push(format!("to smf {to}: {}", show::pfcp(&bytes)));
+                }
+                Some(Output::Apply { id, plan }) => {
+                    let result = self.engine.apply(self.now, &plan);
+                    self.n4.applied(self.now, id, result);
+                }
+            }
+        }
+    }
+
+    /// Keeps what later steps refer to.
+    fn learn(&mut self, bytes: &[u8]) {
+        let Ok((header, body, _)) = Header::decode(bytes) else { return };
+        if MessageType::from_code(header.message_type).is_some_and(MessageType::is_request) {
+            self.variables.set("upf-sequence".to_owned(), header.sequence.into());
+        }
+        let Ok(Message::SessionEstablishmentResponse(response)) = Message::decode(&header, body) else {
+            return;
+        };
+        if let Some(f_seid) = response.up_f_seid {
+            self.variables.set("up-seid".to_owned(), f_seid.seid.0);
+        }
+        for created in response.created_pdrs.iter() {
+            if let Some(tunnel) = created.local_f_teid.and_then(|tunnel| tunnel.assigned()) {
+                self.variables.set(format!("teid-{}", created.pdr_id), tunnel.teid.value().into());
+            }
+        }
+    }
+}
+
+fn endpoints(topology: &Topology) -> LocalEndpoints {
+    let gtpu = topology.gtpu.iter().map(|endpoint| LocalEndpoint {
+        addr: endpoint.addr,
+        network_instance: endpoint.network_instance.clone(),
+    });
+    LocalEndpoints {
+        gtpu: gtpu.collect(),
+        networks: topology.networks.iter().map(|network| network.instance.clone()).collect(),
+    }
+}

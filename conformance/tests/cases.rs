@@ -1,0 +1,81 @@
+//! Every case against every data plane.
+//!
+//! `CAUSEWAY_RECORD=1 cargo test -p causeway-conformance` records what is seen, for review in the diff.
+
+use std::path::Path;
+
+use causeway_conformance::{Backend, Case, Outcome, compare_or_record, load_all, load_fragments, run};
+use causeway_dataplane::{PacketEngine, Topology};
+use causeway_reference::{Limits, Reference};
+
+struct TheReference;
+
+impl Backend for TheReference {
+    fn name(&self) -> &'static str {
+        "reference"
+    }
+
+    fn build(
+        &self,
+        topology: Topology,
+        max_sessions: Option<u32>,
+        buffer_packets: Option<usize>,
+    ) -> Box<dyn PacketEngine> {
+        let usual = Limits::default();
+        let limits = Limits {
+            max_sessions: max_sessions.unwrap_or(usual.max_sessions),
+            buffer_packets_per_session: buffer_packets.unwrap_or(usual.buffer_packets_per_session),
+            ..usual
+        };
+        Box::new(Reference::new(topology, limits))
+    }
+}
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn cases() -> Vec<Case> {
+    load_all(&here().join("cases")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn failure(case: &Case, backend: &dyn Backend) -> Option<String> {
+    let fragments = load_fragments(&here().join("fragments.yaml")).unwrap_or_else(|error| panic!("{error}"));
+    let outcome = run(case, &fragments, backend).and_then(|transcript| compare_or_record(case, &transcript));
+    let name = case.path.strip_prefix(here()).unwrap_or(&case.path).display();
+    match outcome {
+        Ok(Outcome::Same | Outcome::Recorded) => None,
+        Ok(Outcome::Differs { line, recorded, seen }) => Some(format!(
+            "{name} on {}: line {line} of its recording\n  recorded: {recorded:?}\n  seen:     {seen:?}",
+            backend.name()
+        )),
+        Err(error) => Some(format!("{name} on {}: {error}", backend.name())),
+    }
+}
+
+// Input: the cases under conformance/cases.
+// Output: what each case expects, and every line as recorded.
+#[test]
+fn every_case_on_every_data_plane() {
+    let cases = cases();
+    let failures: Vec<_> = cases.iter().filter_map(|case| failure(case, &TheReference)).collect();
+    println!("{} cases, {} failed", cases.len(), failures.len());
+    assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), cases.len(), failures.join("\n"));
+}
+
+// Input: the text files beside the cases.
+// Output: each belongs to a case, so that a renamed case leaves no stale recording.
+#[test]
+fn no_recording_without_its_case() {
+    let mut folders = vec![here().join("cases")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "txt") {
+                assert!(path.with_extension("yaml").exists(), "{} has no case", path.display());
+            }
+        }
+    }
+}

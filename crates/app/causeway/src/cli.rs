@@ -1,0 +1,128 @@
+//! The command line: what there is to say, and what the help texts say about it.
+
+use std::path::PathBuf;
+
+use causeway_upf::config::Overrides;
+use clap::{Args, Parser, Subcommand};
+
+/// Causeway, a 5G User Plane Function.
+#[derive(Parser)]
+#[command(name = "causeway", version, propagate_version = true, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  causeway run --config /etc/causeway/upf.yaml
+  causeway config check --config upf.yaml
+  causeway config keys
+  causeway demo
+
+Exit codes: 0 done, 1 failed, 2 wrong command line or (run) wrong configuration.";
+
+const RUN_HELP: &str = "\
+SIGTERM and SIGINT release the associations and stop; a second one stops at once. SIGHUP reads logger.level
+anew. TUN devices need CAP_NET_ADMIN.
+
+Examples:
+  causeway run --config /etc/causeway/upf.yaml
+  causeway run --config upf.yaml --log-level debug --pfcp-address 192.0.2.1,2001:db8::1
+  CAUSEWAY_CONFIG=upf.yaml causeway run
+
+Exit codes: 0 stopped by a signal, 1 failed at start or at work, 2 wrong command line or configuration.";
+
+/// What to do.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run the UPF until SIGTERM or SIGINT
+    #[command(after_help = RUN_HELP)]
+    Run(Box<ConfigArgs>),
+    /// Look at a configuration without running it
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Show a whole 5G user plane at work on this machine, in network namespaces, in under a minute
+    #[command(
+        after_help = "Exit codes: 0 every step passed, 1 a step failed or the demo cannot run, 2 wrong command line."
+    )]
+    Demo(DemoArgs),
+}
+
+/// How to show it.
+#[derive(Args)]
+pub(crate) struct DemoArgs {
+    /// Folder for captures, log and report
+    #[arg(short, long, value_name = "FOLDER", default_value = "demo-out")]
+    pub(crate) out: PathBuf,
+}
+
+/// What to do with a configuration.
+#[derive(Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print the effective configuration and `ok`, or every mistake with its line
+    #[command(after_help = "Exit codes: 0 the configuration is right, 1 it is wrong, 2 wrong command line.")]
+    Check(Box<ConfigArgs>),
+    /// List every key with its default and meaning
+    Keys,
+}
+
+/// Where the configuration comes from. A flag wins over the environment, that over the file.
+#[derive(Args)]
+pub(crate) struct ConfigArgs {
+    /// Configuration file; without it every key has its default
+    #[arg(short, long, value_name = "FILE", env = "CAUSEWAY_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// Flags that stand for keys of the file.
+#[derive(Args)]
+#[command(next_help_heading = "Options that take the place of keys in the file")]
+struct Flags {
+    /// logger.level: error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", env = "CAUSEWAY_LOG_LEVEL")]
+    log_level: Option<String>,
+    /// logger.format: text or json
+    #[arg(long, value_name = "FORMAT", env = "CAUSEWAY_LOG_FORMAT")]
+    log_format: Option<String>,
+    /// upf.node_id: an address or a host name
+    #[arg(long, value_name = "ID", env = "CAUSEWAY_NODE_ID")]
+    node_id: Option<String>,
+    /// upf.max_sessions
+    #[arg(long, value_name = "N", env = "CAUSEWAY_MAX_SESSIONS")]
+    max_sessions: Option<String>,
+    /// upf.pfcp.server: where SMFs reach the UPF; several with commas
+    #[arg(long, value_name = "ADDRESS[:PORT]", env = "CAUSEWAY_PFCP_ADDRESS", value_delimiter = ',')]
+    pfcp_address: Vec<String>,
+    /// upf.pfcp.client.smf: SMFs to associate with unasked
+    #[arg(long, value_name = "ADDRESS[:PORT]", env = "CAUSEWAY_SMF_ADDRESS", value_delimiter = ',')]
+    smf_address: Vec<String>,
+    /// upf.gtpu.server: where gNBs reach the UPF
+    #[arg(long, value_name = "ADDRESS[:PORT]", env = "CAUSEWAY_GTPU_ADDRESS", value_delimiter = ',')]
+    gtpu_address: Vec<String>,
+    /// upf.metrics.server: where /metrics and /api are
+    #[arg(long, value_name = "ADDRESS[:PORT]", env = "CAUSEWAY_METRICS_ADDRESS", value_delimiter = ',')]
+    metrics_address: Vec<String>,
+}
+
+impl ConfigArgs {
+    /// The values that flags or the environment give.
+    pub(crate) fn overrides(&self) -> Overrides {
+        let flags = &self.flags;
+        Overrides {
+            log_level: flags.log_level.clone(),
+            log_format: flags.log_format.clone(),
+            node_id: flags.node_id.clone(),
+            max_sessions: flags.max_sessions.clone(),
+            pfcp_address: flags.pfcp_address.clone(),
+            smf_address: flags.smf_address.clone(),
+            gtpu_address: flags.gtpu_address.clone(),
+            metrics_address: flags.metrics_address.clone(),
+        }
+    }
+}

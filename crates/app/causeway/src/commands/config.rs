@@ -1,0 +1,34 @@
+//! `causeway config`: a configuration without running it.
+
+use std::process::ExitCode;
+
+use causeway_upf::config::{Config, KEYS};
+
+use crate::cli::{ConfigArgs, ConfigCommand};
+use crate::exit::{self, print};
+
+pub(super) fn run(command: ConfigCommand) -> ExitCode {
+    match command {
+        ConfigCommand::Check(args) => check(&args),
+        ConfigCommand::Keys => keys(),
+    }
+}
+
+fn check(args: &ConfigArgs) -> ExitCode {
+    match Config::load(args.config.as_deref(), &args.overrides()) {
+        Ok(config) => {
+            print(config.to_yaml().trim_end());
+            // Not on standard output, which is a configuration file of its own.
+            exit::end(exit::OK, "ok")
+        }
+        Err(errors) => exit::end(exit::FAILED, errors),
+    }
+}
+
+fn keys() -> ExitCode {
+    let width = KEYS.iter().map(|key| key.path.len()).max().unwrap_or(0);
+    for key in KEYS {
+        print(format_args!("{:width$}  {} [{}]", key.path, key.summary, key.default));
+    }
+    ExitCode::from(exit::OK)
+}

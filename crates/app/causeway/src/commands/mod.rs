@@ -1,0 +1,18 @@
+//! One file per subcommand.
+
+mod config;
+mod demo;
+mod run;
+
+use std::process::ExitCode;
+
+use crate::cli::{Cli, Command};
+
+/// Does what the command line asks for.
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Config { command } => config::run(command),
+        Command::Demo(args) => demo::run(args),
+    }
+}

@@ -1,0 +1,45 @@
+//! `causeway run`: the UPF, until a signal ends it.
+
+use std::process::ExitCode;
+
+use causeway_upf::config::Config;
+use causeway_upf::logging::{self, LogControl};
+use causeway_upf::{Daemon, service};
+use tracing::{error, info, warn};
+
+use crate::cli::ConfigArgs;
+use crate::exit;
+
+pub(super) fn run(args: &ConfigArgs) -> ExitCode {
+    let config = match Config::load(args.config.as_deref(), &args.overrides()) {
+        Ok(config) => config,
+        Err(errors) => return exit::end(exit::USAGE, errors),
+    };
+    let logs = match logging::init(&config.logger) {
+        Ok(logs) => logs,
+        Err(error) => return exit::end(exit::FAILED, error),
+    };
+    let from = args.config.as_ref().map_or("defaults".into(), |file| file.display().to_string());
+    info!("causeway {}, configuration {from}", env!("CARGO_PKG_VERSION"));
+    match service::run(|| Daemon::start(&config), || reload(&logs, args)) {
+        Ok(totals) => {
+            info!("stopped: {totals}");
+            ExitCode::from(exit::OK)
+        }
+        Err(failure) => {
+            error!("{failure}");
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+/// SIGHUP: the level of the logs is read anew. Everything else stays as it was at start.
+fn reload(logs: &LogControl, args: &ConfigArgs) {
+    match Config::load(args.config.as_deref(), &args.overrides()) {
+        Ok(config) => {
+            logs.set_level(config.logger.level);
+            info!("log level is {}; other keys take effect at the next start", config.logger.level.word());
+        }
+        Err(errors) => warn!("the configuration is not read anew: {errors}"),
+    }
+}

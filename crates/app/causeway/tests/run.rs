@@ -1,0 +1,168 @@
+//! `causeway run` as a service manager sees it: log lines, signals, exit codes.
+
+use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// A loopback address that no other test, in this process or another, uses at the same time.
+fn loopback() -> Ipv4Addr {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    let [.., a, b] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, 128 | (a & 63), b, NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A configuration on that address, without data networks: it needs no privilege.
+fn file(at: Ipv4Addr, level: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{at}.yaml"));
+    let text = format!(
+        "logger: {{level: {level}}}\nupf:\n  pfcp: {{server: [{{address: {at}}}], release_timeout: 200ms}}\n  \
+         gtpu: {{server: [{{address: {at}}}]}}\n  session: []\n  metrics: {{server: [{{address: {at}}}]}}\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// A daemon that runs, with its log.
+struct Running {
+    child: Child,
+    log: BufReader<ChildStderr>,
+}
+
+impl Running {
+    fn start(args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_causeway"))
+            .arg("run")
+            .args(args)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        Self { child, log }
+    }
+
+    /// Reads the log up to a line that contains `text`, and returns that line.
+    fn until(&mut self, text: &str) -> String {
+        let mut seen = String::new();
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.log.read_line(&mut line).unwrap(), 0, "{text} is not in the log:\n{seen}");
+            if line.contains(text) {
+                return line;
+            }
+            seen.push_str(&line);
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Only a test that failed leaves it running.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+// Input:  SIGTERM to a daemon that runs; SIGINT to another.
+// Output: it has said where it is, in one line each; it says what it did, and exits with 0.
+#[test]
+fn a_signal_stops_it_with_0() {
+    for signal in ["TERM", "INT"] {
+        let at = loopback();
+        let mut running = Running::start(&["-c", file(at, "info").to_str().unwrap()]);
+        running.until("INFO causeway 0.1.0, configuration ");
+        running.until(&format!("N3 on {at}:2152 over UDP"));
+        running.until(&format!("N4 on {at}:8805, Node ID {at}"));
+        running.until(&format!("metrics on http://{at}:9090/metrics"));
+        running.until("ready");
+        running.signal(signal);
+        running.until("a second signal stops at once");
+        running.until("stopped: received 0 packets on N3");
+        assert_eq!(running.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+// Input:  a file whose log level changes, and SIGHUP.
+// Output: the new level holds; the daemon goes on.
+#[test]
+fn sighup_reads_the_log_level_anew() {
+    let at = loopback();
+    let path = file(at, "info");
+    let mut running = Running::start(&["--config", path.to_str().unwrap()]);
+    running.until("ready");
+    file(at, "debug");
+    running.signal("HUP");
+    running.until("log level is debug");
+    std::fs::write(&path, "logger: {level: loud}").unwrap();
+    running.signal("HUP");
+    running.until("`loud` is not one of");
+    running.signal("TERM");
+    running.until("stopped:");
+}
+
+// Input:  --log-format json.
+// Output: every line is a JSON object with level and message.
+#[test]
+fn json_logs_are_one_object_a_line() {
+    let at = loopback();
+    let mut running = Running::start(&["-c", file(at, "info").to_str().unwrap(), "--log-format", "json"]);
+    let line = running.until("N4 on");
+    let object: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(object["level"], "INFO");
+    assert_eq!(object["message"], format!("N4 on {at}:8805, Node ID {at}"));
+    running.until("ready");
+    running.signal("TERM");
+    running.until("stopped:");
+}
+
+// Input:  a port that another process holds.
+// Output: one error line with the key and the cure; exit code 1.
+#[test]
+fn a_failure_at_start_exits_with_1() {
+    let at = loopback();
+    let _taken = UdpSocket::bind((at, 8805)).unwrap();
+    let output: Output = Command::new(env!("CARGO_BIN_EXE_causeway"))
+        .args(["run", "-c", file(at, "error").to_str().unwrap()])
+        .output()
+        .unwrap();
+    let log = String::from_utf8(output.stderr).unwrap();
+    let expected = format!(
+        "ERROR upf.pfcp.server[0]: cannot listen on {at}:8805: address in use: is another PFCP process \
+         running? see `ss -ulnp sport = :8805`\n"
+    );
+    assert!(log.ends_with(&expected) && log.lines().count() == 1, "{log}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+// Input:  a TUN device asked for by a user without privileges.
+// Output: one error line that names the capability; exit code 1.
+#[test]
+fn a_missing_privilege_is_named() {
+    let at = loopback();
+    let path = file(at, "error");
+    let text =
+        std::fs::read_to_string(&path).unwrap().replace("session: []", "session: [{subnet: 10.45.0.0/16}]");
+    std::fs::write(&path, text).unwrap();
+    // A user namespace that maps nobody to root has no capability outside of itself.
+    let output = Command::new("unshare")
+        .args(["--user", "--", env!("CARGO_BIN_EXE_causeway"), "run", "-c", path.to_str().unwrap()])
+        .output();
+    let Ok(output) = output else {
+        return eprintln!("SKIPPED a_missing_privilege_is_named: there is no unshare");
+    };
+    let log = String::from_utf8(output.stderr).unwrap();
+    if log.contains("unshare: ") {
+        return eprintln!(
+            "SKIPPED a_missing_privilege_is_named: user namespaces are not permitted here: {log}"
+        );
+    }
+    assert!(log.contains("ERROR upf.session[0].dev: "), "{log}");
+    assert!(log.contains("CAP_NET_ADMIN") || log.contains("/dev/net/tun"), "{log}");
+    assert_eq!(output.status.code(), Some(1));
+}

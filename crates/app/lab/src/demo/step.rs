@@ -1,0 +1,175 @@
+//! Steps, and what each of them observed.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::console::Console;
+use crate::LabError;
+use crate::timeline::{Timeline, in_seconds};
+
+/// One thing that was observed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Check {
+    /// What was looked at.
+    pub what: String,
+    /// What there was to see.
+    pub seen: String,
+    /// It is as it should be. `None`: nothing to compare with, only to know.
+    pub passed: Option<bool>,
+}
+
+/// The observations of a running step.
+pub struct Observer<'a> {
+    console: &'a Console,
+    checks: Vec<Check>,
+    summary: String,
+}
+
+impl Observer<'_> {
+    /// Notes something that is neither right nor wrong.
+    pub fn note(&mut self, what: &str, seen: impl Display) {
+        self.checks.push(Check { what: what.into(), seen: seen.to_string(), passed: None });
+    }
+
+    /// Notes whether something is as it should be. The step fails if it is not, but goes on.
+    pub fn expect(&mut self, what: &str, seen: impl Display, passed: bool) {
+        self.checks.push(Check { what: what.into(), seen: seen.to_string(), passed: Some(passed) });
+    }
+
+    /// The result in one line.
+    pub fn summarise(&mut self, summary: impl Into<String>) {
+        self.summary = summary.into();
+    }
+
+    /// What the step is doing now.
+    pub fn progress(&self, doing: impl Display) {
+        self.console.progress(&doing.to_string());
+    }
+}
+
+/// How a step went.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct StepReport {
+    /// Its place, from 1.
+    pub number: usize,
+    /// Its title.
+    pub title: &'static str,
+    /// What it shows, in a sentence.
+    pub about: &'static str,
+    /// When it began, on the timeline.
+    #[serde(serialize_with = "in_seconds")]
+    pub start: Duration,
+    /// How long it lasted.
+    #[serde(serialize_with = "in_seconds")]
+    pub elapsed: Duration,
+    /// Everything was as it should be.
+    pub passed: bool,
+    /// The result in one line: of a failed step, the reason.
+    pub summary: String,
+    /// What was observed.
+    pub checks: Vec<Check>,
+}
+
+/// A step to be played on a stage `S`.
+pub struct Step<S> {
+    /// Its title.
+    pub title: &'static str,
+    /// What it shows, in a sentence.
+    pub about: &'static str,
+    /// What it does.
+    pub play: fn(&mut S, &mut Observer<'_>) -> Result<(), LabError>,
+}
+
+/// Plays steps one after the other, up to the first that fails: each builds on those before it.
+pub fn play<S>(steps: &[Step<S>], stage: &mut S, console: &Console, timeline: &Timeline) -> Vec<StepReport> {
+    let mut reports = Vec::new();
+    for (index, step) in steps.iter().enumerate() {
+        let report = play_one(index + 1, step, stage, console, timeline);
+        let passed = report.passed;
+        reports.push(report);
+        if !passed {
+            break;
+        }
+    }
+    reports
+}
+
+fn play_one<S>(
+    number: usize,
+    step: &Step<S>,
+    stage: &mut S,
+    console: &Console,
+    timeline: &Timeline,
+) -> StepReport {
+    let start = timeline.now();
+    console.begin(number, step.title);
+    let mut observer = Observer { console, checks: Vec::new(), summary: String::new() };
+    let result = (step.play)(stage, &mut observer);
+    let Observer { checks, summary, .. } = observer;
+    let wrong = checks.iter().find(|check| check.passed == Some(false));
+    let reason = match (result, wrong) {
+        (Err(error), _) => Some(error.to_string()),
+        (Ok(()), Some(check)) => Some(format!("{}: {}", check.what, check.seen)),
+        (Ok(()), None) => None,
+    };
+    let passed = reason.is_none();
+    let summary = reason.unwrap_or(summary);
+    console.end(passed, &summary);
+    let elapsed = timeline.now().saturating_sub(start);
+    let Step { title, about, .. } = *step;
+    StepReport { number, title, about, start, elapsed, passed, summary, checks }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good(stage: &mut Vec<u8>, observer: &mut Observer<'_>) -> Result<(), LabError> {
+        stage.push(1);
+        observer.note("rate", "3 Mbit/s");
+        observer.expect("loss", "0 %", true);
+        observer.summarise("fine");
+        Ok(())
+    }
+
+    fn wrong(stage: &mut Vec<u8>, observer: &mut Observer<'_>) -> Result<(), LabError> {
+        observer.expect("loss", "20 %", false);
+        stage.push(2);
+        observer.summarise("fine");
+        Ok(())
+    }
+
+    fn broken(_: &mut Vec<u8>, _: &mut Observer<'_>) -> Result<(), LabError> {
+        Err(LabError::Peer("no answer".into()))
+    }
+
+    type Play = fn(&mut Vec<u8>, &mut Observer<'_>) -> Result<(), LabError>;
+
+    fn run(plays: &[Play]) -> (Vec<StepReport>, Vec<u8>) {
+        let steps: Vec<_> = plays.iter().map(|play| Step { title: "t", about: "a", play: *play }).collect();
+        let mut stage = Vec::new();
+        let reports = play(&steps, &mut stage, &Console::silent(), &Timeline::default());
+        (reports, stage)
+    }
+
+    // Input:  a good step, one that sees something wrong, and one that is never reached.
+    // Output: two reports; the second fails with what was wrong, after having played to its end.
+    #[test]
+    fn a_wrong_observation_fails_its_step_and_ends_the_play() {
+        let (reports, stage) = run(&[good, wrong, good]);
+        assert_eq!(stage, [1, 2]);
+        let results: Vec<_> = reports.iter().map(|r| (r.number, r.passed, r.summary.as_str())).collect();
+        assert_eq!(results, [(1, true, "fine"), (2, false, "loss: 20 %")]);
+        assert_eq!(reports[0].checks.len(), 2);
+    }
+
+    // Input:  a step that cannot be played.
+    // Output: the error is its result.
+    #[test]
+    fn an_error_is_the_reason() {
+        let (reports, _) = run(&[broken]);
+        assert_eq!((reports[0].passed, reports[0].summary.as_str()), (false, "no answer"));
+    }
+}

@@ -1,0 +1,64 @@
+//! An idle UE: buffering, report, service request.
+
+use std::thread;
+use std::time::Duration;
+
+use super::{attach, cast};
+use crate::LabError;
+use crate::demo::stage::Stage;
+use crate::demo::step::Observer;
+use crate::ran::Bearer;
+use crate::smf::{DOWNLINK_PDR, Downlink};
+use crate::traffic::Sequence;
+use crate::traffic::numbered::{Sender, Sink};
+use causeway_types::Qfi;
+
+const PORT: u16 = 7001;
+const LENGTH: u16 = 200;
+const PACE: Duration = Duration::from_millis(2);
+/// Packets while the UE is idle, and after.
+const HELD: u64 = 20;
+const NEW: u64 = 10;
+const PATIENCE: Duration = Duration::from_secs(3);
+/// A second report, or a packet that must not come, would have come within this time.
+const QUIET: Duration = Duration::from_millis(300);
+
+pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
+    let network = stage.network()?;
+    let (ue, smf, ran, topology) = network.ue(cast::SLEEPS)?;
+    let sink = Sink::open(&topology.ue, ue.at(PORT))?;
+    let mut sender = Sender::open(&topology.dn, None, ue.at(PORT))?;
+
+    observer.progress("idle; packets from the data network");
+    ran.disconnect(ue.id);
+    smf.set_downlink(&ue.session, Downlink::Buffer)?;
+    let strays = ran.gnb_counters(ue.gnb).unknown_tunnel;
+    sender.send(HELD, LENGTH, PACE)?;
+    let report = smf.next_report(PATIENCE)?;
+    let right = report.session == ue.session.cp_seid && report.downlink_data == [DOWNLINK_PDR];
+    observer.expect("Session Report (DLDR)", format!("PDR {:?}", report.downlink_data), right);
+    let again = smf.next_report(QUIET).is_ok();
+    observer.expect("further reports", if again { "one more" } else { "none" }, !again);
+    let escaped = ran.gnb_counters(ue.gnb).unknown_tunnel - strays + sink.seen().len() as u64;
+    observer.expect("packets that reached the gNB or the UE", escaped, escaped == 0);
+
+    let waiting = network.metrics()?.sum(super::BUFFERED, &[]);
+    observer.expect("packets that wait, in /metrics", waiting, waiting == HELD as f64);
+
+    observer.progress("service request");
+    let (ue, smf, ran, _) = network.ue(cast::SLEEPS)?;
+    let bearer = Bearer { uplink: ue.session.uplink, qfi: Qfi::from_low_bits(attach::QFI) };
+    ue.downlink =
+        ran.connect(ue.id, ue.gnb, bearer).ok_or_else(|| LabError::Missing("the gNB is gone".into()))?;
+    smf.set_downlink(&ue.session, Downlink::Forward(ue.downlink))?;
+    let held = Sequence::compare(HELD, sink.wait_for(HELD, PATIENCE));
+    observer.expect("buffered packets", held, held.is_perfect());
+    sender.send(NEW, LENGTH, PACE)?;
+    let all = Sequence::compare(HELD + NEW, sink.wait_for(HELD + NEW, PATIENCE));
+    observer.expect("buffered and new packets, in order of arrival", all, all.is_perfect());
+    thread::sleep(QUIET / 3);
+    let tunnel = ran.tunnel(ue.gnb, ue.downlink.teid).packets;
+    observer.expect("packets in the new tunnel", tunnel, tunnel == HELD + NEW);
+    observer.summarise(format!("1 report, 0 leaked, {HELD} buffered in order, then {NEW} new"));
+    Ok(())
+}

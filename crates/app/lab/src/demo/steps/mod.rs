@@ -1,0 +1,106 @@
+//! The steps of the demo, in their order.
+
+mod attach;
+mod handover;
+mod idle;
+mod ping;
+mod release;
+mod start;
+mod stop;
+mod transfer;
+mod volume;
+
+use causeway_types::Volume;
+
+use super::stage::Stage;
+use super::step::Step;
+use crate::ran::UeCounters;
+
+/// The daemon's count of its sessions, of packets that wait, and of packets thrown away by reason.
+const SESSIONS: &str = "fivegs_upffunction_upf_sessionnbr";
+const BUFFERED: &str = "causeway_buffered_packets";
+const DROPS: &str = "causeway_drop_total";
+
+/// UEs that play a part of their own, by number from zero. The others only come, ping and go.
+mod cast {
+    pub(super) const TRANSFERS: usize = 9;
+    pub(super) const SLEEPS: usize = 2;
+    pub(super) const MOVES: usize = 3;
+    pub(super) const PAYS: usize = 4;
+}
+
+/// The story, from an empty machine to an empty machine.
+pub(super) const STORY: &[Step<Stage>] = &[
+    Step {
+        title: "Network and daemon",
+        about: "Namespaces and links are made; `causeway run` starts with a real configuration file and answers a \
+                PFCP Heartbeat on N4.",
+        play: start::play,
+    },
+    Step {
+        title: "Association and 10 UEs",
+        about: "The SMF associates and establishes ten sessions whose uplink tunnels the UPF chooses; the gNBs \
+                connect their UEs and see a GTP-U Echo answered.",
+        play: attach::play,
+    },
+    Step {
+        title: "Ping through the tunnel",
+        about: "The system's own ping runs on every UE's device, through its gNB and the UPF, to the data network.",
+        play: ping::play,
+    },
+    Step {
+        title: "TCP up and down",
+        about: "One UE transfers in bulk over the kernel's own TCP, first up, then down.",
+        play: transfer::play,
+    },
+    Step {
+        title: "Idle, paging, service request",
+        about: "A UE goes idle. Downlink packets wait in the UPF, the first is reported to the SMF; after the \
+                service request they are delivered first and in order, then new ones.",
+        play: idle::play,
+    },
+    Step {
+        title: "Handover with End Marker",
+        about: "A UE moves to the second gNB while downlink packets flow. The old tunnel ends with one End Marker; \
+                no packet is lost.",
+        play: handover::play,
+    },
+    Step {
+        title: "Volume threshold",
+        about: "Packets of known size add up to exactly the threshold of a usage rule; the report names exactly \
+                that volume.",
+        play: volume::play,
+    },
+    Step {
+        title: "Release",
+        about: "All sessions are deleted with their final usage; after that nothing passes, and every packet is \
+                counted under its drop reason.",
+        play: release::play,
+    },
+    Step {
+        title: "End of association and daemon",
+        about: "The SMF releases the association; the daemon ends by itself on SIGTERM with exit status 0.",
+        play: stop::play,
+    },
+];
+
+/// What a gNB has counted of a UE, as usage.
+fn counted(ue: UeCounters) -> Volume {
+    Volume {
+        uplink: ue.uplink_octets,
+        downlink: ue.downlink_octets,
+        uplink_packets: ue.uplink_packets,
+        downlink_packets: ue.downlink_packets,
+    }
+}
+
+/// Equal octets each way. Packets are compared only if the UPF reports them.
+fn same(reported: &Volume, counted: &Volume) -> bool {
+    let packets = |volume: &Volume| (volume.uplink_packets, volume.downlink_packets);
+    let octets = |volume: &Volume| (volume.uplink, volume.downlink);
+    octets(reported) == octets(counted) && [(0, 0), packets(counted)].contains(&packets(reported))
+}
+
+fn octets(volume: &Volume) -> String {
+    format!("{} octets up, {} down", volume.uplink, volume.downlink)
+}

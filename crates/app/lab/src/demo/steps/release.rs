@@ -1,0 +1,64 @@
+//! The end of all sessions.
+
+use std::net::SocketAddrV4;
+use std::thread;
+use std::time::Duration;
+
+use crate::LabError;
+use crate::demo::stage::{Network, Stage};
+use crate::demo::step::Observer;
+use crate::topology::DN;
+use crate::traffic::numbered::{Sender, Sink};
+
+const PORT: u16 = 7004;
+const LENGTH: u16 = 100;
+const PACKETS: u64 = 10;
+const PACE: Duration = Duration::from_millis(1);
+const QUIET: Duration = Duration::from_millis(300);
+
+pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
+    let network = stage.network()?;
+    let Network { ues, smf, ran, .. } = network;
+    let mut exact = 0;
+    let all = ues.len();
+    for ue in ues {
+        observer.progress(format!("deletes {} of {all}", ue.device));
+        ue.charge(&smf.delete(&ue.session)?);
+        let at_gnb = super::counted(ran.ue(ue.id));
+        let same = super::same(&ue.reported, &at_gnb);
+        exact += usize::from(same);
+        let seen = format!("{} reported, {} at the gNB", super::octets(&ue.reported), super::octets(&at_gnb));
+        observer.expect(&format!("usage of {}, all reports", ue.device), seen, same);
+    }
+    observer.progress("packets after the release");
+    nothing_passes(network, observer)?;
+    stage.after = stage.network()?.metrics()?;
+    let left = stage.after.sum(super::SESSIONS, &[]);
+    observer.expect("sessions in /metrics", left, left == 0.0);
+    observer.summarise(format!("final usage exact for {exact} of {all}; nothing passes, all drops counted"));
+    Ok(())
+}
+
+/// Both ends go on sending; the gNB still has its side of the tunnel.
+fn nothing_passes(network: &mut Network, observer: &mut Observer<'_>) -> Result<(), LabError> {
+    let before = network.metrics()?;
+    let (ue, _, ran, topology) = network.ue(0)?;
+    let (at_ue, at_dn) = (ue.at(PORT), SocketAddrV4::new(DN, PORT));
+    let (ue_sink, dn_sink) = (Sink::open(&topology.ue, at_ue)?, Sink::open(&topology.dn, at_dn)?);
+    Sender::open(&topology.dn, None, at_ue)?.send(PACKETS, LENGTH, PACE)?;
+    Sender::open(&topology.ue, Some(&ue.device), at_dn)?.send(PACKETS, LENGTH, PACE)?;
+    thread::sleep(QUIET);
+    let (down, up) = (ue_sink.seen().len(), dn_sink.seen().len());
+    observer.expect("packets that passed", format!("{up} up, {down} down"), down + up == 0);
+    let refused = ran.gnb_counters(ue.gnb).error_indications;
+    observer.note("Error Indications at the gNB", refused);
+    let after = network.metrics()?;
+    for (reason, direction) in [("unknown_ue", "downlink"), ("unknown_teid", "uplink")] {
+        let label = format!("reason=\"{reason}\"");
+        let drops = |metrics: &crate::metrics::Metrics| metrics.sum(super::DROPS, &[&label]);
+        let counted = drops(&after) - drops(&before);
+        observer.expect(&format!("{direction} drops as {reason}"), counted, counted == PACKETS as f64);
+    }
+    (0..network.ues.len()).for_each(|n| network.ran.disconnect(crate::ran::UeId(n)));
+    Ok(())
+}

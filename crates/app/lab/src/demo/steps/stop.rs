@@ -1,0 +1,26 @@
+//! The end of the association and of the daemon.
+
+use std::time::{Duration, Instant};
+
+use crate::LabError;
+use crate::demo::stage::Stage;
+use crate::demo::step::Observer;
+
+const GRACE: Duration = Duration::from_secs(5);
+
+pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
+    let network = stage.network()?;
+    network.smf.release()?;
+    observer.expect("Association Release Response", "accepted", true);
+    let start = Instant::now();
+    let status = network.daemon.stop(GRACE)?;
+    let took = start.elapsed().as_millis();
+    observer.expect("exit status after SIGTERM", status, status.success());
+    for (name, capture) in
+        [("n3", &network.captures.n3), ("n4", &network.captures.n4), ("n6", &network.captures.n6)]
+    {
+        observer.expect(&format!("frames in {name}.pcap"), capture.written(), capture.written() > 0);
+    }
+    observer.summarise(format!("association released; the daemon ended with status 0 in {took} ms"));
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Bulk TCP in both directions.
+
+use std::net::SocketAddrV4;
+use std::time::Duration;
+
+use causeway_types::Direction;
+
+use super::cast;
+use crate::LabError;
+use crate::demo::stage::{Captures, Stage};
+use crate::demo::step::Observer;
+use crate::topology::DN;
+use crate::traffic::bulk::{Limit, Server, transfer};
+
+const PORT: u16 = 5201;
+const LIMIT: Limit = Limit { octets: 1 << 30, time: Duration::from_secs(2) };
+
+/// Frames of each direction that the captures keep, of hundreds of thousands.
+const CAPTURED: u64 = 400;
+
+/// A transfer that moves less than this has not worked, in octets.
+const AT_LEAST: u64 = 1 << 20;
+
+pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
+    let network = stage.network()?;
+    let server = SocketAddrV4::new(DN, PORT);
+    let _server = Server::start(&network.topology.dn, server)?;
+    let mut rates = Vec::new();
+    for (direction, name) in [(Direction::Uplink, "up"), (Direction::Downlink, "down")] {
+        observer.progress(format!("{name} for {} s", LIMIT.time.as_secs()));
+        limit(&network.captures, Some(CAPTURED));
+        let (ue, _, _, topology) = network.ue(cast::TRANSFERS)?;
+        let done = transfer(&topology.ue, &ue.device, server, direction, LIMIT)?;
+        let rate = done.bits_per_second() / 1e6;
+        let seen = format!("{} octets in {:.2} s, {rate:.0} Mbit/s", done.octets, done.elapsed.as_secs_f64());
+        observer.expect(name, seen, done.octets >= AT_LEAST);
+        rates.push(format!("{name} {rate:.0} Mbit/s"));
+    }
+    limit(&network.captures, None);
+    let left_out = network.captures.n3.left_out() + network.captures.n6.left_out();
+    observer.note("captures", format!("first {CAPTURED} frames of each direction; {left_out} left out"));
+    observer.summarise(rates.join(", "));
+    Ok(())
+}
+
+fn limit(captures: &Captures, frames: Option<u64>) {
+    captures.n3.limit(frames);
+    captures.n6.limit(frames);
+}

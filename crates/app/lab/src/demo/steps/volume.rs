@@ -1,0 +1,64 @@
+//! A usage report with exact octets.
+
+use std::net::SocketAddrV4;
+use std::time::Duration;
+
+use causeway_types::Volume;
+
+use super::attach::THRESHOLD;
+use super::cast;
+use crate::LabError;
+use crate::demo::stage::Stage;
+use crate::demo::step::Observer;
+use crate::smf::UsageTrigger;
+use crate::topology::DN;
+use crate::traffic::numbered::{Sender, Sink};
+
+const PORT: u16 = 7003;
+/// IP packets of this size, so many each way: exactly the threshold.
+const LENGTH: u16 = 1000;
+const UP: u64 = 40;
+const DOWN: u64 = 60;
+const PACE: Duration = Duration::from_micros(500);
+const PATIENCE: Duration = Duration::from_secs(3);
+const QUIET: Duration = Duration::from_millis(200);
+
+pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
+    let network = stage.network()?;
+    let (ue, smf, ran, topology) = network.ue(cast::PAYS)?;
+    let (at_ue, at_dn) = (ue.at(PORT), SocketAddrV4::new(DN, PORT));
+    let (ue_sink, dn_sink) = (Sink::open(&topology.ue, at_ue)?, Sink::open(&topology.dn, at_dn)?);
+
+    observer.progress("query of the usage so far");
+    let queried = ue.charge(&smf.query(&ue.session)?);
+    let at_gnb = super::counted(ran.ue(ue.id));
+    observer.expect("usage so far, by query", super::octets(&queried), super::same(&queried, &at_gnb));
+
+    observer.progress(format!("{THRESHOLD} octets"));
+    Sender::open(&topology.ue, Some(&ue.device), at_dn)?.send(UP, LENGTH, PACE)?;
+    dn_sink.wait_for(UP, PATIENCE);
+    let early = smf.next_report(QUIET).is_ok();
+    observer.expect("report below the threshold", if early { "one" } else { "none" }, !early);
+    Sender::open(&topology.dn, None, at_ue)?.send(DOWN, LENGTH, PACE)?;
+    let report = smf.next_report(PATIENCE)?;
+    let arrived = ue_sink.wait_for(DOWN, PATIENCE).len();
+    observer.expect(
+        "packets received",
+        format!("{} up, {arrived} down", dn_sink.seen().len()),
+        arrived as u64 == DOWN,
+    );
+    let due = report.session == ue.session.cp_seid
+        && report.usage.iter().all(|usage| usage.trigger == UsageTrigger::VolumeThreshold);
+    observer.expect("trigger", format!("{:?}", report.usage.first().map(|usage| usage.trigger)), due);
+    let reported = ue.charge(&report.usage);
+    let sent = Volume {
+        uplink: UP * u64::from(LENGTH),
+        downlink: DOWN * u64::from(LENGTH),
+        uplink_packets: UP,
+        downlink_packets: DOWN,
+    };
+    observer.expect("octets sent", super::octets(&sent), sent.total() == THRESHOLD);
+    observer.expect("octets reported", super::octets(&reported), super::same(&reported, &sent));
+    observer.summarise(format!("reported {} of {} octets sent", reported.total(), sent.total()));
+    Ok(())
+}

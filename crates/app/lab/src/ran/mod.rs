@@ -1,0 +1,224 @@
+//! Emulated radio access network: gNBs on real N3 sockets, UEs on TUN devices.
+//!
+//! Whatever the kernel routes into a UE's device leaves through the gNB the UE is connected to, in its uplink
+//! tunnel; whatever arrives in the UE's downlink tunnel comes out of the device. The radio itself is left out:
+//! it neither loses nor delays.
+
+mod open;
+mod state;
+mod tunnel;
+mod worker;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use causeway_packet::gtpu;
+use causeway_ports::{MAX_PORTS, Port, Waker};
+use causeway_types::{DualIp, FTeid, Qfi, Teid};
+
+pub use open::{GnbSite, UeSite};
+pub use tunnel::{TunnelCounters, UeCounters};
+
+use crate::LabError;
+use crate::timeline::Timeline;
+use state::State;
+use worker::Worker;
+
+/// A gNB, by its place in the list given to [`Ran::start`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct GnbId(pub usize);
+
+/// A UE, by its place in the list given to [`Ran::start`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct UeId(pub usize);
+
+/// A gNB to be emulated.
+pub struct Gnb {
+    /// Its name in messages and in the timeline.
+    pub name: String,
+    /// Its N3 address, where downlink tunnels end.
+    pub address: IpAddr,
+    /// Its N3 port.
+    pub port: Box<dyn Port>,
+}
+
+/// The user plane of one PDU session as the SMF tells it to a gNB.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bearer {
+    /// Where the UPF receives the uplink.
+    pub uplink: FTeid,
+    /// The QoS flow of all uplink packets.
+    pub qfi: Qfi,
+}
+
+/// What path and tunnel management messages a gNB has received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GnbCounters {
+    /// Echo Responses.
+    pub echo_responses: u64,
+    /// Error Indications: the UPF does not know a tunnel that we send to.
+    pub error_indications: u64,
+    /// G-PDUs for a tunnel that is not there; each was answered with an Error Indication.
+    pub unknown_tunnel: u64,
+    /// Datagrams that are no GTP-U, or nothing that a gNB takes.
+    pub malformed: u64,
+}
+
+/// The running network. It ends when it is dropped.
+pub struct Ran {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+pub(in crate::ran) struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    waker: Waker,
+}
+
+impl Ran {
+    /// Takes the ports into use. UEs are given by their ports, which carry IP packets.
+    ///
+    /// # Errors
+    /// [`LabError::Missing`] for more ports than one poller serves; [`LabError::Io`].
+    pub fn start(gnbs: Vec<Gnb>, ues: Vec<Box<dyn Port>>, timeline: Timeline) -> Result<Self, LabError> {
+        if gnbs.len() + ues.len() > MAX_PORTS {
+            let message = format!("one network has {MAX_PORTS} gNBs and UEs at most");
+            return Err(LabError::Missing(message));
+        }
+        let state = State::new(gnbs.iter().map(|gnb| (gnb.name.clone(), gnb.address)), ues.len(), timeline);
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            waker: Waker::new().map_err(LabError::io("event descriptor"))?,
+        });
+        let gnb_ports = gnbs.into_iter().map(|gnb| gnb.port).collect();
+        let worker = Worker::new(shared.clone(), gnb_ports, ues);
+        let thread = std::thread::Builder::new()
+            .name("ran".into())
+            .spawn(move || worker.run())
+            .map_err(LabError::io("RAN thread"))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Connects a UE to a gNB, which allocates the tunnel for the downlink. Registration and service request
+    /// both end so. `None` when there is no such gNB or UE.
+    pub fn connect(&self, ue: UeId, gnb: GnbId, bearer: Bearer) -> Option<FTeid> {
+        self.lock().connect(ue, gnb, bearer)
+    }
+
+    /// The UE goes idle, or is released: its gNB forgets it.
+    pub fn disconnect(&self, ue: UeId) {
+        self.lock().disconnect(ue);
+    }
+
+    /// Moves a UE to another gNB, which allocates a new tunnel. The uplink moves at once. The old tunnel goes on
+    /// delivering until its End Marker, as if forwarded over Xn; what arrives in the new tunnel waits for that,
+    /// for [`HANDOVER_WAIT`] at most. `None` when the UE is not connected or there is no such gNB.
+    pub fn hand_over(&self, ue: UeId, to: GnbId) -> Option<FTeid> {
+        self.lock().hand_over(ue, to)
+    }
+
+    /// Sends an Echo Request and waits for the response. Returns the round trip.
+    ///
+    /// # Errors
+    /// [`LabError::Timeout`].
+    pub fn echo(&self, gnb: GnbId, upf: IpAddr, within: Duration) -> Result<Duration, LabError> {
+        let before = self.gnb_counters(gnb).echo_responses;
+        let start = Instant::now();
+        self.lock().queue_echo(gnb, SocketAddr::new(upf, gtpu::PORT));
+        self.shared.waker.wake();
+        self.wait_until(within, "a GTP-U Echo Response", |state| {
+            (state.gnb_counters(gnb).echo_responses > before).then(|| start.elapsed())
+        })
+    }
+
+    /// What came through a downlink tunnel, also one that is closed by now. Zeros for a tunnel that never was.
+    pub fn tunnel(&self, gnb: GnbId, teid: Teid) -> TunnelCounters {
+        self.lock().tunnel(gnb, teid)
+    }
+
+    /// What a UE has sent and received, over all its tunnels.
+    pub fn ue(&self, ue: UeId) -> UeCounters {
+        self.lock().ue(ue)
+    }
+
+    /// What a gNB has received beside user data.
+    pub fn gnb_counters(&self, gnb: GnbId) -> GnbCounters {
+        self.lock().gnb_counters(gnb)
+    }
+
+    /// Sums over all UEs.
+    pub fn total(&self) -> UeCounters {
+        self.lock().total()
+    }
+
+    /// Waits until a tunnel's counters satisfy `enough`. Returns them.
+    ///
+    /// # Errors
+    /// [`LabError::Timeout`] with `what`.
+    pub fn wait_tunnel(
+        &self,
+        gnb: GnbId,
+        teid: Teid,
+        within: Duration,
+        what: &str,
+        enough: impl Fn(&TunnelCounters) -> bool,
+    ) -> Result<TunnelCounters, LabError> {
+        self.wait_until(within, what, |state| {
+            let counters = state.tunnel(gnb, teid);
+            enough(&counters).then_some(counters)
+        })
+    }
+
+    fn wait_until<T>(
+        &self,
+        within: Duration,
+        what: &str,
+        mut look: impl FnMut(&State) -> Option<T>,
+    ) -> Result<T, LabError> {
+        let start = Instant::now();
+        let mut state = self.lock();
+        loop {
+            if let Some(found) = look(&state) {
+                return Ok(found);
+            }
+            let left = within.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return Err(LabError::Timeout { what: what.into(), within });
+            }
+            let waited = self.shared.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared.lock()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Ran {
+    fn drop(&mut self) {
+        self.lock().stopping = true;
+        self.shared.waker.wake();
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to return; a panic there has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How long a target gNB holds back the new path for the End Marker of the old one.
+pub const HANDOVER_WAIT: Duration = Duration::from_millis(200);
+
+fn fteid(teid: Teid, address: IpAddr) -> FTeid {
+    FTeid { teid, addr: DualIp::from(address) }
+}

@@ -1,0 +1,137 @@
+//! The page for people: one file, no script, light and dark.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::{CounterRow, Report, chart, sequence};
+use crate::demo::{Check, StepReport};
+use crate::topology::{DN, GNBS, SMF, UPF_N3, UPF_N4, UPF_N6};
+
+const STYLE: &str = include_str!("style.css");
+
+/// The whole page.
+pub(super) fn render(report: &Report) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "Causeway demo" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (header(report))
+                section { h2 { "The network" } (network()) }
+                section { h2 { "Timeline" } (chart::draw(report)) }
+                section { h2 { "Steps" } @for step in &report.steps { (one_step(step)) } (not_reached(report)) }
+                section {
+                    h2 { "Messages" }
+                    p.hint { "Repeated exchanges are drawn once with their number; hover for details." }
+                    (sequence::draw(&report.messages))
+                }
+                section { h2 { "Counters of the UPF" } (counters(&report.counters)) }
+                section { h2 { "Files" } (files(report)) }
+            }
+        }
+    }
+}
+
+fn header(report: &Report) -> Markup {
+    let passed = report.steps.iter().filter(|step| step.passed).count();
+    let all = report.steps.len() + report.not_reached.len();
+    html! {
+        header {
+            h1 { "Causeway demo" }
+            p.verdict.good[report.passed].bad[!report.passed] {
+                @match &report.reason {
+                    None => { "All " (all) " steps passed in " (seconds(report.elapsed)) }
+                    Some(reason) => { (passed) " of " (all) " steps passed. " (reason) }
+                }
+            }
+            dl {
+                dt { "started" } dd { (report.started) }
+                dt { "version" } dd { (report.version) }
+                @for (name, value) in &report.machine { dt { (name) } dd { (value) } }
+            }
+        }
+    }
+}
+
+fn seconds(duration: std::time::Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+fn network() -> Markup {
+    let [gnb1, gnb2] = GNBS;
+    let machine = |x: u32, y: u32, name: &str, address: String| {
+        html! {
+            rect.box x=(x) y=(y) width="150" height="46" rx="8" {}
+            text.boxed x=(x + 75) y=(y + 19) { (name) }
+            text.address x=(x + 75) y=(y + 36) { (address) }
+        }
+    };
+    html! {
+        svg viewBox="0 0 960 190" role="img" aria-label="Namespaces and links" {
+            path.cable d="M160 62 H250 M160 72 L250 124 M400 62 L500 84 M400 134 L500 104 M650 90 H770 M575 116 V140" {}
+            (machine(10, 44, "10 UEs on TUN", "10.45.0.2 – .11".into()))
+            (machine(250, 39, "gNB 1", gnb1.to_string()))
+            (machine(250, 111, "gNB 2", gnb2.to_string()))
+            (machine(500, 70, "UPF: causeway run", format!("N3 {UPF_N3}")))
+            (machine(770, 67, "data network", DN.to_string()))
+            (machine(500, 140, "SMF", SMF.to_string()))
+            text.link x="450" y="58" { "N3" }
+            text.link x="710" y="80" { "N6 " (UPF_N6) }
+            text.link x="640" y="132" { "N4 " (UPF_N4) }
+        }
+    }
+}
+
+fn one_step(step: &StepReport) -> Markup {
+    html! {
+        details open[!step.passed] {
+            summary {
+                span.mark.good[step.passed].bad[!step.passed] { (if step.passed { "✔" } else { "✘" }) }
+                b { (step.number) " " (step.title) }
+                span.elapsed { (seconds(step.elapsed)) }
+                span.result { (step.summary) }
+            }
+            p.hint { (step.about) }
+            table {
+                @for check in &step.checks {
+                    tr { td.mark { (mark(check)) } td { (check.what) } td { (check.seen) } }
+                }
+            }
+        }
+    }
+}
+
+fn mark(check: &Check) -> Markup {
+    match check.passed {
+        Some(true) => html! { span.good { "✔" } },
+        Some(false) => html! { span.bad { "✘" } },
+        None => html! { "·" },
+    }
+}
+
+fn not_reached(report: &Report) -> Markup {
+    html! {
+        @for title in &report.not_reached { p.hint { "not reached: " (title) } }
+    }
+}
+
+fn counters(rows: &[CounterRow]) -> Markup {
+    html! {
+        table.numbers {
+            tr { th { "series" } th { "before" } th { "after" } }
+            @for row in rows {
+                tr { td { code { (row.series) } } td { (row.before) } td { (row.after) } }
+            }
+        }
+    }
+}
+
+fn files(report: &Report) -> Markup {
+    html! {
+        ul { @for (name, about) in &report.files { li { a href=(name) { (name) } " " (about) } } }
+    }
+}

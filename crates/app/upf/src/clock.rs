@@ -1,0 +1,60 @@
+//! The clock of the daemon.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use causeway_types::Time;
+
+/// The monotonic clock, anchored to the wall clock once. Copies agree with each other.
+///
+/// Never goes backwards, and does not follow later corrections of the wall clock: spans between two times
+/// are exact, and a clock that is set back ends no timer early.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    anchor: Time,
+    start: Instant,
+}
+
+impl Clock {
+    /// A clock anchored now.
+    pub fn new() -> Self {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let nanos = u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX);
+        Self { anchor: Time::from_nanos(nanos), start: Instant::now() }
+    }
+
+    /// The present.
+    pub fn now(&self) -> Time {
+        self.anchor + self.start.elapsed()
+    }
+
+    /// When it was anchored.
+    pub fn anchor(&self) -> Time {
+        self.anchor
+    }
+
+    /// How long until then; zero when it is past.
+    pub fn until(&self, time: Time) -> Duration {
+        time.since(self.now())
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_goes_on_from_the_anchor() {
+        let clock = Clock::new();
+        let earlier = clock.now();
+        assert!(earlier >= clock.anchor());
+        assert!(clock.now() >= earlier);
+        assert_eq!(clock.until(clock.anchor()), Duration::ZERO);
+        assert!(clock.until(clock.now() + Duration::from_secs(10)) > Duration::from_secs(9));
+    }
+}

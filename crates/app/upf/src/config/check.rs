@@ -1,0 +1,140 @@
+//! What single keys cannot tell: keys that contradict each other.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_types::IpNet;
+
+use super::error::Problem;
+use super::model::{Config, GtpuMode, Session, Upf};
+
+/// Every contradiction, with the key where it shows.
+pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
+    let mut found = Vec::new();
+    let upf = &config.upf;
+    servers(upf, &mut found);
+    smfs(upf, &mut found);
+    for (n, session) in upf.session.iter().enumerate() {
+        gateway(n, session, &mut found);
+        for (m, earlier) in upf.session[..n].iter().enumerate() {
+            pair((m, earlier), (n, session), &mut found);
+        }
+    }
+    found
+}
+
+type Found = Vec<(String, Problem)>;
+
+/// One place to listen at: the key, and the parts of it.
+type Server<'a> = (String, Option<IpAddr>, Option<&'a str>, u16);
+
+fn servers(upf: &Upf, found: &mut Found) {
+    let pfcp: Vec<Server<'_>> = (upf.pfcp.server.iter().enumerate())
+        .map(|(n, s)| (format!("upf.pfcp.server[{n}]"), s.address, s.dev.as_deref(), s.port))
+        .collect();
+    let gtpu: Vec<Server<'_>> = (upf.gtpu.server.iter().enumerate())
+        .map(|(n, s)| (format!("upf.gtpu.server[{n}]"), s.address, s.dev.as_deref(), s.port))
+        .collect();
+    let http: Vec<Server<'_>> = (upf.metrics.server.iter().enumerate())
+        .map(|(n, s)| (format!("upf.metrics.server[{n}]"), Some(s.address), None, s.port))
+        .collect();
+    if pfcp.is_empty() {
+        found.push(("upf.pfcp.server".into(), Problem::Missing("give an address where SMFs reach the UPF")));
+    }
+    if gtpu.is_empty() {
+        found.push(("upf.gtpu.server".into(), Problem::Missing("give an address where gNBs reach the UPF")));
+    }
+    let tpacket = upf.gtpu.mode == GtpuMode::Tpacket;
+    for (key, ..) in gtpu.iter().filter(|(_, _, dev, _)| tpacket && dev.is_none()) {
+        found.push((
+            format!("{key}.dev"),
+            Problem::Missing("mode tpacket needs the interface of the address"),
+        ));
+    }
+    // A packet ring needs both where its interface has several addresses.
+    let either = pfcp.iter().chain(gtpu.iter().filter(|_| !tpacket));
+    for (key, ..) in either.filter(|(_, address, dev, _)| address.is_some() && dev.is_some()) {
+        found.push((format!("{key}.dev"), Problem::AddressAndDev));
+    }
+    endpoints(pfcp.iter().chain(&gtpu), found);
+    endpoints(http.iter(), found);
+}
+
+/// No address and port, and no interface and port, twice.
+fn endpoints<'a>(servers: impl Iterator<Item = &'a Server<'a>>, found: &mut Found) {
+    let mut sockets: BTreeMap<SocketAddr, &str> = BTreeMap::new();
+    let mut devices: BTreeMap<(&str, u16), &str> = BTreeMap::new();
+    for (key, address, dev, port) in servers {
+        if let Some(address) = address {
+            let socket = SocketAddr::new(*address, *port);
+            match sockets.get(&socket) {
+                Some(first) => found.push((
+                    format!("{key}.address"),
+                    Problem::EndpointTwice { socket, first: format!("{first}.address") },
+                )),
+                None => drop(sockets.insert(socket, key)),
+            }
+        } else if let Some(dev) = dev {
+            match devices.get(&(*dev, *port)) {
+                Some(first) => found.push((
+                    format!("{key}.dev"),
+                    Problem::DeviceTwice { dev: (*dev).to_owned(), first: format!("{first}.dev") },
+                )),
+                None => drop(devices.insert((*dev, *port), key)),
+            }
+        }
+    }
+}
+
+/// Each SMF has a socket of ours that can reach it.
+fn smfs(upf: &Upf, found: &mut Found) {
+    let by_dev = upf.pfcp.server.iter().any(|server| server.dev.is_some());
+    let serves = |v4: bool| {
+        upf.pfcp.server.iter().filter_map(|server| server.address).any(|address| address.is_ipv4() == v4)
+    };
+    for (n, smf) in upf.pfcp.client.smf.iter().enumerate() {
+        let address = smf.address;
+        let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
+        let key = format!("upf.pfcp.client.smf[{n}].address");
+        if !by_dev && !serves(address.is_ipv4()) {
+            found.push((key.clone(), Problem::NoServerOfFamily { address, family }));
+        }
+        if let Some(m) = upf.pfcp.client.smf[..n].iter().position(|earlier| earlier == smf) {
+            let first = format!("upf.pfcp.client.smf[{m}].address");
+            found.push((key, Problem::EndpointTwice { socket: smf.socket(), first }));
+        }
+    }
+}
+
+fn gateway(n: usize, session: &Session, found: &mut Found) {
+    let subnet = session.subnet;
+    if let Some(gateway) = session.gateway.filter(|gateway| !subnet.contains(gateway)) {
+        let example = subnet.hosts().next().unwrap_or(subnet.addr());
+        let problem = Problem::GatewayOutside { gateway, subnet, example };
+        found.push((format!("upf.session[{n}].gateway"), problem));
+    }
+    if matches!(subnet, IpNet::V6(_)) && session.mtu < 1280 {
+        found.push((format!("upf.session[{n}].mtu"), Problem::MtuBelowIpv6 { subnet }));
+    }
+}
+
+fn pair((m, earlier): (usize, &Session), (n, session): (usize, &Session), found: &mut Found) {
+    let key = |name: &str| format!("upf.session[{n}].{name}");
+    let first = |name: &str| format!("upf.session[{m}].{name}");
+    let overlap =
+        session.subnet.contains(&earlier.subnet.addr()) || earlier.subnet.contains(&session.subnet.addr());
+    if overlap {
+        let (subnet, other) = (session.subnet, earlier.subnet);
+        found.push((key("subnet"), Problem::SubnetsOverlap { subnet, other, first: first("subnet") }));
+    }
+    if session.dev != earlier.dev {
+        return;
+    }
+    let dev = session.dev.clone();
+    if session.dnn != earlier.dnn {
+        let (dnn, other) = (session.dnn.clone(), earlier.dnn.clone());
+        found.push((key("dev"), Problem::DeviceShared { dev, dnn, other, first: first("dnn") }));
+    } else if session.mtu != earlier.mtu {
+        found.push((key("mtu"), Problem::MtuDiffers { dev, other: earlier.mtu, first: first("mtu") }));
+    }
+}

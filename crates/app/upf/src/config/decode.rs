@@ -1,0 +1,158 @@
+//! From the keys of a file to the configuration.
+
+use std::net::IpAddr;
+
+use causeway_types::IpNet;
+
+use super::model::{
+    Buffering, Config, Gtpu, GtpuServer, Heartbeat, Logger, METRICS_PORT, Metrics, MetricsServer, PFCP_PORT,
+    Pfcp, PfcpClient, PfcpServer, Retransmission, Session, Smf, Upf,
+};
+use super::model::{DEFAULT_ADDRESS, GTPU_PORT};
+use super::section::Section;
+use super::values;
+
+/// Reads everything; what is not given, or wrong and reported, has its default.
+pub(super) fn config(root: &mut Section<'_>) -> Config {
+    Config { logger: root.section("logger", logger), upf: root.section("upf", upf) }
+}
+
+fn logger(logger: &mut Section<'_>) -> Logger {
+    Logger {
+        level: logger.value("level", values::word).unwrap_or_default(),
+        format: logger.value("format", values::word).unwrap_or_default(),
+    }
+}
+
+fn upf(upf: &mut Section<'_>) -> Upf {
+    let default = Upf::default();
+    Upf {
+        node_id: upf.value("node_id", values::node_id),
+        max_sessions: upf
+            .value("max_sessions", values::number(1..=10_000_000))
+            .unwrap_or(default.max_sessions),
+        max_pdrs_per_session: upf
+            .value("max_pdrs_per_session", values::number(1..=1024))
+            .unwrap_or(default.max_pdrs_per_session),
+        pfcp: upf.section("pfcp", pfcp),
+        gtpu: upf.section("gtpu", gtpu),
+        session: upf.list("session", session).unwrap_or(default.session),
+        buffering: upf.section("buffering", buffering),
+        metrics: upf.section("metrics", metrics),
+    }
+}
+
+fn pfcp(pfcp: &mut Section<'_>) -> Pfcp {
+    let default = Pfcp::default();
+    Pfcp {
+        server: pfcp.list("server", pfcp_server).unwrap_or(default.server),
+        client: pfcp
+            .section("client", |client| PfcpClient { smf: client.list("smf", smf).unwrap_or_default() }),
+        heartbeat: pfcp.section("heartbeat", heartbeat),
+        retransmission: pfcp.section("retransmission", retransmission),
+        association_retry: pfcp
+            .value("association_retry", values::positive_span)
+            .unwrap_or(default.association_retry),
+        release_timeout: pfcp.value("release_timeout", values::span).unwrap_or(default.release_timeout),
+        path_failure: pfcp.value("path_failure", values::word).unwrap_or_default(),
+        request_port: pfcp.value("request_port", values::word).unwrap_or_default(),
+        max_associations: pfcp
+            .value("max_associations", values::number(1..=10_000))
+            .unwrap_or(default.max_associations),
+    }
+}
+
+/// `address` and `dev` of a server; with neither, the address is reported as missing.
+fn address_and_dev(server: &mut Section<'_>) -> (Option<IpAddr>, Option<String>) {
+    let dev = server.value("dev", values::device);
+    let what = "give the `address` of the socket, or the `dev` that has it";
+    let address = match dev {
+        Some(_) => server.value("address", values::own_address),
+        None => server.required("address", what, values::own_address),
+    };
+    (address, dev)
+}
+
+fn pfcp_server(server: &mut Section<'_>) -> PfcpServer {
+    let (address, dev) = address_and_dev(server);
+    PfcpServer { address, dev, port: server.value("port", values::port).unwrap_or(PFCP_PORT) }
+}
+
+fn smf(smf: &mut Section<'_>) -> Smf {
+    let what = "give the N4 address of the SMF";
+    let address = smf.required("address", what, values::own_address);
+    Smf {
+        address: address.unwrap_or(DEFAULT_ADDRESS),
+        port: smf.value("port", values::port).unwrap_or(PFCP_PORT),
+    }
+}
+
+fn heartbeat(heartbeat: &mut Section<'_>) -> Heartbeat {
+    let default = Heartbeat::default();
+    Heartbeat {
+        interval: heartbeat.value("interval", values::span).unwrap_or(default.interval),
+        timeout: heartbeat.value("timeout", values::positive_span).unwrap_or(default.timeout),
+        retries: heartbeat.value("retries", values::number(0..=20)).unwrap_or(default.retries),
+    }
+}
+
+fn retransmission(retransmission: &mut Section<'_>) -> Retransmission {
+    let default = Retransmission::default();
+    Retransmission {
+        timeout: retransmission.value("timeout", values::positive_span).unwrap_or(default.timeout),
+        retries: retransmission.value("retries", values::number(0..=20)).unwrap_or(default.retries),
+    }
+}
+
+fn gtpu(gtpu: &mut Section<'_>) -> Gtpu {
+    Gtpu {
+        mode: gtpu.value("mode", values::word).unwrap_or_default(),
+        server: gtpu.list("server", gtpu_server).unwrap_or(Gtpu::default().server),
+    }
+}
+
+fn gtpu_server(server: &mut Section<'_>) -> GtpuServer {
+    let (address, dev) = address_and_dev(server);
+    GtpuServer {
+        address,
+        dev,
+        port: server.value("port", values::port).unwrap_or(GTPU_PORT),
+        network_instance: server.value("network_instance", values::network),
+    }
+}
+
+fn session(session: &mut Section<'_>) -> Session {
+    let default = Session::default();
+    let what = "give the prefix of the UE addresses, for example 10.45.0.0/16";
+    let subnet: Option<IpNet> = session.required("subnet", what, values::subnet);
+    Session {
+        subnet: subnet.unwrap_or(default.subnet),
+        gateway: session.value("gateway", values::address),
+        dnn: session.value("dnn", values::network).unwrap_or(default.dnn),
+        dev: session.value("dev", values::device).unwrap_or(default.dev),
+        mtu: session.value("mtu", values::number(576..=9000)).unwrap_or(default.mtu),
+    }
+}
+
+fn buffering(buffering: &mut Section<'_>) -> Buffering {
+    let default = Buffering::default();
+    let packets = values::number(0..=65_535);
+    Buffering {
+        packets_per_session: buffering
+            .value("packets_per_session", packets)
+            .unwrap_or(default.packets_per_session),
+        memory: buffering.value("memory", values::octets).unwrap_or(default.memory),
+    }
+}
+
+fn metrics(metrics: &mut Section<'_>) -> Metrics {
+    Metrics { server: metrics.list("server", metrics_server).unwrap_or(Metrics::default().server) }
+}
+
+fn metrics_server(server: &mut Section<'_>) -> MetricsServer {
+    let what = "give the address to listen on, for example 127.0.0.1";
+    MetricsServer {
+        address: server.required("address", what, values::address).unwrap_or(DEFAULT_ADDRESS),
+        port: server.value("port", values::port).unwrap_or(METRICS_PORT),
+    }
+}

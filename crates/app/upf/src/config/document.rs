@@ -1,0 +1,200 @@
+//! A YAML file as a tree whose nodes know their lines.
+
+use saphyr_parser::{Event, Parser, ScalarStyle};
+
+use super::error::Problem;
+
+/// Lists and mappings inside each other, at most. The deepest legal key is at 6.
+const MAX_DEPTH: usize = 16;
+
+/// Where a node is: its line, from 1.
+pub(super) type Line = usize;
+
+/// A node and the line where it begins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Node {
+    pub(super) line: Line,
+    pub(super) value: Value,
+}
+
+/// What a node is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Value {
+    /// Nothing: a key without a value.
+    Null,
+    /// A scalar, as written, without its quotes.
+    Text(String),
+    /// A list.
+    List(Vec<Node>),
+    /// Keys with their lines and values, in order.
+    Map(Vec<Entry>),
+}
+
+/// A key with its value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) line: Line,
+    pub(super) node: Node,
+}
+
+impl Value {
+    /// What it is, for an error message.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Text(_) => "a single value",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a group of keys",
+        }
+    }
+}
+
+/// Reads the one document of a file. An empty file is an empty mapping.
+///
+/// # Errors
+/// The line and what is wrong there: no YAML, a key given twice, anchors, aliases, tags, a second document.
+pub(super) fn parse(text: &str) -> Result<Node, (Line, Problem)> {
+    let last = text.lines().count().max(1);
+    let mut builder = Builder::default();
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event
+            .map_err(|error| (error.marker().line().min(last), Problem::NotYaml(error.info().to_owned())))?;
+        let line = span.start.line();
+        builder.take(event, line).map_err(|problem| (line, problem))?;
+    }
+    Ok(builder.root.unwrap_or(Node { line: 1, value: Value::Map(Vec::new()) }))
+}
+
+/// A list or mapping that is not complete.
+enum Open {
+    List(Line, Vec<Node>),
+    Map(Line, Vec<Entry>, Option<(String, Line)>),
+}
+
+/// Builds the tree from the events of the parser.
+#[derive(Default)]
+struct Builder {
+    open: Vec<Open>,
+    root: Option<Node>,
+}
+
+impl Builder {
+    fn take(&mut self, event: Event<'_>, line: Line) -> Result<(), Problem> {
+        match event {
+            Event::Alias(_) => Err(Problem::AnchorOrTag),
+            Event::Scalar(_, _, anchor, tag) if anchor != 0 || tag.is_some() => Err(Problem::AnchorOrTag),
+            Event::SequenceStart(anchor, tag) | Event::MappingStart(anchor, tag)
+                if anchor != 0 || tag.is_some() =>
+            {
+                Err(Problem::AnchorOrTag)
+            }
+            Event::DocumentStart(_) if self.root.is_some() => Err(Problem::SecondDocument),
+            Event::Scalar(text, style, ..) => self.scalar(&text, style, line),
+            Event::SequenceStart(..) => self.begin(Open::List(line, Vec::new())),
+            Event::MappingStart(..) => self.begin(Open::Map(line, Vec::new(), None)),
+            Event::SequenceEnd | Event::MappingEnd => self.end(),
+            _ => Ok(()),
+        }
+    }
+
+    fn scalar(&mut self, text: &str, style: ScalarStyle, line: Line) -> Result<(), Problem> {
+        if let Some(Open::Map(_, entries, key @ None)) = self.open.last_mut() {
+            if let Some(first) = entries.iter().find(|entry| entry.key == text) {
+                return Err(Problem::DuplicateKey { key: text.to_owned(), first: first.line });
+            }
+            *key = Some((text.to_owned(), line));
+            return Ok(());
+        }
+        let is_null = style == ScalarStyle::Plain && matches!(text, "" | "~" | "null" | "Null" | "NULL");
+        let value = if is_null { Value::Null } else { Value::Text(text.to_owned()) };
+        self.put(Node { line, value })
+    }
+
+    fn begin(&mut self, open: Open) -> Result<(), Problem> {
+        if let Some(Open::Map(_, _, None)) = self.open.last() {
+            return Err(Problem::KeyIsNoText);
+        }
+        if self.open.len() == MAX_DEPTH {
+            return Err(Problem::TooDeep { most: MAX_DEPTH });
+        }
+        self.open.push(open);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Problem> {
+        match self.open.pop() {
+            Some(Open::List(line, items)) => self.put(Node { line, value: Value::List(items) }),
+            Some(Open::Map(line, entries, _)) => self.put(Node { line, value: Value::Map(entries) }),
+            None => Ok(()),
+        }
+    }
+
+    fn put(&mut self, node: Node) -> Result<(), Problem> {
+        match self.open.last_mut() {
+            None => self.root = Some(node),
+            Some(Open::List(_, items)) => items.push(node),
+            Some(Open::Map(_, entries, key)) => {
+                let (key, line) = key.take().ok_or(Problem::KeyIsNoText)?;
+                entries.push(Entry { key, line, node });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(node: &Node) -> &[Entry] {
+        match &node.value {
+            Value::Map(entries) => entries,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    // Input:  a comment, a nested mapping, a list, and a key without a value.
+    // Output: the tree, with the line of each node.
+    #[test]
+    fn nodes_know_their_lines() {
+        let root = parse("# comment\na:\n  b: 1\nc:\n  - x\n  - 'null'\nd:\n").unwrap();
+        let entries = map(&root);
+        assert_eq!(
+            entries.iter().map(|e| (e.key.as_str(), e.line)).collect::<Vec<_>>(),
+            [("a", 2), ("c", 4), ("d", 7)]
+        );
+        assert_eq!(map(&entries[0].node)[0].node, Node { line: 3, value: Value::Text("1".into()) });
+        let Value::List(items) = &entries[1].node.value else { panic!() };
+        assert_eq!(items[1], Node { line: 6, value: Value::Text("null".into()) });
+        assert_eq!(entries[2].node.value, Value::Null);
+    }
+
+    #[test]
+    fn an_empty_file_is_an_empty_mapping() {
+        for text in ["", "\n", "# only a comment\n"] {
+            assert_eq!(map(&parse(text).unwrap()), [], "{text:?}");
+        }
+    }
+
+    // Input:  text that is no YAML, or YAML that a configuration has no use for.
+    // Output: an error at the right line; never a panic, also 100 000 brackets deep.
+    #[test]
+    fn what_is_not_understood_is_refused_with_its_line() {
+        let deep = "[".repeat(100_000);
+        for (text, line) in [
+            ("a: 1\nb: [", 2),
+            ("a: 1\nb: }\n", 2),
+            ("a: 1\na: 2", 2),
+            ("a: &x 1\n", 1),
+            ("a: 1\nb: *x\n", 2),
+            ("a: !!int 1\n", 1),
+            ("a: 1\n---\nb: 2\n", 2),
+            ("? [a]\n: 1\n", 1),
+            (deep.as_str(), 1),
+        ] {
+            let (found, problem) = parse(text).unwrap_err();
+            assert_eq!(found, line, "{problem} in {:?}", &text[..text.len().min(40)]);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Every key of the configuration, for people.
+
+/// A key that a file may contain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key {
+    /// Its place; `[]` stands for an item of a list.
+    pub path: &'static str,
+    /// What it has when it is not given.
+    pub default: &'static str,
+    /// What it is.
+    pub summary: &'static str,
+}
+
+const fn key(path: &'static str, default: &'static str, summary: &'static str) -> Key {
+    Key { path, default, summary }
+}
+
+/// Every key that a file may contain, groups left out, in the order of the sample file.
+pub const KEYS: &[Key] = &[
+    key("logger.level", "info", "error, warn, info, debug or trace"),
+    key("logger.format", "text", "text for people, json for machines"),
+    key("upf.node_id", "the first N4 address", "PFCP Node ID: an address or a host name"),
+    key("upf.max_sessions", "100000", "PFCP sessions at the same time"),
+    key("upf.max_pdrs_per_session", "64", "PDRs in one session"),
+    key("upf.pfcp.server[].address", "127.0.0.7", "N4 address, IPv4 or IPv6"),
+    key("upf.pfcp.server[].dev", "none", "interface whose addresses to use instead of `address`"),
+    key("upf.pfcp.server[].port", "8805", "UDP port of N4"),
+    key("upf.pfcp.client.smf[].address", "none", "SMF to associate with unasked"),
+    key("upf.pfcp.client.smf[].port", "8805", "UDP port of that SMF"),
+    key("upf.pfcp.heartbeat.interval", "10s", "time between heartbeats to an SMF; 0 sends none"),
+    key("upf.pfcp.heartbeat.timeout", "3s", "wait for the answer to a heartbeat"),
+    key("upf.pfcp.heartbeat.retries", "3", "repetitions before the SMF counts as unreachable"),
+    key("upf.pfcp.retransmission.timeout", "1s", "T1: first wait for an answer, doubled at each repetition"),
+    key("upf.pfcp.retransmission.retries", "3", "N1: repetitions of a request"),
+    key("upf.pfcp.association_retry", "10s", "wait after an association that was asked for in vain"),
+    key("upf.pfcp.release_timeout", "5s", "wait for association releases when stopping"),
+    key("upf.pfcp.path_failure", "keep", "keep or purge the sessions of an unreachable SMF"),
+    key("upf.pfcp.request_port", "standard", "standard: requests go to 8805; learnt: to the port of the SMF"),
+    key("upf.pfcp.max_associations", "64", "SMFs at the same time"),
+    key("upf.gtpu.mode", "udp", "udp: kernel sockets; tpacket: packet rings on `dev`"),
+    key("upf.gtpu.server[].address", "127.0.0.7", "N3 and N9 address, IPv4 or IPv6"),
+    key("upf.gtpu.server[].dev", "none", "interface whose addresses to use, or, in mode tpacket, to run on"),
+    key("upf.gtpu.server[].port", "2152", "UDP port of GTP-U"),
+    key("upf.gtpu.server[].network_instance", "all", "network instance that the address serves"),
+    key("upf.session[].subnet", "10.45.0.0/16", "UE address pool"),
+    key("upf.session[].gateway", "none", "our address on the TUN device, inside the subnet"),
+    key("upf.session[].dnn", "internet", "data network, also its network instance"),
+    key("upf.session[].dev", "causeway0", "TUN device, created when missing"),
+    key("upf.session[].mtu", "1400", "MTU of the TUN device"),
+    key("upf.buffering.packets_per_session", "256", "packets that may wait for one idle UE"),
+    key("upf.buffering.memory", "256MiB", "octets that may wait in all"),
+    key("upf.metrics.server[].address", "127.0.0.1", "address of /metrics, /healthz and /api"),
+    key("upf.metrics.server[].port", "9090", "TCP port of /metrics, /healthz and /api"),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::document;
+    use super::super::origin::Origins;
+    use super::super::section::Reader;
+    use super::*;
+
+    /// Every list with one item, so that the reader looks into each.
+    const LISTS: &str = "{upf: {pfcp: {server: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
+                         session: [{}], metrics: {server: [{}]}}}";
+
+    // Input:  a file in which every list has an item.
+    // Output: the keys that the reader asks for are the documented ones, no more and no fewer.
+    #[test]
+    fn the_documented_keys_are_those_that_are_read() {
+        let reader = Reader::new(Origins::new(None));
+        reader.root(&document::parse(LISTS).unwrap(), super::super::decode::config);
+        let asked = reader.asked.into_inner();
+        let is_group = |key: &str| {
+            asked.iter().any(|other| {
+                other.strip_prefix(key).is_some_and(|rest| rest.starts_with('.') || rest.starts_with("[]"))
+            })
+        };
+        let read: BTreeSet<&str> = asked.iter().map(String::as_str).filter(|key| !is_group(key)).collect();
+        let documented: BTreeSet<&str> = KEYS.iter().map(|key| key.path).collect();
+        assert_eq!(read, documented);
+    }
+}

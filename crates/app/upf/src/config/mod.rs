@@ -1,0 +1,95 @@
+//! Configuration: flag over environment over file over default; every error names its place and the cure.
+
+mod check;
+mod decode;
+mod document;
+mod error;
+mod keys;
+mod model;
+mod origin;
+mod overrides;
+mod section;
+mod values;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+pub use error::{ConfigError, ConfigErrors, Hint, Problem};
+pub use keys::{KEYS, Key};
+pub use model::{
+    Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuMode, GtpuServer, Heartbeat, Level, LogFormat,
+    Logger, METRICS_PORT, Metrics, MetricsServer, PFCP_PORT, PathFailure, Pfcp, PfcpClient, PfcpServer,
+    RequestPort, Retransmission, Session, Smf, Upf,
+};
+pub use origin::Origin;
+pub use overrides::Overrides;
+
+use origin::Origins;
+use section::Reader;
+
+/// Octets of a configuration file, at most.
+const MAX_FILE: u64 = 1 << 20;
+
+impl Config {
+    /// Reads the file, if one is given, and puts the flags over it.
+    ///
+    /// # Errors
+    /// Everything that is wrong, not only the first.
+    pub fn load(file: Option<&Path>, overrides: &Overrides) -> Result<Self, ConfigErrors> {
+        let Some(path) = file else { return Self::parse(file, "", overrides) };
+        let unreadable = |problem| {
+            let origin = Origin::File(path.to_owned());
+            ConfigErrors(vec![ConfigError { origin, key: String::new(), problem }])
+        };
+        Self::parse(file, &read(path).map_err(unreadable)?, overrides)
+    }
+
+    /// Reads the text of a file named `file`, and puts the flags over it.
+    ///
+    /// # Errors
+    /// As for [`Config::load`].
+    pub fn parse(file: Option<&Path>, text: &str, overrides: &Overrides) -> Result<Self, ConfigErrors> {
+        let reader = Reader::new(Origins::new(file));
+        let config = decoded(text, overrides, &reader);
+        let errors = reader.errors.into_inner();
+        if errors.is_empty() { Ok(config) } else { Err(ConfigErrors(errors)) }
+    }
+
+    /// The configuration as a file that [`Config::load`] reads as this configuration.
+    pub fn to_yaml(&self) -> String {
+        // Serialization to a string fails only for maps with odd keys, of which there are none.
+        serde_yaml_ng::to_string(self).unwrap_or_default()
+    }
+}
+
+fn decoded(text: &str, overrides: &Overrides, reader: &Reader) -> Config {
+    let root = match document::parse(text) {
+        Ok(root) => root,
+        Err((line, problem)) => {
+            let origin = reader.origins.borrow().line(line);
+            reader.report(origin, "", problem);
+            return Config::default();
+        }
+    };
+    let mut config = reader.root(&root, decode::config);
+    overrides.apply(&mut config, &mut reader.origins.borrow_mut(), &mut reader.errors.borrow_mut());
+    // Contradictions between values that are wrong anyway would only confuse.
+    if reader.errors.borrow().is_empty() {
+        for (key, problem) in check::check(&config) {
+            let origin = reader.origins.borrow().of(&key);
+            reader.report(origin, &key, problem);
+        }
+    }
+    config
+}
+
+fn read(file: &Path) -> Result<String, Problem> {
+    let mut octets = Vec::new();
+    let opened = File::open(file).map_err(Problem::Unreadable)?;
+    opened.take(MAX_FILE + 1).read_to_end(&mut octets).map_err(Problem::Unreadable)?;
+    if octets.len() as u64 > MAX_FILE {
+        return Err(Problem::TooLong { most: MAX_FILE });
+    }
+    String::from_utf8(octets).map_err(|_| Problem::NotText)
+}

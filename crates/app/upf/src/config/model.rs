@@ -1,0 +1,412 @@
+//! The configuration, as the program uses it. Field names are the keys of the file.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use causeway_types::{IpNet, NodeId, Span};
+use serde::{Serialize, Serializer};
+
+use super::values::{Word, octets_text, span_text};
+
+/// The PFCP port (TS 29.244 clause 4.2.2).
+pub const PFCP_PORT: u16 = 8805;
+
+/// The GTP-U port (TS 29.281 clause 4.4.2).
+pub const GTPU_PORT: u16 = 2152;
+
+/// The port of the management HTTP server.
+pub const METRICS_PORT: u16 = 9090;
+
+/// Where N4 and N3 are unless said otherwise: the loopback address of the UPF in Open5GS.
+pub const DEFAULT_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7));
+
+/// The whole configuration.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Config {
+    /// Logs.
+    pub logger: Logger,
+    /// The UPF.
+    pub upf: Upf,
+}
+
+/// What is logged and how.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Logger {
+    /// The least severe level that is logged.
+    pub level: Level,
+    /// For people or for machines.
+    pub format: LogFormat,
+}
+
+/// Defines an enum of words, the first being the default.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $first:ident = $first_word:literal $first_doc:literal, $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub enum $name {
+            #[doc = $first_doc]
+            #[default]
+            $first,
+            $($(#[$vdoc])* $variant,)*
+        }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &[Self] = &[Self::$first, $(Self::$variant,)*];
+
+            /// The word in the file.
+            pub const fn word(self) -> &'static str {
+                match self { Self::$first => $first_word, $(Self::$variant => $word,)* }
+            }
+        }
+
+        impl Word for $name {
+            const WORDS: &[Self] = Self::ALL;
+
+            fn spelling(self) -> &'static str {
+                self.word()
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.word())
+            }
+        }
+    };
+}
+
+words!(
+    /// How severe a log line is.
+    Level {
+        Info = "info" "What an operator wants to know: associations, start, stop.",
+        /// Something failed that must be looked at.
+        Error = "error",
+        /// Something was refused or is not as it should be.
+        Warn = "warn",
+        /// Every session event.
+        Debug = "debug",
+        /// Every message.
+        Trace = "trace",
+    }
+);
+
+words!(
+    /// How log lines look.
+    LogFormat {
+        Text = "text" "One readable line each.",
+        /// One JSON object each.
+        Json = "json",
+    }
+);
+
+words!(
+    /// How GTP-U packets are received and sent.
+    GtpuMode {
+        Udp = "udp" "UDP sockets of the kernel: works everywhere.",
+        /// Packet rings on one interface, below the kernel's IP.
+        Tpacket = "tpacket",
+    }
+);
+
+words!(
+    /// What becomes of the sessions of an SMF that answers no heartbeat.
+    PathFailure {
+        Keep = "keep" "They stay, and their traffic goes on.",
+        /// They are removed, and the association ends.
+        Purge = "purge",
+    }
+);
+
+words!(
+    /// The UDP port that our requests to an SMF go to.
+    RequestPort {
+        Standard = "standard" "8805, whatever port the SMF sends from.",
+        /// The one that its association request came from.
+        Learnt = "learnt",
+    }
+);
+
+/// The UPF.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Upf {
+    /// The Node ID (TS 29.244 clause 8.2.38); `None`: the first N4 address.
+    #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<NodeId>,
+    /// Sessions at the same time, at most.
+    pub max_sessions: u32,
+    /// PDRs in one session, at most.
+    pub max_pdrs_per_session: u16,
+    /// N4.
+    pub pfcp: Pfcp,
+    /// N3 and N9.
+    pub gtpu: Gtpu,
+    /// The UE address pools, each on a data network (N6).
+    pub session: Vec<Session>,
+    /// Packets that wait for idle UEs.
+    pub buffering: Buffering,
+    /// The management HTTP server.
+    pub metrics: Metrics,
+}
+
+impl Default for Upf {
+    fn default() -> Self {
+        Self {
+            node_id: None,
+            max_sessions: 100_000,
+            max_pdrs_per_session: 64,
+            pfcp: Pfcp::default(),
+            gtpu: Gtpu::default(),
+            session: vec![Session::default()],
+            buffering: Buffering::default(),
+            metrics: Metrics::default(),
+        }
+    }
+}
+
+/// N4.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Pfcp {
+    /// Where requests are received.
+    pub server: Vec<PfcpServer>,
+    /// Whom to associate with unasked.
+    pub client: PfcpClient,
+    /// Signs of life.
+    pub heartbeat: Heartbeat,
+    /// Repetition of our requests.
+    pub retransmission: Retransmission,
+    /// How long to wait before an association that was asked for in vain is asked for again.
+    #[serde(serialize_with = "span")]
+    pub association_retry: Span,
+    /// How long a graceful stop waits for SMFs to release their associations.
+    #[serde(serialize_with = "span")]
+    pub release_timeout: Span,
+    /// What becomes of the sessions of an SMF that answers no heartbeat.
+    pub path_failure: PathFailure,
+    /// The port our requests go to.
+    pub request_port: RequestPort,
+    /// Associations at the same time, at most.
+    pub max_associations: u32,
+}
+
+impl Default for Pfcp {
+    fn default() -> Self {
+        Self {
+            server: vec![PfcpServer { address: Some(DEFAULT_ADDRESS), dev: None, port: PFCP_PORT }],
+            client: PfcpClient::default(),
+            heartbeat: Heartbeat::default(),
+            retransmission: Retransmission::default(),
+            association_retry: Span::from_secs(10),
+            release_timeout: Span::from_secs(5),
+            path_failure: PathFailure::default(),
+            request_port: RequestPort::default(),
+            max_associations: 64,
+        }
+    }
+}
+
+/// An N4 socket: an address, or every address of an interface.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PfcpServer {
+    /// The address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    /// The interface.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dev: Option<String>,
+    /// The UDP port.
+    pub port: u16,
+}
+
+/// Whom to associate with unasked.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct PfcpClient {
+    /// The SMFs.
+    pub smf: Vec<Smf>,
+}
+
+/// An SMF to associate with.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Smf {
+    /// Its N4 address.
+    pub address: IpAddr,
+    /// The UDP port of its N4.
+    pub port: u16,
+}
+
+impl Smf {
+    /// Address and port.
+    pub fn socket(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.port)
+    }
+}
+
+/// Heartbeats that we send (TS 29.244 clause 6.2.2).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Heartbeat {
+    /// From one answer to the next request; zero sends none.
+    #[serde(serialize_with = "span")]
+    pub interval: Span,
+    /// How long to wait for an answer.
+    #[serde(serialize_with = "span")]
+    pub timeout: Span,
+    /// Repetitions before the SMF counts as unreachable.
+    pub retries: u8,
+}
+
+impl Default for Heartbeat {
+    fn default() -> Self {
+        Self { interval: Span::from_secs(10), timeout: Span::from_secs(3), retries: 3 }
+    }
+}
+
+/// Repetition of our requests (TS 29.244 clause 6.4).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Retransmission {
+    /// T1: how long to wait for an answer the first time; doubled at each repetition.
+    #[serde(serialize_with = "span")]
+    pub timeout: Span,
+    /// N1: repetitions.
+    pub retries: u8,
+}
+
+impl Default for Retransmission {
+    fn default() -> Self {
+        Self { timeout: Span::from_secs(1), retries: 3 }
+    }
+}
+
+/// N3 and N9.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Gtpu {
+    /// How packets are received and sent.
+    pub mode: GtpuMode,
+    /// Where GTP-U arrives.
+    pub server: Vec<GtpuServer>,
+}
+
+impl Default for Gtpu {
+    fn default() -> Self {
+        let server =
+            GtpuServer { address: Some(DEFAULT_ADDRESS), dev: None, port: GTPU_PORT, network_instance: None };
+        Self { mode: GtpuMode::default(), server: vec![server] }
+    }
+}
+
+/// A GTP-U address, or every address of an interface.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct GtpuServer {
+    /// The address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    /// The interface.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dev: Option<String>,
+    /// The UDP port.
+    pub port: u16,
+    /// The network instance it serves; `None`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_instance: Option<String>,
+}
+
+/// A UE address pool on a data network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Session {
+    /// The addresses of the UEs.
+    #[serde(serialize_with = "shown")]
+    pub subnet: IpNet,
+    /// Our address on the TUN device; `None` gives it none of this subnet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<IpAddr>,
+    /// The data network, which is also its network instance.
+    pub dnn: String,
+    /// The TUN device.
+    pub dev: String,
+    /// The MTU of the TUN device, in octets.
+    pub mtu: u32,
+}
+
+impl Session {
+    /// The data network where none is named.
+    pub const DEFAULT_DNN: &str = "internet";
+    /// The TUN device where none is named.
+    pub const DEFAULT_DEV: &str = "causeway0";
+    /// 1500 octets less the outer IPv6, UDP and GTP-U headers with a PDU Session Container, rounded down.
+    pub const DEFAULT_MTU: u32 = 1400;
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self {
+            subnet: IpNet::new_assert(Ipv4Addr::new(10, 45, 0, 0).into(), 16),
+            gateway: Some(Ipv4Addr::new(10, 45, 0, 1).into()),
+            dnn: Self::DEFAULT_DNN.to_owned(),
+            dev: Self::DEFAULT_DEV.to_owned(),
+            mtu: Self::DEFAULT_MTU,
+        }
+    }
+}
+
+/// Packets that wait for idle UEs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Buffering {
+    /// Packets of one session, unless its BAR suggests fewer.
+    pub packets_per_session: u32,
+    /// Octets of all sessions together.
+    #[serde(serialize_with = "octets")]
+    pub memory: u64,
+}
+
+impl Default for Buffering {
+    fn default() -> Self {
+        Self { packets_per_session: 256, memory: 256 << 20 }
+    }
+}
+
+/// The management HTTP server.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Metrics {
+    /// Where it listens; none switches it off.
+    pub server: Vec<MetricsServer>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self { server: vec![MetricsServer { address: Ipv4Addr::LOCALHOST.into(), port: METRICS_PORT }] }
+    }
+}
+
+/// Where the management HTTP server listens.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct MetricsServer {
+    /// The address.
+    pub address: IpAddr,
+    /// The TCP port.
+    pub port: u16,
+}
+
+impl MetricsServer {
+    /// Address and port.
+    pub fn socket(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.port)
+    }
+}
+
+fn span<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&span_text(*span))
+}
+
+fn octets<S: Serializer>(octets: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&octets_text(*octets))
+}
+
+fn shown<T: fmt::Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+fn shown_if_any<T: fmt::Display, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => serializer.collect_str(value),
+        None => serializer.serialize_none(),
+    }
+}

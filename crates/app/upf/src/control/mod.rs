@@ -1,0 +1,167 @@
+//! The control thread: N4 between its sockets, its timers and the packet thread.
+
+mod log;
+mod settings;
+mod sockets;
+mod views;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use causeway_dataplane::{Capabilities, Topology};
+use causeway_n4::{ApplyId, N4, Output};
+use causeway_types::NodeId;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tracing::{debug, warn};
+
+use crate::clock::Clock;
+use crate::config::Upf;
+use crate::daemon::Totals;
+use crate::error::RunError;
+use crate::management::{self, Ask, Management, PortCounters};
+use crate::worker::{Command, Report, WorkerHandle};
+use sockets::Sockets;
+
+/// Questions of the management server that wait, at most.
+const ASKS: usize = 64;
+
+/// How to end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stop {
+    /// Release associations first.
+    Graceful,
+    /// At once.
+    Now,
+}
+
+/// What the control thread is given.
+pub(crate) struct Surroundings {
+    pub(crate) upf: Upf,
+    pub(crate) node: NodeId,
+    pub(crate) topology: Topology,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) clock: Clock,
+    pub(crate) n4: Vec<UdpSocket>,
+    pub(crate) management: Vec<TcpListener>,
+    pub(crate) ports: Vec<PortCounters>,
+    pub(crate) stops: mpsc::UnboundedReceiver<Stop>,
+}
+
+/// Runs until it is asked to end, or cannot go on.
+pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> Result<Totals, RunError> {
+    let (control, asks) = mpsc::channel(ASKS);
+    let n4 = settings::state_machine(&given);
+    let management = Management {
+        started: given.clock.anchor(),
+        control,
+        worker: worker.snapshot_client().map_err(RunError::Sockets)?,
+        ports: given.ports,
+    };
+    // Dropped at the end, which stops the servers.
+    let _servers = serve(given.management, management)?;
+    let control = Control {
+        n4,
+        clock: given.clock,
+        worker,
+        sockets: Sockets::new(given.n4).await.map_err(RunError::Sockets)?,
+        asks,
+        stops: given.stops,
+    };
+    control.run().await
+}
+
+fn serve(listeners: Vec<TcpListener>, management: Management) -> Result<JoinSet<io::Result<()>>, RunError> {
+    let management = Arc::new(management);
+    let mut servers = JoinSet::new();
+    for listener in listeners {
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(RunError::Sockets)?;
+        servers.spawn(management::serve(listener, Arc::clone(&management)));
+    }
+    Ok(servers)
+}
+
+/// The control plane at work.
+struct Control {
+    n4: N4,
+    clock: Clock,
+    worker: WorkerHandle<ApplyId>,
+    sockets: Sockets,
+    asks: mpsc::Receiver<Ask>,
+    stops: mpsc::UnboundedReceiver<Stop>,
+}
+
+impl Control {
+    async fn run(mut self) -> Result<Totals, RunError> {
+        loop {
+            self.carry_out();
+            let timer = self.n4.next_timer().map(|at| self.clock.until(at));
+            tokio::select! {
+                datagram = self.sockets.receive() => match datagram {
+                    Ok((from, datagram)) => {
+                        self.n4.datagram(self.clock.now(), from, datagram);
+                    }
+                    Err(error) => warn!("receiving on N4: {error}"),
+                },
+                report = self.worker.report() => match report {
+                    Some(Report::Stopped(end)) => return end.map(Totals::of).map_err(RunError::Port),
+                    Some(report) => self.hear(report),
+                    None => return Err(RunError::Panicked("packets")),
+                },
+                () = sleep(timer.unwrap_or(Duration::MAX)), if timer.is_some() => {
+                    self.n4.timer(self.clock.now());
+                }
+                Some(ask) = self.asks.recv() => views::answer(&self.n4, ask),
+                Some(stop) = self.stops.recv() => self.stop(stop),
+            }
+        }
+    }
+
+    /// Does what N4 wants done.
+    fn carry_out(&mut self) {
+        while let Some(output) = self.n4.poll_output() {
+            match output {
+                Output::Send { to, bytes } => self.send(to, &bytes),
+                Output::Apply { id, plan } => {
+                    log::plan(&plan);
+                    // When the packet thread has ended, its last report ends this one too.
+                    self.worker.send(Command::Apply(id, plan));
+                }
+                Output::Notice(notice) => {
+                    log::notice(&notice);
+                    if log::is_end(&notice) {
+                        self.worker.send(Command::Stop);
+                    }
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
+        if let Err(error) = self.sockets.send(to, datagram) {
+            warn!("sending to {to} on N4: {error}");
+        }
+    }
+
+    fn hear(&mut self, report: Report<ApplyId>) {
+        let now = self.clock.now();
+        match report {
+            Report::Applied(id, result) => self.n4.applied(now, id, result),
+            Report::Event(event) => {
+                debug!("data plane: {event:?}");
+                self.n4.event(now, event);
+            }
+            Report::Stopped(_) => {}
+        }
+    }
+
+    fn stop(&mut self, stop: Stop) {
+        match stop {
+            Stop::Graceful => self.n4.shutdown(self.clock.now()),
+            Stop::Now => drop(self.worker.send(Command::Stop)),
+        }
+    }
+}

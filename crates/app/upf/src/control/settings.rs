@@ -1,0 +1,111 @@
+//! From the configuration to the settings of N4.
+
+use std::net::{IpAddr, UdpSocket};
+
+use causeway_dataplane::Topology;
+use causeway_n4::{self as n4, N4};
+use causeway_rules::{LocalEndpoint, LocalEndpoints};
+use causeway_types::{DualIp, NodeId, Span, Time};
+
+use super::Surroundings;
+use crate::config::{PathFailure, Pfcp, RequestPort, Upf};
+
+/// The longest wait that doubling T1 may lead to.
+const LONGEST_WAIT: Span = Span::from_secs(8);
+
+/// What the configuration says, in the words of N4. `start` makes identifiers of this run differ from
+/// those of another.
+fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time) -> n4::Config {
+    let pfcp = &upf.pfcp;
+    n4::Config {
+        retransmission: retransmission(pfcp),
+        heartbeat: heartbeat(pfcp),
+        on_path_failure: match pfcp.path_failure {
+            PathFailure::Keep => n4::PathFailure::Keep,
+            PathFailure::Purge => n4::PathFailure::Purge,
+        },
+        request_port: match pfcp.request_port {
+            RequestPort::Standard => n4::RequestPort::Standard,
+            RequestPort::Learnt => n4::RequestPort::Learnt,
+        },
+        associate_retry: pfcp.association_retry,
+        release_period: pfcp.release_timeout,
+        seed: start.as_nanos(),
+        limits: n4::Limits {
+            associations: pfcp.max_associations as usize,
+            sessions: upf.max_sessions as usize,
+            ..n4::Limits::default()
+        },
+        ..n4::Config::new(node, address)
+    }
+}
+
+/// N4 in these surroundings, which asks the SMFs of the configuration for associations.
+pub(super) fn state_machine(given: &Surroundings) -> N4 {
+    let start = given.clock.anchor();
+    let config = config(&given.upf, given.node.clone(), address(&given.n4), start);
+    let mut n4 = N4::new(config, given.capabilities, endpoints(&given.topology), start.to_ntp());
+    for smf in &given.upf.pfcp.client.smf {
+        n4.associate(given.clock.now(), smf.socket());
+    }
+    n4
+}
+
+/// The first N4 address of each IP version.
+fn address(sockets: &[UdpSocket]) -> DualIp {
+    let ips = || sockets.iter().filter_map(|socket| socket.local_addr().ok()).map(|local| local.ip());
+    DualIp {
+        v4: ips().find_map(|ip| if let IpAddr::V4(v4) = ip { Some(v4) } else { None }),
+        v6: ips().find_map(|ip| if let IpAddr::V6(v6) = ip { Some(v6) } else { None }),
+    }
+}
+
+fn endpoints(topology: &Topology) -> LocalEndpoints {
+    let gtpu = topology.gtpu.iter().map(|endpoint| LocalEndpoint {
+        addr: endpoint.addr,
+        network_instance: endpoint.network_instance.clone(),
+    });
+    let networks = topology.networks.iter().map(|network| network.instance.clone());
+    LocalEndpoints { gtpu: gtpu.collect(), networks: networks.collect() }
+}
+
+fn retransmission(pfcp: &Pfcp) -> n4::Retransmission {
+    let (first_wait, retries) = (pfcp.retransmission.timeout, pfcp.retransmission.retries);
+    n4::Retransmission { first_wait, retries, backoff: 2, longest_wait: LONGEST_WAIT.max(first_wait) }
+}
+
+fn heartbeat(pfcp: &Pfcp) -> n4::Heartbeat {
+    let wait = pfcp.heartbeat.timeout;
+    let retries = pfcp.heartbeat.retries;
+    let retransmission = n4::Retransmission { first_wait: wait, retries, backoff: 1, longest_wait: wait };
+    n4::Heartbeat { interval: pfcp.heartbeat.interval, retransmission }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Overrides};
+
+    // Input:  a configuration in which every key of N4 differs from its default.
+    // Output: each arrives where N4 reads it.
+    #[test]
+    fn every_key_of_n4_arrives() {
+        let text = "{upf: {max_sessions: 7, pfcp: {heartbeat: {interval: 1s, timeout: 2s, retries: 4}, \
+                    retransmission: {timeout: 20s, retries: 6}, association_retry: 7s, release_timeout: 9s, \
+                    path_failure: purge, request_port: learnt, max_associations: 3}}}";
+        let upf = Config::parse(None, text, &Overrides::default()).unwrap().upf;
+        let node = NodeId::Fqdn("upf.example.org".into());
+        let address = DualIp::from(IpAddr::from([192, 0, 2, 1]));
+        let n4 = config(&upf, node.clone(), address, Time::from_secs(5));
+        assert_eq!((n4.node, n4.address), (node, address));
+        assert_eq!((n4.limits.sessions, n4.limits.associations), (7, 3));
+        assert_eq!(n4.heartbeat.interval, Span::from_secs(1));
+        assert_eq!(n4.heartbeat.retransmission.first_wait, Span::from_secs(2));
+        assert_eq!((n4.heartbeat.retransmission.retries, n4.retransmission.retries), (4, 6));
+        assert_eq!(n4.retransmission.longest_wait, Span::from_secs(20));
+        assert_eq!((n4.associate_retry, n4.release_period), (Span::from_secs(7), Span::from_secs(9)));
+        assert_eq!(n4.on_path_failure, n4::PathFailure::Purge);
+        assert_eq!(n4.request_port, n4::RequestPort::Learnt);
+        assert_eq!(n4.seed, 5_000_000_000);
+    }
+}

@@ -1,0 +1,104 @@
+//! Answers to the management server.
+
+use causeway_n4::{self as n4, N4};
+use causeway_rules::RuleSet;
+use causeway_types::{NodeId, Seid};
+
+use crate::management::{Ask, AssociationView, MessageCount, N4Status, RuleCounts, SessionPage, SessionView};
+
+/// Answers one question. Whoever asked may have gone away.
+pub(super) fn answer(n4: &N4, ask: Ask) {
+    match ask {
+        Ask::Status(reply) => drop(reply.send(status(n4))),
+        Ask::Associations(reply) => drop(reply.send(n4.associations().map(association).collect())),
+        Ask::Sessions { after, limit, reply } => drop(reply.send(page(n4, after, limit))),
+    }
+}
+
+fn status(n4: &N4) -> N4Status {
+    let counters = n4.counters();
+    let message = |(key, count): (n4::MessageKey, u64)| MessageCount {
+        message_type: key.message_label(),
+        direction: key.direction.label(),
+        result: key.result.to_string(),
+        count,
+    };
+    N4Status {
+        associations: n4.associations().count() as u64,
+        sessions: n4.sessions().count() as u64,
+        messages: counters.messages().map(message).collect(),
+        late_events: counters.late_events,
+        lost_reports: counters.lost_reports,
+        failed_plans: counters.failed_plans,
+    }
+}
+
+fn association(view: n4::AssociationView<'_>) -> AssociationView {
+    AssociationView {
+        node_id: view.node.to_string(),
+        peer: view.peer.to_string(),
+        since: view.since.as_nanos() / 1_000_000_000,
+        path_up: view.path_up,
+        sessions: view.sessions as u64,
+    }
+}
+
+/// The first `limit` sessions above `after`. O(sessions), sorted only as far as they are shown.
+fn page(n4: &N4, after: Seid, limit: usize) -> SessionPage {
+    let mut views: Vec<n4::SessionView<'_>> = n4.sessions().collect();
+    let total = views.len() as u64;
+    views.retain(|view| view.seid > after);
+    let more = views.len() > limit;
+    if more {
+        views.select_nth_unstable_by_key(limit, |view| view.seid);
+        views.truncate(limit);
+    }
+    views.sort_unstable_by_key(|view| view.seid);
+    let last = views.last().filter(|_| more).map(|view| hexadecimal(view.seid));
+    SessionPage { total, sessions: views.iter().map(session).collect(), after: last }
+}
+
+fn hexadecimal(seid: Seid) -> String {
+    format!("{:#x}", seid.0)
+}
+
+fn session(view: &n4::SessionView<'_>) -> SessionView {
+    let node: &NodeId = view.node;
+    SessionView {
+        seid: hexadecimal(view.seid),
+        cp_seid: hexadecimal(view.cp.seid),
+        cp_address: view.cp.addr.to_string(),
+        node_id: node.to_string(),
+        since: view.since.as_nanos() / 1_000_000_000,
+        ue: ue_addresses(view.rules),
+        tunnels: tunnels(view.rules),
+        rules: RuleCounts {
+            pdr: view.rules.pdrs.len(),
+            far: view.rules.fars.len(),
+            qer: view.rules.qers.len(),
+            urr: view.rules.urrs.len(),
+            bar: view.rules.bars.len(),
+        },
+    }
+}
+
+fn ue_addresses(rules: &RuleSet) -> Vec<String> {
+    let ues = rules.pdrs.values().filter_map(|pdr| pdr.pdi.ue);
+    let texts = ues.flat_map(|ue| {
+        let v4 = ue.v4.map(|ip| ip.to_string());
+        v4.into_iter().chain(ue.v6.map(|net| net.to_string()))
+    });
+    distinct(texts)
+}
+
+fn tunnels(rules: &RuleSet) -> Vec<String> {
+    let tunnels = rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel);
+    distinct(tunnels.map(|tunnel| format!("{}@{}", tunnel.teid, tunnel.addr)))
+}
+
+fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut texts: Vec<String> = texts.collect();
+    texts.sort_unstable();
+    texts.dedup();
+    texts
+}

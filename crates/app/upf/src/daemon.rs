@@ -1,0 +1,176 @@
+//! The daemon as a whole: what is opened, which threads run, how it stops.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::thread::{self, JoinHandle};
+
+use causeway_dataplane::Dataplane;
+use causeway_reference::{Limits, Reference};
+use causeway_types::NodeId;
+use tokio::sync::{mpsc, oneshot};
+use tracing::{info, warn};
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::control::{self, Stop, Surroundings};
+use crate::error::{RunError, StartError};
+use crate::open;
+use crate::worker::{PortSet, Snapshot, WorkerHandle};
+
+/// A running UPF. Dropped, it stops at once.
+#[derive(Debug)]
+pub struct Daemon {
+    pfcp: Vec<SocketAddr>,
+    management: Vec<SocketAddr>,
+    stop: mpsc::UnboundedSender<Stop>,
+    ended: oneshot::Receiver<Result<Totals, RunError>>,
+    control: Option<JoinHandle<()>>,
+}
+
+/// What the UPF did from start to end.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// The last counters of the data plane.
+    pub data_plane: Snapshot,
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counters = &self.data_plane.counters;
+        let (gtpu, ip) = (counters.gtpu_received.packets, counters.ip_received.packets);
+        let (forwarded, dropped) = (counters.forwarded, counters.dropped_total());
+        write!(f, "received {gtpu} packets on N3 and {ip} on N6, forwarded {forwarded}, dropped {dropped}")
+    }
+}
+
+impl Totals {
+    pub(crate) fn of(data_plane: Snapshot) -> Self {
+        Self { data_plane }
+    }
+}
+
+impl Daemon {
+    /// Opens what the configuration asks for, in the network namespace of the calling thread, and runs.
+    ///
+    /// # Errors
+    /// What cannot be opened, with its key and the cure. Nothing stays open then.
+    pub fn start(config: &Config) -> Result<Self, StartError> {
+        let ports = open::ports(config)?;
+        for advice in open::forwarding_advice(&config.upf) {
+            warn!("{advice}");
+        }
+        Self::start_with(config, ports)
+    }
+
+    /// Runs on packet ports that the caller opened, for example [`open::gtpu_ports`] with a memory port
+    /// as data network.
+    ///
+    /// # Errors
+    /// As for [`Daemon::start`].
+    pub fn start_with(config: &Config, ports: PortSet) -> Result<Self, StartError> {
+        let clock = Clock::new();
+        let n4 = open::n4_sockets(&config.upf.pfcp)?;
+        let management = open::management_sockets(config)?;
+        let pfcp = n4.iter().map(std::net::UdpSocket::local_addr).collect::<Result<Vec<_>, _>>()?;
+        let listens =
+            management.iter().map(std::net::TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
+        let (stop, stops) = mpsc::unbounded_channel();
+        let (end, ended) = oneshot::channel();
+        let topology = ports.topology();
+        let engine = Reference::new(topology.clone(), limits(config));
+        let capabilities = engine.capabilities();
+        let counters = ports.counters();
+        let worker = WorkerHandle::spawn(Box::new(engine), ports, clock)?;
+        let node = node_id(config, &pfcp);
+        announce(config, &node, &pfcp, &listens);
+        let upf = config.upf.clone();
+        let given =
+            Surroundings { upf, node, topology, capabilities, clock, n4, management, ports: counters, stops };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let run = move || {
+            let result = runtime.block_on(control::run(given, worker));
+            // Whoever started it may not want to know.
+            let _ = end.send(result);
+        };
+        let control = Some(thread::Builder::new().name("control".into()).spawn(run)?);
+        info!("ready");
+        Ok(Self { pfcp, management: listens, stop, ended, control })
+    }
+
+    /// Where N4 listens.
+    pub fn pfcp_addresses(&self) -> &[SocketAddr] {
+        &self.pfcp
+    }
+
+    /// Where the management HTTP server listens.
+    pub fn management_addresses(&self) -> &[SocketAddr] {
+        &self.management
+    }
+
+    /// Asks for a graceful end: associations are released first.
+    pub fn stop(&self) {
+        // It fails only when it has ended.
+        let _ = self.stop.send(Stop::Graceful);
+    }
+
+    /// Asks for the end at once.
+    pub fn stop_now(&self) {
+        let _ = self.stop.send(Stop::Now);
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// What ended it, when nobody asked for it.
+    pub async fn ended(&mut self) -> Result<Totals, RunError> {
+        (&mut self.ended).await.unwrap_or(Err(RunError::Panicked("control")))
+    }
+
+    /// Waits for the end, in the calling thread.
+    ///
+    /// # Errors
+    /// As for [`Daemon::ended`].
+    pub fn wait(mut self) -> Result<Totals, RunError> {
+        let (_, instead) = oneshot::channel();
+        let ended = std::mem::replace(&mut self.ended, instead);
+        ended.blocking_recv().unwrap_or(Err(RunError::Panicked("control")))
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.stop_now();
+        if let Some(control) = self.control.take() {
+            // A panic there has been written to standard error already.
+            let _ = control.join();
+        }
+    }
+}
+
+fn limits(config: &Config) -> Limits {
+    let upf = &config.upf;
+    Limits {
+        max_sessions: upf.max_sessions,
+        max_pdrs_per_session: upf.max_pdrs_per_session,
+        buffer_packets_per_session: upf.buffering.packets_per_session as usize,
+        buffer_octets: usize::try_from(upf.buffering.memory).unwrap_or(usize::MAX),
+    }
+}
+
+/// The Node ID that is configured, or the first N4 address.
+fn node_id(config: &Config, pfcp: &[SocketAddr]) -> NodeId {
+    let first = || NodeId::Ip(pfcp.first().map_or(crate::config::DEFAULT_ADDRESS, SocketAddr::ip));
+    config.upf.node_id.clone().unwrap_or_else(first)
+}
+
+fn announce(config: &Config, node: &NodeId, pfcp: &[SocketAddr], management: &[SocketAddr]) {
+    for address in pfcp {
+        info!("N4 on {address}, Node ID {node}");
+    }
+    for smf in &config.upf.pfcp.client.smf {
+        info!("asks SMF {} for an association", smf.socket());
+    }
+    for address in management {
+        info!("metrics on http://{address}/metrics");
+    }
+}

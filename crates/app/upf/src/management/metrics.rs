@@ -1,0 +1,268 @@
+//! The metrics, in OpenMetrics text.
+
+use std::fmt;
+use std::sync::Arc;
+
+use causeway_dataplane::DropReason;
+use causeway_ports::{Counter, Counters};
+use causeway_types::Time;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use crate::worker::Snapshot;
+
+/// The content type of [`Exposition::text`].
+pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The counters of a port, under its name.
+#[derive(Clone, Debug)]
+pub(crate) struct PortCounters {
+    pub(crate) name: String,
+    pub(crate) counters: Arc<Counters>,
+}
+
+/// What N4 has to show.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct N4Status {
+    pub(crate) associations: u64,
+    pub(crate) sessions: u64,
+    pub(crate) messages: Vec<MessageCount>,
+    pub(crate) late_events: u64,
+    pub(crate) lost_reports: u64,
+    pub(crate) failed_plans: u64,
+}
+
+/// How many messages there were of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct MessageCount {
+    /// For example `session_establishment_request`.
+    pub(crate) message_type: String,
+    /// `received` or `sent`.
+    pub(crate) direction: &'static str,
+    /// `ok`, a cause such as `session_context_not_found`, or what else became of it.
+    pub(crate) result: String,
+    pub(crate) count: u64,
+}
+
+/// Everything that is measured, at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Exposition {
+    pub(crate) started: Time,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) ports: Vec<PortCounters>,
+    pub(crate) n4: N4Status,
+}
+
+impl Exposition {
+    /// The text that a scrape gets.
+    pub(super) fn text(self) -> Result<String, fmt::Error> {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(self));
+        let mut text = String::new();
+        text::encode(&mut text, &registry)?;
+        Ok(text)
+    }
+}
+
+impl Collector for Exposition {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut writer = Writer(encoder);
+        self.process(&mut writer)?;
+        self.three_gpp(&mut writer)?;
+        self.data_plane(&mut writer)?;
+        self.ports(&mut writer)?;
+        self.pfcp(&mut writer)
+    }
+}
+
+type Label = (&'static str, String);
+
+fn label(name: &'static str, value: impl Into<String>) -> Vec<Label> {
+    vec![(name, value.into())]
+}
+
+fn integer(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// Writes metrics of one kind each.
+struct Writer<'a>(DescriptorEncoder<'a>);
+
+impl Writer<'_> {
+    fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let gauge = ConstGauge::new(integer(value));
+        gauge.encode(self.0.encode_descriptor(name, help, None, gauge.metric_type())?)
+    }
+
+    /// The name gets `_total` at its end.
+    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let counter = ConstCounter::new(value);
+        counter.encode(self.0.encode_descriptor(name, help, None, counter.metric_type())?)
+    }
+
+    /// A counter whose name other UPFs have without `_total`, which OpenMetrics does not let a counter have.
+    fn named(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let value = ConstGauge::new(integer(value));
+        value.encode(self.0.encode_descriptor(name, help, None, MetricType::Unknown)?)
+    }
+
+    /// A counter for each set of labels.
+    fn family<L: EncodeLabelSet>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (L, u64)>,
+    ) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (labels, value) in values {
+            let counter = ConstCounter::new(value);
+            counter.encode(metric.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl Exposition {
+    fn process(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let mut info = writer.0.encode_descriptor("causeway_build", "Version", None, MetricType::Info)?;
+        info.encode_info(&label("version", env!("CARGO_PKG_VERSION")))?;
+        let (name, help) = ("process_start_time_seconds", "Start time since the Unix epoch");
+        let started = ConstGauge::new(self.started.as_nanos() as f64 / 1e9);
+        started.encode(writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?)
+    }
+
+    /// The names of TS 28.552 as other UPFs spell them.
+    fn three_gpp(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let counters = &self.snapshot.counters;
+        let (rx, tx) = (counters.gtpu_received, counters.gtpu_sent);
+        let prefix = "fivegs_ep_n3_gtp";
+        writer.named(&format!("{prefix}_indatapktn3upf"), "GTP-U packets received on N3", rx.packets)?;
+        writer.named(&format!("{prefix}_outdatapktn3upf"), "GTP-U packets sent on N3", tx.packets)?;
+        writer.named(&format!("{prefix}_indataoctn3upf"), "GTP-U octets received on N3", rx.octets)?;
+        writer.named(&format!("{prefix}_outdataoctn3upf"), "GTP-U octets sent on N3", tx.octets)?;
+        let sessions = counters.sessions;
+        writer.gauge("fivegs_upffunction_upf_sessionnbr", "PDU sessions in the data plane", sessions)
+    }
+
+    fn data_plane(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let counters = &self.snapshot.counters;
+        let traffic = [
+            ("gtpu", counters.gtpu_received, counters.gtpu_sent),
+            ("ip", counters.ip_received, counters.ip_sent),
+        ];
+        let side = |side: &'static str| label("side", side);
+        let help = "Packets received, by side of the data plane";
+        let values = traffic.map(|(name, rx, _)| (side(name), rx.packets));
+        writer.family("causeway_received_packets", help, values)?;
+        let help = "Octets received, from the GTP-U or the IP header on";
+        let values = traffic.map(|(name, rx, _)| (side(name), rx.octets));
+        writer.family("causeway_received_octets", help, values)?;
+        let help = "Packets sent, signalling included";
+        let values = traffic.map(|(name, _, tx)| (side(name), tx.packets));
+        writer.family("causeway_sent_packets", help, values)?;
+        let help = "Octets sent, from the GTP-U or the IP header on";
+        let values = traffic.map(|(name, _, tx)| (side(name), tx.octets));
+        writer.family("causeway_sent_octets", help, values)?;
+        writer.counter("causeway_forwarded_packets", "Packets received and sent on", counters.forwarded)?;
+        writer.counter("causeway_consumed_packets", "Signalling packets dealt with", counters.consumed)?;
+        let buffered = counters.buffered;
+        writer.gauge("causeway_buffered_packets", "Packets that wait for idle UEs", buffered)?;
+        let dropped =
+            DropReason::ALL.iter().map(|reason| (label("reason", reason.label()), counters.dropped(*reason)));
+        writer.family("causeway_drop", "Packets thrown away, by reason", dropped)?;
+        let help = "Packets for an address or network without a port";
+        writer.counter("causeway_unroutable_packets", help, self.snapshot.unroutable)
+    }
+
+    fn ports(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let of_kind = |octets: bool| {
+            self.ports.iter().flat_map(move |port| {
+                let kind = move |counter: Counter| {
+                    matches!(counter, Counter::RxOctets | Counter::TxOctets) == octets
+                };
+                port.counters.iter().filter(move |(counter, _)| kind(*counter)).map(|(counter, value)| {
+                    (vec![("port", port.name.clone()), ("event", counter.name().to_owned())], value)
+                })
+            })
+        };
+        writer.family("causeway_port_packets", "What happened to packets at a port", of_kind(false))?;
+        writer.family("causeway_port_octets", "Octets that crossed a port", of_kind(true))
+    }
+
+    fn pfcp(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        writer.gauge("pfcp_associations", "PFCP associations", self.n4.associations)?;
+        writer.gauge("pfcp_sessions", "PFCP sessions", self.n4.sessions)?;
+        let messages = self.n4.messages.iter().map(|message| {
+            let labels = vec![
+                ("message_type", message.message_type.as_str()),
+                ("direction", message.direction),
+                ("result", message.result.as_str()),
+            ];
+            (labels, message.count)
+        });
+        writer.family(
+            "pfcp_messages",
+            "PFCP messages, by type, direction and what became of them",
+            messages,
+        )?;
+        let help = "Events of the data plane that came after the end of their session";
+        writer.counter("causeway_n4_late_events", help, self.n4.late_events)?;
+        let help = "Session reports that could not be kept";
+        writer.counter("causeway_n4_lost_reports", help, self.n4.lost_reports)?;
+        let help = "Plans that the data plane did not carry out";
+        writer.counter("causeway_n4_failed_plans", help, self.n4.failed_plans)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exposition() -> Exposition {
+        let ports = vec![PortCounters { name: "n6-\"x\"".into(), counters: Arc::default() }];
+        let mut snapshot = Snapshot::default();
+        snapshot.counters.gtpu_received.count(100);
+        snapshot.counters.drop_one(DropReason::UnknownTeid);
+        Exposition { started: Time::from_secs(5), snapshot, ports, n4: N4Status::default() }
+    }
+
+    // Input:  one GTP-U packet of 100 octets that was dropped.
+    // Output: it is in the metrics under the names of TS 28.552; every drop reason is there, the others at 0.
+    #[test]
+    fn every_drop_reason_is_there_from_the_start() {
+        let text = exposition().text().unwrap();
+        for line in [
+            "fivegs_ep_n3_gtp_indatapktn3upf 1",
+            "fivegs_ep_n3_gtp_indataoctn3upf 100",
+            "fivegs_ep_n3_gtp_outdatapktn3upf 0",
+            "fivegs_upffunction_upf_sessionnbr 0",
+            "causeway_drop_total{reason=\"unknown_teid\"} 1",
+            "process_start_time_seconds 5.0",
+            "pfcp_associations 0",
+            "causeway_buffered_packets 0",
+            "causeway_port_packets_total{port=\"n6-\\\"x\\\"\",event=\"tx_no_route\"} 0",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+        }
+        for reason in DropReason::ALL {
+            assert!(text.contains(&format!("causeway_drop_total{{reason=\"{}\"}}", reason.label())));
+        }
+        assert!(text.ends_with("# EOF\n"));
+    }
+
+    // Input:  the whole exposition.
+    // Output: each family is described once, before its samples, as OpenMetrics asks.
+    #[test]
+    fn each_metric_is_described_once() {
+        let text = exposition().text().unwrap();
+        let mut described: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("# TYPE ")).collect();
+        let count = described.len();
+        described.sort_unstable();
+        described.dedup();
+        assert_eq!(described.len(), count);
+    }
+}

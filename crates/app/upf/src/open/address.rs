@@ -1,0 +1,76 @@
+//! Addresses of interfaces.
+
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_ports::PortError;
+use causeway_ports::netlink::Netlink;
+
+use crate::config::Pfcp;
+use crate::error::StartError;
+
+/// The addresses that an item of a `server` list stands for: the one it gives, or all of its interface.
+pub(super) fn addresses(
+    key: &str,
+    address: Option<IpAddr>,
+    dev: Option<&str>,
+) -> Result<Vec<IpAddr>, StartError> {
+    match (address, dev) {
+        (Some(address), _) => Ok(vec![address]),
+        (None, Some(dev)) => of_interface(key, dev),
+        (None, None) => Ok(Vec::new()),
+    }
+}
+
+fn of_interface(key: &str, dev: &str) -> Result<Vec<IpAddr>, StartError> {
+    let port = |source| StartError::Port { key: format!("{key}.dev"), source };
+    let mut netlink = Netlink::open().map_err(port)?;
+    let link = netlink.link(dev).map_err(port)?;
+    let link = link.ok_or_else(|| port(PortError::InterfaceMissing { name: dev.to_owned() }))?;
+    let all = netlink.addresses().map_err(port)?;
+    let usable = |ip: &IpAddr| !matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local());
+    let of_link = all.into_iter().filter(|(index, _)| *index == link.index).map(|(_, net)| net.addr());
+    let addresses: Vec<IpAddr> = of_link.filter(usable).collect();
+    if addresses.is_empty() {
+        return Err(StartError::NoAddress { key: format!("{key}.dev"), dev: dev.to_owned() });
+    }
+    Ok(addresses)
+}
+
+/// Where N4 listens, each with the key that asks for it.
+///
+/// # Errors
+/// An interface does not exist or has no address.
+pub(crate) fn n4_addresses(pfcp: &Pfcp) -> Result<Vec<(String, SocketAddr)>, StartError> {
+    let mut found = Vec::new();
+    for (n, server) in pfcp.server.iter().enumerate() {
+        let key = format!("upf.pfcp.server[{n}]");
+        let of_server = addresses(&key, server.address, server.dev.as_deref())?;
+        found.extend(of_server.into_iter().map(|ip| (key.clone(), SocketAddr::new(ip, server.port))));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  the loopback interface, one that does not exist, and an address.
+    // Output: the addresses of the first, the name of the second, the third as it is.
+    #[test]
+    fn an_interface_stands_for_its_addresses() {
+        let lo = addresses("upf.pfcp.server[0]", None, Some("lo"));
+        match lo {
+            Ok(found) => assert!(found.contains(&IpAddr::from([127, 0, 0, 1])), "{found:?}"),
+            // A namespace whose loopback interface is down has no address on it.
+            Err(error) => assert!(error.to_string().contains("has no address"), "{error}"),
+        }
+        let missing = addresses("upf.pfcp.server[0]", None, Some("nonexistent0")).unwrap_err();
+        assert!(
+            missing
+                .to_string()
+                .starts_with("upf.pfcp.server[0].dev: interface nonexistent0 does not exist: create it")
+        );
+        let given: IpAddr = "2001:db8::1".parse().unwrap();
+        assert_eq!(addresses("k", Some(given), Some("eth0")).unwrap(), [given]);
+    }
+}

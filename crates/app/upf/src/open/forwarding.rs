@@ -1,0 +1,45 @@
+//! Whether the kernel will carry packets between N6 and the rest of the world.
+
+use causeway_types::IpNet;
+
+use crate::config::Upf;
+
+const IPV4: (&str, &str) = ("/proc/sys/net/ipv4/ip_forward", "net.ipv4.ip_forward");
+const IPV6: (&str, &str) = ("/proc/sys/net/ipv6/conf/all/forwarding", "net.ipv6.conf.all.forwarding");
+
+/// A line for each IP version of the pools that the kernel does not forward, with the command that
+/// changes it. The kernel's setting itself is the operator's.
+pub(crate) fn forwarding_advice(upf: &Upf) -> Vec<String> {
+    let pools = |v4: bool| upf.session.iter().any(|session| matches!(session.subnet, IpNet::V4(_)) == v4);
+    let asked = [(pools(true), "IPv4", IPV4), (pools(false), "IPv6", IPV6)];
+    asked
+        .into_iter()
+        .filter(|(used, _, (path, _))| *used && is_off(&std::fs::read_to_string(path).unwrap_or_default()))
+        .map(|(_, version, (_, name))| advice(version, name))
+        .collect()
+}
+
+/// What cannot be read is not known to be off.
+fn is_off(value: &str) -> bool {
+    value.trim() == "0"
+}
+
+fn advice(version: &str, name: &str) -> String {
+    format!(
+        "this machine does not forward {version}: UEs reach it, but nothing beyond it; \
+         to change that: sysctl -w {name}=1"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_zero_is_off() {
+        assert!(is_off("0\n"));
+        assert!(!is_off("1\n"));
+        assert!(!is_off(""));
+        assert!(advice("IPv4", IPV4.1).ends_with("sysctl -w net.ipv4.ip_forward=1"));
+    }
+}

@@ -1,0 +1,111 @@
+//! N6: a TUN device per data network.
+
+use std::collections::BTreeMap;
+
+use causeway_dataplane::Network;
+use causeway_ports::PortError;
+use causeway_ports::netlink::Netlink;
+use causeway_ports::tun::{TunOptions, TunPort};
+use causeway_types::{IpNet, NetworkInstance};
+use tracing::info;
+
+use crate::config::{Session, Upf};
+use crate::error::StartError;
+use crate::worker::PortSet;
+
+/// The sessions that share a device, with the place of the first in the configuration.
+struct Device<'a> {
+    name: &'a str,
+    first: usize,
+    sessions: Vec<&'a Session>,
+}
+
+/// Opens the TUN devices, in the order of the configuration.
+pub(super) fn open(upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
+    devices(&upf.session).iter().try_for_each(|device| open_one(device, set))
+}
+
+fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut devices: Vec<Device<'_>> = Vec::new();
+    for (first, session) in sessions.iter().enumerate() {
+        let place = *places.entry(&session.dev).or_insert(devices.len());
+        match devices.get_mut(place) {
+            Some(device) => device.sessions.push(session),
+            None => devices.push(Device { name: &session.dev, first, sessions: vec![session] }),
+        }
+    }
+    devices
+}
+
+fn open_one(device: &Device<'_>, set: &mut PortSet) -> Result<(), StartError> {
+    let Some(session) = device.sessions.first() else { return Ok(()) };
+    let options = options(device, session.mtu);
+    let failed = |source| StartError::Port { key: format!("upf.session[{}].dev", device.first), source };
+    let existed = exists(device.name).map_err(failed)?;
+    let port = TunPort::open(&format!("n6-{}", device.name), &options).map_err(failed)?;
+    let pools: Vec<IpNet> = device.sessions.iter().map(|session| session.subnet).collect();
+    info!(
+        "N6 of {} on TUN device {} ({}), pools {}, MTU {}",
+        session.dnn,
+        device.name,
+        if existed { "it was there" } else { "created" },
+        listed(&pools),
+        session.mtu,
+    );
+    set.add_network(Network { instance: NetworkInstance::new(&session.dnn), pools }, Box::new(port));
+    Ok(())
+}
+
+/// Our addresses with their prefixes, and routes to the pools that have none.
+fn options(device: &Device<'_>, mtu: u32) -> TunOptions {
+    let address =
+        |session: &&Session| session.gateway.and_then(|ip| IpNet::new(ip, session.subnet.prefix_len()).ok());
+    let without = |session: &&&Session| session.gateway.is_none();
+    TunOptions {
+        device: device.name.to_owned(),
+        addresses: device.sessions.iter().filter_map(address).collect(),
+        mtu: Some(mtu),
+        routes: device.sessions.iter().filter(without).map(|session| session.subnet).collect(),
+        persistent: false,
+    }
+}
+
+fn exists(device: &str) -> Result<bool, PortError> {
+    Ok(Netlink::open()?.link(device)?.is_some())
+}
+
+fn listed(nets: &[IpNet]) -> String {
+    nets.iter().map(IpNet::to_string).collect::<Vec<_>>().join(" and ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(subnet: &str, gateway: Option<&str>, dev: &str) -> Session {
+        Session {
+            subnet: subnet.parse().unwrap(),
+            gateway: gateway.map(|gateway| gateway.parse().unwrap()),
+            dev: dev.into(),
+            ..Session::default()
+        }
+    }
+
+    // Input:  an IPv4 and an IPv6 pool on one device, another device between them.
+    // Output: two devices; the first has the address of the one and a route to the other.
+    #[test]
+    fn pools_of_one_device_are_set_up_together() {
+        let sessions = [
+            session("10.45.0.0/16", Some("10.45.0.1"), "a"),
+            session("10.46.0.0/16", None, "b"),
+            session("2001:db8::/48", None, "a"),
+        ];
+        let devices = devices(&sessions);
+        assert_eq!(devices.iter().map(|d| (d.name, d.first)).collect::<Vec<_>>(), [("a", 0), ("b", 1)]);
+        let options = options(&devices[0], 1400);
+        assert_eq!(listed(&options.addresses), "10.45.0.1/16");
+        assert_eq!(listed(&options.routes), "2001:db8::/48");
+        assert_eq!(options.mtu, Some(1400));
+    }
+}

@@ -1,0 +1,42 @@
+//! Sockets of N4 and of the management server.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+
+use super::n4_addresses;
+use crate::config::{Config, Pfcp};
+use crate::error::{StartError, Transport};
+
+/// Opens a socket for every N4 address.
+///
+/// # Errors
+/// The first that cannot be opened, with its key and the cure.
+pub(crate) fn n4_sockets(pfcp: &Pfcp) -> Result<Vec<UdpSocket>, StartError> {
+    let open = |(key, address): (String, SocketAddr)| {
+        let opened = UdpSocket::bind(address).and_then(|socket| {
+            socket.set_nonblocking(true)?;
+            Ok(socket)
+        });
+        opened.map_err(|source| failed(key, address, Transport::Udp, source))
+    };
+    n4_addresses(pfcp)?.into_iter().map(open).collect()
+}
+
+/// Opens the listeners of the management server.
+///
+/// # Errors
+/// The first that cannot be opened, with its key and the cure.
+pub(crate) fn management_sockets(config: &Config) -> Result<Vec<TcpListener>, StartError> {
+    let open = |(n, address): (usize, SocketAddr)| {
+        let opened = TcpListener::bind(address).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        });
+        opened.map_err(|source| failed(format!("upf.metrics.server[{n}]"), address, Transport::Tcp, source))
+    };
+    config.upf.metrics.server.iter().map(|server| server.socket()).enumerate().map(open).collect()
+}
+
+fn failed(key: String, address: SocketAddr, transport: Transport, source: io::Error) -> StartError {
+    StartError::Socket { key, address, transport, source }
+}

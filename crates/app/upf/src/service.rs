@@ -1,0 +1,88 @@
+//! The daemon as a service of the operating system: signals.
+
+use std::io;
+
+use thiserror::Error;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::{info, warn};
+
+use crate::daemon::{Daemon, Totals};
+use crate::error::{RunError, StartError};
+
+/// Why the service ended with a failure.
+#[derive(Debug, Error)]
+pub enum ServiceError {
+    /// The signals of the process cannot be heard.
+    #[error("cannot listen to signals: {0}")]
+    Signals(io::Error),
+    /// The daemon could not start.
+    #[error(transparent)]
+    Start(StartError),
+    /// The daemon could not go on.
+    #[error(transparent)]
+    Run(RunError),
+}
+
+/// Starts the daemon and waits for its end. SIGTERM and SIGINT stop it gracefully, a second one at once;
+/// SIGHUP calls `hang_up`.
+///
+/// # Errors
+/// What kept the daemon from starting, or ended it, when no signal did.
+pub fn run(
+    start: impl FnOnce() -> Result<Daemon, StartError>,
+    hang_up: impl FnMut(),
+) -> Result<Totals, ServiceError> {
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(ServiceError::Signals)?;
+    // Before the start, so that no signal is lost that comes as soon as the daemon says that it runs.
+    let signals = {
+        let _context = runtime.enter();
+        Signals::listen().map_err(ServiceError::Signals)?
+    };
+    let daemon = start().map_err(ServiceError::Start)?;
+    runtime.block_on(until_end(daemon, signals, hang_up)).map_err(ServiceError::Run)
+}
+
+/// The signals that mean something to the daemon.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
+async fn until_end(
+    mut daemon: Daemon,
+    mut signals: Signals,
+    mut hang_up: impl FnMut(),
+) -> Result<Totals, RunError> {
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            end = daemon.ended() => return end,
+            _ = signals.hang_up.recv() => {
+                hang_up();
+                continue;
+            }
+            _ = signals.terminate.recv() => {}
+            _ = signals.interrupt.recv() => {}
+        }
+        if stopping {
+            warn!("second signal: stops at once");
+            daemon.stop_now();
+        } else {
+            info!("stops; a second signal stops at once");
+            daemon.stop();
+        }
+        stopping = true;
+    }
+}

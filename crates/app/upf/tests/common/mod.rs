@@ -1,0 +1,138 @@
+//! A daemon on loopback addresses of its own, with an SMF and a gNB that speak to it over real sockets.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
+
+pub mod smf;
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+use causeway_dataplane::Network;
+use causeway_packet::gtpu::prefix;
+use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
+use causeway_ports::memory::{MemoryPort, pair};
+use causeway_types::{NetworkInstance, Teid};
+use causeway_upf::config::{
+    Config, GtpuServer, Metrics, MetricsServer, Overrides, PfcpServer, RequestPort, Upf,
+};
+use causeway_upf::{Daemon, StartError, open};
+
+pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
+pub const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A loopback address that no other test, in this process or another, uses at the same time.
+pub fn loopback() -> Ipv4Addr {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    let [.., a, b] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, 64 | (a & 63), b, NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A configuration on that address with ports that the kernel chooses, except GTP-U's.
+pub fn config(at: Ipv4Addr) -> Config {
+    let at = IpAddr::V4(at);
+    let mut config = Config::parse(None, "", &Overrides::default()).unwrap();
+    config.upf = Upf {
+        gtpu: causeway_upf::config::Gtpu {
+            server: vec![GtpuServer { address: Some(at), dev: None, port: 2152, network_instance: None }],
+            ..Default::default()
+        },
+        metrics: Metrics { server: vec![MetricsServer { address: at, port: 0 }] },
+        ..Upf::default()
+    };
+    let pfcp = &mut config.upf.pfcp;
+    pfcp.server = vec![PfcpServer { address: Some(at), dev: None, port: 0 }];
+    pfcp.request_port = RequestPort::Learnt;
+    pfcp.retransmission.timeout = Duration::from_millis(200);
+    config
+}
+
+/// A running daemon with the far end of its data network.
+pub struct Running {
+    pub daemon: Daemon,
+    pub upf: Ipv4Addr,
+    pub server: MemoryPort,
+}
+
+/// Runs a daemon whose data network is a memory port.
+pub fn run(config: &Config, upf: Ipv4Addr) -> Result<Running, StartError> {
+    let mut ports = open::gtpu_ports(config)?;
+    let (n6, server) = pair("n6", "server").unwrap();
+    let pools = config.upf.session.iter().map(|session| session.subnet).collect();
+    ports.add_network(Network { instance: NetworkInstance::new("internet"), pools }, Box::new(n6));
+    Ok(Running { daemon: Daemon::start_with(config, ports)?, upf, server })
+}
+
+impl Running {
+    pub fn n4(&self) -> SocketAddr {
+        self.daemon.pfcp_addresses()[0]
+    }
+
+    /// Fetches a page of the management server: the status line and headers, and the body.
+    pub fn fetch(&self, path: &str) -> (String, String) {
+        let at = self.daemon.management_addresses()[0];
+        let mut stream = TcpStream::connect_timeout(&at, PATIENCE).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.to_owned(), body.to_owned())
+    }
+
+    /// One value of `/metrics`.
+    pub fn metric(&self, series: &str) -> f64 {
+        let (_, body) = self.fetch("/metrics");
+        let line = body.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{series} is not in\n{body}")).parse().unwrap()
+    }
+}
+
+/// The next packet that leaves to the data network.
+pub fn next(port: &mut MemoryPort) -> Vec<u8> {
+    let start = Instant::now();
+    loop {
+        if let Some((_, packet)) = port.pop() {
+            return packet;
+        }
+        assert!(start.elapsed() < PATIENCE, "no packet in time");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A gNB: a socket at port 2152.
+pub struct Gnb {
+    pub address: Ipv4Addr,
+    socket: UdpSocket,
+}
+
+impl Gnb {
+    pub fn new() -> Self {
+        let address = loopback();
+        let socket = UdpSocket::bind((address, 2152)).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { address, socket }
+    }
+
+    /// Sends a user packet in a tunnel.
+    pub fn send(&self, upf: Ipv4Addr, teid: Teid, user: &[u8]) {
+        let header = prefix::plain(teid, user.len()).unwrap();
+        self.socket.send_to(&[&header[..], user].concat(), (upf, 2152)).unwrap();
+    }
+
+    /// The next datagram.
+    pub fn receive(&self) -> Vec<u8> {
+        let mut buffer = [0; 2048];
+        let len = self.socket.recv(&mut buffer).expect("a datagram in time");
+        buffer[..len].to_vec()
+    }
+}
+
+/// A UDP packet of a user.
+pub fn packet(src: Ipv4Addr, dst: Ipv4Addr, payload: &[u8]) -> Vec<u8> {
+    let mut octets = Vec::new();
+    let ip = IpRepr::V4(Ipv4Repr::new(src, dst, IpProtocol::UDP));
+    ip.write_udp(UdpRepr { src_port: 1, dst_port: 2 }, true, &[payload], &mut octets).unwrap();
+    octets
+}

@@ -1,0 +1,194 @@
+//! An SMF on a real socket, one request at a time.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use causeway_pfcp::{
+    ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar, CreatePdr,
+    DestinationInterface, FTeid, ForwardingParameters, Header, HeartbeatRequest, Message, NodeId,
+    OuterHeaderCreation, OuterHeaderRemoval, Pdi, RecoveryTimeStamp, RemovedHeader, SessionDeletionRequest,
+    SessionEstablishmentRequest, SessionModificationRequest, SessionReportResponse, SourceInterface,
+    UeIpAddress, UpdateFar, UpdateForwardingParameters,
+};
+use causeway_types::{DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, Seid, Teid};
+
+use super::{PATIENCE, UE};
+
+const RECOVERY: RecoveryTimeStamp = RecoveryTimeStamp(NtpSeconds(0xe000_0000));
+const CP_SEID: Seid = Seid(0x51);
+
+/// The SMF. Requests are sent from its address to the UPF's.
+pub struct Smf {
+    address: IpAddr,
+    socket: UdpSocket,
+    sequence: u32,
+}
+
+/// A session that the UPF has accepted.
+#[derive(Clone, Copy, Debug)]
+pub struct Session {
+    pub up_seid: Seid,
+    pub uplink: Tunnel,
+}
+
+impl Smf {
+    pub fn new(address: IpAddr, upf: SocketAddr) -> Self {
+        let socket = UdpSocket::bind((address, 0)).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.connect(upf).unwrap();
+        Self { address, socket, sequence: 0 }
+    }
+
+    pub fn local(&self) -> SocketAddr {
+        self.socket.local_addr().unwrap()
+    }
+
+    pub fn node(&self) -> NodeId<'static> {
+        NodeId::Ip(self.address)
+    }
+
+    pub fn send(&self, message: Message<'_>, seid: Option<Seid>, sequence: u32) {
+        let mut octets = Vec::new();
+        message.encode(seid, sequence, &mut octets).unwrap();
+        self.socket.send(&octets).unwrap();
+    }
+
+    /// The next datagram.
+    pub fn receive(&self) -> Vec<u8> {
+        let mut buffer = vec![0; 65_535];
+        let len = self.socket.recv(&mut buffer).expect("a message in time");
+        buffer.truncate(len);
+        buffer
+    }
+
+    pub fn request(&mut self, message: Message<'_>, seid: Option<Seid>) -> Vec<u8> {
+        self.sequence += 1;
+        self.send(message, seid, self.sequence);
+        self.receive()
+    }
+
+    pub fn heartbeat(&mut self) {
+        let answer = self.request(HeartbeatRequest::new(RECOVERY).into(), None);
+        assert!(matches!(decode(&answer).1, Message::HeartbeatResponse(_)));
+    }
+
+    pub fn associate(&mut self) -> Cause {
+        let request = AssociationSetupRequest::new(self.node(), RECOVERY);
+        match decode(&self.request(request.into(), None)).1 {
+            Message::AssociationSetupResponse(response) => response.cause,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A session that buffers its downlink and notifies.
+    pub fn establish(&mut self) -> Session {
+        let cp = FSeid { seid: CP_SEID, addr: DualIp::from(self.address) };
+        let request = SessionEstablishmentRequest::new(
+            self.node(),
+            cp,
+            [uplink_pdr(), downlink_pdr()],
+            [uplink_far(), downlink_far()],
+        );
+        let answer = self.request(request.into(), Some(Seid(0)));
+        let Message::SessionEstablishmentResponse(response) = decode(&answer).1 else {
+            panic!("{answer:02x?}")
+        };
+        assert!(response.cause.is_accepted(), "{:?} {:?}", response.cause, response.offending_ie);
+        let created = response.created_pdrs.iter().find_map(|pdr| pdr.local_f_teid?.assigned());
+        Session { up_seid: response.up_f_seid.unwrap().seid, uplink: created.unwrap() }
+    }
+
+    /// Lets the downlink out to a gNB.
+    pub fn forward(&mut self, session: Session, teid: Teid, gnb: Ipv4Addr) {
+        let parameters = UpdateForwardingParameters {
+            destination_interface: Some(DestinationInterface::Access),
+            outer_header_creation: Some(OuterHeaderCreation::gtpu(teid.value(), DualIp::from(gnb))),
+            ..UpdateForwardingParameters::default()
+        };
+        let far = UpdateFar {
+            apply_action: Some(ApplyAction::FORW),
+            update_forwarding_parameters: Some(parameters),
+            ..UpdateFar::new(FarId(2))
+        };
+        let request =
+            SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() };
+        match decode(&self.request(request.into(), Some(session.up_seid))).1 {
+            Message::SessionModificationResponse(response) => assert!(response.cause.is_accepted()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn delete(&mut self, session: Session) {
+        let request = SessionDeletionRequest::default();
+        match decode(&self.request(request.into(), Some(session.up_seid))).1 {
+            Message::SessionDeletionResponse(response) => assert!(response.cause.is_accepted()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Waits for a Session Report Request with downlink data and accepts it.
+    pub fn accept_downlink_data(&self, session: Session) -> PdrId {
+        let octets = self.receive();
+        let (header, message) = decode(&octets);
+        let Message::SessionReportRequest(report) = message else { panic!("{message:?}") };
+        assert_eq!(header.seid, Some(CP_SEID));
+        let accepted = SessionReportResponse::new(Cause::RequestAccepted);
+        self.send(accepted.into(), Some(session.up_seid), header.sequence);
+        report.downlink_data_report.iter().flat_map(|data| data.pdr_ids.iter()).next().unwrap()
+    }
+
+    /// Waits for the UPF to ask for the release of the association, agrees, and lets go.
+    pub fn release(&mut self) {
+        let octets = self.receive();
+        let (header, message) = decode(&octets);
+        assert!(matches!(message, Message::AssociationUpdateRequest(_)), "{message:?}");
+        let accepted = AssociationUpdateResponse::new(self.node(), Cause::RequestAccepted);
+        self.send(accepted.into(), None, header.sequence);
+        let release = causeway_pfcp::AssociationReleaseRequest::new(self.node());
+        let answer = self.request(release.into(), None);
+        assert!(matches!(decode(&answer).1, Message::AssociationReleaseResponse(_)));
+    }
+
+    /// Nothing arrives for a while.
+    pub fn hears_nothing(&self) {
+        self.socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        assert!(self.socket.recv(&mut [0; 16]).is_err());
+        self.socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    }
+}
+
+/// Decodes a message.
+pub fn decode(octets: &[u8]) -> (Header, Message<'_>) {
+    let (header, body, _) = Header::decode(octets).unwrap();
+    (header, Message::decode(&header, body).unwrap())
+}
+
+fn uplink_pdr() -> CreatePdr<'static> {
+    let pdi = Pdi {
+        local_f_teid: Some(FTeid::Choose { v4: true, v6: false, choose_id: None }),
+        ue_ip_addresses: [UeIpAddress { ipv4: Some(UE), ..UeIpAddress::default() }].into(),
+        ..Pdi::new(SourceInterface::Access)
+    };
+    CreatePdr {
+        outer_header_removal: Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4)),
+        far_id: Some(FarId(1)),
+        ..CreatePdr::new(PdrId(1), Precedence(255), pdi)
+    }
+}
+
+fn downlink_pdr() -> CreatePdr<'static> {
+    let ue = UeIpAddress { ipv4: Some(UE), destination: true, ..UeIpAddress::default() };
+    let pdi = Pdi { ue_ip_addresses: [ue].into(), ..Pdi::new(SourceInterface::Core) };
+    CreatePdr { far_id: Some(FarId(2)), ..CreatePdr::new(PdrId(2), Precedence(255), pdi) }
+}
+
+fn uplink_far() -> CreateFar<'static> {
+    let forwarding = Some(ForwardingParameters::new(DestinationInterface::Core));
+    CreateFar { forwarding_parameters: forwarding, ..CreateFar::new(FarId(1), ApplyAction::FORW) }
+}
+
+fn downlink_far() -> CreateFar<'static> {
+    let forwarding = Some(ForwardingParameters::new(DestinationInterface::Access));
+    let action = ApplyAction::BUFF | ApplyAction::NOCP;
+    CreateFar { forwarding_parameters: forwarding, ..CreateFar::new(FarId(2), action) }
+}

@@ -1,0 +1,289 @@
+//! The packet thread with the reference data plane, between two memory ports.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use causeway_dataplane::{DropReason, Event, GtpuEndpoint, Network, Op, Plan};
+use causeway_packet::gtpu::prefix;
+use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
+use causeway_ports::memory::{MemoryPort, pair};
+use causeway_ports::{Batch, Counters, Frame, Meta, Port, PortError};
+use causeway_reference::{Limits, Reference};
+use causeway_rules::{ApplyAction, Bar, Far, Forwarding, GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
+use causeway_types::{
+    BarId, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QfiSet, Seid, Teid,
+};
+use causeway_upf::clock::Clock;
+use causeway_upf::worker::{Command, PortSet, Report, Snapshot, WorkerHandle};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
+const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+const UPLINK: u32 = 0x11;
+const DOWNLINK: u32 = 0x22;
+const SESSION: Seid = Seid(7);
+
+type Worker = WorkerHandle<u32>;
+
+/// The thread with the far ends of its ports.
+struct Bench {
+    worker: Worker,
+    gnb: MemoryPort,
+    server: MemoryPort,
+}
+
+fn bench() -> Bench {
+    let (n3, gnb) = pair("n3", "gnb").unwrap();
+    let (n6, server) = pair("n6", "server").unwrap();
+    let mut set = PortSet::new();
+    set.add_gtpu(GtpuEndpoint { addr: UPF.into(), network_instance: None }, Box::new(n3));
+    set.add_network(internet(), Box::new(n6));
+    let engine = Reference::new(set.topology(), Limits::default());
+    Bench { worker: Worker::spawn(Box::new(engine), set, Clock::new()).unwrap(), gnb, server }
+}
+
+fn internet() -> Network {
+    Network { instance: NetworkInstance::new("internet"), pools: vec!["10.45.0.0/16".parse().unwrap()] }
+}
+
+fn tunnel(teid: u32, at: Ipv4Addr) -> FTeid {
+    FTeid { teid: Teid::new(teid).unwrap(), addr: DualIp::from(at) }
+}
+
+fn pdr(id: u16, source: Interface, uplink: bool) -> Pdr {
+    let side = if uplink { UeSide::Source } else { UeSide::Destination };
+    Pdr {
+        id: PdrId(id),
+        precedence: Precedence(1),
+        pdi: Pdi {
+            source,
+            tunnel: uplink.then(|| tunnel(UPLINK, UPF)),
+            network_instance: None,
+            ue: Some(UeAddress { v4: Some(UE), v6: None, side }),
+            qfis: QfiSet::EMPTY,
+            filters: Vec::new(),
+        },
+        removal: uplink.then_some(GtpuRemoval::Ipv4),
+        far: FarId(id.into()),
+        qers: Vec::new(),
+        urrs: Vec::new(),
+    }
+}
+
+fn far(id: u32, action: ApplyAction, to: Interface, tunnel: Option<FTeid>) -> Far {
+    let forwarding = Some(Forwarding { destination: to, network_instance: None, tunnel });
+    Far { id: FarId(id), action, forwarding, bar: Some(BarId(1)) }
+}
+
+fn downlink_far(action: ApplyAction) -> Far {
+    far(2, action, Interface::Access, Some(tunnel(DOWNLINK, GNB)))
+}
+
+/// A session whose downlink does `action`, and whose BAR delays the notification.
+fn establishment(action: ApplyAction, delay: Duration) -> Plan {
+    let ops = vec![
+        Op::CreateSession,
+        Op::PutBar(Bar { id: BarId(1), notification_delay: delay, suggested_packets: None }),
+        Op::PutFar(far(1, ApplyAction::Forward, Interface::Core, None)),
+        Op::PutFar(downlink_far(action)),
+        Op::PutPdr(pdr(1, Interface::Access, true)),
+        Op::PutPdr(pdr(2, Interface::Core, false)),
+    ];
+    Plan { session: SESSION, ops }
+}
+
+fn packet(src: Ipv4Addr, dst: Ipv4Addr, payload: &[u8]) -> Vec<u8> {
+    let mut octets = Vec::new();
+    let ip = IpRepr::V4(Ipv4Repr::new(src, dst, IpProtocol::UDP));
+    ip.write_udp(UdpRepr { src_port: 1, dst_port: 2 }, true, &[payload], &mut octets).unwrap();
+    octets
+}
+
+impl Bench {
+    async fn report(&mut self) -> Report<u32> {
+        timeout(Duration::from_secs(5), self.worker.report()).await.expect("in time").expect("a report")
+    }
+
+    async fn apply(&mut self, plan: Plan) {
+        assert!(self.worker.send(Command::Apply(1, plan)));
+        let report = self.report().await;
+        assert!(matches!(report, Report::Applied(1, Ok(_))), "{report:?}");
+    }
+
+    async fn snapshot(&self) -> Snapshot {
+        let (reply, snapshot) = oneshot::channel();
+        assert!(self.worker.send(Command::Snapshot(reply)));
+        timeout(Duration::from_secs(5), snapshot).await.expect("in time").expect("a snapshot")
+    }
+
+    fn uplink(&mut self, teid: u32, user: &[u8]) {
+        let header = prefix::plain(Teid::new(teid).unwrap(), user.len()).unwrap();
+        let meta = Meta::Gtpu { local: UPF.into(), peer: SocketAddr::new(GNB.into(), 2152), tos: 0 };
+        assert!(self.gnb.push(meta, &[&header[..], user].concat()));
+    }
+}
+
+/// Waits until a frame arrives at this end.
+fn next(port: &mut MemoryPort) -> (Meta, Vec<u8>) {
+    let start = Instant::now();
+    loop {
+        if let Some(frame) = port.pop() {
+            return frame;
+        }
+        assert!(start.elapsed() < Duration::from_secs(5), "no frame in time");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+// Input:  one packet of the UE, one to the UE, one in a tunnel that does not exist.
+// Output: the first leaves on N6 without its tunnel, the second on N3 in one, the third is counted.
+#[tokio::test]
+async fn packets_cross_in_both_directions() {
+    let mut bench = bench();
+    bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
+    let (up, down) = (packet(UE, SERVER, b"up"), packet(SERVER, UE, b"down"));
+    bench.uplink(UPLINK, &up);
+    assert_eq!(next(&mut bench.server), (Meta::Ip, up.clone()));
+    assert!(bench.server.push(Meta::Ip, &down));
+    let (meta, frame) = next(&mut bench.gnb);
+    let peer: SocketAddr = SocketAddr::new(IpAddr::V4(GNB), 2152);
+    assert!(matches!(meta, Meta::Gtpu { peer: to, .. } if to == peer), "{meta:?}");
+    assert_eq!(&frame[8..], down);
+    bench.uplink(0x999, &up);
+    // The Error Indication that answers it tells that it was handled.
+    next(&mut bench.gnb);
+    let counters = bench.snapshot().await.counters;
+    assert_eq!((counters.forwarded, counters.sessions), (2, 1));
+    assert_eq!(counters.dropped(DropReason::UnknownTeid), 1);
+}
+
+// Input:  a packet for an idle UE, then a FAR that forwards.
+// Output: the notification comes before the result of the plan; the packet leaves.
+#[tokio::test]
+async fn a_buffered_packet_is_reported_and_leaves_with_the_plan() {
+    let mut bench = bench();
+    bench.apply(establishment(ApplyAction::Buffer { notify: true }, Duration::ZERO)).await;
+    let down = packet(SERVER, UE, b"wake up");
+    assert!(bench.server.push(Meta::Ip, &down));
+    let report = bench.report().await;
+    assert!(matches!(report, Report::Event(Event::DownlinkData { session: SESSION, .. })), "{report:?}");
+    assert_eq!(bench.snapshot().await.counters.buffered, 1);
+    bench.apply(Plan { session: SESSION, ops: vec![Op::PutFar(downlink_far(ApplyAction::Forward))] }).await;
+    assert_eq!(&next(&mut bench.gnb).1[8..], down);
+    assert_eq!(bench.snapshot().await.counters.buffered, 0);
+}
+
+// Input:  a packet for an idle UE whose BAR delays the notification by 100 ms; nothing else arrives.
+// Output: the notification comes by itself, not before its time.
+#[tokio::test]
+async fn a_timer_of_the_data_plane_runs_without_packets() {
+    let mut bench = bench();
+    let delay = Duration::from_millis(100);
+    bench.apply(establishment(ApplyAction::Buffer { notify: true }, delay)).await;
+    let start = Instant::now();
+    assert!(bench.server.push(Meta::Ip, &packet(SERVER, UE, b"later")));
+    assert!(matches!(bench.report().await, Report::Event(Event::DownlinkData { .. })));
+    assert!(start.elapsed() >= delay);
+}
+
+// Input:  a plan for a session that does not exist.
+// Output: the error comes back with the key; the thread goes on.
+#[tokio::test]
+async fn a_plan_that_fails_is_told() {
+    let mut bench = bench();
+    assert!(bench.worker.send(Command::Apply(42, Plan { session: Seid(99), ops: Vec::new() })));
+    assert!(matches!(bench.report().await, Report::Applied(42, Err(_))));
+    bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
+}
+
+// Input:  the command to stop.
+// Output: the last counters, then the end.
+#[tokio::test]
+async fn the_last_report_has_the_totals() {
+    let mut bench = bench();
+    bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
+    bench.uplink(UPLINK, &packet(UE, SERVER, b"last"));
+    next(&mut bench.server);
+    assert!(bench.worker.send(Command::Stop));
+    match bench.report().await {
+        Report::Stopped(Ok(snapshot)) => assert_eq!(snapshot.counters.forwarded, 1),
+        other => panic!("{other:?}"),
+    }
+    assert!(bench.worker.report().await.is_none());
+}
+
+// Input:  more results than the control plane reads, then nobody to read them.
+// Output: the thread ends.
+#[tokio::test]
+async fn a_control_plane_that_goes_away_does_not_hang_the_thread() {
+    let bench = bench();
+    for key in 0..10_000 {
+        assert!(bench.worker.send(Command::Apply(key, Plan { session: Seid(99), ops: Vec::new() })));
+    }
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        drop(bench);
+        let _ = ended.send(());
+    });
+    end.recv_timeout(Duration::from_secs(10)).expect("the thread ends");
+}
+
+/// A port whose interface has gone.
+struct Gone(Arc<Counters>);
+
+impl Gone {
+    fn error() -> PortError {
+        PortError::Lost { port: "n3".into(), source: std::io::ErrorKind::NotFound.into() }
+    }
+}
+
+impl Port for Gone {
+    fn name(&self) -> &str {
+        "n3"
+    }
+
+    fn mtu(&self) -> u32 {
+        1500
+    }
+
+    fn counters(&self) -> &Arc<Counters> {
+        &self.0
+    }
+
+    fn receive(&mut self, _: &mut Batch) -> Result<usize, PortError> {
+        Err(Self::error())
+    }
+
+    fn send(&mut self, _: &[Frame<'_>]) -> Result<usize, PortError> {
+        Err(Self::error())
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn pending(&self) -> bool {
+        true
+    }
+}
+
+// Input:  a port that is of no use any more.
+// Output: the thread ends with that error.
+#[tokio::test]
+async fn a_lost_port_ends_the_thread() {
+    let mut set = PortSet::new();
+    set.add_network(internet(), Box::new(Gone(Arc::default())));
+    let engine = Reference::new(set.topology(), Limits::default());
+    let mut worker = Worker::spawn(Box::new(engine), set, Clock::new()).unwrap();
+    match timeout(Duration::from_secs(5), worker.report()).await.expect("in time") {
+        Some(Report::Stopped(Err(error))) => {
+            assert!(error.to_string().starts_with("port n3 is lost"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,128 @@
+//! The daemon with a real TUN device, in a network namespace of its own.
+//!
+//! Each test runs itself again inside `unshare`. Where that is not permitted it says by name that it is skipped.
+
+mod common;
+
+use std::net::{Ipv4Addr, UdpSocket};
+use std::process::Command;
+
+use causeway_ports::netlink::Netlink;
+use causeway_types::Teid;
+use causeway_upf::config::Session;
+use causeway_upf::{Daemon, StartError};
+use common::smf::Smf;
+use common::{Gnb, PATIENCE, UE, config, loopback, packet};
+
+/// Set inside the namespace.
+const INSIDE: &str = "CAUSEWAY_TEST_INSIDE";
+
+const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
+const DEVICE: &str = "n6test";
+
+/// Runs `body` in a network namespace where this process is root.
+fn in_namespace(test: &str, body: impl FnOnce()) {
+    if std::env::var_os(INSIDE).is_some() {
+        assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
+        return body();
+    }
+    let namespace = ["--user", "--map-root-user", "--net", "--"];
+    let permitted = Command::new("unshare").args(namespace).args(["ip", "link"]).output();
+    if !permitted.is_ok_and(|output| output.status.success())
+        || !std::fs::exists("/dev/net/tun").unwrap_or(false)
+    {
+        eprintln!("SKIPPED {test}: network namespaces or TUN devices are not permitted here");
+        return;
+    }
+    let again = Command::new("unshare")
+        .args(namespace)
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(INSIDE, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&again.stdout) + String::from_utf8_lossy(&again.stderr);
+    assert!(again.status.success(), "inside the namespace:\n{said}");
+    assert!(said.contains("1 passed"), "inside the namespace:\n{said}");
+}
+
+fn device() -> Option<causeway_ports::netlink::Link> {
+    Netlink::open().unwrap().link(DEVICE).unwrap()
+}
+
+fn sessions() -> Vec<Session> {
+    let v4 = Session { dev: DEVICE.into(), mtu: 1380, ..Session::default() };
+    let v6 = Session {
+        subnet: "2001:db8:cafe::/48".parse().unwrap(),
+        gateway: "2001:db8:cafe::1".parse().ok(),
+        ..v4.clone()
+    };
+    vec![v4, v6]
+}
+
+// Input:  an IPv4 and an IPv6 pool on a device that does not exist; a UE that talks to the gateway.
+// Output: the device comes up with both addresses and its MTU, packets cross both ways, and it goes with
+//         the daemon.
+#[test]
+fn user_traffic_crosses_a_tun_device_that_comes_and_goes() {
+    in_namespace("user_traffic_crosses_a_tun_device_that_comes_and_goes", || {
+        let upf = loopback();
+        let mut config = config(upf);
+        config.upf.session = sessions();
+        let daemon = Daemon::start(&config).unwrap();
+        let link = device().expect("the device exists");
+        assert!(link.up);
+        assert_eq!(link.mtu, 1380);
+        let addresses = Netlink::open().unwrap().addresses().unwrap();
+        let ours: Vec<String> = addresses
+            .iter()
+            .filter(|(index, _)| *index == link.index)
+            .map(|(_, net)| net.to_string())
+            .collect();
+        for expected in ["10.45.0.1/16", "2001:db8:cafe::1/48"] {
+            assert!(ours.iter().any(|address| address == expected), "{expected} is not in {ours:?}");
+        }
+
+        let server = UdpSocket::bind((GATEWAY, 2)).unwrap();
+        server.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (mut smf, gnb) = (Smf::new(loopback().into(), daemon.pfcp_addresses()[0]), Gnb::new());
+        smf.associate();
+        let session = smf.establish();
+        smf.forward(session, Teid::new(7).unwrap(), gnb.address);
+        gnb.send(upf, session.uplink.teid, &packet(UE, GATEWAY, b"question"));
+        let mut buffer = [0; 64];
+        let (len, from) = server.recv_from(&mut buffer).unwrap();
+        assert_eq!((&buffer[..len], from.ip(), from.port()), (&b"question"[..], UE.into(), 1));
+        server.send_to(b"reply", from).unwrap();
+        let datagram = gnb.receive();
+        assert!(datagram.ends_with(b"reply"), "{datagram:02x?}");
+
+        drop(daemon);
+        assert_eq!(device(), None);
+    });
+}
+
+// Input:  a TUN device that another daemon holds, and a name that an interface of another kind has.
+// Output: one line each that says so and what to do.
+#[test]
+fn a_device_that_cannot_be_had_is_named_with_the_cure() {
+    in_namespace("a_device_that_cannot_be_had_is_named_with_the_cure", || {
+        let start = |dev: &str| -> Result<Daemon, StartError> {
+            let mut config = config(loopback());
+            config.upf.session = vec![Session { dev: dev.into(), ..Session::default() }];
+            Daemon::start(&config)
+        };
+        let _first = start(DEVICE).unwrap();
+        let error = start(DEVICE).unwrap_err().to_string();
+        assert!(
+            error.starts_with("upf.session[0].dev: TUN device n6test is in use: stop the process"),
+            "{error}"
+        );
+        let error = start("lo").unwrap_err().to_string();
+        assert!(
+            error.starts_with("upf.session[0].dev: interface lo exists and is not a TUN device"),
+            "{error}"
+        );
+        assert!(device().is_some());
+    });
+}

@@ -1,0 +1,133 @@
+//! Which tunnels a session gets.
+
+use causeway_types::{FTeid, PdrId, Seid};
+
+use super::removal;
+use crate::change::establish_with;
+use crate::edits::{Changes, TunnelRequest};
+use crate::testing::{CHOOSE, World, answer, downlink_pdr, gnb, uplink_pdr, usual};
+use crate::{Context, GtpuRemoval, Reason, RuleId, Tunnels};
+
+fn chosen_with_id(id: u8) -> TunnelRequest {
+    TunnelRequest::Choose { v4: true, v6: false, choose_id: Some(id) }
+}
+
+// Input:  CHOOSE with V4 and V6, where both are there; with V6 only; with V4 and V6 where IPv6 is not there.
+// Output: both addresses; the IPv6 address; the IPv4 address.
+#[test]
+fn choose_yields_the_addresses_there_are() {
+    for (v4, outer_ipv6, addr) in
+        [(true, true, "192.0.2.1/2001:db8::1"), (false, true, "2001:db8::1"), (true, false, "192.0.2.1")]
+    {
+        let mut world = World::new();
+        world.capabilities.outer_ipv6 = outer_ipv6;
+        let mut changes = usual();
+        changes.pdrs.create[0].pdi.tunnel = Some(TunnelRequest::Choose { v4, v6: true, choose_id: None });
+        let change = world.establish(changes).unwrap();
+        assert_eq!(change.chosen[0].1.addr.to_string(), addr);
+    }
+}
+
+// Input:  CHOOSE for IPv6 where there is only IPv4.
+// Output: Invalid F-TEID allocation option, with the F-TEID as offending IE.
+#[test]
+fn choose_of_a_version_that_is_not_there() {
+    let mut world = World::new();
+    world.endpoints.gtpu[0].addr.v6 = None;
+    let mut changes = usual();
+    changes.pdrs.create[0].pdi.tunnel = Some(TunnelRequest::Choose { v4: false, v6: true, choose_id: None });
+    let rejection = world.establish(changes).unwrap_err();
+    assert_eq!(rejection.reason, Reason::NoAddressToChoose);
+    assert_eq!(answer(&rejection), (71, Some(21)));
+}
+
+// Input:  two PDRs with CHOOSE ID 5 in the establishment, a third in a later modification (a dedicated QoS
+//         flow), and one with CHOOSE ID 10 (indirect forwarding).
+// Output: the first three share a tunnel, the last has its own; all are reported back.
+#[test]
+fn a_choose_id_stands_for_one_tunnel_in_the_whole_session() {
+    let mut world = World::new();
+    let mut changes = usual();
+    changes.pdrs.create =
+        vec![uplink_pdr(1, chosen_with_id(5), 1), uplink_pdr(3, chosen_with_id(5), 1), downlink_pdr(2, 2)];
+    let change = world.establish(changes).unwrap();
+    let shared = change.chosen[0].1;
+    assert_eq!(change.chosen, [(PdrId(1), shared), (PdrId(3), shared)]);
+    world.keep(change);
+
+    let mut changes = Changes::default();
+    changes.pdrs.create = vec![uplink_pdr(4, chosen_with_id(5), 1), uplink_pdr(5, chosen_with_id(10), 2)];
+    let change = world.modify(changes).unwrap();
+    let other = change.chosen[1].1;
+    assert_eq!(change.chosen, [(PdrId(4), shared), (PdrId(5), other)]);
+    assert_ne!(shared.teid, other.teid);
+    world.keep(change);
+    assert_eq!(world.tunnels.in_use(), 2);
+}
+
+// Input:  every PDR of a CHOOSE ID is removed, then the CHOOSE ID comes again.
+// Output: a tunnel of its own; the old one is free.
+#[test]
+fn a_choose_id_ends_with_its_last_pdr() {
+    let mut changes = usual();
+    changes.pdrs.create[0].pdi.tunnel = Some(chosen_with_id(5));
+    let mut world = World::with(changes);
+    let first = world.session.tunnels();
+    let change = world.modify(Changes { pdrs: removal(1), ..Changes::default() }).unwrap();
+    world.keep(change);
+    assert_eq!(world.tunnels.in_use(), 0);
+    let mut changes = Changes::default();
+    changes.pdrs.create = vec![uplink_pdr(1, chosen_with_id(5), 1)];
+    let change = world.modify(changes).unwrap();
+    assert!(!first.contains(&change.chosen[0].1));
+}
+
+// Input:  one TEID, and a session that asks for two; then one that asks for one.
+// Output: No resources available, nothing taken; then accepted.
+#[test]
+fn exhausted_teids_are_said_and_not_lost() {
+    let mut world = World::new();
+    world.tunnels = Tunnels::new(1, 0);
+    let mut changes = usual();
+    changes.pdrs.create.push(uplink_pdr(3, CHOOSE, 1));
+    let rejection = world.establish(changes).unwrap_err();
+    assert_eq!((rejection.rule, answer(&rejection)), (Some(RuleId::Pdr(PdrId(3))), (75, None)));
+    assert!(world.establish(usual()).is_ok());
+}
+
+// Input:  an F-TEID that the SMF assigned: ours, another UPF's, another session's.
+// Output: accepted; refused as foreign; refused as in use, each with cause 73 and the PDR.
+#[test]
+fn tunnels_that_the_smf_assigned() {
+    let with = |tunnel: FTeid| {
+        let mut changes = usual();
+        changes.pdrs.create[0].pdi.tunnel = Some(TunnelRequest::Assigned(tunnel));
+        changes
+    };
+    let ours = FTeid { addr: std::net::Ipv4Addr::new(192, 0, 2, 1).into(), ..gnb(0xabcd) };
+    let mut world = World::with(with(ours));
+    assert_eq!(world.session.tunnels().first(), Some(&ours));
+
+    let foreign = World::new().establish(with(gnb(7))).unwrap_err();
+    assert_eq!(foreign.reason, Reason::ForeignTunnel(gnb(7)));
+    let context = Context { capabilities: &world.capabilities, endpoints: &world.endpoints };
+    let second = establish_with(with(ours), Seid(2), &context, &mut world.tunnels).unwrap_err();
+    assert_eq!(second.reason, Reason::TunnelInUse(ours));
+    for rejection in [foreign, second] {
+        assert_eq!(answer(&rejection), (73, Some(21)));
+        assert_eq!(rejection.failed_rule(), Some(RuleId::Pdr(PdrId(1)).into()));
+    }
+}
+
+// Input:  Outer Header Removal names IPv6, as for an IPv6 user, and the chosen tunnel is IPv4 or both.
+// Output: accepted as whichever version arrives.
+#[test]
+fn outer_header_removal_by_the_users_version() {
+    for request in [CHOOSE, TunnelRequest::Choose { v4: true, v6: true, choose_id: None }] {
+        let mut changes = usual();
+        changes.pdrs.create[0].pdi.tunnel = Some(request);
+        changes.pdrs.create[0].removal = Some(GtpuRemoval::Ipv6);
+        let change = World::new().establish(changes).unwrap();
+        assert_eq!(change.session.rules().pdrs[&PdrId(1)].removal, Some(GtpuRemoval::Any));
+    }
+}

@@ -1,0 +1,72 @@
+//! Requests with octets changed on the way: never a panic, never half a change.
+
+mod common;
+
+use causeway_pfcp::{Header, Message};
+use causeway_rules::{Context, Op, establish, modify, validate};
+use causeway_types::Seid;
+use common::{SESSION, Upf};
+use proptest::prelude::*;
+
+/// A request as octets, with some of them overwritten.
+fn mutated(message: Message<'_>, changes: &[(prop::sample::Index, u8)]) -> (Header, Vec<u8>) {
+    let mut datagram = Vec::new();
+    message.encode(Some(SESSION), 1, &mut datagram).expect("short enough");
+    let (header, body, _) = Header::decode(&datagram).expect("a header");
+    let mut body = body.to_vec();
+    for (index, octet) in changes {
+        let at = index.index(body.len());
+        body[at] = *octet;
+    }
+    (header, body)
+}
+
+fn modification() -> causeway_pfcp::SessionModificationRequest<'static> {
+    let mut pdr = common::update_pdr(1);
+    pdr.pdi = Some(common::uplink(1, 1).pdi);
+    causeway_pfcp::SessionModificationRequest {
+        update_pdrs: [pdr].into(),
+        create_pdrs: [common::downlink(3, 2)].into(),
+        create_qers: [common::qer(1)].into(),
+        create_urrs: [common::urr(1)].into(),
+        ..Default::default()
+    }
+}
+
+proptest! {
+    // Input:  a legal establishment with up to four octets overwritten, and the same for a modification.
+    // Output: not decodable, or a rejection that leaves the tunnels as they were, or legal rules.
+    #[test]
+    fn requests_with_wrong_octets(
+        first in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        second in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    ) {
+        let mut upf = Upf::with(common::usual());
+        let context = Context { capabilities: &upf.capabilities, endpoints: &upf.endpoints };
+        let before = upf.tunnels.clone();
+        let (header, body) = mutated(common::usual().into(), &first);
+        if let Ok(Message::SessionEstablishmentRequest(request)) = Message::decode(&header, &body) {
+            match establish(&request, Seid(8), &context, &mut upf.tunnels) {
+                Ok(change) => {
+                    prop_assert_eq!(validate(change.session.rules(), &context), Ok(()));
+                    prop_assert_eq!(change.plan.ops.first(), Some(&Op::CreateSession));
+                    upf.tunnels.abandon(change.tunnels);
+                }
+                Err(rejection) => prop_assert!(!rejection.cause().is_accepted()),
+            }
+        }
+        prop_assert_eq!(upf.tunnels.in_use(), before.in_use());
+        prop_assert_eq!(upf.tunnels.available(), before.available());
+
+        let (header, body) = mutated(modification().into(), &second);
+        if let Ok(Message::SessionModificationRequest(request)) = Message::decode(&header, &body) {
+            match modify(&upf.session, &request, SESSION, &context, &mut upf.tunnels) {
+                Ok(change) => {
+                    prop_assert_eq!(validate(change.session.rules(), &context), Ok(()));
+                    upf.tunnels.commit(change.tunnels);
+                }
+                Err(_) => prop_assert_eq!(upf.tunnels.in_use(), before.in_use()),
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Nothing that an SMF asks for is accepted and ignored.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use causeway_pfcp::{Field, Header, Message, RawIe, SessionEstablishmentRequest, SessionModificationRequest};
+use causeway_rules::{Context, establish, modify};
+use common::{SESSION, Upf};
+
+/// IEs that change nothing for the UPF, or are the N4 session's own business.
+const INFORMATION: &[&str] = &[
+    "cp_f_seid",
+    "destination_interface_type",
+    "dnn",
+    "fq_csids",
+    "group_id",
+    "node_id",
+    "rat_type",
+    "recovery_time_stamp",
+    "s_nssai",
+    "source_interface_type",
+    "user_id",
+];
+
+/// IEs that are checked, and change nothing by themselves.
+const CHECKED: &[&str] = &["flags", "gbr", "pdn_type", "query_urr_reference"];
+
+/// Optional IEs for which [`VALUE`] is not legal, which makes them absent (clause 7.6.8).
+const ABSENT: &[&str] = &["trace_information"];
+
+/// A value that most IEs can have: enough octets, one bit set in each.
+const VALUE: [u8; 40] = [1; 40];
+
+/// The IE of this type inside the groups of `path`, outermost first.
+fn nested(path: &[u16], ie_type: u16) -> Vec<u8> {
+    let mut value = VALUE.to_vec();
+    for ie_type in std::iter::once(&ie_type).chain(path.iter().rev()) {
+        let mut out = Vec::new();
+        RawIe::new(*ie_type, &value).write(&mut out);
+        value = out;
+    }
+    value
+}
+
+/// A request as octets, with more octets put into the group that `path` leads to.
+fn with_more(body: &[u8], path: &[u16], more: &[u8]) -> Vec<u8> {
+    let Some((ie_type, rest)) = path.split_first() else { return [body, more].concat() };
+    let mut out = Vec::new();
+    let mut found = false;
+    for ie in causeway_pfcp::RawIes::new(body) {
+        let ie = ie.expect("a well-formed request");
+        if ie.ie_type == *ie_type && !found {
+            found = true;
+            RawIe::new(ie.ie_type, &with_more(ie.value, rest, more)).write(&mut out);
+        } else {
+            ie.write(&mut out);
+        }
+    }
+    assert!(found, "the request has no IE {ie_type}");
+    out
+}
+
+fn body(message: Message<'_>) -> (Header, Vec<u8>) {
+    let mut datagram = Vec::new();
+    message.encode(Some(SESSION), 1, &mut datagram).expect("short enough");
+    let (header, body, _) = Header::decode(&datagram).expect("a header");
+    (header, body.to_vec())
+}
+
+/// What becomes of a request: the rules and the plan, or `None` if it is rejected by the codec or by us.
+fn outcome(upf: &Upf, header: &Header, body: &[u8]) -> Option<String> {
+    let context = Context { capabilities: &upf.capabilities, endpoints: &upf.endpoints };
+    let mut tunnels = upf.tunnels.clone();
+    let change = match Message::decode(header, body).ok()? {
+        Message::SessionEstablishmentRequest(request) => {
+            establish(&request, SESSION, &context, &mut tunnels).ok()?
+        }
+        Message::SessionModificationRequest(request) => {
+            modify(&upf.session, &request, SESSION, &context, &mut tunnels).ok()?
+        }
+        other => panic!("{other:?}"),
+    };
+    Some(format!("{change:?}"))
+}
+
+/// The names of the fields that can be added to the group at `path` without any effect.
+fn ignored(upf: &Upf, message: Message<'_>, path: &[u16], fields: &[Field]) -> BTreeSet<&'static str> {
+    let (header, body) = body(message);
+    let plain = outcome(upf, &header, &body).expect("a legal request");
+    let without_effect = |field: &&Field| {
+        let more = nested(&[], field.ie_type);
+        let repeats = outcome(upf, &header, &with_more(&body, path, &more));
+        repeats.as_ref() == Some(&plain)
+    };
+    let present = present_at(&body, path);
+    let absent = fields.iter().filter(|field| !present.contains(&field.ie_type));
+    absent.filter(without_effect).map(|field| field.name).collect()
+}
+
+/// The IE types that the group at `path` has already; a repetition of those is ignored by rule.
+fn present_at(body: &[u8], path: &[u16]) -> BTreeSet<u16> {
+    let ies = || causeway_pfcp::RawIes::new(body).flatten();
+    match path.split_first() {
+        None => ies().map(|ie| ie.ie_type).collect(),
+        Some((first, rest)) => {
+            ies().find(|ie| ie.ie_type == *first).map(|ie| present_at(ie.value, rest)).unwrap_or_default()
+        }
+    }
+}
+
+/// The group at the end of a path, by its fields.
+fn fields_at(fields: &'static [Field], path: &[u16]) -> &'static [Field] {
+    path.iter().fold(fields, |fields, ie_type| {
+        fields.iter().find(|field| field.ie_type == *ie_type).map_or(&[], |field| field.fields)
+    })
+}
+
+fn establishment() -> SessionEstablishmentRequest<'static> {
+    let mut request = common::usual();
+    request.create_qers = [common::qer(1)].into();
+    request.create_urrs = [common::urr(1)].into();
+    request.create_bar = Some(causeway_pfcp::CreateBar::new(causeway_types::BarId(1)));
+    request
+}
+
+fn modification() -> SessionModificationRequest<'static> {
+    let forwarding = causeway_pfcp::UpdateForwardingParameters {
+        outer_header_creation: Some(common::gnb(0x200)),
+        ..Default::default()
+    };
+    let far =
+        causeway_pfcp::UpdateFar { update_forwarding_parameters: Some(forwarding), ..common::update_far(2) };
+    SessionModificationRequest {
+        update_pdrs: [common::update_pdr(1)].into(),
+        update_fars: [far].into(),
+        update_qers: [common::update_qer(1)].into(),
+        update_urrs: [common::update_urr(1)].into(),
+        update_bar: Some(causeway_pfcp::UpdateBar::new(causeway_types::BarId(1))),
+        ..Default::default()
+    }
+}
+
+// Input:  each IE that Release 17 knows for a group of an establishment or modification, added to it.
+// Output: the request is rejected, or something is different by it, or the IE is listed as information.
+#[test]
+fn no_ie_is_accepted_without_effect() {
+    let expected: BTreeSet<_> = INFORMATION.iter().chain(CHECKED).chain(ABSENT).copied().collect();
+    let upf = Upf::with(establishment());
+    for path in [&[][..], &[1], &[1, 2], &[3], &[3, 4], &[6], &[7], &[85]] {
+        let fields = fields_at(SessionEstablishmentRequest::FIELDS, path);
+        assert!(!fields.is_empty(), "{path:?}");
+        let ignored = ignored(&Upf::new(), establishment().into(), path, fields);
+        assert!(ignored.is_subset(&expected), "{path:?}: {:?}", ignored.difference(&expected));
+    }
+    for path in [&[][..], &[9], &[10], &[10, 11], &[13], &[14], &[86]] {
+        let fields = fields_at(SessionModificationRequest::FIELDS, path);
+        assert!(!fields.is_empty(), "{path:?}");
+        let ignored = ignored(&upf, modification().into(), path, fields);
+        assert!(ignored.is_subset(&expected), "{path:?}: {:?}", ignored.difference(&expected));
+    }
+}
+
+// Input:  an unknown IE and a vendor's IE in each group.
+// Output: ignored, as the specification wants it.
+#[test]
+fn unknown_and_vendor_ies_are_ignored() {
+    for path in [&[][..], &[1], &[1, 2], &[3], &[3, 4], &[6], &[7], &[85]] {
+        let (header, body) = body(establishment().into());
+        let plain = outcome(&Upf::new(), &header, &body);
+        for ie_type in [0x7fff, 0x8001] {
+            let more = with_more(&body, path, &nested(&[], ie_type));
+            assert_eq!(outcome(&Upf::new(), &header, &more), plain, "{path:?} {ie_type}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! What is not supported or not legal: the cause and the offending IE of each, and nothing has changed.
+
+mod common;
+
+use causeway_pfcp::{
+    ActivatePredefinedRules, ApplicationId, ApplyAction, CreateBar, CreateQer, DestinationInterface,
+    DownlinkDataNotificationDelay, FTeid, ForwardingParameters, ForwardingPolicy, Gbr, Mbr,
+    MeasurementInformation, MeasurementMethod, NetworkInstance, Octets, OuterHeaderRemoval, OuterHeaders,
+    PdnType, RemovedHeader, ReportingTriggers, Rqi, SdfFilter, SessionEstablishmentFlags,
+    SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest, SourceInterface,
+    TimeQuota, TransportLevelMarking, UeIpAddress, UserPlaneInactivityTimer, VolumeQuota, VolumeThreshold,
+    Volumes,
+};
+use causeway_types::{BarId, Bitrate, FarId, QerId, UrrId};
+use common::{Upf, answer, establishment, qer, to_gnb, to_internet, uplink, urr, usual};
+
+type Request = SessionEstablishmentRequest<'static>;
+
+/// What is wrong, the request, and the cause and offending IE that answer it.
+type Case = (&'static str, Request, (u8, Option<u16>));
+
+/// The usual request with its first PDR (uplink) changed.
+fn pdr(change: impl FnOnce(&mut causeway_pfcp::CreatePdr<'static>)) -> Request {
+    let mut pdr = uplink(1, 1);
+    change(&mut pdr);
+    establishment(vec![pdr], vec![to_internet(1)])
+}
+
+/// The usual request with its FAR towards the internet changed.
+fn far(change: impl FnOnce(&mut causeway_pfcp::CreateFar<'static>)) -> Request {
+    let mut far = to_internet(1);
+    change(&mut far);
+    establishment(vec![uplink(1, 1)], vec![far])
+}
+
+fn parameters(change: impl FnOnce(&mut ForwardingParameters<'static>)) -> Request {
+    far(|far| change(far.forwarding_parameters.as_mut().expect("parameters")))
+}
+
+fn with_qer(change: impl FnOnce(&mut CreateQer<'static>)) -> Request {
+    let mut rule = qer(1);
+    change(&mut rule);
+    Request { create_qers: [rule].into(), ..usual() }
+}
+
+fn with_urr(change: impl FnOnce(&mut causeway_pfcp::CreateUrr<'static>)) -> Request {
+    let mut rule = urr(1);
+    change(&mut rule);
+    Request { create_urrs: [rule].into(), ..usual() }
+}
+
+fn flow(text: &'static str) -> Request {
+    pdr(|pdr| {
+        pdr.pdi.sdf_filters =
+            [SdfFilter { flow_description: Some(Octets::from(text)), ..SdfFilter::default() }].into();
+    })
+}
+
+fn kbps(uplink: u64, downlink: u64) -> (Bitrate, Bitrate) {
+    (Bitrate::from_kbps(uplink).expect("40 bits"), Bitrate::from_kbps(downlink).expect("40 bits"))
+}
+
+// Input:  establishments that ask for what is not supported, or contradict themselves; one thing wrong each.
+// Output: the cause and the offending IE on the right; no tunnel is taken.
+#[test]
+fn establishments_that_are_rejected() {
+    let (high, low) = kbps(2000, 1000);
+    let cases: Vec<Case> = vec![
+        ("Ethernet", Request { pdn_type: Some(PdnType::Ethernet), ..usual() }, (76, Some(113))),
+        ("unstructured", Request { pdn_type: Some(PdnType::NonIp), ..usual() }, (76, Some(113))),
+        (
+            "user plane inactivity",
+            Request { user_plane_inactivity_timer: Some(UserPlaneInactivityTimer(10)), ..usual() },
+            (76, Some(117)),
+        ),
+        (
+            "pausing of charging",
+            Request { flags: Some(SessionEstablishmentFlags::SUMPC), ..usual() },
+            (76, Some(186)),
+        ),
+        ("no FAR ID", pdr(|it| it.far_id = None), (67, Some(108))),
+        ("predefined FAR", pdr(|it| it.far_id = Some(FarId(1 << 31))), (80, Some(108))),
+        ("predefined QER", pdr(|it| it.qer_ids = [QerId(1 << 31)].into()), (80, Some(109))),
+        ("predefined URR", pdr(|it| it.urr_ids = [UrrId(1 << 31)].into()), (80, Some(81))),
+        (
+            "predefined rules",
+            pdr(|it| it.activate_predefined_rules = [ActivatePredefinedRules::from("gold")].into()),
+            (80, Some(106)),
+        ),
+        (
+            "removal of UDP",
+            pdr(|it| it.outer_header_removal = Some(OuterHeaderRemoval::new(RemovedHeader::UdpIpv4))),
+            (76, Some(95)),
+        ),
+        (
+            "removal of nothing known",
+            pdr(|it| it.outer_header_removal = Some(OuterHeaderRemoval::new(RemovedHeader::Spare(99)))),
+            (69, Some(95)),
+        ),
+        ("CP function", pdr(|it| it.pdi.source_interface = SourceInterface::CpFunction), (76, Some(20))),
+        ("spare interface", pdr(|it| it.pdi.source_interface = SourceInterface::Spare(9)), (69, Some(20))),
+        ("application", pdr(|it| it.pdi.application_id = Some(ApplicationId::from("web"))), (81, Some(24))),
+        (
+            "unknown network",
+            pdr(|it| it.pdi.network_instance = Some(NetworkInstance::text("ims"))),
+            (73, Some(22)),
+        ),
+        (
+            "UE address chosen by the UPF",
+            pdr(|it| {
+                it.pdi.ue_ip_addresses = [UeIpAddress { choose_ipv4: true, ..UeIpAddress::default() }].into();
+            }),
+            (76, Some(93)),
+        ),
+        (
+            "TEID 0",
+            pdr(|it| {
+                let addr = std::net::Ipv4Addr::new(192, 0, 2, 1).into();
+                it.pdi.local_f_teid = Some(FTeid::Assigned { teid: 0, addr });
+            }),
+            (69, Some(21)),
+        ),
+        ("permit in", flow("permit in ip from any to assigned"), (76, Some(23))),
+        ("deny", flow("deny out ip from any to assigned"), (76, Some(23))),
+        ("no flow", flow("permit"), (69, Some(23))),
+        (
+            "bidirectional filter",
+            pdr(|it| {
+                it.pdi.sdf_filters = [SdfFilter { filter_id: Some(1), ..SdfFilter::default() }].into();
+            }),
+            (76, Some(23)),
+        ),
+        ("no action", far(|it| it.apply_action = ApplyAction::empty()), (69, Some(44))),
+        ("two actions", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::BUFF), (69, Some(44))),
+        ("NOCP alone", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::NOCP), (69, Some(44))),
+        ("duplication", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::DUPL), (76, Some(44))),
+        (
+            "delivery status",
+            far(|it| it.apply_action = ApplyAction::BUFF | ApplyAction::BDPN),
+            (76, Some(44)),
+        ),
+        ("no parameters", far(|it| it.forwarding_parameters = None), (67, Some(4))),
+        ("no such BAR", far(|it| it.bar_id = Some(BarId(9))), (73, None)),
+        (
+            "forwarding policy",
+            parameters(|it| it.forwarding_policy = Some(ForwardingPolicy(Octets::from("gold")))),
+            (70, Some(41)),
+        ),
+        (
+            "marking",
+            parameters(|it| it.transport_level_marking = Some(TransportLevelMarking::default())),
+            (76, Some(30)),
+        ),
+        (
+            "lawful interception",
+            parameters(|it| it.destination_interface = DestinationInterface::LiFunction),
+            (76, Some(42)),
+        ),
+        (
+            "UDP tunnel",
+            parameters(|it| {
+                let mut creation = common::gnb(1);
+                creation.description = OuterHeaders::UDP_IPV4;
+                it.outer_header_creation = Some(creation);
+            }),
+            (76, Some(84)),
+        ),
+        ("reflective QoS", with_qer(|it| it.rqi = Some(Rqi::RQI)), (76, Some(123))),
+        (
+            "guarantee above maximum",
+            with_qer(|it| {
+                it.mbr = Some(Mbr { uplink: low, downlink: high });
+                it.gbr = Some(Gbr { uplink: high, downlink: high });
+            }),
+            (69, Some(27)),
+        ),
+        ("events", with_urr(|it| it.measurement_method = MeasurementMethod::EVENT), (76, Some(62))),
+        ("no method", with_urr(|it| it.measurement_method = MeasurementMethod::empty()), (69, Some(62))),
+        ("periodic", with_urr(|it| it.reporting_triggers = ReportingTriggers::PERIO), (76, Some(37))),
+        ("no threshold", with_urr(|it| it.reporting_triggers = ReportingTriggers::VOLTH), (67, Some(31))),
+        (
+            "empty threshold",
+            with_urr(|it| {
+                it.reporting_triggers = ReportingTriggers::VOLTH;
+                it.volume_threshold = Some(VolumeThreshold(Volumes::default()));
+            }),
+            (69, Some(31)),
+        ),
+        ("volume quota", with_urr(|it| it.volume_quota = Some(VolumeQuota::default())), (76, Some(73))),
+        ("time quota", with_urr(|it| it.time_quota = Some(TimeQuota(10))), (76, Some(74))),
+        (
+            "paused measurement",
+            with_urr(|it| it.measurement_information = Some(MeasurementInformation::INAM)),
+            (76, Some(100)),
+        ),
+        ("PDR twice", establishment(vec![uplink(1, 1), uplink(1, 1)], vec![to_internet(1)]), (73, None)),
+        ("no such FAR", establishment(vec![uplink(1, 9)], vec![to_internet(1)]), (73, None)),
+    ];
+    for (name, request, expected) in cases {
+        let mut upf = Upf::new();
+        let before = (upf.tunnels.available(), upf.tunnels.in_use());
+        assert_eq!(answer(upf.establish(request)), expected, "{name}");
+        assert_eq!((upf.tunnels.available(), upf.tunnels.in_use()), before, "{name}");
+    }
+}
+
+// Input:  a delay of the notification, and a data plane that cannot delay.
+// Output: Service not supported; a delay of zero is none.
+#[test]
+fn a_notification_delay_needs_a_data_plane_that_delays() {
+    let with = |delay| {
+        let delay = Some(DownlinkDataNotificationDelay(delay));
+        let bar = CreateBar { downlink_data_notification_delay: delay, ..CreateBar::new(BarId(1)) };
+        let mut upf = Upf::new();
+        upf.capabilities.notification_delay = false;
+        upf.establish(Request { create_bar: Some(bar), ..usual() })
+    };
+    assert_eq!(answer(with(1)), (76, Some(46)));
+    assert!(with(0).is_ok());
+}
+
+// Input:  modifications with flags that are not supported, and one that names a predefined rule.
+// Output: the flags, or the rule, as offending IE; the session is as before.
+#[test]
+fn modifications_that_are_rejected() {
+    let mut upf = Upf::with(usual());
+    let flags = |flags| SessionModificationRequest { flags: Some(flags), ..Default::default() };
+    assert_eq!(answer(upf.modify(flags(SessionModificationFlags::DROBU))), (76, Some(49)));
+    assert_eq!(answer(upf.modify(flags(SessionModificationFlags::SNDEM))), (76, Some(49)));
+    let mut pdr = common::update_pdr(1);
+    pdr.far_id = Some(FarId(1 << 31));
+    let request = SessionModificationRequest { update_pdrs: [pdr].into(), ..Default::default() };
+    assert_eq!(answer(upf.modify(request)), (80, Some(108)));
+    let request = SessionModificationRequest { create_fars: [to_gnb(2, 1)].into(), ..Default::default() };
+    assert_eq!(answer(upf.modify(request)), (73, None));
+    assert_eq!(upf.tunnels.in_use(), 1);
+}
+
+// Input:  a restoration (RESTI) with an F-TEID that is ours, and one that is not ours any more.
+// Output: accepted with that F-TEID; the cause that restoration has for it.
+#[test]
+fn a_restoration_brings_its_tunnels() {
+    let with = |last| {
+        let mut request = pdr(|it| {
+            let addr = std::net::Ipv4Addr::new(192, 0, 2, last).into();
+            it.pdi.local_f_teid = Some(FTeid::Assigned { teid: 0xabcd, addr });
+        });
+        request.flags = Some(SessionEstablishmentFlags::RESTI);
+        Upf::new().establish(request)
+    };
+    assert!(with(1).is_ok_and(|change| change.chosen.is_empty()));
+    assert_eq!(answer(with(9)), (86, Some(21)));
+}

@@ -1,0 +1,147 @@
+//! Reading pcap and pcapng.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::Path;
+
+use causeway_packet::{EtherType, Ethernet};
+use pcap_file::pcap::PcapReader;
+use pcap_file::pcapng::{Block, PcapNgReader};
+use pcap_file::{DataLink, PcapError};
+
+use super::failure;
+use crate::{Counter, PortError};
+
+/// The first octets of every pcapng file.
+const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
+/// Octets of the two versions of the Linux "cooked" header, and where their protocol field lies.
+const COOKED: (usize, usize) = (16, 14);
+const COOKED_V2: (usize, usize) = (20, 0);
+const LINUX_SLL2: u32 = 276;
+
+/// Reads the IP packets of a capture file, in order.
+pub struct CaptureReader {
+    format: Format,
+    damaged: bool,
+}
+
+enum Format {
+    Pcap(PcapReader<File>),
+    PcapNg(PcapNgReader<File>),
+}
+
+/// A frame and what it begins with; `None` where the file does not say.
+type Framed = (Option<DataLink>, Vec<u8>);
+
+impl CaptureReader {
+    /// Opens a file of either format.
+    ///
+    /// # Errors
+    /// [`PortError::Capture`].
+    pub fn open(path: &Path) -> Result<Self, PortError> {
+        let name = path.display().to_string();
+        let mut file = File::open(path).map_err(|error| failure(&name, error))?;
+        let mut magic = [0; 4];
+        file.read_exact(&mut magic).map_err(|error| failure(&name, error))?;
+        file.rewind().map_err(|error| failure(&name, error))?;
+        let format = match magic {
+            PCAPNG => PcapNgReader::new(file).map(Format::PcapNg),
+            _ => PcapReader::new(file).map(Format::Pcap),
+        };
+        format.map(|format| Self { format, damaged: false }).map_err(|error| failure(&name, error))
+    }
+
+    /// The next packet from its IP header on, or the counter of why the file holds none at that place. `None` at the
+    /// end of the file. A damaged file ends at the damage, after one [`Counter::RxMalformed`].
+    pub fn read(&mut self) -> Option<Result<Vec<u8>, Counter>> {
+        if self.damaged {
+            return None;
+        }
+        let framed = match &mut self.format {
+            Format::Pcap(reader) => next_packet(reader),
+            Format::PcapNg(reader) => next_block(reader),
+        };
+        match framed? {
+            Ok((link, frame)) => {
+                let link = link.ok_or(Counter::RxMalformed);
+                Some(link.and_then(|link| ip_part(link, &frame)).map(<[u8]>::to_vec))
+            }
+            Err(_) => {
+                self.damaged = true;
+                Some(Err(Counter::RxMalformed))
+            }
+        }
+    }
+}
+
+fn next_packet(reader: &mut PcapReader<File>) -> Option<Result<Framed, PcapError>> {
+    let link = reader.header().datalink;
+    Some(reader.next_packet()?.map(|packet| (Some(link), packet.data.into_owned())))
+}
+
+fn next_block(reader: &mut PcapNgReader<File>) -> Option<Result<Framed, PcapError>> {
+    let (interface, data) = loop {
+        match reader.next_block()? {
+            Ok(Block::EnhancedPacket(packet)) => break (packet.interface_id, packet.data.into_owned()),
+            Ok(Block::SimplePacket(packet)) => break (0, packet.data.into_owned()),
+            Ok(_) => {}
+            Err(error) => return Some(Err(error)),
+        }
+    };
+    let link = reader.interfaces().get(interface as usize).map(|interface| interface.linktype);
+    Some(Ok((link, data)))
+}
+
+/// The frame without its link-layer header.
+fn ip_part(link: DataLink, frame: &[u8]) -> Result<&[u8], Counter> {
+    match link {
+        DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => Ok(frame),
+        DataLink::ETHERNET => {
+            let ethernet = Ethernet::parse(frame).map_err(|_| Counter::RxMalformed)?;
+            match ethernet.ether_type {
+                Some(EtherType::IPV4 | EtherType::IPV6) => Ok(ethernet.payload),
+                _ => Err(Counter::RxNotForUs),
+            }
+        }
+        DataLink::LINUX_SLL => cooked(frame, COOKED),
+        DataLink::Unknown(LINUX_SLL2) => cooked(frame, COOKED_V2),
+        _ => Err(Counter::RxNotForUs),
+    }
+}
+
+fn cooked(frame: &[u8], (header, protocol): (usize, usize)) -> Result<&[u8], Counter> {
+    let (head, ip) = frame.split_at_checked(header).ok_or(Counter::RxMalformed)?;
+    let protocol =
+        head.get(protocol..).and_then(|field| field.first_chunk()).copied().map(u16::from_be_bytes);
+    match protocol.and_then(EtherType::new) {
+        Some(EtherType::IPV4 | EtherType::IPV6) => Ok(ip),
+        _ => Err(Counter::RxNotForUs),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  an IP packet behind each kind of link-layer header, ARP, and a frame that is cut.
+    // Output: the packet; not for us; malformed.
+    #[test]
+    fn link_layers_are_taken_off() {
+        let ethernet = [&[2; 12], [0x08, 0x00].as_slice(), b"ip"].concat();
+        let cooked = [&[0; 14], [0x86, 0xdd].as_slice(), b"ip"].concat();
+        let cooked2 = [[0x08, 0x00].as_slice(), &[0; 18], b"ip"].concat();
+        for (link, frame) in [
+            (DataLink::RAW, b"ip".to_vec()),
+            (DataLink::ETHERNET, ethernet.clone()),
+            (DataLink::LINUX_SLL, cooked),
+            (DataLink::Unknown(LINUX_SLL2), cooked2),
+        ] {
+            assert_eq!(ip_part(link, &frame), Ok(b"ip".as_slice()), "{link:?}");
+        }
+        let arp = [&[2; 12], [0x08, 0x06].as_slice(), b"arp"].concat();
+        assert_eq!(ip_part(DataLink::ETHERNET, &arp), Err(Counter::RxNotForUs));
+        assert_eq!(ip_part(DataLink::ETHERNET, &ethernet[..13]), Err(Counter::RxMalformed));
+        assert_eq!(ip_part(DataLink::BLUETOOTH_HCI_H4, &ethernet), Err(Counter::RxNotForUs));
+    }
+}

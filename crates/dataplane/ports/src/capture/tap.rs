@@ -1,0 +1,73 @@
+//! One interface of a capture file.
+
+use std::net::SocketAddr;
+
+use super::Capture;
+use crate::outer::{self, GTPU_PORT};
+use crate::{Frame, Meta};
+
+/// Which way a packet goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Passage {
+    /// Received.
+    In,
+    /// Sent.
+    Out,
+}
+
+impl Passage {
+    /// The direction bits of the flags option of pcapng.
+    pub(super) const fn flags(self) -> u32 {
+        match self {
+            Self::In => 1,
+            Self::Out => 2,
+        }
+    }
+}
+
+/// Records packets under the name of one interface. Cheap when recording is off.
+#[derive(Clone)]
+pub struct Tap {
+    capture: Capture,
+    interface: u32,
+}
+
+impl Tap {
+    pub(super) const fn new(capture: Capture, interface: u32) -> Self {
+        Self { capture, interface }
+    }
+
+    /// The file that this interface belongs to.
+    pub const fn capture(&self) -> &Capture {
+        &self.capture
+    }
+
+    /// Records a frame. A GTP-U datagram gets IP and UDP headers made of its [`Meta`], with our port 2152.
+    pub fn record(&self, passage: Passage, frame: Frame<'_>) {
+        match frame.meta {
+            Meta::Ip if self.capture.is_enabled() => {
+                self.capture.record(self.interface, passage, frame.data, &[]);
+            }
+            Meta::Ip => {}
+            Meta::Gtpu { local, peer, tos } => {
+                let local = if local.is_unspecified() { outer::unspecified(peer.ip()) } else { local };
+                let local = SocketAddr::new(local, GTPU_PORT);
+                match passage {
+                    Passage::In => self.record_udp(passage, peer, local, tos, frame.data),
+                    Passage::Out => self.record_udp(passage, local, peer, tos, frame.data),
+                }
+            }
+        }
+    }
+
+    /// Records the payload of a UDP datagram, for example a PFCP message, with IP and UDP headers.
+    pub fn record_udp(&self, passage: Passage, src: SocketAddr, dst: SocketAddr, tos: u8, payload: &[u8]) {
+        if !self.capture.is_enabled() {
+            return;
+        }
+        match outer::wrap(src, dst, tos, 0, payload) {
+            Ok(header) => self.capture.record(self.interface, passage, &header, payload),
+            Err(_) => self.capture.miss(),
+        }
+    }
+}

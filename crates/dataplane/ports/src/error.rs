@@ -1,0 +1,131 @@
+//! Errors that a person has to cure, each with how.
+
+use std::io;
+use std::net::SocketAddr;
+
+use rustix::io::Errno;
+
+/// Why a port could not be opened, or is of no use any more.
+///
+/// What passes by itself is never an error but a [`crate::Counter`].
+#[derive(Debug, thiserror::Error)]
+pub enum PortError {
+    /// Another socket holds the address.
+    #[error(
+        "cannot bind {address}: address in use: is another GTP-U process running? \
+         see `ss -ulnp sport = :{}`", .address.port()
+    )]
+    AddressInUse {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// No interface of this machine has the address.
+    #[error(
+        "cannot bind {address}: no interface here has that address: add it with \
+         `ip address add`, or correct the address in the configuration"
+    )]
+    AddressMissing {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// No such interface in this network namespace.
+    #[error(
+        "interface {name} does not exist: create it, or correct its name in the configuration \
+         (upf.session[].dev for N6)"
+    )]
+    InterfaceMissing {
+        /// The name asked for.
+        name: String,
+    },
+    /// Not an Ethernet interface.
+    #[error("interface {name} is not Ethernet: use a port above IP (udp or tun) on it")]
+    NotEthernet {
+        /// The interface.
+        name: String,
+    },
+    /// A name that no interface can have.
+    #[error("`{name}` cannot be the name of an interface: 1 to 15 characters without `/` and blanks")]
+    BadName {
+        /// The name asked for.
+        name: String,
+    },
+    /// The kernel lacks the TUN driver, or the container lacks its device.
+    #[error(
+        "/dev/net/tun is missing: load the driver with `modprobe tun`, or pass the device to the \
+         container (--device /dev/net/tun)"
+    )]
+    TunMissing,
+    /// Another process holds the TUN device.
+    #[error(
+        "TUN device {name} is in use: stop the process that holds it, or choose another upf.session[].dev"
+    )]
+    TunBusy {
+        /// The device.
+        name: String,
+    },
+    /// An interface of that name exists and is no TUN device.
+    #[error("interface {name} exists and is not a TUN device: remove it or choose another upf.session[].dev")]
+    NotTun {
+        /// The interface.
+        name: String,
+    },
+    /// The process lacks a privilege.
+    #[error("permission denied {doing}: run as root or give {capability}")]
+    Permission {
+        /// What was being done.
+        doing: String,
+        /// The capability that allows it.
+        capability: &'static str,
+    },
+    /// The kernel would forward the same packets a second time.
+    #[error(
+        "the kernel forwards packets of {name} too, so that each would leave twice: \
+         set net.{family}.conf.{name}.forwarding=0"
+    )]
+    KernelForwards {
+        /// The interface.
+        name: String,
+        /// `ipv4` or `ipv6`.
+        family: &'static str,
+    },
+    /// A capture file cannot be used.
+    #[error("capture file {path}: {reason}")]
+    Capture {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The kernel refused for another reason.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was being done.
+        doing: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The port worked and does so no more.
+    #[error("port {port} is lost ({source}): was its interface removed? create it again and restart")]
+    Lost {
+        /// The name of the port.
+        port: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl PortError {
+    /// An error of the system with what was being done; a missing privilege is named as such.
+    pub(crate) fn system(doing: impl Into<String>, errno: Errno, capability: &'static str) -> Self {
+        let doing = doing.into();
+        match errno {
+            Errno::PERM | Errno::ACCESS => Self::Permission { doing, capability },
+            _ => Self::System { doing, source: errno.into() },
+        }
+    }
+
+    /// The port is gone.
+    pub(crate) fn lost(port: &str, errno: Errno) -> Self {
+        Self::Lost { port: port.to_owned(), source: errno.into() }
+    }
+}

@@ -1,0 +1,221 @@
+//! Looking up and setting up links, addresses and routes.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use causeway_types::IpNet;
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
+use netlink_packet_route::link::{
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkFlags, LinkLayerType, LinkMessage,
+};
+use netlink_packet_route::route::{
+    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
+
+use super::{MacAddr, Netlink};
+use crate::PortError;
+
+/// A network interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// The number that the kernel knows it by.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// The largest IP packet it carries, in octets.
+    pub mtu: u32,
+    /// Its Ethernet address, where it has one.
+    pub mac: Option<MacAddr>,
+    /// It is up, administratively.
+    pub up: bool,
+}
+
+impl Link {
+    pub(super) fn from_message(message: &LinkMessage) -> Self {
+        let ethernet = message.header.link_layer_type == LinkLayerType::Ether;
+        let up = message.header.flags.contains(LinkFlags::Up);
+        let mut link = Self { index: message.header.index, up, ..Self::default() };
+        for attribute in &message.attributes {
+            match attribute {
+                LinkAttribute::IfName(name) => link.name.clone_from(name),
+                LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
+                LinkAttribute::Address(mac) if ethernet => {
+                    link.mac = mac.as_slice().try_into().ok().map(MacAddr);
+                }
+                _ => {}
+            }
+        }
+        link
+    }
+}
+
+impl Netlink {
+    /// The link of that name, if it exists.
+    ///
+    /// # Errors
+    /// [`PortError::System`].
+    pub fn link(&mut self, name: &str) -> Result<Option<Link>, PortError> {
+        Ok(self.links()?.into_iter().find(|link| link.name == name))
+    }
+
+    /// All links.
+    ///
+    /// # Errors
+    /// [`PortError::System`].
+    pub fn links(&mut self) -> Result<Vec<Link>, PortError> {
+        let mut links = Vec::new();
+        self.dump("listing interfaces", Message::GetLink(LinkMessage::default()), |message| {
+            if let Message::NewLink(message) = message {
+                links.push(Link::from_message(&message));
+            }
+        })?;
+        Ok(links)
+    }
+
+    /// The addresses of all links, each with the index of its link.
+    ///
+    /// # Errors
+    /// [`PortError::System`].
+    pub fn addresses(&mut self) -> Result<Vec<(u32, IpNet)>, PortError> {
+        let mut addresses = Vec::new();
+        self.dump("listing addresses", Message::GetAddress(AddressMessage::default()), |message| {
+            if let Message::NewAddress(message) = message {
+                addresses.extend(address(&message));
+            }
+        })?;
+        Ok(addresses)
+    }
+
+    /// The link that has the address.
+    ///
+    /// # Errors
+    /// [`PortError::System`].
+    pub fn link_of(&mut self, ip: IpAddr) -> Result<Option<Link>, PortError> {
+        let Some((index, _)) = self.addresses()?.into_iter().find(|(_, net)| net.addr() == ip) else {
+            return Ok(None);
+        };
+        Ok(self.links()?.into_iter().find(|link| link.index == index))
+    }
+
+    /// Takes the link into use.
+    ///
+    /// # Errors
+    /// [`PortError::Permission`] or [`PortError::System`].
+    pub fn set_up(&mut self, link: &Link) -> Result<(), PortError> {
+        let mut message = LinkMessage::default();
+        message.header.flags = LinkFlags::Up;
+        message.header.change_mask = LinkFlags::Up;
+        self.set_link(link, "setting up", message)
+    }
+
+    /// Sets the MTU of the link, in octets.
+    ///
+    /// # Errors
+    /// [`PortError::Permission`] or [`PortError::System`].
+    pub fn set_mtu(&mut self, link: &Link, mtu: u32) -> Result<(), PortError> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::Mtu(mtu));
+        self.set_link(link, "setting the MTU of", message)
+    }
+
+    /// Keeps the kernel from giving the link an IPv6 link-local address of its own.
+    ///
+    /// # Errors
+    /// [`PortError::Permission`] or [`PortError::System`].
+    pub fn disable_link_local(&mut self, link: &Link) -> Result<(), PortError> {
+        let none = AfSpecInet6::AddrGenMode(In6AddrGenMode::None);
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(vec![none])]));
+        match self.set_link(link, "setting the IPv6 mode of", message) {
+            // A kernel without IPv6 has nothing to keep it from.
+            Err(PortError::System { source, .. }) if source.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Gives the link, which is up, an address that serves at once. One that it has already stays.
+    ///
+    /// # Errors
+    /// [`PortError::Permission`] or [`PortError::System`].
+    pub fn add_address(&mut self, link: &Link, net: IpNet) -> Result<(), PortError> {
+        let mut message = AddressMessage::default();
+        message.header.family = family(net.addr());
+        message.header.prefix_len = net.prefix_len();
+        message.header.index = link.index;
+        // Nobody else is on the link who could have the same address.
+        message.header.flags = AddressHeaderFlags::Nodad;
+        message.attributes.push(AddressAttribute::Local(net.addr()));
+        message.attributes.push(AddressAttribute::Address(net.addr()));
+        let doing = format!("adding {net} to {}", link.name);
+        self.change(&doing, Message::NewAddress(message), NLM_F_CREATE | NLM_F_REPLACE)?;
+        self.await_address(net.addr())
+    }
+
+    /// Waits until packets to the address are taken in: for IPv6 the kernel sees to that some time later.
+    fn await_address(&mut self, ip: IpAddr) -> Result<(), PortError> {
+        let end = Instant::now() + Duration::from_secs(1);
+        while ip.is_ipv6() && !self.is_served(ip)? && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    fn is_served(&mut self, ip: IpAddr) -> Result<bool, PortError> {
+        let mut request = RouteMessage::default();
+        request.header.address_family = family(ip);
+        let mut served = false;
+        self.dump("listing routes", Message::GetRoute(request), |message| {
+            if let Message::NewRoute(route) = message {
+                served |= route.header.kind == RouteType::Local
+                    && route.attributes.contains(&RouteAttribute::Destination(ip.into()));
+            }
+        })?;
+        Ok(served)
+    }
+
+    /// Routes a prefix to the link, through a gateway if there is one. Replaces the route to that prefix.
+    ///
+    /// # Errors
+    /// [`PortError::Permission`] or [`PortError::System`].
+    pub fn add_route(&mut self, net: IpNet, link: &Link, gateway: Option<IpAddr>) -> Result<(), PortError> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(net.addr());
+        message.header.destination_prefix_length = net.prefix_len();
+        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.kind = RouteType::Unicast;
+        let direct = gateway.is_none() && net.addr().is_ipv4();
+        message.header.scope = if direct { RouteScope::Link } else { RouteScope::Universe };
+        message.attributes.push(RouteAttribute::Destination(net.network().into()));
+        message.attributes.push(RouteAttribute::Oif(link.index));
+        message.attributes.extend(gateway.map(|gateway| RouteAttribute::Gateway(gateway.into())));
+        let doing = format!("routing {net} to {}", link.name);
+        self.change(&doing, Message::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
+    }
+
+    fn set_link(&mut self, link: &Link, doing: &str, mut message: LinkMessage) -> Result<(), PortError> {
+        message.header.index = link.index;
+        self.change(&format!("{doing} {}", link.name), Message::SetLink(message), 0)
+    }
+}
+
+pub(super) fn family(ip: IpAddr) -> AddressFamily {
+    if ip.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}
+
+/// Our address and its prefix. On a point-to-point link the peer is what the kernel calls "address".
+pub(super) fn address(message: &AddressMessage) -> Option<(u32, IpNet)> {
+    let find = |local: bool| {
+        message.attributes.iter().find_map(|attribute| match attribute {
+            AddressAttribute::Local(ip) if local => Some(*ip),
+            AddressAttribute::Address(ip) if !local => Some(*ip),
+            _ => None,
+        })
+    };
+    let ip = find(true).or_else(|| find(false))?;
+    Some((message.header.index, IpNet::new(ip, message.header.prefix_len).ok()?))
+}

@@ -1,0 +1,77 @@
+//! Which Ethernet address answers to which IP address on which link.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
+
+pub use causeway_packet::MacAddr;
+
+/// What the kernel knows of a neighbour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Neighbour {
+    /// It answers at this address. `confirmed` is false when it was not heard of for some time: the kernel
+    /// should be asked to make sure.
+    Known {
+        /// Its Ethernet address.
+        mac: MacAddr,
+        /// Nothing is to be done.
+        confirmed: bool,
+    },
+    /// It is being asked for.
+    Asked,
+    /// It did not answer.
+    Silent,
+}
+
+/// The neighbours by link and IP address.
+#[derive(Default)]
+pub struct Neighbours(HashMap<(u32, IpAddr), Neighbour>);
+
+impl Neighbours {
+    /// The neighbour with that address on that link.
+    pub fn lookup(&self, link: u32, ip: IpAddr) -> Option<Neighbour> {
+        self.0.get(&(link, ip)).copied()
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Says what is known of a neighbour. `true` when that is news.
+    pub fn insert(&mut self, link: u32, ip: IpAddr, neighbour: Neighbour) -> bool {
+        self.0.insert((link, ip), neighbour) != Some(neighbour)
+    }
+
+    /// Forgets one. `true` when it was there.
+    pub fn remove(&mut self, link: u32, ip: IpAddr) -> bool {
+        self.0.remove(&(link, ip)).is_some()
+    }
+}
+
+/// Link and IP address of the neighbour in a message of the kernel. `None` for entries of bridges and tunnels.
+pub(super) fn key(message: &NeighbourMessage) -> Option<(u32, IpAddr)> {
+    let ip = message.attributes.iter().find_map(|attribute| match attribute {
+        NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => Some(IpAddr::V4(*ip)),
+        NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => Some(IpAddr::V6(*ip)),
+        _ => None,
+    })?;
+    Some((message.header.ifindex, ip))
+}
+
+/// What a message of the kernel says of its neighbour.
+pub(super) fn state(message: &NeighbourMessage) -> Neighbour {
+    let mac = message.attributes.iter().find_map(|attribute| match attribute {
+        NeighbourAttribute::LinkLayerAddress(mac) => mac.as_slice().try_into().ok().map(MacAddr),
+        _ => None,
+    });
+    match (message.header.state, mac) {
+        (NeighbourState::Failed, _) => Neighbour::Silent,
+        (NeighbourState::Stale, Some(mac)) => Neighbour::Known { mac, confirmed: false },
+        (NeighbourState::Incomplete | NeighbourState::None, _) | (_, None) => Neighbour::Asked,
+        (_, Some(mac)) => Neighbour::Known { mac, confirmed: true },
+    }
+}

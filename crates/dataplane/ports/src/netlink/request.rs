@@ -1,0 +1,115 @@
+//! Requests to the kernel and its answers.
+
+use std::os::fd::OwnedFd;
+
+use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::RouteNetlinkMessage;
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
+};
+
+use crate::PortError;
+
+/// A connection to the kernel's routing tables. Blocks for the time that the kernel takes to answer.
+pub struct Netlink {
+    socket: OwnedFd,
+    sequence: u32,
+    answer: Box<[u8]>,
+}
+
+/// Octets of the largest datagram that the kernel sends, with room to spare.
+pub(super) const DATAGRAM: usize = 1 << 16;
+
+impl Netlink {
+    /// Connects.
+    ///
+    /// # Errors
+    /// [`PortError::System`].
+    pub fn open() -> Result<Self, PortError> {
+        let socket = connect(0, SocketFlags::CLOEXEC)?;
+        Ok(Self { socket, sequence: 0, answer: vec![0; DATAGRAM].into() })
+    }
+
+    /// Sends a request and waits until the kernel has done it.
+    pub(super) fn change(
+        &mut self,
+        doing: &str,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> Result<(), PortError> {
+        self.exchange(message, flags | NLM_F_ACK, |_| {}).map_err(|errno| failure(doing, errno))
+    }
+
+    /// Asks for all entries of a kind.
+    pub(super) fn dump(
+        &mut self,
+        doing: &str,
+        message: RouteNetlinkMessage,
+        each: impl FnMut(RouteNetlinkMessage),
+    ) -> Result<(), PortError> {
+        self.exchange(message, NLM_F_DUMP, each).map_err(|errno| failure(doing, errno))
+    }
+
+    fn exchange(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+        mut each: impl FnMut(RouteNetlinkMessage),
+    ) -> Result<(), Errno> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let mut request = NetlinkMessage::from(message);
+        request.header.flags = NLM_F_REQUEST | flags;
+        request.header.sequence_number = self.sequence;
+        request.finalize();
+        let mut octets = vec![0; request.buffer_len()];
+        request.serialize(&mut octets);
+        send(&self.socket, &octets, SendFlags::empty())?;
+        loop {
+            let (len, _) = recv(&self.socket, &mut *self.answer, RecvFlags::empty())?;
+            for message in Messages(self.answer.get(..len).unwrap_or_default()).flatten() {
+                if message.header.sequence_number != self.sequence {
+                    continue;
+                }
+                match message.payload {
+                    NetlinkPayload::Done(_) => return Ok(()),
+                    NetlinkPayload::Error(error) if error.code.is_none() => return Ok(()),
+                    NetlinkPayload::Error(error) => {
+                        return Err(Errno::from_io_error(&error.to_io()).unwrap_or(Errno::IO));
+                    }
+                    NetlinkPayload::InnerMessage(inner) => each(inner),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// A socket that hears the multicast groups of the mask.
+pub(super) fn connect(groups: u32, flags: SocketFlags) -> Result<OwnedFd, PortError> {
+    let open = || {
+        // The default protocol of the family is NETLINK_ROUTE.
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+        bind(&socket, &SocketAddrNetlink::new(0, groups)).map(|()| socket)
+    };
+    open().map_err(|errno| failure("opening a netlink socket", errno))
+}
+
+fn failure(doing: &str, errno: Errno) -> PortError {
+    PortError::system(doing, errno, "CAP_NET_ADMIN")
+}
+
+/// The messages in one datagram of the kernel. A message that cannot be understood is `None`.
+pub(super) struct Messages<'a>(pub(super) &'a [u8]);
+
+impl Iterator for Messages<'_> {
+    type Item = Option<NetlinkMessage<RouteNetlinkMessage>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let len = u32::from_ne_bytes(*self.0.first_chunk()?) as usize;
+        let octets = self.0.get(..len).filter(|octets| octets.len() >= 16)?;
+        self.0 = self.0.get(len.next_multiple_of(4)..).unwrap_or_default();
+        Some(NetlinkMessage::deserialize(octets).ok())
+    }
+}

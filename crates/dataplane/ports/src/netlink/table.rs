@@ -1,0 +1,139 @@
+//! A copy of the kernel's links, addresses, routes and neighbours.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::net::IpAddr;
+
+use causeway_types::IpNet;
+use netlink_packet_route::RouteNetlinkMessage as Message;
+
+use super::configure::address;
+use super::{Hop, Link, MacAddr, Neighbour, Neighbours, Route, Routes, neighbours};
+
+/// What a message of the kernel did to the table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Effect {
+    /// Nothing of interest.
+    None,
+    /// Something is different now.
+    Changed,
+    /// Routes may have gone without a message: they have to be listed anew.
+    RoutesUnsure,
+}
+
+/// Where a packet goes on a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NextHop {
+    /// To the neighbour with this Ethernet address.
+    Known {
+        /// The Ethernet address.
+        mac: MacAddr,
+        /// The IP address that the kernel should be asked to confirm, if it should.
+        confirm: Option<IpAddr>,
+    },
+    /// To the neighbour with this IP address, whose Ethernet address is not known.
+    Unknown(IpAddr),
+    /// To a neighbour that does not answer.
+    Silent(IpAddr),
+    /// Nowhere: no route, or one that leads elsewhere.
+    NoRoute,
+}
+
+/// What the kernel has told.
+#[derive(Default)]
+pub struct Table {
+    /// Links by their index.
+    pub links: HashMap<u32, Link>,
+    /// Our addresses with their prefixes, each with the index of its link.
+    pub addresses: HashSet<(u32, IpNet)>,
+    /// Routes of the main table.
+    pub routes: Routes,
+    /// Neighbours of all links.
+    pub neighbours: Neighbours,
+}
+
+impl Table {
+    /// Takes in one message. `replace`: a route in it replaces the one to the same prefix.
+    pub fn apply(&mut self, message: &Message, replace: bool) -> Effect {
+        match message {
+            Message::NewLink(message) => self.set_link(Link::from_message(message)),
+            Message::DelLink(message) => self.drop_link(message.header.index),
+            Message::NewAddress(message) => {
+                self.change(|table| address(message).is_some_and(|address| table.addresses.insert(address)))
+            }
+            Message::DelAddress(message) => {
+                let gone = address(message).is_some_and(|address| self.addresses.remove(&address));
+                if gone { Effect::RoutesUnsure } else { Effect::None }
+            }
+            Message::NewRoute(message) => self.change(|table| {
+                let route = Route::from_message(message);
+                route.map(|route| table.routes.insert(route, replace)).is_some()
+            }),
+            Message::DelRoute(message) => self.change(|table| {
+                Route::from_message(message).map(|route| table.routes.remove(&route)).is_some()
+            }),
+            Message::NewNeighbour(message) => self.change(|table| {
+                neighbours::key(message)
+                    .is_some_and(|(link, ip)| table.neighbours.insert(link, ip, neighbours::state(message)))
+            }),
+            Message::DelNeighbour(message) => self.change(|table| {
+                neighbours::key(message).is_some_and(|(link, ip)| table.neighbours.remove(link, ip))
+            }),
+            _ => Effect::None,
+        }
+    }
+
+    /// The link of that name.
+    pub fn link(&self, name: &str) -> Option<&Link> {
+        self.links.values().find(|link| link.name == name)
+    }
+
+    /// The address is one of ours, on any link.
+    pub fn is_ours(&self, ip: IpAddr) -> bool {
+        self.addresses.iter().any(|(_, net)| net.addr() == ip)
+    }
+
+    /// Where a packet to `ip` goes that is to leave by `link`. Of several ways one is chosen by the address.
+    pub fn next_hop(&self, link: u32, ip: IpAddr) -> NextHop {
+        let Some(hop) = self.routes.lookup(ip).and_then(|route| choose(&route.hops, link, ip)) else {
+            return NextHop::NoRoute;
+        };
+        let neighbour = hop.gateway.unwrap_or(ip);
+        match self.neighbours.lookup(link, neighbour) {
+            Some(Neighbour::Known { mac, confirmed }) => {
+                NextHop::Known { mac, confirm: (!confirmed).then_some(neighbour) }
+            }
+            Some(Neighbour::Silent) => NextHop::Silent(neighbour),
+            Some(Neighbour::Asked) | None => NextHop::Unknown(neighbour),
+        }
+    }
+
+    fn change(&mut self, work: impl FnOnce(&mut Self) -> bool) -> Effect {
+        if work(self) { Effect::Changed } else { Effect::None }
+    }
+
+    /// A link that goes down takes IPv4 routes and hops with it, silently, and brings hops back when it comes up.
+    fn set_link(&mut self, link: Link) -> Effect {
+        let up = link.up;
+        match self.links.insert(link.index, link) {
+            Some(old) if old.up != up => Effect::RoutesUnsure,
+            _ => Effect::Changed,
+        }
+    }
+
+    fn drop_link(&mut self, index: u32) -> Effect {
+        self.addresses.retain(|(link, _)| *link != index);
+        match self.links.remove(&index) {
+            Some(_) => Effect::RoutesUnsure,
+            None => Effect::None,
+        }
+    }
+}
+
+/// One of the hops over the link: always the same for the same address.
+fn choose(hops: &[Hop], link: u32, ip: IpAddr) -> Option<&Hop> {
+    let usable = || hops.iter().filter(|hop| hop.link == link);
+    let count = usable().count() as u64;
+    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(ip);
+    usable().nth(hash.checked_rem(count)? as usize)
+}

@@ -1,0 +1,98 @@
+//! The trait that every port implements, and what it carries.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use crate::{Batch, Counters, PortError};
+
+/// What a frame is, and where it comes from or goes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Meta {
+    /// A GTP-U datagram: the frame begins at the GTP-U header.
+    Gtpu {
+        /// Which of our addresses it came to, or leaves from. Unspecified: the kernel chooses.
+        local: IpAddr,
+        /// The other end.
+        peer: SocketAddr,
+        /// Type of Service or Traffic Class octet of the outer header: DSCP and ECN.
+        tos: u8,
+    },
+    /// An IPv4 or IPv6 packet, from its first octet.
+    #[default]
+    Ip,
+}
+
+/// One packet to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame<'a> {
+    /// What it is and where it goes.
+    pub meta: Meta,
+    /// Its octets, from the GTP-U or the IP header.
+    pub data: &'a [u8],
+}
+
+/// A non-blocking source and sink of packets.
+///
+/// Every packet that crosses a port, or fails to, ends in exactly one of its [`Counters`].
+pub trait Port: Send {
+    /// The name in configuration, logs, metrics and traces, for example `n3`.
+    fn name(&self) -> &str;
+
+    /// The largest IP packet that leaves in one piece, in octets; for GTP-U the outer one.
+    fn mtu(&self) -> u32;
+
+    /// What crossed the port so far. Readable from any thread.
+    fn counters(&self) -> &Arc<Counters>;
+
+    /// Clears `batch`, then fills it with what has arrived. Returns how many frames that are; zero when
+    /// nothing is there.
+    ///
+    /// # Errors
+    /// Only when the port is of no use any more: [`PortError::Lost`].
+    fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError>;
+
+    /// Sends the frames in order. Returns how many were taken; each other one is dropped and counted.
+    ///
+    /// # Errors
+    /// Only when the port is of no use any more: [`PortError::Lost`].
+    fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError>;
+
+    /// Readable when [`Port::receive`] has something to do. `None` where no descriptor stands for that.
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// [`Port::receive`] has something to do that the descriptor does not show.
+    fn pending(&self) -> bool {
+        false
+    }
+}
+
+impl<P: Port + ?Sized> Port for Box<P> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn mtu(&self) -> u32 {
+        (**self).mtu()
+    }
+
+    fn counters(&self) -> &Arc<Counters> {
+        (**self).counters()
+    }
+
+    fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
+        (**self).receive(batch)
+    }
+
+    fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
+        (**self).send(frames)
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        (**self).poll_fd()
+    }
+
+    fn pending(&self) -> bool {
+        (**self).pending()
+    }
+}

@@ -1,0 +1,152 @@
+//! Many messages in one system call: recvmmsg(2) and sendmmsg(2).
+#![allow(unsafe_code)]
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr;
+
+use rustix::io::Errno;
+
+use super::last_errno;
+use crate::BATCH;
+
+/// Octets of a socket address: IPv6 and link-layer addresses fit.
+pub(crate) const NAME: usize = 32;
+
+/// Octets of control messages: packet info, traffic class and overflow count fit.
+pub(crate) const CONTROL: usize = 128;
+
+/// What came with one received message.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub(crate) struct Envelope {
+    control: [u8; CONTROL],
+    name: [u8; NAME],
+    control_len: usize,
+    name_len: usize,
+    /// Octets received.
+    pub(crate) len: usize,
+    /// The message was longer than its buffer.
+    pub(crate) truncated: bool,
+}
+
+impl Envelope {
+    const EMPTY: Self = Self {
+        control: [0; CONTROL],
+        name: [0; NAME],
+        control_len: 0,
+        name_len: 0,
+        len: 0,
+        truncated: false,
+    };
+
+    /// The control messages, as the kernel wrote them.
+    pub(crate) fn control(&self) -> &[u8] {
+        self.control.get(..self.control_len).unwrap_or_default()
+    }
+
+    /// The address of the sender, as the kernel wrote it.
+    pub(crate) fn name(&self) -> &[u8] {
+        self.name.get(..self.name_len).unwrap_or_default()
+    }
+}
+
+/// Room for what comes with each message of a batch.
+pub(crate) fn envelopes() -> Box<[Envelope; BATCH]> {
+    Box::new([Envelope::EMPTY; BATCH])
+}
+
+/// A message header that points nowhere, which asks the kernel for nothing.
+fn blank() -> libc::mmsghdr {
+    // SAFETY: null pointers and zero lengths are legal in every field.
+    unsafe { std::mem::zeroed() }
+}
+
+/// Receives without blocking into the buffers, in order. Returns how many messages came.
+pub(crate) fn receive<'a>(
+    fd: impl AsFd,
+    envelopes: &mut [Envelope; BATCH],
+    buffers: impl Iterator<Item = &'a mut [u8]>,
+) -> Result<usize, Errno> {
+    let mut parts = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; BATCH];
+    let mut headers = [blank(); BATCH];
+    let mut count = 0;
+    for (((part, header), envelope), buffer) in
+        parts.iter_mut().zip(&mut headers).zip(envelopes.iter_mut()).zip(buffers)
+    {
+        *part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        header.msg_hdr.msg_iov = part;
+        header.msg_hdr.msg_iovlen = 1;
+        header.msg_hdr.msg_name = envelope.name.as_mut_ptr().cast();
+        header.msg_hdr.msg_namelen = NAME as libc::socklen_t;
+        header.msg_hdr.msg_control = envelope.control.as_mut_ptr().cast();
+        header.msg_hdr.msg_controllen = CONTROL as _;
+        count += 1;
+    }
+    // SAFETY: `headers` holds `count` headers. Each points to one part, one name and one control buffer of the
+    // stated lengths, all distinct and mutably borrowed until this function returns.
+    let received = unsafe {
+        libc::recvmmsg(
+            fd.as_fd().as_raw_fd(),
+            headers.as_mut_ptr(),
+            count,
+            libc::MSG_DONTWAIT as _,
+            ptr::null_mut(),
+        )
+    };
+    let received = usize::try_from(received).map_err(|_| last_errno())?;
+    for (header, envelope) in headers.iter().zip(envelopes.iter_mut()).take(received) {
+        envelope.len = header.msg_len as usize;
+        envelope.name_len = header.msg_hdr.msg_namelen as usize;
+        envelope.control_len = control_len(&header.msg_hdr);
+        envelope.truncated = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
+    }
+    Ok(received)
+}
+
+/// The length field is of another type in other C libraries.
+#[allow(clippy::unnecessary_cast)]
+fn control_len(header: &libc::msghdr) -> usize {
+    header.msg_controllen as usize
+}
+
+/// One message to send: header and payload leave as one.
+#[derive(Clone, Copy)]
+pub(crate) struct Outgoing<'a> {
+    /// Where to, as the kernel reads it. Empty: where the socket is bound or connected to.
+    pub(crate) name: &'a [u8],
+    /// Control messages, as the kernel reads them.
+    pub(crate) control: &'a [u8],
+    /// Octets before the payload.
+    pub(crate) header: &'a [u8],
+    /// The payload.
+    pub(crate) payload: &'a [u8],
+}
+
+/// Sends without blocking, at most [`BATCH`] messages. Returns how many left.
+///
+/// An error belongs to the first message; errors of later ones show when those are sent first.
+pub(crate) fn send(fd: impl AsFd, messages: &[Outgoing<'_>]) -> Result<usize, Errno> {
+    let mut parts = [[libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; 2]; BATCH];
+    let mut headers = [blank(); BATCH];
+    for ((parts, header), message) in parts.iter_mut().zip(&mut headers).zip(messages) {
+        *parts = [message.header, message.payload]
+            .map(|part| libc::iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() });
+        header.msg_hdr.msg_iov = parts.as_mut_ptr();
+        header.msg_hdr.msg_iovlen = 2;
+        if !message.name.is_empty() {
+            header.msg_hdr.msg_name = message.name.as_ptr().cast_mut().cast();
+            header.msg_hdr.msg_namelen = message.name.len() as libc::socklen_t;
+        }
+        if !message.control.is_empty() {
+            header.msg_hdr.msg_control = message.control.as_ptr().cast_mut().cast();
+            header.msg_hdr.msg_controllen = message.control.len() as _;
+        }
+    }
+    let count = messages.len().min(BATCH) as libc::c_uint;
+    // SAFETY: `headers` holds at least `count` headers, which point to parts, names and control buffers of
+    // the stated lengths, all borrowed until this function returns. The kernel only reads them.
+    let sent = unsafe {
+        libc::sendmmsg(fd.as_fd().as_raw_fd(), headers.as_mut_ptr(), count, libc::MSG_DONTWAIT as _)
+    };
+    usize::try_from(sent).map_err(|_| last_errno())
+}

@@ -1,0 +1,180 @@
+//! The receive ring of TPACKET_V3: blocks of frames in memory shared with the kernel.
+#![allow(unsafe_code)]
+
+use std::os::fd::AsFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use super::sockopt::set;
+
+/// Octets of one block: some 80 full frames.
+const BLOCK: usize = 1 << 17;
+/// Octets that the kernel reckons for a frame when it checks the request; in this version frames are packed.
+const FRAME: usize = 1 << 11;
+/// Milliseconds after which a block that is not full is handed over.
+const RETIRE: u32 = 1;
+
+/// Where the fields of `struct tpacket_block_desc` lie.
+const BLOCK_STATUS: usize = 8;
+const BLOCK_FRAMES: usize = 12;
+const BLOCK_FIRST: usize = 16;
+
+/// A received frame, still in the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Received<'a> {
+    /// Its octets, from the destination address.
+    pub(crate) data: &'a [u8],
+    /// How long it was on the line.
+    pub(crate) len: usize,
+    /// Flags: `TP_STATUS_*`.
+    pub(crate) status: u32,
+    /// The VLAN tag that was taken off, if `status` says so.
+    pub(crate) vlan: u16,
+}
+
+/// The ring of one packet socket.
+pub(crate) struct Ring {
+    base: NonNull<u8>,
+    len: usize,
+    /// The block at hand.
+    block: usize,
+    /// Frames of it that are not read yet.
+    left: u32,
+    /// Where the next of them begins.
+    offset: usize,
+    /// The block at hand belongs to us.
+    held: bool,
+}
+
+// SAFETY: the mapping belongs to this value alone and is valid in any thread of the process.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Gives the socket, which is not bound yet, a ring of about `size` octets.
+    pub(crate) fn map(socket: impl AsFd, size: usize) -> Result<Self, Errno> {
+        let blocks = (size / BLOCK).max(2);
+        let len = blocks * BLOCK;
+        let request = libc::tpacket_req3 {
+            tp_block_size: BLOCK as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: FRAME as u32,
+            tp_frame_nr: (len / FRAME) as u32,
+            tp_retire_blk_tov: RETIRE,
+            tp_sizeof_priv: 0,
+            tp_feature_req_word: 0,
+        };
+        let version = libc::tpacket_versions::TPACKET_V3 as libc::c_int;
+        set(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, version)?;
+        set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the kernel chooses an unused place for the mapping.
+        let base = unsafe { mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, socket, 0) }?;
+        let base = NonNull::new(base.cast()).ok_or(Errno::NOMEM)?;
+        Ok(Self { base, len, block: 0, left: 0, offset: 0, held: false })
+    }
+
+    /// The next frame, which stays in the ring until this is called again.
+    pub(crate) fn next(&mut self) -> Option<Received<'_>> {
+        while self.left == 0 {
+            self.release();
+            self.acquire()?;
+        }
+        let at = self.offset;
+        self.left -= 1;
+        self.offset += word(self.octets(), at)? as usize;
+        frame(self.octets(), at)
+    }
+
+    /// Takes over the block at hand once the kernel has filled it.
+    fn acquire(&mut self) -> Option<()> {
+        if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+            return None;
+        }
+        self.held = true;
+        self.left = word(self.octets(), BLOCK_FRAMES)?;
+        self.offset = word(self.octets(), BLOCK_FIRST)? as usize;
+        Some(())
+    }
+
+    /// Gives the block at hand back and goes on to the next.
+    fn release(&mut self) {
+        if self.held {
+            self.held = false;
+            self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.block = (self.block + 1) % (self.len / BLOCK);
+        }
+    }
+
+    /// The word by which the block at hand is passed to and fro.
+    fn status(&self) -> &AtomicU32 {
+        // SAFETY: `block` is below the number of blocks, so that the word lies in the mapping; blocks are aligned to
+        // pages. The kernel accesses the word only as a whole.
+        unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(self.block * BLOCK + BLOCK_STATUS).cast()) }
+    }
+
+    /// The block at hand. Empty while it belongs to the kernel.
+    fn octets(&self) -> &[u8] {
+        if !self.held {
+            return &[];
+        }
+        // SAFETY: the block lies in the mapping. The kernel does not write to it until `release`, which borrows the
+        // ring mutably and so ends the life of this slice.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(self.block * BLOCK), BLOCK) }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `map` with this length, and no slice of it outlives the ring. It fails only
+        // for arguments that were never mapped.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+/// The frame whose `struct tpacket3_hdr` begins at an offset of a block.
+fn frame(block: &[u8], at: usize) -> Option<Received<'_>> {
+    let captured = word(block, at + 12)? as usize;
+    let start = at + usize::from(half(block, at + 24)?);
+    Some(Received {
+        data: block.get(start..start.checked_add(captured)?)?,
+        len: word(block, at + 16)? as usize,
+        status: word(block, at + 20)?,
+        vlan: word(block, at + 32)? as u16,
+    })
+}
+
+fn word(octets: &[u8], at: usize) -> Option<u32> {
+    octets.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes)
+}
+
+fn half(octets: &[u8], at: usize) -> Option<u16> {
+    octets.get(at..)?.first_chunk().copied().map(u16::from_ne_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  a block with one frame header at 48, whose data begin 82 octets further; then lengths that lie.
+    // Output: the frame; nothing.
+    #[test]
+    fn frames_are_found_and_lies_are_not_followed() {
+        let mut block = vec![0; 512];
+        let mut put = |at: usize, value: u32| block[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        put(48 + 12, 3);
+        put(48 + 16, 1500);
+        put(48 + 20, libc::TP_STATUS_LOSING);
+        put(48 + 32, 7);
+        block[48 + 24..48 + 26].copy_from_slice(&82_u16.to_ne_bytes());
+        block[130..133].copy_from_slice(b"abc");
+        let expected = Received { data: b"abc", len: 1500, status: libc::TP_STATUS_LOSING, vlan: 7 };
+        assert_eq!(frame(&block, 48), Some(expected));
+        block[60..64].copy_from_slice(&u32::MAX.to_ne_bytes());
+        assert_eq!(frame(&block, 48), None);
+        assert_eq!(frame(&block, 500), None);
+        assert_eq!(frame(&block, usize::MAX - 40), None);
+    }
+}

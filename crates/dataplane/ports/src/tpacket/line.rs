@@ -1,0 +1,193 @@
+//! What both Ethernet ports share: the ring, the way out, and the counting.
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrayvec::ArrayVec;
+use causeway_packet::MacAddr;
+use rustix::event::epoll;
+use rustix::io::Errno;
+
+use super::EthernetOptions;
+use super::accept::Accepted;
+use super::checksum::complete;
+use super::egress::{ETHERNET, Egress, Way};
+use super::waiting::Packet;
+use crate::netlink::Table;
+use crate::outer::OUTER;
+use crate::sys::mmsg::Outgoing;
+use crate::sys::ring::{Received, Ring};
+use crate::sys::{packet, sockopt};
+use crate::udp::send_all;
+use crate::{BATCH, Batch, Counter, Counters, Frame, PortError};
+
+/// An Ethernet header with an outer header behind it, at most.
+type Header = ArrayVec<u8, { ETHERNET + OUTER }>;
+
+/// A frame as the port wants to send it: whom to, and the headers that the port puts before it.
+pub(super) struct Outward {
+    pub(super) dst: IpAddr,
+    pub(super) outer: ArrayVec<u8, OUTER>,
+}
+
+/// An Ethernet interface in use.
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) counters: Arc<Counters>,
+    pub(super) socket: OwnedFd,
+    egress: Egress,
+    ring: Ring,
+    /// Ready when the socket or the tables have news.
+    news: OwnedFd,
+}
+
+impl Line {
+    pub(super) fn open(name: &str, options: &EthernetOptions) -> Result<Self, PortError> {
+        let egress = Egress::open(&options.interface)?;
+        let failed = |errno| {
+            PortError::system(format!("opening a packet ring on {}", options.interface), errno, "CAP_NET_RAW")
+        };
+        let socket = packet::open().map_err(failed)?;
+        let bypass = i32::from(options.bypass_queue);
+        sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, bypass).map_err(failed)?;
+        let ring = Ring::map(&socket, options.ring).map_err(failed)?;
+        packet::bind(&socket, egress.link().index).map_err(failed)?;
+        let news = both(socket.as_fd(), egress.as_fd()).map_err(failed)?;
+        Ok(Self { name: name.to_owned(), counters: Arc::default(), socket, egress, ring, news })
+    }
+
+    pub(super) const fn mtu(&self) -> u32 {
+        self.egress.link().mtu
+    }
+
+    pub(super) const fn table(&self) -> &Table {
+        self.egress.table()
+    }
+
+    pub(super) fn poll_fd(&self) -> BorrowedFd<'_> {
+        self.news.as_fd()
+    }
+
+    /// Follows the kernel, and sends what waited for it. `true` when its tables are different now.
+    pub(super) fn refresh(&mut self) -> Result<bool, PortError> {
+        let changed = self.egress.refresh()?.ok_or_else(|| PortError::lost(&self.name, Errno::NODEV))?;
+        let (released, dropped) = self.egress.released();
+        self.counters.add(Counter::NeighbourUnresolved, dropped);
+        for packet in released {
+            self.send_waiting(packet)?;
+        }
+        Ok(changed)
+    }
+
+    /// Fills the batch with the frames that `accept` takes; each other one ends in its counter.
+    pub(super) fn receive(
+        &mut self,
+        batch: &mut Batch,
+        accept: impl for<'a> Fn(&Received<'a>, MacAddr) -> Result<Accepted<'a>, Counter>,
+    ) -> usize {
+        let mac = self.egress.mac();
+        let mut seen = 0_u32;
+        while !batch.is_full() {
+            let Some(received) = self.ring.next() else { break };
+            seen |= received.status | libc::TP_STATUS_USER;
+            match accept(&received, mac).and_then(|accepted| store(batch, &accepted)) {
+                Ok(octets) => self.counters.received(1, octets),
+                Err(reason) => self.counters.add(reason, 1),
+            }
+        }
+        if seen & libc::TP_STATUS_LOSING != 0 {
+            self.counters.add(Counter::RxOverrun, u64::from(packet::take_losses(&self.socket)));
+        }
+        // An error of the link keeps the descriptor ready until it is taken.
+        if seen == 0 && matches!(rustix::net::sockopt::socket_error(&self.socket), Ok(Err(_))) {
+            self.counters.add(Counter::RxError, 1);
+        }
+        batch.len()
+    }
+
+    /// Sends up to [`BATCH`] frames; each ends in one counter, at once or when its neighbour is found.
+    pub(super) fn send(
+        &mut self,
+        frames: &[Frame<'_>],
+        mut outward: impl FnMut(&Frame<'_>, &Table) -> Result<Outward, Counter>,
+    ) -> Result<usize, PortError> {
+        let mut ready = ArrayVec::<(Header, &[u8]), BATCH>::new();
+        let mut kept = 0;
+        for frame in frames {
+            let out = match outward(frame, self.egress.table()) {
+                Ok(out) => out,
+                Err(reason) => {
+                    self.counters.add(reason, 1);
+                    continue;
+                }
+            };
+            match self.egress.way(out.dst, out.outer.len() + frame.data.len()) {
+                Way::Send(ethernet) => {
+                    ready.push((ethernet.into_iter().chain(out.outer).collect(), frame.data));
+                }
+                Way::Wait(neighbour) => kept += usize::from(self.wait(&out, neighbour, frame.data)),
+                Way::Drop(reason) => self.counters.add(reason, 1),
+            }
+        }
+        let messages: ArrayVec<_, BATCH> = ready
+            .iter()
+            .map(|(header, payload)| Outgoing { name: &[], control: &[], header, payload })
+            .collect();
+        Ok(self.transmit(&messages)? + kept)
+    }
+
+    fn wait(&mut self, out: &Outward, neighbour: IpAddr, data: &[u8]) -> bool {
+        let (header, octets) = (out.outer.len(), [&out.outer, data].concat());
+        let kept =
+            self.egress.wait(Packet { dst: out.dst, neighbour, since: Instant::now(), header, octets });
+        if !kept {
+            self.counters.add(Counter::NeighbourUnresolved, 1);
+        }
+        kept
+    }
+
+    fn send_waiting(&mut self, packet: Packet) -> Result<(), PortError> {
+        let (outer, payload) = packet.octets.split_at_checked(packet.header).unwrap_or_default();
+        match self.egress.way(packet.dst, packet.octets.len()) {
+            Way::Send(ethernet) => {
+                let header = [&ethernet, outer].concat();
+                self.transmit(&[Outgoing { name: &[], control: &[], header: &header, payload }]).map(drop)
+            }
+            Way::Wait(_) => {
+                self.counters.add(Counter::NeighbourUnresolved, 1);
+                Ok(())
+            }
+            Way::Drop(reason) => {
+                self.counters.add(reason, 1);
+                Ok(())
+            }
+        }
+    }
+
+    fn transmit(&self, messages: &[Outgoing<'_>]) -> Result<usize, PortError> {
+        send_all(&self.socket, messages, &self.counters).map_err(|errno| PortError::lost(&self.name, errno))
+    }
+}
+
+/// Copies an accepted frame into the batch. Returns its length.
+fn store(batch: &mut Batch, accepted: &Accepted<'_>) -> Result<usize, Counter> {
+    if !batch.push(Frame { meta: accepted.meta, data: accepted.data }) {
+        return Err(Counter::RxTruncated);
+    }
+    let last = batch.len().saturating_sub(1);
+    if let Some(mut frame) = batch.frame_mut(last).filter(|_| accepted.unsummed) {
+        complete(frame.data());
+    }
+    Ok(accepted.data.len())
+}
+
+/// A descriptor that is ready when one of the two is.
+fn both(a: BorrowedFd<'_>, b: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    let news = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    for (data, fd) in [a, b].into_iter().enumerate() {
+        epoll::add(&news, fd, epoll::EventData::new_u64(data as u64), epoll::EventFlags::IN)?;
+    }
+    Ok(news)
+}

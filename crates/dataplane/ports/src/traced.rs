@@ -1,0 +1,66 @@
+//! A wrapper that records what crosses a port.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use crate::capture::{Passage, Tap};
+use crate::{Batch, Counters, Frame, Port, PortError};
+
+/// A port of which every frame is recorded, both ways, while the capture is on.
+///
+/// Frames to send are recorded before the port takes them, those among them that it then drops.
+pub struct Traced<P> {
+    inner: P,
+    tap: Tap,
+}
+
+impl<P: Port> Traced<P> {
+    /// Records what crosses `inner`.
+    pub const fn new(inner: P, tap: Tap) -> Self {
+        Self { inner, tap }
+    }
+
+    /// The port, not recorded any more.
+    pub fn into_inner(self) -> P {
+        self.inner
+    }
+
+    fn record<'a>(&self, passage: Passage, frames: impl Iterator<Item = Frame<'a>>) {
+        if self.tap.capture().is_enabled() {
+            frames.for_each(|frame| self.tap.record(passage, frame));
+        }
+    }
+}
+
+impl<P: Port> Port for Traced<P> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn mtu(&self) -> u32 {
+        self.inner.mtu()
+    }
+
+    fn counters(&self) -> &Arc<Counters> {
+        self.inner.counters()
+    }
+
+    fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
+        let count = self.inner.receive(batch)?;
+        self.record(Passage::In, batch.frames());
+        Ok(count)
+    }
+
+    fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
+        self.record(Passage::Out, frames.iter().copied());
+        self.inner.send(frames)
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.inner.poll_fd()
+    }
+
+    fn pending(&self) -> bool {
+        self.inner.pending()
+    }
+}

@@ -1,0 +1,107 @@
+//! Opening and tuning the socket.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use rustix::net::sockopt as option;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
+
+use super::UdpPort;
+use crate::netlink::Netlink;
+use crate::sys::{mmsg, sockopt};
+use crate::{Counters, PortError};
+
+/// How a GTP-U socket behaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UdpOptions {
+    /// Octets of receive buffer to ask for. Above the limit of the system it takes `CAP_NET_ADMIN`.
+    pub receive_buffer: usize,
+    /// Octets of send buffer to ask for.
+    pub send_buffer: usize,
+    /// Sets DF on outer packets: longer ones are dropped and counted instead of fragmented.
+    pub dont_fragment: bool,
+}
+
+impl Default for UdpOptions {
+    fn default() -> Self {
+        Self { receive_buffer: 8 << 20, send_buffer: 4 << 20, dont_fragment: false }
+    }
+}
+
+/// Assumed where the socket is bound to no address of one interface.
+const DEFAULT_MTU: u32 = 1500;
+
+impl UdpPort {
+    /// Binds a socket to `address`, in most cases port 2152 (TS 29.281 clause 4.4.2.3).
+    ///
+    /// # Errors
+    /// [`PortError::AddressInUse`], [`PortError::AddressMissing`], [`PortError::Permission`], or
+    /// [`PortError::System`].
+    pub fn bind(name: &str, address: SocketAddr, options: &UdpOptions) -> Result<Self, PortError> {
+        let socket = open(address, options).map_err(|errno| {
+            PortError::system(format!("opening UDP socket {address}"), errno, "CAP_NET_RAW")
+        })?;
+        bind(&socket, &address).map_err(|errno| bind_error(address, errno))?;
+        let local = getsockname(&socket).ok().and_then(|bound| SocketAddr::try_from(bound).ok());
+        Ok(Self {
+            name: name.to_owned(),
+            receive_buffer: option::socket_recv_buffer_size(&socket).unwrap_or(0),
+            socket,
+            local: local.unwrap_or(address),
+            mtu: mtu(address.ip()),
+            counters: Arc::new(Counters::default()),
+            envelopes: mmsg::envelopes(),
+            overruns: 0,
+        })
+    }
+}
+
+/// Binds a socket that refuses everything: the kernel takes the port for served, and nobody else gets it.
+pub(crate) fn reserve(address: SocketAddr) -> Result<OwnedFd, PortError> {
+    let options = UdpOptions { receive_buffer: 0, send_buffer: 0, dont_fragment: false };
+    let socket = open(address, &options)
+        .and_then(|socket| sockopt::refuse_all(&socket).map(|()| socket))
+        .map_err(|errno| PortError::system(format!("reserving {address}"), errno, "CAP_NET_RAW"))?;
+    bind(&socket, &address).map_err(|errno| bind_error(address, errno))?;
+    Ok(socket)
+}
+
+fn bind_error(address: SocketAddr, errno: Errno) -> PortError {
+    match errno {
+        Errno::ADDRINUSE => PortError::AddressInUse { address },
+        Errno::ADDRNOTAVAIL => PortError::AddressMissing { address },
+        _ => PortError::system(format!("binding {address}"), errno, "CAP_NET_BIND_SERVICE"),
+    }
+}
+
+fn open(address: SocketAddr, options: &UdpOptions) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
+    if option::set_socket_recv_buffer_size_force(&socket, options.receive_buffer).is_err() {
+        option::set_socket_recv_buffer_size(&socket, options.receive_buffer)?;
+    }
+    option::set_socket_send_buffer_size(&socket, options.send_buffer)?;
+    sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
+    let discover = options.dont_fragment;
+    if address.is_ipv4() {
+        let discover = if discover { libc::IP_PMTUDISC_DO } else { libc::IP_PMTUDISC_DONT };
+        sockopt::set(&socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
+        sockopt::set(&socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
+        sockopt::set(&socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, discover)?;
+    } else {
+        let discover = if discover { libc::IPV6_PMTUDISC_DO } else { libc::IPV6_PMTUDISC_DONT };
+        sockopt::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1)?;
+        sockopt::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)?;
+        sockopt::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)?;
+        sockopt::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, discover)?;
+    }
+    Ok(socket)
+}
+
+/// The MTU of the interface that has the address.
+fn mtu(ip: IpAddr) -> u32 {
+    let link = Netlink::open().ok().and_then(|mut netlink| netlink.link_of(ip).ok().flatten());
+    link.map_or(DEFAULT_MTU, |link| link.mtu)
+}

@@ -1,0 +1,171 @@
+//! TUN devices in a network namespace of their own.
+
+mod common;
+
+use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::time::Duration;
+
+use causeway_ports::netlink::Netlink;
+use causeway_ports::tun::{TunOptions, TunPort};
+use causeway_ports::{Batch, Counter, Frame, Meta, Port, wait};
+use common::{in_namespace, ip, message, receive, udp4, udp6};
+
+const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
+const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
+
+fn options() -> TunOptions {
+    TunOptions {
+        device: "n6".into(),
+        addresses: vec!["10.45.0.1/16".parse().unwrap(), "2001:db8:45::1/64".parse().unwrap()],
+        mtu: Some(1400),
+        routes: vec!["10.46.0.0/16".parse().unwrap()],
+        persistent: false,
+    }
+}
+
+fn open() -> TunPort {
+    TunPort::open("internet", &options()).unwrap()
+}
+
+// Input:  a UDP packet from a UE to a socket of the kernel behind the device, and the answer.
+// Output: the socket gets it, the port gets the answer as an IP packet; nothing else was on the line.
+#[test]
+fn packets_cross_between_port_and_kernel() {
+    in_namespace("packets_cross_between_port_and_kernel", || {
+        let mut port = open();
+        assert_eq!((port.name(), port.mtu()), ("internet", 1400));
+        let server = UdpSocket::bind((GATEWAY, 7)).unwrap();
+        server.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        let packet = udp4((UE, 5000), (GATEWAY, 7), b"ping");
+        assert_eq!(port.send(&[Frame { meta: Meta::Ip, data: &packet }]).unwrap(), 1);
+        let (len, from) = server.recv_from(&mut [0; 100]).unwrap();
+        assert_eq!((len, from), (4, (UE, 5000).into()));
+        server.send_to(b"pong", from).unwrap();
+        let seen = receive(&mut port, 1);
+        assert_eq!(seen[0].0, Meta::Ip);
+        assert!(seen[0].1.ends_with(b"pong") && seen[0].1[16..20] == UE.octets());
+        assert_eq!(port.counters().value(Counter::Rx), 1);
+    });
+}
+
+// Input:  the same over IPv6, at once after opening.
+// Output: the address needs no duplicate detection, and no router solicitation is among the packets.
+#[test]
+fn ipv6_works_at_once_and_the_line_is_quiet() {
+    in_namespace("ipv6_works_at_once_and_the_line_is_quiet", || {
+        let mut port = open();
+        let ue: Ipv6Addr = "2001:db8:45::2".parse().unwrap();
+        let gateway: Ipv6Addr = "2001:db8:45::1".parse().unwrap();
+        let server = UdpSocket::bind((gateway, 7)).unwrap();
+        server.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        let packet = udp6((ue, 5000), (gateway, 7), b"ping");
+        assert_eq!(port.send(&[Frame { meta: Meta::Ip, data: &packet }]).unwrap(), 1);
+        let (_, from) = server.recv_from(&mut [0; 100]).unwrap();
+        server.send_to(b"pong", from).unwrap();
+        let seen = common::receive_while(&mut port, 1, |packet| packet[6] == 17);
+        assert!(seen[0].1.ends_with(b"pong"));
+    });
+}
+
+// Input:  a device that did not exist; then one that the administrator made.
+// Output: the first is gone after closing, with its routes; the second stays.
+#[test]
+fn only_what_the_port_created_goes() {
+    in_namespace("only_what_the_port_created_goes", || {
+        let mut netlink = Netlink::open().unwrap();
+        let port = open();
+        assert!(netlink.link("n6").unwrap().is_some_and(|link| link.up && link.mtu == 1400));
+        ip("route get 10.46.1.1");
+        drop(port);
+        // A process that another test starts just now may hold the descriptor for a moment.
+        let gone = (0..100).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            netlink.link("n6").unwrap().is_none()
+        });
+        assert!(gone);
+        ip("tuntap add n6 mode tun");
+        drop(open());
+        drop(open());
+        assert!(netlink.link("n6").unwrap().is_some());
+    });
+}
+
+// Input:  the option to keep the device.
+// Output: it is there after closing.
+#[test]
+fn a_persistent_device_stays() {
+    in_namespace("a_persistent_device_stays", || {
+        drop(TunPort::open("n6", &TunOptions { persistent: true, ..options() }).unwrap());
+        assert!(Netlink::open().unwrap().link("n6").unwrap().is_some());
+    });
+}
+
+// Input:  octets that are no packet, a datagram, a packet above the MTU, and a packet while the device is down.
+// Output: each in its own counter; the port works on.
+#[test]
+fn each_failure_has_its_counter() {
+    in_namespace("each_failure_has_its_counter", || {
+        let mut port = open();
+        let big = udp4((UE, 1), (GATEWAY, 7), &[0; 1400]);
+        let small = udp4((UE, 1), (GATEWAY, 7), b"x");
+        let gtpu = Meta::Gtpu { local: UE.into(), peer: (UE, 2152).into(), tos: 0 };
+        let frames = [
+            Frame { meta: Meta::Ip, data: &[] },
+            Frame { meta: Meta::Ip, data: &[0; 40] },
+            Frame { meta: gtpu, data: &small },
+            Frame { meta: Meta::Ip, data: &big },
+        ];
+        assert_eq!(port.send(&frames).unwrap(), 0);
+        ip("link set n6 down");
+        assert_eq!(port.send(&[Frame { meta: Meta::Ip, data: &small }]).unwrap(), 0);
+        ip("link set n6 up");
+        assert_eq!(port.send(&[Frame { meta: Meta::Ip, data: &small }]).unwrap(), 1);
+        let value = |counter| port.counters().value(counter);
+        assert_eq!((value(Counter::TxWrongKind), value(Counter::TxTooBig)), (3, 1));
+        assert_eq!((value(Counter::TxLinkDown), value(Counter::Tx)), (1, 1));
+    });
+}
+
+// Input:  a packet longer than the buffers of the batch.
+// Output: counted as truncated, and the next one arrives.
+#[test]
+fn a_packet_longer_than_the_buffer_is_counted() {
+    in_namespace("a_packet_longer_than_the_buffer_is_counted", || {
+        let mut port = open();
+        let socket = UdpSocket::bind((GATEWAY, 0)).unwrap();
+        socket.send_to(&[0; 1000], (UE, 9)).unwrap();
+        socket.send_to(b"short", (UE, 9)).unwrap();
+        let mut batch = Batch::with_frame_size(128);
+        wait([&port as &dyn Port], None, Some(Duration::from_secs(2))).unwrap();
+        assert_eq!(port.receive(&mut batch).unwrap(), 1);
+        assert_eq!(port.counters().value(Counter::RxTruncated), 1);
+    });
+}
+
+// Input:  the device is deleted under the port.
+// Output: an error that names the port, not a loop.
+#[test]
+fn a_deleted_device_is_an_error() {
+    in_namespace("a_deleted_device_is_an_error", || {
+        let mut port = open();
+        ip("link delete n6");
+        let lost = message(port.receive(&mut Batch::new()));
+        assert!(lost.contains("port internet is lost"), "{lost}");
+    });
+}
+
+// Input:  a device in use, a name of another kind of interface, and an impossible name.
+// Output: errors that say so.
+#[test]
+fn what_cannot_be_opened_says_what_to_do() {
+    in_namespace("what_cannot_be_opened_says_what_to_do", || {
+        let _holder = open();
+        let busy = message(TunPort::open("n6", &options()));
+        assert!(busy.contains("n6 is in use"), "{busy}");
+        ip("tuntap add eth7 mode tap");
+        let other = message(TunPort::open("n6", &TunOptions { device: "eth7".into(), ..options() }));
+        assert!(other.contains("eth7 exists and is not a TUN device"), "{other}");
+        let bad = message(TunPort::open("n6", &TunOptions { device: "a/b".into(), ..options() }));
+        assert!(bad.contains("cannot be the name"), "{bad}");
+    });
+}

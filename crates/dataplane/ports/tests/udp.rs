@@ -1,0 +1,161 @@
+//! GTP-U sockets on loopback.
+
+mod common;
+
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_ports::udp::{UdpOptions, UdpPort};
+use causeway_ports::{BATCH, Batch, Counter, Frame, Meta, Port};
+use common::{in_namespace, message, receive};
+
+fn bind(address: &str) -> UdpPort {
+    UdpPort::bind("n3", address.parse().unwrap(), &UdpOptions::default()).unwrap()
+}
+
+fn gtpu(local: IpAddr, peer: SocketAddr, tos: u8) -> Meta {
+    Meta::Gtpu { local, peer, tos }
+}
+
+fn exchange(any: &str, local: &str, peer: &str) {
+    let (mut upf, mut gnb) = (bind(any), bind(peer));
+    let local = SocketAddr::new(local.parse().unwrap(), upf.local().port());
+    let up = Frame { meta: gtpu(gnb.local().ip(), local, 0xb8), data: b"uplink" };
+    assert_eq!(gnb.send(&[up]).unwrap(), 1);
+    assert_eq!(receive(&mut upf, 1), [(gtpu(local.ip(), gnb.local(), 0xb8), b"uplink".to_vec())]);
+    let down = Frame { meta: gtpu(local.ip(), gnb.local(), 0x2a), data: b"downlink" };
+    assert_eq!(upf.send(&[down]).unwrap(), 1);
+    assert_eq!(receive(&mut gnb, 1), [(gtpu(gnb.local().ip(), local, 0x2a), b"downlink".to_vec())]);
+    assert_eq!((upf.counters().value(Counter::Rx), upf.counters().value(Counter::RxOctets)), (1, 6));
+    assert_eq!((upf.counters().value(Counter::Tx), upf.counters().value(Counter::TxOctets)), (1, 8));
+}
+
+// Input:  a datagram to the second address of a socket bound to all, marked EF; an answer from there, marked otherwise.
+// Output: both ends see the right address of the other, their own, and the marking.
+#[test]
+fn addresses_and_marking_cross_over_ipv4() {
+    exchange("0.0.0.0:0", "127.0.0.2", "127.0.0.1:0");
+}
+
+// Input:  the same over IPv6.
+// Output: the same.
+#[test]
+fn addresses_and_marking_cross_over_ipv6() {
+    exchange("[::]:0", "::1", "[::1]:0");
+}
+
+// Input:  an IPv6 answer for which the kernel shall choose the source address.
+// Output: the marking is kept nevertheless.
+#[test]
+fn marking_does_not_need_a_source_address() {
+    let (mut a, mut b) = (bind("[::1]:0"), bind("[::1]:0"));
+    let meta = gtpu("::".parse().unwrap(), b.local(), 0x28);
+    assert_eq!(a.send(&[Frame { meta, data: b"x" }]).unwrap(), 1);
+    assert_eq!(receive(&mut b, 1), [(gtpu(a.local().ip(), a.local(), 0x28), b"x".to_vec())]);
+}
+
+// Input:  two and a half batches in one call.
+// Output: all arrive, in order.
+#[test]
+fn many_datagrams_keep_their_order() {
+    let (mut a, mut b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    let payloads: Vec<[u8; 2]> = (0..BATCH as u16 * 5 / 2).map(u16::to_be_bytes).collect();
+    let meta = gtpu(a.local().ip(), b.local(), 0);
+    let frames: Vec<_> = payloads.iter().map(|data| Frame { meta, data }).collect();
+    assert_eq!(a.send(&frames).unwrap(), payloads.len());
+    let seen = receive(&mut b, payloads.len());
+    assert!(seen.iter().map(|(_, data)| data.as_slice()).eq(payloads.iter().map(|p| p.as_slice())));
+}
+
+// Input:  among good datagrams one of the wrong kind, one to the other family, one from an address that is not ours,
+//         one longer than UDP allows; then one longer than the buffer of the receiver.
+// Output: the good ones leave in order, each other one is in its own counter.
+#[test]
+fn each_failure_has_its_counter() {
+    let (mut a, mut b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    let ours = a.local().ip();
+    let good = gtpu(ours, b.local(), 0);
+    let frames = [
+        Frame { meta: good, data: b"1" },
+        Frame { meta: Meta::Ip, data: b"E" },
+        Frame { meta: gtpu(ours, "[::1]:2152".parse().unwrap(), 0), data: b"6" },
+        Frame { meta: gtpu("192.0.2.99".parse().unwrap(), b.local(), 0), data: b"?" },
+        Frame { meta: good, data: &[0; 65530] },
+        Frame { meta: good, data: b"2" },
+        Frame { meta: good, data: &[0; 3000] },
+        Frame { meta: good, data: b"3" },
+    ];
+    assert_eq!(a.send(&frames).unwrap(), 4);
+    let value = |counter| a.counters().value(counter);
+    assert_eq!(value(Counter::TxWrongKind), 1);
+    assert_eq!((value(Counter::TxBadSource), value(Counter::TxNoRoute)), (1, 1));
+    assert_eq!(value(Counter::TxTooBig), 1);
+    assert_eq!(value(Counter::Tx), 4);
+    let seen: Vec<_> = receive(&mut b, 3).into_iter().map(|(_, data)| data).collect();
+    assert_eq!(seen, [b"1", b"2", b"3"]);
+    assert_eq!(b.counters().value(Counter::RxTruncated), 1);
+    assert_eq!(b.counters().value(Counter::Rx), 3);
+}
+
+// Input:  a destination that no route leads to.
+// Output: counted as such; the port works on.
+#[test]
+fn a_missing_route_is_counted() {
+    in_namespace("a_missing_route_is_counted", || {
+        let mut port = bind("127.0.0.1:2152");
+        let meta = gtpu("0.0.0.0".parse().unwrap(), "192.0.2.1:2152".parse().unwrap(), 0);
+        assert_eq!(port.send(&[Frame { meta, data: b"x" }]).unwrap(), 0);
+        assert_eq!(port.counters().value(Counter::TxNoRoute), 1);
+    });
+}
+
+// Input:  a datagram of 3000 octets over a link with an MTU of 1500, once with DF clear and once with DF set.
+// Output: the first leaves in fragments; the second is counted as too big.
+#[test]
+fn the_kernel_fragments_unless_told_not_to() {
+    in_namespace("the_kernel_fragments_unless_told_not_to", || {
+        common::ip("link set lo mtu 1500");
+        let mut whole = bind("127.0.0.1:2152");
+        assert_eq!(whole.mtu(), 1500);
+        let meta = gtpu(whole.local().ip(), whole.local(), 0);
+        assert_eq!(whole.send(&[Frame { meta, data: &[7; 3000] }]).unwrap(), 1);
+        let mut batch = Batch::with_frame_size(4000);
+        assert_eq!(whole.receive(&mut batch).unwrap(), 1);
+        assert_eq!(batch.frame(0).map(|frame| frame.data.len()), Some(3000));
+        let options = UdpOptions { dont_fragment: true, ..UdpOptions::default() };
+        let mut strict = UdpPort::bind("n3", "127.0.0.1:2153".parse().unwrap(), &options).unwrap();
+        assert_eq!(strict.send(&[Frame { meta, data: &[7; 3000] }]).unwrap(), 0);
+        assert_eq!(strict.counters().value(Counter::TxTooBig), 1);
+    });
+}
+
+// Input:  more datagrams than a tiny receive buffer holds, then one more after it was emptied.
+// Output: received and overrun together are what was sent.
+#[test]
+fn overruns_of_the_socket_are_counted() {
+    let mut a = bind("127.0.0.1:0");
+    let options = UdpOptions { receive_buffer: 1, ..UdpOptions::default() };
+    let mut b = UdpPort::bind("n3", "127.0.0.1:0".parse().unwrap(), &options).unwrap();
+    assert!(b.receive_buffer() > 0);
+    let frame = Frame { meta: gtpu(a.local().ip(), b.local(), 0), data: &[0; 512] };
+    assert_eq!(a.send(&[frame; 20]).unwrap(), 20);
+    let first = receive(&mut b, 20).len();
+    assert!((1..20).contains(&first));
+    assert_eq!(a.send(&[frame]).unwrap(), 1);
+    assert_eq!(receive(&mut b, 1).len(), 1);
+    assert_eq!(b.counters().value(Counter::RxOverrun) as usize, 20 - first);
+}
+
+// Input:  an address that is taken, one that no interface has.
+// Output: errors that name the address and what to do.
+#[test]
+fn what_cannot_be_bound_says_what_to_do() {
+    let holder = bind("127.0.0.1:0");
+    let options = UdpOptions::default();
+    let taken = message(UdpPort::bind("n3", holder.local(), &options));
+    assert!(
+        taken.contains(&holder.local().to_string()) && taken.contains("another GTP-U process"),
+        "{taken}"
+    );
+    let missing = message(UdpPort::bind("n3", "192.0.2.1:2152".parse().unwrap(), &options));
+    assert!(missing.contains("192.0.2.1:2152") && missing.contains("ip address add"), "{missing}");
+}

@@ -1,0 +1,113 @@
+//! What a matched PDR does with a packet: FAR, QERs and URRs.
+//!
+//! A packet whose FAR forwards is counted by the URRs that measure before QoS enforcement, passes the gates
+//! and meters of all QERs, is counted by the other URRs, and leaves. What a FAR drops or buffers is
+//! not counted; a buffered packet is when it leaves.
+
+use causeway_dataplane::{DropReason, Egress, Topology, Usage};
+use causeway_rules::{ApplyAction, Gate, Pdr};
+use causeway_types::{Direction, QerId, Qfi, Time};
+
+use crate::egress::Way;
+use crate::session::{Session, direction_of};
+
+/// What becomes of a packet.
+#[derive(Debug)]
+pub(crate) enum Decision {
+    /// It leaves, with its outer header.
+    Send(Egress, Vec<u8>),
+    /// It waits.
+    Wait,
+}
+
+/// A packet that a PDR matched.
+pub(crate) struct Matched<'a> {
+    pub(crate) pdr: &'a Pdr,
+    /// The QFI it arrived with.
+    pub(crate) qfi: Option<Qfi>,
+    pub(crate) packet: &'a [u8],
+    /// It waited in the buffer. Meters charge such a packet but do not drop it: the SMF asked for its delivery.
+    pub(crate) has_waited: bool,
+}
+
+/// Decides about a packet and counts it. Usage reports that become due are appended to `reports`.
+pub(crate) fn act(
+    session: &mut Session,
+    matched: &Matched<'_>,
+    topology: &Topology,
+    now: Time,
+    reports: &mut Vec<Usage>,
+) -> Result<Decision, DropReason> {
+    let (pdr, octets) = (matched.pdr, matched.packet.len());
+    let direction = direction_of(pdr);
+    let far = session.rules.fars.get(&pdr.far).ok_or(DropReason::FarDrop)?;
+    let forwarding = match (far.action, &far.forwarding) {
+        (ApplyAction::Forward, Some(forwarding)) => forwarding,
+        (ApplyAction::Buffer { .. }, _) => {
+            check_gates(session, pdr, direction)?;
+            return Ok(Decision::Wait);
+        }
+        (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop),
+    };
+    let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology)?;
+    let qfi = marking(session, pdr).or(matched.qfi);
+    let wrapped = way.wrap(matched.packet, qfi)?;
+    count(session, pdr, true, now, octets, reports);
+    check_gates(session, pdr, direction)?;
+    meter(session, matched, direction, now)?;
+    count(session, pdr, false, now, octets, reports);
+    Ok(Decision::Send(way.egress().clone(), wrapped))
+}
+
+/// The QFI that a packet of this PDR is marked with by its QERs.
+pub(crate) fn marking(session: &Session, pdr: &Pdr) -> Option<Qfi> {
+    session.qers_of(pdr).find_map(|qer| qer.qfi)
+}
+
+fn check_gates(session: &Session, pdr: &Pdr, direction: Direction) -> Result<(), DropReason> {
+    match session.qers_of(pdr).any(|qer| qer.gate(direction) == Gate::Closed) {
+        true => Err(DropReason::GateClosed),
+        false => Ok(()),
+    }
+}
+
+/// All meters must be open before any is charged: a packet that one drops costs the others nothing.
+fn meter(
+    session: &mut Session,
+    matched: &Matched<'_>,
+    direction: Direction,
+    now: Time,
+) -> Result<(), DropReason> {
+    let keys: Vec<(QerId, Direction)> = matched.pdr.qers.iter().map(|qer| (*qer, direction)).collect();
+    let mut all_open = true;
+    for key in &keys {
+        if let Some(meter) = session.meters.get_mut(key) {
+            all_open &= meter.is_open(now);
+        }
+    }
+    if !all_open && !matched.has_waited {
+        return Err(DropReason::MbrExceeded);
+    }
+    for key in &keys {
+        if let Some(meter) = session.meters.get_mut(key) {
+            meter.take(matched.packet.len());
+        }
+    }
+    Ok(())
+}
+
+fn count(
+    session: &mut Session,
+    pdr: &Pdr,
+    before_qos: bool,
+    now: Time,
+    octets: usize,
+    reports: &mut Vec<Usage>,
+) {
+    for id in &pdr.urrs {
+        let urr = session.rules.urrs.get(id).filter(|urr| urr.before_qos == before_qos);
+        if let (Some(urr), Some(measurement)) = (urr, session.measurements.get_mut(id)) {
+            reports.extend(measurement.count(urr, now, direction_of(pdr), octets));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Carrying out a plan on one session.
+
+use causeway_dataplane::{ApplyError, Op, Plan, Usage, UsageReason};
+use causeway_rules::{ApplyAction, RuleSet};
+use causeway_types::{FTeid, Time, UrrId};
+
+use crate::measure::Measurement;
+use crate::session::Session;
+
+/// What a plan yields beside the changed session.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    /// Usage that was asked for or is final.
+    pub(crate) usage: Vec<Usage>,
+    /// Tunnels that get an End Marker.
+    pub(crate) end_markers: Vec<FTeid>,
+    /// The session is gone.
+    pub(crate) removed: bool,
+}
+
+/// Carries out the writes on a copy of the session, which replaces it only if all succeed.
+pub(crate) fn carry_out(session: &mut Session, plan: &Plan, now: Time) -> Result<Effects, ApplyError> {
+    let used_before = session.urrs_in_use();
+    let mut effects = Effects::default();
+    for op in &plan.ops {
+        write(session, op, now, &mut effects);
+    }
+    check_references(plan, &session.rules)?;
+    for urr in used_before {
+        report_dissociated(session, urr, now, &mut effects);
+    }
+    Ok(effects)
+}
+
+fn write(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
+    let rules = &mut session.rules;
+    match op {
+        Op::CreateSession => {}
+        Op::PutBar(bar) => drop(rules.bars.insert(bar.id, bar.clone())),
+        Op::PutUrr(urr) => {
+            session.measurements.entry(urr.id).or_insert_with(|| Measurement::new(now));
+            rules.urrs.insert(urr.id, urr.clone());
+        }
+        Op::PutQer(qer) => {
+            rules.qers.insert(qer.id, qer.clone());
+            session.set_rates(qer.id, qer.mbr, now);
+        }
+        Op::PutFar(far) => {
+            rules.fars.insert(far.id, far.clone());
+            session.forget_paging(far.id);
+        }
+        Op::PutPdr(pdr) => drop(rules.pdrs.insert(pdr.id, pdr.clone())),
+        Op::SendEndMarker { tunnel, .. } => effects.end_markers.push(*tunnel),
+        Op::QueryUrr(id) => report(session, *id, UsageReason::Queried, now, effects),
+        Op::RemovePdr(id) => {
+            rules.pdrs.remove(id);
+            session.paging.remove(id);
+        }
+        Op::RemoveFar(id) => drop(rules.fars.remove(id)),
+        Op::RemoveQer(id) => {
+            rules.qers.remove(id);
+            session.set_rates(*id, None, now);
+        }
+        Op::RemoveUrr(id) => {
+            report(session, *id, UsageReason::Removed, now, effects);
+            session.rules.urrs.remove(id);
+            session.measurements.remove(id);
+        }
+        Op::RemoveBar(id) => drop(rules.bars.remove(id)),
+        Op::RemoveSession => remove_session(session, now, effects),
+    }
+}
+
+fn remove_session(session: &mut Session, now: Time, effects: &mut Effects) {
+    for urr in session.rules.urrs.keys().copied().collect::<Vec<_>>() {
+        report(session, urr, UsageReason::SessionEnded, now, effects);
+    }
+    session.rules = RuleSet::default();
+    effects.removed = true;
+}
+
+fn report(session: &mut Session, id: UrrId, reason: UsageReason, now: Time, effects: &mut Effects) {
+    if let (Some(urr), Some(measurement)) = (session.rules.urrs.get(&id), session.measurements.get_mut(&id)) {
+        effects.usage.push(measurement.report(urr, reason, now));
+    }
+}
+
+/// A URR that lost its last PDR ends its measurement (TERMR), though the rule itself stays.
+fn report_dissociated(session: &mut Session, urr: UrrId, now: Time, effects: &mut Effects) {
+    if session.rules.urrs.contains_key(&urr) && !session.urrs_in_use().contains(&urr) {
+        report(session, urr, UsageReason::Removed, now, effects);
+    }
+}
+
+/// Every rule that is named exists, and what forwards knows where to.
+fn check_references(plan: &Plan, rules: &RuleSet) -> Result<(), ApplyError> {
+    let dangling = |rule| Err(ApplyError::DanglingReference { session: plan.session, rule });
+    for pdr in rules.pdrs.values() {
+        if !rules.fars.contains_key(&pdr.far) {
+            return dangling(format!("FAR {}", pdr.far));
+        }
+        if let Some(qer) = pdr.qers.iter().find(|id| !rules.qers.contains_key(id)) {
+            return dangling(format!("QER {qer}"));
+        }
+        if let Some(urr) = pdr.urrs.iter().find(|id| !rules.urrs.contains_key(id)) {
+            return dangling(format!("URR {urr}"));
+        }
+    }
+    for far in rules.fars.values() {
+        if let Some(bar) = far.bar.filter(|id| !rules.bars.contains_key(id)) {
+            return dangling(format!("BAR {bar}"));
+        }
+        if far.action == ApplyAction::Forward && far.forwarding.is_none() {
+            return Err(ApplyError::Unsupported("a FAR that forwards without Forwarding Parameters"));
+        }
+    }
+    Ok(())
+}

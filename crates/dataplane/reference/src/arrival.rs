@@ -1,0 +1,28 @@
+//! A user packet as it stands before the rules.
+
+use std::net::IpAddr;
+
+use causeway_packet::UserPacket;
+use causeway_types::{NetworkInstance, Qfi, Teid};
+
+/// A user packet and how it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival<'a> {
+    /// The tunnel it came out of, if any.
+    pub(crate) tunnel: Option<Tunnelled>,
+    /// The network it came from; `None` where a GTP-U address serves every network.
+    pub(crate) network: Option<NetworkInstance>,
+    /// The packet, parsed.
+    pub(crate) user: UserPacket<'a>,
+}
+
+/// The tunnel that a user packet came out of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tunnelled {
+    /// Our end of the tunnel.
+    pub(crate) teid: Teid,
+    /// Our address.
+    pub(crate) local: IpAddr,
+    /// The QFI of the PDU Session Container, if there is one.
+    pub(crate) qfi: Option<Qfi>,
+}

@@ -1,0 +1,242 @@
+//! The data plane as a whole: the contract, and the state behind it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use causeway_dataplane::{
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Event, Fate, Ingress, Op, PacketEngine,
+    Plan, Topology, Transmit, Usage,
+};
+use causeway_rules::ApplyAction;
+use causeway_types::{PdrId, Seid, Time};
+
+use crate::Limits;
+use crate::act::{Decision, Matched, act};
+use crate::apply::{Effects, carry_out};
+use crate::buffer::Waiting;
+use crate::egress;
+use crate::index::Index;
+use crate::indication::Indications;
+use crate::session::{Paging, Session};
+
+/// The reference data plane.
+#[derive(Debug)]
+pub struct Reference {
+    pub(crate) topology: Topology,
+    pub(crate) limits: Limits,
+    pub(crate) sessions: BTreeMap<Seid, Session>,
+    pub(crate) index: Index,
+    pub(crate) indications: Indications,
+    pub(crate) counters: Counters,
+    pub(crate) buffered_octets: usize,
+    /// When notifications that a BAR delays are due. Entries whose session has moved on are passed over.
+    pub(crate) due: BTreeSet<(Time, Seid, PdrId)>,
+    pub(crate) events: VecDeque<Event>,
+    outbox: VecDeque<(Egress, Vec<u8>)>,
+}
+
+impl Reference {
+    /// An empty data plane in these surroundings.
+    pub fn new(topology: Topology, limits: Limits) -> Self {
+        Self {
+            topology,
+            limits,
+            sessions: BTreeMap::new(),
+            index: Index::default(),
+            indications: Indications::default(),
+            counters: Counters::default(),
+            buffered_octets: 0,
+            due: BTreeSet::new(),
+            events: VecDeque::new(),
+            outbox: VecDeque::new(),
+        }
+    }
+
+    /// Sends a packet, after what waits to be sent.
+    pub(crate) fn send(&mut self, egress: Egress, packet: Vec<u8>) {
+        let counter = match egress {
+            Egress::Gtpu { .. } => &mut self.counters.gtpu_sent,
+            Egress::Ip { .. } => &mut self.counters.ip_sent,
+        };
+        counter.count(packet.len());
+        self.outbox.push_back((egress, packet));
+    }
+
+    /// Queues the usage reports that became due.
+    pub(crate) fn report(&mut self, session: Seid, reports: Vec<Usage>) {
+        self.events.extend(reports.into_iter().map(|usage| Event::Usage { session, usage }));
+    }
+
+    fn check_room(&self, plan: &Plan, session: &Session) -> Result<(), ApplyError> {
+        let (pdrs, capacity) = (session.rules.pdrs.len(), self.limits.max_pdrs_per_session);
+        if pdrs > usize::from(capacity) {
+            return Err(ApplyError::Full { table: "PDRs of the session", capacity: capacity.into() });
+        }
+        match self.index.conflict(plan.session, &session.rules) {
+            Some(tunnel) => Err(ApplyError::TunnelInUse(tunnel)),
+            None => Ok(()),
+        }
+    }
+
+    /// The session that a plan starts from.
+    fn starting_point(&self, plan: &Plan) -> Result<Session, ApplyError> {
+        let is_new = plan.ops.first() == Some(&Op::CreateSession);
+        match (self.sessions.get(&plan.session), is_new) {
+            (None, true) if self.sessions.len() >= self.limits.max_sessions as usize => {
+                Err(ApplyError::Full { table: "sessions", capacity: self.limits.max_sessions.into() })
+            }
+            (None, true) => Ok(Session::default()),
+            (Some(session), false) => Ok(session.clone()),
+            (Some(_), true) => Err(ApplyError::SessionExists(plan.session)),
+            (None, false) => Err(ApplyError::UnknownSession(plan.session)),
+        }
+    }
+
+    /// Makes the changed session the one that packets see.
+    fn commit(&mut self, now: Time, plan: &Plan, session: Session, effects: &Effects) {
+        let seid = plan.session;
+        if let Some(old) = self.sessions.remove(&seid) {
+            self.index.remove(seid, &old.rules);
+        }
+        self.index.add(seid, &session.rules);
+        self.sessions.insert(seid, session);
+        for tunnel in &effects.end_markers {
+            if let Ok((egress, packet)) = egress::end_marker(*tunnel, &self.topology) {
+                self.send(egress, packet);
+            }
+        }
+        self.release(now, seid);
+        self.report_lowered_thresholds(now, plan);
+        if effects.removed {
+            self.sessions.remove(&seid);
+        }
+        self.counters.sessions = self.sessions.len() as u64;
+    }
+
+    /// Lets go the packets that need not wait any longer, in order of arrival.
+    fn release(&mut self, now: Time, seid: Seid) {
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let mut buffer = std::mem::take(&mut session.buffer);
+        let released = buffer.take(|pdr| {
+            session.far_of(pdr).is_none_or(|far| !matches!(far.action, ApplyAction::Buffer { .. }))
+        });
+        session.buffer = buffer;
+        for waiting in released {
+            self.release_one(now, seid, &waiting);
+        }
+    }
+
+    fn release_one(&mut self, now: Time, seid: Seid, waiting: &Waiting) {
+        self.buffered_octets -= waiting.packet.len();
+        self.counters.buffered -= 1;
+        let mut reports = Vec::new();
+        let decision = self.sessions.get_mut(&seid).and_then(|session| {
+            let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
+            let matched = Matched { pdr: &pdr, qfi: waiting.qfi, packet: &waiting.packet, has_waited: true };
+            session.is_forwarding(pdr.id).then(|| act(session, &matched, &self.topology, now, &mut reports))
+        });
+        match decision {
+            Some(Ok(Decision::Send(egress, packet))) => {
+                self.send(egress, packet);
+                self.counters.forwarded += 1;
+            }
+            Some(Err(reason)) => self.counters.drop_one(reason),
+            Some(Ok(Decision::Wait)) | None => {
+                self.counters.drop_one(causeway_dataplane::DropReason::BufferDiscarded);
+            }
+        }
+        self.report(seid, reports);
+    }
+
+    /// A threshold that the plan set below what is counted already is reached now, not at the next packet.
+    fn report_lowered_thresholds(&mut self, now: Time, plan: &Plan) {
+        let Some(session) = self.sessions.get_mut(&plan.session) else { return };
+        let mut reports = Vec::new();
+        for op in &plan.ops {
+            if let Op::PutUrr(urr) = op {
+                let measurement = session.measurements.get_mut(&urr.id);
+                reports.extend(measurement.and_then(|measurement| measurement.threshold_report(urr, now)));
+            }
+        }
+        self.report(plan.session, reports);
+    }
+}
+
+impl Dataplane for Reference {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            buffering: true,
+            notification_delay: true,
+            end_marker: true,
+            mbr: true,
+            volume_measurement: true,
+            pdu_session_container: true,
+            outer_ipv4: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v4.is_some()),
+            outer_ipv6: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v6.is_some()),
+            max_sessions: self.limits.max_sessions,
+            max_pdrs_per_session: self.limits.max_pdrs_per_session,
+        }
+    }
+
+    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        let mut session = self.starting_point(plan)?;
+        let effects = carry_out(&mut session, plan, now)?;
+        self.check_room(plan, &session)?;
+        self.commit(now, plan, session, &effects);
+        Ok(Applied { usage: effects.usage })
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.due.first().map(|(at, ..)| *at)
+    }
+
+    fn advance(&mut self, now: Time) {
+        while let Some((at, seid, pdr)) = self.due.first().copied().filter(|(at, ..)| *at <= now) {
+            self.due.pop_first();
+            let paging = self.sessions.get_mut(&seid).and_then(|session| session.paging.get_mut(&pdr));
+            if let Some(paging) = paging
+                && let Paging::Due { at: due, qfi } = *paging
+                && due == at
+            {
+                *paging = Paging::Told;
+                self.events.push_back(Event::DownlinkData { session: seid, pdr, qfi });
+            }
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters.clone()
+    }
+}
+
+impl PacketEngine for Reference {
+    fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
+        let fate = match ingress {
+            Ingress::Gtpu { local, peer, .. } => {
+                self.counters.gtpu_received.count(packet.len());
+                self.receive_gtpu(now, *local, *peer, packet)
+            }
+            Ingress::Ip { network } => {
+                self.counters.ip_received.count(packet.len());
+                self.receive_ip(now, network, packet)
+            }
+        };
+        match fate {
+            Fate::Forwarded => self.counters.forwarded += 1,
+            Fate::Buffered => self.counters.buffered += 1,
+            Fate::Consumed => self.counters.consumed += 1,
+            Fate::Dropped(reason) => self.counters.drop_one(reason),
+        }
+        self.flush(out);
+        fate
+    }
+
+    fn flush(&mut self, out: &mut dyn Transmit) {
+        for (egress, packet) in self.outbox.drain(..) {
+            out.transmit(&egress, &packet);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! GTP-U messages from peers (TS 29.281).
+
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_dataplane::{DropReason, Egress, Event, Fate};
+use causeway_packet::ParseError;
+use causeway_packet::gtpu::{ErrorIndication, Extension, Message, Packet, PduSession, Repr};
+use causeway_types::{FTeid, NetworkInstance, Teid, Time};
+
+use crate::arrival::Tunnelled;
+use crate::egress::GTPU_PORT;
+use crate::engine::Reference;
+
+impl Reference {
+    /// Handles one GTP-U message.
+    pub(crate) fn receive_gtpu(&mut self, now: Time, local: IpAddr, peer: SocketAddr, bytes: &[u8]) -> Fate {
+        let packet = match Packet::parse(bytes) {
+            Ok(packet) => packet,
+            Err(error) => return Fate::Dropped(reason_of(&error)),
+        };
+        match packet.message {
+            Message::GPdu(user) => self.receive_g_pdu(now, local, peer, &packet, user),
+            Message::EchoRequest => {
+                self.answer(local, peer, &Repr::echo_response(packet.header.sequence.unwrap_or(0)))
+            }
+            Message::ErrorIndication(indication) => self.receive_error_indication(&indication),
+            Message::EndMarker => match self.session_of(packet.header.teid, local) {
+                Some(_) => Fate::Consumed,
+                None => Fate::Dropped(DropReason::UnknownTeid),
+            },
+            Message::EchoResponse | Message::SupportedExtensionHeaders(_) => Fate::Consumed,
+            Message::Other { .. } => Fate::Dropped(DropReason::UnsupportedGtpMessage),
+        }
+    }
+
+    fn receive_g_pdu(
+        &mut self,
+        now: Time,
+        local: IpAddr,
+        peer: SocketAddr,
+        packet: &Packet<'_>,
+        user: &[u8],
+    ) -> Fate {
+        if packet.extensions.not_understood().is_some() {
+            self.answer(local, peer, &Repr::supported_extension_headers(0));
+            return Fate::Dropped(DropReason::UnsupportedExtension);
+        }
+        let Some(teid) = packet.header.teid else { return Fate::Dropped(DropReason::UnknownTeid) };
+        let Some(seid) = self.session_of(Some(teid), local) else {
+            self.indicate_error(now, teid, local, peer);
+            return Fate::Dropped(DropReason::UnknownTeid);
+        };
+        let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
+        let tunnel = Tunnelled { teid, local, qfi };
+        self.receive_user(now, &[seid], Some(tunnel), self.instance_of(local), user)
+    }
+
+    fn session_of(&self, teid: Option<Teid>, local: IpAddr) -> Option<causeway_types::Seid> {
+        self.index.by_tunnel(teid?, local)
+    }
+
+    fn instance_of(&self, local: IpAddr) -> Option<NetworkInstance> {
+        let endpoint = self.topology.gtpu.iter().find(|endpoint| endpoint.addr.contains(local))?;
+        endpoint.network_instance.clone()
+    }
+
+    /// Tells the peer that there is no such tunnel, to the GTP-U port as clause 4.4.2.4 says, with the
+    /// refused packet's source port in an extension header.
+    fn indicate_error(&mut self, now: Time, teid: Teid, local: IpAddr, peer: SocketAddr) {
+        if self.indications.may_tell(peer.ip(), teid, now) {
+            let extensions = [Extension::UdpPort(peer.port())];
+            let to = SocketAddr::new(peer.ip(), GTPU_PORT);
+            self.answer(local, to, &Repr::error_indication(Some(teid), local, &extensions));
+        }
+    }
+
+    fn receive_error_indication(&mut self, indication: &ErrorIndication) -> Fate {
+        if let Some(teid) = indication.teid {
+            let tunnel = FTeid { teid, addr: indication.peer.into() };
+            let sessions = self.index.by_remote(teid, indication.peer);
+            self.events
+                .extend(sessions.into_iter().map(|session| Event::ErrorIndication { session, tunnel }));
+        }
+        Fate::Consumed
+    }
+
+    fn answer(&mut self, local: IpAddr, peer: SocketAddr, message: &Repr<'_>) -> Fate {
+        if let Ok(packet) = message.to_vec() {
+            self.send(Egress::Gtpu { local, peer, tos: 0 }, packet);
+        }
+        Fate::Consumed
+    }
+}
+
+fn reason_of(error: &ParseError) -> DropReason {
+    match error {
+        ParseError::Version { .. } | ParseError::GtpPrime => DropReason::UnsupportedGtpVersion,
+        _ => DropReason::MalformedGtpu,
+    }
+}

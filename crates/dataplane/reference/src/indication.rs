@@ -1,0 +1,72 @@
+//! How often Error Indications are sent.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::net::IpAddr;
+
+use causeway_types::{Span, Teid, Time};
+
+/// The least time between two Error Indications about the same tunnel to the same peer. A gNB drops the
+/// PDU session at the first one; more of them only hurt a session that is being set up anew.
+const INTERVAL: Span = Span::from_secs(1);
+
+/// How many tunnels are remembered; beyond that no Error Indication is sent until some are forgotten.
+const REMEMBERED: usize = 4096;
+
+/// Remembers what peers have been told lately.
+#[derive(Debug, Default)]
+pub(crate) struct Indications {
+    recent: BTreeSet<(IpAddr, Teid)>,
+    in_order: VecDeque<(Time, (IpAddr, Teid))>,
+}
+
+impl Indications {
+    /// The peer may be told now that we do not know the tunnel; it then counts as told.
+    pub(crate) fn may_tell(&mut self, peer: IpAddr, teid: Teid, now: Time) -> bool {
+        while let Some((_, key)) =
+            self.in_order.front().filter(|(told, _)| now.since(*told) >= INTERVAL).copied()
+        {
+            self.in_order.pop_front();
+            self.recent.remove(&key);
+        }
+        if self.recent.len() >= REMEMBERED || !self.recent.insert((peer, teid)) {
+            return false;
+        }
+        self.in_order.push_back((now, (peer, teid)));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+
+    fn teid(raw: u32) -> Teid {
+        Teid::new(raw).unwrap()
+    }
+
+    // Input: packets to an unknown tunnel, ten in half a second and one after a second.
+    // Output: the peer is told twice.
+    #[test]
+    fn a_peer_is_told_once_a_second() {
+        let mut indications = Indications::default();
+        let told = (0..10)
+            .map(|n| Time::from_nanos(n * 50_000_000))
+            .chain([Time::from_secs(1)])
+            .filter(|now| indications.may_tell(PEER, teid(7), *now))
+            .count();
+        assert_eq!(told, 2);
+    }
+
+    // Input: a flood of random tunnels.
+    // Output: memory is bounded; after a second peers are told again.
+    #[test]
+    fn a_flood_is_bounded() {
+        let mut indications = Indications::default();
+        let told = (1..100_000).filter(|raw| indications.may_tell(PEER, teid(*raw), Time::default())).count();
+        assert_eq!((told, indications.recent.len()), (REMEMBERED, REMEMBERED));
+        assert!(indications.may_tell(PEER, teid(1), Time::from_secs(1)));
+        assert_eq!((indications.recent.len(), indications.in_order.len()), (1, 1));
+    }
+}

@@ -1,0 +1,98 @@
+//! One session: its rules and what its packets did to them.
+
+use std::collections::BTreeMap;
+
+use causeway_rules::{ApplyAction, Far, Pdr, Qer, RateLimit, RuleSet};
+use causeway_types::{Direction, FarId, Interface, PdrId, QerId, Qfi, Time, UrrId};
+
+use crate::buffer::Buffer;
+use crate::measure::Measurement;
+use crate::meter::Meter;
+
+/// A session's rules and their state. Cloned before each change, so that a failed one leaves no trace.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Session {
+    pub(crate) rules: RuleSet,
+    pub(crate) meters: BTreeMap<(QerId, Direction), Meter>,
+    pub(crate) measurements: BTreeMap<UrrId, Measurement>,
+    pub(crate) buffer: Buffer,
+    /// The PDRs for which a packet came since buffering began.
+    pub(crate) paging: BTreeMap<PdrId, Paging>,
+}
+
+/// Whether the SMF has been told that packets wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Paging {
+    /// It will be told then.
+    Due {
+        /// When the notification delay of the BAR ends.
+        at: Time,
+        /// The QFI to report.
+        qfi: Option<Qfi>,
+    },
+    /// It has been told.
+    Told,
+}
+
+impl Session {
+    /// The PDRs in the order in which they are tried: by precedence, then by id.
+    pub(crate) fn pdrs_in_order(&self) -> Vec<&Pdr> {
+        let mut pdrs: Vec<_> = self.rules.pdrs.values().collect();
+        pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
+        pdrs
+    }
+
+    /// The FAR of a PDR. Rules that were applied have no dangling references.
+    pub(crate) fn far_of(&self, pdr: PdrId) -> Option<&Far> {
+        self.rules.fars.get(&self.rules.pdrs.get(&pdr)?.far)
+    }
+
+    /// The FAR of a PDR forwards.
+    pub(crate) fn is_forwarding(&self, pdr: PdrId) -> bool {
+        self.far_of(pdr).is_some_and(|far| far.action == ApplyAction::Forward)
+    }
+
+    /// The QERs of a PDR in the order it lists them.
+    pub(crate) fn qers_of<'s>(&'s self, pdr: &'s Pdr) -> impl Iterator<Item = &'s Qer> {
+        pdr.qers.iter().filter_map(|id| self.rules.qers.get(id))
+    }
+
+    /// Sets the rates of a QER's meters; their state stays.
+    pub(crate) fn set_rates(&mut self, qer: QerId, mbr: Option<RateLimit>, now: Time) {
+        for direction in [Direction::Uplink, Direction::Downlink] {
+            let Some(mbr) = mbr else {
+                self.meters.remove(&(qer, direction));
+                continue;
+            };
+            let rate = mbr.rate(direction);
+            self.meters
+                .entry((qer, direction))
+                .and_modify(|meter| meter.set_rate(rate, now))
+                .or_insert_with(|| Meter::new(rate, now));
+        }
+    }
+
+    /// Forgets that the SMF was told of packets that wait for this FAR.
+    pub(crate) fn forget_paging(&mut self, far: FarId) {
+        let rules = &self.rules;
+        self.paging.retain(|pdr, _| rules.pdrs.get(pdr).is_some_and(|pdr| pdr.far != far));
+    }
+
+    /// The URRs that some PDR uses.
+    pub(crate) fn urrs_in_use(&self) -> Vec<UrrId> {
+        let mut used: Vec<_> = self.rules.pdrs.values().flat_map(|pdr| pdr.urrs.iter().copied()).collect();
+        used.sort_unstable();
+        used.dedup();
+        used
+    }
+}
+
+/// The direction of the traffic that a PDR matches: what comes from the access side is uplink.
+pub(crate) fn direction_of(pdr: &Pdr) -> Direction {
+    match pdr.pdi.source {
+        Interface::Access => Direction::Uplink,
+        Interface::Core | Interface::SgiLan | Interface::CpFunction | Interface::VnInternal => {
+            Direction::Downlink
+        }
+    }
+}

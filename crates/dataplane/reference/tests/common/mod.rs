@@ -1,0 +1,214 @@
+//! A reference data plane with one session, and packets for it.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use causeway_dataplane::{
+    Applied, ApplyError, Dataplane, Egress, Event, Fate, GtpuEndpoint, Ingress, Network, Op, PacketEngine,
+    Plan, Topology,
+};
+use causeway_packet::gtpu::prefix;
+use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
+use causeway_reference::{Limits, Reference};
+use causeway_rules::{
+    ApplyAction, DirectionalLimit, Far, Forwarding, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer,
+    UeAddress, UeSide, Urr, UrrTriggers,
+};
+use causeway_types::{
+    DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Seid, Teid,
+    Time, UrrId,
+};
+
+pub const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
+pub const GNB2: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 12);
+pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
+pub const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
+pub const SESSION: Seid = Seid(1);
+pub const UPLINK: PdrId = PdrId(1);
+pub const DOWNLINK: PdrId = PdrId(2);
+pub const QFI: u8 = 9;
+
+pub fn teid(raw: u32) -> Teid {
+    Teid::new(raw).unwrap()
+}
+
+pub fn qfi(raw: u8) -> Qfi {
+    Qfi::new(raw).unwrap()
+}
+
+pub fn internet() -> NetworkInstance {
+    NetworkInstance::new("internet")
+}
+
+/// The tunnel of the UPF on N3.
+pub fn n3() -> FTeid {
+    FTeid { teid: teid(0x1001), addr: UPF.into() }
+}
+
+/// A tunnel of a gNB.
+pub fn gnb_tunnel(ip: Ipv4Addr, raw: u32) -> FTeid {
+    FTeid { teid: teid(raw), addr: ip.into() }
+}
+
+pub fn topology() -> Topology {
+    let v6 = "2001:db8::1".parse().ok();
+    Topology {
+        gtpu: vec![GtpuEndpoint { addr: DualIp { v4: Some(UPF), v6 }, network_instance: None }],
+        networks: vec![Network { instance: internet(), pools: vec!["10.45.0.0/16".parse().unwrap()] }],
+    }
+}
+
+pub fn uplink_pdr() -> Pdr {
+    Pdr {
+        id: UPLINK,
+        precedence: Precedence(255),
+        pdi: Pdi {
+            source: Interface::Access,
+            tunnel: Some(n3()),
+            network_instance: None,
+            ue: Some(UeAddress { v4: Some(UE), v6: None, side: UeSide::Source }),
+            qfis: QfiSet::EMPTY,
+            filters: Vec::new(),
+        },
+        removal: Some(GtpuRemoval::Ipv4),
+        far: FarId(1),
+        qers: Vec::new(),
+        urrs: Vec::new(),
+    }
+}
+
+pub fn downlink_pdr() -> Pdr {
+    let pdi = Pdi {
+        source: Interface::Core,
+        tunnel: None,
+        network_instance: Some(internet()),
+        ue: Some(UeAddress { v4: Some(UE), v6: None, side: UeSide::Destination }),
+        qfis: QfiSet::EMPTY,
+        filters: Vec::new(),
+    };
+    Pdr { id: DOWNLINK, pdi, removal: None, far: FarId(2), ..uplink_pdr() }
+}
+
+pub fn to_network() -> Far {
+    let forwarding =
+        Forwarding { destination: Interface::Core, network_instance: Some(internet()), tunnel: None };
+    Far { id: FarId(1), action: ApplyAction::Forward, forwarding: Some(forwarding), bar: None }
+}
+
+pub fn to_gnb(tunnel: FTeid) -> Far {
+    let forwarding =
+        Forwarding { destination: Interface::Access, network_instance: None, tunnel: Some(tunnel) };
+    Far { id: FarId(2), action: ApplyAction::Forward, forwarding: Some(forwarding), bar: None }
+}
+
+pub fn buffering(notify: bool) -> Far {
+    Far { action: ApplyAction::Buffer { notify }, ..to_gnb(gnb_tunnel(GNB, 0x2001)) }
+}
+
+pub fn open_qer(id: u32) -> Qer {
+    Qer { id: QerId(id), uplink: Gate::Open, downlink: Gate::Open, mbr: None, qfi: Some(qfi(QFI)) }
+}
+
+pub fn volume_urr(id: u32, total: Option<u64>) -> Urr {
+    Urr {
+        id: UrrId(id),
+        method: MeasurementMethod { volume: true, duration: false },
+        triggers: UrrTriggers { volume_threshold: total.is_some() },
+        volume_threshold: total.map(|total| DirectionalLimit { total: Some(total), ..Default::default() }),
+        before_qos: false,
+    }
+}
+
+/// A data plane under test, with what it sent and a clock that moves by hand.
+pub struct Bench {
+    pub plane: Reference,
+    pub sent: Vec<(Egress, Vec<u8>)>,
+    pub now: Time,
+}
+
+impl Bench {
+    /// Without any session.
+    pub fn empty(limits: Limits) -> Self {
+        Self { plane: Reference::new(topology(), limits), sent: Vec::new(), now: Time::from_secs(1_000_000) }
+    }
+
+    /// With one session: uplink to the network, downlink to the gNB.
+    pub fn new() -> Self {
+        let mut bench = Self::empty(Limits::default());
+        bench.apply(establishment()).unwrap();
+        bench
+    }
+
+    pub fn apply(&mut self, ops: Vec<Op>) -> Result<Applied, ApplyError> {
+        self.apply_to(SESSION, ops)
+    }
+
+    pub fn apply_to(&mut self, session: Seid, ops: Vec<Op>) -> Result<Applied, ApplyError> {
+        let applied = self.plane.apply(self.now, &Plan { session, ops });
+        self.plane.flush(&mut self.sent);
+        applied
+    }
+
+    pub fn gtpu(&mut self, bytes: &[u8]) -> Fate {
+        let ingress = Ingress::Gtpu { local: IpAddr::V4(UPF), peer: SocketAddr::from((GNB, 2152)), tos: 0 };
+        self.plane.process(self.now, &ingress, bytes, &mut self.sent)
+    }
+
+    pub fn uplink(&mut self, user: &[u8]) -> Fate {
+        self.gtpu(&g_pdu(n3().teid, QFI, user))
+    }
+
+    pub fn downlink(&mut self, user: &[u8]) -> Fate {
+        self.plane.process(self.now, &Ingress::Ip { network: internet() }, user, &mut self.sent)
+    }
+
+    pub fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.plane.poll_event()).collect()
+    }
+
+    pub fn take_sent(&mut self) -> Vec<(Egress, Vec<u8>)> {
+        std::mem::take(&mut self.sent)
+    }
+}
+
+pub fn establishment() -> Vec<Op> {
+    vec![
+        Op::CreateSession,
+        Op::PutQer(open_qer(1)),
+        Op::PutFar(to_network()),
+        Op::PutFar(to_gnb(gnb_tunnel(GNB, 0x2001))),
+        Op::PutPdr(uplink_pdr()),
+        Op::PutPdr(Pdr { qers: vec![QerId(1)], ..downlink_pdr() }),
+    ]
+}
+
+/// A G-PDU with the gNB's PDU Session Container.
+pub fn g_pdu(teid: Teid, flow: u8, user: &[u8]) -> Vec<u8> {
+    let mut bytes = prefix::uplink(teid, qfi(flow), user.len()).unwrap().to_vec();
+    bytes.extend_from_slice(user);
+    bytes
+}
+
+/// A UDP packet of so many octets of payload, each of them `fill`.
+pub fn udp(src: (Ipv4Addr, u16), dst: (Ipv4Addr, u16), fill: u8, len: usize) -> Vec<u8> {
+    let mut segment = Vec::new();
+    let ports = UdpRepr { src_port: src.1, dst_port: dst.1 };
+    ports.write(src.0.into(), dst.0.into(), &vec![fill; len], &mut segment).unwrap();
+    let mut packet = Vec::new();
+    Ipv4Repr::new(src.0, dst.0, IpProtocol::UDP).write(&[], &segment, &mut packet).unwrap();
+    packet
+}
+
+pub fn from_ue(fill: u8) -> Vec<u8> {
+    udp((UE, 40000), (SERVER, 53), fill, 100)
+}
+
+pub fn to_ue(fill: u8) -> Vec<u8> {
+    udp((SERVER, 53), (UE, 40000), fill, 100)
+}
+
+/// What a packet to a gNB carries behind the 16 octets of GTP-U header and container.
+pub fn inner(packet: &[u8]) -> &[u8] {
+    &packet[16..]
+}

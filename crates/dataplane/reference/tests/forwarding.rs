@@ -1,0 +1,203 @@
+//! Packets through a session: detection, forwarding, and what is dropped and why.
+
+mod common;
+
+use causeway_dataplane::{Dataplane, DropReason, Egress, Fate, Op};
+use causeway_reference::Limits;
+use causeway_rules::{ApplyAction, FlowAddress, FlowEnd, GtpuRemoval, Pdr, SdfFilter};
+use causeway_types::{FarId, Precedence, QerId};
+use common::*;
+
+// Input: a G-PDU from the UE's tunnel.
+// Output: the user packet, unchanged, to the data network.
+#[test]
+fn uplink_leaves_the_tunnel() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.uplink(&from_ue(1)), Fate::Forwarded);
+    assert_eq!(bench.sent, [(Egress::Ip { network: internet() }, from_ue(1))]);
+}
+
+// Input: a packet from the data network to the UE.
+// Output: a G-PDU to the gNB's tunnel, marked with the QER's QFI in a downlink container.
+#[test]
+fn downlink_enters_the_tunnel_with_its_qfi() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.downlink(&to_ue(1)), Fate::Forwarded);
+    let (egress, packet) = &bench.sent[0];
+    assert_eq!(*egress, Egress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0 });
+    assert_eq!(packet[4..8], 0x2001_u32.to_be_bytes());
+    assert_eq!(packet[8..16], [0, 0, 0, 0x85, 1, 0x00, QFI, 0]);
+    assert_eq!(inner(packet), to_ue(1));
+}
+
+// Input: a QER without a QFI, and a packet that came without one.
+// Output: a G-PDU without a PDU Session Container.
+#[test]
+fn without_a_qfi_there_is_no_container() {
+    let mut bench = Bench::new();
+    bench.apply(vec![Op::PutPdr(downlink_pdr())]).unwrap();
+    bench.downlink(&to_ue(1));
+    assert_eq!(bench.sent[0].1[..2], [0x30, 0xff]);
+    assert_eq!(bench.sent[0].1[8..], to_ue(1));
+}
+
+// Input: octets behind the user packet's own end, as Ethernet padding leaves them.
+// Output: they are not sent on.
+#[test]
+fn padding_is_cut_off() {
+    let mut bench = Bench::new();
+    let mut padded = to_ue(1);
+    padded.extend([0; 6]);
+    bench.downlink(&padded);
+    assert_eq!(inner(&bench.sent[0].1), to_ue(1));
+}
+
+// Input: an unknown TEID, an unknown UE, a spoofed source, a wrong QFI, and octets that are no packet.
+// Output: each dropped under its own reason, nothing sent to the network, and every packet in one counter.
+#[test]
+fn each_miss_has_its_reason() {
+    let mut bench = Bench::new();
+    let mut pdr = uplink_pdr();
+    pdr.pdi.qfis.insert(qfi(QFI));
+    bench.apply(vec![Op::PutPdr(pdr)]).unwrap();
+    let spoofed = udp(("10.45.0.77".parse().unwrap(), 1), (SERVER, 53), 0, 10);
+    let stranger = udp((SERVER, 53), ("10.45.0.77".parse().unwrap(), 1), 0, 10);
+    let cases = [
+        (bench.gtpu(&g_pdu(teid(0xdead), QFI, &from_ue(1))), DropReason::UnknownTeid),
+        (bench.downlink(&stranger), DropReason::UnknownUe),
+        (bench.uplink(&spoofed), DropReason::SpoofedSource),
+        (bench.gtpu(&g_pdu(n3().teid, QFI + 1, &from_ue(1))), DropReason::NoMatchingPdr),
+        (bench.uplink(&[0x45, 0, 0]), DropReason::MalformedIp),
+        (bench.gtpu(&[0x30, 0xff, 0, 99]), DropReason::MalformedGtpu),
+        (bench.gtpu(&[0x50; 8]), DropReason::UnsupportedGtpVersion),
+        (bench.gtpu(&[0x20, 1, 0, 0, 0, 0, 0, 0]), DropReason::UnsupportedGtpVersion),
+        (bench.gtpu(&[0x30, 77, 0, 0, 0, 0, 0, 0]), DropReason::UnsupportedGtpMessage),
+    ];
+    let counters = bench.plane.counters();
+    for (fate, reason) in cases {
+        assert_eq!(fate, Fate::Dropped(reason));
+        assert!(counters.dropped(reason) >= 1, "{reason}");
+    }
+    assert_eq!(counters.dropped_total(), 9);
+    assert_eq!(counters.ip_sent.packets, 0);
+}
+
+// Input: a PDR that removes an IPv6 outer header, and a packet in IPv4.
+// Output: dropped: the header to remove is not there.
+#[test]
+fn the_outer_header_must_be_the_one_to_remove() {
+    for removal in [Some(GtpuRemoval::Ipv6), None] {
+        let mut bench = Bench::new();
+        bench.apply(vec![Op::PutPdr(Pdr { removal, ..uplink_pdr() })]).unwrap();
+        assert_eq!(bench.uplink(&from_ue(1)), Fate::Dropped(DropReason::OuterHeaderMismatch));
+    }
+    let mut bench = Bench::new();
+    bench.apply(vec![Op::PutPdr(Pdr { removal: Some(GtpuRemoval::Any), ..uplink_pdr() })]).unwrap();
+    assert_eq!(bench.uplink(&from_ue(1)), Fate::Forwarded);
+}
+
+// Input: a second downlink PDR for UDP from port 53 that drops, first with a lower precedence value, then higher.
+// Output: the lower value wins, whatever the id; at equal values the lower id does.
+#[test]
+fn precedence_decides_then_the_id() {
+    let drop_far = causeway_rules::Far { id: FarId(7), action: ApplyAction::Drop, ..to_network() };
+    let dns = SdfFilter {
+        protocol: Some(17),
+        remote: FlowEnd { address: FlowAddress::Any, ports: vec![53..=53] },
+        local: FlowEnd { address: FlowAddress::Assigned, ports: Vec::new() },
+    };
+    for (id, precedence, expected) in [
+        (9, 254, Fate::Dropped(DropReason::FarDrop)),
+        (9, 255, Fate::Forwarded),
+        (1, 255, Fate::Dropped(DropReason::FarDrop)),
+        (1, 256, Fate::Forwarded),
+    ] {
+        let mut bench = Bench::new();
+        bench.apply(vec![Op::RemovePdr(UPLINK)]).unwrap();
+        let mut pdr =
+            Pdr { id: id.into(), far: FarId(7), precedence: Precedence(precedence), ..downlink_pdr() };
+        pdr.pdi.filters = vec![dns.clone()];
+        bench.apply(vec![Op::PutFar(drop_far.clone()), Op::PutPdr(pdr)]).unwrap();
+        assert_eq!(bench.downlink(&to_ue(1)), expected, "PDR {id}, precedence {precedence}");
+    }
+}
+
+// Input: an uplink filter `from 198.51.100.0/24 80-90 to assigned`, and packets to that net and to another port.
+// Output: its ends are exchanged for the uplink; only the packet to port 80 to 90 matches.
+#[test]
+fn a_flow_description_is_turned_around_for_the_uplink() {
+    let mut bench = Bench::new();
+    let mut pdr = uplink_pdr();
+    pdr.pdi.filters = vec![SdfFilter {
+        protocol: Some(17),
+        remote: FlowEnd {
+            address: FlowAddress::Net("198.51.100.0/24".parse().unwrap()),
+            ports: vec![80..=90],
+        },
+        local: FlowEnd { address: FlowAddress::Assigned, ports: Vec::new() },
+    }];
+    bench.apply(vec![Op::PutPdr(pdr)]).unwrap();
+    assert_eq!(bench.uplink(&udp((UE, 9), (SERVER, 90), 0, 1)), Fate::Forwarded);
+    assert_eq!(bench.uplink(&udp((UE, 9), (SERVER, 91), 0, 1)), Fate::Dropped(DropReason::NoMatchingPdr));
+    assert_eq!(bench.uplink(&udp((UE, 80), (SERVER, 9), 0, 1)), Fate::Dropped(DropReason::NoMatchingPdr));
+}
+
+// Input: a FAR to a tunnel with only an IPv6 address.
+// Output: sent from our IPv6 address.
+#[test]
+fn the_outer_header_follows_the_tunnel_s_address() {
+    let mut bench = Bench::new();
+    let peer: std::net::Ipv6Addr = "2001:db8::b".parse().unwrap();
+    let tunnel = causeway_types::FTeid { teid: teid(5), addr: peer.into() };
+    bench.apply(vec![Op::PutFar(to_gnb(tunnel))]).unwrap();
+    bench.downlink(&to_ue(1));
+    let local = "2001:db8::1".parse().unwrap();
+    assert_eq!(bench.sent[0].0, Egress::Gtpu { local, peer: (peer, 2152).into(), tos: 0 });
+}
+
+// Input: session removed, then traffic in both directions.
+// Output: nothing passes; removed means gone.
+#[test]
+fn nothing_passes_after_removal() {
+    let mut bench = Bench::new();
+    bench.apply(vec![Op::RemoveSession]).unwrap();
+    assert_eq!(bench.uplink(&from_ue(1)), Fate::Dropped(DropReason::UnknownTeid));
+    assert_eq!(bench.downlink(&to_ue(1)), Fate::Dropped(DropReason::UnknownUe));
+    assert_eq!(bench.plane.counters().sessions, 0);
+}
+
+// Input: the UPF is full; then one session leaves.
+// Output: the next one is refused by the name of the table, then accepted.
+#[test]
+fn a_full_table_is_a_named_error() {
+    let mut bench = Bench::empty(Limits { max_sessions: 1, max_pdrs_per_session: 2, ..Limits::default() });
+    bench.apply(establishment()).unwrap();
+    let refused = bench.apply_to(causeway_types::Seid(2), vec![Op::CreateSession]).unwrap_err();
+    assert_eq!(refused.to_string(), "sessions is full: 1 entries");
+    let third = Pdr { id: 3.into(), ..downlink_pdr() };
+    let refused = bench.apply(vec![Op::PutPdr(third)]).unwrap_err();
+    assert_eq!(refused.to_string(), "PDRs of the session is full: 2 entries");
+    bench.apply(vec![Op::RemoveSession]).unwrap();
+    bench.apply_to(causeway_types::Seid(2), vec![Op::CreateSession]).unwrap();
+}
+
+// Input: plans that name a rule that is not there, and a tunnel of another session.
+// Output: refused, and the session forwards as before.
+#[test]
+fn a_refused_plan_changes_nothing() {
+    let mut bench = Bench::new();
+    let dangling = [
+        vec![Op::RemoveFar(FarId(2))],
+        vec![Op::RemoveQer(QerId(1))],
+        vec![Op::PutPdr(Pdr { urrs: vec![9.into()], ..uplink_pdr() })],
+        vec![Op::CreateSession],
+    ];
+    for ops in dangling {
+        assert!(bench.apply(ops.clone()).is_err(), "{ops:?}");
+    }
+    let thief = vec![Op::CreateSession, Op::PutFar(to_network()), Op::PutPdr(uplink_pdr())];
+    let refused = bench.apply_to(causeway_types::Seid(2), thief).unwrap_err();
+    assert_eq!(refused, causeway_dataplane::ApplyError::TunnelInUse(n3()));
+    assert_eq!(bench.uplink(&from_ue(1)), Fate::Forwarded);
+    assert_eq!(bench.downlink(&to_ue(1)), Fate::Forwarded);
+}

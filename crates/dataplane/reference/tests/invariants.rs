@@ -1,0 +1,164 @@
+//! What holds whatever happens: random plans, packets and octets.
+
+mod common;
+
+use causeway_dataplane::{Dataplane, Event, Fate, Op};
+use causeway_rules::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit};
+use causeway_types::{Bitrate, FarId, QerId, Span, UrrId, Volume};
+use common::*;
+use proptest::prelude::*;
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+enum Action {
+    Uplink(u8),
+    Downlink(u8),
+    Octets(Vec<u8>),
+    Apply(Vec<Op>),
+    Wait(u64),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let far = prop_oneof![
+        Just(ApplyAction::Drop),
+        Just(ApplyAction::Forward),
+        any::<bool>().prop_map(|notify| ApplyAction::Buffer { notify }),
+    ];
+    let rate = prop_oneof![Just(None), (0_u64..100).prop_map(Bitrate::from_kbps)];
+    let gate = prop_oneof![Just(Gate::Open), Just(Gate::Closed)];
+    prop_oneof![
+        far.prop_map(|action| Op::PutFar(Far { action, ..to_gnb(gnb_tunnel(GNB, 0x2001)) })),
+        (rate, gate).prop_map(|(rate, downlink)| {
+            let mbr = rate.map(|rate| RateLimit { uplink: rate, downlink: rate });
+            Op::PutQer(Qer { mbr, downlink, ..open_qer(1) })
+        }),
+        prop_oneof![Just(None), (1_u64..2000).prop_map(Some)].prop_map(|t| Op::PutUrr(volume_urr(1, t))),
+        Just(Op::QueryUrr(UrrId(1))),
+        Just(Op::PutPdr(Pdr { urrs: vec![UrrId(1)], qers: vec![QerId(1)], ..downlink_pdr() })),
+        Just(Op::PutPdr(Pdr { urrs: vec![UrrId(1)], ..uplink_pdr() })),
+        Just(Op::RemovePdr(UPLINK)),
+        Just(Op::RemovePdr(DOWNLINK)),
+        Just(Op::RemoveFar(FarId(2))),
+        Just(Op::RemoveUrr(UrrId(1))),
+    ]
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        3 => any::<u8>().prop_map(Action::Uplink),
+        3 => any::<u8>().prop_map(Action::Downlink),
+        1 => proptest::collection::vec(any::<u8>(), 0..64).prop_map(Action::Octets),
+        3 => proptest::collection::vec(op(), 1..4).prop_map(Action::Apply),
+        1 => (0_u64..2_000_000_000).prop_map(Action::Wait),
+    ]
+}
+
+/// The volumes of all reports.
+#[derive(Default)]
+struct Ledger {
+    reported: Volume,
+}
+
+impl Ledger {
+    fn collect(&mut self, bench: &mut Bench, usage: impl IntoIterator<Item = causeway_dataplane::Usage>) {
+        usage.into_iter().for_each(|usage| self.reported += usage.volume);
+        for event in bench.events() {
+            if let Event::Usage { usage, .. } = event {
+                self.reported += usage.volume;
+            }
+        }
+    }
+}
+
+fn start() -> Bench {
+    let mut bench = Bench::new();
+    bench
+        .apply(vec![
+            Op::PutUrr(volume_urr(1, Some(1000))),
+            Op::PutPdr(Pdr { urrs: vec![UrrId(1)], ..uplink_pdr() }),
+            Op::PutPdr(Pdr { urrs: vec![UrrId(1)], qers: vec![QerId(1)], ..downlink_pdr() }),
+        ])
+        .unwrap();
+    bench
+}
+
+proptest! {
+    // Input: any sequence of packets, octets, plans and pauses.
+    // Output: no panic; every packet received is in exactly one counter; a refused plan leaves the counters alone.
+    #[test]
+    fn every_packet_is_in_exactly_one_counter(actions in proptest::collection::vec(action(), 1..60)) {
+        let mut bench = start();
+        for action in actions {
+            match action {
+                Action::Uplink(n) => drop(bench.uplink(&from_ue(n))),
+                Action::Downlink(n) => drop(bench.downlink(&to_ue(n))),
+                Action::Octets(bytes) => {
+                    bench.gtpu(&bytes);
+                    bench.downlink(&bytes);
+                }
+                Action::Apply(ops) => {
+                    let before = bench.plane.counters();
+                    if bench.apply(ops).is_err() {
+                        prop_assert_eq!(bench.plane.counters(), before);
+                    }
+                }
+                Action::Wait(nanos) => {
+                    bench.now = bench.now + Span::from_nanos(nanos);
+                    bench.plane.advance(bench.now);
+                }
+            }
+            let counters = bench.plane.counters();
+            let received = counters.gtpu_received.packets + counters.ip_received.packets;
+            let placed = counters.forwarded + counters.consumed + counters.dropped_total() + counters.buffered;
+            prop_assert_eq!(received, placed);
+        }
+    }
+
+    // Input: packets, thresholds, queries, rates, gates, buffering, in any order; at the end the session is removed.
+    // Output: the reports add up to exactly what left: nothing twice, nothing lost.
+    #[test]
+    fn usage_adds_up_to_what_was_forwarded(
+        actions in proptest::collection::vec(
+            prop_oneof![
+                any::<u8>().prop_map(Action::Uplink),
+                any::<u8>().prop_map(Action::Downlink),
+                op().prop_filter("rules that keep the URR in place", keeps_counting)
+                    .prop_map(|op| Action::Apply(vec![op])),
+            ],
+            1..80,
+        ),
+    ) {
+        let (mut bench, mut ledger) = (start(), Ledger::default());
+        for action in actions {
+            match action {
+                Action::Uplink(n) => drop(bench.uplink(&from_ue(n))),
+                Action::Downlink(n) => drop(bench.downlink(&to_ue(n))),
+                Action::Apply(ops) => {
+                    let usage = bench.apply(ops).unwrap().usage;
+                    ledger.collect(&mut bench, usage);
+                }
+                Action::Octets(_) | Action::Wait(_) => {}
+            }
+            ledger.collect(&mut bench, []);
+        }
+        let usage = bench.apply(vec![Op::RemoveSession]).unwrap().usage;
+        ledger.collect(&mut bench, usage);
+        let counters = bench.plane.counters();
+        prop_assert_eq!(ledger.reported.uplink_packets, counters.ip_sent.packets);
+        prop_assert_eq!(ledger.reported.downlink_packets, counters.gtpu_sent.packets);
+        prop_assert_eq!(ledger.reported.total_packets(), counters.forwarded);
+    }
+
+    // Input: any octets on either side.
+    // Output: nothing is forwarded but what the session's rules allow: here, nothing.
+    #[test]
+    fn random_octets_forward_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..128)) {
+        let mut bench = start();
+        prop_assert_ne!(bench.gtpu(&bytes), Fate::Forwarded);
+        prop_assert_ne!(bench.downlink(&bytes), Fate::Forwarded);
+    }
+}
+
+fn keeps_counting(op: &Op) -> bool {
+    matches!(op, Op::PutFar(_) | Op::PutQer(_) | Op::PutUrr(_) | Op::QueryUrr(_))
+}

@@ -1,0 +1,174 @@
+//! Gates, rates and counting.
+
+mod common;
+
+use causeway_dataplane::{Dataplane, DropReason, Event, Fate, Op, UsageReason};
+use causeway_rules::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit, Urr};
+use causeway_types::{Bitrate, QerId, Span, UrrId, Volume};
+use common::*;
+
+fn counted(id: u32) -> Vec<Op> {
+    vec![
+        Op::PutUrr(volume_urr(id, None)),
+        Op::PutPdr(Pdr { urrs: vec![UrrId(id)], ..uplink_pdr() }),
+        Op::PutPdr(Pdr { urrs: vec![UrrId(id)], qers: vec![QerId(1)], ..downlink_pdr() }),
+    ]
+}
+
+fn mbr(kbps: u64) -> Option<RateLimit> {
+    let rate = Bitrate::from_kbps(kbps).unwrap();
+    Some(RateLimit { uplink: rate, downlink: rate })
+}
+
+// Input: the downlink gate closed, the uplink gate open.
+// Output: only the uplink passes; opening the gate lets the downlink pass.
+#[test]
+fn a_gate_closes_one_direction() {
+    let mut bench = Bench::new();
+    bench.apply(vec![Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) })]).unwrap();
+    bench.apply(vec![Op::PutPdr(Pdr { qers: vec![QerId(1)], ..uplink_pdr() })]).unwrap();
+    assert_eq!(bench.downlink(&to_ue(1)), Fate::Dropped(DropReason::GateClosed));
+    assert_eq!(bench.uplink(&from_ue(1)), Fate::Forwarded);
+    bench.apply(vec![Op::PutQer(open_qer(1))]).unwrap();
+    assert_eq!(bench.downlink(&to_ue(1)), Fate::Forwarded);
+}
+
+// Input: 1 Mbit/s on the downlink, then changed to 2 Mbit/s, each offered four times as much for a second.
+// Output: the rate is in force from establishment on, and the update is too; within 2 %.
+#[test]
+fn the_mbr_holds_and_follows_an_update() {
+    let mut bench = Bench::new();
+    for kbps in [1_000, 2_000] {
+        bench.apply(vec![Op::PutQer(Qer { mbr: mbr(kbps), ..open_qer(1) })]).unwrap();
+        let packet = to_ue(1);
+        let bits = packet.len() as u64 * 8;
+        let gap = Span::from_nanos(bits * 1_000_000 / (kbps * 4));
+        let mut passed = 0;
+        for _ in 0..kbps * 4_000 / bits {
+            bench.now = bench.now + gap;
+            passed += u64::from(bench.downlink(&packet) == Fate::Forwarded) * bits;
+        }
+        assert!(passed.abs_diff(kbps * 1000) <= kbps * 20, "{kbps} kbit/s: {passed} bits passed");
+    }
+    assert!(bench.plane.counters().dropped(DropReason::MbrExceeded) > 0);
+}
+
+// Input: two QERs on one PDR, one of them with an MBR of zero.
+// Output: every one must let the packet pass, and the one that would have is not charged for the other's drop.
+#[test]
+fn all_qers_must_let_it_pass() {
+    let mut bench = Bench::new();
+    let pdr = Pdr { qers: vec![QerId(1), QerId(2)], ..downlink_pdr() };
+    bench
+        .apply(vec![
+            Op::PutQer(Qer { mbr: mbr(80), ..open_qer(1) }),
+            Op::PutQer(Qer { mbr: mbr(0), ..open_qer(2) }),
+            Op::PutPdr(pdr),
+        ])
+        .unwrap();
+    for _ in 0..10 {
+        assert_eq!(bench.downlink(&to_ue(1)), Fate::Dropped(DropReason::MbrExceeded));
+    }
+    bench.apply(vec![Op::PutQer(Qer { mbr: None, ..open_qer(2) })]).unwrap();
+    assert_eq!(bench.downlink(&to_ue(1)), Fate::Forwarded);
+}
+
+// Input: packets of 128 octets up and down, one URR on both PDRs; a query, more packets, session removal.
+// Output: each report has exactly what came since the last one, inner IP octets, per direction.
+#[test]
+fn usage_is_exact_and_never_counted_twice() {
+    let mut bench = Bench::new();
+    bench.apply(counted(1)).unwrap();
+    for _ in 0..3 {
+        bench.uplink(&from_ue(1));
+    }
+    bench.downlink(&to_ue(1));
+    let queried = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
+    bench.uplink(&from_ue(1));
+    let last = bench.apply(vec![Op::RemoveSession]).unwrap().usage;
+    let volume = |up, down| Volume {
+        uplink: up * 128,
+        downlink: down * 128,
+        uplink_packets: up,
+        downlink_packets: down,
+    };
+    assert_eq!((queried[0].volume, queried[0].reason), (volume(3, 1), UsageReason::Queried));
+    assert_eq!((last[0].volume, last[0].reason), (volume(1, 0), UsageReason::SessionEnded));
+    assert_eq!(last[0].start, queried[0].end);
+}
+
+// Input: a threshold of 300 octets, packets of 128; then a threshold set below what is counted.
+// Output: the third packet reports 384; lowering the threshold reports at once.
+#[test]
+fn a_threshold_reports_at_the_packet_that_reaches_it() {
+    let mut bench = Bench::new();
+    bench.apply(counted(1)).unwrap();
+    bench.apply(vec![Op::PutUrr(volume_urr(1, Some(300)))]).unwrap();
+    let volumes = |bench: &mut Bench| -> Vec<u64> {
+        let usage = bench.events().into_iter().map(|event| match event {
+            Event::Usage { usage, .. } => usage.volume.total(),
+            other => panic!("{other:?}"),
+        });
+        usage.collect()
+    };
+    bench.uplink(&from_ue(1));
+    bench.uplink(&from_ue(1));
+    assert_eq!(volumes(&mut bench), []);
+    bench.uplink(&from_ue(1));
+    assert_eq!(volumes(&mut bench), [384]);
+    bench.uplink(&from_ue(1));
+    bench.apply(vec![Op::PutUrr(volume_urr(1, Some(100)))]).unwrap();
+    assert_eq!(volumes(&mut bench), [128]);
+}
+
+// Input: one URR that measures before QoS enforcement and one after, and a closed gate.
+// Output: only the first counts what the gate drops; what the FAR drops is counted by neither.
+#[test]
+fn before_and_after_qos_enforcement() {
+    let mut bench = Bench::new();
+    let pdr = Pdr { urrs: vec![UrrId(1), UrrId(2)], qers: vec![QerId(1)], ..downlink_pdr() };
+    bench
+        .apply(vec![
+            Op::PutUrr(Urr { before_qos: true, ..volume_urr(1, None) }),
+            Op::PutUrr(volume_urr(2, None)),
+            Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) }),
+            Op::PutPdr(pdr),
+        ])
+        .unwrap();
+    bench.downlink(&to_ue(1));
+    bench.apply(vec![Op::PutFar(Far { action: ApplyAction::Drop, ..buffering(false) })]).unwrap();
+    bench.downlink(&to_ue(1));
+    let usage = bench.apply(vec![Op::QueryUrr(UrrId(1)), Op::QueryUrr(UrrId(2))]).unwrap().usage;
+    assert_eq!(usage.iter().map(|usage| usage.volume.downlink_packets).collect::<Vec<_>>(), [1, 0]);
+}
+
+// Input: a buffered packet that leaves against an exhausted meter.
+// Output: it leaves and is counted when it does; the meter is charged, so the next packet is dropped.
+#[test]
+fn a_released_packet_is_counted_when_it_leaves() {
+    let mut bench = Bench::new();
+    bench.apply(counted(1)).unwrap();
+    bench.apply(vec![Op::PutQer(Qer { mbr: mbr(8), ..open_qer(1) }), Op::PutFar(buffering(false))]).unwrap();
+    bench.downlink(&to_ue(1));
+    bench.downlink(&to_ue(2));
+    let queried = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
+    assert_eq!(queried[0].volume, Volume::ZERO);
+    bench.apply(vec![Op::PutFar(to_gnb(gnb_tunnel(GNB, 1)))]).unwrap();
+    assert_eq!(bench.downlink(&to_ue(3)), Fate::Dropped(DropReason::MbrExceeded));
+    let queried = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
+    assert_eq!(queried[0].volume.downlink_packets, 2);
+}
+
+// Input: the last PDR that uses a URR stops using it; the URR stays.
+// Output: its usage is reported as terminated at that moment.
+#[test]
+fn losing_the_last_pdr_ends_the_measurement() {
+    let mut bench = Bench::new();
+    bench.apply(counted(1)).unwrap();
+    bench.uplink(&from_ue(1));
+    let applied = bench.apply(vec![Op::PutPdr(uplink_pdr())]).unwrap();
+    assert_eq!(applied.usage, []);
+    let applied = bench.apply(vec![Op::PutPdr(downlink_pdr())]).unwrap();
+    assert_eq!(applied.usage[0].reason, UsageReason::Removed);
+    assert_eq!(applied.usage[0].volume.uplink, 128);
+}

@@ -1,0 +1,167 @@
+//! Why octets are not a packet, and why a packet cannot be written.
+
+use std::fmt;
+
+/// The part of a packet that an error is about.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Layer {
+    /// Ethernet II or IEEE 802.3, with its VLAN tags.
+    Ethernet,
+    /// Neither an IPv4 nor an IPv6 packet: the version nibble decides between the two.
+    Ip,
+    /// IPv4 header.
+    Ipv4,
+    /// IPv6 fixed header.
+    Ipv6,
+    /// IPv6 extension headers.
+    Ipv6Extension,
+    /// UDP header.
+    Udp,
+    /// TCP header.
+    Tcp,
+    /// ICMP for IPv4.
+    Icmpv4,
+    /// ICMP for IPv6.
+    Icmpv6,
+    /// GTP-U header.
+    Gtpu,
+    /// GTP-U extension headers.
+    GtpuExtension,
+    /// PDU Session Container (TS 38.415).
+    PduSession,
+    /// GTP-U information elements.
+    GtpuIe,
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ethernet => "Ethernet",
+            Self::Ip => "IP",
+            Self::Ipv4 => "IPv4",
+            Self::Ipv6 => "IPv6",
+            Self::Ipv6Extension => "IPv6 extension header",
+            Self::Udp => "UDP",
+            Self::Tcp => "TCP",
+            Self::Icmpv4 => "ICMPv4",
+            Self::Icmpv6 => "ICMPv6",
+            Self::Gtpu => "GTP-U",
+            Self::GtpuExtension => "GTP-U extension header",
+            Self::PduSession => "PDU Session Container",
+            Self::GtpuIe => "GTP-U information element",
+        })
+    }
+}
+
+/// Why octets are not the packet they were taken for. Nothing was changed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+pub enum ParseError {
+    /// The octets end before what the header, or a length in it, says is there.
+    #[error("{layer}: {need} octets needed, {have} present")]
+    Truncated {
+        /// Where.
+        layer: Layer,
+        /// Octets that had to be there.
+        need: usize,
+        /// Octets that are there.
+        have: usize,
+    },
+    /// A version that is not this protocol's.
+    #[error("{layer}: version {found}")]
+    Version {
+        /// Where.
+        layer: Layer,
+        /// The version found.
+        found: u8,
+    },
+    /// The length field is smaller than what it must cover.
+    #[error("{layer}: length {found}, at least {minimum} expected")]
+    LengthTooSmall {
+        /// Where.
+        layer: Layer,
+        /// The length found, octets.
+        found: usize,
+        /// The smallest legal one, octets.
+        minimum: usize,
+    },
+    /// More headers in a row than any sane sender writes.
+    #[error("{layer}: more than {limit} in a row")]
+    TooMany {
+        /// Where.
+        layer: Layer,
+        /// How many are accepted.
+        limit: usize,
+    },
+    /// An IPv6 jumbogram (RFC 2675); no link of a UPF carries one.
+    #[error("IPv6: jumbogram")]
+    Jumbogram,
+    /// IPv6 Hop-by-Hop Options anywhere but first (RFC 8200 clause 4.1).
+    #[error("IPv6 extension header: hop-by-hop options not first")]
+    HopByHopNotFirst,
+    /// A second IPv6 Fragment header: a source fragments once.
+    #[error("IPv6 extension header: fragment of a fragment")]
+    NestedFragment,
+    /// A fragment that would end beyond the largest IP packet.
+    #[error("{layer}: fragment ends at octet {end}, beyond the largest packet")]
+    FragmentOverrun {
+        /// Where.
+        layer: Layer,
+        /// Offset of its end in the original packet, octets.
+        end: usize,
+    },
+    /// An Ethernet type field of 1501 to 1535: neither a length nor a type.
+    #[error("Ethernet: type {0:#06x} is neither a length nor a type")]
+    EtherType(u16),
+    /// The protocol type bit says GTP' (charging), not GTP (TS 29.281 clause 5.1).
+    #[error("GTP-U: GTP' packet")]
+    GtpPrime,
+    /// A PDU type that TS 38.415 does not define.
+    #[error("PDU Session Container: PDU type {0}")]
+    PduSessionType(u8),
+    /// A TV information element of unknown length: what follows it cannot be found.
+    #[error("GTP-U information element: type {0} has no known length")]
+    UnknownTv(u8),
+    /// A mandatory information element is not there.
+    #[error("GTP-U information element: type {0} missing")]
+    MissingIe(u8),
+    /// An address of neither 4 nor 16 octets.
+    #[error("GTP-U information element: peer address of {0} octets")]
+    AddressLength(usize),
+}
+
+/// Why a packet cannot be written. The vector written to is as before.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The length field cannot hold the length.
+    #[error("{layer}: length {length} is above {limit}")]
+    TooLong {
+        /// Where.
+        layer: Layer,
+        /// What had to be written, octets.
+        length: usize,
+        /// The largest that fits, octets.
+        limit: usize,
+    },
+    /// Options that do not fill whole 4-octet words.
+    #[error("{layer}: options of {length} octets are not whole words")]
+    Unaligned {
+        /// Where.
+        layer: Layer,
+        /// Length of the options, octets.
+        length: usize,
+    },
+    /// More headers than our own parser would accept.
+    #[error("{layer}: more than {limit} in a row")]
+    TooMany {
+        /// Where.
+        layer: Layer,
+        /// How many are accepted.
+        limit: usize,
+    },
+    /// An extension header of type zero, which means "none".
+    #[error("GTP-U extension header: type zero")]
+    NoExtensionType,
+    /// Source and destination are of different address families.
+    #[error("source and destination are of different address families")]
+    MixedFamilies,
+}

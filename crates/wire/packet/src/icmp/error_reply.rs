@@ -1,0 +1,186 @@
+//! The ICMP errors that a router sends to the source of a packet it cannot forward.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::{Icmpv4, Icmpv4Message, Icmpv6, Icmpv6Message};
+use crate::{BuildError, Fragment, IpProtocol, Ipv4Repr, Ipv6Repr, ParseError, UserPacket};
+
+/// Octets of an error over IPv4, at most (RFC 1812 clause 4.3.2.3).
+const MAX_V4: usize = 576;
+/// Octets of an error over IPv6, at most: the smallest MTU (RFC 4443 clause 2.4).
+const MAX_V6: usize = 1280;
+/// Octets of the headers written in front of the quoted packet.
+const IPV4_HEADER: usize = 20;
+const IPV6_HEADER: usize = 40;
+const ICMP_HEADER: usize = 8;
+/// Type of service of errors over IPv4: internetwork control (RFC 1812 clause 4.3.2.5).
+const CONTROL_TOS: u8 = 0xc0;
+
+/// What went wrong with a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum IcmpError {
+    /// Its hop limit is used up.
+    TimeExceeded,
+    /// It is larger than the next link's MTU, and must not be fragmented.
+    PacketTooBig {
+        /// That MTU, octets. IPv4 holds 16 bits; more is written as 65,535.
+        mtu: u32,
+    },
+    /// It cannot be delivered.
+    Unreachable(Unreachable),
+}
+
+/// Why a packet cannot be delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Unreachable {
+    /// No route (IPv4 "net unreachable").
+    NoRoute,
+    /// The host does not answer.
+    Host,
+    /// No one listens at that port.
+    Port,
+    /// A filter forbids it.
+    Prohibited,
+}
+
+/// Why a packet must not be answered by an error (RFC 1812 clause 4.3.2.7, RFC 4443 clause 2.4). Nothing
+/// was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NoReply {
+    /// It is not an IP packet.
+    #[error(transparent)]
+    Malformed(#[from] ParseError),
+    /// It is an ICMP error itself.
+    #[error("the packet is an ICMP error")]
+    IsError,
+    /// It is a later fragment.
+    #[error("the packet is a later fragment")]
+    LaterFragment,
+    /// Its source is not one host.
+    #[error("source {0} is not one host")]
+    Source(IpAddr),
+    /// Its destination is a group.
+    #[error("destination {0} is a group")]
+    Destination(IpAddr),
+    /// The error cannot be written.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+/// Appends the error, an IP packet from `from` to the source of `offending`, which is quoted as far as it
+/// fits.
+///
+/// # Errors
+/// [`NoReply`]
+pub fn error_reply(
+    error: IcmpError,
+    from: IpAddr,
+    offending: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), NoReply> {
+    let packet = UserPacket::parse(offending)?;
+    if packet.flow.fragment == Fragment::Later {
+        return Err(NoReply::LaterFragment);
+    }
+    if is_icmp_error(&packet) {
+        return Err(NoReply::IsError);
+    }
+    match (from, packet.flow.src, packet.flow.dst) {
+        (IpAddr::V4(from), IpAddr::V4(to), IpAddr::V4(dst)) => {
+            reply_v4(error, from, to, dst, packet.bytes(), out)
+        }
+        (IpAddr::V6(from), IpAddr::V6(to), IpAddr::V6(dst)) => {
+            reply_v6(error, from, to, dst, packet.bytes(), out)
+        }
+        _ => Err(BuildError::MixedFamilies.into()),
+    }
+}
+
+fn reply_v4(
+    error: IcmpError,
+    from: Ipv4Addr,
+    to: Ipv4Addr,
+    dst: Ipv4Addr,
+    offending: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), NoReply> {
+    let no_group = |ip: Ipv4Addr| !ip.is_multicast() && !ip.is_broadcast();
+    // Class E is reserved; an address in it names no host.
+    if !no_group(to) || to.is_unspecified() || to.is_loopback() || to.octets()[0] >= 240 {
+        return Err(NoReply::Source(to.into()));
+    }
+    if !no_group(dst) {
+        return Err(NoReply::Destination(dst.into()));
+    }
+    let original = quote(offending, MAX_V4 - IPV4_HEADER - ICMP_HEADER);
+    let message = match error {
+        IcmpError::TimeExceeded => Icmpv4Message::TimeExceeded { code: 0, original },
+        IcmpError::PacketTooBig { mtu } => {
+            Icmpv4Message::FragmentationNeeded { mtu: u16::try_from(mtu).unwrap_or(u16::MAX), original }
+        }
+        IcmpError::Unreachable(why) => Icmpv4Message::Unreachable { code: why.code_v4(), original },
+    };
+    let ip = Ipv4Repr { tos: CONTROL_TOS, ..Ipv4Repr::new(from, to, IpProtocol::ICMP) };
+    out.extend_from_slice(&ip.header(ICMP_HEADER + original.len())?);
+    message.write(out);
+    Ok(())
+}
+
+fn reply_v6(
+    error: IcmpError,
+    from: Ipv6Addr,
+    to: Ipv6Addr,
+    dst: Ipv6Addr,
+    offending: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), NoReply> {
+    if to.is_multicast() || to.is_unspecified() || to.is_loopback() {
+        return Err(NoReply::Source(to.into()));
+    }
+    // Path MTU discovery works for groups too, so this one error is exempt.
+    if dst.is_multicast() && !matches!(error, IcmpError::PacketTooBig { .. }) {
+        return Err(NoReply::Destination(dst.into()));
+    }
+    let original = quote(offending, MAX_V6 - IPV6_HEADER - ICMP_HEADER);
+    let message = match error {
+        IcmpError::TimeExceeded => Icmpv6Message::TimeExceeded { code: 0, original },
+        IcmpError::PacketTooBig { mtu } => Icmpv6Message::PacketTooBig { mtu, original },
+        IcmpError::Unreachable(why) => Icmpv6Message::Unreachable { code: why.code_v6(), original },
+    };
+    let ip = Ipv6Repr::new(from, to, IpProtocol::ICMPV6);
+    out.extend_from_slice(&ip.header(ICMP_HEADER + original.len())?);
+    message.write(from, to, out);
+    Ok(())
+}
+
+fn is_icmp_error(packet: &UserPacket<'_>) -> bool {
+    match packet.flow.protocol {
+        IpProtocol::ICMP => Icmpv4::parse(packet.transport()).is_ok_and(|icmp| icmp.message.is_error()),
+        IpProtocol::ICMPV6 => Icmpv6::parse(packet.transport()).is_ok_and(|icmp| icmp.message.is_error()),
+        _ => false,
+    }
+}
+
+fn quote(packet: &[u8], limit: usize) -> &[u8] {
+    packet.get(..limit).unwrap_or(packet)
+}
+
+impl Unreachable {
+    const fn code_v4(self) -> u8 {
+        match self {
+            Self::NoRoute => 0,
+            Self::Host => 1,
+            Self::Port => 3,
+            Self::Prohibited => 13,
+        }
+    }
+
+    const fn code_v6(self) -> u8 {
+        match self {
+            Self::NoRoute => 0,
+            Self::Prohibited => 1,
+            Self::Host => 3,
+            Self::Port => 4,
+        }
+    }
+}

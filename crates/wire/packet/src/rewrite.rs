@@ -1,0 +1,104 @@
+//! Changes to an IP header in place, as a router makes them. The IPv4 checksum is kept right, not repaired.
+
+use crate::checksum;
+
+/// Octets of an IPv4 header without options.
+const V4_HEADER: usize = 20;
+/// Octets of the IPv6 fixed header.
+const V6_HEADER: usize = 40;
+
+/// Differentiated Services Code Point (RFC 2474), 0 to 63.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Dscp(u8);
+
+impl Dscp {
+    /// `None` above 63.
+    pub const fn new(raw: u8) -> Option<Self> {
+        if raw <= 63 { Some(Self(raw)) } else { None }
+    }
+
+    /// The number, 0 to 63.
+    pub const fn value(self) -> u8 {
+        self.0
+    }
+
+    /// The upper six bits of a type of service or traffic class.
+    pub const fn of_tos(tos: u8) -> Self {
+        Self(tos >> 2)
+    }
+}
+
+/// Why a header was not changed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+pub enum RewriteError {
+    /// Neither a whole IPv4 nor a whole IPv6 header.
+    #[error("not an IP header")]
+    NotIp,
+    /// The packet may not travel one hop further; the sender is owed an ICMP Time Exceeded.
+    #[error("hop limit reached")]
+    HopLimit,
+}
+
+/// A header that is there to its last fixed octet.
+enum Fixed<'a> {
+    V4(&'a mut [u8; V4_HEADER]),
+    V6(&'a mut [u8; V6_HEADER]),
+}
+
+impl<'a> Fixed<'a> {
+    fn of(packet: &'a mut [u8]) -> Result<Self, RewriteError> {
+        let version = packet.first().map(|first| first >> 4);
+        match version {
+            Some(4) => packet.first_chunk_mut().map(Self::V4),
+            Some(6) => packet.first_chunk_mut().map(Self::V6),
+            _ => None,
+        }
+        .ok_or(RewriteError::NotIp)
+    }
+}
+
+/// Takes one from the time to live or the hop limit. Returns what is left, at least 1.
+///
+/// # Errors
+/// [`RewriteError`]; the packet is as before.
+pub fn decrement_hop_limit(packet: &mut [u8]) -> Result<u8, RewriteError> {
+    let one_less = |hops: u8| if hops > 1 { Ok(hops - 1) } else { Err(RewriteError::HopLimit) };
+    match Fixed::of(packet)? {
+        Fixed::V4(header) => {
+            let left = one_less(header[8])?;
+            change_v4(header, 8, left);
+            Ok(left)
+        }
+        Fixed::V6(header) => {
+            header[7] = one_less(header[7])?;
+            Ok(header[7])
+        }
+    }
+}
+
+/// Sets the DSCP and leaves the two bits of ECN as they are.
+///
+/// # Errors
+/// [`RewriteError::NotIp`]; the packet is as before.
+pub fn set_dscp(packet: &mut [u8], dscp: Dscp) -> Result<(), RewriteError> {
+    match Fixed::of(packet)? {
+        Fixed::V4(header) => {
+            let tos = dscp.0 << 2 | header[1] & 0x03;
+            change_v4(header, 1, tos);
+        }
+        Fixed::V6(header) => {
+            header[0] = 0x60 | dscp.0 >> 2;
+            header[1] = dscp.0 << 6 | header[1] & 0x3f;
+        }
+    }
+    Ok(())
+}
+
+/// Sets one octet of an IPv4 header and updates the checksum for the word it is in.
+fn change_v4(header: &mut [u8; V4_HEADER], at: usize, value: u8) {
+    let word = |header: &[u8; V4_HEADER]| u16::from_be_bytes([header[at & !1], header[at | 1]]);
+    let old = word(header);
+    header[at] = value;
+    let sum = checksum::update(u16::from_be_bytes([header[10], header[11]]), old, word(header));
+    [header[10], header[11]] = sum.to_be_bytes();
+}

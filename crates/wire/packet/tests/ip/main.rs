@@ -1,0 +1,11 @@
+//! IP, its transports and Ethernet on the wire: exact octets, hostile octets, round trips.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod ethernet;
+mod icmp;
+mod ipv4;
+mod ipv6;
+mod rewrite;
+mod transport;
+mod user_packet;

@@ -1,0 +1,103 @@
+//! What decoding has found so far for a field.
+
+use crate::many::is_value;
+use crate::{Fault, Ie, IeError, Many, Presence, RawIe};
+
+/// What was found for a field that is not repeated.
+pub(crate) struct Single<T> {
+    seen: bool,
+    pub(crate) value: Option<T>,
+}
+
+impl<T> Single<T> {
+    pub(crate) const fn new() -> Self {
+        Self { seen: false, value: None }
+    }
+
+    /// Decodes the first occurrence. `false` leaves the IE to a later field of the same type.
+    pub(crate) fn take<'a>(
+        &mut self,
+        ie: RawIe<'a>,
+        presence: Presence,
+        ignored: &mut Option<IeError>,
+    ) -> Result<bool, IeError>
+    where
+        T: Ie<'a>,
+    {
+        if is_removal::<T>(ie, presence) {
+            return Ok(true);
+        }
+        if self.seen {
+            return Ok(false);
+        }
+        self.seen = true;
+        self.value = decode(ie, presence, ignored)?;
+        Ok(true)
+    }
+}
+
+/// What was found for a field that may be repeated.
+pub(crate) struct Repeated {
+    count: usize,
+}
+
+impl Repeated {
+    pub(crate) const fn new() -> Self {
+        Self { count: 0 }
+    }
+
+    /// Checks one occurrence.
+    pub(crate) fn take<'a, T: Ie<'a>>(
+        &mut self,
+        ie: RawIe<'a>,
+        presence: Presence,
+        ignored: &mut Option<IeError>,
+    ) -> Result<bool, IeError> {
+        if !is_removal::<T>(ie, presence) {
+            let item: Option<T> = decode(ie, presence, ignored)?;
+            self.count += usize::from(item.is_some());
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn view<'a, T: Ie<'a>>(&self, group: &'a [u8], ie_type: u16) -> Many<'a, T> {
+        Many::wire(group, ie_type, self.count)
+    }
+
+    /// At least one, or the IE is missing.
+    pub(crate) fn required(self, ie_type: u16) -> Result<Self, IeError> {
+        if self.count == 0 { Err(missing(ie_type)) } else { Ok(self) }
+    }
+}
+
+pub(crate) fn missing(ie_type: u16) -> IeError {
+    IeError::new(Fault::MandatoryMissing).at(ie_type)
+}
+
+/// A null length, which removes what was provisioned (clause 5.6.3) and is left to [`crate::Others`].
+fn is_removal<'a, T: Ie<'a>>(ie: RawIe<'a>, presence: Presence) -> bool {
+    presence != Presence::Mandatory && !is_value::<T>(ie.value)
+}
+
+/// Decodes an IE and judges a failure by its presence requirement (clauses 7.2.3.2, 7.6.7 and 7.6.8).
+fn decode<'a, T: Ie<'a>>(
+    ie: RawIe<'a>,
+    presence: Presence,
+    ignored: &mut Option<IeError>,
+) -> Result<Option<T>, IeError> {
+    let mut error = match T::decode(ie.value) {
+        Ok(value) => return Ok(Some(value)),
+        Err(error) => error.at(ie.ie_type),
+    };
+    match presence {
+        Presence::Optional if error.fault != Fault::InvalidLength => {
+            ignored.get_or_insert(error);
+            return Ok(None);
+        }
+        Presence::Conditional if error.fault == Fault::MandatoryMissing => {
+            error.fault = Fault::ConditionalMissing;
+        }
+        _ => {}
+    }
+    Err(error)
+}

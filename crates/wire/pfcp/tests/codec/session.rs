@@ -1,0 +1,55 @@
+//! A session as an SMF sets it up, octet by octet.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::support::octets;
+use causeway_pfcp::{
+    ApplyAction, CreateFar, CreatePdr, DestinationInterface, FTeid, ForwardingParameters, Header, Message,
+    NetworkInstance, NodeId, Pdi, SessionEstablishmentRequest, SourceInterface,
+};
+use causeway_types::{FSeid, FarId, PdrId, Precedence, Seid};
+
+fn establishment() -> SessionEstablishmentRequest<'static> {
+    let pdi = Pdi {
+        local_f_teid: Some(FTeid::Choose { v4: true, v6: false, choose_id: Some(5) }),
+        network_instance: Some(NetworkInstance::labels("internet")),
+        ..Pdi::new(SourceInterface::Access)
+    };
+    let pdr = CreatePdr { far_id: Some(FarId(1)), ..CreatePdr::new(PdrId(1), Precedence(255), pdi) };
+    let far = CreateFar {
+        forwarding_parameters: Some(ForwardingParameters::new(DestinationInterface::Core)),
+        ..CreateFar::new(FarId(1), ApplyAction::FORW)
+    };
+    let smf = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+    let f_seid = FSeid { seid: Seid(0x1122), addr: smf.into() };
+    SessionEstablishmentRequest::new(NodeId::Ip(smf), f_seid, [pdr], [far])
+}
+
+const ESTABLISHMENT: &str = "
+    21 32 0077 0000000000000000 000007 00
+    003c 0005 00 0a000001
+    0039 000d 02 0000000000001122 0a000001
+    0001 0032
+      0038 0002 0001
+      001d 0004 000000ff
+      0002 0018
+        0014 0001 00
+        0015 0002 0d 05
+        0016 0009 08 696e7465726e6574
+      006c 0004 00000001
+      ";
+
+// Input:  an establishment request with one uplink PDR whose F-TEID the UPF chooses, and its FAR.
+// Output: the octets that clauses 7.5.2 and 8.2 prescribe, and the same request again when decoded.
+#[test]
+fn an_establishment_request_octet_by_octet() {
+    let request = Message::from(establishment());
+    let mut out = Vec::new();
+    request.encode(Some(Seid(0)), 7, &mut out).unwrap();
+    let far = "0003 0017 006c 0004 00000001 002c 0002 0200 0004 0005 002a 0001 01";
+    assert_eq!(out, octets(&format!("{ESTABLISHMENT}{far}")));
+
+    let (header, body, rest) = Header::decode(&out).unwrap();
+    assert_eq!((header.seid, header.sequence, rest), (Some(Seid(0)), 7, &[][..]));
+    assert_eq!(Message::decode(&header, body).unwrap(), request);
+}
