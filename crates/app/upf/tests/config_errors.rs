@@ -181,6 +181,14 @@ fn contradictions() {
             "4: upf.session[1].dev: causeway0 carries `internet` (of upf.session[0].dnn) already: give `ims` a device of its own",
         ),
         (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      dev: n6\n",
+            "5: upf.session[1].dev: `internet` is on causeway0 (of upf.session[0].dev) already: put all its pools on one device",
+        ),
+        (
+            "upf:\n  gtpu:\n    mode: tpacket\n    server:\n      - dev: eth1\n        port: 2153\n",
+            "6: upf.gtpu.server[0].port: mode tpacket uses port 2152 only: remove `port`",
+        ),
+        (
             "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      mtu: 1300\n",
             "5: upf.session[1].mtu: causeway0 has MTU 1400 in upf.session[0].mtu: give it one MTU",
         ),
