@@ -268,3 +268,28 @@ fn files_that_cannot_be_read() {
     let endless = Config::load(Some(Path::new("/dev/zero")), &Overrides::default()).unwrap_err();
     assert_eq!(endless.to_string(), "/dev/zero: larger than 1048576 octets: this is no configuration file");
 }
+
+proptest::proptest! {
+    // Input:  the sample file with octets replaced, left out and repeated at random.
+    // Output: a configuration or errors, each one line with a place; never a panic.
+    #[test]
+    fn a_damaged_file_never_panics(
+        edits in proptest::collection::vec((0_usize..3000, 0_u8..3, proptest::prelude::any::<u8>()), 0..20),
+    ) {
+        let mut octets = include_bytes!("../upf.yaml").to_vec();
+        for (at, what, with) in edits {
+            let at = at % octets.len();
+            match what {
+                0 => octets[at] = with,
+                1 => drop(octets.remove(at)),
+                _ => octets.insert(at, octets[at]),
+            }
+        }
+        let text = String::from_utf8_lossy(&octets);
+        if let Err(errors) = Config::parse(Some(Path::new("upf.yaml")), &text, &Overrides::default()) {
+            for error in &errors.0 {
+                proptest::prop_assert!(error.to_string().starts_with("upf.yaml:"), "{}", error);
+            }
+        }
+    }
+}

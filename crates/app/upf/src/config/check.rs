@@ -6,7 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_types::IpNet;
 
 use super::error::Problem;
-use super::model::{Config, GTPU_PORT, GtpuMode, Session, Upf};
+use super::model::{Config, GTPU_PORT, Session, Upf};
+use super::words::GtpuMode;
 
 /// Every contradiction, with the key where it shows.
 pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
