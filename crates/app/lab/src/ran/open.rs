@@ -48,12 +48,13 @@ pub struct UeSite<'a> {
     pub address: Ipv4Addr,
     /// MTU of the device in octets: what the network told the UE.
     pub mtu: u32,
-    /// Prefers one device over another for packets that are bound to none; lower wins.
-    pub metric: u32,
+    /// Number of a routing table of its own, not of the system's (1 to 252).
+    pub table: u8,
 }
 
 impl UeSite<'_> {
-    /// Creates the device and a default route through it. It goes when the port is closed.
+    /// Creates the device, and routes through it whatever is bound to it or has its address. It goes when the
+    /// port is closed.
     ///
     /// # Errors
     /// [`LabError::Port`], [`LabError::Command`] for the route.
@@ -65,7 +66,11 @@ impl UeSite<'_> {
             ..TunOptions::default()
         };
         let port = self.namespace.enter(|| TunPort::open(self.device, &options).map_err(LabError::Port))?;
-        self.namespace.ip(format!("route add default dev {} metric {}", self.device, self.metric))?;
+        let Self { device, address, table, .. } = self;
+        self.namespace.ip(format!(
+            "route add default dev {device} metric {table}\nroute add default dev {device} table {table}\n\
+             rule add from {address} table {table}"
+        ))?;
         Ok(Box::new(port))
     }
 }

@@ -56,8 +56,8 @@ fn radio_network(topology: &Topology, stage: &Stage) -> Result<Ran, LabError> {
     let gnbs = sites.map(|site| site.open()).collect::<Result<_, _>>()?;
     let ues = (0..UES).map(|n| {
         let device = device(n);
-        let (namespace, address, metric) = (&topology.ue, ue_address(n), u32::from(n) + 1);
-        UeSite { namespace, device: &device, address, mtu: UE_MTU, metric }.open()
+        let (namespace, address) = (&topology.ue, ue_address(n));
+        UeSite { namespace, device: &device, address, mtu: UE_MTU, table: n + 1 }.open()
     });
     Ran::start(gnbs, ues.collect::<Result<_, _>>()?, stage.timeline.clone())
 }
