@@ -50,6 +50,7 @@ pub fn run(options: &Options) -> Result<bool, LabError> {
         console.say(&format!("Removed {stale} namespaces that a killed run had left.\n"));
     }
     let report = perform(options, privilege, &console, &cleanup)?;
+    cleanup.yield_to_signal();
     report.write(&options.out)?;
     conclude(&report, options, &console);
     Ok(report.passed)
