@@ -60,7 +60,7 @@ pub(crate) fn number(word: &str, variables: &Variables) -> Result<u64, CaseError
 
 fn width(kind: &str) -> Option<usize> {
     let bits: usize = kind.strip_prefix('u')?.parse().ok()?;
-    (bits % 8 == 0 && (8..=64).contains(&bits)).then_some(bits / 8)
+    (bits.is_multiple_of(8) && (8..=64).contains(&bits)).then_some(bits / 8)
 }
 
 fn hex(digits: &str) -> Option<Vec<u8>> {

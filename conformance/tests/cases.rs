@@ -2,6 +2,8 @@
 //!
 //! `CAUSEWAY_RECORD=1 cargo test -p causeway-conformance` records what is seen, for review in the diff.
 
+#![allow(clippy::print_stdout, reason = "the count of cases is what a reader of the test output looks for")]
+
 use std::path::Path;
 
 use causeway_conformance::{Backend, Case, Outcome, compare_or_record, load_all, load_fragments, run};

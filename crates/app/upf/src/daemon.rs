@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
-use causeway_dataplane::Dataplane;
+use causeway_dataplane::{Capabilities, Dataplane};
 use causeway_reference::{Limits, Reference};
 use causeway_types::NodeId;
 use tokio::sync::{mpsc, oneshot};
@@ -82,6 +82,7 @@ impl Daemon {
         let counters = ports.counters();
         let worker = WorkerHandle::spawn(Box::new(engine), ports, clock)?;
         let node = node_id(config, &pfcp);
+        info!("data plane `reference`: {}", abilities(&capabilities));
         announce(config, &node, &pfcp, &listens);
         let upf = config.upf.clone();
         let given =
@@ -161,6 +162,22 @@ fn limits(config: &Config) -> Limits {
 fn node_id(config: &Config, pfcp: &[SocketAddr]) -> NodeId {
     let first = || NodeId::Ip(pfcp.first().map_or(crate::config::DEFAULT_ADDRESS, SocketAddr::ip));
     config.upf.node_id.clone().unwrap_or_else(first)
+}
+
+/// What SMFs are told that the UPF can do, and how much of it.
+fn abilities(capabilities: &Capabilities) -> String {
+    let named = [
+        (capabilities.buffering, "buffering"),
+        (capabilities.notification_delay, "notification delay"),
+        (capabilities.end_marker, "End Marker"),
+        (capabilities.mbr, "MBR"),
+        (capabilities.volume_measurement, "volume measurement"),
+        (capabilities.pdu_session_container, "PDU Session Container"),
+        (capabilities.outer_ipv4, "GTP-U over IPv4"),
+        (capabilities.outer_ipv6, "GTP-U over IPv6"),
+    ];
+    let there: Vec<&str> = named.iter().filter(|(there, _)| *there).map(|(_, name)| *name).collect();
+    format!("{}; up to {} sessions", there.join(", "), capabilities.max_sessions)
 }
 
 fn announce(config: &Config, node: &NodeId, pfcp: &[SocketAddr], management: &[SocketAddr]) {

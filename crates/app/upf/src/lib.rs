@@ -1,4 +1,21 @@
 //! The UPF daemon: configuration, runtime, metrics.
+//!
+//! [`config`] reads `upf.yaml`; [`open`] opens what it asks for; [`Daemon`] runs it with two threads. The
+//! control thread has N4 with its sockets and timers, and the management server; the packet thread
+//! ([`worker`]) owns a data plane and its ports. They talk over channels, and share nothing but the counters
+//! of the ports. [`service`] adds the signals of a process.
+//!
+//! ```no_run
+//! use causeway_upf::Daemon;
+//! use causeway_upf::config::{Config, Overrides};
+//!
+//! let config = Config::load(Some("upf.yaml".as_ref()), &Overrides::default())?;
+//! let daemon = Daemon::start(&config)?;
+//! println!("N4 on {:?}", daemon.pfcp_addresses());
+//! daemon.stop();
+//! println!("{}", daemon.wait()?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

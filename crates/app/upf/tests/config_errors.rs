@@ -181,6 +181,14 @@ fn contradictions() {
             "4: upf.session[1].dev: causeway0 carries `internet` (of upf.session[0].dnn) already: give `ims` a device of its own",
         ),
         (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      dev: n6\n",
+            "5: upf.session[1].dev: `internet` is on causeway0 (of upf.session[0].dev) already: put all its pools on one device",
+        ),
+        (
+            "upf:\n  gtpu:\n    mode: tpacket\n    server:\n      - dev: eth1\n        port: 2153\n",
+            "6: upf.gtpu.server[0].port: mode tpacket uses port 2152 only: remove `port`",
+        ),
+        (
             "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      mtu: 1300\n",
             "5: upf.session[1].mtu: causeway0 has MTU 1400 in upf.session[0].mtu: give it one MTU",
         ),
@@ -259,4 +267,29 @@ fn files_that_cannot_be_read() {
     );
     let endless = Config::load(Some(Path::new("/dev/zero")), &Overrides::default()).unwrap_err();
     assert_eq!(endless.to_string(), "/dev/zero: larger than 1048576 octets: this is no configuration file");
+}
+
+proptest::proptest! {
+    // Input:  the sample file with octets replaced, left out and repeated at random.
+    // Output: a configuration or errors, each one line with a place; never a panic.
+    #[test]
+    fn a_damaged_file_never_panics(
+        edits in proptest::collection::vec((0_usize..3000, 0_u8..3, proptest::prelude::any::<u8>()), 0..20),
+    ) {
+        let mut octets = include_bytes!("../upf.yaml").to_vec();
+        for (at, what, with) in edits {
+            let at = at % octets.len();
+            match what {
+                0 => octets[at] = with,
+                1 => drop(octets.remove(at)),
+                _ => octets.insert(at, octets[at]),
+            }
+        }
+        let text = String::from_utf8_lossy(&octets);
+        if let Err(errors) = Config::parse(Some(Path::new("upf.yaml")), &text, &Overrides::default()) {
+            for error in &errors.0 {
+                proptest::prop_assert!(error.to_string().starts_with("upf.yaml:"), "{}", error);
+            }
+        }
+    }
 }

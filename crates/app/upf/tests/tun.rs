@@ -9,8 +9,8 @@ use std::process::Command;
 
 use causeway_ports::netlink::Netlink;
 use causeway_types::Teid;
-use causeway_upf::config::Session;
-use causeway_upf::{Daemon, StartError};
+use causeway_upf::config::{GtpuMode, GtpuServer, Session};
+use causeway_upf::{Daemon, StartError, open};
 use common::smf::Smf;
 use common::{Gnb, PATIENCE, UE, config, loopback, packet};
 
@@ -124,5 +124,40 @@ fn a_device_that_cannot_be_had_is_named_with_the_cure() {
             "{error}"
         );
         assert!(device().is_some());
+    });
+}
+
+// Input:  mode tpacket on an Ethernet interface with an IPv4 and an IPv6 address, and on one of another kind.
+// Output: GTP-U has both addresses there; the other is named with the cure.
+#[test]
+fn gtpu_can_run_on_packet_rings() {
+    in_namespace("gtpu_can_run_on_packet_rings", || {
+        for args in [
+            &["link", "add", "n3a", "type", "veth", "peer", "name", "n3b"][..],
+            &["address", "add", "192.0.2.1/24", "dev", "n3a"],
+            &["address", "add", "2001:db8::1/64", "dev", "n3a", "nodad"],
+            &["link", "set", "n3a", "up"],
+            &["link", "set", "n3b", "up"],
+        ] {
+            assert!(Command::new("ip").args(args).status().unwrap().success(), "{args:?}");
+        }
+        let mut config = config(loopback());
+        config.upf.gtpu.mode = GtpuMode::Tpacket;
+        let on = |dev: &str| GtpuServer {
+            address: None,
+            dev: Some(dev.into()),
+            port: 2152,
+            network_instance: None,
+        };
+        config.upf.gtpu.server = vec![on("n3a")];
+        let topology = open::gtpu_ports(&config).unwrap().topology();
+        let shown: Vec<String> = topology.gtpu.iter().map(|endpoint| endpoint.addr.to_string()).collect();
+        assert_eq!(shown, ["192.0.2.1/2001:db8::1"]);
+        config.upf.gtpu.server = vec![on("lo")];
+        let error = open::gtpu_ports(&config).err().unwrap().to_string();
+        assert_eq!(
+            error,
+            "upf.gtpu.server[0]: interface lo is not Ethernet: use a port above IP (udp or tun) on it"
+        );
     });
 }

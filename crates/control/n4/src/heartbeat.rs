@@ -12,7 +12,7 @@ use crate::{DownReason, MessageResult, N4, Notice, PathFailure};
 
 impl N4 {
     /// Answers a heartbeat, whoever sends it: there need not be an association.
-    pub(crate) fn heartbeat_request(&mut self, key: RequestKey, header: &Header, body: &[u8]) {
+    pub(crate) fn heartbeat_request(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
         let stamp = match Message::decode(header, body) {
             Ok(Message::HeartbeatRequest(request)) => request.recovery_time_stamp.0,
             Ok(_) => return,
@@ -24,7 +24,7 @@ impl N4 {
             }
         };
         if let Some(association) = self.associations.identify(key.from) {
-            self.check_recovery(association, stamp);
+            self.check_recovery(now, association, stamp);
         }
         let response = HeartbeatResponse::new(RecoveryTimeStamp(self.recovery));
         self.answer_at_once(key, Seid(0), None, &response.into());
@@ -57,7 +57,7 @@ impl N4 {
     ) {
         self.schedule_heartbeat(now, id);
         self.path_is_up(id);
-        self.check_recovery(id, answer.recovery_time_stamp.0);
+        self.check_recovery(now, id, answer.recovery_time_stamp.0);
     }
 
     /// The last repetition of a heartbeat went unanswered.
@@ -98,7 +98,7 @@ impl N4 {
 
     /// A later recovery time stamp than known: the peer restarted and has forgotten its sessions. An
     /// earlier one comes from a message that was overtaken, and says nothing.
-    fn check_recovery(&mut self, id: AssociationId, after: NtpSeconds) {
+    fn check_recovery(&mut self, now: Time, id: AssociationId, after: NtpSeconds) {
         let Some(association) = self.associations.get_mut(id) else { return };
         let before = association.recovery;
         if !is_later(after, before) {
@@ -106,8 +106,14 @@ impl N4 {
         }
         association.recovery = after;
         let node = association.node.clone();
+        self.forget_answers(id);
         let purged = self.purge_sessions(id, |_| true);
+        self.call_ready(now, id);
         self.notice(Notice::PeerRestarted { node, before, after, purged });
+        // It has forgotten an association that we asked for, too, and waits to be asked.
+        if let Some(peer) = self.targets.of(id) {
+            self.ask_for_setup(now, peer);
+        }
     }
 }
 

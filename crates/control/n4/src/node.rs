@@ -11,12 +11,16 @@ use crate::counters::{Counters, Occupancy};
 use crate::seid::SeidSequence;
 use crate::session::{Session, Sessions};
 use crate::shutdown::Phase;
-use crate::transaction::{Expired, Inbound, Outbound};
+use crate::transaction::{Bounds, Expired, Inbound, Outbound};
 use crate::view::{AssociationView, SessionView};
 use crate::{Config, MessageResult, Notice, Output};
 
 /// How many TEIDs the UPF can have chosen at a time, for each session it may have.
 const TUNNELS_PER_SESSION: u64 = 4;
+
+/// Hosts whose requests are remembered, for each association there may be: peers have several addresses,
+/// and answers outlive associations.
+const HOSTS_PER_ASSOCIATION: usize = 4;
 
 /// The N4 interface of a UPF as one state machine, without sockets or clocks (TS 29.244).
 ///
@@ -76,14 +80,18 @@ impl N4 {
         let Config { seed, answer_lifetime, limits, .. } = &config;
         let sessions = limits.sessions.min(capabilities.max_sessions as usize) as u64;
         let teids = u32::try_from(sessions * TUNNELS_PER_SESSION).unwrap_or(u32::MAX);
-        let in_progress = limits.in_progress_per_peer;
+        let bounds = Bounds {
+            hosts: limits.associations.saturating_mul(HOSTS_PER_ASSOCIATION),
+            octets_per_host: limits.answer_octets_per_peer,
+            in_progress_per_host: limits.in_progress_per_peer,
+        };
         Self {
             associations: Associations::default(),
             targets: Targets::default(),
             sessions: Sessions::default(),
             seids: SeidSequence::new(*seed),
             tunnels: Tunnels::new(teids, *seed),
-            inbound: Inbound::new(*answer_lifetime, limits.answer_octets_per_peer, in_progress),
+            inbound: Inbound::new(*answer_lifetime, bounds),
             outbound: Outbound::new(recovery.0),
             removals: BTreeSet::new(),
             phase: Phase::Running,
@@ -177,22 +185,24 @@ impl N4 {
     }
 
     fn expired(&mut self, now: Time, expired: Expired<Purpose>) {
+        if let Expired::GivenUp(lost) = &expired
+            && !lost.kept
+        {
+            self.counters.sent(lost.request, MessageResult::Unanswered);
+        }
         match expired {
             Expired::Repeat { to, request, bytes } => {
                 self.counters.sent(request, MessageResult::Repeated);
                 self.push(Output::Send { to, bytes });
             }
-            Expired::GivenUp(lost) => {
-                self.counters.sent(lost.request, MessageResult::Unanswered);
-                match lost.purpose {
-                    Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
-                    Purpose::Setup(peer) => self.setup_unanswered(now, peer),
-                    Purpose::Release(association) => self.release_unanswered(now, association),
-                    Purpose::Report { session, association } => {
-                        self.report_unanswered(now, session, association, lost);
-                    }
+            Expired::GivenUp(lost) => match lost.purpose {
+                Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
+                Purpose::Setup(peer) => self.setup_unanswered(now, peer),
+                Purpose::Release(association) => self.release_unanswered(now, association),
+                Purpose::Report { session, association } => {
+                    self.report_unanswered(now, session, association, lost);
                 }
-            }
+            },
         }
     }
 }

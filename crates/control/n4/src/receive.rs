@@ -53,7 +53,7 @@ impl N4 {
         self.heard_of(from);
         let key = RequestKey::new(from, message, &header, body);
         if message == MessageType::HeartbeatRequest {
-            return self.heartbeat_request(key, &header, body);
+            return self.heartbeat_request(now, key, &header, body);
         }
         if self.is_duplicate(&key) {
             return;

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{DropReason, Egress, Event, Fate};
 use causeway_packet::ParseError;
-use causeway_packet::gtpu::{ErrorIndication, Extension, Message, Packet, PduSession, Repr};
+use causeway_packet::gtpu::{ErrorIndication, Message, Packet, PduSession, Repr};
 use causeway_types::{FTeid, NetworkInstance, Teid, Time};
 
 use crate::arrival::Tunnelled;
@@ -64,13 +64,12 @@ impl Reference {
         endpoint.network_instance.clone()
     }
 
-    /// Tells the peer that there is no such tunnel, to the GTP-U port as clause 4.4.2.4 says, with the
-    /// refused packet's source port in an extension header.
+    /// Tells the peer that there is no such tunnel, to the GTP-U port as clause 4.4.2.4 says. Without the optional
+    /// UDP Port extension header, which not every receiver knows.
     fn indicate_error(&mut self, now: Time, teid: Teid, local: IpAddr, peer: SocketAddr) {
         if self.indications.may_tell(peer.ip(), teid, now) {
-            let extensions = [Extension::UdpPort(peer.port())];
             let to = SocketAddr::new(peer.ip(), GTPU_PORT);
-            self.answer(local, to, &Repr::error_indication(Some(teid), local, &extensions));
+            self.answer(local, to, &Repr::error_indication(Some(teid), local, &[]));
         }
     }
 

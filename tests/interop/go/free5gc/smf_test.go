@@ -81,7 +81,8 @@ func (s *smf) answer(message *pfcpUdp.Message) {
 		response.Body = pfcp.PFCPSessionReportResponse{
 			Cause: &pfcpType.Cause{CauseValue: pfcpType.CauseRequestAccepted},
 		}
-		s.reports <- request
+		// Told once the answer is out: the test may end, and close the socket, as soon as it knows.
+		defer func() { s.reports <- request }()
 	default:
 		s.t.Errorf("a request that this SMF does not know: type %d", message.MessageType())
 		return

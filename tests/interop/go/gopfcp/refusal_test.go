@@ -58,7 +58,8 @@ func without(ies []*ie.IE, kind uint16) []*ie.IE {
 }
 
 // Input:  establishments that each lack one mandatory IE, at the top or inside a rule.
-// Output: cause 66 and the type of the missing IE; a complete request for the same UE is accepted afterwards.
+// Output: cause 66, or 67 inside a group that is conditional itself (TS 29.244 clause 7.2.3.2), and the type of the
+// missing IE; a complete request for the same UE is accepted afterwards.
 func TestMissingMandatoryIE(t *testing.T) {
 	smf := peer.NewSMF(t, "127.0.1.10")
 	smf.Associate()
@@ -87,7 +88,11 @@ func TestMissingMandatoryIE(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Logf("    without %s", c.name)
-		expectRefusal(t, smf, session.Establishment(c.ies...), ie.CauseMandatoryIEMissing, c.missing)
+		cause := ie.CauseMandatoryIEMissing
+		if c.missing == ie.GateStatus || c.missing == ie.MeasurementMethod {
+			cause = ie.CauseConditionalIEMissing
+		}
+		expectRefusal(t, smf, session.Establishment(c.ies...), cause, c.missing)
 	}
 	session.Establish()
 	session.Delete()

@@ -6,7 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_types::IpNet;
 
 use super::error::Problem;
-use super::model::{Config, GtpuMode, Session, Upf};
+use super::model::{Config, GTPU_PORT, Session, Upf};
+use super::words::GtpuMode;
 
 /// Every contradiction, with the key where it shows.
 pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
@@ -50,6 +51,9 @@ fn servers(upf: &Upf, found: &mut Found) {
             format!("{key}.dev"),
             Problem::Missing("mode tpacket needs the interface of the address"),
         ));
+    }
+    for (key, ..) in gtpu.iter().filter(|(.., port)| tpacket && *port != GTPU_PORT) {
+        found.push((format!("{key}.port"), Problem::PortIsFixed));
     }
     // A packet ring needs both where its interface has several addresses.
     let either = pfcp.iter().chain(gtpu.iter().filter(|_| !tpacket));
@@ -128,6 +132,10 @@ fn pair((m, earlier): (usize, &Session), (n, session): (usize, &Session), found:
         found.push((key("subnet"), Problem::SubnetsOverlap { subnet, other, first: first("subnet") }));
     }
     if session.dev != earlier.dev {
+        if session.dnn == earlier.dnn {
+            let (dnn, other) = (session.dnn.clone(), earlier.dev.clone());
+            found.push((key("dev"), Problem::NetworkOnTwoDevices { dnn, other, first: first("dev") }));
+        }
         return;
     }
     let dev = session.dev.clone();

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use causeway_types::IpNet;
 
 use super::model::{
-    Buffering, Config, Gtpu, GtpuServer, Heartbeat, Logger, METRICS_PORT, Metrics, MetricsServer, PFCP_PORT,
-    Pfcp, PfcpClient, PfcpServer, Retransmission, Session, Smf, Upf,
+    Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
+    MetricsServer, PFCP_PORT, Session, Upf,
 };
-use super::model::{DEFAULT_ADDRESS, GTPU_PORT};
+use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 use super::section::Section;
 use super::values;
 

@@ -169,6 +169,19 @@ pub enum Problem {
         /// The key of that one.
         first: String,
     },
+    /// One data network on two TUN devices.
+    #[error("`{dnn}` is on {other} (of {first}) already: put all its pools on one device")]
+    NetworkOnTwoDevices {
+        /// The network.
+        dnn: String,
+        /// The device there.
+        other: String,
+        /// The key of that one.
+        first: String,
+    },
+    /// A packet ring at another port than GTP-U's own.
+    #[error("mode tpacket uses port 2152 only: remove `port`")]
+    PortIsFixed,
     /// One TUN device with two MTUs.
     #[error("{dev} has MTU {other} in {first}: give it one MTU")]
     MtuDiffers {

@@ -8,8 +8,11 @@ mod keys;
 mod model;
 mod origin;
 mod overrides;
+mod pfcp;
 mod section;
+mod shown;
 mod values;
+mod words;
 
 use std::fs::File;
 use std::io::Read;
@@ -18,12 +21,13 @@ use std::path::Path;
 pub use error::{ConfigError, ConfigErrors, Hint, Problem};
 pub use keys::{KEYS, Key};
 pub use model::{
-    Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuMode, GtpuServer, Heartbeat, Level, LogFormat,
-    Logger, METRICS_PORT, Metrics, MetricsServer, PFCP_PORT, PathFailure, Pfcp, PfcpClient, PfcpServer,
-    RequestPort, Retransmission, Session, Smf, Upf,
+    Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
+    MetricsServer, PFCP_PORT, Session, Upf,
 };
 pub use origin::Origin;
 pub use overrides::Overrides;
+pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
+pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort};
 
 use origin::Origins;
 use section::Reader;

@@ -1,12 +1,13 @@
 //! The configuration, as the program uses it. Field names are the keys of the file.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use causeway_types::{IpNet, NodeId, Span};
-use serde::{Serialize, Serializer};
+use causeway_types::{IpNet, NodeId};
+use serde::Serialize;
 
-use super::values::{Word, octets_text, span_text};
+use super::pfcp::Pfcp;
+use super::shown::{octets, shown, shown_if_any};
+use super::words::{GtpuMode, Level, LogFormat};
 
 /// The PFCP port (TS 29.244 clause 4.2.2).
 pub const PFCP_PORT: u16 = 8805;
@@ -37,95 +38,6 @@ pub struct Logger {
     /// For people or for machines.
     pub format: LogFormat,
 }
-
-/// Defines an enum of words, the first being the default.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $first:ident = $first_word:literal $first_doc:literal, $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-        pub enum $name {
-            #[doc = $first_doc]
-            #[default]
-            $first,
-            $($(#[$vdoc])* $variant,)*
-        }
-
-        impl $name {
-            /// Every value.
-            pub const ALL: &[Self] = &[Self::$first, $(Self::$variant,)*];
-
-            /// The word in the file.
-            pub const fn word(self) -> &'static str {
-                match self { Self::$first => $first_word, $(Self::$variant => $word,)* }
-            }
-        }
-
-        impl Word for $name {
-            const WORDS: &[Self] = Self::ALL;
-
-            fn spelling(self) -> &'static str {
-                self.word()
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.word())
-            }
-        }
-    };
-}
-
-words!(
-    /// How severe a log line is.
-    Level {
-        Info = "info" "What an operator wants to know: associations, start, stop.",
-        /// Something failed that must be looked at.
-        Error = "error",
-        /// Something was refused or is not as it should be.
-        Warn = "warn",
-        /// Every session event.
-        Debug = "debug",
-        /// Every message.
-        Trace = "trace",
-    }
-);
-
-words!(
-    /// How log lines look.
-    LogFormat {
-        Text = "text" "One readable line each.",
-        /// One JSON object each.
-        Json = "json",
-    }
-);
-
-words!(
-    /// How GTP-U packets are received and sent.
-    GtpuMode {
-        Udp = "udp" "UDP sockets of the kernel: works everywhere.",
-        /// Packet rings on one interface, below the kernel's IP.
-        Tpacket = "tpacket",
-    }
-);
-
-words!(
-    /// What becomes of the sessions of an SMF that answers no heartbeat.
-    PathFailure {
-        Keep = "keep" "They stay, and their traffic goes on.",
-        /// They are removed, and the association ends.
-        Purge = "purge",
-    }
-);
-
-words!(
-    /// The UDP port that our requests to an SMF go to.
-    RequestPort {
-        Standard = "standard" "8805, whatever port the SMF sends from.",
-        /// The one that its association request came from.
-        Learnt = "learnt",
-    }
-);
 
 /// The UPF.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -161,118 +73,6 @@ impl Default for Upf {
             buffering: Buffering::default(),
             metrics: Metrics::default(),
         }
-    }
-}
-
-/// N4.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Pfcp {
-    /// Where requests are received.
-    pub server: Vec<PfcpServer>,
-    /// Whom to associate with unasked.
-    pub client: PfcpClient,
-    /// Signs of life.
-    pub heartbeat: Heartbeat,
-    /// Repetition of our requests.
-    pub retransmission: Retransmission,
-    /// How long to wait before an association that was asked for in vain is asked for again.
-    #[serde(serialize_with = "span")]
-    pub association_retry: Span,
-    /// How long a graceful stop waits for SMFs to release their associations.
-    #[serde(serialize_with = "span")]
-    pub release_timeout: Span,
-    /// What becomes of the sessions of an SMF that answers no heartbeat.
-    pub path_failure: PathFailure,
-    /// The port our requests go to.
-    pub request_port: RequestPort,
-    /// Associations at the same time, at most.
-    pub max_associations: u32,
-}
-
-impl Default for Pfcp {
-    fn default() -> Self {
-        Self {
-            server: vec![PfcpServer { address: Some(DEFAULT_ADDRESS), dev: None, port: PFCP_PORT }],
-            client: PfcpClient::default(),
-            heartbeat: Heartbeat::default(),
-            retransmission: Retransmission::default(),
-            association_retry: Span::from_secs(10),
-            release_timeout: Span::from_secs(5),
-            path_failure: PathFailure::default(),
-            request_port: RequestPort::default(),
-            max_associations: 64,
-        }
-    }
-}
-
-/// An N4 socket: an address, or every address of an interface.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct PfcpServer {
-    /// The address.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub address: Option<IpAddr>,
-    /// The interface.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dev: Option<String>,
-    /// The UDP port.
-    pub port: u16,
-}
-
-/// Whom to associate with unasked.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct PfcpClient {
-    /// The SMFs.
-    pub smf: Vec<Smf>,
-}
-
-/// An SMF to associate with.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Smf {
-    /// Its N4 address.
-    pub address: IpAddr,
-    /// The UDP port of its N4.
-    pub port: u16,
-}
-
-impl Smf {
-    /// Address and port.
-    pub fn socket(&self) -> SocketAddr {
-        SocketAddr::new(self.address, self.port)
-    }
-}
-
-/// Heartbeats that we send (TS 29.244 clause 6.2.2).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Heartbeat {
-    /// From one answer to the next request; zero sends none.
-    #[serde(serialize_with = "span")]
-    pub interval: Span,
-    /// How long to wait for an answer.
-    #[serde(serialize_with = "span")]
-    pub timeout: Span,
-    /// Repetitions before the SMF counts as unreachable.
-    pub retries: u8,
-}
-
-impl Default for Heartbeat {
-    fn default() -> Self {
-        Self { interval: Span::from_secs(10), timeout: Span::from_secs(3), retries: 3 }
-    }
-}
-
-/// Repetition of our requests (TS 29.244 clause 6.4).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Retransmission {
-    /// T1: how long to wait for an answer the first time; doubled at each repetition.
-    #[serde(serialize_with = "span")]
-    pub timeout: Span,
-    /// N1: repetitions.
-    pub retries: u8,
-}
-
-impl Default for Retransmission {
-    fn default() -> Self {
-        Self { timeout: Span::from_secs(1), retries: 3 }
     }
 }
 
@@ -389,24 +189,5 @@ impl MetricsServer {
     /// Address and port.
     pub fn socket(&self) -> SocketAddr {
         SocketAddr::new(self.address, self.port)
-    }
-}
-
-fn span<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&span_text(*span))
-}
-
-fn octets<S: Serializer>(octets: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&octets_text(*octets))
-}
-
-fn shown<T: fmt::Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(value)
-}
-
-fn shown_if_any<T: fmt::Display, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => serializer.collect_str(value),
-        None => serializer.serialize_none(),
     }
 }

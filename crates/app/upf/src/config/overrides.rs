@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 
 use super::error::{ConfigError, Problem};
-use super::model::{Config, GTPU_PORT, GtpuServer, METRICS_PORT, MetricsServer, PFCP_PORT, PfcpServer, Smf};
+use super::model::{Config, GTPU_PORT, GtpuServer, METRICS_PORT, MetricsServer, PFCP_PORT};
 use super::origin::{Origin, Origins};
+use super::pfcp::{PfcpServer, Smf};
 use super::values;
 
 /// Values from flags or environment variables, as written. What is `None` or empty changes nothing.

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use causeway_dataplane::{Capabilities, Topology};
-use causeway_n4::{ApplyId, N4, Output};
+use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_types::NodeId;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use tracing::{debug, warn};
+use tracing::debug;
 
 use crate::clock::Clock;
 use crate::config::Upf;
@@ -24,6 +24,7 @@ use crate::daemon::Totals;
 use crate::error::RunError;
 use crate::management::{self, Ask, Management, PortCounters};
 use crate::worker::{Command, Report, WorkerHandle};
+use log::Log;
 use sockets::Sockets;
 
 /// Questions of the management server that wait, at most.
@@ -68,6 +69,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         clock: given.clock,
         worker,
         sockets: Sockets::new(given.n4).await.map_err(RunError::Sockets)?,
+        log: Log::default(),
         asks,
         stops: given.stops,
     };
@@ -90,6 +92,7 @@ struct Control {
     clock: Clock,
     worker: WorkerHandle<ApplyId>,
     sockets: Sockets,
+    log: Log,
     asks: mpsc::Receiver<Ask>,
     stops: mpsc::UnboundedReceiver<Stop>,
 }
@@ -104,11 +107,15 @@ impl Control {
                     Ok((from, datagram)) => {
                         self.n4.datagram(self.clock.now(), from, datagram);
                     }
-                    Err(error) => warn!("receiving on N4: {error}"),
+                    Err(error) => self.log.warn(self.clock.now(), &format_args!("receiving on N4: {error}")),
                 },
                 report = self.worker.report() => match report {
+                    Some(Report::Applied(id, result)) => self.n4.applied(self.clock.now(), id, result),
+                    Some(Report::Event(event)) => {
+                        debug!("data plane: {event:?}");
+                        self.n4.event(self.clock.now(), event);
+                    }
                     Some(Report::Stopped(end)) => return end.map(Totals::of).map_err(RunError::Port),
-                    Some(report) => self.hear(report),
                     None => return Err(RunError::Panicked("packets")),
                 },
                 () = sleep(timer.unwrap_or(Duration::MAX)), if timer.is_some() => {
@@ -131,8 +138,8 @@ impl Control {
                     self.worker.send(Command::Apply(id, plan));
                 }
                 Output::Notice(notice) => {
-                    log::notice(&notice);
-                    if log::is_end(&notice) {
+                    self.log.notice(self.clock.now(), &notice);
+                    if notice == Notice::Finished {
                         self.worker.send(Command::Stop);
                     }
                 }
@@ -142,19 +149,7 @@ impl Control {
 
     fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
         if let Err(error) = self.sockets.send(to, datagram) {
-            warn!("sending to {to} on N4: {error}");
-        }
-    }
-
-    fn hear(&mut self, report: Report<ApplyId>) {
-        let now = self.clock.now();
-        match report {
-            Report::Applied(id, result) => self.n4.applied(now, id, result),
-            Report::Event(event) => {
-                debug!("data plane: {event:?}");
-                self.n4.event(now, event);
-            }
-            Report::Stopped(_) => {}
+            self.log.warn(self.clock.now(), &format_args!("sending to {to} on N4: {error}"));
         }
     }
 

@@ -3,9 +3,14 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+
 use super::n4_addresses;
 use crate::config::{Config, Pfcp};
 use crate::error::{StartError, Transport};
+
+/// Octets of requests that may wait at an N4 socket.
+const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// Opens a socket for every N4 address.
 ///
@@ -15,6 +20,8 @@ pub(crate) fn n4_sockets(pfcp: &Pfcp) -> Result<Vec<UdpSocket>, StartError> {
     let open = |(key, address): (String, SocketAddr)| {
         let opened = UdpSocket::bind(address).and_then(|socket| {
             socket.set_nonblocking(true)?;
+            // As far as the system permits; what is lost beyond it, SMFs repeat.
+            let _ = set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER);
             Ok(socket)
         });
         opened.map_err(|source| failed(key, address, Transport::Udp, source))

@@ -13,7 +13,7 @@ use crate::management::PortCounters;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PortRole {
     /// Carries GTP-U of these addresses.
-    Gtpu(DualIp),
+    Gtpu(Vec<DualIp>),
     /// Carries the IP packets of a data network.
     Network(Ingress),
 }
@@ -45,10 +45,12 @@ impl PortSet {
         Self::default()
     }
 
-    /// Adds a port that carries GTP-U of the addresses in `endpoint`.
-    pub fn add_gtpu(&mut self, endpoint: GtpuEndpoint, port: Box<dyn Port>) {
-        self.slots.push(PortSlot { port, role: PortRole::Gtpu(endpoint.addr) });
-        self.topology.gtpu.push(endpoint);
+    /// Adds a port that carries GTP-U of the addresses in `endpoints`.
+    pub fn add_gtpu(&mut self, endpoints: impl IntoIterator<Item = GtpuEndpoint>, port: Box<dyn Port>) {
+        let before = self.topology.gtpu.len();
+        self.topology.gtpu.extend(endpoints);
+        let own = self.topology.gtpu.iter().skip(before).map(|endpoint| endpoint.addr).collect();
+        self.slots.push(PortSlot { port, role: PortRole::Gtpu(own) });
     }
 
     /// Adds a port that carries the IP packets of a data network.
@@ -158,7 +160,7 @@ impl Outgoing {
     }
 
     fn port_of_address(&self, local: IpAddr) -> Option<usize> {
-        let serves = |slot: &PortSlot| matches!(&slot.role, PortRole::Gtpu(addr) if addr.contains(local));
+        let serves = |slot: &PortSlot| matches!(&slot.role, PortRole::Gtpu(own) if own.iter().any(|addr| addr.contains(local)));
         self.set.slots.iter().position(serves)
     }
 
@@ -207,10 +209,10 @@ mod tests {
     #[test]
     fn addresses_of_both_versions_make_one_endpoint() {
         let mut set = PortSet::new();
-        set.add_gtpu(endpoint("192.0.2.1", None), port());
-        set.add_gtpu(endpoint("192.0.2.2", None), port());
-        set.add_gtpu(endpoint("2001:db8::9", Some("ims")), port());
-        set.add_gtpu(endpoint("2001:db8::1", None), port());
+        set.add_gtpu([endpoint("192.0.2.1", None)], port());
+        set.add_gtpu([endpoint("192.0.2.2", None)], port());
+        set.add_gtpu([endpoint("2001:db8::9", Some("ims"))], port());
+        set.add_gtpu([endpoint("2001:db8::1", None)], port());
         let shown: Vec<String> = set.topology().gtpu.iter().map(|e| e.addr.to_string()).collect();
         assert_eq!(shown, ["192.0.2.1/2001:db8::1", "192.0.2.2", "2001:db8::9"]);
     }

@@ -33,7 +33,7 @@ impl N4 {
         }
     }
 
-    fn ask_for_setup(&mut self, now: Time, peer: SocketAddr) {
+    pub(crate) fn ask_for_setup(&mut self, now: Time, peer: SocketAddr) {
         self.targets.set(peer, Target::Asking);
         let node = self.config.node.clone();
         let request = AssociationSetupRequest {

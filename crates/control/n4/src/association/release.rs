@@ -61,6 +61,7 @@ impl N4 {
 
     /// Ends an association: nothing is sent to the peer any more, and its sessions go.
     pub(crate) fn end_association(&mut self, now: Time, id: AssociationId, reason: DownReason) {
+        self.forget_answers(id);
         let purged = self.purge_sessions(id, |_| true);
         self.outbound.cancel(|purpose| match purpose {
             Purpose::Heartbeat(association) | Purpose::Release(association) => *association == id,
@@ -74,19 +75,22 @@ impl N4 {
         self.check_shutdown(now);
     }
 
+    /// A new life begins for a peer: what was answered in the last one is no answer any more, even if a
+    /// request of the new one looks the same.
+    pub(crate) fn forget_answers(&mut self, id: AssociationId) {
+        for ip in self.associations.get(id).into_iter().flat_map(|association| &association.addresses) {
+            self.inbound.forget_answers(*ip);
+        }
+    }
+
     /// Dooms those sessions of an association that are unwanted, and says how many.
     pub(crate) fn purge_sessions(&mut self, id: AssociationId, unwanted: impl Fn(&Session) -> bool) -> usize {
         let Some(association) = self.associations.get(id) else { return 0 };
         let sessions = association.sessions.iter().filter_map(|seid| self.sessions.get(*seid));
         let doomed: Vec<_> =
             sessions.filter(|session| unwanted(session)).map(|session| session.seid).collect();
-        let hosts = association.addresses.clone();
         for seid in &doomed {
             self.doom(*seid);
-        }
-        // What was answered about these sessions is not so any more.
-        if !doomed.is_empty() {
-            hosts.into_iter().for_each(|ip| self.inbound.forget_answers(ip));
         }
         doomed.len()
     }

@@ -107,9 +107,14 @@ impl N4 {
     ) -> usize {
         let peer = contact.peer;
         let Some(association) = self.associations.get_mut(id) else { return 0 };
+        let restarted = association.recovery != contact.recovery;
         association.renew(now, contact);
         let node = association.node.clone();
         let purged = self.purge_sessions(id, |session| !stays(session));
+        if restarted || purged > 0 {
+            self.forget_answers(id);
+        }
+        self.call_ready(now, id);
         self.schedule_heartbeat(now, id);
         self.stop_asking(peer, id);
         let kept = self.associations.get(id).map_or(0, |association| association.sessions.len());

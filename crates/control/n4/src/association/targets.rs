@@ -33,10 +33,18 @@ impl Targets {
         self.0.contains_key(&peer)
     }
 
-    /// An association came to be: nobody at this host is asked any more. Returns who was being asked.
+    /// The peer whose association this is, if it is one of them.
+    pub(crate) fn of(&self, id: AssociationId) -> Option<SocketAddr> {
+        self.0.iter().find(|(_, target)| **target == Target::Up(id)).map(|(peer, _)| *peer)
+    }
+
+    /// An association came to be: its peer, or one of its host, is not asked any more. Returns who was being
+    /// asked.
     pub(crate) fn reached(&mut self, peer: SocketAddr, id: AssociationId) -> Option<SocketAddr> {
-        let same_host = |address: &&SocketAddr| address.ip() == peer.ip();
-        let address = if self.contains(peer) { peer } else { *self.0.keys().find(same_host)? };
+        let waits = |(address, target): &(&SocketAddr, &Target)| {
+            address.ip() == peer.ip() && !matches!(target, Target::Up(_))
+        };
+        let address = if self.contains(peer) { peer } else { *self.0.iter().find(waits)?.0 };
         let before = self.0.insert(address, Target::Up(id));
         (before == Some(Target::Asking)).then_some(address)
     }

@@ -114,8 +114,8 @@ impl N4 {
         }
     }
 
-    /// The last repetition of a report went unanswered. It is kept, so that nothing is lost, unless its
-    /// session is gone.
+    /// The last repetition of a report went unanswered. It is kept, so that nothing is lost, and repeated
+    /// after pauses; unless its session is gone.
     pub(crate) fn report_unanswered(
         &mut self,
         now: Time,
@@ -126,14 +126,24 @@ impl N4 {
         if self.sessions.get(session).is_none() {
             return self.report_is_done(now, association);
         }
-        self.notice(Notice::ReportUnanswered { session, to: lost.to });
-        self.outbound.resume(now, lost, self.config.report_retry);
+        if lost.kept {
+            self.counters.sent(lost.request, MessageResult::Repeated);
+            self.push(Output::Send { to: lost.to, bytes: lost.bytes.clone() });
+        } else {
+            self.notice(Notice::ReportUnanswered { session, to: lost.to });
+        }
+        self.outbound.keep(now, lost, self.config.report_retry);
     }
 
     /// There is room for a report of another session of the association.
     fn report_is_done(&mut self, now: Time, id: AssociationId) {
         let Some(association) = self.associations.get_mut(id) else { return };
         association.outstanding_reports = association.outstanding_reports.saturating_sub(1);
+        self.call_ready(now, id);
+    }
+
+    /// Lets sessions of an association report that waited for others to be done.
+    pub(crate) fn call_ready(&mut self, now: Time, id: AssociationId) {
         while let Some(association) = self.associations.get_mut(id)
             && association.outstanding_reports < self.config.limits.outstanding_reports
             && let Some(seid) = association.ready.pop_front()

@@ -45,8 +45,18 @@ pub(crate) enum Seen<'a> {
 pub(crate) struct Inbound {
     hosts: HashMap<IpAddr, Host>,
     lifetime: Span,
-    octets_per_host: usize,
-    in_progress_per_host: usize,
+    bounds: Bounds,
+}
+
+/// How much is remembered at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Hosts. A new one displaces the one of which least is remembered.
+    pub(crate) hosts: usize,
+    /// Octets of the answers to one host. A new answer displaces the oldest.
+    pub(crate) octets_per_host: usize,
+    /// Open requests of one host.
+    pub(crate) in_progress_per_host: usize,
 }
 
 #[derive(Debug, Default)]
@@ -73,9 +83,9 @@ impl Host {
 }
 
 impl Inbound {
-    /// Keeps answers for `lifetime`, at most `octets` of them and `in_progress` open requests for each host.
-    pub(crate) fn new(lifetime: Span, octets: usize, in_progress: usize) -> Self {
-        Self { hosts: HashMap::new(), lifetime, octets_per_host: octets, in_progress_per_host: in_progress }
+    /// Keeps answers for `lifetime`.
+    pub(crate) fn new(lifetime: Span, bounds: Bounds) -> Self {
+        Self { hosts: HashMap::new(), lifetime, bounds }
     }
 
     /// What is known of this request.
@@ -90,8 +100,12 @@ impl Inbound {
     /// Work on it begins, and ends with [`Inbound::answer`] or [`Inbound::forget`]. False: too many are open.
     #[must_use]
     pub(crate) fn begin(&mut self, key: RequestKey) -> bool {
-        let host = self.hosts.entry(key.from.ip()).or_default();
-        if host.in_progress() >= self.in_progress_per_host {
+        let ip = key.from.ip();
+        if !self.hosts.contains_key(&ip) && !self.make_room() {
+            return false;
+        }
+        let host = self.hosts.entry(ip).or_default();
+        if host.in_progress() >= self.bounds.in_progress_per_host {
             return false;
         }
         host.answers.entry(key).or_insert(None);
@@ -105,7 +119,7 @@ impl Inbound {
         host.octets += bytes.len();
         *slot = Some(bytes);
         host.order.push_back((now + self.lifetime, key));
-        while host.octets > self.octets_per_host {
+        while host.octets > self.bounds.octets_per_host {
             host.forget_oldest();
         }
     }
@@ -150,6 +164,16 @@ impl Inbound {
         self.hosts.values().map(|host| host.answers.len()).sum()
     }
 
+    /// Forgets a host if there are too many: the one with the fewest answers of those with no open request.
+    fn make_room(&mut self) -> bool {
+        if self.hosts.len() < self.bounds.hosts {
+            return true;
+        }
+        let idle = self.hosts.iter().filter(|(_, host)| host.in_progress() == 0);
+        let least = idle.min_by_key(|(ip, host)| (host.answers.len(), **ip)).map(|(ip, _)| *ip);
+        least.is_some_and(|ip| self.hosts.remove(&ip).is_some())
+    }
+
     fn drop_empty(&mut self, ip: IpAddr) {
         if self.hosts.get(&ip).is_some_and(|host| host.answers.is_empty()) {
             self.hosts.remove(&ip);
@@ -172,7 +196,8 @@ mod tests {
     }
 
     fn inbound() -> Inbound {
-        Inbound::new(Span::from_secs(30), 10, 2)
+        let bounds = Bounds { hosts: 2, octets_per_host: 10, in_progress_per_host: 2 };
+        Inbound::new(Span::from_secs(30), bounds)
     }
 
     // Input:  one request begun, answered after 1 s, and its duplicate at each stage.
@@ -205,6 +230,27 @@ mod tests {
         assert_eq!(inbound.look_up(&key(1, 1)), Seen::New);
         assert_eq!(inbound.look_up(&key(1, 2)), Seen::Answered(b"four"));
         assert_eq!(inbound.len(), 2);
+    }
+
+    // Input:  room for two hosts; one with two answers, one with one, then a third, then a fourth while the
+    //         others have open requests.
+    // Output: the one with one answer is forgotten; the fourth is refused.
+    #[test]
+    fn hosts_are_bounded() {
+        let mut inbound = inbound();
+        let of = |last: u8, sequence| {
+            let from = SocketAddr::from(([192, 0, 2, last], 1));
+            RequestKey { from, ..key(1, sequence) }
+        };
+        for key in [of(1, 1), of(1, 2), of(2, 1)] {
+            assert!(inbound.begin(key));
+            inbound.answer(Time::default(), key, b"yes".to_vec());
+        }
+        assert!(inbound.begin(of(3, 1)));
+        assert_eq!(inbound.look_up(&of(2, 1)), Seen::New);
+        assert_eq!(inbound.look_up(&of(1, 1)), Seen::Answered(b"yes"));
+        assert!(inbound.begin(of(1, 3)));
+        assert!(!inbound.begin(of(4, 1)));
     }
 
     // Input:  room for two open requests, and three; one of them is then given up.

@@ -3,5 +3,5 @@
 mod inbound;
 mod outbound;
 
-pub(crate) use inbound::{Inbound, RequestKey, Seen};
+pub(crate) use inbound::{Bounds, Inbound, RequestKey, Seen};
 pub(crate) use outbound::{Expired, Lost, Outbound, Request};

@@ -37,6 +37,7 @@ struct Pending<P> {
     wait: Span,
     retries_left: u8,
     policy: Retransmission,
+    kept: bool,
 }
 
 /// A request about to be sent.
@@ -65,7 +66,7 @@ pub(crate) enum Expired<P> {
     GivenUp(Lost<P>),
 }
 
-/// A request that went unanswered. [`Outbound::resume`] keeps it, dropping it gives it up.
+/// A request that went unanswered. [`Outbound::keep`] keeps it, dropping it gives it up.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Lost<P> {
     /// Where it went.
@@ -74,8 +75,11 @@ pub(crate) struct Lost<P> {
     pub(crate) request: MessageType,
     /// What it was for.
     pub(crate) purpose: P,
+    /// Its octets.
+    pub(crate) bytes: Vec<u8>,
+    /// It was lost before, and kept.
+    pub(crate) kept: bool,
     sequence: u32,
-    bytes: Vec<u8>,
 }
 
 impl<P> Outbound<P> {
@@ -112,6 +116,7 @@ impl<P> Outbound<P> {
             wait,
             retries_left: policy.retries,
             policy,
+            kept: false,
         };
         self.insert(sequence, pending);
         Ok(bytes)
@@ -138,8 +143,8 @@ impl<P> Outbound<P> {
         let (_, sequence) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
         let mut pending = self.take(sequence)?;
         let Some(retries_left) = pending.retries_left.checked_sub(1) else {
-            let Pending { to, request, purpose, bytes, .. } = pending;
-            return Some(Expired::GivenUp(Lost { to, request, purpose, sequence, bytes }));
+            let Pending { to, request, purpose, bytes, kept, .. } = pending;
+            return Some(Expired::GivenUp(Lost { to, request, purpose, bytes, kept, sequence }));
         };
         pending.retries_left = retries_left;
         pending.wait = longer(pending.wait, &pending.policy);
@@ -150,13 +155,15 @@ impl<P> Outbound<P> {
         Some(repeat)
     }
 
-    /// Keeps a request that went unanswered, under the same number: it is repeated once after `wait`.
-    pub(crate) fn resume(&mut self, now: Time, lost: Lost<P>, wait: Span) {
-        let Lost { to, request, purpose, sequence, bytes } = lost;
+    /// Keeps a request that went unanswered, under the same number. It is lost again after `wait`; until
+    /// then it can be answered.
+    pub(crate) fn keep(&mut self, now: Time, lost: Lost<P>, wait: Span) {
+        let Lost { to, request, purpose, bytes, sequence, .. } = lost;
         let wait = wait.max(SHORTEST_WAIT);
-        let policy = Retransmission { first_wait: wait, retries: 1, backoff: 1, longest_wait: wait };
+        let policy = Retransmission { first_wait: wait, retries: 0, backoff: 1, longest_wait: wait };
         let deadline = now + wait;
-        let pending = Pending { to, bytes, request, purpose, deadline, wait, retries_left: 1, policy };
+        let pending =
+            Pending { to, bytes, request, purpose, deadline, wait, retries_left: 0, policy, kept: true };
         self.insert(sequence, pending);
     }
 

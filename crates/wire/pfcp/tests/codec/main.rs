@@ -1,9 +1,13 @@
 //! The codec seen from outside.
 
+mod capture;
+mod datagram;
+mod dialect;
 mod octets;
 mod oracle;
 mod oracle_ies;
 mod presence;
 mod roundtrip;
+mod seeds;
 mod session;
 mod support;

@@ -4,10 +4,11 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::support::octets;
 use causeway_pfcp::{
-    ApplyAction, CreateFar, CreatePdr, DestinationInterface, FTeid, ForwardingParameters, Header, Message,
-    NetworkInstance, NodeId, Pdi, SessionEstablishmentRequest, SourceInterface,
+    ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
+    ForwardingParameters, GateStatus, Header, MeasurementMethod, Message, NetworkInstance, NodeId, Pdi,
+    ReportingTriggers, SdfFilter, SessionEstablishmentRequest, SourceInterface,
 };
-use causeway_types::{FSeid, FarId, PdrId, Precedence, Seid};
+use causeway_types::{FSeid, FarId, PdrId, Precedence, QerId, Seid, UrrId};
 
 fn establishment() -> SessionEstablishmentRequest<'static> {
     let pdi = Pdi {
@@ -52,4 +53,20 @@ fn an_establishment_request_octet_by_octet() {
     let (header, body, rest) = Header::decode(&out).unwrap();
     assert_eq!((header.seid, header.sequence, rest), (Some(Seid(0)), 7, &[][..]));
     assert_eq!(Message::decode(&header, body).unwrap(), request);
+}
+
+/// An establishment request with a PDR, FAR, QER and URR.
+pub(crate) fn full_establishment() -> Message<'static> {
+    let sdf = |text: &'static str| SdfFilter { flow_description: Some(text.into()), ..Default::default() };
+    let mut request = establishment();
+    let mut pdr = request.create_pdrs.first().unwrap();
+    pdr.pdi.sdf_filters =
+        [sdf("permit out ip from any to assigned"), sdf("permit out 17 from any to any")].into();
+    pdr.qer_ids = [QerId(1)].into();
+    pdr.urr_ids = [UrrId(1)].into();
+    request.create_pdrs = [pdr].into();
+    request.create_qers = [CreateQer::new(QerId(1), GateStatus::OPEN)].into();
+    let triggers = ReportingTriggers::VOLTH;
+    request.create_urrs = [CreateUrr::new(UrrId(1), MeasurementMethod::VOLUM, triggers)].into();
+    request.into()
 }

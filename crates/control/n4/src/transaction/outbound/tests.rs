@@ -39,18 +39,18 @@ fn an_unanswered_request_backs_off_and_is_given_up() {
 }
 
 // Input:  a request given up and then kept, with a wait of 30 s.
-// Output: it is repeated after 30 s under its old number, and can still be answered.
+// Output: it is lost again after 30 s, with its octets; kept once more, it can still be answered.
 #[test]
 fn a_lost_request_can_be_kept() {
     let mut outbound = Outbound::new(0);
     let policy = Retransmission { retries: 0, ..POLICY };
-    let bytes = outbound.start(at(0), policy, request("x"), |_| Ok(vec![7])).unwrap();
-    let Some(Expired::GivenUp(lost)) = outbound.expire(at(1)) else { panic!("it is given up") };
-    outbound.resume(at(1), lost, Span::from_secs(30));
-    assert_eq!(
-        outbound.expire(at(31)),
-        Some(Expired::Repeat { to: peer(8805), request: HeartbeatRequest, bytes })
-    );
+    outbound.start(at(0), policy, request("x"), |_| Ok(vec![7])).unwrap();
+    for (now, kept) in [(1, false), (31, true), (61, true)] {
+        assert!(outbound.expire(at(now) - Span::from_nanos(1)).is_none());
+        let Some(Expired::GivenUp(lost)) = outbound.expire(at(now)) else { panic!("it is given up") };
+        assert_eq!((lost.kept, &lost.bytes[..]), (kept, &[7][..]));
+        outbound.keep(at(now), lost, Span::from_secs(30));
+    }
     assert_eq!(outbound.answered(peer(8805), 1, HeartbeatResponse), Some("x"));
 }
 

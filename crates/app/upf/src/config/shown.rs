@@ -1,0 +1,30 @@
+//! Values as a configuration file has them.
+
+use std::fmt;
+
+use causeway_types::Span;
+use serde::Serializer;
+
+use super::values::{octets_text, span_text};
+
+pub(super) fn span<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&span_text(*span))
+}
+
+pub(super) fn octets<S: Serializer>(octets: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&octets_text(*octets))
+}
+
+pub(super) fn shown<T: fmt::Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+pub(super) fn shown_if_any<T: fmt::Display, S: Serializer>(
+    value: &Option<T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => serializer.collect_str(value),
+        None => serializer.serialize_none(),
+    }
+}

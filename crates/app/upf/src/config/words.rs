@@ -1,0 +1,94 @@
+//! Values that are one of a few words.
+
+use serde::{Serialize, Serializer};
+
+use super::values::Word;
+
+/// Defines an enum of words, the first being the default.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $first:ident = $first_word:literal $first_doc:literal, $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub enum $name {
+            #[doc = $first_doc]
+            #[default]
+            $first,
+            $($(#[$vdoc])* $variant,)*
+        }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &[Self] = &[Self::$first, $(Self::$variant,)*];
+
+            /// The word in the file.
+            pub const fn word(self) -> &'static str {
+                match self { Self::$first => $first_word, $(Self::$variant => $word,)* }
+            }
+        }
+
+        impl Word for $name {
+            const WORDS: &[Self] = Self::ALL;
+
+            fn spelling(self) -> &'static str {
+                self.word()
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.word())
+            }
+        }
+    };
+}
+
+words!(
+    /// How severe a log line is.
+    Level {
+        Info = "info" "What an operator wants to know: associations, start, stop.",
+        /// Something failed that must be looked at.
+        Error = "error",
+        /// Something was refused or is not as it should be.
+        Warn = "warn",
+        /// Every session event.
+        Debug = "debug",
+        /// Every message.
+        Trace = "trace",
+    }
+);
+
+words!(
+    /// How log lines look.
+    LogFormat {
+        Text = "text" "One readable line each.",
+        /// One JSON object each.
+        Json = "json",
+    }
+);
+
+words!(
+    /// How GTP-U packets are received and sent.
+    GtpuMode {
+        Udp = "udp" "UDP sockets of the kernel: works everywhere.",
+        /// Packet rings on one interface, below the kernel's IP.
+        Tpacket = "tpacket",
+    }
+);
+
+words!(
+    /// What becomes of the sessions of an SMF that answers no heartbeat.
+    PathFailure {
+        Keep = "keep" "They stay, and their traffic goes on.",
+        /// They are removed, and the association ends.
+        Purge = "purge",
+    }
+);
+
+words!(
+    /// The UDP port that our requests to an SMF go to.
+    RequestPort {
+        Standard = "standard" "8805, whatever port the SMF sends from.",
+        /// The one that its association request came from.
+        Learnt = "learnt",
+    }
+);

@@ -1,0 +1,320 @@
+//! Setup from either side, update, release.
+
+use causeway_n4::{Config, DownReason, Limits, Notice, RequestPort, SetupFailure};
+use causeway_pfcp::*;
+use causeway_types::{DualIp, NodeId as Node, NtpSeconds, Seid, Span};
+
+use crate::world::{RECOVERY, Smf, World, config, encode, establishment};
+
+/// The setup of an SMF that asks for its sessions to be retained, of these entities only if there are any.
+fn retaining(smf: &Smf, entities: &[DualIp]) -> AssociationSetupRequest<'static> {
+    let entities: Vec<_> = entities.iter().map(|ip| CpEntityIpAddress(*ip)).collect();
+    let retention = SessionRetentionInformation {
+        cp_entity_ip_addresses: entities.into(),
+        ..SessionRetentionInformation::default()
+    };
+    AssociationSetupRequest { session_retention_information: Some(retention), ..smf.setup() }
+}
+
+// Input:  an Association Setup Request.
+// Output: accepted with our Node ID, recovery time stamp, and the features that the data plane has; the
+//         association is there.
+#[test]
+fn an_smf_sets_up_an_association() {
+    let (mut world, mut smf) = (World::new(), Smf::new(10));
+    let setup = smf.setup();
+    let got = world.ask(&mut smf, None, setup);
+    let Message::AssociationSetupResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    assert_eq!(response.cause, Cause::RequestAccepted);
+    assert_eq!(response.node_id.to_owned(), config().node);
+    assert_eq!(response.recovery_time_stamp, Some(RecoveryTimeStamp(RECOVERY)));
+    let features =
+        UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::EMPU | UpFeatures::DDND | UpFeatures::MNOP;
+    assert_eq!(response.up_function_features, Some(features));
+    assert_eq!(response.flags, None);
+    let views: Vec<_> = world.n4.associations().collect();
+    assert_eq!((views.len(), views[0].node, views[0].peer), (1, &smf.node(), smf.addr));
+    assert!(world.has_notice(|notice| matches!(notice, Notice::AssociationUp { .. })));
+}
+
+// Input:  a setup without its mandatory recovery time stamp.
+// Output: Mandatory IE missing; no association.
+#[test]
+fn a_setup_without_recovery_time_stamp_is_refused() {
+    let (mut world, smf) = (World::new(), Smf::new(10));
+    let whole = encode(None, 1, smf.setup());
+    let mut cut = whole[..whole.len() - 8].to_vec();
+    cut[3] -= 8;
+    world.deliver(smf.addr, &cut);
+    assert_eq!(world.next(smf.addr).cause(), Cause::MandatoryIeMissing);
+    assert_eq!(world.n4.associations().count(), 0);
+}
+
+// Input:  a second setup by the same node, unchanged, without and then with a request for retention.
+// Output: the sessions are removed the first time and kept the second time (flag PSREI).
+#[test]
+fn a_second_setup_keeps_sessions_only_if_asked_to() {
+    let (mut world, mut smf) = World::associated();
+    let lost = world.establish(&mut smf);
+    let setup = smf.setup();
+    world.ask(&mut smf, None, setup);
+    assert!(!world.plane.has(lost));
+    assert_eq!(world.n4.sessions().count(), 0);
+
+    let kept = world.establish(&mut smf);
+    let setup = retaining(&smf, &[]);
+    let got = world.ask(&mut smf, None, setup);
+    let Message::AssociationSetupResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    assert_eq!(response.flags, Some(AssociationSetupResponseFlags::PSREI));
+    assert!(world.plane.has(kept) && world.n4.session(kept).is_some());
+    assert!(
+        world.has_notice(|notice| matches!(notice, Notice::AssociationRenewed { kept: 1, purged: 0, .. }))
+    );
+}
+
+// Input:  retention asked for, but with a new recovery time stamp.
+// Output: the SMF restarted: its sessions are removed.
+#[test]
+fn a_restarted_smf_loses_its_sessions() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    smf.recovery = NtpSeconds(smf.recovery.0 + 1);
+    let setup = retaining(&smf, &[]);
+    let got = world.ask(&mut smf, None, setup);
+    let Message::AssociationSetupResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    assert_eq!((response.cause, response.flags), (Cause::RequestAccepted, None));
+    assert!(!world.plane.has(seid));
+    assert_eq!(world.n4.associations().next().unwrap().recovery, smf.recovery);
+}
+
+// Input:  two sessions with ends at different addresses, and retention for one of these addresses.
+// Output: only that session stays.
+#[test]
+fn retention_can_name_cp_entities() {
+    let (mut world, mut smf) = World::associated();
+    let here = world.establish(&mut smf);
+    let mut elsewhere = smf.f_seid();
+    elsewhere.addr = std::net::Ipv4Addr::new(192, 0, 2, 11).into();
+    let request = establishment(smf.node_id(), elsewhere);
+    let there = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
+    let setup = retaining(&smf, &[elsewhere.addr]);
+    world.ask(&mut smf, None, setup);
+    assert!(!world.plane.has(here) && world.plane.has(there));
+}
+
+// Input:  an SMF restarts at once and uses the numbers of its last life, also for an identical request.
+// Output: nothing is answered from memory: the setup is new, and so is the session.
+#[test]
+fn a_restarted_smf_may_reuse_its_numbers() {
+    let (mut world, mut first_life) = World::associated();
+    let mut second_life = first_life.clone();
+    (second_life.sequence, second_life.recovery) = (0, NtpSeconds(2000));
+    let old = world.establish(&mut first_life);
+    world.associate(&mut second_life);
+    let new = world.establish(&mut second_life);
+    assert_ne!(old, new);
+    assert!(world.plane.has(new) && !world.plane.has(old));
+}
+
+// Input:  the same, seen first in a heartbeat; and after a release, with the same recovery time stamp.
+// Output: the same.
+#[test]
+fn a_new_life_begins_with_a_heartbeat_or_after_a_release() {
+    for released in [false, true] {
+        let (mut world, mut first_life) = World::associated();
+        let mut second_life = first_life.clone();
+        second_life.sequence = 0;
+        let old = world.establish(&mut first_life);
+        if released {
+            let node = first_life.node_id();
+            world.ask(&mut first_life, None, AssociationReleaseRequest::new(node));
+            world.associate(&mut second_life);
+        } else {
+            let stamp = RecoveryTimeStamp(NtpSeconds(2000));
+            world.ask(&mut second_life, None, HeartbeatRequest::new(stamp));
+        }
+        let new = world.establish(&mut second_life);
+        assert!(world.plane.has(new) && !world.plane.has(old));
+    }
+}
+
+// Input:  a release, its duplicate, and a session request afterwards.
+// Output: accepted, sessions gone at once, the duplicate answered the same, then cause 72.
+#[test]
+fn a_release_removes_the_sessions() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let node = smf.node_id();
+    let got = world.ask(&mut smf, None, AssociationReleaseRequest::new(node));
+    assert_eq!(got.cause(), Cause::RequestAccepted);
+    assert!(!world.plane.has(seid));
+    assert!(world.has_notice(|notice| matches!(
+        notice,
+        Notice::AssociationDown { reason: DownReason::Released, purged: 1, .. }
+    )));
+    let again = encode(None, smf.sequence, AssociationReleaseRequest::new(node));
+    world.deliver(smf.addr, &again);
+    assert_eq!(world.next(smf.addr).bytes, got.bytes);
+    let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(got.cause(), Cause::NoEstablishedAssociation);
+}
+
+// Input:  release and update by a stranger, and by an SMF that names another's Node ID.
+// Output: cause 72; the association stays.
+#[test]
+fn nobody_speaks_for_another_node() {
+    let (mut world, smf) = World::associated();
+    let (mut stranger, mut other) = (Smf::new(20), Smf::new(21));
+    world.associate(&mut other);
+    for impostor in [&mut stranger, &mut other] {
+        let got = world.ask(impostor, None, AssociationReleaseRequest::new(smf.node_id()));
+        assert_eq!(got.cause(), Cause::NoEstablishedAssociation);
+        let got = world.ask(impostor, None, AssociationUpdateRequest::new(smf.node_id()));
+        assert_eq!(got.cause(), Cause::NoEstablishedAssociation);
+    }
+    assert_eq!(world.n4.associations().count(), 2);
+}
+
+// Input:  an update that names an alternative address, and a session deletion from there, before and after.
+// Output: not known before; deleted after.
+#[test]
+fn an_update_adds_an_address() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let mut alternative = Smf { sequence: 500, ..Smf::new(12) };
+    let got = world.ask(&mut alternative, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(got.cause(), Cause::NoEstablishedAssociation);
+    let address = AlternativeSmfIpAddress { addr: alternative.ip().into(), preferred: false };
+    let update = AssociationUpdateRequest {
+        alternative_smf_ip_addresses: [address].into(),
+        ..AssociationUpdateRequest::new(smf.node_id())
+    };
+    assert_eq!(world.ask(&mut smf, None, update).cause(), Cause::RequestAccepted);
+    let got = world.ask(&mut alternative, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(got.cause(), Cause::RequestAccepted);
+}
+
+// Input:  one association more than there may be.
+// Output: No resources available; the same node may still set up its own anew.
+#[test]
+fn associations_are_bounded() {
+    let limits = Limits { associations: 1, ..Limits::default() };
+    let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
+    let mut other = Smf::new(11);
+    let setup = other.setup();
+    assert_eq!(world.ask(&mut other, None, setup).cause(), Cause::NoResourcesAvailable);
+    let setup = smf.setup();
+    assert_eq!(world.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
+}
+
+// Input:  our setup request; no answer to the first two, then accepted.
+// Output: repeated after 1 and 3 s; the association is there; no more is asked.
+#[test]
+fn we_set_up_an_association() {
+    let (mut world, smf) = (World::new(), Smf::new(10));
+    world.n4.associate(world.now, smf.addr);
+    world.n4.associate(world.now, smf.addr);
+    world.drain();
+    let first = world.next(smf.addr);
+    world.is_quiet();
+    world.pass(Span::from_secs(3));
+    assert_eq!(world.next(smf.addr).bytes, first.bytes);
+    assert_eq!(world.next(smf.addr).bytes, first.bytes);
+    let response = AssociationSetupResponse {
+        recovery_time_stamp: Some(RecoveryTimeStamp(smf.recovery)),
+        ..AssociationSetupResponse::new(smf.node_id(), Cause::RequestAccepted)
+    };
+    world.deliver(smf.addr, &Smf::answer(&first, None, response));
+    assert_eq!(world.n4.associations().next().unwrap().node, &smf.node());
+    world.pass(Span::from_secs(60));
+    world.is_quiet();
+}
+
+// Input:  our setup request is refused; later ones are not answered at all.
+// Output: asked again 10 s after the refusal, and 10 s after giving up.
+#[test]
+fn we_ask_again_after_a_refusal_and_after_silence() {
+    let (mut world, smf) = (World::new(), Smf::new(10));
+    world.n4.associate(world.now, smf.addr);
+    world.drain();
+    let first = world.next(smf.addr);
+    let refusal = AssociationSetupResponse::new(smf.node_id(), Cause::RequestRejected);
+    world.deliver(smf.addr, &Smf::answer(&first, None, refusal));
+    let reason = SetupFailure::Refused(Cause::RequestRejected);
+    assert!(world.notices.contains(&Notice::AssociationFailed { peer: smf.addr, reason }));
+    world.pass(Span::from_millis(9_999));
+    world.is_quiet();
+    world.pass(Span::from_millis(1));
+    let second = world.next(smf.addr);
+    assert_ne!(second.header.sequence, first.header.sequence);
+    // Sent after 0, 1, 3 and 7 s, given up after 15 s.
+    world.pass(Span::from_secs(15));
+    assert_eq!(world.sent.len(), 3);
+    let reason = SetupFailure::NoAnswer;
+    assert!(world.notices.contains(&Notice::AssociationFailed { peer: smf.addr, reason }));
+    world.sent.clear();
+    world.pass(Span::from_secs(10));
+    assert_eq!(world.next(smf.addr).kind(), MessageType::AssociationSetupRequest);
+}
+
+// Input:  the SMF sets up the association while our own request is on its way.
+// Output: ours is not repeated; when the SMF releases, we ask again.
+#[test]
+fn the_smf_comes_first() {
+    let (mut world, mut smf) = (World::new(), Smf::new(10));
+    world.n4.associate(world.now, smf.addr);
+    world.drain();
+    world.next(smf.addr);
+    world.associate(&mut smf);
+    world.pass(Span::from_secs(60));
+    world.is_quiet();
+    let node = smf.node_id();
+    world.ask(&mut smf, None, AssociationReleaseRequest::new(node));
+    world.pass(Span::from_secs(10));
+    assert_eq!(world.next(smf.addr).kind(), MessageType::AssociationSetupRequest);
+}
+
+// Input:  two SMFs behind one host, told apart by their ports and Node IDs; one of them releases.
+// Output: the other's session stays.
+#[test]
+fn two_smfs_share_a_host() {
+    let config = Config { request_port: RequestPort::Learnt, ..config() };
+    let mut world = World::with(config);
+    let named = |name: &'static str| {
+        AssociationSetupRequest::new(NodeId::Fqdn(Fqdn::new(name)), RecoveryTimeStamp(NtpSeconds(1)))
+    };
+    let (mut one, mut two) = (Smf::new(10), Smf::new(10));
+    one.addr.set_port(40001);
+    two.addr.set_port(40002);
+    world.ask(&mut one, None, named("one.example"));
+    world.ask(&mut two, None, named("two.example"));
+    let request = establishment(NodeId::Fqdn(Fqdn::new("two.example")), two.f_seid());
+    let seid = world.ask(&mut two, Some(Seid(0)), request).up_seid();
+    world.ask(&mut one, None, AssociationReleaseRequest::new(NodeId::Fqdn(Fqdn::new("ONE.example"))));
+    assert!(world.plane.has(seid));
+    let nodes: Vec<_> = world.n4.associations().map(|association| association.node.clone()).collect();
+    assert_eq!(nodes, [Node::Fqdn("two.example".into())]);
+    assert_eq!(world.n4.associations().next().unwrap().peer, two.addr);
+}
+
+// Input:  PFD management, session set deletion and modification, and what only a UPF sends.
+// Output: each is answered with Service not supported; strangers get cause 72.
+#[test]
+fn what_is_not_supported_is_refused() {
+    let (mut world, mut smf) = World::associated();
+    let mut stranger = Smf::new(20);
+    let node = smf.node_id();
+    let alternative = AlternativeSmfIpAddress { addr: smf.ip().into(), preferred: false };
+    let requests: [Message<'_>; 4] = [
+        PfdManagementRequest::default().into(),
+        SessionSetDeletionRequest::new(node).into(),
+        SessionSetModificationRequest::new(node, [SessionChangeInfo::new(alternative)]).into(),
+        NodeReportRequest::new(node, NodeReportType::UPFR).into(),
+    ];
+    for request in requests {
+        assert_eq!(world.ask(&mut smf, None, request.clone()).cause(), Cause::ServiceNotSupported);
+        assert_eq!(world.ask(&mut stranger, None, request).cause(), Cause::NoEstablishedAssociation);
+    }
+    let report = SessionReportRequest::new(ReportType::USAR);
+    assert_eq!(world.ask(&mut smf, Some(Seid(1)), report).cause(), Cause::ServiceNotSupported);
+}

@@ -1,0 +1,156 @@
+//! Anything in any order: SMFs, a slow and failing data plane, lost messages, time.
+
+use causeway_dataplane::{ApplyError, Event};
+use causeway_n4::{Config, Heartbeat, Occupancy, PathFailure};
+use causeway_pfcp::*;
+use causeway_types::{NtpSeconds, PdrId, Seid, Span};
+use proptest::prelude::*;
+
+use crate::world::{Pace, Smf, World, activation, config, establishment, query};
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Setup,
+    Establish,
+    Modify(u8),
+    Query(u8),
+    Delete(u8),
+    Release,
+    Restart,
+    Repeat,
+    AnswerOurs(u8),
+    Usage(u8),
+    Downlink(u8),
+    Apply(u8),
+    Fail(u8),
+    Pass(u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        1 => Just(Step::Setup),
+        6 => Just(Step::Establish),
+        4 => any::<u8>().prop_map(Step::Modify),
+        2 => any::<u8>().prop_map(Step::Query),
+        3 => any::<u8>().prop_map(Step::Delete),
+        1 => Just(Step::Release),
+        1 => Just(Step::Restart),
+        2 => Just(Step::Repeat),
+        4 => any::<u8>().prop_map(Step::AnswerOurs),
+        3 => any::<u8>().prop_map(Step::Usage),
+        2 => any::<u8>().prop_map(Step::Downlink),
+        9 => any::<u8>().prop_map(Step::Apply),
+        2 => any::<u8>().prop_map(Step::Fail),
+        3 => any::<u8>().prop_map(Step::Pass),
+    ]
+}
+
+/// The SMF's side: sessions it was told of, and its last request.
+struct Story {
+    world: World,
+    smf: Smf,
+    sessions: Vec<Seid>,
+    last: Vec<u8>,
+}
+
+impl Story {
+    fn session(&self, pick: u8) -> Seid {
+        self.sessions.get(usize::from(pick) % self.sessions.len().max(1)).copied().unwrap_or(Seid(9))
+    }
+
+    fn request<'a>(&mut self, seid: Option<Seid>, message: impl Into<Message<'a>>) {
+        self.last = self.world.send(&mut self.smf, seid, message);
+    }
+
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Setup => self.request(None, self.smf.setup()),
+            Step::Establish => {
+                let request = establishment(self.smf.node_id(), self.smf.f_seid());
+                self.request(Some(Seid(0)), request);
+            }
+            Step::Modify(pick) => self.request(Some(self.session(pick)), activation(pick.into())),
+            Step::Query(pick) => self.request(Some(self.session(pick)), query()),
+            Step::Delete(pick) => self.request(Some(self.session(pick)), SessionDeletionRequest::default()),
+            Step::Release => self.request(None, AssociationReleaseRequest::new(self.smf.node_id())),
+            Step::Restart => {
+                self.smf.recovery = NtpSeconds(self.smf.recovery.0 + 1);
+                let stamp = RecoveryTimeStamp(self.smf.recovery);
+                self.request(None, HeartbeatRequest::new(stamp));
+            }
+            Step::Repeat => self.world.deliver(self.smf.addr, &self.last.clone()),
+            Step::AnswerOurs(pick) => self.answer_ours(pick),
+            Step::Usage(pick) => self.world.uses(self.session(pick), 100),
+            Step::Downlink(pick) => {
+                let session = self.session(pick);
+                self.world.event(Event::DownlinkData { session, pdr: PdrId(2), qfi: None });
+            }
+            Step::Apply(pick) => self.apply(pick, None),
+            Step::Fail(pick) => self.apply(pick, Some(ApplyError::Backend("chaos".into()))),
+            Step::Pass(pick) => self.world.pass(Span::from_millis(u64::from(pick) * 40)),
+        }
+    }
+
+    /// Plans are carried out in any order.
+    fn apply(&mut self, pick: u8, failure: Option<ApplyError>) {
+        if self.world.plane.held.is_empty() {
+            return;
+        }
+        let at = usize::from(pick) % self.world.plane.held.len();
+        self.world.plane.held.swap(0, at);
+        self.world.plane.failures.extend(failure);
+        self.world.apply_next();
+    }
+
+    /// Reads what the UPF sent; answers some of its requests, and lets others be lost.
+    fn answer_ours(&mut self, pick: u8) {
+        let answers = !pick.is_multiple_of(3);
+        while let Some(got) = self.world.try_next(self.smf.addr) {
+            let known = |session: Option<Seid>| session.unwrap_or(Seid(0));
+            match got.message() {
+                Message::SessionEstablishmentResponse(it) => {
+                    self.sessions.extend(it.up_f_seid.map(|it| it.seid));
+                }
+                Message::HeartbeatRequest(_) if answers => {
+                    self.world.deliver(self.smf.addr, &self.smf.heartbeat_response(&got));
+                }
+                Message::SessionReportRequest(_) if answers => {
+                    let cause =
+                        if pick % 7 == 1 { Cause::SessionContextNotFound } else { Cause::RequestAccepted };
+                    let answer = Smf::report_response(&got, known(got.header.seid), cause);
+                    self.world.deliver(self.smf.addr, &answer);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    // Input:  any 150 things in any order, then the data plane catches up, the SMF releases, a minute passes.
+    // Output: no panic; nothing is left anywhere, in N4 or in the data plane.
+    #[test]
+    fn nothing_is_left_in_the_end(steps in prop::collection::vec(step(), 1..150), purge: bool) {
+        let heartbeat = Heartbeat { interval: Span::from_secs(5), ..Heartbeat::default() };
+        let on_path_failure = if purge { PathFailure::Purge } else { PathFailure::Keep };
+        let (mut world, smf) = World::associated_with(Config { heartbeat, on_path_failure, ..config() });
+        world.plane.pace = Pace::Held;
+        let mut story = Story { world, smf, sessions: Vec::new(), last: Vec::new() };
+        for step in steps {
+            story.take(step);
+            let occupancy = story.world.n4.occupancy();
+            prop_assert_eq!(occupancy.plans, story.world.plane.held.len());
+        }
+        while !story.world.plane.held.is_empty() {
+            story.apply(0, None);
+        }
+        story.world.plane.pace = Pace::AtOnce;
+        story.request(None, AssociationReleaseRequest::new(story.smf.node_id()));
+        story.world.pass(Span::from_secs(60));
+        prop_assert_eq!(story.world.n4.occupancy(), Occupancy::default());
+        prop_assert_eq!((story.world.plane.sessions(), story.world.n4.next_timer()), (0, None));
+    }
+}

@@ -1,0 +1,173 @@
+//! Heartbeats both ways, path failure and restart.
+
+use causeway_n4::{Config, DownReason, Heartbeat, Notice, PathFailure, Retransmission};
+use causeway_pfcp::*;
+use causeway_types::{NtpSeconds, Seid, Span};
+
+use crate::world::{RECOVERY, Smf, World, config, establishment};
+
+/// Heartbeats every 10 s, repeated twice after 2 s.
+fn with_heartbeats(on_path_failure: PathFailure) -> Config {
+    let first_wait = Span::from_secs(2);
+    let retransmission = Retransmission { first_wait, retries: 2, backoff: 1, longest_wait: first_wait };
+    let heartbeat = Heartbeat { interval: Span::from_secs(10), retransmission };
+    Config { heartbeat, on_path_failure, ..config() }
+}
+
+// Input:  a heartbeat of a stranger.
+// Output: answered with our recovery time stamp; no association, nothing kept.
+#[test]
+fn a_strangers_heartbeat_is_answered() {
+    let (mut world, mut stranger) = (World::new(), Smf::new(20));
+    let stamp = RecoveryTimeStamp(stranger.recovery);
+    let got = world.ask(&mut stranger, None, HeartbeatRequest::new(stamp));
+    let Message::HeartbeatResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    assert_eq!(response.recovery_time_stamp.0, RECOVERY);
+    assert_eq!(world.n4.occupancy(), Default::default());
+}
+
+// Input:  an interval of 10 s, and an SMF that answers.
+// Output: one heartbeat 10 s after each answer; nothing is said of the path.
+#[test]
+fn heartbeats_go_out_at_the_interval() {
+    let (mut world, smf) = World::associated_with(with_heartbeats(PathFailure::Keep));
+    world.notices.clear();
+    for _ in 0..3 {
+        world.pass(Span::from_millis(9_999));
+        world.is_quiet();
+        world.pass(Span::from_millis(1));
+        let got = world.next(smf.addr);
+        assert_eq!(got.kind(), MessageType::HeartbeatRequest);
+        world.deliver(smf.addr, &smf.heartbeat_response(&got));
+    }
+    assert_eq!(world.notices, []);
+}
+
+// Input:  an interval of zero.
+// Output: no timer, no heartbeat.
+#[test]
+fn an_interval_of_zero_sends_none() {
+    let (mut world, _) = World::associated();
+    world.pass(Span::from_secs(3600));
+    world.is_quiet();
+    assert_eq!(world.n4.next_timer(), None);
+}
+
+// Input:  an SMF that stops answering, and PathFailure::Keep; later it answers again.
+// Output: three heartbeats, then the path is down, said once; sessions stay; the next answer brings it up.
+#[test]
+fn an_unreachable_peer_keeps_its_sessions() {
+    let (mut world, mut smf) = World::associated_with(with_heartbeats(PathFailure::Keep));
+    let seid = world.establish(&mut smf);
+    world.pass(Span::from_secs(16));
+    assert_eq!(world.sent.len(), 3);
+    assert!(!world.n4.associations().next().unwrap().path_up);
+    world.pass(Span::from_secs(16));
+    let down = |notice: &&Notice| matches!(notice, Notice::PathDown { .. });
+    assert_eq!(world.notices.iter().filter(down).count(), 1);
+    assert!(world.plane.has(seid));
+
+    world.sent.clear();
+    world.pass(Span::from_secs(10));
+    let got = world.next(smf.addr);
+    world.deliver(smf.addr, &smf.heartbeat_response(&got));
+    assert!(world.n4.associations().next().unwrap().path_up);
+    assert!(world.has_notice(|notice| matches!(notice, Notice::PathUp { .. })));
+}
+
+// Input:  an SMF that stops answering, and PathFailure::Purge.
+// Output: association and sessions are gone; a session request gets cause 72.
+#[test]
+fn an_unreachable_peer_is_purged_if_configured() {
+    let (mut world, mut smf) = World::associated_with(with_heartbeats(PathFailure::Purge));
+    let seid = world.establish(&mut smf);
+    world.pass(Span::from_secs(16));
+    world.sent.clear();
+    assert!(!world.plane.has(seid));
+    assert!(world.has_notice(|notice| matches!(
+        notice,
+        Notice::AssociationDown { reason: DownReason::PathFailure, purged: 1, .. }
+    )));
+    let request = establishment(smf.node_id(), smf.f_seid());
+    assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoEstablishedAssociation);
+    world.pass(Span::from_secs(60));
+    world.is_quiet();
+}
+
+// Input:  a path that is down, and any request of the SMF.
+// Output: the path is up.
+#[test]
+fn any_message_brings_the_path_up() {
+    let (mut world, mut smf) = World::associated_with(with_heartbeats(PathFailure::Keep));
+    world.pass(Span::from_secs(16));
+    world.sent.clear();
+    world.establish(&mut smf);
+    assert!(world.n4.associations().next().unwrap().path_up);
+}
+
+// Input:  a later recovery time stamp in the SMF's heartbeat, and in its answer to ours.
+// Output: its sessions are removed at once, both times; the association stays.
+#[test]
+fn a_restart_shows_in_a_heartbeat() {
+    let (mut world, mut smf) = World::associated_with(with_heartbeats(PathFailure::Keep));
+    let first = world.establish(&mut smf);
+    smf.recovery = NtpSeconds(smf.recovery.0 + 5);
+    let stamp = RecoveryTimeStamp(smf.recovery);
+    world.ask(&mut smf, None, HeartbeatRequest::new(stamp));
+    assert!(!world.plane.has(first));
+    let restarted = |notice: &Notice| matches!(notice, Notice::PeerRestarted { purged: 1, .. });
+    assert!(world.has_notice(restarted));
+
+    let second = world.establish(&mut smf);
+    smf.recovery = NtpSeconds(smf.recovery.0 + 5);
+    world.pass(Span::from_secs(10));
+    let got = world.next(smf.addr);
+    world.deliver(smf.addr, &smf.heartbeat_response(&got));
+    assert!(!world.plane.has(second));
+    assert_eq!(world.n4.associations().count(), 1);
+}
+
+// Input:  a restart of one of two SMFs.
+// Output: the other's sessions stay.
+#[test]
+fn a_restart_concerns_one_smf() {
+    let (mut world, mut smf) = World::associated();
+    let mut other = Smf::new(11);
+    world.associate(&mut other);
+    let (gone, kept) = (world.establish(&mut smf), world.establish(&mut other));
+    world.ask(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(9999))));
+    assert!(!world.plane.has(gone) && world.plane.has(kept));
+}
+
+// Input:  an earlier recovery time stamp, as in a heartbeat that was overtaken.
+// Output: nothing happens.
+#[test]
+fn an_earlier_time_stamp_is_no_restart() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let earlier = NtpSeconds(smf.recovery.0 - 1);
+    world.ask(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(earlier)));
+    assert!(world.plane.has(seid));
+}
+
+// Input:  an SMF that we set up the association with restarts.
+// Output: we ask it again at once, since it waits to be asked.
+#[test]
+fn we_ask_a_restarted_smf_again() {
+    let (mut world, mut smf) = World::associated();
+    world.n4.associate(world.now, smf.addr);
+    world.drain();
+    world.is_quiet();
+    world.send(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(9999))));
+    let got = world.next(smf.addr);
+    assert_eq!(got.kind(), MessageType::AssociationSetupRequest);
+    let response = AssociationSetupResponse {
+        recovery_time_stamp: Some(RecoveryTimeStamp(NtpSeconds(9999))),
+        ..AssociationSetupResponse::new(smf.node_id(), Cause::RequestAccepted)
+    };
+    assert_eq!(world.next(smf.addr).kind(), MessageType::HeartbeatResponse);
+    world.deliver(smf.addr, &Smf::answer(&got, None, response));
+    world.pass(Span::from_secs(60));
+    world.is_quiet();
+    assert_eq!(world.n4.associations().count(), 1);
+}

@@ -1,0 +1,12 @@
+//! Stories of N4: an SMF, a UPF, a data plane, and time that the tests pass.
+
+mod associations;
+mod bad_input;
+mod chaos;
+mod duplicates;
+mod heartbeats;
+mod races;
+mod reports;
+mod sessions;
+mod shutdown;
+mod world;

@@ -1,0 +1,286 @@
+//! Session reports: until they are answered, in order, not twice.
+
+use causeway_dataplane::{ApplyError, Event};
+use causeway_n4::{Config, Limits, Notice};
+use causeway_pfcp::*;
+use causeway_types::{PdrId, Qfi, Seid, Span, Teid};
+
+use crate::world::{Smf, World, activation, config, establishment};
+
+const VOLTH: UsageReportTrigger = UsageReportTrigger::VOLTH;
+
+/// A world with one session, and the end that its reports go to.
+fn with_session() -> (World, Smf, Seid) {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    (world, smf, seid)
+}
+
+fn downlink(session: Seid) -> Event {
+    Event::DownlinkData { session, pdr: PdrId(2), qfi: Qfi::new(9) }
+}
+
+// Input:  a volume threshold is reached.
+// Output: a Session Report Request to the SMF's SEID, with the usage; done when it is answered.
+#[test]
+fn a_threshold_is_reported() {
+    let (mut world, smf, seid) = with_session();
+    world.uses(seid, 1000);
+    let got = world.next(smf.addr);
+    assert_eq!((got.header.seid, got.usage()), (Some(Seid(1)), vec![(1, 0, 1000, VOLTH)]));
+    let Message::SessionReportRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
+    assert_eq!(request.report_type, ReportType::USAR);
+    world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestAccepted));
+    world.pass(Span::from_secs(100));
+    world.is_quiet();
+}
+
+// Input:  the SMF does not answer for a long time, then it does.
+// Output: repeated after 1, 3 and 7 s, then after pauses, always the same octets; nothing is lost.
+#[test]
+fn a_report_is_repeated_until_it_is_answered() {
+    let (mut world, smf, seid) = with_session();
+    world.uses(seid, 1000);
+    let got = world.next(smf.addr);
+    world.pass(Span::from_secs(14));
+    assert_eq!(world.sent.len(), 3);
+    world.pass(Span::from_secs(1));
+    assert!(world.notices.contains(&Notice::ReportUnanswered { session: seid, to: smf.addr }));
+    world.pass(Span::from_secs(600));
+    assert!(world.sent.len() > 10);
+    assert!(world.sent.iter().all(|(_, bytes)| *bytes == got.bytes));
+    let said = |notice: &&Notice| matches!(notice, Notice::ReportUnanswered { .. });
+    assert_eq!(world.notices.iter().filter(said).count(), 1, "said once");
+    world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestAccepted));
+    world.sent.clear();
+    world.pass(Span::from_secs(600));
+    world.is_quiet();
+}
+
+// Input:  usage, downlink data, an error indication and usage again, before the first is answered.
+// Output: one request at a time, in this order; numbers go up.
+#[test]
+fn reports_of_a_session_keep_their_order() {
+    let (mut world, smf, seid) = with_session();
+    let tunnel = causeway_types::FTeid { teid: Teid::new(5).unwrap(), addr: smf.ip().into() };
+    world.uses(seid, 1);
+    world.event(downlink(seid));
+    world.event(Event::ErrorIndication { session: seid, tunnel });
+    world.uses(seid, 2);
+    let mut kinds = Vec::new();
+    for _ in 0..4 {
+        let got = world.next(smf.addr);
+        world.is_quiet();
+        let Message::SessionReportRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
+        kinds.push(request.report_type);
+        match request.report_type {
+            ReportType::DLDR => {
+                let report = request.downlink_data_report.unwrap();
+                assert_eq!(report.pdr_ids.iter().collect::<Vec<_>>(), [PdrId(2)]);
+                assert_eq!(report.downlink_data_service_information.unwrap().qfi, Qfi::new(9));
+            }
+            ReportType::ERIR => {
+                let report = request.error_indication_report.unwrap();
+                assert_eq!(report.remote_f_teids.first(), Some(FTeid::from(tunnel)));
+            }
+            _ => assert_eq!(got.usage()[0].1, u32::from(kinds.len() > 1)),
+        }
+        world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestAccepted));
+    }
+    assert_eq!(kinds, [ReportType::USAR, ReportType::DLDR, ReportType::ERIR, ReportType::USAR]);
+}
+
+// Input:  downlink data of the same PDR while its report waits for an answer.
+// Output: one report.
+#[test]
+fn downlink_data_is_reported_once() {
+    let (mut world, smf, seid) = with_session();
+    world.event(downlink(seid));
+    world.event(downlink(seid));
+    let got = world.next(smf.addr);
+    world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestAccepted));
+    world.is_quiet();
+}
+
+// Input:  the SMF does not know the session of a report.
+// Output: it is removed here too, with what else waits.
+#[test]
+fn a_session_that_the_smf_does_not_know_is_removed() {
+    let (mut world, smf, seid) = with_session();
+    world.uses(seid, 1);
+    world.event(downlink(seid));
+    let got = world.next(smf.addr);
+    world.deliver(smf.addr, &Smf::report_response(&got, Seid(0), Cause::SessionContextNotFound));
+    assert!(world.notices.contains(&Notice::SessionUnknownToPeer { session: seid }));
+    assert_eq!((world.plane.sessions(), world.rest()), (0, Default::default()));
+    world.is_quiet();
+}
+
+// Input:  the SMF refuses a report for another reason.
+// Output: said, and not repeated; the next report goes out.
+#[test]
+fn a_refused_report_is_not_repeated() {
+    let (mut world, smf, seid) = with_session();
+    world.uses(seid, 1);
+    world.event(downlink(seid));
+    let got = world.next(smf.addr);
+    world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestRejected));
+    let refused = Notice::ReportRefused { session: seid, cause: Cause::RequestRejected };
+    assert!(world.notices.contains(&refused));
+    let got = world.next(smf.addr);
+    let Message::SessionReportRequest(next) = got.message() else { panic!("{:?}", got.kind()) };
+    assert_eq!(next.report_type, ReportType::DLDR);
+}
+
+// Input:  a deletion while one report is on its way and another waits.
+// Output: the one that waits is in the deletion response, with its number; the other is repeated N1 times
+//         and then given up, since its session is gone.
+#[test]
+fn a_deletion_takes_waiting_usage_with_it() {
+    let (mut world, mut smf, seid) = with_session();
+    world.uses(seid, 1000);
+    world.uses(seid, 2000);
+    let report = world.next(smf.addr);
+    assert_eq!(report.usage(), [(1, 0, 1000, VOLTH)]);
+    let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(got.usage(), [(1, 1, 2000, VOLTH), (1, 2, 30, UsageReportTrigger::TERMR)]);
+    world.pass(Span::from_secs(120));
+    assert_eq!(world.sent.len(), 3);
+    assert!(world.sent.iter().all(|(_, bytes)| *bytes == report.bytes));
+    assert_eq!(world.n4.occupancy().unanswered_requests, 0);
+}
+
+// Input:  an event of a session that was deleted.
+// Output: dropped and counted.
+#[test]
+fn an_event_after_the_end_is_dropped() {
+    let (mut world, mut smf, seid) = with_session();
+    world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    world.uses(seid, 1000);
+    world.is_quiet();
+    assert_eq!(world.n4.counters().late_events, 1);
+}
+
+// Input:  a usage report is on its way; meanwhile the SMF's end of the session moves to another address.
+// Output: it is sent there at once, under its number and to the new SEID, and answered from there.
+#[test]
+fn a_report_follows_its_session() {
+    let (mut world, mut smf, seid) = with_session();
+    world.uses(seid, 1000);
+    let before = world.next(smf.addr);
+    let heir = Smf::new(12);
+    let cp = causeway_types::FSeid { seid: Seid(4711), addr: heir.ip().into() };
+    let request = SessionModificationRequest { cp_f_seid: Some(cp), ..activation(1) };
+    world.ask(&mut smf, Some(seid), request);
+    let after = world.next(heir.addr);
+    assert_eq!((after.header.sequence, after.header.seid), (before.header.sequence, Some(cp.seid)));
+    world.deliver(heir.addr, &Smf::report_response(&after, seid, Cause::RequestAccepted));
+    world.pass(Span::from_secs(100));
+    world.is_quiet();
+}
+
+// Input:  an answer that asks to drop what is buffered, and to change a BAR.
+// Output: said, since it cannot be refused; the report is done.
+#[test]
+fn what_an_answer_asks_for_and_is_not_done_is_said() {
+    let (mut world, smf, seid) = with_session();
+    world.event(downlink(seid));
+    let got = world.next(smf.addr);
+    let answer = SessionReportResponse {
+        flags: Some(SessionReportResponseFlags::DROBU),
+        update_bar: Some(UpdateBar::new(causeway_types::BarId(1))),
+        ..SessionReportResponse::new(Cause::RequestAccepted)
+    };
+    world.deliver(smf.addr, &Smf::answer(&got, Some(seid), answer));
+    let said = |notice: &&Notice| matches!(notice, Notice::NotSupported { .. });
+    assert_eq!(world.notices.iter().filter(said).count(), 2);
+    assert_eq!(world.n4.occupancy().unanswered_requests, 0);
+}
+
+// Input:  room for one outstanding report of an SMF, and reports of three sessions.
+// Output: one at a time, first come first served.
+#[test]
+fn outstanding_reports_are_bounded() {
+    let limits = Limits { outstanding_reports: 1, ..Limits::default() };
+    let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
+    let sessions: Vec<_> = (0..3).map(|_| world.establish(&mut smf)).collect();
+    for (seid, octets) in sessions.iter().zip(1..) {
+        world.uses(*seid, octets);
+    }
+    for (seid, octets) in sessions.iter().zip(1..) {
+        let got = world.next(smf.addr);
+        world.is_quiet();
+        assert_eq!(got.usage()[0].2, octets);
+        world.deliver(smf.addr, &Smf::report_response(&got, *seid, Cause::RequestAccepted));
+    }
+    assert_eq!(world.rest().unanswered_requests, 0);
+}
+
+// Input:  room for one outstanding report, a session that holds it, and its removal by the SMF's "not found".
+// Output: the next session reports.
+#[test]
+fn the_end_of_a_session_makes_room() {
+    let limits = Limits { outstanding_reports: 1, ..Limits::default() };
+    let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
+    let (one, two) = (world.establish(&mut smf), world.establish(&mut smf));
+    world.uses(one, 1);
+    world.uses(two, 2);
+    let got = world.next(smf.addr);
+    world.deliver(smf.addr, &Smf::report_response(&got, Seid(0), Cause::SessionContextNotFound));
+    assert_eq!(world.next(smf.addr).usage()[0].2, 2);
+}
+
+// Input:  many usages while the SMF is silent, and room for 4 reports of a session.
+// Output: nothing is lost: the octets add up.
+#[test]
+fn waiting_usage_is_bounded_and_not_lost() {
+    let limits = Limits { queued_reports_per_session: 4, ..Limits::default() };
+    let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
+    let seid = world.establish(&mut smf);
+    for _ in 0..1000 {
+        world.uses(seid, 7);
+    }
+    assert_eq!(world.n4.occupancy().waiting_reports, 4);
+    let first = world.next(smf.addr);
+    world.deliver(smf.addr, &Smf::report_response(&first, seid, Cause::RequestAccepted));
+    let rest = world.next(smf.addr);
+    let octets = |got: &[(u32, u32, u64, UsageReportTrigger)]| got.iter().map(|usage| usage.2).sum::<u64>();
+    assert_eq!(octets(&first.usage()) + octets(&rest.usage()), 7000);
+}
+
+// Input:  a usage event and a modification that fails, in either order.
+// Output: the report goes out; its number is the next.
+#[test]
+fn a_failed_modification_does_not_disturb_reports() {
+    let (mut world, mut smf, seid) = with_session();
+    world.plane.failures.push_back(ApplyError::Backend("timed out".into()));
+    assert_eq!(world.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::SystemFailure);
+    world.uses(seid, 5);
+    assert_eq!(world.next(smf.addr).usage(), [(1, 0, 5, VOLTH)]);
+}
+
+// Input:  room for one outstanding report; the SMF sets up its association anew and retains only the session
+//         that waits to report, not the one whose report is on its way.
+// Output: the other one's report is not repeated; the retained session reports.
+#[test]
+fn a_retained_session_reports_when_others_go() {
+    let limits = Limits { outstanding_reports: 1, ..Limits::default() };
+    let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
+    let gone = world.establish(&mut smf);
+    let heir = Smf::new(12);
+    let cp = causeway_types::FSeid { seid: Seid(4711), addr: heir.ip().into() };
+    let request = establishment(smf.node_id(), cp);
+    let kept = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
+    world.uses(gone, 1);
+    world.uses(kept, 2);
+    world.next(smf.addr);
+    let retention = SessionRetentionInformation {
+        cp_entity_ip_addresses: [CpEntityIpAddress(cp.addr)].into(),
+        ..SessionRetentionInformation::default()
+    };
+    let setup = AssociationSetupRequest { session_retention_information: Some(retention), ..smf.setup() };
+    world.ask(&mut smf, None, setup);
+    assert_eq!(world.next(heir.addr).usage()[0].2, 2);
+    world.pass(Span::from_secs(5));
+    assert!(world.sent.iter().all(|(to, _)| *to == heir.addr));
+}

@@ -1,0 +1,298 @@
+//! Establishment, modification and deletion.
+
+use causeway_dataplane::ApplyError;
+use causeway_n4::{Config, Limits};
+use causeway_pfcp::*;
+use causeway_rules::Op;
+use causeway_types::{FarId, Seid, UrrId};
+
+use crate::world::{Smf, World, activation, config, encode, establishment, query, volume_urr, wrong_removal};
+
+// Input:  an establishment with CHOOSE.
+// Output: accepted to the SMF's SEID, with our F-SEID and the chosen F-TEID; the session is in the data
+//         plane and in the list.
+#[test]
+fn a_session_is_established() {
+    let (mut world, mut smf) = World::associated();
+    let cp = smf.f_seid();
+    let request = establishment(smf.node_id(), cp);
+    let got = world.ask(&mut smf, Some(Seid(0)), request);
+    assert_eq!(got.header.seid, Some(cp.seid));
+    let Message::SessionEstablishmentResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    let up = response.up_f_seid.unwrap();
+    assert_eq!((response.cause, up.addr), (Cause::RequestAccepted, config().address));
+    assert_ne!(up.seid, Seid(0));
+    let created: Vec<_> = response.created_pdrs.iter().collect();
+    assert_eq!(created.len(), 1);
+    assert!(created[0].local_f_teid.and_then(|tunnel| tunnel.assigned()).is_some());
+    let view = world.n4.session(up.seid).unwrap();
+    assert_eq!((view.cp, view.node, view.rules.pdrs.len()), (cp, &smf.node(), 2));
+    assert!(world.plane.has(up.seid));
+}
+
+// Input:  two sessions.
+// Output: different SEIDs and different TEIDs; both follow from the seed.
+#[test]
+fn seids_are_distinct_and_follow_from_the_seed() {
+    let establish_two = |seed| {
+        let (mut world, mut smf) = World::associated_with(Config { seed, ..config() });
+        [world.establish(&mut smf), world.establish(&mut smf)]
+    };
+    let [first, second] = establish_two(1);
+    assert_ne!(first, second);
+    assert_eq!(establish_two(1), [first, second]);
+    assert_ne!(establish_two(2), [first, second]);
+}
+
+// Input:  a Node ID without association: of a stranger, and of another node than the sender.
+// Output: cause 72 to the SMF's SEID, nothing planned.
+#[test]
+fn an_establishment_needs_an_association() {
+    let (mut world, mut smf) = World::associated();
+    let mut other = Smf::new(11);
+    world.associate(&mut other);
+    let cp = smf.f_seid();
+    for node in [Smf::new(30).node_id(), other.node_id()] {
+        let got = world.ask(&mut smf, Some(Seid(0)), establishment(node, cp));
+        assert_eq!((got.cause(), got.header.seid), (Cause::NoEstablishedAssociation, Some(cp.seid)));
+    }
+    assert_eq!(world.plane.sessions(), 0);
+}
+
+// Input:  an establishment whose CP F-SEID is missing; one without PDRs.
+// Output: Mandatory IE missing with the type of the IE; the second to the SMF's SEID, which can be read.
+#[test]
+fn a_missing_ie_is_named() {
+    let (mut world, mut smf) = World::associated();
+    let cp = smf.f_seid();
+    let whole = encode(Some(Seid(0)), 0, establishment(smf.node_id(), cp));
+    for (missing, seid) in [(57_u16, Seid(0)), (1, cp.seid)] {
+        smf.sequence += 1;
+        let bytes = without(&whole, missing, smf.sequence);
+        world.deliver(smf.addr, &bytes);
+        let got = world.next(smf.addr);
+        assert_eq!(got.refusal(), (Cause::MandatoryIeMissing, Some(missing)));
+        assert_eq!(got.header.seid, Some(seid));
+    }
+}
+
+/// The message without its IEs of one type.
+fn without(whole: &[u8], ie_type: u16, sequence: u32) -> Vec<u8> {
+    let (header, body, _) = Header::decode(whole).unwrap();
+    let mut bytes = whole[..16].to_vec();
+    bytes[12..15].copy_from_slice(&sequence.to_be_bytes()[1..]);
+    for ie in RawIes::new(body).map(Result::unwrap).filter(|ie| ie.ie_type != ie_type) {
+        ie.write(&mut bytes);
+    }
+    let length = u16::try_from(bytes.len() - 4).unwrap();
+    bytes[2..4].copy_from_slice(&length.to_be_bytes());
+    assert!(header.seid.is_some());
+    bytes
+}
+
+// Input:  a PDU session of type Ethernet; a PDR whose FAR does not exist.
+// Output: refused with cause and offending IE, or Failed Rule ID; no TEID stays taken.
+#[test]
+fn rules_that_cannot_be_are_refused() {
+    let (mut world, mut smf) = World::associated();
+    let request = SessionEstablishmentRequest {
+        pdn_type: Some(PdnType::Ethernet),
+        ..establishment(smf.node_id(), smf.f_seid())
+    };
+    let got = world.ask(&mut smf, Some(Seid(0)), request);
+    assert_eq!(got.refusal(), (Cause::ServiceNotSupported, Some(113)));
+
+    let request = SessionEstablishmentRequest {
+        create_fars: [CreateFar::new(FarId(1), ApplyAction::DROP)].into(),
+        ..establishment(smf.node_id(), smf.f_seid())
+    };
+    let got = world.ask(&mut smf, Some(Seid(0)), request);
+    let Message::SessionEstablishmentResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    assert_eq!(response.cause, Cause::RuleCreationModificationFailure);
+    assert_eq!(response.failed_rule_id, Some(FailedRuleId { kind: RuleKind::Pdr, id: 2 }));
+    assert_eq!(world.n4.occupancy().tunnels, 0);
+}
+
+// Input:  one session more than there may be; one is deleted.
+// Output: No resources available; then there is room again.
+#[test]
+fn sessions_are_bounded() {
+    let limits = Limits { sessions: 1, ..Limits::default() };
+    let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
+    let seid = world.establish(&mut smf);
+    let request = establishment(smf.node_id(), smf.f_seid());
+    assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoResourcesAvailable);
+    world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    world.establish(&mut smf);
+}
+
+// Input:  the UE becomes active.
+// Output: one FAR is written; the response goes to the SMF's SEID.
+#[test]
+fn a_session_is_modified() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let got = world.ask(&mut smf, Some(seid), activation(0x100));
+    assert_eq!((got.cause(), got.header.seid), (Cause::RequestAccepted, Some(Seid(1))));
+    let ops = &world.plane.done.last().unwrap().ops;
+    assert!(matches!(&ops[..], [Op::PutFar(far)] if far.id == FarId(2)), "{ops:?}");
+}
+
+// Input:  a modification that changes nothing.
+// Output: accepted without asking the data plane.
+#[test]
+fn nothing_to_change_is_nothing_to_apply() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let plans = world.plane.done.len();
+    let got = world.ask(&mut smf, Some(seid), SessionModificationRequest::default());
+    assert_eq!((got.cause(), world.plane.done.len()), (Cause::RequestAccepted, plans));
+}
+
+// Input:  modification and deletion with a SEID that is not known, and with SEID 0.
+// Output: Session context not found, to SEID 0.
+#[test]
+fn an_unknown_session_is_not_found() {
+    let (mut world, mut smf) = World::associated();
+    world.establish(&mut smf);
+    for seid in [Seid(0), Seid(77)] {
+        for request in [Message::from(activation(1)), SessionDeletionRequest::default().into()] {
+            let got = world.ask(&mut smf, Some(seid), request);
+            assert_eq!((got.cause(), got.header.seid), (Cause::SessionContextNotFound, Some(Seid(0))));
+        }
+    }
+}
+
+// Input:  another SMF, associated, wants to modify and delete a session that is not its own.
+// Output: to it, the session does not exist.
+#[test]
+fn a_session_belongs_to_its_smf() {
+    let (mut world, mut smf) = World::associated();
+    let mut other = Smf::new(11);
+    world.associate(&mut other);
+    let seid = world.establish(&mut smf);
+    let got = world.ask(&mut other, Some(seid), SessionDeletionRequest::default());
+    assert_eq!((got.cause(), got.header.seid), (Cause::SessionContextNotFound, Some(Seid(0))));
+    assert!(world.plane.has(seid));
+}
+
+// Input:  a modification with a new CP F-SEID at another address; then a deletion from there.
+// Output: this response and all later ones go to the new SEID; the new address may speak.
+#[test]
+fn the_cp_f_seid_changes() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let mut heir = Smf { sequence: 100, ..Smf::new(12) };
+    let mut cp = heir.f_seid();
+    cp.seid = Seid(4711);
+    let request = SessionModificationRequest { cp_f_seid: Some(cp), ..activation(1) };
+    assert_eq!(world.ask(&mut smf, Some(seid), request).header.seid, Some(cp.seid));
+    assert_eq!(world.n4.session(seid).unwrap().cp, cp);
+    let got = world.ask(&mut heir, Some(seid), SessionDeletionRequest::default());
+    assert_eq!((got.cause(), got.header.seid), (Cause::RequestAccepted, Some(cp.seid)));
+}
+
+// Input:  a query, the removal of URR 1 that queries too, and one more query of a new URR.
+// Output: each usage is reported once, numbered from 0 for each URR.
+#[test]
+fn usage_is_reported_in_responses() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let got = world.ask(&mut smf, Some(seid), query());
+    assert_eq!(got.usage(), [(1, 0, 10, UsageReportTrigger::IMMER)]);
+    let request = SessionModificationRequest {
+        remove_urrs: [RemoveUrr::new(UrrId(1))].into(),
+        create_urrs: [volume_urr(2)].into(),
+        ..query()
+    };
+    let got = world.ask(&mut smf, Some(seid), request);
+    assert_eq!(got.usage(), [(1, 1, 20, UsageReportTrigger::TERMR)]);
+    let got = world.ask(&mut smf, Some(seid), query());
+    assert_eq!(got.usage(), [(2, 0, 10, UsageReportTrigger::IMMER)]);
+}
+
+// Input:  a deletion, and its session once more.
+// Output: the final usage; then the session is not found; nothing is left.
+#[test]
+fn a_deletion_reports_the_final_usage() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(got.cause(), Cause::RequestAccepted);
+    assert_eq!(got.usage(), [(1, 0, 30, UsageReportTrigger::TERMR)]);
+    let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(got.cause(), Cause::SessionContextNotFound);
+    assert_eq!(world.rest(), Default::default());
+}
+
+// Input:  a modification that does not fit the session.
+// Output: refused with the rule; the session is as before and can be used.
+#[test]
+fn a_refused_modification_changes_nothing() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let before = world.n4.session(seid).unwrap().rules.clone();
+    let got = world.ask(&mut smf, Some(seid), wrong_removal());
+    let Message::SessionModificationResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    assert_eq!(response.failed_rule_id, Some(FailedRuleId { kind: RuleKind::Far, id: 77 }));
+    assert_eq!(world.n4.session(seid).unwrap().rules, &before);
+    assert_eq!(world.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::RequestAccepted);
+}
+
+// Input:  the data plane fails an establishment, a modification and a deletion, each for another reason.
+// Output: the cause that fits; nothing has changed; the next attempt succeeds.
+#[test]
+fn a_failure_of_the_data_plane_leaves_everything_as_it_was() {
+    let (mut world, mut smf) = World::associated();
+    world.plane.failures.push_back(ApplyError::Full { table: "sessions", capacity: 1 });
+    let request = establishment(smf.node_id(), smf.f_seid());
+    assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoResourcesAvailable);
+    assert_eq!(world.rest(), Default::default());
+
+    let seid = world.establish(&mut smf);
+    let before = world.n4.session(seid).unwrap().rules.clone();
+    world.plane.failures.push_back(ApplyError::DanglingReference { session: seid, rule: "FAR 2".into() });
+    let got = world.ask(&mut smf, Some(seid), activation(1));
+    assert_eq!(got.cause(), Cause::RuleCreationModificationFailure);
+    assert_eq!(world.n4.session(seid).unwrap().rules, &before);
+
+    world.plane.failures.push_back(ApplyError::Backend("timed out".into()));
+    let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(got.cause(), Cause::SystemFailure);
+    assert!(world.n4.session(seid).is_some());
+    assert_eq!(world.n4.counters().failed_plans, 3);
+
+    assert_eq!(world.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::RequestAccepted);
+    let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(got.cause(), Cause::RequestAccepted);
+    assert_eq!(world.rest(), Default::default());
+}
+
+// Input:  a deletion of a session that the data plane does not have any more.
+// Output: accepted: it is gone.
+#[test]
+fn a_session_lost_by_the_data_plane_can_be_deleted() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    world.plane.failures.push_back(ApplyError::UnknownSession(seid));
+    let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(got.cause(), Cause::RequestAccepted);
+    assert_eq!(world.rest(), Default::default());
+}
+
+// Input:  10,000 sessions established and deleted, then a minute.
+// Output: nothing is left anywhere, and all TEIDs can be chosen again.
+#[test]
+fn nothing_leaks() {
+    let (mut world, mut smf) = World::associated();
+    for _ in 0..10_000 {
+        let seid = world.establish(&mut smf);
+        let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+        assert_eq!(got.cause(), Cause::RequestAccepted);
+        world.plane.done.clear();
+    }
+    world.pass(causeway_types::Span::from_secs(60));
+    let occupancy = causeway_n4::Occupancy { associations: 1, ..Default::default() };
+    assert_eq!(world.n4.occupancy(), occupancy);
+    assert_eq!((world.n4.next_timer(), world.plane.sessions()), (None, 0));
+}

@@ -1,0 +1,92 @@
+//! A data plane that carries plans out at once, later, or not at all. It keeps no rules, only sessions.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use causeway_dataplane::{Applied, ApplyError};
+use causeway_n4::ApplyId;
+use causeway_rules::{Op, Plan, Usage, UsageReason};
+use causeway_types::{Seid, Time, UrrId, Volume};
+
+/// When plans are carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pace {
+    /// As soon as they are handed out.
+    AtOnce,
+    /// When the test says so.
+    Held,
+}
+
+#[derive(Debug)]
+pub(crate) struct Plane {
+    pub(crate) pace: Pace,
+    /// What the next plans fail with.
+    pub(crate) failures: VecDeque<ApplyError>,
+    pub(crate) held: VecDeque<(ApplyId, Plan)>,
+    /// Every plan that was carried out.
+    pub(crate) done: Vec<Plan>,
+    sessions: BTreeMap<Seid, BTreeSet<UrrId>>,
+}
+
+impl Plane {
+    pub(crate) fn new() -> Self {
+        Self {
+            pace: Pace::AtOnce,
+            failures: VecDeque::new(),
+            held: VecDeque::new(),
+            done: Vec::new(),
+            sessions: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    pub(crate) fn has(&self, seid: Seid) -> bool {
+        self.sessions.contains_key(&seid)
+    }
+
+    /// Carries a plan out, or fails as it was told to.
+    pub(crate) fn apply(&mut self, now: Time, plan: Plan) -> Result<Applied, ApplyError> {
+        if let Some(error) = self.failures.pop_front() {
+            return Err(error);
+        }
+        let creates = matches!(plan.ops.first(), Some(Op::CreateSession));
+        let exists = self.sessions.contains_key(&plan.session);
+        assert_eq!(creates, !exists, "a session is created once, before anything else: {plan:?}");
+        let urrs = self.sessions.entry(plan.session).or_default();
+        let mut usage = Vec::new();
+        for op in &plan.ops {
+            match op {
+                Op::PutUrr(urr) => drop(urrs.insert(urr.id)),
+                Op::QueryUrr(urr) => usage.push(used(now, *urr, 10, UsageReason::Queried)),
+                Op::RemoveUrr(urr) => {
+                    urrs.remove(urr);
+                    usage.push(used(now, *urr, 20, UsageReason::Removed));
+                }
+                Op::RemoveSession => {
+                    usage.extend(urrs.iter().map(|urr| used(now, *urr, 30, UsageReason::SessionEnded)));
+                }
+                _ => {}
+            }
+        }
+        if matches!(plan.ops.last(), Some(Op::RemoveSession)) {
+            self.sessions.remove(&plan.session);
+        }
+        self.done.push(plan);
+        Ok(Applied { usage })
+    }
+}
+
+/// So many octets from the UE.
+pub(crate) fn used(now: Time, urr: UrrId, octets: u64, reason: UsageReason) -> Usage {
+    Usage {
+        urr,
+        reason,
+        volume: Volume { uplink: octets, uplink_packets: 1, ..Volume::ZERO },
+        start: now,
+        end: now,
+        first_packet: None,
+        last_packet: None,
+    }
+}

@@ -1,0 +1,45 @@
+//! Any octets as a PFCP datagram: what decodes is the same when encoded and decoded again, and everything can be
+//! shown.
+
+#![no_main]
+
+use std::fmt::Write;
+
+use causeway_pfcp::dump::Dump;
+use causeway_pfcp::{Header, Message};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|octets: &[u8]| {
+    write!(Nowhere, "{}", Dump(octets)).expect("nothing can fail");
+    let mut rest = octets;
+    while let Ok((header, body, after)) = Header::decode(rest) {
+        if let Ok(message) = Message::decode(&header, body) {
+            again(&header, &message);
+        }
+        if after.is_empty() {
+            break;
+        }
+        rest = after;
+    }
+});
+
+fn again(header: &Header, message: &Message<'_>) {
+    let mut encoded = Vec::new();
+    // Short forms of IEs grow when encoded; a message of almost 64 KiB can become too long.
+    if message.encode_with(header, &mut encoded).is_err() {
+        return assert!(encoded.is_empty());
+    }
+    // Said of a message that others follow; here there is none, which is no error.
+    let (again, body, rest) = Header::decode(&encoded).expect("just encoded");
+    assert_eq!((again, rest), (*header, &[][..]));
+    assert_eq!(Message::decode(&again, body).as_ref(), Ok(message));
+}
+
+/// Formats without keeping anything.
+struct Nowhere;
+
+impl Write for Nowhere {
+    fn write_str(&mut self, _: &str) -> std::fmt::Result {
+        Ok(())
+    }
+}
