@@ -17,6 +17,8 @@ pub struct Cleanup(Arc<Mutex<State>>);
 struct State {
     undo: Vec<Undo>,
     closed: bool,
+    /// A signal ends the process.
+    interrupted: bool,
 }
 
 impl Cleanup {
@@ -54,25 +56,38 @@ impl Cleanup {
         CleanupGuard(self.clone())
     }
 
-    /// From now on SIGINT, SIGTERM and SIGHUP undo everything, call `farewell` with the signal's number and end
-    /// the process with status 128 + signal.
+    /// From now on SIGINT, SIGTERM and SIGHUP call `begin`, undo everything, call `end`, and end the process with
+    /// status 128 + signal.
     ///
     /// # Errors
     /// The signal handlers or their thread cannot be set up.
-    pub fn on_signal(&self, farewell: impl FnOnce(i32) + Send + 'static) -> Result<(), LabError> {
+    pub fn on_signal(
+        &self,
+        begin: impl FnOnce() + Send + 'static,
+        end: impl FnOnce() + Send + 'static,
+    ) -> Result<(), LabError> {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(LabError::io("signal handlers"))?;
         let cleanup = self.clone();
         std::thread::Builder::new()
             .name("signals".into())
             .spawn(move || {
                 if let Some(signal) = signals.forever().next() {
+                    begin();
+                    cleanup.lock().interrupted = true;
                     cleanup.run();
-                    farewell(signal);
+                    end();
                     std::process::exit(128 + signal);
                 }
             })
             .map_err(LabError::io("signal thread"))?;
         Ok(())
+    }
+
+    /// Does not return once a signal has come: the process is about to end with the signal's status.
+    pub fn yield_to_signal(&self) {
+        while self.lock().interrupted {
+            std::thread::park();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -26,6 +26,7 @@ struct Screen {
     running: Option<Running>,
     last_print: Instant,
     frame: usize,
+    muted: bool,
 }
 
 struct Running {
@@ -60,13 +61,23 @@ impl Console {
     }
 
     fn new(out: Box<dyn Write + Send>, terminal: bool) -> Self {
-        let screen = Screen { out, terminal, running: None, last_print: Instant::now(), frame: 0 };
+        let screen =
+            Screen { out, terminal, running: None, last_print: Instant::now(), frame: 0, muted: false };
         Self(Arc::new(Mutex::new(screen)))
     }
 
     /// Prints lines of text.
     pub fn say(&self, text: &str) {
         self.lock().print(text);
+    }
+
+    /// Prints a last line of text and nothing more, whatever still runs.
+    pub fn mute(&self, text: &str) {
+        let mut screen = self.lock();
+        screen.running = None;
+        screen.muted = false;
+        screen.print(text);
+        screen.muted = true;
     }
 
     /// A step begins.
@@ -113,6 +124,9 @@ impl Console {
 
 impl Screen {
     fn print(&mut self, text: &str) {
+        if self.muted {
+            return;
+        }
         let clear = if self.terminal { "\r\x1b[2K" } else { "" };
         // Nobody may be reading any more; the demo goes on, its files are what stays.
         let _ = writeln!(self.out, "{clear}{text}").and_then(|()| self.out.flush());
@@ -122,7 +136,7 @@ impl Screen {
 
     /// Draws the line of the running step over itself.
     fn draw(&mut self) {
-        let Some(step) = self.running.as_ref().filter(|_| self.terminal) else { return };
+        let Some(step) = self.running.as_ref().filter(|_| self.terminal && !self.muted) else { return };
         self.frame = (self.frame + 1) % SPINNER.len();
         let spinner = SPINNER.get(self.frame).copied().unwrap_or('·');
         let elapsed = step.start.elapsed().as_secs_f32();
@@ -173,6 +187,19 @@ mod tests {
         assert!(lines[0].starts_with(" ✔   3  ping") && lines[0].ends_with(" s  0 % loss"));
         assert!(lines[1].starts_with(" ✘   4  TCP") && lines[1].ends_with("refused"));
         assert!(!text.contains('\x1b'));
+    }
+
+    // Input:  a last word in the middle of a step, which then ends.
+    // Output: nothing follows the last word.
+    #[test]
+    fn a_muted_screen_stays_as_it_is() {
+        let paper = Paper::default();
+        let console = Console::new(Box::new(paper.clone()), false);
+        console.begin(1, "ping");
+        console.mute("Interrupted.");
+        console.end(false, "no answer");
+        console.say("all is lost");
+        assert_eq!(*paper.0.lock().unwrap(), b"Interrupted.\n");
     }
 
     // Input:  the same on a terminal.

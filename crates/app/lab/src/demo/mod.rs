@@ -41,15 +41,18 @@ pub fn run(options: &Options) -> Result<bool, LabError> {
         .map_err(LabError::io(format!("make the folder {}", options.out.display())))?;
     let console = Console::stdout();
     let cleanup = Cleanup::default();
-    let farewell = console.clone();
-    cleanup
-        .on_signal(move |_| farewell.say("\nInterrupted. Namespaces, devices and the daemon are gone."))?;
+    let (begin, end) = (console.clone(), console.clone());
+    cleanup.on_signal(
+        move || begin.mute("\nInterrupted. Cleaning up ..."),
+        move || end.mute("Namespaces, devices and the daemon are gone."),
+    )?;
     console.say(&format!("Causeway {}: a 5G user plane on this machine{PICTURE}", env!("CARGO_PKG_VERSION")));
     let stale = remove_stale();
     if stale > 0 {
         console.say(&format!("Removed {stale} namespaces that a killed run had left.\n"));
     }
     let report = perform(options, privilege, &console, &cleanup)?;
+    cleanup.yield_to_signal();
     report.write(&options.out)?;
     conclude(&report, options, &console);
     Ok(report.passed)

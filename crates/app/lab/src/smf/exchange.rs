@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use causeway_pfcp::{Header, Message, MessageType};
+use causeway_pfcp::Message;
 use causeway_types::Seid;
 
+use super::describe::describe;
+use super::read;
 use super::serve::Server;
 use crate::LabError;
 use crate::netns::Namespace;
@@ -91,7 +93,7 @@ impl Exchange {
         patience: Patience,
     ) -> Result<Vec<u8>, LabError> {
         let sequence = self.shared.sequence.fetch_add(1, Ordering::Relaxed) & 0x00ff_ffff;
-        let name = name(message.message_type());
+        let name = describe(&message);
         let mut request = Vec::new();
         message
             .encode(seid, sequence, &mut request)
@@ -143,10 +145,9 @@ impl Shared {
         while !self.stop.load(Ordering::Relaxed) {
             let Ok(length) = self.socket.recv(&mut buffer) else { continue };
             let datagram = buffer.get(..length).unwrap_or_default();
-            let Ok((header, _, _)) = Header::decode(datagram) else { continue };
-            let Some(kind) = MessageType::from_code(header.message_type) else { continue };
-            self.timeline.message("upf", "smf", &name(kind), format!("sequence {}", header.sequence));
-            if kind.is_request() {
+            let Ok((header, message)) = read::message(datagram) else { continue };
+            self.timeline.message("upf", "smf", &describe(&message), format!("sequence {}", header.sequence));
+            if message.message_type().is_request() {
                 self.answer(header.sequence, datagram, server, &mut answered);
             } else if let Some(waiting) = self.waiting().remove(&header.sequence) {
                 // Whoever waited may have given up.
@@ -163,7 +164,7 @@ impl Shared {
             let (response, seid) = server.answer(request)?;
             let mut octets = Vec::new();
             response.encode(seid, sequence, &mut octets).ok()?;
-            Some((sequence, name(response.message_type()), octets))
+            Some((sequence, describe(&response), octets))
         });
         let Some(answer) = answer else { return };
         self.timeline.message("smf", "upf", &answer.1, format!("sequence {sequence}"));
@@ -180,15 +181,3 @@ impl Shared {
 
 /// Sequence number, name and octets of responses, oldest first.
 type Answered = VecDeque<(u32, String, Vec<u8>)>;
-
-/// The message as a person calls it, for example `Session Report Request`.
-fn name(kind: MessageType) -> String {
-    let mut name = String::new();
-    for letter in format!("{kind:?}").chars() {
-        if letter.is_uppercase() && !name.is_empty() {
-            name.push(' ');
-        }
-        name.push(letter);
-    }
-    name
-}

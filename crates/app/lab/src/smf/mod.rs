@@ -4,6 +4,7 @@
 //! are retransmitted as TS 29.244 clause 6.4 says; the UPF's own requests are answered at once by a thread.
 
 mod build;
+mod describe;
 mod exchange;
 mod model;
 mod read;

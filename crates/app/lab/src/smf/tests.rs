@@ -97,6 +97,24 @@ fn reports_are_answered_and_told() {
     assert!(reports.try_recv().is_err());
 }
 
+// Input:  what the SMF sends in a handover and at a query; an answer that accepts and one that refuses.
+// Output: names that tell them apart; only the refusal shows its cause.
+#[test]
+fn messages_are_told_apart_by_name() {
+    let tunnel = FTeid { teid: Teid::new(5).unwrap(), addr: DualIp::from(SMF) };
+    let name = |message: &Message<'_>| describe::describe(message);
+    assert_eq!(
+        name(&build::downlink(Downlink::HandOver(tunnel))),
+        "Session Modification Request (FORW SNDEM)"
+    );
+    assert_eq!(name(&build::downlink(Downlink::Buffer)), "Session Modification Request (BUFF NOCP)");
+    assert_eq!(name(&build::query()), "Session Modification Request (query)");
+    let answer = |cause| Message::from(causeway_pfcp::SessionDeletionResponse::new(cause));
+    assert_eq!(name(&answer(Cause::RequestAccepted)), "Session Deletion Response");
+    let refusal = name(&answer(Cause::SessionContextNotFound));
+    assert_eq!(refusal, "Session Deletion Response (SessionContextNotFound)");
+}
+
 // Input:  a refusal with an offending IE.
 // Output: an error that names cause and IE, by number and by name.
 #[test]
@@ -148,7 +166,10 @@ fn a_request_is_sent_again_until_it_is_answered() {
     assert_eq!(exchange.retransmissions(), 1);
     let _upf = answering.join().unwrap();
     let silence = exchange.request(build::query(), Some(Seid(70)), patience).unwrap_err().to_string();
-    assert_eq!(silence, "a response to the Session Modification Request did not happen within 0.15 s");
+    assert_eq!(
+        silence,
+        "a response to the Session Modification Request (query) did not happen within 0.15 s"
+    );
 }
 
 // Input:  the same report twice, as a UPF sends it whose answer was lost.

@@ -71,7 +71,7 @@ pub(super) fn device(n: u8) -> String {
 fn wait_for_n4(smf: &Smf, daemon: &Daemon) -> Result<Duration, LabError> {
     let start = Instant::now();
     loop {
-        match smf.probe(Duration::from_millis(100)) {
+        match smf.probe(Duration::from_millis(50)) {
             Ok(()) => return Ok(start.elapsed()),
             Err(error) if start.elapsed() >= START => return Err(error),
             Err(_) => {}

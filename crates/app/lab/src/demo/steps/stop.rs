@@ -12,6 +12,8 @@ pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(),
     let network = stage.network()?;
     network.smf.release()?;
     observer.expect("Association Release Response", "accepted", true);
+    let again = network.smf.retransmissions();
+    observer.note("PFCP requests sent more than once", again);
     let start = Instant::now();
     let status = network.daemon.stop(GRACE)?;
     let took = start.elapsed().as_millis();
