@@ -141,8 +141,8 @@ fn conclude(report: &Report, options: &Options, console: &Console) {
     let folder = options.out.display();
     match &report.reason {
         None => console.say(&format!(
-            "\nAll {} steps passed in {:.1} s. The page of it: {folder}/report.html; packets: {folder}/n3.pcap, \
-             n4.pcap, n6.pcap",
+            "\nAll {} steps passed in {:.1} s. The page of it is {folder}/report.html;\n\
+             the packets are in n3.pcap, n4.pcap and n6.pcap beside it.",
             report.steps.len(),
             report.elapsed.as_secs_f64()
         )),
