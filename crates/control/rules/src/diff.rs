@@ -11,6 +11,9 @@ use crate::{Op, Plan, RuleSet};
 pub struct Extras {
     /// URRs of the old rules to report before anything changes. One that is removed is not reported twice.
     pub queries: BTreeSet<UrrId>,
+    /// Those of them whose threshold is given anew and so counts from zero, even if it is the same (TS 29.244
+    /// clause 5.2.2.3.1).
+    pub rearmed: BTreeSet<UrrId>,
     /// The old tunnels of FARs that are to be told that they end.
     pub end_markers: Vec<(FarId, FTeid)>,
 }
@@ -40,7 +43,11 @@ pub fn plan_deletion(session: Seid) -> Plan {
 
 fn put_changed(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>) {
     ops.extend(changed(&old.bars, &new.bars).cloned().map(Op::PutBar));
-    ops.extend(changed(&old.urrs, &new.urrs).cloned().map(Op::PutUrr));
+    for urr in new.urrs.values() {
+        if old.urrs.get(&urr.id) != Some(urr) || extras.rearmed.contains(&urr.id) {
+            ops.push(Op::PutUrr(urr.clone()));
+        }
+    }
     ops.extend(changed(&old.qers, &new.qers).cloned().map(Op::PutQer));
     for far in changed(&old.fars, &new.fars) {
         ops.push(Op::PutFar(far.clone()));

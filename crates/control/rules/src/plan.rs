@@ -23,7 +23,8 @@ pub enum Op {
     CreateSession,
     /// Creates the BAR or replaces the one of that id.
     PutBar(Bar),
-    /// Creates the URR, or replaces the one of that id and goes on counting.
+    /// Creates the URR, or replaces the one of that id and goes on counting. Behind a [`Op::QueryUrr`] of the same
+    /// URR its thresholds count from zero.
     PutUrr(Urr),
     /// Creates the QER, or replaces the one of that id and keeps its meters' state.
     PutQer(Qer),
@@ -39,7 +40,8 @@ pub enum Op {
         /// The old tunnel.
         tunnel: FTeid,
     },
-    /// Reports the usage counted so far and starts counting anew (Query URR).
+    /// Reports the usage counted so far (Query URR). The next report has what comes after; towards the
+    /// thresholds what is reported here still counts (TS 29.244 clause 5.2.2.3.1).
     QueryUrr(UrrId),
     /// Removes a PDR; a packet that waits for it is dropped.
     RemovePdr(PdrId),

@@ -22,8 +22,14 @@ pub(crate) struct Effects {
 pub(crate) fn carry_out(session: &mut Session, plan: &Plan, now: Time) -> Result<Effects, ApplyError> {
     let used_before = session.urrs_in_use();
     let mut effects = Effects::default();
-    for op in &plan.ops {
+    for (at, op) in plan.ops.iter().enumerate() {
         write(session, op, now, &mut effects);
+        if let Op::PutUrr(urr) = op
+            && plan.ops[..at].contains(&Op::QueryUrr(urr.id))
+            && let Some(measurement) = session.measurements.get_mut(&urr.id)
+        {
+            measurement.rearm();
+        }
     }
     check_references(plan, &session.rules)?;
     for urr in used_before {

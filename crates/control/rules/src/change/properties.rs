@@ -25,7 +25,7 @@ proptest! {
         let created = after(&RuleSet::default(), &plan_establishment(SESSION, &old))?;
         prop_assert_eq!(&created, &old);
         let queries = old.urrs.keys().copied().collect();
-        let plan = plan_modification(SESSION, &old, &new, &Extras { queries, end_markers: vec![] });
+        let plan = plan_modification(SESSION, &old, &new, &Extras { queries, ..Extras::default() });
         prop_assert_eq!(after(&old, &plan)?, new);
         prop_assert_eq!(after(&old, &plan_deletion(SESSION))?, RuleSet::default());
     }
