@@ -5,25 +5,20 @@ use std::fmt::Write;
 use causeway_dataplane::{Egress, Fate};
 use causeway_packet::gtpu::{Message, Packet, PduSession};
 use causeway_packet::{IpProtocol, UserPacket};
+use causeway_pfcp::dump::DumpIes;
 use causeway_pfcp::{Header, MessageType, RawIes};
 
 /// The name of a message as TS 29.244 has it, without the prefix PFCP.
-pub(crate) fn message_name(message_type: MessageType) -> String {
-    let mut name = String::new();
-    for letter in format!("{message_type:?}").chars() {
-        if letter.is_uppercase() && !name.is_empty() && !name.ends_with("PF") {
-            name.push(' ');
-        }
-        name.push(letter);
-    }
-    name.replace("Pfd ", "PFD ")
+pub(crate) fn message_name(message_type: MessageType) -> &'static str {
+    let name = message_type.name();
+    name.strip_prefix("PFCP ").unwrap_or(name)
 }
 
 /// A PFCP message: a line with what it says on the whole, and a line for each IE.
 pub(crate) fn pfcp(bytes: &[u8]) -> String {
     let Ok((header, body, _)) = Header::decode(bytes) else { return format!("malformed {}", hex(bytes)) };
     let mut text = match MessageType::from_code(header.message_type) {
-        Some(message_type) => message_name(message_type),
+        Some(message_type) => message_name(message_type).to_owned(),
         None => format!("message {}", header.message_type),
     };
     for raw in RawIes::new(body).flatten() {
@@ -34,31 +29,13 @@ pub(crate) fn pfcp(bytes: &[u8]) -> String {
         }
     }
     if let Some(seid) = header.seid {
-        let _ = write!(text, ", SEID {seid}");
+        let _ = write!(text, ", SEID {:#x}", seid.0);
     }
     let _ = write!(text, ", sequence {}", header.sequence);
-    ies(body, 1, &mut text);
-    text
-}
-
-fn ies(group: &[u8], depth: usize, text: &mut String) {
-    for raw in RawIes::new(group).flatten() {
-        let indent = depth * 2;
-        let _ = write!(text, "\n{:indent$}", "");
-        match causeway_pfcp::ie_info(raw.ie_type) {
-            Some(info) if !info.fields.is_empty() => {
-                text.push_str(info.name);
-                ies(raw.value, depth + 1, text);
-            }
-            Some(info) => {
-                let _ = write!(text, "{}: ", info.name);
-                if info.show(raw.value, text).is_err() {
-                    text.push_str(&hex(raw.value));
-                }
-            }
-            None => drop(write!(text, "IE {}: {}", raw.ie_type, hex(raw.value))),
-        }
+    for line in DumpIes(body).to_string().lines() {
+        let _ = write!(text, "\n  {line}");
     }
+    text
 }
 
 /// A packet that leaves, on one line.

@@ -26,7 +26,7 @@ pub use pfd::*;
 pub use session_report::*;
 pub use session_set::*;
 
-/// A message: [`structure!`] with a message type.
+/// A message: `structure!` with a message type.
 macro_rules! message {
     ($(#[$meta:meta])* $name:ident<$lt:lifetime> = $variant:ident { $($fields:tt)* }) => {
         $crate::structure::structure! {

@@ -97,6 +97,7 @@ impl<'a> RawIes<'a> {
 impl<'a> Iterator for RawIes<'a> {
     type Item = Result<RawIe<'a>, IeError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;
@@ -110,6 +111,7 @@ impl<'a> Iterator for RawIes<'a> {
 }
 
 /// The first IE and what follows it.
+#[inline]
 fn split(octets: &[u8]) -> Result<(RawIe<'_>, &[u8]), IeError> {
     let Some((ie_type, octets)) = octets.split_first_chunk() else { return Err(IeError::length()) };
     let ie_type = u16::from_be_bytes(*ie_type);

@@ -14,25 +14,26 @@ impl<T> Single<T> {
         Self { seen: false, value: None }
     }
 
-    /// Decodes the first occurrence. `false` leaves the IE to a later field of the same type.
+    /// Nothing was found so far.
+    pub(crate) const fn is_open(&self) -> bool {
+        !self.seen
+    }
+
+    /// Decodes the first occurrence.
     pub(crate) fn take<'a>(
         &mut self,
         ie: RawIe<'a>,
         presence: Presence,
         ignored: &mut Option<IeError>,
-    ) -> Result<bool, IeError>
+    ) -> Result<(), IeError>
     where
         T: Ie<'a>,
     {
-        if is_removal::<T>(ie, presence) {
-            return Ok(true);
+        if !is_removal::<T>(ie, presence) {
+            self.seen = true;
+            self.value = decode(ie, presence, ignored)?;
         }
-        if self.seen {
-            return Ok(false);
-        }
-        self.seen = true;
-        self.value = decode(ie, presence, ignored)?;
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -52,12 +53,12 @@ impl Repeated {
         ie: RawIe<'a>,
         presence: Presence,
         ignored: &mut Option<IeError>,
-    ) -> Result<bool, IeError> {
+    ) -> Result<(), IeError> {
         if !is_removal::<T>(ie, presence) {
             let item: Option<T> = decode(ie, presence, ignored)?;
             self.count += usize::from(item.is_some());
         }
-        Ok(true)
+        Ok(())
     }
 
     pub(crate) fn view<'a, T: Ie<'a>>(&self, group: &'a [u8], ie_type: u16) -> Many<'a, T> {

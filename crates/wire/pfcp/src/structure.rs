@@ -28,7 +28,10 @@ macro_rules! structure {
             pub other: $crate::Others<$lt>,
         }
 
+        #[allow(non_upper_case_globals)] // named as the fields are, to be matched on
         impl<$lt> $name<$lt> {
+            $( const $field: u16 = $crate::structure::tag!($ty $(, $tag)?); )*
+
             /// The fields, in the order of the specification.
             pub const FIELDS: &'static [$crate::Field] = &[$(
                 $crate::Field {
@@ -48,13 +51,14 @@ macro_rules! structure {
                 $( let mut $field = $crate::structure::slot!($kind); )*
                 for ie in $crate::RawIes::new(group) {
                     let _ie = ie?;
-                    $(
-                        if _ie.ie_type == $crate::structure::tag!($ty $(, $tag)?)
-                            && $crate::structure::take!($kind $ty, $field, _ie, &mut ignored)?
-                        {
-                            continue;
-                        }
-                    )*
+                    match _ie.ie_type {
+                        $(
+                            Self::$field if $crate::structure::open!($kind $field) => {
+                                $crate::structure::take!($kind $ty, $field, _ie, &mut ignored)?;
+                            }
+                        )*
+                        _ => {}
+                    }
                 }
                 Ok(Self {
                     $( $field: $crate::structure::finish!(
@@ -192,6 +196,22 @@ macro_rules! slot {
     };
 }
 
+/// The field still takes IEs; if not, a later field of the same type may.
+macro_rules! open {
+    (req $slot:ident) => {
+        $slot.is_open()
+    };
+    (con $slot:ident) => {
+        $slot.is_open()
+    };
+    (opt $slot:ident) => {
+        $slot.is_open()
+    };
+    ($many:ident $slot:ident) => {
+        true
+    };
+}
+
 macro_rules! take {
     (req $ty:ty, $slot:ident, $ie:expr, $ignored:expr) => {
         $slot.take($ie, $crate::Presence::Mandatory, $ignored)
@@ -276,5 +296,6 @@ macro_rules! constructor {
 }
 
 pub(crate) use {
-    constructor, emit, field_doc, field_type, finish, group, presence, repeated, slot, structure, tag, take,
+    constructor, emit, field_doc, field_type, finish, group, open, presence, repeated, slot, structure, tag,
+    take,
 };

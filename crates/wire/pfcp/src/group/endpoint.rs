@@ -13,7 +13,8 @@ use crate::structure::group;
 group! {
     /// Create Traffic Endpoint (Table 7.5.2.7-1). A traffic endpoint that PDIs refer to.
     ///
-    /// A local F-TEID or UE IP address with an incorrect value is refused although the IE is optional: without
+    /// A local F-TEID or UE IP address with an incorrect value is refused although the IE is optional:
+    /// without
     /// it, more packets than meant would match.
     CreateTrafficEndpoint<'a> = 127, "Create Traffic Endpoint" {
         req traffic_endpoint_id: TrafficEndpointId,

@@ -102,7 +102,8 @@ group! {
 }
 
 group! {
-    /// Redundant Transmission Forwarding Parameters (Table 7.5.2.3-4). The second tunnel of redundant transmission.
+    /// Redundant Transmission Forwarding Parameters (Table 7.5.2.3-4). The second tunnel of redundant
+    /// transmission.
     RedundantTransmissionForwardingParameters<'a> = 270, "Redundant Transmission Forwarding Parameters" {
         req outer_header_creation: OuterHeaderCreation,
         con network_instance: NetworkInstance<'a>,

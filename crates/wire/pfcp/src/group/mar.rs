@@ -56,7 +56,8 @@ group! {
 }
 
 group! {
-    /// Update 3GPP Access Forwarding Action Information (Table 7.5.4.16-2). Changes of what is forwarded over one access; removes the access if empty.
+    /// Update 3GPP Access Forwarding Action Information (Table 7.5.4.16-2). Changes of what is forwarded over
+    /// one access; removes the access if empty.
     UpdateAccessForwardingAction<'a> = 175, "Update 3GPP Access Forwarding Action Information" {
         con far_id: FarId,
         con weight: Weight,

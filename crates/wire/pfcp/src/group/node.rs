@@ -26,7 +26,8 @@ group! {
 }
 
 group! {
-    /// PFCP Session Retention Information (Table 7.4.4.1-2). Asks the UP function to keep the sessions of these CP entities; of all of them if there is none.
+    /// PFCP Session Retention Information (Table 7.4.4.1-2). Asks the UP function to keep the sessions of
+    /// these CP entities; of all of them if there is none.
     SessionRetentionInformation<'a> = 183, "PFCP Session Retention Information" {
         opt_many cp_entity_ip_addresses: CpEntityIpAddress,
     }

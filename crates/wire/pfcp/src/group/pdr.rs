@@ -66,7 +66,8 @@ group! {
 group! {
     /// PDI (Table 7.5.2.2-2). What packets a rule detects.
     ///
-    /// A local F-TEID or UE IP address with an incorrect value is refused although the IE is optional: without
+    /// A local F-TEID or UE IP address with an incorrect value is refused although the IE is optional:
+    /// without
     /// it, more packets than meant would match.
     Pdi<'a> = 2, "PDI" {
         req source_interface: SourceInterface,
@@ -106,7 +107,8 @@ group! {
 }
 
 group! {
-    /// Redundant Transmission Detection Parameters (Table 7.5.2.2-5). The second tunnel of redundant transmission.
+    /// Redundant Transmission Detection Parameters (Table 7.5.2.2-5). The second tunnel of redundant
+    /// transmission.
     RedundantTransmissionDetectionParameters<'a> = 255, "Redundant Transmission Detection Parameters" {
         req redundant_f_teid: FTeid,
         con network_instance: NetworkInstance<'a>,

@@ -12,7 +12,8 @@ use crate::ie::{
 use crate::structure::group;
 
 group! {
-    /// Usage Report (Table 7.5.8.3-1). Usage of a URR. Type 78 in a modification response, 79 in a deletion response, 80 in a report.
+    /// Usage Report (Table 7.5.8.3-1). Usage of a URR. Type 78 in a modification response, 79 in a deletion
+    /// response, 80 in a report.
     UsageReport<'a> = 80, "Usage Report" {
         req urr_id: UrrId,
         req ur_seqn: UrSeqn,

@@ -32,7 +32,8 @@ group! {
 }
 
 group! {
-    /// TSC Management Information (Table 7.5.8.5-1). Port and bridge management. Type 199 in a modification request, 200 in its response, 201 in a report.
+    /// TSC Management Information (Table 7.5.8.5-1). Port and bridge management. Type 199 in a modification
+    /// request, 200 in its response, 201 in a report.
     TscManagementInformation<'a> = 201, "TSC Management Information" {
         opt port_management_information: PortManagementInformationContainer<'a>,
         opt user_plane_node_management_information: UserPlaneNodeManagementInformationContainer<'a>,

@@ -45,7 +45,8 @@ group! {
 }
 
 group! {
-    /// QoS Monitoring per QoS flow Control Information (Table 7.5.2.9-3). Packet delays that are measured and reported.
+    /// QoS Monitoring per QoS flow Control Information (Table 7.5.2.9-3). Packet delays that are measured and
+    /// reported.
     QosMonitoringPerQosFlowControlInformation<'a> = 242, "QoS Monitoring per QoS flow Control Information" {
         req_many qfis: Qfi,
         req requested_qos_monitoring: RequestedQosMonitoring,

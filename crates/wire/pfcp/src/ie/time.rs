@@ -1,5 +1,6 @@
 //! Points in time, periods and timers.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::leaf::{integer_ies, time_ies};
@@ -59,8 +60,17 @@ integer_ies! {
 }
 
 /// A timer of one octet: a unit and five bits of count (for example clause 8.2.35).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct CodedTimer(pub u8);
+
+impl fmt::Debug for CodedTimer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.span() {
+            Some(span) => write!(f, "{span:?} ({:#04x})", self.0),
+            None => write!(f, "infinite ({:#04x})", self.0),
+        }
+    }
+}
 
 impl CodedTimer {
     /// Never expires.

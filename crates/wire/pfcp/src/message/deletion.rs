@@ -13,7 +13,8 @@ message! {
 }
 
 message! {
-    /// PFCP Session Deletion Response (Table 7.5.7.1-1). Tells whether the session is deleted, and what was used.
+    /// PFCP Session Deletion Response (Table 7.5.7.1-1). Tells whether the session is deleted, and what was
+    /// used.
     SessionDeletionResponse<'a> = SessionDeletionResponse {
         req cause: Cause,
         con offending_ie: OffendingIe,

@@ -53,7 +53,8 @@ message! {
 }
 
 message! {
-    /// PFCP Session Establishment Response (Table 7.5.3.1-1). Tells whether the session is set up, and what was allocated.
+    /// PFCP Session Establishment Response (Table 7.5.3.1-1). Tells whether the session is set up, and what
+    /// was allocated.
     SessionEstablishmentResponse<'a> = SessionEstablishmentResponse {
         req node_id: NodeId<'a>,
         req cause: Cause,

@@ -5,7 +5,8 @@ use crate::ie::{Cause, NodeId, OffendingIe};
 use crate::message::message;
 
 message! {
-    /// PFCP PFD Management Request (Table 7.4.3.1-1). Provisions PFDs, or deletes all of them if there is none.
+    /// PFCP PFD Management Request (Table 7.4.3.1-1). Provisions PFDs, or deletes all of them if there is
+    /// none.
     PfdManagementRequest<'a> = PfdManagementRequest {
         many application_ids_pfds: ApplicationIdsPfds<'a>,
         opt node_id: NodeId<'a>,

@@ -168,3 +168,16 @@ fn a_rejection_carries_only_its_cause() {
     assert_eq!((error.cause(), error.offending()), (Cause::MandatoryIeMissing, Some(96)));
     decode(MessageType::AssociationSetupResponse, &write(&[node, (19, vec![72])]));
 }
+
+// Input:  the fields of every message, and theirs if they are groups, and so on.
+// Output: no IE is deeper than the path of an error can say.
+#[test]
+fn no_ie_is_deeper_than_an_error_can_say() {
+    fn depth(fields: &[Field]) -> usize {
+        fields.iter().map(|field| 1 + depth(field.fields)).max().unwrap_or_default()
+    }
+    let deepest = MessageType::ALL.iter().map(|message_type| depth(message_type.fields())).max();
+    let mut error = IeError::length();
+    (1..=10).for_each(|ie_type| error = error.at(ie_type));
+    assert!(deepest.unwrap() <= error.path.as_slice().len(), "{deepest:?}");
+}
