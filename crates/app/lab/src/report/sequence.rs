@@ -9,8 +9,8 @@ use crate::timeline::Message;
 const LANES: [&str; 4] = ["smf", "upf", "gnb1", "gnb2"];
 const NAMES: [&str; 4] = ["SMF", "UPF", "gNB 1", "gNB 2"];
 const WIDTH: usize = 960;
-const LEFT: usize = 150;
-const GAP: usize = 230;
+const LEFT: usize = 170;
+const GAP: usize = 245;
 const ROW: usize = 24;
 const TOP: usize = 46;
 

@@ -36,7 +36,8 @@ pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(),
     sender.send(HELD, LENGTH, PACE)?;
     let report = smf.next_report(PATIENCE)?;
     let right = report.session == ue.session.cp_seid && report.downlink_data == [DOWNLINK_PDR];
-    observer.expect("Session Report (DLDR)", format!("PDR {:?}", report.downlink_data), right);
+    let pdrs: Vec<_> = report.downlink_data.iter().map(ToString::to_string).collect();
+    observer.expect("Session Report (DLDR)", format!("PDR {}", pdrs.join(", ")), right);
     let again = smf.next_report(QUIET).is_ok();
     observer.expect("further reports", if again { "one more" } else { "none" }, !again);
     let escaped = ran.gnb_counters(ue.gnb).unknown_tunnel - strays + sink.seen().len() as u64;

@@ -49,7 +49,8 @@ pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(),
     );
     let due = report.session == ue.session.cp_seid
         && report.usage.iter().all(|usage| usage.trigger == UsageTrigger::VolumeThreshold);
-    observer.expect("trigger", format!("{:?}", report.usage.first().map(|usage| usage.trigger)), due);
+    let trigger = if due { "volume threshold (VOLTH)" } else { "another" };
+    observer.expect("trigger", trigger, due);
     let reported = ue.charge(&report.usage);
     let sent = Volume {
         uplink: UP * u64::from(LENGTH),
