@@ -8,7 +8,7 @@ use causeway_pfcp::{
     Mbr, MeasurementMethod, Message, NetworkInstance, NodeId, OuterHeaderCreation, OuterHeaderRemoval, Pdi,
     PdnType, QueryUrr, RecoveryTimeStamp, RemovedHeader, ReportingTriggers, SessionDeletionRequest,
     SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest, SourceInterface,
-    UeIpAddress, UpdateFar, UpdateForwardingParameters, VolumeThreshold, Volumes,
+    UeIpAddress, UpdateFar, UpdateForwardingParameters, UpdateUrr, VolumeThreshold, Volumes,
 };
 use causeway_types::{DualIp, FSeid, NtpSeconds, Precedence, Seid};
 
@@ -131,9 +131,15 @@ pub(super) fn downlink(downlink: Downlink) -> Message<'static> {
 }
 
 /// Asks for the usage so far.
-pub(super) fn query() -> Message<'static> {
-    let query_urrs = [QueryUrr::new(URR)].into();
-    SessionModificationRequest { query_urrs, ..SessionModificationRequest::default() }.into()
+pub(super) fn query_and_rearm(volume_threshold: u64) -> Message<'static> {
+    let threshold = Volumes { total: Some(volume_threshold), ..Volumes::default() };
+    let update = UpdateUrr { volume_threshold: Some(VolumeThreshold(threshold)), ..UpdateUrr::new(URR) };
+    SessionModificationRequest {
+        query_urrs: [QueryUrr::new(URR)].into(),
+        update_urrs: [update].into(),
+        ..SessionModificationRequest::default()
+    }
+    .into()
 }
 
 pub(super) fn deletion() -> Message<'static> {

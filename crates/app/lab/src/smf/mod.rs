@@ -127,12 +127,13 @@ impl Smf {
         self.modify(session, build::downlink(downlink)).map(drop)
     }
 
-    /// Asks for the usage since the last report; what is told is not told again.
+    /// Asks for the usage since the last report, and lets the volume threshold count from zero: without giving
+    /// it anew, what is reported here would still count towards it (TS 29.244 clause 5.2.2.3.1).
     ///
     /// # Errors
     /// As [`Smf::associate`].
-    pub fn query(&self, session: &Session) -> Result<Vec<Usage>, LabError> {
-        self.modify(session, build::query())
+    pub fn query_and_rearm(&self, session: &Session, volume_threshold: u64) -> Result<Vec<Usage>, LabError> {
+        self.modify(session, build::query_and_rearm(volume_threshold))
     }
 
     fn modify(&self, session: &Session, request: Message<'_>) -> Result<Vec<Usage>, LabError> {

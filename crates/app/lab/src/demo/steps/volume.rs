@@ -29,8 +29,8 @@ pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(),
     let (at_ue, at_dn) = (ue.at(PORT), SocketAddrV4::new(DN, PORT));
     let (ue_sink, dn_sink) = (Sink::open(&topology.ue, at_ue)?, Sink::open(&topology.dn, at_dn)?);
 
-    observer.progress("query of the usage so far");
-    let queried = ue.charge(&smf.query(&ue.session)?);
+    observer.progress("query of the usage so far, threshold given anew");
+    let queried = ue.charge(&smf.query_and_rearm(&ue.session, THRESHOLD)?);
     let at_gnb = super::counted(ran.ue(ue.id));
     observer.expect("usage so far, by query", super::octets(&queried), super::same(&queried, &at_gnb));
 
