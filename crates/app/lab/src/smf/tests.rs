@@ -108,7 +108,7 @@ fn messages_are_told_apart_by_name() {
         "Session Modification Request (FORW SNDEM)"
     );
     assert_eq!(name(&build::downlink(Downlink::Buffer)), "Session Modification Request (BUFF NOCP)");
-    assert_eq!(name(&build::query()), "Session Modification Request (query)");
+    assert_eq!(name(&build::query_and_rearm(1000)), "Session Modification Request (query)");
     let answer = |cause| Message::from(causeway_pfcp::SessionDeletionResponse::new(cause));
     assert_eq!(name(&answer(Cause::RequestAccepted)), "Session Deletion Response");
     let refusal = name(&answer(Cause::SessionContextNotFound));
@@ -165,7 +165,7 @@ fn a_request_is_sent_again_until_it_is_answered() {
     assert!(matches!(read::message(&response).unwrap().1, Message::HeartbeatResponse(_)));
     assert_eq!(exchange.retransmissions(), 1);
     let _upf = answering.join().unwrap();
-    let silence = exchange.request(build::query(), Some(Seid(70)), patience).unwrap_err().to_string();
+    let silence = exchange.request(build::query_and_rearm(1000), Some(Seid(70)), patience).unwrap_err().to_string();
     assert_eq!(
         silence,
         "a response to the Session Modification Request (query) did not happen within 0.15 s"
