@@ -165,7 +165,8 @@ fn a_request_is_sent_again_until_it_is_answered() {
     assert!(matches!(read::message(&response).unwrap().1, Message::HeartbeatResponse(_)));
     assert_eq!(exchange.retransmissions(), 1);
     let _upf = answering.join().unwrap();
-    let silence = exchange.request(build::query_and_rearm(1000), Some(Seid(70)), patience).unwrap_err().to_string();
+    let silence =
+        exchange.request(build::query_and_rearm(1000), Some(Seid(70)), patience).unwrap_err().to_string();
     assert_eq!(
         silence,
         "a response to the Session Modification Request (query) did not happen within 0.15 s"
