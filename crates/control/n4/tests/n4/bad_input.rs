@@ -239,6 +239,9 @@ proptest! {
         world.sent.clear();
         smf.sequence = 5000;
         let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-        prop_assert!([Cause::RequestAccepted, Cause::SessionContextNotFound].contains(&got.cause()));
+        // A changed message type can be a release of the association, which is then to be carried out.
+        let fitting =
+            [Cause::RequestAccepted, Cause::SessionContextNotFound, Cause::NoEstablishedAssociation];
+        prop_assert!(fitting.contains(&got.cause()), "{:?}", got.cause());
     }
 }
