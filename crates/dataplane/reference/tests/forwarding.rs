@@ -155,6 +155,35 @@ fn the_outer_header_follows_the_tunnel_s_address() {
     assert_eq!(bench.sent[0].0, Egress::Gtpu { local, peer: (peer, 2152).into(), tos: 0 });
 }
 
+// Input: a FAR to a network that is not configured, and one to a tunnel of an IP version that we have no address of.
+// Output: both drop for want of a way out.
+#[test]
+fn without_a_way_out_there_is_a_reason() {
+    let elsewhere = causeway_types::NetworkInstance::new("elsewhere");
+    let mut far = to_network();
+    far.forwarding.as_mut().unwrap().network_instance = Some(elsewhere);
+    let mut bench = Bench::new();
+    bench.apply(vec![Op::PutFar(far)]).unwrap();
+    assert_eq!(bench.uplink(&from_ue(1)), Fate::Dropped(DropReason::NoEgress));
+
+    let mut topology = topology();
+    topology.gtpu[0].addr.v4 = None;
+    bench.plane = causeway_reference::Reference::new(topology, Limits::default());
+    bench.apply(establishment()).unwrap();
+    assert_eq!(bench.downlink(&to_ue(1)), Fate::Dropped(DropReason::NoEgress));
+}
+
+// Input: a user packet of 65,535 octets, and the largest that leaves room for the container in the GTP-U length.
+// Output: the first is too big for a tunnel; the second goes.
+#[test]
+fn a_packet_can_be_too_big_for_a_tunnel() {
+    let mut bench = Bench::new();
+    let of_size = |octets: usize| udp((SERVER, 53), (UE, 40000), 0, octets - 28);
+    assert_eq!(bench.downlink(&of_size(65_535)), Fate::Dropped(DropReason::TooBig));
+    assert_eq!(bench.plane.counters().gtpu_sent.packets, 0);
+    assert_eq!(bench.downlink(&of_size(65_527)), Fate::Forwarded);
+}
+
 // Input: session removed, then traffic in both directions.
 // Output: nothing passes; removed means gone.
 #[test]
