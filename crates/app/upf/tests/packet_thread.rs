@@ -12,9 +12,7 @@ use causeway_ports::memory::{MemoryPort, pair};
 use causeway_ports::{Batch, Counters, Frame, Meta, Port, PortError};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::{ApplyAction, Bar, Far, Forwarding, GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
-use causeway_types::{
-    BarId, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QfiSet, Seid, Teid,
-};
+use causeway_types::{BarId, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Seid, Teid};
 use causeway_upf::clock::Clock;
 use causeway_upf::worker::{Command, PortSet, Report, Snapshot, WorkerHandle};
 use tokio::sync::oneshot;
@@ -57,27 +55,17 @@ fn tunnel(teid: u32, at: Ipv4Addr) -> FTeid {
 
 fn pdr(id: u16, source: Interface, uplink: bool) -> Pdr {
     let side = if uplink { UeSide::Source } else { UeSide::Destination };
-    Pdr {
-        id: PdrId(id),
-        precedence: Precedence(1),
-        pdi: Pdi {
-            source,
-            tunnel: uplink.then(|| tunnel(UPLINK, UPF)),
-            network_instance: None,
-            ue: Some(UeAddress { v4: Some(UE), v6: None, side }),
-            qfis: QfiSet::EMPTY,
-            filters: Vec::new(),
-        },
-        removal: uplink.then_some(GtpuRemoval::Ipv4),
-        far: FarId(id.into()),
-        qers: Vec::new(),
-        urrs: Vec::new(),
-    }
+    let pdi = Pdi {
+        tunnel: uplink.then(|| tunnel(UPLINK, UPF)),
+        ue: Some(UeAddress { v4: Some(UE), v6: None, side }),
+        ..Pdi::new(source)
+    };
+    Pdr { removal: uplink.then_some(GtpuRemoval::Ipv4), ..Pdr::new(PdrId(id), pdi, FarId(id.into())) }
 }
 
 fn far(id: u32, action: ApplyAction, to: Interface, tunnel: Option<FTeid>) -> Far {
-    let forwarding = Some(Forwarding { destination: to, network_instance: None, tunnel });
-    Far { id: FarId(id), action, forwarding, bar: Some(BarId(1)) }
+    let forwarding = Some(Forwarding { tunnel, ..Forwarding::to(to) });
+    Far { forwarding, bar: Some(BarId(1)), ..Far::new(FarId(id), action) }
 }
 
 fn downlink_far(action: ApplyAction) -> Far {

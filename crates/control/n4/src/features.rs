@@ -24,27 +24,9 @@ mod tests {
     // Output: only what needs no data plane; one more bit for each ability that has one.
     #[test]
     fn nothing_is_advertised_that_is_not_there() {
-        let none = Capabilities {
-            buffering: false,
-            notification_delay: false,
-            end_marker: false,
-            mbr: false,
-            volume_measurement: false,
-            pdu_session_container: false,
-            outer_ipv4: true,
-            outer_ipv6: false,
-            max_sessions: 1,
-            max_pdrs_per_session: 1,
-        };
+        let none = Capabilities::default();
         assert_eq!(up_features(&none), UpFeatures::FTUP | UpFeatures::BUNDL);
-        let all = Capabilities {
-            buffering: true,
-            notification_delay: true,
-            end_marker: true,
-            mbr: true,
-            volume_measurement: true,
-            ..none
-        };
+        let all = Capabilities::all(1, 1);
         let more = UpFeatures::EMPU | UpFeatures::DDND | UpFeatures::MNOP;
         assert_eq!(up_features(&all), UpFeatures::FTUP | UpFeatures::BUNDL | more);
     }

@@ -1,8 +1,8 @@
 //! What a data plane can do, which decides what the UPF advertises and accepts.
 
 /// The abilities of a data plane. Nothing is advertised in UP Function Features, and no rule accepted,
-/// that is not covered here.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// that is not covered here. The default can do nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Capabilities {
     /// Buffers downlink packets (BUCP is about the CP function; this is FAR BUFF in the UPF).
     pub buffering: bool,
@@ -24,4 +24,22 @@ pub struct Capabilities {
     pub max_sessions: u32,
     /// How many PDRs one session may have.
     pub max_pdrs_per_session: u16,
+}
+
+impl Capabilities {
+    /// Everything there is, for this many sessions and PDRs. What a data plane lacks it takes away.
+    pub fn all(max_sessions: u32, max_pdrs_per_session: u16) -> Self {
+        Self {
+            buffering: true,
+            notification_delay: true,
+            end_marker: true,
+            mbr: true,
+            volume_measurement: true,
+            pdu_session_container: true,
+            outer_ipv4: true,
+            outer_ipv6: true,
+            max_sessions,
+            max_pdrs_per_session,
+        }
+    }
 }

@@ -1,13 +1,13 @@
 //! The data plane as a whole: the contract, and the state behind it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Event, Fate, Ingress, Op, PacketEngine,
     Plan, Topology, Transmit, Usage,
 };
 use causeway_rules::ApplyAction;
-use causeway_types::{PdrId, Seid, Time};
+use causeway_types::{Seid, Time};
 
 use crate::Limits;
 use crate::act::{Decision, Matched, act};
@@ -16,7 +16,8 @@ use crate::buffer::Waiting;
 use crate::egress;
 use crate::index::Index;
 use crate::indication::Indications;
-use crate::session::{Paging, Session};
+use crate::session::Session;
+use crate::timers::Timers;
 
 /// The reference data plane.
 #[derive(Debug)]
@@ -28,8 +29,7 @@ pub struct Reference {
     pub(crate) indications: Indications,
     pub(crate) counters: Counters,
     pub(crate) buffered_octets: usize,
-    /// When notifications that a BAR delays are due. Entries whose session has moved on are passed over.
-    pub(crate) due: BTreeSet<(Time, Seid, PdrId)>,
+    pub(crate) timers: Timers,
     pub(crate) events: VecDeque<Event>,
     outbox: VecDeque<(Egress, Vec<u8>)>,
 }
@@ -45,7 +45,7 @@ impl Reference {
             indications: Indications::default(),
             counters: Counters::default(),
             buffered_octets: 0,
-            due: BTreeSet::new(),
+            timers: Timers::default(),
             events: VecDeque::new(),
             outbox: VecDeque::new(),
         }
@@ -164,16 +164,9 @@ impl Reference {
 impl Dataplane for Reference {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            buffering: true,
-            notification_delay: true,
-            end_marker: true,
-            mbr: true,
-            volume_measurement: true,
-            pdu_session_container: true,
             outer_ipv4: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v4.is_some()),
             outer_ipv6: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v6.is_some()),
-            max_sessions: self.limits.max_sessions,
-            max_pdrs_per_session: self.limits.max_pdrs_per_session,
+            ..Capabilities::all(self.limits.max_sessions, self.limits.max_pdrs_per_session)
         }
     }
 
@@ -190,21 +183,11 @@ impl Dataplane for Reference {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        self.due.first().map(|(at, ..)| *at)
+        self.timers.next()
     }
 
     fn advance(&mut self, now: Time) {
-        while let Some((at, seid, pdr)) = self.due.first().copied().filter(|(at, ..)| *at <= now) {
-            self.due.pop_first();
-            let paging = self.sessions.get_mut(&seid).and_then(|session| session.paging.get_mut(&pdr));
-            if let Some(paging) = paging
-                && let Paging::Due { at: due, qfi } = *paging
-                && due == at
-            {
-                *paging = Paging::Told;
-                self.events.push_back(Event::DownlinkData { session: seid, pdr, qfi });
-            }
-        }
+        self.expire(now);
     }
 
     fn counters(&self) -> Counters {

@@ -19,6 +19,7 @@ mod matching;
 mod measure;
 mod meter;
 mod session;
+mod timers;
 mod user;
 
 pub use engine::Reference;

@@ -75,12 +75,11 @@ mod tests {
     use super::*;
 
     fn urr(total: u64) -> Urr {
+        let method = MeasurementMethod { volume: true, duration: false };
         Urr {
-            id: UrrId(1),
-            method: MeasurementMethod { volume: true, duration: false },
             triggers: UrrTriggers { volume_threshold: true },
             volume_threshold: Some(DirectionalLimit { total: Some(total), ..Default::default() }),
-            before_qos: false,
+            ..Urr::new(UrrId(1), method)
         }
     }
 

@@ -13,6 +13,7 @@ use crate::buffer::Waiting;
 use crate::engine::Reference;
 use crate::matching::find_pdr;
 use crate::session::Paging;
+use crate::timers::Timer;
 
 impl Reference {
     /// Handles one packet from a data network.
@@ -115,7 +116,7 @@ impl Reference {
         } else {
             let at = now + delay;
             session.paging.insert(pdr.id, Paging::Due { at, qfi });
-            self.due.insert((at, seid, pdr.id));
+            self.timers.set(at, seid, Timer::Notification(pdr.id));
         }
     }
 }

@@ -91,7 +91,7 @@ fn limits_drop_the_newest() {
     assert_eq!((0..9).filter(|n| bench.downlink(&to_ue(*n)) == Fate::Buffered).count(), 3);
 
     let mut bench = Bench::new();
-    let bar = Bar { id: BarId(1), notification_delay: Span::ZERO, suggested_packets: Some(2) };
+    let bar = Bar { suggested_packets: Some(2), ..Bar::new(BarId(1)) };
     let far = Far { bar: Some(BarId(1)), ..buffering(false) };
     bench.apply(vec![Op::PutBar(bar), Op::PutFar(far)]).unwrap();
     assert_eq!((0..9).filter(|n| bench.downlink(&to_ue(*n)) == Fate::Buffered).count(), 2);
@@ -105,7 +105,7 @@ fn the_notification_waits_for_the_delay() {
     for answers_in_time in [false, true] {
         let mut bench = Bench::new();
         let delay = Span::from_millis(100);
-        let bar = Bar { id: BarId(1), notification_delay: delay, suggested_packets: None };
+        let bar = Bar { notification_delay: delay, ..Bar::new(BarId(1)) };
         let far = Far { bar: Some(BarId(1)), ..buffering(true) };
         bench.apply(vec![Op::PutBar(bar), Op::PutFar(far)]).unwrap();
         bench.downlink(&to_ue(1));

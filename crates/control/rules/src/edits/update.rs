@@ -44,7 +44,7 @@ fn new_forwarding(update: &ForwardingUpdate) -> Result<Forwarding, Reason> {
     let why = "the FAR has no forwarding parameters yet";
     let missing = Reason::ConditionalMissing { ie: ie::DESTINATION_INTERFACE, why };
     let destination = update.destination.ok_or(missing)?;
-    let mut forwarding = Forwarding { destination, network_instance: None, tunnel: None };
+    let mut forwarding = Forwarding::to(destination);
     update_forwarding(&mut forwarding, update);
     Ok(forwarding)
 }

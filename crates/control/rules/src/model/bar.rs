@@ -12,3 +12,10 @@ pub struct Bar {
     /// Suggested Buffering Packets Count: how many packets to hold at the most. `None`: the configured limit.
     pub suggested_packets: Option<u16>,
 }
+
+impl Bar {
+    /// Notifies at once and suggests no limit.
+    pub fn new(id: BarId) -> Self {
+        Self { id, notification_delay: Span::ZERO, suggested_packets: None }
+    }
+}

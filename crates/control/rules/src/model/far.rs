@@ -16,6 +16,18 @@ pub struct Far {
     pub bar: Option<BarId>,
 }
 
+impl Far {
+    /// Does this, without knowing where to send anything.
+    pub fn new(id: FarId, action: ApplyAction) -> Self {
+        Self { id, action, forwarding: None, bar: None }
+    }
+
+    /// Forwards so.
+    pub fn forward(id: FarId, forwarding: Forwarding) -> Self {
+        Self { forwarding: Some(forwarding), ..Self::new(id, ApplyAction::Forward) }
+    }
+}
+
 /// The action of a FAR (TS 29.244 clause 8.2.26). The flags that exclude each other are one enum.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ApplyAction {
@@ -40,4 +52,11 @@ pub struct Forwarding {
     /// The GTP-U tunnel to put it into (Outer Header Creation GTP-U/UDP/IPv4 or IPv6); `None` sends the
     /// user packet as it is.
     pub tunnel: Option<FTeid>,
+}
+
+impl Forwarding {
+    /// Leaves by this side as it is, for the network of the configuration.
+    pub fn to(destination: Interface) -> Self {
+        Self { destination, network_instance: None, tunnel: None }
+    }
 }

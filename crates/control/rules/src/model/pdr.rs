@@ -27,6 +27,14 @@ pub struct Pdr {
     pub urrs: Vec<UrrId>,
 }
 
+impl Pdr {
+    /// A PDR of the lowest precedence, without QoS and usage rules, that removes no outer header.
+    pub fn new(id: PdrId, pdi: Pdi, far: FarId) -> Self {
+        let precedence = Precedence(u32::MAX);
+        Self { id, precedence, pdi, removal: None, far, qers: Vec::new(), urrs: Vec::new() }
+    }
+}
+
 /// Packet Detection Information (TS 29.244 clause 7.5.2.2-2). Every part that is present must match.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pdi {
@@ -42,6 +50,20 @@ pub struct Pdi {
     pub qfis: QfiSet,
     /// The IP flows: one of them must match; empty matches any packet.
     pub filters: Vec<SdfFilter>,
+}
+
+impl Pdi {
+    /// Everything that arrives on this side.
+    pub fn new(source: Interface) -> Self {
+        Self {
+            source,
+            tunnel: None,
+            network_instance: None,
+            ue: None,
+            qfis: QfiSet::EMPTY,
+            filters: Vec::new(),
+        }
+    }
 }
 
 /// A UE address to be found in the user packet (TS 29.244 clause 8.2.62).

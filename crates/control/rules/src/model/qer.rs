@@ -18,6 +18,11 @@ pub struct Qer {
 }
 
 impl Qer {
+    /// Lets everything pass and marks nothing.
+    pub fn new(id: QerId) -> Self {
+        Self { id, uplink: Gate::Open, downlink: Gate::Open, mbr: None, qfi: None }
+    }
+
     /// The gate of one direction.
     pub fn gate(&self, direction: Direction) -> Gate {
         match direction {

@@ -17,6 +17,13 @@ pub struct Urr {
     pub before_qos: bool,
 }
 
+impl Urr {
+    /// Measures this and reports only when asked and at the end.
+    pub fn new(id: UrrId, method: MeasurementMethod) -> Self {
+        Self { id, method, triggers: UrrTriggers::default(), volume_threshold: None, before_qos: false }
+    }
+}
+
 /// What a URR measures (TS 29.244 clause 8.2.40).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct MeasurementMethod {

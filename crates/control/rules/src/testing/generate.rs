@@ -68,9 +68,9 @@ pub(crate) fn rule_set() -> impl Strategy<Value = RuleSet> {
 
 fn bar(id: u8) -> impl Strategy<Value = Bar> {
     (0..5_u64, option::of(1..200_u16)).prop_map(move |(units, suggested_packets)| Bar {
-        id: BarId(id),
         notification_delay: Span::from_millis(50 * units),
         suggested_packets,
+        ..Bar::new(BarId(id))
     })
 }
 
@@ -82,11 +82,9 @@ fn limit() -> impl Strategy<Value = DirectionalLimit> {
 
 fn urr(id: u32) -> impl Strategy<Value = Urr> {
     (any::<bool>(), option::of(limit())).prop_map(move |(duration, volume_threshold)| Urr {
-        id: UrrId(id),
-        method: MeasurementMethod { volume: true, duration },
         triggers: UrrTriggers { volume_threshold: volume_threshold.is_some() },
         volume_threshold,
-        before_qos: false,
+        ..Urr::new(UrrId(id), MeasurementMethod { volume: true, duration })
     })
 }
 
@@ -104,8 +102,9 @@ fn qfi() -> impl Strategy<Value = Qfi> {
 }
 
 fn qer(id: u32) -> impl Strategy<Value = Qer> {
-    (gate(), gate(), option::of(rates()), option::of(qfi()))
-        .prop_map(move |(uplink, downlink, mbr, qfi)| Qer { id: QerId(id), uplink, downlink, mbr, qfi })
+    (gate(), gate(), option::of(rates()), option::of(qfi())).prop_map(move |(uplink, downlink, mbr, qfi)| {
+        Qer { uplink, downlink, mbr, qfi, ..Qer::new(QerId(id)) }
+    })
 }
 
 fn action() -> impl Strategy<Value = ApplyAction> {
@@ -122,9 +121,9 @@ fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
         let needed = keep || action == ApplyAction::Forward;
         Far {
             action,
-            forwarding: far.forwarding.filter(|_| needed),
+            forwarding: far.forwarding.clone().filter(|_| needed),
             bar: bar.filter(|_| !bars.is_empty()).map(|index| *index.get(&bars)),
-            id: far.id,
+            ..far
         }
     })
 }
@@ -138,32 +137,26 @@ fn tunnel() -> impl Strategy<Value = FTeid> {
 fn pdr(id: u16, fars: Vec<FarId>, qers: Vec<QerId>, urrs: Vec<UrrId>) -> impl Strategy<Value = Pdr> {
     let pdi = prop_oneof![
         (tunnel(), vec(qfi(), 0..3)).prop_map(|(tunnel, qfis)| Pdi {
-            source: Interface::Access,
             tunnel: Some(tunnel),
-            network_instance: None,
             ue: Some(ue(UeSide::Source)),
             qfis: QfiSet::from_iter(qfis),
-            filters: vec![],
+            ..Pdi::new(Interface::Access)
         }),
         Just(Pdi {
-            source: Interface::Core,
-            tunnel: None,
             network_instance: Some(internet()),
             ue: Some(ue(UeSide::Destination)),
-            qfis: QfiSet::EMPTY,
             filters: vec!["permit out 17 from any 53 to assigned".parse().expect("a flow")],
+            ..Pdi::new(Interface::Core)
         }),
     ];
     let counts = (0..=qers.len(), 0..=urrs.len());
     (pdi, select(fars), subsequence(qers, counts.0), subsequence(urrs, counts.1), 0..4_u32).prop_map(
         move |(pdi, far, qers, urrs, precedence)| Pdr {
-            id: PdrId(id),
             precedence: Precedence(precedence),
             removal: pdi.tunnel.map(|_| GtpuRemoval::Ipv4),
-            pdi,
-            far,
             qers,
             urrs,
+            ..Pdr::new(PdrId(id), pdi, far)
         },
     )
 }

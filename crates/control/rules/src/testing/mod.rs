@@ -9,7 +9,7 @@ pub(crate) use generate::{changes, rule_set};
 pub(crate) use model::apply;
 
 use causeway_types::{
-    FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QfiSet, Seid, Span, Teid, UrrId,
+    FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QfiSet, Seid, Teid, UrrId,
 };
 
 use crate::edits::{Changes, PdiDraft, PdrDraft, TunnelRequest};
@@ -22,18 +22,7 @@ use crate::{
 pub(crate) const SESSION: Seid = Seid(1);
 
 pub(crate) fn capabilities() -> Capabilities {
-    Capabilities {
-        buffering: true,
-        notification_delay: true,
-        end_marker: true,
-        mbr: true,
-        volume_measurement: true,
-        pdu_session_container: true,
-        outer_ipv4: true,
-        outer_ipv6: true,
-        max_sessions: 1000,
-        max_pdrs_per_session: 16,
-    }
+    Capabilities::all(1000, 16)
 }
 
 /// GTP-U at 192.0.2.1 and 2001:db8::1; one data network, `internet`.
@@ -97,36 +86,28 @@ pub(crate) fn downlink_pdr(id: u16, far: u32) -> PdrDraft {
 
 /// A FAR that forwards to the data network.
 pub(crate) fn to_internet(id: u32) -> Far {
-    let forwarding =
-        Forwarding { destination: Interface::Core, network_instance: Some(internet()), tunnel: None };
-    Far { id: FarId(id), action: ApplyAction::Forward, forwarding: Some(forwarding), bar: None }
+    let forwarding = Forwarding { network_instance: Some(internet()), ..Forwarding::to(Interface::Core) };
+    Far::forward(FarId(id), forwarding)
 }
 
 /// A FAR that forwards to a gNB.
 pub(crate) fn to_gnb(id: u32, tunnel: FTeid) -> Far {
-    let forwarding =
-        Forwarding { destination: Interface::Access, network_instance: None, tunnel: Some(tunnel) };
-    Far { id: FarId(id), action: ApplyAction::Forward, forwarding: Some(forwarding), bar: None }
+    let forwarding = Forwarding { tunnel: Some(tunnel), ..Forwarding::to(Interface::Access) };
+    Far::forward(FarId(id), forwarding)
 }
 
 /// A FAR that buffers and notifies.
 pub(crate) fn buffering(id: u32) -> Far {
-    Far { id: FarId(id), action: ApplyAction::Buffer { notify: true }, forwarding: None, bar: None }
+    Far::new(FarId(id), ApplyAction::Buffer { notify: true })
 }
 
 /// A URR that measures volume and reports when asked.
 pub(crate) fn urr(id: u32) -> Urr {
-    Urr {
-        id: UrrId(id),
-        method: crate::MeasurementMethod { volume: true, duration: false },
-        triggers: crate::UrrTriggers::default(),
-        volume_threshold: None,
-        before_qos: false,
-    }
+    Urr::new(UrrId(id), crate::MeasurementMethod { volume: true, duration: false })
 }
 
 pub(crate) fn bar(id: u8) -> crate::Bar {
-    crate::Bar { id: causeway_types::BarId(id), notification_delay: Span::ZERO, suggested_packets: None }
+    crate::Bar::new(causeway_types::BarId(id))
 }
 
 /// The usual session: uplink to the internet through a chosen tunnel, downlink to a gNB.

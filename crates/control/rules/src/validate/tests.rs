@@ -3,8 +3,8 @@ use causeway_types::{BarId, Bitrate, FarId, Interface, NetworkInstance, PdrId, Q
 use crate::edits::Changes;
 use crate::testing::{self, World, bar, buffering, gnb, to_gnb, to_internet, urr, usual};
 use crate::{
-    ApplyAction, Bar, Context, DirectionalLimit, Far, Gate, MeasurementMethod, Qer, RateLimit, Reason,
-    Rejection, RuleId, RuleSet, Urr, UrrTriggers, validate,
+    ApplyAction, Bar, Context, DirectionalLimit, Far, MeasurementMethod, Qer, RateLimit, Reason, Rejection,
+    RuleId, RuleSet, Urr, UrrTriggers, validate,
 };
 
 /// The rules of the usual session with something done to them, checked.
@@ -217,7 +217,7 @@ fn capabilities_are_not_exceeded() {
 fn limited_qer(kbps: u64) -> Qer {
     let rate = Bitrate::from_kbps(kbps).unwrap();
     let mbr = Some(RateLimit { uplink: rate, downlink: rate });
-    Qer { id: QerId(1), uplink: Gate::Open, downlink: Gate::Open, mbr, qfi: None }
+    Qer { mbr, ..Qer::new(QerId(1)) }
 }
 
 // Input:  one PDR more than the data plane allows; one filter more than a PDR may have.

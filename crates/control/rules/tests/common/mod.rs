@@ -36,18 +36,7 @@ impl Upf {
         let gtpu = vec![LocalEndpoint { addr, network_instance: None }];
         let networks = vec![causeway_types::NetworkInstance::new("internet")];
         Self {
-            capabilities: Capabilities {
-                buffering: true,
-                notification_delay: true,
-                end_marker: true,
-                mbr: true,
-                volume_measurement: true,
-                pdu_session_container: true,
-                outer_ipv4: true,
-                outer_ipv6: true,
-                max_sessions: 10,
-                max_pdrs_per_session: 16,
-            },
+            capabilities: Capabilities::all(10, 16),
             endpoints: LocalEndpoints { gtpu, networks },
             tunnels: Tunnels::new(100, 0),
             session: SessionRules::default(),

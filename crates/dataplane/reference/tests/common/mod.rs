@@ -11,12 +11,11 @@ use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::{
-    ApplyAction, DirectionalLimit, Far, Forwarding, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer,
-    UeAddress, UeSide, Urr, UrrTriggers,
+    ApplyAction, DirectionalLimit, Far, Forwarding, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer, UeAddress,
+    UeSide, Urr, UrrTriggers,
 };
 use causeway_types::{
-    DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Seid, Teid,
-    Time, UrrId,
+    DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, Seid, Teid, Time, UrrId,
 };
 
 pub const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -60,46 +59,31 @@ pub fn topology() -> Topology {
 }
 
 pub fn uplink_pdr() -> Pdr {
-    Pdr {
-        id: UPLINK,
-        precedence: Precedence(255),
-        pdi: Pdi {
-            source: Interface::Access,
-            tunnel: Some(n3()),
-            network_instance: None,
-            ue: Some(UeAddress { v4: Some(UE), v6: None, side: UeSide::Source }),
-            qfis: QfiSet::EMPTY,
-            filters: Vec::new(),
-        },
-        removal: Some(GtpuRemoval::Ipv4),
-        far: FarId(1),
-        qers: Vec::new(),
-        urrs: Vec::new(),
-    }
+    let pdi = Pdi {
+        tunnel: Some(n3()),
+        ue: Some(UeAddress { v4: Some(UE), v6: None, side: UeSide::Source }),
+        ..Pdi::new(Interface::Access)
+    };
+    Pdr { precedence: Precedence(255), removal: Some(GtpuRemoval::Ipv4), ..Pdr::new(UPLINK, pdi, FarId(1)) }
 }
 
 pub fn downlink_pdr() -> Pdr {
     let pdi = Pdi {
-        source: Interface::Core,
-        tunnel: None,
         network_instance: Some(internet()),
         ue: Some(UeAddress { v4: Some(UE), v6: None, side: UeSide::Destination }),
-        qfis: QfiSet::EMPTY,
-        filters: Vec::new(),
+        ..Pdi::new(Interface::Core)
     };
-    Pdr { id: DOWNLINK, pdi, removal: None, far: FarId(2), ..uplink_pdr() }
+    Pdr { precedence: Precedence(255), ..Pdr::new(DOWNLINK, pdi, FarId(2)) }
 }
 
 pub fn to_network() -> Far {
-    let forwarding =
-        Forwarding { destination: Interface::Core, network_instance: Some(internet()), tunnel: None };
-    Far { id: FarId(1), action: ApplyAction::Forward, forwarding: Some(forwarding), bar: None }
+    let forwarding = Forwarding { network_instance: Some(internet()), ..Forwarding::to(Interface::Core) };
+    Far::forward(FarId(1), forwarding)
 }
 
 pub fn to_gnb(tunnel: FTeid) -> Far {
-    let forwarding =
-        Forwarding { destination: Interface::Access, network_instance: None, tunnel: Some(tunnel) };
-    Far { id: FarId(2), action: ApplyAction::Forward, forwarding: Some(forwarding), bar: None }
+    let forwarding = Forwarding { tunnel: Some(tunnel), ..Forwarding::to(Interface::Access) };
+    Far::forward(FarId(2), forwarding)
 }
 
 pub fn buffering(notify: bool) -> Far {
@@ -107,16 +91,15 @@ pub fn buffering(notify: bool) -> Far {
 }
 
 pub fn open_qer(id: u32) -> Qer {
-    Qer { id: QerId(id), uplink: Gate::Open, downlink: Gate::Open, mbr: None, qfi: Some(qfi(QFI)) }
+    Qer { qfi: Some(qfi(QFI)), ..Qer::new(QerId(id)) }
 }
 
 pub fn volume_urr(id: u32, total: Option<u64>) -> Urr {
+    let method = MeasurementMethod { volume: true, duration: false };
     Urr {
-        id: UrrId(id),
-        method: MeasurementMethod { volume: true, duration: false },
         triggers: UrrTriggers { volume_threshold: total.is_some() },
         volume_threshold: total.map(|total| DirectionalLimit { total: Some(total), ..Default::default() }),
-        before_qos: false,
+        ..Urr::new(UrrId(id), method)
     }
 }
 

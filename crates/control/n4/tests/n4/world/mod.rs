@@ -34,18 +34,7 @@ pub(crate) fn config() -> Config {
 }
 
 pub(crate) fn capabilities() -> Capabilities {
-    Capabilities {
-        buffering: true,
-        notification_delay: true,
-        end_marker: true,
-        mbr: true,
-        volume_measurement: true,
-        pdu_session_container: true,
-        outer_ipv4: true,
-        outer_ipv6: false,
-        max_sessions: 100_000,
-        max_pdrs_per_session: 16,
-    }
+    Capabilities { outer_ipv6: false, ..Capabilities::all(100_000, 16) }
 }
 
 /// The UPF's recovery time stamp.

@@ -5,7 +5,7 @@ use causeway_types::{FarId, PdrId, Precedence, QerId, UrrId};
 
 use crate::edits::{Changes, FarUpdate, PdrUpdate, Setting, UrrDraft};
 use crate::testing::{CHOOSE, SESSION, World, answer, bar, buffering, to_internet, uplink_pdr, urr, usual};
-use crate::{Bar, Gate, Op, Qer, Reason, Reporting, RuleId, delete};
+use crate::{Bar, Op, Qer, Reason, Reporting, RuleId, delete};
 
 fn far_update(id: u32) -> FarUpdate {
     FarUpdate { id: FarId(id), action: None, forwarding: None, bar: Setting::Keep }
@@ -24,7 +24,7 @@ fn pdr_update(id: u16) -> PdrUpdate {
 }
 
 fn open_qer(id: u32) -> Qer {
-    Qer { id: QerId(id), uplink: Gate::Open, downlink: Gate::Open, mbr: None, qfi: None }
+    Qer::new(QerId(id))
 }
 
 fn urr_draft(id: u32) -> UrrDraft {
