@@ -1,0 +1,60 @@
+//! What becomes due without a packet: one queue for all timers of all sessions.
+
+use std::collections::BTreeSet;
+
+use causeway_dataplane::Event;
+use causeway_types::{PdrId, Seid, Time};
+
+use crate::engine::Reference;
+use crate::session::Paging;
+
+/// What a session waits for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Timer {
+    /// The notification delay of a BAR ends.
+    Notification(PdrId),
+}
+
+/// The timers of all sessions, the earliest first. Nothing is taken out when a session changes: each
+/// handler asks the session whether the timer still means anything.
+#[derive(Debug, Default)]
+pub(crate) struct Timers(BTreeSet<(Time, Seid, Timer)>);
+
+impl Timers {
+    /// Sets a timer of a session.
+    pub(crate) fn set(&mut self, at: Time, session: Seid, timer: Timer) {
+        self.0.insert((at, session, timer));
+    }
+
+    /// When the next one is due.
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.0.first().map(|(at, ..)| *at)
+    }
+
+    /// Takes out the next one that is due, with the time it was set to.
+    fn expire(&mut self, now: Time) -> Option<(Time, Seid, Timer)> {
+        if self.next()? > now { None } else { self.0.pop_first() }
+    }
+}
+
+impl Reference {
+    /// Lets timers that are due expire, in their order.
+    pub(crate) fn expire(&mut self, now: Time) {
+        while let Some((at, session, timer)) = self.timers.expire(now) {
+            match timer {
+                Timer::Notification(pdr) => self.notify(at, session, pdr),
+            }
+        }
+    }
+
+    fn notify(&mut self, at: Time, seid: Seid, pdr: PdrId) {
+        let paging = self.sessions.get_mut(&seid).and_then(|session| session.paging.get_mut(&pdr));
+        if let Some(paging) = paging
+            && let Paging::Due { at: due, qfi } = *paging
+            && due == at
+        {
+            *paging = Paging::Told;
+            self.events.push_back(Event::DownlinkData { session: seid, pdr, qfi });
+        }
+    }
+}
