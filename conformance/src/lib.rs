@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod capture;
 mod case;
 mod edit;
 mod error;
@@ -19,7 +20,8 @@ mod show;
 mod upf;
 mod variables;
 
+pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};
 pub use error::CaseError;
 pub use record::{Outcome, compare_or_record};
-pub use runner::{Backend, run};
+pub use runner::{Backend, Transcript, run};

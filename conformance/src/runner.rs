@@ -1,11 +1,12 @@
 //! Runs a case against a data plane: the state machine of N4 and the packets, on a clock that moves by hand.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use causeway_dataplane::{GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
+use crate::capture::Datagram;
 use crate::case::{Case, Fragments, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
@@ -13,10 +14,12 @@ use crate::upf::Upf;
 
 /// The UPF's address on N3 and N4.
 pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// The UPF's other address.
+pub(crate) const UPF_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
-const PFCP_PORT: u16 = 8805;
-const GTPU_PORT: u16 = 2152;
+pub(crate) const PFCP_PORT: u16 = 8805;
+pub(crate) const GTPU_PORT: u16 = 2152;
 
 /// When every case begins.
 const START: Time = Time::from_secs(1_700_000_000);
@@ -35,17 +38,26 @@ pub trait Backend {
     ) -> Box<dyn PacketEngine>;
 }
 
-/// Runs a case. Returns what the UPF sent, step by step, as text.
+/// What a case saw.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Transcript {
+    /// What the UPF sent and did, step by step.
+    pub text: String,
+    /// The PFCP and GTP-U datagrams that it sent.
+    pub datagrams: Vec<Datagram>,
+}
+
+/// Runs a case.
 ///
 /// # Errors
 /// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
-pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<String, CaseError> {
+pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
     let engine = backend.build(topology(), case.setup.max_sessions, case.setup.buffer_packets);
     let mut run = Run { upf: Upf::new(engine, &topology(), START), fragments, sequence: 0, last: Vec::new() };
     if !case.setup.unassociated {
         run.associate()?;
     }
-    let mut transcript = String::new();
+    let mut text = String::new();
     for (at, step) in case.steps.iter().enumerate() {
         let number = at + 1;
         let mut seen = Vec::new();
@@ -53,20 +65,20 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
             seen.extend(run.step(step)?);
         }
         check(number, step, &seen)?;
-        transcript.push_str(&format!("step {number}\n"));
-        seen.iter()
-            .flat_map(|line| line.lines())
-            .for_each(|line| transcript.push_str(&format!("  {line}\n")));
+        text.push_str(&format!("step {number}\n"));
+        seen.iter().flat_map(|line| line.lines()).for_each(|line| text.push_str(&format!("  {line}\n")));
     }
-    Ok(transcript)
+    Ok(Transcript { text, datagrams: run.upf.take_datagrams() })
 }
 
 /// One GTP-U endpoint on both IP versions and one data network.
 fn topology() -> Topology {
-    let v6 = "2001:db8::1".parse().ok();
     let pool = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
     Topology {
-        gtpu: vec![GtpuEndpoint { addr: DualIp { v4: Some(UPF), v6 }, network_instance: None }],
+        gtpu: vec![GtpuEndpoint {
+            addr: DualIp { v4: Some(UPF), v6: Some(UPF_IPV6) },
+            network_instance: None,
+        }],
         networks: vec![Network { instance: internet(), pools: pool.collect() }],
     }
 }

@@ -1,6 +1,6 @@
 //! The UPF under test: N4's state machine and a data plane, without sockets.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{Egress, Ingress, PacketEngine, Topology, Transmit};
 use causeway_n4::{Config, N4, Output};
@@ -8,7 +8,8 @@ use causeway_pfcp::{Header, Message, MessageType};
 use causeway_rules::{LocalEndpoint, LocalEndpoints};
 use causeway_types::{NodeId, Span, Time};
 
-use crate::runner::UPF;
+use crate::capture::Datagram;
+use crate::runner::{GTPU_PORT, PFCP_PORT, UPF, UPF_IPV6};
 use crate::show;
 use crate::variables::Variables;
 
@@ -21,13 +22,17 @@ pub(crate) struct Upf {
     pub(crate) variables: Variables,
 }
 
-/// What the UPF sent since it was last asked.
+/// What the UPF sent since it was last asked: as text, and as datagrams.
 #[derive(Default)]
-struct Seen(Vec<String>);
+struct Seen(Vec<String>, Vec<Datagram>);
 
 impl Transmit for Seen {
     fn transmit(&mut self, egress: &Egress, packet: &[u8]) {
         self.0.push(show::packet(egress, packet));
+        if let Egress::Gtpu { local, peer, .. } = egress {
+            let from = SocketAddr::new(*local, GTPU_PORT);
+            self.1.push(Datagram { from, to: *peer, payload: packet.to_vec() });
+        }
     }
 }
 
@@ -44,6 +49,11 @@ impl Upf {
     /// What was sent since the last call, a line or a block of lines each.
     pub(crate) fn take_seen(&mut self) -> Vec<String> {
         std::mem::take(&mut self.seen.0)
+    }
+
+    /// The datagrams that were sent since the last call.
+    pub(crate) fn take_datagrams(&mut self) -> Vec<Datagram> {
+        std::mem::take(&mut self.seen.1)
     }
 
     /// A datagram arrives on N4.
@@ -88,6 +98,9 @@ impl Upf {
                 Some(Output::Send { to, bytes }) => {
                     self.learn(&bytes);
                     self.seen.0.push(format!("to smf {to}: {}", show::pfcp(&bytes)));
+                    let from = if to.is_ipv4() { IpAddr::V4(UPF) } else { UPF_IPV6.into() };
+                    let from = SocketAddr::new(from, PFCP_PORT);
+                    self.seen.1.push(Datagram { from, to, payload: bytes });
                 }
                 Some(Output::Apply { id, plan }) => {
                     let result = self.engine.apply(self.now, &plan);
