@@ -8,6 +8,7 @@ use causeway_types::{Qfi, Teid};
 use serde::Deserialize;
 
 use crate::CaseError;
+use crate::inner;
 use crate::literal::{number, octets};
 use crate::variables::Variables;
 
@@ -46,11 +47,14 @@ impl GPduSpec {
 }
 
 /// A user packet: `udp SRC:PORT > DST:PORT OCTETS [fill N] [tos N]`, with so many octets of UDP payload, or
-/// `raw LITERAL`.
+/// `raw LITERAL`; with ` : ` in it, a packet with that payload.
 pub(crate) fn user_packet(text: &str, variables: &Variables) -> Result<Vec<u8>, CaseError> {
     let bad = |reason: &str| CaseError::Literal { literal: text.to_owned(), reason: reason.to_owned() };
     if let Some(literal) = text.strip_prefix("raw ") {
         return octets(literal, variables);
+    }
+    if let Some((head, payload)) = text.split_once(" : ") {
+        return inner::packet(head, payload, variables);
     }
     let words: Vec<&str> = text.split_whitespace().collect();
     let ["udp", src, ">", dst, len, options @ ..] = words.as_slice() else {

@@ -11,6 +11,7 @@ mod arrival;
 mod buffer;
 mod egress;
 mod engine;
+mod filter;
 mod gtpu;
 mod index;
 mod indication;
