@@ -17,6 +17,7 @@ mod packet;
 mod record;
 mod runner;
 mod show;
+mod show_icmp;
 mod upf;
 mod variables;
 

@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use causeway_dataplane::{GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
+use causeway_dataplane::{Echo, GtpuEndpoint, Ingress, Network, PacketEngine, Routing, Topology};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
 use crate::capture::Datagram;
-use crate::case::{Case, Fragments, Step};
+use crate::case::{Case, Fragments, Setup, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
 use crate::upf::Upf;
@@ -52,8 +52,9 @@ pub struct Transcript {
 /// # Errors
 /// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
-    let engine = backend.build(topology(), case.setup.max_sessions, case.setup.buffer_packets);
-    let mut run = Run { upf: Upf::new(engine, &topology(), START), fragments, sequence: 0, last: Vec::new() };
+    let topology = topology(&case.setup);
+    let engine = backend.build(topology.clone(), case.setup.max_sessions, case.setup.buffer_packets);
+    let mut run = Run { upf: Upf::new(engine, &topology, START), fragments, sequence: 0, last: Vec::new() };
     if !case.setup.unassociated {
         run.associate()?;
     }
@@ -71,15 +72,32 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
     Ok(Transcript { text, datagrams: run.upf.take_datagrams() })
 }
 
-/// One GTP-U endpoint on both IP versions and one data network.
-fn topology() -> Topology {
-    let pool = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
+/// One GTP-U endpoint on both IP versions and one data network, where the UPF has the first address of each
+/// pool.
+fn topology(setup: &Setup) -> Topology {
+    let pools = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
+    let gateways = ["10.45.0.1", "2001:db8:45::1"].into_iter().filter_map(|ip| ip.parse().ok());
+    let endpoint = GtpuEndpoint::new(DualIp { v4: Some(UPF), v6: Some(UPF_IPV6) });
+    let network = Network::new(internet(), pools.collect());
+    let usual = Routing::default();
+    let echo = setup.echo.map_or(usual.echo, |echo| Echo {
+        interval: Span::from_secs(echo.interval),
+        timeout: Span::from_secs(echo.timeout),
+        retries: echo.retries,
+    });
     Topology {
-        gtpu: vec![GtpuEndpoint {
-            addr: DualIp { v4: Some(UPF), v6: Some(UPF_IPV6) },
-            network_instance: None,
+        gtpu: vec![GtpuEndpoint { mtu: setup.n3_mtu.unwrap_or(endpoint.mtu), ..endpoint }],
+        networks: vec![Network {
+            gateways: gateways.collect(),
+            mtu: setup.n6_mtu.unwrap_or(network.mtu),
+            ..network
         }],
-        networks: vec![Network { instance: internet(), pools: pool.collect() }],
+        routing: Routing {
+            decrement_ttl: !setup.keep_ttl,
+            router_advertisement: setup.router_advertisement,
+            echo,
+            ..usual
+        },
     }
 }
 
@@ -153,7 +171,9 @@ impl Run<'_> {
     }
 
     fn packets(&mut self, step: &Step) -> Result<(), CaseError> {
-        let gtpu = Ingress::Gtpu { local: UPF.into(), peer: SocketAddr::from((GNB, GTPU_PORT)), tos: 0 };
+        let peer = step.peer.unwrap_or(IpAddr::V4(GNB));
+        let local = if peer.is_ipv4() { IpAddr::V4(UPF) } else { UPF_IPV6.into() };
+        let gtpu = Ingress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: 0 };
         let from_gnb = match (&step.gnb, &step.gnb_raw) {
             (Some(spec), _) => Some(spec.octets(&self.upf.variables)?),
             (None, Some(raw)) => Some(octets(raw, &self.upf.variables)?),

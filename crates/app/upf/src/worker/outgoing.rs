@@ -192,12 +192,15 @@ mod tests {
     use super::*;
 
     fn network(name: &str) -> Network {
-        Network { instance: NetworkInstance::new(name), pools: Vec::new() }
+        Network::new(NetworkInstance::new(name), Vec::new())
     }
 
     fn endpoint(addr: &str, instance: Option<&str>) -> GtpuEndpoint {
         let addr: IpAddr = addr.parse().unwrap();
-        GtpuEndpoint { addr: addr.into(), network_instance: instance.map(NetworkInstance::new) }
+        GtpuEndpoint {
+            network_instance: instance.map(NetworkInstance::new),
+            ..GtpuEndpoint::new(addr.into())
+        }
     }
 
     fn port() -> Box<dyn Port> {
