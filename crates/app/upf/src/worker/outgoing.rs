@@ -72,11 +72,12 @@ impl PortSet {
                 Some(known) => {
                     known.addr.v4 = known.addr.v4.or(endpoint.addr.v4);
                     known.addr.v6 = known.addr.v6.or(endpoint.addr.v6);
+                    known.mtu = known.mtu.min(endpoint.mtu);
                 }
                 None => gtpu.push(endpoint.clone()),
             }
         }
-        Topology { gtpu, networks: self.topology.networks.clone() }
+        Topology { gtpu, ..self.topology.clone() }
     }
 
     /// The ports.
