@@ -10,6 +10,7 @@ use crate::capture::Datagram;
 use crate::case::{Case, Fragments, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
+use crate::script::Input;
 use crate::upf::Upf;
 
 /// The UPF's address on N3 and N4.
@@ -22,7 +23,7 @@ pub(crate) const PFCP_PORT: u16 = 8805;
 pub(crate) const GTPU_PORT: u16 = 2152;
 
 /// When every case begins.
-const START: Time = Time::from_secs(1_700_000_000);
+pub(crate) const START: Time = Time::from_secs(1_700_000_000);
 
 /// A data plane that cases are run against.
 pub trait Backend {
@@ -45,6 +46,8 @@ pub struct Transcript {
     pub text: String,
     /// The PFCP and GTP-U datagrams that it sent.
     pub datagrams: Vec<Datagram>,
+    /// What happened to it.
+    pub inputs: Vec<Input>,
 }
 
 /// Runs a case.
@@ -68,11 +71,11 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
         text.push_str(&format!("step {number}\n"));
         seen.iter().flat_map(|line| line.lines()).for_each(|line| text.push_str(&format!("  {line}\n")));
     }
-    Ok(Transcript { text, datagrams: run.upf.take_datagrams() })
+    Ok(Transcript { text, datagrams: run.upf.take_datagrams(), inputs: run.upf.take_inputs() })
 }
 
-/// One GTP-U endpoint on both IP versions and one data network.
-fn topology() -> Topology {
+/// The surroundings of every case: one GTP-U endpoint on both IP versions and one data network.
+pub fn topology() -> Topology {
     let pool = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
     Topology {
         gtpu: vec![GtpuEndpoint {
@@ -83,7 +86,7 @@ fn topology() -> Topology {
     }
 }
 
-fn internet() -> NetworkInstance {
+pub(crate) fn internet() -> NetworkInstance {
     NetworkInstance::new("internet")
 }
 
