@@ -10,6 +10,7 @@ use crate::capture::Datagram;
 use crate::case::{Case, Fragments, Setup, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
+use crate::script::Input;
 use crate::upf::Upf;
 
 /// The UPF's address on N3 and N4.
@@ -22,7 +23,7 @@ pub(crate) const PFCP_PORT: u16 = 8805;
 pub(crate) const GTPU_PORT: u16 = 2152;
 
 /// When every case begins.
-const START: Time = Time::from_secs(1_700_000_000);
+pub(crate) const START: Time = Time::from_secs(1_700_000_000);
 
 /// A data plane that cases are run against.
 pub trait Backend {
@@ -45,6 +46,8 @@ pub struct Transcript {
     pub text: String,
     /// The PFCP and GTP-U datagrams that it sent.
     pub datagrams: Vec<Datagram>,
+    /// What happened to it.
+    pub inputs: Vec<Input>,
 }
 
 /// Runs a case.
@@ -52,7 +55,7 @@ pub struct Transcript {
 /// # Errors
 /// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
-    let topology = topology(&case.setup);
+    let topology = surroundings(&case.setup);
     let engine = backend.build(topology.clone(), case.setup.max_sessions, case.setup.buffer_packets);
     let mut run = Run { upf: Upf::new(engine, &topology, START), fragments, sequence: 0, last: Vec::new() };
     if !case.setup.unassociated {
@@ -69,12 +72,17 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
         text.push_str(&format!("step {number}\n"));
         seen.iter().flat_map(|line| line.lines()).for_each(|line| text.push_str(&format!("  {line}\n")));
     }
-    Ok(Transcript { text, datagrams: run.upf.take_datagrams() })
+    Ok(Transcript { text, datagrams: run.upf.take_datagrams(), inputs: run.upf.take_inputs() })
+}
+
+/// The surroundings of every case that does not ask for others.
+pub fn topology() -> Topology {
+    surroundings(&Setup::default())
 }
 
 /// One GTP-U endpoint on both IP versions and one data network, where the UPF has the first address of each
 /// pool.
-fn topology(setup: &Setup) -> Topology {
+fn surroundings(setup: &Setup) -> Topology {
     let pools = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
     let gateways = ["10.45.0.1", "2001:db8:45::1"].into_iter().filter_map(|ip| ip.parse().ok());
     let endpoint = GtpuEndpoint::new(DualIp { v4: Some(UPF), v6: Some(UPF_IPV6) });
@@ -101,7 +109,7 @@ fn topology(setup: &Setup) -> Topology {
     }
 }
 
-fn internet() -> NetworkInstance {
+pub(crate) fn internet() -> NetworkInstance {
     NetworkInstance::new("internet")
 }
 
