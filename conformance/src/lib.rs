@@ -18,7 +18,9 @@ mod packet;
 mod payload;
 mod record;
 mod runner;
+mod script;
 mod show;
+mod show_icmp;
 mod upf;
 mod variables;
 
@@ -26,4 +28,5 @@ pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};
 pub use error::CaseError;
 pub use record::{Outcome, compare_or_record};
-pub use runner::{Backend, Transcript, run};
+pub use runner::{Backend, Transcript, run, topology};
+pub use script::{Input, replay};

@@ -6,6 +6,7 @@ use causeway_types::Time;
 
 use crate::arrival::Arrival;
 use crate::filter;
+use crate::link_scope::is_unnumbered_ue;
 use crate::session::{Session, direction_of};
 
 /// The first PDR, by precedence and then by id, that is active and that the packet matches.
@@ -39,7 +40,8 @@ fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
 
 fn matches_filters(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     let (pdi, flow) = (&pdr.pdi, &arrival.user.flow);
-    let is_assigned = |ip| pdi.covers_ue(ip);
+    let is_unnumbered = is_unnumbered_ue(flow) && names_prefix(pdi);
+    let is_assigned = |ip| pdi.covers_ue(ip) || is_unnumbered && ip == flow.src;
     let direction = direction_of(pdr);
     let matches = |wanted| filter::matches(wanted, flow, direction, is_assigned);
     pdi.filters.is_empty() || pdi.filters.iter().any(matches)
@@ -65,9 +67,15 @@ fn matches_qfi(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
     pdi.qfis.is_empty() || found.is_some_and(|qfi| pdi.qfis.contains(qfi))
 }
 
+/// What a UE with an IPv6 prefix sends before it knows that prefix is its own too.
 fn matches_ue(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
-    pdi.covers_ue(match pdi.ue_side() {
-        UeSide::Source => arrival.user.flow.src,
-        UeSide::Destination => arrival.user.flow.dst,
-    })
+    let flow = &arrival.user.flow;
+    match pdi.ue_side() {
+        UeSide::Source => pdi.covers_ue(flow.src) || names_prefix(pdi) && is_unnumbered_ue(flow),
+        UeSide::Destination => pdi.covers_ue(flow.dst),
+    }
+}
+
+fn names_prefix(pdi: &Pdi) -> bool {
+    pdi.ue.is_some_and(|ue| ue.v6.is_some())
 }

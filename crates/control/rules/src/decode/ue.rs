@@ -60,9 +60,11 @@ fn prefix_len(ie: &UeIpAddress) -> Result<u8, Reason> {
     }
 }
 
-/// SMFs that leave the S/D flag at zero for downlink packets mean the destination all the same.
+/// SMFs that leave the S/D flag at zero for downlink packets mean the destination all the same. What comes
+/// from the CP function may go either way, so there the flag says it.
 fn side(destination: bool, source: Interface) -> UeSide {
-    if destination || source != Interface::Access { UeSide::Destination } else { UeSide::Source }
+    let may_be_source = matches!(source, Interface::Access | Interface::CpFunction);
+    if destination || !may_be_source { UeSide::Destination } else { UeSide::Source }
 }
 
 fn join(held: &mut UeAddress, part: UeAddress, further: &mut Vec<IpNet>) -> Result<(), Reason> {
@@ -105,8 +107,8 @@ mod tests {
         addresses(ies.iter().copied(), Interface::Core).map(|all| all.first)
     }
 
-    // Input:  the S/D flag at 0 and at 1, for packets from the access and from the core.
-    // Output: the source only when it is 0 and the packets come from the access.
+    // Input:  the S/D flag at 0 and at 1, for packets from the access, from the core and from the SMF.
+    // Output: the source only when it is 0 and the packets come from the access or from the SMF.
     #[test]
     fn the_side_follows_the_flag_and_the_interface() {
         for (destination, source, expected) in [
@@ -114,6 +116,8 @@ mod tests {
             (true, Interface::Access, UeSide::Destination),
             (false, Interface::Core, UeSide::Destination),
             (true, Interface::SgiLan, UeSide::Destination),
+            (false, Interface::CpFunction, UeSide::Source),
+            (true, Interface::CpFunction, UeSide::Destination),
         ] {
             let ue = addresses([v4(2, destination)].into_iter(), source).unwrap().first.unwrap();
             assert_eq!(ue.side, expected, "{destination} {source}");
