@@ -18,6 +18,7 @@ pub(crate) const NETWORK_INSTANCE: u16 = pfcp::NetworkInstance::TYPE;
 pub(crate) const NOTIFICATION_DELAY: u16 = pfcp::DownlinkDataNotificationDelay::TYPE;
 pub(crate) const OUTER_HEADER_CREATION: u16 = pfcp::OuterHeaderCreation::TYPE;
 pub(crate) const OUTER_HEADER_REMOVAL: u16 = pfcp::OuterHeaderRemoval::TYPE;
+pub(crate) const PFD_CONTENTS: u16 = pfcp::PfdContents::TYPE;
 pub(crate) const PDN_TYPE: u16 = pfcp::PdnType::TYPE;
 pub(crate) const QER_CONTROL_INDICATIONS: u16 = pfcp::QerControlIndications::TYPE;
 pub(crate) const QER_INDICATIONS: u16 = pfcp::QerIndications::TYPE;

@@ -27,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+mod applications;
 mod capabilities;
 mod change;
 mod decode;
@@ -46,6 +47,9 @@ mod validate;
 #[cfg(test)]
 mod testing;
 
+pub use applications::{
+    ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen,
+};
 pub use capabilities::Capabilities;
 pub use change::{Change, delete, establish, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
