@@ -19,7 +19,7 @@ mod show;
 mod upf;
 mod variables;
 
-pub use case::{Case, Fragments, Step, load_all, load_fragments};
+pub use case::{Case, Fragments, Setup, Step, load_all, load_fragments};
 pub use error::CaseError;
 pub use record::{Outcome, compare_or_record};
 pub use runner::{Backend, run};

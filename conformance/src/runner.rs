@@ -6,7 +6,7 @@ use causeway_dataplane::{GtpuEndpoint, Ingress, Network, PacketEngine, Topology}
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
-use crate::case::{Case, Fragments, Step};
+use crate::case::{Case, Fragments, Setup, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
 use crate::upf::Upf;
@@ -26,13 +26,8 @@ pub trait Backend {
     /// Its name in test output.
     fn name(&self) -> &'static str;
 
-    /// A fresh one. `max_sessions` and `buffer_packets` are limits that the case asks for.
-    fn build(
-        &self,
-        topology: Topology,
-        max_sessions: Option<u32>,
-        buffer_packets: Option<usize>,
-    ) -> Box<dyn PacketEngine>;
+    /// A fresh one, with the limits that the case asks for.
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine>;
 }
 
 /// Runs a case. Returns what the UPF sent, step by step, as text.
@@ -40,7 +35,7 @@ pub trait Backend {
 /// # Errors
 /// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<String, CaseError> {
-    let engine = backend.build(topology(), case.setup.max_sessions, case.setup.buffer_packets);
+    let engine = backend.build(topology(), &case.setup);
     let mut run = Run { upf: Upf::new(engine, &topology(), START), fragments, sequence: 0, last: Vec::new() };
     if !case.setup.unassociated {
         run.associate()?;
@@ -137,6 +132,9 @@ impl Run<'_> {
             self.upf.pfcp(smf, &bytes);
         }
         self.packets(step)?;
+        if step.counters {
+            self.upf.show_counters();
+        }
         Ok(self.upf.take_seen())
     }
 

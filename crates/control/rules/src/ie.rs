@@ -29,4 +29,6 @@ pub(crate) const SE_REQ_FLAGS: u16 = pfcp::SessionEstablishmentFlags::TYPE;
 pub(crate) const SM_REQ_FLAGS: u16 = pfcp::SessionModificationFlags::TYPE;
 pub(crate) const SOURCE_INTERFACE: u16 = pfcp::SourceInterface::TYPE;
 pub(crate) const UE_IP_ADDRESS: u16 = pfcp::UeIpAddress::TYPE;
+pub(crate) const USER_PLANE_INACTIVITY_TIMER: u16 = pfcp::UserPlaneInactivityTimer::TYPE;
+pub(crate) const DL_BUFFERING_DURATION: u16 = pfcp::DlBufferingDuration::TYPE;
 pub(crate) const VOLUME_THRESHOLD: u16 = pfcp::VolumeThreshold::TYPE;

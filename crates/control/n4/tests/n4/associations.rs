@@ -28,8 +28,8 @@ fn an_smf_sets_up_an_association() {
     assert_eq!(response.cause, Cause::RequestAccepted);
     assert_eq!(response.node_id.to_owned(), config().node);
     assert_eq!(response.recovery_time_stamp, Some(RecoveryTimeStamp(RECOVERY)));
-    let features =
-        UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::EMPU | UpFeatures::DDND | UpFeatures::MNOP;
+    let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
+    let features = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::EMPU | UpFeatures::MNOP | buffering;
     assert_eq!(response.up_function_features, Some(features));
     assert_eq!(response.flags, None);
     let views: Vec<_> = world.n4.associations().collect();

@@ -41,6 +41,7 @@ pub(crate) fn merge(
     remove(&mut session, &changes);
     let end_markers = end_markers(old, &changes.fars.update, capabilities)?;
     merge_simple(&mut session, &changes)?;
+    changes.inactivity_timer.apply(&mut session.rules.inactivity_timer);
     let choose_ids = &mut session.choose_ids;
     let resolver = Resolver { endpoints, capabilities, reservation, choose_ids };
     let chosen = merge_pdrs(&mut session.rules.pdrs, changes.pdrs, resolver)?;
