@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod capture;
 mod case;
 mod edit;
 mod error;
@@ -15,11 +16,15 @@ mod message;
 mod packet;
 mod record;
 mod runner;
+mod script;
 mod show;
+mod show_icmp;
 mod upf;
 mod variables;
 
+pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Setup, Step, load_all, load_fragments};
 pub use error::CaseError;
 pub use record::{Outcome, compare_or_record};
-pub use runner::{Backend, run};
+pub use runner::{Backend, Transcript, run, topology};
+pub use script::{Input, replay};

@@ -91,7 +91,6 @@ fn establishments_that_are_rejected() {
             pdr(|it| it.outer_header_removal = Some(OuterHeaderRemoval::new(RemovedHeader::Spare(99)))),
             (69, Some(95)),
         ),
-        ("CP function", pdr(|it| it.pdi.source_interface = SourceInterface::CpFunction), (76, Some(20))),
         ("spare interface", pdr(|it| it.pdi.source_interface = SourceInterface::Spare(9)), (69, Some(20))),
         ("application", pdr(|it| it.pdi.application_id = Some(ApplicationId::from("web"))), (81, Some(24))),
         (

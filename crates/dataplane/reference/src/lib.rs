@@ -17,6 +17,7 @@ mod inactivity;
 mod index;
 mod indication;
 mod limits;
+mod link_scope;
 mod matching;
 mod measure;
 mod meter;
