@@ -105,7 +105,7 @@ fn wrong_values() {
         ),
         (
             "upf:\n  buffering:\n    when_full: drop\n",
-            "3: upf.buffering.when_full: `drop` is not drop_newest or drop_oldest",
+            "3: upf.buffering.when_full: `drop` is not one of drop_newest, drop_oldest",
         ),
     ];
     for (text, expected) in cases {
