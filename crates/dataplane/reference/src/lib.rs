@@ -12,6 +12,7 @@ mod buffer;
 mod egress;
 mod engine;
 mod expiry;
+mod filter;
 mod gtpu;
 mod inactivity;
 mod index;
