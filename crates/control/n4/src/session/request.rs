@@ -24,7 +24,7 @@ impl N4 {
                 {
                     None => self.refuse_unknown(now, key),
                     Some((seid, true)) => {
-                        self.wait(now, seid, WaitingRequest { key, header, body: body.to_vec() })
+                        self.wait(now, seid, WaitingRequest { key, header, body: body.to_vec() });
                     }
                     Some((seid, false)) => self.existing_session(now, seid, key, &header, body),
                 }

@@ -99,7 +99,7 @@ pub(crate) enum Waiting {
     /// A request.
     Request(WaitingRequest),
     /// What an answer to a report asks for.
-    Answer(Instructions),
+    Answer(Box<Instructions>),
 }
 
 impl Waiting {
@@ -204,7 +204,7 @@ impl Sessions {
     /// plan is under way.
     pub(crate) fn wait_with(&mut self, seid: Seid, instructions: Instructions) {
         if let Some(session) = self.by_seid.get_mut(&seid) {
-            session.waiting.push_back(Waiting::Answer(instructions));
+            session.waiting.push_back(Waiting::Answer(Box::new(instructions)));
         }
     }
 
