@@ -19,8 +19,8 @@ pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
 
 use crate::{
-    ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, Qer, RateLimit, Reporting,
-    RuleId, UeAddress, Urr, UrrTriggers,
+    ApplyAction, Bar, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, GtpuRemoval,
+    MeasurementMethod, Qer, RateLimit, Reporting, RuleId, UeAddress, Urr, UrrTriggers,
 };
 
 /// Everything that one session message asks for.
@@ -40,6 +40,12 @@ pub(crate) struct Changes {
     pub(crate) query_reference: Option<u32>,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
+    /// DROBU: what waits is dropped first.
+    pub(crate) drop_buffered: bool,
+    /// Buffering for longer than usual.
+    pub(crate) extended: Vec<ExtendedBuffering>,
+    /// The User Plane Inactivity Timer.
+    pub(crate) inactivity_timer: Setting<Span>,
 }
 
 /// What is asked for one kind of rule.
@@ -173,6 +179,8 @@ pub(crate) struct PdrUpdate {
 pub(crate) struct FarUpdate {
     pub(crate) id: FarId,
     pub(crate) action: Option<ApplyAction>,
+    /// Comes with the action.
+    pub(crate) delivery_status: Option<DeliveryStatus>,
     pub(crate) forwarding: Option<ForwardingUpdate>,
     pub(crate) bar: Setting<BarId>,
 }

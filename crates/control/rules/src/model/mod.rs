@@ -1,6 +1,7 @@
 //! The rules of a session as legal values.
 
 mod bar;
+mod buffering;
 mod far;
 mod pdr;
 mod qer;
@@ -9,6 +10,7 @@ mod set;
 mod urr;
 
 pub use bar::Bar;
+pub use buffering::{BufferingDuration, DeliveryStatus, ExtendedBuffering};
 pub use far::{ApplyAction, Far, Forwarding};
 pub use pdr::{GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
 pub use qer::{Gate, Qer, RateLimit};
