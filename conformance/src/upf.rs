@@ -158,6 +158,7 @@ impl Upf {
                     let from = SocketAddr::new(from, PFCP_PORT);
                     self.seen.1.push(Datagram { from, to, payload: bytes });
                 }
+                Some(Output::Applications(applications)) => self.engine.provision(&applications),
                 Some(Output::Apply { id, plan }) => {
                     let result = self.engine.apply(self.now, &plan);
                     self.n4.applied(self.now, id, result);

@@ -1,5 +1,6 @@
 //! What an operator may choose about N4.
 
+use causeway_rules::Catalogue;
 use causeway_types::{DualIp, NodeId, Span};
 
 /// How N4 behaves. [`Config::new`] gives the usual values.
@@ -27,6 +28,8 @@ pub struct Config {
     pub answer_lifetime: Span,
     /// How long [`crate::N4::shutdown`] waits for SMFs to delete their sessions.
     pub release_period: Span,
+    /// What rules may name from the start.
+    pub catalogue: Catalogue,
     /// Makes the sequence of SEIDs (and TEIDs) of one run differ from that of another.
     pub seed: u64,
     /// Upper bounds of everything a peer could make grow.
@@ -48,6 +51,7 @@ impl Config {
             report_retry: Span::from_secs(30),
             answer_lifetime: Span::from_secs(30),
             release_period: Span::from_secs(5),
+            catalogue: Catalogue::default(),
             seed: 0,
             limits: Limits::default(),
         }

@@ -21,6 +21,7 @@ pub(crate) fn up_features(capabilities: &Capabilities) -> UpFeatures {
         (capabilities.extended_buffering, UpFeatures::DLBD),
         (capabilities.delivery_status, UpFeatures::DDDS),
         (capabilities.volume_measurement, UpFeatures::MNOP),
+        (capabilities.application_detection, UpFeatures::PFDM | UpFeatures::PFDE),
     ];
     let there = by_data_plane.into_iter().filter(|(is_there, _)| *is_there);
     there.fold(by_itself, |features, (_, feature)| features | feature)
@@ -38,7 +39,8 @@ mod tests {
         assert_eq!(up_features(&none), BY_ITSELF);
         let all = Capabilities::all(1, 1);
         let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
-        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering;
+        let detection = UpFeatures::PFDM | UpFeatures::PFDE;
+        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | detection;
         assert_eq!(up_features(&all), BY_ITSELF | more);
     }
 }

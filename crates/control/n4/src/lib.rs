@@ -16,6 +16,7 @@ mod names;
 mod node;
 mod notice;
 mod output;
+mod pfd;
 mod receive;
 mod report;
 mod seid;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
-use causeway_rules::{Capabilities, LocalEndpoints, Tunnels};
+use causeway_rules::{Capabilities, Catalogue, LocalEndpoints, Tunnels};
 use causeway_types::{NtpSeconds, Seid, Time};
 
 use crate::association::{AssociationId, Associations, Targets};
@@ -36,6 +36,7 @@ pub struct N4 {
     pub(crate) config: Config,
     pub(crate) capabilities: Capabilities,
     pub(crate) endpoints: LocalEndpoints,
+    pub(crate) catalogue: Catalogue,
     pub(crate) recovery: NtpSeconds,
     pub(crate) associations: Associations,
     pub(crate) targets: Targets,
@@ -85,7 +86,8 @@ impl N4 {
             octets_per_host: limits.answer_octets_per_peer,
             in_progress_per_host: limits.in_progress_per_peer,
         };
-        Self {
+        let catalogue = config.catalogue.clone();
+        let mut n4 = Self {
             associations: Associations::default(),
             targets: Targets::default(),
             sessions: Sessions::default(),
@@ -100,8 +102,11 @@ impl N4 {
             config,
             capabilities,
             endpoints,
+            catalogue,
             recovery,
-        }
+        };
+        n4.provision();
+        n4
     }
 
     /// The next thing to do; `None` when there is nothing left.

@@ -26,6 +26,8 @@ pub struct Capabilities {
     pub outer_ipv4: bool,
     /// Sends and receives GTP-U over IPv6.
     pub outer_ipv6: bool,
+    /// Detects applications by what their flows show of themselves (features PFDM and PFDE).
+    pub application_detection: bool,
     /// How many sessions fit.
     pub max_sessions: u32,
     /// How many PDRs one session may have.
@@ -47,6 +49,7 @@ impl Capabilities {
             pdu_session_container: true,
             outer_ipv4: true,
             outer_ipv6: true,
+            application_detection: true,
             max_sessions,
             max_pdrs_per_session,
         }

@@ -31,6 +31,7 @@
 
 mod applications;
 mod capabilities;
+mod catalogue;
 mod change;
 mod decode;
 mod diff;
@@ -53,6 +54,7 @@ pub use applications::{
     ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen,
 };
 pub use capabilities::Capabilities;
+pub use catalogue::Catalogue;
 pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{

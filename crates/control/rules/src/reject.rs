@@ -6,7 +6,7 @@ use causeway_pfcp::{Cause, FailedRuleId, OffendingIe, RuleKind};
 use causeway_types::{BarId, FTeid, FarId, NetworkInstance, PdrId, QerId, UrrId};
 use thiserror::Error;
 
-use crate::{FlowError, ie};
+use crate::{ApplicationId, FlowError, ie};
 
 /// A request that is not carried out. Nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,9 +71,9 @@ pub enum Reason {
     /// A predefined rule is named; none is configured.
     #[error("IE {0} names a predefined rule; none is configured")]
     PredefinedRule(u16),
-    /// An application is named; none is configured.
-    #[error("no application is configured")]
-    ApplicationId,
+    /// An application is named that is neither configured nor provisioned.
+    #[error("application {0} is not known")]
+    UnknownApplication(ApplicationId),
     /// An F-TEID is to be chosen of IP versions that are not there.
     #[error("no GTP-U address of the IP version asked for serves this network instance")]
     NoAddressToChoose,
@@ -156,7 +156,7 @@ impl Reason {
             Self::NoTeid | Self::TooMany { .. } => Cause::NoResourcesAvailable,
             Self::Unsupported { .. } | Self::UnsupportedFlow(_) => Cause::ServiceNotSupported,
             Self::PredefinedRule(_) => Cause::UnknownPredefinedRule,
-            Self::ApplicationId => Cause::UnknownApplicationId,
+            Self::UnknownApplication(_) => Cause::UnknownApplicationId,
         }
     }
 
@@ -169,7 +169,7 @@ impl Reason {
             | Self::Unsupported { ie, .. } => Some(*ie),
             Self::MalformedFlow(_) | Self::UnsupportedFlow(_) => Some(ie::SDF_FILTER),
             Self::ForwardingPolicy => Some(ie::FORWARDING_POLICY),
-            Self::ApplicationId => Some(ie::APPLICATION_ID),
+            Self::UnknownApplication(_) => Some(ie::APPLICATION_ID),
             Self::NoAddressToChoose
             | Self::ChooseConflict(_)
             | Self::ChooseInUpdate

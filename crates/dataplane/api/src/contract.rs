@@ -1,6 +1,8 @@
 //! The traits of a data plane.
 
-use causeway_rules::{Capabilities, Plan, Usage};
+use std::sync::Arc;
+
+use causeway_rules::{Applications, Capabilities, Plan, Usage};
 use causeway_types::Time;
 
 use crate::{ApplyError, Counters, Event, Fate, Ingress, Transmit};
@@ -18,6 +20,10 @@ pub trait Dataplane {
     /// # Errors
     /// [`ApplyError`] when the backend has no room, does not know the session, or cannot do what is asked.
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError>;
+
+    /// Detects these applications from now on, and no others, in all sessions. PDRs of an application that is gone
+    /// match no packet. Never fails: the table is bounded by the control plane.
+    fn provision(&mut self, applications: &Arc<Applications>);
 
     /// The next event, oldest first; `None` when there is none.
     fn poll_event(&mut self) -> Option<Event>;

@@ -9,6 +9,7 @@ mod act;
 mod apply;
 mod arrival;
 mod buffer;
+mod detect;
 mod egress;
 mod engine;
 mod expiry;

@@ -5,6 +5,7 @@ use causeway_rules::{Pdi, Pdr, UeSide};
 use causeway_types::Time;
 
 use crate::arrival::Arrival;
+use crate::detect::Detection;
 use crate::filter;
 use crate::link_scope::is_unnumbered_ue;
 use crate::session::{Session, direction_of};
@@ -17,11 +18,12 @@ use crate::session::{Session, direction_of};
 pub(crate) fn find_pdr<'s>(
     session: &'s Session,
     arrival: &Arrival<'_>,
+    detection: &Detection<'_>,
     now: Time,
 ) -> Result<&'s Pdr, DropReason> {
     let pdrs = session.pdrs_in_order();
     let active = || pdrs.iter().copied().filter(|pdr| pdr.is_active(now));
-    let candidates = || active().filter(|pdr| matches_around_ue(pdr, arrival));
+    let candidates = || active().filter(|pdr| matches_around_ue(pdr, arrival, detection));
     candidates().find(|pdr| matches_ue(&pdr.pdi, arrival)).ok_or_else(|| {
         let asks_source = |pdr: &Pdr| pdr.pdi.names_ue() && pdr.pdi.ue_side() == UeSide::Source;
         let is_spoofed = candidates().any(asks_source);
@@ -30,12 +32,13 @@ pub(crate) fn find_pdr<'s>(
 }
 
 /// Everything in the PDI matches but, perhaps, the UE address.
-fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
+fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_>) -> bool {
     let pdi = &pdr.pdi;
     matches_tunnel(pdi, arrival)
         && matches_network(pdi, arrival)
         && matches_qfi(pdi, arrival)
         && matches_filters(pdr, arrival)
+        && matches_application(pdr, arrival, detection)
 }
 
 fn matches_filters(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
@@ -45,6 +48,14 @@ fn matches_filters(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     let direction = direction_of(pdr);
     let matches = |wanted| filter::matches(wanted, flow, direction, is_assigned);
     pdi.filters.is_empty() || pdi.filters.iter().any(matches)
+}
+
+fn matches_application(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_>) -> bool {
+    let Some(id) = &pdr.pdi.application else { return true };
+    let (direction, flow) = (direction_of(pdr), &arrival.user.flow);
+    let is_assigned = |ip| pdr.pdi.covers_ue(ip);
+    let fits = |asked: &_| filter::matches_description(asked, flow, direction, is_assigned);
+    detection.applications.detects(id, fits, detection.seen)
 }
 
 fn matches_tunnel(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {

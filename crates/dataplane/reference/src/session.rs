@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use causeway_rules::{ApplyAction, Far, Pdr, Qer, RateLimit, RuleSet, UeSide};
+use causeway_rules::{Applications, ApplyAction, Far, Pdr, Qer, RateLimit, RuleSet, UeSide};
 use causeway_types::{BarId, Direction, Interface, PdrId, QerId, Time, UrrId};
 
 use crate::buffer::Buffer;
+use crate::detect::Detector;
 use crate::expiry::Extended;
 use crate::inactivity::Inactivity;
 use crate::measure::Measurement;
@@ -19,6 +20,8 @@ pub(crate) struct Session {
     pub(crate) meters: BTreeMap<(QerId, Direction), Meter>,
     pub(crate) measurements: BTreeMap<UrrId, Measurement>,
     pub(crate) buffer: Buffer,
+    /// What its flows have shown of themselves.
+    pub(crate) detector: Detector,
     /// What the SMF was told of packets that wait or were discarded.
     pub(crate) told: Told,
     /// BARs whose packets wait for longer than usual.
@@ -33,6 +36,12 @@ impl Session {
         let mut pdrs: Vec<_> = self.rules.pdrs.values().collect();
         pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
         pdrs
+    }
+
+    /// Flows must be looked into to tell the applications of its PDRs.
+    pub(crate) fn looks_inside(&self, applications: &Applications) -> bool {
+        let named = self.rules.pdrs.values().filter_map(|pdr| pdr.pdi.application.as_ref());
+        named.into_iter().any(|id| applications.looks_inside(id))
     }
 
     /// The FAR of a PDR. Rules that were applied have no dangling references.

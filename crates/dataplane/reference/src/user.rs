@@ -9,6 +9,7 @@ use causeway_types::{NetworkInstance, Seid, Time};
 
 use crate::act::{Decision, Matched, act};
 use crate::arrival::{Arrival, Tunnelled};
+use crate::detect::Detection;
 use crate::engine::Reference;
 use crate::matching::find_pdr;
 
@@ -34,8 +35,14 @@ impl Reference {
         let arrival = Arrival { tunnel, network, user };
         let mut reason = DropReason::UnknownUe;
         for seid in candidates {
-            let Some(session) = self.sessions.get(seid) else { continue };
-            match find_pdr(session, &arrival, now) {
+            let Some(session) = self.sessions.get_mut(seid) else { continue };
+            let applications = &*self.applications;
+            let seen = match session.looks_inside(applications) {
+                true => session.detector.observe(&arrival.user).cloned(),
+                false => None,
+            };
+            let detection = Detection { applications, seen: seen.as_ref() };
+            match find_pdr(session, &arrival, &detection, now) {
                 Ok(pdr) => {
                     let pdr = pdr.clone();
                     return self

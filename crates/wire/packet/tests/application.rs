@@ -99,7 +99,8 @@ fn a_request_has_a_host_and_a_target() {
     assert_eq!(request(b"GET / HTTP/1.1\r\nAccept: */*\r\n\r\n"), Found::No);
     let giant = [&b"GET / HTTP/1.1\r\nHost: "[..], &[b'a'; 60_000]].concat();
     assert_eq!(request(&giant), Found::More);
-    for no in [&b"SSH-2.0-x\r\n"[..], b"get / HTTP/1.1\r\n", b"GET  / HTTP/1.1\r\n", b"\r\n", b"\x16\x03\x01"] {
+    for no in [&b"SSH-2.0-x\r\n"[..], b"get / HTTP/1.1\r\n", b"GET  / HTTP/1.1\r\n", b"\r\n", b"\x16\x03\x01"]
+    {
         assert_eq!(request(no), Found::No, "{no:?}");
     }
 }

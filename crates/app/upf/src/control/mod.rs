@@ -132,6 +132,9 @@ impl Control {
         while let Some(output) = self.n4.poll_output() {
             match output {
                 Output::Send { to, bytes } => self.send(to, &bytes),
+                Output::Applications(applications) => {
+                    self.worker.send(Command::Provision(applications));
+                }
                 Output::Apply { id, plan } => {
                     log::plan(&plan);
                     // When the packet thread has ended, its last report ends this one too.

@@ -102,7 +102,11 @@ impl N4 {
         }
         let sessions = &self.sessions;
         let seid = self.seids.next(|seid| sessions.get(seid).is_some());
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &self.catalogue,
+        };
         let change = causeway_rules::establish(request, seid, &context, &mut self.tunnels)?;
         Ok((association, change))
     }
@@ -134,7 +138,11 @@ impl N4 {
     fn modify(&mut self, now: Time, seid: Seid, key: RequestKey, request: &SessionModificationRequest<'_>) {
         let Some(session) = self.sessions.get(seid) else { return self.refuse_unknown(now, key) };
         let cp = session.cp.seid;
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &self.catalogue,
+        };
         match causeway_rules::modify(&session.rules, request, seid, &context, &mut self.tunnels) {
             Err(rejection) => self.refuse(now, key, cp, rejection.into()),
             Ok(change) if change.plan.ops.is_empty() => {

@@ -77,7 +77,8 @@ fn every_property_of_one_pfd_must_fit() {
     let both = Pfd { flows: vec![flow.clone()], domains, ..Pfd::default() };
     let seen = named("example.com", None);
     let applications = one(both.clone());
-    let detected = |applications: &Applications, fits, seen| applications.detects(&"app".into(), |_| fits, seen);
+    let detected =
+        |applications: &Applications, fits, seen| applications.detects(&"app".into(), |_| fits, seen);
     assert!(detected(&applications, true, Some(&seen)));
     assert!(!detected(&applications, true, None) && !detected(&applications, false, Some(&seen)));
     let either = Applications::configured([(
@@ -90,10 +91,7 @@ fn every_property_of_one_pfd_must_fit() {
 fn request<'a>(pfds: Vec<(&'a str, Vec<PfdContents<'a>>)>) -> PfdManagementRequest<'a> {
     let groups = pfds.into_iter().map(|(id, contents)| {
         let contexts: Vec<_> = contents.into_iter().map(|it| PfdContext::new([it])).collect();
-        ApplicationIdsPfds {
-            pfd_contexts: contexts.into(),
-            ..ApplicationIdsPfds::new(WireId(id.as_bytes()))
-        }
+        ApplicationIdsPfds { pfd_contexts: contexts.into(), ..ApplicationIdsPfds::new(WireId(id.as_bytes())) }
     });
     PfdManagementRequest { application_ids_pfds: groups.collect::<Vec<_>>().into(), ..Default::default() }
 }
@@ -107,7 +105,8 @@ fn domain(name: &str) -> PfdContents<'_> {
 #[test]
 fn requests_replace_whole_applications() {
     let start = by_domain("configured.example", None);
-    let two = start.manage(&request(vec![("a", vec![domain("a.example")]), ("b", vec![domain("b.example")])]));
+    let two =
+        start.manage(&request(vec![("a", vec![domain("a.example")]), ("b", vec![domain("b.example")])]));
     let two = two.unwrap();
     assert!(two.knows(&"a".into()) && two.knows(&"b".into()) && two.knows(&"app".into()));
     let changed = two.manage(&request(vec![("a", vec![domain("x.example"), domain("y.example")])])).unwrap();

@@ -8,7 +8,7 @@ use causeway_types::FarId;
 use super::treatment::Treated;
 use super::{about, endpoint, flow, framed, not_predefined, setting, tunnel, ue};
 use crate::edits::{PdiDraft, PdrDraft, PdrUpdate};
-use crate::{Reason, Rejection, ie};
+use crate::{ApplicationId, Reason, Rejection, ie};
 
 pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
     about(group.pdr_id, || {
@@ -62,9 +62,6 @@ pub(super) fn update(group: &UpdatePdr<'_>) -> Result<PdrUpdate, Rejection> {
 
 fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
     group.refuse_unsupported()?;
-    if group.application_id.is_some() {
-        return Err(Reason::ApplicationId);
-    }
     let why = "no release names this interface";
     let spare = Reason::Incorrect { ie: ie::SOURCE_INTERFACE, why };
     let source = group.source_interface.interface().ok_or(spare)?;
@@ -77,6 +74,7 @@ fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
         routes: [further, framed].concat(),
         qfis: group.qfis.iter().collect(),
         filters: group.sdf_filters.iter().map(|filter| flow::draft(&filter)).collect::<Result<_, _>>()?,
+        application: group.application_id.map(|id| ApplicationId::new(id.0)),
         endpoint: endpoint::reference(&group.traffic_endpoint_ids)?,
         ..PdiDraft::new(source)
     })

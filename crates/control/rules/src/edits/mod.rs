@@ -19,8 +19,8 @@ pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
 
 use crate::{
-    ApplyAction, Bar, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, GtpuRemoval,
-    MeasurementMethod, Qer, RateLimit, Reporting, RuleId, UeAddress, Urr, UrrTriggers,
+    ApplicationId, ApplyAction, Bar, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate,
+    GtpuRemoval, MeasurementMethod, Qer, RateLimit, Reporting, RuleId, UeAddress, Urr, UrrTriggers,
 };
 
 /// Everything that one session message asks for.
@@ -116,6 +116,7 @@ pub(crate) struct PdiDraft {
     pub(crate) routes: Vec<IpNet>,
     pub(crate) qfis: QfiSet,
     pub(crate) filters: Vec<FilterDraft>,
+    pub(crate) application: Option<ApplicationId>,
     /// The traffic endpoint that says what `tunnel`, `network_instance`, `ue` and `routes` do not.
     pub(crate) endpoint: Option<EndpointId>,
 }
@@ -131,6 +132,7 @@ impl PdiDraft {
             routes: Vec::new(),
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
+            application: None,
             endpoint: None,
         }
     }

@@ -152,6 +152,7 @@ fn pdi(draft: PdiDraft, filters: Vec<SdfFilter>, tunnel: Option<FTeid>) -> Pdi {
         routes: draft.routes,
         qfis: draft.qfis,
         filters,
+        application: draft.application,
         ..Pdi::new(draft.source)
     }
 }

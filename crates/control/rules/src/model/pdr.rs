@@ -7,6 +7,7 @@ use causeway_types::{
 };
 
 use super::SdfFilter;
+use crate::ApplicationId;
 
 /// A Packet Detection Rule (TS 29.244 clause 5.2.1).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,6 +73,8 @@ pub struct Pdi {
     pub qfis: QfiSet,
     /// The IP flows: one of them must match; empty matches any packet.
     pub filters: Vec<SdfFilter>,
+    /// The application that the packet must be of.
+    pub application: Option<ApplicationId>,
 }
 
 impl Pdi {
@@ -85,6 +88,7 @@ impl Pdi {
             routes: Vec::new(),
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
+            application: None,
         }
     }
 

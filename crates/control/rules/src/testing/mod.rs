@@ -141,12 +141,20 @@ impl World {
     }
 
     pub(crate) fn establish(&mut self, changes: Changes) -> Result<Change, Rejection> {
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &crate::Catalogue::default(),
+        };
         change::establish_with(changes, SESSION, &context, &mut self.tunnels)
     }
 
     pub(crate) fn modify(&mut self, changes: Changes) -> Result<Change, Rejection> {
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &crate::Catalogue::default(),
+        };
         change::modify_with(&self.session, changes, SESSION, &context, &mut self.tunnels)
     }
 

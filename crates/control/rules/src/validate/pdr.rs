@@ -13,6 +13,7 @@ pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result
     known(pdr.pdi.network_instance.as_ref(), context)?;
     check_removal(pdr)?;
     check_qfis(&pdr.pdi, context)?;
+    check_application(&pdr.pdi, context)?;
     let assigned = pdr.pdi.filters.iter().any(|filter| filter.flow.names_assigned());
     let known = pdr.pdi.names_ue() || pdr.pdi.tunnel.is_some();
     require(!assigned || known, ie::UE_IP_ADDRESS, "a flow description says 'assigned'")
@@ -69,6 +70,16 @@ fn check_removal(pdr: &Pdr) -> Result<(), Reason> {
     };
     let why = "the tunnel is not of this IP version";
     if there { Ok(()) } else { Err(Reason::Incorrect { ie: ie::OUTER_HEADER_REMOVAL, why }) }
+}
+
+fn check_application(pdi: &Pdi, context: &Context<'_>) -> Result<(), Reason> {
+    let Some(id) = &pdi.application else { return Ok(()) };
+    let unable = !context.capabilities.application_detection;
+    refuse_if(unable, ie::APPLICATION_ID, "detection of applications")?;
+    match context.catalogue.knows_application(id) {
+        true => Ok(()),
+        false => Err(Reason::UnknownApplication(id.clone())),
+    }
 }
 
 /// A QFI is found in the PDU Session Container of a tunnelled packet.

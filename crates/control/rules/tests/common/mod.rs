@@ -55,7 +55,11 @@ impl Upf {
         &mut self,
         request: SessionEstablishmentRequest<'_>,
     ) -> Result<Change, Rejection> {
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &causeway_rules::Catalogue::default(),
+        };
         let tunnels = &mut self.tunnels;
         through_the_wire(request.into(), |message| match message {
             Message::SessionEstablishmentRequest(request) => establish(&request, SESSION, &context, tunnels),
@@ -64,7 +68,11 @@ impl Upf {
     }
 
     pub(crate) fn modify(&mut self, request: SessionModificationRequest<'_>) -> Result<Change, Rejection> {
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &causeway_rules::Catalogue::default(),
+        };
         let (session, tunnels) = (&self.session, &mut self.tunnels);
         through_the_wire(request.into(), |message| match message {
             Message::SessionModificationRequest(request) => {
