@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_packet::gtpu::prefix;
-use causeway_packet::{IpProtocol, Ipv4Repr, Ipv6Repr, UdpRepr};
+use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, Ipv6Repr, UdpRepr};
 use causeway_types::{Qfi, Teid};
 use serde::Deserialize;
 
@@ -20,6 +20,9 @@ pub(crate) struct GPduSpec {
     /// The QFI of the PDU Session Container; none without it.
     #[serde(default)]
     pub(crate) qfi: Option<u8>,
+    /// The container is a downlink's, as another UPF writes it on N9.
+    #[serde(default)]
+    pub(crate) downlink: bool,
     /// The user packet.
     pub(crate) user: String,
 }
@@ -36,7 +39,10 @@ impl GPduSpec {
             None => prefix::plain(teid, user.len()).map(Vec::from),
             Some(raw) => {
                 let qfi = Qfi::new(raw).ok_or_else(|| bad("a QFI is at most 63"))?;
-                prefix::uplink(teid, qfi, user.len()).map(Vec::from)
+                match self.downlink {
+                    true => prefix::downlink(teid, qfi, false, user.len()).map(Vec::from),
+                    false => prefix::uplink(teid, qfi, user.len()).map(Vec::from),
+                }
             }
         };
         let mut packet = header.map_err(|error| bad(&error.to_string()))?;
@@ -46,11 +52,16 @@ impl GPduSpec {
 }
 
 /// A user packet: `udp SRC:PORT > DST:PORT OCTETS [fill N] [tos N]`, with so many octets of UDP payload, or
-/// `raw LITERAL`.
+/// `raw LITERAL`. In a tunnel over N6: `in udp SRC:PORT > DST:PORT | PACKET` or `in ip SRC > DST | PACKET`.
 pub(crate) fn user_packet(text: &str, variables: &Variables) -> Result<Vec<u8>, CaseError> {
     let bad = |reason: &str| CaseError::Literal { literal: text.to_owned(), reason: reason.to_owned() };
     if let Some(literal) = text.strip_prefix("raw ") {
         return octets(literal, variables);
+    }
+    if let Some(tunnelled) = text.strip_prefix("in ") {
+        let (outer, inner) = tunnelled.split_once('|').ok_or_else(|| bad("expected `in OUTER | PACKET`"))?;
+        let inner = user_packet(inner.trim(), variables)?;
+        return tunnel(outer, &inner).ok_or_else(|| bad("expected `in udp` or `in ip` and two ends"));
     }
     let words: Vec<&str> = text.split_whitespace().collect();
     let ["udp", src, ">", dst, len, options @ ..] = words.as_slice() else {
@@ -68,6 +79,20 @@ pub(crate) fn user_packet(text: &str, variables: &Variables) -> Result<Vec<u8>, 
         }
     }
     build(src, dst, &vec![fill; len], tos).ok_or_else(|| bad("addresses of two families, or too long"))
+}
+
+/// A packet with the outer header of a tunnel over N6.
+fn tunnel(outer: &str, inner: &[u8]) -> Option<Vec<u8>> {
+    let words: Vec<&str> = outer.split_whitespace().collect();
+    let [kind, src, ">", dst] = words.as_slice() else { return None };
+    if *kind == "udp" {
+        return build(src.parse().ok()?, dst.parse().ok()?, inner, 0);
+    }
+    let protocol = if inner.first()? >> 4 == 6 { IpProtocol(41) } else { IpProtocol(4) };
+    let mut packet = Vec::new();
+    let header = IpRepr::new(src.parse().ok()?, dst.parse().ok()?, protocol).ok()?;
+    header.write(inner, &mut packet).ok()?;
+    (*kind == "ip").then_some(packet)
 }
 
 fn build(src: SocketAddr, dst: SocketAddr, payload: &[u8], tos: u8) -> Option<Vec<u8>> {

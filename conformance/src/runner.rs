@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use causeway_dataplane::{GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
+use causeway_dataplane::{GtpuEndpoint, Ingress, N6Endpoint, Network, PacketEngine, Topology};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
@@ -18,6 +18,11 @@ pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(crate) const UPF_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
+/// The UPF's end of tunnels over N6.
+const N6: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 6);
+const N6_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 6);
+/// The UDP port of it.
+pub(crate) const N6_PORT: u16 = 4500;
 pub(crate) const PFCP_PORT: u16 = 8805;
 pub(crate) const GTPU_PORT: u16 = 2152;
 
@@ -80,6 +85,11 @@ fn topology() -> Topology {
             network_instance: None,
         }],
         networks: vec![Network { instance: internet(), pools: pool.collect() }],
+        n6_tunnels: vec![N6Endpoint {
+            network: internet(),
+            addr: DualIp { v4: Some(N6), v6: Some(N6_IPV6) },
+            port: N6_PORT,
+        }],
     }
 }
 

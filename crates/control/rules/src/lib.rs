@@ -49,13 +49,14 @@ pub use capabilities::Capabilities;
 pub use change::{Change, delete, establish, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, DirectionalLimit, Far, FlowAddress, FlowEnd, Forwarding, Gate, GtpuRemoval,
-    MeasurementMethod, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter, UeAddress, UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, CopyTo, DirectionalLimit, Duplicate, Far, FlowAddress, FlowEnd, Forwarding, Gate,
+    HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, Pdr, Qer, RateLimit, RemovedHeader, RuleSet,
+    SdfFilter, UeAddress, UeSide, Urr, UrrTriggers,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
 pub use sdf::FlowError;
 pub use session::{Reporting, SessionRules};
-pub use tunnels::{LocalEndpoint, LocalEndpoints, TunnelChange, Tunnels};
+pub use tunnels::{LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
 pub use usage::{Usage, UsageReason};
 pub use validate::{Context, validate};

@@ -33,7 +33,7 @@ fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
 }
 
 fn matches_tunnel(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
-    match (pdi.tunnel, &arrival.tunnel) {
+    match (pdi.tunnel, &arrival.origin.tunnel) {
         (None, None) => true,
         (Some(asked), Some(found)) => asked.teid == found.teid && asked.addr.contains(found.local),
         _ => false,
@@ -41,14 +41,14 @@ fn matches_tunnel(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
 }
 
 fn matches_network(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
-    match (&pdi.network_instance, &arrival.network) {
+    match (&pdi.network_instance, &arrival.origin.network) {
         (Some(asked), Some(found)) => asked == found,
         _ => true,
     }
 }
 
 fn matches_qfi(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
-    let found = arrival.tunnel.and_then(|tunnel| tunnel.qfi);
+    let found = arrival.origin.tunnel.and_then(|tunnel| tunnel.qfi);
     pdi.qfis.is_empty() || found.is_some_and(|qfi| pdi.qfis.contains(qfi))
 }
 

@@ -1,9 +1,9 @@
 //! The ports of a data plane, and packets on their way out.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use causeway_dataplane::{Egress, GtpuEndpoint, Ingress, Network, Topology, Transmit};
+use causeway_dataplane::{Egress, GtpuEndpoint, Ingress, N6Endpoint, Network, Topology, Transmit};
 use causeway_ports::{Batch, Frame, Meta, Port, PortError};
 use causeway_types::{DualIp, NetworkInstance};
 
@@ -60,6 +60,21 @@ impl PortSet {
         self.topology.networks.push(network);
     }
 
+    /// Makes this our end of tunnels over that data network. IPv4 and IPv6 addresses of one network and port are
+    /// one endpoint.
+    pub fn add_n6_tunnel(&mut self, network: NetworkInstance, end: SocketAddr) {
+        let addr = DualIp::from(end.ip());
+        let half = self.topology.n6_tunnels.iter_mut().find(|known| {
+            known.network == network && known.port == end.port() && complement(known.addr, addr)
+        });
+        match half {
+            Some(known) => {
+                known.addr = DualIp { v4: known.addr.v4.or(addr.v4), v6: known.addr.v6.or(addr.v6) };
+            }
+            None => self.topology.n6_tunnels.push(N6Endpoint { network, addr, port: end.port() }),
+        }
+    }
+
     /// What the data plane has to know of its surroundings. IPv4 and IPv6 addresses of one network
     /// instance are one endpoint, so that a tunnel can have both.
     pub fn topology(&self) -> Topology {
@@ -76,7 +91,7 @@ impl PortSet {
                 None => gtpu.push(endpoint.clone()),
             }
         }
-        Topology { gtpu, networks: self.topology.networks.clone() }
+        Topology { gtpu, ..self.topology.clone() }
     }
 
     /// The ports.

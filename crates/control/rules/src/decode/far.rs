@@ -7,8 +7,8 @@ use causeway_pfcp::{
 use causeway_types::{BarId, Interface};
 
 use super::treatment::Treated;
-use super::{about, not_predefined, setting, tunnel};
-use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
+use super::{about, duplicate, not_predefined, setting, tunnel};
+use crate::edits::{FarUpdate, ForwardingUpdate};
 use crate::reject::refuse_if;
 use crate::{ApplyAction, Far, Forwarding, Reason, Rejection, ie};
 
@@ -16,10 +16,13 @@ pub(super) fn create(group: &CreateFar<'_>) -> Result<Far, Rejection> {
     about(group.far_id, || {
         group.refuse_unsupported()?;
         not_predefined(group.far_id.0, ie::FAR_ID)?;
+        let (action, duplicate) = action(group.apply_action)?;
         Ok(Far {
             id: group.far_id,
-            action: action(group.apply_action)?,
+            action,
             forwarding: group.forwarding_parameters.as_ref().map(forwarding).transpose()?,
+            duplicate,
+            duplicates: duplicate::all(&group.duplicating_parameters)?,
             bar: group.bar_id,
         })
     })
@@ -32,15 +35,21 @@ pub(super) fn update(group: &UpdateFar<'_>) -> Result<FarUpdate, Rejection> {
             id: group.far_id,
             action: group.apply_action.map(action).transpose()?,
             forwarding: group.update_forwarding_parameters.as_ref().map(forwarding_update).transpose()?,
+            duplicates: duplicate::updates(&group.update_duplicating_parameters)?,
             bar: setting::<BarId, _>(group.bar_id, &group.other),
         })
     })
 }
 
-/// Exactly one of DROP, FORW and BUFF; NOCP with BUFF only (clause 8.2.26).
-fn action(flags: Flags) -> Result<ApplyAction, Reason> {
-    let known = Flags::DROP | Flags::FORW | Flags::BUFF | Flags::NOCP;
-    refuse_if(!known.contains(flags), ie::APPLY_ACTION, "an action other than DROP, FORW, BUFF and NOCP")?;
+/// Exactly one of DROP, FORW and BUFF; NOCP with BUFF only; DUPL with any (clause 8.2.26).
+fn action(flags: Flags) -> Result<(ApplyAction, bool), Reason> {
+    let known = Flags::DROP | Flags::FORW | Flags::BUFF | Flags::NOCP | Flags::DUPL;
+    let what = "an action other than DROP, FORW, BUFF, NOCP and DUPL";
+    refuse_if(!known.contains(flags), ie::APPLY_ACTION, what)?;
+    Ok((fate(flags - Flags::DUPL)?, flags.contains(Flags::DUPL)))
+}
+
+fn fate(flags: Flags) -> Result<ApplyAction, Reason> {
     if flags == Flags::DROP {
         Ok(ApplyAction::Drop)
     } else if flags == Flags::FORW {
@@ -61,7 +70,7 @@ fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
     Ok(Forwarding {
         destination: destination(group.destination_interface)?,
         network_instance: group.network_instance.map(|instance| instance.to_owned()),
-        tunnel: group.outer_header_creation.as_ref().map(tunnel::far_end).transpose()?.flatten(),
+        outer: group.outer_header_creation.as_ref().map(tunnel::outer).transpose()?,
     })
 }
 
@@ -72,19 +81,16 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
     let unsupported = flags - SessionModificationFlags::SNDEM;
     refuse_if(!unsupported.is_empty(), ie::SM_REQ_FLAGS, "a flag of the FAR other than SNDEM")?;
     let instance = group.network_instance.map(|instance| instance.to_owned());
-    let tunnel = match &group.outer_header_creation {
-        Some(creation) => tunnel::far_end(creation)?.map_or(Setting::Remove, Setting::Set),
-        None => setting::<OuterHeaderCreation, _>(None, &group.other),
-    };
+    let outer = group.outer_header_creation.as_ref().map(tunnel::outer).transpose()?;
     Ok(ForwardingUpdate {
         destination: group.destination_interface.map(destination).transpose()?,
         network_instance: setting::<NetworkInstance<'_>, _>(instance, &group.other),
-        tunnel,
+        outer: setting::<OuterHeaderCreation, _>(outer, &group.other),
         end_marker: flags.contains(SessionModificationFlags::SNDEM),
     })
 }
 
-fn destination(interface: DestinationInterface) -> Result<Interface, Reason> {
+pub(super) fn destination(interface: DestinationInterface) -> Result<Interface, Reason> {
     match interface {
         DestinationInterface::Spare(_) => {
             let why = "no release names this interface";
@@ -97,6 +103,6 @@ fn destination(interface: DestinationInterface) -> Result<Interface, Reason> {
     }
 }
 
-fn no_policy(given: bool) -> Result<(), Reason> {
+pub(super) fn no_policy(given: bool) -> Result<(), Reason> {
     if given { Err(Reason::ForwardingPolicy) } else { Ok(()) }
 }

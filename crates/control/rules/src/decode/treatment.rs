@@ -10,9 +10,10 @@
 //! checks that no IE of a group is left out here.
 
 use causeway_pfcp::{
-    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, Field, ForwardingParameters, Ie, Many, Pdi,
-    SessionEstablishmentRequest, SessionModificationRequest, UpdateBar, UpdateFar,
-    UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateUrr, ie_name,
+    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, DuplicatingParameters, Field,
+    ForwardingParameters, Ie, Many, Pdi, SessionEstablishmentRequest, SessionModificationRequest, UpdateBar,
+    UpdateDuplicatingParameters, UpdateFar, UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateUrr,
+    ie_name,
 };
 
 use crate::Reason;
@@ -105,18 +106,18 @@ treatment! {
         }
     }
     CreateFar {
-        acted { far_id apply_action forwarding_parameters bar_id }
+        acted { far_id apply_action forwarding_parameters duplicating_parameters bar_id }
         information { }
         refused {
-            duplicating_parameters redundant_transmission_forwarding_parameters mbs_multicast_parameters
+            redundant_transmission_forwarding_parameters mbs_multicast_parameters
             add_mbs_unicast_parameters
         }
     }
     UpdateFar {
-        acted { far_id apply_action update_forwarding_parameters bar_id }
+        acted { far_id apply_action update_forwarding_parameters update_duplicating_parameters bar_id }
         information { }
         refused {
-            update_duplicating_parameters redundant_transmission_forwarding_parameters
+            redundant_transmission_forwarding_parameters
             add_mbs_unicast_parameters remove_mbs_unicast_parameters
         }
     }
@@ -135,6 +136,16 @@ treatment! {
             redirect_information transport_level_marking header_enrichment linked_traffic_endpoint_id dnai
             ip_address_and_port_replacement
         }
+    }
+    DuplicatingParameters {
+        acted { destination_interface outer_header_creation forwarding_policy }
+        information { }
+        refused { transport_level_marking }
+    }
+    UpdateDuplicatingParameters {
+        acted { destination_interface outer_header_creation forwarding_policy }
+        information { }
+        refused { transport_level_marking }
     }
     CreateQer {
         acted { qer_id gate_status mbr gbr qfi rqi qer_control_indications qer_indications }

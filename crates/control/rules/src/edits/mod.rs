@@ -14,8 +14,8 @@ use causeway_types::{
 pub(crate) use merge::{Merged, merge};
 
 use crate::{
-    ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, Qer, RateLimit, Reporting,
-    RuleId, SdfFilter, UeAddress, Urr, UrrTriggers,
+    ApplyAction, Bar, CopyTo, DirectionalLimit, Far, Gate, HeaderRemoval, MeasurementMethod, OuterHeader,
+    Qer, RateLimit, Reporting, RuleId, SdfFilter, UeAddress, Urr, UrrTriggers,
 };
 
 /// Everything that one session message asks for.
@@ -85,7 +85,7 @@ pub(crate) struct PdrDraft {
     pub(crate) id: PdrId,
     pub(crate) precedence: Precedence,
     pub(crate) pdi: PdiDraft,
-    pub(crate) removal: Option<GtpuRemoval>,
+    pub(crate) removal: Option<HeaderRemoval>,
     pub(crate) far: FarId,
     pub(crate) qers: Vec<QerId>,
     pub(crate) urrs: Vec<UrrId>,
@@ -129,7 +129,7 @@ pub(crate) struct PdrUpdate {
     pub(crate) id: PdrId,
     pub(crate) precedence: Option<Precedence>,
     pub(crate) pdi: Option<PdiDraft>,
-    pub(crate) removal: Setting<GtpuRemoval>,
+    pub(crate) removal: Setting<HeaderRemoval>,
     pub(crate) far: Option<FarId>,
     pub(crate) qers: Option<Vec<QerId>>,
     pub(crate) urrs: Option<Vec<UrrId>>,
@@ -139,8 +139,10 @@ pub(crate) struct PdrUpdate {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FarUpdate {
     pub(crate) id: FarId,
-    pub(crate) action: Option<ApplyAction>,
+    /// What to do, and whether copies are made (DUPL).
+    pub(crate) action: Option<(ApplyAction, bool)>,
     pub(crate) forwarding: Option<ForwardingUpdate>,
+    pub(crate) duplicates: Setting<Vec<DuplicateUpdate>>,
     pub(crate) bar: Setting<BarId>,
 }
 
@@ -149,9 +151,16 @@ pub(crate) struct FarUpdate {
 pub(crate) struct ForwardingUpdate {
     pub(crate) destination: Option<Interface>,
     pub(crate) network_instance: Setting<NetworkInstance>,
-    pub(crate) tunnel: Setting<FTeid>,
+    pub(crate) outer: Setting<OuterHeader>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
+}
+
+/// The changes to one destination of the copies.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct DuplicateUpdate {
+    pub(crate) destination: Option<CopyTo>,
+    pub(crate) outer: Setting<OuterHeader>,
 }
 
 /// The changes to a QER.

@@ -2,6 +2,7 @@
 
 mod bar;
 mod far;
+mod outer;
 mod pdr;
 mod qer;
 mod sdf;
@@ -9,8 +10,9 @@ mod set;
 mod urr;
 
 pub use bar::Bar;
-pub use far::{ApplyAction, Far, Forwarding};
-pub use pdr::{GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
+pub use far::{ApplyAction, CopyTo, Duplicate, Far, Forwarding};
+pub use outer::{HeaderRemoval, OuterHeader, RemovedHeader};
+pub use pdr::{Pdi, Pdr, UeAddress, UeSide};
 pub use qer::{Gate, Qer, RateLimit};
 pub use sdf::{FlowAddress, FlowEnd, SdfFilter};
 pub use set::RuleSet;

@@ -1,11 +1,11 @@
 //! Checks of one FAR.
 
-use causeway_types::{FTeid, Interface};
+use causeway_types::Interface;
 
 use crate::reject::refuse_if;
-use crate::{ApplyAction, Far, Forwarding, Reason, RuleSet, ie};
+use crate::{ApplyAction, CopyTo, Duplicate, Far, Forwarding, OuterHeader, Reason, RuleSet, ie};
 
-use super::{Context, known, require};
+use super::{Context, known, outer, require};
 
 pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
     let buffers = matches!(far.action, ApplyAction::Buffer { .. });
@@ -16,6 +16,7 @@ pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result
     if let Some(forwarding) = &far.forwarding {
         check_forwarding(forwarding, context)?;
     }
+    check_duplicates(far, context)?;
     match (far.action, &far.forwarding) {
         (ApplyAction::Forward, Some(forwarding)) => check_way_out(forwarding, context),
         (ApplyAction::Forward, None) => require(false, ie::FORWARDING_PARAMETERS, "the FAR forwards"),
@@ -27,28 +28,16 @@ pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result
 fn check_forwarding(forwarding: &Forwarding, context: &Context<'_>) -> Result<(), Reason> {
     let unsupported = matches!(forwarding.destination, Interface::CpFunction | Interface::VnInternal);
     refuse_if(unsupported, ie::DESTINATION_INTERFACE, "forwarding to this interface")?;
-    known(forwarding.network_instance.as_ref(), context)?;
-    match forwarding.tunnel {
-        Some(tunnel) => {
-            let what = "a tunnel over an IP version that is not there";
-            refuse_if(!is_reachable(tunnel, context), ie::OUTER_HEADER_CREATION, what)
-        }
-        None => Ok(()),
-    }
-}
-
-fn is_reachable(tunnel: FTeid, context: &Context<'_>) -> bool {
-    let can = |ip: std::net::IpAddr| {
-        let able =
-            if ip.is_ipv4() { context.capabilities.outer_ipv4 } else { context.capabilities.outer_ipv6 };
-        able && context.endpoints.can_send_to(ip)
-    };
-    tunnel.addr.iter().any(can)
+    let network = forwarding.network_instance.as_ref();
+    known(network, context)?;
+    let to_network = matches!(forwarding.destination, Interface::Core | Interface::SgiLan);
+    outer::check(forwarding.outer, to_network, network, context)
 }
 
 /// Access is reached through a tunnel (N3); the core through a tunnel (N9) or as it is (N6).
 fn check_way_out(forwarding: &Forwarding, context: &Context<'_>) -> Result<(), Reason> {
-    if forwarding.tunnel.is_some() {
+    outer::check_known(forwarding.outer)?;
+    if matches!(forwarding.outer, Some(OuterHeader::Gtpu(_))) {
         return Ok(());
     }
     let why = "packets to the access need a tunnel";
@@ -63,4 +52,30 @@ fn check_way_out(forwarding: &Forwarding, context: &Context<'_>) -> Result<(), R
         }
         Some(_) => Ok(()),
     }
+}
+
+/// Copies need a destination, and each destination a way there.
+fn check_duplicates(far: &Far, context: &Context<'_>) -> Result<(), Reason> {
+    refuse_if(far.duplicate && !context.capabilities.duplication, ie::APPLY_ACTION, "duplication")?;
+    let there = !far.duplicate || !far.duplicates.is_empty();
+    require(there, ie::DUPLICATING_PARAMETERS, "the FAR duplicates")?;
+    far.duplicates.iter().try_for_each(|duplicate| check_duplicate(duplicate, far.duplicate, context))
+}
+
+/// Without a tunnel only a data network is within reach.
+fn check_duplicate(duplicate: &Duplicate, used: bool, context: &Context<'_>) -> Result<(), Reason> {
+    let unsupported = duplicate.destination == CopyTo::Side(Interface::VnInternal);
+    refuse_if(unsupported, ie::DESTINATION_INTERFACE, "copies to this interface")?;
+    let to_network = matches!(duplicate.destination, CopyTo::Side(Interface::Core | Interface::SgiLan));
+    outer::check(duplicate.outer, to_network, None, context)?;
+    if !used {
+        return Ok(());
+    }
+    outer::check_known(duplicate.outer)?;
+    if duplicate.outer.is_some() {
+        return Ok(());
+    }
+    require(to_network, ie::OUTER_HEADER_CREATION, "copies to this interface need a tunnel")?;
+    let nowhere = context.endpoints.networks.is_empty();
+    refuse_if(nowhere, ie::DESTINATION_INTERFACE, "N6 without a data network")
 }

@@ -2,6 +2,7 @@
 
 mod far;
 mod limits;
+mod outer;
 mod pdr;
 mod urr;
 

@@ -37,7 +37,7 @@ impl Upf {
         let networks = vec![causeway_types::NetworkInstance::new("internet")];
         Self {
             capabilities: Capabilities::all(10, 16),
-            endpoints: LocalEndpoints { gtpu, networks },
+            endpoints: LocalEndpoints { gtpu, networks, ..LocalEndpoints::default() },
             tunnels: Tunnels::new(100, 0),
             session: SessionRules::default(),
         }

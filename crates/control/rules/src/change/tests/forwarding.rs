@@ -5,7 +5,7 @@ use causeway_types::{FTeid, Interface};
 use super::{far_update, names};
 use crate::edits::{Changes, FarUpdate, ForwardingUpdate, Setting};
 use crate::testing::{World, answer, buffering, gnb, to_gnb, usual};
-use crate::{ApplyAction, Op};
+use crate::{ApplyAction, Op, OuterHeader};
 
 // Input:  an idle UE is called: the buffering FAR gets its first forwarding parameters and FORW.
 // Output: one write, of that FAR.
@@ -17,11 +17,14 @@ fn a_service_request_writes_one_far() {
     let mut changes = Changes::default();
     let forwarding = ForwardingUpdate {
         destination: Some(Interface::Access),
-        tunnel: Setting::Set(gnb(0x200)),
+        outer: Setting::Set(OuterHeader::Gtpu(gnb(0x200))),
         ..ForwardingUpdate::default()
     };
-    changes.fars.update =
-        vec![FarUpdate { action: Some(ApplyAction::Forward), forwarding: Some(forwarding), ..far_update(2) }];
+    changes.fars.update = vec![FarUpdate {
+        action: Some((ApplyAction::Forward, false)),
+        forwarding: Some(forwarding),
+        ..far_update(2)
+    }];
     let change = world.modify(changes).unwrap();
     assert_eq!(change.plan.ops, [Op::PutFar(to_gnb(2, gnb(0x200)))]);
     assert_eq!(change.chosen, []);
@@ -29,8 +32,8 @@ fn a_service_request_writes_one_far() {
 
 /// A handover of FARs to another tunnel, with SNDEM.
 fn handover(fars: &[u32], tunnel: FTeid) -> Changes {
-    let forwarding =
-        ForwardingUpdate { tunnel: Setting::Set(tunnel), end_marker: true, ..ForwardingUpdate::default() };
+    let outer = Setting::Set(OuterHeader::Gtpu(tunnel));
+    let forwarding = ForwardingUpdate { outer, end_marker: true, ..ForwardingUpdate::default() };
     let mut changes = Changes::default();
     changes.fars.update = fars
         .iter()
