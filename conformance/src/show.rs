@@ -9,6 +9,7 @@ use causeway_pfcp::dump::DumpIes;
 use causeway_pfcp::{Header, MessageType, RawIes};
 
 use crate::runner::N6_PORT;
+use crate::show_icmp;
 
 /// The name of a message as TS 29.244 has it, without the prefix PFCP.
 pub(crate) fn message_name(message_type: MessageType) -> &'static str {
@@ -80,6 +81,9 @@ fn gtpu(bytes: &[u8]) -> String {
 fn user(bytes: &[u8]) -> String {
     let Ok(packet) = UserPacket::parse(bytes) else { return format!("malformed {}", hex(bytes)) };
     let flow = &packet.flow;
+    if let Some(line) = show_icmp::message(&packet) {
+        return line;
+    }
     let protocol = match flow.protocol {
         IpProtocol::UDP => "udp".to_owned(),
         IpProtocol::TCP => "tcp".to_owned(),
@@ -93,7 +97,8 @@ fn user(bytes: &[u8]) -> String {
         return format!("in {protocol} {ends}: {}", user(inner));
     }
     let last = bytes.last().copied().unwrap_or(0);
-    format!("{protocol} {ends}, {} octets, tos {}, last {last}", packet.len(), flow.tos)
+    let details = show_icmp::details(&packet);
+    format!("{protocol} {ends}, {} octets, tos {}, last {last}{details}", packet.len(), flow.tos)
 }
 
 /// What is inside a packet of a tunnel over N6.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_dataplane::{DropReason, Egress, Topology};
 use causeway_packet::gtpu::{self, DlPduSession, Extension, Message, PduSession, Repr, UlPduSession};
 use causeway_rules::{Forwarding, OuterHeader};
-use causeway_types::{DualIp, FTeid, Interface, NetworkInstance, Qfi, Teid};
+use causeway_types::{Direction, DualIp, FTeid, Interface, NetworkInstance, Qfi, Teid};
 
 use crate::n6;
 
@@ -55,6 +55,22 @@ impl Way {
             Some(OuterHeader::Gtpu(_) | OuterHeader::Unknown) => return Err(DropReason::NoEgress),
         };
         Ok(Self { egress: Egress::Ip { network: network.clone() }, header })
+    }
+
+    /// The way of packets of this direction. To the SMF they take the container of their direction with them,
+    /// so that the SMF can hand them back as they were (TS 29.244 clause 5.3.3).
+    pub(crate) fn carrying(mut self, direction: Direction) -> Self {
+        if let Header::Gtpu(_, destination @ Interface::CpFunction) = &mut self.header
+            && direction == Direction::Downlink
+        {
+            *destination = Interface::Access;
+        }
+        self
+    }
+
+    /// The packet leaves the link of the UE: it goes out to the data network, to be routed.
+    pub(crate) fn leaves_link(&self) -> bool {
+        !matches!(self.header, Header::Gtpu(..))
     }
 
     /// Where the packet goes.

@@ -60,7 +60,7 @@ fn open_one(device: &Device<'_>, tunnels: &[N6Tunnel], set: &mut PortSet) -> Res
         info!("tunnels over N6 of {} end at {end}", tunnel.dnn);
         set.add_n6_tunnel(NetworkInstance::new(&tunnel.dnn), end);
     }
-    set.add_network(Network { instance: NetworkInstance::new(&session.dnn), pools }, Box::new(port));
+    set.add_network(Network::new(NetworkInstance::new(&session.dnn), pools), Box::new(port));
     Ok(())
 }
 

@@ -14,6 +14,6 @@ pub use far::{ApplyAction, CopyTo, Duplicate, Far, Forwarding};
 pub use outer::{HeaderRemoval, OuterHeader, RemovedHeader};
 pub use pdr::{Pdi, Pdr, UeAddress, UeSide};
 pub use qer::{Gate, Qer, RateLimit};
-pub use sdf::{FlowAddress, FlowEnd, SdfFilter};
+pub use sdf::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass};
 pub use set::RuleSet;
 pub use urr::{DirectionalLimit, MeasurementMethod, Urr, UrrTriggers};

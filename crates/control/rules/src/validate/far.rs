@@ -26,7 +26,7 @@ pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result
 
 /// What holds even while the FAR does not forward.
 fn check_forwarding(forwarding: &Forwarding, context: &Context<'_>) -> Result<(), Reason> {
-    let unsupported = matches!(forwarding.destination, Interface::CpFunction | Interface::VnInternal);
+    let unsupported = forwarding.destination == Interface::VnInternal;
     refuse_if(unsupported, ie::DESTINATION_INTERFACE, "forwarding to this interface")?;
     let network = forwarding.network_instance.as_ref();
     known(network, context)?;
@@ -34,7 +34,8 @@ fn check_forwarding(forwarding: &Forwarding, context: &Context<'_>) -> Result<()
     outer::check(forwarding.outer, to_network, network, context)
 }
 
-/// Access is reached through a tunnel (N3); the core through a tunnel (N9) or as it is (N6).
+/// The access (N3) and the SMF (N4-u, clause 5.3.1) are reached through a tunnel; the core through a tunnel
+/// (N9) or as it is (N6).
 fn check_way_out(forwarding: &Forwarding, context: &Context<'_>) -> Result<(), Reason> {
     outer::check_known(forwarding.outer)?;
     if matches!(forwarding.outer, Some(OuterHeader::Gtpu(_))) {
@@ -42,6 +43,8 @@ fn check_way_out(forwarding: &Forwarding, context: &Context<'_>) -> Result<(), R
     }
     let why = "packets to the access need a tunnel";
     require(forwarding.destination != Interface::Access, ie::OUTER_HEADER_CREATION, why)?;
+    let why = "packets to the CP function need a tunnel";
+    require(forwarding.destination != Interface::CpFunction, ie::OUTER_HEADER_CREATION, why)?;
     match &forwarding.network_instance {
         Some(instance) if !context.endpoints.is_network(instance) => {
             Err(Reason::UnknownNetworkInstance(instance.clone()))
