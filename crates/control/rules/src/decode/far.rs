@@ -10,18 +10,18 @@ use super::treatment::Treated;
 use super::{about, duplicate, not_predefined, setting, tunnel};
 use crate::edits::{FarUpdate, ForwardingUpdate};
 use crate::reject::refuse_if;
-use crate::{ApplyAction, Far, Forwarding, Reason, Rejection, ie};
+use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, Rejection, ie};
 
 pub(super) fn create(group: &CreateFar<'_>) -> Result<Far, Rejection> {
     about(group.far_id, || {
         group.refuse_unsupported()?;
         not_predefined(group.far_id.0, ie::FAR_ID)?;
-        let (action, duplicate) = action(group.apply_action)?;
         Ok(Far {
             id: group.far_id,
-            action,
+            action: action(group.apply_action)?,
+            delivery_status: delivery_status(group.apply_action)?,
             forwarding: group.forwarding_parameters.as_ref().map(forwarding).transpose()?,
-            duplicate,
+            duplicate: group.apply_action.contains(Flags::DUPL),
             duplicates: duplicate::all(&group.duplicating_parameters)?,
             bar: group.bar_id,
         })
@@ -33,7 +33,9 @@ pub(super) fn update(group: &UpdateFar<'_>) -> Result<FarUpdate, Rejection> {
         group.refuse_unsupported()?;
         Ok(FarUpdate {
             id: group.far_id,
-            action: group.apply_action.map(action).transpose()?,
+            action: group.apply_action.map(|flags| action(flags - DELIVERY_STATUS)).transpose()?,
+            delivery_status: group.apply_action.map(delivery_status).transpose()?,
+            duplicate: group.apply_action.map(|flags| flags.contains(Flags::DUPL)),
             forwarding: group.update_forwarding_parameters.as_ref().map(forwarding_update).transpose()?,
             duplicates: duplicate::updates(&group.update_duplicating_parameters)?,
             bar: setting::<BarId, _>(group.bar_id, &group.other),
@@ -41,15 +43,25 @@ pub(super) fn update(group: &UpdateFar<'_>) -> Result<FarUpdate, Rejection> {
     })
 }
 
-/// Exactly one of DROP, FORW and BUFF; NOCP with BUFF only; DUPL with any (clause 8.2.26).
-fn action(flags: Flags) -> Result<(ApplyAction, bool), Reason> {
-    let known = Flags::DROP | Flags::FORW | Flags::BUFF | Flags::NOCP | Flags::DUPL;
-    let what = "an action other than DROP, FORW, BUFF, NOCP and DUPL";
-    refuse_if(!known.contains(flags), ie::APPLY_ACTION, what)?;
-    Ok((fate(flags - Flags::DUPL)?, flags.contains(Flags::DUPL)))
+/// The flags that say what the SMF is told for the delivery status of downlink data.
+const DELIVERY_STATUS: Flags = Flags::BDPN.union(Flags::DDPN);
+
+/// BDPN only with BUFF, DDPN with BUFF or DROP (clause 8.2.26).
+fn delivery_status(flags: Flags) -> Result<DeliveryStatus, Reason> {
+    let is = |flag| flags.contains(flag);
+    let status = DeliveryStatus { buffered: is(Flags::BDPN), discarded: is(Flags::DDPN) };
+    let wrong =
+        status.buffered && !is(Flags::BUFF) || status.discarded && !is(Flags::BUFF) && !is(Flags::DROP);
+    let why = "BDPN without BUFF, or DDPN without BUFF or DROP";
+    if wrong { Err(Reason::Incorrect { ie: ie::APPLY_ACTION, why }) } else { Ok(status) }
 }
 
-fn fate(flags: Flags) -> Result<ApplyAction, Reason> {
+/// Exactly one of DROP, FORW and BUFF; NOCP with BUFF only. DUPL goes with any (clause 8.2.26).
+fn action(flags: Flags) -> Result<ApplyAction, Reason> {
+    let flags = flags - DELIVERY_STATUS - Flags::DUPL;
+    let known = Flags::DROP | Flags::FORW | Flags::BUFF | Flags::NOCP;
+    let what = "an action other than DROP, FORW, BUFF, NOCP and DUPL";
+    refuse_if(!known.contains(flags), ie::APPLY_ACTION, what)?;
     if flags == Flags::DROP {
         Ok(ApplyAction::Drop)
     } else if flags == Flags::FORW {

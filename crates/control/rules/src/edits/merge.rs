@@ -45,6 +45,7 @@ pub(crate) fn merge(
     remove(&mut session, &changes);
     let end_markers = end_markers(old, &changes.fars.update, capabilities)?;
     merge_simple(&mut session, &changes)?;
+    changes.inactivity_timer.apply(&mut session.rules.inactivity_timer);
     let filters = Definitions::of(&changes, &old.rules.pdrs)?;
     let mut choose_ids = std::mem::take(&mut session.choose_ids);
     let mut resolver =

@@ -19,8 +19,8 @@ pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
 
 use crate::{
-    ApplyAction, Bar, CopyTo, DirectionalLimit, Far, Gate, HeaderRemoval, MeasurementMethod, OuterHeader,
-    Qer, RateLimit, Reporting, RuleId, UeAddress, Urr, UrrTriggers,
+    ApplyAction, Bar, CopyTo, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, HeaderRemoval,
+    MeasurementMethod, OuterHeader, Qer, RateLimit, Reporting, RuleId, UeAddress, Urr, UrrTriggers,
 };
 
 /// Everything that one session message asks for.
@@ -40,6 +40,12 @@ pub(crate) struct Changes {
     pub(crate) query_reference: Option<u32>,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
+    /// DROBU: what waits is dropped first.
+    pub(crate) drop_buffered: bool,
+    /// Buffering for longer than usual.
+    pub(crate) extended: Vec<ExtendedBuffering>,
+    /// The User Plane Inactivity Timer.
+    pub(crate) inactivity_timer: Setting<Span>,
 }
 
 /// What is asked for one kind of rule.
@@ -172,8 +178,11 @@ pub(crate) struct PdrUpdate {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FarUpdate {
     pub(crate) id: FarId,
-    /// What to do, and whether copies are made (DUPL).
-    pub(crate) action: Option<(ApplyAction, bool)>,
+    pub(crate) action: Option<ApplyAction>,
+    /// Comes with the action.
+    pub(crate) delivery_status: Option<DeliveryStatus>,
+    /// DUPL, which comes with the action.
+    pub(crate) duplicate: Option<bool>,
     pub(crate) forwarding: Option<ForwardingUpdate>,
     pub(crate) duplicates: Setting<Vec<DuplicateUpdate>>,
     pub(crate) bar: Setting<BarId>,

@@ -35,7 +35,9 @@ pub(super) fn pdr(
 }
 
 pub(super) fn far(far: &mut Far, update: &FarUpdate) -> Result<(), Reason> {
-    (far.action, far.duplicate) = update.action.unwrap_or((far.action, far.duplicate));
+    far.action = update.action.unwrap_or(far.action);
+    far.delivery_status = update.delivery_status.unwrap_or(far.delivery_status);
+    far.duplicate = update.duplicate.unwrap_or(far.duplicate);
     duplicates(&mut far.duplicates, &update.duplicates)?;
     update.bar.apply(&mut far.bar);
     match (&mut far.forwarding, &update.forwarding) {

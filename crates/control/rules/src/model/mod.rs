@@ -1,6 +1,7 @@
 //! The rules of a session as legal values.
 
 mod bar;
+mod buffering;
 mod far;
 mod outer;
 mod pdr;
@@ -10,6 +11,7 @@ mod set;
 mod urr;
 
 pub use bar::Bar;
+pub use buffering::{BufferingDuration, DeliveryStatus, ExtendedBuffering};
 pub use far::{ApplyAction, CopyTo, Duplicate, Far, Forwarding};
 pub use outer::{HeaderRemoval, OuterHeader, RemovedHeader};
 pub use pdr::{Pdi, Pdr, UeAddress, UeSide};

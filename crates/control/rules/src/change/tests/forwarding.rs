@@ -20,11 +20,8 @@ fn a_service_request_writes_one_far() {
         outer: Setting::Set(OuterHeader::Gtpu(gnb(0x200))),
         ..ForwardingUpdate::default()
     };
-    changes.fars.update = vec![FarUpdate {
-        action: Some((ApplyAction::Forward, false)),
-        forwarding: Some(forwarding),
-        ..far_update(2)
-    }];
+    changes.fars.update =
+        vec![FarUpdate { action: Some(ApplyAction::Forward), forwarding: Some(forwarding), ..far_update(2) }];
     let change = world.modify(changes).unwrap();
     assert_eq!(change.plan.ops, [Op::PutFar(to_gnb(2, gnb(0x200)))]);
     assert_eq!(change.chosen, []);
