@@ -36,6 +36,8 @@ pub struct Case {
 pub struct Setup {
     /// How many sessions fit.
     pub max_sessions: Option<u32>,
+    /// How many MAC addresses one session may have.
+    pub macs: Option<usize>,
     /// How many packets one session may buffer.
     pub buffer_packets: Option<usize>,
     /// Start with the association of the first SMF set up.
@@ -67,9 +69,12 @@ pub struct Step {
     /// A gNB sends a UDP payload as it stands, a literal.
     #[serde(default)]
     pub(crate) gnb_raw: Option<String>,
-    /// The data network sends a user packet.
+    /// A data network sends a user packet.
     #[serde(default)]
     pub(crate) dn: Option<String>,
+    /// The data network that sends it is an Ethernet network of this name.
+    #[serde(default)]
+    pub(crate) network: Option<String>,
     /// So many milliseconds pass.
     #[serde(default)]
     pub(crate) wait_ms: Option<u64>,

@@ -8,6 +8,7 @@ use causeway_types::{Qfi, Teid};
 use serde::Deserialize;
 
 use crate::CaseError;
+use crate::frame::frame;
 use crate::literal::{number, octets};
 use crate::variables::Variables;
 
@@ -45,16 +46,19 @@ impl GPduSpec {
     }
 }
 
-/// A user packet: `udp SRC:PORT > DST:PORT OCTETS [fill N] [tos N]`, with so many octets of UDP payload, or
-/// `raw LITERAL`.
+/// A user packet: `udp SRC:PORT > DST:PORT OCTETS [fill N] [tos N]`, with so many octets of UDP payload, `eth ...`
+/// for a frame, or `raw LITERAL`.
 pub(crate) fn user_packet(text: &str, variables: &Variables) -> Result<Vec<u8>, CaseError> {
     let bad = |reason: &str| CaseError::Literal { literal: text.to_owned(), reason: reason.to_owned() };
     if let Some(literal) = text.strip_prefix("raw ") {
         return octets(literal, variables);
     }
+    if let Some(text) = text.strip_prefix("eth ") {
+        return frame(text, variables);
+    }
     let words: Vec<&str> = text.split_whitespace().collect();
     let ["udp", src, ">", dst, len, options @ ..] = words.as_slice() else {
-        return Err(bad("expected `udp SRC:PORT > DST:PORT OCTETS` or `raw LITERAL`"));
+        return Err(bad("expected `udp SRC:PORT > DST:PORT OCTETS`, `eth SRC > DST ...` or `raw LITERAL`"));
     };
     let end = |word: &str| word.parse::<SocketAddr>().map_err(|_| bad("expected an address and a port"));
     let (src, dst) = (end(src)?, end(dst)?);

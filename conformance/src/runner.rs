@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use causeway_dataplane::{GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
+use causeway_dataplane::{EthernetNetwork, GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
 use crate::capture::Datagram;
-use crate::case::{Case, Fragments, Step};
+use crate::case::{Case, Fragments, Setup, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
 use crate::upf::Upf;
@@ -29,13 +29,8 @@ pub trait Backend {
     /// Its name in test output.
     fn name(&self) -> &'static str;
 
-    /// A fresh one. `max_sessions` and `buffer_packets` are limits that the case asks for.
-    fn build(
-        &self,
-        topology: Topology,
-        max_sessions: Option<u32>,
-        buffer_packets: Option<usize>,
-    ) -> Box<dyn PacketEngine>;
+    /// A fresh one, with the limits that the case asks for.
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine>;
 }
 
 /// What a case saw.
@@ -52,7 +47,7 @@ pub struct Transcript {
 /// # Errors
 /// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
-    let engine = backend.build(topology(), case.setup.max_sessions, case.setup.buffer_packets);
+    let engine = backend.build(topology(), &case.setup);
     let mut run = Run { upf: Upf::new(engine, &topology(), START), fragments, sequence: 0, last: Vec::new() };
     if !case.setup.unassociated {
         run.associate()?;
@@ -71,7 +66,8 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
     Ok(Transcript { text, datagrams: run.upf.take_datagrams() })
 }
 
-/// One GTP-U endpoint on both IP versions and one data network.
+/// One GTP-U endpoint on both IP versions, the data network `internet`, and two Ethernet networks: `lan`, and `wire`,
+/// which floods frames to stations that nobody knows.
 fn topology() -> Topology {
     let pool = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
     Topology {
@@ -80,7 +76,12 @@ fn topology() -> Topology {
             network_instance: None,
         }],
         networks: vec![Network { instance: internet(), pools: pool.collect() }],
+        ethernet: vec![link("lan", false), link("wire", true)],
     }
+}
+
+fn link(name: &str, flood_unknown: bool) -> EthernetNetwork {
+    EthernetNetwork { instance: NetworkInstance::new(name), flood_unknown }
 }
 
 fn internet() -> NetworkInstance {
@@ -164,7 +165,11 @@ impl Run<'_> {
         }
         if let Some(text) = &step.dn {
             let bytes = user_packet(text, &self.upf.variables)?;
-            self.upf.packet(&Ingress::Ip { network: internet() }, &bytes);
+            let ingress = match &step.network {
+                Some(name) => Ingress::Ethernet { network: NetworkInstance::new(name) },
+                None => Ingress::Ip { network: internet() },
+            };
+            self.upf.packet(&ingress, &bytes);
         }
         Ok(())
     }

@@ -138,5 +138,6 @@ fn endpoints(topology: &Topology) -> LocalEndpoints {
     LocalEndpoints {
         gtpu: gtpu.collect(),
         networks: topology.networks.iter().map(|network| network.instance.clone()).collect(),
+        ethernet: topology.ethernet.iter().map(|network| network.instance.clone()).collect(),
     }
 }

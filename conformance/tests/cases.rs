@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use causeway_conformance::{
-    Backend, Case, Datagram, Outcome, compare_or_record, load_all, load_fragments, run, write_capture,
+    Backend, Case, Datagram, Outcome, Setup, compare_or_record, load_all, load_fragments, run, write_capture,
 };
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_reference::{Limits, Reference};
@@ -20,16 +20,12 @@ impl Backend for TheReference {
         "reference"
     }
 
-    fn build(
-        &self,
-        topology: Topology,
-        max_sessions: Option<u32>,
-        buffer_packets: Option<usize>,
-    ) -> Box<dyn PacketEngine> {
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
         let usual = Limits::default();
         let limits = Limits {
-            max_sessions: max_sessions.unwrap_or(usual.max_sessions),
-            buffer_packets_per_session: buffer_packets.unwrap_or(usual.buffer_packets_per_session),
+            max_sessions: setup.max_sessions.unwrap_or(usual.max_sessions),
+            macs_per_session: setup.macs.unwrap_or(usual.macs_per_session),
+            buffer_packets_per_session: setup.buffer_packets.unwrap_or(usual.buffer_packets_per_session),
             ..usual
         };
         Box::new(Reference::new(topology, limits))

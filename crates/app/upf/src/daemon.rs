@@ -37,7 +37,10 @@ pub struct Totals {
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counters = &self.data_plane.counters;
-        let (gtpu, ip) = (counters.gtpu_received.packets, counters.ip_received.packets);
+        let (gtpu, ip) = (
+            counters.gtpu_received.packets,
+            counters.ip_received.packets + counters.ethernet_received.packets,
+        );
         let (forwarded, dropped) = (counters.forwarded, counters.dropped_total());
         write!(f, "received {gtpu} packets on N3 and {ip} on N6, forwarded {forwarded}, dropped {dropped}")
     }
@@ -155,6 +158,7 @@ fn limits(config: &Config) -> Limits {
         max_pdrs_per_session: upf.max_pdrs_per_session,
         buffer_packets_per_session: upf.buffering.packets_per_session as usize,
         buffer_octets: usize::try_from(upf.buffering.memory).unwrap_or(usize::MAX),
+        ..Limits::default()
     }
 }
 

@@ -49,8 +49,9 @@ pub use capabilities::Capabilities;
 pub use change::{Change, delete, establish, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, DirectionalLimit, Far, FlowAddress, FlowEnd, Forwarding, Gate, GtpuRemoval,
-    MeasurementMethod, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter, UeAddress, UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, DirectionalLimit, EthernetFilter, Far, FlowAddress, FlowEnd, Forwarding, Gate,
+    GtpuRemoval, MacMatch, MacRange, MeasurementMethod, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit,
+    RuleSet, SdfFilter, TagMatch, UeAddress, UeSide, Urr, UrrTriggers, VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};

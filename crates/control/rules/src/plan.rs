@@ -2,7 +2,7 @@
 
 use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, Seid, UrrId};
 
-use crate::{Bar, Far, Pdr, Qer, Urr};
+use crate::{Bar, Far, Pdr, PduSessionType, Qer, Urr};
 
 /// An ordered list of writes for one session, applied all or nothing.
 ///
@@ -21,6 +21,8 @@ pub struct Plan {
 pub enum Op {
     /// A new session without rules. First in its plan.
     CreateSession,
+    /// What the user packets of the new session are; follows [`Op::CreateSession`]. Without it they are IP packets.
+    SetPduType(PduSessionType),
     /// Creates the BAR or replaces the one of that id.
     PutBar(Bar),
     /// Creates the URR, or replaces the one of that id and goes on counting. Behind a [`Op::QueryUrr`] of the same

@@ -20,4 +20,4 @@ pub use drop_reason::DropReason;
 pub use error::ApplyError;
 pub use event::Event;
 pub use packet::{Egress, Fate, Ingress, Transmit};
-pub use topology::{GtpuEndpoint, Network, Topology};
+pub use topology::{EthernetNetwork, GtpuEndpoint, Network, Topology};

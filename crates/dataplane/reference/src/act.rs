@@ -5,7 +5,7 @@
 //! not counted; a buffered packet is when it leaves.
 
 use causeway_dataplane::{DropReason, Egress, Topology, Usage};
-use causeway_rules::{ApplyAction, Gate, Pdr};
+use causeway_rules::{ApplyAction, Gate, Pdr, PduSessionType};
 use causeway_types::{Direction, QerId, Qfi, Time};
 
 use crate::egress::Way;
@@ -49,7 +49,11 @@ pub(crate) fn act(
         }
         (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop),
     };
-    let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology)?;
+    let network = pdr.pdi.network_instance.as_ref();
+    let way = match session.rules.pdu_type {
+        PduSessionType::Ip => Way::of(forwarding, network, topology)?,
+        PduSessionType::Ethernet => Way::of_frame(forwarding, network, topology)?,
+    };
     let qfi = marking(session, pdr).or(matched.qfi);
     let wrapped = way.wrap(matched.packet, qfi)?;
     count(session, pdr, true, now, octets, reports);

@@ -11,6 +11,7 @@ mod arrival;
 mod buffer;
 mod egress;
 mod engine;
+mod ethernet;
 mod gtpu;
 mod index;
 mod indication;

@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 
 use causeway_dataplane::DropReason;
+use causeway_packet::Flow;
 use causeway_rules::{Pdi, Pdr, SdfFilter, UeSide};
-use causeway_types::Direction;
+use causeway_types::{Direction, NetworkInstance};
 
-use crate::arrival::Arrival;
+use crate::arrival::{Arrival, Tunnelled};
 use crate::session::{Session, direction_of};
 
 /// The first PDR, by precedence and then by id, that the packet matches.
@@ -26,29 +27,30 @@ pub(crate) fn find_pdr<'s>(session: &'s Session, arrival: &Arrival<'_>) -> Resul
 /// Everything in the PDI matches but, perhaps, the UE address.
 fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     let pdi = &pdr.pdi;
-    matches_tunnel(pdi, arrival)
-        && matches_network(pdi, arrival)
-        && matches_qfi(pdi, arrival)
-        && (pdi.filters.is_empty() || pdi.filters.iter().any(|filter| matches_filter(filter, pdr, arrival)))
+    let flow = &arrival.user.flow;
+    matches_tunnel(pdi, arrival.tunnel)
+        && matches_network(pdi, arrival.network.as_ref())
+        && matches_qfi(pdi, arrival.tunnel)
+        && (pdi.filters.is_empty() || pdi.filters.iter().any(|filter| matches_filter(filter, pdr, flow)))
 }
 
-fn matches_tunnel(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
-    match (pdi.tunnel, &arrival.tunnel) {
+pub(crate) fn matches_tunnel(pdi: &Pdi, tunnel: Option<Tunnelled>) -> bool {
+    match (pdi.tunnel, tunnel) {
         (None, None) => true,
         (Some(asked), Some(found)) => asked.teid == found.teid && asked.addr.contains(found.local),
         _ => false,
     }
 }
 
-fn matches_network(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
-    match (&pdi.network_instance, &arrival.network) {
+pub(crate) fn matches_network(pdi: &Pdi, network: Option<&NetworkInstance>) -> bool {
+    match (&pdi.network_instance, network) {
         (Some(asked), Some(found)) => asked == found,
         _ => true,
     }
 }
 
-fn matches_qfi(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
-    let found = arrival.tunnel.and_then(|tunnel| tunnel.qfi);
+pub(crate) fn matches_qfi(pdi: &Pdi, tunnel: Option<Tunnelled>) -> bool {
+    let found = tunnel.and_then(|tunnel| tunnel.qfi);
     pdi.qfis.is_empty() || found.is_some_and(|qfi| pdi.qfis.contains(qfi))
 }
 
@@ -62,8 +64,7 @@ fn matches_ue(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
 }
 
 /// A flow description is written for the downlink; for the uplink its ends are exchanged.
-fn matches_filter(filter: &SdfFilter, pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
-    let flow = &arrival.user.flow;
+pub(crate) fn matches_filter(filter: &SdfFilter, pdr: &Pdr, flow: &Flow) -> bool {
     let source = (flow.src, flow.ports.map(|ports| ports.src));
     let destination = (flow.dst, flow.ports.map(|ports| ports.dst));
     let (remote, local) = match direction_of(pdr) {

@@ -10,8 +10,8 @@
 //! checks that no IE of a group is left out here.
 
 use causeway_pfcp::{
-    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, Field, ForwardingParameters, Ie, Many, Pdi,
-    SessionEstablishmentRequest, SessionModificationRequest, UpdateBar, UpdateFar,
+    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, EthernetPacketFilter, Field, ForwardingParameters,
+    Ie, Many, Pdi, SessionEstablishmentRequest, SessionModificationRequest, UpdateBar, UpdateFar,
     UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateUrr, ie_name,
 };
 
@@ -95,14 +95,22 @@ treatment! {
     Pdi {
         acted {
             source_interface local_f_teid network_instance ue_ip_addresses sdf_filters application_id qfis
+            ethernet_pdu_session_information ethernet_packet_filters
         }
         information { source_interface_type }
         refused {
             local_ingress_tunnel redundant_transmission_detection_parameters traffic_endpoint_ids
-            ethernet_pdu_session_information ethernet_packet_filters framed_routes framed_routing
+            framed_routes framed_routing
             framed_ipv6_routes ip_multicast_addressing_info dns_query_filters mbs_session_identifier
             area_session_id
         }
+    }
+    EthernetPacketFilter {
+        acted {
+            ethernet_filter_id ethernet_filter_properties mac_addresses ethertype c_tag s_tag sdf_filters
+        }
+        information { }
+        refused { }
     }
     CreateFar {
         acted { far_id apply_action forwarding_parameters bar_id }

@@ -8,6 +8,7 @@ use crate::session::ReportState;
 use crate::tunnels::Reservation;
 use crate::{Capabilities, LocalEndpoints, Pdr, Reason, Rejection, RuleId, SessionRules, ie};
 
+use super::ethernet::SharedFilters;
 use super::resolve::{Resolver, fitting};
 use super::{Changes, Edits, FarUpdate, PdrDraft, PdrUpdate, shape, update};
 
@@ -41,9 +42,11 @@ pub(crate) fn merge(
     remove(&mut session, &changes);
     let end_markers = end_markers(old, &changes.fars.update, capabilities)?;
     merge_simple(&mut session, &changes)?;
+    let filters = SharedFilters::new(&session.rules.pdrs, &changes.pdrs);
     let choose_ids = &mut session.choose_ids;
-    let resolver = Resolver { endpoints, capabilities, reservation, choose_ids };
+    let resolver = Resolver { endpoints, capabilities, reservation, choose_ids, filters: &filters };
     let chosen = merge_pdrs(&mut session.rules.pdrs, changes.pdrs, resolver)?;
+    filters.spread(&mut session.rules.pdrs);
     session.forget_unused_choose_ids();
     session.sync_reports();
     Ok(Merged { session, chosen, end_markers })
@@ -126,12 +129,12 @@ fn merge_pdrs(
 ) -> Result<Vec<(PdrId, FTeid)>, Rejection> {
     let mut chosen = Vec::new();
     for draft in edits.create {
-        let PdrDraft { id, precedence, pdi, removal, far, qers, urrs } = draft;
+        let PdrDraft { id, precedence, pdi, removal, vlan_removal, far, qers, urrs } = draft;
         let is_choice = pdi.is_choice();
         let pdi = resolver.create(pdi).map_err(|reason| reason.of(id))?;
         let removal = removal.map(|removal| fitting(removal, pdi.tunnel));
         chosen.extend(pdi.tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
-        pdrs.insert(id, Pdr { id, precedence, pdi, removal, far, qers, urrs });
+        pdrs.insert(id, Pdr { id, precedence, pdi, removal, vlan_removal, far, qers, urrs });
     }
     for change in edits.update {
         let pdr = held(pdrs, change.id)?;

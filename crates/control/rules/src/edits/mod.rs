@@ -1,5 +1,6 @@
 //! What one message asks to be done to a session's rules, typed but not yet checked against them.
 
+mod ethernet;
 mod merge;
 mod resolve;
 mod shape;
@@ -11,11 +12,12 @@ use causeway_types::{
     BarId, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Span, UrrId,
 };
 
+pub(crate) use ethernet::EthernetDraft;
 pub(crate) use merge::{Merged, merge};
 
 use crate::{
-    ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, Qer, RateLimit, Reporting,
-    RuleId, SdfFilter, UeAddress, Urr, UrrTriggers,
+    ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, PduSessionType, Qer,
+    RateLimit, Reporting, RuleId, SdfFilter, UeAddress, Urr, UrrTriggers, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -32,6 +34,8 @@ pub(crate) struct Changes {
     pub(crate) query_all: bool,
     /// Query URR Reference: goes back in the reports.
     pub(crate) query_reference: Option<u32>,
+    /// PDN Type of a new session.
+    pub(crate) pdu_type: PduSessionType,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
 }
@@ -86,6 +90,7 @@ pub(crate) struct PdrDraft {
     pub(crate) precedence: Precedence,
     pub(crate) pdi: PdiDraft,
     pub(crate) removal: Option<GtpuRemoval>,
+    pub(crate) vlan_removal: Option<VlanRemoval>,
     pub(crate) far: FarId,
     pub(crate) qers: Vec<QerId>,
     pub(crate) urrs: Vec<UrrId>,
@@ -100,6 +105,8 @@ pub(crate) struct PdiDraft {
     pub(crate) ue: Option<UeAddress>,
     pub(crate) qfis: QfiSet,
     pub(crate) filters: Vec<SdfFilter>,
+    pub(crate) whole_ethernet_session: bool,
+    pub(crate) ethernet: Vec<EthernetDraft>,
 }
 
 impl PdiDraft {
@@ -130,6 +137,7 @@ pub(crate) struct PdrUpdate {
     pub(crate) precedence: Option<Precedence>,
     pub(crate) pdi: Option<PdiDraft>,
     pub(crate) removal: Setting<GtpuRemoval>,
+    pub(crate) vlan_removal: Setting<VlanRemoval>,
     pub(crate) far: Option<FarId>,
     pub(crate) qers: Option<Vec<QerId>>,
     pub(crate) urrs: Option<Vec<UrrId>>,
@@ -150,6 +158,7 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) destination: Option<Interface>,
     pub(crate) network_instance: Setting<NetworkInstance>,
     pub(crate) tunnel: Setting<FTeid>,
+    pub(crate) vlan: Setting<VlanTags>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
 }

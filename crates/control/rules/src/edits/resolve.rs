@@ -7,6 +7,7 @@ use causeway_types::{FTeid, NetworkInstance};
 use crate::tunnels::Reservation;
 use crate::{Capabilities, GtpuRemoval, LocalEndpoints, Pdi, Reason};
 
+use super::ethernet::SharedFilters;
 use super::{PdiDraft, TunnelRequest};
 
 /// Chooses tunnels for the PDIs of one message.
@@ -15,6 +16,7 @@ pub(super) struct Resolver<'a, 'b> {
     pub(super) capabilities: &'a Capabilities,
     pub(super) reservation: &'a mut Reservation<'b>,
     pub(super) choose_ids: &'a mut BTreeMap<u8, FTeid>,
+    pub(super) filters: &'a SharedFilters,
 }
 
 impl Resolver<'_, '_> {
@@ -34,7 +36,7 @@ impl Resolver<'_, '_> {
                 Some(tunnel)
             }
         };
-        Ok(pdi(draft, tunnel))
+        self.pdi(draft, tunnel)
     }
 
     /// The PDI that replaces `held`. Nothing new is chosen: CHOOSE stands for the tunnel there is.
@@ -45,7 +47,7 @@ impl Resolver<'_, '_> {
         let instance = draft.network_instance.as_ref();
         let tunnel = match draft.tunnel {
             None if draft.ue.is_none() => {
-                return Ok(Pdi { ue: held.ue, ..pdi(draft, held.tunnel) });
+                return Ok(Pdi { ue: held.ue, ..self.pdi(draft, held.tunnel)? });
             }
             None => None,
             Some(TunnelRequest::Assigned(tunnel)) => Some(self.assigned(tunnel, instance)?),
@@ -55,7 +57,20 @@ impl Resolver<'_, '_> {
                 Some(self.same(tunnel, v4, v6, instance)?)
             }
         };
-        Ok(pdi(draft, tunnel))
+        self.pdi(draft, tunnel)
+    }
+
+    fn pdi(&self, draft: PdiDraft, tunnel: Option<FTeid>) -> Result<Pdi, Reason> {
+        Ok(Pdi {
+            source: draft.source,
+            tunnel,
+            network_instance: draft.network_instance,
+            ue: draft.ue,
+            qfis: draft.qfis,
+            filters: draft.filters,
+            whole_ethernet_session: draft.whole_ethernet_session,
+            ethernet: self.filters.resolve(draft.ethernet)?,
+        })
     }
 
     fn assigned(&self, tunnel: FTeid, instance: Option<&NetworkInstance>) -> Result<FTeid, Reason> {
@@ -97,16 +112,5 @@ pub(super) fn fitting(removal: GtpuRemoval, tunnel: Option<FTeid>) -> GtpuRemova
         GtpuRemoval::Ipv4 if addr.v6.is_none() => removal,
         GtpuRemoval::Ipv6 if addr.v4.is_none() => removal,
         _ => GtpuRemoval::Any,
-    }
-}
-
-fn pdi(draft: PdiDraft, tunnel: Option<FTeid>) -> Pdi {
-    Pdi {
-        source: draft.source,
-        tunnel,
-        network_instance: draft.network_instance,
-        ue: draft.ue,
-        qfis: draft.qfis,
-        filters: draft.filters,
     }
 }

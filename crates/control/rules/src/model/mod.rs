@@ -1,16 +1,20 @@
 //! The rules of a session as legal values.
 
 mod bar;
+mod ethernet;
 mod far;
 mod pdr;
+mod pdu_type;
 mod qer;
 mod sdf;
 mod set;
 mod urr;
 
 pub use bar::Bar;
+pub use ethernet::{EthernetFilter, MacMatch, MacRange, Proxying, TagMatch, VlanRemoval, VlanTags};
 pub use far::{ApplyAction, Far, Forwarding};
 pub use pdr::{GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
+pub use pdu_type::PduSessionType;
 pub use qer::{Gate, Qer, RateLimit};
 pub use sdf::{FlowAddress, FlowEnd, SdfFilter};
 pub use set::RuleSet;

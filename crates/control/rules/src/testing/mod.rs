@@ -31,11 +31,20 @@ pub(crate) fn endpoints() -> LocalEndpoints {
         v4: Some([192, 0, 2, 1].into()),
         v6: Some("2001:db8::1".parse().expect("an address")),
     };
-    LocalEndpoints { gtpu: vec![LocalEndpoint { addr, network_instance: None }], networks: vec![internet()] }
+    LocalEndpoints {
+        gtpu: vec![LocalEndpoint { addr, network_instance: None }],
+        networks: vec![internet()],
+        ethernet: vec![lan()],
+    }
 }
 
 pub(crate) fn internet() -> NetworkInstance {
     NetworkInstance::new("internet")
+}
+
+/// A data network of Ethernet frames.
+pub(crate) fn lan() -> NetworkInstance {
+    NetworkInstance::new("lan")
 }
 
 /// A tunnel endpoint of a gNB.
@@ -58,6 +67,8 @@ pub(crate) fn uplink_pdr(id: u16, tunnel: TunnelRequest, far: u32) -> PdrDraft {
         ue: Some(ue(UeSide::Source)),
         qfis: QfiSet::EMPTY,
         filters: vec![],
+        whole_ethernet_session: false,
+        ethernet: vec![],
     };
     let removal = Some(GtpuRemoval::Ipv4);
     PdrDraft {
@@ -65,6 +76,7 @@ pub(crate) fn uplink_pdr(id: u16, tunnel: TunnelRequest, far: u32) -> PdrDraft {
         precedence: Precedence(100),
         pdi,
         removal,
+        vlan_removal: None,
         far: FarId(far),
         qers: vec![],
         urrs: vec![],
@@ -80,6 +92,8 @@ pub(crate) fn downlink_pdr(id: u16, far: u32) -> PdrDraft {
         ue: Some(ue(UeSide::Destination)),
         qfis: QfiSet::EMPTY,
         filters: vec![],
+        whole_ethernet_session: false,
+        ethernet: vec![],
     };
     PdrDraft { pdi, removal: None, ..uplink_pdr(id, CHOOSE, far) }
 }

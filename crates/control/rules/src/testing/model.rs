@@ -9,6 +9,7 @@ pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
     for (index, op) in plan.ops.iter().enumerate() {
         let allowed = match op {
             Op::CreateSession => index == 0 && *rules == RuleSet::default(),
+            Op::SetPduType(_) => index == 1,
             Op::RemoveSession => index + 1 == plan.ops.len(),
             Op::QueryUrr(id) => rules.urrs.contains_key(id),
             Op::SendEndMarker { far, .. } => rules.fars.contains_key(far),
@@ -25,6 +26,7 @@ pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
 
 fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
     match op {
+        Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
         Op::CreateSession | Op::SendEndMarker { .. } | Op::QueryUrr(_) => {}
         Op::PutBar(bar) => put(&mut rules.bars, bar.id, bar)?,
         Op::PutUrr(urr) => put(&mut rules.urrs, urr.id, urr)?,

@@ -25,6 +25,9 @@ pub(super) fn check(rules: &RuleSet, capabilities: &Capabilities) -> Result<(), 
         at_most(pdr.urrs.len(), PER_PDR, "URRs in the PDR").map_err(|reason| reason.of(pdr.id))?;
         let filters = pdr.pdi.filters.len();
         at_most(filters, FILTERS_PER_PDR, "SDF filters in the PDR").map_err(|reason| reason.of(pdr.id))?;
+        let frames = pdr.pdi.ethernet.iter().map(|filter| filter.flows.len().max(1)).sum();
+        let what = "Ethernet filters in the PDR, each SDF filter of one counted";
+        at_most(frames, FILTERS_PER_PDR, what).map_err(|reason| reason.of(pdr.id))?;
     }
     Ok(())
 }
