@@ -42,6 +42,28 @@ pub struct Setup {
     pub buffer_packets: Option<usize>,
     /// Start with the association of the first SMF set up.
     pub unassociated: bool,
+    /// The largest outer packet on N3, octets.
+    pub n3_mtu: Option<u32>,
+    /// The largest packet on N6, octets.
+    pub n6_mtu: Option<u32>,
+    /// Packets keep their hop limit.
+    pub keep_ttl: bool,
+    /// The UPF answers Router Solicitations itself.
+    pub router_advertisement: bool,
+    /// GTP-U peers are asked for a sign of life.
+    pub echo: Option<EchoSetup>,
+}
+
+/// When GTP-U peers are asked for a sign of life.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EchoSetup {
+    /// Seconds from one request to the next.
+    pub interval: u64,
+    /// T3-RESPONSE, seconds.
+    pub timeout: u64,
+    /// Repetitions.
+    pub retries: u8,
 }
 
 /// One step of a case.
@@ -69,6 +91,9 @@ pub struct Step {
     /// A gNB sends a UDP payload as it stands, a literal.
     #[serde(default)]
     pub(crate) gnb_raw: Option<String>,
+    /// Where the GTP-U message of this step comes from, if not from the usual gNB.
+    #[serde(default)]
+    pub(crate) peer: Option<std::net::IpAddr>,
     /// A data network sends a user packet.
     #[serde(default)]
     pub(crate) dn: Option<String>,

@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use causeway_dataplane::{EthernetNetwork, GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
+use causeway_dataplane::{
+    Echo, EthernetNetwork, GtpuEndpoint, Ingress, Network, PacketEngine, Routing, Topology,
+};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
@@ -10,6 +12,7 @@ use crate::capture::Datagram;
 use crate::case::{Case, Fragments, Setup, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
+use crate::script::Input;
 use crate::upf::Upf;
 
 /// The UPF's address on N3 and N4.
@@ -21,8 +24,13 @@ const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
 pub(crate) const PFCP_PORT: u16 = 8805;
 pub(crate) const GTPU_PORT: u16 = 2152;
 
+/// An Ethernet network.
+pub(crate) const LAN: &str = "lan";
+/// An Ethernet network that floods frames to stations that nobody knows.
+pub(crate) const WIRE: &str = "wire";
+
 /// When every case begins.
-const START: Time = Time::from_secs(1_700_000_000);
+pub(crate) const START: Time = Time::from_secs(1_700_000_000);
 
 /// A data plane that cases are run against.
 pub trait Backend {
@@ -40,6 +48,8 @@ pub struct Transcript {
     pub text: String,
     /// The PFCP and GTP-U datagrams that it sent.
     pub datagrams: Vec<Datagram>,
+    /// What happened to it.
+    pub inputs: Vec<Input>,
 }
 
 /// Runs a case.
@@ -47,8 +57,9 @@ pub struct Transcript {
 /// # Errors
 /// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
-    let engine = backend.build(topology(), &case.setup);
-    let mut run = Run { upf: Upf::new(engine, &topology(), START), fragments, sequence: 0, last: Vec::new() };
+    let topology = surroundings(&case.setup);
+    let engine = backend.build(topology.clone(), &case.setup);
+    let mut run = Run { upf: Upf::new(engine, &topology, START), fragments, sequence: 0, last: Vec::new() };
     if !case.setup.unassociated {
         run.associate()?;
     }
@@ -63,20 +74,41 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
         text.push_str(&format!("step {number}\n"));
         seen.iter().flat_map(|line| line.lines()).for_each(|line| text.push_str(&format!("  {line}\n")));
     }
-    Ok(Transcript { text, datagrams: run.upf.take_datagrams() })
+    Ok(Transcript { text, datagrams: run.upf.take_datagrams(), inputs: run.upf.take_inputs() })
 }
 
-/// One GTP-U endpoint on both IP versions, the data network `internet`, and two Ethernet networks: `lan`, and `wire`,
-/// which floods frames to stations that nobody knows.
-fn topology() -> Topology {
-    let pool = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
+/// The surroundings of every case that does not ask for others.
+pub fn topology() -> Topology {
+    surroundings(&Setup::default())
+}
+
+/// One GTP-U endpoint on both IP versions; the data network `internet`, where the UPF has the first address of each
+/// pool; two Ethernet networks: `lan`, and `wire`, which floods frames to stations that nobody knows.
+fn surroundings(setup: &Setup) -> Topology {
+    let pools = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
+    let gateways = ["10.45.0.1", "2001:db8:45::1"].into_iter().filter_map(|ip| ip.parse().ok());
+    let endpoint = GtpuEndpoint::new(DualIp { v4: Some(UPF), v6: Some(UPF_IPV6) });
+    let network = Network::new(internet(), pools.collect());
+    let usual = Routing::default();
+    let echo = setup.echo.map_or(usual.echo, |echo| Echo {
+        interval: Span::from_secs(echo.interval),
+        timeout: Span::from_secs(echo.timeout),
+        retries: echo.retries,
+    });
     Topology {
-        gtpu: vec![GtpuEndpoint {
-            addr: DualIp { v4: Some(UPF), v6: Some(UPF_IPV6) },
-            network_instance: None,
+        gtpu: vec![GtpuEndpoint { mtu: setup.n3_mtu.unwrap_or(endpoint.mtu), ..endpoint }],
+        networks: vec![Network {
+            gateways: gateways.collect(),
+            mtu: setup.n6_mtu.unwrap_or(network.mtu),
+            ..network
         }],
-        networks: vec![Network { instance: internet(), pools: pool.collect() }],
-        ethernet: vec![link("lan", false), link("wire", true)],
+        ethernet: vec![link(LAN, false), link(WIRE, true)],
+        routing: Routing {
+            decrement_ttl: !setup.keep_ttl,
+            router_advertisement: setup.router_advertisement,
+            echo,
+            ..usual
+        },
     }
 }
 
@@ -84,7 +116,7 @@ fn link(name: &str, flood_unknown: bool) -> EthernetNetwork {
     EthernetNetwork { instance: NetworkInstance::new(name), flood_unknown }
 }
 
-fn internet() -> NetworkInstance {
+pub(crate) fn internet() -> NetworkInstance {
     NetworkInstance::new("internet")
 }
 
@@ -154,7 +186,9 @@ impl Run<'_> {
     }
 
     fn packets(&mut self, step: &Step) -> Result<(), CaseError> {
-        let gtpu = Ingress::Gtpu { local: UPF.into(), peer: SocketAddr::from((GNB, GTPU_PORT)), tos: 0 };
+        let peer = step.peer.unwrap_or(IpAddr::V4(GNB));
+        let local = if peer.is_ipv4() { IpAddr::V4(UPF) } else { UPF_IPV6.into() };
+        let gtpu = Ingress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: 0 };
         let from_gnb = match (&step.gnb, &step.gnb_raw) {
             (Some(spec), _) => Some(spec.octets(&self.upf.variables)?),
             (None, Some(raw)) => Some(octets(raw, &self.upf.variables)?),

@@ -8,7 +8,7 @@ use causeway_packet::{IpProtocol, UserPacket};
 use causeway_pfcp::dump::DumpIes;
 use causeway_pfcp::{Header, MessageType, RawIes};
 
-use crate::frame;
+use crate::{frame, show_icmp};
 
 /// The name of a message as TS 29.244 has it, without the prefix PFCP.
 pub(crate) fn message_name(message_type: MessageType) -> &'static str {
@@ -87,6 +87,9 @@ fn user_or_frame(bytes: &[u8]) -> String {
 pub(crate) fn user(bytes: &[u8]) -> String {
     let Ok(packet) = UserPacket::parse(bytes) else { return format!("malformed {}", hex(bytes)) };
     let flow = &packet.flow;
+    if let Some(line) = show_icmp::message(&packet) {
+        return line;
+    }
     let protocol = match flow.protocol {
         IpProtocol::UDP => "udp".to_owned(),
         IpProtocol::TCP => "tcp".to_owned(),
@@ -97,7 +100,8 @@ pub(crate) fn user(bytes: &[u8]) -> String {
         None => format!("{} > {}", flow.src, flow.dst),
     };
     let last = bytes.last().copied().unwrap_or(0);
-    format!("{protocol} {ends}, {} octets, tos {}, last {last}", packet.len(), flow.tos)
+    let details = show_icmp::details(&packet);
+    format!("{protocol} {ends}, {} octets, tos {}, last {last}{details}", packet.len(), flow.tos)
 }
 
 /// Octets as hexadecimal digits.

@@ -66,7 +66,12 @@ fn kbps(uplink: u64, downlink: u64) -> (Bitrate, Bitrate) {
 fn establishments_that_are_rejected() {
     let (high, low) = kbps(2000, 1000);
     let cases: Vec<Case> = vec![
-        ("Ethernet", Request { pdn_type: Some(PdnType::Ethernet), ..usual() }, (76, Some(113))),
+        ("Non-IP", Request { pdn_type: Some(PdnType::NonIp), ..usual() }, (76, Some(113))),
+        (
+            "IP rules in an Ethernet session",
+            Request { pdn_type: Some(PdnType::Ethernet), ..usual() },
+            (73, Some(22)),
+        ),
         ("unstructured", Request { pdn_type: Some(PdnType::NonIp), ..usual() }, (76, Some(113))),
         (
             "user plane inactivity",
@@ -97,7 +102,6 @@ fn establishments_that_are_rejected() {
             pdr(|it| it.outer_header_removal = Some(OuterHeaderRemoval::new(RemovedHeader::Spare(99)))),
             (69, Some(95)),
         ),
-        ("CP function", pdr(|it| it.pdi.source_interface = SourceInterface::CpFunction), (76, Some(20))),
         ("spare interface", pdr(|it| it.pdi.source_interface = SourceInterface::Spare(9)), (69, Some(20))),
         ("application", pdr(|it| it.pdi.application_id = Some(ApplicationId::from("web"))), (81, Some(24))),
         (

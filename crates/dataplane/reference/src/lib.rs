@@ -16,6 +16,7 @@ mod gtpu;
 mod index;
 mod indication;
 mod limits;
+mod link_scope;
 mod matching;
 mod measure;
 mod meter;

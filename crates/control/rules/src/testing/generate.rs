@@ -13,8 +13,8 @@ use crate::edits::{
     TunnelRequest, UrrDraft, UrrUpdate,
 };
 use crate::{
-    ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer, RateLimit,
-    Reporting, RuleSet, UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, DirectionalLimit, Far, Forwarding, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer,
+    RateLimit, Reporting, RuleSet, UeSide, Urr, UrrTriggers,
 };
 
 use super::{downlink_pdr, gnb, internet, to_gnb, to_internet, ue, uplink_pdr};
@@ -117,7 +117,11 @@ fn action() -> impl Strategy<Value = ApplyAction> {
 }
 
 fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
-    let way = prop_oneof![Just(to_internet(id)), (1..9_u32).prop_map(move |teid| to_gnb(id, gnb(teid)))];
+    let way = prop_oneof![
+        Just(to_internet(id)),
+        (1..9_u32).prop_map(move |teid| to_gnb(id, gnb(teid))),
+        (1..9_u32).prop_map(move |teid| to_smf(id, gnb(teid))),
+    ];
     (way, action(), any::<bool>(), option::of(any::<Index>())).prop_map(move |(far, action, keep, bar)| {
         let needed = keep || action == ApplyAction::Forward;
         Far {
@@ -127,6 +131,13 @@ fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
             ..far
         }
     })
+}
+
+/// As to a gNB, but to the SMF.
+fn to_smf(id: u32, tunnel: FTeid) -> Far {
+    let far = to_gnb(id, tunnel);
+    let forwarding = far.forwarding.map(|way| Forwarding { destination: Interface::CpFunction, ..way });
+    Far { forwarding, ..far }
 }
 
 fn tunnel() -> impl Strategy<Value = FTeid> {
@@ -148,6 +159,12 @@ fn pdr(id: u16, fars: Vec<FarId>, qers: Vec<QerId>, urrs: Vec<UrrId>) -> impl St
             ue: Some(ue(UeSide::Destination)),
             filters: vec!["permit out 17 from any 53 to assigned".parse().expect("a flow")],
             ..Pdi::new(Interface::Core)
+        }),
+        tunnel().prop_map(|tunnel| Pdi { tunnel: Some(tunnel), ..Pdi::new(Interface::CpFunction) }),
+        tunnel().prop_map(|tunnel| Pdi {
+            tunnel: Some(tunnel),
+            filters: vec!["permit out 58 from ff02::2/128 to assigned".parse().expect("a flow")],
+            ..Pdi::new(Interface::Access)
         }),
     ];
     let counts = (0..=qers.len(), 0..=urrs.len());
