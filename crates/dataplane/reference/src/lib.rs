@@ -12,6 +12,7 @@ mod buffer;
 mod egress;
 mod engine;
 mod ethernet;
+mod filter;
 mod gtpu;
 mod index;
 mod indication;

@@ -5,7 +5,7 @@ use causeway_types::{FTeid, PdrId, Seid};
 
 use crate::decode;
 use crate::diff::{Extras, plan_deletion, plan_establishment, plan_modification};
-use crate::edits::{Changes, Merged, Setting, merge};
+use crate::edits::{Changes, EndpointId, Merged, Setting, merge};
 use crate::tunnels::Reservation;
 use crate::validate::{Context, validate};
 use crate::{Plan, Reason, Rejection, SessionRules, TunnelChange, Tunnels};
@@ -22,6 +22,9 @@ pub struct Change {
     pub plan: Plan,
     /// The PDRs whose F-TEID the UPF chose, in the order of the request: the Created PDR IEs.
     pub chosen: Vec<(PdrId, FTeid)>,
+    /// The traffic endpoints whose F-TEID the UPF chose, in the order of the request: the Created Traffic
+    /// Endpoint IEs.
+    pub(crate) chosen_endpoints: Vec<(EndpointId, FTeid)>,
     /// What is taken from and given back to [`Tunnels`].
     pub tunnels: TunnelChange,
     /// Goes back in the reports of URRs that were queried.
@@ -61,6 +64,7 @@ pub fn delete(old: &SessionRules, session: Seid) -> Change {
         session: old.clone(),
         plan: plan_deletion(session),
         chosen: Vec::new(),
+        chosen_endpoints: Vec::new(),
         tunnels: TunnelChange::giving_back(session, &old.tunnels()),
         query_reference: None,
     }
@@ -78,7 +82,8 @@ pub(crate) fn establish_with(
     let (merged, tunnels) =
         taken.map_err(|rejection| if restoration { not_restored(rejection) } else { rejection })?;
     let plan = plan_establishment(session, merged.session.rules());
-    Ok(Change { session: merged.session, plan, chosen: merged.chosen, tunnels, query_reference: None })
+    let Merged { session, chosen, chosen_endpoints, .. } = merged;
+    Ok(Change { session, plan, chosen, chosen_endpoints, tunnels, query_reference: None })
 }
 
 pub(crate) fn modify_with(
@@ -100,7 +105,8 @@ pub(crate) fn modify_with(
     let (merged, tunnels) = take(old, changes, context, reservation)?;
     let extras = Extras { queries, rearmed, end_markers: merged.end_markers };
     let plan = plan_modification(session, old.rules(), merged.session.rules(), &extras);
-    Ok(Change { session: merged.session, plan, chosen: merged.chosen, tunnels, query_reference })
+    let Merged { session, chosen, chosen_endpoints, .. } = merged;
+    Ok(Change { session, plan, chosen, chosen_endpoints, tunnels, query_reference })
 }
 
 fn take(

@@ -25,8 +25,8 @@ pub(super) fn session_type(pdn_type: Option<PdnType>) -> Result<PduSessionType, 
 }
 
 /// ETHI is set: a PDI that carries the IE with the flag at zero says nothing that could be carried out.
-pub(super) fn whole_session(pdi: &Pdi<'_>) -> Result<bool, Reason> {
-    match pdi.ethernet_pdu_session_information {
+pub(super) fn whole_session(flags: Option<EthernetPduSessionInformation>) -> Result<bool, Reason> {
+    match flags {
         None => Ok(false),
         Some(flags) if flags.contains(EthernetPduSessionInformation::ETHI) => Ok(true),
         Some(_) => incorrect(EthernetPduSessionInformation::TYPE, "ETHI shall be set"),
@@ -49,9 +49,11 @@ fn filter(group: &EthernetPacketFilter<'_>) -> Result<EthernetDraft, Reason> {
         ether_type: group.ethertype.map(ether_type).transpose()?,
         c_tag: group.c_tag.map(|CTag(tag)| tag_match(tag)),
         s_tag: group.s_tag.map(|STag(tag)| tag_match(tag)),
-        flows: group.sdf_filters.iter().map(|flow| flow::filter(&flow)).collect::<Result<_, _>>()?,
+        flows: Vec::new(),
     };
-    let says_nothing = filter == EthernetFilter { shared: filter.shared, ..EthernetFilter::default() };
+    let flows: Vec<_> = group.sdf_filters.iter().map(|flow| flow::draft(&flow)).collect::<Result<_, _>>()?;
+    let empty = EthernetFilter { shared: filter.shared, ..EthernetFilter::default() };
+    let says_nothing = flows.is_empty() && filter == empty;
     match group.ethernet_filter_id {
         None if bidirectional => {
             let why = "the filter is bidirectional";
@@ -59,8 +61,8 @@ fn filter(group: &EthernetPacketFilter<'_>) -> Result<EthernetDraft, Reason> {
         }
         Some(id) if says_nothing && !bidirectional => Ok(EthernetDraft::Shared(id.0)),
         _ if says_nothing => incorrect(EthernetPacketFilter::TYPE, "an Ethernet filter without definition"),
-        Some(id) if !bidirectional => Ok(EthernetDraft::Changed(id.0, filter)),
-        _ => Ok(EthernetDraft::Given(filter)),
+        Some(id) if !bidirectional => Ok(EthernetDraft::Changed(id.0, filter, flows)),
+        _ => Ok(EthernetDraft::Given(filter, flows)),
     }
 }
 

@@ -1,31 +1,67 @@
-//! From what a PDI asks for to the tunnel it gets.
+//! From what a PDI asks for to the tunnel, the filters and the traffic endpoint it gets.
 
 use std::collections::BTreeMap;
 
 use causeway_types::{FTeid, NetworkInstance};
 
 use crate::tunnels::Reservation;
-use crate::{Capabilities, GtpuRemoval, LocalEndpoints, Pdi, Reason};
+use crate::{Capabilities, EthernetFilter, GtpuRemoval, LocalEndpoints, Pdi, Reason, SdfFilter};
 
+use super::endpoints::check_reference;
 use super::ethernet::SharedFilters;
-use super::{PdiDraft, TunnelRequest};
+use super::filters::Definitions;
+use super::{Endpoint, EndpointId, PdiDraft, TunnelRequest};
 
-/// Chooses tunnels for the PDIs of one message.
+/// Chooses tunnels for the PDIs of one message, and finds what they name.
 pub(super) struct Resolver<'a, 'b> {
     pub(super) endpoints: &'a LocalEndpoints,
     pub(super) capabilities: &'a Capabilities,
     pub(super) reservation: &'a mut Reservation<'b>,
     pub(super) choose_ids: &'a mut BTreeMap<u8, FTeid>,
-    pub(super) filters: &'a SharedFilters,
+    pub(super) filters: &'a Definitions,
+    pub(super) frames: &'a SharedFilters,
 }
+
+/// The filters of one PDI.
+struct Filters {
+    sdf: Vec<SdfFilter>,
+    ethernet: Vec<EthernetFilter>,
+}
+
+/// The traffic endpoints of the session.
+type Endpoints = BTreeMap<EndpointId, Endpoint>;
 
 impl Resolver<'_, '_> {
     /// The PDI of a new PDR.
-    pub(super) fn create(&mut self, draft: PdiDraft) -> Result<Pdi, Reason> {
-        let instance = draft.network_instance.as_ref();
-        let tunnel = match draft.tunnel {
-            None => None,
-            Some(TunnelRequest::Assigned(tunnel)) => Some(self.assigned(tunnel, instance)?),
+    pub(super) fn create(&mut self, mut draft: PdiDraft, endpoints: &Endpoints) -> Result<Pdi, Reason> {
+        let filters = self.found(&mut draft)?;
+        match draft.endpoint {
+            Some(id) => at_endpoint(draft, filters, named(endpoints, id)?),
+            None => {
+                let tunnel = self.tunnel(draft.tunnel, draft.network_instance.as_ref())?;
+                Ok(pdi(draft, filters, tunnel))
+            }
+        }
+    }
+
+    /// The filters of a PDI, those that it only names as they are defined.
+    fn found(&self, draft: &mut PdiDraft) -> Result<Filters, Reason> {
+        let frames = std::mem::take(&mut draft.ethernet);
+        Ok(Filters {
+            sdf: self.filters.resolve(std::mem::take(&mut draft.filters))?,
+            ethernet: self.frames.resolve(frames, self.filters)?,
+        })
+    }
+
+    /// The tunnel that a PDI or a traffic endpoint asks for.
+    pub(super) fn tunnel(
+        &mut self,
+        request: Option<TunnelRequest>,
+        instance: Option<&NetworkInstance>,
+    ) -> Result<Option<FTeid>, Reason> {
+        match request {
+            None => Ok(None),
+            Some(TunnelRequest::Assigned(tunnel)) => self.assigned(tunnel, instance).map(Some),
             Some(TunnelRequest::Choose { v4, v6, choose_id }) => {
                 let held = choose_id.and_then(|id| self.choose_ids.get(&id)).copied();
                 let tunnel = match held {
@@ -33,21 +69,30 @@ impl Resolver<'_, '_> {
                     None => self.choose(v4, v6, instance)?,
                 };
                 self.choose_ids.extend(choose_id.map(|id| (id, tunnel)));
-                Some(tunnel)
+                Ok(Some(tunnel))
             }
-        };
-        self.pdi(draft, tunnel)
+        }
     }
 
     /// The PDI that replaces `held`. Nothing new is chosen: CHOOSE stands for the tunnel there is.
     ///
-    /// A PDI with neither F-TEID nor UE address could match no packet, so both are kept then: SMFs send
-    /// the flow descriptions alone when only those change.
-    pub(super) fn update(&mut self, draft: PdiDraft, held: &Pdi) -> Result<Pdi, Reason> {
+    /// A PDI that names neither a tunnel nor a UE address nor a traffic endpoint could match no packet, so what
+    /// there is of them is kept then: SMFs send the flow descriptions alone when only those change.
+    pub(super) fn update(
+        &mut self,
+        mut draft: PdiDraft,
+        held: &Pdi,
+        endpoints: &Endpoints,
+    ) -> Result<Pdi, Reason> {
+        let filters = self.found(&mut draft)?;
+        if let Some(id) = draft.endpoint {
+            return at_endpoint(draft, filters, named(endpoints, id)?);
+        }
         let instance = draft.network_instance.as_ref();
         let tunnel = match draft.tunnel {
-            None if draft.ue.is_none() => {
-                return Ok(Pdi { ue: held.ue, ..self.pdi(draft, held.tunnel)? });
+            None if draft.names_no_session() => {
+                let (ue, routes) = (held.ue, held.routes.clone());
+                return Ok(Pdi { ue, routes, ..pdi(draft, filters, held.tunnel) });
             }
             None => None,
             Some(TunnelRequest::Assigned(tunnel)) => Some(self.assigned(tunnel, instance)?),
@@ -57,20 +102,7 @@ impl Resolver<'_, '_> {
                 Some(self.same(tunnel, v4, v6, instance)?)
             }
         };
-        self.pdi(draft, tunnel)
-    }
-
-    fn pdi(&self, draft: PdiDraft, tunnel: Option<FTeid>) -> Result<Pdi, Reason> {
-        Ok(Pdi {
-            source: draft.source,
-            tunnel,
-            network_instance: draft.network_instance,
-            ue: draft.ue,
-            qfis: draft.qfis,
-            filters: draft.filters,
-            whole_ethernet_session: draft.whole_ethernet_session,
-            ethernet: self.filters.resolve(draft.ethernet)?,
-        })
+        Ok(pdi(draft, filters, tunnel))
     }
 
     fn assigned(&self, tunnel: FTeid, instance: Option<&NetworkInstance>) -> Result<FTeid, Reason> {
@@ -112,5 +144,33 @@ pub(super) fn fitting(removal: GtpuRemoval, tunnel: Option<FTeid>) -> GtpuRemova
         GtpuRemoval::Ipv4 if addr.v6.is_none() => removal,
         GtpuRemoval::Ipv6 if addr.v4.is_none() => removal,
         _ => GtpuRemoval::Any,
+    }
+}
+
+fn named(endpoints: &Endpoints, id: EndpointId) -> Result<&Endpoint, Reason> {
+    endpoints.get(&id).ok_or(Reason::Endpoint { id: id.0, what: "does not exist" })
+}
+
+/// A PDI that leaves it to a traffic endpoint whose packets it is about.
+fn at_endpoint(draft: PdiDraft, filters: Filters, endpoint: &Endpoint) -> Result<Pdi, Reason> {
+    let ue = draft.ue.is_some() || !draft.routes.is_empty();
+    let qfis = !draft.qfis.is_empty() && !endpoint.qfis.is_empty();
+    check_reference(draft.tunnel.is_some(), draft.network_instance.is_some(), ue, qfis)?;
+    let mut pdi = pdi(draft, filters, None);
+    endpoint.give_pdi(&mut pdi);
+    Ok(pdi)
+}
+
+fn pdi(draft: PdiDraft, filters: Filters, tunnel: Option<FTeid>) -> Pdi {
+    Pdi {
+        tunnel,
+        network_instance: draft.network_instance,
+        ue: draft.ue,
+        routes: draft.routes,
+        qfis: draft.qfis,
+        filters: filters.sdf,
+        whole_ethernet_session: draft.whole_ethernet_session,
+        ethernet: filters.ethernet,
+        ..Pdi::new(draft.source)
     }
 }

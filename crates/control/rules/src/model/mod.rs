@@ -16,6 +16,6 @@ pub use far::{ApplyAction, Far, Forwarding};
 pub use pdr::{GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
 pub use pdu_type::PduSessionType;
 pub use qer::{Gate, Qer, RateLimit};
-pub use sdf::{FlowAddress, FlowEnd, SdfFilter};
+pub use sdf::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass};
 pub use set::RuleSet;
 pub use urr::{DirectionalLimit, MeasurementMethod, Urr, UrrTriggers};

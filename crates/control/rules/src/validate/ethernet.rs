@@ -6,7 +6,7 @@ use causeway_pfcp::{
 use causeway_types::{Interface, NetworkInstance};
 
 use crate::reject::refuse_if;
-use crate::{EthernetFilter, FlowAddress, Forwarding, Pdr, PduSessionType, Proxying, Reason, SdfFilter, ie};
+use crate::{EthernetFilter, Forwarding, Pdr, PduSessionType, Proxying, Reason, SdfFilter, ie};
 
 use super::{Context, require};
 
@@ -42,7 +42,7 @@ fn check_ip_pdr(pdr: &Pdr) -> Result<(), Reason> {
 
 fn check_ethernet_pdr(pdr: &Pdr) -> Result<(), Reason> {
     let pdi = &pdr.pdi;
-    forbid(pdi.ue.is_some(), ie::UE_IP_ADDRESS, "the session carries Ethernet frames")?;
+    forbid(pdi.names_ue(), ie::UE_IP_ADDRESS, "the session carries Ethernet frames")?;
     let both = !pdi.filters.is_empty() && !pdi.ethernet.is_empty();
     forbid(both, ie::SDF_FILTER, "an SDF filter beside an Ethernet filter")?;
     let uplink = pdi.source == Interface::Access;
@@ -66,8 +66,7 @@ fn check_filter(filter: &EthernetFilter) -> Result<(), Reason> {
 
 /// The UPF knows no IP address of the UE behind an Ethernet session.
 fn check_flow(flow: &SdfFilter) -> Result<(), Reason> {
-    let assigned = [&flow.local, &flow.remote].iter().any(|end| end.address == FlowAddress::Assigned);
-    forbid(assigned, WireFilter::TYPE, "no IP address is assigned to an Ethernet session")
+    forbid(flow.flow.names_assigned(), WireFilter::TYPE, "no IP address is assigned to an Ethernet session")
 }
 
 /// The FAR does what can be done with what its session carries.

@@ -3,11 +3,12 @@
 use causeway_dataplane::DropReason;
 use causeway_packet::VlanTag;
 use causeway_rules::{EthernetFilter, Pdr, TagMatch};
-use causeway_types::{Direction, NetworkInstance};
+use causeway_types::{Direction, NetworkInstance, Time};
 
 use super::Frame;
 use crate::arrival::Tunnelled;
-use crate::matching::{matches_filter, matches_network, matches_qfi, matches_tunnel};
+use crate::filter;
+use crate::matching::{matches_network, matches_qfi, matches_tunnel};
 use crate::session::{Session, direction_of};
 
 /// A frame and how it came.
@@ -23,12 +24,17 @@ pub(super) struct Arrived<'a> {
     pub(super) frame: &'a Frame<'a>,
 }
 
-/// The first PDR, by precedence and then by id, that the frame matches.
+/// The first PDR, by precedence and then by id, that is active and that the frame matches.
 ///
 /// # Errors
 /// [`DropReason::NoMatchingPdr`].
-pub(super) fn find_pdr<'s>(session: &'s Session, arrived: &Arrived<'_>) -> Result<&'s Pdr, DropReason> {
-    session.pdrs_in_order().into_iter().find(|pdr| matches(pdr, arrived)).ok_or(DropReason::NoMatchingPdr)
+pub(super) fn find_pdr<'s>(
+    session: &'s Session,
+    arrived: &Arrived<'_>,
+    now: Time,
+) -> Result<&'s Pdr, DropReason> {
+    let mut active = session.pdrs_in_order().into_iter().filter(|pdr| pdr.is_active(now));
+    active.find(|pdr| matches(pdr, arrived)).ok_or(DropReason::NoMatchingPdr)
 }
 
 fn matches(pdr: &Pdr, arrived: &Arrived<'_>) -> bool {
@@ -58,7 +64,7 @@ fn matches_ethernet(filter: &EthernetFilter, pdr: &Pdr, frame: &Frame<'_>) -> bo
 /// One of the flows is that of the IP packet in the frame.
 fn matches_flows(flows: &[causeway_rules::SdfFilter], pdr: &Pdr, frame: &Frame<'_>) -> bool {
     let is_of = |user: &causeway_packet::UserPacket<'_>| {
-        flows.iter().any(|flow| matches_filter(flow, pdr, &user.flow))
+        flows.iter().any(|flow| filter::matches(flow, &user.flow, direction_of(pdr), |_| false))
     };
     flows.is_empty() || frame.user.as_ref().is_some_and(is_of)
 }

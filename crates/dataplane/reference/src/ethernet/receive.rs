@@ -26,7 +26,7 @@ impl Reference {
             let frame = Frame::parse(bytes)?;
             let session = self.sessions.get(&seid).ok_or(DropReason::UnknownTeid)?;
             let arrived = Arrived { tunnel: Some(tunnel), network, belongs: true, frame: &frame };
-            let pdr = find_pdr(session, &arrived)?.clone();
+            let pdr = find_pdr(session, &arrived, now)?.clone();
             self.learn(now, seid, &pdr, &frame)?;
             self.receive_matched(now, seid, &pdr, Some(tunnel), bytes)
         };
@@ -80,7 +80,7 @@ impl Reference {
         let mut fates = Vec::new();
         let mut reason = DropReason::UnknownMac;
         for seid in targets.sessions {
-            match self.match_frame(seid, network, targets.belongs, &frame) {
+            match self.match_frame(now, seid, network, targets.belongs, &frame) {
                 Ok(pdr) => {
                     fates.push(self.deliver(now, seid, &pdr, &frame).unwrap_or_else(Fate::Dropped));
                     if targets.only_one {
@@ -119,6 +119,7 @@ impl Reference {
 
     fn match_frame(
         &self,
+        now: Time,
         seid: Seid,
         network: &NetworkInstance,
         belongs: bool,
@@ -126,7 +127,7 @@ impl Reference {
     ) -> Result<Pdr, DropReason> {
         let session = self.sessions.get(&seid).ok_or(DropReason::UnknownMac)?;
         let arrived = Arrived { tunnel: None, network: Some(network.clone()), belongs, frame };
-        find_pdr(session, &arrived).cloned()
+        find_pdr(session, &arrived, now).cloned()
     }
 
     fn deliver(&mut self, now: Time, seid: Seid, pdr: &Pdr, frame: &Frame<'_>) -> Result<Fate, DropReason> {
