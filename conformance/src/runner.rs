@@ -182,6 +182,9 @@ impl Run<'_> {
             self.upf.pfcp(smf, &bytes);
         }
         self.packets(step)?;
+        if step.counters {
+            self.upf.show_counters();
+        }
         Ok(self.upf.take_seen())
     }
 

@@ -119,6 +119,12 @@ impl Upf {
         self.settle();
     }
 
+    /// Shows where the packets are that were received.
+    pub(crate) fn show_counters(&mut self) {
+        let counters = self.engine.counters();
+        self.seen.0.push(show::counters(&counters));
+    }
+
     /// Time passes, timer by timer.
     pub(crate) fn wait(&mut self, span: Span) {
         self.inputs.push(Input::Wait(span));

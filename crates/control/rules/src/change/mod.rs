@@ -1,14 +1,15 @@
 //! From a request of the SMF to a change that the data plane can carry out, or a rejection.
 
-use causeway_pfcp::{SessionEstablishmentRequest, SessionModificationRequest};
+use causeway_pfcp::{SessionEstablishmentRequest, SessionModificationRequest, SessionReportResponse};
 use causeway_types::{FTeid, PdrId, Seid};
 
 use crate::decode;
 use crate::diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 use crate::edits::{Changes, EndpointId, Merged, Setting, merge};
+use crate::reject::refuse_if;
 use crate::tunnels::Reservation;
 use crate::validate::{Context, validate};
-use crate::{Plan, Reason, Rejection, SessionRules, TunnelChange, Tunnels};
+use crate::{Plan, Reason, Rejection, SessionRules, TunnelChange, Tunnels, ie};
 
 /// A change of one session's rules, ready to be carried out.
 ///
@@ -58,6 +59,35 @@ pub fn modify(
     modify_with(old, decode::modification(request)?, session, context, tunnels)
 }
 
+/// What the SMF asks for in its answer to a report: packets to be dropped, a BAR to be changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Instructions(Changes);
+
+impl Instructions {
+    /// Reads what an answer asks for; `None` if that is nothing.
+    ///
+    /// # Errors
+    /// The first IE that is wrong or not supported. There is no way to tell the SMF.
+    pub fn of(response: &SessionReportResponse<'_>) -> Result<Option<Self>, Rejection> {
+        let changes = decode::report_response(response)?;
+        Ok((changes != Changes::default()).then_some(Self(changes)))
+    }
+}
+
+/// Plans what an answer to a report asks for.
+///
+/// # Errors
+/// Why it is not carried out: there is no such BAR.
+pub fn instruct(
+    old: &SessionRules,
+    instructions: &Instructions,
+    session: Seid,
+    context: &Context<'_>,
+    tunnels: &mut Tunnels,
+) -> Result<Change, Rejection> {
+    modify_with(old, instructions.0.clone(), session, context, tunnels)
+}
+
 /// The end of a session: everything goes, and every URR reports.
 pub fn delete(old: &SessionRules, session: Seid) -> Change {
     Change {
@@ -93,6 +123,7 @@ pub(crate) fn modify_with(
     context: &Context<'_>,
     tunnels: &mut Tunnels,
 ) -> Result<Change, Rejection> {
+    check_extended(&changes, context)?;
     let mut queries = changes.query.clone();
     if changes.query_all {
         queries.extend(old.rules().urrs.keys());
@@ -100,13 +131,31 @@ pub(crate) fn modify_with(
     let rearmed =
         changes.urrs.update.iter().filter(|update| matches!(update.volume_threshold, Setting::Set(_)));
     let rearmed = rearmed.map(|update| update.id).filter(|urr| queries.contains(urr)).collect();
+    let instructed = changes.fars.update.iter().filter(|update| update.action.is_some());
+    let extras = Extras {
+        instructed: instructed.map(|update| update.id).collect(),
+        queries,
+        rearmed,
+        end_markers: Vec::new(),
+        drop_buffered: changes.drop_buffered,
+        extended: changes.extended.clone(),
+        inactivity_timer: changes.inactivity_timer != Setting::Keep,
+    };
     let query_reference = changes.query_reference;
     let reservation = Reservation::new(tunnels, session);
     let (merged, tunnels) = take(old, changes, context, reservation)?;
-    let extras = Extras { queries, rearmed, end_markers: merged.end_markers };
+    let extras = Extras { end_markers: merged.end_markers, ..extras };
     let plan = plan_modification(session, old.rules(), merged.session.rules(), &extras);
     let Merged { session, chosen, chosen_endpoints, .. } = merged;
     Ok(Change { session, plan, chosen, chosen_endpoints, tunnels, query_reference })
+}
+
+/// Buffering for longer needs a data plane that can, and a BAR that is there.
+fn check_extended(changes: &Changes, context: &Context<'_>) -> Result<(), Rejection> {
+    let Some(first) = changes.extended.first() else { return Ok(()) };
+    let cannot = !context.capabilities.extended_buffering;
+    refuse_if(cannot, ie::DL_BUFFERING_DURATION, "buffering for longer")
+        .map_err(|reason| reason.of(first.bar))
 }
 
 fn take(

@@ -47,12 +47,13 @@ treatment! {
     SessionEstablishmentRequest {
         acted {
             create_pdrs create_fars create_urrs create_qers create_bar create_traffic_endpoints pdn_type flags
+            user_plane_inactivity_timer
         }
         information {
             node_id cp_f_seid fq_csids user_id dnn recovery_time_stamp s_nssai rat_type group_id
         }
         refused {
-            user_plane_inactivity_timer trace_information create_mars
+            trace_information create_mars
             create_bridge_info create_srrs provide_atsss_control_information provide_rds_configuration
             l2tp_tunnel_information l2tp_session_information mbs_session_n4mb_control_information
             mbs_session_n4_control_information dscp_to_ppi_control_information
@@ -64,11 +65,11 @@ treatment! {
             create_pdrs create_fars create_urrs create_qers create_bar
             update_pdrs update_fars update_urrs update_qers update_bar
             remove_traffic_endpoints create_traffic_endpoints update_traffic_endpoints
-            flags query_urrs query_urr_reference
+            flags query_urrs query_urr_reference user_plane_inactivity_timer
         }
         information { cp_f_seid node_id fq_csids s_nssai rat_type group_id }
         refused {
-            user_plane_inactivity_timer trace_information remove_mars update_mars create_mars
+            trace_information remove_mars update_mars create_mars
             tsc_management_information remove_srrs create_srrs update_srrs
             provide_atsss_control_information ethernet_context_information
             access_availability_information query_packet_rate_status mbs_session_n4_control_information
@@ -216,9 +217,12 @@ treatment! {
         refused { mt_edt_control_information }
     }
     UpdateBar {
-        acted { bar_id downlink_data_notification_delay suggested_buffering_packets_count }
+        acted {
+            bar_id downlink_data_notification_delay suggested_buffering_packets_count dl_buffering_duration
+            dl_buffering_suggested_packet_count
+        }
         information { }
-        refused { dl_buffering_duration dl_buffering_suggested_packet_count mt_edt_control_information }
+        refused { mt_edt_control_information }
     }
 }
 

@@ -46,6 +46,7 @@ pub(crate) fn merge(
     remove(&mut session, &changes);
     let end_markers = end_markers(old, &changes.fars.update, capabilities)?;
     merge_simple(&mut session, &changes)?;
+    changes.inactivity_timer.apply(&mut session.rules.inactivity_timer);
     let filters = Definitions::of(&changes, &old.rules.pdrs)?;
     let frames = SharedFilters::of(&changes, &old.rules.pdrs, &filters)?;
     let mut choose_ids = std::mem::take(&mut session.choose_ids);

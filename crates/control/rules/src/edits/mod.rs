@@ -21,8 +21,9 @@ pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
 
 use crate::{
-    ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, PduSessionType, Qer,
-    RateLimit, Reporting, RuleId, UeAddress, Urr, UrrTriggers, VlanRemoval, VlanTags,
+    ApplyAction, Bar, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, GtpuRemoval,
+    MeasurementMethod, PduSessionType, Qer, RateLimit, Reporting, RuleId, UeAddress, Urr, UrrTriggers,
+    VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -44,6 +45,12 @@ pub(crate) struct Changes {
     pub(crate) pdu_type: PduSessionType,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
+    /// DROBU: what waits is dropped first.
+    pub(crate) drop_buffered: bool,
+    /// Buffering for longer than usual.
+    pub(crate) extended: Vec<ExtendedBuffering>,
+    /// The User Plane Inactivity Timer.
+    pub(crate) inactivity_timer: Setting<Span>,
 }
 
 /// What is asked for one kind of rule.
@@ -183,6 +190,8 @@ pub(crate) struct PdrUpdate {
 pub(crate) struct FarUpdate {
     pub(crate) id: FarId,
     pub(crate) action: Option<ApplyAction>,
+    /// Comes with the action.
+    pub(crate) delivery_status: Option<DeliveryStatus>,
     pub(crate) forwarding: Option<ForwardingUpdate>,
     pub(crate) bar: Setting<BarId>,
 }

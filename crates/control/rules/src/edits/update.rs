@@ -34,6 +34,7 @@ pub(super) fn pdr(
 
 pub(super) fn far(far: &mut Far, update: &FarUpdate) -> Result<(), Reason> {
     far.action = update.action.unwrap_or(far.action);
+    far.delivery_status = update.delivery_status.unwrap_or(far.delivery_status);
     update.bar.apply(&mut far.bar);
     match (&mut far.forwarding, &update.forwarding) {
         (_, None) => {}

@@ -1,6 +1,7 @@
 //! The rules of a session as legal values.
 
 mod bar;
+mod buffering;
 mod ethernet;
 mod far;
 mod pdr;
@@ -11,6 +12,7 @@ mod set;
 mod urr;
 
 pub use bar::Bar;
+pub use buffering::{BufferingDuration, DeliveryStatus, ExtendedBuffering};
 pub use ethernet::{EthernetFilter, MacMatch, MacRange, Proxying, TagMatch, VlanRemoval, VlanTags};
 pub use far::{ApplyAction, Far, Forwarding};
 pub use pdr::{GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
