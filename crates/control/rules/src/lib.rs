@@ -52,10 +52,11 @@ pub use capabilities::Capabilities;
 pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, BufferingDuration, CopyTo, DeliveryStatus, DirectionalLimit, Duplicate,
-    ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, HeaderRemoval,
-    MeasurementMethod, OuterHeader, Pdi, Pdr, Qer, RateLimit, RemovedHeader, RuleSet, SdfFilter,
-    TrafficClass, UeAddress, UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, BufferingDuration, CopyTo, DeliveryStatus, DirectionalLimit, Duplicate, EthernetFilter,
+    ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, HeaderRemoval, MacMatch,
+    MacRange, MeasurementMethod, OuterHeader, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit,
+    RemovedHeader, RuleSet, SdfFilter, TagMatch, TrafficClass, UeAddress, UeSide, Urr, UrrTriggers,
+    VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};

@@ -12,8 +12,10 @@ use crate::Routing;
 pub struct Topology {
     /// Where GTP-U arrives. The first that fits is the one to send from.
     pub gtpu: Vec<GtpuEndpoint>,
-    /// The data networks, the default first.
+    /// The data networks of IP packets, the default first.
     pub networks: Vec<Network>,
+    /// The data networks of Ethernet frames, the default first.
+    pub ethernet: Vec<EthernetNetwork>,
     /// What the UPF does as the first router of the UEs.
     pub routing: Routing,
     /// Where tunnels over N6 end.
@@ -32,6 +34,7 @@ impl Topology {
         LocalEndpoints {
             gtpu: gtpu.collect(),
             networks: self.networks.iter().map(|network| network.instance.clone()).collect(),
+            ethernet: self.ethernet.iter().map(|network| network.instance.clone()).collect(),
             n6_tunnels: n6_tunnels.collect(),
         }
     }
@@ -55,7 +58,7 @@ impl GtpuEndpoint {
     }
 }
 
-/// A data network (N6).
+/// A data network of IP packets (N6).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Network {
     /// Its name, the DNN.
@@ -117,4 +120,15 @@ pub struct N6Endpoint {
     pub addr: DualIp,
     /// The UDP port of UDP/IP tunnels, that of both ends' datagrams to us and the source port of ours.
     pub port: u16,
+}
+
+/// A data network of Ethernet frames (N6), the same link for all sessions of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EthernetNetwork {
+    /// Its name, the DNN.
+    pub instance: NetworkInstance,
+    /// What becomes of a frame to a single station that no session is known to have: it goes to every
+    /// session that takes all frames (ETHI), as TS 23.501 clause 5.6.10.2 has it where one session has the
+    /// network for itself; else to none.
+    pub flood_unknown: bool,
 }

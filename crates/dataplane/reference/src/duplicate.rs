@@ -5,7 +5,7 @@
 //! copied when it arrives, not when it leaves.
 
 use causeway_dataplane::{DropReason, Egress, Topology};
-use causeway_rules::{CopyTo, Duplicate, Forwarding};
+use causeway_rules::{CopyTo, Duplicate, Forwarding, PduSessionType};
 use causeway_types::{Interface, Qfi};
 
 use crate::act::{Decision, Matched, marking};
@@ -23,20 +23,24 @@ pub(crate) fn copies(
     let far = session.rules.fars.get(&matched.pdr.far).filter(|far| far.duplicate && reached);
     let qfi = marking(session, matched.pdr).or(matched.qfi);
     let duplicates = far.into_iter().flat_map(|far| &far.duplicates);
-    duplicates.filter_map(|duplicate| copy(duplicate, matched.packet, qfi, topology).ok()).collect()
+    let way = |forwarding: &Forwarding| match session.rules.pdu_type {
+        PduSessionType::Ip => Way::of(forwarding, None, topology),
+        PduSessionType::Ethernet => Way::of_frame(forwarding, None, topology),
+    };
+    duplicates.filter_map(|duplicate| copy(duplicate, matched.packet, qfi, way).ok()).collect()
 }
 
 fn copy(
     duplicate: &Duplicate,
     packet: &[u8],
     qfi: Option<Qfi>,
-    topology: &Topology,
+    way: impl Fn(&Forwarding) -> Result<Way, DropReason>,
 ) -> Result<(Egress, Vec<u8>), DropReason> {
     let (side, qfi) = match duplicate.destination {
         CopyTo::Side(side) => (side, qfi),
         CopyTo::LiFunction => (Interface::Core, None),
     };
     let forwarding = Forwarding { outer: duplicate.outer, ..Forwarding::to(side) };
-    let way = Way::of(&forwarding, None, topology)?;
+    let way = way(&forwarding)?;
     Ok((way.egress().clone(), way.wrap(packet, qfi)?))
 }

@@ -4,9 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{DropReason, Egress, Topology};
 use causeway_packet::gtpu::{self, DlPduSession, Extension, Message, PduSession, Repr, UlPduSession};
-use causeway_rules::{Forwarding, OuterHeader};
+use causeway_rules::{Forwarding, OuterHeader, VlanTags};
 use causeway_types::{Direction, DualIp, FTeid, Interface, NetworkInstance, Qfi, Teid};
 
+use crate::ethernet::set_tags;
 use crate::n6;
 
 /// The UDP port of GTP-U (TS 29.281 clause 4.4.2).
@@ -17,6 +18,7 @@ pub(crate) const GTPU_PORT: u16 = 2152;
 pub(crate) struct Way {
     egress: Egress,
     header: Header,
+    tags: Option<VlanTags>,
 }
 
 /// The header to put in front, with our end of it.
@@ -44,7 +46,8 @@ impl Way {
     ) -> Result<Self, DropReason> {
         if let Some(tunnel) = forwarding.tunnel() {
             let egress = to_tunnel(tunnel, forwarding.network_instance.as_ref(), topology)?;
-            return Ok(Self { egress, header: Header::Gtpu(tunnel.teid, forwarding.destination) });
+            let header = Header::Gtpu(tunnel.teid, forwarding.destination);
+            return Ok(Self { egress, header, tags: None });
         }
         let network = network(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
         let local = |peer| n6::local_end(network, peer, topology);
@@ -54,7 +57,23 @@ impl Way {
             Some(OuterHeader::Ip(peer)) => Header::Ip { local: local(peer)?.ip(), peer },
             Some(OuterHeader::Gtpu(_) | OuterHeader::Unknown) => return Err(DropReason::NoEgress),
         };
-        Ok(Self { egress: Egress::Ip { network: network.clone() }, header })
+        Ok(Self { egress: Egress::Ip { network: network.clone() }, header, tags: None })
+    }
+
+    /// The way that a FAR of an Ethernet session asks for.
+    ///
+    /// # Errors
+    /// As [`Way::of`].
+    pub(crate) fn of_frame(
+        forwarding: &Forwarding,
+        arrived_from: Option<&NetworkInstance>,
+        topology: &Topology,
+    ) -> Result<Self, DropReason> {
+        if forwarding.is_n6() {
+            let egress = to_link(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
+            return Ok(Self { egress, header: Header::None, tags: forwarding.vlan });
+        }
+        Ok(Self { tags: forwarding.vlan, ..Self::of(forwarding, arrived_from, topology)? })
     }
 
     /// The way of packets of this direction. To the SMF they take the container of their direction with them,
@@ -84,6 +103,14 @@ impl Way {
     /// # Errors
     /// [`DropReason::TooBig`] when the outer header's length field cannot hold it.
     pub(crate) fn wrap(&self, packet: &[u8], qfi: Option<Qfi>) -> Result<Vec<u8>, DropReason> {
+        let tagged;
+        let packet = match self.tags {
+            Some(tags) => {
+                tagged = set_tags(packet, tags)?;
+                &tagged
+            }
+            None => packet,
+        };
         match self.header {
             Header::None => Ok(packet.to_vec()),
             Header::Gtpu(teid, side) => in_gtpu(packet, teid, container(side, qfi)),
@@ -147,4 +174,14 @@ fn network<'t>(
         None => topology.networks.first(),
     };
     network.map(|network| &network.instance).ok_or(DropReason::NoEgress)
+}
+
+/// The Ethernet network of that name; the first one where none is named.
+fn to_link(name: Option<&NetworkInstance>, topology: &Topology) -> Result<Egress, DropReason> {
+    let network = match name {
+        Some(name) => topology.ethernet.iter().find(|network| network.instance == *name),
+        None => topology.ethernet.first(),
+    };
+    let network = network.ok_or(DropReason::NoEgress)?.instance.clone();
+    Ok(Egress::Ethernet { network })
 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_dataplane::{DropReason, Egress, Event, Fate};
 use causeway_packet::ParseError;
 use causeway_packet::gtpu::{ErrorIndication, Message, Packet, PduSession, Repr};
+use causeway_rules::PduSessionType;
 use causeway_types::{FTeid, NetworkInstance, Teid, Time};
 
 use crate::arrival::{Origin, Tunnelled};
@@ -48,9 +49,15 @@ impl Reference {
             return Fate::Dropped(DropReason::UnknownTeid);
         };
         let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
-        let tunnel = Some(Tunnelled { teid, local, qfi });
-        let origin = Origin { tunnel, network: self.instance_of(local), ..Origin::default() };
-        self.receive_user(now, &[seid], origin, user)
+        let tunnel = Tunnelled { teid, local, qfi };
+        let network = self.instance_of(local);
+        match self.sessions.get(&seid).map(|session| session.rules.pdu_type) {
+            Some(PduSessionType::Ethernet) => self.receive_frame_of(now, seid, tunnel, network, user),
+            _ => {
+                let origin = Origin { tunnel: Some(tunnel), network, ..Origin::default() };
+                self.receive_user(now, &[seid], origin, user)
+            }
+        }
     }
 
     fn session_of(&self, teid: Option<Teid>, local: IpAddr) -> Option<causeway_types::Seid> {

@@ -13,6 +13,7 @@ mod duplicate;
 mod egress;
 mod end_marker;
 mod engine;
+mod ethernet;
 mod expiry;
 mod filter;
 mod gtpu;

@@ -1,14 +1,15 @@
 //! Duplicating Parameters: where copies go.
 
 use causeway_pfcp::{
-    DestinationInterface, DuplicatingParameters, Many, OuterHeaderCreation, UpdateDuplicatingParameters,
+    DestinationInterface, DuplicatingParameters, Ie, Many, OuterHeaderCreation, OuterHeaders,
+    UpdateDuplicatingParameters,
 };
 
 use super::far::{destination, no_policy};
 use super::treatment::Treated;
 use super::{setting, tunnel};
 use crate::edits::{DuplicateUpdate, Setting};
-use crate::{CopyTo, Duplicate, Reason};
+use crate::{CopyTo, Duplicate, OuterHeader, Reason};
 
 /// Every destination of the copies, in the order of the message.
 pub(super) fn all(groups: &Many<'_, DuplicatingParameters<'_>>) -> Result<Vec<Duplicate>, Reason> {
@@ -20,8 +21,15 @@ fn one(group: &DuplicatingParameters<'_>) -> Result<Duplicate, Reason> {
     no_policy(group.forwarding_policy.is_some())?;
     Ok(Duplicate {
         destination: copy_to(group.destination_interface)?,
-        outer: group.outer_header_creation.as_ref().map(tunnel::outer).transpose()?,
+        outer: group.outer_header_creation.as_ref().map(header).transpose()?,
     })
+}
+
+/// Copies get no VLAN tags.
+fn header(creation: &OuterHeaderCreation) -> Result<OuterHeader, Reason> {
+    let tags = OuterHeaders::C_TAG | OuterHeaders::S_TAG;
+    let header = tunnel::outer(creation)?.filter(|_| !creation.description.intersects(tags));
+    header.ok_or(Reason::Unsupported { ie: OuterHeaderCreation::TYPE, what: "VLAN tags in copies" })
 }
 
 fn copy_to(interface: DestinationInterface) -> Result<CopyTo, Reason> {
@@ -46,7 +54,7 @@ pub(super) fn updates(
 fn update(group: &UpdateDuplicatingParameters<'_>) -> Result<DuplicateUpdate, Reason> {
     group.refuse_unsupported()?;
     no_policy(group.forwarding_policy.is_some())?;
-    let outer = group.outer_header_creation.as_ref().map(tunnel::outer).transpose()?;
+    let outer = group.outer_header_creation.as_ref().map(header).transpose()?;
     Ok(DuplicateUpdate {
         destination: group.destination_interface.map(copy_to).transpose()?,
         outer: setting::<OuterHeaderCreation, _>(outer, &group.other),

@@ -7,8 +7,8 @@ use causeway_pfcp::{
 use causeway_types::{BarId, Interface};
 
 use super::treatment::Treated;
-use super::{about, duplicate, not_predefined, setting, tunnel};
-use crate::edits::{FarUpdate, ForwardingUpdate};
+use super::{about, duplicate, ethernet, not_predefined, setting, tunnel};
+use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
 use crate::reject::refuse_if;
 use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, Rejection, ie};
 
@@ -82,7 +82,9 @@ fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
     Ok(Forwarding {
         destination: destination(group.destination_interface)?,
         network_instance: group.network_instance.map(|instance| instance.to_owned()),
-        outer: group.outer_header_creation.as_ref().map(tunnel::outer).transpose()?,
+        outer: group.outer_header_creation.as_ref().map(tunnel::outer).transpose()?.flatten(),
+        vlan: group.outer_header_creation.as_ref().map(ethernet::tags).transpose()?.flatten(),
+        proxying: ethernet::proxying(group.proxying),
     })
 }
 
@@ -93,11 +95,19 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
     let unsupported = flags - SessionModificationFlags::SNDEM;
     refuse_if(!unsupported.is_empty(), ie::SM_REQ_FLAGS, "a flag of the FAR other than SNDEM")?;
     let instance = group.network_instance.map(|instance| instance.to_owned());
-    let outer = group.outer_header_creation.as_ref().map(tunnel::outer).transpose()?;
+    let outer = match &group.outer_header_creation {
+        Some(creation) => tunnel::outer(creation)?.map_or(Setting::Remove, Setting::Set),
+        None => setting::<OuterHeaderCreation, _>(None, &group.other),
+    };
+    let vlan = match &group.outer_header_creation {
+        Some(creation) => ethernet::tags(creation)?.map_or(Setting::Remove, Setting::Set),
+        None => setting::<OuterHeaderCreation, _>(None, &group.other),
+    };
     Ok(ForwardingUpdate {
         destination: group.destination_interface.map(destination).transpose()?,
         network_instance: setting::<NetworkInstance<'_>, _>(instance, &group.other),
-        outer: setting::<OuterHeaderCreation, _>(outer, &group.other),
+        outer,
+        vlan,
         end_marker: flags.contains(SessionModificationFlags::SNDEM),
     })
 }

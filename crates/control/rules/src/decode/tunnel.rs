@@ -9,7 +9,7 @@ use causeway_pfcp::{
 use causeway_types::{DualIp, FTeid, Teid};
 
 use crate::edits::TunnelRequest;
-use crate::{HeaderRemoval, OuterHeader, Reason, RemovedHeader};
+use crate::{HeaderRemoval, OuterHeader, Reason, RemovedHeader, VlanRemoval};
 
 /// The Local F-TEID of a PDI.
 pub(super) fn request(f_teid: &WireFTeid) -> Result<TunnelRequest, Reason> {
@@ -23,11 +23,16 @@ pub(super) fn request(f_teid: &WireFTeid) -> Result<TunnelRequest, Reason> {
 }
 
 /// The header to create. SMFs send TEID 0 or the address 0.0.0.0 in FARs that do not forward yet.
-pub(super) fn outer(creation: &OuterHeaderCreation) -> Result<OuterHeader, Reason> {
-    let description = creation.description;
-    if description.is_empty() {
+/// `None` when only VLAN tags are named, which are no outer header.
+pub(super) fn outer(creation: &OuterHeaderCreation) -> Result<Option<OuterHeader>, Reason> {
+    if creation.description.is_empty() {
         return incorrect("no header is named");
     }
+    let description = creation.description - (OuterHeaders::C_TAG | OuterHeaders::S_TAG);
+    if description.is_empty() { Ok(None) } else { header(creation, description).map(Some) }
+}
+
+fn header(creation: &OuterHeaderCreation, description: OuterHeaders) -> Result<OuterHeader, Reason> {
     let gtpu = OuterHeaders::GTPU_IPV4 | OuterHeaders::GTPU_IPV6;
     if gtpu.contains(description) {
         return Ok(gtpu_end(creation));
@@ -70,8 +75,27 @@ fn incorrect<T>(why: &'static str) -> Result<T, Reason> {
     Err(Reason::Incorrect { ie: OuterHeaderCreation::TYPE, why })
 }
 
+/// The header that a PDR takes off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Removal {
+    /// That of a tunnel.
+    Header(HeaderRemoval),
+    /// VLAN tags.
+    Vlan(VlanRemoval),
+}
+
+impl Removal {
+    pub(super) fn header(self) -> Option<HeaderRemoval> {
+        if let Self::Header(removal) = self { Some(removal) } else { None }
+    }
+
+    pub(super) fn vlan(self) -> Option<VlanRemoval> {
+        if let Self::Vlan(removal) = self { Some(removal) } else { None }
+    }
+}
+
 /// The header to remove, and whether the PDU Session Container goes with it.
-pub(super) fn removal(removal: &OuterHeaderRemoval) -> Result<HeaderRemoval, Reason> {
+pub(super) fn removal(removal: &OuterHeaderRemoval) -> Result<Removal, Reason> {
     let header = match removal.header {
         WireRemoved::GtpuIpv4 => RemovedHeader::GtpuIpv4,
         WireRemoved::GtpuIpv6 => RemovedHeader::GtpuIpv6,
@@ -84,11 +108,10 @@ pub(super) fn removal(removal: &OuterHeaderRemoval) -> Result<HeaderRemoval, Rea
             let why = "a header that no release names";
             return Err(Reason::Incorrect { ie: OuterHeaderRemoval::TYPE, why });
         }
-        WireRemoved::VlanTag | WireRemoved::VlanTags => {
-            return Err(Reason::Unsupported { ie: OuterHeaderRemoval::TYPE, what: "VLAN tags" });
-        }
+        WireRemoved::VlanTag => return Ok(Removal::Vlan(VlanRemoval::Pop)),
+        WireRemoved::VlanTags => return Ok(Removal::Vlan(VlanRemoval::PopPop)),
     };
     let deleted = removal.extensions.unwrap_or(0);
     let deletes_container = deleted & OuterHeaderRemoval::PDU_SESSION_CONTAINER != 0;
-    Ok(HeaderRemoval { header, deletes_container })
+    Ok(Removal::Header(HeaderRemoval { header, deletes_container }))
 }

@@ -2,7 +2,7 @@
 
 use causeway_types::{BarId, FTeid, FarId, Interface, NetworkInstance};
 
-use super::{DeliveryStatus, OuterHeader};
+use super::{DeliveryStatus, OuterHeader, Proxying, VlanTags};
 
 /// A Forwarding Action Rule (TS 29.244 clause 5.2.1 and 7.5.2.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,12 +73,16 @@ pub struct Forwarding {
     pub network_instance: Option<NetworkInstance>,
     /// The header to put in front (Outer Header Creation); `None` sends the user packet as it is.
     pub outer: Option<OuterHeader>,
+    /// The VLAN tags to set in a frame (Outer Header Creation C-TAG, S-TAG).
+    pub vlan: Option<VlanTags>,
+    /// What the UPF answers itself, as far as it knows the answer.
+    pub proxying: Proxying,
 }
 
 impl Forwarding {
     /// Leaves by this side as it is, for the network of the configuration.
     pub fn to(destination: Interface) -> Self {
-        Self { destination, network_instance: None, outer: None }
+        Self { destination, network_instance: None, outer: None, vlan: None, proxying: Proxying::default() }
     }
 
     /// Leaves by this side in this GTP-U tunnel.
@@ -89,6 +93,11 @@ impl Forwarding {
     /// The far end of the GTP-U tunnel, if there is one and it is known.
     pub fn tunnel(&self) -> Option<FTeid> {
         self.outer.and_then(OuterHeader::tunnel)
+    }
+
+    /// It sends to a data network, as it is.
+    pub fn is_n6(&self) -> bool {
+        self.outer.is_none() && matches!(self.destination, Interface::Core | Interface::SgiLan)
     }
 }
 

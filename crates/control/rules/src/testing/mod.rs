@@ -36,11 +36,17 @@ pub(crate) fn endpoints() -> LocalEndpoints {
             addr: std::net::Ipv4Addr::new(192, 0, 2, 6).into(),
             network: internet(),
         }],
+        ethernet: vec![lan()],
     }
 }
 
 pub(crate) fn internet() -> NetworkInstance {
     NetworkInstance::new("internet")
+}
+
+/// A data network of Ethernet frames.
+pub(crate) fn lan() -> NetworkInstance {
+    NetworkInstance::new("lan")
 }
 
 /// A tunnel endpoint of a gNB.
@@ -64,6 +70,7 @@ pub(crate) fn uplink_pdr(id: u16, tunnel: TunnelRequest, far: u32) -> PdrDraft {
         precedence: Precedence(100),
         pdi,
         removal,
+        vlan_removal: None,
         far: FarId(far),
         qers: vec![],
         urrs: vec![],

@@ -5,17 +5,20 @@ use std::net::IpAddr;
 use causeway_types::{FTeid, NetworkInstance};
 
 use crate::reject::refuse_if;
-use crate::{OuterHeader, Reason, ie};
+use crate::{OuterHeader, PduSessionType, Reason, ie};
 
 use super::Context;
 
 /// What holds even while nothing is sent: the far end is of an IP version that we have an address of.
 pub(super) fn check(
     outer: Option<OuterHeader>,
+    kind: PduSessionType,
     to_network: bool,
     network: Option<&NetworkInstance>,
     context: &Context<'_>,
 ) -> Result<(), Reason> {
+    let frames = kind == PduSessionType::Ethernet && outer.and_then(OuterHeader::n6_peer).is_some();
+    refuse_if(frames, ie::OUTER_HEADER_CREATION, "tunnels over N6 for Ethernet frames")?;
     let reachable = match outer {
         None | Some(OuterHeader::Unknown) => true,
         Some(OuterHeader::Gtpu(tunnel)) => is_reachable(tunnel, context),

@@ -4,8 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Dataplane, Egress, Event, Fate, GtpuEndpoint, Ingress, N6Endpoint, Network, Op,
-    PacketEngine, Plan, Topology,
+    Applied, ApplyError, Dataplane, Egress, EthernetNetwork, Event, Fate, GtpuEndpoint, Ingress, N6Endpoint,
+    Network, Op, PacketEngine, Plan, Topology,
 };
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
@@ -45,6 +45,11 @@ pub fn internet() -> NetworkInstance {
     NetworkInstance::new("internet")
 }
 
+/// An Ethernet network.
+pub fn lan() -> NetworkInstance {
+    NetworkInstance::new("lan")
+}
+
 /// The tunnel of the UPF on N3.
 pub fn n3() -> FTeid {
     FTeid { teid: teid(0x1001), addr: UPF.into() }
@@ -68,6 +73,7 @@ pub fn topology() -> Topology {
             addr: DualIp { v4: Some(N6), v6: N6_IPV6.parse().ok() },
             port: N6_PORT,
         }],
+        ethernet: vec![EthernetNetwork { instance: lan(), flood_unknown: false }],
         ..Topology::default()
     }
 }
