@@ -126,12 +126,16 @@ fn establishments_that_are_rejected() {
             pdr(|it| {
                 it.pdi.sdf_filters = [SdfFilter { filter_id: Some(1), ..SdfFilter::default() }].into();
             }),
-            ("duplication", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::DUPL), (67, Some(5))),
+            (69, Some(23)),
         ),
         ("no action", far(|it| it.apply_action = ApplyAction::empty()), (69, Some(44))),
         ("two actions", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::BUFF), (69, Some(44))),
         ("NOCP alone", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::NOCP), (69, Some(44))),
-        ("duplication", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::DUPL), (76, Some(44))),
+        (
+            "duplication without destination",
+            far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::DUPL),
+            (67, Some(5)),
+        ),
         (
             "delivery status of packets that do not wait",
             far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::BDPN),

@@ -218,7 +218,6 @@ impl Transmit for Outgoing {
 #[cfg(test)]
 mod tests {
     use causeway_ports::memory;
-    use causeway_types::NetworkInstance;
 
     use super::*;
 
