@@ -159,13 +159,13 @@ fn establishments_that_are_rejected() {
             (76, Some(42)),
         ),
         (
-            "UDP tunnel",
+            "UDP tunnel to the access",
             parameters(|it| {
                 let mut creation = common::gnb(1);
                 creation.description = OuterHeaders::UDP_IPV4;
                 it.outer_header_creation = Some(creation);
             }),
-            (76, Some(84)),
+            (69, Some(84)),
         ),
         ("reflective QoS", with_qer(|it| it.rqi = Some(Rqi::RQI)), (76, Some(123))),
         (
