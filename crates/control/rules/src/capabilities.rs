@@ -22,12 +22,16 @@ pub struct Capabilities {
     pub volume_measurement: bool,
     /// Reads and writes the PDU Session Container.
     pub pdu_session_container: bool,
+    /// Carries Ethernet sessions: filters, VLAN tags, MAC learning, proxying of ARP and Neighbour Solicitation.
+    pub ethernet: bool,
     /// Sends and receives GTP-U over IPv4.
     pub outer_ipv4: bool,
     /// Sends and receives GTP-U over IPv6.
     pub outer_ipv6: bool,
     /// Detects applications by what their flows show of themselves (features PFDM and PFDE).
     pub application_detection: bool,
+    /// Makes copies of packets (FAR DUPL).
+    pub duplication: bool,
     /// How many sessions fit.
     pub max_sessions: u32,
     /// How many PDRs one session may have.
@@ -47,9 +51,11 @@ impl Capabilities {
             mbr: true,
             volume_measurement: true,
             pdu_session_container: true,
+            ethernet: true,
             outer_ipv4: true,
             outer_ipv6: true,
             application_detection: true,
+            duplication: true,
             max_sessions,
             max_pdrs_per_session,
         }
