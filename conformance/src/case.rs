@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::CaseError;
 use crate::message::{IeTree, MessageSpec};
+use crate::setup::Setup;
 
 /// A conformance case.
 #[derive(Debug, Deserialize)]
@@ -28,18 +29,6 @@ pub struct Case {
     pub setup: Setup,
     /// What happens, in order.
     pub steps: Vec<Step>,
-}
-
-/// Settings of the UPF under test.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct Setup {
-    /// How many sessions fit.
-    pub max_sessions: Option<u32>,
-    /// How many packets one session may buffer.
-    pub buffer_packets: Option<usize>,
-    /// Start with the association of the first SMF set up.
-    pub unassociated: bool,
 }
 
 /// One step of a case.

@@ -41,7 +41,12 @@ pub trait Backend {
 /// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<String, CaseError> {
     let engine = backend.build(topology(), case.setup.max_sessions, case.setup.buffer_packets);
-    let mut run = Run { upf: Upf::new(engine, &topology(), START), fragments, sequence: 0, last: Vec::new() };
+    let mut run = Run {
+        upf: Upf::new(engine, &topology(), &case.setup, START),
+        fragments,
+        sequence: 0,
+        last: Vec::new(),
+    };
     if !case.setup.unassociated {
         run.associate()?;
     }
@@ -71,7 +76,7 @@ fn topology() -> Topology {
     }
 }
 
-fn internet() -> NetworkInstance {
+pub(crate) fn internet() -> NetworkInstance {
     NetworkInstance::new("internet")
 }
 

@@ -9,6 +9,7 @@ use causeway_rules::{LocalEndpoint, LocalEndpoints};
 use causeway_types::{NodeId, Span, Time};
 
 use crate::runner::UPF;
+use crate::setup::Setup;
 use crate::show;
 use crate::variables::Variables;
 
@@ -33,10 +34,11 @@ impl Transmit for Seen {
 
 impl Upf {
     /// A UPF that has just started.
-    pub(crate) fn new(engine: Box<dyn PacketEngine>, topology: &Topology, now: Time) -> Self {
+    pub(crate) fn new(engine: Box<dyn PacketEngine>, topology: &Topology, setup: &Setup, now: Time) -> Self {
         let mut config = Config::new(NodeId::Ip(UPF.into()), UPF.into());
         // The cases speak of time themselves; heartbeats in between would only be noise.
         config.heartbeat.interval = Span::ZERO;
+        setup.apply(&mut config);
         let n4 = N4::new(config, engine.capabilities(), endpoints(topology), now.to_ntp());
         Self { n4, engine, now, seen: Seen::default(), variables: Variables::default() }
     }

@@ -17,6 +17,7 @@ impl N4 {
     ///
     /// Events that the data plane raised before it carried out the plan must have come before.
     pub fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
+        self.resources.set_time(now);
         let Some((seid, in_flight)) = self.sessions.finish(id) else { return };
         let InFlight { work, change } = in_flight;
         if let Err(error) = &result {
@@ -39,14 +40,14 @@ impl N4 {
                 self.not_changed(now, seid, key, change, &error);
             }
             // Only a doomed session is purged.
-            (Work::Purge, _) => self.tunnels.abandon(change.tunnels),
+            (Work::Purge, _) => self.resources.abandon(change.resources),
         }
         self.next_in_line(now, seid);
     }
 
     fn established(&mut self, now: Time, seid: Seid, key: RequestKey, change: Change) {
         let created = change.created_pdrs();
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.rules = change.session;
         session.since = now;
@@ -80,7 +81,7 @@ impl N4 {
         change: Change,
         error: &ApplyError,
     ) {
-        self.tunnels.abandon(change.tunnels);
+        self.resources.abandon(change.resources);
         let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
         self.refuse(now, key, cp, error.into());
         self.drop_session(now, seid);
@@ -97,17 +98,18 @@ impl N4 {
         mut change: Change,
         usage: Vec<Usage>,
     ) {
-        let created = change.created_pdrs();
+        let (created, updated) = (change.created_pdrs(), change.updated_pdrs());
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let urrs = &change.session.rules().urrs;
         let mut reported = session.reports.take_usage_of(|urr| !urrs.contains_key(&urr));
         reported.extend(usage);
         let usage_reports = change.usage_reports(&reported);
         session.rules = change.session;
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
         let cause = Cause::RequestAccepted;
         let response = SessionModificationResponse {
             created_pdrs: created.into(),
+            updated_pdrs: updated.into(),
             usage_reports: usage_reports.into(),
             ..SessionModificationResponse::new(cause)
         };
@@ -119,7 +121,7 @@ impl N4 {
     }
 
     fn not_changed(&mut self, now: Time, seid: Seid, key: RequestKey, change: Change, error: &ApplyError) {
-        self.tunnels.abandon(change.tunnels);
+        self.resources.abandon(change.resources);
         let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
         self.refuse(now, key, cp, error.into());
     }
@@ -131,7 +133,7 @@ impl N4 {
         let mut reported = session.reports.take_unsent_usage();
         reported.extend(usage);
         let usage_reports = change.usage_reports(&reported);
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
         let cause = Cause::RequestAccepted;
         let response = SessionDeletionResponse {
             usage_reports: usage_reports.into(),

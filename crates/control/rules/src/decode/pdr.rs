@@ -5,7 +5,7 @@ use causeway_types::FarId;
 
 use super::treatment::Treated;
 use super::{about, flow, not_predefined, setting, tunnel, ue};
-use crate::edits::{PdiDraft, PdrDraft, PdrUpdate};
+use crate::edits::{PdiDraft, PdrDraft, PdrUpdate, UeChoice};
 use crate::{Reason, Rejection, ie};
 
 pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
@@ -15,10 +15,12 @@ pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
         let why = "no predefined rule stands in for it";
         let far = group.far_id.ok_or(Reason::ConditionalMissing { ie: ie::FAR_ID, why })?;
         not_predefined(far.0, ie::FAR_ID)?;
+        let mut pdi = pdi(&group.pdi)?;
+        pools(pdi.ue_choice.as_mut(), group);
         Ok(PdrDraft {
             id: group.pdr_id,
             precedence: group.precedence,
-            pdi: pdi(&group.pdi)?,
+            pdi,
             removal: group.outer_header_removal.as_ref().map(tunnel::removal).transpose()?,
             far,
             qers: once(&group.qer_ids, |id| id.0)?,
@@ -56,14 +58,23 @@ fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
     let why = "no release names this interface";
     let spare = Reason::Incorrect { ie: ie::SOURCE_INTERFACE, why };
     let source = group.source_interface.interface().ok_or(spare)?;
+    let (ue, ue_choice) = ue::address(group.ue_ip_addresses.iter(), source)?;
     Ok(PdiDraft {
         source,
         tunnel: group.local_f_teid.as_ref().map(tunnel::request).transpose()?,
         network_instance: group.network_instance.map(|instance| instance.to_owned()),
-        ue: ue::address(group.ue_ip_addresses.iter(), source)?,
+        ue,
+        ue_choice,
         qfis: group.qfis.iter().collect(),
         filters: group.sdf_filters.iter().map(|filter| flow::filter(&filter)).collect::<Result<_, _>>()?,
     })
+}
+
+/// The pools that the UE address is to be from. Without anything to choose they say nothing.
+fn pools(choice: Option<&mut UeChoice>, group: &CreatePdr<'_>) {
+    if let Some(choice) = choice {
+        choice.pools = group.pool_identities.iter().map(|identity| identity.0.0.to_vec()).collect();
+    }
 }
 
 fn no_predefined_rules<'a, T: Ie<'a>>(rules: &Many<'a, T>) -> Result<(), Reason> {

@@ -75,11 +75,12 @@ treatment! {
     CreatePdr {
         acted {
             pdr_id precedence pdi outer_header_removal far_id urr_ids qer_ids activate_predefined_rules
+            pool_identities
         }
         information { rat_type }
         refused {
             activation_time deactivation_time mar_id packet_replication ip_multicast_addressing_info
-            pool_identity mptcp_applicable_indication transport_delay_reporting
+            mptcp_applicable_indication transport_delay_reporting
         }
     }
     UpdatePdr {

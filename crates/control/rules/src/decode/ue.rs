@@ -3,38 +3,38 @@
 use causeway_pfcp::{Ie, UeIpAddress};
 use causeway_types::{Interface, Ipv6Net};
 
+use crate::edits::{DEFAULT_PREFIX, UeChoice};
 use crate::{Reason, UeAddress, UeSide};
 
-/// The prefix of a UE unless said otherwise.
-const DEFAULT_PREFIX: u8 = 64;
+/// The UE address as far as the SMF gives it, and what is left to the UPF.
+type Part = (Option<UeAddress>, Option<UeChoice>);
 
 /// One UE address of all UE IP Address IEs of a PDI: an IPv4 address and an IPv6 prefix at the most.
-pub(super) fn address(
-    ies: impl Iterator<Item = UeIpAddress>,
-    source: Interface,
-) -> Result<Option<UeAddress>, Reason> {
-    let mut whole: Option<UeAddress> = None;
+pub(super) fn address(ies: impl Iterator<Item = UeIpAddress>, source: Interface) -> Result<Part, Reason> {
+    let mut whole: Part = (None, None);
     for ie in ies {
         let part = one(&ie, source)?;
-        whole = Some(match whole {
-            None => part,
-            Some(held) => join(held, part)?,
-        });
+        whole = join(whole, part)?;
     }
     Ok(whole)
 }
 
-fn one(ie: &UeIpAddress, source: Interface) -> Result<UeAddress, Reason> {
-    if ie.choose_ipv4 || ie.choose_ipv6 {
-        return unsupported("a UE address chosen by the UPF");
-    }
-    if ie.ipv4.is_none() && ie.ipv6.is_none() {
+fn one(ie: &UeIpAddress, source: Interface) -> Result<Part, Reason> {
+    let chooses = ie.choose_ipv4 || ie.choose_ipv6;
+    if ie.ipv4.is_none() && ie.ipv6.is_none() && !chooses {
         return incorrect("no address in it");
     }
+    let side = side(ie.destination, source);
     let len = prefix_len(ie)?;
-    let v6 = ie.ipv6.map(|ip| Ipv6Net::new(ip, len).map(|net| net.trunc()));
-    let Ok(v6) = v6.transpose() else { return incorrect("a prefix of more than 128 bits") };
-    Ok(UeAddress { v4: ie.ipv4, v6, side: side(ie.destination, source) })
+    if len > 128 {
+        return incorrect("a prefix of more than 128 bits");
+    }
+    let v6 = ie.ipv6.and_then(|ip| Ipv6Net::new(ip, len).ok()).map(|net| net.trunc());
+    let is_given = ie.ipv4.is_some() || v6.is_some();
+    let given = is_given.then_some(UeAddress { v4: ie.ipv4, v6, side });
+    let v6 = ie.choose_ipv6.then_some(len);
+    let choice = UeChoice { v4: ie.choose_ipv4, v6, side, pools: Vec::new() };
+    Ok((given, chooses.then_some(choice)))
 }
 
 /// Zero leaves the length to the UPF, as its absence does.
@@ -54,12 +54,32 @@ fn side(destination: bool, source: Interface) -> UeSide {
     if destination || source != Interface::Access { UeSide::Destination } else { UeSide::Source }
 }
 
-fn join(held: UeAddress, part: UeAddress) -> Result<UeAddress, Reason> {
-    let twice = held.v4.is_some() && part.v4.is_some() || held.v6.is_some() && part.v6.is_some();
-    if twice || held.side != part.side {
+fn join((given, choice): Part, (more, asked): Part) -> Result<Part, Reason> {
+    let versions = |given: &Option<UeAddress>, choice: &Option<UeChoice>| {
+        let v4 = given.is_some_and(|ue| ue.v4.is_some()) || choice.as_ref().is_some_and(|choice| choice.v4);
+        let v6 = given.is_some_and(|ue| ue.v6.is_some())
+            || choice.as_ref().is_some_and(|choice| choice.v6.is_some());
+        (v4, v6)
+    };
+    let (held, new) = (versions(&given, &choice), versions(&more, &asked));
+    let side = |given: &Option<UeAddress>, choice: &Option<UeChoice>| {
+        given.map(|ue| ue.side).or(choice.as_ref().map(|choice| choice.side))
+    };
+    let sides = side(&given, &choice).zip(side(&more, &asked));
+    if held.0 && new.0 || held.1 && new.1 || sides.is_some_and(|(one, other)| one != other) {
         return unsupported("more than one UE address of an IP version");
     }
-    Ok(UeAddress { v4: held.v4.or(part.v4), v6: held.v6.or(part.v6), side: held.side })
+    let given = match (given, more) {
+        (Some(one), Some(other)) => {
+            Some(UeAddress { v4: one.v4.or(other.v4), v6: one.v6.or(other.v6), ..one })
+        }
+        (one, other) => one.or(other),
+    };
+    let choice = match (choice, asked) {
+        (Some(one), Some(other)) => Some(UeChoice { v4: one.v4 || other.v4, v6: one.v6.or(other.v6), ..one }),
+        (one, other) => one.or(other),
+    };
+    Ok((given, choice))
 }
 
 fn unsupported<T>(what: &'static str) -> Result<T, Reason> {
@@ -84,7 +104,7 @@ mod tests {
     }
 
     fn of(ies: &[UeIpAddress]) -> Result<Option<UeAddress>, Reason> {
-        address(ies.iter().copied(), Interface::Core)
+        address(ies.iter().copied(), Interface::Core).map(|(given, _)| given)
     }
 
     // Input:  the S/D flag at 0 and at 1, for packets from the access and from the core.
@@ -97,7 +117,7 @@ mod tests {
             (false, Interface::Core, UeSide::Destination),
             (true, Interface::SgiLan, UeSide::Destination),
         ] {
-            let ue = address([v4(2, destination)].into_iter(), source).unwrap().unwrap();
+            let ue = address([v4(2, destination)].into_iter(), source).unwrap().0.unwrap();
             assert_eq!(ue.side, expected, "{destination} {source}");
         }
     }
@@ -120,16 +140,32 @@ mod tests {
         assert!(matches!(of(&[v6(None, Some(65))]), Err(Reason::Incorrect { .. })));
     }
 
-    // Input:  an IPv4 and an IPv6 address in two IEs; two IPv4 addresses; none; one to be chosen.
-    // Output: both; not supported; nothing; not supported.
+    // Input:  an IPv4 and an IPv6 address in two IEs; two IPv4 addresses; none; an IE without any.
+    // Output: both; not supported; nothing; incorrect.
     #[test]
     fn one_address_of_each_version() {
         let both = of(&[v4(2, true), v6(None, None)]).unwrap().unwrap();
         assert!(both.v4.is_some() && both.v6.is_some());
         assert!(matches!(of(&[v4(2, true), v4(3, true)]), Err(Reason::Unsupported { .. })));
         assert_eq!(of(&[]), Ok(None));
-        let chosen = UeIpAddress { choose_ipv4: true, ..UeIpAddress::default() };
-        assert!(matches!(of(&[chosen]), Err(Reason::Unsupported { .. })));
         assert!(matches!(of(&[UeIpAddress::default()]), Err(Reason::Incorrect { .. })));
+    }
+
+    // Input:  CHOOSE of IPv4 beside a given IPv6 prefix, in one IE and in two; of a /60 delegated; of IPv4 beside
+    //         a given IPv4 address.
+    // Output: one part given, one to be chosen; a /60; not supported.
+    #[test]
+    fn what_is_not_given_can_be_chosen() {
+        let choose = UeIpAddress { choose_ipv4: true, destination: true, ..UeIpAddress::default() };
+        for ies in [&[UeIpAddress { choose_ipv4: true, ..v6(None, None) }][..], &[choose, v6(None, None)]] {
+            let (given, choice) = address(ies.iter().copied(), Interface::Core).unwrap();
+            assert!(given.is_some_and(|ue| ue.v4.is_none() && ue.v6.is_some()));
+            let choice = choice.unwrap();
+            assert_eq!((choice.v4, choice.v6, choice.side), (true, None, UeSide::Destination));
+        }
+        let delegated = UeIpAddress { choose_ipv6: true, ipv6: None, ..v6(None, Some(4)) };
+        let (given, choice) = address([delegated].into_iter(), Interface::Core).unwrap();
+        assert_eq!((given, choice.and_then(|choice| choice.v6)), (None, Some(60)));
+        assert!(matches!(of(&[choose, v4(2, true)]), Err(Reason::Unsupported { .. })));
     }
 }

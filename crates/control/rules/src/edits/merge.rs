@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_types::{FTeid, FarId, PdrId};
 
+use crate::addresses::AddressReservation;
 use crate::session::ReportState;
 use crate::tunnels::Reservation;
-use crate::{Capabilities, LocalEndpoints, Pdr, Reason, Rejection, RuleId, SessionRules, ie};
+use crate::{Capabilities, LocalEndpoints, Pdr, Reason, Rejection, RuleId, SessionRules, UeAddress, ie};
 
 use super::resolve::{Resolver, fitting};
+use super::ue::{UeResolver, home};
 use super::{Changes, Edits, FarUpdate, PdrDraft, PdrUpdate, shape, update};
 
 /// The session as it will be, and what goes with the way there.
@@ -17,8 +19,17 @@ pub(crate) struct Merged {
     pub(crate) session: SessionRules,
     /// The PDRs whose tunnel was asked for with CHOOSE, in the order of the message.
     pub(crate) chosen: Vec<(PdrId, FTeid)>,
+    /// The PDRs that asked for a UE address of the UPF's choice, in the same order.
+    pub(crate) ues: ChosenUes,
     /// The old tunnels that are to be told that they end, each once.
     pub(crate) end_markers: Vec<(FarId, FTeid)>,
+}
+
+/// The UE addresses that the UPF chose, by the PDR that asked.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ChosenUes {
+    pub(crate) created: Vec<(PdrId, UeAddress)>,
+    pub(crate) updated: Vec<(PdrId, UeAddress)>,
 }
 
 /// Carries the changes out on a copy of `old`. The result is not validated yet.
@@ -34,6 +45,7 @@ pub(crate) fn merge(
     endpoints: &LocalEndpoints,
     capabilities: &Capabilities,
     reservation: &mut Reservation<'_>,
+    addresses: &mut AddressReservation<'_>,
 ) -> Result<Merged, Rejection> {
     shape::check(&changes, &old.rules)?;
     let mut session = old.clone();
@@ -41,12 +53,16 @@ pub(crate) fn merge(
     remove(&mut session, &changes);
     let end_markers = end_markers(old, &changes.fars.update, capabilities)?;
     merge_simple(&mut session, &changes)?;
+    let home = home(&changes, &session.chosen_ues, endpoints, addresses);
+    let chosen = &mut session.chosen_ues;
+    let ues = UeResolver { endpoints, reservation: addresses, chosen, home };
     let choose_ids = &mut session.choose_ids;
-    let resolver = Resolver { endpoints, capabilities, reservation, choose_ids };
-    let chosen = merge_pdrs(&mut session.rules.pdrs, changes.pdrs, resolver)?;
+    let resolver = Resolver { endpoints, capabilities, reservation, choose_ids, ues };
+    let (chosen, ues) = merge_pdrs(&mut session.rules.pdrs, changes.pdrs, resolver)?;
     session.forget_unused_choose_ids();
+    session.sync_addresses(endpoints.networks.first());
     session.sync_reports();
-    Ok(Merged { session, chosen, end_markers })
+    Ok(Merged { session, chosen, ues, end_markers })
 }
 
 fn remove(session: &mut SessionRules, changes: &Changes) {
@@ -122,22 +138,25 @@ fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rej
 fn merge_pdrs(
     pdrs: &mut BTreeMap<PdrId, Pdr>,
     edits: Edits<PdrId, PdrDraft, PdrUpdate>,
-    mut resolver: Resolver<'_, '_>,
-) -> Result<Vec<(PdrId, FTeid)>, Rejection> {
-    let mut chosen = Vec::new();
+    mut resolver: Resolver<'_, '_, '_>,
+) -> Result<(Vec<(PdrId, FTeid)>, ChosenUes), Rejection> {
+    let (mut chosen, mut ues) = (Vec::new(), ChosenUes::default());
     for draft in edits.create {
         let PdrDraft { id, precedence, pdi, removal, far, qers, urrs } = draft;
-        let is_choice = pdi.is_choice();
+        let (is_choice, is_ue_choice) = (pdi.is_choice(), pdi.ue_choice.is_some());
         let pdi = resolver.create(pdi).map_err(|reason| reason.of(id))?;
         let removal = removal.map(|removal| fitting(removal, pdi.tunnel));
         chosen.extend(pdi.tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
+        ues.created.extend(pdi.ue.filter(|_| is_ue_choice).map(|ue| (id, ue)));
         pdrs.insert(id, Pdr { id, precedence, pdi, removal, far, qers, urrs });
     }
     for change in edits.update {
         let pdr = held(pdrs, change.id)?;
+        let is_ue_choice = change.pdi.as_ref().is_some_and(|pdi| pdi.ue_choice.is_some());
         update::pdr(pdr, change, &mut resolver).map_err(|reason| reason.of(pdr.id))?;
+        ues.updated.extend(pdr.pdi.ue.filter(|_| is_ue_choice).map(|ue| (pdr.id, ue)));
     }
-    Ok(chosen)
+    Ok((chosen, ues))
 }
 
 /// The rule to be updated. That it exists was checked before anything else.

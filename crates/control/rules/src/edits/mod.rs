@@ -3,6 +3,7 @@
 mod merge;
 mod resolve;
 mod shape;
+mod ue;
 mod update;
 
 use std::collections::BTreeSet;
@@ -11,11 +12,12 @@ use causeway_types::{
     BarId, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Span, UrrId,
 };
 
-pub(crate) use merge::{Merged, merge};
+pub(crate) use merge::{ChosenUes, Merged, merge};
+pub(crate) use ue::{DEFAULT_PREFIX, is_unusual};
 
 use crate::{
     ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, Qer, RateLimit, Reporting,
-    RuleId, SdfFilter, UeAddress, Urr, UrrTriggers,
+    RuleId, SdfFilter, UeAddress, UeSide, Urr, UrrTriggers,
 };
 
 /// Everything that one session message asks for.
@@ -98,6 +100,8 @@ pub(crate) struct PdiDraft {
     pub(crate) tunnel: Option<TunnelRequest>,
     pub(crate) network_instance: Option<NetworkInstance>,
     pub(crate) ue: Option<UeAddress>,
+    /// The part of the UE address that the UPF chooses.
+    pub(crate) ue_choice: Option<UeChoice>,
     pub(crate) qfis: QfiSet,
     pub(crate) filters: Vec<SdfFilter>,
 }
@@ -107,6 +111,17 @@ impl PdiDraft {
     pub(crate) fn is_choice(&self) -> bool {
         matches!(self.tunnel, Some(TunnelRequest::Choose { .. }))
     }
+}
+
+/// The part of a UE address that the UPF chooses (CHOOSE IPV4, CHOOSE IPV6).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct UeChoice {
+    pub(crate) v4: bool,
+    /// The length of the prefix.
+    pub(crate) v6: Option<u8>,
+    pub(crate) side: UeSide,
+    /// The UE IP address Pool Identities: none, one for all, or that of IPv4 and that of IPv6.
+    pub(crate) pools: Vec<Vec<u8>>,
 }
 
 /// The Local F-TEID of a PDI.

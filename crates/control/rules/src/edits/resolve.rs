@@ -5,21 +5,24 @@ use std::collections::BTreeMap;
 use causeway_types::{FTeid, NetworkInstance};
 
 use crate::tunnels::Reservation;
-use crate::{Capabilities, GtpuRemoval, LocalEndpoints, Pdi, Reason};
+use crate::{Capabilities, GtpuRemoval, LocalEndpoints, Pdi, Reason, UeAddress};
 
+use super::ue::UeResolver;
 use super::{PdiDraft, TunnelRequest};
 
 /// Chooses tunnels for the PDIs of one message.
-pub(super) struct Resolver<'a, 'b> {
+pub(super) struct Resolver<'a, 'b, 'c> {
     pub(super) endpoints: &'a LocalEndpoints,
     pub(super) capabilities: &'a Capabilities,
     pub(super) reservation: &'a mut Reservation<'b>,
     pub(super) choose_ids: &'a mut BTreeMap<u8, FTeid>,
+    pub(super) ues: UeResolver<'a, 'c>,
 }
 
-impl Resolver<'_, '_> {
+impl Resolver<'_, '_, '_> {
     /// The PDI of a new PDR.
     pub(super) fn create(&mut self, draft: PdiDraft) -> Result<Pdi, Reason> {
+        let ue = self.ues.resolve(&draft, None)?;
         let instance = draft.network_instance.as_ref();
         let tunnel = match draft.tunnel {
             None => None,
@@ -34,7 +37,7 @@ impl Resolver<'_, '_> {
                 Some(tunnel)
             }
         };
-        Ok(pdi(draft, tunnel))
+        Ok(pdi(draft, tunnel, ue))
     }
 
     /// The PDI that replaces `held`. Nothing new is chosen: CHOOSE stands for the tunnel there is.
@@ -42,11 +45,10 @@ impl Resolver<'_, '_> {
     /// A PDI with neither F-TEID nor UE address could match no packet, so both are kept then: SMFs send
     /// the flow descriptions alone when only those change.
     pub(super) fn update(&mut self, draft: PdiDraft, held: &Pdi) -> Result<Pdi, Reason> {
+        let ue = self.ues.resolve(&draft, held.ue)?;
         let instance = draft.network_instance.as_ref();
         let tunnel = match draft.tunnel {
-            None if draft.ue.is_none() => {
-                return Ok(Pdi { ue: held.ue, ..pdi(draft, held.tunnel) });
-            }
+            None if ue.is_none() => return Ok(pdi(draft, held.tunnel, held.ue)),
             None => None,
             Some(TunnelRequest::Assigned(tunnel)) => Some(self.assigned(tunnel, instance)?),
             Some(TunnelRequest::Choose { v4, v6, choose_id }) => {
@@ -55,7 +57,7 @@ impl Resolver<'_, '_> {
                 Some(self.same(tunnel, v4, v6, instance)?)
             }
         };
-        Ok(pdi(draft, tunnel))
+        Ok(pdi(draft, tunnel, ue))
     }
 
     fn assigned(&self, tunnel: FTeid, instance: Option<&NetworkInstance>) -> Result<FTeid, Reason> {
@@ -100,12 +102,12 @@ pub(super) fn fitting(removal: GtpuRemoval, tunnel: Option<FTeid>) -> GtpuRemova
     }
 }
 
-fn pdi(draft: PdiDraft, tunnel: Option<FTeid>) -> Pdi {
+fn pdi(draft: PdiDraft, tunnel: Option<FTeid>, ue: Option<UeAddress>) -> Pdi {
     Pdi {
         source: draft.source,
         tunnel,
         network_instance: draft.network_instance,
-        ue: draft.ue,
+        ue,
         qfis: draft.qfis,
         filters: draft.filters,
     }

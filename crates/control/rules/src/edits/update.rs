@@ -5,7 +5,11 @@ use crate::{Bar, Far, Forwarding, Pdr, Qer, Reason, Urr, ie};
 use super::resolve::{Resolver, fitting};
 use super::{BarUpdate, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate, UrrUpdate};
 
-pub(super) fn pdr(pdr: &mut Pdr, update: PdrUpdate, resolver: &mut Resolver<'_, '_>) -> Result<(), Reason> {
+pub(super) fn pdr(
+    pdr: &mut Pdr,
+    update: PdrUpdate,
+    resolver: &mut Resolver<'_, '_, '_>,
+) -> Result<(), Reason> {
     if let Some(pdi) = update.pdi {
         pdr.pdi = resolver.update(pdi, &pdr.pdi)?;
     }

@@ -10,7 +10,7 @@ use proptest::sample::{Index, select, subsequence};
 
 use crate::edits::{
     BarUpdate, Changes, Edits, FarUpdate, ForwardingUpdate, PdrDraft, PdrUpdate, QerUpdate, Setting,
-    TunnelRequest, UrrDraft, UrrUpdate,
+    TunnelRequest, UeChoice, UrrDraft, UrrUpdate,
 };
 use crate::{
     ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer, RateLimit,
@@ -194,10 +194,22 @@ fn any_request() -> impl Strategy<Value = TunnelRequest> {
     ]
 }
 
+/// A UE address of the UPF's choice, from pools that may not exist.
+fn any_ue_choice() -> impl Strategy<Value = UeChoice> {
+    let pools = vec(select(vec![b"four".to_vec(), b"six".to_vec(), b"none".to_vec()]), 0..3);
+    (any::<bool>(), option::of(select(vec![56_u8, 62, 64, 128])), pools)
+        .prop_map(|(v4, v6, pools)| UeChoice { v4: v4 || v6.is_none(), v6, side: UeSide::Destination, pools })
+}
+
 fn any_pdr() -> impl Strategy<Value = PdrDraft> {
     let lists = (vec((0..IDS).prop_map(QerId), 0..2), vec((0..IDS).prop_map(UrrId), 0..2));
-    (0..IDS as u16, 0..IDS, option::of(any_request()), lists).prop_map(|(id, far, request, (qers, urrs))| {
-        let draft = request.map_or(downlink_pdr(id, far), |request| uplink_pdr(id, request, far));
+    let rules = (0..IDS as u16, 0..IDS, option::of(any_request()), lists, option::of(any_ue_choice()));
+    rules.prop_map(|(id, far, request, (qers, urrs), ue_choice)| {
+        let mut draft = request.map_or(downlink_pdr(id, far), |request| uplink_pdr(id, request, far));
+        if let Some(choice) = ue_choice {
+            draft.pdi.ue = draft.pdi.ue.filter(|_| !choice.v4);
+            draft.pdi.ue_choice = Some(choice);
+        }
         PdrDraft { qers, urrs, ..draft }
     })
 }

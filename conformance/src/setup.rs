@@ -1,0 +1,47 @@
+//! Settings of the UPF under test.
+
+use causeway_n4::Config;
+use causeway_rules::AddressPool;
+use causeway_types::IpNet;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+use crate::runner::internet;
+
+/// Settings of the UPF under test. What is not given is as usual.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Setup {
+    /// How many sessions fit.
+    pub max_sessions: Option<u32>,
+    /// How many packets one session may buffer.
+    pub buffer_packets: Option<usize>,
+    /// Start without the association of the first SMF.
+    pub unassociated: bool,
+    /// UE addresses that the UPF may give out, a prefix each, all in the data network; they are named `pool-1`,
+    /// `pool-2` and so on.
+    #[serde(deserialize_with = "prefixes")]
+    pub ue_pools: Vec<IpNet>,
+}
+
+impl Setup {
+    /// Changes the settings of N4 to these.
+    pub(crate) fn apply(&self, config: &mut Config) {
+        config.address_pools = self.ue_pools.iter().enumerate().map(address_pool).collect();
+    }
+}
+
+/// The first address of a pool is the gateway's.
+fn address_pool((at, range): (usize, &IpNet)) -> AddressPool {
+    AddressPool {
+        network: internet(),
+        range: *range,
+        name: Some(format!("pool-{}", at + 1)),
+        barred: range.hosts().next().map(IpNet::from).into_iter().collect(),
+    }
+}
+
+fn prefixes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
+}
