@@ -56,6 +56,9 @@ pub struct Step {
     /// A gNB sends a UDP payload as it stands, a literal.
     #[serde(default)]
     pub(crate) gnb_raw: Option<String>,
+    /// Where the GTP-U message of this step comes from, if not from the usual gNB.
+    #[serde(default)]
+    pub(crate) peer: Option<std::net::IpAddr>,
     /// The data network sends a user packet.
     #[serde(default)]
     pub(crate) dn: Option<String>,

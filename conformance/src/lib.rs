@@ -7,21 +7,28 @@
 
 #![forbid(unsafe_code)]
 
+mod capture;
 mod case;
 mod edit;
 mod error;
+mod inner;
 mod literal;
 mod message;
 mod packet;
+mod payload;
 mod record;
 mod runner;
+mod script;
 mod setup;
 mod show;
+mod show_icmp;
 mod upf;
 mod variables;
 
+pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};
 pub use error::CaseError;
 pub use record::{Outcome, compare_or_record};
-pub use runner::{Backend, run};
+pub use runner::{Backend, Transcript, run, topology};
+pub use script::{Input, replay};
 pub use setup::Setup;

@@ -1,25 +1,30 @@
 //! Runs a case against a data plane: the state machine of N4 and the packets, on a clock that moves by hand.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use causeway_dataplane::{GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
+use causeway_dataplane::{Echo, GtpuEndpoint, Ingress, Network, PacketEngine, Routing, Topology};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
+use crate::capture::Datagram;
 use crate::case::{Case, Fragments, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
+use crate::script::Input;
+use crate::setup::Setup;
 use crate::upf::Upf;
 
 /// The UPF's address on N3 and N4.
 pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// The UPF's other address.
+pub(crate) const UPF_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
-const PFCP_PORT: u16 = 8805;
-const GTPU_PORT: u16 = 2152;
+pub(crate) const PFCP_PORT: u16 = 8805;
+pub(crate) const GTPU_PORT: u16 = 2152;
 
 /// When every case begins.
-const START: Time = Time::from_secs(1_700_000_000);
+pub(crate) const START: Time = Time::from_secs(1_700_000_000);
 
 /// A data plane that cases are run against.
 pub trait Backend {
@@ -35,14 +40,26 @@ pub trait Backend {
     ) -> Box<dyn PacketEngine>;
 }
 
-/// Runs a case. Returns what the UPF sent, step by step, as text.
+/// What a case saw.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Transcript {
+    /// What the UPF sent and did, step by step.
+    pub text: String,
+    /// The PFCP and GTP-U datagrams that it sent.
+    pub datagrams: Vec<Datagram>,
+    /// What happened to it.
+    pub inputs: Vec<Input>,
+}
+
+/// Runs a case.
 ///
 /// # Errors
 /// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
-pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<String, CaseError> {
-    let engine = backend.build(topology(), case.setup.max_sessions, case.setup.buffer_packets);
+pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
+    let topology = surroundings(&case.setup);
+    let engine = backend.build(topology.clone(), case.setup.max_sessions, case.setup.buffer_packets);
     let mut run = Run {
-        upf: Upf::new(engine, &topology(), &case.setup, START),
+        upf: Upf::new(engine, &topology, &case.setup, START),
         fragments,
         sequence: 0,
         last: Vec::new(),
@@ -50,7 +67,7 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
     if !case.setup.unassociated {
         run.associate()?;
     }
-    let mut transcript = String::new();
+    let mut text = String::new();
     for (at, step) in case.steps.iter().enumerate() {
         let number = at + 1;
         let mut seen = Vec::new();
@@ -58,21 +75,43 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
             seen.extend(run.step(step)?);
         }
         check(number, step, &seen)?;
-        transcript.push_str(&format!("step {number}\n"));
-        seen.iter()
-            .flat_map(|line| line.lines())
-            .for_each(|line| transcript.push_str(&format!("  {line}\n")));
+        text.push_str(&format!("step {number}\n"));
+        seen.iter().flat_map(|line| line.lines()).for_each(|line| text.push_str(&format!("  {line}\n")));
     }
-    Ok(transcript)
+    Ok(Transcript { text, datagrams: run.upf.take_datagrams(), inputs: run.upf.take_inputs() })
 }
 
-/// One GTP-U endpoint on both IP versions and one data network.
-fn topology() -> Topology {
-    let v6 = "2001:db8::1".parse().ok();
-    let pool = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
+/// The surroundings of every case that does not ask for others.
+pub fn topology() -> Topology {
+    surroundings(&Setup::default())
+}
+
+/// One GTP-U endpoint on both IP versions and one data network, where the UPF has the first address of each
+/// pool.
+fn surroundings(setup: &Setup) -> Topology {
+    let pools = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
+    let gateways = ["10.45.0.1", "2001:db8:45::1"].into_iter().filter_map(|ip| ip.parse().ok());
+    let endpoint = GtpuEndpoint::new(DualIp { v4: Some(UPF), v6: Some(UPF_IPV6) });
+    let network = Network::new(internet(), pools.collect());
+    let usual = Routing::default();
+    let echo = setup.echo.map_or(usual.echo, |echo| Echo {
+        interval: Span::from_secs(echo.interval),
+        timeout: Span::from_secs(echo.timeout),
+        retries: echo.retries,
+    });
     Topology {
-        gtpu: vec![GtpuEndpoint { addr: DualIp { v4: Some(UPF), v6 }, network_instance: None }],
-        networks: vec![Network { instance: internet(), pools: pool.collect() }],
+        gtpu: vec![GtpuEndpoint { mtu: setup.n3_mtu.unwrap_or(endpoint.mtu), ..endpoint }],
+        networks: vec![Network {
+            gateways: gateways.collect(),
+            mtu: setup.n6_mtu.unwrap_or(network.mtu),
+            ..network
+        }],
+        routing: Routing {
+            decrement_ttl: !setup.keep_ttl,
+            router_advertisement: setup.router_advertisement,
+            echo,
+            ..usual
+        },
     }
 }
 
@@ -146,7 +185,9 @@ impl Run<'_> {
     }
 
     fn packets(&mut self, step: &Step) -> Result<(), CaseError> {
-        let gtpu = Ingress::Gtpu { local: UPF.into(), peer: SocketAddr::from((GNB, GTPU_PORT)), tos: 0 };
+        let peer = step.peer.unwrap_or(IpAddr::V4(GNB));
+        let local = if peer.is_ipv4() { IpAddr::V4(UPF) } else { UPF_IPV6.into() };
+        let gtpu = Ingress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: 0 };
         let from_gnb = match (&step.gnb, &step.gnb_raw) {
             (Some(spec), _) => Some(spec.octets(&self.upf.variables)?),
             (None, Some(raw)) => Some(octets(raw, &self.upf.variables)?),

@@ -18,10 +18,32 @@ pub struct Setup {
     pub buffer_packets: Option<usize>,
     /// Start without the association of the first SMF.
     pub unassociated: bool,
+    /// The largest outer packet on N3, octets.
+    pub n3_mtu: Option<u32>,
+    /// The largest packet on N6, octets.
+    pub n6_mtu: Option<u32>,
+    /// Packets keep their hop limit.
+    pub keep_ttl: bool,
+    /// The UPF answers Router Solicitations itself.
+    pub router_advertisement: bool,
+    /// GTP-U peers are asked for a sign of life.
+    pub echo: Option<EchoSetup>,
     /// UE addresses that the UPF may give out, a prefix each, all in the data network; they are named `pool-1`,
     /// `pool-2` and so on.
     #[serde(deserialize_with = "prefixes")]
     pub ue_pools: Vec<IpNet>,
+}
+
+/// When GTP-U peers are asked for a sign of life.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EchoSetup {
+    /// Seconds from one request to the next.
+    pub interval: u64,
+    /// T3-RESPONSE, seconds.
+    pub timeout: u64,
+    /// Repetitions.
+    pub retries: u8,
 }
 
 impl Setup {

@@ -8,6 +8,8 @@ use causeway_packet::{IpProtocol, UserPacket};
 use causeway_pfcp::dump::DumpIes;
 use causeway_pfcp::{Header, MessageType, RawIes};
 
+use crate::show_icmp;
+
 /// The name of a message as TS 29.244 has it, without the prefix PFCP.
 pub(crate) fn message_name(message_type: MessageType) -> &'static str {
     let name = message_type.name();
@@ -78,6 +80,9 @@ fn gtpu(bytes: &[u8]) -> String {
 fn user(bytes: &[u8]) -> String {
     let Ok(packet) = UserPacket::parse(bytes) else { return format!("malformed {}", hex(bytes)) };
     let flow = &packet.flow;
+    if let Some(line) = show_icmp::message(&packet) {
+        return line;
+    }
     let protocol = match flow.protocol {
         IpProtocol::UDP => "udp".to_owned(),
         IpProtocol::TCP => "tcp".to_owned(),
@@ -88,7 +93,8 @@ fn user(bytes: &[u8]) -> String {
         None => format!("{} > {}", flow.src, flow.dst),
     };
     let last = bytes.last().copied().unwrap_or(0);
-    format!("{protocol} {ends}, {} octets, tos {}, last {last}", packet.len(), flow.tos)
+    let details = show_icmp::details(&packet);
+    format!("{protocol} {ends}, {} octets, tos {}, last {last}{details}", packet.len(), flow.tos)
 }
 
 /// Octets as hexadecimal digits.

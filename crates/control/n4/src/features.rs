@@ -5,12 +5,19 @@ use causeway_rules::Capabilities;
 
 use crate::N4;
 
+/// What needs no particular ability of the data plane.
+const BY_ITSELF: UpFeatures = UpFeatures::FTUP
+    .union(UpFeatures::BUNDL)
+    .union(UpFeatures::PDIU)
+    .union(UpFeatures::DPDRA)
+    .union(UpFeatures::IP6PL);
+
 /// UP Function Features (TS 29.244 clause 8.2.25): what Causeway's N4 does itself, and what the data plane
 /// can do. A bit that is not set here is refused when it is asked for. `has_pools`: there are UE addresses to give
 /// out.
 fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
-    let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL;
     let by_pools = if has_pools { UpFeatures::UEIP } else { UpFeatures::empty() };
+    let by_itself = BY_ITSELF;
     let by_data_plane = [
         (capabilities.end_marker, UpFeatures::EMPU),
         (capabilities.notification_delay, UpFeatures::DDND),
@@ -36,10 +43,10 @@ mod tests {
     #[test]
     fn nothing_is_advertised_that_is_not_there() {
         let none = Capabilities::default();
-        assert_eq!(up_features(&none, false), UpFeatures::FTUP | UpFeatures::BUNDL);
+        assert_eq!(up_features(&none, false), BY_ITSELF);
+        assert!(up_features(&none, true).contains(UpFeatures::UEIP));
         let all = Capabilities::all(1, 1);
         let more = UpFeatures::EMPU | UpFeatures::DDND | UpFeatures::MNOP;
-        assert_eq!(up_features(&all, false), UpFeatures::FTUP | UpFeatures::BUNDL | more);
-        assert!(up_features(&none, true).contains(UpFeatures::UEIP));
+        assert_eq!(up_features(&all, false), BY_ITSELF | more);
     }
 }

@@ -15,8 +15,9 @@
 //!   has it (clause 5.5.1 would refuse it).
 //! - A CHOOSE ID stands for its tunnel in all requests of the session, not in one alone (clause 8.2.3).
 //! - Outer Header Removal that names the IP version of the user instead of the tunnel removes either.
-//! - The PDI of an Update PDR with neither F-TEID nor UE address keeps those there are (table 7.5.4.2-1
-//!   would replace the whole PDI); CHOOSE there means the tunnel there is.
+//! - The PDI of an Update PDR with neither F-TEID nor UE address nor Traffic Endpoint ID keeps those there are
+//!   (table 7.5.4.2-1 would replace the whole PDI); CHOOSE there means the tunnel there is.
+//! - What lies on a framed route of the UE is `assigned` to it in flow descriptions.
 //! - The S/D flag at zero still means the destination for packets that do not come from the access.
 //! - Outer Header Creation with TEID 0 or an unspecified address is no tunnel, while the FAR does not
 //!   forward.
@@ -53,8 +54,9 @@ pub use capabilities::Capabilities;
 pub use change::{Change, delete, establish, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, DirectionalLimit, Far, FlowAddress, FlowEnd, Forwarding, Gate, GtpuRemoval,
-    MeasurementMethod, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter, UeAddress, UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, DirectionalLimit, Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate,
+    GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter, TrafficClass, UeAddress,
+    UeSide, Urr, UrrTriggers,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};

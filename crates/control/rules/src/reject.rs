@@ -128,6 +128,14 @@ pub enum Reason {
     /// A rule refers to one that does not exist.
     #[error("it refers to {0}, which does not exist")]
     Dangling(RuleId),
+    /// A traffic endpoint that does not exist, exists already, or is named more than once.
+    #[error("traffic endpoint {id} {what}")]
+    Endpoint {
+        /// Its ID.
+        id: u8,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// All TEIDs are in use.
     #[error("all TEIDs are in use")]
     NoTeid,
@@ -164,6 +172,7 @@ impl Reason {
             | Self::RuleExists
             | Self::RuleUnknown
             | Self::RuleTwice
+            | Self::Endpoint { .. }
             | Self::Dangling(_) => Cause::RuleCreationModificationFailure,
             Self::AddressesOccupied(_) => Cause::AllDynamicAddressesOccupied,
             Self::NotRestorable(_) | Self::AddressInUse { restored: true, .. } => {
@@ -199,6 +208,7 @@ impl Reason {
             }
             Self::UnknownPool => Some(ie::POOL_IDENTITY),
             Self::UnknownNetworkInstance(_) => Some(ie::NETWORK_INSTANCE),
+            Self::Endpoint { .. } => Some(ie::TRAFFIC_ENDPOINT_ID),
             Self::RuleExists
             | Self::RuleUnknown
             | Self::RuleTwice

@@ -2,24 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use causeway_types::{FTeid, IpNet, NetworkInstance, UrrId};
+use causeway_types::{FTeid, IpNet, NetworkInstance, PdrId, UrrId};
 
 use crate::addresses::Held;
+use crate::edits::{Endpoint, EndpointId};
 use crate::{MeasurementMethod, Pdr, RuleSet, UeAddress, UeSide};
 
 /// The rules of a session, with what the data plane need not know: which CHOOSE ID stands for which
-/// tunnel, and how usage is reported.
+/// tunnel, its traffic endpoints, and how usage is reported.
 ///
 /// Changed only through [`crate::establish`], [`crate::modify`] and [`SessionRules::usage_report`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SessionRules {
     pub(crate) rules: RuleSet,
     pub(crate) choose_ids: BTreeMap<u8, FTeid>,
+    pub(crate) reports: BTreeMap<UrrId, ReportState>,
+    pub(crate) endpoints: BTreeMap<EndpointId, Endpoint>,
+    /// The traffic endpoint that a PDR refers to.
+    pub(crate) endpoint_of: BTreeMap<PdrId, EndpointId>,
     /// UE addresses that the UPF chose, with their data network.
     pub(crate) chosen_ues: BTreeSet<(IpNet, NetworkInstance)>,
     /// UE addresses that no other session may have.
     pub(crate) addresses: BTreeSet<Held>,
-    pub(crate) reports: BTreeMap<UrrId, ReportState>,
 }
 
 /// How the usage of a URR is reported (Measurement Information, TS 29.244 clause 8.2.68); the counting
@@ -50,7 +54,16 @@ impl SessionRules {
 
     /// The tunnels that end here for this session.
     pub(crate) fn tunnels(&self) -> BTreeSet<FTeid> {
-        self.rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel).collect()
+        let of_pdrs = self.rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel);
+        of_pdrs.chain(self.endpoints.values().filter_map(|endpoint| endpoint.tunnel)).collect()
+    }
+
+    /// The PDR refers to this traffic endpoint, or to none.
+    pub(crate) fn refer(&mut self, pdr: PdrId, endpoint: Option<EndpointId>) {
+        match endpoint {
+            Some(endpoint) => drop(self.endpoint_of.insert(pdr, endpoint)),
+            None => drop(self.endpoint_of.remove(&pdr)),
+        }
     }
 
     /// Brings what reports contain up to date with the URRs.
@@ -61,25 +74,22 @@ impl SessionRules {
         }
     }
 
-    /// Brings the addresses that are this session's alone up to date with the PDRs: those that the UPF chose, and
+    /// Brings the addresses that are this session's alone up to date with the rules: those that the UPF chose, and
     /// those by which packets without a tunnel are found. A PDI that names no data network means `default`.
     pub(crate) fn sync_addresses(&mut self, default: Option<&NetworkInstance>) {
-        let mut held = BTreeSet::new();
+        let of_endpoints = self.endpoints.values().filter_map(|endpoint| endpoint.ue.first);
+        let mut held: BTreeSet<_> = of_endpoints.flat_map(nets).filter_map(|net| self.chosen(net)).collect();
         for pdr in self.rules.pdrs.values() {
-            held.extend(pdr.pdi.ue.into_iter().flat_map(nets).filter_map(|net| self.held(pdr, net, default)));
+            let nets = pdr.pdi.ue.into_iter().flat_map(nets);
+            held.extend(nets.filter_map(|net| self.chosen(net).or_else(|| found_by(pdr, net, default))));
         }
         self.chosen_ues.retain(|(net, _)| held.iter().any(|held| held.chosen && held.net == *net));
         self.addresses = held;
     }
 
-    fn held(&self, pdr: &Pdr, net: IpNet, default: Option<&NetworkInstance>) -> Option<Held> {
-        if let Some((_, network)) = self.chosen_ues.iter().find(|(chosen, _)| *chosen == net) {
-            return Some(Held { network: network.clone(), net, chosen: true });
-        }
-        let is_found_by_it =
-            pdr.pdi.tunnel.is_none() && pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Destination);
-        let network = pdr.pdi.network_instance.as_ref().or(default).filter(|_| is_found_by_it)?;
-        Some(Held { network: network.clone(), net, chosen: false })
+    fn chosen(&self, net: IpNet) -> Option<Held> {
+        let (_, network) = self.chosen_ues.iter().find(|(chosen, _)| *chosen == net)?;
+        Some(Held { network: network.clone(), net, chosen: true })
     }
 
     /// Forgets CHOOSE IDs whose tunnel no PDR has any more.
@@ -87,6 +97,13 @@ impl SessionRules {
         let tunnels = self.tunnels();
         self.choose_ids.retain(|_, tunnel| tunnels.contains(tunnel));
     }
+}
+
+/// The prefix, if packets without a tunnel are found by it.
+fn found_by(pdr: &Pdr, net: IpNet, default: Option<&NetworkInstance>) -> Option<Held> {
+    let is_found = pdr.pdi.tunnel.is_none() && pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Destination);
+    let network = pdr.pdi.network_instance.as_ref().or(default).filter(|_| is_found)?;
+    Some(Held { network: network.clone(), net, chosen: false })
 }
 
 /// The prefixes of a UE address.

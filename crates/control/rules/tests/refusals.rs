@@ -97,7 +97,6 @@ fn establishments_that_are_rejected() {
             pdr(|it| it.outer_header_removal = Some(OuterHeaderRemoval::new(RemovedHeader::Spare(99)))),
             (69, Some(95)),
         ),
-        ("CP function", pdr(|it| it.pdi.source_interface = SourceInterface::CpFunction), (76, Some(20))),
         ("spare interface", pdr(|it| it.pdi.source_interface = SourceInterface::Spare(9)), (69, Some(20))),
         ("application", pdr(|it| it.pdi.application_id = Some(ApplicationId::from("web"))), (81, Some(24))),
         (
@@ -124,11 +123,11 @@ fn establishments_that_are_rejected() {
         ("deny", flow("deny out ip from any to assigned"), (76, Some(23))),
         ("no flow", flow("permit"), (69, Some(23))),
         (
-            "bidirectional filter",
+            "a bidirectional filter that nothing defines",
             pdr(|it| {
                 it.pdi.sdf_filters = [SdfFilter { filter_id: Some(1), ..SdfFilter::default() }].into();
             }),
-            (76, Some(23)),
+            (69, Some(23)),
         ),
         ("no action", far(|it| it.apply_action = ApplyAction::empty()), (69, Some(44))),
         ("two actions", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::BUFF), (69, Some(44))),

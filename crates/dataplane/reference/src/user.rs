@@ -38,7 +38,7 @@ impl Reference {
         let mut reason = DropReason::UnknownUe;
         for seid in candidates {
             let Some(session) = self.sessions.get(seid) else { continue };
-            match find_pdr(session, &arrival) {
+            match find_pdr(session, &arrival, now) {
                 Ok(pdr) => {
                     let pdr = pdr.clone();
                     return self

@@ -2,8 +2,8 @@
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{
-    Cause, CreatedPdr, NodeId, SessionDeletionResponse, SessionEstablishmentResponse,
-    SessionModificationResponse,
+    Cause, CreatedPdr, CreatedTrafficEndpoint, NodeId, SessionDeletionResponse, SessionEstablishmentResponse,
+    SessionModificationResponse, UpdatedPdr,
 };
 use causeway_rules::{Change, Usage};
 use causeway_types::{FSeid, Seid, Time};
@@ -11,6 +11,20 @@ use causeway_types::{FSeid, Seid, Time};
 use super::table::{InFlight, Work};
 use crate::transaction::RequestKey;
 use crate::{ApplyId, N4, Notice};
+
+/// What the UPF chose, for the response.
+struct Created {
+    pdrs: Vec<CreatedPdr<'static>>,
+    endpoints: Vec<CreatedTrafficEndpoint<'static>>,
+    updated: Vec<UpdatedPdr<'static>>,
+}
+
+impl Created {
+    fn by(change: &Change) -> Self {
+        let (pdrs, endpoints) = (change.created_pdrs(), change.created_traffic_endpoints());
+        Self { pdrs, endpoints, updated: change.updated_pdrs() }
+    }
+}
 
 impl N4 {
     /// Takes the outcome of a plan that [`crate::Output::Apply`] handed out, once for each.
@@ -46,7 +60,7 @@ impl N4 {
     }
 
     fn established(&mut self, now: Time, seid: Seid, key: RequestKey, change: Change) {
-        let created = change.created_pdrs();
+        let created = Created::by(&change);
         self.resources.commit(change.resources);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.rules = change.session;
@@ -55,19 +69,13 @@ impl N4 {
         self.accept_establishment(now, key, cp, seid, created);
     }
 
-    fn accept_establishment(
-        &mut self,
-        now: Time,
-        key: RequestKey,
-        cp: FSeid,
-        seid: Seid,
-        created: Vec<CreatedPdr<'static>>,
-    ) {
+    fn accept_establishment(&mut self, now: Time, key: RequestKey, cp: FSeid, seid: Seid, created: Created) {
         let node = self.config.node.clone();
         let cause = Cause::RequestAccepted;
         let response = SessionEstablishmentResponse {
             up_f_seid: Some(FSeid { seid, addr: self.config.address }),
-            created_pdrs: created.into(),
+            created_pdrs: created.pdrs.into(),
+            created_traffic_endpoints: created.endpoints.into(),
             ..SessionEstablishmentResponse::new(NodeId::from(&node), cause)
         };
         self.answer(now, key, cp.seid, Some(cause), &response.into());
@@ -98,7 +106,7 @@ impl N4 {
         mut change: Change,
         usage: Vec<Usage>,
     ) {
-        let (created, updated) = (change.created_pdrs(), change.updated_pdrs());
+        let created = Created::by(&change);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let urrs = &change.session.rules().urrs;
         let mut reported = session.reports.take_usage_of(|urr| !urrs.contains_key(&urr));
@@ -108,8 +116,9 @@ impl N4 {
         self.resources.commit(change.resources);
         let cause = Cause::RequestAccepted;
         let response = SessionModificationResponse {
-            created_pdrs: created.into(),
-            updated_pdrs: updated.into(),
+            created_pdrs: created.pdrs.into(),
+            created_traffic_endpoints: created.endpoints.into(),
+            updated_pdrs: created.updated.into(),
             usage_reports: usage_reports.into(),
             ..SessionModificationResponse::new(cause)
         };

@@ -8,7 +8,7 @@ use causeway_types::{FTeid, PdrId, Seid};
 use crate::addresses::Held;
 use crate::decode;
 use crate::diff::{Extras, plan_deletion, plan_establishment, plan_modification};
-use crate::edits::{Changes, ChosenUes, Merged, Setting, merge};
+use crate::edits::{Changes, ChosenUes, EndpointId, Merged, Setting, merge};
 use crate::session::nets;
 use crate::validate::{Context, validate};
 use crate::{Pdr, Plan, Reason, Rejection, ResourceChange, Resources, SessionRules};
@@ -25,7 +25,10 @@ pub struct Change {
     pub plan: Plan,
     /// The PDRs whose F-TEID the UPF chose, in the order of the request: the Created PDR IEs.
     pub chosen: Vec<(PdrId, FTeid)>,
-    /// The PDRs that asked for a UE address of the UPF's choice, and what they have got.
+    /// The traffic endpoints whose F-TEID the UPF chose, in the order of the request: the Created Traffic
+    /// Endpoint IEs.
+    pub(crate) chosen_endpoints: Vec<(EndpointId, FTeid)>,
+    /// Who asked for a UE address of the UPF's choice, and what they have got.
     pub(crate) ues: ChosenUes,
     /// What is taken from and given back to [`Resources`].
     pub resources: ResourceChange,
@@ -66,6 +69,7 @@ pub fn delete(old: &SessionRules, session: Seid) -> Change {
         session: old.clone(),
         plan: plan_deletion(session),
         chosen: Vec::new(),
+        chosen_endpoints: Vec::new(),
         ues: ChosenUes::default(),
         resources: ResourceChange::giving_back(session, old),
         query_reference: None,
@@ -83,8 +87,8 @@ pub(crate) fn establish_with(
     let (merged, resources) =
         taken.map_err(|rejection| if restoration { not_restored(rejection) } else { rejection })?;
     let plan = plan_establishment(session, merged.session.rules());
-    let Merged { session, chosen, ues, .. } = merged;
-    Ok(Change { session, plan, chosen, ues, resources, query_reference: None })
+    let Merged { session, chosen, chosen_endpoints, ues, .. } = merged;
+    Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference: None })
 }
 
 pub(crate) fn modify_with(
@@ -105,8 +109,8 @@ pub(crate) fn modify_with(
     let (merged, resources) = take(old, changes, session, context, resources)?;
     let extras = Extras { queries, rearmed, end_markers: merged.end_markers };
     let plan = plan_modification(session, old.rules(), merged.session.rules(), &extras);
-    let Merged { session, chosen, ues, .. } = merged;
-    Ok(Change { session, plan, chosen, ues, resources, query_reference })
+    let Merged { session, chosen, chosen_endpoints, ues, .. } = merged;
+    Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference })
 }
 
 fn take(

@@ -46,7 +46,7 @@ proptest! {
         let mut world = World::with(crate::testing::usual());
         let all = world.resources.tunnels.available() + 1;
         for (step, luck) in steps {
-            let step = if luck == 0 { step } else { fit(step, world.session.rules()) };
+            let step = if luck == 0 { step } else { fit(step, &world.session) };
             let (session, tunnels) = (world.session.clone(), world.resources.tunnels.clone());
             let addresses = world.resources.addresses.clone();
             match world.modify(step) {
@@ -83,7 +83,7 @@ proptest! {
     #[test]
     fn an_abandoned_change_leaves_no_trace(step in changes()) {
         let mut world = World::with(crate::testing::usual());
-        let step = fit(step, world.session.rules());
+        let step = fit(step, &world.session);
         let (available, in_use) = (world.resources.tunnels.available(), world.resources.tunnels.in_use());
         if let Ok(change) = world.modify(step) {
             world.resources.abandon(change.resources);

@@ -1,8 +1,10 @@
 //! From session requests to typed changes: values are checked, references not yet.
 
 mod bar;
+mod endpoint;
 mod far;
 mod flow;
+mod framed;
 mod pdr;
 mod qer;
 mod treatment;
@@ -42,6 +44,7 @@ pub(crate) fn establishment(request: &SessionEstablishmentRequest<'_>) -> Result
     changes.qers.create = each(&request.create_qers, |group| qer::create(group))?;
     changes.urrs.create = each(&request.create_urrs, |group| urr::create(group))?;
     changes.bars.create = request.create_bar.iter().map(bar::create).collect::<Result<_, _>>()?;
+    changes.endpoints.create = endpoint::created(&request.create_traffic_endpoints)?;
     Ok(changes)
 }
 
@@ -69,6 +72,9 @@ pub(crate) fn modification(request: &SessionModificationRequest<'_>) -> Result<C
     changes.urrs.update = each(&request.update_urrs, |group| urr::update(group))?;
     changes.bars.create = request.create_bar.iter().map(bar::create).collect::<Result<_, _>>()?;
     changes.bars.update = request.update_bar.iter().map(bar::update).collect::<Result<_, _>>()?;
+    changes.endpoints.remove = endpoint::removed(&request.remove_traffic_endpoints);
+    changes.endpoints.create = endpoint::created(&request.create_traffic_endpoints)?;
+    changes.endpoints.update = endpoint::updated(&request.update_traffic_endpoints)?;
     Ok(changes)
 }
 

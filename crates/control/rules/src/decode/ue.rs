@@ -1,27 +1,51 @@
-//! The UE address of a PDI.
+//! The UE addresses of a PDI or a traffic endpoint.
+
+use std::net::IpAddr;
 
 use causeway_pfcp::{Ie, UeIpAddress};
-use causeway_types::{Interface, Ipv6Net};
+use causeway_types::{Interface, IpNet, Ipv6Net};
 
 use crate::edits::{DEFAULT_PREFIX, UeChoice};
 use crate::{Reason, UeAddress, UeSide};
 
-/// The UE address as far as the SMF gives it, and what is left to the UPF.
-type Part = (Option<UeAddress>, Option<UeChoice>);
-
-/// One UE address of all UE IP Address IEs of a PDI: an IPv4 address and an IPv6 prefix at the most.
-pub(super) fn address(ies: impl Iterator<Item = UeIpAddress>, source: Interface) -> Result<Part, Reason> {
-    let mut whole: Part = (None, None);
-    for ie in ies {
-        let part = one(&ie, source)?;
-        whole = join(whole, part)?;
-    }
-    Ok(whole)
+/// All UE addresses of one PDI.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Addresses {
+    /// The first IPv4 address and the first IPv6 prefix.
+    pub(super) first: Option<UeAddress>,
+    /// Those beyond them (feature IP6PL).
+    pub(super) further: Vec<IpNet>,
+    /// What is left to the UPF.
+    pub(super) choice: Option<UeChoice>,
 }
 
-fn one(ie: &UeIpAddress, source: Interface) -> Result<Part, Reason> {
+/// The addresses of all UE IP Address IEs of a PDI.
+pub(super) fn addresses(
+    ies: impl Iterator<Item = UeIpAddress>,
+    source: Interface,
+) -> Result<Addresses, Reason> {
+    let mut all = Addresses::default();
+    for ie in ies {
+        let (part, choice) = one(&ie, source)?;
+        match (&mut all.first, part) {
+            (_, None) => {}
+            (first @ None, part) => *first = part,
+            (Some(held), Some(part)) => join(held, part, &mut all.further)?,
+        }
+        all.choice = match (all.choice, choice) {
+            (Some(held), Some(choice)) => Some(join_choices(held, choice)?),
+            (held, choice) => held.or(choice),
+        };
+    }
+    contradiction(&all)?;
+    Ok(all)
+}
+
+/// The address in one IE, and what it leaves to the UPF.
+fn one(ie: &UeIpAddress, source: Interface) -> Result<(Option<UeAddress>, Option<UeChoice>), Reason> {
     let chooses = ie.choose_ipv4 || ie.choose_ipv6;
-    if ie.ipv4.is_none() && ie.ipv6.is_none() && !chooses {
+    let is_given = ie.ipv4.is_some() || ie.ipv6.is_some();
+    if !is_given && !chooses {
         return incorrect("no address in it");
     }
     let side = side(ie.destination, source);
@@ -30,11 +54,29 @@ fn one(ie: &UeIpAddress, source: Interface) -> Result<Part, Reason> {
         return incorrect("a prefix of more than 128 bits");
     }
     let v6 = ie.ipv6.and_then(|ip| Ipv6Net::new(ip, len).ok()).map(|net| net.trunc());
-    let is_given = ie.ipv4.is_some() || v6.is_some();
-    let given = is_given.then_some(UeAddress { v4: ie.ipv4, v6, side });
+    let given = UeAddress { v4: ie.ipv4, v6, side };
     let v6 = ie.choose_ipv6.then_some(len);
     let choice = UeChoice { v4: ie.choose_ipv4, v6, side, pools: Vec::new() };
-    Ok((given, chooses.then_some(choice)))
+    Ok((is_given.then_some(given), chooses.then_some(choice)))
+}
+
+fn join_choices(held: UeChoice, choice: UeChoice) -> Result<UeChoice, Reason> {
+    if held.v4 && choice.v4 || held.v6.is_some() && choice.v6.is_some() {
+        return unsupported("the choice of more than one UE address of an IP version");
+    }
+    Ok(UeChoice { v4: held.v4 || choice.v4, v6: held.v6.or(choice.v6), ..held })
+}
+
+/// The UPF chooses an address of a version that none is given of, for the same side.
+fn contradiction(all: &Addresses) -> Result<(), Reason> {
+    let (Some(ue), Some(choice)) = (all.first, &all.choice) else { return Ok(()) };
+    if choice.side != ue.side {
+        return incorrect("one is a source and another a destination");
+    }
+    if choice.v4 && ue.v4.is_some() || choice.v6.is_some() && ue.v6.is_some() {
+        return unsupported("the choice of a UE address beside one of the same IP version");
+    }
+    Ok(())
 }
 
 /// Zero leaves the length to the UPF, as its absence does.
@@ -49,37 +91,26 @@ fn prefix_len(ie: &UeIpAddress) -> Result<u8, Reason> {
     }
 }
 
-/// SMFs that leave the S/D flag at zero for downlink packets mean the destination all the same.
+/// SMFs that leave the S/D flag at zero for downlink packets mean the destination all the same. What comes
+/// from the CP function may go either way, so there the flag says it.
 fn side(destination: bool, source: Interface) -> UeSide {
-    if destination || source != Interface::Access { UeSide::Destination } else { UeSide::Source }
+    let may_be_source = matches!(source, Interface::Access | Interface::CpFunction);
+    if destination || !may_be_source { UeSide::Destination } else { UeSide::Source }
 }
 
-fn join((given, choice): Part, (more, asked): Part) -> Result<Part, Reason> {
-    let versions = |given: &Option<UeAddress>, choice: &Option<UeChoice>| {
-        let v4 = given.is_some_and(|ue| ue.v4.is_some()) || choice.as_ref().is_some_and(|choice| choice.v4);
-        let v6 = given.is_some_and(|ue| ue.v6.is_some())
-            || choice.as_ref().is_some_and(|choice| choice.v6.is_some());
-        (v4, v6)
-    };
-    let (held, new) = (versions(&given, &choice), versions(&more, &asked));
-    let side = |given: &Option<UeAddress>, choice: &Option<UeChoice>| {
-        given.map(|ue| ue.side).or(choice.as_ref().map(|choice| choice.side))
-    };
-    let sides = side(&given, &choice).zip(side(&more, &asked));
-    if held.0 && new.0 || held.1 && new.1 || sides.is_some_and(|(one, other)| one != other) {
-        return unsupported("more than one UE address of an IP version");
+fn join(held: &mut UeAddress, part: UeAddress, further: &mut Vec<IpNet>) -> Result<(), Reason> {
+    if held.side != part.side {
+        return incorrect("one is a source and another a destination");
     }
-    let given = match (given, more) {
-        (Some(one), Some(other)) => {
-            Some(UeAddress { v4: one.v4.or(other.v4), v6: one.v6.or(other.v6), ..one })
-        }
-        (one, other) => one.or(other),
-    };
-    let choice = match (choice, asked) {
-        (Some(one), Some(other)) => Some(UeChoice { v4: one.v4 || other.v4, v6: one.v6.or(other.v6), ..one }),
-        (one, other) => one.or(other),
-    };
-    Ok((given, choice))
+    match (held.v4, part.v4) {
+        (None, v4) => held.v4 = v4,
+        (Some(_), v4) => further.extend(v4.map(|ip| IpNet::from(IpAddr::V4(ip)))),
+    }
+    match (held.v6, part.v6) {
+        (None, v6) => held.v6 = v6,
+        (Some(_), v6) => further.extend(v6.map(IpNet::V6)),
+    }
+    Ok(())
 }
 
 fn unsupported<T>(what: &'static str) -> Result<T, Reason> {
@@ -104,11 +135,11 @@ mod tests {
     }
 
     fn of(ies: &[UeIpAddress]) -> Result<Option<UeAddress>, Reason> {
-        address(ies.iter().copied(), Interface::Core).map(|(given, _)| given)
+        addresses(ies.iter().copied(), Interface::Core).map(|all| all.first)
     }
 
-    // Input:  the S/D flag at 0 and at 1, for packets from the access and from the core.
-    // Output: the source only when it is 0 and the packets come from the access.
+    // Input:  the S/D flag at 0 and at 1, for packets from the access, from the core and from the SMF.
+    // Output: the source only when it is 0 and the packets come from the access or from the SMF.
     #[test]
     fn the_side_follows_the_flag_and_the_interface() {
         for (destination, source, expected) in [
@@ -116,8 +147,10 @@ mod tests {
             (true, Interface::Access, UeSide::Destination),
             (false, Interface::Core, UeSide::Destination),
             (true, Interface::SgiLan, UeSide::Destination),
+            (false, Interface::CpFunction, UeSide::Source),
+            (true, Interface::CpFunction, UeSide::Destination),
         ] {
-            let ue = address([v4(2, destination)].into_iter(), source).unwrap().0.unwrap();
+            let ue = addresses([v4(2, destination)].into_iter(), source).unwrap().first.unwrap();
             assert_eq!(ue.side, expected, "{destination} {source}");
         }
     }
@@ -140,32 +173,48 @@ mod tests {
         assert!(matches!(of(&[v6(None, Some(65))]), Err(Reason::Incorrect { .. })));
     }
 
-    // Input:  an IPv4 and an IPv6 address in two IEs; two IPv4 addresses; none; an IE without any.
-    // Output: both; not supported; nothing; incorrect.
+    // Input:  an IPv4 and an IPv6 address in two IEs; none; one without any address.
+    // Output: both; nothing; incorrect.
     #[test]
     fn one_address_of_each_version() {
         let both = of(&[v4(2, true), v6(None, None)]).unwrap().unwrap();
         assert!(both.v4.is_some() && both.v6.is_some());
-        assert!(matches!(of(&[v4(2, true), v4(3, true)]), Err(Reason::Unsupported { .. })));
         assert_eq!(of(&[]), Ok(None));
         assert!(matches!(of(&[UeIpAddress::default()]), Err(Reason::Incorrect { .. })));
     }
 
     // Input:  CHOOSE of IPv4 beside a given IPv6 prefix, in one IE and in two; of a /60 delegated; of IPv4 beside
-    //         a given IPv4 address.
-    // Output: one part given, one to be chosen; a /60; not supported.
+    //         a given IPv4 address; twice; for the other side.
+    // Output: one part given, one to be chosen; a /60; not supported; not supported; contradictory.
     #[test]
     fn what_is_not_given_can_be_chosen() {
         let choose = UeIpAddress { choose_ipv4: true, destination: true, ..UeIpAddress::default() };
         for ies in [&[UeIpAddress { choose_ipv4: true, ..v6(None, None) }][..], &[choose, v6(None, None)]] {
-            let (given, choice) = address(ies.iter().copied(), Interface::Core).unwrap();
-            assert!(given.is_some_and(|ue| ue.v4.is_none() && ue.v6.is_some()));
-            let choice = choice.unwrap();
+            let all = addresses(ies.iter().copied(), Interface::Core).unwrap();
+            assert!(all.first.is_some_and(|ue| ue.v4.is_none() && ue.v6.is_some()));
+            let choice = all.choice.unwrap();
             assert_eq!((choice.v4, choice.v6, choice.side), (true, None, UeSide::Destination));
         }
         let delegated = UeIpAddress { choose_ipv6: true, ipv6: None, ..v6(None, Some(4)) };
-        let (given, choice) = address([delegated].into_iter(), Interface::Core).unwrap();
-        assert_eq!((given, choice.and_then(|choice| choice.v6)), (None, Some(60)));
+        let all = addresses([delegated].into_iter(), Interface::Core).unwrap();
+        assert_eq!((all.first, all.choice.and_then(|choice| choice.v6)), (None, Some(60)));
         assert!(matches!(of(&[choose, v4(2, true)]), Err(Reason::Unsupported { .. })));
+        assert!(matches!(of(&[choose, choose]), Err(Reason::Unsupported { .. })));
+        let source = UeIpAddress { destination: false, ..choose };
+        let sides = addresses([source, v6(None, None)].into_iter(), Interface::Access);
+        assert!(matches!(sides, Err(Reason::Incorrect { .. })));
+    }
+
+    // Input:  two IPv4 addresses and two IPv6 prefixes; an IPv4 address as source and one as destination.
+    // Output: the first of each version, the others beside them; the two sides contradict each other.
+    #[test]
+    fn further_addresses_are_kept() {
+        let ies = [v4(2, true), v6(None, None), v4(3, true), v6(Some(128), None)];
+        let all = addresses(ies.into_iter(), Interface::Core).unwrap();
+        assert_eq!(all.first.unwrap().v4, Some([10, 45, 0, 2].into()));
+        let further: Vec<_> = all.further.iter().map(IpNet::to_string).collect();
+        assert_eq!(further, ["10.45.0.3/32", "2001:db8:1:2:3:4:5:6/128"]);
+        let sides = addresses([v4(2, true), v4(3, false)].into_iter(), Interface::Access);
+        assert!(matches!(sides, Err(Reason::Incorrect { .. })));
     }
 }

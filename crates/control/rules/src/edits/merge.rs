@@ -7,11 +7,12 @@ use causeway_types::{FTeid, FarId, PdrId};
 use crate::addresses::AddressReservation;
 use crate::session::ReportState;
 use crate::tunnels::Reservation;
-use crate::{Capabilities, LocalEndpoints, Pdr, Reason, Rejection, RuleId, SessionRules, UeAddress, ie};
+use crate::{Capabilities, LocalEndpoints, Pdr, Reason, Rejection, RuleId, SessionRules, ie};
 
+use super::filters::Definitions;
 use super::resolve::{Resolver, fitting};
-use super::ue::{UeResolver, home};
-use super::{Changes, Edits, FarUpdate, PdrDraft, PdrUpdate, shape, update};
+use super::ue::{ChosenUes, UeResolver, home};
+use super::{Changes, Edits, EndpointId, FarUpdate, PdrDraft, PdrUpdate, endpoints as points, shape, update};
 
 /// The session as it will be, and what goes with the way there.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,17 +20,12 @@ pub(crate) struct Merged {
     pub(crate) session: SessionRules,
     /// The PDRs whose tunnel was asked for with CHOOSE, in the order of the message.
     pub(crate) chosen: Vec<(PdrId, FTeid)>,
-    /// The PDRs that asked for a UE address of the UPF's choice, in the same order.
+    /// The traffic endpoints whose tunnel was asked for with CHOOSE, in the order of the message.
+    pub(crate) chosen_endpoints: Vec<(EndpointId, FTeid)>,
+    /// The UE addresses that were asked for with CHOOSE, in the order of the message.
     pub(crate) ues: ChosenUes,
     /// The old tunnels that are to be told that they end, each once.
     pub(crate) end_markers: Vec<(FarId, FTeid)>,
-}
-
-/// The UE addresses that the UPF chose, by the PDR that asked.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct ChosenUes {
-    pub(crate) created: Vec<(PdrId, UeAddress)>,
-    pub(crate) updated: Vec<(PdrId, UeAddress)>,
 }
 
 /// Carries the changes out on a copy of `old`. The result is not validated yet.
@@ -48,24 +44,37 @@ pub(crate) fn merge(
     addresses: &mut AddressReservation<'_>,
 ) -> Result<Merged, Rejection> {
     shape::check(&changes, &old.rules)?;
+    changes.endpoints.check(&old.endpoints)?;
     let mut session = old.clone();
     session.reports.retain(|urr, _| old.rules.urrs.contains_key(urr));
     remove(&mut session, &changes);
     let end_markers = end_markers(old, &changes.fars.update, capabilities)?;
     merge_simple(&mut session, &changes)?;
-    let home = home(&changes, &session.chosen_ues, endpoints, addresses);
-    let chosen = &mut session.chosen_ues;
-    let ues = UeResolver { endpoints, reservation: addresses, chosen, home };
-    let choose_ids = &mut session.choose_ids;
-    let resolver = Resolver { endpoints, capabilities, reservation, choose_ids, ues };
-    let (chosen, ues) = merge_pdrs(&mut session.rules.pdrs, changes.pdrs, resolver)?;
+    let filters = Definitions::of(&changes, &old.rules.pdrs)?;
+    let mut choose_ids = std::mem::take(&mut session.choose_ids);
+    let mut chosen_ues = std::mem::take(&mut session.chosen_ues);
+    let home = home(&changes, &chosen_ues, endpoints, addresses);
+    let mut resolver = Resolver {
+        endpoints,
+        capabilities,
+        reservation,
+        choose_ids: &mut choose_ids,
+        filters: &filters,
+        ues: UeResolver { endpoints, reservation: addresses, chosen: &mut chosen_ues, home },
+    };
+    let mut ues = ChosenUes::default();
+    let chosen_endpoints = points::merge(&mut session, changes.endpoints, &mut resolver, &mut ues)?;
+    let chosen = merge_pdrs(&mut session, changes.pdrs, &mut resolver, &mut ues)?;
+    filters.spread(&mut session.rules.pdrs);
+    (session.choose_ids, session.chosen_ues) = (choose_ids, chosen_ues);
     session.forget_unused_choose_ids();
     session.sync_addresses(endpoints.networks.first());
     session.sync_reports();
-    Ok(Merged { session, chosen, ues, end_markers })
+    Ok(Merged { session, chosen, chosen_endpoints, ues, end_markers })
 }
 
 fn remove(session: &mut SessionRules, changes: &Changes) {
+    points::remove(session, &changes.endpoints.remove);
     let rules = &mut session.rules;
     rules.pdrs.retain(|id, _| !changes.pdrs.remove.contains(id));
     rules.fars.retain(|id, _| !changes.fars.remove.contains(id));
@@ -136,27 +145,46 @@ fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rej
 }
 
 fn merge_pdrs(
-    pdrs: &mut BTreeMap<PdrId, Pdr>,
+    session: &mut SessionRules,
     edits: Edits<PdrId, PdrDraft, PdrUpdate>,
-    mut resolver: Resolver<'_, '_, '_>,
-) -> Result<(Vec<(PdrId, FTeid)>, ChosenUes), Rejection> {
-    let (mut chosen, mut ues) = (Vec::new(), ChosenUes::default());
+    resolver: &mut Resolver<'_, '_, '_>,
+    ues: &mut ChosenUes,
+) -> Result<Vec<(PdrId, FTeid)>, Rejection> {
+    let mut chosen = Vec::new();
     for draft in edits.create {
-        let PdrDraft { id, precedence, pdi, removal, far, qers, urrs } = draft;
-        let (is_choice, is_ue_choice) = (pdi.is_choice(), pdi.ue_choice.is_some());
-        let pdi = resolver.create(pdi).map_err(|reason| reason.of(id))?;
-        let removal = removal.map(|removal| fitting(removal, pdi.tunnel));
-        chosen.extend(pdi.tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
-        ues.created.extend(pdi.ue.filter(|_| is_ue_choice).map(|ue| (id, ue)));
-        pdrs.insert(id, Pdr { id, precedence, pdi, removal, far, qers, urrs });
+        let (id, is_choice, endpoint) = (draft.id, draft.pdi.is_choice(), draft.pdi.endpoint);
+        let is_ue_choice = draft.pdi.ue_choice.is_some();
+        let pdr = new_pdr(draft, resolver, session).map_err(|reason| reason.of(id))?;
+        chosen.extend(pdr.pdi.tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
+        ues.created.extend(pdr.pdi.ue.filter(|_| is_ue_choice).map(|ue| (id, ue)));
+        session.refer(id, endpoint);
+        session.rules.pdrs.insert(id, pdr);
     }
     for change in edits.update {
-        let pdr = held(pdrs, change.id)?;
+        let id = change.id;
         let is_ue_choice = change.pdi.as_ref().is_some_and(|pdi| pdi.ue_choice.is_some());
-        update::pdr(pdr, change, &mut resolver).map_err(|reason| reason.of(pdr.id))?;
-        ues.updated.extend(pdr.pdi.ue.filter(|_| is_ue_choice).map(|ue| (pdr.id, ue)));
+        let refers = change.pdi.as_ref().filter(|pdi| !pdi.names_no_session()).map(|pdi| pdi.endpoint);
+        let pdr = held(&mut session.rules.pdrs, id)?;
+        update::pdr(pdr, change, resolver, &session.endpoints).map_err(|reason| reason.of(id))?;
+        ues.updated.extend(pdr.pdi.ue.filter(|_| is_ue_choice).map(|ue| (id, ue)));
+        if let Some(endpoint) = refers {
+            session.refer(id, endpoint);
+        }
     }
-    Ok((chosen, ues))
+    let pdrs = &session.rules.pdrs;
+    session.endpoint_of.retain(|pdr, _| pdrs.contains_key(pdr));
+    Ok(chosen)
+}
+
+fn new_pdr(
+    draft: PdrDraft,
+    resolver: &mut Resolver<'_, '_, '_>,
+    session: &SessionRules,
+) -> Result<Pdr, Reason> {
+    let PdrDraft { id, precedence, pdi, removal, far, qers, urrs, active_from, active_until } = draft;
+    let pdi = resolver.create(pdi, &session.endpoints)?;
+    let removal = removal.map(|removal| fitting(removal, pdi.tunnel));
+    Ok(Pdr { precedence, removal, qers, urrs, active_from, active_until, ..Pdr::new(id, pdi, far) })
 }
 
 /// The rule to be updated. That it exists was checked before anything else.

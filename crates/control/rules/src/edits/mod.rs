@@ -1,5 +1,7 @@
 //! What one message asks to be done to a session's rules, typed but not yet checked against them.
 
+mod endpoints;
+mod filters;
 mod merge;
 mod resolve;
 mod shape;
@@ -9,15 +11,18 @@ mod update;
 use std::collections::BTreeSet;
 
 use causeway_types::{
-    BarId, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Span, UrrId,
+    BarId, FTeid, FarId, Interface, IpNet, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Span,
+    Time, UrrId,
 };
 
-pub(crate) use merge::{ChosenUes, Merged, merge};
-pub(crate) use ue::{DEFAULT_PREFIX, is_unusual};
+pub(crate) use endpoints::{Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe, EndpointUpdate};
+pub(crate) use filters::FilterDraft;
+pub(crate) use merge::{Merged, merge};
+pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
 
 use crate::{
     ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, Qer, RateLimit, Reporting,
-    RuleId, SdfFilter, UeAddress, UeSide, Urr, UrrTriggers,
+    RuleId, UeAddress, UeSide, Urr, UrrTriggers,
 };
 
 /// Everything that one session message asks for.
@@ -28,6 +33,7 @@ pub(crate) struct Changes {
     pub(crate) qers: Edits<QerId, Qer, QerUpdate>,
     pub(crate) urrs: Edits<UrrId, UrrDraft, UrrUpdate>,
     pub(crate) bars: Edits<BarId, Bar, BarUpdate>,
+    pub(crate) endpoints: EndpointEdits,
     /// URRs to report now.
     pub(crate) query: BTreeSet<UrrId>,
     /// QAURR: report every URR now.
@@ -91,6 +97,8 @@ pub(crate) struct PdrDraft {
     pub(crate) far: FarId,
     pub(crate) qers: Vec<QerId>,
     pub(crate) urrs: Vec<UrrId>,
+    pub(crate) active_from: Option<Time>,
+    pub(crate) active_until: Option<Time>,
 }
 
 /// A PDI whose tunnel may still have to be chosen.
@@ -102,11 +110,36 @@ pub(crate) struct PdiDraft {
     pub(crate) ue: Option<UeAddress>,
     /// The part of the UE address that the UPF chooses.
     pub(crate) ue_choice: Option<UeChoice>,
+    /// Further UE addresses and framed routes.
+    pub(crate) routes: Vec<IpNet>,
     pub(crate) qfis: QfiSet,
-    pub(crate) filters: Vec<SdfFilter>,
+    pub(crate) filters: Vec<FilterDraft>,
+    /// The traffic endpoint that says what `tunnel`, `network_instance`, `ue` and `routes` do not.
+    pub(crate) endpoint: Option<EndpointId>,
 }
 
 impl PdiDraft {
+    /// Everything that arrives on this side.
+    pub(crate) fn new(source: Interface) -> Self {
+        Self {
+            source,
+            tunnel: None,
+            network_instance: None,
+            ue: None,
+            ue_choice: None,
+            routes: Vec::new(),
+            qfis: QfiSet::EMPTY,
+            filters: Vec::new(),
+            endpoint: None,
+        }
+    }
+
+    /// It says nothing of whose packets it is about: an update that concerns something else.
+    pub(crate) fn names_no_session(&self) -> bool {
+        let no_ue = self.ue.is_none() && self.ue_choice.is_none();
+        self.tunnel.is_none() && no_ue && self.routes.is_empty() && self.endpoint.is_none()
+    }
+
     /// Its tunnel is to be chosen by the UPF.
     pub(crate) fn is_choice(&self) -> bool {
         matches!(self.tunnel, Some(TunnelRequest::Choose { .. }))
@@ -148,6 +181,8 @@ pub(crate) struct PdrUpdate {
     pub(crate) far: Option<FarId>,
     pub(crate) qers: Option<Vec<QerId>>,
     pub(crate) urrs: Option<Vec<UrrId>>,
+    pub(crate) active_from: Setting<Time>,
+    pub(crate) active_until: Setting<Time>,
 }
 
 /// The changes to a FAR.

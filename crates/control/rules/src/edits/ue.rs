@@ -2,12 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use causeway_types::{IpNet, Ipv6Net, NetworkInstance};
+use causeway_types::{IpNet, Ipv6Net, NetworkInstance, PdrId};
 
 use crate::addresses::{AddressReservation, ChooseError};
 use crate::{LocalEndpoints, Reason, UeAddress};
 
-use super::{Changes, PdiDraft, UeChoice};
+use super::{Changes, EndpointId, UeChoice};
+
+/// The UE addresses that the UPF chose, by what asked for it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ChosenUes {
+    pub(crate) created: Vec<(PdrId, UeAddress)>,
+    pub(crate) updated: Vec<(PdrId, UeAddress)>,
+    pub(crate) endpoints: Vec<(EndpointId, UeAddress)>,
+}
 
 /// Chooses UE addresses for the PDIs of one message.
 ///
@@ -32,7 +40,10 @@ pub(super) fn home(
     let created = changes.pdrs.create.iter().map(|draft| &draft.pdi);
     let updated = changes.pdrs.update.iter().filter_map(|update| update.pdi.as_ref());
     let choosing = created.chain(updated).filter(|pdi| pdi.ue_choice.is_some());
-    let named = choosing.filter_map(|pdi| pdi.network_instance.as_ref());
+    let of_pdis = choosing.filter_map(|pdi| pdi.network_instance.as_ref());
+    let endpoints_choosing = changes.endpoints.create.iter().filter(|draft| draft.rest.ue.choice.is_some());
+    let of_endpoints = endpoints_choosing.filter_map(|draft| draft.rest.network_instance.as_ref());
+    let named = of_pdis.chain(of_endpoints);
     let mut pooled = named.filter(|network| reservation.is_pooled(network));
     let held = || chosen.first().map(|(_, network)| network);
     pooled.next().or_else(held).or_else(|| endpoints.networks.first()).cloned()
@@ -42,12 +53,14 @@ impl UeResolver<'_, '_> {
     /// The UE address of a PDI that replaces one with `held`. What is to be chosen and is there already stays.
     pub(super) fn resolve(
         &mut self,
-        draft: &PdiDraft,
+        given: Option<UeAddress>,
+        choice: Option<&UeChoice>,
+        instance: Option<&NetworkInstance>,
         held: Option<UeAddress>,
     ) -> Result<Option<UeAddress>, Reason> {
-        let Some(choice) = &draft.ue_choice else { return Ok(draft.ue) };
-        let network = self.network(draft)?;
-        let given = draft.ue.or(held);
+        let Some(choice) = choice else { return Ok(given) };
+        let network = self.network(instance)?;
+        let given = given.or(held);
         let mut ue = UeAddress { v4: None, v6: None, side: choice.side };
         (ue.v4, ue.v6) = given.map_or((None, None), |given| (given.v4, given.v6));
         if choice.v4 && ue.v4.is_none() {
@@ -65,8 +78,8 @@ impl UeResolver<'_, '_> {
         Ok(Some(ue))
     }
 
-    fn network(&self, draft: &PdiDraft) -> Result<NetworkInstance, Reason> {
-        match &draft.network_instance {
+    fn network(&self, instance: Option<&NetworkInstance>) -> Result<NetworkInstance, Reason> {
+        match instance {
             Some(network) if self.reservation.is_pooled(network) || self.endpoints.is_network(network) => {
                 Ok(network.clone())
             }

@@ -12,6 +12,6 @@ pub use bar::Bar;
 pub use far::{ApplyAction, Far, Forwarding};
 pub use pdr::{GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
 pub use qer::{Gate, Qer, RateLimit};
-pub use sdf::{FlowAddress, FlowEnd, SdfFilter};
+pub use sdf::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass};
 pub use set::RuleSet;
 pub use urr::{DirectionalLimit, MeasurementMethod, Urr, UrrTriggers};

@@ -1,13 +1,13 @@
 //! From what a change yielded, and from measured usage, to the IEs of responses and reports.
 
 use causeway_pfcp::{
-    CreatedPdr, DurationMeasurement, EndTime, QueryUrrReference, StartTime, TimeOfFirstPacket,
-    TimeOfLastPacket, UeIpAddress, UpdatedPdr, UrSeqn, UsageInformation, UsageReport, UsageReportTrigger,
-    VolumeMeasurement, Volumes,
+    CreatedPdr, CreatedTrafficEndpoint, DurationMeasurement, EndTime, QueryUrrReference, StartTime,
+    TimeOfFirstPacket, TimeOfLastPacket, TrafficEndpointId, UeIpAddress, UpdatedPdr, UrSeqn,
+    UsageInformation, UsageReport, UsageReportTrigger, VolumeMeasurement, Volumes,
 };
 use causeway_types::Volume;
 
-use crate::edits::is_unusual;
+use crate::edits::{EndpointId, is_unusual};
 use crate::session::ReportState;
 use crate::{Change, SessionRules, UeAddress, Usage, UsageReason};
 
@@ -34,6 +34,27 @@ impl Change {
             ..UpdatedPdr::new(*pdr)
         };
         self.ues.updated.iter().map(updated).collect()
+    }
+
+    /// The Created Traffic Endpoint IEs: the F-TEID and the UE address of each traffic endpoint that asked for one
+    /// with CHOOSE.
+    pub fn created_traffic_endpoints(&self) -> Vec<CreatedTrafficEndpoint<'static>> {
+        let mut ids: Vec<EndpointId> = self.chosen_endpoints.iter().map(|(id, _)| *id).collect();
+        for (id, _) in &self.ues.endpoints {
+            if !ids.contains(id) {
+                ids.push(*id);
+            }
+        }
+        let created = |id: &EndpointId| {
+            let tunnel = self.chosen_endpoints.iter().find(|(of, _)| of == id);
+            let ue = self.ues.endpoints.iter().find(|(of, _)| of == id).map(|(_, ue)| wire(*ue));
+            CreatedTrafficEndpoint {
+                local_f_teid: tunnel.map(|(_, tunnel)| (*tunnel).into()),
+                ue_ip_addresses: ue.into_iter().collect::<Vec<_>>().into(),
+                ..CreatedTrafficEndpoint::new(TrafficEndpointId(id.0))
+            }
+        };
+        ids.iter().map(created).collect()
     }
 
     /// Goes on with the sequence numbers of reports that were made of `held`, the session as it is, since

@@ -1,7 +1,8 @@
 //! Random rules: legal ones, and changes of any kind.
 
 use causeway_types::{
-    BarId, Bitrate, FTeid, FarId, Interface, PdrId, Precedence, QerId, Qfi, QfiSet, Span, Teid, UrrId,
+    BarId, Bitrate, FTeid, FarId, Interface, IpNet, PdrId, Precedence, QerId, Qfi, QfiSet, Span, Teid, Time,
+    UrrId,
 };
 use proptest::collection::{btree_set, vec};
 use proptest::option;
@@ -9,12 +10,13 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
 use crate::edits::{
-    BarUpdate, Changes, Edits, FarUpdate, ForwardingUpdate, PdrDraft, PdrUpdate, QerUpdate, Setting,
-    TunnelRequest, UeChoice, UrrDraft, UrrUpdate,
+    BarUpdate, Changes, Edits, Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe,
+    EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate, QerUpdate,
+    Setting, TunnelRequest, UeChoice, UrrDraft, UrrUpdate,
 };
 use crate::{
-    ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer, RateLimit,
-    Reporting, RuleSet, UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, DirectionalLimit, Far, Forwarding, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer,
+    RateLimit, Reporting, RuleSet, SdfFilter, TrafficClass, UeSide, Urr, UrrTriggers,
 };
 
 use super::{downlink_pdr, gnb, internet, to_gnb, to_internet, ue, uplink_pdr};
@@ -116,7 +118,11 @@ fn action() -> impl Strategy<Value = ApplyAction> {
 }
 
 fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
-    let way = prop_oneof![Just(to_internet(id)), (1..9_u32).prop_map(move |teid| to_gnb(id, gnb(teid)))];
+    let way = prop_oneof![
+        Just(to_internet(id)),
+        (1..9_u32).prop_map(move |teid| to_gnb(id, gnb(teid))),
+        (1..9_u32).prop_map(move |teid| to_smf(id, gnb(teid))),
+    ];
     (way, action(), any::<bool>(), option::of(any::<Index>())).prop_map(move |(far, action, keep, bar)| {
         let needed = keep || action == ApplyAction::Forward;
         Far {
@@ -126,6 +132,13 @@ fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
             ..far
         }
     })
+}
+
+/// As to a gNB, but to the SMF.
+fn to_smf(id: u32, tunnel: FTeid) -> Far {
+    let far = to_gnb(id, tunnel);
+    let forwarding = far.forwarding.map(|way| Forwarding { destination: Interface::CpFunction, ..way });
+    Far { forwarding, ..far }
 }
 
 fn tunnel() -> impl Strategy<Value = FTeid> {
@@ -148,15 +161,24 @@ fn pdr(id: u16, fars: Vec<FarId>, qers: Vec<QerId>, urrs: Vec<UrrId>) -> impl St
             filters: vec!["permit out 17 from any 53 to assigned".parse().expect("a flow")],
             ..Pdi::new(Interface::Core)
         }),
+        tunnel().prop_map(|tunnel| Pdi { tunnel: Some(tunnel), ..Pdi::new(Interface::CpFunction) }),
+        tunnel().prop_map(|tunnel| Pdi {
+            tunnel: Some(tunnel),
+            filters: vec!["permit out 58 from ff02::2/128 to assigned".parse().expect("a flow")],
+            ..Pdi::new(Interface::Access)
+        }),
     ];
     let counts = (0..=qers.len(), 0..=urrs.len());
-    (pdi, select(fars), subsequence(qers, counts.0), subsequence(urrs, counts.1), 0..4_u32).prop_map(
-        move |(pdi, far, qers, urrs, precedence)| Pdr {
+    let lists = (subsequence(qers, counts.0), subsequence(urrs, counts.1));
+    (pdi, select(fars), lists, 0..4_u32, routes(), active()).prop_map(
+        move |(pdi, far, (qers, urrs), precedence, routes, (active_from, active_until))| Pdr {
             precedence: Precedence(precedence),
             removal: pdi.tunnel.map(|_| GtpuRemoval::Ipv4),
             qers,
             urrs,
-            ..Pdr::new(PdrId(id), pdi, far)
+            active_from,
+            active_until,
+            ..Pdr::new(PdrId(id), Pdi { routes, ..pdi }, far)
         },
     )
 }
@@ -169,9 +191,19 @@ pub(crate) fn changes() -> impl Strategy<Value = Changes> {
     let urrs = edits(0..IDS, any_urr(), any_urr_update());
     let bars = edits(0..IDS as u8, (0..IDS as u8).prop_flat_map(bar), any_bar_update());
     let query = (btree_set((0..IDS).prop_map(UrrId), 0..2), any::<bool>());
-    (pdrs, fars, qers, urrs, bars, query).prop_map(|(pdrs, fars, qers, urrs, bars, (query, query_all))| {
-        Changes { pdrs, fars, qers, urrs, bars, query, query_all, ..Changes::default() }
-    })
+    (pdrs, fars, qers, urrs, bars, query, any_endpoints()).prop_map(
+        |(pdrs, fars, qers, urrs, bars, (query, query_all), endpoints)| Changes {
+            pdrs,
+            fars,
+            qers,
+            urrs,
+            bars,
+            query,
+            query_all,
+            endpoints,
+            ..Changes::default()
+        },
+    )
 }
 
 fn edits<R: Copy + std::fmt::Debug, I: From<R> + std::fmt::Debug, C: std::fmt::Debug, U: std::fmt::Debug>(
@@ -203,15 +235,89 @@ fn any_ue_choice() -> impl Strategy<Value = UeChoice> {
 
 fn any_pdr() -> impl Strategy<Value = PdrDraft> {
     let lists = (vec((0..IDS).prop_map(QerId), 0..2), vec((0..IDS).prop_map(UrrId), 0..2));
-    let rules = (0..IDS as u16, 0..IDS, option::of(any_request()), lists, option::of(any_ue_choice()));
-    rules.prop_map(|(id, far, request, (qers, urrs), ue_choice)| {
-        let mut draft = request.map_or(downlink_pdr(id, far), |request| uplink_pdr(id, request, far));
-        if let Some(choice) = ue_choice {
-            draft.pdi.ue = draft.pdi.ue.filter(|_| !choice.v4);
-            draft.pdi.ue_choice = Some(choice);
-        }
-        PdrDraft { qers, urrs, ..draft }
-    })
+    let detection =
+        (any_filters(), routes(), option::of(any_endpoint_id()), active(), option::of(any_ue_choice()));
+    (0..IDS as u16, 0..IDS, option::of(any_request()), lists, detection).prop_map(
+        |(
+            id,
+            far,
+            request,
+            (qers, urrs),
+            (filters, routes, endpoint, (active_from, active_until), ue_choice),
+        )| {
+            let mut draft = request.map_or(downlink_pdr(id, far), |request| uplink_pdr(id, request, far));
+            if let Some(choice) = ue_choice {
+                draft.pdi.ue = draft.pdi.ue.filter(|_| !choice.v4);
+                draft.pdi.ue_choice = Some(choice);
+            }
+            let pdi = match endpoint {
+                Some(_) => PdiDraft { endpoint, filters, ..PdiDraft::new(draft.pdi.source) },
+                None => PdiDraft { filters, routes, ..draft.pdi },
+            };
+            PdrDraft { pdi, qers, urrs, active_from, active_until, ..draft }
+        },
+    )
+}
+
+fn routes() -> impl Strategy<Value = Vec<IpNet>> {
+    let route = (any::<u8>(), 8..=32_u8).prop_filter_map("a prefix", |(octet, len)| {
+        IpNet::new([172, 16, octet, 0].into(), len).ok().map(|net| net.trunc())
+    });
+    vec(route, 0..3)
+}
+
+fn active() -> impl Strategy<Value = (Option<Time>, Option<Time>)> {
+    let time = || option::of((1_u64..9).prop_map(Time::from_secs));
+    (time(), time())
+}
+
+/// Filters of which some are bidirectional, defined or only named.
+fn any_filters() -> impl Strategy<Value = Vec<FilterDraft>> {
+    let class = option::of((any::<u8>(), any::<u8>()).prop_map(|(value, mask)| TrafficClass { value, mask }));
+    let parts = (class, option::of(any::<u32>()), option::of(0..2_u32));
+    let defined = parts.prop_map(|(traffic_class, spi, id)| {
+        let flow: SdfFilter = "permit out 17 from any 53 to assigned".parse().expect("a flow");
+        FilterDraft::Defined(SdfFilter { traffic_class, spi, id, ..flow })
+    });
+    vec(prop_oneof![4 => defined, 1 => (0..2_u32).prop_map(FilterDraft::Named)], 0..3)
+}
+
+fn any_endpoint_id() -> impl Strategy<Value = EndpointId> {
+    (0..3_u8).prop_map(EndpointId)
+}
+
+fn any_endpoints() -> impl Strategy<Value = EndpointEdits> {
+    let ue = || {
+        option::of(Just(ue(UeSide::Source))).prop_map(|first| EndpointUe {
+            choice: first.is_none().then(|| UeChoice {
+                v4: true,
+                v6: None,
+                side: UeSide::Source,
+                pools: vec![],
+            }),
+            first,
+            further: Vec::new(),
+        })
+    };
+    let draft = (any_endpoint_id(), option::of(any_request()), ue(), routes()).prop_map(
+        |(id, tunnel, ue, framed)| EndpointDraft {
+            id,
+            tunnel,
+            rest: Endpoint { ue, framed, ..Endpoint::default() },
+        },
+    );
+    let update = (any_endpoint_id(), option::of(any_request()), setting(ue()), setting(routes())).prop_map(
+        |(id, tunnel, ue, framed)| EndpointUpdate {
+            id,
+            tunnel,
+            network_instance: Setting::Keep,
+            ue,
+            framed,
+            qfis: Setting::Keep,
+        },
+    );
+    (vec(any_endpoint_id(), 0..2), vec(draft, 0..2), vec(update, 0..2))
+        .prop_map(|(remove, create, update)| EndpointEdits { remove, create, update })
 }
 
 fn any_pdr_update() -> impl Strategy<Value = PdrUpdate> {
@@ -225,6 +331,8 @@ fn any_pdr_update() -> impl Strategy<Value = PdrUpdate> {
         far: with[3].then_some(draft.far),
         qers,
         urrs,
+        active_from: set_if(with[1], draft.active_from),
+        active_until: set_if(with[2], draft.active_until),
     })
 }
 
