@@ -59,12 +59,18 @@ pub struct Step {
     /// Where the GTP-U message of this step comes from, if not from the usual gNB.
     #[serde(default)]
     pub(crate) peer: Option<std::net::IpAddr>,
-    /// The data network sends a user packet.
+    /// A data network sends a user packet.
     #[serde(default)]
     pub(crate) dn: Option<String>,
+    /// The data network that sends it is an Ethernet network of this name.
+    #[serde(default)]
+    pub(crate) network: Option<String>,
     /// So many milliseconds pass.
     #[serde(default)]
     pub(crate) wait_ms: Option<u64>,
+    /// The packet counters are shown after the rest of the step.
+    #[serde(default)]
+    pub(crate) counters: bool,
     /// How often this step is done; once unless said otherwise.
     #[serde(default)]
     pub(crate) times: Option<u32>,

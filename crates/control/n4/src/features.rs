@@ -21,6 +21,9 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
     let by_data_plane = [
         (capabilities.end_marker, UpFeatures::EMPU),
         (capabilities.notification_delay, UpFeatures::DDND),
+        (capabilities.buffering, UpFeatures::UDBC),
+        (capabilities.extended_buffering, UpFeatures::DLBD),
+        (capabilities.delivery_status, UpFeatures::DDDS),
         (capabilities.volume_measurement, UpFeatures::MNOP),
     ];
     let there = by_data_plane.into_iter().filter(|(is_there, _)| *is_there);
@@ -46,7 +49,8 @@ mod tests {
         assert_eq!(up_features(&none, false), BY_ITSELF);
         assert!(up_features(&none, true).contains(UpFeatures::UEIP));
         let all = Capabilities::all(1, 1);
-        let more = UpFeatures::EMPU | UpFeatures::DDND | UpFeatures::MNOP;
+        let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
+        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering;
         assert_eq!(up_features(&all, false), BY_ITSELF | more);
     }
 }

@@ -8,6 +8,12 @@ pub struct Capabilities {
     pub buffering: bool,
     /// Delays the downlink data notification as a BAR asks (feature DDND).
     pub notification_delay: bool,
+    /// Buffers for as long as a BAR asks, without telling of new packets (feature DLBD).
+    pub extended_buffering: bool,
+    /// Tells of the first buffered and the first discarded downlink packet (feature DDDS).
+    pub delivery_status: bool,
+    /// Notices that a session is inactive (User Plane Inactivity Timer).
+    pub inactivity_detection: bool,
     /// Sends End Markers (feature EMPU).
     pub end_marker: bool,
     /// Enforces MBR.
@@ -16,6 +22,8 @@ pub struct Capabilities {
     pub volume_measurement: bool,
     /// Reads and writes the PDU Session Container.
     pub pdu_session_container: bool,
+    /// Carries Ethernet sessions: filters, VLAN tags, MAC learning, proxying of ARP and Neighbour Solicitation.
+    pub ethernet: bool,
     /// Sends and receives GTP-U over IPv4.
     pub outer_ipv4: bool,
     /// Sends and receives GTP-U over IPv6.
@@ -32,10 +40,14 @@ impl Capabilities {
         Self {
             buffering: true,
             notification_delay: true,
+            extended_buffering: true,
+            delivery_status: true,
+            inactivity_detection: true,
             end_marker: true,
             mbr: true,
             volume_measurement: true,
             pdu_session_container: true,
+            ethernet: true,
             outer_ipv4: true,
             outer_ipv6: true,
             max_sessions,

@@ -33,4 +33,6 @@ pub(crate) const FRAMED_IPV6_ROUTE: u16 = pfcp::FramedIpv6Route::TYPE;
 pub(crate) const FRAMED_ROUTE: u16 = pfcp::FramedRoute::TYPE;
 pub(crate) const TRAFFIC_ENDPOINT_ID: u16 = pfcp::TrafficEndpointId::TYPE;
 pub(crate) const UE_IP_ADDRESS: u16 = pfcp::UeIpAddress::TYPE;
+pub(crate) const USER_PLANE_INACTIVITY_TIMER: u16 = pfcp::UserPlaneInactivityTimer::TYPE;
+pub(crate) const DL_BUFFERING_DURATION: u16 = pfcp::DlBufferingDuration::TYPE;
 pub(crate) const VOLUME_THRESHOLD: u16 = pfcp::VolumeThreshold::TYPE;

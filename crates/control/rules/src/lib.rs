@@ -23,6 +23,8 @@
 //!   forward.
 //! - SGi-LAN as destination needs no forwarding policy (table 7.5.2.3-2).
 //! - A QER, URR or BAR that is removed leaves the rules that name it.
+//! - DL Buffering Duration and Suggested Packet Count are acted on in an Update BAR of a modification too (table
+//!   7.5.4.11-1 has them only in the answer to a report).
 //! - A guaranteed bit rate is accepted; the maximum beside it is what is enforced.
 
 #![forbid(unsafe_code)]
@@ -51,12 +53,13 @@ mod testing;
 
 pub use addresses::{AddressPool, Addresses, PoolUsage};
 pub use capabilities::Capabilities;
-pub use change::{Change, delete, establish, modify};
+pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, DirectionalLimit, Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate,
-    GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter, TrafficClass, UeAddress,
-    UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, BufferingDuration, DeliveryStatus, DirectionalLimit, EthernetFilter, ExtendedBuffering,
+    Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, GtpuRemoval, MacMatch, MacRange,
+    MeasurementMethod, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit, RuleSet, SdfFilter, TagMatch,
+    TrafficClass, UeAddress, UeSide, Urr, UrrTriggers, VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};

@@ -6,7 +6,7 @@ use causeway_types::{FTeid, IpNet, NetworkInstance, PdrId, UrrId};
 
 use crate::addresses::Held;
 use crate::edits::{Endpoint, EndpointId};
-use crate::{MeasurementMethod, Pdr, RuleSet, UeAddress, UeSide};
+use crate::{MeasurementMethod, Pdr, PduSessionType, RuleSet, UeAddress, UeSide};
 
 /// The rules of a session, with what the data plane need not know: which CHOOSE ID stands for which
 /// tunnel, its traffic endpoints, and how usage is reported.
@@ -47,6 +47,11 @@ pub(crate) struct ReportState {
 }
 
 impl SessionRules {
+    /// A session of this kind without rules.
+    pub(crate) fn of_type(pdu_type: PduSessionType) -> Self {
+        Self { rules: RuleSet { pdu_type, ..RuleSet::default() }, ..Self::default() }
+    }
+
     /// The rules as the data plane has them.
     pub fn rules(&self) -> &RuleSet {
         &self.rules

@@ -8,8 +8,7 @@ use causeway_pfcp::{
     MeasurementInformation, MeasurementMethod, NetworkInstance, Octets, OuterHeaderRemoval, OuterHeaders,
     PdnType, RemovedHeader, ReportingTriggers, Rqi, SdfFilter, SessionEstablishmentFlags,
     SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest, SourceInterface,
-    TimeQuota, TransportLevelMarking, UeIpAddress, UserPlaneInactivityTimer, VolumeQuota, VolumeThreshold,
-    Volumes,
+    TimeQuota, TransportLevelMarking, UeIpAddress, VolumeQuota, VolumeThreshold, Volumes,
 };
 use causeway_types::{BarId, Bitrate, FarId, QerId, UrrId};
 use common::{Upf, answer, establishment, qer, to_gnb, to_internet, uplink, urr, usual};
@@ -66,13 +65,13 @@ fn kbps(uplink: u64, downlink: u64) -> (Bitrate, Bitrate) {
 fn establishments_that_are_rejected() {
     let (high, low) = kbps(2000, 1000);
     let cases: Vec<Case> = vec![
-        ("Ethernet", Request { pdn_type: Some(PdnType::Ethernet), ..usual() }, (76, Some(113))),
-        ("unstructured", Request { pdn_type: Some(PdnType::NonIp), ..usual() }, (76, Some(113))),
+        ("Non-IP", Request { pdn_type: Some(PdnType::NonIp), ..usual() }, (76, Some(113))),
         (
-            "user plane inactivity",
-            Request { user_plane_inactivity_timer: Some(UserPlaneInactivityTimer(10)), ..usual() },
-            (76, Some(117)),
+            "IP rules in an Ethernet session",
+            Request { pdn_type: Some(PdnType::Ethernet), ..usual() },
+            (73, Some(22)),
         ),
+        ("unstructured", Request { pdn_type: Some(PdnType::NonIp), ..usual() }, (76, Some(113))),
         (
             "pausing of charging",
             Request { flags: Some(SessionEstablishmentFlags::SUMPC), ..usual() },
@@ -134,9 +133,9 @@ fn establishments_that_are_rejected() {
         ("NOCP alone", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::NOCP), (69, Some(44))),
         ("duplication", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::DUPL), (76, Some(44))),
         (
-            "delivery status",
-            far(|it| it.apply_action = ApplyAction::BUFF | ApplyAction::BDPN),
-            (76, Some(44)),
+            "delivery status of packets that do not wait",
+            far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::BDPN),
+            (69, Some(44)),
         ),
         ("no parameters", far(|it| it.forwarding_parameters = None), (67, Some(4))),
         ("no such BAR", far(|it| it.bar_id = Some(BarId(9))), (73, None)),
@@ -224,7 +223,7 @@ fn a_notification_delay_needs_a_data_plane_that_delays() {
 fn modifications_that_are_rejected() {
     let mut upf = Upf::with(usual());
     let flags = |flags| SessionModificationRequest { flags: Some(flags), ..Default::default() };
-    assert_eq!(answer(upf.modify(flags(SessionModificationFlags::DROBU))), (76, Some(49)));
+    assert_eq!(answer(upf.modify(flags(SessionModificationFlags::SUMPC))), (76, Some(49)));
     assert_eq!(answer(upf.modify(flags(SessionModificationFlags::SNDEM))), (76, Some(49)));
     let mut pdr = common::update_pdr(1);
     pdr.far_id = Some(FarId(1 << 31));

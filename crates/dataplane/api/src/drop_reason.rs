@@ -34,24 +34,39 @@ reasons! {
     UnsupportedExtension = "unsupported_extension",
     /// The user packet is not a well-formed IP packet.
     MalformedIp = "malformed_ip",
+    /// The user packet is no well-formed Ethernet frame: cut short, more than two VLAN tags, or a group address
+    /// as its source.
+    MalformedFrame = "malformed_frame",
     /// The TEID is not in use at this address.
     UnknownTeid = "unknown_teid",
     /// No session has this UE address.
     UnknownUe = "unknown_ue",
+    /// No Ethernet session of the network has this destination.
+    UnknownMac = "unknown_mac",
     /// The session is known, but no PDR matches the packet.
     NoMatchingPdr = "no_matching_pdr",
     /// The source address of an uplink packet is not the UE's.
     SpoofedSource = "spoofed_source",
+    /// The source of an uplink frame is a MAC address that another session of the network has.
+    SpoofedMac = "spoofed_mac",
+    /// The session has as many MAC addresses as one may have.
+    MacTableFull = "mac_table_full",
+    /// The destination of a frame is on the side it comes from.
+    SameSide = "same_side",
     /// The FAR says DROP.
     FarDrop = "far_drop",
     /// The gate of a QER is closed.
     GateClosed = "gate_closed",
     /// The packet exceeds the MBR of a QER.
     MbrExceeded = "mbr_exceeded",
-    /// The buffer of the session is full.
+    /// The buffer of the session is full: this packet or, if configured so, the oldest one goes.
     BufferFull = "buffer_full",
-    /// The buffer of the whole data plane is full.
+    /// The buffers of the whole data plane are full: this packet or, if configured so, the oldest one goes.
     BufferMemoryFull = "buffer_memory_full",
+    /// It waited for longer than a packet may, or than the SMF asked for.
+    BufferExpired = "buffer_expired",
+    /// It waited when the SMF asked to drop what waits (DROBU).
+    BufferDropRequested = "buffer_drop_requested",
     /// It waited in the buffer until its PDR, FAR or session was removed, or the FAR turned to DROP.
     BufferDiscarded = "buffer_discarded",
     /// The outer header that the PDR removes is not the one the packet has.

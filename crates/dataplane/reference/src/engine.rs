@@ -14,6 +14,7 @@ use crate::act::{Decision, Matched, act};
 use crate::apply::{Effects, carry_out};
 use crate::buffer::Waiting;
 use crate::egress;
+use crate::ethernet::Stations;
 use crate::index::Index;
 use crate::indication::Indications;
 use crate::session::Session;
@@ -27,8 +28,13 @@ pub struct Reference {
     pub(crate) sessions: BTreeMap<Seid, Session>,
     pub(crate) index: Index,
     pub(crate) indications: Indications,
+    pub(crate) stations: Stations,
     pub(crate) counters: Counters,
     pub(crate) buffered_octets: usize,
+    /// The packets that wait, by the order of their arrival, and their sessions.
+    pub(crate) arrivals: BTreeMap<u64, Seid>,
+    /// How many packets have begun to wait since the start.
+    pub(crate) waited: u64,
     pub(crate) timers: Timers,
     pub(crate) events: VecDeque<Event>,
     outbox: VecDeque<(Egress, Vec<u8>)>,
@@ -43,8 +49,11 @@ impl Reference {
             sessions: BTreeMap::new(),
             index: Index::default(),
             indications: Indications::default(),
+            stations: Stations::default(),
             counters: Counters::default(),
             buffered_octets: 0,
+            arrivals: BTreeMap::new(),
+            waited: 0,
             timers: Timers::default(),
             events: VecDeque::new(),
             outbox: VecDeque::new(),
@@ -56,9 +65,20 @@ impl Reference {
         let counter = match egress {
             Egress::Gtpu { .. } => &mut self.counters.gtpu_sent,
             Egress::Ip { .. } => &mut self.counters.ip_sent,
+            Egress::Ethernet { .. } => &mut self.counters.ethernet_sent,
         };
         counter.count(packet.len());
         self.outbox.push_back((egress, packet));
+    }
+
+    /// Counts what became of a packet, or of a copy of one.
+    pub(crate) fn count_fate(&mut self, fate: Fate) {
+        match fate {
+            Fate::Forwarded => self.counters.forwarded += 1,
+            Fate::Buffered => self.counters.buffered += 1,
+            Fate::Consumed => self.counters.consumed += 1,
+            Fate::Dropped(reason) => self.counters.drop_one(reason),
+        }
     }
 
     /// Queues the usage reports that became due.
@@ -104,9 +124,15 @@ impl Reference {
                 self.send(egress, packet);
             }
         }
+        if effects.drop_buffered {
+            self.drop_buffered(seid);
+        }
         self.release(now, seid);
+        self.arm_expiry(seid);
+        self.arm_inactivity(seid);
         self.report_lowered_thresholds(now, plan);
         if effects.removed {
+            self.stations.forget(seid);
             self.sessions.remove(&seid);
         }
         self.counters.sessions = self.sessions.len() as u64;
@@ -114,20 +140,16 @@ impl Reference {
 
     /// Lets go the packets that need not wait any longer, in order of arrival.
     fn release(&mut self, now: Time, seid: Seid) {
-        let Some(session) = self.sessions.get_mut(&seid) else { return };
-        let mut buffer = std::mem::take(&mut session.buffer);
-        let released = buffer.take(|pdr| {
-            session.far_of(pdr).is_none_or(|far| !matches!(far.action, ApplyAction::Buffer { .. }))
+        let released = self.take_waiting(seid, |session, waiting| {
+            session.far_of(waiting.pdr).is_none_or(|far| !matches!(far.action, ApplyAction::Buffer { .. }))
         });
-        session.buffer = buffer;
         for waiting in released {
             self.release_one(now, seid, &waiting);
         }
     }
 
     fn release_one(&mut self, now: Time, seid: Seid, waiting: &Waiting) {
-        self.buffered_octets -= waiting.packet.len();
-        self.counters.buffered -= 1;
+        self.leaves_buffer(waiting);
         let mut reports = Vec::new();
         let decision = self.sessions.get_mut(&seid).and_then(|session| {
             let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
@@ -206,13 +228,12 @@ impl PacketEngine for Reference {
                 self.counters.ip_received.count(packet.len());
                 self.receive_ip(now, network, packet)
             }
+            Ingress::Ethernet { network } => {
+                self.counters.ethernet_received.count(packet.len());
+                self.receive_frame(now, network, packet)
+            }
         };
-        match fate {
-            Fate::Forwarded => self.counters.forwarded += 1,
-            Fate::Buffered => self.counters.buffered += 1,
-            Fate::Consumed => self.counters.consumed += 1,
-            Fate::Dropped(reason) => self.counters.drop_one(reason),
-        }
+        self.count_fate(fate);
         self.flush(out);
         fate
     }

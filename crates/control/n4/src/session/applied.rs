@@ -8,7 +8,7 @@ use causeway_pfcp::{
 use causeway_rules::{Change, Usage};
 use causeway_types::{FSeid, Seid, Time};
 
-use super::table::{InFlight, Work};
+use super::table::{InFlight, Waiting, Work};
 use crate::transaction::RequestKey;
 use crate::{ApplyId, N4, Notice};
 
@@ -53,6 +53,8 @@ impl N4 {
             (Work::Modify(key, _) | Work::Delete(key), Err(error)) => {
                 self.not_changed(now, seid, key, change, &error);
             }
+            (Work::Instruct, Ok(_)) => self.instructed(seid, change),
+            (Work::Instruct, Err(_)) => self.resources.abandon(change.resources),
             // Only a doomed session is purged.
             (Work::Purge, _) => self.resources.abandon(change.resources),
         }
@@ -156,7 +158,12 @@ impl N4 {
     fn next_in_line(&mut self, now: Time, seid: Seid) {
         while self.sessions.get(seid).is_some_and(|session| session.in_flight.is_none()) {
             let Some(waiting) = self.sessions.next_waiting(seid) else { break };
-            self.existing_session(now, seid, waiting.key, &waiting.header, &waiting.body);
+            match waiting {
+                Waiting::Request(request) => {
+                    self.existing_session(now, seid, request.key, &request.header, &request.body);
+                }
+                Waiting::Answer(instructions) => self.instruct(seid, &instructions),
+            }
         }
         self.send_reports(now, seid);
     }

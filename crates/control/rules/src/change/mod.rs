@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use causeway_pfcp::{SessionEstablishmentRequest, SessionModificationRequest};
+use causeway_pfcp::{SessionEstablishmentRequest, SessionModificationRequest, SessionReportResponse};
 use causeway_types::{FTeid, PdrId, Seid};
 
 use crate::addresses::Held;
 use crate::decode;
 use crate::diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 use crate::edits::{Changes, ChosenUes, EndpointId, Merged, Setting, merge};
+use crate::reject::refuse_if;
 use crate::session::nets;
 use crate::validate::{Context, validate};
-use crate::{Pdr, Plan, Reason, Rejection, ResourceChange, Resources, SessionRules};
+use crate::{Pdr, Plan, Reason, Rejection, ResourceChange, Resources, SessionRules, ie};
 
 /// A change of one session's rules, ready to be carried out.
 ///
@@ -63,6 +64,35 @@ pub fn modify(
     modify_with(old, decode::modification(request)?, session, context, resources)
 }
 
+/// What the SMF asks for in its answer to a report: packets to be dropped, a BAR to be changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Instructions(Changes);
+
+impl Instructions {
+    /// Reads what an answer asks for; `None` if that is nothing.
+    ///
+    /// # Errors
+    /// The first IE that is wrong or not supported. There is no way to tell the SMF.
+    pub fn of(response: &SessionReportResponse<'_>) -> Result<Option<Self>, Rejection> {
+        let changes = decode::report_response(response)?;
+        Ok((changes != Changes::default()).then_some(Self(changes)))
+    }
+}
+
+/// Plans what an answer to a report asks for.
+///
+/// # Errors
+/// Why it is not carried out: there is no such BAR.
+pub fn instruct(
+    old: &SessionRules,
+    instructions: &Instructions,
+    session: Seid,
+    context: &Context<'_>,
+    resources: &mut Resources,
+) -> Result<Change, Rejection> {
+    modify_with(old, instructions.0.clone(), session, context, resources)
+}
+
 /// The end of a session: everything goes, and every URR reports.
 pub fn delete(old: &SessionRules, session: Seid) -> Change {
     Change {
@@ -83,7 +113,8 @@ pub(crate) fn establish_with(
     resources: &mut Resources,
 ) -> Result<Change, Rejection> {
     let restoration = changes.restoration;
-    let taken = take(&SessionRules::default(), changes, session, context, resources);
+    let empty = SessionRules::of_type(changes.pdu_type);
+    let taken = take(&empty, changes, session, context, resources);
     let (merged, resources) =
         taken.map_err(|rejection| if restoration { not_restored(rejection) } else { rejection })?;
     let plan = plan_establishment(session, merged.session.rules());
@@ -98,6 +129,7 @@ pub(crate) fn modify_with(
     context: &Context<'_>,
     resources: &mut Resources,
 ) -> Result<Change, Rejection> {
+    check_extended(&changes, context)?;
     let mut queries = changes.query.clone();
     if changes.query_all {
         queries.extend(old.rules().urrs.keys());
@@ -105,12 +137,30 @@ pub(crate) fn modify_with(
     let rearmed =
         changes.urrs.update.iter().filter(|update| matches!(update.volume_threshold, Setting::Set(_)));
     let rearmed = rearmed.map(|update| update.id).filter(|urr| queries.contains(urr)).collect();
+    let instructed = changes.fars.update.iter().filter(|update| update.action.is_some());
+    let extras = Extras {
+        instructed: instructed.map(|update| update.id).collect(),
+        queries,
+        rearmed,
+        end_markers: Vec::new(),
+        drop_buffered: changes.drop_buffered,
+        extended: changes.extended.clone(),
+        inactivity_timer: changes.inactivity_timer != Setting::Keep,
+    };
     let query_reference = changes.query_reference;
     let (merged, resources) = take(old, changes, session, context, resources)?;
-    let extras = Extras { queries, rearmed, end_markers: merged.end_markers };
+    let extras = Extras { end_markers: merged.end_markers, ..extras };
     let plan = plan_modification(session, old.rules(), merged.session.rules(), &extras);
     let Merged { session, chosen, chosen_endpoints, ues, .. } = merged;
     Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference })
+}
+
+/// Buffering for longer needs a data plane that can, and a BAR that is there.
+fn check_extended(changes: &Changes, context: &Context<'_>) -> Result<(), Rejection> {
+    let Some(first) = changes.extended.first() else { return Ok(()) };
+    let cannot = !context.capabilities.extended_buffering;
+    refuse_if(cannot, ie::DL_BUFFERING_DURATION, "buffering for longer")
+        .map_err(|reason| reason.of(first.bar))
 }
 
 fn take(

@@ -10,9 +10,10 @@
 //! checks that no IE of a group is left out here.
 
 use causeway_pfcp::{
-    CreateBar, CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, CreateUrr, Field,
-    ForwardingParameters, Ie, Many, Pdi, SessionEstablishmentRequest, SessionModificationRequest, UpdateBar,
-    UpdateFar, UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateTrafficEndpoint, UpdateUrr, ie_name,
+    CreateBar, CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, CreateUrr, EthernetPacketFilter,
+    Field, ForwardingParameters, Ie, Many, Pdi, SessionEstablishmentRequest, SessionModificationRequest,
+    UpdateBar, UpdateFar, UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateTrafficEndpoint, UpdateUrr,
+    ie_name,
 };
 
 use crate::Reason;
@@ -46,12 +47,13 @@ treatment! {
     SessionEstablishmentRequest {
         acted {
             create_pdrs create_fars create_urrs create_qers create_bar create_traffic_endpoints pdn_type flags
+            user_plane_inactivity_timer
         }
         information {
             node_id cp_f_seid fq_csids user_id dnn recovery_time_stamp s_nssai rat_type group_id
         }
         refused {
-            user_plane_inactivity_timer trace_information create_mars
+            trace_information create_mars
             create_bridge_info create_srrs provide_atsss_control_information provide_rds_configuration
             l2tp_tunnel_information l2tp_session_information mbs_session_n4mb_control_information
             mbs_session_n4_control_information dscp_to_ppi_control_information
@@ -63,11 +65,11 @@ treatment! {
             create_pdrs create_fars create_urrs create_qers create_bar
             update_pdrs update_fars update_urrs update_qers update_bar
             remove_traffic_endpoints create_traffic_endpoints update_traffic_endpoints
-            flags query_urrs query_urr_reference
+            flags query_urrs query_urr_reference user_plane_inactivity_timer
         }
         information { cp_f_seid node_id fq_csids s_nssai rat_type group_id }
         refused {
-            user_plane_inactivity_timer trace_information remove_mars update_mars create_mars
+            trace_information remove_mars update_mars create_mars
             tsc_management_information remove_srrs create_srrs update_srrs
             provide_atsss_control_information ethernet_context_information
             access_availability_information query_packet_rate_status mbs_session_n4_control_information
@@ -98,23 +100,31 @@ treatment! {
     Pdi {
         acted {
             source_interface local_f_teid network_instance ue_ip_addresses sdf_filters application_id qfis
+            ethernet_pdu_session_information ethernet_packet_filters
             traffic_endpoint_ids framed_routes framed_ipv6_routes
         }
         information { source_interface_type framed_routing }
         refused {
             local_ingress_tunnel redundant_transmission_detection_parameters
-            ethernet_pdu_session_information ethernet_packet_filters ip_multicast_addressing_info dns_query_filters mbs_session_identifier
+            ip_multicast_addressing_info dns_query_filters mbs_session_identifier
             area_session_id
         }
+    }
+    EthernetPacketFilter {
+        acted {
+            ethernet_filter_id ethernet_filter_properties mac_addresses ethertype c_tag s_tag sdf_filters
+        }
+        information { }
+        refused { }
     }
     CreateTrafficEndpoint {
         acted {
             traffic_endpoint_id local_f_teid network_instance ue_ip_addresses framed_routes framed_ipv6_routes
-            qfis
+            ethernet_pdu_session_information qfis
         }
         information { source_interface_type framed_routing rat_type }
         refused {
-            redundant_transmission_detection_parameters ethernet_pdu_session_information local_ingress_tunnel
+            redundant_transmission_detection_parameters local_ingress_tunnel
             ip_multicast_addressing_info mbs_session_identifier area_session_id
         }
     }
@@ -207,9 +217,12 @@ treatment! {
         refused { mt_edt_control_information }
     }
     UpdateBar {
-        acted { bar_id downlink_data_notification_delay suggested_buffering_packets_count }
+        acted {
+            bar_id downlink_data_notification_delay suggested_buffering_packets_count dl_buffering_duration
+            dl_buffering_suggested_packet_count
+        }
         information { }
-        refused { dl_buffering_duration dl_buffering_suggested_packet_count mt_edt_control_information }
+        refused { mt_edt_control_information }
     }
 }
 

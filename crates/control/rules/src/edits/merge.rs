@@ -9,6 +9,7 @@ use crate::session::ReportState;
 use crate::tunnels::Reservation;
 use crate::{Capabilities, LocalEndpoints, Pdr, Reason, Rejection, RuleId, SessionRules, ie};
 
+use super::ethernet::SharedFilters;
 use super::filters::Definitions;
 use super::resolve::{Resolver, fitting};
 use super::ue::{ChosenUes, UeResolver, home};
@@ -50,7 +51,9 @@ pub(crate) fn merge(
     remove(&mut session, &changes);
     let end_markers = end_markers(old, &changes.fars.update, capabilities)?;
     merge_simple(&mut session, &changes)?;
+    changes.inactivity_timer.apply(&mut session.rules.inactivity_timer);
     let filters = Definitions::of(&changes, &old.rules.pdrs)?;
+    let frames = SharedFilters::of(&changes, &old.rules.pdrs, &filters)?;
     let mut choose_ids = std::mem::take(&mut session.choose_ids);
     let mut chosen_ues = std::mem::take(&mut session.chosen_ues);
     let home = home(&changes, &chosen_ues, endpoints, addresses);
@@ -60,11 +63,13 @@ pub(crate) fn merge(
         reservation,
         choose_ids: &mut choose_ids,
         filters: &filters,
+        frames: &frames,
         ues: UeResolver { endpoints, reservation: addresses, chosen: &mut chosen_ues, home },
     };
     let mut ues = ChosenUes::default();
     let chosen_endpoints = points::merge(&mut session, changes.endpoints, &mut resolver, &mut ues)?;
     let chosen = merge_pdrs(&mut session, changes.pdrs, &mut resolver, &mut ues)?;
+    frames.spread(&mut session.rules.pdrs);
     filters.spread(&mut session.rules.pdrs);
     (session.choose_ids, session.chosen_ues) = (choose_ids, chosen_ues);
     session.forget_unused_choose_ids();
@@ -181,10 +186,20 @@ fn new_pdr(
     resolver: &mut Resolver<'_, '_, '_>,
     session: &SessionRules,
 ) -> Result<Pdr, Reason> {
-    let PdrDraft { id, precedence, pdi, removal, far, qers, urrs, active_from, active_until } = draft;
+    let PdrDraft { id, precedence, pdi, removal, vlan_removal, far, qers, urrs, active_from, active_until } =
+        draft;
     let pdi = resolver.create(pdi, &session.endpoints)?;
     let removal = removal.map(|removal| fitting(removal, pdi.tunnel));
-    Ok(Pdr { precedence, removal, qers, urrs, active_from, active_until, ..Pdr::new(id, pdi, far) })
+    Ok(Pdr {
+        precedence,
+        removal,
+        vlan_removal,
+        qers,
+        urrs,
+        active_from,
+        active_until,
+        ..Pdr::new(id, pdi, far)
+    })
 }
 
 /// The rule to be updated. That it exists was checked before anything else.

@@ -1,6 +1,7 @@
 //! What one message asks to be done to a session's rules, typed but not yet checked against them.
 
 mod endpoints;
+mod ethernet;
 mod filters;
 mod merge;
 mod resolve;
@@ -16,13 +17,15 @@ use causeway_types::{
 };
 
 pub(crate) use endpoints::{Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe, EndpointUpdate};
+pub(crate) use ethernet::EthernetDraft;
 pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
 pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
 
 use crate::{
-    ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, Qer, RateLimit, Reporting,
-    RuleId, UeAddress, UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, GtpuRemoval,
+    MeasurementMethod, PduSessionType, Qer, RateLimit, Reporting, RuleId, UeAddress, UeSide, Urr,
+    UrrTriggers, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -40,8 +43,16 @@ pub(crate) struct Changes {
     pub(crate) query_all: bool,
     /// Query URR Reference: goes back in the reports.
     pub(crate) query_reference: Option<u32>,
+    /// PDN Type of a new session.
+    pub(crate) pdu_type: PduSessionType,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
+    /// DROBU: what waits is dropped first.
+    pub(crate) drop_buffered: bool,
+    /// Buffering for longer than usual.
+    pub(crate) extended: Vec<ExtendedBuffering>,
+    /// The User Plane Inactivity Timer.
+    pub(crate) inactivity_timer: Setting<Span>,
 }
 
 /// What is asked for one kind of rule.
@@ -94,6 +105,7 @@ pub(crate) struct PdrDraft {
     pub(crate) precedence: Precedence,
     pub(crate) pdi: PdiDraft,
     pub(crate) removal: Option<GtpuRemoval>,
+    pub(crate) vlan_removal: Option<VlanRemoval>,
     pub(crate) far: FarId,
     pub(crate) qers: Vec<QerId>,
     pub(crate) urrs: Vec<UrrId>,
@@ -114,6 +126,8 @@ pub(crate) struct PdiDraft {
     pub(crate) routes: Vec<IpNet>,
     pub(crate) qfis: QfiSet,
     pub(crate) filters: Vec<FilterDraft>,
+    pub(crate) whole_ethernet_session: bool,
+    pub(crate) ethernet: Vec<EthernetDraft>,
     /// The traffic endpoint that says what `tunnel`, `network_instance`, `ue` and `routes` do not.
     pub(crate) endpoint: Option<EndpointId>,
 }
@@ -130,6 +144,8 @@ impl PdiDraft {
             routes: Vec::new(),
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
+            whole_ethernet_session: false,
+            ethernet: Vec::new(),
             endpoint: None,
         }
     }
@@ -178,6 +194,7 @@ pub(crate) struct PdrUpdate {
     pub(crate) precedence: Option<Precedence>,
     pub(crate) pdi: Option<PdiDraft>,
     pub(crate) removal: Setting<GtpuRemoval>,
+    pub(crate) vlan_removal: Setting<VlanRemoval>,
     pub(crate) far: Option<FarId>,
     pub(crate) qers: Option<Vec<QerId>>,
     pub(crate) urrs: Option<Vec<UrrId>>,
@@ -190,6 +207,8 @@ pub(crate) struct PdrUpdate {
 pub(crate) struct FarUpdate {
     pub(crate) id: FarId,
     pub(crate) action: Option<ApplyAction>,
+    /// Comes with the action.
+    pub(crate) delivery_status: Option<DeliveryStatus>,
     pub(crate) forwarding: Option<ForwardingUpdate>,
     pub(crate) bar: Setting<BarId>,
 }
@@ -200,6 +219,7 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) destination: Option<Interface>,
     pub(crate) network_instance: Setting<NetworkInstance>,
     pub(crate) tunnel: Setting<FTeid>,
+    pub(crate) vlan: Setting<VlanTags>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use causeway_types::{FTeid, NetworkInstance};
 
 use crate::tunnels::Reservation;
-use crate::{Capabilities, GtpuRemoval, LocalEndpoints, Pdi, Reason, SdfFilter, UeAddress};
+use crate::{Capabilities, EthernetFilter, GtpuRemoval, LocalEndpoints, Pdi, Reason, SdfFilter, UeAddress};
 
 use super::endpoints::check_reference;
+use super::ethernet::SharedFilters;
 use super::filters::Definitions;
 use super::ue::UeResolver;
 use super::{Endpoint, EndpointId, PdiDraft, TunnelRequest};
@@ -20,6 +21,13 @@ pub(super) struct Resolver<'a, 'b, 'c> {
     pub(super) choose_ids: &'a mut BTreeMap<u8, FTeid>,
     pub(super) filters: &'a Definitions,
     pub(super) ues: UeResolver<'a, 'c>,
+    pub(super) frames: &'a SharedFilters,
+}
+
+/// The filters of one PDI.
+struct Filters {
+    sdf: Vec<SdfFilter>,
+    ethernet: Vec<EthernetFilter>,
 }
 
 /// The traffic endpoints of the session.
@@ -28,7 +36,7 @@ type Endpoints = BTreeMap<EndpointId, Endpoint>;
 impl Resolver<'_, '_, '_> {
     /// The PDI of a new PDR.
     pub(super) fn create(&mut self, mut draft: PdiDraft, endpoints: &Endpoints) -> Result<Pdi, Reason> {
-        let filters = self.filters.resolve(std::mem::take(&mut draft.filters))?;
+        let filters = self.found(&mut draft)?;
         match draft.endpoint {
             Some(id) => at_endpoint(draft, filters, named(endpoints, id)?),
             None => {
@@ -41,6 +49,15 @@ impl Resolver<'_, '_, '_> {
 
     fn ue(&mut self, draft: &PdiDraft, held: Option<UeAddress>) -> Result<Option<UeAddress>, Reason> {
         self.ues.resolve(draft.ue, draft.ue_choice.as_ref(), draft.network_instance.as_ref(), held)
+    }
+
+    /// The filters of a PDI, those that it only names as they are defined.
+    fn found(&self, draft: &mut PdiDraft) -> Result<Filters, Reason> {
+        let frames = std::mem::take(&mut draft.ethernet);
+        Ok(Filters {
+            sdf: self.filters.resolve(std::mem::take(&mut draft.filters))?,
+            ethernet: self.frames.resolve(frames, self.filters)?,
+        })
     }
 
     /// The tunnel that a PDI or a traffic endpoint asks for.
@@ -74,7 +91,7 @@ impl Resolver<'_, '_, '_> {
         held: &Pdi,
         endpoints: &Endpoints,
     ) -> Result<Pdi, Reason> {
-        let filters = self.filters.resolve(std::mem::take(&mut draft.filters))?;
+        let filters = self.found(&mut draft)?;
         if let Some(id) = draft.endpoint {
             return at_endpoint(draft, filters, named(endpoints, id)?);
         }
@@ -143,7 +160,7 @@ fn named(endpoints: &Endpoints, id: EndpointId) -> Result<&Endpoint, Reason> {
 }
 
 /// A PDI that leaves it to a traffic endpoint whose packets it is about.
-fn at_endpoint(draft: PdiDraft, filters: Vec<SdfFilter>, endpoint: &Endpoint) -> Result<Pdi, Reason> {
+fn at_endpoint(draft: PdiDraft, filters: Filters, endpoint: &Endpoint) -> Result<Pdi, Reason> {
     let ue = draft.ue.is_some() || draft.ue_choice.is_some() || !draft.routes.is_empty();
     let qfis = !draft.qfis.is_empty() && !endpoint.qfis.is_empty();
     check_reference(draft.tunnel.is_some(), draft.network_instance.is_some(), ue, qfis)?;
@@ -152,14 +169,16 @@ fn at_endpoint(draft: PdiDraft, filters: Vec<SdfFilter>, endpoint: &Endpoint) ->
     Ok(pdi)
 }
 
-fn pdi(draft: PdiDraft, filters: Vec<SdfFilter>, tunnel: Option<FTeid>) -> Pdi {
+fn pdi(draft: PdiDraft, filters: Filters, tunnel: Option<FTeid>) -> Pdi {
     Pdi {
         tunnel,
         network_instance: draft.network_instance,
         ue: draft.ue,
         routes: draft.routes,
         qfis: draft.qfis,
-        filters,
+        filters: filters.sdf,
+        whole_ethernet_session: draft.whole_ethernet_session,
+        ethernet: filters.ethernet,
         ..Pdi::new(draft.source)
     }
 }

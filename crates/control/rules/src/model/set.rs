@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use causeway_types::{BarId, FarId, PdrId, QerId, UrrId};
+use causeway_types::{BarId, FarId, PdrId, QerId, Span, UrrId};
 
-use super::{Bar, Far, Pdr, Qer, Urr};
+use super::{Bar, Far, Pdr, PduSessionType, Qer, Urr};
 
-/// The rules of one session, by id. Validation ensures that every reference leads somewhere.
+/// The rules of one session, by id, and what holds for the session as a whole. Validation ensures that every
+/// reference leads somewhere.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RuleSet {
+    /// What the session's user packets are.
+    pub pdu_type: PduSessionType,
     /// Packet Detection Rules.
     pub pdrs: BTreeMap<PdrId, Pdr>,
     /// Forwarding Action Rules.
@@ -19,4 +22,7 @@ pub struct RuleSet {
     pub urrs: BTreeMap<UrrId, Urr>,
     /// Buffering Action Rules.
     pub bars: BTreeMap<BarId, Bar>,
+    /// User Plane Inactivity Timer: how long no packet may come before the SMF is told (TS 29.244 clause 5.11.2).
+    /// `None`: it is not told.
+    pub inactivity_timer: Option<Span>,
 }

@@ -16,6 +16,7 @@ pub(crate) fn fit(mut changes: Changes, session: &SessionRules) -> Changes {
     let bars = fit_kind(&mut changes.bars, rules.bars.keys().copied().collect());
     fit_kind(&mut changes.pdrs, rules.pdrs.keys().copied().collect());
     changes.query.retain(|urr| rules.urrs.contains_key(urr));
+    changes.extended.retain(|extended| bars.contains(&extended.bar));
     let used: BTreeSet<_> = rules.pdrs.values().map(|pdr| pdr.far).collect();
     let orphans: Vec<_> = changes.fars.remove.iter().filter(|far| used.contains(far)).copied().collect();
     let gone = rules.pdrs.values().filter(|pdr| orphans.contains(&pdr.far)).map(|pdr| pdr.id);

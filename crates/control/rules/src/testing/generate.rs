@@ -15,8 +15,9 @@ use crate::edits::{
     Setting, TunnelRequest, UeChoice, UrrDraft, UrrUpdate,
 };
 use crate::{
-    ApplyAction, Bar, DirectionalLimit, Far, Forwarding, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer,
-    RateLimit, Reporting, RuleSet, SdfFilter, TrafficClass, UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, BufferingDuration, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far,
+    Forwarding, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer, RateLimit, Reporting, RuleSet,
+    SdfFilter, TrafficClass, UeSide, Urr, UrrTriggers,
 };
 
 use super::{downlink_pdr, gnb, internet, to_gnb, to_internet, ue, uplink_pdr};
@@ -57,12 +58,14 @@ pub(crate) fn rule_set() -> impl Strategy<Value = RuleSet> {
                 let one = |id| pdr(id, far_ids.clone(), qer_ids.clone(), urr_ids.clone());
                 ids.into_iter().map(one).collect::<Vec<_>>()
             });
-            pdrs.prop_map(move |pdrs| RuleSet {
+            (pdrs, option::of(inactivity())).prop_map(move |(pdrs, inactivity_timer)| RuleSet {
                 pdrs: pdrs.into_iter().map(|pdr| (pdr.id, pdr)).collect(),
                 fars: fars.iter().map(|far| (far.id, far.clone())).collect(),
                 qers: qers.iter().map(|qer| (qer.id, qer.clone())).collect(),
                 urrs: urrs.iter().map(|urr| (urr.id, urr.clone())).collect(),
                 bars: bars.iter().map(|bar| (bar.id, bar.clone())).collect(),
+                inactivity_timer,
+                ..RuleSet::default()
             })
         })
     })
@@ -74,6 +77,28 @@ fn bar(id: u8) -> impl Strategy<Value = Bar> {
         suggested_packets,
         ..Bar::new(BarId(id))
     })
+}
+
+fn inactivity() -> impl Strategy<Value = Span> {
+    (1..4_u64).prop_map(Span::from_secs)
+}
+
+/// What the SMF is told may go with the action.
+fn delivery_status(action: ApplyAction) -> impl Strategy<Value = DeliveryStatus> {
+    any::<[bool; 2]>().prop_map(move |[buffered, discarded]| DeliveryStatus {
+        buffered: buffered && matches!(action, ApplyAction::Buffer { .. }),
+        discarded: discarded && action != ApplyAction::Forward,
+    })
+}
+
+fn extended() -> impl Strategy<Value = ExtendedBuffering> {
+    let duration = prop_oneof![
+        Just(BufferingDuration::Stopped),
+        inactivity().prop_map(BufferingDuration::For),
+        Just(BufferingDuration::Unlimited),
+    ];
+    (0..IDS as u8, option::of(duration), option::of(any::<u16>()))
+        .prop_map(|(bar, duration, packets)| ExtendedBuffering { bar: BarId(bar), duration, packets })
 }
 
 fn limit() -> impl Strategy<Value = DirectionalLimit> {
@@ -123,10 +148,13 @@ fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
         (1..9_u32).prop_map(move |teid| to_gnb(id, gnb(teid))),
         (1..9_u32).prop_map(move |teid| to_smf(id, gnb(teid))),
     ];
-    (way, action(), any::<bool>(), option::of(any::<Index>())).prop_map(move |(far, action, keep, bar)| {
+    let action = action().prop_flat_map(|action| (Just(action), delivery_status(action)));
+    (way, action, any::<bool>(), option::of(any::<Index>())).prop_map(move |(far, action, keep, bar)| {
+        let (action, delivery_status) = action;
         let needed = keep || action == ApplyAction::Forward;
         Far {
             action,
+            delivery_status,
             forwarding: far.forwarding.clone().filter(|_| needed),
             bar: bar.filter(|_| !bars.is_empty()).map(|index| *index.get(&bars)),
             ..far
@@ -191,17 +219,12 @@ pub(crate) fn changes() -> impl Strategy<Value = Changes> {
     let urrs = edits(0..IDS, any_urr(), any_urr_update());
     let bars = edits(0..IDS as u8, (0..IDS as u8).prop_flat_map(bar), any_bar_update());
     let query = (btree_set((0..IDS).prop_map(UrrId), 0..2), any::<bool>());
-    (pdrs, fars, qers, urrs, bars, query, any_endpoints()).prop_map(
-        |(pdrs, fars, qers, urrs, bars, (query, query_all), endpoints)| Changes {
-            pdrs,
-            fars,
-            qers,
-            urrs,
-            bars,
-            query,
-            query_all,
-            endpoints,
-            ..Changes::default()
+    let whole = (any::<bool>(), vec(extended(), 0..2), setting(inactivity()));
+    let all = (pdrs, fars, qers, urrs, bars, query, whole, any_endpoints());
+    all.prop_map(
+        |(pdrs, fars, qers, urrs, bars, (query, query_all), (drop_buffered, extended, timer), endpoints)| {
+            let session = Changes { drop_buffered, extended, inactivity_timer: timer, ..Changes::default() };
+            Changes { pdrs, fars, qers, urrs, bars, query, query_all, endpoints, ..session }
         },
     )
 }
@@ -327,6 +350,7 @@ fn any_pdr_update() -> impl Strategy<Value = PdrUpdate> {
         id: draft.id,
         precedence: with[0].then_some(Precedence(7)),
         removal: set_if(with[1], draft.removal),
+        vlan_removal: Setting::Keep,
         pdi: with[2].then_some(draft.pdi),
         far: with[3].then_some(draft.far),
         qers,
@@ -347,11 +371,13 @@ fn any_far_update() -> impl Strategy<Value = FarUpdate> {
             destination: with[0].then_some(forwarding.destination),
             network_instance: set_if(with[1], forwarding.network_instance),
             tunnel: set_if(with[2], forwarding.tunnel),
+            vlan: Setting::Keep,
             end_marker,
         });
         FarUpdate {
             id: far.id,
             action: with[3].then_some(far.action),
+            delivery_status: with[3].then_some(far.delivery_status),
             forwarding,
             bar: set_if(true, far.bar),
         }

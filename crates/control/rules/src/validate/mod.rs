@@ -1,5 +1,6 @@
 //! Whether a rule set as a whole is legal and can be carried out.
 
+mod ethernet;
 mod far;
 mod limits;
 mod pdr;
@@ -26,11 +27,14 @@ pub struct Context<'a> {
 /// The first rule that fails and why, URRs before FARs before PDRs.
 pub fn validate(rules: &RuleSet, context: &Context<'_>) -> Result<(), Rejection> {
     limits::check(rules, context.capabilities)?;
+    ethernet::check_type(rules.pdu_type, context)?;
     for bar in rules.bars.values() {
         let delayed = !bar.notification_delay.is_zero() && !context.capabilities.notification_delay;
         let what = "a delay of the notification";
         refuse_if(delayed, ie::NOTIFICATION_DELAY, what).map_err(|reason| reason.of(bar.id))?;
     }
+    let timed = rules.inactivity_timer.is_some() && !context.capabilities.inactivity_detection;
+    refuse_if(timed, ie::USER_PLANE_INACTIVITY_TIMER, "inactivity detection")?;
     for qer in rules.qers.values() {
         let limited = qer.mbr.is_some() && !context.capabilities.mbr;
         refuse_if(limited, ie::MBR, "MBR enforcement").map_err(|reason| reason.of(qer.id))?;

@@ -10,7 +10,7 @@ use crate::testing::{CHOOSE, SESSION, World, answer, bar, buffering, to_internet
 use crate::{Bar, Op, Qer, Reason, Reporting, RuleId, SdfFilter, delete};
 
 fn far_update(id: u32) -> FarUpdate {
-    FarUpdate { id: FarId(id), action: None, forwarding: None, bar: Setting::Keep }
+    FarUpdate { id: FarId(id), action: None, delivery_status: None, forwarding: None, bar: Setting::Keep }
 }
 
 fn pdr_update(id: u16) -> PdrUpdate {
@@ -19,6 +19,7 @@ fn pdr_update(id: u16) -> PdrUpdate {
         precedence: None,
         pdi: None,
         removal: Setting::Keep,
+        vlan_removal: Setting::Keep,
         far: None,
         qers: None,
         urrs: None,
