@@ -27,7 +27,7 @@ mod upf;
 mod variables;
 
 pub use capture::{Datagram, write_capture};
-pub use case::{Case, Fragments, Setup, Step, load_all, load_fragments};
+pub use case::{Case, Fragments, Step, load_all, load_fragments};
 pub use error::CaseError;
 pub use record::{Outcome, compare_or_record};
 pub use runner::{Backend, Transcript, run, topology};

@@ -58,6 +58,9 @@ pub struct Upf {
     /// How long a UE address that was given out rests before it is given out again.
     #[serde(serialize_with = "span")]
     pub ue_address_rest: Span,
+    /// Our ends of tunnels over N6.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub n6_tunnel: Vec<N6Tunnel>,
     /// Packets that wait for idle UEs.
     pub buffering: Buffering,
     /// The management HTTP server.
@@ -74,6 +77,7 @@ impl Default for Upf {
             gtpu: Gtpu::default(),
             session: vec![Session::default()],
             ue_address_rest: Span::from_secs(60),
+            n6_tunnel: Vec::new(),
             buffering: Buffering::default(),
             metrics: Metrics::default(),
         }
@@ -157,6 +161,22 @@ impl Default for Session {
             pool_identity: None,
         }
     }
+}
+
+/// Our end of the tunnels (UDP/IP and IP in IP) over one data network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct N6Tunnel {
+    /// The data network.
+    pub dnn: String,
+    /// The address of this end, which no interface has.
+    pub address: IpAddr,
+    /// The UDP port of this end.
+    pub port: u16,
+}
+
+impl N6Tunnel {
+    /// The UDP port where none is named.
+    pub const DEFAULT_PORT: u16 = 5555;
 }
 
 /// Packets that wait for idle UEs.

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use causeway_types::{FTeid, NetworkInstance};
 
 use crate::tunnels::Reservation;
-use crate::{Capabilities, EthernetFilter, GtpuRemoval, LocalEndpoints, Pdi, Reason, SdfFilter, UeAddress};
+use crate::{
+    Capabilities, EthernetFilter, HeaderRemoval, LocalEndpoints, Pdi, Reason, RemovedHeader, SdfFilter,
+    UeAddress,
+};
 
 use super::endpoints::check_reference;
 use super::ethernet::SharedFilters;
@@ -146,13 +149,14 @@ impl Resolver<'_, '_, '_> {
 ///
 /// SMFs name the version of the user's packets instead of the tunnel's, which they cannot know when the
 /// UPF chooses it. Unless the tunnel has exactly the version named, whichever arrives is taken off.
-pub(super) fn fitting(removal: GtpuRemoval, tunnel: Option<FTeid>) -> GtpuRemoval {
+pub(super) fn fitting(removal: HeaderRemoval, tunnel: Option<FTeid>) -> HeaderRemoval {
     let Some(FTeid { addr, .. }) = tunnel else { return removal };
-    match removal {
-        GtpuRemoval::Ipv4 if addr.v6.is_none() => removal,
-        GtpuRemoval::Ipv6 if addr.v4.is_none() => removal,
-        _ => GtpuRemoval::Any,
-    }
+    let fits = match removal.header {
+        RemovedHeader::GtpuIpv4 => addr.v6.is_none(),
+        RemovedHeader::GtpuIpv6 => addr.v4.is_none(),
+        _ => true,
+    };
+    if fits { removal } else { HeaderRemoval { header: RemovedHeader::Gtpu, ..removal } }
 }
 
 fn named(endpoints: &Endpoints, id: EndpointId) -> Result<&Endpoint, Reason> {
