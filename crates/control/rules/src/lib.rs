@@ -29,6 +29,7 @@
 
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod applications;
 mod capabilities;
 mod catalogue;
@@ -40,7 +41,9 @@ mod ie;
 mod model;
 mod plan;
 mod reject;
+mod resources;
 mod respond;
+mod scramble;
 mod sdf;
 mod session;
 mod tunnels;
@@ -50,6 +53,7 @@ mod validate;
 #[cfg(test)]
 mod testing;
 
+pub use addresses::{AddressPool, Addresses, PoolUsage};
 pub use applications::{
     ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen,
 };
@@ -66,6 +70,8 @@ pub use model::{
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
+pub use resources::{ResourceChange, Resources};
+pub use scramble::Scramble;
 pub use sdf::FlowError;
 pub use session::{Reporting, SessionRules};
 pub use tunnels::{LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};

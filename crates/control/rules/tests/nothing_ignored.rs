@@ -77,13 +77,13 @@ fn outcome(upf: &Upf, header: &Header, body: &[u8]) -> Option<String> {
         endpoints: &upf.endpoints,
         catalogue: &causeway_rules::Catalogue::default(),
     };
-    let mut tunnels = upf.tunnels.clone();
+    let mut resources = upf.resources.clone();
     let change = match Message::decode(header, body).ok()? {
         Message::SessionEstablishmentRequest(request) => {
-            establish(&request, SESSION, &context, &mut tunnels).ok()?
+            establish(&request, SESSION, &context, &mut resources).ok()?
         }
         Message::SessionModificationRequest(request) => {
-            modify(&upf.session, &request, SESSION, &context, &mut tunnels).ok()?
+            modify(&upf.session, &request, SESSION, &context, &mut resources).ok()?
         }
         other => panic!("{other:?}"),
     };

@@ -29,7 +29,7 @@ impl N4 {
             endpoints: &self.endpoints,
             catalogue: &self.catalogue,
         };
-        match causeway_rules::instruct(&session.rules, instructions, seid, &context, &mut self.tunnels) {
+        match causeway_rules::instruct(&session.rules, instructions, seid, &context, &mut self.resources) {
             Err(rejection) => self.refuse_instructions(seid, &rejection),
             Ok(change) if change.plan.ops.is_empty() => self.instructed(seid, change),
             Ok(change) => self.hand_out(Work::Instruct, change),
@@ -38,7 +38,7 @@ impl N4 {
 
     /// It is in force.
     pub(crate) fn instructed(&mut self, seid: Seid, change: Change) {
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
         if let Some(session) = self.sessions.get_mut(seid) {
             session.rules = change.session;
         }

@@ -107,7 +107,7 @@ impl N4 {
             endpoints: &self.endpoints,
             catalogue: &self.catalogue,
         };
-        let change = causeway_rules::establish(request, seid, &context, &mut self.tunnels)?;
+        let change = causeway_rules::establish(request, seid, &context, &mut self.resources)?;
         Ok((association, change))
     }
 
@@ -143,7 +143,7 @@ impl N4 {
             endpoints: &self.endpoints,
             catalogue: &self.catalogue,
         };
-        match causeway_rules::modify(&session.rules, request, seid, &context, &mut self.tunnels) {
+        match causeway_rules::modify(&session.rules, request, seid, &context, &mut self.resources) {
             Err(rejection) => self.refuse(now, key, cp, rejection.into()),
             Ok(change) if change.plan.ops.is_empty() => {
                 self.modified(now, seid, key, request.cp_f_seid, change, Vec::new());
