@@ -80,6 +80,7 @@ fn topology() -> Topology {
             network_instance: None,
         }],
         networks: vec![Network { instance: internet(), pools: pool.collect() }],
+        ..Topology::default()
     }
 }
 

@@ -11,6 +11,8 @@ pub(crate) fn up_features(capabilities: &Capabilities) -> UpFeatures {
         (capabilities.end_marker, UpFeatures::EMPU),
         (capabilities.notification_delay, UpFeatures::DDND),
         (capabilities.volume_measurement, UpFeatures::MNOP),
+        (capabilities.packet_rate, UpFeatures::CIOT),
+        (capabilities.paging_by_dscp, UpFeatures::EPPPI),
     ];
     let there = by_data_plane.into_iter().filter(|(is_there, _)| *is_there);
     there.fold(by_itself, |features, (_, feature)| features | feature)
@@ -27,7 +29,8 @@ mod tests {
         let none = Capabilities::default();
         assert_eq!(up_features(&none), UpFeatures::FTUP | UpFeatures::BUNDL);
         let all = Capabilities::all(1, 1);
-        let more = UpFeatures::EMPU | UpFeatures::DDND | UpFeatures::MNOP;
+        let more =
+            UpFeatures::EMPU | UpFeatures::DDND | UpFeatures::MNOP | UpFeatures::CIOT | UpFeatures::EPPPI;
         assert_eq!(up_features(&all), UpFeatures::FTUP | UpFeatures::BUNDL | more);
     }
 }

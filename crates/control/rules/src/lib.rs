@@ -22,7 +22,7 @@
 //!   forward.
 //! - SGi-LAN as destination needs no forwarding policy (table 7.5.2.3-2).
 //! - A QER, URR or BAR that is removed leaves the rules that name it.
-//! - A guaranteed bit rate is accepted; the maximum beside it is what is enforced.
+//! - A mask of a marking that names ECN bits marks the DSCP alone.
 
 #![forbid(unsafe_code)]
 
@@ -49,11 +49,14 @@ pub use capabilities::Capabilities;
 pub use change::{Change, delete, establish, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, DirectionalLimit, Far, FlowAddress, FlowEnd, Forwarding, Gate, GtpuRemoval,
-    MeasurementMethod, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter, UeAddress, UeSide, Urr, UrrTriggers,
+    Allowance, ApplyAction, Bar, Correlation, DirectionalLimit, Far, FlowAddress, FlowEnd, FlowMarking,
+    Forwarding, Gate, GtpuRemoval, MeasurementMethod, PacketRate, PacketRateReport, PacketRateStatus,
+    PacketRates, PagingPolicy, Pdi, Pdr, Qer, RateLimit, Remaining, RuleSet, SdfFilter, TosMarking,
+    UeAddress, UeSide, Urr, UrrTriggers,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
+pub use respond::packet_rate_reports;
 pub use sdf::FlowError;
 pub use session::{Reporting, SessionRules};
 pub use tunnels::{LocalEndpoint, LocalEndpoints, TunnelChange, Tunnels};

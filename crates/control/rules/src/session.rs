@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use causeway_types::{FTeid, UrrId};
+use causeway_types::{FTeid, NodeId, UrrId};
 
 use crate::{MeasurementMethod, RuleSet};
 
@@ -15,6 +15,8 @@ pub struct SessionRules {
     pub(crate) rules: RuleSet,
     pub(crate) choose_ids: BTreeMap<u8, FTeid>,
     pub(crate) reports: BTreeMap<UrrId, ReportState>,
+    /// Who established the session: its QER Correlation IDs are this CP function's.
+    pub(crate) established_by: Option<NodeId>,
 }
 
 /// How the usage of a URR is reported (Measurement Information, TS 29.244 clause 8.2.68); the counting

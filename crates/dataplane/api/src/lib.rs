@@ -13,11 +13,11 @@ mod event;
 mod packet;
 mod topology;
 
-pub use causeway_rules::{Capabilities, Op, Plan, Usage, UsageReason};
+pub use causeway_rules::{Capabilities, Op, PacketRateReport, Plan, Usage, UsageReason};
 pub use contract::{Applied, Dataplane, PacketEngine};
 pub use counters::{Counters, TrafficCounter};
 pub use drop_reason::DropReason;
 pub use error::ApplyError;
 pub use event::Event;
 pub use packet::{Egress, Fate, Ingress, Transmit};
-pub use topology::{GtpuEndpoint, Network, Topology};
+pub use topology::{GtpuEndpoint, Network, SliceLimit, Topology};

@@ -5,10 +5,12 @@
 //! not counted; a buffered packet is when it leaves.
 
 use causeway_dataplane::{DropReason, Egress, Topology, Usage};
-use causeway_rules::{ApplyAction, Gate, Pdr};
-use causeway_types::{Direction, QerId, Qfi, Time};
+use causeway_rules::{ApplyAction, Pdr};
+use causeway_types::{Qfi, Time};
 
 use crate::egress::Way;
+use crate::marks::{Marks, mark_flow};
+use crate::qos::{Shared, check_gates, enforce};
 use crate::session::{Session, direction_of};
 
 /// What becomes of a packet.
@@ -26,13 +28,14 @@ pub(crate) struct Matched<'a> {
     /// The QFI it arrived with.
     pub(crate) qfi: Option<Qfi>,
     pub(crate) packet: &'a [u8],
-    /// It waited in the buffer. Meters charge such a packet but do not drop it: the SMF asked for its delivery.
+    /// It waited in the buffer. Bit rates charge such a packet but do not drop it: the SMF asked for its delivery.
     pub(crate) has_waited: bool,
 }
 
 /// Decides about a packet and counts it. Usage reports that become due are appended to `reports`.
 pub(crate) fn act(
     session: &mut Session,
+    shared: &mut Shared,
     matched: &Matched<'_>,
     topology: &Topology,
     now: Time,
@@ -50,50 +53,17 @@ pub(crate) fn act(
         (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop),
     };
     let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology)?;
-    let qfi = marking(session, pdr).or(matched.qfi);
-    let wrapped = way.wrap(matched.packet, qfi)?;
+    let marked = mark_flow(session, pdr, matched.packet);
+    let (egress, wrapped) = way.wrap(&marked, &Marks::of(session, matched))?;
     count(session, pdr, true, now, octets, reports);
-    check_gates(session, pdr, direction)?;
-    meter(session, matched, direction, now)?;
+    enforce(session, shared, matched, direction, now)?;
     count(session, pdr, false, now, octets, reports);
-    Ok(Decision::Send(way.egress().clone(), wrapped))
+    Ok(Decision::Send(egress, wrapped))
 }
 
 /// The QFI that a packet of this PDR is marked with by its QERs.
 pub(crate) fn marking(session: &Session, pdr: &Pdr) -> Option<Qfi> {
     session.qers_of(pdr).find_map(|qer| qer.qfi)
-}
-
-fn check_gates(session: &Session, pdr: &Pdr, direction: Direction) -> Result<(), DropReason> {
-    match session.qers_of(pdr).any(|qer| qer.gate(direction) == Gate::Closed) {
-        true => Err(DropReason::GateClosed),
-        false => Ok(()),
-    }
-}
-
-/// All meters must be open before any is charged: a packet that one drops costs the others nothing.
-fn meter(
-    session: &mut Session,
-    matched: &Matched<'_>,
-    direction: Direction,
-    now: Time,
-) -> Result<(), DropReason> {
-    let keys: Vec<(QerId, Direction)> = matched.pdr.qers.iter().map(|qer| (*qer, direction)).collect();
-    let mut all_open = true;
-    for key in &keys {
-        if let Some(meter) = session.meters.get_mut(key) {
-            all_open &= meter.is_open(now);
-        }
-    }
-    if !all_open && !matched.has_waited {
-        return Err(DropReason::MbrExceeded);
-    }
-    for key in &keys {
-        if let Some(meter) = session.meters.get_mut(key) {
-            meter.take(matched.packet.len());
-        }
-    }
-    Ok(())
 }
 
 fn count(

@@ -1,11 +1,17 @@
 //! How a packet leaves.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{DropReason, Egress, Topology};
-use causeway_packet::gtpu::{self, prefix};
-use causeway_rules::Forwarding;
-use causeway_types::{DualIp, FTeid, Interface, NetworkInstance, Qfi, Teid};
+use causeway_packet::BuildError;
+use causeway_packet::gtpu::extension_type::SERVICE_CLASS_INDICATOR;
+use causeway_packet::gtpu::{self, DlPduSession, Extension, Message, PduSession, UlPduSession};
+use causeway_rules::{Forwarding, TosMarking};
+use causeway_types::{DualIp, FTeid, Interface, NetworkInstance, Teid};
+
+use crate::ecn;
+use crate::marks::{Marks, mark, tos_of};
 
 /// The UDP port of GTP-U (TS 29.281 clause 4.4.2).
 pub(crate) const GTPU_PORT: u16 = 2152;
@@ -15,6 +21,7 @@ pub(crate) const GTPU_PORT: u16 = 2152;
 pub(crate) struct Way {
     egress: Egress,
     tunnel: Option<(Teid, Interface)>,
+    marking: Option<TosMarking>,
 }
 
 impl Way {
@@ -30,46 +37,58 @@ impl Way {
         match forwarding.tunnel {
             Some(tunnel) => {
                 let egress = to_tunnel(tunnel, forwarding.network_instance.as_ref(), topology)?;
-                Ok(Self { egress, tunnel: Some((tunnel.teid, forwarding.destination)) })
+                let tunnel = Some((tunnel.teid, forwarding.destination));
+                Ok(Self { egress, tunnel, marking: forwarding.marking })
             }
             None => {
                 let egress = to_network(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
-                Ok(Self { egress, tunnel: None })
+                Ok(Self { egress, tunnel: None, marking: forwarding.marking })
             }
         }
     }
 
-    /// Where the packet goes.
-    pub(crate) fn egress(&self) -> &Egress {
-        &self.egress
-    }
-
-    /// The packet with the outer header that the way asks for, from the GTP-U header on.
+    /// Where the packet goes, and the packet with the outer header that the way asks for, from the GTP-U header
+    /// on. The DSCP is marked where the network looks at it: in the outer header if there is one.
     ///
     /// # Errors
     /// [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
-    pub(crate) fn wrap(&self, packet: &[u8], qfi: Option<Qfi>) -> Result<Vec<u8>, DropReason> {
+    pub(crate) fn wrap(&self, packet: &[u8], marks: &Marks) -> Result<(Egress, Vec<u8>), DropReason> {
         let Some((teid, destination)) = self.tunnel else {
-            return Ok(packet.to_vec());
+            let marked = self.marking.map_or(Cow::Borrowed(packet), |marking| mark(marking, packet));
+            return Ok((self.egress.clone(), marked.into_owned()));
         };
-        let mut wrapped = header(teid, destination, qfi, packet.len()).map_err(|_| DropReason::TooBig)?;
-        wrapped.extend_from_slice(packet);
-        Ok(wrapped)
+        let wrapped = g_pdu(teid, destination, marks, packet).map_err(|_| DropReason::TooBig)?;
+        Ok((self.marked_egress(packet), wrapped))
+    }
+
+    /// The outer header takes the ECN of the inner one (RFC 6040).
+    fn marked_egress(&self, packet: &[u8]) -> Egress {
+        let mut egress = self.egress.clone();
+        if let Egress::Gtpu { tos, .. } = &mut egress {
+            *tos = ecn::outer(tos_of(packet).unwrap_or_default());
+            *tos = self.marking.map_or(*tos, |marking| marking.apply(*tos));
+        }
+        egress
     }
 }
 
-/// Towards the access the container is the downlink's, towards the core the uplink's (TS 38.415 clause 5.5.2).
-fn header(
-    teid: Teid,
-    destination: Interface,
-    qfi: Option<Qfi>,
-    len: usize,
-) -> Result<Vec<u8>, causeway_packet::BuildError> {
-    Ok(match (qfi, destination) {
-        (None, _) => prefix::plain(teid, len)?.to_vec(),
-        (Some(qfi), Interface::Access) => prefix::downlink(teid, qfi, false, len)?.to_vec(),
-        (Some(qfi), _) => prefix::uplink(teid, qfi, len)?.to_vec(),
-    })
+/// A G-PDU. Towards the access the container is the downlink's, towards the core the uplink's (TS 38.415 clause
+/// 5.5.2); the Service Class Indicator is for the access alone.
+fn g_pdu(teid: Teid, destination: Interface, marks: &Marks, packet: &[u8]) -> Result<Vec<u8>, BuildError> {
+    let to_access = destination == Interface::Access;
+    let container = marks.qfi.map(|qfi| match to_access {
+        true => PduSession::Downlink(DlPduSession {
+            rqi: marks.reflective,
+            ppi: marks.ppi,
+            ..DlPduSession::new(qfi)
+        }),
+        false => PduSession::Uplink(UlPduSession::new(qfi)),
+    });
+    let class = marks.service_class.filter(|_| to_access).map(u16::to_be_bytes);
+    let class = class.as_ref().map(|content| Extension::Other { kind: SERVICE_CLASS_INDICATOR, content });
+    let extensions: Vec<_> = class.into_iter().chain(container.map(Extension::PduSession)).collect();
+    let header = gtpu::Header { teid: Some(teid), sequence: None, n_pdu: None };
+    gtpu::Repr { header, extensions: &extensions, message: Message::GPdu(packet) }.to_vec()
 }
 
 /// An End Marker on its way to a tunnel.

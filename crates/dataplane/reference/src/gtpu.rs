@@ -8,18 +8,27 @@ use causeway_packet::gtpu::{ErrorIndication, Message, Packet, PduSession, Repr};
 use causeway_types::{FTeid, NetworkInstance, Teid, Time};
 
 use crate::arrival::Tunnelled;
+use crate::ecn;
 use crate::egress::GTPU_PORT;
 use crate::engine::Reference;
+use crate::marks::tos_of;
 
 impl Reference {
     /// Handles one GTP-U message.
-    pub(crate) fn receive_gtpu(&mut self, now: Time, local: IpAddr, peer: SocketAddr, bytes: &[u8]) -> Fate {
+    pub(crate) fn receive_gtpu(
+        &mut self,
+        now: Time,
+        local: IpAddr,
+        peer: SocketAddr,
+        tos: u8,
+        bytes: &[u8],
+    ) -> Fate {
         let packet = match Packet::parse(bytes) {
             Ok(packet) => packet,
             Err(error) => return Fate::Dropped(reason_of(&error)),
         };
         match packet.message {
-            Message::GPdu(user) => self.receive_g_pdu(now, local, peer, &packet, user),
+            Message::GPdu(user) => self.receive_g_pdu(now, local, peer, tos, &packet, user),
             Message::EchoRequest => {
                 self.answer(local, peer, &Repr::echo_response(packet.header.sequence.unwrap_or(0)))
             }
@@ -38,6 +47,7 @@ impl Reference {
         now: Time,
         local: IpAddr,
         peer: SocketAddr,
+        tos: u8,
         packet: &Packet<'_>,
         user: &[u8],
     ) -> Fate {
@@ -52,7 +62,11 @@ impl Reference {
         };
         let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
         let tunnel = Tunnelled { teid, local, qfi };
-        self.receive_user(now, &[seid], Some(tunnel), self.instance_of(local), user)
+        let inner_tos = tos_of(user).unwrap_or(tos);
+        match ecn::decapsulate(tos, inner_tos, user) {
+            Ok(user) => self.receive_user(now, &[seid], Some(tunnel), self.instance_of(local), &user),
+            Err(reason) => Fate::Dropped(reason),
+        }
     }
 
     fn session_of(&self, teid: Option<Teid>, local: IpAddr) -> Option<causeway_types::Seid> {

@@ -1,5 +1,7 @@
 //! How much the reference data plane holds.
 
+use causeway_types::Span;
+
 /// Limits of a [`crate::Reference`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
@@ -11,6 +13,9 @@ pub struct Limits {
     pub buffer_packets_per_session: usize,
     /// Octets that all sessions may buffer together.
     pub buffer_octets: usize,
+    /// How much may come at once after a pause, as time at the full rate, under rates of QERs without an averaging
+    /// window of their own, and of slices.
+    pub averaging_window: Span,
 }
 
 impl Default for Limits {
@@ -20,6 +25,8 @@ impl Default for Limits {
             max_pdrs_per_session: 64,
             buffer_packets_per_session: 256,
             buffer_octets: 256 << 20,
+            // Keeps the excess over one second below 1 %.
+            averaging_window: Span::from_millis(8),
         }
     }
 }

@@ -64,7 +64,7 @@ impl Reference {
         let qfi = tunnel.and_then(|tunnel| tunnel.qfi);
         let matched = Matched { pdr, qfi, packet, has_waited: false };
         let mut reports = Vec::new();
-        let decision = act(session, &matched, &self.topology, now, &mut reports);
+        let decision = act(session, &mut self.shared, &matched, &self.topology, now, &mut reports);
         self.report(seid, reports);
         match decision? {
             Decision::Send(egress, packet) => {

@@ -76,7 +76,7 @@ impl PortSet {
                 None => gtpu.push(endpoint.clone()),
             }
         }
-        Topology { gtpu, networks: self.topology.networks.clone() }
+        Topology { gtpu, ..self.topology.clone() }
     }
 
     /// The ports.

@@ -96,9 +96,10 @@ pub(crate) fn modify_with(
         changes.urrs.update.iter().filter(|update| matches!(update.volume_threshold, Setting::Set(_)));
     let rearmed = rearmed.map(|update| update.id).filter(|urr| queries.contains(urr)).collect();
     let query_reference = changes.query_reference;
+    let packet_rates = changes.query_packet_rates.clone();
     let reservation = Reservation::new(tunnels, session);
     let (merged, tunnels) = take(old, changes, context, reservation)?;
-    let extras = Extras { queries, rearmed, end_markers: merged.end_markers };
+    let extras = Extras { queries, rearmed, packet_rates, end_markers: merged.end_markers };
     let plan = plan_modification(session, old.rules(), merged.session.rules(), &extras);
     Ok(Change { session: merged.session, plan, chosen: merged.chosen, tunnels, query_reference })
 }

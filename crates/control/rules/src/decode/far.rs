@@ -2,12 +2,13 @@
 
 use causeway_pfcp::{
     ApplyAction as Flags, CreateFar, DestinationInterface, ForwardingParameters, NetworkInstance,
-    OuterHeaderCreation, SessionModificationFlags, UpdateFar, UpdateForwardingParameters,
+    OuterHeaderCreation, SessionModificationFlags, TransportLevelMarking, UpdateFar,
+    UpdateForwardingParameters,
 };
 use causeway_types::{BarId, Interface};
 
 use super::treatment::Treated;
-use super::{about, not_predefined, setting, tunnel};
+use super::{about, marking, not_predefined, setting, tunnel};
 use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
 use crate::reject::refuse_if;
 use crate::{ApplyAction, Far, Forwarding, Reason, Rejection, ie};
@@ -62,6 +63,7 @@ fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
         destination: destination(group.destination_interface)?,
         network_instance: group.network_instance.map(|instance| instance.to_owned()),
         tunnel: group.outer_header_creation.as_ref().map(tunnel::far_end).transpose()?.flatten(),
+        marking: group.transport_level_marking.map(|given| marking::tos(given.0)),
     })
 }
 
@@ -72,6 +74,7 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
     let unsupported = flags - SessionModificationFlags::SNDEM;
     refuse_if(!unsupported.is_empty(), ie::SM_REQ_FLAGS, "a flag of the FAR other than SNDEM")?;
     let instance = group.network_instance.map(|instance| instance.to_owned());
+    let marking = group.transport_level_marking.map(|given| marking::tos(given.0));
     let tunnel = match &group.outer_header_creation {
         Some(creation) => tunnel::far_end(creation)?.map_or(Setting::Remove, Setting::Set),
         None => setting::<OuterHeaderCreation, _>(None, &group.other),
@@ -80,6 +83,7 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
         destination: group.destination_interface.map(destination).transpose()?,
         network_instance: setting::<NetworkInstance<'_>, _>(instance, &group.other),
         tunnel,
+        marking: setting::<TransportLevelMarking, _>(marking, &group.other),
         end_marker: flags.contains(SessionModificationFlags::SNDEM),
     })
 }

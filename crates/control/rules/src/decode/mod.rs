@@ -3,6 +3,8 @@
 mod bar;
 mod far;
 mod flow;
+mod marking;
+pub(crate) mod packet_rate;
 mod pdr;
 mod qer;
 mod treatment;
@@ -11,13 +13,13 @@ mod ue;
 mod urr;
 
 use causeway_pfcp::{
-    Ie, Many, Others, PdnType, SessionEstablishmentFlags, SessionEstablishmentRequest,
-    SessionModificationFlags, SessionModificationRequest,
+    DscpToPpiControlInformation, Ie, Many, Others, PdnType, SessionEstablishmentFlags,
+    SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest,
 };
 
 use crate::edits::{Changes, Setting};
 use crate::reject::refuse_if;
-use crate::{Reason, Rejection, RuleId, ie};
+use crate::{PagingPolicy, Reason, Rejection, RuleId, ie};
 use treatment::Treated;
 
 /// Bit 32 of the ID of a FAR, QER or URR: the rule is predefined in the UPF (clauses 8.2.54, 8.2.74, 8.2.75).
@@ -36,7 +38,13 @@ pub(crate) fn establishment(request: &SessionEstablishmentRequest<'_>) -> Result
     let pauses = flags.contains(SessionEstablishmentFlags::SUMPC);
     refuse_if(pauses, ie::SE_REQ_FLAGS, "pausing of charging")?;
     let restoration = flags.contains(SessionEstablishmentFlags::RESTI);
-    let mut changes = Changes { restoration, ..Changes::default() };
+    let mut changes = Changes {
+        restoration,
+        established_by: Some(request.node_id.to_owned()),
+        slice: request.s_nssai,
+        paging: Some(paging(request)?),
+        ..Changes::default()
+    };
     changes.pdrs.create = each(&request.create_pdrs, |group| pdr::create(group))?;
     changes.fars.create = each(&request.create_fars, |group| far::create(group))?;
     changes.qers.create = each(&request.create_qers, |group| qer::create(group))?;
@@ -56,6 +64,9 @@ pub(crate) fn modification(request: &SessionModificationRequest<'_>) -> Result<C
         query_all: flags.contains(SessionModificationFlags::QAURR),
         query: request.query_urrs.iter().map(|group| group.urr_id).collect(),
         query_reference: request.query_urr_reference.map(|reference| reference.0),
+        query_packet_rates: request.query_packet_rate_status.iter().map(|group| group.qer_id).collect(),
+        slice: request.s_nssai,
+        paging: new_paging(request)?,
         ..Changes::default()
     };
     removals(request, &mut changes);
@@ -70,6 +81,19 @@ pub(crate) fn modification(request: &SessionModificationRequest<'_>) -> Result<C
     changes.bars.create = request.create_bar.iter().map(bar::create).collect::<Result<_, _>>()?;
     changes.bars.update = request.update_bar.iter().map(bar::update).collect::<Result<_, _>>()?;
     Ok(changes)
+}
+
+fn paging(request: &SessionEstablishmentRequest<'_>) -> Result<Vec<PagingPolicy>, Reason> {
+    request.dscp_to_ppi_control_information.iter().map(|group| marking::paging(&group)).collect()
+}
+
+/// What was there before is replaced as a whole.
+fn new_paging(request: &SessionModificationRequest<'_>) -> Result<Option<Vec<PagingPolicy>>, Reason> {
+    let given = request.dscp_to_ppi_control_information.as_ref();
+    match given.map(marking::paging).transpose()? {
+        Some(policy) => Ok(Some(vec![policy])),
+        None => Ok(request.other.removes::<DscpToPpiControlInformation<'_>>().then(Vec::new)),
+    }
 }
 
 fn removals(request: &SessionModificationRequest<'_>, changes: &mut Changes) {

@@ -8,14 +8,16 @@ mod update;
 use std::collections::BTreeSet;
 
 use causeway_types::{
-    BarId, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Span, UrrId,
+    BarId, FTeid, FarId, Interface, NetworkInstance, NodeId, PdrId, Ppi, Precedence, QerId, Qfi, QfiSet,
+    SNssai, Span, UrrId,
 };
 
 pub(crate) use merge::{Merged, merge};
 
 use crate::{
-    ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, Qer, RateLimit, Reporting,
-    RuleId, SdfFilter, UeAddress, Urr, UrrTriggers,
+    ApplyAction, Bar, Correlation, DirectionalLimit, Far, FlowMarking, Gate, GtpuRemoval, MeasurementMethod,
+    PacketRates, PagingPolicy, Qer, RateLimit, Reporting, RuleId, SdfFilter, TosMarking, UeAddress, Urr,
+    UrrTriggers,
 };
 
 /// Everything that one session message asks for.
@@ -32,6 +34,14 @@ pub(crate) struct Changes {
     pub(crate) query_all: bool,
     /// Query URR Reference: goes back in the reports.
     pub(crate) query_reference: Option<u32>,
+    /// QERs whose packet rate status is to be reported now.
+    pub(crate) query_packet_rates: BTreeSet<QerId>,
+    /// Who establishes the session; `None` in a modification.
+    pub(crate) established_by: Option<NodeId>,
+    /// The slice of the session, if it is named.
+    pub(crate) slice: Option<SNssai>,
+    /// The paging policies of the session, if it gets new ones.
+    pub(crate) paging: Option<Vec<PagingPolicy>>,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
 }
@@ -68,6 +78,18 @@ impl<T: Clone> Setting<T> {
             Self::Keep => {}
             Self::Remove => *held = None,
             Self::Set(value) => *held = Some(value.clone()),
+        }
+    }
+
+    /// For a part that has a value of its own when nothing is provisioned.
+    pub(crate) fn apply_or_default(&self, held: &mut T)
+    where
+        T: Default,
+    {
+        match self {
+            Self::Keep => {}
+            Self::Remove => *held = T::default(),
+            Self::Set(value) => *held = value.clone(),
         }
     }
 }
@@ -150,6 +172,7 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) destination: Option<Interface>,
     pub(crate) network_instance: Setting<NetworkInstance>,
     pub(crate) tunnel: Setting<FTeid>,
+    pub(crate) marking: Setting<TosMarking>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
 }
@@ -158,9 +181,17 @@ pub(crate) struct ForwardingUpdate {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct QerUpdate {
     pub(crate) id: QerId,
+    pub(crate) correlation: Setting<Correlation>,
     pub(crate) gates: Option<(Gate, Gate)>,
     pub(crate) mbr: Setting<RateLimit>,
+    pub(crate) gbr: Setting<RateLimit>,
+    pub(crate) averaging_window: Setting<Span>,
+    pub(crate) packet_rate: Setting<PacketRates>,
+    pub(crate) reports_packet_rate: Setting<bool>,
     pub(crate) qfi: Setting<Qfi>,
+    pub(crate) reflective: Setting<bool>,
+    pub(crate) ppi: Setting<Ppi>,
+    pub(crate) flow_marking: Setting<FlowMarking>,
 }
 
 /// A URR to be created, with what concerns its reports only.

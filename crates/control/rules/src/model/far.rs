@@ -2,6 +2,8 @@
 
 use causeway_types::{BarId, FTeid, FarId, Interface, NetworkInstance};
 
+use super::TosMarking;
+
 /// A Forwarding Action Rule (TS 29.244 clause 5.2.1 and 7.5.2.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Far {
@@ -52,11 +54,13 @@ pub struct Forwarding {
     /// The GTP-U tunnel to put it into (Outer Header Creation GTP-U/UDP/IPv4 or IPv6); `None` sends the
     /// user packet as it is.
     pub tunnel: Option<FTeid>,
+    /// The DSCP of the outer header, or of the user packet where there is none (Transport Level Marking).
+    pub marking: Option<TosMarking>,
 }
 
 impl Forwarding {
     /// Leaves by this side as it is, for the network of the configuration.
     pub fn to(destination: Interface) -> Self {
-        Self { destination, network_instance: None, tunnel: None }
+        Self { destination, network_instance: None, tunnel: None, marking: None }
     }
 }

@@ -2,6 +2,8 @@
 
 mod bar;
 mod far;
+mod marking;
+mod packet_rate;
 mod pdr;
 mod qer;
 mod sdf;
@@ -10,8 +12,10 @@ mod urr;
 
 pub use bar::Bar;
 pub use far::{ApplyAction, Far, Forwarding};
+pub use marking::{FlowMarking, PagingPolicy, TosMarking};
+pub use packet_rate::{Allowance, PacketRate, PacketRateReport, PacketRateStatus, PacketRates, Remaining};
 pub use pdr::{GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
-pub use qer::{Gate, Qer, RateLimit};
+pub use qer::{Correlation, Gate, Qer, RateLimit};
 pub use sdf::{FlowAddress, FlowEnd, SdfFilter};
 pub use set::RuleSet;
 pub use urr::{DirectionalLimit, MeasurementMethod, Urr, UrrTriggers};

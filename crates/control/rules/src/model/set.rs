@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use causeway_types::{BarId, FarId, PdrId, QerId, UrrId};
+use causeway_types::{BarId, FarId, PdrId, QerId, SNssai, UrrId};
 
-use super::{Bar, Far, Pdr, Qer, Urr};
+use super::{Bar, Far, PagingPolicy, Pdr, Qer, Urr};
 
 /// The rules of one session, by id. Validation ensures that every reference leads somewhere.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -19,4 +19,8 @@ pub struct RuleSet {
     pub urrs: BTreeMap<UrrId, Urr>,
     /// Buffering Action Rules.
     pub bars: BTreeMap<BarId, Bar>,
+    /// The network slice of the session, if the SMF named it.
+    pub slice: Option<SNssai>,
+    /// Paging policies by DSCP, for packets whose QERs name none.
+    pub paging: Vec<PagingPolicy>,
 }

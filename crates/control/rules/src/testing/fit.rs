@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use causeway_types::QerId;
+
 use crate::RuleSet;
 use crate::edits::{Changes, Edits, Named, Setting};
 
@@ -14,6 +16,8 @@ pub(crate) fn fit(mut changes: Changes, rules: &RuleSet) -> Changes {
     let bars = fit_kind(&mut changes.bars, rules.bars.keys().copied().collect());
     fit_kind(&mut changes.pdrs, rules.pdrs.keys().copied().collect());
     changes.query.retain(|urr| rules.urrs.contains_key(urr));
+    let counts = |qer: &QerId| rules.qers.get(qer).is_some_and(|qer| qer.packet_rate.is_some());
+    changes.query_packet_rates.retain(counts);
     let used: BTreeSet<_> = rules.pdrs.values().map(|pdr| pdr.far).collect();
     let orphans: Vec<_> = changes.fars.remove.iter().filter(|far| used.contains(far)).copied().collect();
     let gone = rules.pdrs.values().filter(|pdr| orphans.contains(&pdr.far)).map(|pdr| pdr.id);

@@ -28,6 +28,8 @@ fn check_forwarding(forwarding: &Forwarding, context: &Context<'_>) -> Result<()
     let unsupported = matches!(forwarding.destination, Interface::CpFunction | Interface::VnInternal);
     refuse_if(unsupported, ie::DESTINATION_INTERFACE, "forwarding to this interface")?;
     known(forwarding.network_instance.as_ref(), context)?;
+    let marks = forwarding.marking.is_some() && !context.capabilities.tos_marking;
+    refuse_if(marks, ie::TRANSPORT_LEVEL_MARKING, "transport level marking")?;
     match forwarding.tunnel {
         Some(tunnel) => {
             let what = "a tunnel over an IP version that is not there";

@@ -3,6 +3,7 @@
 mod far;
 mod limits;
 mod pdr;
+mod qer;
 mod urr;
 
 use causeway_types::NetworkInstance;
@@ -26,16 +27,14 @@ pub struct Context<'a> {
 /// The first rule that fails and why, URRs before FARs before PDRs.
 pub fn validate(rules: &RuleSet, context: &Context<'_>) -> Result<(), Rejection> {
     limits::check(rules, context.capabilities)?;
+    qer::check_paging(rules, context.capabilities)?;
     for bar in rules.bars.values() {
         let delayed = !bar.notification_delay.is_zero() && !context.capabilities.notification_delay;
         let what = "a delay of the notification";
         refuse_if(delayed, ie::NOTIFICATION_DELAY, what).map_err(|reason| reason.of(bar.id))?;
     }
     for qer in rules.qers.values() {
-        let limited = qer.mbr.is_some() && !context.capabilities.mbr;
-        refuse_if(limited, ie::MBR, "MBR enforcement").map_err(|reason| reason.of(qer.id))?;
-        let marks = qer.qfi.is_some() && !context.capabilities.pdu_session_container;
-        refuse_if(marks, ie::QFI, "PDU Session Containers").map_err(|reason| reason.of(qer.id))?;
+        qer::check(qer, context.capabilities).map_err(|reason| reason.of(qer.id))?;
     }
     for urr in rules.urrs.values() {
         urr::check(urr, context.capabilities).map_err(|reason| reason.of(urr.id))?;

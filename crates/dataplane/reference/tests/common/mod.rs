@@ -55,6 +55,7 @@ pub fn topology() -> Topology {
     Topology {
         gtpu: vec![GtpuEndpoint { addr: DualIp { v4: Some(UPF), v6 }, network_instance: None }],
         networks: vec![Network { instance: internet(), pools: vec!["10.45.0.0/16".parse().unwrap()] }],
+        ..Topology::default()
     }
 }
 
