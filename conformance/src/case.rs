@@ -31,7 +31,7 @@ pub struct Case {
 }
 
 /// Settings of the UPF under test.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Setup {
     /// How many sessions fit.
@@ -40,6 +40,46 @@ pub struct Setup {
     pub buffer_packets: Option<usize>,
     /// Start with the association of the first SMF set up.
     pub unassociated: bool,
+    /// The largest outer packet on N3, octets.
+    pub n3_mtu: Option<u32>,
+    /// The largest packet on N6, octets.
+    pub n6_mtu: Option<u32>,
+    /// Packets keep their hop limit.
+    pub keep_ttl: bool,
+    /// The UPF answers Router Solicitations itself.
+    pub router_advertisement: bool,
+    /// GTP-U peers are asked for a sign of life.
+    pub echo: Option<EchoSetup>,
+    /// Network slices that are limited as a whole.
+    pub slices: Vec<SliceSetup>,
+}
+
+/// The limit of a network slice.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SliceSetup {
+    /// Slice/Service Type.
+    pub sst: u8,
+    /// Slice Differentiator.
+    pub sd: u32,
+    /// From all UEs, kbit/s.
+    #[serde(default)]
+    pub uplink_kbps: Option<u64>,
+    /// Towards all UEs, kbit/s.
+    #[serde(default)]
+    pub downlink_kbps: Option<u64>,
+}
+
+/// When GTP-U peers are asked for a sign of life.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EchoSetup {
+    /// Seconds from one request to the next.
+    pub interval: u64,
+    /// T3-RESPONSE, seconds.
+    pub timeout: u64,
+    /// Repetitions.
+    pub retries: u8,
 }
 
 /// One step of a case.
@@ -67,15 +107,30 @@ pub struct Step {
     /// A gNB sends a UDP payload as it stands, a literal.
     #[serde(default)]
     pub(crate) gnb_raw: Option<String>,
+    /// Where the GTP-U message of this step comes from, if not from the usual gNB.
+    #[serde(default)]
+    pub(crate) peer: Option<std::net::IpAddr>,
     /// The data network sends a user packet.
     #[serde(default)]
     pub(crate) dn: Option<String>,
+    /// The type of service or traffic class of the gNB's outer header.
+    #[serde(default)]
+    pub(crate) outer_tos: u8,
     /// So many milliseconds pass.
     #[serde(default)]
     pub(crate) wait_ms: Option<u64>,
+    /// So many microseconds pass.
+    #[serde(default)]
+    pub(crate) wait_us: Option<u64>,
     /// How often this step is done; once unless said otherwise.
     #[serde(default)]
     pub(crate) times: Option<u32>,
+    /// How many lines of what is seen have this text in them: the least and the most.
+    #[serde(default)]
+    pub(crate) count: BTreeMap<String, (usize, usize)>,
+    /// Equal lines are recorded once, with their number.
+    #[serde(default)]
+    pub(crate) tally: bool,
     /// Lines that must be among what the UPF sends in this step, each as a part of a line.
     #[serde(default)]
     pub(crate) expect: Vec<String>,

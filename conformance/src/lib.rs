@@ -16,7 +16,9 @@ mod message;
 mod packet;
 mod record;
 mod runner;
+mod script;
 mod show;
+mod show_icmp;
 mod upf;
 mod variables;
 
@@ -24,4 +26,5 @@ pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};
 pub use error::CaseError;
 pub use record::{Outcome, compare_or_record};
-pub use runner::{Backend, Transcript, run};
+pub use runner::{Backend, Transcript, run, topology};
+pub use script::{Input, replay};

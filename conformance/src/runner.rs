@@ -2,14 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use causeway_dataplane::{GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
-use causeway_types::{DualIp, NetworkInstance, Span, Time};
+use causeway_dataplane::{Echo, GtpuEndpoint, Ingress, Network, PacketEngine, Routing, SliceLimit, Topology};
+use causeway_types::{Bitrate, DualIp, NetworkInstance, SNssai, Span, Time};
 
 use crate::CaseError;
 use crate::capture::Datagram;
-use crate::case::{Case, Fragments, Step};
+use crate::case::{Case, Fragments, Setup, SliceSetup, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
+use crate::script::Input;
 use crate::upf::Upf;
 
 /// The UPF's address on N3 and N4.
@@ -22,7 +23,7 @@ pub(crate) const PFCP_PORT: u16 = 8805;
 pub(crate) const GTPU_PORT: u16 = 2152;
 
 /// When every case begins.
-const START: Time = Time::from_secs(1_700_000_000);
+pub(crate) const START: Time = Time::from_secs(1_700_000_000);
 
 /// A data plane that cases are run against.
 pub trait Backend {
@@ -45,6 +46,8 @@ pub struct Transcript {
     pub text: String,
     /// The PFCP and GTP-U datagrams that it sent.
     pub datagrams: Vec<Datagram>,
+    /// What happened to it.
+    pub inputs: Vec<Input>,
 }
 
 /// Runs a case.
@@ -52,8 +55,9 @@ pub struct Transcript {
 /// # Errors
 /// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
-    let engine = backend.build(topology(), case.setup.max_sessions, case.setup.buffer_packets);
-    let mut run = Run { upf: Upf::new(engine, &topology(), START), fragments, sequence: 0, last: Vec::new() };
+    let topology = surroundings(&case.setup);
+    let engine = backend.build(topology.clone(), case.setup.max_sessions, case.setup.buffer_packets);
+    let mut run = Run { upf: Upf::new(engine, &topology, START), fragments, sequence: 0, last: Vec::new() };
     if !case.setup.unassociated {
         run.associate()?;
     }
@@ -66,25 +70,58 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
         }
         check(number, step, &seen)?;
         text.push_str(&format!("step {number}\n"));
+        if step.tally {
+            seen = tally(&seen);
+        }
         seen.iter().flat_map(|line| line.lines()).for_each(|line| text.push_str(&format!("  {line}\n")));
     }
-    Ok(Transcript { text, datagrams: run.upf.take_datagrams() })
+    Ok(Transcript { text, datagrams: run.upf.take_datagrams(), inputs: run.upf.take_inputs() })
 }
 
-/// One GTP-U endpoint on both IP versions and one data network.
-fn topology() -> Topology {
-    let pool = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
+/// The surroundings of every case that does not ask for others.
+pub fn topology() -> Topology {
+    surroundings(&Setup::default())
+}
+
+/// One GTP-U endpoint on both IP versions and one data network, where the UPF has the first address of each
+/// pool.
+fn surroundings(setup: &Setup) -> Topology {
+    let pools = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
+    let gateways = ["10.45.0.1", "2001:db8:45::1"].into_iter().filter_map(|ip| ip.parse().ok());
+    let endpoint = GtpuEndpoint::new(DualIp { v4: Some(UPF), v6: Some(UPF_IPV6) });
+    let network = Network::new(internet(), pools.collect());
+    let usual = Routing::default();
+    let echo = setup.echo.map_or(usual.echo, |echo| Echo {
+        interval: Span::from_secs(echo.interval),
+        timeout: Span::from_secs(echo.timeout),
+        retries: echo.retries,
+    });
     Topology {
-        gtpu: vec![GtpuEndpoint {
-            addr: DualIp { v4: Some(UPF), v6: Some(UPF_IPV6) },
-            network_instance: None,
+        gtpu: vec![GtpuEndpoint { mtu: setup.n3_mtu.unwrap_or(endpoint.mtu), ..endpoint }],
+        networks: vec![Network {
+            gateways: gateways.collect(),
+            mtu: setup.n6_mtu.unwrap_or(network.mtu),
+            ..network
         }],
-        networks: vec![Network { instance: internet(), pools: pool.collect() }],
-        ..Topology::default()
+        routing: Routing {
+            decrement_ttl: !setup.keep_ttl,
+            router_advertisement: setup.router_advertisement,
+            echo,
+            ..usual
+        },
+        slices: setup.slices.iter().map(slice_limit).collect(),
     }
 }
 
-fn internet() -> NetworkInstance {
+fn slice_limit(asked: &SliceSetup) -> SliceLimit {
+    SliceLimit {
+        slice: SNssai { sst: asked.sst, sd: asked.sd },
+        uplink: asked.uplink_kbps.and_then(Bitrate::from_kbps),
+        downlink: asked.downlink_kbps.and_then(Bitrate::from_kbps),
+    }
+}
+
+pub(crate) fn internet() -> NetworkInstance {
     NetworkInstance::new("internet")
 }
 
@@ -101,7 +138,25 @@ fn check(number: usize, step: &Step, seen: &[String]) -> Result<(), CaseError> {
             return Err(unmet(format!("no {unexpected}")));
         }
     }
+    for (counted, (least, most)) in &step.count {
+        let there = text.lines().filter(|line| line.contains(counted.as_str())).count();
+        if !(*least..=*most).contains(&there) {
+            return Err(unmet(format!("{least} to {most} of {counted}, there are {there}")));
+        }
+    }
     Ok(())
+}
+
+/// Each line once, with how often it was seen, in the order of the first times.
+fn tally(seen: &[String]) -> Vec<String> {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for line in seen.iter().flat_map(|line| line.lines()) {
+        match counts.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((line, 1)),
+        }
+    }
+    counts.into_iter().map(|(line, count)| format!("{count} x {line}")).collect()
 }
 
 fn indent(text: &str) -> String {
@@ -131,6 +186,9 @@ impl Run<'_> {
         if let Some(wait) = step.wait_ms {
             self.upf.wait(Span::from_millis(wait));
         }
+        if let Some(wait) = step.wait_us {
+            self.upf.wait(Span::from_micros(wait));
+        }
         if let Some(spec) = &step.smf {
             let sequence = match &spec.sequence {
                 Some(word) => number(word, &self.upf.variables)? as u32,
@@ -154,7 +212,9 @@ impl Run<'_> {
     }
 
     fn packets(&mut self, step: &Step) -> Result<(), CaseError> {
-        let gtpu = Ingress::Gtpu { local: UPF.into(), peer: SocketAddr::from((GNB, GTPU_PORT)), tos: 0 };
+        let peer = step.peer.unwrap_or(IpAddr::V4(GNB));
+        let local = if peer.is_ipv4() { IpAddr::V4(UPF) } else { UPF_IPV6.into() };
+        let gtpu = Ingress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: step.outer_tos };
         let from_gnb = match (&step.gnb, &step.gnb_raw) {
             (Some(spec), _) => Some(spec.octets(&self.upf.variables)?),
             (None, Some(raw)) => Some(octets(raw, &self.upf.variables)?),

@@ -3,10 +3,12 @@
 use std::fmt::Write;
 
 use causeway_dataplane::{Egress, Fate};
-use causeway_packet::gtpu::{Message, Packet, PduSession};
+use causeway_packet::gtpu::{DlPduSession, Extension, Message, Packet, PduSession};
 use causeway_packet::{IpProtocol, UserPacket};
 use causeway_pfcp::dump::DumpIes;
 use causeway_pfcp::{Header, MessageType, RawIes};
+
+use crate::show_icmp;
 
 /// The name of a message as TS 29.244 has it, without the prefix PFCP.
 pub(crate) fn message_name(message_type: MessageType) -> &'static str {
@@ -42,7 +44,10 @@ pub(crate) fn pfcp(bytes: &[u8]) -> String {
 pub(crate) fn packet(egress: &Egress, bytes: &[u8]) -> String {
     match egress {
         Egress::Ip { network } => format!("to {network}: {}", user(bytes)),
-        Egress::Gtpu { local, peer, .. } => format!("gtp-u {local} -> {peer}: {}", gtpu(bytes)),
+        Egress::Gtpu { local, peer, tos: 0 } => format!("gtp-u {local} -> {peer}: {}", gtpu(bytes)),
+        Egress::Gtpu { local, peer, tos } => {
+            format!("gtp-u {local} -> {peer}, outer tos {tos}: {}", gtpu(bytes))
+        }
     }
 }
 
@@ -63,9 +68,14 @@ fn gtpu(bytes: &[u8]) -> String {
         let _ = write!(line, "teid {teid} ");
     }
     match packet.extensions.pdu_session() {
-        Some(PduSession::Downlink(info)) => drop(write!(line, "dl qfi {} ", info.qfi)),
+        Some(PduSession::Downlink(info)) => line.push_str(&downlink(info)),
         Some(PduSession::Uplink(info)) => drop(write!(line, "ul qfi {} ", info.qfi)),
         None => {}
+    }
+    for extension in packet.extensions.iter() {
+        if let Extension::Other { kind, content } = extension {
+            let _ = write!(line, "extension {kind:#04x} {} ", hex(content));
+        }
     }
     let message = match packet.message {
         Message::GPdu(inner) => user(inner),
@@ -75,9 +85,23 @@ fn gtpu(bytes: &[u8]) -> String {
     line + &message
 }
 
+fn downlink(info: DlPduSession) -> String {
+    let mut text = format!("dl qfi {} ", info.qfi);
+    if info.rqi {
+        text.push_str("rqi ");
+    }
+    if let Some(ppi) = info.ppi {
+        let _ = write!(text, "ppi {ppi} ");
+    }
+    text
+}
+
 fn user(bytes: &[u8]) -> String {
     let Ok(packet) = UserPacket::parse(bytes) else { return format!("malformed {}", hex(bytes)) };
     let flow = &packet.flow;
+    if let Some(line) = show_icmp::message(&packet) {
+        return line;
+    }
     let protocol = match flow.protocol {
         IpProtocol::UDP => "udp".to_owned(),
         IpProtocol::TCP => "tcp".to_owned(),
@@ -88,7 +112,8 @@ fn user(bytes: &[u8]) -> String {
         None => format!("{} > {}", flow.src, flow.dst),
     };
     let last = bytes.last().copied().unwrap_or(0);
-    format!("{protocol} {ends}, {} octets, tos {}, last {last}", packet.len(), flow.tos)
+    let details = show_icmp::details(&packet);
+    format!("{protocol} {ends}, {} octets, tos {}, last {last}{details}", packet.len(), flow.tos)
 }
 
 /// Octets as hexadecimal digits.

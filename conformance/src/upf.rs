@@ -4,12 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{Egress, Ingress, PacketEngine, Topology, Transmit};
 use causeway_n4::{Config, N4, Output};
-use causeway_pfcp::{Header, Message, MessageType};
+use causeway_pfcp::{AssociationReleaseRequest, Header, Message, MessageType};
 use causeway_rules::{LocalEndpoint, LocalEndpoints};
 use causeway_types::{NodeId, Span, Time};
 
 use crate::capture::Datagram;
 use crate::runner::{GTPU_PORT, PFCP_PORT, UPF, UPF_IPV6};
+use crate::script::Input;
 use crate::show;
 use crate::variables::Variables;
 
@@ -19,7 +20,10 @@ pub(crate) struct Upf {
     engine: Box<dyn PacketEngine>,
     now: Time,
     seen: Seen,
+    inputs: Vec<Input>,
     pub(crate) variables: Variables,
+    /// How many were established.
+    sessions: usize,
 }
 
 /// What the UPF sent since it was last asked: as text, and as datagrams.
@@ -43,7 +47,15 @@ impl Upf {
         // The cases speak of time themselves; heartbeats in between would only be noise.
         config.heartbeat.interval = Span::ZERO;
         let n4 = N4::new(config, engine.capabilities(), endpoints(topology), now.to_ntp());
-        Self { n4, engine, now, seen: Seen::default(), variables: Variables::default() }
+        Self {
+            n4,
+            engine,
+            now,
+            seen: Seen::default(),
+            inputs: Vec::new(),
+            variables: Variables::default(),
+            sessions: 0,
+        }
     }
 
     /// What was sent since the last call, a line or a block of lines each.
@@ -56,14 +68,61 @@ impl Upf {
         std::mem::take(&mut self.seen.1)
     }
 
+    /// What happened since the last call.
+    pub(crate) fn take_inputs(&mut self) -> Vec<Input> {
+        std::mem::take(&mut self.inputs)
+    }
+
+    /// Forgets what was sent and what happened.
+    pub(crate) fn forget_seen(&mut self) {
+        self.seen = Seen::default();
+        self.inputs.clear();
+    }
+
+    /// Every SMF releases its association.
+    pub(crate) fn release_all(&mut self) {
+        let peers: Vec<_> = self.n4.associations().map(|view| (view.node.clone(), view.peer)).collect();
+        for (sequence, (node, peer)) in (0xff_0000..).zip(peers) {
+            let mut octets = Vec::new();
+            let request = Message::from(AssociationReleaseRequest::new((&node).into()));
+            if request.encode(None, sequence, &mut octets).is_ok() {
+                self.pfcp(peer, &octets);
+            }
+        }
+    }
+
+    /// Every packet received is in exactly one counter.
+    pub(crate) fn check_conservation(&self) -> Result<(), String> {
+        let counters = self.engine.counters();
+        let received = counters.gtpu_received.packets + counters.ip_received.packets;
+        let ended = counters.forwarded + counters.consumed + counters.dropped_total() + counters.buffered;
+        if received == ended { Ok(()) } else { Err(format!("{received} packets received, {ended} counted")) }
+    }
+
+    /// Nothing is left of any session.
+    pub(crate) fn check_empty(&self) -> Result<(), String> {
+        let (left, counters) = (self.n4.occupancy(), self.engine.counters());
+        let is_empty =
+            left.sessions == 0 && left.plans == 0 && left.tunnels == 0 && left.waiting_reports == 0;
+        if is_empty && counters.sessions == 0 && counters.buffered == 0 {
+            return Ok(());
+        }
+        Err(format!(
+            "after the release of all associations: {left:?}, {} sessions and {} packets in the data plane",
+            counters.sessions, counters.buffered
+        ))
+    }
+
     /// A datagram arrives on N4.
     pub(crate) fn pfcp(&mut self, from: SocketAddr, bytes: &[u8]) {
+        self.inputs.push(Input::Pfcp { from: from.ip(), octets: bytes.to_vec() });
         self.n4.datagram(self.now, from, bytes);
         self.settle();
     }
 
     /// A packet arrives on N3 or N6.
     pub(crate) fn packet(&mut self, ingress: &Ingress, bytes: &[u8]) {
+        self.inputs.push(Input::Packet { ingress: ingress.clone(), octets: bytes.to_vec() });
         let fate = self.engine.process(self.now, ingress, bytes, &mut self.seen);
         self.seen.0.push(show::fate(fate));
         self.settle();
@@ -71,6 +130,7 @@ impl Upf {
 
     /// Time passes, timer by timer.
     pub(crate) fn wait(&mut self, span: Span) {
+        self.inputs.push(Input::Wait(span));
         let end = self.now + span;
         while let Some(next) = self.next_timer().filter(|next| *next <= end) {
             self.now = self.now.max(next);
@@ -121,6 +181,8 @@ impl Upf {
         };
         if let Some(f_seid) = response.up_f_seid {
             self.variables.set("up-seid".to_owned(), f_seid.seid.0);
+            self.sessions += 1;
+            self.variables.set(format!("up-seid-{}", self.sessions), f_seid.seid.0);
         }
         for created in response.created_pdrs.iter() {
             if let Some(tunnel) = created.local_f_teid.and_then(|tunnel| tunnel.assigned()) {

@@ -65,6 +65,9 @@ reasons! {
     OuterHeaderMismatch = "outer_header_mismatch",
     /// The FAR sends to a network or address family that is not configured.
     NoEgress = "no_egress",
+    /// The packet belongs to the link of the UE, which ends here: neighbour discovery, DHCPv6 and other
+    /// packets from or to link-local addresses, that no rule takes to the SMF.
+    LinkLocal = "link_local",
     /// With its outer header the packet is larger than any IP packet.
     TooBig = "too_big",
 }

@@ -11,6 +11,7 @@ mod drop_reason;
 mod error;
 mod event;
 mod packet;
+mod routing;
 mod topology;
 
 pub use causeway_rules::{Capabilities, Op, PacketRateReport, Plan, Usage, UsageReason};
@@ -20,4 +21,5 @@ pub use drop_reason::DropReason;
 pub use error::ApplyError;
 pub use event::Event;
 pub use packet::{Egress, Fate, Ingress, Transmit};
+pub use routing::{Echo, Routing};
 pub use topology::{GtpuEndpoint, Network, SliceLimit, Topology};

@@ -5,10 +5,12 @@
 //! not counted; a buffered packet is when it leaves.
 
 use causeway_dataplane::{DropReason, Egress, Topology, Usage};
-use causeway_rules::{ApplyAction, Pdr};
-use causeway_types::{Qfi, Time};
+use causeway_packet::UserPacket;
+use causeway_rules::{ApplyAction, Forwarding, Pdr};
+use causeway_types::{Interface, Qfi, Time};
 
 use crate::egress::Way;
+use crate::link_scope::stays_on_link;
 use crate::marks::{Marks, mark_flow};
 use crate::qos::{Shared, check_gates, enforce};
 use crate::session::{Session, direction_of};
@@ -52,9 +54,13 @@ pub(crate) fn act(
         }
         (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop),
     };
-    let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology)?;
+    let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology)?.carrying(direction);
+    if way.leaves_link() && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
+        return Err(DropReason::LinkLocal);
+    }
     let marked = mark_flow(session, pdr, matched.packet);
-    let (egress, wrapped) = way.wrap(&marked, &Marks::of(session, matched))?;
+    let arrived = matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding));
+    let (egress, wrapped) = way.wrap(&marked, &Marks::of(session, matched, arrived))?;
     count(session, pdr, true, now, octets, reports);
     enforce(session, shared, matched, direction, now)?;
     count(session, pdr, false, now, octets, reports);
@@ -64,6 +70,12 @@ pub(crate) fn act(
 /// The QFI that a packet of this PDR is marked with by its QERs.
 pub(crate) fn marking(session: &Session, pdr: &Pdr) -> Option<Qfi> {
     session.qers_of(pdr).find_map(|qer| qer.qfi)
+}
+
+/// A QFI goes on with its packet, but not from the access to the SMF: what a UE sends to the SMF comes in the
+/// tunnel of its session, and only what a QER adds goes along (TS 29.244 clauses 5.3.1 and 5.3.3.2).
+fn carries_qfi_on(pdr: &Pdr, forwarding: &Forwarding) -> bool {
+    pdr.pdi.source != Interface::Access || forwarding.destination != Interface::CpFunction
 }
 
 fn count(

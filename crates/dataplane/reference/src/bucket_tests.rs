@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const BURST: Span = Span::from_millis(8);
+const BURST: Span = Span::from_millis(5);
 const SECOND: u64 = 1_000_000_000;
 
 fn rate(kbps: u64) -> Bitrate {
@@ -26,15 +26,15 @@ fn passed(bucket: &mut Bucket, start: Time, span: u64, octets: usize, gap: u64, 
     bits
 }
 
-/// How far what passes in a second may be from the rate: 1 %, or a packet.
+/// How far what passes in a second may be from the rate: 1 %, or two packets where that is more.
 fn slack(kbps: u64, octets: usize) -> u64 {
-    (kbps * 10).max(octets as u64 * 8)
+    (kbps * 10).max(octets as u64 * 16)
 }
 
 proptest! {
     // Input:  a rate from 1 kbit/s to 400 Gbit/s and packets of 64 to 9000 octets at twice the rate, with jitter. What
-    //         would take more than 20,000 packets is offered for a part of the second, from an empty bucket.
-    // Output: within 1 % of the rate over one second, or one packet where a packet is more than that.
+    //         would take more than 20,000 packets is offered for a part of the second.
+    // Output: within 1 % of the rate over one second, or two packets where that is more.
     #[test]
     fn the_rate_holds(
         exponent in 0.0..8.602_f64,
@@ -52,7 +52,7 @@ proptest! {
         let passed = passed(&mut bucket, start, span, octets, gap, &jitter);
         let least = asked - (asked / 100).max(bits).min(asked);
         prop_assert!(passed >= least, "{passed} bits passed of {asked}");
-        let most = asked + initial.min(asked.max(initial)) + bits;
+        let most = asked + initial + bits;
         prop_assert!(passed <= most, "{passed} bits passed of {asked}");
         if span == SECOND {
             prop_assert!(passed <= asked + slack(kbps, octets), "{passed} bits passed of {asked}");
@@ -114,7 +114,7 @@ fn a_rate_of_zero_is_a_wall() {
 fn the_largest_rate_does_not_overflow() {
     let mut bucket = Bucket::new(Bitrate::MAX, BURST, Time::default());
     assert!(bucket.is_open(Time::from_nanos(u64::MAX)));
-    assert_eq!(bucket.tokens, 1_099_511_627_775 * 8_000_000);
+    assert_eq!(bucket.tokens, 1_099_511_627_775 * 5_000_000);
     bucket.set(Bitrate::MAX, Span::from_millis(u32::MAX.into()), Time::from_nanos(u64::MAX));
     bucket.take(usize::MAX);
     bucket.take(usize::MAX);
@@ -128,9 +128,9 @@ fn a_change_of_the_rate_gives_no_new_burst() {
     let start = Time::from_secs(1);
     let mut bucket = Bucket::new(rate(1_000_000), BURST, start);
     bucket.set(rate(1), BURST, start);
-    assert_eq!(bucket.tokens, 8_000_000);
+    assert_eq!(bucket.tokens, 5_000_000);
     bucket.set(rate(1000), Span::from_secs(2), start);
-    assert_eq!(bucket.tokens, 8_000_000);
+    assert_eq!(bucket.tokens, 5_000_000);
     assert!(bucket.is_open(start + Span::from_secs(9)));
     assert_eq!(bucket.tokens, 2_000_000_000_000);
 }
@@ -141,7 +141,7 @@ fn a_change_of_the_rate_gives_no_new_burst() {
 fn a_debt_of_packets_that_pass_in_any_case_is_bounded() {
     let start = Time::from_secs(1);
     let mut bucket = Bucket::new(rate(1000), BURST, start);
-    (0..100).for_each(|_| bucket.take_at_most_a_burst(1000));
+    (0..100).for_each(|_| bucket.take_at_most_a_burst(500));
     assert!(!bucket.is_open(start + BURST));
     assert!(bucket.is_open(start + BURST + Span::from_micros(1)));
 }

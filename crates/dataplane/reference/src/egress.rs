@@ -8,7 +8,7 @@ use causeway_packet::BuildError;
 use causeway_packet::gtpu::extension_type::SERVICE_CLASS_INDICATOR;
 use causeway_packet::gtpu::{self, DlPduSession, Extension, Message, PduSession, UlPduSession};
 use causeway_rules::{Forwarding, TosMarking};
-use causeway_types::{DualIp, FTeid, Interface, NetworkInstance, Teid};
+use causeway_types::{Direction, DualIp, FTeid, Interface, NetworkInstance, Teid};
 
 use crate::ecn;
 use crate::marks::{Marks, mark, tos_of};
@@ -45,6 +45,22 @@ impl Way {
                 Ok(Self { egress, tunnel: None, marking: forwarding.marking })
             }
         }
+    }
+
+    /// The way of packets of this direction. To the SMF they take the container of their direction with them,
+    /// so that the SMF can hand them back as they were (TS 29.244 clause 5.3.3).
+    pub(crate) fn carrying(mut self, direction: Direction) -> Self {
+        if let Some((_, destination @ Interface::CpFunction)) = &mut self.tunnel
+            && direction == Direction::Downlink
+        {
+            *destination = Interface::Access;
+        }
+        self
+    }
+
+    /// The packet leaves the link of the UE: it goes out as it is, to be routed.
+    pub(crate) fn leaves_link(&self) -> bool {
+        self.tunnel.is_none()
     }
 
     /// Where the packet goes, and the packet with the outer header that the way asks for, from the GTP-U header

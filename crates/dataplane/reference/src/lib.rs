@@ -18,6 +18,7 @@ mod gtpu;
 mod index;
 mod indication;
 mod limits;
+mod link_scope;
 mod marks;
 mod matching;
 mod measure;

@@ -25,8 +25,8 @@ impl Default for Limits {
             max_pdrs_per_session: 64,
             buffer_packets_per_session: 256,
             buffer_octets: 256 << 20,
-            // Keeps the excess over one second below 1 %.
-            averaging_window: Span::from_millis(8),
+            // With a packet of as much, the excess over one second stays below 1 %.
+            averaging_window: Span::from_millis(5),
         }
     }
 }

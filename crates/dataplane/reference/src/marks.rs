@@ -24,11 +24,11 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// What the QERs of its PDR say, the first that says anything of each, and then the paging policies of the
-    /// session.
-    pub(crate) fn of(session: &Session, matched: &Matched<'_>) -> Self {
+    /// What the QERs of its PDR say, the first that says anything of each; then the QFI it arrived with, and the
+    /// paging policies of the session.
+    pub(crate) fn of(session: &Session, matched: &Matched<'_>, arrived: Option<Qfi>) -> Self {
         let pdr = matched.pdr;
-        let qfi = marking(session, pdr).or(matched.qfi);
+        let qfi = marking(session, pdr).or(arrived);
         let by_dscp = || paging(session, qfi, tos_of(matched.packet)?);
         Self {
             qfi,

@@ -7,6 +7,7 @@ use causeway_rules::{Pdi, Pdr, SdfFilter, UeSide};
 use causeway_types::Direction;
 
 use crate::arrival::Arrival;
+use crate::link_scope::is_unnumbered_ue;
 use crate::session::{Session, direction_of};
 
 /// The first PDR, by precedence and then by id, that the packet matches.
@@ -52,12 +53,12 @@ fn matches_qfi(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
     pdi.qfis.is_empty() || found.is_some_and(|qfi| pdi.qfis.contains(qfi))
 }
 
+/// What a UE with an IPv6 prefix sends before it knows that prefix is its own too.
 fn matches_ue(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
-    pdi.ue.is_none_or(|ue| {
-        ue.covers(match ue.side {
-            UeSide::Source => arrival.user.flow.src,
-            UeSide::Destination => arrival.user.flow.dst,
-        })
+    let flow = &arrival.user.flow;
+    pdi.ue.is_none_or(|ue| match ue.side {
+        UeSide::Source => ue.covers(flow.src) || ue.v6.is_some() && is_unnumbered_ue(flow),
+        UeSide::Destination => ue.covers(flow.dst),
     })
 }
 
@@ -70,7 +71,10 @@ fn matches_filter(filter: &SdfFilter, pdr: &Pdr, arrival: &Arrival<'_>) -> bool 
         Direction::Uplink => (destination, source),
         Direction::Downlink => (source, destination),
     };
-    let is_assigned = |ip: IpAddr| pdr.pdi.ue.is_none_or(|ue| ue.covers(ip));
+    let is_unnumbered = is_unnumbered_ue(flow);
+    let is_assigned = |ip: IpAddr| {
+        pdr.pdi.ue.is_none_or(|ue| ue.covers(ip) || ue.v6.is_some() && is_unnumbered && ip == flow.src)
+    };
     filter.protocol.is_none_or(|protocol| protocol == flow.protocol.0)
         && filter.remote.covers_address(remote.0, is_assigned)
         && filter.local.covers_address(local.0, is_assigned)

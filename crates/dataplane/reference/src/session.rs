@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use causeway_rules::{ApplyAction, Far, Pdr, Qer, RuleSet};
+use causeway_rules::{ApplyAction, Far, Pdr, Qer, RuleSet, UeSide};
 use causeway_types::{Direction, FarId, Interface, PdrId, QerId, Qfi, Time, UrrId};
 
 use crate::buffer::Buffer;
@@ -73,10 +73,13 @@ impl Session {
     }
 }
 
-/// The direction of the traffic that a PDR matches: what comes from the access side is uplink.
+/// The direction of the traffic that a PDR matches: what comes from the access side is uplink. What comes
+/// from the SMF is downlink, unless the PDI says that the UE sent it (TS 29.244 clause 5.3.5.3).
 pub(crate) fn direction_of(pdr: &Pdr) -> Direction {
+    let from_ue = pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Source);
     match pdr.pdi.source {
         Interface::Access => Direction::Uplink,
+        Interface::CpFunction if from_ue => Direction::Uplink,
         Interface::Core | Interface::SgiLan | Interface::CpFunction | Interface::VnInternal => {
             Direction::Downlink
         }

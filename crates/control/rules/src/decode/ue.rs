@@ -49,9 +49,11 @@ fn prefix_len(ie: &UeIpAddress) -> Result<u8, Reason> {
     }
 }
 
-/// SMFs that leave the S/D flag at zero for downlink packets mean the destination all the same.
+/// SMFs that leave the S/D flag at zero for downlink packets mean the destination all the same. What comes
+/// from the CP function may go either way, so there the flag says it.
 fn side(destination: bool, source: Interface) -> UeSide {
-    if destination || source != Interface::Access { UeSide::Destination } else { UeSide::Source }
+    let may_be_source = matches!(source, Interface::Access | Interface::CpFunction);
+    if destination || !may_be_source { UeSide::Destination } else { UeSide::Source }
 }
 
 fn join(held: UeAddress, part: UeAddress) -> Result<UeAddress, Reason> {
@@ -87,8 +89,8 @@ mod tests {
         address(ies.iter().copied(), Interface::Core)
     }
 
-    // Input:  the S/D flag at 0 and at 1, for packets from the access and from the core.
-    // Output: the source only when it is 0 and the packets come from the access.
+    // Input:  the S/D flag at 0 and at 1, for packets from the access, from the core and from the SMF.
+    // Output: the source only when it is 0 and the packets come from the access or from the SMF.
     #[test]
     fn the_side_follows_the_flag_and_the_interface() {
         for (destination, source, expected) in [
@@ -96,6 +98,8 @@ mod tests {
             (true, Interface::Access, UeSide::Destination),
             (false, Interface::Core, UeSide::Destination),
             (true, Interface::SgiLan, UeSide::Destination),
+            (false, Interface::CpFunction, UeSide::Source),
+            (true, Interface::CpFunction, UeSide::Destination),
         ] {
             let ue = address([v4(2, destination)].into_iter(), source).unwrap().unwrap();
             assert_eq!(ue.side, expected, "{destination} {source}");

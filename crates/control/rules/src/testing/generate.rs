@@ -192,7 +192,11 @@ fn action() -> impl Strategy<Value = ApplyAction> {
 }
 
 fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
-    let way = prop_oneof![Just(to_internet(id)), (1..9_u32).prop_map(move |teid| to_gnb(id, gnb(teid)))];
+    let way = prop_oneof![
+        Just(to_internet(id)),
+        (1..9_u32).prop_map(move |teid| to_gnb(id, gnb(teid))),
+        (1..9_u32).prop_map(move |teid| to_smf(id, gnb(teid))),
+    ];
     let parts = (way, action(), any::<bool>(), option::of(any::<Index>()), option::of(tos_marking()));
     parts.prop_map(move |(far, action, keep, bar, marking)| {
         let needed = keep || action == ApplyAction::Forward;
@@ -204,6 +208,13 @@ fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
             ..far
         }
     })
+}
+
+/// As to a gNB, but to the SMF.
+fn to_smf(id: u32, tunnel: FTeid) -> Far {
+    let far = to_gnb(id, tunnel);
+    let forwarding = far.forwarding.map(|way| Forwarding { destination: Interface::CpFunction, ..way });
+    Far { forwarding, ..far }
 }
 
 fn tunnel() -> impl Strategy<Value = FTeid> {
@@ -225,6 +236,12 @@ fn pdr(id: u16, fars: Vec<FarId>, qers: Vec<QerId>, urrs: Vec<UrrId>) -> impl St
             ue: Some(ue(UeSide::Destination)),
             filters: vec!["permit out 17 from any 53 to assigned".parse().expect("a flow")],
             ..Pdi::new(Interface::Core)
+        }),
+        tunnel().prop_map(|tunnel| Pdi { tunnel: Some(tunnel), ..Pdi::new(Interface::CpFunction) }),
+        tunnel().prop_map(|tunnel| Pdi {
+            tunnel: Some(tunnel),
+            filters: vec!["permit out 58 from ff02::2/128 to assigned".parse().expect("a flow")],
+            ..Pdi::new(Interface::Access)
         }),
     ];
     let counts = (0..=qers.len(), 0..=urrs.len());

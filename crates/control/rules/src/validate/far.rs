@@ -25,7 +25,7 @@ pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result
 
 /// What holds even while the FAR does not forward.
 fn check_forwarding(forwarding: &Forwarding, context: &Context<'_>) -> Result<(), Reason> {
-    let unsupported = matches!(forwarding.destination, Interface::CpFunction | Interface::VnInternal);
+    let unsupported = forwarding.destination == Interface::VnInternal;
     refuse_if(unsupported, ie::DESTINATION_INTERFACE, "forwarding to this interface")?;
     known(forwarding.network_instance.as_ref(), context)?;
     let marks = forwarding.marking.is_some() && !context.capabilities.tos_marking;
@@ -48,13 +48,16 @@ fn is_reachable(tunnel: FTeid, context: &Context<'_>) -> bool {
     tunnel.addr.iter().any(can)
 }
 
-/// Access is reached through a tunnel (N3); the core through a tunnel (N9) or as it is (N6).
+/// The access (N3) and the SMF (N4-u, clause 5.3.1) are reached through a tunnel; the core through a tunnel
+/// (N9) or as it is (N6).
 fn check_way_out(forwarding: &Forwarding, context: &Context<'_>) -> Result<(), Reason> {
     if forwarding.tunnel.is_some() {
         return Ok(());
     }
     let why = "packets to the access need a tunnel";
     require(forwarding.destination != Interface::Access, ie::OUTER_HEADER_CREATION, why)?;
+    let why = "packets to the CP function need a tunnel";
+    require(forwarding.destination != Interface::CpFunction, ie::OUTER_HEADER_CREATION, why)?;
     match &forwarding.network_instance {
         Some(instance) if !context.endpoints.is_network(instance) => {
             Err(Reason::UnknownNetworkInstance(instance.clone()))
