@@ -155,6 +155,7 @@ fn limits(config: &Config) -> Limits {
         max_pdrs_per_session: upf.max_pdrs_per_session,
         buffer_packets_per_session: upf.buffering.packets_per_session as usize,
         buffer_octets: usize::try_from(upf.buffering.memory).unwrap_or(usize::MAX),
+        ..Limits::default()
     }
 }
 
