@@ -1,9 +1,10 @@
 //! Carrying out a plan on one session.
 
 use causeway_dataplane::{ApplyError, Op, PacketRateReport, Plan, Usage, UsageReason};
-use causeway_rules::{ApplyAction, RuleSet};
+use causeway_rules::{ApplyAction, Far, RuleSet};
 use causeway_types::{FTeid, QerId, Time, UrrId};
 
+use crate::inactivity::Inactivity;
 use crate::measure::Measurement;
 use crate::qos::Shared;
 use crate::session::Session;
@@ -17,6 +18,8 @@ pub(crate) struct Effects {
     pub(crate) packet_rates: Vec<PacketRateReport>,
     /// Tunnels that get an End Marker.
     pub(crate) end_markers: Vec<FTeid>,
+    /// What waits is dropped first.
+    pub(crate) drop_buffered: bool,
     /// The session is gone.
     pub(crate) removed: bool,
 }
@@ -61,9 +64,13 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
             rules.qers.insert(qer.id, qer.clone());
             shared.provision(session, qer, now);
         }
-        Op::PutFar(far) => {
-            rules.fars.insert(far.id, far.clone());
-            session.forget_paging(far.id);
+        Op::PutFar(far) => put_far(session, far),
+        Op::NotifyAgain(far) => session.forget_told(*far),
+        Op::ExtendBuffering(extended) => session.extend_buffering(extended, now),
+        Op::DropBuffered => effects.drop_buffered = true,
+        Op::SetInactivityTimer(limit) => {
+            rules.inactivity_timer = *limit;
+            session.inactivity = limit.map(|limit| Inactivity::new(limit, now));
         }
         Op::PutPdr(pdr) => drop(rules.pdrs.insert(pdr.id, pdr.clone())),
         Op::SendEndMarker { tunnel, .. } => effects.end_markers.push(*tunnel),
@@ -71,7 +78,7 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
         Op::QueryUrr(id) => report(session, *id, UsageReason::Queried, now, effects),
         Op::RemovePdr(id) => {
             rules.pdrs.remove(id);
-            session.paging.remove(id);
+            session.forget_pdr(*id);
         }
         Op::RemoveFar(id) => drop(rules.fars.remove(id)),
         Op::RemoveQer(id) => {
@@ -83,8 +90,22 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
             session.rules.urrs.remove(id);
             session.measurements.remove(id);
         }
-        Op::RemoveBar(id) => drop(rules.bars.remove(id)),
+        Op::RemoveBar(id) => {
+            rules.bars.remove(id);
+            session.extended.remove(id);
+        }
         Op::RemoveSession => remove_session(session, shared, now, effects),
+    }
+}
+
+/// A new action begins a new buffering period, and ends buffering for longer.
+fn put_far(session: &mut Session, far: &Far) {
+    let held = session.rules.fars.insert(far.id, far.clone());
+    if !held.as_ref().is_some_and(|held| held.acts_like(far)) {
+        session.forget_told(far.id);
+    }
+    if let Some(bar) = far.bar.filter(|_| !far.buffers()) {
+        session.extended.remove(&bar);
     }
 }
 

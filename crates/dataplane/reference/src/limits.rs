@@ -11,11 +11,37 @@ pub struct Limits {
     pub max_pdrs_per_session: u16,
     /// Packets that one session may buffer, unless a BAR suggests fewer.
     pub buffer_packets_per_session: usize,
+    /// Octets that one session may buffer.
+    pub buffer_octets_per_session: usize,
+    /// Packets that all sessions may buffer together.
+    pub buffer_packets: usize,
     /// Octets that all sessions may buffer together.
     pub buffer_octets: usize,
     /// How much may come at once after a pause, as time at the full rate, under rates of QERs without an averaging
     /// window of their own, and of slices.
     pub averaging_window: Span,
+    /// How long a packet may wait, unless the SMF asks for longer. `None`: for ever.
+    pub buffer_time: Option<Span>,
+    /// Which packet goes when there is no room.
+    pub when_full: WhenFull,
+    /// After how long the SMF is told again of packets that go on coming. `None`: once per buffering period.
+    pub notify_again: Option<Span>,
+}
+
+/// Which packet goes when a buffer is full.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum WhenFull {
+    /// The one that has just come.
+    DropNewest,
+    /// The one that has waited longest, of the session or the BAR whose limit it is, or of all.
+    DropOldest,
+}
+
+impl Limits {
+    /// A packet of so many octets fits into empty buffers.
+    pub(crate) fn can_ever_hold(&self, octets: usize) -> bool {
+        octets <= self.buffer_octets_per_session && octets <= self.buffer_octets
+    }
 }
 
 impl Default for Limits {
@@ -24,9 +50,14 @@ impl Default for Limits {
             max_sessions: 100_000,
             max_pdrs_per_session: 64,
             buffer_packets_per_session: 256,
+            buffer_octets_per_session: 1 << 20,
+            buffer_packets: 1 << 20,
             buffer_octets: 256 << 20,
             // With a packet of as much, the excess over one second stays below 1 %.
             averaging_window: Span::from_millis(5),
+            buffer_time: Some(Span::from_secs(300)),
+            when_full: WhenFull::DropNewest,
+            notify_again: None,
         }
     }
 }

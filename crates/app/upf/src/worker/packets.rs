@@ -69,7 +69,7 @@ impl Packets {
             End::Lost(error) => Err(error),
         };
         // Nobody is left to hear it when the control plane is gone.
-        let _ = reports.blocking_send(Report::Stopped(last));
+        let _ = reports.blocking_send(Report::Stopped(last.map(Box::new)));
     }
 
     /// One turn: wait, receive, obey, let timers expire, report.

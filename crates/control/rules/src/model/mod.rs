@@ -1,6 +1,7 @@
 //! The rules of a session as legal values.
 
 mod bar;
+mod buffering;
 mod far;
 mod marking;
 mod packet_rate;
@@ -11,11 +12,12 @@ mod set;
 mod urr;
 
 pub use bar::Bar;
+pub use buffering::{BufferingDuration, DeliveryStatus, ExtendedBuffering};
 pub use far::{ApplyAction, Far, Forwarding};
 pub use marking::{FlowMarking, PagingPolicy, TosMarking};
 pub use packet_rate::{Allowance, PacketRate, PacketRateReport, PacketRateStatus, PacketRates, Remaining};
 pub use pdr::{GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
 pub use qer::{Correlation, Gate, Qer, RateLimit};
-pub use sdf::{FlowAddress, FlowEnd, SdfFilter};
+pub use sdf::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass};
 pub use set::RuleSet;
 pub use urr::{DirectionalLimit, MeasurementMethod, Urr, UrrTriggers};

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use causeway_types::{BarId, FarId, PdrId, QerId, SNssai, UrrId};
+use causeway_types::{BarId, FarId, PdrId, QerId, SNssai, Span, UrrId};
 
 use super::{Bar, Far, PagingPolicy, Pdr, Qer, Urr};
 
-/// The rules of one session, by id. Validation ensures that every reference leads somewhere.
+/// The rules of one session, by id, and what holds for the session as a whole. Validation ensures that every
+/// reference leads somewhere.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RuleSet {
     /// Packet Detection Rules.
@@ -23,4 +24,7 @@ pub struct RuleSet {
     pub slice: Option<SNssai>,
     /// Paging policies by DSCP, for packets whose QERs name none.
     pub paging: Vec<PagingPolicy>,
+    /// User Plane Inactivity Timer: how long no packet may come before the SMF is told (TS 29.244 clause 5.11.2).
+    /// `None`: it is not told.
+    pub inactivity_timer: Option<Span>,
 }

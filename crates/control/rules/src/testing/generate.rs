@@ -1,8 +1,8 @@
 //! Random rules: legal ones, and changes of any kind.
 
 use causeway_types::{
-    BarId, Bitrate, FTeid, FarId, Interface, PdrId, Ppi, Precedence, QerId, Qfi, QfiSet, SNssai, Span, Teid,
-    UrrId,
+    BarId, Bitrate, FTeid, FarId, Interface, IpNet, PdrId, Ppi, Precedence, QerId, Qfi, QfiSet, SNssai, Span,
+    Teid, Time, UrrId,
 };
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
@@ -10,13 +10,15 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
 use crate::edits::{
-    BarUpdate, Changes, Edits, FarUpdate, ForwardingUpdate, PdrDraft, PdrUpdate, QerUpdate, Setting,
-    TunnelRequest, UrrDraft, UrrUpdate,
+    BarUpdate, Changes, Edits, Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe,
+    EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate, QerUpdate,
+    Setting, TunnelRequest, UrrDraft, UrrUpdate,
 };
 use crate::{
-    Allowance, ApplyAction, Bar, Correlation, DirectionalLimit, Far, FlowMarking, Forwarding, Gate,
-    GtpuRemoval, MeasurementMethod, PacketRate, PacketRates, PagingPolicy, Pdi, Pdr, Qer, RateLimit,
-    Reporting, RuleSet, TosMarking, UeSide, Urr, UrrTriggers,
+    Allowance, ApplyAction, Bar, BufferingDuration, Correlation, DeliveryStatus, DirectionalLimit,
+    ExtendedBuffering, Far, FlowMarking, Forwarding, Gate, GtpuRemoval, MeasurementMethod, PacketRate,
+    PacketRates, PagingPolicy, Pdi, Pdr, Qer, RateLimit, Reporting, RuleSet, SdfFilter, TosMarking,
+    TrafficClass, UeSide, Urr, UrrTriggers,
 };
 
 use super::{downlink_pdr, gnb, internet, to_gnb, to_internet, ue, uplink_pdr};
@@ -57,8 +59,8 @@ pub(crate) fn rule_set() -> impl Strategy<Value = RuleSet> {
                 let one = |id| pdr(id, far_ids.clone(), qer_ids.clone(), urr_ids.clone());
                 ids.into_iter().map(one).collect::<Vec<_>>()
             });
-            let of_session = (option::of(slice()), vec(paging_policy(), 0..2));
-            (pdrs, of_session).prop_map(move |(pdrs, (slice, paging))| RuleSet {
+            let of_session = (option::of(slice()), vec(paging_policy(), 0..2), option::of(inactivity()));
+            (pdrs, of_session).prop_map(move |(pdrs, (slice, paging, inactivity_timer))| RuleSet {
                 slice,
                 paging,
                 pdrs: pdrs.into_iter().map(|pdr| (pdr.id, pdr)).collect(),
@@ -66,6 +68,7 @@ pub(crate) fn rule_set() -> impl Strategy<Value = RuleSet> {
                 qers: qers.iter().map(|qer| (qer.id, qer.clone())).collect(),
                 urrs: urrs.iter().map(|urr| (urr.id, urr.clone())).collect(),
                 bars: bars.iter().map(|bar| (bar.id, bar.clone())).collect(),
+                inactivity_timer,
             })
         })
     })
@@ -77,6 +80,28 @@ fn bar(id: u8) -> impl Strategy<Value = Bar> {
         suggested_packets,
         ..Bar::new(BarId(id))
     })
+}
+
+fn inactivity() -> impl Strategy<Value = Span> {
+    (1..4_u64).prop_map(Span::from_secs)
+}
+
+/// What the SMF is told may go with the action.
+fn delivery_status(action: ApplyAction) -> impl Strategy<Value = DeliveryStatus> {
+    any::<[bool; 2]>().prop_map(move |[buffered, discarded]| DeliveryStatus {
+        buffered: buffered && matches!(action, ApplyAction::Buffer { .. }),
+        discarded: discarded && action != ApplyAction::Forward,
+    })
+}
+
+fn extended() -> impl Strategy<Value = ExtendedBuffering> {
+    let duration = prop_oneof![
+        Just(BufferingDuration::Stopped),
+        inactivity().prop_map(BufferingDuration::For),
+        Just(BufferingDuration::Unlimited),
+    ];
+    (0..IDS as u8, option::of(duration), option::of(any::<u16>()))
+        .prop_map(|(bar, duration, packets)| ExtendedBuffering { bar: BarId(bar), duration, packets })
 }
 
 fn limit() -> impl Strategy<Value = DirectionalLimit> {
@@ -197,12 +222,14 @@ fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
         (1..9_u32).prop_map(move |teid| to_gnb(id, gnb(teid))),
         (1..9_u32).prop_map(move |teid| to_smf(id, gnb(teid))),
     ];
-    let parts = (way, action(), any::<bool>(), option::of(any::<Index>()), option::of(tos_marking()));
-    parts.prop_map(move |(far, action, keep, bar, marking)| {
+    let action = action().prop_flat_map(|action| (Just(action), delivery_status(action)));
+    let parts = (way, action, any::<bool>(), option::of(any::<Index>()), option::of(tos_marking()));
+    parts.prop_map(move |(far, (action, delivery_status), keep, bar, marking)| {
         let needed = keep || action == ApplyAction::Forward;
         let forwarding = far.forwarding.clone().map(|forwarding| Forwarding { marking, ..forwarding });
         Far {
             action,
+            delivery_status,
             forwarding: forwarding.filter(|_| needed),
             bar: bar.filter(|_| !bars.is_empty()).map(|index| *index.get(&bars)),
             ..far
@@ -245,13 +272,16 @@ fn pdr(id: u16, fars: Vec<FarId>, qers: Vec<QerId>, urrs: Vec<UrrId>) -> impl St
         }),
     ];
     let counts = (0..=qers.len(), 0..=urrs.len());
-    (pdi, select(fars), subsequence(qers, counts.0), subsequence(urrs, counts.1), 0..4_u32).prop_map(
-        move |(pdi, far, qers, urrs, precedence)| Pdr {
+    let lists = (subsequence(qers, counts.0), subsequence(urrs, counts.1));
+    (pdi, select(fars), lists, 0..4_u32, routes(), active()).prop_map(
+        move |(pdi, far, (qers, urrs), precedence, routes, (active_from, active_until))| Pdr {
             precedence: Precedence(precedence),
             removal: pdi.tunnel.map(|_| GtpuRemoval::Ipv4),
             qers,
             urrs,
-            ..Pdr::new(PdrId(id), pdi, far)
+            active_from,
+            active_until,
+            ..Pdr::new(PdrId(id), Pdi { routes, ..pdi }, far)
         },
     )
 }
@@ -265,13 +295,20 @@ pub(crate) fn changes() -> impl Strategy<Value = Changes> {
     let bars = edits(0..IDS as u8, (0..IDS as u8).prop_flat_map(bar), any_bar_update());
     let query =
         (btree_set((0..IDS).prop_map(UrrId), 0..2), any::<bool>(), btree_set((0..IDS).prop_map(QerId), 0..2));
-    let of_session = (option::of(slice()), option::of(vec(paging_policy(), 0..2)));
-    (pdrs, fars, qers, urrs, bars, query, of_session).prop_map(
-        |(pdrs, fars, qers, urrs, bars, (query, query_all, query_packet_rates), (slice, paging))| Changes {
-            query_packet_rates,
-            slice,
-            paging,
-            ..Changes { pdrs, fars, qers, urrs, bars, query, query_all, ..Changes::default() }
+    let whole = (any::<bool>(), vec(extended(), 0..2), setting(inactivity()));
+    let marks = (option::of(slice()), option::of(vec(paging_policy(), 0..2)));
+    let rules = (pdrs, fars, qers, urrs, bars, any_endpoints());
+    (rules, query, whole, marks).prop_map(
+        |(
+            rules,
+            (query, query_all, query_packet_rates),
+            (drop_buffered, extended, timer),
+            (slice, paging),
+        )| {
+            let (pdrs, fars, qers, urrs, bars, endpoints) = rules;
+            let session = Changes { drop_buffered, extended, inactivity_timer: timer, ..Changes::default() };
+            let session = Changes { query_packet_rates, slice, paging, ..session };
+            Changes { pdrs, fars, qers, urrs, bars, query, query_all, endpoints, ..session }
         },
     )
 }
@@ -298,10 +335,68 @@ fn any_request() -> impl Strategy<Value = TunnelRequest> {
 
 fn any_pdr() -> impl Strategy<Value = PdrDraft> {
     let lists = (vec((0..IDS).prop_map(QerId), 0..2), vec((0..IDS).prop_map(UrrId), 0..2));
-    (0..IDS as u16, 0..IDS, option::of(any_request()), lists).prop_map(|(id, far, request, (qers, urrs))| {
-        let draft = request.map_or(downlink_pdr(id, far), |request| uplink_pdr(id, request, far));
-        PdrDraft { qers, urrs, ..draft }
-    })
+    let detection = (any_filters(), routes(), option::of(any_endpoint_id()), active());
+    (0..IDS as u16, 0..IDS, option::of(any_request()), lists, detection).prop_map(
+        |(id, far, request, (qers, urrs), (filters, routes, endpoint, (active_from, active_until)))| {
+            let draft = request.map_or(downlink_pdr(id, far), |request| uplink_pdr(id, request, far));
+            let pdi = match endpoint {
+                Some(_) => PdiDraft { endpoint, filters, ..PdiDraft::new(draft.pdi.source) },
+                None => PdiDraft { filters, routes, ..draft.pdi },
+            };
+            PdrDraft { pdi, qers, urrs, active_from, active_until, ..draft }
+        },
+    )
+}
+
+fn routes() -> impl Strategy<Value = Vec<IpNet>> {
+    let route = (any::<u8>(), 8..=32_u8).prop_filter_map("a prefix", |(octet, len)| {
+        IpNet::new([172, 16, octet, 0].into(), len).ok().map(|net| net.trunc())
+    });
+    vec(route, 0..3)
+}
+
+fn active() -> impl Strategy<Value = (Option<Time>, Option<Time>)> {
+    let time = || option::of((1_u64..9).prop_map(Time::from_secs));
+    (time(), time())
+}
+
+/// Filters of which some are bidirectional, defined or only named.
+fn any_filters() -> impl Strategy<Value = Vec<FilterDraft>> {
+    let class = option::of((any::<u8>(), any::<u8>()).prop_map(|(value, mask)| TrafficClass { value, mask }));
+    let parts = (class, option::of(any::<u32>()), option::of(0..2_u32));
+    let defined = parts.prop_map(|(traffic_class, spi, id)| {
+        let flow: SdfFilter = "permit out 17 from any 53 to assigned".parse().expect("a flow");
+        FilterDraft::Defined(SdfFilter { traffic_class, spi, id, ..flow })
+    });
+    vec(prop_oneof![4 => defined, 1 => (0..2_u32).prop_map(FilterDraft::Named)], 0..3)
+}
+
+fn any_endpoint_id() -> impl Strategy<Value = EndpointId> {
+    (0..3_u8).prop_map(EndpointId)
+}
+
+fn any_endpoints() -> impl Strategy<Value = EndpointEdits> {
+    let ue =
+        || option::of(Just(ue(UeSide::Source))).prop_map(|first| EndpointUe { first, further: Vec::new() });
+    let draft = (any_endpoint_id(), option::of(any_request()), ue(), routes()).prop_map(
+        |(id, tunnel, ue, framed)| EndpointDraft {
+            id,
+            tunnel,
+            rest: Endpoint { ue, framed, ..Endpoint::default() },
+        },
+    );
+    let update = (any_endpoint_id(), option::of(any_request()), setting(ue()), setting(routes())).prop_map(
+        |(id, tunnel, ue, framed)| EndpointUpdate {
+            id,
+            tunnel,
+            network_instance: Setting::Keep,
+            ue,
+            framed,
+            qfis: Setting::Keep,
+        },
+    );
+    (vec(any_endpoint_id(), 0..2), vec(draft, 0..2), vec(update, 0..2))
+        .prop_map(|(remove, create, update)| EndpointEdits { remove, create, update })
 }
 
 fn any_pdr_update() -> impl Strategy<Value = PdrUpdate> {
@@ -315,6 +410,8 @@ fn any_pdr_update() -> impl Strategy<Value = PdrUpdate> {
         far: with[3].then_some(draft.far),
         qers,
         urrs,
+        active_from: set_if(with[1], draft.active_from),
+        active_until: set_if(with[2], draft.active_until),
     })
 }
 
@@ -335,6 +432,7 @@ fn any_far_update() -> impl Strategy<Value = FarUpdate> {
         FarUpdate {
             id: far.id,
             action: with[3].then_some(far.action),
+            delivery_status: with[3].then_some(far.delivery_status),
             forwarding,
             bar: set_if(true, far.bar),
         }

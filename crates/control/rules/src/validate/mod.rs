@@ -33,6 +33,8 @@ pub fn validate(rules: &RuleSet, context: &Context<'_>) -> Result<(), Rejection>
         let what = "a delay of the notification";
         refuse_if(delayed, ie::NOTIFICATION_DELAY, what).map_err(|reason| reason.of(bar.id))?;
     }
+    let timed = rules.inactivity_timer.is_some() && !context.capabilities.inactivity_detection;
+    refuse_if(timed, ie::USER_PLANE_INACTIVITY_TIMER, "inactivity detection")?;
     for qer in rules.qers.values() {
         qer::check(qer, context.capabilities).map_err(|reason| reason.of(qer.id))?;
     }
