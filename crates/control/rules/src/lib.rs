@@ -53,10 +53,11 @@ pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
     Allowance, ApplyAction, Bar, BufferingDuration, Correlation, DeliveryStatus, DirectionalLimit,
-    ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, FlowMarking, Forwarding, Gate,
-    GtpuRemoval, MeasurementMethod, PacketRate, PacketRateReport, PacketRateStatus, PacketRates,
-    PagingPolicy, Pdi, Pdr, Qer, RateLimit, Remaining, RuleSet, SdfFilter, TosMarking, TrafficClass,
-    UeAddress, UeSide, Urr, UrrTriggers,
+    EthernetFilter, ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, FlowMarking, Forwarding,
+    Gate, GtpuRemoval, MacMatch, MacRange, MeasurementMethod, PacketRate, PacketRateReport, PacketRateStatus,
+    PacketRates, PagingPolicy, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit, Remaining, RuleSet,
+    SdfFilter, TagMatch, TosMarking, TrafficClass, UeAddress, UeSide, Urr, UrrTriggers, VlanRemoval,
+    VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};

@@ -2,7 +2,7 @@
 
 use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, SNssai, Seid, Span, UrrId};
 
-use crate::{Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, Qer, Urr};
+use crate::{Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, PduSessionType, Qer, Urr};
 
 /// An ordered list of writes for one session, applied all or nothing.
 ///
@@ -21,6 +21,8 @@ pub struct Plan {
 pub enum Op {
     /// A new session without rules. First in its plan.
     CreateSession,
+    /// What the user packets of the new session are; follows [`Op::CreateSession`]. Without it they are IP packets.
+    SetPduType(PduSessionType),
     /// The session belongs to this network slice, or to none that is known.
     SetSlice(Option<SNssai>),
     /// Replaces the paging policies of the session.

@@ -6,7 +6,7 @@
 
 use causeway_dataplane::{DropReason, Egress, Topology, Usage};
 use causeway_packet::UserPacket;
-use causeway_rules::{ApplyAction, Forwarding, Pdr};
+use causeway_rules::{ApplyAction, Forwarding, Pdr, PduSessionType};
 use causeway_types::{Interface, Qfi, Time};
 
 use crate::egress::Way;
@@ -54,8 +54,15 @@ pub(crate) fn act(
         }
         (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop),
     };
-    let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology)?.carrying(direction);
-    if way.leaves_link() && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
+    let network = pdr.pdi.network_instance.as_ref();
+    let kind = session.rules.pdu_type;
+    let way = match kind {
+        PduSessionType::Ip => Way::of(forwarding, network, topology)?,
+        PduSessionType::Ethernet => Way::of_frame(forwarding, network, topology)?,
+    };
+    let way = way.carrying(direction);
+    let is_routed = kind == PduSessionType::Ip && way.leaves_link();
+    if is_routed && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
         return Err(DropReason::LinkLocal);
     }
     let marked = mark_flow(session, pdr, matched.packet);

@@ -53,6 +53,7 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
     let rules = &mut session.rules;
     match op {
         Op::CreateSession => {}
+        Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
         Op::SetSlice(slice) => rules.slice = *slice,
         Op::SetPaging(policies) => rules.paging.clone_from(policies),
         Op::PutBar(bar) => drop(rules.bars.insert(bar.id, bar.clone())),

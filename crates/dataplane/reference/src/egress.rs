@@ -7,11 +7,13 @@ use causeway_dataplane::{DropReason, Egress, Topology};
 use causeway_packet::BuildError;
 use causeway_packet::gtpu::extension_type::SERVICE_CLASS_INDICATOR;
 use causeway_packet::gtpu::{self, DlPduSession, Extension, Message, PduSession, UlPduSession};
-use causeway_rules::{Forwarding, TosMarking};
+use causeway_rules::{Forwarding, TosMarking, VlanTags};
 use causeway_types::{Direction, DualIp, FTeid, Interface, NetworkInstance, Teid};
 
 use crate::ecn;
 use crate::marks::{Marks, mark, tos_of};
+
+use crate::ethernet::set_tags;
 
 /// The UDP port of GTP-U (TS 29.281 clause 4.4.2).
 pub(crate) const GTPU_PORT: u16 = 2152;
@@ -22,6 +24,9 @@ pub(crate) struct Way {
     egress: Egress,
     tunnel: Option<(Teid, Interface)>,
     marking: Option<TosMarking>,
+    tags: Option<VlanTags>,
+    /// What it carries are Ethernet frames: no IP header of theirs is looked at.
+    is_frame: bool,
 }
 
 impl Way {
@@ -38,13 +43,30 @@ impl Way {
             Some(tunnel) => {
                 let egress = to_tunnel(tunnel, forwarding.network_instance.as_ref(), topology)?;
                 let tunnel = Some((tunnel.teid, forwarding.destination));
-                Ok(Self { egress, tunnel, marking: forwarding.marking })
+                Ok(Self { egress, tunnel, marking: forwarding.marking, tags: None, is_frame: false })
             }
             None => {
                 let egress = to_network(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
-                Ok(Self { egress, tunnel: None, marking: forwarding.marking })
+                Ok(Self { egress, tunnel: None, marking: forwarding.marking, tags: None, is_frame: false })
             }
         }
+    }
+
+    /// The way that a FAR of an Ethernet session asks for.
+    ///
+    /// # Errors
+    /// As [`Way::of`].
+    pub(crate) fn of_frame(
+        forwarding: &Forwarding,
+        arrived_from: Option<&NetworkInstance>,
+        topology: &Topology,
+    ) -> Result<Self, DropReason> {
+        if forwarding.is_n6() {
+            let egress = to_link(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
+            return Ok(Self { egress, tunnel: None, marking: None, tags: forwarding.vlan, is_frame: true });
+        }
+        let way = Self::of(forwarding, arrived_from, topology)?;
+        Ok(Self { tags: forwarding.vlan, is_frame: true, ..way })
     }
 
     /// The way of packets of this direction. To the SMF they take the container of their direction with them,
@@ -63,12 +85,25 @@ impl Way {
         self.tunnel.is_none()
     }
 
+    /// Where the packet goes.
+    pub(crate) fn egress(&self) -> &Egress {
+        &self.egress
+    }
+
     /// Where the packet goes, and the packet with the outer header that the way asks for, from the GTP-U header
     /// on. The DSCP is marked where the network looks at it: in the outer header if there is one.
     ///
     /// # Errors
     /// [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
     pub(crate) fn wrap(&self, packet: &[u8], marks: &Marks) -> Result<(Egress, Vec<u8>), DropReason> {
+        let tagged;
+        let packet = match self.tags {
+            Some(tags) => {
+                tagged = set_tags(packet, tags)?;
+                &tagged
+            }
+            None => packet,
+        };
         let Some((teid, destination)) = self.tunnel else {
             let marked = self.marking.map_or(Cow::Borrowed(packet), |marking| mark(marking, packet));
             return Ok((self.egress.clone(), marked.into_owned()));
@@ -81,7 +116,8 @@ impl Way {
     fn marked_egress(&self, packet: &[u8]) -> Egress {
         let mut egress = self.egress.clone();
         if let Egress::Gtpu { tos, .. } = &mut egress {
-            *tos = ecn::outer(tos_of(packet).unwrap_or_default());
+            let inner = tos_of(packet).filter(|_| !self.is_frame);
+            *tos = ecn::outer(inner.unwrap_or_default());
             *tos = self.marking.map_or(*tos, |marking| marking.apply(*tos));
         }
         egress
@@ -148,4 +184,14 @@ fn to_network(name: Option<&NetworkInstance>, topology: &Topology) -> Result<Egr
     };
     let network = network.ok_or(DropReason::NoEgress)?.instance.clone();
     Ok(Egress::Ip { network })
+}
+
+/// The Ethernet network of that name; the first one where none is named.
+fn to_link(name: Option<&NetworkInstance>, topology: &Topology) -> Result<Egress, DropReason> {
+    let network = match name {
+        Some(name) => topology.ethernet.iter().find(|network| network.instance == *name),
+        None => topology.ethernet.first(),
+    };
+    let network = network.ok_or(DropReason::NoEgress)?.instance.clone();
+    Ok(Egress::Ethernet { network })
 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_dataplane::{DropReason, Egress, Event, Fate};
 use causeway_packet::ParseError;
 use causeway_packet::gtpu::{ErrorIndication, Message, Packet, PduSession, Repr};
+use causeway_rules::PduSessionType;
 use causeway_types::{FTeid, NetworkInstance, Teid, Time};
 
 use crate::arrival::Tunnelled;
@@ -62,9 +63,12 @@ impl Reference {
         };
         let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
         let tunnel = Tunnelled { teid, local, qfi };
-        let inner_tos = tos_of(user).unwrap_or(tos);
-        match ecn::decapsulate(tos, inner_tos, user) {
-            Ok(user) => self.receive_user(now, &[seid], Some(tunnel), self.instance_of(local), &user),
+        let network = self.instance_of(local);
+        if self.sessions.get(&seid).map(|session| session.rules.pdu_type) == Some(PduSessionType::Ethernet) {
+            return self.receive_frame_of(now, seid, tunnel, network, user);
+        }
+        match ecn::decapsulate(tos, tos_of(user).unwrap_or(tos), user) {
+            Ok(user) => self.receive_user(now, &[seid], Some(tunnel), network, &user),
             Err(reason) => Fate::Dropped(reason),
         }
     }

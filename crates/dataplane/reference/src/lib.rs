@@ -14,6 +14,7 @@ mod ecn;
 mod egress;
 mod enforcer;
 mod engine;
+mod ethernet;
 mod expiry;
 mod filter;
 mod gtpu;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use causeway_packet::UserPacket;
 use causeway_packet::rewrite::{Dscp, set_dscp};
-use causeway_rules::{Pdr, TosMarking};
+use causeway_rules::{Pdr, PduSessionType, TosMarking};
 use causeway_types::{Direction, Ppi, Qfi};
 
 use crate::act::{Matched, marking};
@@ -29,7 +29,8 @@ impl Marks {
     pub(crate) fn of(session: &Session, matched: &Matched<'_>, arrived: Option<Qfi>) -> Self {
         let pdr = matched.pdr;
         let qfi = marking(session, pdr).or(arrived);
-        let by_dscp = || paging(session, qfi, tos_of(matched.packet)?);
+        let is_ip = session.rules.pdu_type == PduSessionType::Ip;
+        let by_dscp = || paging(session, qfi, tos_of(matched.packet).filter(|_| is_ip)?);
         Self {
             qfi,
             reflective: session.qers_of(pdr).any(|qer| qer.reflective),
@@ -54,7 +55,8 @@ pub(crate) fn tos_of(packet: &[u8]) -> Option<u8> {
 /// The user packet with the DSCP that its QERs want on the downlink (clause 5.4.5).
 pub(crate) fn mark_flow<'p>(session: &Session, pdr: &Pdr, packet: &'p [u8]) -> Cow<'p, [u8]> {
     let wanted = session.qers_of(pdr).find_map(|qer| qer.flow_marking.tos);
-    match wanted.filter(|_| direction_of(pdr) == Direction::Downlink) {
+    let is_ip = session.rules.pdu_type == PduSessionType::Ip;
+    match wanted.filter(|_| is_ip && direction_of(pdr) == Direction::Downlink) {
         Some(marking) => mark(marking, packet),
         None => Cow::Borrowed(packet),
     }

@@ -7,6 +7,7 @@
 
 mod addr;
 mod id;
+mod mac;
 mod network;
 mod ppi;
 mod qfi;
@@ -17,6 +18,7 @@ mod volume;
 pub use addr::{DualIp, FSeid, FTeid, NodeId};
 pub use id::{BarId, FarId, PdrId, Precedence, QerId, Seid, Teid, UrrId};
 pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+pub use mac::MacAddr;
 pub use network::{Interface, NetworkInstance};
 pub use ppi::Ppi;
 pub use qfi::{Qfi, QfiSet};

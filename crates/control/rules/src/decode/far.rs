@@ -8,7 +8,7 @@ use causeway_pfcp::{
 use causeway_types::{BarId, Interface};
 
 use super::treatment::Treated;
-use super::{about, marking, not_predefined, setting, tunnel};
+use super::{about, ethernet, marking, not_predefined, setting, tunnel};
 use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
 use crate::reject::refuse_if;
 use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, Rejection, ie};
@@ -79,6 +79,8 @@ fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
         network_instance: group.network_instance.map(|instance| instance.to_owned()),
         tunnel: group.outer_header_creation.as_ref().map(tunnel::far_end).transpose()?.flatten(),
         marking: group.transport_level_marking.map(|given| marking::tos(given.0)),
+        vlan: group.outer_header_creation.as_ref().map(ethernet::tags).transpose()?.flatten(),
+        proxying: ethernet::proxying(group.proxying),
     })
 }
 
@@ -94,11 +96,16 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
         Some(creation) => tunnel::far_end(creation)?.map_or(Setting::Remove, Setting::Set),
         None => setting::<OuterHeaderCreation, _>(None, &group.other),
     };
+    let vlan = match &group.outer_header_creation {
+        Some(creation) => ethernet::tags(creation)?.map_or(Setting::Remove, Setting::Set),
+        None => setting::<OuterHeaderCreation, _>(None, &group.other),
+    };
     Ok(ForwardingUpdate {
         destination: group.destination_interface.map(destination).transpose()?,
         network_instance: setting::<NetworkInstance<'_>, _>(instance, &group.other),
         tunnel,
         marking: setting::<TransportLevelMarking, _>(marking, &group.other),
+        vlan,
         end_marker: flags.contains(SessionModificationFlags::SNDEM),
     })
 }

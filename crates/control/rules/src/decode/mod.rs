@@ -2,6 +2,7 @@
 
 mod bar;
 mod endpoint;
+mod ethernet;
 mod far;
 mod flow;
 mod framed;
@@ -15,9 +16,9 @@ mod ue;
 mod urr;
 
 use causeway_pfcp::{
-    DscpToPpiControlInformation, Ie, Many, Others, PdnType, SessionEstablishmentFlags,
-    SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest, SessionReportResponse,
-    SessionReportResponseFlags, UserPlaneInactivityTimer,
+    DscpToPpiControlInformation, Ie, Many, Others, SessionEstablishmentFlags, SessionEstablishmentRequest,
+    SessionModificationFlags, SessionModificationRequest, SessionReportResponse, SessionReportResponseFlags,
+    UserPlaneInactivityTimer,
 };
 
 use causeway_types::Span;
@@ -34,17 +35,14 @@ const PREDEFINED: u32 = 1 << 31;
 /// The first IE that is wrong, missing, or not supported.
 pub(crate) fn establishment(request: &SessionEstablishmentRequest<'_>) -> Result<Changes, Rejection> {
     request.refuse_unsupported()?;
-    refuse_if(
-        matches!(request.pdn_type, Some(PdnType::NonIp | PdnType::Ethernet)),
-        ie::PDN_TYPE,
-        "a PDN type other than IP",
-    )?;
+    let pdu_type = ethernet::session_type(request.pdn_type)?;
     let flags = request.flags.unwrap_or_default();
     let pauses = flags.contains(SessionEstablishmentFlags::SUMPC);
     refuse_if(pauses, ie::SE_REQ_FLAGS, "pausing of charging")?;
     let restoration = flags.contains(SessionEstablishmentFlags::RESTI);
     let mut changes = Changes {
         restoration,
+        pdu_type,
         established_by: Some(request.node_id.to_owned()),
         slice: request.s_nssai,
         paging: Some(paging(request)?),

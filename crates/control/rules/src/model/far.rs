@@ -2,7 +2,7 @@
 
 use causeway_types::{BarId, FTeid, FarId, Interface, NetworkInstance};
 
-use super::{DeliveryStatus, TosMarking};
+use super::{DeliveryStatus, Proxying, TosMarking, VlanTags};
 
 /// A Forwarding Action Rule (TS 29.244 clause 5.2.1 and 7.5.2.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,11 +70,21 @@ pub struct Forwarding {
     pub tunnel: Option<FTeid>,
     /// The DSCP of the outer header, or of the user packet where there is none (Transport Level Marking).
     pub marking: Option<TosMarking>,
+    /// The VLAN tags to set in a frame (Outer Header Creation C-TAG, S-TAG).
+    pub vlan: Option<VlanTags>,
+    /// What the UPF answers itself, as far as it knows the answer.
+    pub proxying: Proxying,
 }
 
 impl Forwarding {
     /// Leaves by this side as it is, for the network of the configuration.
     pub fn to(destination: Interface) -> Self {
-        Self { destination, network_instance: None, tunnel: None, marking: None }
+        let proxying = Proxying::default();
+        Self { destination, network_instance: None, tunnel: None, marking: None, vlan: None, proxying }
+    }
+
+    /// It sends to a data network, as it is.
+    pub fn is_n6(&self) -> bool {
+        self.tunnel.is_none() && matches!(self.destination, Interface::Core | Interface::SgiLan)
     }
 }

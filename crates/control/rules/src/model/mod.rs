@@ -2,10 +2,12 @@
 
 mod bar;
 mod buffering;
+mod ethernet;
 mod far;
 mod marking;
 mod packet_rate;
 mod pdr;
+mod pdu_type;
 mod qer;
 mod sdf;
 mod set;
@@ -13,10 +15,12 @@ mod urr;
 
 pub use bar::Bar;
 pub use buffering::{BufferingDuration, DeliveryStatus, ExtendedBuffering};
+pub use ethernet::{EthernetFilter, MacMatch, MacRange, Proxying, TagMatch, VlanRemoval, VlanTags};
 pub use far::{ApplyAction, Far, Forwarding};
 pub use marking::{FlowMarking, PagingPolicy, TosMarking};
 pub use packet_rate::{Allowance, PacketRate, PacketRateReport, PacketRateStatus, PacketRates, Remaining};
 pub use pdr::{GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
+pub use pdu_type::PduSessionType;
 pub use qer::{Correlation, Gate, Qer, RateLimit};
 pub use sdf::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass};
 pub use set::RuleSet;

@@ -9,6 +9,7 @@ pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
     for (index, op) in plan.ops.iter().enumerate() {
         let allowed = match op {
             Op::CreateSession => index == 0 && *rules == RuleSet::default(),
+            Op::SetPduType(_) => index == 1,
             Op::RemoveSession => index + 1 == plan.ops.len(),
             Op::QueryUrr(id) => rules.urrs.contains_key(id),
             Op::QueryPacketRate(id) => rules.qers.get(id).is_some_and(|qer| qer.packet_rate.is_some()),
@@ -38,6 +39,7 @@ fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
         Op::SetSlice(slice) => rules.slice = *slice,
         Op::SetPaging(policies) => rules.paging.clone_from(policies),
         Op::SetInactivityTimer(timer) => rules.inactivity_timer = *timer,
+        Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
         Op::PutBar(bar) => put(&mut rules.bars, bar.id, bar)?,
         Op::PutUrr(urr) => put(&mut rules.urrs, urr.id, urr)?,
         Op::PutQer(qer) => put(&mut rules.qers, qer.id, qer)?,
