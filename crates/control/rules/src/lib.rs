@@ -52,18 +52,18 @@ pub use capabilities::Capabilities;
 pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    Allowance, ApplyAction, Bar, BufferingDuration, Correlation, DeliveryStatus, DirectionalLimit,
-    EthernetFilter, ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, FlowMarking, Forwarding,
-    Gate, GtpuRemoval, MacMatch, MacRange, MeasurementMethod, PacketRate, PacketRateReport, PacketRateStatus,
-    PacketRates, PagingPolicy, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit, Remaining, RuleSet,
-    SdfFilter, TagMatch, TosMarking, TrafficClass, UeAddress, UeSide, Urr, UrrTriggers, VlanRemoval,
-    VlanTags,
+    Allowance, ApplyAction, Bar, BufferingDuration, CopyTo, Correlation, DeliveryStatus, DirectionalLimit,
+    Duplicate, EthernetFilter, ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, FlowMarking,
+    Forwarding, Gate, HeaderRemoval, MacMatch, MacRange, MeasurementMethod, OuterHeader, PacketRate,
+    PacketRateReport, PacketRateStatus, PacketRates, PagingPolicy, Pdi, Pdr, PduSessionType, Proxying, Qer,
+    RateLimit, Remaining, RemovedHeader, RuleSet, SdfFilter, TagMatch, TosMarking, TrafficClass, UeAddress,
+    UeSide, Urr, UrrTriggers, VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
 pub use respond::packet_rate_reports;
 pub use sdf::FlowError;
 pub use session::{Reporting, SessionRules};
-pub use tunnels::{LocalEndpoint, LocalEndpoints, TunnelChange, Tunnels};
+pub use tunnels::{LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
 pub use usage::{Usage, UsageReason};
 pub use validate::{Context, validate};

@@ -4,16 +4,17 @@ use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{DropReason, Egress, Topology};
-use causeway_packet::BuildError;
 use causeway_packet::gtpu::extension_type::SERVICE_CLASS_INDICATOR;
-use causeway_packet::gtpu::{self, DlPduSession, Extension, Message, PduSession, UlPduSession};
-use causeway_rules::{Forwarding, TosMarking, VlanTags};
+use causeway_packet::gtpu::{self, DlPduSession, Extension, Message, PduSession, Repr, UlPduSession};
+use causeway_packet::rewrite::{Ecn, set_ecn};
+use causeway_rules::{Forwarding, OuterHeader, TosMarking, VlanTags};
 use causeway_types::{Direction, DualIp, FTeid, Interface, NetworkInstance, Teid};
 
 use crate::ecn;
 use crate::marks::{Marks, mark, tos_of};
 
 use crate::ethernet::set_tags;
+use crate::n6;
 
 /// The UDP port of GTP-U (TS 29.281 clause 4.4.2).
 pub(crate) const GTPU_PORT: u16 = 2152;
@@ -22,11 +23,24 @@ pub(crate) const GTPU_PORT: u16 = 2152;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Way {
     egress: Egress,
-    tunnel: Option<(Teid, Interface)>,
+    header: Header,
     marking: Option<TosMarking>,
     tags: Option<VlanTags>,
     /// What it carries are Ethernet frames: no IP header of theirs is looked at.
     is_frame: bool,
+}
+
+/// The header to put in front, with our end of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Header {
+    /// None.
+    None,
+    /// GTP-U, with the container of packets for that side.
+    Gtpu(Teid, Interface),
+    /// UDP/IP.
+    Udp { local: SocketAddr, peer: SocketAddr },
+    /// IP.
+    Ip { local: IpAddr, peer: IpAddr },
 }
 
 impl Way {
@@ -39,17 +53,21 @@ impl Way {
         arrived_from: Option<&NetworkInstance>,
         topology: &Topology,
     ) -> Result<Self, DropReason> {
-        match forwarding.tunnel {
-            Some(tunnel) => {
-                let egress = to_tunnel(tunnel, forwarding.network_instance.as_ref(), topology)?;
-                let tunnel = Some((tunnel.teid, forwarding.destination));
-                Ok(Self { egress, tunnel, marking: forwarding.marking, tags: None, is_frame: false })
-            }
-            None => {
-                let egress = to_network(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
-                Ok(Self { egress, tunnel: None, marking: forwarding.marking, tags: None, is_frame: false })
-            }
+        if let Some(tunnel) = forwarding.tunnel() {
+            let egress = to_tunnel(tunnel, forwarding.network_instance.as_ref(), topology)?;
+            let header = Header::Gtpu(tunnel.teid, forwarding.destination);
+            return Ok(Self { egress, header, marking: forwarding.marking, tags: None, is_frame: false });
         }
+        let network = network(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
+        let local = |peer| n6::local_end(network, peer, topology);
+        let header = match forwarding.outer {
+            None => Header::None,
+            Some(OuterHeader::Udp(peer)) => Header::Udp { local: local(peer.ip())?, peer },
+            Some(OuterHeader::Ip(peer)) => Header::Ip { local: local(peer)?.ip(), peer },
+            Some(OuterHeader::Gtpu(_) | OuterHeader::Unknown) => return Err(DropReason::NoEgress),
+        };
+        let egress = Egress::Ip { network: network.clone() };
+        Ok(Self { egress, header, marking: forwarding.marking, tags: None, is_frame: false })
     }
 
     /// The way that a FAR of an Ethernet session asks for.
@@ -63,7 +81,8 @@ impl Way {
     ) -> Result<Self, DropReason> {
         if forwarding.is_n6() {
             let egress = to_link(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
-            return Ok(Self { egress, tunnel: None, marking: None, tags: forwarding.vlan, is_frame: true });
+            let header = Header::None;
+            return Ok(Self { egress, header, marking: None, tags: forwarding.vlan, is_frame: true });
         }
         let way = Self::of(forwarding, arrived_from, topology)?;
         Ok(Self { tags: forwarding.vlan, is_frame: true, ..way })
@@ -72,7 +91,7 @@ impl Way {
     /// The way of packets of this direction. To the SMF they take the container of their direction with them,
     /// so that the SMF can hand them back as they were (TS 29.244 clause 5.3.3).
     pub(crate) fn carrying(mut self, direction: Direction) -> Self {
-        if let Some((_, destination @ Interface::CpFunction)) = &mut self.tunnel
+        if let Header::Gtpu(_, destination @ Interface::CpFunction) = &mut self.header
             && direction == Direction::Downlink
         {
             *destination = Interface::Access;
@@ -80,9 +99,9 @@ impl Way {
         self
     }
 
-    /// The packet leaves the link of the UE: it goes out as it is, to be routed.
+    /// The packet leaves the link of the UE: it goes out to the data network, to be routed.
     pub(crate) fn leaves_link(&self) -> bool {
-        self.tunnel.is_none()
+        !matches!(self.header, Header::Gtpu(..))
     }
 
     /// Where the packet goes.
@@ -104,12 +123,25 @@ impl Way {
             }
             None => packet,
         };
-        let Some((teid, destination)) = self.tunnel else {
-            let marked = self.marking.map_or(Cow::Borrowed(packet), |marking| mark(marking, packet));
-            return Ok((self.egress.clone(), marked.into_owned()));
-        };
-        let wrapped = g_pdu(teid, destination, marks, packet).map_err(|_| DropReason::TooBig)?;
-        Ok((self.marked_egress(packet), wrapped))
+        match self.header {
+            Header::None => Ok((self.egress.clone(), self.marked(packet).into_owned())),
+            Header::Gtpu(teid, side) => Ok((self.marked_egress(packet), in_gtpu(packet, teid, side, marks)?)),
+            Header::Udp { local, peer } => Ok(self.over_n6(packet, n6::in_udp(packet, local, peer)?)),
+            Header::Ip { local, peer } => Ok(self.over_n6(packet, n6::in_ip(packet, local, peer)?)),
+        }
+    }
+
+    /// A user packet that leaves as it is, with its DSCP.
+    fn marked<'p>(&self, packet: &'p [u8]) -> Cow<'p, [u8]> {
+        self.marking.map_or(Cow::Borrowed(packet), |marking| mark(marking, packet))
+    }
+
+    /// A packet in its outer IP header, which takes the ECN of the inner one (RFC 6040).
+    fn over_n6(&self, packet: &[u8], mut wrapped: Vec<u8>) -> (Egress, Vec<u8>) {
+        let inner = tos_of(packet).filter(|_| !self.is_frame);
+        // The header is one that was just built: it can be changed.
+        let _ = set_ecn(&mut wrapped, Ecn::of_tos(inner.unwrap_or_default()));
+        (self.egress.clone(), self.marked(&wrapped).into_owned())
     }
 
     /// The outer header takes the ECN of the inner one (RFC 6040).
@@ -124,36 +156,34 @@ impl Way {
     }
 }
 
-/// A G-PDU. Towards the access the container is the downlink's, towards the core the uplink's (TS 38.415 clause
-/// 5.5.2); the Service Class Indicator is for the access alone.
-fn g_pdu(teid: Teid, destination: Interface, marks: &Marks, packet: &[u8]) -> Result<Vec<u8>, BuildError> {
-    let to_access = destination == Interface::Access;
-    let container = marks.qfi.map(|qfi| match to_access {
-        true => PduSession::Downlink(DlPduSession {
-            rqi: marks.reflective,
-            ppi: marks.ppi,
-            ..DlPduSession::new(qfi)
-        }),
-        false => PduSession::Uplink(UlPduSession::new(qfi)),
-    });
-    let class = marks.service_class.filter(|_| to_access).map(u16::to_be_bytes);
+fn in_gtpu(packet: &[u8], teid: Teid, side: Interface, marks: &Marks) -> Result<Vec<u8>, DropReason> {
+    let class = marks.service_class.filter(|_| side == Interface::Access).map(u16::to_be_bytes);
     let class = class.as_ref().map(|content| Extension::Other { kind: SERVICE_CLASS_INDICATOR, content });
-    let extensions: Vec<_> = class.into_iter().chain(container.map(Extension::PduSession)).collect();
+    let container = container(side, marks).map(Extension::PduSession);
+    let extensions: Vec<_> = class.into_iter().chain(container).collect();
     let header = gtpu::Header { teid: Some(teid), sequence: None, n_pdu: None };
-    gtpu::Repr { header, extensions: &extensions, message: Message::GPdu(packet) }.to_vec()
+    let message = Message::GPdu(packet);
+    Repr { header, extensions: &extensions, message }.to_vec().map_err(|_| DropReason::TooBig)
 }
 
-/// An End Marker on its way to a tunnel.
+/// The PDU Session Container of a packet that leaves by this side: towards the access the downlink's, towards the
+/// core the uplink's (TS 38.415 clause 5.5.2).
+pub(crate) fn container(side: Interface, marks: &Marks) -> Option<PduSession> {
+    let qfi = marks.qfi?;
+    Some(match side {
+        Interface::Access => {
+            let (rqi, ppi) = (marks.reflective, marks.ppi);
+            PduSession::Downlink(DlPduSession { rqi, ppi, ..DlPduSession::new(qfi) })
+        }
+        _ => PduSession::Uplink(UlPduSession::new(qfi)),
+    })
+}
+
+/// A tunnel's far end, and the address of ours to send from.
 ///
 /// # Errors
-/// [`DropReason::NoEgress`] when we have no address of the tunnel's IP version.
-pub(crate) fn end_marker(tunnel: FTeid, topology: &Topology) -> Result<(Egress, Vec<u8>), DropReason> {
-    let egress = to_tunnel(tunnel, None, topology)?;
-    let packet = gtpu::Repr::end_marker(tunnel.teid).to_vec().map_err(|_| DropReason::TooBig)?;
-    Ok((egress, packet))
-}
-
-fn to_tunnel(
+/// [`DropReason::NoEgress`] when we have no address of its IP version.
+pub(crate) fn to_tunnel(
     tunnel: FTeid,
     network: Option<&NetworkInstance>,
     topology: &Topology,
@@ -177,13 +207,15 @@ fn same_version(local: DualIp, peer: DualIp) -> Option<(IpAddr, IpAddr)> {
 }
 
 /// The network of that name; the first one where none is named.
-fn to_network(name: Option<&NetworkInstance>, topology: &Topology) -> Result<Egress, DropReason> {
+fn network<'t>(
+    name: Option<&NetworkInstance>,
+    topology: &'t Topology,
+) -> Result<&'t NetworkInstance, DropReason> {
     let network = match name {
         Some(name) => topology.networks.iter().find(|network| network.instance == *name),
         None => topology.networks.first(),
     };
-    let network = network.ok_or(DropReason::NoEgress)?.instance.clone();
-    Ok(Egress::Ip { network })
+    network.map(|network| &network.instance).ok_or(DropReason::NoEgress)
 }
 
 /// The Ethernet network of that name; the first one where none is named.

@@ -8,7 +8,7 @@ use causeway_packet::gtpu::{ErrorIndication, Message, Packet, PduSession, Repr};
 use causeway_rules::PduSessionType;
 use causeway_types::{FTeid, NetworkInstance, Teid, Time};
 
-use crate::arrival::Tunnelled;
+use crate::arrival::{Origin, Tunnelled};
 use crate::ecn;
 use crate::egress::GTPU_PORT;
 use crate::engine::Reference;
@@ -34,10 +34,7 @@ impl Reference {
                 self.answer(local, peer, &Repr::echo_response(packet.header.sequence.unwrap_or(0)))
             }
             Message::ErrorIndication(indication) => self.receive_error_indication(&indication),
-            Message::EndMarker => match self.session_of(packet.header.teid, local) {
-                Some(_) => Fate::Consumed,
-                None => Fate::Dropped(DropReason::UnknownTeid),
-            },
+            Message::EndMarker => self.receive_end_marker(local, &packet),
             Message::EchoResponse | Message::SupportedExtensionHeaders(_) => Fate::Consumed,
             Message::Other { .. } => Fate::Dropped(DropReason::UnsupportedGtpMessage),
         }
@@ -67,8 +64,9 @@ impl Reference {
         if self.sessions.get(&seid).map(|session| session.rules.pdu_type) == Some(PduSessionType::Ethernet) {
             return self.receive_frame_of(now, seid, tunnel, network, user);
         }
+        let origin = Origin { tunnel: Some(tunnel), network, ..Origin::default() };
         match ecn::decapsulate(tos, tos_of(user).unwrap_or(tos), user) {
-            Ok(user) => self.receive_user(now, &[seid], Some(tunnel), network, &user),
+            Ok(user) => self.receive_user(now, &[seid], origin, &user),
             Err(reason) => Fate::Dropped(reason),
         }
     }
