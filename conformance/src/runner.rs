@@ -6,14 +6,15 @@ use causeway_dataplane::{
     Echo, EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, PacketEngine, Routing, SliceLimit,
     Topology,
 };
-use causeway_types::{Bitrate, DualIp, NetworkInstance, SNssai, Span, Time};
+use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
 use crate::capture::Datagram;
-use crate::case::{Case, Fragments, Setup, SliceSetup, Step};
+use crate::case::{Case, Fragments, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
 use crate::script::Input;
+use crate::setup::Setup;
 use crate::upf::Upf;
 
 /// The UPF's address on N3 and N4.
@@ -65,7 +66,12 @@ pub struct Transcript {
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
     let topology = surroundings(&case.setup);
     let engine = backend.build(topology.clone(), &case.setup);
-    let mut run = Run { upf: Upf::new(engine, &topology, START), fragments, sequence: 0, last: Vec::new() };
+    let mut run = Run {
+        upf: Upf::new(engine, &topology, &case.setup, START),
+        fragments,
+        sequence: 0,
+        last: Vec::new(),
+    };
     if !case.setup.unassociated {
         run.associate()?;
     }
@@ -123,15 +129,7 @@ fn surroundings(setup: &Setup) -> Topology {
             addr: DualIp { v4: Some(N6), v6: Some(N6_IPV6) },
             port: N6_PORT,
         }],
-        slices: setup.slices.iter().map(slice_limit).collect(),
-    }
-}
-
-fn slice_limit(asked: &SliceSetup) -> SliceLimit {
-    SliceLimit {
-        slice: SNssai { sst: asked.sst, sd: asked.sd },
-        uplink: asked.uplink_kbps.and_then(Bitrate::from_kbps),
-        downlink: asked.downlink_kbps.and_then(Bitrate::from_kbps),
+        slices: setup.slices.iter().map(SliceLimit::from).collect(),
     }
 }
 

@@ -25,6 +25,7 @@ pub(crate) const PACKET_RATE: u16 = pfcp::PacketRate::TYPE;
 pub(crate) const PACKET_RATE_STATUS: u16 = pfcp::PacketRateStatus::TYPE;
 pub(crate) const PAGING_POLICY_INDICATOR: u16 = pfcp::PagingPolicyIndicator::TYPE;
 pub(crate) const PDN_TYPE: u16 = pfcp::PdnType::TYPE;
+pub(crate) const POOL_IDENTITY: u16 = pfcp::UeIpAddressPoolIdentity::TYPE;
 pub(crate) const QER_CORRELATION_ID: u16 = pfcp::QerCorrelationId::TYPE;
 pub(crate) const QER_INDICATIONS: u16 = pfcp::QerIndications::TYPE;
 pub(crate) const QFI: u16 = causeway_types::Qfi::TYPE;
