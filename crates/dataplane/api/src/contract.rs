@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_rules::{Applications, Capabilities, Plan, Usage};
+use causeway_rules::{Applications, Capabilities, PacketRateReport, Plan, Usage};
 use causeway_types::Time;
 
 use crate::{ApplyError, Counters, Event, Fate, Ingress, Transmit};
@@ -43,6 +43,8 @@ pub trait Dataplane {
 pub struct Applied {
     /// Usage of queried and removed URRs, in the order of the plan; final and exact.
     pub usage: Vec<Usage>,
+    /// What is left of the packets of QERs that were queried, or asked to report it at the end of the session.
+    pub packet_rates: Vec<PacketRateReport>,
 }
 
 /// A data plane that handles packets in the caller's thread.
