@@ -11,13 +11,14 @@ use causeway_types::{Direction, Interface, QerId, Qfi, Time};
 
 use crate::egress::Way;
 use crate::link_scope::stays_on_link;
+use crate::route::{Refusal, fit, hop};
 use crate::session::{Session, direction_of};
 
 /// What becomes of a packet.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// It leaves, with its outer header.
-    Send(Egress, Vec<u8>),
+    /// It leaves, with its outer header, in one piece or in fragments.
+    Send(Egress, Vec<Vec<u8>>),
     /// It waits.
     Wait,
 }
@@ -39,7 +40,7 @@ pub(crate) fn act(
     topology: &Topology,
     now: Time,
     reports: &mut Vec<Usage>,
-) -> Result<Decision, DropReason> {
+) -> Result<Decision, Refusal> {
     let (pdr, octets) = (matched.pdr, matched.packet.len());
     let direction = direction_of(pdr);
     let far = session.rules.fars.get(&pdr.far).ok_or(DropReason::FarDrop)?;
@@ -49,19 +50,21 @@ pub(crate) fn act(
             check_gates(session, pdr, direction)?;
             return Ok(Decision::Wait);
         }
-        (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop),
+        (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop.into()),
     };
     let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology)?.carrying(direction);
     let qfi = marking(session, pdr).or(matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding)));
     if way.leaves_link() && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
-        return Err(DropReason::LinkLocal);
+        return Err(DropReason::LinkLocal.into());
     }
-    let wrapped = way.wrap(matched.packet, qfi)?;
+    let is_routed = pdr.pdi.tunnel.is_none() || way.leaves_link();
+    let packet = if is_routed { hop(matched.packet, topology)? } else { matched.packet.into() };
+    let pieces = fit(&way, &packet, qfi, topology)?;
     count(session, pdr, true, now, octets, reports);
     check_gates(session, pdr, direction)?;
     meter(session, matched, direction, now)?;
     count(session, pdr, false, now, octets, reports);
-    Ok(Decision::Send(way.egress().clone(), wrapped))
+    Ok(Decision::Send(way.egress().clone(), pieces))
 }
 
 /// The QFI that a packet of this PDR is marked with by its QERs.
@@ -75,7 +78,7 @@ fn carries_qfi_on(pdr: &Pdr, forwarding: &Forwarding) -> bool {
     pdr.pdi.source != Interface::Access || forwarding.destination != Interface::CpFunction
 }
 
-fn check_gates(session: &Session, pdr: &Pdr, direction: Direction) -> Result<(), DropReason> {
+pub(crate) fn check_gates(session: &Session, pdr: &Pdr, direction: Direction) -> Result<(), DropReason> {
     match session.qers_of(pdr).any(|qer| qer.gate(direction) == Gate::Closed) {
         true => Err(DropReason::GateClosed),
         false => Ok(()),

@@ -30,7 +30,13 @@ fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     matches_tunnel(pdi, arrival)
         && matches_network(pdi, arrival)
         && matches_qfi(pdi, arrival)
-        && (pdi.filters.is_empty() || pdi.filters.iter().any(|filter| matches_filter(filter, pdr, arrival)))
+        && matches_filters(pdr, arrival)
+}
+
+/// One of the filters matches, if there are any.
+pub(crate) fn matches_filters(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
+    let filters = &pdr.pdi.filters;
+    filters.is_empty() || filters.iter().any(|filter| matches_filter(filter, pdr, arrival))
 }
 
 fn matches_tunnel(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {

@@ -12,6 +12,7 @@ use crate::arrival::{Arrival, Tunnelled};
 use crate::buffer::Waiting;
 use crate::engine::Reference;
 use crate::matching::find_pdr;
+use crate::route::Refusal;
 use crate::session::Paging;
 use crate::timers::Timer;
 
@@ -41,9 +42,10 @@ impl Reference {
             match find_pdr(session, &arrival) {
                 Ok(pdr) => {
                     let pdr = pdr.clone();
-                    return self
-                        .receive_matched(now, *seid, &pdr, tunnel, octets)
-                        .unwrap_or_else(Fate::Dropped);
+                    let network = arrival.network.clone();
+                    return self.receive_matched(now, *seid, &pdr, tunnel, octets).unwrap_or_else(
+                        |refusal| self.refuse(now, *seid, &pdr, network.as_ref(), octets, refusal),
+                    );
                 }
                 Err(why) => reason = why,
             }
@@ -58,7 +60,7 @@ impl Reference {
         pdr: &Pdr,
         tunnel: Option<Tunnelled>,
         packet: &[u8],
-    ) -> Result<Fate, DropReason> {
+    ) -> Result<Fate, Refusal> {
         check_removal(pdr, tunnel)?;
         let session = self.sessions.get_mut(&seid).ok_or(DropReason::UnknownUe)?;
         let qfi = tunnel.and_then(|tunnel| tunnel.qfi);
@@ -67,11 +69,11 @@ impl Reference {
         let decision = act(session, &matched, &self.topology, now, &mut reports);
         self.report(seid, reports);
         match decision? {
-            Decision::Send(egress, packet) => {
-                self.send(egress, packet);
+            Decision::Send(egress, pieces) => {
+                self.send_all(&egress, pieces);
                 Ok(Fate::Forwarded)
             }
-            Decision::Wait => self.buffer(now, seid, pdr, qfi, packet),
+            Decision::Wait => Ok(self.buffer(now, seid, pdr, qfi, packet)?),
         }
     }
 

@@ -6,6 +6,7 @@ use causeway_types::{IpNet, NodeId};
 use serde::Serialize;
 
 use super::pfcp::Pfcp;
+use super::routing::Routing;
 use super::shown::{octets, shown, shown_if_any};
 use super::words::{GtpuMode, Level, LogFormat};
 
@@ -55,6 +56,8 @@ pub struct Upf {
     pub gtpu: Gtpu,
     /// The UE address pools, each on a data network (N6).
     pub session: Vec<Session>,
+    /// The UPF as a router.
+    pub routing: Routing,
     /// Packets that wait for idle UEs.
     pub buffering: Buffering,
     /// The management HTTP server.
@@ -70,6 +73,7 @@ impl Default for Upf {
             pfcp: Pfcp::default(),
             gtpu: Gtpu::default(),
             session: vec![Session::default()],
+            routing: Routing::default(),
             buffering: Buffering::default(),
             metrics: Metrics::default(),
         }
@@ -87,8 +91,7 @@ pub struct Gtpu {
 
 impl Default for Gtpu {
     fn default() -> Self {
-        let server =
-            GtpuServer { address: Some(DEFAULT_ADDRESS), dev: None, port: GTPU_PORT, network_instance: None };
+        let server = GtpuServer { address: Some(DEFAULT_ADDRESS), ..GtpuServer::default() };
         Self { mode: GtpuMode::default(), server: vec![server] }
     }
 }
@@ -107,6 +110,18 @@ pub struct GtpuServer {
     /// The network instance it serves; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_instance: Option<String>,
+    /// The largest outer packet, in octets; `None`: the MTU of the interface.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// Larger outer packets are fragmented, by the kernel, instead of the user's packets inside.
+    pub fragment: bool,
+}
+
+impl Default for GtpuServer {
+    /// Neither address nor interface yet.
+    fn default() -> Self {
+        Self { address: None, dev: None, port: GTPU_PORT, network_instance: None, mtu: None, fragment: false }
+    }
 }
 
 /// A UE address pool on a data network.
