@@ -38,6 +38,18 @@ pub struct Setup {
     pub max_sessions: Option<u32>,
     /// How many packets one session may buffer.
     pub buffer_packets: Option<usize>,
+    /// How many octets one session may buffer.
+    pub buffer_octets: Option<usize>,
+    /// How many packets all sessions may buffer together.
+    pub buffer_packets_in_all: Option<usize>,
+    /// How many octets all sessions may buffer together.
+    pub buffer_octets_in_all: Option<usize>,
+    /// How many milliseconds a packet may wait; 0: for ever.
+    pub buffer_ms: Option<u64>,
+    /// The oldest packet goes when there is no room, not the newest.
+    pub drop_oldest: bool,
+    /// After how many milliseconds the SMF is told again of packets that go on coming.
+    pub notify_again_ms: Option<u64>,
     /// Start with the association of the first SMF set up.
     pub unassociated: bool,
     /// The largest outer packet on N3, octets.
@@ -98,6 +110,9 @@ pub struct Step {
     /// So many milliseconds pass.
     #[serde(default)]
     pub(crate) wait_ms: Option<u64>,
+    /// The packet counters are shown after the rest of the step.
+    #[serde(default)]
+    pub(crate) counters: bool,
     /// How often this step is done; once unless said otherwise.
     #[serde(default)]
     pub(crate) times: Option<u32>,

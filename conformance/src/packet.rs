@@ -9,6 +9,7 @@ use causeway_types::{Qfi, Teid};
 use serde::Deserialize;
 
 use crate::CaseError;
+use crate::inner;
 use crate::literal::{number, octets};
 use crate::variables::Variables;
 
@@ -53,11 +54,15 @@ impl GPduSpec {
 }
 
 /// A user packet: `udp SRC:PORT > DST:PORT OCTETS [fill N] [OPTIONS]`, with so many octets of UDP payload,
-/// `icmp SRC > DST TYPE/CODE [OPTIONS] [data LITERAL]`, with what follows the checksum, or `raw LITERAL`.
+/// `icmp SRC > DST TYPE/CODE [OPTIONS] [data LITERAL]`, with what follows the checksum, `raw LITERAL`, or, with ` : ` in it,
+/// a packet with the payload behind that.
 pub(crate) fn user_packet(text: &str, variables: &Variables) -> Result<Vec<u8>, CaseError> {
     let bad = |reason: &str| CaseError::Literal { literal: text.to_owned(), reason: reason.to_owned() };
     if let Some(literal) = text.strip_prefix("raw ") {
         return octets(literal, variables);
+    }
+    if let Some((head, payload)) = text.split_once(" : ") {
+        return inner::packet(head, payload, variables);
     }
     let words: Vec<&str> = text.split_whitespace().collect();
     match words.as_slice() {

@@ -30,13 +30,8 @@ pub trait Backend {
     /// Its name in test output.
     fn name(&self) -> &'static str;
 
-    /// A fresh one. `max_sessions` and `buffer_packets` are limits that the case asks for.
-    fn build(
-        &self,
-        topology: Topology,
-        max_sessions: Option<u32>,
-        buffer_packets: Option<usize>,
-    ) -> Box<dyn PacketEngine>;
+    /// A fresh one, with the limits that the case asks for.
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine>;
 }
 
 /// What a case saw.
@@ -56,7 +51,7 @@ pub struct Transcript {
 /// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
     let topology = surroundings(&case.setup);
-    let engine = backend.build(topology.clone(), case.setup.max_sessions, case.setup.buffer_packets);
+    let engine = backend.build(topology.clone(), &case.setup);
     let mut run = Run { upf: Upf::new(engine, &topology, START), fragments, sequence: 0, last: Vec::new() };
     if !case.setup.unassociated {
         run.associate()?;
@@ -175,6 +170,9 @@ impl Run<'_> {
             self.upf.pfcp(smf, &bytes);
         }
         self.packets(step)?;
+        if step.counters {
+            self.upf.show_counters();
+        }
         Ok(self.upf.take_seen())
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use causeway_dataplane::{Egress, Fate};
+use causeway_dataplane::{Counters, DropReason, Egress, Fate};
 use causeway_packet::gtpu::{Message, Packet, PduSession};
 use causeway_packet::{IpProtocol, UserPacket};
 use causeway_pfcp::dump::DumpIes;
@@ -56,6 +56,15 @@ pub(crate) fn fate(fate: Fate) -> String {
         Fate::Consumed => "consumed".to_owned(),
         Fate::Dropped(reason) => format!("dropped: {reason}"),
     }
+}
+
+/// What became of every user packet so far; reasons that did not occur are left out.
+pub(crate) fn counters(counters: &Counters) -> String {
+    let mut line = format!("forwarded {}, buffered {}", counters.forwarded, counters.buffered);
+    for reason in DropReason::ALL.iter().filter(|reason| counters.dropped(**reason) > 0) {
+        let _ = write!(line, ", {reason} {}", counters.dropped(*reason));
+    }
+    line
 }
 
 fn gtpu(bytes: &[u8]) -> String {

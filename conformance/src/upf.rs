@@ -118,6 +118,12 @@ impl Upf {
         self.settle();
     }
 
+    /// Shows where the packets are that were received.
+    pub(crate) fn show_counters(&mut self) {
+        let counters = self.engine.counters();
+        self.seen.0.push(show::counters(&counters));
+    }
+
     /// Time passes, timer by timer.
     pub(crate) fn wait(&mut self, span: Span) {
         self.inputs.push(Input::Wait(span));
@@ -166,15 +172,25 @@ impl Upf {
         if MessageType::from_code(header.message_type).is_some_and(MessageType::is_request) {
             self.variables.set("upf-sequence".to_owned(), header.sequence.into());
         }
-        let Ok(Message::SessionEstablishmentResponse(response)) = Message::decode(&header, body) else {
-            return;
+        let (pdrs, endpoints) = match Message::decode(&header, body) {
+            Ok(Message::SessionEstablishmentResponse(response)) => {
+                if let Some(f_seid) = response.up_f_seid {
+                    self.variables.set("up-seid".to_owned(), f_seid.seid.0);
+                }
+                (response.created_pdrs, response.created_traffic_endpoints)
+            }
+            Ok(Message::SessionModificationResponse(response)) => {
+                (response.created_pdrs, response.created_traffic_endpoints)
+            }
+            _ => return,
         };
-        if let Some(f_seid) = response.up_f_seid {
-            self.variables.set("up-seid".to_owned(), f_seid.seid.0);
-        }
-        for created in response.created_pdrs.iter() {
-            if let Some(tunnel) = created.local_f_teid.and_then(|tunnel| tunnel.assigned()) {
-                self.variables.set(format!("teid-{}", created.pdr_id), tunnel.teid.value().into());
+        let pdrs = pdrs.iter().map(|created| (format!("teid-{}", created.pdr_id), created.local_f_teid));
+        let endpoints = endpoints
+            .iter()
+            .map(|created| (format!("endpoint-{}", created.traffic_endpoint_id.0), created.local_f_teid));
+        for (name, tunnel) in pdrs.chain(endpoints) {
+            if let Some(tunnel) = tunnel.and_then(|tunnel| tunnel.assigned()) {
+                self.variables.set(name, tunnel.teid.value().into());
             }
         }
     }

@@ -9,10 +9,12 @@
 use std::path::Path;
 
 use causeway_conformance::{
-    Backend, Case, Datagram, Input, Outcome, compare_or_record, load_all, load_fragments, run, write_capture,
+    Backend, Case, Datagram, Input, Outcome, Setup, compare_or_record, load_all, load_fragments, run,
+    write_capture,
 };
 use causeway_dataplane::{PacketEngine, Topology};
-use causeway_reference::{Limits, Reference};
+use causeway_reference::{Limits, Reference, WhenFull};
+use causeway_types::Span;
 
 struct TheReference;
 
@@ -21,16 +23,20 @@ impl Backend for TheReference {
         "reference"
     }
 
-    fn build(
-        &self,
-        topology: Topology,
-        max_sessions: Option<u32>,
-        buffer_packets: Option<usize>,
-    ) -> Box<dyn PacketEngine> {
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
         let usual = Limits::default();
         let limits = Limits {
-            max_sessions: max_sessions.unwrap_or(usual.max_sessions),
-            buffer_packets_per_session: buffer_packets.unwrap_or(usual.buffer_packets_per_session),
+            max_sessions: setup.max_sessions.unwrap_or(usual.max_sessions),
+            buffer_packets_per_session: setup.buffer_packets.unwrap_or(usual.buffer_packets_per_session),
+            buffer_octets_per_session: setup.buffer_octets.unwrap_or(usual.buffer_octets_per_session),
+            buffer_packets: setup.buffer_packets_in_all.unwrap_or(usual.buffer_packets),
+            buffer_octets: setup.buffer_octets_in_all.unwrap_or(usual.buffer_octets),
+            buffer_time: match setup.buffer_ms {
+                None => usual.buffer_time,
+                Some(ms) => Some(Span::from_millis(ms)).filter(|span| !span.is_zero()),
+            },
+            when_full: if setup.drop_oldest { WhenFull::DropOldest } else { WhenFull::DropNewest },
+            notify_again: setup.notify_again_ms.map(Span::from_millis),
             ..usual
         };
         Box::new(Reference::new(topology, limits))

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use causeway_conformance::{Backend, Input, load_all, load_fragments, replay, run};
+use causeway_conformance::{Backend, Input, Setup, load_all, load_fragments, replay, run};
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_reference::{Limits, Reference};
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ impl Backend for TheReference {
         "reference"
     }
 
-    fn build(&self, topology: Topology, _: Option<u32>, _: Option<usize>) -> Box<dyn PacketEngine> {
+    fn build(&self, topology: Topology, _: &Setup) -> Box<dyn PacketEngine> {
         Box::new(Reference::new(topology, Limits::default()))
     }
 }

@@ -15,13 +15,16 @@
 //!   has it (clause 5.5.1 would refuse it).
 //! - A CHOOSE ID stands for its tunnel in all requests of the session, not in one alone (clause 8.2.3).
 //! - Outer Header Removal that names the IP version of the user instead of the tunnel removes either.
-//! - The PDI of an Update PDR with neither F-TEID nor UE address keeps those there are (table 7.5.4.2-1
-//!   would replace the whole PDI); CHOOSE there means the tunnel there is.
+//! - The PDI of an Update PDR with neither F-TEID nor UE address nor Traffic Endpoint ID keeps those there are
+//!   (table 7.5.4.2-1 would replace the whole PDI); CHOOSE there means the tunnel there is.
+//! - What lies on a framed route of the UE is `assigned` to it in flow descriptions.
 //! - The S/D flag at zero still means the destination for packets that do not come from the access.
 //! - Outer Header Creation with TEID 0 or an unspecified address is no tunnel, while the FAR does not
 //!   forward.
 //! - SGi-LAN as destination needs no forwarding policy (table 7.5.2.3-2).
 //! - A QER, URR or BAR that is removed leaves the rules that name it.
+//! - DL Buffering Duration and Suggested Packet Count are acted on in an Update BAR of a modification too (table
+//!   7.5.4.11-1 has them only in the answer to a report).
 //! - A guaranteed bit rate is accepted; the maximum beside it is what is enforced.
 
 #![forbid(unsafe_code)]
@@ -46,11 +49,12 @@ mod validate;
 mod testing;
 
 pub use capabilities::Capabilities;
-pub use change::{Change, delete, establish, modify};
+pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, DirectionalLimit, Far, FlowAddress, FlowEnd, Forwarding, Gate, GtpuRemoval,
-    MeasurementMethod, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter, UeAddress, UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, BufferingDuration, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far,
+    FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer,
+    RateLimit, RuleSet, SdfFilter, TrafficClass, UeAddress, UeSide, Urr, UrrTriggers,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};

@@ -1,8 +1,8 @@
 //! The writes that turn one rule set into another.
 
-use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, Seid, UrrId};
+use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, Seid, Span, UrrId};
 
-use crate::{Bar, Far, Pdr, Qer, Urr};
+use crate::{Bar, ExtendedBuffering, Far, Pdr, Qer, Urr};
 
 /// An ordered list of writes for one session, applied all or nothing.
 ///
@@ -21,16 +21,24 @@ pub struct Plan {
 pub enum Op {
     /// A new session without rules. First in its plan.
     CreateSession,
+    /// Drops all packets that wait for the session, before anything else is done (DROBU).
+    DropBuffered,
     /// Creates the BAR or replaces the one of that id.
     PutBar(Bar),
     /// Creates the URR, or replaces the one of that id and goes on counting. Behind a [`Op::QueryUrr`] of the same
     /// URR its thresholds count from zero.
     PutUrr(Urr),
+    /// Starts the User Plane Inactivity Timer anew, with this time; `None` stops it.
+    SetInactivityTimer(Option<Span>),
     /// Creates the QER, or replaces the one of that id and keeps its meters' state.
     PutQer(Qer),
     /// Creates the FAR or replaces the one of that id. Buffered packets follow the new action: they drain
     /// in order before any new packet when it forwards, and are dropped when it drops.
     PutFar(Far),
+    /// Begins a new buffering period of a FAR that goes on buffering: the SMF hears of its next packet again.
+    NotifyAgain(FarId),
+    /// Buffers for longer than usual for the FARs of a BAR, until that ends.
+    ExtendBuffering(ExtendedBuffering),
     /// Creates the PDR or replaces the one of that id.
     PutPdr(Pdr),
     /// Sends one End Marker to the far end of a tunnel that is no longer used (TS 23.501 clause 5.8.2.9).

@@ -48,10 +48,14 @@ reasons! {
     GateClosed = "gate_closed",
     /// The packet exceeds the MBR of a QER.
     MbrExceeded = "mbr_exceeded",
-    /// The buffer of the session is full.
+    /// The buffer of the session is full: this packet or, if configured so, the oldest one goes.
     BufferFull = "buffer_full",
-    /// The buffer of the whole data plane is full.
+    /// The buffers of the whole data plane are full: this packet or, if configured so, the oldest one goes.
     BufferMemoryFull = "buffer_memory_full",
+    /// It waited for longer than a packet may, or than the SMF asked for.
+    BufferExpired = "buffer_expired",
+    /// It waited when the SMF asked to drop what waits (DROBU).
+    BufferDropRequested = "buffer_drop_requested",
     /// It waited in the buffer until its PDR, FAR or session was removed, or the FAR turned to DROP.
     BufferDiscarded = "buffer_discarded",
     /// The outer header that the PDR removes is not the one the packet has.

@@ -50,8 +50,7 @@ impl Reference {
     ) -> Option<()> {
         let flow = UserPacket::parse(packet).ok()?.flow;
         let came_by_tunnel = pdr.pdi.tunnel.is_some();
-        let from_ue = pdr.pdi.ue.map_or(came_by_tunnel, |ue| ue.side == UeSide::Source);
-        let ue = if from_ue { flow.src } else { flow.dst };
+        let ue = if pdr.pdi.ue_side() == UeSide::Source { flow.src } else { flow.dst };
         let network = self.network(network.or(pdr.pdi.network_instance.as_ref()), ue)?;
         let (from, instance) = (network.gateway_of(ue)?, network.instance.clone());
         let mut reply = Vec::new();
@@ -127,7 +126,7 @@ impl Reference {
 /// The rule may carry a packet to this address: it is its UE's, or on the UE's link.
 fn is_for(back: &Pdr, to: IpAddr) -> bool {
     let on_link = matches!(to, IpAddr::V6(ip) if ip.is_unicast_link_local() || ip.is_multicast());
-    back.pdi.ue.is_none_or(|ue| on_link || ue.side == UeSide::Source || ue.covers(to))
+    on_link || back.pdi.ue_side() == UeSide::Source || back.pdi.covers_ue(to)
 }
 
 /// The prefix of the session's UE.

@@ -3,13 +3,15 @@
 use causeway_types::{FTeid, Interface};
 
 use crate::reject::refuse_if;
-use crate::{ApplyAction, Far, Forwarding, Reason, RuleSet, ie};
+use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, RuleSet, ie};
 
 use super::{Context, known, require};
 
 pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
     let buffers = matches!(far.action, ApplyAction::Buffer { .. });
     refuse_if(buffers && !context.capabilities.buffering, ie::APPLY_ACTION, "buffering")?;
+    let told = far.delivery_status != DeliveryStatus::NONE && !context.capabilities.delivery_status;
+    refuse_if(told, ie::APPLY_ACTION, "the delivery status of downlink data")?;
     if let Some(bar) = far.bar.filter(|bar| !rules.bars.contains_key(bar)) {
         return Err(Reason::Dangling(bar.into()));
     }

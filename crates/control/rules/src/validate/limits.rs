@@ -8,6 +8,9 @@ const PER_PDR: usize = 16;
 /// SDF filters of one PDR; a packet may be compared with each.
 const FILTERS_PER_PDR: usize = 64;
 
+/// Further UE addresses and framed routes of one PDR; each is an entry of the data plane's tables.
+const ROUTES_PER_PDR: usize = 64;
+
 /// A session has at most this many FARs, QERs or URRs for each PDR that it may have.
 const OTHERS_PER_PDR: usize = 2;
 
@@ -24,6 +27,8 @@ pub(super) fn check(rules: &RuleSet, capabilities: &Capabilities) -> Result<(), 
         at_most(pdr.qers.len(), PER_PDR, "QERs in the PDR").map_err(|reason| reason.of(pdr.id))?;
         at_most(pdr.urrs.len(), PER_PDR, "URRs in the PDR").map_err(|reason| reason.of(pdr.id))?;
         let filters = pdr.pdi.filters.len();
+        let routes = pdr.pdi.routes.len();
+        at_most(routes, ROUTES_PER_PDR, "framed routes in the PDR").map_err(|reason| reason.of(pdr.id))?;
         at_most(filters, FILTERS_PER_PDR, "SDF filters in the PDR").map_err(|reason| reason.of(pdr.id))?;
     }
     Ok(())

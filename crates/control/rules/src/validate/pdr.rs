@@ -3,7 +3,7 @@
 use causeway_types::Interface;
 
 use crate::reject::refuse_if;
-use crate::{FlowAddress, GtpuRemoval, Pdi, Pdr, Reason, RuleSet, ie};
+use crate::{GtpuRemoval, Pdi, Pdr, Reason, RuleSet, ie};
 
 use super::{Context, known, require};
 
@@ -13,10 +13,8 @@ pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result
     known(pdr.pdi.network_instance.as_ref(), context)?;
     check_removal(pdr)?;
     check_qfis(&pdr.pdi, context)?;
-    let assigned = pdr.pdi.filters.iter().any(|filter| {
-        filter.local.address == FlowAddress::Assigned || filter.remote.address == FlowAddress::Assigned
-    });
-    let known = pdr.pdi.ue.is_some() || pdr.pdi.tunnel.is_some();
+    let assigned = pdr.pdi.filters.iter().any(|filter| filter.flow.names_assigned());
+    let known = pdr.pdi.names_ue() || pdr.pdi.tunnel.is_some();
     require(!assigned || known, ie::UE_IP_ADDRESS, "a flow description says 'assigned'")
 }
 
@@ -46,7 +44,7 @@ fn check_source(pdi: &Pdi) -> Result<(), Reason> {
             require(pdi.tunnel.is_some(), ie::F_TEID, "packets from the CP function come in a tunnel")
         }
         _ => {
-            let known = pdi.tunnel.is_some() || pdi.ue.is_some();
+            let known = pdi.tunnel.is_some() || pdi.names_ue();
             require(known, ie::UE_IP_ADDRESS, "nothing else says whose packets they are")
         }
     }
