@@ -6,12 +6,12 @@
 
 use causeway_dataplane::{DropReason, Egress, Topology, Usage};
 use causeway_packet::UserPacket;
-use causeway_rules::{ApplyAction, Forwarding, Gate, Pdr};
+use causeway_rules::{ApplyAction, Forwarding, Gate, Pdr, PduSessionType};
 use causeway_types::{Direction, Interface, QerId, Qfi, Time};
 
 use crate::egress::Way;
 use crate::link_scope::stays_on_link;
-use crate::route::{Refusal, fit, hop};
+use crate::route::{Refusal, fit_frame, routed};
 use crate::session::{Session, direction_of};
 
 /// What becomes of a packet.
@@ -52,14 +52,22 @@ pub(crate) fn act(
         }
         (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop.into()),
     };
-    let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology)?.carrying(direction);
+    let network = pdr.pdi.network_instance.as_ref();
+    let kind = session.rules.pdu_type;
+    let way = match kind {
+        PduSessionType::Ip => Way::of(forwarding, network, topology)?,
+        PduSessionType::Ethernet => Way::of_frame(forwarding, network, topology)?,
+    };
+    let way = way.carrying(direction);
     let qfi = marking(session, pdr).or(matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding)));
-    if way.leaves_link() && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
+    let leaves_link = way.leaves_link() && kind == PduSessionType::Ip;
+    if leaves_link && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
         return Err(DropReason::LinkLocal.into());
     }
-    let is_routed = pdr.pdi.tunnel.is_none() || way.leaves_link();
-    let packet = if is_routed { hop(matched.packet, topology)? } else { matched.packet.into() };
-    let pieces = fit(&way, &packet, qfi, topology)?;
+    let pieces = match kind {
+        PduSessionType::Ip => routed(pdr, &way, matched.packet, qfi, topology)?,
+        PduSessionType::Ethernet => vec![fit_frame(&way, matched.packet, qfi, topology)?],
+    };
     count(session, pdr, true, now, octets, reports);
     check_gates(session, pdr, direction)?;
     meter(session, matched, direction, now)?;

@@ -12,6 +12,7 @@ use causeway_dataplane::{DropReason, Egress, Topology};
 use causeway_packet::icmp::IcmpError;
 use causeway_packet::rewrite::{RewriteError, decrement_hop_limit};
 use causeway_packet::{FragmentError, Ip, UserPacket, fragment_v4};
+use causeway_rules::Pdr;
 use causeway_types::Qfi;
 
 use crate::egress::Way;
@@ -32,12 +33,28 @@ impl From<DropReason> for Refusal {
     }
 }
 
+/// The packet as it leaves on its way: with one hop less where it is routed, in as many pieces as needed.
+///
+/// # Errors
+/// As [`hop`] and [`fit`].
+pub(crate) fn routed(
+    pdr: &Pdr,
+    way: &Way,
+    packet: &[u8],
+    qfi: Option<Qfi>,
+    topology: &Topology,
+) -> Result<Vec<Vec<u8>>, Refusal> {
+    let is_routed = pdr.pdi.tunnel.is_none() || way.leaves_link();
+    let packet = if is_routed { hop(packet, topology)? } else { packet.into() };
+    fit(way, &packet, qfi, topology)
+}
+
 /// The packet with one hop less.
 ///
 /// # Errors
 /// [`DropReason::TtlExpired`] when that was its last, [`DropReason::MalformedIp`] when its header checksum is wrong
 /// (RFC 1812 clause 5.2.2).
-pub(crate) fn hop<'p>(packet: &'p [u8], topology: &Topology) -> Result<Cow<'p, [u8]>, Refusal> {
+fn hop<'p>(packet: &'p [u8], topology: &Topology) -> Result<Cow<'p, [u8]>, Refusal> {
     let Ok(user) = UserPacket::parse(packet) else { return Ok(packet.into()) };
     if matches!(user.ip(), Ip::V4(ip) if !ip.checksum_is_valid()) {
         return Err(DropReason::MalformedIp.into());
@@ -61,12 +78,7 @@ pub(crate) fn hop<'p>(packet: &'p [u8], topology: &Topology) -> Result<Cow<'p, [
 ///
 /// # Errors
 /// [`DropReason::MtuExceeded`] when it does not fit, [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
-pub(crate) fn fit(
-    way: &Way,
-    packet: &[u8],
-    qfi: Option<Qfi>,
-    topology: &Topology,
-) -> Result<Vec<Vec<u8>>, Refusal> {
+fn fit(way: &Way, packet: &[u8], qfi: Option<Qfi>, topology: &Topology) -> Result<Vec<Vec<u8>>, Refusal> {
     let wrapped = way.wrap(packet, qfi);
     let (outer, mtu) = outer_and_mtu(way.egress(), topology);
     let header = way.wrap(&[], qfi)?.len();
@@ -83,6 +95,21 @@ pub(crate) fn fit(
     }
 }
 
+/// An Ethernet frame with its outer header. A bridge does not fragment, and tells nobody.
+///
+/// # Errors
+/// [`DropReason::MtuExceeded`] when it does not fit, [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
+pub(crate) fn fit_frame(
+    way: &Way,
+    frame: &[u8],
+    qfi: Option<Qfi>,
+    topology: &Topology,
+) -> Result<Vec<u8>, Refusal> {
+    let wrapped = way.wrap(frame, qfi)?;
+    let (outer, mtu) = outer_and_mtu(way.egress(), topology);
+    if wrapped.len() + outer > mtu as usize { Err(DropReason::MtuExceeded.into()) } else { Ok(wrapped) }
+}
+
 /// The octets of IP and UDP in front of what leaves here, and the largest packet that may.
 fn outer_and_mtu(egress: &Egress, topology: &Topology) -> (usize, u32) {
     match egress {
@@ -91,6 +118,7 @@ fn outer_and_mtu(egress: &Egress, topology: &Topology) -> (usize, u32) {
             let ip = if local.is_ipv4() { 20 } else { 40 };
             (ip + UDP_HEADER, endpoint.map_or(u32::MAX, |endpoint| endpoint.mtu))
         }
+        Egress::Ethernet { .. } => (0, u32::MAX),
         Egress::Ip { network } => {
             let network = topology.networks.iter().find(|known| known.instance == *network);
             (0, network.map_or(u32::MAX, |network| network.mtu))

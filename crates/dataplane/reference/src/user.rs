@@ -50,7 +50,7 @@ impl Reference {
         Fate::Dropped(reason)
     }
 
-    fn receive_matched(
+    pub(crate) fn receive_matched(
         &mut self,
         now: Time,
         seid: Seid,

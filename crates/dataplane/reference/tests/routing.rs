@@ -49,7 +49,7 @@ fn only_sent(bench: &mut Bench) -> (bool, Vec<u8>) {
     let [(egress, bytes)] = sent.as_slice() else { panic!("{sent:?}") };
     match egress {
         Egress::Gtpu { .. } => (true, inner(bytes).to_vec()),
-        Egress::Ip { .. } => (false, bytes.clone()),
+        Egress::Ip { .. } | Egress::Ethernet { .. } => (false, bytes.clone()),
     }
 }
 
@@ -222,7 +222,7 @@ fn bounce(bench: &mut Bench, rounds: usize) -> usize {
         for (egress, bytes) in sent {
             let now = bench.now;
             let ingress = match egress {
-                Egress::Gtpu { .. } => continue,
+                Egress::Gtpu { .. } | Egress::Ethernet { .. } => continue,
                 Egress::Ip { network } => Ingress::Ip { network },
             };
             bench.plane.process(now, &ingress, &bytes, &mut bench.sent);
@@ -259,7 +259,7 @@ proptest! {
         for (egress, sent) in &bench.sent {
             let (sent, outer) = match egress {
                 Egress::Gtpu { .. } => (inner(sent), OUTER),
-                Egress::Ip { .. } => (sent.as_slice(), 0),
+                Egress::Ip { .. } | Egress::Ethernet { .. } => (sent.as_slice(), 0),
             };
             let mtu = if outer > 0 { 600 } else { 576 };
             prop_assert!(sent.len() + outer <= mtu);
