@@ -9,11 +9,11 @@ use causeway_rules::{ApplyAction, Pdr, UeSide};
 use causeway_types::{Interface, NetworkInstance, Seid, Time};
 
 use crate::act::{check_gates, marking};
-use crate::arrival::Arrival;
+use crate::arrival::{Arrival, Origin};
 use crate::egress::Way;
 use crate::engine::Reference;
 use crate::matching::matches_filters;
-use crate::route::Refusal;
+use crate::route::{Refusal, fit};
 use crate::session::{Session, direction_of};
 
 /// Our address on the link of every UE. The SMF gives UEs other interface identifiers.
@@ -103,7 +103,7 @@ impl Reference {
     fn send_back(&mut self, seid: Seid, pdr: &Pdr, reply: &[u8]) -> Option<()> {
         let session = self.sessions.get(&seid)?;
         let user = UserPacket::parse(reply).ok()?;
-        let arrival = Arrival { tunnel: None, network: None, user };
+        let arrival = Arrival { origin: Origin::default(), user };
         let direction = direction_of(pdr);
         let takes = |back: &&Pdr| {
             back.pdi.source != Interface::CpFunction
@@ -117,8 +117,8 @@ impl Reference {
         check_gates(session, back, direction_of(back)).ok()?;
         let way = Way::of(forwarding, back.pdi.network_instance.as_ref(), &self.topology).ok()?;
         let way = way.carrying(direction_of(back));
-        let wrapped = way.wrap(reply, marking(session, back)).ok()?;
-        self.send(way.egress().clone(), wrapped);
+        let pieces = fit(&way, reply, marking(session, back), &self.topology).ok()?;
+        self.send_all(way.egress(), pieces);
         Some(())
     }
 }

@@ -78,7 +78,12 @@ fn hop<'p>(packet: &'p [u8], topology: &Topology) -> Result<Cow<'p, [u8]>, Refus
 ///
 /// # Errors
 /// [`DropReason::MtuExceeded`] when it does not fit, [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
-fn fit(way: &Way, packet: &[u8], qfi: Option<Qfi>, topology: &Topology) -> Result<Vec<Vec<u8>>, Refusal> {
+pub(crate) fn fit(
+    way: &Way,
+    packet: &[u8],
+    qfi: Option<Qfi>,
+    topology: &Topology,
+) -> Result<Vec<Vec<u8>>, Refusal> {
     let wrapped = way.wrap(packet, qfi);
     let (outer, mtu) = outer_and_mtu(way.egress(), topology);
     let header = way.wrap(&[], qfi)?.len();

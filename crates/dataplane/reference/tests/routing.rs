@@ -11,7 +11,7 @@ use causeway_dataplane::{
 use causeway_packet::icmp::{Icmpv4, Icmpv4Message};
 use causeway_packet::{Ip, IpProtocol, Ipv4, Ipv4Repr, UserPacket};
 use causeway_reference::{Limits, Reference};
-use causeway_rules::{Far, Forwarding};
+use causeway_rules::{Far, Forwarding, OuterHeader};
 use causeway_types::{Bitrate, Interface, Time};
 use common::*;
 use proptest::prelude::*;
@@ -90,9 +90,9 @@ fn what_is_for_the_upf_itself_loses_no_hop() {
 #[test]
 fn a_relay_is_no_hop() {
     let mut bench = Bench::new();
-    let tunnel = Some(gnb_tunnel(GNB2, 0x77));
+    let outer = Some(OuterHeader::Gtpu(gnb_tunnel(GNB2, 0x77)));
     let to_upf =
-        Far::forward(causeway_types::FarId(1), Forwarding { tunnel, ..Forwarding::to(Interface::Core) });
+        Far::forward(causeway_types::FarId(1), Forwarding { outer, ..Forwarding::to(Interface::Core) });
     bench.apply(vec![causeway_dataplane::Op::PutFar(to_upf)]).unwrap();
     let up = packet(UE, SERVER, 60, |ip| ip.ttl = 1);
     assert_eq!(bench.uplink(&up), Fate::Forwarded);

@@ -53,6 +53,9 @@ pub const KEYS: &[Key] = &[
     key("upf.session[].dnn", "internet", "data network, also its network instance"),
     key("upf.session[].dev", "causeway0", "TUN device, created when missing"),
     key("upf.session[].mtu", "1400", "MTU of the TUN device"),
+    key("upf.n6_tunnel[].dnn", "internet", "data network of tunnels that end at the UPF"),
+    key("upf.n6_tunnel[].address", "none", "address of our end, routed to the TUN device"),
+    key("upf.n6_tunnel[].port", "5555", "UDP port of our end"),
     key("upf.routing.decrement_ttl", "true", "packets lose one hop between N3 and N6"),
     key(
         "upf.routing.router_advertisement",
@@ -86,7 +89,7 @@ mod tests {
 
     /// Every list with one item, so that the reader looks into each.
     const LISTS: &str = "{upf: {pfcp: {server: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
-                         session: [{}], metrics: {server: [{}]}}}";
+                         session: [{}], n6_tunnel: [{}], metrics: {server: [{}]}}}";
 
     // Input:  a file in which every list has an item.
     // Output: the keys that the reader asks for are the documented ones, no more and no fewer.
