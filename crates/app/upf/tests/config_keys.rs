@@ -42,6 +42,9 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.session[].dnn", "ims"),
     ("upf.session[].dev", "n6"),
     ("upf.session[].mtu", "1300"),
+    ("upf.session[].ue_pool", "10.45.128.0/17"),
+    ("upf.session[].pool_identity", "pool-a"),
+    ("upf.ue_address_rest", "5m"),
     ("upf.n6_tunnel[].dnn", "ims"),
     ("upf.n6_tunnel[].address", "2001:db8::6"),
     ("upf.n6_tunnel[].port", "15555"),
@@ -119,7 +122,7 @@ fn every_documented_key_has_an_effect() {
 #[test]
 fn every_documented_default_is_the_default() {
     let default = Config::default();
-    let words = ["none", "all", "the first N4 address", "that of its interface"];
+    let words = ["none", "all", "the subnet", "the first N4 address", "that of its interface"];
     for key in KEYS.iter().filter(|key| !words.contains(&key.default)) {
         let mut expected = default.clone();
         // A session that is given has a gateway only if it says so.
@@ -202,6 +205,8 @@ fn the_sample_states_the_defaults() {
     sample.upf.n6_tunnel.clear();
     sample.upf.gtpu.server[0].network_instance = None;
     sample.upf.gtpu.server[0].mtu = None;
+    sample.upf.session[0].ue_pool = None;
+    sample.upf.session[0].pool_identity = None;
     assert_eq!(sample, default);
 }
 
