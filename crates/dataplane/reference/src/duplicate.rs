@@ -10,6 +10,7 @@ use causeway_types::{Interface, Qfi};
 
 use crate::act::{Decision, Matched, marking};
 use crate::egress::Way;
+use crate::marks::Marks;
 use crate::route::Refusal;
 use crate::session::Session;
 
@@ -43,5 +44,5 @@ fn copy(
     };
     let forwarding = Forwarding { outer: duplicate.outer, ..Forwarding::to(side) };
     let way = way(&forwarding)?;
-    Ok((way.egress().clone(), way.wrap(packet, qfi)?))
+    way.wrap(packet, &Marks { qfi, ..Marks::default() })
 }

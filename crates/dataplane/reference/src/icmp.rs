@@ -8,11 +8,13 @@ use causeway_packet::icmp::{IcmpError, RouterAdvertisement, error_reply, is_rout
 use causeway_rules::{ApplyAction, Pdr, UeSide};
 use causeway_types::{Interface, NetworkInstance, Seid, Time};
 
-use crate::act::{check_gates, marking};
+use crate::act::marking;
 use crate::arrival::{Arrival, Origin};
 use crate::egress::Way;
 use crate::engine::Reference;
+use crate::marks::Marks;
 use crate::matching::matches_filters;
+use crate::qos::check_gates;
 use crate::route::{Refusal, fit};
 use crate::session::{Session, direction_of};
 
@@ -117,8 +119,9 @@ impl Reference {
         check_gates(session, back, direction_of(back)).ok()?;
         let way = Way::of(forwarding, back.pdi.network_instance.as_ref(), &self.topology).ok()?;
         let way = way.carrying(direction_of(back));
-        let pieces = fit(&way, reply, marking(session, back), &self.topology).ok()?;
-        self.send_all(way.egress(), pieces);
+        let marks = Marks { qfi: marking(session, back), ..Marks::default() };
+        let (egress, pieces) = fit(&way, reply, &marks, &self.topology).ok()?;
+        self.send_all(&egress, pieces);
         Some(())
     }
 }

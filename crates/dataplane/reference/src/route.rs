@@ -13,12 +13,15 @@ use causeway_packet::icmp::IcmpError;
 use causeway_packet::rewrite::{RewriteError, decrement_hop_limit};
 use causeway_packet::{FragmentError, Ip, UserPacket, fragment_v4};
 use causeway_rules::Pdr;
-use causeway_types::Qfi;
 
 use crate::egress::Way;
+use crate::marks::Marks;
 
 /// Octets of the UDP header in front of GTP-U.
 const UDP_HEADER: usize = 8;
+
+/// Where a packet goes, and the pieces of it, each with its outer header.
+pub(crate) type Pieces = (Egress, Vec<Vec<u8>>);
 
 /// Why a packet goes no further, and what its sender is owed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,12 +44,12 @@ pub(crate) fn routed(
     pdr: &Pdr,
     way: &Way,
     packet: &[u8],
-    qfi: Option<Qfi>,
+    marks: &Marks,
     topology: &Topology,
-) -> Result<Vec<Vec<u8>>, Refusal> {
+) -> Result<Pieces, Refusal> {
     let is_routed = pdr.pdi.tunnel.is_none() || way.leaves_link();
     let packet = if is_routed { hop(packet, topology)? } else { packet.into() };
-    fit(way, &packet, qfi, topology)
+    fit(way, &packet, marks, topology)
 }
 
 /// The packet with one hop less.
@@ -78,22 +81,23 @@ fn hop<'p>(packet: &'p [u8], topology: &Topology) -> Result<Cow<'p, [u8]>, Refus
 ///
 /// # Errors
 /// [`DropReason::MtuExceeded`] when it does not fit, [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
-pub(crate) fn fit(
-    way: &Way,
-    packet: &[u8],
-    qfi: Option<Qfi>,
-    topology: &Topology,
-) -> Result<Vec<Vec<u8>>, Refusal> {
-    let wrapped = way.wrap(packet, qfi);
+pub(crate) fn fit(way: &Way, packet: &[u8], marks: &Marks, topology: &Topology) -> Result<Pieces, Refusal> {
     let (outer, mtu) = outer_and_mtu(way.egress(), topology);
-    let header = way.wrap(&[], qfi)?.len();
-    let room = (mtu as usize).saturating_sub(outer + header);
+    let (_, header) = way.wrap(&[], marks)?;
+    let room = (mtu as usize).saturating_sub(outer + header.len());
     if packet.len() <= room {
-        return Ok(vec![wrapped?]);
+        let (egress, wrapped) = way.wrap(packet, marks)?;
+        return Ok((egress, vec![wrapped]));
     }
     let too_big = IcmpError::PacketTooBig { mtu: u32::try_from(room).unwrap_or(u32::MAX) };
     match fragment_v4(packet, room) {
-        Ok(pieces) => Ok(pieces.iter().map(|piece| way.wrap(piece, qfi)).collect::<Result<_, _>>()?),
+        Ok(pieces) => {
+            let wrap = |piece: &Vec<u8>| way.wrap(piece, marks);
+            let wrapped = pieces.iter().map(wrap).collect::<Result<Vec<_>, _>>()?;
+            // All pieces have the type of service of the whole, and so the same way.
+            let egress = wrapped.first().map_or(way.egress(), |(egress, _)| egress).clone();
+            Ok((egress, wrapped.into_iter().map(|(_, piece)| piece).collect()))
+        }
         Err(FragmentError::MtuTooSmall(_)) => Err(DropReason::MtuExceeded.into()),
         // IPv6 is fragmented by nobody but its sender.
         Err(_) => Err(Refusal { reason: DropReason::MtuExceeded, error: Some(too_big) }),
@@ -107,12 +111,13 @@ pub(crate) fn fit(
 pub(crate) fn fit_frame(
     way: &Way,
     frame: &[u8],
-    qfi: Option<Qfi>,
+    marks: &Marks,
     topology: &Topology,
-) -> Result<Vec<u8>, Refusal> {
-    let wrapped = way.wrap(frame, qfi)?;
+) -> Result<Pieces, Refusal> {
+    let (egress, wrapped) = way.wrap(frame, marks)?;
     let (outer, mtu) = outer_and_mtu(way.egress(), topology);
-    if wrapped.len() + outer > mtu as usize { Err(DropReason::MtuExceeded.into()) } else { Ok(wrapped) }
+    let fits = wrapped.len() + outer <= mtu as usize;
+    if fits { Ok((egress, vec![wrapped])) } else { Err(DropReason::MtuExceeded.into()) }
 }
 
 /// The octets of IP and UDP in front of what leaves here, and the largest packet that may.
