@@ -9,6 +9,7 @@ use causeway_types::{Qfi, Teid};
 use serde::Deserialize;
 
 use crate::CaseError;
+use crate::frame::frame;
 use crate::inner;
 use crate::literal::{number, octets};
 use crate::variables::Variables;
@@ -54,12 +55,15 @@ impl GPduSpec {
 }
 
 /// A user packet: `udp SRC:PORT > DST:PORT OCTETS [fill N] [OPTIONS]`, with so many octets of UDP payload,
-/// `icmp SRC > DST TYPE/CODE [OPTIONS] [data LITERAL]`, with what follows the checksum, `raw LITERAL`, or, with ` : ` in it,
+/// `icmp SRC > DST TYPE/CODE [OPTIONS] [data LITERAL]`, with what follows the checksum, `eth ...` for a frame, `raw LITERAL`, or, with ` : ` in it,
 /// a packet with the payload behind that.
 pub(crate) fn user_packet(text: &str, variables: &Variables) -> Result<Vec<u8>, CaseError> {
     let bad = |reason: &str| CaseError::Literal { literal: text.to_owned(), reason: reason.to_owned() };
     if let Some(literal) = text.strip_prefix("raw ") {
         return octets(literal, variables);
+    }
+    if let Some(text) = text.strip_prefix("eth ") {
+        return frame(text, variables);
     }
     if let Some((head, payload)) = text.split_once(" : ") {
         return inner::packet(head, payload, variables);
@@ -91,9 +95,8 @@ pub(crate) fn user_packet(text: &str, variables: &Variables) -> Result<Vec<u8>, 
                 .and_then(|(protocol, message)| header.packet(src, dst, protocol, &message))
         }
         _ => {
-            return Err(bad(
-                "expected `udp SRC:PORT > DST:PORT OCTETS`, `icmp SRC > DST TYPE/CODE` or `raw LITERAL`",
-            ));
+            return Err(bad("expected `udp SRC:PORT > DST:PORT OCTETS`, `icmp SRC > DST TYPE/CODE`, \
+                 `eth SRC > DST ...` or `raw LITERAL`"));
         }
     }
     .ok_or_else(|| bad("addresses of two families, or too long"))

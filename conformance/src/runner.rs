@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use causeway_dataplane::{Echo, GtpuEndpoint, Ingress, Network, PacketEngine, Routing, Topology};
+use causeway_dataplane::{
+    Echo, EthernetNetwork, GtpuEndpoint, Ingress, Network, PacketEngine, Routing, Topology,
+};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
@@ -21,6 +23,11 @@ const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
 pub(crate) const PFCP_PORT: u16 = 8805;
 pub(crate) const GTPU_PORT: u16 = 2152;
+
+/// An Ethernet network.
+pub(crate) const LAN: &str = "lan";
+/// An Ethernet network that floods frames to stations that nobody knows.
+pub(crate) const WIRE: &str = "wire";
 
 /// When every case begins.
 pub(crate) const START: Time = Time::from_secs(1_700_000_000);
@@ -75,8 +82,8 @@ pub fn topology() -> Topology {
     surroundings(&Setup::default())
 }
 
-/// One GTP-U endpoint on both IP versions and one data network, where the UPF has the first address of each
-/// pool.
+/// One GTP-U endpoint on both IP versions; the data network `internet`, where the UPF has the first address of each
+/// pool; two Ethernet networks: `lan`, and `wire`, which floods frames to stations that nobody knows.
 fn surroundings(setup: &Setup) -> Topology {
     let pools = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
     let gateways = ["10.45.0.1", "2001:db8:45::1"].into_iter().filter_map(|ip| ip.parse().ok());
@@ -95,6 +102,7 @@ fn surroundings(setup: &Setup) -> Topology {
             mtu: setup.n6_mtu.unwrap_or(network.mtu),
             ..network
         }],
+        ethernet: vec![link(LAN, false), link(WIRE, true)],
         routing: Routing {
             decrement_ttl: !setup.keep_ttl,
             router_advertisement: setup.router_advertisement,
@@ -102,6 +110,10 @@ fn surroundings(setup: &Setup) -> Topology {
             ..usual
         },
     }
+}
+
+fn link(name: &str, flood_unknown: bool) -> EthernetNetwork {
+    EthernetNetwork { instance: NetworkInstance::new(name), flood_unknown }
 }
 
 pub(crate) fn internet() -> NetworkInstance {
@@ -190,7 +202,11 @@ impl Run<'_> {
         }
         if let Some(text) = &step.dn {
             let bytes = user_packet(text, &self.upf.variables)?;
-            self.upf.packet(&Ingress::Ip { network: internet() }, &bytes);
+            let ingress = match &step.network {
+                Some(name) => Ingress::Ethernet { network: NetworkInstance::new(name) },
+                None => Ingress::Ip { network: internet() },
+            };
+            self.upf.packet(&ingress, &bytes);
         }
         Ok(())
     }

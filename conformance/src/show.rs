@@ -8,7 +8,7 @@ use causeway_packet::{IpProtocol, UserPacket};
 use causeway_pfcp::dump::DumpIes;
 use causeway_pfcp::{Header, MessageType, RawIes};
 
-use crate::show_icmp;
+use crate::{frame, show_icmp};
 
 /// The name of a message as TS 29.244 has it, without the prefix PFCP.
 pub(crate) fn message_name(message_type: MessageType) -> &'static str {
@@ -44,6 +44,7 @@ pub(crate) fn pfcp(bytes: &[u8]) -> String {
 pub(crate) fn packet(egress: &Egress, bytes: &[u8]) -> String {
     match egress {
         Egress::Ip { network } => format!("to {network}: {}", user(bytes)),
+        Egress::Ethernet { network } => format!("to {network}: {}", frame::show(bytes)),
         Egress::Gtpu { local, peer, .. } => format!("gtp-u {local} -> {peer}: {}", gtpu(bytes)),
     }
 }
@@ -79,14 +80,20 @@ fn gtpu(bytes: &[u8]) -> String {
         None => {}
     }
     let message = match packet.message {
-        Message::GPdu(inner) => user(inner),
+        Message::GPdu(inner) => user_or_frame(inner),
         Message::ErrorIndication(error) => format!("Error Indication {:?} at {}", error.teid, error.peer),
         other => format!("{other:?}"),
     };
     line + &message
 }
 
-fn user(bytes: &[u8]) -> String {
+/// The packet does not say which of the two it is; no address here is one that could be both.
+fn user_or_frame(bytes: &[u8]) -> String {
+    if UserPacket::parse(bytes).is_ok() { user(bytes) } else { frame::show(bytes) }
+}
+
+/// A user's IP packet.
+pub(crate) fn user(bytes: &[u8]) -> String {
     let Ok(packet) = UserPacket::parse(bytes) else { return format!("malformed {}", hex(bytes)) };
     let flow = &packet.flow;
     if let Some(line) = show_icmp::message(&packet) {

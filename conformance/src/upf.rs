@@ -84,7 +84,8 @@ impl Upf {
     /// Every packet received is in exactly one counter.
     pub(crate) fn check_conservation(&self) -> Result<(), String> {
         let counters = self.engine.counters();
-        let received = counters.gtpu_received.packets + counters.ip_received.packets;
+        let from_networks = counters.ip_received.packets + counters.ethernet_received.packets;
+        let received = counters.gtpu_received.packets + from_networks + counters.copies;
         let ended = counters.forwarded + counters.consumed + counters.dropped_total() + counters.buffered;
         if received == ended { Ok(()) } else { Err(format!("{received} packets received, {ended} counted")) }
     }
@@ -204,5 +205,6 @@ fn endpoints(topology: &Topology) -> LocalEndpoints {
     LocalEndpoints {
         gtpu: gtpu.collect(),
         networks: topology.networks.iter().map(|network| network.instance.clone()).collect(),
+        ethernet: topology.ethernet.iter().map(|network| network.instance.clone()).collect(),
     }
 }

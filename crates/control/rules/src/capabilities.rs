@@ -22,6 +22,8 @@ pub struct Capabilities {
     pub volume_measurement: bool,
     /// Reads and writes the PDU Session Container.
     pub pdu_session_container: bool,
+    /// Carries Ethernet sessions: filters, VLAN tags, MAC learning, proxying of ARP and Neighbour Solicitation.
+    pub ethernet: bool,
     /// Sends and receives GTP-U over IPv4.
     pub outer_ipv4: bool,
     /// Sends and receives GTP-U over IPv6.
@@ -45,6 +47,7 @@ impl Capabilities {
             mbr: true,
             volume_measurement: true,
             pdu_session_container: true,
+            ethernet: true,
             outer_ipv4: true,
             outer_ipv6: true,
             max_sessions,

@@ -52,9 +52,10 @@ pub use capabilities::Capabilities;
 pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, BufferingDuration, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far,
-    FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer,
-    RateLimit, RuleSet, SdfFilter, TrafficClass, UeAddress, UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, BufferingDuration, DeliveryStatus, DirectionalLimit, EthernetFilter, ExtendedBuffering,
+    Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, GtpuRemoval, MacMatch, MacRange,
+    MeasurementMethod, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit, RuleSet, SdfFilter, TagMatch,
+    TrafficClass, UeAddress, UeSide, Urr, UrrTriggers, VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};

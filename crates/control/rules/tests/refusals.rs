@@ -65,7 +65,12 @@ fn kbps(uplink: u64, downlink: u64) -> (Bitrate, Bitrate) {
 fn establishments_that_are_rejected() {
     let (high, low) = kbps(2000, 1000);
     let cases: Vec<Case> = vec![
-        ("Ethernet", Request { pdn_type: Some(PdnType::Ethernet), ..usual() }, (76, Some(113))),
+        ("Non-IP", Request { pdn_type: Some(PdnType::NonIp), ..usual() }, (76, Some(113))),
+        (
+            "IP rules in an Ethernet session",
+            Request { pdn_type: Some(PdnType::Ethernet), ..usual() },
+            (73, Some(22)),
+        ),
         ("unstructured", Request { pdn_type: Some(PdnType::NonIp), ..usual() }, (76, Some(113))),
         (
             "pausing of charging",

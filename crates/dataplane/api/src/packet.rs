@@ -23,6 +23,11 @@ pub enum Ingress {
         /// The network it came from.
         network: NetworkInstance,
     },
+    /// An Ethernet frame from a data network (N6).
+    Ethernet {
+        /// The network it came from.
+        network: NetworkInstance,
+    },
 }
 
 /// Where a packet goes out.
@@ -42,11 +47,17 @@ pub enum Egress {
         /// The network it goes to.
         network: NetworkInstance,
     },
+    /// An Ethernet frame to a data network (N6).
+    Ethernet {
+        /// The network it goes to.
+        network: NetworkInstance,
+    },
 }
 
 /// Takes packets that leave the data plane.
 pub trait Transmit {
-    /// Sends one packet: from the GTP-U header on, or from the IP header on, as `egress` says.
+    /// Sends one packet: from the GTP-U header on, from the IP header on, or from the destination address of a
+    /// frame on, as `egress` says.
     fn transmit(&mut self, egress: &Egress, packet: &[u8]);
 }
 
@@ -64,7 +75,8 @@ pub enum Fate {
     Forwarded,
     /// Waits for its FAR to forward again.
     Buffered,
-    /// Signalling for the UPF itself, dealt with: Echo, Error Indication, End Marker.
+    /// Signalling for the UPF itself, dealt with: Echo, Error Indication, End Marker, a request that the UPF
+    /// answers in the place of another.
     Consumed,
     /// Thrown away, and why.
     Dropped(DropReason),

@@ -11,8 +11,10 @@ use crate::Routing;
 pub struct Topology {
     /// Where GTP-U arrives. The first that fits is the one to send from.
     pub gtpu: Vec<GtpuEndpoint>,
-    /// The data networks, the default first.
+    /// The data networks of IP packets, the default first.
     pub networks: Vec<Network>,
+    /// The data networks of Ethernet frames, the default first.
+    pub ethernet: Vec<EthernetNetwork>,
     /// What the UPF does as the first router of the UEs.
     pub routing: Routing,
 }
@@ -35,7 +37,7 @@ impl GtpuEndpoint {
     }
 }
 
-/// A data network (N6).
+/// A data network of IP packets (N6).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Network {
     /// Its name, the DNN.
@@ -85,4 +87,15 @@ mod tests {
         assert_eq!(seen("10.99.0.9").as_deref(), Some("10.45.0.1"));
         assert_eq!(seen("2001:db8:45::2"), None);
     }
+}
+
+/// A data network of Ethernet frames (N6), the same link for all sessions of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EthernetNetwork {
+    /// Its name, the DNN.
+    pub instance: NetworkInstance,
+    /// What becomes of a frame to a single station that no session is known to have: it goes to every
+    /// session that takes all frames (ETHI), as TS 23.501 clause 5.6.10.2 has it where one session has the
+    /// network for itself; else to none.
+    pub flood_unknown: bool,
 }

@@ -4,8 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{DropReason, Egress, Topology};
 use causeway_packet::gtpu::{self, prefix};
-use causeway_rules::Forwarding;
+use causeway_rules::{Forwarding, VlanTags};
 use causeway_types::{Direction, DualIp, FTeid, Interface, NetworkInstance, Qfi, Teid};
+
+use crate::ethernet::set_tags;
 
 /// The UDP port of GTP-U (TS 29.281 clause 4.4.2).
 pub(crate) const GTPU_PORT: u16 = 2152;
@@ -15,6 +17,7 @@ pub(crate) const GTPU_PORT: u16 = 2152;
 pub(crate) struct Way {
     egress: Egress,
     tunnel: Option<(Teid, Interface)>,
+    tags: Option<VlanTags>,
 }
 
 impl Way {
@@ -30,13 +33,29 @@ impl Way {
         match forwarding.tunnel {
             Some(tunnel) => {
                 let egress = to_tunnel(tunnel, forwarding.network_instance.as_ref(), topology)?;
-                Ok(Self { egress, tunnel: Some((tunnel.teid, forwarding.destination)) })
+                Ok(Self { egress, tunnel: Some((tunnel.teid, forwarding.destination)), tags: None })
             }
             None => {
                 let egress = to_network(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
-                Ok(Self { egress, tunnel: None })
+                Ok(Self { egress, tunnel: None, tags: None })
             }
         }
+    }
+
+    /// The way that a FAR of an Ethernet session asks for.
+    ///
+    /// # Errors
+    /// As [`Way::of`].
+    pub(crate) fn of_frame(
+        forwarding: &Forwarding,
+        arrived_from: Option<&NetworkInstance>,
+        topology: &Topology,
+    ) -> Result<Self, DropReason> {
+        if forwarding.is_n6() {
+            let egress = to_link(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
+            return Ok(Self { egress, tunnel: None, tags: forwarding.vlan });
+        }
+        Ok(Self { tags: forwarding.vlan, ..Self::of(forwarding, arrived_from, topology)? })
     }
 
     /// The way of packets of this direction. To the SMF they take the container of their direction with them,
@@ -65,6 +84,14 @@ impl Way {
     /// # Errors
     /// [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
     pub(crate) fn wrap(&self, packet: &[u8], qfi: Option<Qfi>) -> Result<Vec<u8>, DropReason> {
+        let tagged;
+        let packet = match self.tags {
+            Some(tags) => {
+                tagged = set_tags(packet, tags)?;
+                &tagged
+            }
+            None => packet,
+        };
         let Some((teid, destination)) = self.tunnel else {
             return Ok(packet.to_vec());
         };
@@ -129,4 +156,14 @@ fn to_network(name: Option<&NetworkInstance>, topology: &Topology) -> Result<Egr
     };
     let network = network.ok_or(DropReason::NoEgress)?.instance.clone();
     Ok(Egress::Ip { network })
+}
+
+/// The Ethernet network of that name; the first one where none is named.
+fn to_link(name: Option<&NetworkInstance>, topology: &Topology) -> Result<Egress, DropReason> {
+    let network = match name {
+        Some(name) => topology.ethernet.iter().find(|network| network.instance == *name),
+        None => topology.ethernet.first(),
+    };
+    let network = network.ok_or(DropReason::NoEgress)?.instance.clone();
+    Ok(Egress::Ethernet { network })
 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_dataplane::{DropReason, Egress, Event, Fate};
 use causeway_packet::ParseError;
 use causeway_packet::gtpu::{ErrorIndication, Message, Packet, PduSession, Repr};
+use causeway_rules::PduSessionType;
 use causeway_types::{FTeid, NetworkInstance, Teid, Time};
 
 use crate::arrival::Tunnelled;
@@ -52,7 +53,11 @@ impl Reference {
         };
         let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
         let tunnel = Tunnelled { teid, local, qfi };
-        self.receive_user(now, &[seid], Some(tunnel), self.instance_of(local), user)
+        let network = self.instance_of(local);
+        match self.sessions.get(&seid).map(|session| session.rules.pdu_type) {
+            Some(PduSessionType::Ethernet) => self.receive_frame_of(now, seid, tunnel, network, user),
+            _ => self.receive_user(now, &[seid], Some(tunnel), network, user),
+        }
     }
 
     fn session_of(&self, teid: Option<Teid>, local: IpAddr) -> Option<causeway_types::Seid> {

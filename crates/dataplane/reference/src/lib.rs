@@ -11,6 +11,7 @@ mod arrival;
 mod buffer;
 mod egress;
 mod engine;
+mod ethernet;
 mod expiry;
 mod filter;
 mod gtpu;

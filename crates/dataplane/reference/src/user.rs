@@ -48,7 +48,7 @@ impl Reference {
         Fate::Dropped(reason)
     }
 
-    fn receive_matched(
+    pub(crate) fn receive_matched(
         &mut self,
         now: Time,
         seid: Seid,

@@ -66,7 +66,8 @@ fn endpoints(topology: &Topology) -> LocalEndpoints {
         network_instance: endpoint.network_instance.clone(),
     });
     let networks = topology.networks.iter().map(|network| network.instance.clone());
-    LocalEndpoints { gtpu: gtpu.collect(), networks: networks.collect() }
+    let ethernet = topology.ethernet.iter().map(|network| network.instance.clone());
+    LocalEndpoints { gtpu: gtpu.collect(), networks: networks.collect(), ethernet: ethernet.collect() }
 }
 
 fn retransmission(pfcp: &Pfcp) -> n4::Retransmission {

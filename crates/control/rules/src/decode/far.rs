@@ -7,7 +7,7 @@ use causeway_pfcp::{
 use causeway_types::{BarId, Interface};
 
 use super::treatment::Treated;
-use super::{about, not_predefined, setting, tunnel};
+use super::{about, ethernet, not_predefined, setting, tunnel};
 use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
 use crate::reject::refuse_if;
 use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, Rejection, ie};
@@ -77,6 +77,8 @@ fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
         destination: destination(group.destination_interface)?,
         network_instance: group.network_instance.map(|instance| instance.to_owned()),
         tunnel: group.outer_header_creation.as_ref().map(tunnel::far_end).transpose()?.flatten(),
+        vlan: group.outer_header_creation.as_ref().map(ethernet::tags).transpose()?.flatten(),
+        proxying: ethernet::proxying(group.proxying),
     })
 }
 
@@ -91,10 +93,15 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
         Some(creation) => tunnel::far_end(creation)?.map_or(Setting::Remove, Setting::Set),
         None => setting::<OuterHeaderCreation, _>(None, &group.other),
     };
+    let vlan = match &group.outer_header_creation {
+        Some(creation) => ethernet::tags(creation)?.map_or(Setting::Remove, Setting::Set),
+        None => setting::<OuterHeaderCreation, _>(None, &group.other),
+    };
     Ok(ForwardingUpdate {
         destination: group.destination_interface.map(destination).transpose()?,
         network_instance: setting::<NetworkInstance<'_>, _>(instance, &group.other),
         tunnel,
+        vlan,
         end_marker: flags.contains(SessionModificationFlags::SNDEM),
     })
 }

@@ -6,7 +6,7 @@ use causeway_pfcp::{
 use causeway_types::{DualIp, FTeid, Teid};
 
 use crate::edits::TunnelRequest;
-use crate::{GtpuRemoval, Reason};
+use crate::{GtpuRemoval, Reason, VlanRemoval};
 
 /// The Local F-TEID of a PDI.
 pub(super) fn request(f_teid: &WireFTeid) -> Result<TunnelRequest, Reason> {
@@ -24,11 +24,15 @@ pub(super) fn request(f_teid: &WireFTeid) -> Result<TunnelRequest, Reason> {
 pub(super) fn far_end(creation: &OuterHeaderCreation) -> Result<Option<FTeid>, Reason> {
     let description = creation.description;
     let gtpu = OuterHeaders::GTPU_IPV4 | OuterHeaders::GTPU_IPV6;
+    let tags = OuterHeaders::C_TAG | OuterHeaders::S_TAG;
     if description.is_empty() {
         return Err(Reason::Incorrect { ie: OuterHeaderCreation::TYPE, why: "no header is named" });
     }
-    if !gtpu.contains(description) {
-        return Err(Reason::Unsupported { ie: OuterHeaderCreation::TYPE, what: "a header other than GTP-U" });
+    if !(gtpu | tags).contains(description) {
+        return Err(Reason::Unsupported {
+            ie: OuterHeaderCreation::TYPE,
+            what: "a header other than GTP-U or VLAN tags",
+        });
     }
     let addr = DualIp {
         v4: creation.ipv4.filter(|ip| !ip.is_unspecified()),
@@ -38,12 +42,33 @@ pub(super) fn far_end(creation: &OuterHeaderCreation) -> Result<Option<FTeid>, R
     Ok(teid.filter(|_| !addr.is_empty()).map(|teid| FTeid { teid, addr }))
 }
 
+/// The header that a PDR takes off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Removal {
+    /// That of a tunnel.
+    Gtpu(GtpuRemoval),
+    /// VLAN tags.
+    Vlan(VlanRemoval),
+}
+
+impl Removal {
+    pub(super) fn gtpu(self) -> Option<GtpuRemoval> {
+        if let Self::Gtpu(removal) = self { Some(removal) } else { None }
+    }
+
+    pub(super) fn vlan(self) -> Option<VlanRemoval> {
+        if let Self::Vlan(removal) = self { Some(removal) } else { None }
+    }
+}
+
 /// The header to remove. The second octet only repeats that a PDU Session Container goes with its header.
-pub(super) fn removal(removal: &OuterHeaderRemoval) -> Result<GtpuRemoval, Reason> {
+pub(super) fn removal(removal: &OuterHeaderRemoval) -> Result<Removal, Reason> {
     match removal.header {
-        RemovedHeader::GtpuIpv4 => Ok(GtpuRemoval::Ipv4),
-        RemovedHeader::GtpuIpv6 => Ok(GtpuRemoval::Ipv6),
-        RemovedHeader::GtpuIp => Ok(GtpuRemoval::Any),
+        RemovedHeader::GtpuIpv4 => Ok(Removal::Gtpu(GtpuRemoval::Ipv4)),
+        RemovedHeader::GtpuIpv6 => Ok(Removal::Gtpu(GtpuRemoval::Ipv6)),
+        RemovedHeader::GtpuIp => Ok(Removal::Gtpu(GtpuRemoval::Any)),
+        RemovedHeader::VlanTag => Ok(Removal::Vlan(VlanRemoval::Pop)),
+        RemovedHeader::VlanTags => Ok(Removal::Vlan(VlanRemoval::PopPop)),
         RemovedHeader::Spare(_) => {
             Err(Reason::Incorrect { ie: OuterHeaderRemoval::TYPE, why: "a header that no release names" })
         }

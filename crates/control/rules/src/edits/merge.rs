@@ -8,6 +8,7 @@ use crate::session::ReportState;
 use crate::tunnels::Reservation;
 use crate::{Capabilities, LocalEndpoints, Pdr, Reason, Rejection, RuleId, SessionRules, ie};
 
+use super::ethernet::SharedFilters;
 use super::filters::Definitions;
 use super::resolve::{Resolver, fitting};
 use super::{Changes, Edits, EndpointId, FarUpdate, PdrDraft, PdrUpdate, endpoints as points, shape, update};
@@ -47,11 +48,19 @@ pub(crate) fn merge(
     merge_simple(&mut session, &changes)?;
     changes.inactivity_timer.apply(&mut session.rules.inactivity_timer);
     let filters = Definitions::of(&changes, &old.rules.pdrs)?;
+    let frames = SharedFilters::of(&changes, &old.rules.pdrs, &filters)?;
     let mut choose_ids = std::mem::take(&mut session.choose_ids);
-    let mut resolver =
-        Resolver { endpoints, capabilities, reservation, choose_ids: &mut choose_ids, filters: &filters };
+    let mut resolver = Resolver {
+        endpoints,
+        capabilities,
+        reservation,
+        choose_ids: &mut choose_ids,
+        filters: &filters,
+        frames: &frames,
+    };
     let chosen_endpoints = points::merge(&mut session, changes.endpoints, &mut resolver)?;
     let chosen = merge_pdrs(&mut session, changes.pdrs, &mut resolver)?;
+    frames.spread(&mut session.rules.pdrs);
     filters.spread(&mut session.rules.pdrs);
     session.choose_ids = choose_ids;
     session.forget_unused_choose_ids();
@@ -158,10 +167,20 @@ fn merge_pdrs(
 }
 
 fn new_pdr(draft: PdrDraft, resolver: &mut Resolver<'_, '_>, session: &SessionRules) -> Result<Pdr, Reason> {
-    let PdrDraft { id, precedence, pdi, removal, far, qers, urrs, active_from, active_until } = draft;
+    let PdrDraft { id, precedence, pdi, removal, vlan_removal, far, qers, urrs, active_from, active_until } =
+        draft;
     let pdi = resolver.create(pdi, &session.endpoints)?;
     let removal = removal.map(|removal| fitting(removal, pdi.tunnel));
-    Ok(Pdr { precedence, removal, qers, urrs, active_from, active_until, ..Pdr::new(id, pdi, far) })
+    Ok(Pdr {
+        precedence,
+        removal,
+        vlan_removal,
+        qers,
+        urrs,
+        active_from,
+        active_until,
+        ..Pdr::new(id, pdi, far)
+    })
 }
 
 /// The rule to be updated. That it exists was checked before anything else.

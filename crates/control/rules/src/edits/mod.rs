@@ -1,6 +1,7 @@
 //! What one message asks to be done to a session's rules, typed but not yet checked against them.
 
 mod endpoints;
+mod ethernet;
 mod filters;
 mod merge;
 mod resolve;
@@ -15,12 +16,14 @@ use causeway_types::{
 };
 
 pub(crate) use endpoints::{Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe, EndpointUpdate};
+pub(crate) use ethernet::EthernetDraft;
 pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
 
 use crate::{
     ApplyAction, Bar, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, GtpuRemoval,
-    MeasurementMethod, Qer, RateLimit, Reporting, RuleId, UeAddress, Urr, UrrTriggers,
+    MeasurementMethod, PduSessionType, Qer, RateLimit, Reporting, RuleId, UeAddress, Urr, UrrTriggers,
+    VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -38,6 +41,8 @@ pub(crate) struct Changes {
     pub(crate) query_all: bool,
     /// Query URR Reference: goes back in the reports.
     pub(crate) query_reference: Option<u32>,
+    /// PDN Type of a new session.
+    pub(crate) pdu_type: PduSessionType,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
     /// DROBU: what waits is dropped first.
@@ -98,6 +103,7 @@ pub(crate) struct PdrDraft {
     pub(crate) precedence: Precedence,
     pub(crate) pdi: PdiDraft,
     pub(crate) removal: Option<GtpuRemoval>,
+    pub(crate) vlan_removal: Option<VlanRemoval>,
     pub(crate) far: FarId,
     pub(crate) qers: Vec<QerId>,
     pub(crate) urrs: Vec<UrrId>,
@@ -116,6 +122,8 @@ pub(crate) struct PdiDraft {
     pub(crate) routes: Vec<IpNet>,
     pub(crate) qfis: QfiSet,
     pub(crate) filters: Vec<FilterDraft>,
+    pub(crate) whole_ethernet_session: bool,
+    pub(crate) ethernet: Vec<EthernetDraft>,
     /// The traffic endpoint that says what `tunnel`, `network_instance`, `ue` and `routes` do not.
     pub(crate) endpoint: Option<EndpointId>,
 }
@@ -131,6 +139,8 @@ impl PdiDraft {
             routes: Vec::new(),
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
+            whole_ethernet_session: false,
+            ethernet: Vec::new(),
             endpoint: None,
         }
     }
@@ -167,6 +177,7 @@ pub(crate) struct PdrUpdate {
     pub(crate) precedence: Option<Precedence>,
     pub(crate) pdi: Option<PdiDraft>,
     pub(crate) removal: Setting<GtpuRemoval>,
+    pub(crate) vlan_removal: Setting<VlanRemoval>,
     pub(crate) far: Option<FarId>,
     pub(crate) qers: Option<Vec<QerId>>,
     pub(crate) urrs: Option<Vec<UrrId>>,
@@ -191,6 +202,7 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) destination: Option<Interface>,
     pub(crate) network_instance: Setting<NetworkInstance>,
     pub(crate) tunnel: Setting<FTeid>,
+    pub(crate) vlan: Setting<VlanTags>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
 }

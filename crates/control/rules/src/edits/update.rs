@@ -20,6 +20,7 @@ pub(super) fn pdr(
     update.active_until.apply(&mut pdr.active_until);
     pdr.precedence = update.precedence.unwrap_or(pdr.precedence);
     update.removal.apply(&mut pdr.removal);
+    update.vlan_removal.apply(&mut pdr.vlan_removal);
     pdr.removal = pdr.removal.map(|removal| fitting(removal, pdr.pdi.tunnel));
     pdr.far = update.far.unwrap_or(pdr.far);
     if let Some(qers) = update.qers {
@@ -46,6 +47,7 @@ pub(super) fn far(far: &mut Far, update: &FarUpdate) -> Result<(), Reason> {
 fn update_forwarding(forwarding: &mut Forwarding, update: &ForwardingUpdate) {
     forwarding.destination = update.destination.unwrap_or(forwarding.destination);
     update.tunnel.apply(&mut forwarding.tunnel);
+    update.vlan.apply(&mut forwarding.vlan);
     update.network_instance.apply(&mut forwarding.network_instance);
 }
 

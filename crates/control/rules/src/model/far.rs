@@ -2,7 +2,7 @@
 
 use causeway_types::{BarId, FTeid, FarId, Interface, NetworkInstance};
 
-use super::DeliveryStatus;
+use super::{DeliveryStatus, Proxying, VlanTags};
 
 /// A Forwarding Action Rule (TS 29.244 clause 5.2.1 and 7.5.2.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -68,11 +68,20 @@ pub struct Forwarding {
     /// The GTP-U tunnel to put it into (Outer Header Creation GTP-U/UDP/IPv4 or IPv6); `None` sends the
     /// user packet as it is.
     pub tunnel: Option<FTeid>,
+    /// The VLAN tags to set in a frame (Outer Header Creation C-TAG, S-TAG).
+    pub vlan: Option<VlanTags>,
+    /// What the UPF answers itself, as far as it knows the answer.
+    pub proxying: Proxying,
 }
 
 impl Forwarding {
     /// Leaves by this side as it is, for the network of the configuration.
     pub fn to(destination: Interface) -> Self {
-        Self { destination, network_instance: None, tunnel: None }
+        Self { destination, network_instance: None, tunnel: None, vlan: None, proxying: Proxying::default() }
+    }
+
+    /// It sends to a data network, as it is.
+    pub fn is_n6(&self) -> bool {
+        self.tunnel.is_none() && matches!(self.destination, Interface::Core | Interface::SgiLan)
     }
 }

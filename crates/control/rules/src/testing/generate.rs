@@ -65,6 +65,7 @@ pub(crate) fn rule_set() -> impl Strategy<Value = RuleSet> {
                 urrs: urrs.iter().map(|urr| (urr.id, urr.clone())).collect(),
                 bars: bars.iter().map(|bar| (bar.id, bar.clone())).collect(),
                 inactivity_timer,
+                ..RuleSet::default()
             })
         })
     })
@@ -321,6 +322,7 @@ fn any_pdr_update() -> impl Strategy<Value = PdrUpdate> {
         id: draft.id,
         precedence: with[0].then_some(Precedence(7)),
         removal: set_if(with[1], draft.removal),
+        vlan_removal: Setting::Keep,
         pdi: with[2].then_some(draft.pdi),
         far: with[3].then_some(draft.far),
         qers,
@@ -341,6 +343,7 @@ fn any_far_update() -> impl Strategy<Value = FarUpdate> {
             destination: with[0].then_some(forwarding.destination),
             network_instance: set_if(with[1], forwarding.network_instance),
             tunnel: set_if(with[2], forwarding.tunnel),
+            vlan: Setting::Keep,
             end_marker,
         });
         FarUpdate {

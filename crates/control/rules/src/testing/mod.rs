@@ -29,11 +29,20 @@ pub(crate) fn endpoints() -> LocalEndpoints {
         v4: Some([192, 0, 2, 1].into()),
         v6: Some("2001:db8::1".parse().expect("an address")),
     };
-    LocalEndpoints { gtpu: vec![LocalEndpoint { addr, network_instance: None }], networks: vec![internet()] }
+    LocalEndpoints {
+        gtpu: vec![LocalEndpoint { addr, network_instance: None }],
+        networks: vec![internet()],
+        ethernet: vec![lan()],
+    }
 }
 
 pub(crate) fn internet() -> NetworkInstance {
     NetworkInstance::new("internet")
+}
+
+/// A data network of Ethernet frames.
+pub(crate) fn lan() -> NetworkInstance {
+    NetworkInstance::new("lan")
 }
 
 /// A tunnel endpoint of a gNB.
@@ -57,6 +66,7 @@ pub(crate) fn uplink_pdr(id: u16, tunnel: TunnelRequest, far: u32) -> PdrDraft {
         precedence: Precedence(100),
         pdi,
         removal,
+        vlan_removal: None,
         far: FarId(far),
         qers: vec![],
         urrs: vec![],

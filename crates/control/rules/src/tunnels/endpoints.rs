@@ -9,8 +9,10 @@ use causeway_types::{DualIp, NetworkInstance};
 pub struct LocalEndpoints {
     /// Where GTP-U arrives, the preferred first.
     pub gtpu: Vec<LocalEndpoint>,
-    /// The data networks (N6), the default first.
+    /// The data networks (N6) of IP packets, the default first.
     pub networks: Vec<NetworkInstance>,
+    /// The data networks (N6) of Ethernet frames, the default first.
+    pub ethernet: Vec<NetworkInstance>,
 }
 
 /// A GTP-U address of the UPF.
@@ -67,12 +69,18 @@ impl LocalEndpoints {
     /// The network instance is a data network or serves GTP-U.
     pub(crate) fn knows(&self, instance: &NetworkInstance) -> bool {
         self.is_network(instance)
+            || self.is_ethernet(instance)
             || self.gtpu.iter().any(|endpoint| endpoint.network_instance.as_ref() == Some(instance))
     }
 
-    /// The network instance is a data network.
+    /// The network instance is a data network of IP packets.
     pub(crate) fn is_network(&self, instance: &NetworkInstance) -> bool {
         self.networks.contains(instance)
+    }
+
+    /// The network instance is a data network of Ethernet frames.
+    pub(crate) fn is_ethernet(&self, instance: &NetworkInstance) -> bool {
+        self.ethernet.contains(instance)
     }
 }
 
@@ -93,6 +101,7 @@ mod tests {
                 endpoint("2001:db8::2", None),
             ],
             networks: vec![NetworkInstance::new("internet")],
+            ..LocalEndpoints::default()
         }
     }
 

@@ -1,11 +1,11 @@
 //! Checks of one FAR.
 
-use causeway_types::{FTeid, Interface};
+use causeway_types::{FTeid, Interface, NetworkInstance};
 
 use crate::reject::refuse_if;
-use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, RuleSet, ie};
+use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, PduSessionType, Reason, RuleSet, ie};
 
-use super::{Context, known, require};
+use super::{Context, ethernet, known, require};
 
 pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
     let buffers = matches!(far.action, ApplyAction::Buffer { .. });
@@ -17,9 +17,10 @@ pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result
     }
     if let Some(forwarding) = &far.forwarding {
         check_forwarding(forwarding, context)?;
+        ethernet::check_forwarding(forwarding, rules.pdu_type, context)?;
     }
     match (far.action, &far.forwarding) {
-        (ApplyAction::Forward, Some(forwarding)) => check_way_out(forwarding, context),
+        (ApplyAction::Forward, Some(forwarding)) => check_way_out(forwarding, rules.pdu_type, context),
         (ApplyAction::Forward, None) => require(false, ie::FORWARDING_PARAMETERS, "the FAR forwards"),
         _ => Ok(()),
     }
@@ -50,7 +51,7 @@ fn is_reachable(tunnel: FTeid, context: &Context<'_>) -> bool {
 
 /// The access (N3) and the SMF (N4-u, clause 5.3.1) are reached through a tunnel; the core through a tunnel
 /// (N9) or as it is (N6).
-fn check_way_out(forwarding: &Forwarding, context: &Context<'_>) -> Result<(), Reason> {
+fn check_way_out(forwarding: &Forwarding, kind: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
     if forwarding.tunnel.is_some() {
         return Ok(());
     }
@@ -59,13 +60,21 @@ fn check_way_out(forwarding: &Forwarding, context: &Context<'_>) -> Result<(), R
     let why = "packets to the CP function need a tunnel";
     require(forwarding.destination != Interface::CpFunction, ie::OUTER_HEADER_CREATION, why)?;
     match &forwarding.network_instance {
-        Some(instance) if !context.endpoints.is_network(instance) => {
+        Some(instance) if !networks(kind, context).contains(instance) => {
             Err(Reason::UnknownNetworkInstance(instance.clone()))
         }
         None => {
-            let nowhere = context.endpoints.networks.is_empty();
-            refuse_if(nowhere, ie::DESTINATION_INTERFACE, "N6 without a data network")
+            let nowhere = networks(kind, context).is_empty();
+            refuse_if(nowhere, ie::DESTINATION_INTERFACE, "N6 without a data network for it")
         }
         Some(_) => Ok(()),
+    }
+}
+
+/// The data networks that a session of this kind can use.
+fn networks<'a>(kind: PduSessionType, context: &Context<'a>) -> &'a [NetworkInstance] {
+    match kind {
+        PduSessionType::Ip => &context.endpoints.networks,
+        PduSessionType::Ethernet => &context.endpoints.ethernet,
     }
 }

@@ -3,13 +3,14 @@
 use causeway_types::Interface;
 
 use crate::reject::refuse_if;
-use crate::{GtpuRemoval, Pdi, Pdr, Reason, RuleSet, ie};
+use crate::{GtpuRemoval, Pdi, Pdr, PduSessionType, Reason, RuleSet, ie};
 
-use super::{Context, known, require};
+use super::{Context, ethernet, known, require};
 
 pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
     check_references(pdr, rules)?;
-    check_source(&pdr.pdi)?;
+    check_source(&pdr.pdi, rules.pdu_type)?;
+    ethernet::check_pdr(pdr, rules.pdu_type, context)?;
     known(pdr.pdi.network_instance.as_ref(), context)?;
     check_removal(pdr)?;
     check_qfis(&pdr.pdi, context)?;
@@ -33,7 +34,7 @@ fn check_references(pdr: &Pdr, rules: &RuleSet) -> Result<(), Reason> {
 
 /// A packet from the access or from the SMF (clause 5.3.1) comes in a tunnel; one from a data network is
 /// known by the UE's address.
-fn check_source(pdi: &Pdi) -> Result<(), Reason> {
+fn check_source(pdi: &Pdi, kind: PduSessionType) -> Result<(), Reason> {
     let unsupported = pdi.source == Interface::VnInternal;
     refuse_if(unsupported, ie::SOURCE_INTERFACE, "packets from this interface")?;
     match pdi.source {
@@ -43,6 +44,7 @@ fn check_source(pdi: &Pdi) -> Result<(), Reason> {
         Interface::CpFunction => {
             require(pdi.tunnel.is_some(), ie::F_TEID, "packets from the CP function come in a tunnel")
         }
+        _ if kind == PduSessionType::Ethernet => Ok(()),
         _ => {
             let known = pdi.tunnel.is_some() || pdi.names_ue();
             require(known, ie::UE_IP_ADDRESS, "nothing else says whose packets they are")

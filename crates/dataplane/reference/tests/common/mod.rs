@@ -4,8 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Dataplane, Egress, Event, Fate, GtpuEndpoint, Ingress, Network, Op, PacketEngine,
-    Plan, Topology,
+    Applied, ApplyError, Dataplane, Egress, EthernetNetwork, Event, Fate, GtpuEndpoint, Ingress, Network, Op,
+    PacketEngine, Plan, Topology,
 };
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
@@ -42,6 +42,11 @@ pub fn internet() -> NetworkInstance {
     NetworkInstance::new("internet")
 }
 
+/// An Ethernet network.
+pub fn lan() -> NetworkInstance {
+    NetworkInstance::new("lan")
+}
+
 /// The tunnel of the UPF on N3.
 pub fn n3() -> FTeid {
     FTeid { teid: teid(0x1001), addr: UPF.into() }
@@ -60,6 +65,7 @@ pub fn topology() -> Topology {
             gateways: vec![GATEWAY.into()],
             ..Network::new(internet(), vec!["10.45.0.0/16".parse().unwrap()])
         }],
+        ethernet: vec![EthernetNetwork { instance: lan(), flood_unknown: false }],
         ..Topology::default()
     }
 }

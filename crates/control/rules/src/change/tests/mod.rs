@@ -18,6 +18,7 @@ fn pdr_update(id: u16) -> PdrUpdate {
         precedence: None,
         pdi: None,
         removal: Setting::Keep,
+        vlan_removal: Setting::Keep,
         far: None,
         qers: None,
         urrs: None,
