@@ -122,8 +122,8 @@ fn outer_header_removal_six_and_its_second_octet() {
 }
 
 // Input:  a FAR for a gNB that is not known yet: DROP or BUFF, with TEID 0 and address 0.0.0.0; then FORW
-//         with the gNB's tunnel; then FORW without one.
-// Output: accepted without a tunnel; one write; Outer Header Creation missing.
+//         without a tunnel, as free5GC has it, and FORW with the gNB's tunnel.
+// Output: accepted without a tunnel, either way; one write.
 #[test]
 fn a_gnb_that_is_not_known_yet() {
     for action in [ApplyAction::DROP, ApplyAction::BUFF | ApplyAction::NOCP] {
@@ -139,7 +139,7 @@ fn a_gnb_that_is_not_known_yet() {
         let mut update = update_far(2);
         update.apply_action = Some(ApplyAction::FORW);
         let request = SessionModificationRequest { update_fars: [update.clone()].into(), ..modification() };
-        assert_eq!(answer(upf.modify(request)), (67, Some(84)));
+        assert_eq!(upf.modify(request).map(|change| change.plan.ops.len()), Ok(1));
 
         update.update_forwarding_parameters = Some(UpdateForwardingParameters {
             outer_header_creation: Some(common::gnb(0x200)),

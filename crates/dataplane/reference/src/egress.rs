@@ -24,7 +24,8 @@ impl Way {
     /// The way that a FAR asks for.
     ///
     /// # Errors
-    /// [`DropReason::NoEgress`] when no address or network of ours fits.
+    /// [`DropReason::NoEgress`] when no address or network of ours fits, [`DropReason::NoTunnel`] when the access
+    /// cannot be reached yet.
     pub(crate) fn of(
         forwarding: &Forwarding,
         arrived_from: Option<&NetworkInstance>,
@@ -35,6 +36,7 @@ impl Way {
                 let egress = to_tunnel(tunnel, forwarding.network_instance.as_ref(), topology)?;
                 Ok(Self { egress, tunnel: Some((tunnel.teid, forwarding.destination)), tags: None })
             }
+            None if forwarding.destination == Interface::Access => Err(DropReason::NoTunnel),
             None => {
                 let egress = to_network(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
                 Ok(Self { egress, tunnel: None, tags: None })
