@@ -3,16 +3,17 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use causeway_dataplane::{
-    Echo, EthernetNetwork, GtpuEndpoint, Ingress, Network, PacketEngine, Routing, Topology,
+    Echo, EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, PacketEngine, Routing, Topology,
 };
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
 use crate::capture::Datagram;
-use crate::case::{Case, Fragments, Setup, Step};
+use crate::case::{Case, Fragments, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
 use crate::script::Input;
+use crate::setup::Setup;
 use crate::upf::Upf;
 
 /// The UPF's address on N3 and N4.
@@ -21,6 +22,11 @@ pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(crate) const UPF_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
+/// The UPF's end of tunnels over N6.
+const N6: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 6);
+const N6_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 6);
+/// The UDP port of it.
+pub(crate) const N6_PORT: u16 = 4500;
 pub(crate) const PFCP_PORT: u16 = 8805;
 pub(crate) const GTPU_PORT: u16 = 2152;
 
@@ -59,7 +65,12 @@ pub struct Transcript {
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
     let topology = surroundings(&case.setup);
     let engine = backend.build(topology.clone(), &case.setup);
-    let mut run = Run { upf: Upf::new(engine, &topology, START), fragments, sequence: 0, last: Vec::new() };
+    let mut run = Run {
+        upf: Upf::new(engine, &topology, &case.setup, START),
+        fragments,
+        sequence: 0,
+        last: Vec::new(),
+    };
     if !case.setup.unassociated {
         run.associate()?;
     }
@@ -109,6 +120,11 @@ fn surroundings(setup: &Setup) -> Topology {
             echo,
             ..usual
         },
+        n6_tunnels: vec![N6Endpoint {
+            network: internet(),
+            addr: DualIp { v4: Some(N6), v6: Some(N6_IPV6) },
+            port: N6_PORT,
+        }],
     }
 }
 

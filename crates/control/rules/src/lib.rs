@@ -32,6 +32,7 @@
 
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod capabilities;
 mod change;
 mod decode;
@@ -41,7 +42,9 @@ mod ie;
 mod model;
 mod plan;
 mod reject;
+mod resources;
 mod respond;
+mod scramble;
 mod sdf;
 mod session;
 mod tunnels;
@@ -51,19 +54,23 @@ mod validate;
 #[cfg(test)]
 mod testing;
 
+pub use addresses::{AddressPool, Addresses, PoolUsage};
 pub use capabilities::Capabilities;
 pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, BufferingDuration, DeliveryStatus, DirectionalLimit, EthernetFilter, ExtendedBuffering,
-    Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, GtpuRemoval, MacMatch, MacRange,
-    MeasurementMethod, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit, RuleSet, SdfFilter, TagMatch,
-    TrafficClass, UeAddress, UeSide, Urr, UrrTriggers, VlanRemoval, VlanTags,
+    ApplyAction, Bar, BufferingDuration, CopyTo, DeliveryStatus, DirectionalLimit, Duplicate, EthernetFilter,
+    ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, HeaderRemoval, MacMatch,
+    MacRange, MeasurementMethod, OuterHeader, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit,
+    RemovedHeader, RuleSet, SdfFilter, TagMatch, TrafficClass, UeAddress, UeSide, Urr, UrrTriggers,
+    VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
+pub use resources::{ResourceChange, Resources};
+pub use scramble::Scramble;
 pub use sdf::FlowError;
 pub use session::{Reporting, SessionRules};
-pub use tunnels::{LocalEndpoint, LocalEndpoints, TunnelChange, Tunnels};
+pub use tunnels::{LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
 pub use usage::{Usage, UsageReason};
 pub use validate::{Context, validate};

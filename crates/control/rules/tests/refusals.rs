@@ -87,9 +87,9 @@ fn establishments_that_are_rejected() {
             (80, Some(106)),
         ),
         (
-            "removal of UDP",
+            "removal of UDP from a GTP-U tunnel",
             pdr(|it| it.outer_header_removal = Some(OuterHeaderRemoval::new(RemovedHeader::UdpIpv4))),
-            (76, Some(95)),
+            (69, Some(95)),
         ),
         (
             "removal of nothing known",
@@ -131,7 +131,11 @@ fn establishments_that_are_rejected() {
         ("no action", far(|it| it.apply_action = ApplyAction::empty()), (69, Some(44))),
         ("two actions", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::BUFF), (69, Some(44))),
         ("NOCP alone", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::NOCP), (69, Some(44))),
-        ("duplication", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::DUPL), (76, Some(44))),
+        (
+            "duplication without destination",
+            far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::DUPL),
+            (67, Some(5)),
+        ),
         (
             "delivery status of packets that do not wait",
             far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::BDPN),
@@ -155,13 +159,13 @@ fn establishments_that_are_rejected() {
             (76, Some(42)),
         ),
         (
-            "UDP tunnel",
+            "UDP tunnel to the access",
             parameters(|it| {
                 let mut creation = common::gnb(1);
                 creation.description = OuterHeaders::UDP_IPV4;
                 it.outer_header_creation = Some(creation);
             }),
-            (76, Some(84)),
+            (69, Some(84)),
         ),
         ("reflective QoS", with_qer(|it| it.rqi = Some(Rqi::RQI)), (76, Some(123))),
         (
@@ -196,9 +200,9 @@ fn establishments_that_are_rejected() {
     ];
     for (name, request, expected) in cases {
         let mut upf = Upf::new();
-        let before = (upf.tunnels.available(), upf.tunnels.in_use());
+        let before = (upf.resources.tunnels.available(), upf.resources.tunnels.in_use());
         assert_eq!(answer(upf.establish(request)), expected, "{name}");
-        assert_eq!((upf.tunnels.available(), upf.tunnels.in_use()), before, "{name}");
+        assert_eq!((upf.resources.tunnels.available(), upf.resources.tunnels.in_use()), before, "{name}");
     }
 }
 
@@ -231,7 +235,7 @@ fn modifications_that_are_rejected() {
     assert_eq!(answer(upf.modify(request)), (80, Some(108)));
     let request = SessionModificationRequest { create_fars: [to_gnb(2, 1)].into(), ..Default::default() };
     assert_eq!(answer(upf.modify(request)), (73, None));
-    assert_eq!(upf.tunnels.in_use(), 1);
+    assert_eq!(upf.resources.tunnels.in_use(), 1);
 }
 
 // Input:  a restoration (RESTI) with an F-TEID that is ours, and one that is not ours any more.

@@ -17,11 +17,27 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     smfs(upf, &mut found);
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
+        pool(n, session, &mut found);
         for (m, earlier) in upf.session[..n].iter().enumerate() {
             pair((m, earlier), (n, session), &mut found);
         }
     }
+    n6_tunnels(upf, &mut found);
     found
+}
+
+/// Each end of tunnels is on a network there is, and apart from the UEs.
+fn n6_tunnels(upf: &Upf, found: &mut Found) {
+    for (n, tunnel) in upf.n6_tunnel.iter().enumerate() {
+        let key = |name: &str| format!("upf.n6_tunnel[{n}].{name}");
+        if !upf.session.iter().any(|session| session.dnn == tunnel.dnn) {
+            found.push((key("dnn"), Problem::NoSuchNetwork { dnn: tunnel.dnn.clone() }));
+        }
+        let address = tunnel.address;
+        if let Some(pool) = upf.session.iter().find(|session| session.subnet.contains(&address)) {
+            found.push((key("address"), Problem::AddressInPool { address, subnet: pool.subnet }));
+        }
+    }
 }
 
 type Found = Vec<(String, Problem)>;
@@ -119,6 +135,14 @@ fn gateway(n: usize, session: &Session, found: &mut Found) {
     }
     if matches!(subnet, IpNet::V6(_)) && session.mtu < 1280 {
         found.push((format!("upf.session[{n}].mtu"), Problem::MtuBelowIpv6 { subnet }));
+    }
+}
+
+/// The pool is a part of the subnet, since only that is routed here.
+fn pool(n: usize, session: &Session, found: &mut Found) {
+    let subnet = session.subnet;
+    if let Some(pool) = session.ue_pool.filter(|pool| !subnet.contains(pool)) {
+        found.push((format!("upf.session[{n}].ue_pool"), Problem::PoolOutside { pool, subnet }));
     }
 }
 

@@ -6,6 +6,7 @@ mod filters;
 mod merge;
 mod resolve;
 mod shape;
+mod ue;
 mod update;
 
 use std::collections::BTreeSet;
@@ -19,11 +20,12 @@ pub(crate) use endpoints::{Endpoint, EndpointDraft, EndpointEdits, EndpointId, E
 pub(crate) use ethernet::EthernetDraft;
 pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
+pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
 
 use crate::{
-    ApplyAction, Bar, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, GtpuRemoval,
-    MeasurementMethod, PduSessionType, Qer, RateLimit, Reporting, RuleId, UeAddress, Urr, UrrTriggers,
-    VlanRemoval, VlanTags,
+    ApplyAction, Bar, CopyTo, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, HeaderRemoval,
+    MeasurementMethod, OuterHeader, PduSessionType, Qer, RateLimit, Reporting, RuleId, UeAddress, UeSide,
+    Urr, UrrTriggers, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -102,7 +104,7 @@ pub(crate) struct PdrDraft {
     pub(crate) id: PdrId,
     pub(crate) precedence: Precedence,
     pub(crate) pdi: PdiDraft,
-    pub(crate) removal: Option<GtpuRemoval>,
+    pub(crate) removal: Option<HeaderRemoval>,
     pub(crate) vlan_removal: Option<VlanRemoval>,
     pub(crate) far: FarId,
     pub(crate) qers: Vec<QerId>,
@@ -118,6 +120,8 @@ pub(crate) struct PdiDraft {
     pub(crate) tunnel: Option<TunnelRequest>,
     pub(crate) network_instance: Option<NetworkInstance>,
     pub(crate) ue: Option<UeAddress>,
+    /// The part of the UE address that the UPF chooses.
+    pub(crate) ue_choice: Option<UeChoice>,
     /// Further UE addresses and framed routes.
     pub(crate) routes: Vec<IpNet>,
     pub(crate) qfis: QfiSet,
@@ -136,6 +140,7 @@ impl PdiDraft {
             tunnel: None,
             network_instance: None,
             ue: None,
+            ue_choice: None,
             routes: Vec::new(),
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
@@ -147,13 +152,25 @@ impl PdiDraft {
 
     /// It says nothing of whose packets it is about: an update that concerns something else.
     pub(crate) fn names_no_session(&self) -> bool {
-        self.tunnel.is_none() && self.ue.is_none() && self.routes.is_empty() && self.endpoint.is_none()
+        let no_ue = self.ue.is_none() && self.ue_choice.is_none();
+        self.tunnel.is_none() && no_ue && self.routes.is_empty() && self.endpoint.is_none()
     }
 
     /// Its tunnel is to be chosen by the UPF.
     pub(crate) fn is_choice(&self) -> bool {
         matches!(self.tunnel, Some(TunnelRequest::Choose { .. }))
     }
+}
+
+/// The part of a UE address that the UPF chooses (CHOOSE IPV4, CHOOSE IPV6).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct UeChoice {
+    pub(crate) v4: bool,
+    /// The length of the prefix.
+    pub(crate) v6: Option<u8>,
+    pub(crate) side: UeSide,
+    /// The UE IP address Pool Identities: none, one for all, or that of IPv4 and that of IPv6.
+    pub(crate) pools: Vec<Vec<u8>>,
 }
 
 /// The Local F-TEID of a PDI.
@@ -176,7 +193,7 @@ pub(crate) struct PdrUpdate {
     pub(crate) id: PdrId,
     pub(crate) precedence: Option<Precedence>,
     pub(crate) pdi: Option<PdiDraft>,
-    pub(crate) removal: Setting<GtpuRemoval>,
+    pub(crate) removal: Setting<HeaderRemoval>,
     pub(crate) vlan_removal: Setting<VlanRemoval>,
     pub(crate) far: Option<FarId>,
     pub(crate) qers: Option<Vec<QerId>>,
@@ -192,7 +209,10 @@ pub(crate) struct FarUpdate {
     pub(crate) action: Option<ApplyAction>,
     /// Comes with the action.
     pub(crate) delivery_status: Option<DeliveryStatus>,
+    /// DUPL, which comes with the action.
+    pub(crate) duplicate: Option<bool>,
     pub(crate) forwarding: Option<ForwardingUpdate>,
+    pub(crate) duplicates: Setting<Vec<DuplicateUpdate>>,
     pub(crate) bar: Setting<BarId>,
 }
 
@@ -201,10 +221,17 @@ pub(crate) struct FarUpdate {
 pub(crate) struct ForwardingUpdate {
     pub(crate) destination: Option<Interface>,
     pub(crate) network_instance: Setting<NetworkInstance>,
-    pub(crate) tunnel: Setting<FTeid>,
+    pub(crate) outer: Setting<OuterHeader>,
     pub(crate) vlan: Setting<VlanTags>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
+}
+
+/// The changes to one destination of the copies.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct DuplicateUpdate {
+    pub(crate) destination: Option<CopyTo>,
+    pub(crate) outer: Setting<OuterHeader>,
 }
 
 /// The changes to a QER.

@@ -10,17 +10,17 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
 use crate::edits::{
-    BarUpdate, Changes, Edits, Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe,
-    EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate, QerUpdate,
-    Setting, TunnelRequest, UrrDraft, UrrUpdate,
+    BarUpdate, Changes, DuplicateUpdate, Edits, Endpoint, EndpointDraft, EndpointEdits, EndpointId,
+    EndpointUe, EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate,
+    QerUpdate, Setting, TunnelRequest, UeChoice, UrrDraft, UrrUpdate,
 };
 use crate::{
-    ApplyAction, Bar, BufferingDuration, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far,
-    Forwarding, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer, RateLimit, Reporting, RuleSet,
-    SdfFilter, TrafficClass, UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, BufferingDuration, CopyTo, DeliveryStatus, DirectionalLimit, Duplicate,
+    ExtendedBuffering, Far, Forwarding, Gate, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, Pdr, Qer,
+    RateLimit, Reporting, RuleSet, SdfFilter, TrafficClass, UeSide, Urr, UrrTriggers,
 };
 
-use super::{downlink_pdr, gnb, internet, to_gnb, to_internet, ue, uplink_pdr};
+use super::{downlink_pdr, gnb, internet, through_n6, to_gnb, to_internet, ue, uplink_pdr};
 
 /// Keeps, removes or sets.
 fn setting<T: Clone + std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Setting<T>> {
@@ -147,19 +147,30 @@ fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
         Just(to_internet(id)),
         (1..9_u32).prop_map(move |teid| to_gnb(id, gnb(teid))),
         (1..9_u32).prop_map(move |teid| to_smf(id, gnb(teid))),
+        Just(through_n6(id)),
     ];
     let action = action().prop_flat_map(|action| (Just(action), delivery_status(action)));
-    (way, action, any::<bool>(), option::of(any::<Index>())).prop_map(move |(far, action, keep, bar)| {
+    let rest = (action, any::<bool>(), option::of(any::<Index>()));
+    (way, rest, copies()).prop_map(move |(far, (action, keep, bar), (duplicate, duplicates))| {
         let (action, delivery_status) = action;
         let needed = keep || action == ApplyAction::Forward;
         Far {
             action,
             delivery_status,
             forwarding: far.forwarding.clone().filter(|_| needed),
+            duplicate: duplicate && !duplicates.is_empty(),
+            duplicates: duplicates.clone(),
             bar: bar.filter(|_| !bars.is_empty()).map(|index| *index.get(&bars)),
             ..far
         }
     })
+}
+
+/// Whether copies are made, and where they go.
+fn copies() -> impl Strategy<Value = (bool, Vec<Duplicate>)> {
+    let to_li = (1..9_u32).prop_map(|teid| Duplicate::into_tunnel(CopyTo::LiFunction, gnb(teid)));
+    let to_network = Just(Duplicate { destination: CopyTo::Side(Interface::Core), outer: None });
+    (any::<bool>(), vec(prop_oneof![to_li, to_network], 0..3))
 }
 
 /// As to a gNB, but to the SMF.
@@ -201,7 +212,7 @@ fn pdr(id: u16, fars: Vec<FarId>, qers: Vec<QerId>, urrs: Vec<UrrId>) -> impl St
     (pdi, select(fars), lists, 0..4_u32, routes(), active()).prop_map(
         move |(pdi, far, (qers, urrs), precedence, routes, (active_from, active_until))| Pdr {
             precedence: Precedence(precedence),
-            removal: pdi.tunnel.map(|_| GtpuRemoval::Ipv4),
+            removal: pdi.tunnel.map(|_| HeaderRemoval::GTPU_IPV4),
             qers,
             urrs,
             active_from,
@@ -249,12 +260,30 @@ fn any_request() -> impl Strategy<Value = TunnelRequest> {
     ]
 }
 
+/// A UE address of the UPF's choice, from pools that may not exist.
+fn any_ue_choice() -> impl Strategy<Value = UeChoice> {
+    let pools = vec(select(vec![b"four".to_vec(), b"six".to_vec(), b"none".to_vec()]), 0..3);
+    (any::<bool>(), option::of(select(vec![56_u8, 62, 64, 128])), pools)
+        .prop_map(|(v4, v6, pools)| UeChoice { v4: v4 || v6.is_none(), v6, side: UeSide::Destination, pools })
+}
+
 fn any_pdr() -> impl Strategy<Value = PdrDraft> {
     let lists = (vec((0..IDS).prop_map(QerId), 0..2), vec((0..IDS).prop_map(UrrId), 0..2));
-    let detection = (any_filters(), routes(), option::of(any_endpoint_id()), active());
+    let detection =
+        (any_filters(), routes(), option::of(any_endpoint_id()), active(), option::of(any_ue_choice()));
     (0..IDS as u16, 0..IDS, option::of(any_request()), lists, detection).prop_map(
-        |(id, far, request, (qers, urrs), (filters, routes, endpoint, (active_from, active_until)))| {
-            let draft = request.map_or(downlink_pdr(id, far), |request| uplink_pdr(id, request, far));
+        |(
+            id,
+            far,
+            request,
+            (qers, urrs),
+            (filters, routes, endpoint, (active_from, active_until), ue_choice),
+        )| {
+            let mut draft = request.map_or(downlink_pdr(id, far), |request| uplink_pdr(id, request, far));
+            if let Some(choice) = ue_choice {
+                draft.pdi.ue = draft.pdi.ue.filter(|_| !choice.v4);
+                draft.pdi.ue_choice = Some(choice);
+            }
             let pdi = match endpoint {
                 Some(_) => PdiDraft { endpoint, filters, ..PdiDraft::new(draft.pdi.source) },
                 None => PdiDraft { filters, routes, ..draft.pdi },
@@ -292,8 +321,18 @@ fn any_endpoint_id() -> impl Strategy<Value = EndpointId> {
 }
 
 fn any_endpoints() -> impl Strategy<Value = EndpointEdits> {
-    let ue =
-        || option::of(Just(ue(UeSide::Source))).prop_map(|first| EndpointUe { first, further: Vec::new() });
+    let ue = || {
+        option::of(Just(ue(UeSide::Source))).prop_map(|first| EndpointUe {
+            choice: first.is_none().then(|| UeChoice {
+                v4: true,
+                v6: None,
+                side: UeSide::Source,
+                pools: vec![],
+            }),
+            first,
+            further: Vec::new(),
+        })
+    };
     let draft = (any_endpoint_id(), option::of(any_request()), ue(), routes()).prop_map(
         |(id, tunnel, ue, framed)| EndpointDraft {
             id,
@@ -337,23 +376,33 @@ fn any_far() -> impl Strategy<Value = Far> {
 }
 
 fn any_far_update() -> impl Strategy<Value = FarUpdate> {
-    let end_marker = any::<bool>();
-    (any_far(), any::<[bool; 4]>(), end_marker).prop_map(|(far, with, end_marker)| {
-        let forwarding = far.forwarding.map(|forwarding| ForwardingUpdate {
-            destination: with[0].then_some(forwarding.destination),
-            network_instance: set_if(with[1], forwarding.network_instance),
-            tunnel: set_if(with[2], forwarding.tunnel),
-            vlan: Setting::Keep,
-            end_marker,
-        });
-        FarUpdate {
-            id: far.id,
-            action: with[3].then_some(far.action),
-            delivery_status: with[3].then_some(far.delivery_status),
-            forwarding,
-            bar: set_if(true, far.bar),
-        }
-    })
+    let duplicates = setting(vec(any_duplicate_update(), 1..3));
+    (any_far(), any::<[bool; 4]>(), any::<bool>(), duplicates).prop_map(
+        |(far, with, end_marker, duplicates)| {
+            let forwarding = far.forwarding.map(|forwarding| ForwardingUpdate {
+                destination: with[0].then_some(forwarding.destination),
+                network_instance: set_if(with[1], forwarding.network_instance),
+                outer: set_if(with[2], forwarding.outer),
+                vlan: Setting::Keep,
+                end_marker,
+            });
+            FarUpdate {
+                id: far.id,
+                action: with[3].then_some(far.action),
+                delivery_status: with[3].then_some(far.delivery_status),
+                duplicate: with[3].then_some(far.duplicate),
+                duplicates,
+                forwarding,
+                bar: set_if(true, far.bar),
+            }
+        },
+    )
+}
+
+fn any_duplicate_update() -> impl Strategy<Value = DuplicateUpdate> {
+    let outer = setting((1..9_u32).prop_map(|teid| OuterHeader::Gtpu(gnb(teid))));
+    (any::<bool>(), outer)
+        .prop_map(|(with, outer)| DuplicateUpdate { destination: with.then_some(CopyTo::LiFunction), outer })
 }
 
 fn any_qer_update() -> impl Strategy<Value = QerUpdate> {

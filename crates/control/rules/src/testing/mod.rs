@@ -13,8 +13,9 @@ use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence
 use crate::edits::{Changes, PdiDraft, PdrDraft, TunnelRequest};
 use crate::validate::Context;
 use crate::{
-    ApplyAction, Capabilities, Change, Far, Forwarding, GtpuRemoval, LocalEndpoint, LocalEndpoints,
-    Rejection, SessionRules, Tunnels, UeAddress, UeSide, Urr, change,
+    AddressPool, Addresses, ApplyAction, Capabilities, Change, Far, Forwarding, HeaderRemoval, LocalEndpoint,
+    LocalEndpoints, N6Address, OuterHeader, Rejection, Resources, SessionRules, Tunnels, UeAddress, UeSide,
+    Urr, change,
 };
 
 pub(crate) const SESSION: Seid = Seid(1);
@@ -32,8 +33,24 @@ pub(crate) fn endpoints() -> LocalEndpoints {
     LocalEndpoints {
         gtpu: vec![LocalEndpoint { addr, network_instance: None }],
         networks: vec![internet()],
+        n6_tunnels: vec![N6Address {
+            addr: std::net::Ipv4Addr::new(192, 0, 2, 6).into(),
+            network: internet(),
+        }],
         ethernet: vec![lan()],
     }
+}
+
+/// 10.45.128.0/29, whose first address is the gateway's, and 2001:db8:45::/60, both for `internet`.
+pub(crate) fn addresses() -> Addresses {
+    let pool = |range: &str, name: &str| AddressPool {
+        network: internet(),
+        range: range.parse().expect("a prefix"),
+        name: Some(name.to_owned()),
+        barred: vec!["10.45.128.1/32".parse().expect("an address")],
+    };
+    let rest = causeway_types::Span::from_secs(10);
+    Addresses::new(vec![pool("10.45.128.0/29", "four"), pool("2001:db8:45::/60", "six")], rest)
 }
 
 pub(crate) fn internet() -> NetworkInstance {
@@ -60,7 +77,7 @@ pub(crate) const CHOOSE: TunnelRequest = TunnelRequest::Choose { v4: true, v6: f
 pub(crate) fn uplink_pdr(id: u16, tunnel: TunnelRequest, far: u32) -> PdrDraft {
     let pdi =
         PdiDraft { tunnel: Some(tunnel), ue: Some(ue(UeSide::Source)), ..PdiDraft::new(Interface::Access) };
-    let removal = Some(GtpuRemoval::Ipv4);
+    let removal = Some(HeaderRemoval::GTPU_IPV4);
     PdrDraft {
         id: PdrId(id),
         precedence: Precedence(100),
@@ -93,8 +110,13 @@ pub(crate) fn to_internet(id: u32) -> Far {
 
 /// A FAR that forwards to a gNB.
 pub(crate) fn to_gnb(id: u32, tunnel: FTeid) -> Far {
-    let forwarding = Forwarding { tunnel: Some(tunnel), ..Forwarding::to(Interface::Access) };
-    Far::forward(FarId(id), forwarding)
+    Far::forward(FarId(id), Forwarding::into_tunnel(Interface::Access, tunnel))
+}
+
+/// A FAR that forwards through a tunnel over N6.
+pub(crate) fn through_n6(id: u32) -> Far {
+    let outer = Some(OuterHeader::Udp(([203, 0, 113, 9], 5000).into()));
+    Far::forward(FarId(id), Forwarding { outer, ..Forwarding::to(Interface::Core) })
 }
 
 /// A FAR that buffers and notifies.
@@ -128,7 +150,7 @@ pub(crate) fn answer(rejection: &Rejection) -> (u8, Option<u16>) {
 pub(crate) struct World {
     pub(crate) capabilities: Capabilities,
     pub(crate) endpoints: LocalEndpoints,
-    pub(crate) tunnels: Tunnels,
+    pub(crate) resources: Resources,
     pub(crate) session: SessionRules,
 }
 
@@ -137,7 +159,7 @@ impl World {
         Self {
             capabilities: capabilities(),
             endpoints: endpoints(),
-            tunnels: Tunnels::new(100, 0),
+            resources: Resources::new(Tunnels::new(100, 0), addresses()),
             session: SessionRules::default(),
         }
     }
@@ -152,17 +174,17 @@ impl World {
 
     pub(crate) fn establish(&mut self, changes: Changes) -> Result<Change, Rejection> {
         let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
-        change::establish_with(changes, SESSION, &context, &mut self.tunnels)
+        change::establish_with(changes, SESSION, &context, &mut self.resources)
     }
 
     pub(crate) fn modify(&mut self, changes: Changes) -> Result<Change, Rejection> {
         let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
-        change::modify_with(&self.session, changes, SESSION, &context, &mut self.tunnels)
+        change::modify_with(&self.session, changes, SESSION, &context, &mut self.resources)
     }
 
     /// The data plane has carried it out.
     pub(crate) fn keep(&mut self, change: Change) {
         self.session = change.session;
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
     }
 }

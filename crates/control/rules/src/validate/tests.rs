@@ -66,7 +66,7 @@ fn every_reference_leads_somewhere() {
 fn what_forwards_has_a_way_out() {
     assert_eq!(answer(check(put_far(Far { forwarding: None, ..to_internet(1) }))), (67, Some(4)));
     let mut far = to_gnb(2, gnb(1));
-    far.forwarding.as_mut().unwrap().tunnel = None;
+    far.forwarding.as_mut().unwrap().outer = None;
     assert_eq!(check(put_far(far)), Ok(()));
 
     let mut world = World::new();
@@ -108,7 +108,7 @@ fn the_cp_function_is_reached_by_tunnel() {
     let mut far = to_gnb(1, gnb(1));
     far.forwarding.as_mut().unwrap().destination = Interface::CpFunction;
     assert_eq!(check(put_far(far.clone())), Ok(()));
-    far.forwarding.as_mut().unwrap().tunnel = None;
+    far.forwarding.as_mut().unwrap().outer = None;
     assert_eq!(answer(check(put_far(far))), (67, Some(84)));
 }
 
@@ -123,7 +123,7 @@ fn n6_needs_a_data_network() {
     changes.fars.create[0] = far;
     changes.pdrs.create[1].pdi.network_instance = None;
     let change = world.establish(changes.clone()).unwrap();
-    world.tunnels.abandon(change.tunnels);
+    world.resources.abandon(change.resources);
     world.endpoints.networks.clear();
     let rejection = world.establish(changes).unwrap_err();
     assert_eq!(testing::answer(&rejection), (76, Some(42)));
@@ -136,9 +136,9 @@ fn a_pdr_can_be_matched() {
     assert_eq!(answer(check(uplink(|pdr| pdr.pdi.tunnel = None))), (67, Some(21)));
     assert_eq!(answer(check(downlink(|pdr| pdr.pdi.ue = None))), (67, Some(93)));
     assert_eq!(answer(check(uplink(|pdr| pdr.removal = None))), (67, Some(95)));
-    let removal = Some(crate::GtpuRemoval::Any);
+    let removal = Some(crate::HeaderRemoval::GTPU);
     assert_eq!(answer(check(downlink(|pdr| pdr.removal = removal))), (69, Some(95)));
-    let removal = Some(crate::GtpuRemoval::Ipv6);
+    let removal = Some(crate::HeaderRemoval::GTPU_IPV6);
     assert_eq!(answer(check(uplink(|pdr| pdr.removal = removal))), (69, Some(95)));
     let qfis: QfiSet = Qfi::new(9).into_iter().collect();
     assert_eq!(check(uplink(|pdr| pdr.pdi.qfis = qfis)), Ok(()));
