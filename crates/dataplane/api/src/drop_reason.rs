@@ -89,6 +89,8 @@ reasons! {
     TtlExpired = "ttl_expired",
     /// The packet is larger than its way, and must not be fragmented; its sender is told (ICMP Packet Too Big).
     MtuExceeded = "mtu_exceeded",
+    /// The FAR forwards to the access, whose tunnel the SMF has not told yet.
+    NoTunnel = "no_tunnel",
     /// With its outer header the packet is larger than any IP packet.
     TooBig = "too_big",
 }
