@@ -41,7 +41,8 @@ fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_>
         && matches_application(pdr, arrival, detection)
 }
 
-fn matches_filters(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
+/// One of the filters matches, if there are any.
+pub(crate) fn matches_filters(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     let (pdi, flow) = (&pdr.pdi, &arrival.user.flow);
     let is_unnumbered = is_unnumbered_ue(flow) && names_prefix(pdi);
     let is_assigned = |ip| pdi.covers_ue(ip) || is_unnumbered && ip == flow.src;
