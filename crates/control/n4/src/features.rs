@@ -11,10 +11,16 @@ pub(crate) fn up_features(capabilities: &Capabilities) -> UpFeatures {
         (capabilities.end_marker, UpFeatures::EMPU),
         (capabilities.notification_delay, UpFeatures::DDND),
         (capabilities.volume_measurement, UpFeatures::MNOP),
+        (capabilities.usage_control, USAGE_CONTROL),
     ];
     let there = by_data_plane.into_iter().filter(|(is_there, _)| *is_there);
     there.fold(by_itself, |features, (_, feature)| features | feature)
 }
+
+/// What a data plane can that controls usage: quotas with their own FAR and their validity, a number of reports, and
+/// inactivity by PDR.
+const USAGE_CONTROL: UpFeatures =
+    UpFeatures::QUOAC.union(UpFeatures::VTIME).union(UpFeatures::NORP).union(UpFeatures::UPIDP);
 
 #[cfg(test)]
 mod tests {
@@ -27,7 +33,7 @@ mod tests {
         let none = Capabilities::default();
         assert_eq!(up_features(&none), UpFeatures::FTUP | UpFeatures::BUNDL);
         let all = Capabilities::all(1, 1);
-        let more = UpFeatures::EMPU | UpFeatures::DDND | UpFeatures::MNOP;
+        let more = UpFeatures::EMPU | UpFeatures::DDND | UpFeatures::MNOP | USAGE_CONTROL;
         assert_eq!(up_features(&all), UpFeatures::FTUP | UpFeatures::BUNDL | more);
     }
 }

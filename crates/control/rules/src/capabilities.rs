@@ -14,6 +14,9 @@ pub struct Capabilities {
     pub mbr: bool,
     /// Measures volume and reports thresholds.
     pub volume_measurement: bool,
+    /// Measures time and events, enforces quotas, and reports at every trigger of a URR (features QUOAC, VTIME,
+    /// NORP and UPIDP).
+    pub usage_control: bool,
     /// Reads and writes the PDU Session Container.
     pub pdu_session_container: bool,
     /// Sends and receives GTP-U over IPv4.
@@ -35,6 +38,7 @@ impl Capabilities {
             end_marker: true,
             mbr: true,
             volume_measurement: true,
+            usage_control: true,
             pdu_session_container: true,
             outer_ipv4: true,
             outer_ipv6: true,

@@ -46,16 +46,18 @@ mod validate;
 mod testing;
 
 pub use capabilities::Capabilities;
+pub use causeway_pfcp::{ReportingTriggers, UsageInformation, UsageReportTrigger};
 pub use change::{Change, delete, establish, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, DirectionalLimit, Far, FlowAddress, FlowEnd, Forwarding, Gate, GtpuRemoval,
-    MeasurementMethod, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter, UeAddress, UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, BaseInterval, DirectionalLimit, DroppedLimit, Far, FlowAddress, FlowEnd, Forwarding,
+    Gate, GtpuRemoval, MeasurementMethod, Monitoring, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter,
+    UeAddress, UeSide, Urr, UrrPart, UsageLimits,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
 pub use sdf::FlowError;
-pub use session::{Reporting, SessionRules};
+pub use session::SessionRules;
 pub use tunnels::{LocalEndpoint, LocalEndpoints, TunnelChange, Tunnels};
-pub use usage::{Usage, UsageReason};
+pub use usage::Usage;
 pub use validate::{Context, validate};

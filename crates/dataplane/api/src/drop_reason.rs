@@ -48,6 +48,8 @@ reasons! {
     GateClosed = "gate_closed",
     /// The packet exceeds the MBR of a QER.
     MbrExceeded = "mbr_exceeded",
+    /// A quota of a URR is exhausted, and no FAR says what becomes of the packet.
+    QuotaExhausted = "quota_exhausted",
     /// The buffer of the session is full.
     BufferFull = "buffer_full",
     /// The buffer of the whole data plane is full.

@@ -13,7 +13,7 @@ mod event;
 mod packet;
 mod topology;
 
-pub use causeway_rules::{Capabilities, Op, Plan, Usage, UsageReason};
+pub use causeway_rules::{Capabilities, Op, Plan, Usage};
 pub use contract::{Applied, Dataplane, PacketEngine};
 pub use counters::{Counters, TrafficCounter};
 pub use drop_reason::DropReason;

@@ -1,8 +1,8 @@
 //! What a matched PDR does with a packet: FAR, QERs and URRs.
 //!
-//! A packet whose FAR forwards is counted by the URRs that measure before QoS enforcement, passes the gates
-//! and meters of all QERs, is counted by the other URRs, and leaves. What a FAR drops or buffers is
-//! not counted; a buffered packet is when it leaves.
+//! Every packet is counted before QoS enforcement. One whose FAR forwards passes the gates and meters of all QERs
+//! and must fit into all quotas; then it is counted and leaves. What a FAR drops or buffers is not counted; a
+//! buffered packet is when it leaves.
 
 use causeway_dataplane::{DropReason, Egress, Topology, Usage};
 use causeway_rules::{ApplyAction, Gate, Pdr};
@@ -10,6 +10,7 @@ use causeway_types::{Direction, QerId, Qfi, Time};
 
 use crate::egress::Way;
 use crate::session::{Session, direction_of};
+use crate::usage::Blocked;
 
 /// What becomes of a packet.
 #[derive(Debug)]
@@ -38,10 +39,34 @@ pub(crate) fn act(
     now: Time,
     reports: &mut Vec<Usage>,
 ) -> Result<Decision, DropReason> {
-    let (pdr, octets) = (matched.pdr, matched.packet.len());
+    if !matched.has_waited {
+        session.count_arrival(matched, now, reports);
+    }
+    follow_far(session, matched, topology, now, reports, false)
+}
+
+/// Decides by the FAR that holds for the packet; again when it finds a quota too small, without charging the meters
+/// (`is_charged`) a second time.
+fn follow_far(
+    session: &mut Session,
+    matched: &Matched<'_>,
+    topology: &Topology,
+    now: Time,
+    reports: &mut Vec<Usage>,
+    is_charged: bool,
+) -> Result<Decision, DropReason> {
+    let pdr = matched.pdr;
     let direction = direction_of(pdr);
-    let far = session.rules.fars.get(&pdr.far).ok_or(DropReason::FarDrop)?;
+    let blocked = session.blocked(matched);
+    let far = match blocked {
+        Some(Blocked::By(far)) => far,
+        _ => pdr.far,
+    };
+    let far = session.rules.fars.get(&far).ok_or(DropReason::FarDrop)?;
     let forwarding = match (far.action, &far.forwarding) {
+        (ApplyAction::Forward, _) if blocked == Some(Blocked::Entirely) => {
+            return Err(DropReason::QuotaExhausted);
+        }
         (ApplyAction::Forward, Some(forwarding)) => forwarding,
         (ApplyAction::Buffer { .. }, _) => {
             check_gates(session, pdr, direction)?;
@@ -52,11 +77,16 @@ pub(crate) fn act(
     let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology)?;
     let qfi = marking(session, pdr).or(matched.qfi);
     let wrapped = way.wrap(matched.packet, qfi)?;
-    count(session, pdr, true, now, octets, reports);
+    let egress = way.egress().clone();
     check_gates(session, pdr, direction)?;
-    meter(session, matched, direction, now)?;
-    count(session, pdr, false, now, octets, reports);
-    Ok(Decision::Send(way.egress().clone(), wrapped))
+    if !is_charged {
+        meter(session, matched, direction, now)?;
+    }
+    if session.exhausts_a_quota(matched, now, reports) {
+        return follow_far(session, matched, topology, now, reports, true);
+    }
+    session.count_passage(matched, now, reports);
+    Ok(Decision::Send(egress, wrapped))
 }
 
 /// The QFI that a packet of this PDR is marked with by its QERs.
@@ -94,20 +124,4 @@ fn meter(
         }
     }
     Ok(())
-}
-
-fn count(
-    session: &mut Session,
-    pdr: &Pdr,
-    before_qos: bool,
-    now: Time,
-    octets: usize,
-    reports: &mut Vec<Usage>,
-) {
-    for id in &pdr.urrs {
-        let urr = session.rules.urrs.get(id).filter(|urr| urr.before_qos == before_qos);
-        if let (Some(urr), Some(measurement)) = (urr, session.measurements.get_mut(id)) {
-            reports.extend(measurement.count(urr, now, direction_of(pdr), octets));
-        }
-    }
 }

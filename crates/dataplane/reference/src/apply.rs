@@ -1,10 +1,11 @@
 //! Carrying out a plan on one session.
 
-use causeway_dataplane::{ApplyError, Op, Plan, Usage, UsageReason};
-use causeway_rules::{ApplyAction, RuleSet};
+use std::collections::BTreeSet;
+
+use causeway_dataplane::{ApplyError, Op, Plan, Usage};
+use causeway_rules::{ApplyAction, RuleSet, UsageReportTrigger};
 use causeway_types::{FTeid, Time, UrrId};
 
-use crate::measure::Measurement;
 use crate::session::Session;
 
 /// What a plan yields beside the changed session.
@@ -16,20 +17,16 @@ pub(crate) struct Effects {
     pub(crate) end_markers: Vec<FTeid>,
     /// The session is gone.
     pub(crate) removed: bool,
+    /// The URRs that the plan itself reports, or that reported with them: not to be reported again.
+    reported: BTreeSet<UrrId>,
 }
 
 /// Carries out the writes on a copy of the session, which replaces it only if all succeed.
 pub(crate) fn carry_out(session: &mut Session, plan: &Plan, now: Time) -> Result<Effects, ApplyError> {
     let used_before = session.urrs_in_use();
-    let mut effects = Effects::default();
-    for (at, op) in plan.ops.iter().enumerate() {
+    let mut effects = Effects { reported: reported_by(session, plan), ..Effects::default() };
+    for op in &plan.ops {
         write(session, op, now, &mut effects);
-        if let Op::PutUrr(urr) = op
-            && plan.ops[..at].contains(&Op::QueryUrr(urr.id))
-            && let Some(measurement) = session.measurements.get_mut(&urr.id)
-        {
-            measurement.rearm();
-        }
     }
     check_references(plan, &session.rules)?;
     for urr in used_before {
@@ -43,10 +40,8 @@ fn write(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
     match op {
         Op::CreateSession => {}
         Op::PutBar(bar) => drop(rules.bars.insert(bar.id, bar.clone())),
-        Op::PutUrr(urr) => {
-            session.measurements.entry(urr.id).or_insert_with(|| Measurement::new(now));
-            rules.urrs.insert(urr.id, urr.clone());
-        }
+        Op::PutUrr(urr) => session.put_urr(urr, now),
+        Op::RenewUrr { urr, parts } => session.renew_urr(*urr, parts, now),
         Op::PutQer(qer) => {
             rules.qers.insert(qer.id, qer.clone());
             session.set_rates(qer.id, qer.mbr, now);
@@ -57,7 +52,7 @@ fn write(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
         }
         Op::PutPdr(pdr) => drop(rules.pdrs.insert(pdr.id, pdr.clone())),
         Op::SendEndMarker { tunnel, .. } => effects.end_markers.push(*tunnel),
-        Op::QueryUrr(id) => report(session, *id, UsageReason::Queried, now, effects),
+        Op::QueryUrr(id) => report(session, *id, UsageReportTrigger::IMMER, now, effects),
         Op::RemovePdr(id) => {
             rules.pdrs.remove(id);
             session.paging.remove(id);
@@ -68,7 +63,7 @@ fn write(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
             session.set_rates(*id, None, now);
         }
         Op::RemoveUrr(id) => {
-            report(session, *id, UsageReason::Removed, now, effects);
+            report(session, *id, UsageReportTrigger::TERMR, now, effects);
             session.rules.urrs.remove(id);
             session.measurements.remove(id);
         }
@@ -79,22 +74,32 @@ fn write(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
 
 fn remove_session(session: &mut Session, now: Time, effects: &mut Effects) {
     for urr in session.rules.urrs.keys().copied().collect::<Vec<_>>() {
-        report(session, urr, UsageReason::SessionEnded, now, effects);
+        report(session, urr, UsageReportTrigger::TERMR, now, effects);
     }
     session.rules = RuleSet::default();
     effects.removed = true;
 }
 
-fn report(session: &mut Session, id: UrrId, reason: UsageReason, now: Time, effects: &mut Effects) {
-    if let (Some(urr), Some(measurement)) = (session.rules.urrs.get(&id), session.measurements.get_mut(&id)) {
-        effects.usage.push(measurement.report(urr, reason, now));
-    }
+/// The URRs that the plan reports by name.
+fn reported_by(session: &Session, plan: &Plan) -> BTreeSet<UrrId> {
+    let named = |op: &Op| match op {
+        Op::QueryUrr(urr) | Op::RemoveUrr(urr) => vec![*urr],
+        Op::RemoveSession => session.rules.urrs.keys().copied().collect(),
+        _ => Vec::new(),
+    };
+    plan.ops.iter().flat_map(named).collect()
+}
+
+fn report(session: &mut Session, id: UrrId, triggers: UsageReportTrigger, now: Time, effects: &mut Effects) {
+    let usages = session.report_once(id, triggers, now, &mut effects.reported);
+    effects.usage.extend(usages);
 }
 
 /// A URR that lost its last PDR ends its measurement (TERMR), though the rule itself stays.
 fn report_dissociated(session: &mut Session, urr: UrrId, now: Time, effects: &mut Effects) {
     if session.rules.urrs.contains_key(&urr) && !session.urrs_in_use().contains(&urr) {
-        report(session, urr, UsageReason::Removed, now, effects);
+        report(session, urr, UsageReportTrigger::TERMR, now, effects);
+        session.reset_urr(urr, now);
     }
 }
 
@@ -110,6 +115,14 @@ fn check_references(plan: &Plan, rules: &RuleSet) -> Result<(), ApplyError> {
         }
         if let Some(urr) = pdr.urrs.iter().find(|id| !rules.urrs.contains_key(id)) {
             return dangling(format!("URR {urr}"));
+        }
+    }
+    for urr in rules.urrs.values() {
+        if let Some(far) = urr.quota_far.filter(|id| !rules.fars.contains_key(id)) {
+            return dangling(format!("FAR {far}"));
+        }
+        if let Some(linked) = urr.linked.iter().find(|id| !rules.urrs.contains_key(id)) {
+            return dangling(format!("URR {linked}"));
         }
     }
     for far in rules.fars.values() {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Event, Fate, Ingress, Op, PacketEngine,
-    Plan, Topology, Transmit, Usage,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress, Op,
+    PacketEngine, Plan, Topology, Transmit, Usage,
 };
 use causeway_rules::ApplyAction;
 use causeway_types::{Seid, Time};
@@ -62,8 +62,10 @@ impl Reference {
     }
 
     /// Queues the usage reports that became due.
-    pub(crate) fn report(&mut self, session: Seid, reports: Vec<Usage>) {
-        self.events.extend(reports.into_iter().map(|usage| Event::Usage { session, usage }));
+    pub(crate) fn report(&mut self, session: Seid, usage: Vec<Usage>) {
+        if !usage.is_empty() {
+            self.events.push_back(Event::Usage { session, usage });
+        }
     }
 
     fn check_room(&self, plan: &Plan, session: &Session) -> Result<(), ApplyError> {
@@ -104,8 +106,8 @@ impl Reference {
                 self.send(egress, packet);
             }
         }
+        self.check_usage(now, seid);
         self.release(now, seid);
-        self.report_lowered_thresholds(now, plan);
         if effects.removed {
             self.sessions.remove(&seid);
         }
@@ -126,38 +128,36 @@ impl Reference {
     }
 
     fn release_one(&mut self, now: Time, seid: Seid, waiting: &Waiting) {
-        self.buffered_octets -= waiting.packet.len();
-        self.counters.buffered -= 1;
         let mut reports = Vec::new();
         let decision = self.sessions.get_mut(&seid).and_then(|session| {
             let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
             let matched = Matched { pdr: &pdr, qfi: waiting.qfi, packet: &waiting.packet, has_waited: true };
             session.is_forwarding(pdr.id).then(|| act(session, &matched, &self.topology, now, &mut reports))
         });
-        match decision {
+        self.report(seid, reports);
+        let dropped = match decision {
+            // The quota that let it go is exhausted again.
+            Some(Ok(Decision::Wait)) => return self.wait_again(seid, waiting),
             Some(Ok(Decision::Send(egress, packet))) => {
                 self.send(egress, packet);
                 self.counters.forwarded += 1;
+                None
             }
-            Some(Err(reason)) => self.counters.drop_one(reason),
-            Some(Ok(Decision::Wait)) | None => {
-                self.counters.drop_one(causeway_dataplane::DropReason::BufferDiscarded);
-            }
+            Some(Err(reason)) => Some(reason),
+            None => Some(DropReason::BufferDiscarded),
+        };
+        self.buffered_octets -= waiting.packet.len();
+        self.counters.buffered -= 1;
+        if let Some(reason) = dropped {
+            self.counters.drop_one(reason);
+            self.count_dropped(now, seid, waiting.pdr, waiting.packet.len());
         }
-        self.report(seid, reports);
     }
 
-    /// A threshold that the plan set below what is counted already is reached now, not at the next packet.
-    fn report_lowered_thresholds(&mut self, now: Time, plan: &Plan) {
-        let Some(session) = self.sessions.get_mut(&plan.session) else { return };
-        let mut reports = Vec::new();
-        for op in &plan.ops {
-            if let Op::PutUrr(urr) = op {
-                let measurement = session.measurements.get_mut(&urr.id);
-                reports.extend(measurement.and_then(|measurement| measurement.threshold_report(urr, now)));
-            }
+    fn wait_again(&mut self, seid: Seid, waiting: &Waiting) {
+        if let Some(session) = self.sessions.get_mut(&seid) {
+            session.buffer.push(waiting.clone());
         }
-        self.report(plan.session, reports);
     }
 }
 
@@ -171,6 +171,7 @@ impl Dataplane for Reference {
     }
 
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        self.expire(now);
         let mut session = self.starting_point(plan)?;
         let effects = carry_out(&mut session, plan, now)?;
         self.check_room(plan, &session)?;
@@ -197,6 +198,7 @@ impl Dataplane for Reference {
 
 impl PacketEngine for Reference {
     fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
+        self.expire(now);
         let fate = match ingress {
             Ingress::Gtpu { local, peer, .. } => {
                 self.counters.gtpu_received.count(packet.len());

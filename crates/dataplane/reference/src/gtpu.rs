@@ -25,7 +25,10 @@ impl Reference {
             }
             Message::ErrorIndication(indication) => self.receive_error_indication(&indication),
             Message::EndMarker => match self.session_of(packet.header.teid, local) {
-                Some(_) => Fate::Consumed,
+                Some(seid) => {
+                    self.report_end_marker(now, seid, packet.header.teid, local);
+                    Fate::Consumed
+                }
                 None => Fate::Dropped(DropReason::UnknownTeid),
             },
             Message::EchoResponse | Message::SupportedExtensionHeaders(_) => Fate::Consumed,

@@ -20,6 +20,7 @@ mod measure;
 mod meter;
 mod session;
 mod timers;
+mod usage;
 mod user;
 
 pub use engine::Reference;

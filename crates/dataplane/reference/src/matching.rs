@@ -62,7 +62,7 @@ fn matches_ue(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
 }
 
 /// A flow description is written for the downlink; for the uplink its ends are exchanged.
-fn matches_filter(filter: &SdfFilter, pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
+pub(crate) fn matches_filter(filter: &SdfFilter, pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     let flow = &arrival.user.flow;
     let source = (flow.src, flow.ports.map(|ports| ports.src));
     let destination = (flow.dst, flow.ports.map(|ports| ports.dst));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use causeway_dataplane::Event;
-use causeway_types::{PdrId, Seid, Time};
+use causeway_types::{PdrId, Seid, Time, UrrId};
 
 use crate::engine::Reference;
 use crate::session::Paging;
@@ -13,6 +13,8 @@ use crate::session::Paging;
 pub(crate) enum Timer {
     /// The notification delay of a BAR ends.
     Notification(PdrId),
+    /// Something of a URR is due.
+    Usage(UrrId),
 }
 
 /// The timers of all sessions, the earliest first. Nothing is taken out when a session changes: each
@@ -43,6 +45,7 @@ impl Reference {
         while let Some((at, session, timer)) = self.timers.expire(now) {
             match timer {
                 Timer::Notification(pdr) => self.notify(at, session, pdr),
+                Timer::Usage(urr) => self.usage_due(at, session, urr),
             }
         }
     }

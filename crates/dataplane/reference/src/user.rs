@@ -66,13 +66,19 @@ impl Reference {
         let mut reports = Vec::new();
         let decision = act(session, &matched, &self.topology, now, &mut reports);
         self.report(seid, reports);
-        match decision? {
-            Decision::Send(egress, packet) => {
+        let fate = match decision {
+            Ok(Decision::Send(egress, packet)) => {
                 self.send(egress, packet);
                 Ok(Fate::Forwarded)
             }
-            Decision::Wait => self.buffer(now, seid, pdr, qfi, packet),
+            Ok(Decision::Wait) => self.buffer(now, seid, pdr, qfi, packet),
+            Err(reason) => Err(reason),
+        };
+        if fate.is_err() {
+            self.count_dropped(now, seid, pdr.id, packet.len());
         }
+        self.schedule_usage(now, seid);
+        fate
     }
 
     /// Puts a packet into the session's buffer, and tells the SMF of the first one.

@@ -61,10 +61,10 @@ struct Ledger {
 
 impl Ledger {
     fn collect(&mut self, bench: &mut Bench, usage: impl IntoIterator<Item = causeway_dataplane::Usage>) {
-        usage.into_iter().for_each(|usage| self.reported += usage.volume);
+        usage.into_iter().for_each(|usage| self.reported += usage.volume.unwrap_or_default());
         for event in bench.events() {
             if let Event::Usage { usage, .. } = event {
-                self.reported += usage.volume;
+                usage.iter().for_each(|usage| self.reported += usage.volume.unwrap_or_default());
             }
         }
     }

@@ -5,6 +5,7 @@ use causeway_pfcp::{
     Cause, DownlinkDataReport, DownlinkDataServiceInformation, ErrorIndicationReport, ReportType,
     SessionReportRequest, SessionReportResponse, SessionReportResponseFlags, UsageReport,
 };
+use causeway_rules::Usage;
 use causeway_types::{FSeid, Seid, Time};
 
 use super::Report;
@@ -17,17 +18,18 @@ use crate::{MessageResult, N4, Notice, Output};
 impl N4 {
     /// Takes an event of the data plane. One of a session that has ended is counted and dropped.
     pub fn event(&mut self, now: Time, event: Event) {
-        let (seid, report) = match event {
-            Event::Usage { session, usage } => (session, Report::Usage(usage)),
-            Event::DownlinkData { session, pdr, qfi } => (session, Report::DownlinkData { pdr, qfi }),
-            Event::ErrorIndication { session, tunnel } => (session, Report::ErrorIndication(tunnel)),
+        let (seid, reports) = match event {
+            Event::Usage { session, usage } => (session, by_urr(usage)),
+            Event::DownlinkData { session, pdr, qfi } => (session, vec![Report::DownlinkData { pdr, qfi }]),
+            Event::ErrorIndication { session, tunnel } => (session, vec![Report::ErrorIndication(tunnel)]),
         };
         let limit = self.config.limits.queued_reports_per_session;
         let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.doomed) else {
             self.counters.late_events += 1;
             return;
         };
-        if !session.reports.push(report, limit) {
+        let lost = reports.into_iter().filter(|report| !session.reports.push(report.clone(), limit)).count();
+        for _ in 0..lost {
             self.lose_report(seid, "too many wait for the SMF");
         }
         self.send_reports(now, seid);
@@ -209,7 +211,8 @@ fn request(session: &mut Session, reports: &[Report]) -> Option<SessionReportReq
 fn usage_reports(session: &mut Session, reports: &[Report]) -> Vec<UsageReport<'static>> {
     let usages = reports
         .iter()
-        .filter_map(|report| if let Report::Usage(usage) = report { Some(usage) } else { None });
+        .filter_map(|report| if let Report::Usage(parts) = report { Some(parts) } else { None })
+        .flatten();
     let mut numbered = Vec::new();
     for usage in usages {
         if session.rules.rules().urrs.contains_key(&usage.urr) {
@@ -217,4 +220,16 @@ fn usage_reports(session: &mut Session, reports: &[Report]) -> Vec<UsageReport<'
         }
     }
     numbered
+}
+
+/// What each URR reports, by itself.
+fn by_urr(usage: Vec<Usage>) -> Vec<Report> {
+    let mut reports: Vec<Vec<Usage>> = Vec::new();
+    for usage in usage {
+        match reports.last_mut().filter(|parts| parts.last().is_some_and(|last| last.urr == usage.urr)) {
+            Some(parts) => parts.push(usage),
+            None => reports.push(vec![usage]),
+        }
+    }
+    reports.into_iter().map(Report::Usage).collect()
 }

@@ -28,8 +28,19 @@ fn an_smf_sets_up_an_association() {
     assert_eq!(response.cause, Cause::RequestAccepted);
     assert_eq!(response.node_id.to_owned(), config().node);
     assert_eq!(response.recovery_time_stamp, Some(RecoveryTimeStamp(RECOVERY)));
-    let features =
-        UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::EMPU | UpFeatures::DDND | UpFeatures::MNOP;
+    let features = [
+        UpFeatures::FTUP,
+        UpFeatures::BUNDL,
+        UpFeatures::EMPU,
+        UpFeatures::DDND,
+        UpFeatures::MNOP,
+        UpFeatures::QUOAC,
+        UpFeatures::VTIME,
+        UpFeatures::NORP,
+        UpFeatures::UPIDP,
+    ]
+    .into_iter()
+    .fold(UpFeatures::empty(), std::ops::BitOr::bitor);
     assert_eq!(response.up_function_features, Some(features));
     assert_eq!(response.flags, None);
     let views: Vec<_> = world.n4.associations().collect();

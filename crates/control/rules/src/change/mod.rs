@@ -5,7 +5,7 @@ use causeway_types::{FTeid, PdrId, Seid};
 
 use crate::decode;
 use crate::diff::{Extras, plan_deletion, plan_establishment, plan_modification};
-use crate::edits::{Changes, Merged, Setting, merge};
+use crate::edits::{Changes, Merged, merge};
 use crate::tunnels::Reservation;
 use crate::validate::{Context, validate};
 use crate::{Plan, Reason, Rejection, SessionRules, TunnelChange, Tunnels};
@@ -92,13 +92,11 @@ pub(crate) fn modify_with(
     if changes.query_all {
         queries.extend(old.rules().urrs.keys());
     }
-    let rearmed =
-        changes.urrs.update.iter().filter(|update| matches!(update.volume_threshold, Setting::Set(_)));
-    let rearmed = rearmed.map(|update| update.id).filter(|urr| queries.contains(urr)).collect();
+    let renewed = changes.urrs.update.iter().map(|update| (update.id, update.renewed())).collect();
     let query_reference = changes.query_reference;
     let reservation = Reservation::new(tunnels, session);
     let (merged, tunnels) = take(old, changes, context, reservation)?;
-    let extras = Extras { queries, rearmed, end_markers: merged.end_markers };
+    let extras = Extras { queries, renewed, end_markers: merged.end_markers };
     let plan = plan_modification(session, old.rules(), merged.session.rules(), &extras);
     Ok(Change { session: merged.session, plan, chosen: merged.chosen, tunnels, query_reference })
 }

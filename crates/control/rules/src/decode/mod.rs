@@ -9,6 +9,7 @@ mod treatment;
 mod tunnel;
 mod ue;
 mod urr;
+mod urr_limits;
 
 use causeway_pfcp::{
     Ie, Many, Others, PdnType, SessionEstablishmentFlags, SessionEstablishmentRequest,

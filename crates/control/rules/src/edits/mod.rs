@@ -4,6 +4,7 @@ mod merge;
 mod resolve;
 mod shape;
 mod update;
+mod urr;
 
 use std::collections::BTreeSet;
 
@@ -12,11 +13,9 @@ use causeway_types::{
 };
 
 pub(crate) use merge::{Merged, merge};
+pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 
-use crate::{
-    ApplyAction, Bar, DirectionalLimit, Far, Gate, GtpuRemoval, MeasurementMethod, Qer, RateLimit, Reporting,
-    RuleId, SdfFilter, UeAddress, Urr, UrrTriggers,
-};
+use crate::{ApplyAction, Bar, Far, Gate, GtpuRemoval, Qer, RateLimit, RuleId, SdfFilter, UeAddress};
 
 /// Everything that one session message asks for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -68,6 +67,22 @@ impl<T: Clone> Setting<T> {
             Self::Keep => {}
             Self::Remove => *held = None,
             Self::Set(value) => *held = Some(value.clone()),
+        }
+    }
+
+    /// It is said to be there or not.
+    pub(crate) fn is_given(&self) -> bool {
+        !matches!(self, Self::Keep)
+    }
+}
+
+impl<T: Clone + Default> Setting<T> {
+    /// Carries it out on a list, of which removal leaves nothing.
+    pub(crate) fn replace(&self, held: &mut T) {
+        match self {
+            Self::Keep => {}
+            Self::Remove => *held = T::default(),
+            Self::Set(value) => *held = value.clone(),
         }
     }
 }
@@ -161,25 +176,6 @@ pub(crate) struct QerUpdate {
     pub(crate) gates: Option<(Gate, Gate)>,
     pub(crate) mbr: Setting<RateLimit>,
     pub(crate) qfi: Setting<Qfi>,
-}
-
-/// A URR to be created, with what concerns its reports only.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct UrrDraft {
-    pub(crate) urr: Urr,
-    pub(crate) reporting: Reporting,
-}
-
-/// The changes to a URR.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct UrrUpdate {
-    pub(crate) id: UrrId,
-    pub(crate) method: Option<MeasurementMethod>,
-    pub(crate) triggers: Option<UrrTriggers>,
-    pub(crate) volume_threshold: Setting<DirectionalLimit>,
-    /// MBQE is set. It cannot be changed, only repeated (TS 29.244 table 7.5.4.4-1).
-    pub(crate) before_qos: bool,
-    pub(crate) reporting: Option<Reporting>,
 }
 
 /// The changes to a BAR.

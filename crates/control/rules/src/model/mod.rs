@@ -14,4 +14,6 @@ pub use pdr::{GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
 pub use qer::{Gate, Qer, RateLimit};
 pub use sdf::{FlowAddress, FlowEnd, SdfFilter};
 pub use set::RuleSet;
-pub use urr::{DirectionalLimit, MeasurementMethod, Urr, UrrTriggers};
+pub use urr::{
+    BaseInterval, DirectionalLimit, DroppedLimit, MeasurementMethod, Monitoring, Urr, UrrPart, UsageLimits,
+};

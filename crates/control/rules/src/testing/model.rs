@@ -11,6 +11,7 @@ pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
             Op::CreateSession => index == 0 && *rules == RuleSet::default(),
             Op::RemoveSession => index + 1 == plan.ops.len(),
             Op::QueryUrr(id) => rules.urrs.contains_key(id),
+            Op::RenewUrr { urr, parts } => rules.urrs.contains_key(urr) && !parts.is_empty(),
             Op::SendEndMarker { far, .. } => rules.fars.contains_key(far),
             _ => true,
         };
@@ -25,7 +26,7 @@ pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
 
 fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
     match op {
-        Op::CreateSession | Op::SendEndMarker { .. } | Op::QueryUrr(_) => {}
+        Op::CreateSession | Op::SendEndMarker { .. } | Op::QueryUrr(_) | Op::RenewUrr { .. } => {}
         Op::PutBar(bar) => put(&mut rules.bars, bar.id, bar)?,
         Op::PutUrr(urr) => put(&mut rules.urrs, urr.id, urr)?,
         Op::PutQer(qer) => put(&mut rules.qers, qer.id, qer)?,
@@ -74,6 +75,11 @@ fn check_references(rules: &RuleSet) -> Result<(), String> {
     for far in rules.fars.values() {
         if let Some(bar) = far.bar.filter(|id| !rules.bars.contains_key(id)) {
             return missing(far.id.into(), bar.into());
+        }
+    }
+    for urr in rules.urrs.values() {
+        if let Some(far) = urr.quota_far.filter(|id| !rules.fars.contains_key(id)) {
+            return missing(urr.id.into(), far.into());
         }
     }
     Ok(())

@@ -38,7 +38,7 @@ pub fn validate(rules: &RuleSet, context: &Context<'_>) -> Result<(), Rejection>
         refuse_if(marks, ie::QFI, "PDU Session Containers").map_err(|reason| reason.of(qer.id))?;
     }
     for urr in rules.urrs.values() {
-        urr::check(urr, context.capabilities).map_err(|reason| reason.of(urr.id))?;
+        urr::check(urr, rules, context.capabilities).map_err(|reason| reason.of(urr.id))?;
     }
     for far in rules.fars.values() {
         far::check(far, rules, context).map_err(|reason| reason.of(far.id))?;

@@ -5,7 +5,7 @@ use causeway_types::{FarId, PdrId, Precedence, QerId, UrrId};
 
 use crate::edits::{Changes, FarUpdate, PdrUpdate, Setting, UrrDraft};
 use crate::testing::{CHOOSE, SESSION, World, answer, bar, buffering, to_internet, uplink_pdr, urr, usual};
-use crate::{Bar, Op, Qer, Reason, Reporting, RuleId, delete};
+use crate::{Bar, Op, Qer, Reason, RuleId, delete};
 
 fn far_update(id: u32) -> FarUpdate {
     FarUpdate { id: FarId(id), action: None, forwarding: None, bar: Setting::Keep }
@@ -28,7 +28,7 @@ fn open_qer(id: u32) -> Qer {
 }
 
 fn urr_draft(id: u32) -> UrrDraft {
-    UrrDraft { urr: urr(id), reporting: Reporting::default() }
+    UrrDraft::of(urr(id))
 }
 
 /// What a plan writes, without the rules themselves.
