@@ -38,8 +38,42 @@ pub struct Setup {
     pub max_sessions: Option<u32>,
     /// How many packets one session may buffer.
     pub buffer_packets: Option<usize>,
+    /// How many octets one session may buffer.
+    pub buffer_octets: Option<usize>,
+    /// How many packets all sessions may buffer together.
+    pub buffer_packets_in_all: Option<usize>,
+    /// How many octets all sessions may buffer together.
+    pub buffer_octets_in_all: Option<usize>,
+    /// How many milliseconds a packet may wait; 0: for ever.
+    pub buffer_ms: Option<u64>,
+    /// The oldest packet goes when there is no room, not the newest.
+    pub drop_oldest: bool,
+    /// After how many milliseconds the SMF is told again of packets that go on coming.
+    pub notify_again_ms: Option<u64>,
     /// Start with the association of the first SMF set up.
     pub unassociated: bool,
+    /// The largest outer packet on N3, octets.
+    pub n3_mtu: Option<u32>,
+    /// The largest packet on N6, octets.
+    pub n6_mtu: Option<u32>,
+    /// Packets keep their hop limit.
+    pub keep_ttl: bool,
+    /// The UPF answers Router Solicitations itself.
+    pub router_advertisement: bool,
+    /// GTP-U peers are asked for a sign of life.
+    pub echo: Option<EchoSetup>,
+}
+
+/// When GTP-U peers are asked for a sign of life.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EchoSetup {
+    /// Seconds from one request to the next.
+    pub interval: u64,
+    /// T3-RESPONSE, seconds.
+    pub timeout: u64,
+    /// Repetitions.
+    pub retries: u8,
 }
 
 /// One step of a case.
@@ -67,12 +101,18 @@ pub struct Step {
     /// A gNB sends a UDP payload as it stands, a literal.
     #[serde(default)]
     pub(crate) gnb_raw: Option<String>,
+    /// Where the GTP-U message of this step comes from, if not from the usual gNB.
+    #[serde(default)]
+    pub(crate) peer: Option<std::net::IpAddr>,
     /// The data network sends a user packet.
     #[serde(default)]
     pub(crate) dn: Option<String>,
     /// So many milliseconds pass.
     #[serde(default)]
     pub(crate) wait_ms: Option<u64>,
+    /// The packet counters are shown after the rest of the step.
+    #[serde(default)]
+    pub(crate) counters: bool,
     /// How often this step is done; once unless said otherwise.
     #[serde(default)]
     pub(crate) times: Option<u32>,

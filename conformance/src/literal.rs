@@ -3,13 +3,16 @@
 use std::net::IpAddr;
 
 use crate::CaseError;
+use crate::payload;
 use crate::variables::Variables;
 
 /// Turns a literal into octets, in network byte order.
 ///
 /// Words come in pairs, a type and a value: `u8`, `u16`, `u24`, `u32`, `u40`, `u64` with a decimal or `0x` number,
 /// `ip` with an IPv4 or IPv6 address, `hex` with octets, `str` with a word, `name` with a dotted name as DNS
-/// labels. A number may be a variable, for example `$up-seid`. The empty literal has no octets.
+/// labels, `words` with a text whose blanks are written `_`, `counted` with such a text behind two octets of its
+/// length, `fill` with a number of zero octets, and `hello`, `query` and `get` with a name or URL: a TLS ClientHello,
+/// a DNS query, an HTTP request. A number may be a variable, for example `$up-seid`. The empty literal has no octets.
 ///
 /// # Errors
 /// [`CaseError::Literal`] that names the word.
@@ -26,6 +29,12 @@ pub(crate) fn octets(literal: &str, variables: &Variables) -> Result<Vec<u8>, Ca
             },
             "hex" => out.extend(hex(value).ok_or_else(|| bad(format!("{value} is not hexadecimal")))?),
             "str" => out.extend(value.bytes()),
+            "words" => out.extend(value.replace('_', " ").bytes()),
+            "counted" => out.extend(payload::counted(value.replace('_', " ").as_bytes())),
+            "fill" => out.resize(out.len() + number(value, variables)? as usize, 0),
+            "hello" => out.extend(payload::client_hello(value)),
+            "query" => out.extend(payload::dns_query(value)),
+            "get" => out.extend(payload::http_get(value)),
             "name" => {
                 for label in value.split('.') {
                     out.push(label.len() as u8);
@@ -77,6 +86,12 @@ mod tests {
     fn a_literal_is_its_octets() {
         let bytes = octets("u8 5 u24 0x010203 ip 192.0.2.1 hex ff00 str ab name a.bc", &Variables::default());
         assert_eq!(bytes.unwrap(), [5, 1, 2, 3, 192, 0, 2, 1, 0xff, 0, b'a', b'b', 1, b'a', 2, b'b', b'c']);
+    }
+
+    #[test]
+    fn texts_may_have_blanks_and_lengths() {
+        let bytes = octets("words a_b counted c_d fill 2", &Variables::default());
+        assert_eq!(bytes.unwrap(), b"a b\0\x03c d\0\0");
     }
 
     #[test]

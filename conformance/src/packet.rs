@@ -3,11 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_packet::gtpu::prefix;
+use causeway_packet::icmp::{Icmpv4Message, Icmpv6Message};
 use causeway_packet::{IpProtocol, Ipv4Repr, Ipv6Repr, UdpRepr};
 use causeway_types::{Qfi, Teid};
 use serde::Deserialize;
 
 use crate::CaseError;
+use crate::inner;
 use crate::literal::{number, octets};
 use crate::variables::Variables;
 
@@ -20,6 +22,9 @@ pub(crate) struct GPduSpec {
     /// The QFI of the PDU Session Container; none without it.
     #[serde(default)]
     pub(crate) qfi: Option<u8>,
+    /// The container is the downlink's, as the SMF and other UPFs write it.
+    #[serde(default)]
+    pub(crate) dl: bool,
     /// The user packet.
     pub(crate) user: String,
 }
@@ -36,7 +41,10 @@ impl GPduSpec {
             None => prefix::plain(teid, user.len()).map(Vec::from),
             Some(raw) => {
                 let qfi = Qfi::new(raw).ok_or_else(|| bad("a QFI is at most 63"))?;
-                prefix::uplink(teid, qfi, user.len()).map(Vec::from)
+                match self.dl {
+                    false => prefix::uplink(teid, qfi, user.len()).map(Vec::from),
+                    true => prefix::downlink(teid, qfi, false, user.len()).map(Vec::from),
+                }
             }
         };
         let mut packet = header.map_err(|error| bad(&error.to_string()))?;
@@ -45,46 +53,127 @@ impl GPduSpec {
     }
 }
 
-/// A user packet: `udp SRC:PORT > DST:PORT OCTETS [fill N] [tos N]`, with so many octets of UDP payload, or
-/// `raw LITERAL`.
+/// A user packet: `udp SRC:PORT > DST:PORT OCTETS [fill N] [OPTIONS]`, with so many octets of UDP payload,
+/// `icmp SRC > DST TYPE/CODE [OPTIONS] [data LITERAL]`, with what follows the checksum, `raw LITERAL`, or, with ` : ` in it,
+/// a packet with the payload behind that.
 pub(crate) fn user_packet(text: &str, variables: &Variables) -> Result<Vec<u8>, CaseError> {
     let bad = |reason: &str| CaseError::Literal { literal: text.to_owned(), reason: reason.to_owned() };
     if let Some(literal) = text.strip_prefix("raw ") {
         return octets(literal, variables);
     }
+    if let Some((head, payload)) = text.split_once(" : ") {
+        return inner::packet(head, payload, variables);
+    }
     let words: Vec<&str> = text.split_whitespace().collect();
-    let ["udp", src, ">", dst, len, options @ ..] = words.as_slice() else {
-        return Err(bad("expected `udp SRC:PORT > DST:PORT OCTETS` or `raw LITERAL`"));
-    };
-    let end = |word: &str| word.parse::<SocketAddr>().map_err(|_| bad("expected an address and a port"));
-    let (src, dst) = (end(src)?, end(dst)?);
-    let len = number(len, variables)? as usize;
-    let (mut fill, mut tos) = (0, 0);
-    for option in options.chunks(2) {
-        match *option {
-            ["fill", value] => fill = number(value, variables)? as u8,
-            ["tos", value] => tos = number(value, variables)? as u8,
-            _ => return Err(bad("expected `fill N` or `tos N`")),
+    match words.as_slice() {
+        ["udp", src, ">", dst, len, options @ ..] => {
+            let end = |word: &str| word.parse::<SocketAddr>();
+            let (Ok(src), Ok(dst)) = (end(src), end(dst)) else {
+                return Err(bad("expected an address and a port"));
+            };
+            let (header, fill) = HeaderOptions::parse(options, variables).map_err(|reason| bad(&reason))?;
+            let payload = vec![fill; number(len, variables)? as usize];
+            let mut segment = Vec::new();
+            let ports = UdpRepr { src_port: src.port(), dst_port: dst.port() };
+            let written = ports.write(src.ip(), dst.ip(), &payload, &mut segment);
+            written.map_err(|error| bad(&error.to_string()))?;
+            header.packet(src.ip(), dst.ip(), IpProtocol::UDP, &segment)
+        }
+        ["icmp", src, ">", dst, kind, options @ ..] => {
+            let at = options.iter().position(|word| *word == "data").unwrap_or(options.len());
+            let (header, _) =
+                HeaderOptions::parse(&options[..at], variables).map_err(|reason| bad(&reason))?;
+            let data =
+                octets(&options[at..].iter().skip(1).copied().collect::<Vec<_>>().join(" "), variables)?;
+            let end = |word: &str| word.parse::<IpAddr>();
+            let (Ok(src), Ok(dst)) = (end(src), end(dst)) else { return Err(bad("expected an address")) };
+            icmp(src, dst, kind, &data)
+                .and_then(|(protocol, message)| header.packet(src, dst, protocol, &message))
+        }
+        _ => {
+            return Err(bad(
+                "expected `udp SRC:PORT > DST:PORT OCTETS`, `icmp SRC > DST TYPE/CODE` or `raw LITERAL`",
+            ));
         }
     }
-    build(src, dst, &vec![fill; len], tos).ok_or_else(|| bad("addresses of two families, or too long"))
+    .ok_or_else(|| bad("addresses of two families, or too long"))
 }
 
-fn build(src: SocketAddr, dst: SocketAddr, payload: &[u8], tos: u8) -> Option<Vec<u8>> {
-    let mut segment = Vec::new();
-    let ports = UdpRepr { src_port: src.port(), dst_port: dst.port() };
-    ports.write(src.ip(), dst.ip(), payload, &mut segment).ok()?;
-    let mut packet = Vec::new();
-    match (src.ip(), dst.ip()) {
-        (IpAddr::V4(src), IpAddr::V4(dst)) => {
-            let header = Ipv4Repr { tos, ..Ipv4Repr::new(src, dst, IpProtocol::UDP) };
-            header.write(&[], &segment, &mut packet).ok()?;
+/// An ICMP message of either version, by its numbers; `rest` starts behind the checksum.
+fn icmp(src: IpAddr, dst: IpAddr, kind: &str, rest: &[u8]) -> Option<(IpProtocol, Vec<u8>)> {
+    let (kind, code) = kind.split_once('/')?;
+    let (kind, code) = (kind.parse().ok()?, code.parse().ok()?);
+    let (second_word, body) =
+        rest.split_first_chunk::<4>().map_or(([0; 4], rest), |(word, body)| (*word, body));
+    let mut message = Vec::new();
+    match (src, dst) {
+        (IpAddr::V4(_), IpAddr::V4(_)) => {
+            Icmpv4Message::Other { kind, code, second_word, body }.write(&mut message);
+            Some((IpProtocol::ICMP, message))
         }
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
-            let header = Ipv6Repr { traffic_class: tos, ..Ipv6Repr::new(src, dst, IpProtocol::UDP) };
-            header.write(&segment, &mut packet).ok()?;
+            Icmpv6Message::Other { kind, code, second_word, body }.write(src, dst, &mut message);
+            Some((IpProtocol::ICMPV6, message))
         }
-        _ => return None,
+        _ => None,
     }
-    Some(packet)
+}
+
+/// What a case may say about an IP header: `tos N`, `ttl N`, and for IPv4 `df 1`, `id N`, `units N` (the fragment
+/// offset in eights of octets) and `more 1`.
+struct HeaderOptions {
+    tos: u8,
+    ttl: u8,
+    df: bool,
+    identification: u16,
+    units: u16,
+    more: bool,
+}
+
+impl HeaderOptions {
+    /// The options, and the octet that a payload is filled with.
+    fn parse(words: &[&str], variables: &Variables) -> Result<(Self, u8), String> {
+        let mut options = Self { tos: 0, ttl: 64, df: false, identification: 0, units: 0, more: false };
+        let mut fill = 0;
+        for option in words.chunks(2) {
+            let &[name, value] = option else { return Err(format!("`{}` needs a value", option[0])) };
+            let value = number(value, variables).map_err(|error| error.to_string())?;
+            match name {
+                "fill" => fill = value as u8,
+                "tos" => options.tos = value as u8,
+                "ttl" => options.ttl = value as u8,
+                "df" => options.df = value != 0,
+                "id" => options.identification = value as u16,
+                "units" => options.units = value as u16,
+                "more" => options.more = value != 0,
+                _ => return Err("expected `fill`, `tos`, `ttl`, `df`, `id`, `units` or `more`".to_owned()),
+            }
+        }
+        Ok((options, fill))
+    }
+
+    fn packet(&self, src: IpAddr, dst: IpAddr, protocol: IpProtocol, payload: &[u8]) -> Option<Vec<u8>> {
+        let mut packet = Vec::new();
+        match (src, dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                let header = Ipv4Repr {
+                    tos: self.tos,
+                    ttl: self.ttl,
+                    dont_fragment: self.df,
+                    identification: self.identification,
+                    fragment_units: self.units,
+                    more_fragments: self.more,
+                    ..Ipv4Repr::new(src, dst, protocol)
+                };
+                header.write(&[], payload, &mut packet).ok()?;
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                let (traffic_class, hop_limit) = (self.tos, self.ttl);
+                let header = Ipv6Repr { traffic_class, hop_limit, ..Ipv6Repr::new(src, dst, protocol) };
+                header.write(payload, &mut packet).ok()?;
+            }
+            _ => return None,
+        }
+        Some(packet)
+    }
 }

@@ -2,14 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use causeway_dataplane::{GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
+use causeway_dataplane::{Echo, GtpuEndpoint, Ingress, Network, PacketEngine, Routing, Topology};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
 use crate::capture::Datagram;
-use crate::case::{Case, Fragments, Step};
+use crate::case::{Case, Fragments, Setup, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
+use crate::script::Input;
 use crate::upf::Upf;
 
 /// The UPF's address on N3 and N4.
@@ -22,20 +23,15 @@ pub(crate) const PFCP_PORT: u16 = 8805;
 pub(crate) const GTPU_PORT: u16 = 2152;
 
 /// When every case begins.
-const START: Time = Time::from_secs(1_700_000_000);
+pub(crate) const START: Time = Time::from_secs(1_700_000_000);
 
 /// A data plane that cases are run against.
 pub trait Backend {
     /// Its name in test output.
     fn name(&self) -> &'static str;
 
-    /// A fresh one. `max_sessions` and `buffer_packets` are limits that the case asks for.
-    fn build(
-        &self,
-        topology: Topology,
-        max_sessions: Option<u32>,
-        buffer_packets: Option<usize>,
-    ) -> Box<dyn PacketEngine>;
+    /// A fresh one, with the limits that the case asks for.
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine>;
 }
 
 /// What a case saw.
@@ -45,6 +41,8 @@ pub struct Transcript {
     pub text: String,
     /// The PFCP and GTP-U datagrams that it sent.
     pub datagrams: Vec<Datagram>,
+    /// What happened to it.
+    pub inputs: Vec<Input>,
 }
 
 /// Runs a case.
@@ -52,8 +50,9 @@ pub struct Transcript {
 /// # Errors
 /// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
-    let engine = backend.build(topology(), case.setup.max_sessions, case.setup.buffer_packets);
-    let mut run = Run { upf: Upf::new(engine, &topology(), START), fragments, sequence: 0, last: Vec::new() };
+    let topology = surroundings(&case.setup);
+    let engine = backend.build(topology.clone(), &case.setup);
+    let mut run = Run { upf: Upf::new(engine, &topology, START), fragments, sequence: 0, last: Vec::new() };
     if !case.setup.unassociated {
         run.associate()?;
     }
@@ -68,22 +67,44 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
         text.push_str(&format!("step {number}\n"));
         seen.iter().flat_map(|line| line.lines()).for_each(|line| text.push_str(&format!("  {line}\n")));
     }
-    Ok(Transcript { text, datagrams: run.upf.take_datagrams() })
+    Ok(Transcript { text, datagrams: run.upf.take_datagrams(), inputs: run.upf.take_inputs() })
 }
 
-/// One GTP-U endpoint on both IP versions and one data network.
-fn topology() -> Topology {
-    let pool = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
+/// The surroundings of every case that does not ask for others.
+pub fn topology() -> Topology {
+    surroundings(&Setup::default())
+}
+
+/// One GTP-U endpoint on both IP versions and one data network, where the UPF has the first address of each
+/// pool.
+fn surroundings(setup: &Setup) -> Topology {
+    let pools = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
+    let gateways = ["10.45.0.1", "2001:db8:45::1"].into_iter().filter_map(|ip| ip.parse().ok());
+    let endpoint = GtpuEndpoint::new(DualIp { v4: Some(UPF), v6: Some(UPF_IPV6) });
+    let network = Network::new(internet(), pools.collect());
+    let usual = Routing::default();
+    let echo = setup.echo.map_or(usual.echo, |echo| Echo {
+        interval: Span::from_secs(echo.interval),
+        timeout: Span::from_secs(echo.timeout),
+        retries: echo.retries,
+    });
     Topology {
-        gtpu: vec![GtpuEndpoint {
-            addr: DualIp { v4: Some(UPF), v6: Some(UPF_IPV6) },
-            network_instance: None,
+        gtpu: vec![GtpuEndpoint { mtu: setup.n3_mtu.unwrap_or(endpoint.mtu), ..endpoint }],
+        networks: vec![Network {
+            gateways: gateways.collect(),
+            mtu: setup.n6_mtu.unwrap_or(network.mtu),
+            ..network
         }],
-        networks: vec![Network { instance: internet(), pools: pool.collect() }],
+        routing: Routing {
+            decrement_ttl: !setup.keep_ttl,
+            router_advertisement: setup.router_advertisement,
+            echo,
+            ..usual
+        },
     }
 }
 
-fn internet() -> NetworkInstance {
+pub(crate) fn internet() -> NetworkInstance {
     NetworkInstance::new("internet")
 }
 
@@ -149,11 +170,16 @@ impl Run<'_> {
             self.upf.pfcp(smf, &bytes);
         }
         self.packets(step)?;
+        if step.counters {
+            self.upf.show_counters();
+        }
         Ok(self.upf.take_seen())
     }
 
     fn packets(&mut self, step: &Step) -> Result<(), CaseError> {
-        let gtpu = Ingress::Gtpu { local: UPF.into(), peer: SocketAddr::from((GNB, GTPU_PORT)), tos: 0 };
+        let peer = step.peer.unwrap_or(IpAddr::V4(GNB));
+        let local = if peer.is_ipv4() { IpAddr::V4(UPF) } else { UPF_IPV6.into() };
+        let gtpu = Ingress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: 0 };
         let from_gnb = match (&step.gnb, &step.gnb_raw) {
             (Some(spec), _) => Some(spec.octets(&self.upf.variables)?),
             (None, Some(raw)) => Some(octets(raw, &self.upf.variables)?),

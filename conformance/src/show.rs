@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
-use causeway_dataplane::{Egress, Fate};
+use causeway_dataplane::{Counters, DropReason, Egress, Fate};
 use causeway_packet::gtpu::{Message, Packet, PduSession};
 use causeway_packet::{IpProtocol, UserPacket};
 use causeway_pfcp::dump::DumpIes;
 use causeway_pfcp::{Header, MessageType, RawIes};
+
+use crate::show_icmp;
 
 /// The name of a message as TS 29.244 has it, without the prefix PFCP.
 pub(crate) fn message_name(message_type: MessageType) -> &'static str {
@@ -56,6 +58,15 @@ pub(crate) fn fate(fate: Fate) -> String {
     }
 }
 
+/// What became of every user packet so far; reasons that did not occur are left out.
+pub(crate) fn counters(counters: &Counters) -> String {
+    let mut line = format!("forwarded {}, buffered {}", counters.forwarded, counters.buffered);
+    for reason in DropReason::ALL.iter().filter(|reason| counters.dropped(**reason) > 0) {
+        let _ = write!(line, ", {reason} {}", counters.dropped(*reason));
+    }
+    line
+}
+
 fn gtpu(bytes: &[u8]) -> String {
     let Ok(packet) = Packet::parse(bytes) else { return format!("malformed {}", hex(bytes)) };
     let mut line = String::new();
@@ -78,6 +89,9 @@ fn gtpu(bytes: &[u8]) -> String {
 fn user(bytes: &[u8]) -> String {
     let Ok(packet) = UserPacket::parse(bytes) else { return format!("malformed {}", hex(bytes)) };
     let flow = &packet.flow;
+    if let Some(line) = show_icmp::message(&packet) {
+        return line;
+    }
     let protocol = match flow.protocol {
         IpProtocol::UDP => "udp".to_owned(),
         IpProtocol::TCP => "tcp".to_owned(),
@@ -88,7 +102,8 @@ fn user(bytes: &[u8]) -> String {
         None => format!("{} > {}", flow.src, flow.dst),
     };
     let last = bytes.last().copied().unwrap_or(0);
-    format!("{protocol} {ends}, {} octets, tos {}, last {last}", packet.len(), flow.tos)
+    let details = show_icmp::details(&packet);
+    format!("{protocol} {ends}, {} octets, tos {}, last {last}{details}", packet.len(), flow.tos)
 }
 
 /// Octets as hexadecimal digits.

@@ -4,12 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{Egress, Ingress, PacketEngine, Topology, Transmit};
 use causeway_n4::{Config, N4, Output};
-use causeway_pfcp::{Header, Message, MessageType};
+use causeway_pfcp::{AssociationReleaseRequest, Header, Message, MessageType};
 use causeway_rules::{LocalEndpoint, LocalEndpoints};
 use causeway_types::{NodeId, Span, Time};
 
 use crate::capture::Datagram;
 use crate::runner::{GTPU_PORT, PFCP_PORT, UPF, UPF_IPV6};
+use crate::script::Input;
 use crate::show;
 use crate::variables::Variables;
 
@@ -19,6 +20,7 @@ pub(crate) struct Upf {
     engine: Box<dyn PacketEngine>,
     now: Time,
     seen: Seen,
+    inputs: Vec<Input>,
     pub(crate) variables: Variables,
 }
 
@@ -43,7 +45,7 @@ impl Upf {
         // The cases speak of time themselves; heartbeats in between would only be noise.
         config.heartbeat.interval = Span::ZERO;
         let n4 = N4::new(config, engine.capabilities(), endpoints(topology), now.to_ntp());
-        Self { n4, engine, now, seen: Seen::default(), variables: Variables::default() }
+        Self { n4, engine, now, seen: Seen::default(), inputs: Vec::new(), variables: Variables::default() }
     }
 
     /// What was sent since the last call, a line or a block of lines each.
@@ -56,21 +58,75 @@ impl Upf {
         std::mem::take(&mut self.seen.1)
     }
 
+    /// What happened since the last call.
+    pub(crate) fn take_inputs(&mut self) -> Vec<Input> {
+        std::mem::take(&mut self.inputs)
+    }
+
+    /// Forgets what was sent and what happened.
+    pub(crate) fn forget_seen(&mut self) {
+        self.seen = Seen::default();
+        self.inputs.clear();
+    }
+
+    /// Every SMF releases its association.
+    pub(crate) fn release_all(&mut self) {
+        let peers: Vec<_> = self.n4.associations().map(|view| (view.node.clone(), view.peer)).collect();
+        for (sequence, (node, peer)) in (0xff_0000..).zip(peers) {
+            let mut octets = Vec::new();
+            let request = Message::from(AssociationReleaseRequest::new((&node).into()));
+            if request.encode(None, sequence, &mut octets).is_ok() {
+                self.pfcp(peer, &octets);
+            }
+        }
+    }
+
+    /// Every packet received is in exactly one counter.
+    pub(crate) fn check_conservation(&self) -> Result<(), String> {
+        let counters = self.engine.counters();
+        let received = counters.gtpu_received.packets + counters.ip_received.packets;
+        let ended = counters.forwarded + counters.consumed + counters.dropped_total() + counters.buffered;
+        if received == ended { Ok(()) } else { Err(format!("{received} packets received, {ended} counted")) }
+    }
+
+    /// Nothing is left of any session.
+    pub(crate) fn check_empty(&self) -> Result<(), String> {
+        let (left, counters) = (self.n4.occupancy(), self.engine.counters());
+        let is_empty =
+            left.sessions == 0 && left.plans == 0 && left.tunnels == 0 && left.waiting_reports == 0;
+        if is_empty && counters.sessions == 0 && counters.buffered == 0 {
+            return Ok(());
+        }
+        Err(format!(
+            "after the release of all associations: {left:?}, {} sessions and {} packets in the data plane",
+            counters.sessions, counters.buffered
+        ))
+    }
+
     /// A datagram arrives on N4.
     pub(crate) fn pfcp(&mut self, from: SocketAddr, bytes: &[u8]) {
+        self.inputs.push(Input::Pfcp { from: from.ip(), octets: bytes.to_vec() });
         self.n4.datagram(self.now, from, bytes);
         self.settle();
     }
 
     /// A packet arrives on N3 or N6.
     pub(crate) fn packet(&mut self, ingress: &Ingress, bytes: &[u8]) {
+        self.inputs.push(Input::Packet { ingress: ingress.clone(), octets: bytes.to_vec() });
         let fate = self.engine.process(self.now, ingress, bytes, &mut self.seen);
         self.seen.0.push(show::fate(fate));
         self.settle();
     }
 
+    /// Shows where the packets are that were received.
+    pub(crate) fn show_counters(&mut self) {
+        let counters = self.engine.counters();
+        self.seen.0.push(show::counters(&counters));
+    }
+
     /// Time passes, timer by timer.
     pub(crate) fn wait(&mut self, span: Span) {
+        self.inputs.push(Input::Wait(span));
         let end = self.now + span;
         while let Some(next) = self.next_timer().filter(|next| *next <= end) {
             self.now = self.now.max(next);
@@ -116,15 +172,25 @@ impl Upf {
         if MessageType::from_code(header.message_type).is_some_and(MessageType::is_request) {
             self.variables.set("upf-sequence".to_owned(), header.sequence.into());
         }
-        let Ok(Message::SessionEstablishmentResponse(response)) = Message::decode(&header, body) else {
-            return;
+        let (pdrs, endpoints) = match Message::decode(&header, body) {
+            Ok(Message::SessionEstablishmentResponse(response)) => {
+                if let Some(f_seid) = response.up_f_seid {
+                    self.variables.set("up-seid".to_owned(), f_seid.seid.0);
+                }
+                (response.created_pdrs, response.created_traffic_endpoints)
+            }
+            Ok(Message::SessionModificationResponse(response)) => {
+                (response.created_pdrs, response.created_traffic_endpoints)
+            }
+            _ => return,
         };
-        if let Some(f_seid) = response.up_f_seid {
-            self.variables.set("up-seid".to_owned(), f_seid.seid.0);
-        }
-        for created in response.created_pdrs.iter() {
-            if let Some(tunnel) = created.local_f_teid.and_then(|tunnel| tunnel.assigned()) {
-                self.variables.set(format!("teid-{}", created.pdr_id), tunnel.teid.value().into());
+        let pdrs = pdrs.iter().map(|created| (format!("teid-{}", created.pdr_id), created.local_f_teid));
+        let endpoints = endpoints
+            .iter()
+            .map(|created| (format!("endpoint-{}", created.traffic_endpoint_id.0), created.local_f_teid));
+        for (name, tunnel) in pdrs.chain(endpoints) {
+            if let Some(tunnel) = tunnel.and_then(|tunnel| tunnel.assigned()) {
+                self.variables.set(name, tunnel.teid.value().into());
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Every case against every data plane.
 //!
 //! `CAUSEWAY_RECORD=1 cargo test -p causeway-conformance` records what is seen, for review in the diff.
+//! `CAUSEWAY_SEEDS=FOLDER` also writes what happens in each case as a seed of the fuzz target `upf_script`, and
 //! `CAUSEWAY_CAPTURE=FILE` also writes the datagrams of all cases to a pcap file.
 
 #![allow(clippy::print_stdout, reason = "the count of cases is what a reader of the test output looks for")]
@@ -8,10 +9,12 @@
 use std::path::Path;
 
 use causeway_conformance::{
-    Backend, Case, Datagram, Outcome, compare_or_record, load_all, load_fragments, run, write_capture,
+    Backend, Case, Datagram, Input, Outcome, Setup, compare_or_record, load_all, load_fragments, run,
+    write_capture,
 };
 use causeway_dataplane::{PacketEngine, Topology};
-use causeway_reference::{Limits, Reference};
+use causeway_reference::{Limits, Reference, WhenFull};
+use causeway_types::Span;
 
 struct TheReference;
 
@@ -20,16 +23,20 @@ impl Backend for TheReference {
         "reference"
     }
 
-    fn build(
-        &self,
-        topology: Topology,
-        max_sessions: Option<u32>,
-        buffer_packets: Option<usize>,
-    ) -> Box<dyn PacketEngine> {
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
         let usual = Limits::default();
         let limits = Limits {
-            max_sessions: max_sessions.unwrap_or(usual.max_sessions),
-            buffer_packets_per_session: buffer_packets.unwrap_or(usual.buffer_packets_per_session),
+            max_sessions: setup.max_sessions.unwrap_or(usual.max_sessions),
+            buffer_packets_per_session: setup.buffer_packets.unwrap_or(usual.buffer_packets_per_session),
+            buffer_octets_per_session: setup.buffer_octets.unwrap_or(usual.buffer_octets_per_session),
+            buffer_packets: setup.buffer_packets_in_all.unwrap_or(usual.buffer_packets),
+            buffer_octets: setup.buffer_octets_in_all.unwrap_or(usual.buffer_octets),
+            buffer_time: match setup.buffer_ms {
+                None => usual.buffer_time,
+                Some(ms) => Some(Span::from_millis(ms)).filter(|span| !span.is_zero()),
+            },
+            when_full: if setup.drop_oldest { WhenFull::DropOldest } else { WhenFull::DropNewest },
+            notify_again: setup.notify_again_ms.map(Span::from_millis),
             ..usual
         };
         Box::new(Reference::new(topology, limits))
@@ -44,11 +51,23 @@ fn cases() -> Vec<Case> {
     load_all(&here().join("cases")).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// One file for each case, in the form that the fuzz target reads.
+fn write_seed(case: &Case, inputs: &[Input]) {
+    let Some(folder) = std::env::var_os("CAUSEWAY_SEEDS") else { return };
+    let name = case.path.with_extension("");
+    let name = name.strip_prefix(here().join("cases")).unwrap_or(&name).display().to_string();
+    let mut octets = Vec::new();
+    inputs.iter().for_each(|input| input.write(&mut octets));
+    let path = Path::new(&folder).join(name.replace('/', "-"));
+    std::fs::write(&path, octets).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}
+
 /// Runs a case; what it sent is appended to `sent`. Returns what is wrong, if anything.
 fn failure(case: &Case, backend: &dyn Backend, sent: &mut Vec<Datagram>) -> Option<String> {
     let fragments = load_fragments(&here().join("fragments.yaml")).unwrap_or_else(|error| panic!("{error}"));
     let outcome = run(case, &fragments, backend).and_then(|transcript| {
         sent.extend(transcript.datagrams);
+        write_seed(case, &transcript.inputs);
         compare_or_record(case, &transcript.text)
     });
     let name = case.path.strip_prefix(here()).unwrap_or(&case.path).display();

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, WhenFull};
 use crate::control::{self, Stop, Surroundings};
 use crate::error::{RunError, StartError};
 use crate::open;
@@ -148,13 +148,26 @@ impl Drop for Daemon {
     }
 }
 
+/// Octets, as many as this machine can count.
+fn size(octets: u64) -> usize {
+    usize::try_from(octets).unwrap_or(usize::MAX)
+}
+
 fn limits(config: &Config) -> Limits {
     let upf = &config.upf;
     Limits {
         max_sessions: upf.max_sessions,
         max_pdrs_per_session: upf.max_pdrs_per_session,
         buffer_packets_per_session: upf.buffering.packets_per_session as usize,
-        buffer_octets: usize::try_from(upf.buffering.memory).unwrap_or(usize::MAX),
+        buffer_octets_per_session: size(upf.buffering.octets_per_session),
+        buffer_packets: upf.buffering.packets as usize,
+        buffer_octets: size(upf.buffering.memory),
+        buffer_time: Some(upf.buffering.time).filter(|time| !time.is_zero()),
+        when_full: match upf.buffering.when_full {
+            WhenFull::DropNewest => causeway_reference::WhenFull::DropNewest,
+            WhenFull::DropOldest => causeway_reference::WhenFull::DropOldest,
+        },
+        notify_again: Some(upf.buffering.notify_again).filter(|span| !span.is_zero()),
     }
 }
 

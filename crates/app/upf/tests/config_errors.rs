@@ -99,6 +99,14 @@ fn wrong_values() {
             "upf:\n  buffering:\n    memory: 256MB\n",
             "3: upf.buffering.memory: `256MB` is not a number of octets, for example 1048576, 256MiB or 1GiB",
         ),
+        (
+            "upf:\n  buffering:\n    time: 2d\n",
+            "3: upf.buffering.time: `2d` is not a time of at most 24h, for example 500ms, 10s or 2m",
+        ),
+        (
+            "upf:\n  buffering:\n    when_full: drop\n",
+            "3: upf.buffering.when_full: `drop` is not one of drop_newest, drop_oldest",
+        ),
     ];
     for (text, expected) in cases {
         assert_error(text, &format!("upf.yaml:{expected}"));

@@ -41,7 +41,12 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.session[].dev", "n6"),
     ("upf.session[].mtu", "1300"),
     ("upf.buffering.packets_per_session", "8"),
+    ("upf.buffering.octets_per_session", "64KiB"),
+    ("upf.buffering.packets", "1000"),
     ("upf.buffering.memory", "1MiB"),
+    ("upf.buffering.time", "1m"),
+    ("upf.buffering.when_full", "drop_oldest"),
+    ("upf.buffering.notify_again", "30s"),
     ("upf.metrics.server[].address", "::1"),
     ("upf.metrics.server[].port", "19090"),
 ];
@@ -126,7 +131,8 @@ fn the_effective_configuration_is_a_configuration_file() {
                 heartbeat: {interval: 1500ms, timeout: 1s, retries: 1}, path_failure: purge}, \
                 gtpu: {mode: tpacket, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b}]}, \
                 session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}], \
-                buffering: {packets_per_session: 0, memory: 0}, metrics: {server: []}}}";
+                buffering: {packets_per_session: 0, octets_per_session: 0, packets: 0, memory: 0, time: 0, \
+                when_full: drop_oldest, notify_again: 1500ms}, metrics: {server: []}}}";
     let config = load(text).unwrap();
     assert_eq!(load(&config.to_yaml()).unwrap(), config);
     assert_eq!(load(&Config::default().to_yaml()).unwrap(), Config::default());

@@ -39,14 +39,14 @@ fn bench() -> Bench {
     let (n3, gnb) = pair("n3", "gnb").unwrap();
     let (n6, server) = pair("n6", "server").unwrap();
     let mut set = PortSet::new();
-    set.add_gtpu([GtpuEndpoint { addr: UPF.into(), network_instance: None }], Box::new(n3));
+    set.add_gtpu([GtpuEndpoint::new(UPF.into())], Box::new(n3));
     set.add_network(internet(), Box::new(n6));
     let engine = Reference::new(set.topology(), Limits::default());
     Bench { worker: Worker::spawn(Box::new(engine), set, Clock::new()).unwrap(), gnb, server }
 }
 
 fn internet() -> Network {
-    Network { instance: NetworkInstance::new("internet"), pools: vec!["10.45.0.0/16".parse().unwrap()] }
+    Network::new(NetworkInstance::new("internet"), vec!["10.45.0.0/16".parse().unwrap()])
 }
 
 fn tunnel(teid: u32, at: Ipv4Addr) -> FTeid {

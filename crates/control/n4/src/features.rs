@@ -3,13 +3,23 @@
 use causeway_pfcp::UpFeatures;
 use causeway_rules::Capabilities;
 
+/// What needs no particular ability of the data plane.
+const BY_ITSELF: UpFeatures = UpFeatures::FTUP
+    .union(UpFeatures::BUNDL)
+    .union(UpFeatures::PDIU)
+    .union(UpFeatures::DPDRA)
+    .union(UpFeatures::IP6PL);
+
 /// UP Function Features (TS 29.244 clause 8.2.25): what Causeway's N4 does itself, and what the data plane
 /// can do. A bit that is not set here is refused when it is asked for.
 pub(crate) fn up_features(capabilities: &Capabilities) -> UpFeatures {
-    let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL;
+    let by_itself = BY_ITSELF;
     let by_data_plane = [
         (capabilities.end_marker, UpFeatures::EMPU),
         (capabilities.notification_delay, UpFeatures::DDND),
+        (capabilities.buffering, UpFeatures::UDBC),
+        (capabilities.extended_buffering, UpFeatures::DLBD),
+        (capabilities.delivery_status, UpFeatures::DDDS),
         (capabilities.volume_measurement, UpFeatures::MNOP),
         (capabilities.usage_control, USAGE_CONTROL),
     ];
@@ -31,9 +41,10 @@ mod tests {
     #[test]
     fn nothing_is_advertised_that_is_not_there() {
         let none = Capabilities::default();
-        assert_eq!(up_features(&none), UpFeatures::FTUP | UpFeatures::BUNDL);
+        assert_eq!(up_features(&none), BY_ITSELF);
         let all = Capabilities::all(1, 1);
-        let more = UpFeatures::EMPU | UpFeatures::DDND | UpFeatures::MNOP | USAGE_CONTROL;
-        assert_eq!(up_features(&all), UpFeatures::FTUP | UpFeatures::BUNDL | more);
+        let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
+        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | USAGE_CONTROL;
+        assert_eq!(up_features(&all), BY_ITSELF | more);
     }
 }

@@ -136,13 +136,21 @@ pub enum Notice {
         /// Our SEID.
         session: Seid,
     },
-    /// An answer asks for what is not done.
-    #[error("session {session}: the answer to a report asks for {what}, which is not supported")]
-    NotSupported {
+    /// What an answer to a report asks for cannot be done.
+    #[error("session {session}: what the answer to a report asks for is not done: {detail}")]
+    AnswerNotFollowed {
         /// Our SEID.
         session: Seid,
-        /// What it asks for.
-        what: &'static str,
+        /// Why.
+        detail: String,
+    },
+    /// The SMF refuses reports with a Paging Policy Indication value; it gets them without.
+    #[error(
+        "association with {node}: the Paging Policy Indication value is left out, since the SMF refuses it"
+    )]
+    NoPagingPolicy {
+        /// Who refuses.
+        node: NodeId,
     },
     /// The answer that was to be sent does not fit into a message.
     #[error("an answer to {to} is too long to be sent: {octets} octets")]

@@ -8,6 +8,12 @@ pub struct Capabilities {
     pub buffering: bool,
     /// Delays the downlink data notification as a BAR asks (feature DDND).
     pub notification_delay: bool,
+    /// Buffers for as long as a BAR asks, without telling of new packets (feature DLBD).
+    pub extended_buffering: bool,
+    /// Tells of the first buffered and the first discarded downlink packet (feature DDDS).
+    pub delivery_status: bool,
+    /// Notices that a session is inactive (User Plane Inactivity Timer).
+    pub inactivity_detection: bool,
     /// Sends End Markers (feature EMPU).
     pub end_marker: bool,
     /// Enforces MBR.
@@ -35,6 +41,9 @@ impl Capabilities {
         Self {
             buffering: true,
             notification_delay: true,
+            extended_buffering: true,
+            delivery_status: true,
+            inactivity_detection: true,
             end_marker: true,
             mbr: true,
             volume_measurement: true,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_types::{FTeid, FarId, Seid, UrrId};
 
-use crate::{Op, Plan, RuleSet, UrrPart};
+use crate::{ExtendedBuffering, Op, Plan, RuleSet, UrrPart};
 
 /// What a modification asks for beside the rules themselves.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -16,6 +16,14 @@ pub struct Extras {
     pub renewed: BTreeMap<UrrId, BTreeSet<UrrPart>>,
     /// The old tunnels of FARs that are to be told that they end.
     pub end_markers: Vec<(FarId, FTeid)>,
+    /// Drop what waits before anything else (DROBU).
+    pub drop_buffered: bool,
+    /// FARs whose action is given anew, even if it is the same.
+    pub instructed: BTreeSet<FarId>,
+    /// Buffering for longer than usual.
+    pub extended: Vec<ExtendedBuffering>,
+    /// The inactivity timer is given anew, even if it is the same.
+    pub inactivity_timer: bool,
 }
 
 /// Plans a new session with these rules. O(rules).
@@ -30,7 +38,8 @@ pub fn plan_establishment(session: Seid, new: &RuleSet) -> Plan {
 /// The plan is O(changed rules); finding them is O(rules of the session).
 pub fn plan_modification(session: Seid, old: &RuleSet, new: &RuleSet, extras: &Extras) -> Plan {
     let kept = |urr: &&UrrId| new.urrs.contains_key(urr);
-    let mut ops: Vec<_> = extras.queries.iter().filter(kept).copied().map(Op::QueryUrr).collect();
+    let mut ops: Vec<_> = extras.drop_buffered.then_some(Op::DropBuffered).into_iter().collect();
+    ops.extend(extras.queries.iter().filter(kept).copied().map(Op::QueryUrr));
     put_changed(old, new, extras, &mut ops);
     remove_gone(old, new, &mut ops);
     Plan { session, ops }
@@ -51,6 +60,22 @@ fn put_changed(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>)
     }
     put_urrs(old, new, extras, ops);
     ops.extend(changed(&old.pdrs, &new.pdrs).cloned().map(Op::PutPdr));
+    ops.extend(notified_again(old, new, extras));
+    ops.extend(extras.extended.iter().copied().map(Op::ExtendBuffering));
+    if extras.inactivity_timer || old.inactivity_timer != new.inactivity_timer {
+        ops.push(Op::SetInactivityTimer(new.inactivity_timer));
+    }
+}
+
+/// FARs that are told again what they do already, and that is to buffer.
+fn notified_again<'a>(
+    old: &'a RuleSet,
+    new: &'a RuleSet,
+    extras: &'a Extras,
+) -> impl Iterator<Item = Op> + 'a {
+    let buffering = extras.instructed.iter().filter_map(|id| new.fars.get(id)).filter(|far| far.buffers());
+    let same = buffering.filter(|far| old.fars.get(&far.id).is_some_and(|held| held.acts_like(far)));
+    same.map(|far| Op::NotifyAgain(far.id))
 }
 
 /// Behind the FARs, which they may name.

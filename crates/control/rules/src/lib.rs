@@ -15,13 +15,16 @@
 //!   has it (clause 5.5.1 would refuse it).
 //! - A CHOOSE ID stands for its tunnel in all requests of the session, not in one alone (clause 8.2.3).
 //! - Outer Header Removal that names the IP version of the user instead of the tunnel removes either.
-//! - The PDI of an Update PDR with neither F-TEID nor UE address keeps those there are (table 7.5.4.2-1
-//!   would replace the whole PDI); CHOOSE there means the tunnel there is.
+//! - The PDI of an Update PDR with neither F-TEID nor UE address nor Traffic Endpoint ID keeps those there are
+//!   (table 7.5.4.2-1 would replace the whole PDI); CHOOSE there means the tunnel there is.
+//! - What lies on a framed route of the UE is `assigned` to it in flow descriptions.
 //! - The S/D flag at zero still means the destination for packets that do not come from the access.
 //! - Outer Header Creation with TEID 0 or an unspecified address is no tunnel, while the FAR does not
 //!   forward.
 //! - SGi-LAN as destination needs no forwarding policy (table 7.5.2.3-2).
 //! - A QER, URR or BAR that is removed leaves the rules that name it.
+//! - DL Buffering Duration and Suggested Packet Count are acted on in an Update BAR of a modification too (table
+//!   7.5.4.11-1 has them only in the answer to a report).
 //! - A guaranteed bit rate is accepted; the maximum beside it is what is enforced.
 
 #![forbid(unsafe_code)]
@@ -47,12 +50,13 @@ mod testing;
 
 pub use capabilities::Capabilities;
 pub use causeway_pfcp::{ReportingTriggers, UsageInformation, UsageReportTrigger};
-pub use change::{Change, delete, establish, modify};
+pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, BaseInterval, DirectionalLimit, DroppedLimit, Far, FlowAddress, FlowEnd, Forwarding,
-    Gate, GtpuRemoval, MeasurementMethod, Monitoring, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter,
-    UeAddress, UeSide, Urr, UrrPart, UsageLimits,
+    ApplyAction, Bar, BaseInterval, BufferingDuration, DeliveryStatus, DirectionalLimit, DroppedLimit,
+    ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, GtpuRemoval,
+    MeasurementMethod, Monitoring, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter, TrafficClass, UeAddress,
+    UeSide, Urr, UrrPart, UsageLimits,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};

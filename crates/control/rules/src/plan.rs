@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, Seid, UrrId};
+use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, Seid, Span, UrrId};
 
-use crate::{Bar, Far, Pdr, Qer, Urr, UrrPart};
+use crate::{Bar, ExtendedBuffering, Far, Pdr, Qer, Urr, UrrPart};
 
 /// An ordered list of writes for one session, applied all or nothing.
 ///
@@ -24,6 +24,8 @@ pub struct Plan {
 pub enum Op {
     /// A new session without rules. First in its plan.
     CreateSession,
+    /// Drops all packets that wait for the session, before anything else is done (DROBU).
+    DropBuffered,
     /// Creates the BAR or replaces the one of that id.
     PutBar(Bar),
     /// Creates the URR, or replaces the one of that id and goes on counting. A limit or timer that changes starts
@@ -38,11 +40,17 @@ pub enum Op {
         /// Its parts.
         parts: BTreeSet<UrrPart>,
     },
+    /// Starts the User Plane Inactivity Timer anew, with this time; `None` stops it.
+    SetInactivityTimer(Option<Span>),
     /// Creates the QER, or replaces the one of that id and keeps its meters' state.
     PutQer(Qer),
     /// Creates the FAR or replaces the one of that id. Buffered packets follow the new action: they drain
     /// in order before any new packet when it forwards, and are dropped when it drops.
     PutFar(Far),
+    /// Begins a new buffering period of a FAR that goes on buffering: the SMF hears of its next packet again.
+    NotifyAgain(FarId),
+    /// Buffers for longer than usual for the FARs of a BAR, until that ends.
+    ExtendBuffering(ExtendedBuffering),
     /// Creates the PDR or replaces the one of that id.
     PutPdr(Pdr),
     /// Sends one End Marker to the far end of a tunnel that is no longer used (TS 23.501 clause 5.8.2.9).

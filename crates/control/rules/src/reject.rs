@@ -108,6 +108,14 @@ pub enum Reason {
     /// A rule refers to one that does not exist.
     #[error("it refers to {0}, which does not exist")]
     Dangling(RuleId),
+    /// A traffic endpoint that does not exist, exists already, or is named more than once.
+    #[error("traffic endpoint {id} {what}")]
+    Endpoint {
+        /// Its ID.
+        id: u8,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// All TEIDs are in use.
     #[error("all TEIDs are in use")]
     NoTeid,
@@ -142,6 +150,7 @@ impl Reason {
             | Self::RuleExists
             | Self::RuleUnknown
             | Self::RuleTwice
+            | Self::Endpoint { .. }
             | Self::Dangling(_) => Cause::RuleCreationModificationFailure,
             Self::NotRestorable(_) => Cause::RestorationResourceNotAvailable,
             Self::NoTeid | Self::TooMany { .. } => Cause::NoResourcesAvailable,
@@ -168,6 +177,7 @@ impl Reason {
             | Self::TunnelInUse(_)
             | Self::NotRestorable(_) => Some(ie::F_TEID),
             Self::UnknownNetworkInstance(_) => Some(ie::NETWORK_INSTANCE),
+            Self::Endpoint { .. } => Some(ie::TRAFFIC_ENDPOINT_ID),
             Self::RuleExists
             | Self::RuleUnknown
             | Self::RuleTwice

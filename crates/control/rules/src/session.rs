@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use causeway_types::{FTeid, UrrId};
+use causeway_types::{FTeid, PdrId, UrrId};
 
 use crate::RuleSet;
+use crate::edits::{Endpoint, EndpointId};
 
 /// The rules of a session, with what the data plane need not know: which CHOOSE ID stands for which
-/// tunnel, and how far the reports have come.
+/// tunnel, its traffic endpoints, and how far the reports have come.
 ///
 /// Changed only through [`crate::establish`], [`crate::modify`] and [`SessionRules::usage_report`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -15,6 +16,9 @@ pub struct SessionRules {
     pub(crate) rules: RuleSet,
     pub(crate) choose_ids: BTreeMap<u8, FTeid>,
     pub(crate) reports: BTreeMap<UrrId, ReportState>,
+    pub(crate) endpoints: BTreeMap<EndpointId, Endpoint>,
+    /// The traffic endpoint that a PDR refers to.
+    pub(crate) endpoint_of: BTreeMap<PdrId, EndpointId>,
 }
 
 /// The reports of one URR so far, and what the data plane need not know of them. Outlives the URR until its
@@ -35,7 +39,16 @@ impl SessionRules {
 
     /// The tunnels that end here for this session.
     pub(crate) fn tunnels(&self) -> BTreeSet<FTeid> {
-        self.rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel).collect()
+        let of_pdrs = self.rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel);
+        of_pdrs.chain(self.endpoints.values().filter_map(|endpoint| endpoint.tunnel)).collect()
+    }
+
+    /// The PDR refers to this traffic endpoint, or to none.
+    pub(crate) fn refer(&mut self, pdr: PdrId, endpoint: Option<EndpointId>) {
+        match endpoint {
+            Some(endpoint) => drop(self.endpoint_of.insert(pdr, endpoint)),
+            None => drop(self.endpoint_of.remove(&pdr)),
+        }
     }
 
     /// Forgets CHOOSE IDs whose tunnel no PDR has any more.

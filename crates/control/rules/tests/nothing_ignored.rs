@@ -14,7 +14,9 @@ const INFORMATION: &[&str] = &[
     "destination_interface_type",
     "dnn",
     "fq_csids",
+    "framed_routing",
     "group_id",
+    "linked_traffic_endpoint_id",
     "node_id",
     "rat_type",
     "recovery_time_stamp",
@@ -121,6 +123,8 @@ fn establishment() -> SessionEstablishmentRequest<'static> {
     request.create_qers = [common::qer(1)].into();
     request.create_urrs = [common::urr(1)].into();
     request.create_bar = Some(causeway_pfcp::CreateBar::new(causeway_types::BarId(1)));
+    request.create_traffic_endpoints =
+        [causeway_pfcp::CreateTrafficEndpoint::new(causeway_pfcp::TrafficEndpointId(1))].into();
     request
 }
 
@@ -136,6 +140,10 @@ fn modification() -> SessionModificationRequest<'static> {
         update_fars: [far].into(),
         update_qers: [common::update_qer(1)].into(),
         update_urrs: [common::update_urr(1)].into(),
+        update_traffic_endpoints: [causeway_pfcp::UpdateTrafficEndpoint::new(
+            causeway_pfcp::TrafficEndpointId(1),
+        )]
+        .into(),
         update_bar: Some(causeway_pfcp::UpdateBar::new(causeway_types::BarId(1))),
         ..Default::default()
     }
@@ -147,13 +155,13 @@ fn modification() -> SessionModificationRequest<'static> {
 fn no_ie_is_accepted_without_effect() {
     let expected: BTreeSet<_> = INFORMATION.iter().chain(CHECKED).chain(ABSENT).copied().collect();
     let upf = Upf::with(establishment());
-    for path in [&[][..], &[1], &[1, 2], &[3], &[3, 4], &[6], &[7], &[85]] {
+    for path in [&[][..], &[1], &[1, 2], &[3], &[3, 4], &[6], &[7], &[85], &[127]] {
         let fields = fields_at(SessionEstablishmentRequest::FIELDS, path);
         assert!(!fields.is_empty(), "{path:?}");
         let ignored = ignored(&Upf::new(), establishment().into(), path, fields);
         assert!(ignored.is_subset(&expected), "{path:?}: {:?}", ignored.difference(&expected));
     }
-    for path in [&[][..], &[9], &[10], &[10, 11], &[13], &[14], &[86]] {
+    for path in [&[][..], &[9], &[10], &[10, 11], &[13], &[14], &[86], &[129]] {
         let fields = fields_at(SessionModificationRequest::FIELDS, path);
         assert!(!fields.is_empty(), "{path:?}");
         let ignored = ignored(&upf, modification().into(), path, fields);

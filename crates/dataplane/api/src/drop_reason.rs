@@ -50,16 +50,23 @@ reasons! {
     MbrExceeded = "mbr_exceeded",
     /// A quota of a URR is exhausted, and no FAR says what becomes of the packet.
     QuotaExhausted = "quota_exhausted",
-    /// The buffer of the session is full.
+    /// The buffer of the session is full: this packet or, if configured so, the oldest one goes.
     BufferFull = "buffer_full",
-    /// The buffer of the whole data plane is full.
+    /// The buffers of the whole data plane are full: this packet or, if configured so, the oldest one goes.
     BufferMemoryFull = "buffer_memory_full",
+    /// It waited for longer than a packet may, or than the SMF asked for.
+    BufferExpired = "buffer_expired",
+    /// It waited when the SMF asked to drop what waits (DROBU).
+    BufferDropRequested = "buffer_drop_requested",
     /// It waited in the buffer until its PDR, FAR or session was removed, or the FAR turned to DROP.
     BufferDiscarded = "buffer_discarded",
     /// The outer header that the PDR removes is not the one the packet has.
     OuterHeaderMismatch = "outer_header_mismatch",
     /// The FAR sends to a network or address family that is not configured.
     NoEgress = "no_egress",
+    /// The packet belongs to the link of the UE, which ends here: neighbour discovery, DHCPv6 and other
+    /// packets from or to link-local addresses, that no rule takes to the SMF.
+    LinkLocal = "link_local",
     /// With its outer header the packet is larger than any IP packet.
     TooBig = "too_big",
 }

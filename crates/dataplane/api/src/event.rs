@@ -13,14 +13,18 @@ pub enum Event {
         /// What was measured: what one URR reports, in its parts, and what the URRs linked to it report with it.
         usage: Vec<Usage>,
     },
-    /// The first packet since buffering began waits for an idle UE (Downlink Data Report).
+    /// The first packet since buffering began came for an idle UE, or was discarded (Downlink Data Report).
     DownlinkData {
         /// The UPF's SEID of the session.
         session: Seid,
-        /// The PDR that matched.
-        pdr: PdrId,
-        /// The QFI the packet would be marked with.
-        qfi: Option<Qfi>,
+        /// What came.
+        data: DownlinkData,
+    },
+    /// No packet of the session came for as long as the User Plane Inactivity Timer says. Once, until there is
+    /// traffic again.
+    Inactivity {
+        /// The UPF's SEID of the session.
+        session: Seid,
     },
     /// A peer said that it does not know the tunnel we send to (TS 29.281 clause 7.3.1).
     ErrorIndication {
@@ -29,4 +33,26 @@ pub enum Event {
         /// The tunnel of the peer.
         tunnel: FTeid,
     },
+}
+
+/// A downlink packet that the SMF must hear of (TS 29.244 clause 7.5.8.2).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct DownlinkData {
+    /// The PDR that matched.
+    pub pdr: PdrId,
+    /// The QFI the packet would be marked with.
+    pub qfi: Option<Qfi>,
+    /// The DSCP of the packet, 0 to 63: the Paging Policy Indication value. `None`: it is no IP packet.
+    pub dscp: Option<u8>,
+    /// What became of it, if the SMF wants to know (DL Data Status).
+    pub status: Option<DataStatus>,
+}
+
+/// What became of the first packet (TS 29.244 clause 8.2.179).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DataStatus {
+    /// BUFF: it waits.
+    Buffered,
+    /// DROP: it was discarded.
+    Discarded,
 }

@@ -11,6 +11,7 @@ mod drop_reason;
 mod error;
 mod event;
 mod packet;
+mod routing;
 mod topology;
 
 pub use causeway_rules::{Capabilities, Op, Plan, Usage};
@@ -18,6 +19,7 @@ pub use contract::{Applied, Dataplane, PacketEngine};
 pub use counters::{Counters, TrafficCounter};
 pub use drop_reason::DropReason;
 pub use error::ApplyError;
-pub use event::Event;
+pub use event::{DataStatus, DownlinkData, Event};
 pub use packet::{Egress, Fate, Ingress, Transmit};
+pub use routing::{Echo, Routing};
 pub use topology::{GtpuEndpoint, Network, Topology};

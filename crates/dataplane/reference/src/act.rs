@@ -5,10 +5,12 @@
 //! buffered packet is when it leaves.
 
 use causeway_dataplane::{DropReason, Egress, Topology, Usage};
-use causeway_rules::{ApplyAction, Gate, Pdr};
-use causeway_types::{Direction, QerId, Qfi, Time};
+use causeway_packet::UserPacket;
+use causeway_rules::{ApplyAction, Forwarding, Gate, Pdr};
+use causeway_types::{Direction, Interface, QerId, Qfi, Time};
 
 use crate::egress::Way;
+use crate::link_scope::stays_on_link;
 use crate::session::{Session, direction_of};
 use crate::usage::Blocked;
 
@@ -74,8 +76,11 @@ fn follow_far(
         }
         (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop),
     };
-    let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology)?;
-    let qfi = marking(session, pdr).or(matched.qfi);
+    let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology)?.carrying(direction);
+    let qfi = marking(session, pdr).or(matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding)));
+    if way.leaves_link() && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
+        return Err(DropReason::LinkLocal);
+    }
     let wrapped = way.wrap(matched.packet, qfi)?;
     let egress = way.egress().clone();
     check_gates(session, pdr, direction)?;
@@ -92,6 +97,12 @@ fn follow_far(
 /// The QFI that a packet of this PDR is marked with by its QERs.
 pub(crate) fn marking(session: &Session, pdr: &Pdr) -> Option<Qfi> {
     session.qers_of(pdr).find_map(|qer| qer.qfi)
+}
+
+/// A QFI goes on with its packet, but not from the access to the SMF: what a UE sends to the SMF comes in the
+/// tunnel of its session, and only what a QER adds goes along (TS 29.244 clauses 5.3.1 and 5.3.3.2).
+fn carries_qfi_on(pdr: &Pdr, forwarding: &Forwarding) -> bool {
+    pdr.pdi.source != Interface::Access || forwarding.destination != Interface::CpFunction
 }
 
 fn check_gates(session: &Session, pdr: &Pdr, direction: Direction) -> Result<(), DropReason> {

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use causeway_dataplane::{ApplyError, Op, Plan, Usage};
-use causeway_rules::{ApplyAction, RuleSet, UsageReportTrigger};
+use causeway_rules::{ApplyAction, Far, RuleSet, UsageReportTrigger};
 use causeway_types::{FTeid, Time, UrrId};
 
+use crate::inactivity::Inactivity;
 use crate::session::Session;
 
 /// What a plan yields beside the changed session.
@@ -15,6 +16,8 @@ pub(crate) struct Effects {
     pub(crate) usage: Vec<Usage>,
     /// Tunnels that get an End Marker.
     pub(crate) end_markers: Vec<FTeid>,
+    /// What waits is dropped first.
+    pub(crate) drop_buffered: bool,
     /// The session is gone.
     pub(crate) removed: bool,
     /// The URRs that the plan itself reports, or that reported with them: not to be reported again.
@@ -46,16 +49,20 @@ fn write(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
             rules.qers.insert(qer.id, qer.clone());
             session.set_rates(qer.id, qer.mbr, now);
         }
-        Op::PutFar(far) => {
-            rules.fars.insert(far.id, far.clone());
-            session.forget_paging(far.id);
+        Op::PutFar(far) => put_far(session, far),
+        Op::NotifyAgain(far) => session.forget_told(*far),
+        Op::ExtendBuffering(extended) => session.extend_buffering(extended, now),
+        Op::DropBuffered => effects.drop_buffered = true,
+        Op::SetInactivityTimer(limit) => {
+            rules.inactivity_timer = *limit;
+            session.inactivity = limit.map(|limit| Inactivity::new(limit, now));
         }
         Op::PutPdr(pdr) => drop(rules.pdrs.insert(pdr.id, pdr.clone())),
         Op::SendEndMarker { tunnel, .. } => effects.end_markers.push(*tunnel),
         Op::QueryUrr(id) => report(session, *id, UsageReportTrigger::IMMER, now, effects),
         Op::RemovePdr(id) => {
             rules.pdrs.remove(id);
-            session.paging.remove(id);
+            session.forget_pdr(*id);
         }
         Op::RemoveFar(id) => drop(rules.fars.remove(id)),
         Op::RemoveQer(id) => {
@@ -67,8 +74,22 @@ fn write(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
             session.rules.urrs.remove(id);
             session.measurements.remove(id);
         }
-        Op::RemoveBar(id) => drop(rules.bars.remove(id)),
+        Op::RemoveBar(id) => {
+            rules.bars.remove(id);
+            session.extended.remove(id);
+        }
         Op::RemoveSession => remove_session(session, now, effects),
+    }
+}
+
+/// A new action begins a new buffering period, and ends buffering for longer.
+fn put_far(session: &mut Session, far: &Far) {
+    let held = session.rules.fars.insert(far.id, far.clone());
+    if !held.as_ref().is_some_and(|held| held.acts_like(far)) {
+        session.forget_told(far.id);
+    }
+    if let Some(bar) = far.bar.filter(|_| !far.buffers()) {
+        session.extended.remove(&bar);
     }
 }
 

@@ -2,11 +2,15 @@
 
 use std::collections::VecDeque;
 
-use causeway_types::{PdrId, Qfi};
+use causeway_types::{PdrId, Qfi, Time};
 
 /// A packet that waits, without its outer header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Waiting {
+    /// How many packets began to wait before it, in the whole data plane.
+    pub(crate) number: u64,
+    /// When it came.
+    pub(crate) since: Time,
     /// The PDR it matched.
     pub(crate) pdr: PdrId,
     /// The QFI it arrived with, if it came out of a tunnel.
@@ -20,9 +24,9 @@ pub(crate) struct Waiting {
 pub(crate) struct Buffer(VecDeque<Waiting>);
 
 impl Buffer {
-    /// How many packets wait for PDRs that `counts` says yes to.
-    pub(crate) fn count(&self, counts: impl Fn(PdrId) -> bool) -> usize {
-        self.0.iter().filter(|waiting| counts(waiting.pdr)).count()
+    /// The packets, the oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+        self.0.iter()
     }
 
     /// How many packets wait.
@@ -30,15 +34,26 @@ impl Buffer {
         self.0.len()
     }
 
+    /// The octets of all packets that wait.
+    pub(crate) fn octets(&self) -> usize {
+        self.0.iter().map(|waiting| waiting.packet.len()).sum()
+    }
+
     /// Puts a packet at the end.
     pub(crate) fn push(&mut self, waiting: Waiting) {
         self.0.push_back(waiting);
     }
 
-    /// Takes out the packets whose PDR need not wait any longer, in order of arrival.
-    pub(crate) fn take(&mut self, is_done: impl Fn(PdrId) -> bool) -> Vec<Waiting> {
-        let (taken, kept): (VecDeque<_>, _) = self.0.drain(..).partition(|waiting| is_done(waiting.pdr));
+    /// Takes out the packets that are chosen, in order of arrival.
+    pub(crate) fn take(&mut self, is_chosen: impl Fn(&Waiting) -> bool) -> Vec<Waiting> {
+        let (taken, kept): (VecDeque<_>, _) = self.0.drain(..).partition(is_chosen);
         self.0 = kept;
         taken.into()
+    }
+
+    /// Takes out the oldest packet that is chosen.
+    pub(crate) fn take_oldest(&mut self, is_chosen: impl Fn(&Waiting) -> bool) -> Option<Waiting> {
+        let at = self.0.iter().position(is_chosen)?;
+        self.0.remove(at)
     }
 }

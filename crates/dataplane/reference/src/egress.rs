@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_dataplane::{DropReason, Egress, Topology};
 use causeway_packet::gtpu::{self, prefix};
 use causeway_rules::Forwarding;
-use causeway_types::{DualIp, FTeid, Interface, NetworkInstance, Qfi, Teid};
+use causeway_types::{Direction, DualIp, FTeid, Interface, NetworkInstance, Qfi, Teid};
 
 /// The UDP port of GTP-U (TS 29.281 clause 4.4.2).
 pub(crate) const GTPU_PORT: u16 = 2152;
@@ -37,6 +37,22 @@ impl Way {
                 Ok(Self { egress, tunnel: None })
             }
         }
+    }
+
+    /// The way of packets of this direction. To the SMF they take the container of their direction with them,
+    /// so that the SMF can hand them back as they were (TS 29.244 clause 5.3.3).
+    pub(crate) fn carrying(mut self, direction: Direction) -> Self {
+        if let Some((_, destination @ Interface::CpFunction)) = &mut self.tunnel
+            && direction == Direction::Downlink
+        {
+            *destination = Interface::Access;
+        }
+        self
+    }
+
+    /// The packet leaves the link of the UE: it goes out as it is, to be routed.
+    pub(crate) fn leaves_link(&self) -> bool {
+        self.tunnel.is_none()
     }
 
     /// Where the packet goes.

@@ -29,6 +29,10 @@ pub struct Reference {
     pub(crate) indications: Indications,
     pub(crate) counters: Counters,
     pub(crate) buffered_octets: usize,
+    /// The packets that wait, by the order of their arrival, and their sessions.
+    pub(crate) arrivals: BTreeMap<u64, Seid>,
+    /// How many packets have begun to wait since the start.
+    pub(crate) waited: u64,
     pub(crate) timers: Timers,
     pub(crate) events: VecDeque<Event>,
     outbox: VecDeque<(Egress, Vec<u8>)>,
@@ -45,6 +49,8 @@ impl Reference {
             indications: Indications::default(),
             counters: Counters::default(),
             buffered_octets: 0,
+            arrivals: BTreeMap::new(),
+            waited: 0,
             timers: Timers::default(),
             events: VecDeque::new(),
             outbox: VecDeque::new(),
@@ -106,8 +112,13 @@ impl Reference {
                 self.send(egress, packet);
             }
         }
+        if effects.drop_buffered {
+            self.drop_buffered(now, seid);
+        }
         self.check_usage(now, seid);
         self.release(now, seid);
+        self.arm_expiry(seid);
+        self.arm_inactivity(seid);
         if effects.removed {
             self.sessions.remove(&seid);
         }
@@ -116,12 +127,9 @@ impl Reference {
 
     /// Lets go the packets that need not wait any longer, in order of arrival.
     fn release(&mut self, now: Time, seid: Seid) {
-        let Some(session) = self.sessions.get_mut(&seid) else { return };
-        let mut buffer = std::mem::take(&mut session.buffer);
-        let released = buffer.take(|pdr| {
-            session.far_of(pdr).is_none_or(|far| !matches!(far.action, ApplyAction::Buffer { .. }))
+        let released = self.take_waiting(seid, |session, waiting| {
+            session.far_of(waiting.pdr).is_none_or(|far| !matches!(far.action, ApplyAction::Buffer { .. }))
         });
-        session.buffer = buffer;
         for waiting in released {
             self.release_one(now, seid, &waiting);
         }
@@ -146,8 +154,7 @@ impl Reference {
             Some(Err(reason)) => Some(reason),
             None => Some(DropReason::BufferDiscarded),
         };
-        self.buffered_octets -= waiting.packet.len();
-        self.counters.buffered -= 1;
+        self.leaves_buffer(waiting);
         if let Some(reason) = dropped {
             self.counters.drop_one(reason);
             self.count_dropped(now, seid, waiting.pdr, waiting.packet.len());

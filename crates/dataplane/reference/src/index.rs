@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use causeway_rules::{RuleSet, UeAddress, UeSide};
+use causeway_rules::{RuleSet, UeSide};
 use causeway_types::{DualIp, FTeid, IpNet, Seid, Teid};
 
 /// Finds sessions by tunnel and by UE address. Follows the rules of the sessions exactly.
@@ -44,7 +44,7 @@ impl Index {
         self.tunnels.get(&(teid, local)).copied()
     }
 
-    /// The sessions of a UE address, the longest prefix first.
+    /// The sessions of an address, by UE address or framed route, the longest prefix first.
     pub(crate) fn by_ue(&self, ip: IpAddr) -> Vec<Seid> {
         let longest = match ip {
             IpAddr::V4(_) => 32,
@@ -97,18 +97,12 @@ fn remote_tunnels(rules: &RuleSet) -> impl Iterator<Item = (Teid, IpAddr)> {
         .flat_map(|tunnel| tunnel.addr.iter().map(move |ip| (tunnel.teid, ip)))
 }
 
-/// The addresses by which packets without a tunnel are found.
+/// The addresses and routes by which packets without a tunnel are found.
 fn ue_nets(rules: &RuleSet) -> impl Iterator<Item = IpNet> {
     rules
         .pdrs
         .values()
-        .filter(|pdr| pdr.pdi.tunnel.is_none())
-        .filter_map(|pdr| pdr.pdi.ue)
-        .filter(|ue| ue.side == UeSide::Destination)
-        .flat_map(nets_of)
-}
-
-fn nets_of(ue: UeAddress) -> impl Iterator<Item = IpNet> {
-    let v4 = ue.v4.map(|ip| IpNet::from(IpAddr::V4(ip)));
-    v4.into_iter().chain(ue.v6.map(|net| IpNet::V6(net.trunc())))
+        .map(|pdr| &pdr.pdi)
+        .filter(|pdi| pdi.tunnel.is_none() && pdi.ue_side() == UeSide::Destination)
+        .flat_map(|pdi| pdi.ue_nets())
 }

@@ -1,5 +1,7 @@
 //! How much the reference data plane holds.
 
+use causeway_types::Span;
+
 /// Limits of a [`crate::Reference`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
@@ -9,8 +11,34 @@ pub struct Limits {
     pub max_pdrs_per_session: u16,
     /// Packets that one session may buffer, unless a BAR suggests fewer.
     pub buffer_packets_per_session: usize,
+    /// Octets that one session may buffer.
+    pub buffer_octets_per_session: usize,
+    /// Packets that all sessions may buffer together.
+    pub buffer_packets: usize,
     /// Octets that all sessions may buffer together.
     pub buffer_octets: usize,
+    /// How long a packet may wait, unless the SMF asks for longer. `None`: for ever.
+    pub buffer_time: Option<Span>,
+    /// Which packet goes when there is no room.
+    pub when_full: WhenFull,
+    /// After how long the SMF is told again of packets that go on coming. `None`: once per buffering period.
+    pub notify_again: Option<Span>,
+}
+
+/// Which packet goes when a buffer is full.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum WhenFull {
+    /// The one that has just come.
+    DropNewest,
+    /// The one that has waited longest, of the session or the BAR whose limit it is, or of all.
+    DropOldest,
+}
+
+impl Limits {
+    /// A packet of so many octets fits into empty buffers.
+    pub(crate) fn can_ever_hold(&self, octets: usize) -> bool {
+        octets <= self.buffer_octets_per_session && octets <= self.buffer_octets
+    }
 }
 
 impl Default for Limits {
@@ -19,7 +47,12 @@ impl Default for Limits {
             max_sessions: 100_000,
             max_pdrs_per_session: 64,
             buffer_packets_per_session: 256,
+            buffer_octets_per_session: 1 << 20,
+            buffer_packets: 1 << 20,
             buffer_octets: 256 << 20,
+            buffer_time: Some(Span::from_secs(300)),
+            when_full: WhenFull::DropNewest,
+            notify_again: None,
         }
     }
 }

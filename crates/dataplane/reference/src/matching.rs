@@ -1,24 +1,30 @@
 //! Which PDR a packet matches (TS 29.244 clause 5.2.1).
 
-use std::net::IpAddr;
-
 use causeway_dataplane::DropReason;
-use causeway_rules::{Pdi, Pdr, SdfFilter, UeSide};
-use causeway_types::Direction;
+use causeway_rules::{Pdi, Pdr, UeSide};
+use causeway_types::Time;
 
 use crate::arrival::Arrival;
+use crate::filter;
+use crate::link_scope::is_unnumbered_ue;
 use crate::session::{Session, direction_of};
 
-/// The first PDR, by precedence and then by id, that the packet matches.
+/// The first PDR, by precedence and then by id, that is active and that the packet matches.
 ///
 /// # Errors
 /// [`DropReason::SpoofedSource`] when only the UE's address in the source field is wrong, else
 /// [`DropReason::NoMatchingPdr`].
-pub(crate) fn find_pdr<'s>(session: &'s Session, arrival: &Arrival<'_>) -> Result<&'s Pdr, DropReason> {
+pub(crate) fn find_pdr<'s>(
+    session: &'s Session,
+    arrival: &Arrival<'_>,
+    now: Time,
+) -> Result<&'s Pdr, DropReason> {
     let pdrs = session.pdrs_in_order();
-    let candidates = || pdrs.iter().copied().filter(|pdr| matches_around_ue(pdr, arrival));
+    let active = || pdrs.iter().copied().filter(|pdr| pdr.is_active(now));
+    let candidates = || active().filter(|pdr| matches_around_ue(pdr, arrival));
     candidates().find(|pdr| matches_ue(&pdr.pdi, arrival)).ok_or_else(|| {
-        let is_spoofed = candidates().any(|pdr| pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Source));
+        let asks_source = |pdr: &Pdr| pdr.pdi.names_ue() && pdr.pdi.ue_side() == UeSide::Source;
+        let is_spoofed = candidates().any(asks_source);
         if is_spoofed { DropReason::SpoofedSource } else { DropReason::NoMatchingPdr }
     })
 }
@@ -29,7 +35,16 @@ fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     matches_tunnel(pdi, arrival)
         && matches_network(pdi, arrival)
         && matches_qfi(pdi, arrival)
-        && (pdi.filters.is_empty() || pdi.filters.iter().any(|filter| matches_filter(filter, pdr, arrival)))
+        && matches_filters(pdr, arrival)
+}
+
+fn matches_filters(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
+    let (pdi, flow) = (&pdr.pdi, &arrival.user.flow);
+    let is_unnumbered = is_unnumbered_ue(flow) && names_prefix(pdi);
+    let is_assigned = |ip| pdi.covers_ue(ip) || is_unnumbered && ip == flow.src;
+    let direction = direction_of(pdr);
+    let matches = |wanted| filter::matches(wanted, flow, direction, is_assigned);
+    pdi.filters.is_empty() || pdi.filters.iter().any(matches)
 }
 
 fn matches_tunnel(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
@@ -52,28 +67,15 @@ fn matches_qfi(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
     pdi.qfis.is_empty() || found.is_some_and(|qfi| pdi.qfis.contains(qfi))
 }
 
+/// What a UE with an IPv6 prefix sends before it knows that prefix is its own too.
 fn matches_ue(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
-    pdi.ue.is_none_or(|ue| {
-        ue.covers(match ue.side {
-            UeSide::Source => arrival.user.flow.src,
-            UeSide::Destination => arrival.user.flow.dst,
-        })
-    })
+    let flow = &arrival.user.flow;
+    match pdi.ue_side() {
+        UeSide::Source => pdi.covers_ue(flow.src) || names_prefix(pdi) && is_unnumbered_ue(flow),
+        UeSide::Destination => pdi.covers_ue(flow.dst),
+    }
 }
 
-/// A flow description is written for the downlink; for the uplink its ends are exchanged.
-pub(crate) fn matches_filter(filter: &SdfFilter, pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
-    let flow = &arrival.user.flow;
-    let source = (flow.src, flow.ports.map(|ports| ports.src));
-    let destination = (flow.dst, flow.ports.map(|ports| ports.dst));
-    let (remote, local) = match direction_of(pdr) {
-        Direction::Uplink => (destination, source),
-        Direction::Downlink => (source, destination),
-    };
-    let is_assigned = |ip: IpAddr| pdr.pdi.ue.is_none_or(|ue| ue.covers(ip));
-    filter.protocol.is_none_or(|protocol| protocol == flow.protocol.0)
-        && filter.remote.covers_address(remote.0, is_assigned)
-        && filter.local.covers_address(local.0, is_assigned)
-        && filter.remote.covers_port(remote.1)
-        && filter.local.covers_port(local.1)
+fn names_prefix(pdi: &Pdi) -> bool {
+    pdi.ue.is_some_and(|ue| ue.v6.is_some())
 }

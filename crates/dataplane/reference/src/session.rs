@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use causeway_rules::{ApplyAction, Far, Pdr, Qer, RateLimit, RuleSet};
-use causeway_types::{Direction, FarId, Interface, PdrId, QerId, Qfi, Time, UrrId};
+use causeway_rules::{ApplyAction, Far, Pdr, Qer, RateLimit, RuleSet, UeSide};
+use causeway_types::{BarId, Direction, Interface, PdrId, QerId, Time, UrrId};
 
 use crate::buffer::Buffer;
+use crate::expiry::Extended;
+use crate::inactivity::Inactivity;
 use crate::measure::Measurement;
 use crate::meter::Meter;
+use crate::telling::Told;
 
 /// A session's rules and their state. Cloned before each change, so that a failed one leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -16,22 +19,12 @@ pub(crate) struct Session {
     pub(crate) meters: BTreeMap<(QerId, Direction), Meter>,
     pub(crate) measurements: BTreeMap<UrrId, Measurement>,
     pub(crate) buffer: Buffer,
-    /// The PDRs for which a packet came since buffering began.
-    pub(crate) paging: BTreeMap<PdrId, Paging>,
-}
-
-/// Whether the SMF has been told that packets wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Paging {
-    /// It will be told then.
-    Due {
-        /// When the notification delay of the BAR ends.
-        at: Time,
-        /// The QFI to report.
-        qfi: Option<Qfi>,
-    },
-    /// It has been told.
-    Told,
+    /// What the SMF was told of packets that wait or were discarded.
+    pub(crate) told: Told,
+    /// BARs whose packets wait for longer than usual.
+    pub(crate) extended: BTreeMap<BarId, Extended>,
+    /// The User Plane Inactivity Timer, if there is one.
+    pub(crate) inactivity: Option<Inactivity>,
 }
 
 impl Session {
@@ -74,10 +67,14 @@ impl Session {
         }
     }
 
-    /// Forgets that the SMF was told of packets that wait for this FAR.
-    pub(crate) fn forget_paging(&mut self, far: FarId) {
-        let rules = &self.rules;
-        self.paging.retain(|pdr, _| rules.pdrs.get(pdr).is_some_and(|pdr| pdr.far != far));
+    /// The BAR that says how packets of a PDR wait.
+    pub(crate) fn bar_of(&self, pdr: PdrId) -> Option<BarId> {
+        self.far_of(pdr)?.bar
+    }
+
+    /// How many packets wait for the FARs of a BAR.
+    pub(crate) fn waiting_for(&self, bar: BarId) -> usize {
+        self.buffer.iter().filter(|waiting| self.bar_of(waiting.pdr) == Some(bar)).count()
     }
 
     /// The URRs that some PDR uses.
@@ -89,10 +86,13 @@ impl Session {
     }
 }
 
-/// The direction of the traffic that a PDR matches: what comes from the access side is uplink.
+/// The direction of the traffic that a PDR matches: what comes from the access side is uplink. What comes
+/// from the SMF is downlink, unless the PDI says that the UE sent it (TS 29.244 clause 5.3.5.3).
 pub(crate) fn direction_of(pdr: &Pdr) -> Direction {
+    let from_ue = pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Source);
     match pdr.pdi.source {
         Interface::Access => Direction::Uplink,
+        Interface::CpFunction if from_ue => Direction::Uplink,
         Interface::Core | Interface::SgiLan | Interface::CpFunction | Interface::VnInternal => {
             Direction::Downlink
         }

@@ -2,17 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use causeway_dataplane::Event;
-use causeway_types::{PdrId, Seid, Time, UrrId};
+use causeway_types::{BarId, Seid, Time, UrrId};
 
 use crate::engine::Reference;
-use crate::session::Paging;
 
 /// What a session waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Timer {
     /// The notification delay of a BAR ends.
-    Notification(PdrId),
+    Notification,
+    /// A packet has waited for as long as it may.
+    BufferTime,
+    /// Buffering for longer than usual ends.
+    ExtendedBuffering(BarId),
+    /// No packet has come for long.
+    Inactivity,
     /// Something of a URR is due.
     Usage(UrrId),
 }
@@ -44,20 +48,12 @@ impl Reference {
     pub(crate) fn expire(&mut self, now: Time) {
         while let Some((at, session, timer)) = self.timers.expire(now) {
             match timer {
-                Timer::Notification(pdr) => self.notify(at, session, pdr),
+                Timer::Notification => self.notify(at, session),
+                Timer::BufferTime => self.expire_waiting(at, session),
+                Timer::ExtendedBuffering(bar) => self.end_extended(at, session, bar),
+                Timer::Inactivity => self.check_inactivity(at, session),
                 Timer::Usage(urr) => self.usage_due(at, session, urr),
             }
-        }
-    }
-
-    fn notify(&mut self, at: Time, seid: Seid, pdr: PdrId) {
-        let paging = self.sessions.get_mut(&seid).and_then(|session| session.paging.get_mut(&pdr));
-        if let Some(paging) = paging
-            && let Paging::Due { at: due, qfi } = *paging
-            && due == at
-        {
-            *paging = Paging::Told;
-            self.events.push_back(Event::DownlinkData { session: seid, pdr, qfi });
         }
     }
 }

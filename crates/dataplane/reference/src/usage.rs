@@ -9,9 +9,8 @@ use causeway_rules::{Far, Pdr, ReportingTriggers, Urr, UrrPart, Usage, UsageRepo
 use causeway_types::{Direction, FarId, PdrId, Seid, Span, Teid, Time, UrrId};
 
 use crate::act::Matched;
-use crate::arrival::Arrival;
 use crate::engine::Reference;
-use crate::matching::matches_filter;
+use crate::filter;
 use crate::measure::Measurement;
 use crate::session::{Session, direction_of};
 use crate::timers::Timer;
@@ -158,8 +157,9 @@ fn is_exempted(urr: &Urr, matched: &Matched<'_>) -> bool {
         return false;
     }
     let Ok(user) = UserPacket::parse(matched.packet) else { return false };
-    let arrival = Arrival { tunnel: None, network: None, user };
-    urr.exempted_filters.iter().any(|filter| matches_filter(filter, matched.pdr, &arrival))
+    let direction = direction_of(matched.pdr);
+    let is_assigned = |ip| matched.pdr.pdi.covers_ue(ip);
+    urr.exempted_filters.iter().any(|wanted| filter::matches(wanted, &user.flow, direction, is_assigned))
 }
 
 impl Reference {

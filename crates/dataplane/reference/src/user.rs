@@ -2,18 +2,15 @@
 
 use std::net::IpAddr;
 
-use causeway_dataplane::{DropReason, Event, Fate};
+use causeway_dataplane::{DropReason, Fate};
 use causeway_packet::UserPacket;
-use causeway_rules::{ApplyAction, GtpuRemoval, Pdr};
-use causeway_types::{NetworkInstance, Qfi, Seid, Span, Time};
+use causeway_rules::{GtpuRemoval, Pdr};
+use causeway_types::{NetworkInstance, Seid, Time};
 
-use crate::act::{Decision, Matched, act, marking};
+use crate::act::{Decision, Matched, act};
 use crate::arrival::{Arrival, Tunnelled};
-use crate::buffer::Waiting;
 use crate::engine::Reference;
 use crate::matching::find_pdr;
-use crate::session::Paging;
-use crate::timers::Timer;
 
 impl Reference {
     /// Handles one packet from a data network.
@@ -38,7 +35,7 @@ impl Reference {
         let mut reason = DropReason::UnknownUe;
         for seid in candidates {
             let Some(session) = self.sessions.get(seid) else { continue };
-            match find_pdr(session, &arrival) {
+            match find_pdr(session, &arrival, now) {
                 Ok(pdr) => {
                     let pdr = pdr.clone();
                     return self
@@ -59,6 +56,7 @@ impl Reference {
         tunnel: Option<Tunnelled>,
         packet: &[u8],
     ) -> Result<Fate, DropReason> {
+        self.note_activity(now, seid);
         check_removal(pdr, tunnel)?;
         let session = self.sessions.get_mut(&seid).ok_or(DropReason::UnknownUe)?;
         let qfi = tunnel.and_then(|tunnel| tunnel.qfi);
@@ -66,6 +64,9 @@ impl Reference {
         let mut reports = Vec::new();
         let decision = act(session, &matched, &self.topology, now, &mut reports);
         self.report(seid, reports);
+        if let Err(DropReason::FarDrop) = &decision {
+            self.tell_of_discarded(seid, pdr, qfi, packet);
+        }
         let fate = match decision {
             Ok(Decision::Send(egress, packet)) => {
                 self.send(egress, packet);
@@ -79,51 +80,6 @@ impl Reference {
         }
         self.schedule_usage(now, seid);
         fate
-    }
-
-    /// Puts a packet into the session's buffer, and tells the SMF of the first one.
-    fn buffer(
-        &mut self,
-        now: Time,
-        seid: Seid,
-        pdr: &Pdr,
-        qfi: Option<Qfi>,
-        packet: &[u8],
-    ) -> Result<Fate, DropReason> {
-        let session = self.sessions.get_mut(&seid).ok_or(DropReason::UnknownUe)?;
-        let far = session.far_of(pdr.id).ok_or(DropReason::FarDrop)?.clone();
-        let bar = far.bar.and_then(|id| session.rules.bars.get(&id)).cloned();
-        let suggested = bar.as_ref().and_then(|bar| bar.suggested_packets).map_or(usize::MAX, usize::from);
-        let waiting_for_far = session.buffer.count(|id| session.far_of(id).is_some_and(|f| f.id == far.id));
-        if waiting_for_far >= suggested || session.buffer.len() >= self.limits.buffer_packets_per_session {
-            return Err(DropReason::BufferFull);
-        }
-        if self.buffered_octets + packet.len() > self.limits.buffer_octets {
-            return Err(DropReason::BufferMemoryFull);
-        }
-        let report_qfi = marking(session, pdr).or(qfi);
-        session.buffer.push(Waiting { pdr: pdr.id, qfi, packet: packet.to_vec() });
-        self.buffered_octets += packet.len();
-        if far.action == (ApplyAction::Buffer { notify: true }) {
-            let delay = bar.map_or(Span::ZERO, |bar| bar.notification_delay);
-            self.page(now, seid, pdr, report_qfi, delay);
-        }
-        Ok(Fate::Buffered)
-    }
-
-    fn page(&mut self, now: Time, seid: Seid, pdr: &Pdr, qfi: Option<Qfi>, delay: Span) {
-        let Some(session) = self.sessions.get_mut(&seid) else { return };
-        if session.paging.contains_key(&pdr.id) {
-            return;
-        }
-        if delay.is_zero() {
-            session.paging.insert(pdr.id, Paging::Told);
-            self.events.push_back(Event::DownlinkData { session: seid, pdr: pdr.id, qfi });
-        } else {
-            let at = now + delay;
-            session.paging.insert(pdr.id, Paging::Due { at, qfi });
-            self.timers.set(at, seid, Timer::Notification(pdr.id));
-        }
     }
 }
 

@@ -2,10 +2,10 @@
 
 mod common;
 
-use causeway_dataplane::{Dataplane, DropReason, Event, Fate, Op};
+use causeway_dataplane::{Dataplane, DownlinkData, DropReason, Event, Fate, Op};
 use causeway_reference::Limits;
 use causeway_rules::{ApplyAction, Bar, Far};
-use causeway_types::{BarId, Span};
+use causeway_types::{BarId, FarId, Span};
 use common::*;
 
 fn payload_of(packet: &[u8]) -> u8 {
@@ -21,7 +21,8 @@ fn buffered_packets_leave_first_and_in_order() {
     for n in 1..=3 {
         assert_eq!(bench.downlink(&to_ue(n)), Fate::Buffered);
     }
-    let event = Event::DownlinkData { session: SESSION, pdr: DOWNLINK, qfi: Some(qfi(QFI)) };
+    let data = DownlinkData { pdr: DOWNLINK, qfi: Some(qfi(QFI)), dscp: Some(0), status: None };
+    let event = Event::DownlinkData { session: SESSION, data };
     assert_eq!(bench.events(), [event]);
     assert!(bench.sent.is_empty());
     assert_eq!(bench.plane.counters().buffered, 3);
@@ -44,17 +45,22 @@ fn without_nocp_nobody_is_told() {
     assert_eq!(bench.events(), []);
 }
 
-// Input: the FAR is written again as BUFF and NOCP after the SMF was told; the packets stay.
-// Output: the next packet tells the SMF again.
+// Input: the SMF says BUFF and NOCP again after it was told; the packets stay. Another tunnel alone is written.
+// Output: the next packet tells the SMF again; the tunnel alone does not.
 #[test]
 fn a_new_buffering_period_tells_again() {
     let mut bench = Bench::new();
+    bench.apply(vec![Op::PutFar(buffering(true))]).unwrap();
     for _ in 0..2 {
-        bench.apply(vec![Op::PutFar(buffering(true))]).unwrap();
+        bench.apply(vec![Op::NotifyAgain(FarId(2))]).unwrap();
         bench.downlink(&to_ue(1));
         bench.downlink(&to_ue(2));
         assert_eq!(bench.events().len(), 1);
     }
+    let action = buffering(true).action;
+    bench.apply(vec![Op::PutFar(Far { action, ..to_gnb(gnb_tunnel(GNB2, 0x3001)) })]).unwrap();
+    bench.downlink(&to_ue(3));
+    assert_eq!(bench.events(), []);
 }
 
 // Input: the FAR turns from BUFF to DROP; in another session the PDR goes; in a third the whole session does.
@@ -103,7 +109,8 @@ fn limits_drop_the_newest() {
 #[test]
 fn the_notification_waits_for_the_delay() {
     for answers_in_time in [false, true] {
-        let mut bench = Bench::new();
+        let mut bench = Bench::empty(Limits { buffer_time: None, ..Limits::default() });
+        bench.apply(establishment()).unwrap();
         let delay = Span::from_millis(100);
         let bar = Bar { notification_delay: delay, ..Bar::new(BarId(1)) };
         let far = Far { bar: Some(BarId(1)), ..buffering(true) };

@@ -4,7 +4,7 @@ mod common;
 
 use causeway_dataplane::{Dataplane, DropReason, Egress, Fate, Op};
 use causeway_reference::Limits;
-use causeway_rules::{ApplyAction, FlowAddress, FlowEnd, GtpuRemoval, Pdr, SdfFilter};
+use causeway_rules::{ApplyAction, GtpuRemoval, Pdr, SdfFilter};
 use causeway_types::{FarId, Precedence, QerId};
 use common::*;
 
@@ -101,11 +101,7 @@ fn the_outer_header_must_be_the_one_to_remove() {
 #[test]
 fn precedence_decides_then_the_id() {
     let drop_far = causeway_rules::Far { id: FarId(7), action: ApplyAction::Drop, ..to_network() };
-    let dns = SdfFilter {
-        protocol: Some(17),
-        remote: FlowEnd { address: FlowAddress::Any, ports: vec![53..=53] },
-        local: FlowEnd { address: FlowAddress::Assigned, ports: Vec::new() },
-    };
+    let dns: SdfFilter = "permit out 17 from any 53 to assigned".parse().unwrap();
     for (id, precedence, expected) in [
         (9, 254, Fate::Dropped(DropReason::FarDrop)),
         (9, 255, Fate::Forwarded),
@@ -128,14 +124,7 @@ fn precedence_decides_then_the_id() {
 fn a_flow_description_is_turned_around_for_the_uplink() {
     let mut bench = Bench::new();
     let mut pdr = uplink_pdr();
-    pdr.pdi.filters = vec![SdfFilter {
-        protocol: Some(17),
-        remote: FlowEnd {
-            address: FlowAddress::Net("198.51.100.0/24".parse().unwrap()),
-            ports: vec![80..=90],
-        },
-        local: FlowEnd { address: FlowAddress::Assigned, ports: Vec::new() },
-    }];
+    pdr.pdi.filters = vec!["permit out 17 from 198.51.100.0/24 80-90 to assigned".parse().unwrap()];
     bench.apply(vec![Op::PutPdr(pdr)]).unwrap();
     assert_eq!(bench.uplink(&udp((UE, 9), (SERVER, 90), 0, 1)), Fate::Forwarded);
     assert_eq!(bench.uplink(&udp((UE, 9), (SERVER, 91), 0, 1)), Fate::Dropped(DropReason::NoMatchingPdr));

@@ -141,7 +141,14 @@ fn buffering(buffering: &mut Section<'_>) -> Buffering {
         packets_per_session: buffering
             .value("packets_per_session", packets)
             .unwrap_or(default.packets_per_session),
+        octets_per_session: buffering
+            .value("octets_per_session", values::octets)
+            .unwrap_or(default.octets_per_session),
+        packets: buffering.value("packets", values::number(0..=u32::MAX)).unwrap_or(default.packets),
         memory: buffering.value("memory", values::octets).unwrap_or(default.memory),
+        time: buffering.value("time", values::span).unwrap_or(default.time),
+        when_full: buffering.value("when_full", values::word).unwrap_or(default.when_full),
+        notify_again: buffering.value("notify_again", values::span).unwrap_or(default.notify_again),
     }
 }
 

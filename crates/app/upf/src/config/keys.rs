@@ -48,7 +48,16 @@ pub const KEYS: &[Key] = &[
     key("upf.session[].dev", "causeway0", "TUN device, created when missing"),
     key("upf.session[].mtu", "1400", "MTU of the TUN device"),
     key("upf.buffering.packets_per_session", "256", "packets that may wait for one idle UE"),
+    key("upf.buffering.octets_per_session", "1MiB", "octets that may wait for one idle UE"),
+    key("upf.buffering.packets", "1048576", "packets that may wait in all"),
     key("upf.buffering.memory", "256MiB", "octets that may wait in all"),
+    key(
+        "upf.buffering.time",
+        "300s",
+        "how long a packet may wait unless the SMF asks for longer; 0 for ever",
+    ),
+    key("upf.buffering.when_full", "drop_newest", "drop_newest or drop_oldest packet when there is no room"),
+    key("upf.buffering.notify_again", "0s", "when an SMF is told again of an idle UE's packets; 0 never"),
     key("upf.metrics.server[].address", "127.0.0.1", "address of /metrics, /healthz and /api"),
     key("upf.metrics.server[].port", "9090", "TCP port of /metrics, /healthz and /api"),
 ];

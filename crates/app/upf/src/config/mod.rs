@@ -27,7 +27,7 @@ pub use model::{
 pub use origin::Origin;
 pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
-pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort};
+pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort, WhenFull};
 
 use origin::Origins;
 use section::Reader;

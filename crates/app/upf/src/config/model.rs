@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use causeway_types::{IpNet, NodeId};
+use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
 use super::pfcp::Pfcp;
-use super::shown::{octets, shown, shown_if_any};
-use super::words::{GtpuMode, Level, LogFormat};
+use super::shown::{octets, shown, shown_if_any, span};
+use super::words::{GtpuMode, Level, LogFormat, WhenFull};
 
 /// The PFCP port (TS 29.244 clause 4.2.2).
 pub const PFCP_PORT: u16 = 8805;
@@ -152,14 +152,35 @@ impl Default for Session {
 pub struct Buffering {
     /// Packets of one session, unless its BAR suggests fewer.
     pub packets_per_session: u32,
+    /// Octets of one session.
+    #[serde(serialize_with = "octets")]
+    pub octets_per_session: u64,
+    /// Packets of all sessions together.
+    pub packets: u32,
     /// Octets of all sessions together.
     #[serde(serialize_with = "octets")]
     pub memory: u64,
+    /// How long a packet may wait; zero: for ever.
+    #[serde(serialize_with = "span")]
+    pub time: Span,
+    /// Which packet goes when there is no room.
+    pub when_full: WhenFull,
+    /// When an SMF that was told is told again; zero: never.
+    #[serde(serialize_with = "span")]
+    pub notify_again: Span,
 }
 
 impl Default for Buffering {
     fn default() -> Self {
-        Self { packets_per_session: 256, memory: 256 << 20 }
+        Self {
+            packets_per_session: 256,
+            octets_per_session: 1 << 20,
+            packets: 1 << 20,
+            memory: 256 << 20,
+            time: Span::from_secs(300),
+            when_full: WhenFull::default(),
+            notify_again: Span::ZERO,
+        }
     }
 }
 

@@ -43,6 +43,15 @@ macro_rules! words {
 }
 
 words!(
+    /// Which packet goes when a buffer is full.
+    WhenFull {
+        DropNewest = "drop_newest" "The one that has just come.",
+        /// The one that has waited longest.
+        DropOldest = "drop_oldest",
+    }
+);
+
+words!(
     /// How severe a log line is.
     Level {
         Info = "info" "What an operator wants to know: associations, start, stop.",

@@ -38,7 +38,7 @@ fn failed(n: usize) -> impl Fn(PortError) -> StartError {
 
 fn endpoint(server: &GtpuServer, address: IpAddr) -> GtpuEndpoint {
     let network_instance = server.network_instance.as_deref().map(NetworkInstance::new);
-    GtpuEndpoint { addr: address.into(), network_instance }
+    GtpuEndpoint { network_instance, ..GtpuEndpoint::new(address.into()) }
 }
 
 fn announce(server: &GtpuServer, address: IpAddr, how: &str) {

@@ -53,7 +53,7 @@ fn open_one(device: &Device<'_>, set: &mut PortSet) -> Result<(), StartError> {
         listed(&pools),
         session.mtu,
     );
-    set.add_network(Network { instance: NetworkInstance::new(&session.dnn), pools }, Box::new(port));
+    set.add_network(Network::new(NetworkInstance::new(&session.dnn), pools), Box::new(port));
     Ok(())
 }
 

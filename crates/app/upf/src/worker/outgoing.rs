@@ -72,11 +72,12 @@ impl PortSet {
                 Some(known) => {
                     known.addr.v4 = known.addr.v4.or(endpoint.addr.v4);
                     known.addr.v6 = known.addr.v6.or(endpoint.addr.v6);
+                    known.mtu = known.mtu.min(endpoint.mtu);
                 }
                 None => gtpu.push(endpoint.clone()),
             }
         }
-        Topology { gtpu, networks: self.topology.networks.clone() }
+        Topology { gtpu, ..self.topology.clone() }
     }
 
     /// The ports.
@@ -192,12 +193,15 @@ mod tests {
     use super::*;
 
     fn network(name: &str) -> Network {
-        Network { instance: NetworkInstance::new(name), pools: Vec::new() }
+        Network::new(NetworkInstance::new(name), Vec::new())
     }
 
     fn endpoint(addr: &str, instance: Option<&str>) -> GtpuEndpoint {
         let addr: IpAddr = addr.parse().unwrap();
-        GtpuEndpoint { addr: addr.into(), network_instance: instance.map(NetworkInstance::new) }
+        GtpuEndpoint {
+            network_instance: instance.map(NetworkInstance::new),
+            ..GtpuEndpoint::new(addr.into())
+        }
     }
 
     fn port() -> Box<dyn Port> {

@@ -35,6 +35,8 @@ pub(crate) struct Association {
     pub(crate) sessions: BTreeSet<Seid>,
     /// How many Session Report Requests wait for its answer.
     pub(crate) outstanding_reports: usize,
+    /// It refuses Downlink Data Reports with a Paging Policy Indication value.
+    pub(crate) refuses_paging_policy: bool,
     /// The sessions that may report when there are fewer.
     pub(crate) ready: VecDeque<Seid>,
 }
@@ -54,6 +56,7 @@ impl Association {
         let Contact { peer, source, addresses, recovery } = contact;
         (self.peer, self.source, self.addresses, self.recovery) = (peer, source, addresses, recovery);
         (self.since, self.path_up, self.releasing) = (now, true, false);
+        self.refuses_paging_policy = false;
     }
 
     /// The host is known to send for this peer.
@@ -99,6 +102,7 @@ impl Associations {
             releasing: false,
             sessions: BTreeSet::new(),
             outstanding_reports: 0,
+            refuses_paging_policy: false,
             ready: VecDeque::new(),
         };
         self.by_id.insert(id, association);

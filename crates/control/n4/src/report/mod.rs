@@ -1,5 +1,7 @@
 //! Session reports: what the SMF must hear, in order, until it has heard (TS 29.244 clause 6.3.5).
 
+mod build;
+mod bundle;
 mod queue;
 mod send;
 

@@ -3,50 +3,39 @@
 use std::collections::VecDeque;
 use std::ops::Add;
 
+use causeway_dataplane::DownlinkData;
 use causeway_rules::Usage;
-use causeway_types::{FTeid, PdrId, Qfi, UrrId};
+use causeway_types::{FTeid, UrrId};
+
+use super::bundle::{Bundle, names_policy};
 
 /// Something the SMF must hear of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Report {
     /// Usage of one URR (USAR), in the parts that belong into one message.
     Usage(Vec<Usage>),
-    /// Downlink data waits for an idle UE (DLDR).
-    DownlinkData {
-        /// The PDR that it matched.
-        pdr: PdrId,
-        /// The QFI it would be sent with.
-        qfi: Option<Qfi>,
-    },
+    /// Downlink data came for an idle UE, or was discarded (DLDR).
+    DownlinkData(DownlinkData),
     /// A peer does not know this tunnel of its own (ERIR).
     ErrorIndication(FTeid),
+    /// No packet came for long (UPIR).
+    Inactivity,
 }
-
-/// How many usages one Session Report Request carries: some 100 octets each, to stay below 1400.
-const USAGES_PER_REQUEST: usize = 10;
 
 /// The reports of one session.
 #[derive(Debug, Default)]
 pub(crate) struct ReportQueue {
     waiting: VecDeque<Report>,
-    on_its_way: Option<OnItsWay>,
-}
-
-/// What is known of the report that was sent and is not answered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct OnItsWay {
-    /// It is a Downlink Data Report of this PDR.
-    downlink_data: Option<PdrId>,
+    /// The downlink data of the request that was sent and is not answered.
+    on_its_way: Option<Vec<DownlinkData>>,
 }
 
 impl ReportQueue {
-    /// Adds a report. Downlink data of a PDR that the SMF is being told of is not said twice. Above `limit`,
-    /// usage is added to what waits of the same URR, so nothing is lost; other reports are then refused.
+    /// Adds a report. What the SMF is being told of is not said twice. Above `limit`, usage is added to what waits
+    /// of the same URR, so nothing is lost; other reports are then refused.
     #[must_use]
     pub(crate) fn push(&mut self, report: Report, limit: usize) -> bool {
-        if let Report::DownlinkData { pdr, .. } = report
-            && self.is_being_told(pdr)
-        {
+        if self.is_being_told(&report) {
             return true;
         }
         let is_full = self.waiting.len() >= limit;
@@ -58,32 +47,31 @@ impl ReportQueue {
         true
     }
 
-    /// Takes what goes into the next request: the first report, with the usages that follow a usage.
-    /// Empty when there is nothing, or when one is on its way.
+    /// Takes what goes into the next request: the first reports that go together. Empty when there is nothing, or
+    /// when one is on its way.
     pub(crate) fn next_request(&mut self) -> Vec<Report> {
         if self.on_its_way.is_some() {
             return Vec::new();
         }
-        let request: Vec<_> = self.waiting.drain(..self.fitting().max(1).min(self.waiting.len())).collect();
-        let downlink_data = match request.first() {
-            Some(Report::DownlinkData { pdr, .. }) => Some(*pdr),
-            _ => None,
-        };
-        self.on_its_way = (!request.is_empty()).then_some(OnItsWay { downlink_data });
+        let mut bundle = Bundle::default();
+        let count = self.waiting.iter().take_while(|report| bundle.takes(report)).count();
+        let request: Vec<_> = self.waiting.drain(..count).collect();
+        let downlink_data = request.iter().filter_map(Report::downlink_data).collect();
+        self.on_its_way = (!request.is_empty()).then_some(downlink_data);
         request
     }
 
-    /// How many of the first reports are usages that fit into one request.
-    fn fitting(&self) -> usize {
-        let sizes = self.waiting.iter().map_while(|report| match report {
-            Report::Usage(parts) => Some(parts.len()),
-            _ => None,
-        });
-        let ends = sizes.scan(0, |end, size| {
-            *end += size;
-            Some(*end)
-        });
-        ends.take_while(|end| *end <= USAGES_PER_REQUEST).count()
+    /// The request was refused for its paging policy: its downlink data is the next to be told. False if it named
+    /// no policy.
+    pub(crate) fn again_without_policy(&mut self) -> bool {
+        let Some(data) = self.on_its_way.take() else { return false };
+        if !data.iter().any(names_policy) {
+            return false;
+        }
+        for data in data.into_iter().rev() {
+            self.waiting.push_front(Report::DownlinkData(DownlinkData { dscp: None, ..data }));
+        }
+        true
     }
 
     /// The request is answered or given up: the next may go.
@@ -129,10 +117,18 @@ impl ReportQueue {
         self.waiting.drain(..).flat_map(usages).collect()
     }
 
-    fn is_being_told(&self, pdr: PdrId) -> bool {
-        let waits =
-            |report: &Report| matches!(report, Report::DownlinkData { pdr: waiting, .. } if *waiting == pdr);
-        self.on_its_way.is_some_and(|sent| sent.downlink_data == Some(pdr)) || self.waiting.iter().any(waits)
+    fn is_being_told(&self, report: &Report) -> bool {
+        let is_same = |told: &DownlinkData| match report {
+            Report::DownlinkData(data) => {
+                (told.pdr, told.qfi, told.status) == (data.pdr, data.qfi, data.status)
+            }
+            _ => false,
+        };
+        let waits = |waiting: &Report| match waiting {
+            Report::Inactivity => *report == Report::Inactivity,
+            waiting => waiting.downlink_data().is_some_and(|data| is_same(&data)),
+        };
+        self.on_its_way.iter().flatten().any(is_same) || self.waiting.iter().any(waits)
     }
 
     /// Adds usage to the last one of its URR, or to the end when there is none with the same parts.
@@ -157,6 +153,15 @@ impl ReportQueue {
     }
 }
 
+impl Report {
+    pub(super) fn downlink_data(&self) -> Option<DownlinkData> {
+        if let Self::DownlinkData(data) = self { Some(*data) } else { None }
+    }
+
+    pub(super) fn tunnel(&self) -> Option<causeway_pfcp::FTeid> {
+        if let Self::ErrorIndication(tunnel) = self { Some((*tunnel).into()) } else { None }
+    }
+}
 /// How many times of events one report keeps when reports are added up; the first ones.
 const EVENTS_PER_REPORT: usize = 64;
 
@@ -181,8 +186,9 @@ fn sum<T: Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use causeway_dataplane::DataStatus;
     use causeway_rules::{UsageInformation, UsageReportTrigger};
-    use causeway_types::{Time, UrrId, Volume};
+    use causeway_types::{PdrId, Teid, Time, UrrId, Volume};
 
     use super::*;
 
@@ -200,24 +206,70 @@ mod tests {
     }
 
     fn downlink(pdr: u16) -> Report {
-        Report::DownlinkData { pdr: PdrId(pdr), qfi: None }
+        Report::DownlinkData(DownlinkData { pdr: PdrId(pdr), qfi: None, dscp: Some(0), status: None })
     }
 
-    // Input:  usage, usage, downlink data, usage.
-    // Output: three requests in that order, each only when the one before is done.
-    #[test]
-    fn reports_keep_their_order() {
+    fn with(pdr: u16, dscp: u8, status: DataStatus) -> Report {
+        let data = DownlinkData { pdr: PdrId(pdr), qfi: None, dscp: Some(dscp), status: Some(status) };
+        Report::DownlinkData(data)
+    }
+
+    /// What goes into one request after the other, each answered.
+    fn requests(reports: &[Report]) -> Vec<Vec<Report>> {
         let mut queue = ReportQueue::default();
-        let all = [report(1, 5, 0, 1), report(2, 6, 0, 1), downlink(1), report(1, 7, 1, 2)];
-        assert!(all.iter().all(|report| queue.push(report.clone(), 9)));
-        assert_eq!(queue.next_request(), all[..2]);
+        assert!(reports.iter().all(|report| queue.push(report.clone(), 99)));
+        let next = || {
+            let request = queue.next_request();
+            queue.done();
+            (!request.is_empty()).then_some(request)
+        };
+        std::iter::from_fn(next).collect()
+    }
+
+    // Input:  usage, downlink data, a tunnel, inactivity and usage at once.
+    // Output: one request with all of it; while it is unanswered none follows.
+    #[test]
+    fn reports_of_every_type_share_a_request() {
+        let tunnel = FTeid { teid: Teid::new(5).unwrap(), addr: std::net::Ipv4Addr::LOCALHOST.into() };
+        let all = [
+            report(1, 5, 0, 1),
+            downlink(1),
+            Report::ErrorIndication(tunnel),
+            Report::Inactivity,
+            downlink(2),
+            report(1, 7, 1, 2),
+        ];
+        assert_eq!(requests(&all), [all.to_vec()]);
+        let mut queue = ReportQueue::default();
+        assert!(queue.push(downlink(1), 9) && queue.next_request().len() == 1);
+        assert!(queue.push(Report::Inactivity, 9) && queue.push(Report::Inactivity, 9));
         assert!(!queue.is_ready() && queue.next_request().is_empty());
         queue.done();
-        assert_eq!(queue.next_request(), all[2..3]);
-        queue.done();
-        assert_eq!(queue.next_request(), all[3..]);
-        queue.done();
-        assert!(queue.next_request().is_empty() && !queue.is_ready());
+        assert_eq!(queue.next_request(), [Report::Inactivity]);
+    }
+
+    // Input:  buffered and discarded packets; one PDR with two QoS flows; a packet that names a paging policy.
+    // Output: one request has one status, names a PDR once, and a policy only beside other downlink data.
+    #[test]
+    fn what_does_not_go_together_is_told_apart() {
+        let (buffered, discarded) = (DataStatus::Buffered, DataStatus::Discarded);
+        let status = [with(1, 0, buffered), with(2, 0, buffered), with(1, 0, discarded)];
+        assert_eq!(requests(&status), [status[..2].to_vec(), status[2..].to_vec()]);
+        let policy = [report(1, 5, 0, 1), with(1, 46, buffered), with(2, 0, buffered), Report::Inactivity];
+        assert_eq!(requests(&policy), [policy[..1].to_vec(), policy[1..3].to_vec(), policy[3..].to_vec()]);
+    }
+
+    // Input:  a request that names a paging policy is refused for it; another without one is.
+    // Output: the first is said again without the policy, before all else; the second is not.
+    #[test]
+    fn a_refused_policy_is_left_out() {
+        let mut queue = ReportQueue::default();
+        assert!(queue.push(with(1, 46, DataStatus::Buffered), 9) && queue.next_request().len() == 1);
+        assert!(queue.push(Report::Inactivity, 9));
+        assert!(queue.again_without_policy());
+        let data = DownlinkData { pdr: PdrId(1), qfi: None, dscp: None, status: Some(DataStatus::Buffered) };
+        assert_eq!(queue.next_request(), [Report::DownlinkData(data), Report::Inactivity]);
+        assert!(!queue.again_without_policy());
     }
 
     // Input:  downlink data of one PDR while its report waits, is on its way, and is answered.
@@ -251,7 +303,7 @@ mod tests {
         for urr in 0..15 {
             assert!(queue.push(report(urr, 1, 0, 1), 99));
         }
-        assert_eq!(queue.next_request().len(), USAGES_PER_REQUEST);
+        assert_eq!(queue.next_request().len(), super::super::bundle::USAGES);
         queue.done();
         assert_eq!(queue.next_request().len(), 5);
     }

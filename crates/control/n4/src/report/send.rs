@@ -1,17 +1,15 @@
 //! From an event of the data plane to a Session Report Request, and what its answer means.
 
 use causeway_dataplane::Event;
-use causeway_pfcp::{
-    Cause, DownlinkDataReport, DownlinkDataServiceInformation, ErrorIndicationReport, ReportType,
-    SessionReportRequest, SessionReportResponse, SessionReportResponseFlags, UsageReport,
-};
+use causeway_pfcp::{Cause, SessionReportRequest, SessionReportResponse};
 use causeway_rules::Usage;
 use causeway_types::{FSeid, Seid, Time};
 
 use super::Report;
+use super::build::request;
 use crate::association::AssociationId;
 use crate::node::Purpose;
-use crate::session::{Session, reports_go_to};
+use crate::session::reports_go_to;
 use crate::transaction::Lost;
 use crate::{MessageResult, N4, Notice, Output};
 
@@ -20,7 +18,8 @@ impl N4 {
     pub fn event(&mut self, now: Time, event: Event) {
         let (seid, reports) = match event {
             Event::Usage { session, usage } => (session, by_urr(usage)),
-            Event::DownlinkData { session, pdr, qfi } => (session, vec![Report::DownlinkData { pdr, qfi }]),
+            Event::DownlinkData { session, data } => (session, vec![Report::DownlinkData(data)]),
+            Event::Inactivity { session } => (session, vec![Report::Inactivity]),
             Event::ErrorIndication { session, tunnel } => (session, vec![Report::ErrorIndication(tunnel)]),
         };
         let limit = self.config.limits.queued_reports_per_session;
@@ -41,7 +40,8 @@ impl N4 {
         while let Some(association) = self.ready_to_report(seid) {
             let Some(session) = self.sessions.get_mut(seid) else { return };
             let reports = session.reports.next_request();
-            match request(session, &reports) {
+            let names_policy = self.associations.get(association).is_some_and(|it| !it.refuses_paging_policy);
+            match request(session, &reports, names_policy) {
                 Some(request) => return self.send_request(now, seid, association, &request),
                 None => {
                     session.reports.done();
@@ -92,7 +92,13 @@ impl N4 {
     ) {
         self.report_is_done(now, association);
         let Some(session) = self.sessions.get_mut(seid) else { return };
+        let refuses_policy =
+            answer.cause == Cause::ServiceNotSupported && session.reports.again_without_policy();
         session.reports.done();
+        if refuses_policy {
+            self.leave_policy_out(association);
+            return self.send_reports(now, seid);
+        }
         if answer.cause == Cause::SessionContextNotFound {
             self.notice(Notice::SessionUnknownToPeer { session: seid });
             return self.doom(seid);
@@ -100,19 +106,19 @@ impl N4 {
         if !answer.cause.is_accepted() {
             self.notice(Notice::ReportRefused { session: seid, cause: answer.cause });
         }
-        self.refuse_extras(seid, answer);
+        self.take_instructions(seid, answer);
         if let Some(cp) = answer.cp_f_seid {
             self.move_session(seid, cp);
         }
         self.send_reports(now, seid);
     }
 
-    /// A response cannot be refused; what it asks for beyond what is done is said, not dropped silently.
-    fn refuse_extras(&mut self, session: Seid, answer: &SessionReportResponse<'_>) {
-        let drops = answer.flags.is_some_and(|flags| flags.contains(SessionReportResponseFlags::DROBU));
-        let asked = [(drops, "dropping buffered packets"), (answer.update_bar.is_some(), "changing a BAR")];
-        for (_, what) in asked.into_iter().filter(|(is_asked, _)| *is_asked) {
-            self.notice(Notice::NotSupported { session, what });
+    /// The SMF refuses reports that name a paging policy. It is not told of policies any more.
+    fn leave_policy_out(&mut self, id: AssociationId) {
+        let Some(association) = self.associations.get_mut(id) else { return };
+        if !std::mem::replace(&mut association.refuses_paging_policy, true) {
+            let node = association.node.clone();
+            self.notice(Notice::NoPagingPolicy { node });
         }
     }
 
@@ -178,48 +184,6 @@ impl N4 {
         self.counters.lost_reports += 1;
         self.notice(Notice::ReportLost { session, detail });
     }
-}
-
-/// The request that carries these reports: usages together, anything else alone. `None` if nothing is left
-/// to say, since the URRs are gone.
-fn request(session: &mut Session, reports: &[Report]) -> Option<SessionReportRequest<'static>> {
-    match reports.first()? {
-        Report::DownlinkData { pdr, qfi } => {
-            let service =
-                qfi.map(|qfi| DownlinkDataServiceInformation { paging_policy: None, qfi: Some(qfi) });
-            let report = DownlinkDataReport {
-                downlink_data_service_information: service,
-                ..DownlinkDataReport::new([*pdr])
-            };
-            let request = SessionReportRequest::new(ReportType::DLDR);
-            Some(SessionReportRequest { downlink_data_report: Some(report), ..request })
-        }
-        Report::ErrorIndication(tunnel) => {
-            let report = ErrorIndicationReport::new([(*tunnel).into()]);
-            let request = SessionReportRequest::new(ReportType::ERIR);
-            Some(SessionReportRequest { error_indication_report: Some(report), ..request })
-        }
-        Report::Usage(_) => {
-            let usage_reports = usage_reports(session, reports);
-            let request = SessionReportRequest::new(ReportType::USAR);
-            (!usage_reports.is_empty())
-                .then(|| SessionReportRequest { usage_reports: usage_reports.into(), ..request })
-        }
-    }
-}
-
-fn usage_reports(session: &mut Session, reports: &[Report]) -> Vec<UsageReport<'static>> {
-    let usages = reports
-        .iter()
-        .filter_map(|report| if let Report::Usage(parts) = report { Some(parts) } else { None })
-        .flatten();
-    let mut numbered = Vec::new();
-    for usage in usages {
-        if session.rules.rules().urrs.contains_key(&usage.urr) {
-            numbered.push(session.rules.usage_report(usage));
-        }
-    }
-    numbered
 }
 
 /// What each URR reports, by itself.

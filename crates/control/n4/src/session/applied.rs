@@ -2,15 +2,27 @@
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{
-    Cause, CreatedPdr, NodeId, SessionDeletionResponse, SessionEstablishmentResponse,
+    Cause, CreatedPdr, CreatedTrafficEndpoint, NodeId, SessionDeletionResponse, SessionEstablishmentResponse,
     SessionModificationResponse,
 };
 use causeway_rules::{Change, Usage};
 use causeway_types::{FSeid, Seid, Time};
 
-use super::table::{InFlight, Work};
+use super::table::{InFlight, Waiting, Work};
 use crate::transaction::RequestKey;
 use crate::{ApplyId, N4, Notice};
+
+/// What the UPF chose, for the response.
+struct Created {
+    pdrs: Vec<CreatedPdr<'static>>,
+    endpoints: Vec<CreatedTrafficEndpoint<'static>>,
+}
+
+impl Created {
+    fn by(change: &Change) -> Self {
+        Self { pdrs: change.created_pdrs(), endpoints: change.created_traffic_endpoints() }
+    }
+}
 
 impl N4 {
     /// Takes the outcome of a plan that [`crate::Output::Apply`] handed out, once for each.
@@ -38,6 +50,8 @@ impl N4 {
             (Work::Modify(key, _) | Work::Delete(key), Err(error)) => {
                 self.not_changed(now, seid, key, change, &error);
             }
+            (Work::Instruct, Ok(_)) => self.instructed(seid, change),
+            (Work::Instruct, Err(_)) => self.tunnels.abandon(change.tunnels),
             // Only a doomed session is purged.
             (Work::Purge, _) => self.tunnels.abandon(change.tunnels),
         }
@@ -45,7 +59,7 @@ impl N4 {
     }
 
     fn established(&mut self, now: Time, seid: Seid, key: RequestKey, change: Change) {
-        let created = change.created_pdrs();
+        let created = Created::by(&change);
         self.tunnels.commit(change.tunnels);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.rules = change.session;
@@ -54,19 +68,13 @@ impl N4 {
         self.accept_establishment(now, key, cp, seid, created);
     }
 
-    fn accept_establishment(
-        &mut self,
-        now: Time,
-        key: RequestKey,
-        cp: FSeid,
-        seid: Seid,
-        created: Vec<CreatedPdr<'static>>,
-    ) {
+    fn accept_establishment(&mut self, now: Time, key: RequestKey, cp: FSeid, seid: Seid, created: Created) {
         let node = self.config.node.clone();
         let cause = Cause::RequestAccepted;
         let response = SessionEstablishmentResponse {
             up_f_seid: Some(FSeid { seid, addr: self.config.address }),
-            created_pdrs: created.into(),
+            created_pdrs: created.pdrs.into(),
+            created_traffic_endpoints: created.endpoints.into(),
             ..SessionEstablishmentResponse::new(NodeId::from(&node), cause)
         };
         self.answer(now, key, cp.seid, Some(cause), &response.into());
@@ -97,7 +105,7 @@ impl N4 {
         mut change: Change,
         usage: Vec<Usage>,
     ) {
-        let created = change.created_pdrs();
+        let created = Created::by(&change);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let urrs = &change.session.rules().urrs;
         let mut reported = session.reports.take_usage_of(|urr| !urrs.contains_key(&urr));
@@ -107,7 +115,8 @@ impl N4 {
         self.tunnels.commit(change.tunnels);
         let cause = Cause::RequestAccepted;
         let response = SessionModificationResponse {
-            created_pdrs: created.into(),
+            created_pdrs: created.pdrs.into(),
+            created_traffic_endpoints: created.endpoints.into(),
             usage_reports: usage_reports.into(),
             ..SessionModificationResponse::new(cause)
         };
@@ -145,7 +154,12 @@ impl N4 {
     fn next_in_line(&mut self, now: Time, seid: Seid) {
         while self.sessions.get(seid).is_some_and(|session| session.in_flight.is_none()) {
             let Some(waiting) = self.sessions.next_waiting(seid) else { break };
-            self.existing_session(now, seid, waiting.key, &waiting.header, &waiting.body);
+            match waiting {
+                Waiting::Request(request) => {
+                    self.existing_session(now, seid, request.key, &request.header, &request.body);
+                }
+                Waiting::Answer(instructions) => self.instruct(seid, &instructions),
+            }
         }
         self.send_reports(now, seid);
     }

@@ -1,6 +1,7 @@
 //! Sessions: requests, plans and their outcome (TS 29.244 clause 6.3).
 
 mod applied;
+mod instruct;
 mod purge;
 mod request;
 mod table;

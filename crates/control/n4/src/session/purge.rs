@@ -4,7 +4,7 @@ use causeway_dataplane::{Applied, ApplyError};
 use causeway_rules::Change;
 use causeway_types::{Seid, Time};
 
-use super::table::Work;
+use super::table::{Waiting, Work};
 use crate::N4;
 use crate::node::Purpose;
 
@@ -20,7 +20,9 @@ impl N4 {
         let association = session.association;
         let is_busy = session.in_flight.is_some();
         while let Some(waiting) = self.sessions.next_waiting(seid) {
-            self.inbound.forget(&waiting.key);
+            if let Waiting::Request(request) = waiting {
+                self.inbound.forget(&request.key);
+            }
         }
         let of_session =
             |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
@@ -68,7 +70,7 @@ impl N4 {
                 self.tunnels.abandon(change.tunnels);
                 self.drop_session(now, seid);
             }
-            Work::Establish(_) | Work::Modify(..) | Work::Delete(_) => {
+            Work::Establish(_) | Work::Modify(..) | Work::Delete(_) | Work::Instruct => {
                 self.keep_or_abandon(seid, change, result.is_ok());
                 self.purge(seid);
             }
@@ -100,7 +102,9 @@ impl N4 {
             association.sessions.remove(&seid);
         }
         for waiting in session.waiting {
-            self.refuse_unknown(now, waiting.key);
+            if let Waiting::Request(request) = waiting {
+                self.refuse_unknown(now, request.key);
+            }
         }
         self.check_shutdown(now);
     }

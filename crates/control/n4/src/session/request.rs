@@ -6,7 +6,7 @@ use causeway_pfcp::{
 use causeway_rules::{Change, Context};
 use causeway_types::{FSeid, Seid, Time};
 
-use super::table::{Session, Waiting, Work};
+use super::table::{Session, WaitingRequest, Work};
 use crate::answer::Refusal;
 use crate::association::AssociationId;
 use crate::transaction::RequestKey;
@@ -23,7 +23,9 @@ impl N4 {
                     .map(|session| (session.seid, session.in_flight.is_some()))
                 {
                     None => self.refuse_unknown(now, key),
-                    Some((seid, true)) => self.wait(now, seid, Waiting { key, header, body: body.to_vec() }),
+                    Some((seid, true)) => {
+                        self.wait(now, seid, WaitingRequest { key, header, body: body.to_vec() });
+                    }
                     Some((seid, false)) => self.existing_session(now, seid, key, &header, body),
                 }
             }
@@ -58,7 +60,7 @@ impl N4 {
         self.refuse(now, key, Seid(0), refusal);
     }
 
-    fn wait(&mut self, now: Time, seid: Seid, waiting: Waiting) {
+    fn wait(&mut self, now: Time, seid: Seid, waiting: WaitingRequest) {
         let (key, limits) = (waiting.key, &self.config.limits);
         if !self.sessions.wait(seid, waiting, limits.waiting_per_session, limits.waiting_octets) {
             let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);

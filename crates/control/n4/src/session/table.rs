@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use causeway_pfcp::Header;
-use causeway_rules::{Change, Plan, SessionRules};
+use causeway_rules::{Change, Instructions, Plan, SessionRules};
 use causeway_types::{FSeid, Seid, Time};
 
 use crate::ApplyId;
@@ -29,7 +29,7 @@ pub(crate) struct Session {
     pub(crate) since: Time,
     /// The plan that the data plane works on.
     pub(crate) in_flight: Option<InFlight>,
-    /// Requests that came meanwhile, the oldest first.
+    /// What came meanwhile, the oldest first.
     pub(crate) waiting: VecDeque<Waiting>,
     /// It will be called when its association may send more reports.
     pub(crate) is_called: bool,
@@ -77,6 +77,8 @@ pub(crate) enum Work {
     Modify(RequestKey, Option<FSeid>),
     /// A Session Deletion Request.
     Delete(RequestKey),
+    /// What the SMF asked for in its answer to a report.
+    Instruct,
     /// Nobody's request: the session is to go.
     Purge,
 }
@@ -86,14 +88,32 @@ impl Work {
     pub(crate) fn request(&self) -> Option<RequestKey> {
         match self {
             Self::Establish(key) | Self::Modify(key, _) | Self::Delete(key) => Some(*key),
-            Self::Purge => None,
+            Self::Instruct | Self::Purge => None,
+        }
+    }
+}
+
+/// What waits for its turn.
+#[derive(Debug)]
+pub(crate) enum Waiting {
+    /// A request.
+    Request(WaitingRequest),
+    /// What an answer to a report asks for.
+    Answer(Box<Instructions>),
+}
+
+impl Waiting {
+    fn octets(&self) -> usize {
+        match self {
+            Self::Request(request) => request.body.len(),
+            Self::Answer(_) => 0,
         }
     }
 }
 
 /// A request that waits for its turn.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingRequest {
     pub(crate) key: RequestKey,
     pub(crate) header: Header,
     pub(crate) body: Vec<u8>,
@@ -124,7 +144,7 @@ impl Sessions {
     /// Forgets a session that no plan is under way of.
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<Session> {
         let session = self.by_seid.remove(&seid)?;
-        self.waiting_octets -= session.waiting.iter().map(|waiting| waiting.body.len()).sum::<usize>();
+        self.waiting_octets -= session.waiting.iter().map(Waiting::octets).sum::<usize>();
         Some(session)
     }
 
@@ -163,21 +183,35 @@ impl Sessions {
 
     /// Lets a request wait for its turn. False: too many wait already.
     #[must_use]
-    pub(crate) fn wait(&mut self, seid: Seid, waiting: Waiting, per_session: usize, octets: usize) -> bool {
+    pub(crate) fn wait(
+        &mut self,
+        seid: Seid,
+        waiting: WaitingRequest,
+        per_session: usize,
+        octets: usize,
+    ) -> bool {
         let Some(session) = self.by_seid.get_mut(&seid) else { return false };
         let total = self.waiting_octets + waiting.body.len();
         if session.waiting.len() >= per_session || total > octets {
             return false;
         }
         self.waiting_octets = total;
-        session.waiting.push_back(waiting);
+        session.waiting.push_back(Waiting::Request(waiting));
         true
     }
 
-    /// The request whose turn it is.
+    /// Lets what an answer asks for wait for its turn. There is never more than one: no report goes out while a
+    /// plan is under way.
+    pub(crate) fn wait_with(&mut self, seid: Seid, instructions: Instructions) {
+        if let Some(session) = self.by_seid.get_mut(&seid) {
+            session.waiting.push_back(Waiting::Answer(Box::new(instructions)));
+        }
+    }
+
+    /// What is next.
     pub(crate) fn next_waiting(&mut self, seid: Seid) -> Option<Waiting> {
         let waiting = self.by_seid.get_mut(&seid)?.waiting.pop_front()?;
-        self.waiting_octets -= waiting.body.len();
+        self.waiting_octets -= waiting.octets();
         Some(waiting)
     }
 }

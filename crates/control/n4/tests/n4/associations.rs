@@ -28,19 +28,12 @@ fn an_smf_sets_up_an_association() {
     assert_eq!(response.cause, Cause::RequestAccepted);
     assert_eq!(response.node_id.to_owned(), config().node);
     assert_eq!(response.recovery_time_stamp, Some(RecoveryTimeStamp(RECOVERY)));
-    let features = [
-        UpFeatures::FTUP,
-        UpFeatures::BUNDL,
-        UpFeatures::EMPU,
-        UpFeatures::DDND,
-        UpFeatures::MNOP,
-        UpFeatures::QUOAC,
-        UpFeatures::VTIME,
-        UpFeatures::NORP,
-        UpFeatures::UPIDP,
-    ]
-    .into_iter()
-    .fold(UpFeatures::empty(), std::ops::BitOr::bitor);
+    let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
+    let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU;
+    let detection = UpFeatures::DPDRA | UpFeatures::IP6PL;
+    let by_plane = UpFeatures::EMPU | UpFeatures::MNOP | buffering;
+    let usage = UpFeatures::QUOAC | UpFeatures::VTIME | UpFeatures::NORP | UpFeatures::UPIDP;
+    let features = by_itself | detection | by_plane | usage;
     assert_eq!(response.up_function_features, Some(features));
     assert_eq!(response.flags, None);
     let views: Vec<_> = world.n4.associations().collect();

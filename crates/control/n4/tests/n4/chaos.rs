@@ -1,6 +1,6 @@
 //! Anything in any order: SMFs, a slow and failing data plane, lost messages, time.
 
-use causeway_dataplane::{ApplyError, Event};
+use causeway_dataplane::{ApplyError, DownlinkData, Event};
 use causeway_n4::{Config, Heartbeat, Occupancy, PathFailure};
 use causeway_pfcp::*;
 use causeway_types::{NtpSeconds, PdrId, Seid, Span};
@@ -84,7 +84,8 @@ impl Story {
             Step::Usage(pick) => self.world.uses(self.session(pick), 100),
             Step::Downlink(pick) => {
                 let session = self.session(pick);
-                self.world.event(Event::DownlinkData { session, pdr: PdrId(2), qfi: None });
+                let data = DownlinkData { pdr: PdrId(2), qfi: None, dscp: None, status: None };
+                self.world.event(Event::DownlinkData { session, data });
             }
             Step::Apply(pick) => self.apply(pick, None),
             Step::Fail(pick) => self.apply(pick, Some(ApplyError::Backend("chaos".into()))),

@@ -1,9 +1,9 @@
 //! Session reports: until they are answered, in order, not twice.
 
-use causeway_dataplane::{ApplyError, Event};
+use causeway_dataplane::{ApplyError, DownlinkData, Event, Op};
 use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
-use causeway_types::{PdrId, Qfi, Seid, Span, Teid};
+use causeway_types::{BarId, PdrId, Qfi, Seid, Span, Teid};
 
 use crate::world::{Smf, World, activation, config, establishment};
 
@@ -17,7 +17,8 @@ fn with_session() -> (World, Smf, Seid) {
 }
 
 fn downlink(session: Seid) -> Event {
-    Event::DownlinkData { session, pdr: PdrId(2), qfi: Qfi::new(9) }
+    let data = DownlinkData { pdr: PdrId(2), qfi: Qfi::new(9), dscp: Some(0), status: None };
+    Event::DownlinkData { session, data }
 }
 
 // Input:  a volume threshold is reached.
@@ -57,37 +58,61 @@ fn a_report_is_repeated_until_it_is_answered() {
     world.is_quiet();
 }
 
-// Input:  usage, downlink data, an error indication and usage again, before the first is answered.
-// Output: one request at a time, in this order; numbers go up.
+// Input:  usage, then downlink data, an error indication and usage again before the first is answered.
+// Output: one request at a time; the second carries all that waits, each type with its IE; numbers go up.
 #[test]
-fn reports_of_a_session_keep_their_order() {
+fn reports_of_every_type_share_a_request() {
     let (mut world, smf, seid) = with_session();
     let tunnel = causeway_types::FTeid { teid: Teid::new(5).unwrap(), addr: smf.ip().into() };
     world.uses(seid, 1);
     world.event(downlink(seid));
     world.event(Event::ErrorIndication { session: seid, tunnel });
+    world.event(Event::Inactivity { session: seid });
     world.uses(seid, 2);
-    let mut kinds = Vec::new();
-    for _ in 0..4 {
-        let got = world.next(smf.addr);
-        world.is_quiet();
+    let first = world.next(smf.addr);
+    world.is_quiet();
+    assert_eq!(first.usage(), [(1, 0, 1, VOLTH)]);
+    world.deliver(smf.addr, &Smf::report_response(&first, seid, Cause::RequestAccepted));
+    let second = world.next(smf.addr);
+    assert_eq!(second.usage(), [(1, 1, 2, VOLTH)]);
+    let Message::SessionReportRequest(request) = second.message() else { panic!("{:?}", second.kind()) };
+    let types = ReportType::USAR | ReportType::DLDR | ReportType::ERIR | ReportType::UPIR;
+    assert_eq!(request.report_type, types);
+    let report = request.downlink_data_report.unwrap();
+    assert_eq!(report.pdr_ids.iter().collect::<Vec<_>>(), [PdrId(2)]);
+    let service = report.downlink_data_service_informations.first().unwrap();
+    assert_eq!((service.qfi, service.paging_policy), (Qfi::new(9), Some(0)));
+    assert_eq!(request.error_indication_report.unwrap().remote_f_teids.first(), Some(FTeid::from(tunnel)));
+    world.deliver(smf.addr, &Smf::report_response(&second, seid, Cause::RequestAccepted));
+    world.is_quiet();
+}
+
+// Input:  a packet of DSCP 46; the SMF answers that it does not support the service.
+// Output: the same report without a Paging Policy Indication value, at once; from then on none has it.
+#[test]
+fn an_smf_without_paging_policies_is_told_without() {
+    let (mut world, smf, seid) = with_session();
+    let data = DownlinkData { pdr: PdrId(2), qfi: Qfi::new(9), dscp: Some(46), status: None };
+    let policy = |got: &crate::world::Got| {
         let Message::SessionReportRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
-        kinds.push(request.report_type);
-        match request.report_type {
-            ReportType::DLDR => {
-                let report = request.downlink_data_report.unwrap();
-                assert_eq!(report.pdr_ids.iter().collect::<Vec<_>>(), [PdrId(2)]);
-                assert_eq!(report.downlink_data_service_information.unwrap().qfi, Qfi::new(9));
-            }
-            ReportType::ERIR => {
-                let report = request.error_indication_report.unwrap();
-                assert_eq!(report.remote_f_teids.first(), Some(FTeid::from(tunnel)));
-            }
-            _ => assert_eq!(got.usage()[0].1, u32::from(kinds.len() > 1)),
-        }
-        world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestAccepted));
-    }
-    assert_eq!(kinds, [ReportType::USAR, ReportType::DLDR, ReportType::ERIR, ReportType::USAR]);
+        request
+            .downlink_data_report
+            .unwrap()
+            .downlink_data_service_informations
+            .first()
+            .unwrap()
+            .paging_policy
+    };
+    world.event(Event::DownlinkData { session: seid, data });
+    let first = world.next(smf.addr);
+    assert_eq!(policy(&first), Some(46));
+    world.deliver(smf.addr, &Smf::report_response(&first, seid, Cause::ServiceNotSupported));
+    assert!(world.has_notice(|notice| matches!(notice, Notice::NoPagingPolicy { .. })));
+    let again = world.next(smf.addr);
+    assert_eq!(policy(&again), None);
+    world.deliver(smf.addr, &Smf::report_response(&again, seid, Cause::RequestAccepted));
+    world.event(Event::DownlinkData { session: seid, data });
+    assert_eq!(policy(&world.next(smf.addr)), None);
 }
 
 // Input:  downlink data of the same PDR while its report waits for an answer.
@@ -179,22 +204,47 @@ fn a_report_follows_its_session() {
     world.is_quiet();
 }
 
-// Input:  an answer that asks to drop what is buffered, and to change a BAR.
-// Output: said, since it cannot be refused; the report is done.
-#[test]
-fn what_an_answer_asks_for_and_is_not_done_is_said() {
-    let (mut world, smf, seid) = with_session();
-    world.event(downlink(seid));
-    let got = world.next(smf.addr);
+/// An answer that asks to drop what waits and changes BAR 1.
+fn instructing(got: &crate::world::Got, seid: Seid) -> Vec<u8> {
+    let update_bar = UpdateBar {
+        dl_buffering_suggested_packet_count: Some(DlBufferingSuggestedPacketCount(7)),
+        ..UpdateBar::new(BarId(1))
+    };
     let answer = SessionReportResponse {
         flags: Some(SessionReportResponseFlags::DROBU),
-        update_bar: Some(UpdateBar::new(causeway_types::BarId(1))),
+        update_bar: Some(update_bar),
         ..SessionReportResponse::new(Cause::RequestAccepted)
     };
-    world.deliver(smf.addr, &Smf::answer(&got, Some(seid), answer));
-    let said = |notice: &&Notice| matches!(notice, Notice::NotSupported { .. });
-    assert_eq!(world.notices.iter().filter(said).count(), 2);
-    assert_eq!(world.n4.occupancy().unanswered_requests, 0);
+    Smf::answer(got, Some(seid), answer)
+}
+
+// Input:  an answer that asks to drop what waits and to change a BAR that is not there; then one that is.
+// Output: the first is said and nothing of it done, since it cannot be refused; the second is carried out, after
+//         the modification that was under way, and before the one that came later.
+#[test]
+fn what_an_answer_asks_for_is_done_in_its_turn() {
+    let (mut world, mut smf, seid) = with_session();
+    world.event(downlink(seid));
+    let got = world.next(smf.addr);
+    world.deliver(smf.addr, &instructing(&got, seid));
+    assert!(world.has_notice(|notice| matches!(notice, Notice::AnswerNotFollowed { .. })));
+    assert_eq!((world.plane.done.len(), world.n4.occupancy().unanswered_requests), (1, 0));
+
+    let create_bar = Some(CreateBar::new(BarId(1)));
+    world.event(downlink(seid));
+    let got = world.next(smf.addr);
+    world.plane.pace = crate::world::Pace::Held;
+    world.send(&mut smf, Some(seid), SessionModificationRequest { create_bar, ..Default::default() });
+    world.deliver(smf.addr, &instructing(&got, seid));
+    world.send(&mut smf, Some(seid), activation(1));
+    for _ in 0..3 {
+        world.apply_next();
+    }
+    let done: Vec<_> = world.plane.done.iter().skip(1).map(|plan| plan.ops.clone()).collect();
+    assert!(matches!(done[0][..], [Op::PutBar(_)]), "{done:?}");
+    assert!(matches!(done[1][..], [Op::DropBuffered, Op::ExtendBuffering(_)]), "{done:?}");
+    assert!(matches!(done[2][..], [Op::PutFar(_)]), "{done:?}");
+    assert_eq!(world.n4.occupancy().plans, 0);
 }
 
 // Input:  room for one outstanding report of an SMF, and reports of three sessions.

@@ -1,14 +1,15 @@
 //! From a request of the SMF to a change that the data plane can carry out, or a rejection.
 
-use causeway_pfcp::{SessionEstablishmentRequest, SessionModificationRequest};
+use causeway_pfcp::{SessionEstablishmentRequest, SessionModificationRequest, SessionReportResponse};
 use causeway_types::{FTeid, PdrId, Seid};
 
 use crate::decode;
 use crate::diff::{Extras, plan_deletion, plan_establishment, plan_modification};
-use crate::edits::{Changes, Merged, merge};
+use crate::edits::{Changes, EndpointId, Merged, Setting, merge};
+use crate::reject::refuse_if;
 use crate::tunnels::Reservation;
 use crate::validate::{Context, validate};
-use crate::{Plan, Reason, Rejection, SessionRules, TunnelChange, Tunnels};
+use crate::{Plan, Reason, Rejection, SessionRules, TunnelChange, Tunnels, ie};
 
 /// A change of one session's rules, ready to be carried out.
 ///
@@ -22,6 +23,9 @@ pub struct Change {
     pub plan: Plan,
     /// The PDRs whose F-TEID the UPF chose, in the order of the request: the Created PDR IEs.
     pub chosen: Vec<(PdrId, FTeid)>,
+    /// The traffic endpoints whose F-TEID the UPF chose, in the order of the request: the Created Traffic
+    /// Endpoint IEs.
+    pub(crate) chosen_endpoints: Vec<(EndpointId, FTeid)>,
     /// What is taken from and given back to [`Tunnels`].
     pub tunnels: TunnelChange,
     /// Goes back in the reports of URRs that were queried.
@@ -55,12 +59,42 @@ pub fn modify(
     modify_with(old, decode::modification(request)?, session, context, tunnels)
 }
 
+/// What the SMF asks for in its answer to a report: packets to be dropped, a BAR to be changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Instructions(Changes);
+
+impl Instructions {
+    /// Reads what an answer asks for; `None` if that is nothing.
+    ///
+    /// # Errors
+    /// The first IE that is wrong or not supported. There is no way to tell the SMF.
+    pub fn of(response: &SessionReportResponse<'_>) -> Result<Option<Self>, Rejection> {
+        let changes = decode::report_response(response)?;
+        Ok((changes != Changes::default()).then_some(Self(changes)))
+    }
+}
+
+/// Plans what an answer to a report asks for.
+///
+/// # Errors
+/// Why it is not carried out: there is no such BAR.
+pub fn instruct(
+    old: &SessionRules,
+    instructions: &Instructions,
+    session: Seid,
+    context: &Context<'_>,
+    tunnels: &mut Tunnels,
+) -> Result<Change, Rejection> {
+    modify_with(old, instructions.0.clone(), session, context, tunnels)
+}
+
 /// The end of a session: everything goes, and every URR reports.
 pub fn delete(old: &SessionRules, session: Seid) -> Change {
     Change {
         session: old.clone(),
         plan: plan_deletion(session),
         chosen: Vec::new(),
+        chosen_endpoints: Vec::new(),
         tunnels: TunnelChange::giving_back(session, &old.tunnels()),
         query_reference: None,
     }
@@ -78,7 +112,8 @@ pub(crate) fn establish_with(
     let (merged, tunnels) =
         taken.map_err(|rejection| if restoration { not_restored(rejection) } else { rejection })?;
     let plan = plan_establishment(session, merged.session.rules());
-    Ok(Change { session: merged.session, plan, chosen: merged.chosen, tunnels, query_reference: None })
+    let Merged { session, chosen, chosen_endpoints, .. } = merged;
+    Ok(Change { session, plan, chosen, chosen_endpoints, tunnels, query_reference: None })
 }
 
 pub(crate) fn modify_with(
@@ -88,17 +123,36 @@ pub(crate) fn modify_with(
     context: &Context<'_>,
     tunnels: &mut Tunnels,
 ) -> Result<Change, Rejection> {
+    check_extended(&changes, context)?;
     let mut queries = changes.query.clone();
     if changes.query_all {
         queries.extend(old.rules().urrs.keys());
     }
-    let renewed = changes.urrs.update.iter().map(|update| (update.id, update.renewed())).collect();
+    let instructed = changes.fars.update.iter().filter(|update| update.action.is_some());
+    let extras = Extras {
+        instructed: instructed.map(|update| update.id).collect(),
+        queries,
+        renewed: changes.urrs.update.iter().map(|update| (update.id, update.renewed())).collect(),
+        end_markers: Vec::new(),
+        drop_buffered: changes.drop_buffered,
+        extended: changes.extended.clone(),
+        inactivity_timer: changes.inactivity_timer != Setting::Keep,
+    };
     let query_reference = changes.query_reference;
     let reservation = Reservation::new(tunnels, session);
     let (merged, tunnels) = take(old, changes, context, reservation)?;
-    let extras = Extras { queries, renewed, end_markers: merged.end_markers };
+    let extras = Extras { end_markers: merged.end_markers, ..extras };
     let plan = plan_modification(session, old.rules(), merged.session.rules(), &extras);
-    Ok(Change { session: merged.session, plan, chosen: merged.chosen, tunnels, query_reference })
+    let Merged { session, chosen, chosen_endpoints, .. } = merged;
+    Ok(Change { session, plan, chosen, chosen_endpoints, tunnels, query_reference })
+}
+
+/// Buffering for longer needs a data plane that can, and a BAR that is there.
+fn check_extended(changes: &Changes, context: &Context<'_>) -> Result<(), Rejection> {
+    let Some(first) = changes.extended.first() else { return Ok(()) };
+    let cannot = !context.capabilities.extended_buffering;
+    refuse_if(cannot, ie::DL_BUFFERING_DURATION, "buffering for longer")
+        .map_err(|reason| reason.of(first.bar))
 }
 
 fn take(

@@ -46,7 +46,7 @@ proptest! {
         let mut world = World::with(crate::testing::usual());
         let all = world.tunnels.available() + 1;
         for (step, luck) in steps {
-            let step = if luck == 0 { step } else { fit(step, world.session.rules()) };
+            let step = if luck == 0 { step } else { fit(step, &world.session) };
             let (session, tunnels) = (world.session.clone(), world.tunnels.clone());
             match world.modify(step) {
                 Ok(change) => {
@@ -76,7 +76,7 @@ proptest! {
     #[test]
     fn an_abandoned_change_leaves_no_trace(step in changes()) {
         let mut world = World::with(crate::testing::usual());
-        let step = fit(step, world.session.rules());
+        let step = fit(step, &world.session);
         let (available, in_use) = (world.tunnels.available(), world.tunnels.in_use());
         if let Ok(change) = world.modify(step) {
             world.tunnels.abandon(change.tunnels);

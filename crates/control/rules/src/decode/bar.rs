@@ -1,21 +1,23 @@
 //! Create BAR and Update BAR.
 
-use causeway_pfcp::{CreateBar, DownlinkDataNotificationDelay, SuggestedBufferingPacketsCount, UpdateBar};
+use causeway_pfcp::{
+    CreateBar, DlBufferingDuration, DownlinkDataNotificationDelay, SuggestedBufferingPacketsCount, UpdateBar,
+};
 use causeway_types::Span;
 
 use super::treatment::Treated;
 use super::{about, setting};
 use crate::edits::BarUpdate;
-use crate::{Bar, Rejection};
+use crate::{Bar, BufferingDuration, ExtendedBuffering, Rejection};
 
 pub(super) fn create(group: &CreateBar<'_>) -> Result<Bar, Rejection> {
     about(group.bar_id, || {
         group.refuse_unsupported()?;
         let delay = group.downlink_data_notification_delay;
         Ok(Bar {
-            id: group.bar_id,
             notification_delay: delay.map_or(Span::ZERO, DownlinkDataNotificationDelay::span),
             suggested_packets: group.suggested_buffering_packets_count.map(packets),
+            ..Bar::new(group.bar_id)
         })
     })
 }
@@ -32,6 +34,25 @@ pub(super) fn update(group: &UpdateBar<'_>) -> Result<BarUpdate, Rejection> {
             suggested_packets: setting::<SuggestedBufferingPacketsCount, _>(count, &group.other),
         })
     })
+}
+
+/// What an update asks for beyond the rule itself.
+pub(super) fn extended(group: &UpdateBar<'_>) -> Option<ExtendedBuffering> {
+    let duration = group.dl_buffering_duration.map(duration);
+    let packets = group.dl_buffering_suggested_packet_count.map(|count| count.0);
+    (duration.is_some() || packets.is_some()).then_some(ExtendedBuffering {
+        bar: group.bar_id,
+        duration,
+        packets,
+    })
+}
+
+fn duration(timer: DlBufferingDuration) -> BufferingDuration {
+    match timer.0.span() {
+        None => BufferingDuration::Unlimited,
+        Some(Span::ZERO) => BufferingDuration::Stopped,
+        Some(span) => BufferingDuration::For(span),
+    }
 }
 
 fn packets(count: SuggestedBufferingPacketsCount) -> u16 {

@@ -10,7 +10,7 @@ use super::treatment::Treated;
 use super::{about, not_predefined, setting, tunnel};
 use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
 use crate::reject::refuse_if;
-use crate::{ApplyAction, Far, Forwarding, Reason, Rejection, ie};
+use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, Rejection, ie};
 
 pub(super) fn create(group: &CreateFar<'_>) -> Result<Far, Rejection> {
     about(group.far_id, || {
@@ -18,7 +18,8 @@ pub(super) fn create(group: &CreateFar<'_>) -> Result<Far, Rejection> {
         not_predefined(group.far_id.0, ie::FAR_ID)?;
         Ok(Far {
             id: group.far_id,
-            action: action(group.apply_action)?,
+            action: action(group.apply_action - DELIVERY_STATUS)?,
+            delivery_status: delivery_status(group.apply_action)?,
             forwarding: group.forwarding_parameters.as_ref().map(forwarding).transpose()?,
             bar: group.bar_id,
         })
@@ -30,11 +31,25 @@ pub(super) fn update(group: &UpdateFar<'_>) -> Result<FarUpdate, Rejection> {
         group.refuse_unsupported()?;
         Ok(FarUpdate {
             id: group.far_id,
-            action: group.apply_action.map(action).transpose()?,
+            action: group.apply_action.map(|flags| action(flags - DELIVERY_STATUS)).transpose()?,
+            delivery_status: group.apply_action.map(delivery_status).transpose()?,
             forwarding: group.update_forwarding_parameters.as_ref().map(forwarding_update).transpose()?,
             bar: setting::<BarId, _>(group.bar_id, &group.other),
         })
     })
+}
+
+/// The flags that say what the SMF is told for the delivery status of downlink data.
+const DELIVERY_STATUS: Flags = Flags::BDPN.union(Flags::DDPN);
+
+/// BDPN only with BUFF, DDPN with BUFF or DROP (clause 8.2.26).
+fn delivery_status(flags: Flags) -> Result<DeliveryStatus, Reason> {
+    let is = |flag| flags.contains(flag);
+    let status = DeliveryStatus { buffered: is(Flags::BDPN), discarded: is(Flags::DDPN) };
+    let wrong =
+        status.buffered && !is(Flags::BUFF) || status.discarded && !is(Flags::BUFF) && !is(Flags::DROP);
+    let why = "BDPN without BUFF, or DDPN without BUFF or DROP";
+    if wrong { Err(Reason::Incorrect { ie: ie::APPLY_ACTION, why }) } else { Ok(status) }
 }
 
 /// Exactly one of DROP, FORW and BUFF; NOCP with BUFF only (clause 8.2.26).

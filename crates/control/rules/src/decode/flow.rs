@@ -1,25 +1,42 @@
 //! SDF filters.
 
-use causeway_pfcp::{Ie, SdfFilter as WireFilter};
+use causeway_pfcp::SdfFilter as WireFilter;
 
-use crate::{FlowError, Reason, SdfFilter};
+use crate::edits::FilterDraft;
+use crate::{FlowDescription, FlowError, Reason, SdfFilter, TrafficClass, ie};
 
-/// A filter by flow description alone.
-pub(super) fn filter(filter: &WireFilter<'_>) -> Result<SdfFilter, Reason> {
+/// A filter, or the number of a bidirectional one that is defined elsewhere in the session.
+pub(super) fn draft(filter: &WireFilter<'_>) -> Result<FilterDraft, Reason> {
     let WireFilter { flow_description, traffic_class, security_parameter_index, flow_label, filter_id } =
         filter;
-    let unsupported = [
-        (traffic_class.is_some(), "a filter by traffic class"),
-        (security_parameter_index.is_some(), "a filter by security parameter index"),
-        (flow_label.is_some(), "a filter by flow label"),
-        (filter_id.is_some(), "a bidirectional filter"),
-    ];
-    if let Some((_, what)) = unsupported.into_iter().find(|(present, _)| *present) {
-        return Err(Reason::Unsupported { ie: WireFilter::TYPE, what });
+    let class = traffic_class.map(|class| TrafficClass { value: class.value, mask: class.mask });
+    let rest = class.is_some() || security_parameter_index.is_some() || flow_label.is_some();
+    let flow = match (flow_description, filter_id) {
+        (Some(text), _) => description(text.as_str())?,
+        (None, _) if rest => FlowDescription::ANY,
+        (None, Some(id)) => return Ok(FilterDraft::Named(*id)),
+        (None, None) => return Err(Reason::MalformedFlow(FlowError::NoText)),
+    };
+    Ok(FilterDraft::Defined(SdfFilter {
+        flow,
+        traffic_class: class,
+        spi: *security_parameter_index,
+        flow_label: *flow_label,
+        id: *filter_id,
+    }))
+}
+
+/// A filter that is not one of a PDI, and so cannot be the number of another.
+pub(super) fn defined(filter: &WireFilter<'_>) -> Result<SdfFilter, Reason> {
+    let what = "an exempted filter by the number of a bidirectional one";
+    match draft(filter)? {
+        FilterDraft::Defined(filter) => Ok(filter),
+        FilterDraft::Named(_) => Err(Reason::Unsupported { ie: ie::SDF_FILTER, what }),
     }
-    let text = flow_description.and_then(|text| text.as_str());
-    let text = text.ok_or(Reason::MalformedFlow(FlowError::NoText))?;
-    text.parse().map_err(|error: FlowError| {
+}
+
+fn description(text: Option<&str>) -> Result<FlowDescription, Reason> {
+    text.ok_or(Reason::MalformedFlow(FlowError::NoText))?.parse().map_err(|error: FlowError| {
         if error.is_unsupported() { Reason::UnsupportedFlow(error) } else { Reason::MalformedFlow(error) }
     })
 }

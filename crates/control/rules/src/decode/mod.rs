@@ -1,8 +1,10 @@
 //! From session requests to typed changes: values are checked, references not yet.
 
 mod bar;
+mod endpoint;
 mod far;
 mod flow;
+mod framed;
 mod pdr;
 mod qer;
 mod treatment;
@@ -13,8 +15,11 @@ mod urr_limits;
 
 use causeway_pfcp::{
     Ie, Many, Others, PdnType, SessionEstablishmentFlags, SessionEstablishmentRequest,
-    SessionModificationFlags, SessionModificationRequest,
+    SessionModificationFlags, SessionModificationRequest, SessionReportResponse, SessionReportResponseFlags,
+    UserPlaneInactivityTimer,
 };
+
+use causeway_types::Span;
 
 use crate::edits::{Changes, Setting};
 use crate::reject::refuse_if;
@@ -38,11 +43,13 @@ pub(crate) fn establishment(request: &SessionEstablishmentRequest<'_>) -> Result
     refuse_if(pauses, ie::SE_REQ_FLAGS, "pausing of charging")?;
     let restoration = flags.contains(SessionEstablishmentFlags::RESTI);
     let mut changes = Changes { restoration, ..Changes::default() };
+    changes.inactivity_timer = inactivity_timer(request.user_plane_inactivity_timer, &request.other);
     changes.pdrs.create = each(&request.create_pdrs, |group| pdr::create(group))?;
     changes.fars.create = each(&request.create_fars, |group| far::create(group))?;
     changes.qers.create = each(&request.create_qers, |group| qer::create(group))?;
     changes.urrs.create = each(&request.create_urrs, |group| urr::create(group))?;
     changes.bars.create = request.create_bar.iter().map(bar::create).collect::<Result<_, _>>()?;
+    changes.endpoints.create = endpoint::created(&request.create_traffic_endpoints)?;
     Ok(changes)
 }
 
@@ -51,11 +58,15 @@ pub(crate) fn establishment(request: &SessionEstablishmentRequest<'_>) -> Result
 pub(crate) fn modification(request: &SessionModificationRequest<'_>) -> Result<Changes, Rejection> {
     request.refuse_unsupported()?;
     let flags = request.flags.unwrap_or_default();
-    let unsupported = flags - SessionModificationFlags::QAURR;
-    refuse_if(!unsupported.is_empty(), ie::SM_REQ_FLAGS, "a flag of the message other than QAURR")?;
+    let done = SessionModificationFlags::QAURR | SessionModificationFlags::DROBU;
+    let unsupported = flags - done;
+    refuse_if(!unsupported.is_empty(), ie::SM_REQ_FLAGS, "a flag of the message other than QAURR and DROBU")?;
     let mut changes = Changes {
         query_all: flags.contains(SessionModificationFlags::QAURR),
         query: request.query_urrs.iter().map(|group| group.urr_id).collect(),
+        drop_buffered: flags.contains(SessionModificationFlags::DROBU),
+        inactivity_timer: inactivity_timer(request.user_plane_inactivity_timer, &request.other),
+        extended: request.update_bar.iter().filter_map(bar::extended).collect(),
         query_reference: request.query_urr_reference.map(|reference| reference.0),
         ..Changes::default()
     };
@@ -70,7 +81,34 @@ pub(crate) fn modification(request: &SessionModificationRequest<'_>) -> Result<C
     changes.urrs.update = each(&request.update_urrs, |group| urr::update(group))?;
     changes.bars.create = request.create_bar.iter().map(bar::create).collect::<Result<_, _>>()?;
     changes.bars.update = request.update_bar.iter().map(bar::update).collect::<Result<_, _>>()?;
+    changes.endpoints.remove = endpoint::removed(&request.remove_traffic_endpoints);
+    changes.endpoints.create = endpoint::created(&request.create_traffic_endpoints)?;
+    changes.endpoints.update = endpoint::updated(&request.update_traffic_endpoints)?;
     Ok(changes)
+}
+
+/// What the answer to a report asks for (table 7.5.9.1-1).
+///
+/// # Errors
+/// The first IE that is wrong or not supported.
+pub(crate) fn report_response(response: &SessionReportResponse<'_>) -> Result<Changes, Rejection> {
+    let flags = response.flags.unwrap_or_default();
+    let mut changes = Changes {
+        drop_buffered: flags.contains(SessionReportResponseFlags::DROBU),
+        extended: response.update_bar.iter().filter_map(bar::extended).collect(),
+        ..Changes::default()
+    };
+    changes.bars.update = response.update_bar.iter().map(bar::update).collect::<Result<_, _>>()?;
+    Ok(changes)
+}
+
+/// Zero stops the timer (clause 8.2.83).
+fn inactivity_timer(timer: Option<UserPlaneInactivityTimer>, others: &Others<'_>) -> Setting<Span> {
+    let seconds = timer.map(|timer| Span::from_secs(timer.0.into()));
+    match setting::<UserPlaneInactivityTimer, _>(seconds, others) {
+        Setting::Set(Span::ZERO) => Setting::Remove,
+        setting => setting,
+    }
 }
 
 fn removals(request: &SessionModificationRequest<'_>, changes: &mut Changes) {

@@ -1,10 +1,12 @@
 //! Create PDR, Update PDR and the PDI in them.
 
-use causeway_pfcp::{CreatePdr, Ie, Many, Others, OuterHeaderRemoval, Pdi, UpdatePdr};
+use causeway_pfcp::{
+    ActivationTime, CreatePdr, DeactivationTime, Ie, Many, Others, OuterHeaderRemoval, Pdi, UpdatePdr,
+};
 use causeway_types::FarId;
 
 use super::treatment::Treated;
-use super::{about, flow, not_predefined, setting, tunnel, ue};
+use super::{about, endpoint, flow, framed, not_predefined, setting, tunnel, ue};
 use crate::edits::{PdiDraft, PdrDraft, PdrUpdate};
 use crate::{Reason, Rejection, ie};
 
@@ -23,6 +25,8 @@ pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
             far,
             qers: once(&group.qer_ids, |id| id.0)?,
             urrs: once(&group.urr_ids, |id| id.0)?,
+            active_from: group.activation_time.map(|time| time.0.to_time()),
+            active_until: group.deactivation_time.map(|time| time.0.to_time()),
         })
     })
 }
@@ -44,6 +48,14 @@ pub(super) fn update(group: &UpdatePdr<'_>) -> Result<PdrUpdate, Rejection> {
             far: group.far_id,
             qers: list(once(&group.qer_ids, |id| id.0)?, &group.other),
             urrs: list(once(&group.urr_ids, |id| id.0)?, &group.other),
+            active_from: setting::<ActivationTime, _>(
+                group.activation_time.map(|time| time.0.to_time()),
+                &group.other,
+            ),
+            active_until: setting::<DeactivationTime, _>(
+                group.deactivation_time.map(|time| time.0.to_time()),
+                &group.other,
+            ),
         })
     })
 }
@@ -56,13 +68,17 @@ fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
     let why = "no release names this interface";
     let spare = Reason::Incorrect { ie: ie::SOURCE_INTERFACE, why };
     let source = group.source_interface.interface().ok_or(spare)?;
+    let ue::Addresses { first, further } = ue::addresses(group.ue_ip_addresses.iter(), source)?;
+    let framed = framed::routes(&group.framed_routes, &group.framed_ipv6_routes)?;
     Ok(PdiDraft {
-        source,
         tunnel: group.local_f_teid.as_ref().map(tunnel::request).transpose()?,
         network_instance: group.network_instance.map(|instance| instance.to_owned()),
-        ue: ue::address(group.ue_ip_addresses.iter(), source)?,
+        ue: first,
+        routes: [further, framed].concat(),
         qfis: group.qfis.iter().collect(),
-        filters: group.sdf_filters.iter().map(|filter| flow::filter(&filter)).collect::<Result<_, _>>()?,
+        filters: group.sdf_filters.iter().map(|filter| flow::draft(&filter)).collect::<Result<_, _>>()?,
+        endpoint: endpoint::reference(&group.traffic_endpoint_ids)?,
+        ..PdiDraft::new(source)
     })
 }
 

@@ -10,9 +10,9 @@
 //! checks that no IE of a group is left out here.
 
 use causeway_pfcp::{
-    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, Field, ForwardingParameters, Ie, Many, Pdi,
-    SessionEstablishmentRequest, SessionModificationRequest, UpdateBar, UpdateFar,
-    UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateUrr, ie_name,
+    CreateBar, CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, CreateUrr, Field,
+    ForwardingParameters, Ie, Many, Pdi, SessionEstablishmentRequest, SessionModificationRequest, UpdateBar,
+    UpdateFar, UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateTrafficEndpoint, UpdateUrr, ie_name,
 };
 
 use crate::Reason;
@@ -44,12 +44,15 @@ macro_rules! treatment {
 
 treatment! {
     SessionEstablishmentRequest {
-        acted { create_pdrs create_fars create_urrs create_qers create_bar pdn_type flags }
+        acted {
+            create_pdrs create_fars create_urrs create_qers create_bar create_traffic_endpoints pdn_type flags
+            user_plane_inactivity_timer
+        }
         information {
             node_id cp_f_seid fq_csids user_id dnn recovery_time_stamp s_nssai rat_type group_id
         }
         refused {
-            create_traffic_endpoints user_plane_inactivity_timer trace_information create_mars
+            trace_information create_mars
             create_bridge_info create_srrs provide_atsss_control_information provide_rds_configuration
             l2tp_tunnel_information l2tp_session_information mbs_session_n4mb_control_information
             mbs_session_n4_control_information dscp_to_ppi_control_information
@@ -60,12 +63,12 @@ treatment! {
             remove_pdrs remove_fars remove_urrs remove_qers remove_bar
             create_pdrs create_fars create_urrs create_qers create_bar
             update_pdrs update_fars update_urrs update_qers update_bar
-            flags query_urrs query_urr_reference
+            remove_traffic_endpoints create_traffic_endpoints update_traffic_endpoints
+            flags query_urrs query_urr_reference user_plane_inactivity_timer
         }
         information { cp_f_seid node_id fq_csids s_nssai rat_type group_id }
         refused {
-            remove_traffic_endpoints create_traffic_endpoints update_traffic_endpoints
-            user_plane_inactivity_timer trace_information remove_mars update_mars create_mars
+            trace_information remove_mars update_mars create_mars
             tsc_management_information remove_srrs create_srrs update_srrs
             provide_atsss_control_information ethernet_context_information
             access_availability_information query_packet_rate_status mbs_session_n4_control_information
@@ -75,34 +78,54 @@ treatment! {
     CreatePdr {
         acted {
             pdr_id precedence pdi outer_header_removal far_id urr_ids qer_ids activate_predefined_rules
+            activation_time deactivation_time
         }
         information { rat_type }
         refused {
-            activation_time deactivation_time mar_id packet_replication ip_multicast_addressing_info
+            mar_id packet_replication ip_multicast_addressing_info
             pool_identity mptcp_applicable_indication transport_delay_reporting
         }
     }
     UpdatePdr {
         acted {
             pdr_id precedence pdi outer_header_removal far_id urr_ids qer_ids activate_predefined_rules
-            deactivate_predefined_rules
+            deactivate_predefined_rules activation_time deactivation_time
         }
         information { rat_type }
         refused {
-            activation_time deactivation_time ip_multicast_addressing_info transport_delay_reporting
+            ip_multicast_addressing_info transport_delay_reporting
         }
     }
     Pdi {
         acted {
             source_interface local_f_teid network_instance ue_ip_addresses sdf_filters application_id qfis
+            traffic_endpoint_ids framed_routes framed_ipv6_routes
         }
-        information { source_interface_type }
+        information { source_interface_type framed_routing }
         refused {
-            local_ingress_tunnel redundant_transmission_detection_parameters traffic_endpoint_ids
-            ethernet_pdu_session_information ethernet_packet_filters framed_routes framed_routing
-            framed_ipv6_routes ip_multicast_addressing_info dns_query_filters mbs_session_identifier
+            local_ingress_tunnel redundant_transmission_detection_parameters
+            ethernet_pdu_session_information ethernet_packet_filters ip_multicast_addressing_info dns_query_filters mbs_session_identifier
             area_session_id
         }
+    }
+    CreateTrafficEndpoint {
+        acted {
+            traffic_endpoint_id local_f_teid network_instance ue_ip_addresses framed_routes framed_ipv6_routes
+            qfis
+        }
+        information { source_interface_type framed_routing rat_type }
+        refused {
+            redundant_transmission_detection_parameters ethernet_pdu_session_information local_ingress_tunnel
+            ip_multicast_addressing_info mbs_session_identifier area_session_id
+        }
+    }
+    UpdateTrafficEndpoint {
+        acted {
+            traffic_endpoint_id local_f_teid network_instance ue_ip_addresses framed_routes framed_ipv6_routes
+            qfis
+        }
+        information { source_interface_type framed_routing rat_type }
+        refused { redundant_transmission_detection_parameters }
     }
     CreateFar {
         acted { far_id apply_action forwarding_parameters bar_id }
@@ -122,17 +145,17 @@ treatment! {
     }
     ForwardingParameters {
         acted { destination_interface network_instance outer_header_creation forwarding_policy }
-        information { destination_interface_type }
+        information { destination_interface_type linked_traffic_endpoint_id }
         refused {
-            redirect_information transport_level_marking header_enrichment linked_traffic_endpoint_id
+            redirect_information transport_level_marking header_enrichment
             proxying dnai ip_address_and_port_replacement
         }
     }
     UpdateForwardingParameters {
         acted { destination_interface network_instance outer_header_creation forwarding_policy flags }
-        information { destination_interface_type }
+        information { destination_interface_type linked_traffic_endpoint_id }
         refused {
-            redirect_information transport_level_marking header_enrichment linked_traffic_endpoint_id dnai
+            redirect_information transport_level_marking header_enrichment dnai
             ip_address_and_port_replacement
         }
     }
@@ -185,9 +208,12 @@ treatment! {
         refused { mt_edt_control_information }
     }
     UpdateBar {
-        acted { bar_id downlink_data_notification_delay suggested_buffering_packets_count }
+        acted {
+            bar_id downlink_data_notification_delay suggested_buffering_packets_count dl_buffering_duration
+            dl_buffering_suggested_packet_count
+        }
         information { }
-        refused { dl_buffering_duration dl_buffering_suggested_packet_count mt_edt_control_information }
+        refused { mt_edt_control_information }
     }
 }
 

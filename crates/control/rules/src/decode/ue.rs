@@ -1,27 +1,38 @@
-//! The UE address of a PDI.
+//! The UE addresses of a PDI or a traffic endpoint.
+
+use std::net::IpAddr;
 
 use causeway_pfcp::{Ie, UeIpAddress};
-use causeway_types::{Interface, Ipv6Net};
+use causeway_types::{Interface, IpNet, Ipv6Net};
 
 use crate::{Reason, UeAddress, UeSide};
 
 /// The prefix of a UE unless said otherwise.
 const DEFAULT_PREFIX: u8 = 64;
 
-/// One UE address of all UE IP Address IEs of a PDI: an IPv4 address and an IPv6 prefix at the most.
-pub(super) fn address(
+/// All UE addresses of one PDI.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Addresses {
+    /// The first IPv4 address and the first IPv6 prefix.
+    pub(super) first: Option<UeAddress>,
+    /// Those beyond them (feature IP6PL).
+    pub(super) further: Vec<IpNet>,
+}
+
+/// The addresses of all UE IP Address IEs of a PDI.
+pub(super) fn addresses(
     ies: impl Iterator<Item = UeIpAddress>,
     source: Interface,
-) -> Result<Option<UeAddress>, Reason> {
-    let mut whole: Option<UeAddress> = None;
+) -> Result<Addresses, Reason> {
+    let mut all = Addresses::default();
     for ie in ies {
         let part = one(&ie, source)?;
-        whole = Some(match whole {
-            None => part,
-            Some(held) => join(held, part)?,
-        });
+        match &mut all.first {
+            None => all.first = Some(part),
+            Some(held) => join(held, part, &mut all.further)?,
+        }
     }
-    Ok(whole)
+    Ok(all)
 }
 
 fn one(ie: &UeIpAddress, source: Interface) -> Result<UeAddress, Reason> {
@@ -49,17 +60,26 @@ fn prefix_len(ie: &UeIpAddress) -> Result<u8, Reason> {
     }
 }
 
-/// SMFs that leave the S/D flag at zero for downlink packets mean the destination all the same.
+/// SMFs that leave the S/D flag at zero for downlink packets mean the destination all the same. What comes
+/// from the CP function may go either way, so there the flag says it.
 fn side(destination: bool, source: Interface) -> UeSide {
-    if destination || source != Interface::Access { UeSide::Destination } else { UeSide::Source }
+    let may_be_source = matches!(source, Interface::Access | Interface::CpFunction);
+    if destination || !may_be_source { UeSide::Destination } else { UeSide::Source }
 }
 
-fn join(held: UeAddress, part: UeAddress) -> Result<UeAddress, Reason> {
-    let twice = held.v4.is_some() && part.v4.is_some() || held.v6.is_some() && part.v6.is_some();
-    if twice || held.side != part.side {
-        return unsupported("more than one UE address of an IP version");
+fn join(held: &mut UeAddress, part: UeAddress, further: &mut Vec<IpNet>) -> Result<(), Reason> {
+    if held.side != part.side {
+        return incorrect("one is a source and another a destination");
     }
-    Ok(UeAddress { v4: held.v4.or(part.v4), v6: held.v6.or(part.v6), side: held.side })
+    match (held.v4, part.v4) {
+        (None, v4) => held.v4 = v4,
+        (Some(_), v4) => further.extend(v4.map(|ip| IpNet::from(IpAddr::V4(ip)))),
+    }
+    match (held.v6, part.v6) {
+        (None, v6) => held.v6 = v6,
+        (Some(_), v6) => further.extend(v6.map(IpNet::V6)),
+    }
+    Ok(())
 }
 
 fn unsupported<T>(what: &'static str) -> Result<T, Reason> {
@@ -84,11 +104,11 @@ mod tests {
     }
 
     fn of(ies: &[UeIpAddress]) -> Result<Option<UeAddress>, Reason> {
-        address(ies.iter().copied(), Interface::Core)
+        addresses(ies.iter().copied(), Interface::Core).map(|all| all.first)
     }
 
-    // Input:  the S/D flag at 0 and at 1, for packets from the access and from the core.
-    // Output: the source only when it is 0 and the packets come from the access.
+    // Input:  the S/D flag at 0 and at 1, for packets from the access, from the core and from the SMF.
+    // Output: the source only when it is 0 and the packets come from the access or from the SMF.
     #[test]
     fn the_side_follows_the_flag_and_the_interface() {
         for (destination, source, expected) in [
@@ -96,8 +116,10 @@ mod tests {
             (true, Interface::Access, UeSide::Destination),
             (false, Interface::Core, UeSide::Destination),
             (true, Interface::SgiLan, UeSide::Destination),
+            (false, Interface::CpFunction, UeSide::Source),
+            (true, Interface::CpFunction, UeSide::Destination),
         ] {
-            let ue = address([v4(2, destination)].into_iter(), source).unwrap().unwrap();
+            let ue = addresses([v4(2, destination)].into_iter(), source).unwrap().first.unwrap();
             assert_eq!(ue.side, expected, "{destination} {source}");
         }
     }
@@ -120,16 +142,28 @@ mod tests {
         assert!(matches!(of(&[v6(None, Some(65))]), Err(Reason::Incorrect { .. })));
     }
 
-    // Input:  an IPv4 and an IPv6 address in two IEs; two IPv4 addresses; none; one to be chosen.
-    // Output: both; not supported; nothing; not supported.
+    // Input:  an IPv4 and an IPv6 address in two IEs; none; one to be chosen; one without any address.
+    // Output: both; nothing; not supported; incorrect.
     #[test]
     fn one_address_of_each_version() {
         let both = of(&[v4(2, true), v6(None, None)]).unwrap().unwrap();
         assert!(both.v4.is_some() && both.v6.is_some());
-        assert!(matches!(of(&[v4(2, true), v4(3, true)]), Err(Reason::Unsupported { .. })));
         assert_eq!(of(&[]), Ok(None));
         let chosen = UeIpAddress { choose_ipv4: true, ..UeIpAddress::default() };
         assert!(matches!(of(&[chosen]), Err(Reason::Unsupported { .. })));
         assert!(matches!(of(&[UeIpAddress::default()]), Err(Reason::Incorrect { .. })));
+    }
+
+    // Input:  two IPv4 addresses and two IPv6 prefixes; an IPv4 address as source and one as destination.
+    // Output: the first of each version, the others beside them; the two sides contradict each other.
+    #[test]
+    fn further_addresses_are_kept() {
+        let ies = [v4(2, true), v6(None, None), v4(3, true), v6(Some(128), None)];
+        let all = addresses(ies.into_iter(), Interface::Core).unwrap();
+        assert_eq!(all.first.unwrap().v4, Some([10, 45, 0, 2].into()));
+        let further: Vec<_> = all.further.iter().map(IpNet::to_string).collect();
+        assert_eq!(further, ["10.45.0.3/32", "2001:db8:1:2:3:4:5:6/128"]);
+        let sides = addresses([v4(2, true), v4(3, false)].into_iter(), Interface::Access);
+        assert!(matches!(sides, Err(Reason::Incorrect { .. })));
     }
 }

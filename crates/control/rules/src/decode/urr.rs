@@ -78,7 +78,7 @@ fn settings(group: &UpdateUrr<'_>) -> Result<UrrUpdate, Reason> {
     let others = &group.other;
     let linked: BTreeSet<_> = group.linked_urr_ids.iter().map(|linked| UrrId(linked.0)).collect();
     let filters = group.exempted_sdf_filter_for_quota_actions.iter();
-    let filters: Vec<SdfFilter> = filters.map(|filter| flow::filter(&filter)).collect::<Result<_, _>>()?;
+    let filters: Vec<SdfFilter> = filters.map(|filter| flow::defined(&filter)).collect::<Result<_, _>>()?;
     let dropped = group.dropped_dl_traffic_threshold.map(dropped);
     Ok(UrrUpdate {
         id: group.urr_id,

@@ -8,8 +8,11 @@ use crate::session::ReportState;
 use crate::tunnels::Reservation;
 use crate::{Capabilities, LocalEndpoints, Pdr, Reason, Rejection, RuleId, SessionRules, ie};
 
+use super::filters::Definitions;
 use super::resolve::{Resolver, fitting};
-use super::{Changes, Edits, FarUpdate, PdrDraft, PdrUpdate, shape, update, urr};
+use super::{
+    Changes, Edits, EndpointId, FarUpdate, PdrDraft, PdrUpdate, endpoints as points, shape, update, urr,
+};
 
 /// The session as it will be, and what goes with the way there.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,6 +20,8 @@ pub(crate) struct Merged {
     pub(crate) session: SessionRules,
     /// The PDRs whose tunnel was asked for with CHOOSE, in the order of the message.
     pub(crate) chosen: Vec<(PdrId, FTeid)>,
+    /// The traffic endpoints whose tunnel was asked for with CHOOSE, in the order of the message.
+    pub(crate) chosen_endpoints: Vec<(EndpointId, FTeid)>,
     /// The old tunnels that are to be told that they end, each once.
     pub(crate) end_markers: Vec<(FarId, FTeid)>,
 }
@@ -36,19 +41,27 @@ pub(crate) fn merge(
     reservation: &mut Reservation<'_>,
 ) -> Result<Merged, Rejection> {
     shape::check(&changes, &old.rules)?;
+    changes.endpoints.check(&old.endpoints)?;
     let mut session = old.clone();
     session.reports.retain(|urr, _| old.rules.urrs.contains_key(urr));
     remove(&mut session, &changes);
     let end_markers = end_markers(old, &changes.fars.update, capabilities)?;
     merge_simple(&mut session, &changes)?;
-    let choose_ids = &mut session.choose_ids;
-    let resolver = Resolver { endpoints, capabilities, reservation, choose_ids };
-    let chosen = merge_pdrs(&mut session.rules.pdrs, changes.pdrs, resolver)?;
+    changes.inactivity_timer.apply(&mut session.rules.inactivity_timer);
+    let filters = Definitions::of(&changes, &old.rules.pdrs)?;
+    let mut choose_ids = std::mem::take(&mut session.choose_ids);
+    let mut resolver =
+        Resolver { endpoints, capabilities, reservation, choose_ids: &mut choose_ids, filters: &filters };
+    let chosen_endpoints = points::merge(&mut session, changes.endpoints, &mut resolver)?;
+    let chosen = merge_pdrs(&mut session, changes.pdrs, &mut resolver)?;
+    filters.spread(&mut session.rules.pdrs);
+    session.choose_ids = choose_ids;
     session.forget_unused_choose_ids();
-    Ok(Merged { session, chosen, end_markers })
+    Ok(Merged { session, chosen, chosen_endpoints, end_markers })
 }
 
 fn remove(session: &mut SessionRules, changes: &Changes) {
+    points::remove(session, &changes.endpoints.remove);
     let rules = &mut session.rules;
     rules.pdrs.retain(|id, _| !changes.pdrs.remove.contains(id));
     rules.fars.retain(|id, _| !changes.fars.remove.contains(id));
@@ -123,24 +136,37 @@ fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rej
 }
 
 fn merge_pdrs(
-    pdrs: &mut BTreeMap<PdrId, Pdr>,
+    session: &mut SessionRules,
     edits: Edits<PdrId, PdrDraft, PdrUpdate>,
-    mut resolver: Resolver<'_, '_>,
+    resolver: &mut Resolver<'_, '_>,
 ) -> Result<Vec<(PdrId, FTeid)>, Rejection> {
     let mut chosen = Vec::new();
     for draft in edits.create {
-        let PdrDraft { id, precedence, pdi, removal, far, qers, urrs } = draft;
-        let is_choice = pdi.is_choice();
-        let pdi = resolver.create(pdi).map_err(|reason| reason.of(id))?;
-        let removal = removal.map(|removal| fitting(removal, pdi.tunnel));
-        chosen.extend(pdi.tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
-        pdrs.insert(id, Pdr { id, precedence, pdi, removal, far, qers, urrs });
+        let (id, is_choice, endpoint) = (draft.id, draft.pdi.is_choice(), draft.pdi.endpoint);
+        let pdr = new_pdr(draft, resolver, session).map_err(|reason| reason.of(id))?;
+        chosen.extend(pdr.pdi.tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
+        session.refer(id, endpoint);
+        session.rules.pdrs.insert(id, pdr);
     }
     for change in edits.update {
-        let pdr = held(pdrs, change.id)?;
-        update::pdr(pdr, change, &mut resolver).map_err(|reason| reason.of(pdr.id))?;
+        let id = change.id;
+        let refers = change.pdi.as_ref().filter(|pdi| !pdi.names_no_session()).map(|pdi| pdi.endpoint);
+        let pdr = held(&mut session.rules.pdrs, id)?;
+        update::pdr(pdr, change, resolver, &session.endpoints).map_err(|reason| reason.of(id))?;
+        if let Some(endpoint) = refers {
+            session.refer(id, endpoint);
+        }
     }
+    let pdrs = &session.rules.pdrs;
+    session.endpoint_of.retain(|pdr, _| pdrs.contains_key(pdr));
     Ok(chosen)
+}
+
+fn new_pdr(draft: PdrDraft, resolver: &mut Resolver<'_, '_>, session: &SessionRules) -> Result<Pdr, Reason> {
+    let PdrDraft { id, precedence, pdi, removal, far, qers, urrs, active_from, active_until } = draft;
+    let pdi = resolver.create(pdi, &session.endpoints)?;
+    let removal = removal.map(|removal| fitting(removal, pdi.tunnel));
+    Ok(Pdr { precedence, removal, qers, urrs, active_from, active_until, ..Pdr::new(id, pdi, far) })
 }
 
 /// The rule to be updated. That it exists was checked before anything else.

@@ -1,5 +1,7 @@
 //! What one message asks to be done to a session's rules, typed but not yet checked against them.
 
+mod endpoints;
+mod filters;
 mod merge;
 mod resolve;
 mod shape;
@@ -9,13 +11,19 @@ mod urr;
 use std::collections::BTreeSet;
 
 use causeway_types::{
-    BarId, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Span, UrrId,
+    BarId, FTeid, FarId, Interface, IpNet, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Span,
+    Time, UrrId,
 };
 
+pub(crate) use endpoints::{Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe, EndpointUpdate};
+pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
 pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 
-use crate::{ApplyAction, Bar, Far, Gate, GtpuRemoval, Qer, RateLimit, RuleId, SdfFilter, UeAddress};
+use crate::{
+    ApplyAction, Bar, DeliveryStatus, ExtendedBuffering, Far, Gate, GtpuRemoval, Qer, RateLimit, RuleId,
+    UeAddress,
+};
 
 /// Everything that one session message asks for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -25,6 +33,7 @@ pub(crate) struct Changes {
     pub(crate) qers: Edits<QerId, Qer, QerUpdate>,
     pub(crate) urrs: Edits<UrrId, UrrDraft, UrrUpdate>,
     pub(crate) bars: Edits<BarId, Bar, BarUpdate>,
+    pub(crate) endpoints: EndpointEdits,
     /// URRs to report now.
     pub(crate) query: BTreeSet<UrrId>,
     /// QAURR: report every URR now.
@@ -33,6 +42,12 @@ pub(crate) struct Changes {
     pub(crate) query_reference: Option<u32>,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
+    /// DROBU: what waits is dropped first.
+    pub(crate) drop_buffered: bool,
+    /// Buffering for longer than usual.
+    pub(crate) extended: Vec<ExtendedBuffering>,
+    /// The User Plane Inactivity Timer.
+    pub(crate) inactivity_timer: Setting<Span>,
 }
 
 /// What is asked for one kind of rule.
@@ -104,6 +119,8 @@ pub(crate) struct PdrDraft {
     pub(crate) far: FarId,
     pub(crate) qers: Vec<QerId>,
     pub(crate) urrs: Vec<UrrId>,
+    pub(crate) active_from: Option<Time>,
+    pub(crate) active_until: Option<Time>,
 }
 
 /// A PDI whose tunnel may still have to be chosen.
@@ -113,11 +130,34 @@ pub(crate) struct PdiDraft {
     pub(crate) tunnel: Option<TunnelRequest>,
     pub(crate) network_instance: Option<NetworkInstance>,
     pub(crate) ue: Option<UeAddress>,
+    /// Further UE addresses and framed routes.
+    pub(crate) routes: Vec<IpNet>,
     pub(crate) qfis: QfiSet,
-    pub(crate) filters: Vec<SdfFilter>,
+    pub(crate) filters: Vec<FilterDraft>,
+    /// The traffic endpoint that says what `tunnel`, `network_instance`, `ue` and `routes` do not.
+    pub(crate) endpoint: Option<EndpointId>,
 }
 
 impl PdiDraft {
+    /// Everything that arrives on this side.
+    pub(crate) fn new(source: Interface) -> Self {
+        Self {
+            source,
+            tunnel: None,
+            network_instance: None,
+            ue: None,
+            routes: Vec::new(),
+            qfis: QfiSet::EMPTY,
+            filters: Vec::new(),
+            endpoint: None,
+        }
+    }
+
+    /// It says nothing of whose packets it is about: an update that concerns something else.
+    pub(crate) fn names_no_session(&self) -> bool {
+        self.tunnel.is_none() && self.ue.is_none() && self.routes.is_empty() && self.endpoint.is_none()
+    }
+
     /// Its tunnel is to be chosen by the UPF.
     pub(crate) fn is_choice(&self) -> bool {
         matches!(self.tunnel, Some(TunnelRequest::Choose { .. }))
@@ -148,6 +188,8 @@ pub(crate) struct PdrUpdate {
     pub(crate) far: Option<FarId>,
     pub(crate) qers: Option<Vec<QerId>>,
     pub(crate) urrs: Option<Vec<UrrId>>,
+    pub(crate) active_from: Setting<Time>,
+    pub(crate) active_until: Setting<Time>,
 }
 
 /// The changes to a FAR.
@@ -155,6 +197,8 @@ pub(crate) struct PdrUpdate {
 pub(crate) struct FarUpdate {
     pub(crate) id: FarId,
     pub(crate) action: Option<ApplyAction>,
+    /// Comes with the action.
+    pub(crate) delivery_status: Option<DeliveryStatus>,
     pub(crate) forwarding: Option<ForwardingUpdate>,
     pub(crate) bar: Setting<BarId>,
 }

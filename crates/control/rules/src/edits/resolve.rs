@@ -1,29 +1,50 @@
-//! From what a PDI asks for to the tunnel it gets.
+//! From what a PDI asks for to the tunnel, the filters and the traffic endpoint it gets.
 
 use std::collections::BTreeMap;
 
 use causeway_types::{FTeid, NetworkInstance};
 
 use crate::tunnels::Reservation;
-use crate::{Capabilities, GtpuRemoval, LocalEndpoints, Pdi, Reason};
+use crate::{Capabilities, GtpuRemoval, LocalEndpoints, Pdi, Reason, SdfFilter};
 
-use super::{PdiDraft, TunnelRequest};
+use super::endpoints::check_reference;
+use super::filters::Definitions;
+use super::{Endpoint, EndpointId, PdiDraft, TunnelRequest};
 
-/// Chooses tunnels for the PDIs of one message.
+/// Chooses tunnels for the PDIs of one message, and finds what they name.
 pub(super) struct Resolver<'a, 'b> {
     pub(super) endpoints: &'a LocalEndpoints,
     pub(super) capabilities: &'a Capabilities,
     pub(super) reservation: &'a mut Reservation<'b>,
     pub(super) choose_ids: &'a mut BTreeMap<u8, FTeid>,
+    pub(super) filters: &'a Definitions,
 }
+
+/// The traffic endpoints of the session.
+type Endpoints = BTreeMap<EndpointId, Endpoint>;
 
 impl Resolver<'_, '_> {
     /// The PDI of a new PDR.
-    pub(super) fn create(&mut self, draft: PdiDraft) -> Result<Pdi, Reason> {
-        let instance = draft.network_instance.as_ref();
-        let tunnel = match draft.tunnel {
-            None => None,
-            Some(TunnelRequest::Assigned(tunnel)) => Some(self.assigned(tunnel, instance)?),
+    pub(super) fn create(&mut self, mut draft: PdiDraft, endpoints: &Endpoints) -> Result<Pdi, Reason> {
+        let filters = self.filters.resolve(std::mem::take(&mut draft.filters))?;
+        match draft.endpoint {
+            Some(id) => at_endpoint(draft, filters, named(endpoints, id)?),
+            None => {
+                let tunnel = self.tunnel(draft.tunnel, draft.network_instance.as_ref())?;
+                Ok(pdi(draft, filters, tunnel))
+            }
+        }
+    }
+
+    /// The tunnel that a PDI or a traffic endpoint asks for.
+    pub(super) fn tunnel(
+        &mut self,
+        request: Option<TunnelRequest>,
+        instance: Option<&NetworkInstance>,
+    ) -> Result<Option<FTeid>, Reason> {
+        match request {
+            None => Ok(None),
+            Some(TunnelRequest::Assigned(tunnel)) => self.assigned(tunnel, instance).map(Some),
             Some(TunnelRequest::Choose { v4, v6, choose_id }) => {
                 let held = choose_id.and_then(|id| self.choose_ids.get(&id)).copied();
                 let tunnel = match held {
@@ -31,21 +52,30 @@ impl Resolver<'_, '_> {
                     None => self.choose(v4, v6, instance)?,
                 };
                 self.choose_ids.extend(choose_id.map(|id| (id, tunnel)));
-                Some(tunnel)
+                Ok(Some(tunnel))
             }
-        };
-        Ok(pdi(draft, tunnel))
+        }
     }
 
     /// The PDI that replaces `held`. Nothing new is chosen: CHOOSE stands for the tunnel there is.
     ///
-    /// A PDI with neither F-TEID nor UE address could match no packet, so both are kept then: SMFs send
-    /// the flow descriptions alone when only those change.
-    pub(super) fn update(&mut self, draft: PdiDraft, held: &Pdi) -> Result<Pdi, Reason> {
+    /// A PDI that names neither a tunnel nor a UE address nor a traffic endpoint could match no packet, so what
+    /// there is of them is kept then: SMFs send the flow descriptions alone when only those change.
+    pub(super) fn update(
+        &mut self,
+        mut draft: PdiDraft,
+        held: &Pdi,
+        endpoints: &Endpoints,
+    ) -> Result<Pdi, Reason> {
+        let filters = self.filters.resolve(std::mem::take(&mut draft.filters))?;
+        if let Some(id) = draft.endpoint {
+            return at_endpoint(draft, filters, named(endpoints, id)?);
+        }
         let instance = draft.network_instance.as_ref();
         let tunnel = match draft.tunnel {
-            None if draft.ue.is_none() => {
-                return Ok(Pdi { ue: held.ue, ..pdi(draft, held.tunnel) });
+            None if draft.names_no_session() => {
+                let (ue, routes) = (held.ue, held.routes.clone());
+                return Ok(Pdi { ue, routes, ..pdi(draft, filters, held.tunnel) });
             }
             None => None,
             Some(TunnelRequest::Assigned(tunnel)) => Some(self.assigned(tunnel, instance)?),
@@ -55,7 +85,7 @@ impl Resolver<'_, '_> {
                 Some(self.same(tunnel, v4, v6, instance)?)
             }
         };
-        Ok(pdi(draft, tunnel))
+        Ok(pdi(draft, filters, tunnel))
     }
 
     fn assigned(&self, tunnel: FTeid, instance: Option<&NetworkInstance>) -> Result<FTeid, Reason> {
@@ -100,13 +130,28 @@ pub(super) fn fitting(removal: GtpuRemoval, tunnel: Option<FTeid>) -> GtpuRemova
     }
 }
 
-fn pdi(draft: PdiDraft, tunnel: Option<FTeid>) -> Pdi {
+fn named(endpoints: &Endpoints, id: EndpointId) -> Result<&Endpoint, Reason> {
+    endpoints.get(&id).ok_or(Reason::Endpoint { id: id.0, what: "does not exist" })
+}
+
+/// A PDI that leaves it to a traffic endpoint whose packets it is about.
+fn at_endpoint(draft: PdiDraft, filters: Vec<SdfFilter>, endpoint: &Endpoint) -> Result<Pdi, Reason> {
+    let ue = draft.ue.is_some() || !draft.routes.is_empty();
+    let qfis = !draft.qfis.is_empty() && !endpoint.qfis.is_empty();
+    check_reference(draft.tunnel.is_some(), draft.network_instance.is_some(), ue, qfis)?;
+    let mut pdi = pdi(draft, filters, None);
+    endpoint.give_pdi(&mut pdi);
+    Ok(pdi)
+}
+
+fn pdi(draft: PdiDraft, filters: Vec<SdfFilter>, tunnel: Option<FTeid>) -> Pdi {
     Pdi {
-        source: draft.source,
         tunnel,
         network_instance: draft.network_instance,
         ue: draft.ue,
+        routes: draft.routes,
         qfis: draft.qfis,
-        filters: draft.filters,
+        filters,
+        ..Pdi::new(draft.source)
     }
 }

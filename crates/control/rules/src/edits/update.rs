@@ -1,14 +1,23 @@
 //! One rule, changed in the parts that an update names.
 
+use std::collections::BTreeMap;
+
 use crate::{Bar, Far, Forwarding, Pdr, Qer, Reason, ie};
 
 use super::resolve::{Resolver, fitting};
-use super::{BarUpdate, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate};
+use super::{BarUpdate, Endpoint, EndpointId, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate};
 
-pub(super) fn pdr(pdr: &mut Pdr, update: PdrUpdate, resolver: &mut Resolver<'_, '_>) -> Result<(), Reason> {
+pub(super) fn pdr(
+    pdr: &mut Pdr,
+    update: PdrUpdate,
+    resolver: &mut Resolver<'_, '_>,
+    endpoints: &BTreeMap<EndpointId, Endpoint>,
+) -> Result<(), Reason> {
     if let Some(pdi) = update.pdi {
-        pdr.pdi = resolver.update(pdi, &pdr.pdi)?;
+        pdr.pdi = resolver.update(pdi, &pdr.pdi, endpoints)?;
     }
+    update.active_from.apply(&mut pdr.active_from);
+    update.active_until.apply(&mut pdr.active_until);
     pdr.precedence = update.precedence.unwrap_or(pdr.precedence);
     update.removal.apply(&mut pdr.removal);
     pdr.removal = pdr.removal.map(|removal| fitting(removal, pdr.pdi.tunnel));
@@ -24,6 +33,7 @@ pub(super) fn pdr(pdr: &mut Pdr, update: PdrUpdate, resolver: &mut Resolver<'_, 
 
 pub(super) fn far(far: &mut Far, update: &FarUpdate) -> Result<(), Reason> {
     far.action = update.action.unwrap_or(far.action);
+    far.delivery_status = update.delivery_status.unwrap_or(far.delivery_status);
     update.bar.apply(&mut far.bar);
     match (&mut far.forwarding, &update.forwarding) {
         (_, None) => {}

@@ -2,6 +2,8 @@
 
 use causeway_types::{BarId, FTeid, FarId, Interface, NetworkInstance};
 
+use super::DeliveryStatus;
+
 /// A Forwarding Action Rule (TS 29.244 clause 5.2.1 and 7.5.2.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Far {
@@ -14,17 +16,31 @@ pub struct Far {
     pub forwarding: Option<Forwarding>,
     /// How to buffer, when `action` is [`ApplyAction::Buffer`].
     pub bar: Option<BarId>,
+    /// What the SMF is told of packets that wait or are dropped, beside the notification of `action`.
+    pub delivery_status: DeliveryStatus,
 }
 
 impl Far {
     /// Does this, without knowing where to send anything.
     pub fn new(id: FarId, action: ApplyAction) -> Self {
-        Self { id, action, forwarding: None, bar: None }
+        Self { id, action, forwarding: None, bar: None, delivery_status: DeliveryStatus::NONE }
     }
 
     /// Forwards so.
     pub fn forward(id: FarId, forwarding: Forwarding) -> Self {
         Self { forwarding: Some(forwarding), ..Self::new(id, ApplyAction::Forward) }
+    }
+}
+
+impl Far {
+    /// Packets wait.
+    pub fn buffers(&self) -> bool {
+        matches!(self.action, ApplyAction::Buffer { .. })
+    }
+
+    /// Does the same with packets and tells the SMF the same of them; the way out may differ.
+    pub fn acts_like(&self, other: &Self) -> bool {
+        (self.action, self.delivery_status) == (other.action, other.delivery_status)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_types::{
-    FTeid, FarId, Interface, Ipv6Net, NetworkInstance, PdrId, Precedence, QerId, QfiSet, UrrId,
+    FTeid, FarId, Interface, IpNet, Ipv6Net, NetworkInstance, PdrId, Precedence, QerId, QfiSet, Time, UrrId,
 };
 
 use super::SdfFilter;
@@ -25,13 +25,32 @@ pub struct Pdr {
     pub qers: Vec<QerId>,
     /// Usage rules; every one of them counts the packet.
     pub urrs: Vec<UrrId>,
+    /// From when on it matches (Activation Time); `None`: at once.
+    pub active_from: Option<Time>,
+    /// From when on it no longer matches (Deactivation Time); `None`: never.
+    pub active_until: Option<Time>,
 }
 
 impl Pdr {
     /// A PDR of the lowest precedence, without QoS and usage rules, that removes no outer header.
     pub fn new(id: PdrId, pdi: Pdi, far: FarId) -> Self {
         let precedence = Precedence(u32::MAX);
-        Self { id, precedence, pdi, removal: None, far, qers: Vec::new(), urrs: Vec::new() }
+        Self {
+            id,
+            precedence,
+            pdi,
+            removal: None,
+            far,
+            qers: Vec::new(),
+            urrs: Vec::new(),
+            active_from: None,
+            active_until: None,
+        }
+    }
+
+    /// It takes part in matching at this time (TS 29.244 clauses 8.2.121 and 8.2.122).
+    pub fn is_active(&self, now: Time) -> bool {
+        self.active_from.is_none_or(|from| now >= from) && self.active_until.is_none_or(|until| now < until)
     }
 }
 
@@ -46,6 +65,9 @@ pub struct Pdi {
     pub network_instance: Option<NetworkInstance>,
     /// The UE address in the user packet.
     pub ue: Option<UeAddress>,
+    /// Further addresses, prefixes and framed routes of the UE. A packet matches that has any of them, or
+    /// `ue`, in its address field of [`Pdi::ue_side`] (table 7.5.2.2-2, note 5).
+    pub routes: Vec<IpNet>,
     /// The QFIs of the PDU Session Container; empty matches any packet, with or without a container.
     pub qfis: QfiSet,
     /// The IP flows: one of them must match; empty matches any packet.
@@ -60,9 +82,39 @@ impl Pdi {
             tunnel: None,
             network_instance: None,
             ue: None,
+            routes: Vec::new(),
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
         }
+    }
+
+    /// It says which addresses are the UE's.
+    pub fn names_ue(&self) -> bool {
+        self.ue.is_some() || !self.routes.is_empty()
+    }
+
+    /// The address field that holds the UE's address: as the S/D flag says, or else the source for packets
+    /// from the access and the destination for others.
+    pub fn ue_side(&self) -> UeSide {
+        match (self.ue, self.source) {
+            (Some(ue), _) => ue.side,
+            (None, Interface::Access) => UeSide::Source,
+            (None, _) => UeSide::Destination,
+        }
+    }
+
+    /// The address is this UE's, or lies on a route behind it. Any is, where none is named.
+    pub fn covers_ue(&self, ip: IpAddr) -> bool {
+        !self.names_ue()
+            || self.ue.is_some_and(|ue| ue.covers(ip))
+            || self.routes.iter().any(|net| net.contains(&ip))
+    }
+
+    /// The addresses and prefixes of the UE, with the routes behind it.
+    pub fn ue_nets(&self) -> impl Iterator<Item = IpNet> {
+        let v4 = self.ue.and_then(|ue| ue.v4).map(|ip| IpNet::from(IpAddr::V4(ip)));
+        let v6 = self.ue.and_then(|ue| ue.v6).map(|net| IpNet::V6(net.trunc()));
+        v4.into_iter().chain(v6).chain(self.routes.iter().copied())
     }
 }
 

@@ -5,18 +5,65 @@ use std::ops::RangeInclusive;
 
 use causeway_types::IpNet;
 
-/// The flow description of an SDF filter (TS 29.244 clause 8.2.5, the IPFilterRule of RFC 6733 section 4.3.1).
+/// An SDF filter (TS 29.244 clause 8.2.5). A packet must fit every part that is there.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SdfFilter {
+    /// Addresses, ports and protocol; [`FlowDescription::ANY`] where the filter has no description.
+    pub flow: FlowDescription,
+    /// Type of service (IPv4) or traffic class (IPv6).
+    pub traffic_class: Option<TrafficClass>,
+    /// Security Parameter Index of ESP or AH.
+    pub spi: Option<u32>,
+    /// IPv6 flow label, 20 bits; no IPv4 packet has one.
+    pub flow_label: Option<u32>,
+    /// The SDF Filter ID of a bidirectional filter: PDRs of the session that name it have the same filter.
+    pub id: Option<u32>,
+}
+
+impl From<FlowDescription> for SdfFilter {
+    fn from(flow: FlowDescription) -> Self {
+        Self { flow, traffic_class: None, spi: None, flow_label: None, id: None }
+    }
+}
+
+/// A type of service or traffic class with the bits of it that count (TS 29.212 clause 5.3.15).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TrafficClass {
+    /// The value asked for.
+    pub value: u8,
+    /// The bits that are compared; 0xfc for a DSCP.
+    pub mask: u8,
+}
+
+impl TrafficClass {
+    /// The octet of a packet is what is asked for.
+    pub const fn covers(self, octet: u8) -> bool {
+        (octet ^ self.value) & self.mask == 0
+    }
+}
+
+/// A flow description: the IPFilterRule of RFC 6733 section 4.3.1 as TS 29.212 clause 5.4.2 narrows it.
 ///
 /// Written for the downlink (`permit out`): `remote` is the source and `local` the UE's side. An uplink
 /// packet is compared with the two ends exchanged.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct SdfFilter {
+pub struct FlowDescription {
     /// The IP protocol; `None` for `ip`, which is any.
     pub protocol: Option<u8>,
     /// The far end, in the data network.
     pub remote: FlowEnd,
     /// The near end, the UE or what lies behind it.
     pub local: FlowEnd,
+}
+
+impl FlowDescription {
+    /// Every packet.
+    pub const ANY: Self = Self { protocol: None, remote: FlowEnd::ANY, local: FlowEnd::ANY };
+
+    /// It says `assigned`, so it means nothing without a UE address.
+    pub fn names_assigned(&self) -> bool {
+        [&self.remote, &self.local].iter().any(|end| end.address == FlowAddress::Assigned)
+    }
 }
 
 /// One end of a flow description.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use causeway_types::{BarId, FarId, PdrId, QerId, UrrId};
+use causeway_types::{BarId, FarId, PdrId, QerId, Span, UrrId};
 
 use super::{Bar, Far, Pdr, Qer, Urr};
 
-/// The rules of one session, by id. Validation ensures that every reference leads somewhere.
+/// The rules of one session, by id, and what holds for the session as a whole. Validation ensures that every
+/// reference leads somewhere.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RuleSet {
     /// Packet Detection Rules.
@@ -19,4 +20,7 @@ pub struct RuleSet {
     pub urrs: BTreeMap<UrrId, Urr>,
     /// Buffering Action Rules.
     pub bars: BTreeMap<BarId, Bar>,
+    /// User Plane Inactivity Timer: how long no packet may come before the SMF is told (TS 29.244 clause 5.11.2).
+    /// `None`: it is not told.
+    pub inactivity_timer: Option<Span>,
 }

@@ -1,11 +1,13 @@
 //! From what a change yielded, and from measured usage, to the IEs of responses and reports.
 
 use causeway_pfcp::{
-    CreatedPdr, DurationMeasurement, EndTime, QueryUrrReference, StartTime, TimeOfFirstPacket,
-    TimeOfLastPacket, TimeStamp, UrSeqn, UsageReport, UsageReportTrigger, VolumeMeasurement, Volumes,
+    CreatedPdr, CreatedTrafficEndpoint, DurationMeasurement, EndTime, QueryUrrReference, StartTime,
+    TimeOfFirstPacket, TimeOfLastPacket, TimeStamp, TrafficEndpointId, UrSeqn, UsageReport,
+    UsageReportTrigger, VolumeMeasurement, Volumes,
 };
 use causeway_types::{Span, Volume};
 
+use crate::edits::EndpointId;
 use crate::session::ReportState;
 use crate::{Change, SessionRules, Usage};
 
@@ -17,6 +19,15 @@ impl Change {
             CreatedPdr { local_f_teid, ..CreatedPdr::new(*pdr) }
         };
         self.chosen.iter().map(created).collect()
+    }
+
+    /// The Created Traffic Endpoint IEs: the F-TEID of each traffic endpoint that asked for one with CHOOSE.
+    pub fn created_traffic_endpoints(&self) -> Vec<CreatedTrafficEndpoint<'static>> {
+        let created = |(id, tunnel): &(EndpointId, causeway_types::FTeid)| {
+            let local_f_teid = Some((*tunnel).into());
+            CreatedTrafficEndpoint { local_f_teid, ..CreatedTrafficEndpoint::new(TrafficEndpointId(id.0)) }
+        };
+        self.chosen_endpoints.iter().map(created).collect()
     }
 
     /// Goes on with the sequence numbers of reports that were made of `held`, the session as it is, since

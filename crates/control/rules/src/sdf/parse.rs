@@ -1,4 +1,4 @@
-//! From text to [`SdfFilter`].
+//! From text to [`FlowDescription`].
 
 use std::ops::RangeInclusive;
 use std::str::{FromStr, SplitAsciiWhitespace};
@@ -6,7 +6,7 @@ use std::str::{FromStr, SplitAsciiWhitespace};
 use causeway_types::IpNet;
 use thiserror::Error;
 
-use crate::{FlowAddress, FlowEnd, SdfFilter};
+use crate::{FlowAddress, FlowDescription, FlowEnd, SdfFilter};
 
 /// Why a flow description is not accepted.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -61,7 +61,7 @@ impl FlowError {
 /// Reads `permit out <protocol> from <address> [<ports>] to <address> [<ports>]`.
 ///
 /// Host bits of a prefix are cleared; ports come out ascending and disjoint.
-impl FromStr for SdfFilter {
+impl FromStr for FlowDescription {
     type Err = FlowError;
 
     fn from_str(text: &str) -> Result<Self, FlowError> {
@@ -88,6 +88,15 @@ impl FromStr for SdfFilter {
         }
         same_family(&remote, &local)?;
         Ok(Self { protocol, remote, local })
+    }
+}
+
+/// Reads a filter that is a flow description and nothing else.
+impl FromStr for SdfFilter {
+    type Err = FlowError;
+
+    fn from_str(text: &str) -> Result<Self, FlowError> {
+        text.parse().map(|flow: FlowDescription| flow.into())
     }
 }
 
@@ -186,7 +195,7 @@ fn same_family(remote: &FlowEnd, local: &FlowEnd) -> Result<(), FlowError> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<SdfFilter, FlowError> {
+    fn parse(text: &str) -> Result<FlowDescription, FlowError> {
         text.parse()
     }
 

@@ -1,11 +1,11 @@
-//! From [`SdfFilter`] back to text.
+//! From [`FlowDescription`] back to text.
 
 use std::fmt;
 
-use crate::{FlowAddress, FlowEnd, SdfFilter};
+use crate::{FlowAddress, FlowDescription, FlowEnd};
 
-/// The shortest text that parses to the same filter.
-impl fmt::Display for SdfFilter {
+/// The shortest text that parses to the same description.
+impl fmt::Display for FlowDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("permit out ")?;
         match self.protocol {
@@ -88,7 +88,7 @@ mod tests {
             protocol: Option<u8>,
             (remote, local) in any::<bool>().prop_flat_map(|v6| (end(v6), end(v6))),
         ) {
-            let filter = SdfFilter { protocol, remote, local };
+            let filter = FlowDescription { protocol, remote, local };
             prop_assert_eq!(filter.to_string().parse(), Ok(filter));
         }
 
@@ -96,7 +96,7 @@ mod tests {
         // Output: a filter that prints and parses to itself, or an error; never a panic.
         #[test]
         fn any_text_parses_or_is_refused(text in "(permit out )?[ -~]{0,60}") {
-            if let Ok(filter) = text.parse::<SdfFilter>() {
+            if let Ok(filter) = text.parse::<FlowDescription>() {
                 prop_assert_eq!(filter.to_string().parse(), Ok(filter));
             }
         }

@@ -2,23 +2,28 @@
 
 use std::collections::BTreeSet;
 
-use crate::RuleSet;
-use crate::edits::{Changes, Edits, Named, Setting};
+use crate::SessionRules;
+use crate::edits::{Changes, Edits, EndpointId, FilterDraft, Named, Setting};
 
 /// The changes without those that name a rule twice, create one that exists or change one that does not;
 /// references lead to rules that will exist, where there are any.
-pub(crate) fn fit(mut changes: Changes, rules: &RuleSet) -> Changes {
+pub(crate) fn fit(mut changes: Changes, session: &SessionRules) -> Changes {
+    let rules = session.rules();
+    fit_endpoints(&mut changes, session);
     let fars = fit_kind(&mut changes.fars, rules.fars.keys().copied().collect());
     let qers = fit_kind(&mut changes.qers, rules.qers.keys().copied().collect());
     let urrs = fit_kind(&mut changes.urrs, rules.urrs.keys().copied().collect());
     let bars = fit_kind(&mut changes.bars, rules.bars.keys().copied().collect());
     fit_kind(&mut changes.pdrs, rules.pdrs.keys().copied().collect());
     changes.query.retain(|urr| rules.urrs.contains_key(urr));
+    changes.extended.retain(|extended| bars.contains(&extended.bar));
     let used: BTreeSet<_> = rules.pdrs.values().map(|pdr| pdr.far).collect();
     let orphans: Vec<_> = changes.fars.remove.iter().filter(|far| used.contains(far)).copied().collect();
     let gone = rules.pdrs.values().filter(|pdr| orphans.contains(&pdr.far)).map(|pdr| pdr.id);
-    changes.pdrs.remove = gone.collect();
-    changes.pdrs.update.retain(|update| !changes.pdrs.remove.contains(&update.id));
+    let by_endpoint =
+        |pdr| session.endpoint_of.get(&pdr).is_some_and(|id| changes.endpoints.remove.contains(id));
+    changes.pdrs.remove = gone.filter(|pdr| !by_endpoint(*pdr)).collect();
+    changes.pdrs.update.retain(|update| !changes.pdrs.remove.contains(&update.id) && !by_endpoint(update.id));
     let nearest = |far| fars.range(far..).next().or(fars.first()).copied();
     for pdr in &mut changes.pdrs.create {
         pdr.far = nearest(pdr.far).unwrap_or(pdr.far);
@@ -39,6 +44,25 @@ pub(crate) fn fit(mut changes: Changes, rules: &RuleSet) -> Changes {
         }
     }
     changes
+}
+
+/// Endpoints are created, changed and named only where they can be; no filter is named or numbered.
+fn fit_endpoints(changes: &mut Changes, session: &SessionRules) {
+    let mut seen = BTreeSet::new();
+    let held: BTreeSet<EndpointId> = session.endpoints.keys().copied().collect();
+    let edits = &mut changes.endpoints;
+    edits.remove.retain(|id| held.contains(id) && seen.insert(*id));
+    edits.update.retain(|update| held.contains(&update.id) && seen.insert(update.id));
+    edits.create.retain(|draft| !held.contains(&draft.id) && seen.insert(draft.id));
+    let stays = |id: &EndpointId| {
+        held.contains(id) && !edits.remove.contains(id) || edits.create.iter().any(|draft| draft.id == *id)
+    };
+    let created = changes.pdrs.create.iter_mut().map(|pdr| &mut pdr.pdi);
+    let updated = changes.pdrs.update.iter_mut().filter_map(|pdr| pdr.pdi.as_mut());
+    for pdi in created.chain(updated) {
+        pdi.endpoint = pdi.endpoint.filter(stays);
+        pdi.filters.retain(|filter| matches!(filter, FilterDraft::Defined(it) if it.id.is_none()));
+    }
 }
 
 /// Fits one kind; the ids that will exist.

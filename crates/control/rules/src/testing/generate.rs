@@ -1,7 +1,8 @@
 //! Random rules: legal ones, and changes of any kind.
 
 use causeway_types::{
-    BarId, Bitrate, FTeid, FarId, Interface, PdrId, Precedence, QerId, Qfi, QfiSet, Span, Teid, UrrId,
+    BarId, Bitrate, FTeid, FarId, Interface, IpNet, PdrId, Precedence, QerId, Qfi, QfiSet, Span, Teid, Time,
+    UrrId,
 };
 use proptest::collection::{btree_set, vec};
 use proptest::option;
@@ -9,10 +10,14 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
 use crate::edits::{
-    BarUpdate, Changes, Edits, FarUpdate, ForwardingUpdate, PdrDraft, PdrUpdate, QerUpdate, Setting,
-    TunnelRequest,
+    BarUpdate, Changes, Edits, Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe,
+    EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate, QerUpdate,
+    Setting, TunnelRequest,
 };
-use crate::{ApplyAction, Bar, Far, Gate, GtpuRemoval, Pdi, Pdr, Qer, RateLimit, RuleSet, UeSide, Urr};
+use crate::{
+    ApplyAction, Bar, BufferingDuration, DeliveryStatus, ExtendedBuffering, Far, Forwarding, Gate,
+    GtpuRemoval, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter, TrafficClass, UeSide, Urr,
+};
 
 use super::generate_urr::{any_urr, any_urr_update, linked, urr};
 use super::{downlink_pdr, gnb, internet, to_gnb, to_internet, ue, uplink_pdr};
@@ -55,12 +60,13 @@ pub(crate) fn rule_set() -> impl Strategy<Value = RuleSet> {
                 let one = |id| pdr(id, far_ids.clone(), qer_ids.clone(), urr_ids.clone());
                 ids.into_iter().map(one).collect::<Vec<_>>()
             });
-            pdrs.prop_map(move |pdrs| RuleSet {
+            (pdrs, option::of(inactivity())).prop_map(move |(pdrs, inactivity_timer)| RuleSet {
                 pdrs: pdrs.into_iter().map(|pdr| (pdr.id, pdr)).collect(),
                 fars: fars.iter().map(|far| (far.id, far.clone())).collect(),
                 qers: qers.iter().map(|qer| (qer.id, qer.clone())).collect(),
                 urrs: linked(&urrs, &fars),
                 bars: bars.iter().map(|bar| (bar.id, bar.clone())).collect(),
+                inactivity_timer,
             })
         })
     })
@@ -72,6 +78,28 @@ fn bar(id: u8) -> impl Strategy<Value = Bar> {
         suggested_packets,
         ..Bar::new(BarId(id))
     })
+}
+
+fn inactivity() -> impl Strategy<Value = Span> {
+    (1..4_u64).prop_map(Span::from_secs)
+}
+
+/// What the SMF is told may go with the action.
+fn delivery_status(action: ApplyAction) -> impl Strategy<Value = DeliveryStatus> {
+    any::<[bool; 2]>().prop_map(move |[buffered, discarded]| DeliveryStatus {
+        buffered: buffered && matches!(action, ApplyAction::Buffer { .. }),
+        discarded: discarded && action != ApplyAction::Forward,
+    })
+}
+
+fn extended() -> impl Strategy<Value = ExtendedBuffering> {
+    let duration = prop_oneof![
+        Just(BufferingDuration::Stopped),
+        inactivity().prop_map(BufferingDuration::For),
+        Just(BufferingDuration::Unlimited),
+    ];
+    (0..IDS as u8, option::of(duration), option::of(any::<u16>()))
+        .prop_map(|(bar, duration, packets)| ExtendedBuffering { bar: BarId(bar), duration, packets })
 }
 
 fn gate() -> impl Strategy<Value = Gate> {
@@ -102,16 +130,30 @@ fn action() -> impl Strategy<Value = ApplyAction> {
 }
 
 fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
-    let way = prop_oneof![Just(to_internet(id)), (1..9_u32).prop_map(move |teid| to_gnb(id, gnb(teid)))];
-    (way, action(), any::<bool>(), option::of(any::<Index>())).prop_map(move |(far, action, keep, bar)| {
+    let way = prop_oneof![
+        Just(to_internet(id)),
+        (1..9_u32).prop_map(move |teid| to_gnb(id, gnb(teid))),
+        (1..9_u32).prop_map(move |teid| to_smf(id, gnb(teid))),
+    ];
+    let action = action().prop_flat_map(|action| (Just(action), delivery_status(action)));
+    (way, action, any::<bool>(), option::of(any::<Index>())).prop_map(move |(far, action, keep, bar)| {
+        let (action, delivery_status) = action;
         let needed = keep || action == ApplyAction::Forward;
         Far {
             action,
+            delivery_status,
             forwarding: far.forwarding.clone().filter(|_| needed),
             bar: bar.filter(|_| !bars.is_empty()).map(|index| *index.get(&bars)),
             ..far
         }
     })
+}
+
+/// As to a gNB, but to the SMF.
+fn to_smf(id: u32, tunnel: FTeid) -> Far {
+    let far = to_gnb(id, tunnel);
+    let forwarding = far.forwarding.map(|way| Forwarding { destination: Interface::CpFunction, ..way });
+    Far { forwarding, ..far }
 }
 
 fn tunnel() -> impl Strategy<Value = FTeid> {
@@ -134,15 +176,24 @@ fn pdr(id: u16, fars: Vec<FarId>, qers: Vec<QerId>, urrs: Vec<UrrId>) -> impl St
             filters: vec!["permit out 17 from any 53 to assigned".parse().expect("a flow")],
             ..Pdi::new(Interface::Core)
         }),
+        tunnel().prop_map(|tunnel| Pdi { tunnel: Some(tunnel), ..Pdi::new(Interface::CpFunction) }),
+        tunnel().prop_map(|tunnel| Pdi {
+            tunnel: Some(tunnel),
+            filters: vec!["permit out 58 from ff02::2/128 to assigned".parse().expect("a flow")],
+            ..Pdi::new(Interface::Access)
+        }),
     ];
     let counts = (0..=qers.len(), 0..=urrs.len());
-    (pdi, select(fars), subsequence(qers, counts.0), subsequence(urrs, counts.1), 0..4_u32).prop_map(
-        move |(pdi, far, qers, urrs, precedence)| Pdr {
+    let lists = (subsequence(qers, counts.0), subsequence(urrs, counts.1));
+    (pdi, select(fars), lists, 0..4_u32, routes(), active()).prop_map(
+        move |(pdi, far, (qers, urrs), precedence, routes, (active_from, active_until))| Pdr {
             precedence: Precedence(precedence),
             removal: pdi.tunnel.map(|_| GtpuRemoval::Ipv4),
             qers,
             urrs,
-            ..Pdr::new(PdrId(id), pdi, far)
+            active_from,
+            active_until,
+            ..Pdr::new(PdrId(id), Pdi { routes, ..pdi }, far)
         },
     )
 }
@@ -155,9 +206,14 @@ pub(crate) fn changes() -> impl Strategy<Value = Changes> {
     let urrs = edits(0..IDS, any_urr(), any_urr_update());
     let bars = edits(0..IDS as u8, (0..IDS as u8).prop_flat_map(bar), any_bar_update());
     let query = (btree_set((0..IDS).prop_map(UrrId), 0..2), any::<bool>());
-    (pdrs, fars, qers, urrs, bars, query).prop_map(|(pdrs, fars, qers, urrs, bars, (query, query_all))| {
-        Changes { pdrs, fars, qers, urrs, bars, query, query_all, ..Changes::default() }
-    })
+    let whole = (any::<bool>(), vec(extended(), 0..2), setting(inactivity()));
+    let all = (pdrs, fars, qers, urrs, bars, query, whole, any_endpoints());
+    all.prop_map(
+        |(pdrs, fars, qers, urrs, bars, (query, query_all), (drop_buffered, extended, timer), endpoints)| {
+            let session = Changes { drop_buffered, extended, inactivity_timer: timer, ..Changes::default() };
+            Changes { pdrs, fars, qers, urrs, bars, query, query_all, endpoints, ..session }
+        },
+    )
 }
 
 fn edits<R: Copy + std::fmt::Debug, I: From<R> + std::fmt::Debug, C: std::fmt::Debug, U: std::fmt::Debug>(
@@ -182,10 +238,68 @@ fn any_request() -> impl Strategy<Value = TunnelRequest> {
 
 fn any_pdr() -> impl Strategy<Value = PdrDraft> {
     let lists = (vec((0..IDS).prop_map(QerId), 0..2), vec((0..IDS).prop_map(UrrId), 0..2));
-    (0..IDS as u16, 0..IDS, option::of(any_request()), lists).prop_map(|(id, far, request, (qers, urrs))| {
-        let draft = request.map_or(downlink_pdr(id, far), |request| uplink_pdr(id, request, far));
-        PdrDraft { qers, urrs, ..draft }
-    })
+    let detection = (any_filters(), routes(), option::of(any_endpoint_id()), active());
+    (0..IDS as u16, 0..IDS, option::of(any_request()), lists, detection).prop_map(
+        |(id, far, request, (qers, urrs), (filters, routes, endpoint, (active_from, active_until)))| {
+            let draft = request.map_or(downlink_pdr(id, far), |request| uplink_pdr(id, request, far));
+            let pdi = match endpoint {
+                Some(_) => PdiDraft { endpoint, filters, ..PdiDraft::new(draft.pdi.source) },
+                None => PdiDraft { filters, routes, ..draft.pdi },
+            };
+            PdrDraft { pdi, qers, urrs, active_from, active_until, ..draft }
+        },
+    )
+}
+
+fn routes() -> impl Strategy<Value = Vec<IpNet>> {
+    let route = (any::<u8>(), 8..=32_u8).prop_filter_map("a prefix", |(octet, len)| {
+        IpNet::new([172, 16, octet, 0].into(), len).ok().map(|net| net.trunc())
+    });
+    vec(route, 0..3)
+}
+
+fn active() -> impl Strategy<Value = (Option<Time>, Option<Time>)> {
+    let time = || option::of((1_u64..9).prop_map(Time::from_secs));
+    (time(), time())
+}
+
+/// Filters of which some are bidirectional, defined or only named.
+fn any_filters() -> impl Strategy<Value = Vec<FilterDraft>> {
+    let class = option::of((any::<u8>(), any::<u8>()).prop_map(|(value, mask)| TrafficClass { value, mask }));
+    let parts = (class, option::of(any::<u32>()), option::of(0..2_u32));
+    let defined = parts.prop_map(|(traffic_class, spi, id)| {
+        let flow: SdfFilter = "permit out 17 from any 53 to assigned".parse().expect("a flow");
+        FilterDraft::Defined(SdfFilter { traffic_class, spi, id, ..flow })
+    });
+    vec(prop_oneof![4 => defined, 1 => (0..2_u32).prop_map(FilterDraft::Named)], 0..3)
+}
+
+fn any_endpoint_id() -> impl Strategy<Value = EndpointId> {
+    (0..3_u8).prop_map(EndpointId)
+}
+
+fn any_endpoints() -> impl Strategy<Value = EndpointEdits> {
+    let ue =
+        || option::of(Just(ue(UeSide::Source))).prop_map(|first| EndpointUe { first, further: Vec::new() });
+    let draft = (any_endpoint_id(), option::of(any_request()), ue(), routes()).prop_map(
+        |(id, tunnel, ue, framed)| EndpointDraft {
+            id,
+            tunnel,
+            rest: Endpoint { ue, framed, ..Endpoint::default() },
+        },
+    );
+    let update = (any_endpoint_id(), option::of(any_request()), setting(ue()), setting(routes())).prop_map(
+        |(id, tunnel, ue, framed)| EndpointUpdate {
+            id,
+            tunnel,
+            network_instance: Setting::Keep,
+            ue,
+            framed,
+            qfis: Setting::Keep,
+        },
+    );
+    (vec(any_endpoint_id(), 0..2), vec(draft, 0..2), vec(update, 0..2))
+        .prop_map(|(remove, create, update)| EndpointEdits { remove, create, update })
 }
 
 fn any_pdr_update() -> impl Strategy<Value = PdrUpdate> {
@@ -199,6 +313,8 @@ fn any_pdr_update() -> impl Strategy<Value = PdrUpdate> {
         far: with[3].then_some(draft.far),
         qers,
         urrs,
+        active_from: set_if(with[1], draft.active_from),
+        active_until: set_if(with[2], draft.active_until),
     })
 }
 
@@ -218,6 +334,7 @@ fn any_far_update() -> impl Strategy<Value = FarUpdate> {
         FarUpdate {
             id: far.id,
             action: with[3].then_some(far.action),
+            delivery_status: with[3].then_some(far.delivery_status),
             forwarding,
             bar: set_if(true, far.bar),
         }

@@ -9,9 +9,7 @@ pub(crate) use fit::fit;
 pub(crate) use generate::{changes, rule_set};
 pub(crate) use model::apply;
 
-use causeway_types::{
-    FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QfiSet, Seid, Teid, UrrId,
-};
+use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, Seid, Teid, UrrId};
 
 use crate::edits::{Changes, PdiDraft, PdrDraft, TunnelRequest};
 use crate::validate::Context;
@@ -52,14 +50,8 @@ pub(crate) const CHOOSE: TunnelRequest = TunnelRequest::Choose { v4: true, v6: f
 
 /// A PDR for packets from the access, in a tunnel.
 pub(crate) fn uplink_pdr(id: u16, tunnel: TunnelRequest, far: u32) -> PdrDraft {
-    let pdi = PdiDraft {
-        source: Interface::Access,
-        tunnel: Some(tunnel),
-        network_instance: None,
-        ue: Some(ue(UeSide::Source)),
-        qfis: QfiSet::EMPTY,
-        filters: vec![],
-    };
+    let pdi =
+        PdiDraft { tunnel: Some(tunnel), ue: Some(ue(UeSide::Source)), ..PdiDraft::new(Interface::Access) };
     let removal = Some(GtpuRemoval::Ipv4);
     PdrDraft {
         id: PdrId(id),
@@ -69,18 +61,17 @@ pub(crate) fn uplink_pdr(id: u16, tunnel: TunnelRequest, far: u32) -> PdrDraft {
         far: FarId(far),
         qers: vec![],
         urrs: vec![],
+        active_from: None,
+        active_until: None,
     }
 }
 
 /// A PDR for packets from the data network, known by the UE's address.
 pub(crate) fn downlink_pdr(id: u16, far: u32) -> PdrDraft {
     let pdi = PdiDraft {
-        source: Interface::Core,
-        tunnel: None,
         network_instance: Some(internet()),
         ue: Some(ue(UeSide::Destination)),
-        qfis: QfiSet::EMPTY,
-        filters: vec![],
+        ..PdiDraft::new(Interface::Core)
     };
     PdrDraft { pdi, removal: None, ..uplink_pdr(id, CHOOSE, far) }
 }

@@ -12,7 +12,9 @@ pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
             Op::RemoveSession => index + 1 == plan.ops.len(),
             Op::QueryUrr(id) => rules.urrs.contains_key(id),
             Op::RenewUrr { urr, parts } => rules.urrs.contains_key(urr) && !parts.is_empty(),
-            Op::SendEndMarker { far, .. } => rules.fars.contains_key(far),
+            Op::SendEndMarker { far, .. } | Op::NotifyAgain(far) => rules.fars.contains_key(far),
+            Op::ExtendBuffering(extended) => rules.bars.contains_key(&extended.bar),
+            Op::DropBuffered => index == 0,
             _ => true,
         };
         if !allowed {
@@ -26,7 +28,14 @@ pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
 
 fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
     match op {
-        Op::CreateSession | Op::SendEndMarker { .. } | Op::QueryUrr(_) | Op::RenewUrr { .. } => {}
+        Op::CreateSession
+        | Op::SendEndMarker { .. }
+        | Op::QueryUrr(_)
+        | Op::RenewUrr { .. }
+        | Op::NotifyAgain(_)
+        | Op::ExtendBuffering(_)
+        | Op::DropBuffered => {}
+        Op::SetInactivityTimer(timer) => rules.inactivity_timer = *timer,
         Op::PutBar(bar) => put(&mut rules.bars, bar.id, bar)?,
         Op::PutUrr(urr) => put(&mut rules.urrs, urr.id, urr)?,
         Op::PutQer(qer) => put(&mut rules.qers, qer.id, qer)?,

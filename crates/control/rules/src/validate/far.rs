@@ -3,13 +3,15 @@
 use causeway_types::{FTeid, Interface};
 
 use crate::reject::refuse_if;
-use crate::{ApplyAction, Far, Forwarding, Reason, RuleSet, ie};
+use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, RuleSet, ie};
 
 use super::{Context, known, require};
 
 pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
     let buffers = matches!(far.action, ApplyAction::Buffer { .. });
     refuse_if(buffers && !context.capabilities.buffering, ie::APPLY_ACTION, "buffering")?;
+    let told = far.delivery_status != DeliveryStatus::NONE && !context.capabilities.delivery_status;
+    refuse_if(told, ie::APPLY_ACTION, "the delivery status of downlink data")?;
     if let Some(bar) = far.bar.filter(|bar| !rules.bars.contains_key(bar)) {
         return Err(Reason::Dangling(bar.into()));
     }
@@ -25,7 +27,7 @@ pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result
 
 /// What holds even while the FAR does not forward.
 fn check_forwarding(forwarding: &Forwarding, context: &Context<'_>) -> Result<(), Reason> {
-    let unsupported = matches!(forwarding.destination, Interface::CpFunction | Interface::VnInternal);
+    let unsupported = forwarding.destination == Interface::VnInternal;
     refuse_if(unsupported, ie::DESTINATION_INTERFACE, "forwarding to this interface")?;
     known(forwarding.network_instance.as_ref(), context)?;
     match forwarding.tunnel {
@@ -46,13 +48,16 @@ fn is_reachable(tunnel: FTeid, context: &Context<'_>) -> bool {
     tunnel.addr.iter().any(can)
 }
 
-/// Access is reached through a tunnel (N3); the core through a tunnel (N9) or as it is (N6).
+/// The access (N3) and the SMF (N4-u, clause 5.3.1) are reached through a tunnel; the core through a tunnel
+/// (N9) or as it is (N6).
 fn check_way_out(forwarding: &Forwarding, context: &Context<'_>) -> Result<(), Reason> {
     if forwarding.tunnel.is_some() {
         return Ok(());
     }
     let why = "packets to the access need a tunnel";
     require(forwarding.destination != Interface::Access, ie::OUTER_HEADER_CREATION, why)?;
+    let why = "packets to the CP function need a tunnel";
+    require(forwarding.destination != Interface::CpFunction, ie::OUTER_HEADER_CREATION, why)?;
     match &forwarding.network_instance {
         Some(instance) if !context.endpoints.is_network(instance) => {
             Err(Reason::UnknownNetworkInstance(instance.clone()))

@@ -31,6 +31,8 @@ pub fn validate(rules: &RuleSet, context: &Context<'_>) -> Result<(), Rejection>
         let what = "a delay of the notification";
         refuse_if(delayed, ie::NOTIFICATION_DELAY, what).map_err(|reason| reason.of(bar.id))?;
     }
+    let timed = rules.inactivity_timer.is_some() && !context.capabilities.inactivity_detection;
+    refuse_if(timed, ie::USER_PLANE_INACTIVITY_TIMER, "inactivity detection")?;
     for qer in rules.qers.values() {
         let limited = qer.mbr.is_some() && !context.capabilities.mbr;
         refuse_if(limited, ie::MBR, "MBR enforcement").map_err(|reason| reason.of(qer.id))?;

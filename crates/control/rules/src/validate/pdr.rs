@@ -3,7 +3,7 @@
 use causeway_types::Interface;
 
 use crate::reject::refuse_if;
-use crate::{FlowAddress, GtpuRemoval, Pdi, Pdr, Reason, RuleSet, ie};
+use crate::{GtpuRemoval, Pdi, Pdr, Reason, RuleSet, ie};
 
 use super::{Context, known, require};
 
@@ -13,10 +13,9 @@ pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result
     known(pdr.pdi.network_instance.as_ref(), context)?;
     check_removal(pdr)?;
     check_qfis(&pdr.pdi, context)?;
-    let assigned = pdr.pdi.filters.iter().any(|filter| {
-        filter.local.address == FlowAddress::Assigned || filter.remote.address == FlowAddress::Assigned
-    });
-    require(!assigned || pdr.pdi.ue.is_some(), ie::UE_IP_ADDRESS, "a flow description says 'assigned'")
+    let assigned = pdr.pdi.filters.iter().any(|filter| filter.flow.names_assigned());
+    let known = pdr.pdi.names_ue() || pdr.pdi.tunnel.is_some();
+    require(!assigned || known, ie::UE_IP_ADDRESS, "a flow description says 'assigned'")
 }
 
 fn check_references(pdr: &Pdr, rules: &RuleSet) -> Result<(), Reason> {
@@ -32,16 +31,20 @@ fn check_references(pdr: &Pdr, rules: &RuleSet) -> Result<(), Reason> {
     }
 }
 
-/// A packet from the access comes in a tunnel; one from a data network is known by the UE's address.
+/// A packet from the access or from the SMF (clause 5.3.1) comes in a tunnel; one from a data network is
+/// known by the UE's address.
 fn check_source(pdi: &Pdi) -> Result<(), Reason> {
-    let unsupported = matches!(pdi.source, Interface::CpFunction | Interface::VnInternal);
+    let unsupported = pdi.source == Interface::VnInternal;
     refuse_if(unsupported, ie::SOURCE_INTERFACE, "packets from this interface")?;
     match pdi.source {
         Interface::Access => {
             require(pdi.tunnel.is_some(), ie::F_TEID, "packets from the access come in a tunnel")
         }
+        Interface::CpFunction => {
+            require(pdi.tunnel.is_some(), ie::F_TEID, "packets from the CP function come in a tunnel")
+        }
         _ => {
-            let known = pdi.tunnel.is_some() || pdi.ue.is_some();
+            let known = pdi.tunnel.is_some() || pdi.names_ue();
             require(known, ie::UE_IP_ADDRESS, "nothing else says whose packets they are")
         }
     }

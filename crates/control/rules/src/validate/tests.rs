@@ -79,16 +79,14 @@ fn what_forwards_has_a_way_out() {
     assert_eq!(testing::answer(&rejection), (76, Some(84)));
 }
 
-// Input:  destinations and sources that are not there: the SMF, a 5G VN, an unknown network.
+// Input:  destinations and sources that are not there: a 5G VN, an unknown network.
 // Output: Service not supported; Rule creation failure with the Network Instance.
 #[test]
 fn interfaces_and_networks_that_are_not_there() {
-    for interface in [Interface::CpFunction, Interface::VnInternal] {
-        let mut far = to_internet(1);
-        far.forwarding.as_mut().unwrap().destination = interface;
-        assert_eq!(answer(check(put_far(far))), (76, Some(42)));
-        assert_eq!(answer(check(uplink(|pdr| pdr.pdi.source = interface))), (76, Some(20)));
-    }
+    let mut far = to_internet(1);
+    far.forwarding.as_mut().unwrap().destination = Interface::VnInternal;
+    assert_eq!(answer(check(put_far(far))), (76, Some(42)));
+    assert_eq!(answer(check(uplink(|pdr| pdr.pdi.source = Interface::VnInternal))), (76, Some(20)));
     let unknown = NetworkInstance::new("ims");
     let mut far = to_internet(1);
     far.forwarding.as_mut().unwrap().network_instance = Some(unknown.clone());
@@ -97,6 +95,23 @@ fn interfaces_and_networks_that_are_not_there() {
     assert!(rejection.failed_rule().is_some());
     assert_eq!(testing::answer(&rejection), (73, Some(22)));
     assert_eq!(answer(check(uplink(|pdr| pdr.pdi.network_instance = Some(unknown)))), (73, Some(22)));
+}
+
+// Input:  PDRs from the CP function and FARs to it, with and without a tunnel.
+// Output: accepted with one; without, the F-TEID or the Outer Header Creation is missing.
+#[test]
+fn the_cp_function_is_reached_by_tunnel() {
+    assert_eq!(check(uplink(|pdr| pdr.pdi.source = Interface::CpFunction)), Ok(()));
+    let without = check(uplink(|pdr| {
+        pdr.pdi.source = Interface::CpFunction;
+        pdr.pdi.tunnel = None;
+    }));
+    assert_eq!(answer(without), (67, Some(21)));
+    let mut far = to_gnb(1, gnb(1));
+    far.forwarding.as_mut().unwrap().destination = Interface::CpFunction;
+    assert_eq!(check(put_far(far.clone())), Ok(()));
+    far.forwarding.as_mut().unwrap().tunnel = None;
+    assert_eq!(answer(check(put_far(far))), (67, Some(84)));
 }
 
 // Input:  N6 without a network instance, with and without a data network.
@@ -132,18 +147,23 @@ fn a_pdr_can_be_matched() {
     assert_eq!(answer(check(downlink(|pdr| pdr.pdi.qfis = qfis))), (69, Some(124)));
 }
 
-// Input:  a flow description that says 'assigned' in a PDI without UE address.
-// Output: UE IP Address is missing.
+// Input:  a flow description that says 'assigned' in PDIs with UE address, with only a tunnel, with neither.
+// Output: accepted where either says whose packet it is; else UE IP Address is missing.
 #[test]
-fn assigned_needs_an_address() {
+fn assigned_needs_an_address_or_a_tunnel() {
     let flow: crate::SdfFilter = "permit out ip from any to assigned".parse().unwrap();
     let filters = vec![flow];
     assert_eq!(check(uplink(|pdr| pdr.pdi.filters.clone_from(&filters))), Ok(()));
-    let result = check(uplink(|pdr| {
+    let only_tunnel = check(uplink(|pdr| {
         pdr.pdi.filters.clone_from(&filters);
         pdr.pdi.ue = None;
     }));
-    assert_eq!(answer(result), (67, Some(93)));
+    assert_eq!(only_tunnel, Ok(()));
+    let neither = check(downlink(|pdr| {
+        pdr.pdi.filters.clone_from(&filters);
+        pdr.pdi.ue = None;
+    }));
+    assert_eq!(answer(neither), (67, Some(93)));
 }
 
 // Input:  volume thresholds with and without trigger, method and value.

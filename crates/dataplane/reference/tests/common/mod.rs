@@ -22,6 +22,8 @@ pub const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
 pub const GNB2: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 12);
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
+/// The address of the UPF in the UEs' pool.
+pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 pub const SESSION: Seid = Seid(1);
 pub const UPLINK: PdrId = PdrId(1);
@@ -53,8 +55,12 @@ pub fn gnb_tunnel(ip: Ipv4Addr, raw: u32) -> FTeid {
 pub fn topology() -> Topology {
     let v6 = "2001:db8::1".parse().ok();
     Topology {
-        gtpu: vec![GtpuEndpoint { addr: DualIp { v4: Some(UPF), v6 }, network_instance: None }],
-        networks: vec![Network { instance: internet(), pools: vec!["10.45.0.0/16".parse().unwrap()] }],
+        gtpu: vec![GtpuEndpoint::new(DualIp { v4: Some(UPF), v6 })],
+        networks: vec![Network {
+            gateways: vec![GATEWAY.into()],
+            ..Network::new(internet(), vec!["10.45.0.0/16".parse().unwrap()])
+        }],
+        ..Topology::default()
     }
 }
 

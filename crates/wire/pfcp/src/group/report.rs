@@ -59,7 +59,7 @@ group! {
     /// Downlink Data Report (Table 7.5.8.2-1). Downlink data waits.
     DownlinkDataReport<'a> = 83, "Downlink Data Report" {
         req_many pdr_ids: PdrId,
-        con downlink_data_service_information: DownlinkDataServiceInformation,
+        many downlink_data_service_informations: DownlinkDataServiceInformation,
         opt dl_data_packets_size: DlDataPacketsSize,
         opt dl_data_status: DataStatus,
     }

@@ -1,14 +1,15 @@
+mod detection;
 mod forwarding;
 mod tunnels;
 
 use causeway_types::{FarId, PdrId, Precedence, QerId, UrrId};
 
-use crate::edits::{Changes, FarUpdate, PdrUpdate, Setting, UrrDraft};
+use crate::edits::{Changes, FarUpdate, FilterDraft, PdrUpdate, Setting, UrrDraft};
 use crate::testing::{CHOOSE, SESSION, World, answer, bar, buffering, to_internet, uplink_pdr, urr, usual};
-use crate::{Bar, Op, Qer, Reason, RuleId, delete};
+use crate::{Bar, Op, Qer, Reason, RuleId, SdfFilter, delete};
 
 fn far_update(id: u32) -> FarUpdate {
-    FarUpdate { id: FarId(id), action: None, forwarding: None, bar: Setting::Keep }
+    FarUpdate { id: FarId(id), action: None, delivery_status: None, forwarding: None, bar: Setting::Keep }
 }
 
 fn pdr_update(id: u16) -> PdrUpdate {
@@ -20,6 +21,8 @@ fn pdr_update(id: u16) -> PdrUpdate {
         far: None,
         qers: None,
         urrs: None,
+        active_from: Setting::Keep,
+        active_until: Setting::Keep,
     }
 }
 
@@ -172,8 +175,8 @@ fn a_flow_description_added_later() {
         let mut pdi = uplink_pdr(1, CHOOSE, 1).pdi;
         pdi.ue = pdi.ue.filter(|_| tunnel.is_some());
         pdi.tunnel = tunnel;
-        pdi.filters = vec!["permit out 17 from any 53 to assigned".parse().unwrap()];
-        let filters = pdi.filters.clone();
+        let filters: Vec<SdfFilter> = vec!["permit out 17 from any 53 to assigned".parse().unwrap()];
+        pdi.filters = filters.iter().cloned().map(FilterDraft::Defined).collect();
         let changes =
             Changes { pdrs: updates(PdrUpdate { pdi: Some(pdi), ..pdr_update(1) }), ..Changes::default() };
         let change = world.modify(changes).unwrap();

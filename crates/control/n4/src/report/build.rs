@@ -1,0 +1,70 @@
+//! From reports to the Session Report Request that carries them.
+
+use causeway_dataplane::{DataStatus, DownlinkData};
+use causeway_pfcp::{
+    DataStatus as StatusFlags, DownlinkDataReport, DownlinkDataServiceInformation, ErrorIndicationReport,
+    ReportType, SessionReportRequest, UsageReport,
+};
+
+use super::Report;
+use crate::session::Session;
+
+/// The request that carries these reports, which go together. `None` if nothing is left to say, since the URRs are
+/// gone.
+pub(super) fn request(
+    session: &mut Session,
+    reports: &[Report],
+    names_policy: bool,
+) -> Option<SessionReportRequest<'static>> {
+    let usage_reports = usage_reports(session, reports);
+    let tunnels: Vec<_> = reports.iter().filter_map(Report::tunnel).collect();
+    let downlink_data: Vec<_> = reports.iter().filter_map(Report::downlink_data).collect();
+    let types = [
+        (!downlink_data.is_empty(), ReportType::DLDR),
+        (!usage_reports.is_empty(), ReportType::USAR),
+        (!tunnels.is_empty(), ReportType::ERIR),
+        (reports.contains(&Report::Inactivity), ReportType::UPIR),
+    ];
+    let there = types.into_iter().filter(|(is_there, _)| *is_there);
+    let report_type = there.fold(ReportType::empty(), |types, (_, report_type)| types | report_type);
+    (!report_type.is_empty()).then(|| SessionReportRequest {
+        downlink_data_report: downlink_data_report(&downlink_data, names_policy),
+        error_indication_report: (!tunnels.is_empty()).then(|| ErrorIndicationReport::new(tunnels)),
+        usage_reports: usage_reports.into(),
+        ..SessionReportRequest::new(report_type)
+    })
+}
+
+/// One PDR ID for each packet, and in the same order what is known of it: of all or of none.
+fn downlink_data_report(data: &[DownlinkData], names_policy: bool) -> Option<DownlinkDataReport<'static>> {
+    let service = |data: &DownlinkData| DownlinkDataServiceInformation {
+        paging_policy: data.dscp.filter(|_| names_policy),
+        qfi: data.qfi,
+    };
+    let mut services: Vec<_> = data.iter().map(service).collect();
+    if services.iter().all(|service| *service == DownlinkDataServiceInformation::default()) {
+        services.clear();
+    }
+    let first = data.first()?;
+    Some(DownlinkDataReport {
+        downlink_data_service_informations: services.into(),
+        dl_data_status: first.status.map(|status| match status {
+            DataStatus::Buffered => StatusFlags::BUFF,
+            DataStatus::Discarded => StatusFlags::DROP,
+        }),
+        ..DownlinkDataReport::new(data.iter().map(|data| data.pdr).collect::<Vec<_>>())
+    })
+}
+
+fn usage_reports(session: &mut Session, reports: &[Report]) -> Vec<UsageReport<'static>> {
+    let mut numbered = Vec::new();
+    for report in reports {
+        let Report::Usage(parts) = report else { continue };
+        for usage in parts {
+            if session.rules.rules().urrs.contains_key(&usage.urr) {
+                numbered.push(session.rules.usage_report(usage));
+            }
+        }
+    }
+    numbered
+}

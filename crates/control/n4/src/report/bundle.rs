@@ -1,0 +1,64 @@
+//! What goes into one Session Report Request (TS 29.244 clause 7.5.8).
+
+use causeway_dataplane::{DataStatus, DownlinkData};
+
+use super::Report;
+
+/// How many usages one request carries: some 100 octets each, to stay below 1400.
+pub(super) const USAGES: usize = 10;
+
+/// How many PDRs, and how many tunnels, one request carries.
+const OTHERS: usize = 16;
+
+/// Collects reports of every type for one request.
+#[derive(Debug, Default)]
+pub(super) struct Bundle {
+    usages: usize,
+    tunnels: usize,
+    downlink_data: Vec<DownlinkData>,
+    others: bool,
+}
+
+impl Bundle {
+    /// Takes a report in, if it goes with those that are in already.
+    pub(super) fn takes(&mut self, report: &Report) -> bool {
+        match report {
+            _ if self.is_risky() && !matches!(report, Report::DownlinkData(_)) => false,
+            Report::Usage(parts) => {
+                let is_first = self.usages == 0;
+                self.usages += parts.len();
+                is_first || self.usages <= USAGES
+            }
+            Report::ErrorIndication(_) => {
+                self.tunnels += 1;
+                self.tunnels <= OTHERS
+            }
+            Report::DownlinkData(data) => self.takes_downlink_data(*data),
+            Report::Inactivity => {
+                self.others = true;
+                true
+            }
+        }
+    }
+
+    /// One Downlink Data Report names each PDR once, and has one status.
+    fn takes_downlink_data(&mut self, data: DownlinkData) -> bool {
+        let status = |data: &DownlinkData| data.status.map(|status| status == DataStatus::Buffered);
+        let goes = |held: &DownlinkData| held.pdr != data.pdr && status(held) == status(&data);
+        let is_alone = self.usages == 0 && self.tunnels == 0 && !self.others;
+        let fits = self.downlink_data.iter().all(goes) && self.downlink_data.len() < OTHERS;
+        let taken = fits && (is_alone || !names_policy(&data));
+        self.downlink_data.extend(taken.then_some(data));
+        taken
+    }
+
+    /// An SMF that does not know paging policies may refuse the request: nothing else is to be lost with it.
+    fn is_risky(&self) -> bool {
+        self.downlink_data.iter().any(names_policy)
+    }
+}
+
+/// The packet asks for another paging policy than the default.
+pub(super) fn names_policy(data: &DownlinkData) -> bool {
+    data.dscp.is_some_and(|dscp| dscp != 0)
+}

@@ -1,0 +1,46 @@
+//! What the SMF asks for in its answer to a report (TS 29.244 clause 7.5.9).
+
+use causeway_pfcp::SessionReportResponse;
+use causeway_rules::{Change, Context, Instructions, Rejection};
+use causeway_types::Seid;
+
+use super::table::Work;
+use crate::{N4, Notice};
+
+impl N4 {
+    /// Does what an answer to a report asks for, after what came before it. An answer cannot be refused: what is
+    /// wrong with it is said, and nothing of it is done.
+    pub(crate) fn take_instructions(&mut self, seid: Seid, answer: &SessionReportResponse<'_>) {
+        match Instructions::of(answer) {
+            Ok(None) => {}
+            Ok(Some(instructions)) => match self.sessions.get(seid) {
+                Some(session) if session.in_flight.is_some() => self.sessions.wait_with(seid, instructions),
+                _ => self.instruct(seid, &instructions),
+            },
+            Err(rejection) => self.refuse_instructions(seid, &rejection),
+        }
+    }
+
+    /// Begins to do what an answer asks for. Nothing is under way of the session.
+    pub(crate) fn instruct(&mut self, seid: Seid, instructions: &Instructions) {
+        let Some(session) = self.sessions.get(seid) else { return };
+        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        match causeway_rules::instruct(&session.rules, instructions, seid, &context, &mut self.tunnels) {
+            Err(rejection) => self.refuse_instructions(seid, &rejection),
+            Ok(change) if change.plan.ops.is_empty() => self.instructed(seid, change),
+            Ok(change) => self.hand_out(Work::Instruct, change),
+        }
+    }
+
+    /// It is in force.
+    pub(crate) fn instructed(&mut self, seid: Seid, change: Change) {
+        self.tunnels.commit(change.tunnels);
+        if let Some(session) = self.sessions.get_mut(seid) {
+            session.rules = change.session;
+        }
+    }
+
+    fn refuse_instructions(&mut self, session: Seid, rejection: &Rejection) {
+        self.notice(Notice::AnswerNotFollowed { session, detail: rejection.to_string() });
+    }
+}

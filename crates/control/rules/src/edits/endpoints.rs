@@ -1,0 +1,197 @@
+//! Traffic endpoints: what the PDIs of a session have in common (TS 29.244 clause 5.2.1A.2).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use causeway_types::{FTeid, Interface, IpNet, NetworkInstance, QfiSet};
+
+use crate::{Pdi, Pdr, Reason, Rejection, SessionRules, UeAddress, UeSide, ie};
+
+use super::resolve::{Resolver, fitting};
+use super::{Setting, TunnelRequest};
+
+/// A Traffic Endpoint ID, unique in the session (TS 29.244 clause 8.2.92).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct EndpointId(pub(crate) u8);
+
+impl fmt::Display for EndpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A traffic endpoint.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Endpoint {
+    pub(crate) tunnel: Option<FTeid>,
+    pub(crate) network_instance: Option<NetworkInstance>,
+    pub(crate) ue: EndpointUe,
+    pub(crate) framed: Vec<IpNet>,
+    pub(crate) qfis: QfiSet,
+}
+
+/// The UE addresses of an endpoint. Which field of a packet they are in also depends on the PDR's source.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct EndpointUe {
+    /// As for packets from the access.
+    pub(crate) first: Option<UeAddress>,
+    pub(crate) further: Vec<IpNet>,
+}
+
+/// A traffic endpoint to be created.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct EndpointDraft {
+    pub(crate) id: EndpointId,
+    pub(crate) tunnel: Option<TunnelRequest>,
+    /// Everything else.
+    pub(crate) rest: Endpoint,
+}
+
+/// The changes to a traffic endpoint; `None` leaves a part as it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct EndpointUpdate {
+    pub(crate) id: EndpointId,
+    pub(crate) tunnel: Option<TunnelRequest>,
+    pub(crate) network_instance: Setting<NetworkInstance>,
+    pub(crate) ue: Setting<EndpointUe>,
+    pub(crate) framed: Setting<Vec<IpNet>>,
+    pub(crate) qfis: Setting<QfiSet>,
+}
+
+/// What a message asks for of traffic endpoints.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct EndpointEdits {
+    pub(crate) remove: Vec<EndpointId>,
+    pub(crate) create: Vec<EndpointDraft>,
+    pub(crate) update: Vec<EndpointUpdate>,
+}
+
+impl EndpointEdits {
+    /// # Errors
+    /// When one is named twice, created though it exists, or changed though it does not.
+    pub(super) fn check(&self, held: &BTreeMap<EndpointId, Endpoint>) -> Result<(), Reason> {
+        let mut seen = Vec::new();
+        let changed = self.remove.iter().copied().chain(self.update.iter().map(|update| update.id));
+        for (id, exists) in
+            changed.map(|id| (id, true)).chain(self.create.iter().map(|draft| (draft.id, false)))
+        {
+            if seen.contains(&id) {
+                return Err(Reason::Endpoint { id: id.0, what: "appears more than once in the message" });
+            }
+            seen.push(id);
+            match (held.contains_key(&id), exists) {
+                (true, false) => return Err(Reason::Endpoint { id: id.0, what: "exists already" }),
+                (false, true) => return Err(Reason::Endpoint { id: id.0, what: "does not exist" }),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Removes endpoints with every PDR that refers to them.
+pub(super) fn remove(session: &mut SessionRules, gone: &[EndpointId]) {
+    session.endpoints.retain(|id, _| !gone.contains(id));
+    let users = &session.endpoint_of;
+    session.rules.pdrs.retain(|pdr, _| users.get(pdr).is_none_or(|endpoint| !gone.contains(endpoint)));
+}
+
+/// Creates and updates endpoints, and brings the PDRs of the updated ones up to date. Returns the tunnels
+/// that were chosen, in the order of the message.
+pub(super) fn merge(
+    session: &mut SessionRules,
+    edits: EndpointEdits,
+    resolver: &mut Resolver<'_, '_>,
+) -> Result<Vec<(EndpointId, FTeid)>, Rejection> {
+    let mut chosen = Vec::new();
+    for EndpointDraft { id, tunnel, rest } in edits.create {
+        let is_choice = matches!(tunnel, Some(TunnelRequest::Choose { .. }));
+        let tunnel = resolver.tunnel(tunnel, rest.network_instance.as_ref())?;
+        chosen.extend(tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
+        session.endpoints.insert(id, Endpoint { tunnel, ..rest });
+    }
+    for update in edits.update {
+        let id = update.id;
+        let unknown = Reason::Endpoint { id: id.0, what: "does not exist" };
+        let endpoint = session.endpoints.get_mut(&id).ok_or(unknown)?;
+        let is_choice = matches!(update.tunnel, Some(TunnelRequest::Choose { .. }));
+        change(endpoint, update, resolver)?;
+        chosen.extend(endpoint.tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
+        let users = session.endpoint_of.iter().filter(|(_, used)| **used == id).map(|(pdr, _)| pdr);
+        for pdr in users {
+            if let Some(pdr) = session.rules.pdrs.get_mut(pdr) {
+                endpoint.give(pdr);
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+fn change(
+    endpoint: &mut Endpoint,
+    update: EndpointUpdate,
+    resolver: &mut Resolver<'_, '_>,
+) -> Result<(), Reason> {
+    update.network_instance.apply(&mut endpoint.network_instance);
+    if update.tunnel.is_some() {
+        endpoint.tunnel = resolver.tunnel(update.tunnel, endpoint.network_instance.as_ref())?;
+    }
+    replace(update.ue, &mut endpoint.ue);
+    replace(update.framed, &mut endpoint.framed);
+    replace(update.qfis, &mut endpoint.qfis);
+    Ok(())
+}
+
+/// A part that is never absent, only empty.
+fn replace<T: Default>(setting: Setting<T>, held: &mut T) {
+    match setting {
+        Setting::Keep => {}
+        Setting::Remove => *held = T::default(),
+        Setting::Set(value) => *held = value,
+    }
+}
+
+impl Endpoint {
+    /// Puts what it says into the PDI of a PDR that refers to it.
+    pub(super) fn give(&self, pdr: &mut Pdr) {
+        self.give_pdi(&mut pdr.pdi);
+        pdr.removal = pdr.removal.map(|removal| fitting(removal, self.tunnel));
+    }
+
+    pub(super) fn give_pdi(&self, pdi: &mut Pdi) {
+        pdi.tunnel = self.tunnel;
+        pdi.network_instance = self.network_instance.clone();
+        let side = |ue: UeAddress| match pdi.source {
+            Interface::Access => ue.side,
+            _ => UeSide::Destination,
+        };
+        pdi.ue = self.ue.first.map(|ue| UeAddress { side: side(ue), ..ue });
+        pdi.routes = self.ue.further.iter().chain(&self.framed).copied().collect();
+        if !self.qfis.is_empty() {
+            pdi.qfis = self.qfis;
+        }
+    }
+}
+
+/// The PDI refers to an endpoint, so it says nothing of what the endpoint says.
+///
+/// # Errors
+/// [`Reason::Incorrect`] with the IE that is in both.
+pub(super) fn check_reference(
+    tunnel: bool,
+    network_instance: bool,
+    ue: bool,
+    qfis: bool,
+) -> Result<(), Reason> {
+    let both = [
+        (tunnel, ie::F_TEID),
+        (network_instance, ie::NETWORK_INSTANCE),
+        (ue, ie::UE_IP_ADDRESS),
+        (qfis, ie::QFI),
+    ];
+    let why = "it belongs to the traffic endpoint that the PDI refers to";
+    match both.into_iter().find(|(given, _)| *given) {
+        Some((_, ie)) => Err(Reason::Incorrect { ie, why }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,82 @@
+//! Bidirectional SDF filters: one definition for all PDRs of a session that name it (TS 29.244 clause
+//! 5.2.1A.3).
+
+use std::collections::BTreeMap;
+
+use causeway_types::PdrId;
+
+use crate::{Pdr, Reason, Rejection, SdfFilter, ie};
+
+use super::{Changes, PdiDraft};
+
+/// An SDF filter of a PDI.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum FilterDraft {
+    /// All of it.
+    Defined(SdfFilter),
+    /// A bidirectional filter by its SDF Filter ID.
+    Named(u32),
+}
+
+/// The bidirectional filters of a session by SDF Filter ID.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Definitions {
+    /// Those that the message defines.
+    new: BTreeMap<u32, SdfFilter>,
+    /// Those that PDRs had before it.
+    held: BTreeMap<u32, SdfFilter>,
+}
+
+impl Definitions {
+    /// # Errors
+    /// [`Reason::Incorrect`] when the message defines one filter in two ways.
+    pub(super) fn of(changes: &Changes, held: &BTreeMap<PdrId, Pdr>) -> Result<Self, Rejection> {
+        let mut new = BTreeMap::new();
+        let created = changes.pdrs.create.iter().map(|pdr| (pdr.id, &pdr.pdi));
+        let updated = changes.pdrs.update.iter().filter_map(|pdr| Some((pdr.id, pdr.pdi.as_ref()?)));
+        for (id, pdi) in created.chain(updated) {
+            define(pdi, &mut new).map_err(|reason| reason.of(id))?;
+        }
+        let filters = held.values().flat_map(|pdr| &pdr.pdi.filters);
+        let held = filters.filter_map(|filter| Some((filter.id?, filter.clone()))).collect();
+        Ok(Self { new, held })
+    }
+
+    /// The filters of a PDI, the named ones as they are defined.
+    ///
+    /// # Errors
+    /// [`Reason::Incorrect`] for one that is defined nowhere.
+    pub(super) fn resolve(&self, drafts: Vec<FilterDraft>) -> Result<Vec<SdfFilter>, Reason> {
+        let why = "no SDF filter of the session has this SDF Filter ID";
+        let unknown = Reason::Incorrect { ie: ie::SDF_FILTER, why };
+        let resolve = |draft| match draft {
+            FilterDraft::Defined(filter) => Ok(filter),
+            FilterDraft::Named(id) => {
+                self.new.get(&id).or_else(|| self.held.get(&id)).cloned().ok_or(unknown.clone())
+            }
+        };
+        drafts.into_iter().map(resolve).collect()
+    }
+
+    /// Brings every PDR that names a filter up to its new definition.
+    pub(super) fn spread(&self, pdrs: &mut BTreeMap<PdrId, Pdr>) {
+        for filter in pdrs.values_mut().flat_map(|pdr| &mut pdr.pdi.filters) {
+            if let Some(new) = filter.id.and_then(|id| self.new.get(&id)) {
+                *filter = new.clone();
+            }
+        }
+    }
+}
+
+fn define(pdi: &PdiDraft, into: &mut BTreeMap<u32, SdfFilter>) -> Result<(), Reason> {
+    for draft in &pdi.filters {
+        if let FilterDraft::Defined(filter) = draft
+            && let Some(id) = filter.id
+            && into.insert(id, filter.clone()).is_some_and(|other| other != *filter)
+        {
+            let why = "the message defines the SDF Filter ID twice";
+            return Err(Reason::Incorrect { ie: ie::SDF_FILTER, why });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! Sessions without traffic (TS 29.244 clause 5.11.2).
+
+use causeway_dataplane::Event;
+use causeway_types::{Seid, Span, Time};
+
+use crate::engine::Reference;
+use crate::timers::Timer;
+
+/// The User Plane Inactivity Timer of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Inactivity {
+    /// How long no packet may come.
+    limit: Span,
+    /// When the last packet came, or the timer was started.
+    last: Time,
+    /// The SMF has been told and no packet has come since.
+    told: bool,
+}
+
+impl Inactivity {
+    /// Starts now.
+    pub(crate) fn new(limit: Span, now: Time) -> Self {
+        Self { limit, last: now, told: false }
+    }
+}
+
+impl Reference {
+    /// Sets the timer of a session that watches for inactivity.
+    pub(crate) fn arm_inactivity(&mut self, seid: Seid) {
+        let watching = self.sessions.get(&seid).and_then(|session| session.inactivity);
+        if let Some(inactivity) = watching.filter(|inactivity| !inactivity.told) {
+            self.timers.set(inactivity.last + inactivity.limit, seid, Timer::Inactivity);
+        }
+    }
+
+    /// A packet of the session came, whatever becomes of it.
+    pub(crate) fn note_activity(&mut self, now: Time, seid: Seid) {
+        let watching = self.sessions.get_mut(&seid).and_then(|session| session.inactivity.as_mut());
+        let Some(inactivity) = watching else { return };
+        inactivity.last = now;
+        if std::mem::take(&mut inactivity.told) {
+            self.arm_inactivity(seid);
+        }
+    }
+
+    /// The session may have been inactive for long enough.
+    pub(crate) fn check_inactivity(&mut self, at: Time, seid: Seid) {
+        let watching = self.sessions.get_mut(&seid).and_then(|session| session.inactivity.as_mut());
+        let Some(inactivity) = watching.filter(|inactivity| !inactivity.told) else { return };
+        if inactivity.last + inactivity.limit <= at {
+            inactivity.told = true;
+            self.events.push_back(Event::Inactivity { session: seid });
+        } else {
+            self.arm_inactivity(seid);
+        }
+    }
+}

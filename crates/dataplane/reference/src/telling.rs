@@ -1,0 +1,131 @@
+//! What the SMF is told of downlink packets for an idle UE (TS 29.244 clauses 5.2.3.1 and 5.28).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use causeway_dataplane::{DataStatus, DownlinkData, Event};
+use causeway_packet::UserPacket;
+use causeway_rules::{ApplyAction, Far, Pdr};
+use causeway_types::{Direction, FarId, PdrId, Qfi, Seid, Span, Time};
+
+use crate::act::marking;
+use crate::engine::Reference;
+use crate::session::{Session, direction_of};
+use crate::timers::Timer;
+
+/// What the SMF was told of since each FAR began to buffer, or to drop.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Told {
+    /// NOCP: the QoS flows of a FAR, and when.
+    flows: BTreeMap<(FarId, Option<Qfi>), Time>,
+    /// BDPN: the PDRs of which a packet waits.
+    buffered: BTreeSet<PdrId>,
+    /// DDPN: the PDRs of which a packet was discarded.
+    discarded: BTreeSet<PdrId>,
+    /// What the SMF will be told when the notification delay of the BAR ends, in order.
+    due: Vec<(Time, DownlinkData)>,
+}
+
+impl Session {
+    /// A FAR has a new action: the SMF has been told nothing of it.
+    pub(crate) fn forget_told(&mut self, far: FarId) {
+        self.forget_told_of_buffered(far);
+        let pdrs = &self.rules.pdrs;
+        self.told.discarded.retain(|pdr| pdrs.get(pdr).is_some_and(|pdr| pdr.far != far));
+    }
+
+    /// A new buffering period of a FAR begins: the SMF has been told nothing of it.
+    pub(crate) fn forget_told_of_buffered(&mut self, far: FarId) {
+        let pdrs = &self.rules.pdrs;
+        let is_of_another = |pdr: &PdrId| pdrs.get(pdr).is_some_and(|pdr| pdr.far != far);
+        self.told.flows.retain(|(id, _), _| *id != far);
+        self.told.buffered.retain(is_of_another);
+        self.told.due.retain(|(_, data)| is_of_another(&data.pdr));
+    }
+
+    /// A PDR is gone.
+    pub(crate) fn forget_pdr(&mut self, pdr: PdrId) {
+        self.told.buffered.remove(&pdr);
+        self.told.discarded.remove(&pdr);
+        self.told.due.retain(|(_, data)| data.pdr != pdr);
+    }
+
+    /// NOCP: the first packet of a QoS flow of the FAR, or one that comes long after the SMF was told.
+    fn is_to_notify(&mut self, now: Time, far: &Far, qfi: Option<Qfi>, again: Option<Span>) -> bool {
+        let lately = |told: &Time| again.is_none_or(|span| now.since(*told) < span);
+        let key = (far.id, qfi);
+        if far.action != (ApplyAction::Buffer { notify: true })
+            || self.told.flows.get(&key).is_some_and(lately)
+        {
+            return false;
+        }
+        self.told.flows.insert(key, now);
+        true
+    }
+}
+
+impl Reference {
+    /// Tells of a packet that came for a FAR that buffers, at once or after the delay of the BAR.
+    pub(crate) fn tell_of_buffered(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        pdr: &Pdr,
+        qfi: Option<Qfi>,
+        packet: &[u8],
+        is_stored: bool,
+    ) {
+        let again = self.limits.notify_again;
+        let Some(session) = self.sessions.get_mut(&seid).filter(|_| direction_of(pdr) == Direction::Downlink)
+        else {
+            return;
+        };
+        let Some(far) = session.far_of(pdr.id).cloned() else { return };
+        if session.is_extended(far.bar) {
+            return;
+        }
+        let mut data = downlink_data(session, pdr, qfi, packet);
+        let notifies = session.is_to_notify(now, &far, data.qfi, again);
+        let reports = is_stored && far.delivery_status.buffered && session.told.buffered.insert(pdr.id);
+        data.status = reports.then_some(DataStatus::Buffered);
+        if !notifies && !reports {
+            return;
+        }
+        let bar = far.bar.and_then(|bar| session.rules.bars.get(&bar));
+        match bar.map_or(Span::ZERO, |bar| bar.notification_delay) {
+            Span::ZERO => self.events.push_back(Event::DownlinkData { session: seid, data }),
+            delay => {
+                session.told.due.push((now + delay, data));
+                self.timers.set(now + delay, seid, Timer::Notification);
+            }
+        }
+    }
+
+    /// Tells of the first packet of a PDR that was discarded, if the SMF wants to hear of it (DDPN).
+    pub(crate) fn tell_of_discarded(&mut self, seid: Seid, pdr: &Pdr, qfi: Option<Qfi>, packet: &[u8]) {
+        let Some(session) = self.sessions.get_mut(&seid).filter(|_| direction_of(pdr) == Direction::Downlink)
+        else {
+            return;
+        };
+        let asks = session.far_of(pdr.id).is_some_and(|far| far.delivery_status.discarded);
+        if asks && session.told.discarded.insert(pdr.id) {
+            let status = Some(DataStatus::Discarded);
+            let data = DownlinkData { status, ..downlink_data(session, pdr, qfi, packet) };
+            self.events.push_back(Event::DownlinkData { session: seid, data });
+        }
+    }
+
+    /// The notification delay of a BAR ends.
+    pub(crate) fn notify(&mut self, at: Time, seid: Seid) {
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let (due, later) =
+            std::mem::take(&mut session.told.due).into_iter().partition(|(when, _)| *when <= at);
+        session.told.due = later;
+        let due: Vec<_> = due;
+        self.events.extend(due.into_iter().map(|(_, data)| Event::DownlinkData { session: seid, data }));
+    }
+}
+
+fn downlink_data(session: &Session, pdr: &Pdr, qfi: Option<Qfi>, packet: &[u8]) -> DownlinkData {
+    let dscp = UserPacket::parse(packet).ok().map(|user| user.flow.tos >> 2);
+    DownlinkData { pdr: pdr.id, qfi: marking(session, pdr).or(qfi), dscp, status: None }
+}
