@@ -36,6 +36,8 @@ pub struct Case {
 pub struct Setup {
     /// How many sessions fit.
     pub max_sessions: Option<u32>,
+    /// How many MAC addresses one session may have.
+    pub macs: Option<usize>,
     /// How many packets one session may buffer.
     pub buffer_packets: Option<usize>,
     /// How many octets one session may buffer.
@@ -104,9 +106,12 @@ pub struct Step {
     /// Where the GTP-U message of this step comes from, if not from the usual gNB.
     #[serde(default)]
     pub(crate) peer: Option<std::net::IpAddr>,
-    /// The data network sends a user packet.
+    /// A data network sends a user packet.
     #[serde(default)]
     pub(crate) dn: Option<String>,
+    /// The data network that sends it is an Ethernet network of this name.
+    #[serde(default)]
+    pub(crate) network: Option<String>,
     /// So many milliseconds pass.
     #[serde(default)]
     pub(crate) wait_ms: Option<u64>,

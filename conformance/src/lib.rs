@@ -11,6 +11,7 @@ mod capture;
 mod case;
 mod edit;
 mod error;
+mod frame;
 mod inner;
 mod literal;
 mod message;

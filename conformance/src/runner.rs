@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use causeway_dataplane::{Echo, GtpuEndpoint, Ingress, Network, PacketEngine, Routing, Topology};
+use causeway_dataplane::{
+    Echo, EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, PacketEngine, Routing, Topology,
+};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
@@ -19,8 +21,18 @@ pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(crate) const UPF_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
+/// The UPF's end of tunnels over N6.
+const N6: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 6);
+const N6_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 6);
+/// The UDP port of it.
+pub(crate) const N6_PORT: u16 = 4500;
 pub(crate) const PFCP_PORT: u16 = 8805;
 pub(crate) const GTPU_PORT: u16 = 2152;
+
+/// An Ethernet network.
+pub(crate) const LAN: &str = "lan";
+/// An Ethernet network that floods frames to stations that nobody knows.
+pub(crate) const WIRE: &str = "wire";
 
 /// When every case begins.
 pub(crate) const START: Time = Time::from_secs(1_700_000_000);
@@ -75,8 +87,8 @@ pub fn topology() -> Topology {
     surroundings(&Setup::default())
 }
 
-/// One GTP-U endpoint on both IP versions and one data network, where the UPF has the first address of each
-/// pool.
+/// One GTP-U endpoint on both IP versions; the data network `internet`, where the UPF has the first address of each
+/// pool; two Ethernet networks: `lan`, and `wire`, which floods frames to stations that nobody knows.
 fn surroundings(setup: &Setup) -> Topology {
     let pools = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
     let gateways = ["10.45.0.1", "2001:db8:45::1"].into_iter().filter_map(|ip| ip.parse().ok());
@@ -95,13 +107,23 @@ fn surroundings(setup: &Setup) -> Topology {
             mtu: setup.n6_mtu.unwrap_or(network.mtu),
             ..network
         }],
+        ethernet: vec![link(LAN, false), link(WIRE, true)],
         routing: Routing {
             decrement_ttl: !setup.keep_ttl,
             router_advertisement: setup.router_advertisement,
             echo,
             ..usual
         },
+        n6_tunnels: vec![N6Endpoint {
+            network: internet(),
+            addr: DualIp { v4: Some(N6), v6: Some(N6_IPV6) },
+            port: N6_PORT,
+        }],
     }
+}
+
+fn link(name: &str, flood_unknown: bool) -> EthernetNetwork {
+    EthernetNetwork { instance: NetworkInstance::new(name), flood_unknown }
 }
 
 pub(crate) fn internet() -> NetworkInstance {
@@ -190,7 +212,11 @@ impl Run<'_> {
         }
         if let Some(text) = &step.dn {
             let bytes = user_packet(text, &self.upf.variables)?;
-            self.upf.packet(&Ingress::Ip { network: internet() }, &bytes);
+            let ingress = match &step.network {
+                Some(name) => Ingress::Ethernet { network: NetworkInstance::new(name) },
+                None => Ingress::Ip { network: internet() },
+            };
+            self.upf.packet(&ingress, &bytes);
         }
         Ok(())
     }

@@ -8,13 +8,14 @@
 //! | 1 | the last octet of the sender's address in 192.0.2.0/24, and its GTP-U datagram |
 //! | 2 | an IP packet of the data network |
 //! | 3 | how many milliseconds pass, 32 bits in network byte order; an hour at the most |
+//! | 4 | 0 for the Ethernet network `lan`, any other octet for `wire`, and a frame from there |
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::{Ingress, PacketEngine};
-use causeway_types::Span;
+use causeway_types::{NetworkInstance, Span};
 
-use crate::runner::{GTPU_PORT, PFCP_PORT, START, UPF, internet, topology};
+use crate::runner::{GTPU_PORT, LAN, PFCP_PORT, START, UPF, WIRE, internet, topology};
 use crate::upf::Upf;
 
 /// One thing that happens to a UPF.
@@ -31,7 +32,7 @@ pub enum Input {
     Packet {
         /// Where and how.
         ingress: Ingress,
-        /// From the GTP-U or IP header on.
+        /// From the GTP-U or IP header, or the frame's destination address on.
         octets: Vec<u8>,
     },
     /// Time passes.
@@ -50,6 +51,9 @@ impl Input {
                 IpAddr::V6(_) => return,
             },
             Self::Packet { ingress: Ingress::Ip { .. }, octets } => (2, octets.clone()),
+            Self::Packet { ingress: Ingress::Ethernet { network }, octets } => {
+                (4, after(u8::from(network.as_str() != LAN), octets))
+            }
             Self::Wait(span) => {
                 (3, u32::try_from(span.as_millis()).unwrap_or(u32::MAX).to_be_bytes().to_vec())
             }
@@ -76,7 +80,7 @@ impl Input {
     fn of(kind: u8, content: &[u8]) -> Option<Self> {
         let host = |octet: u8| IpAddr::V4(Ipv4Addr::new(192, 0, 2, octet));
         let network = || Ingress::Ip { network: internet() };
-        Some(match (kind % 4, content) {
+        Some(match (kind % 5, content) {
             (0, [from, octets @ ..]) => Self::Pfcp { from: host(*from), octets: octets.to_vec() },
             (1, [from, octets @ ..]) => {
                 let peer = SocketAddr::new(host(*from), GTPU_PORT);
@@ -89,6 +93,10 @@ impl Input {
             (3, octets) => {
                 let millis = u64::from(u32::from_be_bytes(*octets.first_chunk()?));
                 Self::Wait(Span::from_millis(millis).min(LONGEST_WAIT))
+            }
+            (4, [link, octets @ ..]) => {
+                let network = NetworkInstance::new(if *link == 0 { LAN } else { WIRE });
+                Self::Packet { ingress: Ingress::Ethernet { network }, octets: octets.to_vec() }
             }
             _ => return None,
         })

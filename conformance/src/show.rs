@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use causeway_dataplane::{Counters, DropReason, Egress, Fate};
 use causeway_packet::gtpu::{Message, Packet, PduSession};
-use causeway_packet::{IpProtocol, UserPacket};
+use causeway_packet::{IpProtocol, Udp, UserPacket};
 use causeway_pfcp::dump::DumpIes;
 use causeway_pfcp::{Header, MessageType, RawIes};
 
-use crate::show_icmp;
+use crate::runner::N6_PORT;
+use crate::{frame, show_icmp};
 
 /// The name of a message as TS 29.244 has it, without the prefix PFCP.
 pub(crate) fn message_name(message_type: MessageType) -> &'static str {
@@ -44,6 +45,7 @@ pub(crate) fn pfcp(bytes: &[u8]) -> String {
 pub(crate) fn packet(egress: &Egress, bytes: &[u8]) -> String {
     match egress {
         Egress::Ip { network } => format!("to {network}: {}", user(bytes)),
+        Egress::Ethernet { network } => format!("to {network}: {}", frame::show(bytes)),
         Egress::Gtpu { local, peer, .. } => format!("gtp-u {local} -> {peer}: {}", gtpu(bytes)),
     }
 }
@@ -79,14 +81,20 @@ fn gtpu(bytes: &[u8]) -> String {
         None => {}
     }
     let message = match packet.message {
-        Message::GPdu(inner) => user(inner),
+        Message::GPdu(inner) => user_or_frame(inner),
         Message::ErrorIndication(error) => format!("Error Indication {:?} at {}", error.teid, error.peer),
         other => format!("{other:?}"),
     };
     line + &message
 }
 
-fn user(bytes: &[u8]) -> String {
+/// The packet does not say which of the two it is; no address here is one that could be both.
+fn user_or_frame(bytes: &[u8]) -> String {
+    if UserPacket::parse(bytes).is_ok() { user(bytes) } else { frame::show(bytes) }
+}
+
+/// A user's IP packet.
+pub(crate) fn user(bytes: &[u8]) -> String {
     let Ok(packet) = UserPacket::parse(bytes) else { return format!("malformed {}", hex(bytes)) };
     let flow = &packet.flow;
     if let Some(line) = show_icmp::message(&packet) {
@@ -101,9 +109,23 @@ fn user(bytes: &[u8]) -> String {
         Some(ports) => format!("{}:{} > {}:{}", flow.src, ports.src, flow.dst, ports.dst),
         None => format!("{} > {}", flow.src, flow.dst),
     };
+    if let Some(inner) = tunnelled(&packet) {
+        return format!("in {protocol} {ends}: {}", user(inner));
+    }
     let last = bytes.last().copied().unwrap_or(0);
     let details = show_icmp::details(&packet);
     format!("{protocol} {ends}, {} octets, tos {}, last {last}{details}", packet.len(), flow.tos)
+}
+
+/// What is inside a packet of a tunnel over N6.
+fn tunnelled<'a>(packet: &UserPacket<'a>) -> Option<&'a [u8]> {
+    match packet.flow.protocol {
+        IpProtocol(4 | 41) => Some(packet.transport()),
+        IpProtocol::UDP if packet.flow.ports?.src == N6_PORT => {
+            Some(Udp::parse(packet.transport()).ok()?.payload())
+        }
+        _ => None,
+    }
 }
 
 /// Octets as hexadecimal digits.

@@ -5,7 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_dataplane::{Egress, Ingress, PacketEngine, Topology, Transmit};
 use causeway_n4::{Config, N4, Output};
 use causeway_pfcp::{AssociationReleaseRequest, Header, Message, MessageType};
-use causeway_rules::{LocalEndpoint, LocalEndpoints};
 use causeway_types::{NodeId, Span, Time};
 
 use crate::capture::Datagram;
@@ -44,7 +43,7 @@ impl Upf {
         let mut config = Config::new(NodeId::Ip(UPF.into()), UPF.into());
         // The cases speak of time themselves; heartbeats in between would only be noise.
         config.heartbeat.interval = Span::ZERO;
-        let n4 = N4::new(config, engine.capabilities(), endpoints(topology), now.to_ntp());
+        let n4 = N4::new(config, engine.capabilities(), topology.endpoints(), now.to_ntp());
         Self { n4, engine, now, seen: Seen::default(), inputs: Vec::new(), variables: Variables::default() }
     }
 
@@ -84,7 +83,8 @@ impl Upf {
     /// Every packet received is in exactly one counter.
     pub(crate) fn check_conservation(&self) -> Result<(), String> {
         let counters = self.engine.counters();
-        let received = counters.gtpu_received.packets + counters.ip_received.packets;
+        let from_networks = counters.ip_received.packets + counters.ethernet_received.packets;
+        let received = counters.gtpu_received.packets + from_networks + counters.copies;
         let ended = counters.forwarded + counters.consumed + counters.dropped_total() + counters.buffered;
         if received == ended { Ok(()) } else { Err(format!("{received} packets received, {ended} counted")) }
     }
@@ -193,16 +193,5 @@ impl Upf {
                 self.variables.set(name, tunnel.teid.value().into());
             }
         }
-    }
-}
-
-fn endpoints(topology: &Topology) -> LocalEndpoints {
-    let gtpu = topology.gtpu.iter().map(|endpoint| LocalEndpoint {
-        addr: endpoint.addr,
-        network_instance: endpoint.network_instance.clone(),
-    });
-    LocalEndpoints {
-        gtpu: gtpu.collect(),
-        networks: topology.networks.iter().map(|network| network.instance.clone()).collect(),
     }
 }

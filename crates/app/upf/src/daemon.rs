@@ -37,7 +37,10 @@ pub struct Totals {
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counters = &self.data_plane.counters;
-        let (gtpu, ip) = (counters.gtpu_received.packets, counters.ip_received.packets);
+        let (gtpu, ip) = (
+            counters.gtpu_received.packets,
+            counters.ip_received.packets + counters.ethernet_received.packets,
+        );
         let (forwarded, dropped) = (counters.forwarded, counters.dropped_total());
         write!(f, "received {gtpu} packets on N3 and {ip} on N6, forwarded {forwarded}, dropped {dropped}")
     }
@@ -168,6 +171,7 @@ fn limits(config: &Config) -> Limits {
             WhenFull::DropOldest => causeway_reference::WhenFull::DropOldest,
         },
         notify_again: Some(upf.buffering.notify_again).filter(|span| !span.is_zero()),
+        ..Limits::default()
     }
 }
 

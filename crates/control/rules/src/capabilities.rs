@@ -25,10 +25,14 @@ pub struct Capabilities {
     pub usage_control: bool,
     /// Reads and writes the PDU Session Container.
     pub pdu_session_container: bool,
+    /// Carries Ethernet sessions: filters, VLAN tags, MAC learning, proxying of ARP and Neighbour Solicitation.
+    pub ethernet: bool,
     /// Sends and receives GTP-U over IPv4.
     pub outer_ipv4: bool,
     /// Sends and receives GTP-U over IPv6.
     pub outer_ipv6: bool,
+    /// Makes copies of packets (FAR DUPL).
+    pub duplication: bool,
     /// How many sessions fit.
     pub max_sessions: u32,
     /// How many PDRs one session may have.
@@ -49,8 +53,10 @@ impl Capabilities {
             volume_measurement: true,
             usage_control: true,
             pdu_session_container: true,
+            ethernet: true,
             outer_ipv4: true,
             outer_ipv6: true,
+            duplication: true,
             max_sessions,
             max_pdrs_per_session,
         }

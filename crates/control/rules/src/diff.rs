@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_types::{FTeid, FarId, Seid, UrrId};
 
-use crate::{ExtendedBuffering, Op, Plan, RuleSet, UrrPart};
+use crate::{ExtendedBuffering, Op, PduSessionType, Plan, RuleSet, UrrPart};
 
 /// What a modification asks for beside the rules themselves.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -29,6 +29,9 @@ pub struct Extras {
 /// Plans a new session with these rules. O(rules).
 pub fn plan_establishment(session: Seid, new: &RuleSet) -> Plan {
     let mut ops = vec![Op::CreateSession];
+    if new.pdu_type != PduSessionType::default() {
+        ops.push(Op::SetPduType(new.pdu_type));
+    }
     put_changed(&RuleSet::default(), new, &Extras::default(), &mut ops);
     Plan { session, ops }
 }

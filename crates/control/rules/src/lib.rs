@@ -53,15 +53,16 @@ pub use causeway_pfcp::{ReportingTriggers, UsageInformation, UsageReportTrigger}
 pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, BaseInterval, BufferingDuration, DeliveryStatus, DirectionalLimit, DroppedLimit,
-    ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, GtpuRemoval,
-    MeasurementMethod, Monitoring, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter, TrafficClass, UeAddress,
-    UeSide, Urr, UrrPart, UsageLimits,
+    ApplyAction, Bar, BaseInterval, BufferingDuration, CopyTo, DeliveryStatus, DirectionalLimit,
+    DroppedLimit, Duplicate, EthernetFilter, ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd,
+    Forwarding, Gate, HeaderRemoval, MacMatch, MacRange, MeasurementMethod, Monitoring, OuterHeader, Pdi,
+    Pdr, PduSessionType, Proxying, Qer, RateLimit, RemovedHeader, RuleSet, SdfFilter, TagMatch, TrafficClass,
+    UeAddress, UeSide, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
 pub use sdf::FlowError;
 pub use session::SessionRules;
-pub use tunnels::{LocalEndpoint, LocalEndpoints, TunnelChange, Tunnels};
+pub use tunnels::{LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
 pub use usage::Usage;
 pub use validate::{Context, validate};

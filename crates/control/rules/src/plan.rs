@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, Seid, Span, UrrId};
 
-use crate::{Bar, ExtendedBuffering, Far, Pdr, Qer, Urr, UrrPart};
+use crate::{Bar, ExtendedBuffering, Far, Pdr, PduSessionType, Qer, Urr, UrrPart};
 
 /// An ordered list of writes for one session, applied all or nothing.
 ///
@@ -24,6 +24,8 @@ pub struct Plan {
 pub enum Op {
     /// A new session without rules. First in its plan.
     CreateSession,
+    /// What the user packets of the new session are; follows [`Op::CreateSession`]. Without it they are IP packets.
+    SetPduType(PduSessionType),
     /// Drops all packets that wait for the session, before anything else is done (DROBU).
     DropBuffered,
     /// Creates the BAR or replaces the one of that id.

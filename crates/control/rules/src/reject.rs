@@ -6,7 +6,7 @@ use causeway_pfcp::{Cause, FailedRuleId, OffendingIe, RuleKind};
 use causeway_types::{BarId, FTeid, FarId, NetworkInstance, PdrId, QerId, UrrId};
 use thiserror::Error;
 
-use crate::{FlowError, ie};
+use crate::{FlowError, PduSessionType, ie};
 
 /// A request that is not carried out. Nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,6 +93,9 @@ pub enum Reason {
     /// A network instance that the configuration does not have.
     #[error("network instance {0} is not configured")]
     UnknownNetworkInstance(NetworkInstance),
+    /// A data network of the other kind: of IP packets for an Ethernet session, or the reverse.
+    #[error("network instance {0} is not one of {1}")]
+    NetworkOfOtherType(NetworkInstance, PduSessionType),
     /// An F-TEID of a session to be restored is not the UPF's any more, or another session's by now.
     #[error("tunnel {} at {} of the restored session is not available", .0.teid, .0.addr)]
     NotRestorable(FTeid),
@@ -147,6 +150,7 @@ impl Reason {
             Self::ForeignTunnel(_)
             | Self::TunnelInUse(_)
             | Self::UnknownNetworkInstance(_)
+            | Self::NetworkOfOtherType(..)
             | Self::RuleExists
             | Self::RuleUnknown
             | Self::RuleTwice
@@ -176,7 +180,7 @@ impl Reason {
             | Self::ForeignTunnel(_)
             | Self::TunnelInUse(_)
             | Self::NotRestorable(_) => Some(ie::F_TEID),
-            Self::UnknownNetworkInstance(_) => Some(ie::NETWORK_INSTANCE),
+            Self::UnknownNetworkInstance(_) | Self::NetworkOfOtherType(..) => Some(ie::NETWORK_INSTANCE),
             Self::Endpoint { .. } => Some(ie::TRAFFIC_ENDPOINT_ID),
             Self::RuleExists
             | Self::RuleUnknown

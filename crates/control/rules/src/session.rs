@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_types::{FTeid, PdrId, UrrId};
 
-use crate::RuleSet;
 use crate::edits::{Endpoint, EndpointId};
+use crate::{PduSessionType, RuleSet};
 
 /// The rules of a session, with what the data plane need not know: which CHOOSE ID stands for which
 /// tunnel, its traffic endpoints, and how far the reports have come.
@@ -32,6 +32,11 @@ pub(crate) struct ReportState {
 }
 
 impl SessionRules {
+    /// A session of this kind without rules.
+    pub(crate) fn of_type(pdu_type: PduSessionType) -> Self {
+        Self { rules: RuleSet { pdu_type, ..RuleSet::default() }, ..Self::default() }
+    }
+
     /// The rules as the data plane has them.
     pub fn rules(&self) -> &RuleSet {
         &self.rules

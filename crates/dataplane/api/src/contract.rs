@@ -43,7 +43,9 @@ pub struct Applied {
 pub trait PacketEngine: Dataplane {
     /// Handles one packet to its end: what leaves goes to `out`, and the return value says what became of it.
     ///
-    /// `packet` starts at the GTP-U header for [`Ingress::Gtpu`] and at the IP header for [`Ingress::Ip`].
+    /// `packet` starts at the GTP-U header for [`Ingress::Gtpu`], at the IP header for [`Ingress::Ip`], and at the
+    /// destination address for [`Ingress::Ethernet`], without frame check sequence. What becomes of the copies
+    /// of a frame for several sessions is in the counters; the return value is the best of their fates.
     fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate;
 
     /// Sends what [`Dataplane::apply`] and [`Dataplane::advance`] left to be sent, in order.

@@ -7,7 +7,7 @@ use crate::DropReason;
 pub struct TrafficCounter {
     /// Packets.
     pub packets: u64,
-    /// Octets, of what the port carried: from the GTP-U header on, or from the IP header on.
+    /// Octets, of what the port carried: from the GTP-U header, the IP header or the frame's first address on.
     pub octets: u64,
 }
 
@@ -21,17 +21,24 @@ impl TrafficCounter {
 
 /// What became of every packet since the start.
 ///
-/// `received = forwarded + consumed + dropped + buffered`: each packet received is in exactly one place.
+/// `received + copies = forwarded + consumed + dropped + buffered`: each packet received, and each further
+/// copy of it, is in exactly one place.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Received on GTP-U ports.
     pub gtpu_received: TrafficCounter,
     /// Received from data networks.
     pub ip_received: TrafficCounter,
+    /// Received from Ethernet data networks.
+    pub ethernet_received: TrafficCounter,
     /// Sent on GTP-U ports, signalling included.
     pub gtpu_sent: TrafficCounter,
     /// Sent to data networks, signalling included.
     pub ip_sent: TrafficCounter,
+    /// Sent to Ethernet data networks, answers in the place of others included.
+    pub ethernet_sent: TrafficCounter,
+    /// Copies of frames for further sessions, beyond the first each.
+    pub copies: u64,
     /// Received packets that were sent on, at once or from the buffer.
     pub forwarded: u64,
     /// Received signalling that was dealt with.

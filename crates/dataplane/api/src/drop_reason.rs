@@ -34,14 +34,25 @@ reasons! {
     UnsupportedExtension = "unsupported_extension",
     /// The user packet is not a well-formed IP packet.
     MalformedIp = "malformed_ip",
+    /// The user packet is no well-formed Ethernet frame: cut short, more than two VLAN tags, or a group address
+    /// as its source.
+    MalformedFrame = "malformed_frame",
     /// The TEID is not in use at this address.
     UnknownTeid = "unknown_teid",
     /// No session has this UE address.
     UnknownUe = "unknown_ue",
+    /// No Ethernet session of the network has this destination.
+    UnknownMac = "unknown_mac",
     /// The session is known, but no PDR matches the packet.
     NoMatchingPdr = "no_matching_pdr",
     /// The source address of an uplink packet is not the UE's.
     SpoofedSource = "spoofed_source",
+    /// The source of an uplink frame is a MAC address that another session of the network has.
+    SpoofedMac = "spoofed_mac",
+    /// The session has as many MAC addresses as one may have.
+    MacTableFull = "mac_table_full",
+    /// The destination of a frame is on the side it comes from.
+    SameSide = "same_side",
     /// The FAR says DROP.
     FarDrop = "far_drop",
     /// The gate of a QER is closed.
@@ -62,6 +73,8 @@ reasons! {
     BufferDiscarded = "buffer_discarded",
     /// The outer header that the PDR removes is not the one the packet has.
     OuterHeaderMismatch = "outer_header_mismatch",
+    /// A fragment of a packet to our end of a tunnel over N6: such packets are not put together again.
+    FragmentedOuter = "fragmented_outer",
     /// The FAR sends to a network or address family that is not configured.
     NoEgress = "no_egress",
     /// The packet belongs to the link of the UE, which ends here: neighbour discovery, DHCPv6 and other

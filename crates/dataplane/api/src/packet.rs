@@ -18,8 +18,13 @@ pub enum Ingress {
         /// The outer IP header's type of service or traffic class.
         tos: u8,
     },
-    /// A plain IP packet from a data network (N6).
+    /// An IP packet from a data network (N6): a user's, or one to our end of a tunnel over N6.
     Ip {
+        /// The network it came from.
+        network: NetworkInstance,
+    },
+    /// An Ethernet frame from a data network (N6).
+    Ethernet {
         /// The network it came from.
         network: NetworkInstance,
     },
@@ -37,8 +42,13 @@ pub enum Egress {
         /// The outer IP header's type of service or traffic class.
         tos: u8,
     },
-    /// A plain IP packet to a data network (N6).
+    /// An IP packet to a data network (N6): a user's, or one in a tunnel over N6.
     Ip {
+        /// The network it goes to.
+        network: NetworkInstance,
+    },
+    /// An Ethernet frame to a data network (N6).
+    Ethernet {
         /// The network it goes to.
         network: NetworkInstance,
     },
@@ -46,7 +56,8 @@ pub enum Egress {
 
 /// Takes packets that leave the data plane.
 pub trait Transmit {
-    /// Sends one packet: from the GTP-U header on, or from the IP header on, as `egress` says.
+    /// Sends one packet: from the GTP-U header on, from the IP header on, or from the destination address of a
+    /// frame on, as `egress` says.
     fn transmit(&mut self, egress: &Egress, packet: &[u8]);
 }
 
@@ -64,7 +75,8 @@ pub enum Fate {
     Forwarded,
     /// Waits for its FAR to forward again.
     Buffered,
-    /// Signalling for the UPF itself, dealt with: Echo, Error Indication, End Marker.
+    /// Signalling for the UPF itself, dealt with: Echo, Error Indication, End Marker, a request that the UPF
+    /// answers in the place of another.
     Consumed,
     /// Thrown away, and why.
     Dropped(DropReason),

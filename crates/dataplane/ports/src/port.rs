@@ -21,6 +21,8 @@ pub enum Meta {
     /// An IPv4 or IPv6 packet, from its first octet.
     #[default]
     Ip,
+    /// An Ethernet frame from its destination address on, without frame check sequence.
+    Ethernet,
 }
 
 /// One packet to send.
@@ -28,7 +30,7 @@ pub enum Meta {
 pub struct Frame<'a> {
     /// What it is and where it goes.
     pub meta: Meta,
-    /// Its octets, from the GTP-U or the IP header.
+    /// Its octets, from the GTP-U or the IP header, or from a frame's destination address.
     pub data: &'a [u8],
 }
 

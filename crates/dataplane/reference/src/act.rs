@@ -6,7 +6,7 @@
 
 use causeway_dataplane::{DropReason, Egress, Topology, Usage};
 use causeway_packet::UserPacket;
-use causeway_rules::{ApplyAction, Forwarding, Gate, Pdr};
+use causeway_rules::{ApplyAction, Forwarding, Gate, Pdr, PduSessionType};
 use causeway_types::{Direction, Interface, QerId, Qfi, Time};
 
 use crate::egress::Way;
@@ -76,9 +76,16 @@ fn follow_far(
         }
         (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop),
     };
-    let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology)?.carrying(direction);
+    let network = pdr.pdi.network_instance.as_ref();
+    let kind = session.rules.pdu_type;
+    let way = match kind {
+        PduSessionType::Ip => Way::of(forwarding, network, topology)?,
+        PduSessionType::Ethernet => Way::of_frame(forwarding, network, topology)?,
+    };
+    let way = way.carrying(direction);
     let qfi = marking(session, pdr).or(matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding)));
-    if way.leaves_link() && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
+    let is_routed = kind == PduSessionType::Ip && way.leaves_link();
+    if is_routed && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
         return Err(DropReason::LinkLocal);
     }
     let wrapped = way.wrap(matched.packet, qfi)?;

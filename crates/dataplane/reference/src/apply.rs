@@ -42,6 +42,7 @@ fn write(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
     let rules = &mut session.rules;
     match op {
         Op::CreateSession => {}
+        Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
         Op::PutBar(bar) => drop(rules.bars.insert(bar.id, bar.clone())),
         Op::PutUrr(urr) => session.put_urr(urr, now),
         Op::RenewUrr { urr, parts } => session.renew_urr(*urr, parts, now),

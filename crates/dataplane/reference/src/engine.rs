@@ -13,7 +13,8 @@ use crate::Limits;
 use crate::act::{Decision, Matched, act};
 use crate::apply::{Effects, carry_out};
 use crate::buffer::Waiting;
-use crate::egress;
+use crate::end_marker::end_marker;
+use crate::ethernet::Stations;
 use crate::index::Index;
 use crate::indication::Indications;
 use crate::session::Session;
@@ -27,6 +28,7 @@ pub struct Reference {
     pub(crate) sessions: BTreeMap<Seid, Session>,
     pub(crate) index: Index,
     pub(crate) indications: Indications,
+    pub(crate) stations: Stations,
     pub(crate) counters: Counters,
     pub(crate) buffered_octets: usize,
     /// The packets that wait, by the order of their arrival, and their sessions.
@@ -47,6 +49,7 @@ impl Reference {
             sessions: BTreeMap::new(),
             index: Index::default(),
             indications: Indications::default(),
+            stations: Stations::default(),
             counters: Counters::default(),
             buffered_octets: 0,
             arrivals: BTreeMap::new(),
@@ -62,9 +65,20 @@ impl Reference {
         let counter = match egress {
             Egress::Gtpu { .. } => &mut self.counters.gtpu_sent,
             Egress::Ip { .. } => &mut self.counters.ip_sent,
+            Egress::Ethernet { .. } => &mut self.counters.ethernet_sent,
         };
         counter.count(packet.len());
         self.outbox.push_back((egress, packet));
+    }
+
+    /// Counts what became of a packet, or of a copy of one.
+    pub(crate) fn count_fate(&mut self, fate: Fate) {
+        match fate {
+            Fate::Forwarded => self.counters.forwarded += 1,
+            Fate::Buffered => self.counters.buffered += 1,
+            Fate::Consumed => self.counters.consumed += 1,
+            Fate::Dropped(reason) => self.counters.drop_one(reason),
+        }
     }
 
     /// Queues the usage reports that became due.
@@ -108,7 +122,7 @@ impl Reference {
         self.index.add(seid, &session.rules);
         self.sessions.insert(seid, session);
         for tunnel in &effects.end_markers {
-            if let Ok((egress, packet)) = egress::end_marker(*tunnel, &self.topology) {
+            if let Ok((egress, packet)) = end_marker(*tunnel, None, &self.topology) {
                 self.send(egress, packet);
             }
         }
@@ -120,6 +134,7 @@ impl Reference {
         self.arm_expiry(seid);
         self.arm_inactivity(seid);
         if effects.removed {
+            self.stations.forget(seid);
             self.sessions.remove(&seid);
         }
         self.counters.sessions = self.sessions.len() as u64;
@@ -215,13 +230,12 @@ impl PacketEngine for Reference {
                 self.counters.ip_received.count(packet.len());
                 self.receive_ip(now, network, packet)
             }
+            Ingress::Ethernet { network } => {
+                self.counters.ethernet_received.count(packet.len());
+                self.receive_frame(now, network, packet)
+            }
         };
-        match fate {
-            Fate::Forwarded => self.counters.forwarded += 1,
-            Fate::Buffered => self.counters.buffered += 1,
-            Fate::Consumed => self.counters.consumed += 1,
-            Fate::Dropped(reason) => self.counters.drop_one(reason),
-        }
+        self.count_fate(fate);
         self.flush(out);
         fate
     }

@@ -5,9 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_dataplane::{DropReason, Egress, Event, Fate};
 use causeway_packet::ParseError;
 use causeway_packet::gtpu::{ErrorIndication, Message, Packet, PduSession, Repr};
+use causeway_rules::PduSessionType;
 use causeway_types::{FTeid, NetworkInstance, Teid, Time};
 
-use crate::arrival::Tunnelled;
+use crate::arrival::{Origin, Tunnelled};
 use crate::egress::GTPU_PORT;
 use crate::engine::Reference;
 
@@ -24,13 +25,7 @@ impl Reference {
                 self.answer(local, peer, &Repr::echo_response(packet.header.sequence.unwrap_or(0)))
             }
             Message::ErrorIndication(indication) => self.receive_error_indication(&indication),
-            Message::EndMarker => match self.session_of(packet.header.teid, local) {
-                Some(seid) => {
-                    self.report_end_marker(now, seid, packet.header.teid, local);
-                    Fate::Consumed
-                }
-                None => Fate::Dropped(DropReason::UnknownTeid),
-            },
+            Message::EndMarker => self.receive_end_marker(now, local, &packet),
             Message::EchoResponse | Message::SupportedExtensionHeaders(_) => Fate::Consumed,
             Message::Other { .. } => Fate::Dropped(DropReason::UnsupportedGtpMessage),
         }
@@ -55,7 +50,14 @@ impl Reference {
         };
         let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
         let tunnel = Tunnelled { teid, local, qfi };
-        self.receive_user(now, &[seid], Some(tunnel), self.instance_of(local), user)
+        let network = self.instance_of(local);
+        match self.sessions.get(&seid).map(|session| session.rules.pdu_type) {
+            Some(PduSessionType::Ethernet) => self.receive_frame_of(now, seid, tunnel, network, user),
+            _ => {
+                let origin = Origin { tunnel: Some(tunnel), network, ..Origin::default() };
+                self.receive_user(now, &[seid], origin, user)
+            }
+        }
     }
 
     fn session_of(&self, teid: Option<Teid>, local: IpAddr) -> Option<causeway_types::Seid> {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use causeway_rules::{RuleSet, UeSide};
-use causeway_types::{DualIp, FTeid, IpNet, Seid, Teid};
+use causeway_rules::{PduSessionType, RuleSet, UeSide};
+use causeway_types::{DualIp, FTeid, IpNet, NetworkInstance, Seid, Teid};
 
 /// Finds sessions by tunnel and by UE address. Follows the rules of the sessions exactly.
 #[derive(Debug, Default)]
@@ -12,6 +12,7 @@ pub(crate) struct Index {
     tunnels: BTreeMap<(Teid, IpAddr), Seid>,
     ues: BTreeMap<IpNet, BTreeSet<Seid>>,
     remotes: BTreeMap<(Teid, IpAddr), BTreeSet<Seid>>,
+    links: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
 }
 
 impl Index {
@@ -23,6 +24,9 @@ impl Index {
         }
         for remote in remote_tunnels(rules) {
             self.remotes.entry(remote).or_default().insert(seid);
+        }
+        for link in links(rules) {
+            self.links.entry(link).or_default().insert(seid);
         }
     }
 
@@ -36,6 +40,9 @@ impl Index {
         }
         for remote in remote_tunnels(rules) {
             remove_from(&mut self.remotes, remote, seid);
+        }
+        for link in links(rules) {
+            remove_from(&mut self.links, link, seid);
         }
     }
 
@@ -57,6 +64,12 @@ impl Index {
             .flatten()
             .copied()
             .collect()
+    }
+
+    /// The Ethernet sessions that take frames from a network, in the order of their SEIDs.
+    pub(crate) fn by_ethernet_network(&self, network: &NetworkInstance) -> BTreeSet<Seid> {
+        let of = |link: Option<NetworkInstance>| self.links.get(&link).into_iter().flatten().copied();
+        of(Some(network.clone())).chain(of(None)).collect()
     }
 
     /// The sessions that send to a tunnel of a peer.
@@ -93,8 +106,15 @@ fn remote_tunnels(rules: &RuleSet) -> impl Iterator<Item = (Teid, IpAddr)> {
     rules
         .fars
         .values()
-        .filter_map(|far| far.forwarding.as_ref()?.tunnel)
+        .filter_map(|far| far.forwarding.as_ref()?.tunnel())
         .flat_map(|tunnel| tunnel.addr.iter().map(move |ip| (tunnel.teid, ip)))
+}
+
+/// The networks whose frames an Ethernet session takes; `None` is any.
+fn links(rules: &RuleSet) -> impl Iterator<Item = Option<NetworkInstance>> {
+    let is_ethernet = rules.pdu_type == PduSessionType::Ethernet;
+    let pdrs = rules.pdrs.values().filter(move |pdr| is_ethernet && pdr.pdi.tunnel.is_none());
+    pdrs.map(|pdr| pdr.pdi.network_instance.clone())
 }
 
 /// The addresses and routes by which packets without a tunnel are found.

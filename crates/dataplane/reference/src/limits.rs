@@ -9,6 +9,8 @@ pub struct Limits {
     pub max_sessions: u32,
     /// PDRs in one session.
     pub max_pdrs_per_session: u16,
+    /// MAC addresses that one Ethernet session may have.
+    pub macs_per_session: usize,
     /// Packets that one session may buffer, unless a BAR suggests fewer.
     pub buffer_packets_per_session: usize,
     /// Octets that one session may buffer.
@@ -46,6 +48,7 @@ impl Default for Limits {
         Self {
             max_sessions: 100_000,
             max_pdrs_per_session: 64,
+            macs_per_session: 256,
             buffer_packets_per_session: 256,
             buffer_octets_per_session: 1 << 20,
             buffer_packets: 1 << 20,

@@ -2,9 +2,9 @@
 
 use causeway_dataplane::DropReason;
 use causeway_rules::{Pdi, Pdr, UeSide};
-use causeway_types::Time;
+use causeway_types::{NetworkInstance, Time};
 
-use crate::arrival::Arrival;
+use crate::arrival::{Arrival, Tunnelled};
 use crate::filter;
 use crate::link_scope::is_unnumbered_ue;
 use crate::session::{Session, direction_of};
@@ -32,9 +32,9 @@ pub(crate) fn find_pdr<'s>(
 /// Everything in the PDI matches but, perhaps, the UE address.
 fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     let pdi = &pdr.pdi;
-    matches_tunnel(pdi, arrival)
-        && matches_network(pdi, arrival)
-        && matches_qfi(pdi, arrival)
+    matches_tunnel(pdi, arrival.origin.tunnel)
+        && matches_network(pdi, arrival.origin.network.as_ref())
+        && matches_qfi(pdi, arrival.origin.tunnel)
         && matches_filters(pdr, arrival)
 }
 
@@ -47,23 +47,23 @@ fn matches_filters(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     pdi.filters.is_empty() || pdi.filters.iter().any(matches)
 }
 
-fn matches_tunnel(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
-    match (pdi.tunnel, &arrival.tunnel) {
+pub(crate) fn matches_tunnel(pdi: &Pdi, tunnel: Option<Tunnelled>) -> bool {
+    match (pdi.tunnel, tunnel) {
         (None, None) => true,
         (Some(asked), Some(found)) => asked.teid == found.teid && asked.addr.contains(found.local),
         _ => false,
     }
 }
 
-fn matches_network(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
-    match (&pdi.network_instance, &arrival.network) {
+pub(crate) fn matches_network(pdi: &Pdi, network: Option<&NetworkInstance>) -> bool {
+    match (&pdi.network_instance, network) {
         (Some(asked), Some(found)) => asked == found,
         _ => true,
     }
 }
 
-fn matches_qfi(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
-    let found = arrival.tunnel.and_then(|tunnel| tunnel.qfi);
+pub(crate) fn matches_qfi(pdi: &Pdi, tunnel: Option<Tunnelled>) -> bool {
+    let found = tunnel.and_then(|tunnel| tunnel.qfi);
     pdi.qfis.is_empty() || found.is_some_and(|qfi| pdi.qfis.contains(qfi))
 }
 

@@ -218,10 +218,10 @@ impl Reference {
     }
 
     /// An End Marker came out of a tunnel (REEMR, TS 29.244 clause 5.2.2.5).
-    pub(crate) fn report_end_marker(&mut self, now: Time, seid: Seid, teid: Option<Teid>, local: IpAddr) {
+    pub(crate) fn report_end_marker(&mut self, now: Time, seid: Seid, teid: Teid, local: IpAddr) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let of_tunnel = |pdr: &&Pdr| {
-            pdr.pdi.tunnel.is_some_and(|tunnel| Some(tunnel.teid) == teid && tunnel.addr.contains(local))
+            pdr.pdi.tunnel.is_some_and(|tunnel| tunnel.teid == teid && tunnel.addr.contains(local))
         };
         let urrs: BTreeSet<_> =
             session.rules.pdrs.values().filter(of_tunnel).flat_map(|pdr| pdr.urrs.clone()).collect();

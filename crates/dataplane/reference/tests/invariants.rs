@@ -108,7 +108,7 @@ proptest! {
                 }
             }
             let counters = bench.plane.counters();
-            let received = counters.gtpu_received.packets + counters.ip_received.packets;
+            let received = counters.gtpu_received.packets + counters.ip_received.packets + counters.copies;
             let placed = counters.forwarded + counters.consumed + counters.dropped_total() + counters.buffered;
             prop_assert_eq!(received, placed);
         }

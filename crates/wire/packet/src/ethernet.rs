@@ -1,6 +1,6 @@
 //! Ethernet frames (IEEE 802.3) with VLAN tags (802.1Q, 802.1ad): view and builder.
 
-use std::fmt;
+use causeway_types::MacAddr;
 
 use crate::reader::Reader;
 use crate::{BuildError, Layer, ParseError};
@@ -12,27 +12,6 @@ pub const MAX_VLAN_TAGS: usize = 2;
 const MAX_LENGTH: u16 = 1500;
 /// The smallest value of the type field that is a type.
 const MIN_TYPE: u16 = 0x0600;
-
-/// An IEEE 802 MAC address.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
-pub struct MacAddr(pub [u8; 6]);
-
-impl MacAddr {
-    /// Everybody on the link.
-    pub const BROADCAST: Self = Self([0xff; 6]);
-
-    /// A group address, the broadcast address among them.
-    pub const fn is_multicast(self) -> bool {
-        self.0[0] & 1 != 0
-    }
-}
-
-impl fmt::Display for MacAddr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
-    }
-}
 
 /// The protocol of a frame's payload, 0x0600 or above; below that the frame has none (see
 /// [`Ethernet::ether_type`]).

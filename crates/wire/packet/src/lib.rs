@@ -23,8 +23,9 @@ mod tcp;
 mod udp;
 mod user;
 
+pub use causeway_types::MacAddr;
 pub use error::{BuildError, Layer, ParseError};
-pub use ethernet::{EtherType, Ethernet, MAX_VLAN_TAGS, MacAddr, VlanTag};
+pub use ethernet::{EtherType, Ethernet, MAX_VLAN_TAGS, VlanTag};
 pub use ip::{Ip, IpRepr};
 pub use ipv4::{Ipv4, Ipv4Repr};
 pub use ipv6::{FlowLabel, Ipv6, Ipv6Repr};

@@ -7,6 +7,7 @@
 
 mod addr;
 mod id;
+mod mac;
 mod network;
 mod qfi;
 mod time;
@@ -15,6 +16,7 @@ mod volume;
 pub use addr::{DualIp, FSeid, FTeid, NodeId};
 pub use id::{BarId, FarId, PdrId, Precedence, QerId, Seid, Teid, UrrId};
 pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+pub use mac::MacAddr;
 pub use network::{Interface, NetworkInstance};
 pub use qfi::{Qfi, QfiSet};
 pub use time::{NtpSeconds, Span, Time};

@@ -47,6 +47,9 @@ pub const KEYS: &[Key] = &[
     key("upf.session[].dnn", "internet", "data network, also its network instance"),
     key("upf.session[].dev", "causeway0", "TUN device, created when missing"),
     key("upf.session[].mtu", "1400", "MTU of the TUN device"),
+    key("upf.n6_tunnel[].dnn", "internet", "data network of tunnels that end at the UPF"),
+    key("upf.n6_tunnel[].address", "none", "address of our end, routed to the TUN device"),
+    key("upf.n6_tunnel[].port", "5555", "UDP port of our end"),
     key("upf.buffering.packets_per_session", "256", "packets that may wait for one idle UE"),
     key("upf.buffering.octets_per_session", "1MiB", "octets that may wait for one idle UE"),
     key("upf.buffering.packets", "1048576", "packets that may wait in all"),
@@ -73,7 +76,7 @@ mod tests {
 
     /// Every list with one item, so that the reader looks into each.
     const LISTS: &str = "{upf: {pfcp: {server: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
-                         session: [{}], metrics: {server: [{}]}}}";
+                         session: [{}], n6_tunnel: [{}], metrics: {server: [{}]}}}";
 
     // Input:  a file in which every list has an item.
     // Output: the keys that the reader asks for are the documented ones, no more and no fewer.

@@ -55,6 +55,9 @@ pub struct Upf {
     pub gtpu: Gtpu,
     /// The UE address pools, each on a data network (N6).
     pub session: Vec<Session>,
+    /// Our ends of tunnels over N6.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub n6_tunnel: Vec<N6Tunnel>,
     /// Packets that wait for idle UEs.
     pub buffering: Buffering,
     /// The management HTTP server.
@@ -70,6 +73,7 @@ impl Default for Upf {
             pfcp: Pfcp::default(),
             gtpu: Gtpu::default(),
             session: vec![Session::default()],
+            n6_tunnel: Vec::new(),
             buffering: Buffering::default(),
             metrics: Metrics::default(),
         }
@@ -145,6 +149,22 @@ impl Default for Session {
             mtu: Self::DEFAULT_MTU,
         }
     }
+}
+
+/// Our end of the tunnels (UDP/IP and IP in IP) over one data network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct N6Tunnel {
+    /// The data network.
+    pub dnn: String,
+    /// The address of this end, which no interface has.
+    pub address: IpAddr,
+    /// The UDP port of this end.
+    pub port: u16,
+}
+
+impl N6Tunnel {
+    /// The UDP port where none is named.
+    pub const DEFAULT_PORT: u16 = 5555;
 }
 
 /// Packets that wait for idle UEs.

@@ -115,7 +115,7 @@ impl Control {
                         debug!("data plane: {event:?}");
                         self.n4.event(self.clock.now(), event);
                     }
-                    Some(Report::Stopped(end)) => return end.map(Totals::of).map_err(RunError::Port),
+                    Some(Report::Stopped(end)) => return end.map(|last| Totals::of(*last)).map_err(RunError::Port),
                     None => return Err(RunError::Panicked("packets")),
                 },
                 () = sleep(timer.unwrap_or(Duration::MAX)), if timer.is_some() => {

@@ -153,20 +153,23 @@ impl Exposition {
         let traffic = [
             ("gtpu", counters.gtpu_received, counters.gtpu_sent),
             ("ip", counters.ip_received, counters.ip_sent),
+            ("ethernet", counters.ethernet_received, counters.ethernet_sent),
         ];
         let side = |side: &'static str| label("side", side);
         let help = "Packets received, by side of the data plane";
         let values = traffic.map(|(name, rx, _)| (side(name), rx.packets));
         writer.family("causeway_received_packets", help, values)?;
-        let help = "Octets received, from the GTP-U or the IP header on";
+        let help = "Octets received, from the GTP-U header, the IP header or the frame's first address on";
         let values = traffic.map(|(name, rx, _)| (side(name), rx.octets));
         writer.family("causeway_received_octets", help, values)?;
         let help = "Packets sent, signalling included";
         let values = traffic.map(|(name, _, tx)| (side(name), tx.packets));
         writer.family("causeway_sent_packets", help, values)?;
-        let help = "Octets sent, from the GTP-U or the IP header on";
+        let help = "Octets sent, from the GTP-U header, the IP header or the frame's first address on";
         let values = traffic.map(|(name, _, tx)| (side(name), tx.octets));
         writer.family("causeway_sent_octets", help, values)?;
+        let help = "Copies of frames for further sessions, beyond the first each";
+        writer.counter("causeway_copied_packets", help, counters.copies)?;
         writer.counter("causeway_forwarded_packets", "Packets received and sent on", counters.forwarded)?;
         writer.counter("causeway_consumed_packets", "Signalling packets dealt with", counters.consumed)?;
         let buffered = counters.buffered;

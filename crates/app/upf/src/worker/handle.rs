@@ -35,7 +35,7 @@ pub enum Report<K> {
     /// The data plane has seen something. Comes before the [`Report::Applied`] of any later plan.
     Event(Event),
     /// The thread has ended, and why: a command, or a port that is lost.
-    Stopped(Result<Snapshot, PortError>),
+    Stopped(Result<Box<Snapshot>, PortError>),
 }
 
 /// The counters at one moment.

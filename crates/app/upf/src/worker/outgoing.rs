@@ -1,9 +1,11 @@
 //! The ports of a data plane, and packets on their way out.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use causeway_dataplane::{Egress, GtpuEndpoint, Ingress, Network, Topology, Transmit};
+use causeway_dataplane::{
+    Egress, EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, Topology, Transmit,
+};
 use causeway_ports::{Batch, Frame, Meta, Port, PortError};
 use causeway_types::{DualIp, NetworkInstance};
 
@@ -14,7 +16,7 @@ use crate::management::PortCounters;
 pub enum PortRole {
     /// Carries GTP-U of these addresses.
     Gtpu(Vec<DualIp>),
-    /// Carries the IP packets of a data network.
+    /// Carries the IP packets, or the Ethernet frames, of a data network.
     Network(Ingress),
 }
 
@@ -58,6 +60,28 @@ impl PortSet {
         let ingress = Ingress::Ip { network: network.instance.clone() };
         self.slots.push(PortSlot { port, role: PortRole::Network(ingress) });
         self.topology.networks.push(network);
+    }
+
+    /// Adds a port that carries the frames of an Ethernet data network.
+    pub fn add_ethernet(&mut self, network: EthernetNetwork, port: Box<dyn Port>) {
+        let ingress = Ingress::Ethernet { network: network.instance.clone() };
+        self.slots.push(PortSlot { port, role: PortRole::Network(ingress) });
+        self.topology.ethernet.push(network);
+    }
+
+    /// Makes this our end of tunnels over that data network. IPv4 and IPv6 addresses of one network and port are
+    /// one endpoint.
+    pub fn add_n6_tunnel(&mut self, network: NetworkInstance, end: SocketAddr) {
+        let addr = DualIp::from(end.ip());
+        let half = self.topology.n6_tunnels.iter_mut().find(|known| {
+            known.network == network && known.port == end.port() && complement(known.addr, addr)
+        });
+        match half {
+            Some(known) => {
+                known.addr = DualIp { v4: known.addr.v4.or(addr.v4), v6: known.addr.v6.or(addr.v6) };
+            }
+            None => self.topology.n6_tunnels.push(N6Endpoint { network, addr, port: end.port() }),
+        }
     }
 
     /// What the data plane has to know of its surroundings. IPv4 and IPv6 addresses of one network
@@ -165,8 +189,8 @@ impl Outgoing {
         self.set.slots.iter().position(serves)
     }
 
-    fn port_of_network(&self, asked: &NetworkInstance) -> Option<usize> {
-        let serves = |slot: &PortSlot| matches!(&slot.role, PortRole::Network(Ingress::Ip { network }) if network == asked);
+    fn port_of_network(&self, asked: &Ingress) -> Option<usize> {
+        let serves = |slot: &PortSlot| matches!(&slot.role, PortRole::Network(ingress) if ingress == asked);
         self.set.slots.iter().position(serves)
     }
 }
@@ -177,7 +201,12 @@ impl Transmit for Outgoing {
             Egress::Gtpu { local, peer, tos } => {
                 (self.port_of_address(*local), Meta::Gtpu { local: *local, peer: *peer, tos: *tos })
             }
-            Egress::Ip { network } => (self.port_of_network(network), Meta::Ip),
+            Egress::Ip { network } => {
+                (self.port_of_network(&Ingress::Ip { network: network.clone() }), Meta::Ip)
+            }
+            Egress::Ethernet { network } => {
+                (self.port_of_network(&Ingress::Ethernet { network: network.clone() }), Meta::Ethernet)
+            }
         };
         match index {
             Some(index) => self.send(index, Frame { meta, data: packet }),

@@ -65,7 +65,7 @@ impl Packets {
             }
         };
         let last = match end {
-            End::Asked => Ok(self.snapshot()),
+            End::Asked => Ok(Box::new(self.snapshot())),
             End::Lost(error) => Err(error),
         };
         // Nobody is left to hear it when the control plane is gone.
@@ -107,7 +107,7 @@ impl Packets {
                     self.engine.process(now, &ingress, data, &mut self.out);
                 }
                 // A port hands over only its own kind of frames.
-                (PortRole::Gtpu(_), Frame { meta: Meta::Ip, .. }) => {}
+                (PortRole::Gtpu(_), Frame { meta: Meta::Ip | Meta::Ethernet, .. }) => {}
             }
         }
         Ok(self.out.send_all()?)

@@ -90,13 +90,13 @@ fn without(whole: &[u8], ie_type: u16, sequence: u32) -> Vec<u8> {
     bytes
 }
 
-// Input:  a PDU session of type Ethernet; a PDR whose FAR does not exist.
+// Input:  a session of the PDN type Non-IP; a PDR whose FAR does not exist.
 // Output: refused with cause and offending IE, or Failed Rule ID; no TEID stays taken.
 #[test]
 fn rules_that_cannot_be_are_refused() {
     let (mut world, mut smf) = World::associated();
     let request = SessionEstablishmentRequest {
-        pdn_type: Some(PdnType::Ethernet),
+        pdn_type: Some(PdnType::NonIp),
         ..establishment(smf.node_id(), smf.f_seid())
     };
     let got = world.ask(&mut smf, Some(Seid(0)), request);

@@ -108,7 +108,7 @@ pub(crate) fn establish_with(
 ) -> Result<Change, Rejection> {
     let restoration = changes.restoration;
     let reservation = Reservation::new(tunnels, session);
-    let taken = take(&SessionRules::default(), changes, context, reservation);
+    let taken = take(&SessionRules::of_type(changes.pdu_type), changes, context, reservation);
     let (merged, tunnels) =
         taken.map_err(|rejection| if restoration { not_restored(rejection) } else { rejection })?;
     let plan = plan_establishment(session, merged.session.rules());

@@ -7,7 +7,7 @@ use causeway_pfcp::{
 use causeway_types::{Interface, Qfi};
 
 use super::treatment::Treated;
-use super::{framed, setting, tunnel, ue};
+use super::{ethernet, framed, setting, tunnel, ue};
 use crate::Reason;
 use crate::edits::{Endpoint, EndpointDraft, EndpointId, EndpointUe, EndpointUpdate, Setting};
 
@@ -43,6 +43,7 @@ fn create(group: &CreateTrafficEndpoint<'_>) -> Result<EndpointDraft, Reason> {
             ue: addresses(&group.ue_ip_addresses)?,
             framed: framed::routes(&group.framed_routes, &group.framed_ipv6_routes)?,
             qfis: group.qfis.iter().collect(),
+            whole_ethernet_session: ethernet::whole_session(group.ethernet_pdu_session_information)?,
         },
     })
 }

@@ -1,7 +1,9 @@
 //! From session requests to typed changes: values are checked, references not yet.
 
 mod bar;
+mod duplicate;
 mod endpoint;
+mod ethernet;
 mod far;
 mod flow;
 mod framed;
@@ -14,9 +16,8 @@ mod urr;
 mod urr_limits;
 
 use causeway_pfcp::{
-    Ie, Many, Others, PdnType, SessionEstablishmentFlags, SessionEstablishmentRequest,
-    SessionModificationFlags, SessionModificationRequest, SessionReportResponse, SessionReportResponseFlags,
-    UserPlaneInactivityTimer,
+    Ie, Many, Others, SessionEstablishmentFlags, SessionEstablishmentRequest, SessionModificationFlags,
+    SessionModificationRequest, SessionReportResponse, SessionReportResponseFlags, UserPlaneInactivityTimer,
 };
 
 use causeway_types::Span;
@@ -33,16 +34,12 @@ const PREDEFINED: u32 = 1 << 31;
 /// The first IE that is wrong, missing, or not supported.
 pub(crate) fn establishment(request: &SessionEstablishmentRequest<'_>) -> Result<Changes, Rejection> {
     request.refuse_unsupported()?;
-    refuse_if(
-        matches!(request.pdn_type, Some(PdnType::NonIp | PdnType::Ethernet)),
-        ie::PDN_TYPE,
-        "a PDN type other than IP",
-    )?;
+    let pdu_type = ethernet::session_type(request.pdn_type)?;
     let flags = request.flags.unwrap_or_default();
     let pauses = flags.contains(SessionEstablishmentFlags::SUMPC);
     refuse_if(pauses, ie::SE_REQ_FLAGS, "pausing of charging")?;
     let restoration = flags.contains(SessionEstablishmentFlags::RESTI);
-    let mut changes = Changes { restoration, ..Changes::default() };
+    let mut changes = Changes { restoration, pdu_type, ..Changes::default() };
     changes.inactivity_timer = inactivity_timer(request.user_plane_inactivity_timer, &request.other);
     changes.pdrs.create = each(&request.create_pdrs, |group| pdr::create(group))?;
     changes.fars.create = each(&request.create_fars, |group| far::create(group))?;

@@ -6,8 +6,9 @@ use causeway_pfcp::{
 use causeway_types::FarId;
 
 use super::treatment::Treated;
-use super::{about, endpoint, flow, framed, not_predefined, setting, tunnel, ue};
-use crate::edits::{PdiDraft, PdrDraft, PdrUpdate};
+use super::tunnel::Removal;
+use super::{about, endpoint, ethernet, flow, framed, not_predefined, setting, tunnel, ue};
+use crate::edits::{PdiDraft, PdrDraft, PdrUpdate, Setting};
 use crate::{Reason, Rejection, ie};
 
 pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
@@ -17,11 +18,13 @@ pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
         let why = "no predefined rule stands in for it";
         let far = group.far_id.ok_or(Reason::ConditionalMissing { ie: ie::FAR_ID, why })?;
         not_predefined(far.0, ie::FAR_ID)?;
+        let removal = group.outer_header_removal.as_ref().map(tunnel::removal).transpose()?;
         Ok(PdrDraft {
             id: group.pdr_id,
             precedence: group.precedence,
             pdi: pdi(&group.pdi)?,
-            removal: group.outer_header_removal.as_ref().map(tunnel::removal).transpose()?,
+            removal: removal.and_then(Removal::header),
+            vlan_removal: removal.and_then(Removal::vlan),
             far,
             qers: once(&group.qer_ids, |id| id.0)?,
             urrs: once(&group.urr_ids, |id| id.0)?,
@@ -40,11 +43,13 @@ pub(super) fn update(group: &UpdatePdr<'_>) -> Result<PdrUpdate, Rejection> {
             not_predefined(far, ie::FAR_ID)?;
         }
         let removal = group.outer_header_removal.as_ref().map(tunnel::removal).transpose()?;
+        let removal = setting::<OuterHeaderRemoval, _>(removal, &group.other);
         Ok(PdrUpdate {
             id: group.pdr_id,
             precedence: group.precedence,
             pdi: group.pdi.as_ref().map(pdi).transpose()?,
-            removal: setting::<OuterHeaderRemoval, _>(removal, &group.other),
+            removal: either(&removal, Removal::header),
+            vlan_removal: either(&removal, Removal::vlan),
             far: group.far_id,
             qers: list(once(&group.qer_ids, |id| id.0)?, &group.other),
             urrs: list(once(&group.urr_ids, |id| id.0)?, &group.other),
@@ -77,9 +82,20 @@ fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
         routes: [further, framed].concat(),
         qfis: group.qfis.iter().collect(),
         filters: group.sdf_filters.iter().map(|filter| flow::draft(&filter)).collect::<Result<_, _>>()?,
+        whole_ethernet_session: ethernet::whole_session(group.ethernet_pdu_session_information)?,
+        ethernet: ethernet::filters(group)?,
         endpoint: endpoint::reference(&group.traffic_endpoint_ids)?,
         ..PdiDraft::new(source)
     })
+}
+
+/// What the removal that is set says of one kind of header; setting one kind removes the other.
+fn either<T>(removal: &Setting<Removal>, part: impl Fn(Removal) -> Option<T>) -> Setting<T> {
+    match removal {
+        Setting::Keep => Setting::Keep,
+        Setting::Remove => Setting::Remove,
+        Setting::Set(removal) => part(*removal).map_or(Setting::Remove, Setting::Set),
+    }
 }
 
 fn no_predefined_rules<'a, T: Ie<'a>>(rules: &Many<'a, T>) -> Result<(), Reason> {

@@ -28,6 +28,8 @@ pub(crate) struct Endpoint {
     pub(crate) ue: EndpointUe,
     pub(crate) framed: Vec<IpNet>,
     pub(crate) qfis: QfiSet,
+    /// ETHI: all downlink frames of the session.
+    pub(crate) whole_ethernet_session: bool,
 }
 
 /// The UE addresses of an endpoint. Which field of a packet they are in also depends on the PDR's source.
@@ -167,6 +169,7 @@ impl Endpoint {
         };
         pdi.ue = self.ue.first.map(|ue| UeAddress { side: side(ue), ..ue });
         pdi.routes = self.ue.further.iter().chain(&self.framed).copied().collect();
+        pdi.whole_ethernet_session |= self.whole_ethernet_session;
         if !self.qfis.is_empty() {
             pdi.qfis = self.qfis;
         }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use causeway_types::PdrId;
 
-use crate::{Pdr, Reason, Rejection, SdfFilter, ie};
+use crate::{Pdi, Pdr, Reason, Rejection, SdfFilter, ie};
 
-use super::{Changes, PdiDraft};
+use super::{Changes, EthernetDraft, PdiDraft};
 
 /// An SDF filter of a PDI.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,7 +37,8 @@ impl Definitions {
         for (id, pdi) in created.chain(updated) {
             define(pdi, &mut new).map_err(|reason| reason.of(id))?;
         }
-        let filters = held.values().flat_map(|pdr| &pdr.pdi.filters);
+        let inside = held.values().flat_map(|pdr| &pdr.pdi.ethernet).flat_map(|filter| &filter.flows);
+        let filters = held.values().flat_map(|pdr| &pdr.pdi.filters).chain(inside);
         let held = filters.filter_map(|filter| Some((filter.id?, filter.clone()))).collect();
         Ok(Self { new, held })
     }
@@ -60,16 +61,23 @@ impl Definitions {
 
     /// Brings every PDR that names a filter up to its new definition.
     pub(super) fn spread(&self, pdrs: &mut BTreeMap<PdrId, Pdr>) {
-        for filter in pdrs.values_mut().flat_map(|pdr| &mut pdr.pdi.filters) {
-            if let Some(new) = filter.id.and_then(|id| self.new.get(&id)) {
-                *filter = new.clone();
-            }
+        let of = |pdi: &mut Pdi| {
+            let inside = pdi.ethernet.iter_mut().flat_map(|filter| &mut filter.flows);
+            pdi.filters.iter_mut().chain(inside).for_each(|filter| self.bring_up(filter));
+        };
+        pdrs.values_mut().for_each(|pdr| of(&mut pdr.pdi));
+    }
+
+    fn bring_up(&self, filter: &mut SdfFilter) {
+        if let Some(new) = filter.id.and_then(|id| self.new.get(&id)) {
+            *filter = new.clone();
         }
     }
 }
 
 fn define(pdi: &PdiDraft, into: &mut BTreeMap<u32, SdfFilter>) -> Result<(), Reason> {
-    for draft in &pdi.filters {
+    let inside = pdi.ethernet.iter().flat_map(EthernetDraft::flows);
+    for draft in pdi.filters.iter().chain(inside) {
         if let FilterDraft::Defined(filter) = draft
             && let Some(id) = filter.id
             && into.insert(id, filter.clone()).is_some_and(|other| other != *filter)

@@ -6,8 +6,9 @@ use causeway_types::{FTeid, FarId, PdrId};
 
 use crate::session::ReportState;
 use crate::tunnels::Reservation;
-use crate::{Capabilities, LocalEndpoints, Pdr, Reason, Rejection, RuleId, SessionRules, ie};
+use crate::{Capabilities, LocalEndpoints, OuterHeader, Pdr, Reason, Rejection, RuleId, SessionRules, ie};
 
+use super::ethernet::SharedFilters;
 use super::filters::Definitions;
 use super::resolve::{Resolver, fitting};
 use super::{
@@ -49,11 +50,19 @@ pub(crate) fn merge(
     merge_simple(&mut session, &changes)?;
     changes.inactivity_timer.apply(&mut session.rules.inactivity_timer);
     let filters = Definitions::of(&changes, &old.rules.pdrs)?;
+    let frames = SharedFilters::of(&changes, &old.rules.pdrs, &filters)?;
     let mut choose_ids = std::mem::take(&mut session.choose_ids);
-    let mut resolver =
-        Resolver { endpoints, capabilities, reservation, choose_ids: &mut choose_ids, filters: &filters };
+    let mut resolver = Resolver {
+        endpoints,
+        capabilities,
+        reservation,
+        choose_ids: &mut choose_ids,
+        filters: &filters,
+        frames: &frames,
+    };
     let chosen_endpoints = points::merge(&mut session, changes.endpoints, &mut resolver)?;
     let chosen = merge_pdrs(&mut session, changes.pdrs, &mut resolver)?;
+    frames.spread(&mut session.rules.pdrs);
     filters.spread(&mut session.rules.pdrs);
     session.choose_ids = choose_ids;
     session.forget_unused_choose_ids();
@@ -96,10 +105,10 @@ fn end_markers(
         if !capabilities.end_marker {
             return Err(Reason::Unsupported { ie: ie::SM_REQ_FLAGS, what: "End Markers" }.of(update.id));
         }
-        let held = old.rules.fars.get(&update.id).and_then(|far| far.forwarding.as_ref()?.tunnel);
-        let mut tunnel = held;
-        forwarding.tunnel.apply(&mut tunnel);
-        let changed = held.filter(|_| held != tunnel);
+        let held = old.rules.fars.get(&update.id).and_then(|far| far.forwarding.as_ref()?.outer);
+        let mut outer = held;
+        forwarding.outer.apply(&mut outer);
+        let changed = held.filter(|_| held != outer).and_then(OuterHeader::tunnel);
         markers.extend(changed.filter(|tunnel| told.insert(*tunnel)).map(|tunnel| (update.id, tunnel)));
     }
     Ok(markers)
@@ -163,10 +172,20 @@ fn merge_pdrs(
 }
 
 fn new_pdr(draft: PdrDraft, resolver: &mut Resolver<'_, '_>, session: &SessionRules) -> Result<Pdr, Reason> {
-    let PdrDraft { id, precedence, pdi, removal, far, qers, urrs, active_from, active_until } = draft;
+    let PdrDraft { id, precedence, pdi, removal, vlan_removal, far, qers, urrs, active_from, active_until } =
+        draft;
     let pdi = resolver.create(pdi, &session.endpoints)?;
     let removal = removal.map(|removal| fitting(removal, pdi.tunnel));
-    Ok(Pdr { precedence, removal, qers, urrs, active_from, active_until, ..Pdr::new(id, pdi, far) })
+    Ok(Pdr {
+        precedence,
+        removal,
+        vlan_removal,
+        qers,
+        urrs,
+        active_from,
+        active_until,
+        ..Pdr::new(id, pdi, far)
+    })
 }
 
 /// The rule to be updated. That it exists was checked before anything else.

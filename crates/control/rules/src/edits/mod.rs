@@ -1,6 +1,7 @@
 //! What one message asks to be done to a session's rules, typed but not yet checked against them.
 
 mod endpoints;
+mod ethernet;
 mod filters;
 mod merge;
 mod resolve;
@@ -16,13 +17,14 @@ use causeway_types::{
 };
 
 pub(crate) use endpoints::{Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe, EndpointUpdate};
+pub(crate) use ethernet::EthernetDraft;
 pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
 pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 
 use crate::{
-    ApplyAction, Bar, DeliveryStatus, ExtendedBuffering, Far, Gate, GtpuRemoval, Qer, RateLimit, RuleId,
-    UeAddress,
+    ApplyAction, Bar, CopyTo, DeliveryStatus, ExtendedBuffering, Far, Gate, HeaderRemoval, OuterHeader,
+    PduSessionType, Qer, RateLimit, RuleId, UeAddress, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -40,6 +42,8 @@ pub(crate) struct Changes {
     pub(crate) query_all: bool,
     /// Query URR Reference: goes back in the reports.
     pub(crate) query_reference: Option<u32>,
+    /// PDN Type of a new session.
+    pub(crate) pdu_type: PduSessionType,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
     /// DROBU: what waits is dropped first.
@@ -115,7 +119,8 @@ pub(crate) struct PdrDraft {
     pub(crate) id: PdrId,
     pub(crate) precedence: Precedence,
     pub(crate) pdi: PdiDraft,
-    pub(crate) removal: Option<GtpuRemoval>,
+    pub(crate) removal: Option<HeaderRemoval>,
+    pub(crate) vlan_removal: Option<VlanRemoval>,
     pub(crate) far: FarId,
     pub(crate) qers: Vec<QerId>,
     pub(crate) urrs: Vec<UrrId>,
@@ -134,6 +139,8 @@ pub(crate) struct PdiDraft {
     pub(crate) routes: Vec<IpNet>,
     pub(crate) qfis: QfiSet,
     pub(crate) filters: Vec<FilterDraft>,
+    pub(crate) whole_ethernet_session: bool,
+    pub(crate) ethernet: Vec<EthernetDraft>,
     /// The traffic endpoint that says what `tunnel`, `network_instance`, `ue` and `routes` do not.
     pub(crate) endpoint: Option<EndpointId>,
 }
@@ -149,6 +156,8 @@ impl PdiDraft {
             routes: Vec::new(),
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
+            whole_ethernet_session: false,
+            ethernet: Vec::new(),
             endpoint: None,
         }
     }
@@ -184,7 +193,8 @@ pub(crate) struct PdrUpdate {
     pub(crate) id: PdrId,
     pub(crate) precedence: Option<Precedence>,
     pub(crate) pdi: Option<PdiDraft>,
-    pub(crate) removal: Setting<GtpuRemoval>,
+    pub(crate) removal: Setting<HeaderRemoval>,
+    pub(crate) vlan_removal: Setting<VlanRemoval>,
     pub(crate) far: Option<FarId>,
     pub(crate) qers: Option<Vec<QerId>>,
     pub(crate) urrs: Option<Vec<UrrId>>,
@@ -199,7 +209,10 @@ pub(crate) struct FarUpdate {
     pub(crate) action: Option<ApplyAction>,
     /// Comes with the action.
     pub(crate) delivery_status: Option<DeliveryStatus>,
+    /// DUPL, which comes with the action.
+    pub(crate) duplicate: Option<bool>,
     pub(crate) forwarding: Option<ForwardingUpdate>,
+    pub(crate) duplicates: Setting<Vec<DuplicateUpdate>>,
     pub(crate) bar: Setting<BarId>,
 }
 
@@ -208,9 +221,17 @@ pub(crate) struct FarUpdate {
 pub(crate) struct ForwardingUpdate {
     pub(crate) destination: Option<Interface>,
     pub(crate) network_instance: Setting<NetworkInstance>,
-    pub(crate) tunnel: Setting<FTeid>,
+    pub(crate) outer: Setting<OuterHeader>,
+    pub(crate) vlan: Setting<VlanTags>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
+}
+
+/// The changes to one destination of the copies.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct DuplicateUpdate {
+    pub(crate) destination: Option<CopyTo>,
+    pub(crate) outer: Setting<OuterHeader>,
 }
 
 /// The changes to a QER.

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use causeway_types::{FTeid, NetworkInstance};
 
 use crate::tunnels::Reservation;
-use crate::{Capabilities, GtpuRemoval, LocalEndpoints, Pdi, Reason, SdfFilter};
+use crate::{
+    Capabilities, EthernetFilter, HeaderRemoval, LocalEndpoints, Pdi, Reason, RemovedHeader, SdfFilter,
+};
 
 use super::endpoints::check_reference;
+use super::ethernet::SharedFilters;
 use super::filters::Definitions;
 use super::{Endpoint, EndpointId, PdiDraft, TunnelRequest};
 
@@ -18,6 +21,13 @@ pub(super) struct Resolver<'a, 'b> {
     pub(super) reservation: &'a mut Reservation<'b>,
     pub(super) choose_ids: &'a mut BTreeMap<u8, FTeid>,
     pub(super) filters: &'a Definitions,
+    pub(super) frames: &'a SharedFilters,
+}
+
+/// The filters of one PDI.
+struct Filters {
+    sdf: Vec<SdfFilter>,
+    ethernet: Vec<EthernetFilter>,
 }
 
 /// The traffic endpoints of the session.
@@ -26,7 +36,7 @@ type Endpoints = BTreeMap<EndpointId, Endpoint>;
 impl Resolver<'_, '_> {
     /// The PDI of a new PDR.
     pub(super) fn create(&mut self, mut draft: PdiDraft, endpoints: &Endpoints) -> Result<Pdi, Reason> {
-        let filters = self.filters.resolve(std::mem::take(&mut draft.filters))?;
+        let filters = self.found(&mut draft)?;
         match draft.endpoint {
             Some(id) => at_endpoint(draft, filters, named(endpoints, id)?),
             None => {
@@ -34,6 +44,15 @@ impl Resolver<'_, '_> {
                 Ok(pdi(draft, filters, tunnel))
             }
         }
+    }
+
+    /// The filters of a PDI, those that it only names as they are defined.
+    fn found(&self, draft: &mut PdiDraft) -> Result<Filters, Reason> {
+        let frames = std::mem::take(&mut draft.ethernet);
+        Ok(Filters {
+            sdf: self.filters.resolve(std::mem::take(&mut draft.filters))?,
+            ethernet: self.frames.resolve(frames, self.filters)?,
+        })
     }
 
     /// The tunnel that a PDI or a traffic endpoint asks for.
@@ -67,7 +86,7 @@ impl Resolver<'_, '_> {
         held: &Pdi,
         endpoints: &Endpoints,
     ) -> Result<Pdi, Reason> {
-        let filters = self.filters.resolve(std::mem::take(&mut draft.filters))?;
+        let filters = self.found(&mut draft)?;
         if let Some(id) = draft.endpoint {
             return at_endpoint(draft, filters, named(endpoints, id)?);
         }
@@ -121,13 +140,14 @@ impl Resolver<'_, '_> {
 ///
 /// SMFs name the version of the user's packets instead of the tunnel's, which they cannot know when the
 /// UPF chooses it. Unless the tunnel has exactly the version named, whichever arrives is taken off.
-pub(super) fn fitting(removal: GtpuRemoval, tunnel: Option<FTeid>) -> GtpuRemoval {
+pub(super) fn fitting(removal: HeaderRemoval, tunnel: Option<FTeid>) -> HeaderRemoval {
     let Some(FTeid { addr, .. }) = tunnel else { return removal };
-    match removal {
-        GtpuRemoval::Ipv4 if addr.v6.is_none() => removal,
-        GtpuRemoval::Ipv6 if addr.v4.is_none() => removal,
-        _ => GtpuRemoval::Any,
-    }
+    let fits = match removal.header {
+        RemovedHeader::GtpuIpv4 => addr.v6.is_none(),
+        RemovedHeader::GtpuIpv6 => addr.v4.is_none(),
+        _ => true,
+    };
+    if fits { removal } else { HeaderRemoval { header: RemovedHeader::Gtpu, ..removal } }
 }
 
 fn named(endpoints: &Endpoints, id: EndpointId) -> Result<&Endpoint, Reason> {
@@ -135,7 +155,7 @@ fn named(endpoints: &Endpoints, id: EndpointId) -> Result<&Endpoint, Reason> {
 }
 
 /// A PDI that leaves it to a traffic endpoint whose packets it is about.
-fn at_endpoint(draft: PdiDraft, filters: Vec<SdfFilter>, endpoint: &Endpoint) -> Result<Pdi, Reason> {
+fn at_endpoint(draft: PdiDraft, filters: Filters, endpoint: &Endpoint) -> Result<Pdi, Reason> {
     let ue = draft.ue.is_some() || !draft.routes.is_empty();
     let qfis = !draft.qfis.is_empty() && !endpoint.qfis.is_empty();
     check_reference(draft.tunnel.is_some(), draft.network_instance.is_some(), ue, qfis)?;
@@ -144,14 +164,16 @@ fn at_endpoint(draft: PdiDraft, filters: Vec<SdfFilter>, endpoint: &Endpoint) ->
     Ok(pdi)
 }
 
-fn pdi(draft: PdiDraft, filters: Vec<SdfFilter>, tunnel: Option<FTeid>) -> Pdi {
+fn pdi(draft: PdiDraft, filters: Filters, tunnel: Option<FTeid>) -> Pdi {
     Pdi {
         tunnel,
         network_instance: draft.network_instance,
         ue: draft.ue,
         routes: draft.routes,
         qfis: draft.qfis,
-        filters,
+        filters: filters.sdf,
+        whole_ethernet_session: draft.whole_ethernet_session,
+        ethernet: filters.ethernet,
         ..Pdi::new(draft.source)
     }
 }

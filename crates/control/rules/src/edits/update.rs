@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Bar, Far, Forwarding, Pdr, Qer, Reason, ie};
+use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, ie};
 
 use super::resolve::{Resolver, fitting};
-use super::{BarUpdate, Endpoint, EndpointId, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate};
+use super::{
+    BarUpdate, DuplicateUpdate, Endpoint, EndpointId, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate,
+    Setting,
+};
 
 pub(super) fn pdr(
     pdr: &mut Pdr,
@@ -20,6 +23,7 @@ pub(super) fn pdr(
     update.active_until.apply(&mut pdr.active_until);
     pdr.precedence = update.precedence.unwrap_or(pdr.precedence);
     update.removal.apply(&mut pdr.removal);
+    update.vlan_removal.apply(&mut pdr.vlan_removal);
     pdr.removal = pdr.removal.map(|removal| fitting(removal, pdr.pdi.tunnel));
     pdr.far = update.far.unwrap_or(pdr.far);
     if let Some(qers) = update.qers {
@@ -34,6 +38,8 @@ pub(super) fn pdr(
 pub(super) fn far(far: &mut Far, update: &FarUpdate) -> Result<(), Reason> {
     far.action = update.action.unwrap_or(far.action);
     far.delivery_status = update.delivery_status.unwrap_or(far.delivery_status);
+    far.duplicate = update.duplicate.unwrap_or(far.duplicate);
+    duplicates(&mut far.duplicates, &update.duplicates)?;
     update.bar.apply(&mut far.bar);
     match (&mut far.forwarding, &update.forwarding) {
         (_, None) => {}
@@ -45,7 +51,8 @@ pub(super) fn far(far: &mut Far, update: &FarUpdate) -> Result<(), Reason> {
 
 fn update_forwarding(forwarding: &mut Forwarding, update: &ForwardingUpdate) {
     forwarding.destination = update.destination.unwrap_or(forwarding.destination);
-    update.tunnel.apply(&mut forwarding.tunnel);
+    update.outer.apply(&mut forwarding.outer);
+    update.vlan.apply(&mut forwarding.vlan);
     update.network_instance.apply(&mut forwarding.network_instance);
 }
 
@@ -57,6 +64,30 @@ fn new_forwarding(update: &ForwardingUpdate) -> Result<Forwarding, Reason> {
     let mut forwarding = Forwarding::to(destination);
     update_forwarding(&mut forwarding, update);
     Ok(forwarding)
+}
+
+/// The first update is about the first destination, and so on; what is left over makes new ones.
+fn duplicates(held: &mut Vec<Duplicate>, updates: &Setting<Vec<DuplicateUpdate>>) -> Result<(), Reason> {
+    let updates = match updates {
+        Setting::Keep => return Ok(()),
+        Setting::Remove => {
+            held.clear();
+            return Ok(());
+        }
+        Setting::Set(updates) => updates,
+    };
+    for (duplicate, update) in held.iter_mut().zip(updates) {
+        duplicate.destination = update.destination.unwrap_or(duplicate.destination);
+        update.outer.apply(&mut duplicate.outer);
+    }
+    for update in updates.iter().skip(held.len()) {
+        let why = "the copies have no destination yet";
+        let missing = Reason::ConditionalMissing { ie: ie::DESTINATION_INTERFACE, why };
+        let mut duplicate = Duplicate { destination: update.destination.ok_or(missing)?, outer: None };
+        update.outer.apply(&mut duplicate.outer);
+        held.push(duplicate);
+    }
+    Ok(())
 }
 
 pub(super) fn qer(qer: &mut Qer, update: &QerUpdate) {

@@ -2,8 +2,11 @@
 
 mod bar;
 mod buffering;
+mod ethernet;
 mod far;
+mod outer;
 mod pdr;
+mod pdu_type;
 mod qer;
 mod sdf;
 mod set;
@@ -11,8 +14,11 @@ mod urr;
 
 pub use bar::Bar;
 pub use buffering::{BufferingDuration, DeliveryStatus, ExtendedBuffering};
-pub use far::{ApplyAction, Far, Forwarding};
-pub use pdr::{GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
+pub use ethernet::{EthernetFilter, MacMatch, MacRange, Proxying, TagMatch, VlanRemoval, VlanTags};
+pub use far::{ApplyAction, CopyTo, Duplicate, Far, Forwarding};
+pub use outer::{HeaderRemoval, OuterHeader, RemovedHeader};
+pub use pdr::{Pdi, Pdr, UeAddress, UeSide};
+pub use pdu_type::PduSessionType;
 pub use qer::{Gate, Qer, RateLimit};
 pub use sdf::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass};
 pub use set::RuleSet;

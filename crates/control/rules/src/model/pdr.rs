@@ -6,7 +6,7 @@ use causeway_types::{
     FTeid, FarId, Interface, IpNet, Ipv6Net, NetworkInstance, PdrId, Precedence, QerId, QfiSet, Time, UrrId,
 };
 
-use super::SdfFilter;
+use super::{EthernetFilter, HeaderRemoval, SdfFilter, VlanRemoval};
 
 /// A Packet Detection Rule (TS 29.244 clause 5.2.1).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,7 +18,9 @@ pub struct Pdr {
     /// What the packet must look like.
     pub pdi: Pdi,
     /// The outer header to take off before anything else happens.
-    pub removal: Option<GtpuRemoval>,
+    pub removal: Option<HeaderRemoval>,
+    /// The VLAN tags to take off a frame from a data network; a frame that has fewer does not pass.
+    pub vlan_removal: Option<VlanRemoval>,
     /// What to do with the packet.
     pub far: FarId,
     /// QoS rules, enforced in this order; all must let the packet pass.
@@ -40,6 +42,7 @@ impl Pdr {
             precedence,
             pdi,
             removal: None,
+            vlan_removal: None,
             far,
             qers: Vec::new(),
             urrs: Vec::new(),
@@ -72,6 +75,11 @@ pub struct Pdi {
     pub qfis: QfiSet,
     /// The IP flows: one of them must match; empty matches any packet.
     pub filters: Vec<SdfFilter>,
+    /// All downlink frames of the Ethernet session (ETHI): those to the MAC addresses seen behind the UE, and
+    /// to groups.
+    pub whole_ethernet_session: bool,
+    /// The Ethernet frames: one of them must match; empty matches any frame.
+    pub ethernet: Vec<EthernetFilter>,
 }
 
 impl Pdi {
@@ -85,6 +93,8 @@ impl Pdi {
             routes: Vec::new(),
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
+            whole_ethernet_session: false,
+            ethernet: Vec::new(),
         }
     }
 
@@ -146,15 +156,4 @@ pub enum UeSide {
     Source,
     /// Downlink: the packet goes to the UE.
     Destination,
-}
-
-/// Removal of a GTP-U/UDP/IP outer header (TS 29.244 clause 8.2.64).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum GtpuRemoval {
-    /// The outer header is IPv4 (description 0).
-    Ipv4,
-    /// The outer header is IPv6 (description 1).
-    Ipv6,
-    /// Whichever IP version it is (description 6).
-    Any,
 }

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use causeway_types::{BarId, FarId, PdrId, QerId, Span, UrrId};
 
-use super::{Bar, Far, Pdr, Qer, Urr};
+use super::{Bar, Far, Pdr, PduSessionType, Qer, Urr};
 
 /// The rules of one session, by id, and what holds for the session as a whole. Validation ensures that every
 /// reference leads somewhere.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RuleSet {
+    /// What the session's user packets are.
+    pub pdu_type: PduSessionType,
     /// Packet Detection Rules.
     pub pdrs: BTreeMap<PdrId, Pdr>,
     /// Forwarding Action Rules.

@@ -9,6 +9,7 @@ pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
     for (index, op) in plan.ops.iter().enumerate() {
         let allowed = match op {
             Op::CreateSession => index == 0 && *rules == RuleSet::default(),
+            Op::SetPduType(_) => index == 1,
             Op::RemoveSession => index + 1 == plan.ops.len(),
             Op::QueryUrr(id) => rules.urrs.contains_key(id),
             Op::RenewUrr { urr, parts } => rules.urrs.contains_key(urr) && !parts.is_empty(),
@@ -36,6 +37,7 @@ fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
         | Op::ExtendBuffering(_)
         | Op::DropBuffered => {}
         Op::SetInactivityTimer(timer) => rules.inactivity_timer = *timer,
+        Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
         Op::PutBar(bar) => put(&mut rules.bars, bar.id, bar)?,
         Op::PutUrr(urr) => put(&mut rules.urrs, urr.id, urr)?,
         Op::PutQer(qer) => put(&mut rules.qers, qer.id, qer)?,

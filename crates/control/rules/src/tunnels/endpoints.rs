@@ -9,8 +9,21 @@ use causeway_types::{DualIp, NetworkInstance};
 pub struct LocalEndpoints {
     /// Where GTP-U arrives, the preferred first.
     pub gtpu: Vec<LocalEndpoint>,
-    /// The data networks (N6), the default first.
+    /// The data networks (N6) of IP packets, the default first.
     pub networks: Vec<NetworkInstance>,
+    /// The data networks (N6) of Ethernet frames, the default first.
+    pub ethernet: Vec<NetworkInstance>,
+    /// Our ends of tunnels over N6.
+    pub n6_tunnels: Vec<N6Address>,
+}
+
+/// Our end of the tunnels of one data network (N6).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct N6Address {
+    /// IPv4, IPv6 or both.
+    pub addr: DualIp,
+    /// The data network.
+    pub network: NetworkInstance,
 }
 
 /// A GTP-U address of the UPF.
@@ -64,15 +77,28 @@ impl LocalEndpoints {
         })
     }
 
+    /// Tunnels over N6 of this IP version can end here, in this network or, without one, in the default.
+    pub(crate) fn has_n6_tunnel(&self, network: Option<&NetworkInstance>, v6: bool) -> bool {
+        let network = network.or(self.networks.first());
+        let of_network = self.n6_tunnels.iter().filter(|end| Some(&end.network) == network);
+        of_network.map(|end| end.addr).any(|addr| if v6 { addr.v6.is_some() } else { addr.v4.is_some() })
+    }
+
     /// The network instance is a data network or serves GTP-U.
     pub(crate) fn knows(&self, instance: &NetworkInstance) -> bool {
         self.is_network(instance)
+            || self.is_ethernet(instance)
             || self.gtpu.iter().any(|endpoint| endpoint.network_instance.as_ref() == Some(instance))
     }
 
-    /// The network instance is a data network.
+    /// The network instance is a data network of IP packets.
     pub(crate) fn is_network(&self, instance: &NetworkInstance) -> bool {
         self.networks.contains(instance)
+    }
+
+    /// The network instance is a data network of Ethernet frames.
+    pub(crate) fn is_ethernet(&self, instance: &NetworkInstance) -> bool {
+        self.ethernet.contains(instance)
     }
 }
 
@@ -93,6 +119,7 @@ mod tests {
                 endpoint("2001:db8::2", None),
             ],
             networks: vec![NetworkInstance::new("internet")],
+            ..LocalEndpoints::default()
         }
     }
 

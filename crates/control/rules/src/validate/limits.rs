@@ -39,6 +39,9 @@ pub(super) fn check(rules: &RuleSet, capabilities: &Capabilities) -> Result<(), 
         let routes = pdr.pdi.routes.len();
         at_most(routes, ROUTES_PER_PDR, "framed routes in the PDR").map_err(|reason| reason.of(pdr.id))?;
         at_most(filters, FILTERS_PER_PDR, "SDF filters in the PDR").map_err(|reason| reason.of(pdr.id))?;
+        let frames = pdr.pdi.ethernet.iter().map(|filter| filter.flows.len().max(1)).sum();
+        let what = "Ethernet filters in the PDR, each SDF filter of one counted";
+        at_most(frames, FILTERS_PER_PDR, what).map_err(|reason| reason.of(pdr.id))?;
     }
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! Whether a rule set as a whole is legal and can be carried out.
 
+mod ethernet;
 mod far;
 mod limits;
+mod outer;
 mod pdr;
 mod urr;
 
@@ -26,6 +28,7 @@ pub struct Context<'a> {
 /// The first rule that fails and why, URRs before FARs before PDRs.
 pub fn validate(rules: &RuleSet, context: &Context<'_>) -> Result<(), Rejection> {
     limits::check(rules, context.capabilities)?;
+    ethernet::check_type(rules.pdu_type, context)?;
     for bar in rules.bars.values() {
         let delayed = !bar.notification_delay.is_zero() && !context.capabilities.notification_delay;
         let what = "a delay of the notification";

@@ -35,9 +35,10 @@ impl Upf {
         };
         let gtpu = vec![LocalEndpoint { addr, network_instance: None }];
         let networks = vec![causeway_types::NetworkInstance::new("internet")];
+        let ethernet = vec![causeway_types::NetworkInstance::new("lan")];
         Self {
             capabilities: Capabilities::all(10, 16),
-            endpoints: LocalEndpoints { gtpu, networks },
+            endpoints: LocalEndpoints { gtpu, networks, ethernet, ..LocalEndpoints::default() },
             tunnels: Tunnels::new(100, 0),
             session: SessionRules::default(),
         }

@@ -48,7 +48,7 @@ impl Tap {
             Meta::Ip if self.capture.is_enabled() => {
                 self.capture.record(self.interface, passage, frame.data, &[]);
             }
-            Meta::Ip => {}
+            Meta::Ip | Meta::Ethernet => {}
             Meta::Gtpu { local, peer, tos } => {
                 let local = if local.is_unspecified() { outer::unspecified(peer.ip()) } else { local };
                 let local = SocketAddr::new(local, GTPU_PORT);

@@ -4,14 +4,14 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Dataplane, Egress, Event, Fate, GtpuEndpoint, Ingress, Network, Op, PacketEngine,
-    Plan, Topology,
+    Applied, ApplyError, Dataplane, Egress, EthernetNetwork, Event, Fate, GtpuEndpoint, Ingress, N6Endpoint,
+    Network, Op, PacketEngine, Plan, Topology,
 };
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::{
-    ApplyAction, DirectionalLimit, Far, Forwarding, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer,
+    ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, Qer,
     ReportingTriggers, UeAddress, UeSide, Urr, UsageLimits,
 };
 use causeway_types::{
@@ -19,6 +19,9 @@ use causeway_types::{
 };
 
 pub const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub const N6: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 6);
+pub const N6_IPV6: &str = "2001:db8::6";
+pub const N6_PORT: u16 = 4500;
 pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
 pub const GNB2: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 12);
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
@@ -42,6 +45,11 @@ pub fn internet() -> NetworkInstance {
     NetworkInstance::new("internet")
 }
 
+/// An Ethernet network.
+pub fn lan() -> NetworkInstance {
+    NetworkInstance::new("lan")
+}
+
 /// The tunnel of the UPF on N3.
 pub fn n3() -> FTeid {
     FTeid { teid: teid(0x1001), addr: UPF.into() }
@@ -60,6 +68,12 @@ pub fn topology() -> Topology {
             gateways: vec![GATEWAY.into()],
             ..Network::new(internet(), vec!["10.45.0.0/16".parse().unwrap()])
         }],
+        n6_tunnels: vec![N6Endpoint {
+            network: internet(),
+            addr: DualIp { v4: Some(N6), v6: N6_IPV6.parse().ok() },
+            port: N6_PORT,
+        }],
+        ethernet: vec![EthernetNetwork { instance: lan(), flood_unknown: false }],
         ..Topology::default()
     }
 }
@@ -70,7 +84,11 @@ pub fn uplink_pdr() -> Pdr {
         ue: Some(UeAddress { v4: Some(UE), v6: None, side: UeSide::Source }),
         ..Pdi::new(Interface::Access)
     };
-    Pdr { precedence: Precedence(255), removal: Some(GtpuRemoval::Ipv4), ..Pdr::new(UPLINK, pdi, FarId(1)) }
+    Pdr {
+        precedence: Precedence(255),
+        removal: Some(HeaderRemoval::GTPU_IPV4),
+        ..Pdr::new(UPLINK, pdi, FarId(1))
+    }
 }
 
 pub fn downlink_pdr() -> Pdr {
@@ -88,7 +106,7 @@ pub fn to_network() -> Far {
 }
 
 pub fn to_gnb(tunnel: FTeid) -> Far {
-    let forwarding = Forwarding { tunnel: Some(tunnel), ..Forwarding::to(Interface::Access) };
+    let forwarding = Forwarding::into_tunnel(Interface::Access, tunnel);
     Far::forward(FarId(2), forwarding)
 }
 

@@ -22,7 +22,7 @@ group! {
         opt network_instance: NetworkInstance<'a>,
         con redundant_transmission_detection_parameters: RedundantTransmissionDetectionParameters<'a>,
         many ue_ip_addresses: UeIpAddress,
-        opt ethernet_pdu_session_information: EthernetPduSessionInformation,
+        con ethernet_pdu_session_information: EthernetPduSessionInformation,
         opt_many framed_routes: FramedRoute<'a>,
         opt framed_routing: FramedRouting,
         opt_many framed_ipv6_routes: FramedIpv6Route<'a>,

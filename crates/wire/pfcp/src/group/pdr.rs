@@ -66,9 +66,8 @@ group! {
 group! {
     /// PDI (Table 7.5.2.2-2). What packets a rule detects.
     ///
-    /// A local F-TEID or UE IP address with an incorrect value is refused although the IE is optional:
-    /// without
-    /// it, more packets than meant would match.
+    /// A local F-TEID, UE IP address or Ethernet part with an incorrect value is refused although the IE is
+    /// optional: without it, more packets than meant would match.
     Pdi<'a> = 2, "PDI" {
         req source_interface: SourceInterface,
         con local_f_teid: FTeid,
@@ -79,8 +78,8 @@ group! {
         many traffic_endpoint_ids: TrafficEndpointId,
         opt_many sdf_filters: SdfFilter<'a>,
         opt application_id: ApplicationId<'a>,
-        opt ethernet_pdu_session_information: EthernetPduSessionInformation,
-        opt_many ethernet_packet_filters: EthernetPacketFilter<'a>,
+        con ethernet_pdu_session_information: EthernetPduSessionInformation,
+        many ethernet_packet_filters: EthernetPacketFilter<'a>,
         opt_many qfis: Qfi,
         opt_many framed_routes: FramedRoute<'a>,
         opt framed_routing: FramedRouting,
@@ -95,14 +94,17 @@ group! {
 
 group! {
     /// Ethernet Packet Filter (Table 7.5.2.2-3). What frames a rule detects.
+    ///
+    /// A part with an incorrect value is refused although it is optional: without it, more frames than meant
+    /// would match.
     EthernetPacketFilter<'a> = 132, "Ethernet Packet Filter" {
         con ethernet_filter_id: EthernetFilterId,
         con ethernet_filter_properties: EthernetFilterProperties,
-        opt mac_address: MacAddress,
-        opt ethertype: Ethertype,
-        opt c_tag: CTag,
-        opt s_tag: STag,
-        opt_many sdf_filters: SdfFilter<'a>,
+        many mac_addresses: MacAddress,
+        con ethertype: Ethertype,
+        con c_tag: CTag,
+        con s_tag: STag,
+        many sdf_filters: SdfFilter<'a>,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Multi-access PDU sessions: steering, switching, splitting.
 
-use causeway_types::DualIp;
+use causeway_types::{DualIp, MacAddr};
 
 use super::addr;
-use super::ethernet::Mac;
+use super::ethernet::mac;
 use super::leaf::{code, code_ies, flags_ies, integer_ies};
 use crate::read::{Put, Reader};
 use crate::{Ie, IeError};
@@ -222,7 +222,7 @@ pub struct PmfAddressInformation {
     /// UDP ports for 3GPP and non-3GPP access, with an address.
     pub ports: Option<(u16, u16)>,
     /// MAC addresses for 3GPP and non-3GPP access, for Ethernet sessions.
-    pub macs: Option<(Mac, Mac)>,
+    pub macs: Option<(MacAddr, MacAddr)>,
 }
 
 impl<'a> Ie<'a> for PmfAddressInformation {
@@ -234,7 +234,7 @@ impl<'a> Ie<'a> for PmfAddressInformation {
         let flags = fields.u8()?;
         let addr = addr::read_v4_first(&mut fields, flags)?;
         let ports = fields.when(flags & 3 != 0, |fields| Ok((fields.u16()?, fields.u16()?)))?;
-        let mac = Mac::read;
+
         Ok(Self { addr, ports, macs: fields.when(flags & 4 != 0, |f| Ok((mac(f)?, mac(f)?)))? })
     }
 

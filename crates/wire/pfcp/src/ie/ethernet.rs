@@ -1,6 +1,6 @@
 //! Ethernet PDU sessions.
 
-use std::fmt;
+use causeway_types::MacAddr;
 
 use super::leaf::{flags_ies, integer_ies};
 use crate::read::{Put, Reader};
@@ -35,40 +35,21 @@ flags_ies! {
     }
 }
 
-/// A MAC address.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Mac(pub [u8; 6]);
-
-impl Mac {
-    pub(crate) fn read(fields: &mut Reader<'_>) -> Result<Self, IeError> {
-        fields.array().map(Self)
-    }
-}
-
-impl fmt::Display for Mac {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
-    }
-}
-
-impl fmt::Debug for Mac {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
+pub(super) fn mac(fields: &mut Reader<'_>) -> Result<MacAddr, IeError> {
+    fields.array().map(MacAddr)
 }
 
 /// MAC address (clause 8.2.93): source, destination, or ranges of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct MacAddress {
     /// Source, or the first of a range.
-    pub source: Option<Mac>,
+    pub source: Option<MacAddr>,
     /// Destination, or the first of a range.
-    pub destination: Option<Mac>,
+    pub destination: Option<MacAddr>,
     /// Last source of a range.
-    pub upper_source: Option<Mac>,
+    pub upper_source: Option<MacAddr>,
     /// Last destination of a range.
-    pub upper_destination: Option<Mac>,
+    pub upper_destination: Option<MacAddr>,
 }
 
 impl<'a> Ie<'a> for MacAddress {
@@ -79,10 +60,10 @@ impl<'a> Ie<'a> for MacAddress {
         let mut fields = Reader::new(value);
         let flags = fields.u8()?;
         Ok(Self {
-            source: fields.when(flags & 1 != 0, Mac::read)?,
-            destination: fields.when(flags & 2 != 0, Mac::read)?,
-            upper_source: fields.when(flags & 4 != 0, Mac::read)?,
-            upper_destination: fields.when(flags & 8 != 0, Mac::read)?,
+            source: fields.when(flags & 1 != 0, mac)?,
+            destination: fields.when(flags & 2 != 0, mac)?,
+            upper_source: fields.when(flags & 4 != 0, mac)?,
+            upper_destination: fields.when(flags & 8 != 0, mac)?,
         })
     }
 

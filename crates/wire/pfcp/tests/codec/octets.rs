@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use causeway_pfcp::*;
 use causeway_types::{
-    BarId, Bitrate, DualIp, FSeid, FarId, NtpSeconds, PdrId, Precedence, QerId, Qfi, Seid, UrrId,
+    BarId, Bitrate, DualIp, FSeid, FarId, MacAddr, NtpSeconds, PdrId, Precedence, QerId, Qfi, Seid, UrrId,
 };
 
 use crate::support::octets;
@@ -229,7 +229,7 @@ fn buffering_and_reports() {
 
 #[test]
 fn ethernet() {
-    let mac = Mac([2, 0, 0, 0, 0, 1]);
+    let mac = MacAddr([2, 0, 0, 0, 0, 1]);
     same(MacAddress { source: Some(mac), ..Default::default() }, "0085 0007 01 020000000001");
     same(CTag(VlanTag { pcp: Some(1), dei: Some(true), vid: Some(0xabc) }), "0086 0003 07 a9 bc");
     same(Ethertype(0x0806), "0088 0002 0806");

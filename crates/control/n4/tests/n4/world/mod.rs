@@ -50,6 +50,7 @@ impl World {
         let endpoints = LocalEndpoints {
             gtpu: vec![LocalEndpoint { addr, network_instance: None }],
             networks: vec![NetworkInstance::new("internet")],
+            ..LocalEndpoints::default()
         };
         Self {
             n4: N4::new(config, capabilities(), endpoints, RECOVERY),

@@ -9,7 +9,15 @@ use crate::testing::{CHOOSE, SESSION, World, answer, bar, buffering, to_internet
 use crate::{Bar, Op, Qer, Reason, RuleId, SdfFilter, delete};
 
 fn far_update(id: u32) -> FarUpdate {
-    FarUpdate { id: FarId(id), action: None, delivery_status: None, forwarding: None, bar: Setting::Keep }
+    FarUpdate {
+        id: FarId(id),
+        action: None,
+        delivery_status: None,
+        duplicate: None,
+        forwarding: None,
+        duplicates: Setting::Keep,
+        bar: Setting::Keep,
+    }
 }
 
 fn pdr_update(id: u16) -> PdrUpdate {
@@ -18,6 +26,7 @@ fn pdr_update(id: u16) -> PdrUpdate {
         precedence: None,
         pdi: None,
         removal: Setting::Keep,
+        vlan_removal: Setting::Keep,
         far: None,
         qers: None,
         urrs: None,
@@ -71,10 +80,10 @@ fn establishment_writes_references_first() {
     let expected = [
         "CreateSession",
         "put BAR 1",
-        "put URR 1",
         "put QER 1",
         "put FAR 1",
         "put FAR 2",
+        "put URR 1",
         "put PDR 1",
         "put PDR 2",
     ];
@@ -97,7 +106,7 @@ fn a_removed_qer_or_urr_leaves_its_pdrs() {
     changes.qers.remove = vec![QerId(1)];
     changes.urrs.remove = vec![UrrId(1)];
     let change = world.modify(changes).unwrap();
-    let expected = ["put PDR 2", "RemoveQer(QerId(1))", "RemoveUrr(UrrId(1))"];
+    let expected = ["put PDR 2", "RemoveUrr(UrrId(1))", "RemoveQer(QerId(1))"];
     assert_eq!(names(&change.plan.ops), expected);
     let pdr = &change.session.rules().pdrs[&PdrId(2)];
     assert_eq!((&pdr.qers[..], &pdr.urrs[..]), (&[QerId(2)][..], &[][..]));

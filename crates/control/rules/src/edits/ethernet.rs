@@ -1,0 +1,119 @@
+//! Ethernet Packet Filters that PDRs of both directions share (TS 29.244 clause 5.13.4).
+
+use std::collections::BTreeMap;
+
+use causeway_pfcp::{EthernetFilterId, Ie};
+use causeway_types::PdrId;
+
+use super::filters::Definitions;
+use super::{Changes, FilterDraft, PdiDraft};
+use crate::{EthernetFilter, Pdr, Reason, Rejection};
+
+/// An Ethernet Packet Filter as a message has it; its flows still have to be resolved.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum EthernetDraft {
+    /// It is defined here; bidirectional if it has an id.
+    Given(EthernetFilter, Vec<FilterDraft>),
+    /// It is defined here under an id, without saying that it is bidirectional: a new definition of the
+    /// bidirectional filter of that id if there is one, else a filter of this PDR alone.
+    Changed(u32, EthernetFilter, Vec<FilterDraft>),
+    /// The bidirectional filter of this id.
+    Shared(u32),
+}
+
+impl EthernetDraft {
+    /// The SDF filters inside it.
+    pub(super) fn flows(&self) -> &[FilterDraft] {
+        match self {
+            Self::Given(_, flows) | Self::Changed(_, _, flows) => flows,
+            Self::Shared(_) => &[],
+        }
+    }
+}
+
+/// The bidirectional filters of a session, by id. A filter lives as long as a PDR uses it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct SharedFilters(BTreeMap<u32, EthernetFilter>);
+
+impl SharedFilters {
+    /// Those that PDRs have, with what a message defines or defines anew.
+    ///
+    /// # Errors
+    /// [`Reason::Incorrect`] when the message defines one filter in two ways.
+    pub(super) fn of(
+        changes: &Changes,
+        held: &BTreeMap<PdrId, Pdr>,
+        definitions: &Definitions,
+    ) -> Result<Self, Rejection> {
+        let held = held.values().flat_map(|pdr| &pdr.pdi.ethernet);
+        let held = held.filter_map(|held| Some((held.shared?, held.clone()))).collect();
+        let (mut filters, mut seen) = (Self(held), BTreeMap::new());
+        let created = changes.pdrs.create.iter().map(|pdr| (pdr.id, &pdr.pdi));
+        let updated = changes.pdrs.update.iter().filter_map(|pdr| Some((pdr.id, pdr.pdi.as_ref()?)));
+        for (id, pdi) in created.chain(updated) {
+            filters.define(pdi, definitions, &mut seen).map_err(|reason| reason.of(id))?;
+        }
+        Ok(filters)
+    }
+
+    fn define(
+        &mut self,
+        pdi: &PdiDraft,
+        definitions: &Definitions,
+        seen: &mut BTreeMap<u32, EthernetFilter>,
+    ) -> Result<(), Reason> {
+        for draft in &pdi.ethernet {
+            let (id, filter, flows) = match draft {
+                EthernetDraft::Given(filter, flows) => (filter.shared, filter, flows),
+                EthernetDraft::Changed(id, filter, flows) => {
+                    (Some(*id).filter(|id| self.0.contains_key(id)), filter, flows)
+                }
+                EthernetDraft::Shared(_) => continue,
+            };
+            let Some(id) = id else { continue };
+            let flows = definitions.resolve(flows.clone())?;
+            let filter = EthernetFilter { shared: Some(id), flows, ..filter.clone() };
+            if seen.insert(id, filter.clone()).is_some_and(|other| other != filter) {
+                let why = "the message defines the Ethernet Filter ID twice";
+                return Err(Reason::Incorrect { ie: EthernetFilterId::TYPE, why });
+            }
+            self.0.insert(id, filter);
+        }
+        Ok(())
+    }
+
+    /// The filters of a PDI.
+    ///
+    /// # Errors
+    /// [`Reason::Incorrect`] when a filter is only named, and no bidirectional one has its id.
+    pub(super) fn resolve(
+        &self,
+        drafts: Vec<EthernetDraft>,
+        definitions: &Definitions,
+    ) -> Result<Vec<EthernetFilter>, Reason> {
+        drafts.into_iter().map(|draft| self.one(draft, definitions)).collect()
+    }
+
+    fn one(&self, draft: EthernetDraft, definitions: &Definitions) -> Result<EthernetFilter, Reason> {
+        let (id, filter, flows) = match draft {
+            EthernetDraft::Given(filter, flows) => (filter.shared, Some(filter), flows),
+            EthernetDraft::Changed(id, filter, flows) => (Some(id), Some(filter), flows),
+            EthernetDraft::Shared(id) => (Some(id), None, Vec::new()),
+        };
+        if let Some(shared) = id.and_then(|id| self.0.get(&id)) {
+            return Ok(shared.clone());
+        }
+        let why = "no bidirectional Ethernet filter of the session has this id";
+        let filter = filter.ok_or(Reason::Incorrect { ie: EthernetFilterId::TYPE, why })?;
+        Ok(EthernetFilter { flows: definitions.resolve(flows)?, ..filter })
+    }
+
+    /// Gives every PDR the definitions there are now.
+    pub(super) fn spread(&self, pdrs: &mut BTreeMap<PdrId, Pdr>) {
+        for filter in pdrs.values_mut().flat_map(|pdr| &mut pdr.pdi.ethernet) {
+            if let Some(current) = filter.shared.and_then(|id| self.0.get(&id)) {
+                *filter = current.clone();
+            }
+        }
+    }
+}

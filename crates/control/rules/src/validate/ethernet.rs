@@ -1,0 +1,105 @@
+//! What the kind of a session allows: Ethernet frames or IP packets, never both.
+
+use causeway_pfcp::{
+    EthernetPacketFilter, EthernetPduSessionInformation, Ie, Proxying as ProxyingIe, SdfFilter as WireFilter,
+};
+use causeway_types::{Interface, NetworkInstance};
+
+use crate::reject::refuse_if;
+use crate::{EthernetFilter, Forwarding, Pdr, PduSessionType, Proxying, Reason, SdfFilter, ie};
+
+use super::{Context, require};
+
+/// The Ethertypes of IPv4 and IPv6.
+const IP: [u16; 2] = [0x0800, 0x86dd];
+
+/// The data plane can carry sessions of this kind.
+pub(super) fn check_type(kind: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
+    let lacking = kind == PduSessionType::Ethernet && !context.capabilities.ethernet;
+    refuse_if(lacking, ie::PDN_TYPE, "Ethernet sessions")
+}
+
+/// The PDR speaks of what its session carries.
+pub(super) fn check_pdr(pdr: &Pdr, kind: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
+    match kind {
+        PduSessionType::Ip => check_ip_pdr(pdr)?,
+        PduSessionType::Ethernet => check_ethernet_pdr(pdr)?,
+    }
+    let pdi = &pdr.pdi;
+    let is_n6 = pdi.source != Interface::Access && pdi.tunnel.is_none();
+    match pdi.network_instance.as_ref().filter(|_| is_n6) {
+        Some(instance) => check_network(instance, kind, context),
+        None => Ok(()),
+    }
+}
+
+fn check_ip_pdr(pdr: &Pdr) -> Result<(), Reason> {
+    let why = "the session carries IP packets";
+    forbid(pdr.pdi.whole_ethernet_session, EthernetPduSessionInformation::TYPE, why)?;
+    forbid(!pdr.pdi.ethernet.is_empty(), EthernetPacketFilter::TYPE, why)?;
+    forbid(pdr.vlan_removal.is_some(), ie::OUTER_HEADER_REMOVAL, "IP packets have no VLAN tag")
+}
+
+fn check_ethernet_pdr(pdr: &Pdr) -> Result<(), Reason> {
+    let pdi = &pdr.pdi;
+    forbid(pdi.names_ue(), ie::UE_IP_ADDRESS, "the session carries Ethernet frames")?;
+    let both = !pdi.filters.is_empty() && !pdi.ethernet.is_empty();
+    forbid(both, ie::SDF_FILTER, "an SDF filter beside an Ethernet filter")?;
+    let uplink = pdi.source == Interface::Access;
+    let why = "it is about downlink frames only";
+    forbid(uplink && pdi.whole_ethernet_session, EthernetPduSessionInformation::TYPE, why)?;
+    let why = "a VLAN tag is removed from frames of the data network only";
+    forbid(pdi.tunnel.is_some() && pdr.vlan_removal.is_some(), ie::OUTER_HEADER_REMOVAL, why)?;
+    let known = pdi.tunnel.is_some() || pdi.whole_ethernet_session || !pdi.ethernet.is_empty();
+    let why = "nothing else says whose frames they are";
+    require(uplink || known, EthernetPduSessionInformation::TYPE, why)?;
+    pdi.filters.iter().try_for_each(check_flow)?;
+    pdi.ethernet.iter().try_for_each(check_filter)
+}
+
+fn check_filter(filter: &EthernetFilter) -> Result<(), Reason> {
+    let not_ip = filter.ether_type.is_some_and(|number| !IP.contains(&number));
+    let why = "frames of this Ethertype hold no IP packet";
+    forbid(not_ip && !filter.flows.is_empty(), WireFilter::TYPE, why)?;
+    filter.flows.iter().try_for_each(check_flow)
+}
+
+/// The UPF knows no IP address of the UE behind an Ethernet session.
+fn check_flow(flow: &SdfFilter) -> Result<(), Reason> {
+    forbid(flow.flow.names_assigned(), WireFilter::TYPE, "no IP address is assigned to an Ethernet session")
+}
+
+/// The FAR does what can be done with what its session carries.
+pub(super) fn check_forwarding(
+    forwarding: &Forwarding,
+    kind: PduSessionType,
+    context: &Context<'_>,
+) -> Result<(), Reason> {
+    if kind == PduSessionType::Ip {
+        let why = "IP packets have no VLAN tag";
+        forbid(forwarding.vlan.is_some(), ie::OUTER_HEADER_CREATION, why)?;
+        let why = "the session carries IP packets";
+        forbid(forwarding.proxying != Proxying::default(), ProxyingIe::TYPE, why)?;
+    }
+    match forwarding.network_instance.as_ref().filter(|_| forwarding.is_n6()) {
+        Some(instance) => check_network(instance, kind, context),
+        None => Ok(()),
+    }
+}
+
+/// A data network carries either IP packets or frames. One that is none at all is found elsewhere.
+fn check_network(
+    instance: &NetworkInstance,
+    kind: PduSessionType,
+    context: &Context<'_>,
+) -> Result<(), Reason> {
+    let other = match kind {
+        PduSessionType::Ip => context.endpoints.is_ethernet(instance),
+        PduSessionType::Ethernet => context.endpoints.is_network(instance),
+    };
+    if other { Err(Reason::NetworkOfOtherType(instance.clone(), kind)) } else { Ok(()) }
+}
+
+fn forbid(there: bool, ie: u16, why: &'static str) -> Result<(), Reason> {
+    if there { Err(Reason::Incorrect { ie, why }) } else { Ok(()) }
+}

@@ -1,0 +1,80 @@
+//! Which PDR a frame matches (TS 29.244 clauses 5.2.1 and 5.13).
+
+use causeway_dataplane::DropReason;
+use causeway_packet::VlanTag;
+use causeway_rules::{EthernetFilter, Pdr, TagMatch};
+use causeway_types::{Direction, NetworkInstance, Time};
+
+use super::Frame;
+use crate::arrival::Tunnelled;
+use crate::filter;
+use crate::matching::{matches_network, matches_qfi, matches_tunnel};
+use crate::session::{Session, direction_of};
+
+/// A frame and how it came.
+#[derive(Clone, Debug)]
+pub(super) struct Arrived<'a> {
+    /// The tunnel it came out of, if any.
+    pub(super) tunnel: Option<Tunnelled>,
+    /// The network it came from; `None` where a GTP-U address serves every network.
+    pub(super) network: Option<NetworkInstance>,
+    /// It is for the session as a whole: what ETHI matches.
+    pub(super) belongs: bool,
+    /// The frame.
+    pub(super) frame: &'a Frame<'a>,
+}
+
+/// The first PDR, by precedence and then by id, that is active and that the frame matches.
+///
+/// # Errors
+/// [`DropReason::NoMatchingPdr`].
+pub(super) fn find_pdr<'s>(
+    session: &'s Session,
+    arrived: &Arrived<'_>,
+    now: Time,
+) -> Result<&'s Pdr, DropReason> {
+    let mut active = session.pdrs_in_order().into_iter().filter(|pdr| pdr.is_active(now));
+    active.find(|pdr| matches(pdr, arrived)).ok_or(DropReason::NoMatchingPdr)
+}
+
+fn matches(pdr: &Pdr, arrived: &Arrived<'_>) -> bool {
+    let pdi = &pdr.pdi;
+    matches_tunnel(pdi, arrived.tunnel)
+        && matches_network(pdi, arrived.network.as_ref())
+        && matches_qfi(pdi, arrived.tunnel)
+        && (!pdi.whole_ethernet_session || arrived.belongs)
+        && (pdi.ethernet.is_empty() || pdi.ethernet.iter().any(|f| matches_ethernet(f, pdr, arrived.frame)))
+        && matches_flows(&pdi.filters, pdr, arrived.frame)
+}
+
+/// A filter is written for the downlink; for the uplink its addresses are exchanged.
+fn matches_ethernet(filter: &EthernetFilter, pdr: &Pdr, frame: &Frame<'_>) -> bool {
+    let (source, destination) = match direction_of(pdr) {
+        Direction::Uplink => (frame.ethernet.dst, frame.ethernet.src),
+        Direction::Downlink => (frame.ethernet.src, frame.ethernet.dst),
+    };
+    let found = frame.ethernet.ether_type.map(|found| found.value());
+    (filter.macs.is_empty() || filter.macs.iter().any(|mac| mac.covers(source, destination)))
+        && filter.ether_type.is_none_or(|asked| found == Some(asked))
+        && matches_tag(filter.c_tag, frame.customer_tag())
+        && matches_tag(filter.s_tag, frame.service_tag())
+        && matches_flows(&filter.flows, pdr, frame)
+}
+
+/// One of the flows is that of the IP packet in the frame.
+fn matches_flows(flows: &[causeway_rules::SdfFilter], pdr: &Pdr, frame: &Frame<'_>) -> bool {
+    let is_of = |user: &causeway_packet::UserPacket<'_>| {
+        flows.iter().any(|flow| filter::matches(flow, &user.flow, direction_of(pdr), |_| false))
+    };
+    flows.is_empty() || frame.user.as_ref().is_some_and(is_of)
+}
+
+/// The tag is there, and is what the filter says of it.
+fn matches_tag(asked: Option<TagMatch>, found: Option<VlanTag>) -> bool {
+    let Some(asked) = asked else { return true };
+    found.is_some_and(|found| {
+        asked.priority.is_none_or(|priority| priority == found.priority())
+            && asked.drop_eligible.is_none_or(|eligible| eligible == found.drop_eligible())
+            && asked.vid.is_none_or(|vid| vid == found.id())
+    })
+}

@@ -1,0 +1,172 @@
+//! Frames from tunnels and from data networks.
+
+use causeway_dataplane::{DropReason, Egress, Fate};
+use causeway_rules::{ApplyAction, Pdr};
+use causeway_types::{Interface, NetworkInstance, Seid, Time};
+
+use super::Frame;
+use super::matching::{Arrived, find_pdr};
+use super::stations::Station;
+use super::vlan::{remove_tags, set_tags};
+use crate::arrival::{Origin, Tunnelled};
+use crate::egress::Way;
+use crate::engine::Reference;
+
+impl Reference {
+    /// Handles one frame out of a tunnel of an Ethernet session.
+    pub(crate) fn receive_frame_of(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        tunnel: Tunnelled,
+        network: Option<NetworkInstance>,
+        bytes: &[u8],
+    ) -> Fate {
+        let handle = || {
+            let frame = Frame::parse(bytes)?;
+            let session = self.sessions.get(&seid).ok_or(DropReason::UnknownTeid)?;
+            let arrived = Arrived { tunnel: Some(tunnel), network, belongs: true, frame: &frame };
+            let pdr = find_pdr(session, &arrived, now)?.clone();
+            self.learn(now, seid, &pdr, &frame)?;
+            self.receive_matched(
+                now,
+                seid,
+                &pdr,
+                &Origin { tunnel: Some(tunnel), ..Origin::default() },
+                bytes,
+            )
+        };
+        handle().unwrap_or_else(Fate::Dropped)
+    }
+
+    /// Keeps that the source of an uplink frame is behind its session, if the frame goes to a data network.
+    fn learn(&mut self, now: Time, seid: Seid, pdr: &Pdr, frame: &Frame<'_>) -> Result<(), DropReason> {
+        let Some((network, outside)) = self.way_to_network(seid, pdr, frame)? else { return Ok(()) };
+        let outside = Frame::parse(&outside)?;
+        let vlans = outside.vlans();
+        let station = Station { network, vlans, mac: frame.ethernet.src };
+        let destination = Station { mac: frame.ethernet.dst, ..station.clone() };
+        self.stations.learn(station, seid, now, self.limits.macs_per_session)?;
+        match self.stations.owner(&destination) == Some(seid) {
+            true => Err(DropReason::SameSide),
+            false => Ok(()),
+        }
+    }
+
+    /// The data network that an uplink frame goes to, and the frame as it is there. `None` when it does not.
+    fn way_to_network(
+        &self,
+        seid: Seid,
+        pdr: &Pdr,
+        frame: &Frame<'_>,
+    ) -> Result<Option<(NetworkInstance, Vec<u8>)>, DropReason> {
+        let far = self.sessions.get(&seid).and_then(|session| session.far_of(pdr.id));
+        let Some(far) = far.filter(|far| far.action == ApplyAction::Forward) else { return Ok(None) };
+        let n6 = far.forwarding.as_ref().filter(|forwarding| forwarding.is_n6());
+        let Some(forwarding) = n6.filter(|_| pdr.pdi.source == Interface::Access) else { return Ok(None) };
+        let way = Way::of_frame(forwarding, pdr.pdi.network_instance.as_ref(), &self.topology)?;
+        let Egress::Ethernet { network } = way.egress().clone() else { return Ok(None) };
+        let outside = match forwarding.vlan {
+            Some(tags) => set_tags(frame.bytes, tags)?,
+            None => frame.bytes.to_vec(),
+        };
+        Ok(Some((network, outside)))
+    }
+
+    /// Handles one frame from an Ethernet data network: a copy for each session it is for.
+    pub(crate) fn receive_frame(&mut self, now: Time, network: &NetworkInstance, bytes: &[u8]) -> Fate {
+        let frame = match Frame::parse(bytes) {
+            Ok(frame) => frame,
+            Err(reason) => return Fate::Dropped(reason),
+        };
+        let targets = match self.targets(network, &frame) {
+            Ok(targets) => targets,
+            Err(reason) => return Fate::Dropped(reason),
+        };
+        let mut fates = Vec::new();
+        let mut reason = DropReason::UnknownMac;
+        for seid in targets.sessions {
+            match self.match_frame(now, seid, network, targets.belongs, &frame) {
+                Ok(pdr) => {
+                    fates.push(self.deliver(now, seid, &pdr, &frame).unwrap_or_else(Fate::Dropped));
+                    if targets.only_one {
+                        break;
+                    }
+                }
+                Err(why) if targets.belongs => reason = why,
+                Err(_) => {}
+            }
+        }
+        self.settle_copies(fates).unwrap_or(Fate::Dropped(reason))
+    }
+
+    /// The sessions that a frame from a network may be for.
+    fn targets(&self, network: &NetworkInstance, frame: &Frame<'_>) -> Result<Targets, DropReason> {
+        let vlans = frame.vlans();
+        let station = |mac| Station { network: network.clone(), vlans, mac };
+        let sender = self.stations.owner(&station(frame.ethernet.src));
+        let owner = self.stations.owner(&station(frame.ethernet.dst));
+        let others = || {
+            let sessions = self.index.by_ethernet_network(network);
+            sessions.into_iter().filter(|seid| Some(*seid) != sender).collect()
+        };
+        if frame.ethernet.dst.is_multicast() {
+            return Ok(Targets { sessions: others(), belongs: true, only_one: false });
+        }
+        match owner {
+            Some(_) if owner == sender => Err(DropReason::SameSide),
+            Some(owner) => Ok(Targets { sessions: vec![owner], belongs: true, only_one: true }),
+            None => {
+                let floods = self.topology.ethernet.iter().any(|n| n.instance == *network && n.flood_unknown);
+                Ok(Targets { sessions: others(), belongs: floods, only_one: !floods })
+            }
+        }
+    }
+
+    fn match_frame(
+        &self,
+        now: Time,
+        seid: Seid,
+        network: &NetworkInstance,
+        belongs: bool,
+        frame: &Frame<'_>,
+    ) -> Result<Pdr, DropReason> {
+        let session = self.sessions.get(&seid).ok_or(DropReason::UnknownMac)?;
+        let arrived = Arrived { tunnel: None, network: Some(network.clone()), belongs, frame };
+        find_pdr(session, &arrived, now).cloned()
+    }
+
+    fn deliver(&mut self, now: Time, seid: Seid, pdr: &Pdr, frame: &Frame<'_>) -> Result<Fate, DropReason> {
+        match pdr.vlan_removal {
+            Some(removal) => {
+                let inside = remove_tags(frame, removal)?;
+                self.receive_matched(now, seid, pdr, &Origin::default(), &inside)
+            }
+            None => self.receive_matched(now, seid, pdr, &Origin::default(), frame.bytes),
+        }
+    }
+
+    /// The best of the fates stands for the frame; the others are those of its copies.
+    fn settle_copies(&mut self, mut fates: Vec<Fate>) -> Option<Fate> {
+        let rank = |fate: &Fate| match fate {
+            Fate::Forwarded => 0,
+            Fate::Buffered => 1,
+            Fate::Consumed => 2,
+            Fate::Dropped(_) => 3,
+        };
+        let best = (0..fates.len()).min_by_key(|at| fates.get(*at).map(rank))?;
+        let best = fates.swap_remove(best);
+        self.counters.copies += fates.len() as u64;
+        fates.into_iter().for_each(|fate| self.count_fate(fate));
+        Some(best)
+    }
+}
+
+/// Whom a frame from a network may be for.
+struct Targets {
+    sessions: Vec<Seid>,
+    /// It is for them as a whole, not only where a filter names it.
+    belongs: bool,
+    /// The first that matches has it.
+    only_one: bool,
+}
