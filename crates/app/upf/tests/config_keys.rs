@@ -40,6 +40,9 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.session[].dnn", "ims"),
     ("upf.session[].dev", "n6"),
     ("upf.session[].mtu", "1300"),
+    ("upf.session[].ue_pool", "10.45.128.0/17"),
+    ("upf.session[].pool_identity", "pool-a"),
+    ("upf.ue_address_rest", "5m"),
     ("upf.n6_tunnel[].dnn", "ims"),
     ("upf.n6_tunnel[].address", "2001:db8::6"),
     ("upf.n6_tunnel[].port", "15555"),
@@ -114,7 +117,7 @@ fn every_documented_key_has_an_effect() {
 #[test]
 fn every_documented_default_is_the_default() {
     let default = Config::default();
-    let words = ["none", "all", "the first N4 address"];
+    let words = ["none", "all", "the subnet", "the first N4 address"];
     for key in KEYS.iter().filter(|key| !words.contains(&key.default)) {
         let mut expected = default.clone();
         // A session that is given has a gateway only if it says so.
@@ -195,6 +198,8 @@ fn the_sample_states_the_defaults() {
     sample.upf.pfcp.client.smf.clear();
     sample.upf.n6_tunnel.clear();
     sample.upf.gtpu.server[0].network_instance = None;
+    sample.upf.session[0].ue_pool = None;
+    sample.upf.session[0].pool_identity = None;
     assert_eq!(sample, default);
 }
 
