@@ -26,6 +26,8 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
         (capabilities.delivery_status, UpFeatures::DDDS),
         (capabilities.volume_measurement, UpFeatures::MNOP),
         (capabilities.usage_control, USAGE_CONTROL),
+        (capabilities.packet_rate, UpFeatures::CIOT),
+        (capabilities.paging_by_dscp, UpFeatures::EPPPI),
     ];
     let there = by_data_plane.into_iter().filter(|(is_there, _)| *is_there);
     there.fold(by_itself | by_pools, |features, (_, feature)| features | feature)
@@ -56,7 +58,8 @@ mod tests {
         assert!(up_features(&none, true).contains(UpFeatures::UEIP));
         let all = Capabilities::all(1, 1);
         let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
-        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | USAGE_CONTROL;
+        let qos = UpFeatures::CIOT | UpFeatures::EPPPI;
+        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | qos | USAGE_CONTROL;
         assert_eq!(up_features(&all, false), BY_ITSELF | more);
     }
 }

@@ -13,8 +13,8 @@ mod urr;
 use std::collections::BTreeSet;
 
 use causeway_types::{
-    BarId, FTeid, FarId, Interface, IpNet, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Span,
-    Time, UrrId,
+    BarId, FTeid, FarId, Interface, IpNet, NetworkInstance, NodeId, PdrId, Ppi, Precedence, QerId, Qfi,
+    QfiSet, SNssai, Span, Time, UrrId,
 };
 
 pub(crate) use endpoints::{Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe, EndpointUpdate};
@@ -25,8 +25,9 @@ pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
 pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 
 use crate::{
-    ApplyAction, Bar, CopyTo, DeliveryStatus, ExtendedBuffering, Far, Gate, HeaderRemoval, OuterHeader,
-    PduSessionType, Qer, RateLimit, RuleId, UeAddress, UeSide, VlanRemoval, VlanTags,
+    ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far, FlowMarking, Gate,
+    HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, Qer, RateLimit, RuleId,
+    TosMarking, UeAddress, UeSide, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -46,6 +47,14 @@ pub(crate) struct Changes {
     pub(crate) query_reference: Option<u32>,
     /// PDN Type of a new session.
     pub(crate) pdu_type: PduSessionType,
+    /// QERs whose packet rate status is to be reported now.
+    pub(crate) query_packet_rates: BTreeSet<QerId>,
+    /// Who establishes the session; `None` in a modification.
+    pub(crate) established_by: Option<NodeId>,
+    /// The slice of the session, if it is named.
+    pub(crate) slice: Option<SNssai>,
+    /// The paging policies of the session, if it gets new ones.
+    pub(crate) paging: Option<Vec<PagingPolicy>>,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
     /// DROBU: what waits is dropped first.
@@ -95,11 +104,12 @@ impl<T: Clone> Setting<T> {
     pub(crate) fn is_given(&self) -> bool {
         !matches!(self, Self::Keep)
     }
-}
 
-impl<T: Clone + Default> Setting<T> {
-    /// Carries it out on a list, of which removal leaves nothing.
-    pub(crate) fn replace(&self, held: &mut T) {
+    /// For a part that has a value of its own when nothing is provisioned.
+    pub(crate) fn apply_or_default(&self, held: &mut T)
+    where
+        T: Default,
+    {
         match self {
             Self::Keep => {}
             Self::Remove => *held = T::default(),
@@ -240,6 +250,7 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) network_instance: Setting<NetworkInstance>,
     pub(crate) outer: Setting<OuterHeader>,
     pub(crate) vlan: Setting<VlanTags>,
+    pub(crate) marking: Setting<TosMarking>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
 }
@@ -255,9 +266,17 @@ pub(crate) struct DuplicateUpdate {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct QerUpdate {
     pub(crate) id: QerId,
+    pub(crate) correlation: Setting<Correlation>,
     pub(crate) gates: Option<(Gate, Gate)>,
     pub(crate) mbr: Setting<RateLimit>,
+    pub(crate) gbr: Setting<RateLimit>,
+    pub(crate) averaging_window: Setting<Span>,
+    pub(crate) packet_rate: Setting<PacketRates>,
+    pub(crate) reports_packet_rate: Setting<bool>,
     pub(crate) qfi: Setting<Qfi>,
+    pub(crate) reflective: Setting<bool>,
+    pub(crate) ppi: Setting<Ppi>,
+    pub(crate) flow_marking: Setting<FlowMarking>,
 }
 
 /// The changes to a BAR.

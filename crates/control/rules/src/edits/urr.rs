@@ -161,10 +161,10 @@ pub(super) fn update(urr: &mut Urr, update: &UrrUpdate) -> Result<(), Reason> {
     update.inactivity_timer.apply(&mut urr.inactivity_timer);
     update.inactivity_detection.apply(&mut urr.inactivity_detection);
     update.base_interval.apply(&mut urr.base_interval);
-    update.additional_monitoring.replace(&mut urr.additional_monitoring);
-    update.linked.replace(&mut urr.linked);
+    update.additional_monitoring.apply_or_default(&mut urr.additional_monitoring);
+    update.linked.apply_or_default(&mut urr.linked);
     update.quota_far.apply(&mut urr.quota_far);
-    update.exempted_filters.replace(&mut urr.exempted_filters);
+    update.exempted_filters.apply_or_default(&mut urr.exempted_filters);
     update.number_of_reports.apply(&mut urr.number_of_reports);
     set_monitoring(&mut urr.monitoring, &update.monitoring)?;
     let links = !urr.linked.is_empty() || !urr.triggers.contains(ReportingTriggers::LIUSA);

@@ -13,6 +13,7 @@ pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
             Op::RemoveSession => index + 1 == plan.ops.len(),
             Op::QueryUrr(id) => rules.urrs.contains_key(id),
             Op::RenewUrr { urr, parts } => rules.urrs.contains_key(urr) && !parts.is_empty(),
+            Op::QueryPacketRate(id) => rules.qers.get(id).is_some_and(|qer| qer.packet_rate.is_some()),
             Op::SendEndMarker { far, .. } | Op::NotifyAgain(far) => rules.fars.contains_key(far),
             Op::ExtendBuffering(extended) => rules.bars.contains_key(&extended.bar),
             Op::DropBuffered => index == 0,
@@ -33,9 +34,12 @@ fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
         | Op::SendEndMarker { .. }
         | Op::QueryUrr(_)
         | Op::RenewUrr { .. }
+        | Op::QueryPacketRate(_)
         | Op::NotifyAgain(_)
         | Op::ExtendBuffering(_)
         | Op::DropBuffered => {}
+        Op::SetSlice(slice) => rules.slice = *slice,
+        Op::SetPaging(policies) => rules.paging.clone_from(policies),
         Op::SetInactivityTimer(timer) => rules.inactivity_timer = *timer,
         Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
         Op::PutBar(bar) => put(&mut rules.bars, bar.id, bar)?,
