@@ -92,7 +92,7 @@ fn notified_again<'a>(
 
 /// Behind the FARs, which they may name.
 fn put_urrs(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>) {
-    ops.extend(changed(&old.urrs, &new.urrs).cloned().map(Op::PutUrr));
+    ops.extend(changed(&old.urrs, &new.urrs).cloned().map(|urr| Op::PutUrr(Box::new(urr))));
     let kept = |urr: &UrrId| old.urrs.contains_key(urr) && new.urrs.contains_key(urr);
     for (urr, parts) in extras.renewed.iter().filter(|(urr, parts)| kept(urr) && !parts.is_empty()) {
         ops.push(Op::RenewUrr { urr: *urr, parts: parts.clone() });

@@ -36,7 +36,7 @@ pub enum Op {
     PutBar(Bar),
     /// Creates the URR, or replaces the one of that id and goes on counting. A limit or timer that changes starts
     /// over as for [`Op::RenewUrr`].
-    PutUrr(Urr),
+    PutUrr(Box<Urr>),
     /// Starts parts of a URR over that were given anew, even with the values they had: a threshold or quota counts
     /// what was measured since the last report and nothing before that, a time runs from now (TS 29.244 clause
     /// 5.2.2.3.1).

@@ -11,7 +11,7 @@ use common::*;
 
 fn counted(id: u32) -> Vec<Op> {
     vec![
-        Op::PutUrr(volume_urr(id, None)),
+        Op::PutUrr(Box::new(volume_urr(id, None))),
         Op::PutPdr(Pdr { urrs: vec![UrrId(id)], ..uplink_pdr() }),
         Op::PutPdr(Pdr { urrs: vec![UrrId(id)], qers: vec![QerId(1)], ..downlink_pdr() }),
     ]
@@ -105,7 +105,7 @@ fn usage_is_exact_and_never_counted_twice() {
 fn a_threshold_reports_at_the_packet_that_reaches_it() {
     let mut bench = Bench::new();
     bench.apply(counted(1)).unwrap();
-    bench.apply(vec![Op::PutUrr(volume_urr(1, Some(300)))]).unwrap();
+    bench.apply(vec![Op::PutUrr(Box::new(volume_urr(1, Some(300))))]).unwrap();
     let volumes = |bench: &mut Bench| -> Vec<u64> {
         let usage = bench.events().into_iter().map(|event| match event {
             Event::Usage { usage, .. } => usage[0].volume.map_or(0, |volume| volume.total()),
@@ -119,7 +119,7 @@ fn a_threshold_reports_at_the_packet_that_reaches_it() {
     bench.uplink(&from_ue(1));
     assert_eq!(volumes(&mut bench), [384]);
     bench.uplink(&from_ue(1));
-    bench.apply(vec![Op::PutUrr(volume_urr(1, Some(100)))]).unwrap();
+    bench.apply(vec![Op::PutUrr(Box::new(volume_urr(1, Some(100))))]).unwrap();
     assert_eq!(volumes(&mut bench), [128]);
 }
 
@@ -130,7 +130,7 @@ fn before_and_after_qos_enforcement() {
     let mut bench = Bench::new();
     let pdr = Pdr { urrs: vec![UrrId(1)], qers: vec![QerId(1)], ..downlink_pdr() };
     let urr = Urr { before_qos: true, ..volume_urr(1, Some(129)) };
-    bench.apply(vec![Op::PutUrr(urr), Op::PutQer(open_qer(1)), Op::PutPdr(pdr)]).unwrap();
+    bench.apply(vec![Op::PutUrr(Box::new(urr)), Op::PutQer(open_qer(1)), Op::PutPdr(pdr)]).unwrap();
     bench.downlink(&to_ue(1));
     bench.apply(vec![Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) })]).unwrap();
     bench.downlink(&to_ue(1));

@@ -43,7 +43,7 @@ fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
         Op::SetInactivityTimer(timer) => rules.inactivity_timer = *timer,
         Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
         Op::PutBar(bar) => put(&mut rules.bars, bar.id, bar)?,
-        Op::PutUrr(urr) => put(&mut rules.urrs, urr.id, urr)?,
+        Op::PutUrr(urr) => put(&mut rules.urrs, urr.id, urr.as_ref())?,
         Op::PutQer(qer) => put(&mut rules.qers, qer.id, qer)?,
         Op::PutFar(far) => put(&mut rules.fars, far.id, far)?,
         Op::PutPdr(pdr) => put(&mut rules.pdrs, pdr.id, pdr)?,
