@@ -22,6 +22,7 @@ mod runner;
 mod script;
 mod show;
 mod show_icmp;
+mod show_tcp;
 mod upf;
 mod variables;
 

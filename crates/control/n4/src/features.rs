@@ -21,6 +21,9 @@ pub(crate) fn up_features(capabilities: &Capabilities) -> UpFeatures {
         (capabilities.extended_buffering, UpFeatures::DLBD),
         (capabilities.delivery_status, UpFeatures::DDDS),
         (capabilities.volume_measurement, UpFeatures::MNOP),
+        (capabilities.redirection, UpFeatures::TREU.union(UpFeatures::RATP)),
+        (capabilities.traffic_steering, UpFeatures::TRST),
+        (capabilities.address_replacement, UpFeatures::IPREP),
     ];
     let there = by_data_plane.into_iter().filter(|(is_there, _)| *is_there);
     there.fold(by_itself, |features, (_, feature)| features | feature)
@@ -38,7 +41,8 @@ mod tests {
         assert_eq!(up_features(&none), BY_ITSELF);
         let all = Capabilities::all(1, 1);
         let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
-        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering;
+        let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
+        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | steering;
         assert_eq!(up_features(&all), BY_ITSELF | more);
     }
 }

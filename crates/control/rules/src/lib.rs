@@ -54,14 +54,14 @@ pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
     ApplyAction, Bar, BufferingDuration, CopyTo, DeliveryStatus, DirectionalLimit, Duplicate, EthernetFilter,
     ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, HeaderRemoval, MacMatch,
-    MacRange, MeasurementMethod, OuterHeader, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit,
-    RemovedHeader, RuleSet, SdfFilter, TagMatch, TrafficClass, UeAddress, UeSide, Urr, UrrTriggers,
-    VlanRemoval, VlanTags,
+    MacRange, MeasurementMethod, NewEnd, OuterHeader, Pdi, Pdr, PduSessionType, PolicyName, Proxying, Qer,
+    RateLimit, Redirect, RemovedHeader, Replacement, RuleSet, SdfFilter, Steering, TagMatch, TrafficClass,
+    UeAddress, UeSide, Url, Urr, UrrTriggers, VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
 pub use sdf::FlowError;
 pub use session::{Reporting, SessionRules};
-pub use tunnels::{LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
+pub use tunnels::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
 pub use usage::{Usage, UsageReason};
 pub use validate::{Context, validate};

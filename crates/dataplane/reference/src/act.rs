@@ -12,6 +12,7 @@ use causeway_types::{Direction, Interface, QerId, Qfi, Time};
 use crate::egress::Way;
 use crate::link_scope::stays_on_link;
 use crate::session::{Session, direction_of};
+use crate::steer::{Answer, Steered, steer};
 
 /// What becomes of a packet.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(crate) enum Decision {
     Send(Egress, Vec<u8>),
     /// It waits.
     Wait,
+    /// The UPF answers it.
+    Answer(Answer),
 }
 
 /// A packet that a PDR matched.
@@ -40,7 +43,7 @@ pub(crate) fn act(
     now: Time,
     reports: &mut Vec<Usage>,
 ) -> Result<Decision, DropReason> {
-    let (pdr, octets) = (matched.pdr, matched.packet.len());
+    let pdr = matched.pdr;
     let direction = direction_of(pdr);
     let far = session.rules.fars.get(&pdr.far).ok_or(DropReason::FarDrop)?;
     let forwarding = match (far.action, &far.forwarding) {
@@ -51,8 +54,22 @@ pub(crate) fn act(
         }
         (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop),
     };
-    let network = pdr.pdi.network_instance.as_ref();
     let kind = session.rules.pdu_type;
+    let steered = match kind {
+        PduSessionType::Ip => {
+            steer(forwarding, matched.packet, direction, &mut session.redirected, topology)?
+        }
+        PduSessionType::Ethernet => Steered::unchanged(forwarding, matched.packet),
+    };
+    let (forwarding, packet) = match steered {
+        Steered::Forward { forwarding, packet } => (forwarding.into_owned(), packet),
+        Steered::Answer(answer) => {
+            enforce(session, matched, direction, now, reports)?;
+            return Ok(Decision::Answer(answer));
+        }
+    };
+    let forwarding = &forwarding;
+    let network = pdr.pdi.network_instance.as_ref();
     let way = match kind {
         PduSessionType::Ip => Way::of(forwarding, network, topology)?,
         PduSessionType::Ethernet => Way::of_frame(forwarding, network, topology)?,
@@ -60,15 +77,28 @@ pub(crate) fn act(
     let way = way.carrying(direction);
     let qfi = marking(session, pdr).or(matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding)));
     let is_routed = kind == PduSessionType::Ip && way.leaves_link();
-    if is_routed && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
+    if is_routed && UserPacket::parse(&packet).is_ok_and(|user| stays_on_link(&user.flow)) {
         return Err(DropReason::LinkLocal);
     }
-    let wrapped = way.wrap(matched.packet, qfi)?;
+    let wrapped = way.wrap(&packet, qfi)?;
+    enforce(session, matched, direction, now, reports)?;
+    Ok(Decision::Send(way.egress().clone(), wrapped))
+}
+
+/// Counts the packet before and after the gates and meters that it passes.
+fn enforce(
+    session: &mut Session,
+    matched: &Matched<'_>,
+    direction: Direction,
+    now: Time,
+    reports: &mut Vec<Usage>,
+) -> Result<(), DropReason> {
+    let (pdr, octets) = (matched.pdr, matched.packet.len());
     count(session, pdr, true, now, octets, reports);
     check_gates(session, pdr, direction)?;
     meter(session, matched, direction, now)?;
     count(session, pdr, false, now, octets, reports);
-    Ok(Decision::Send(way.egress().clone(), wrapped))
+    Ok(())
 }
 
 /// The QFI that a packet of this PDR is marked with by its QERs.

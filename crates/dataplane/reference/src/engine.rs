@@ -161,6 +161,12 @@ impl Reference {
                 self.send(egress, packet);
                 self.counters.forwarded += 1;
             }
+            Some(Ok(Decision::Answer(answer))) => {
+                match self.send_answer(now, seid, waiting.pdr, waiting.qfi, answer) {
+                    Ok(_) => self.counters.consumed += 1,
+                    Err(reason) => self.counters.drop_one(reason),
+                }
+            }
             Some(Err(reason)) => self.counters.drop_one(reason),
             Some(Ok(Decision::Wait)) | None => {
                 self.counters.drop_one(causeway_dataplane::DropReason::BufferDiscarded);
@@ -188,6 +194,7 @@ impl Dataplane for Reference {
         Capabilities {
             outer_ipv4: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v4.is_some()),
             outer_ipv6: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v6.is_some()),
+            traffic_steering: !(self.topology.policies.is_empty() && self.topology.n6_tunnels.is_empty()),
             ..Capabilities::all(self.limits.max_sessions, self.limits.max_pdrs_per_session)
         }
     }

@@ -27,6 +27,7 @@ mod measure;
 mod meter;
 mod n6;
 mod session;
+mod steer;
 mod telling;
 mod timers;
 mod user;

@@ -85,6 +85,7 @@ impl Reference {
                 Ok(Fate::Forwarded)
             }
             Ok(Decision::Wait) => self.buffer(now, seid, pdr, qfi, packet),
+            Ok(Decision::Answer(answer)) => self.send_answer(now, seid, pdr.id, qfi, answer),
             Err(reason) => Err(reason),
         };
         copies.into_iter().for_each(|(egress, copy)| self.send(egress, copy));

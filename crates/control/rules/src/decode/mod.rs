@@ -9,6 +9,7 @@ mod flow;
 mod framed;
 mod pdr;
 mod qer;
+mod redirect;
 mod treatment;
 mod tunnel;
 mod ue;

@@ -153,19 +153,23 @@ treatment! {
         }
     }
     ForwardingParameters {
-        acted { destination_interface network_instance outer_header_creation forwarding_policy }
+        acted {
+            destination_interface network_instance outer_header_creation forwarding_policy
+            redirect_information ip_address_and_port_replacement
+        }
         information { destination_interface_type linked_traffic_endpoint_id }
         refused {
-            redirect_information transport_level_marking header_enrichment
-            proxying dnai ip_address_and_port_replacement
+            transport_level_marking header_enrichment proxying dnai
         }
     }
     UpdateForwardingParameters {
-        acted { destination_interface network_instance outer_header_creation forwarding_policy flags }
+        acted {
+            destination_interface network_instance outer_header_creation forwarding_policy flags
+            redirect_information ip_address_and_port_replacement
+        }
         information { destination_interface_type linked_traffic_endpoint_id }
         refused {
-            redirect_information transport_level_marking header_enrichment dnai
-            ip_address_and_port_replacement
+            transport_level_marking header_enrichment dnai
         }
     }
     DuplicatingParameters {

@@ -22,8 +22,8 @@ pub(crate) use merge::{Merged, merge};
 
 use crate::{
     ApplyAction, Bar, CopyTo, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, HeaderRemoval,
-    MeasurementMethod, OuterHeader, PduSessionType, Qer, RateLimit, Reporting, RuleId, UeAddress, Urr,
-    UrrTriggers, VlanRemoval, VlanTags,
+    MeasurementMethod, OuterHeader, PduSessionType, PolicyName, Qer, RateLimit, Redirect, Replacement,
+    Reporting, RuleId, UeAddress, Urr, UrrTriggers, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -206,8 +206,17 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) network_instance: Setting<NetworkInstance>,
     pub(crate) outer: Setting<OuterHeader>,
     pub(crate) vlan: Setting<VlanTags>,
+    pub(crate) steering: SteeringUpdate,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
+}
+
+/// The changes to what becomes of packets on the way.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SteeringUpdate {
+    pub(crate) redirect: Setting<Redirect>,
+    pub(crate) replacement: Setting<Replacement>,
+    pub(crate) policy: Setting<PolicyName>,
 }
 
 /// The changes to one destination of the copies.
@@ -215,6 +224,7 @@ pub(crate) struct ForwardingUpdate {
 pub(crate) struct DuplicateUpdate {
     pub(crate) destination: Option<CopyTo>,
     pub(crate) outer: Setting<OuterHeader>,
+    pub(crate) policy: Setting<PolicyName>,
 }
 
 /// The changes to a QER.

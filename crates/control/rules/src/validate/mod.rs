@@ -5,6 +5,7 @@ mod far;
 mod limits;
 mod outer;
 mod pdr;
+mod steering;
 mod urr;
 
 use causeway_types::NetworkInstance;
