@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::CaseError;
 use crate::message::{IeTree, MessageSpec};
+use crate::setup::Setup;
 
 /// A conformance case.
 #[derive(Debug, Deserialize)]
@@ -23,59 +24,17 @@ pub struct Case {
     pub input: String,
     /// What comes out, in plain words.
     pub output: String,
+    /// For a case of the dialect matrix: the row it is in. Its column is the folder.
+    #[serde(default)]
+    pub behaviour: Option<String>,
+    /// The software whose messages these are: name, version and file.
+    #[serde(default)]
+    pub source: Option<String>,
     /// Settings that differ from the usual ones.
     #[serde(default)]
     pub setup: Setup,
     /// What happens, in order.
     pub steps: Vec<Step>,
-}
-
-/// Settings of the UPF under test.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct Setup {
-    /// How many sessions fit.
-    pub max_sessions: Option<u32>,
-    /// How many MAC addresses one session may have.
-    pub macs: Option<usize>,
-    /// How many packets one session may buffer.
-    pub buffer_packets: Option<usize>,
-    /// How many octets one session may buffer.
-    pub buffer_octets: Option<usize>,
-    /// How many packets all sessions may buffer together.
-    pub buffer_packets_in_all: Option<usize>,
-    /// How many octets all sessions may buffer together.
-    pub buffer_octets_in_all: Option<usize>,
-    /// How many milliseconds a packet may wait; 0: for ever.
-    pub buffer_ms: Option<u64>,
-    /// The oldest packet goes when there is no room, not the newest.
-    pub drop_oldest: bool,
-    /// After how many milliseconds the SMF is told again of packets that go on coming.
-    pub notify_again_ms: Option<u64>,
-    /// Start with the association of the first SMF set up.
-    pub unassociated: bool,
-    /// The largest outer packet on N3, octets.
-    pub n3_mtu: Option<u32>,
-    /// The largest packet on N6, octets.
-    pub n6_mtu: Option<u32>,
-    /// Packets keep their hop limit.
-    pub keep_ttl: bool,
-    /// The UPF answers Router Solicitations itself.
-    pub router_advertisement: bool,
-    /// GTP-U peers are asked for a sign of life.
-    pub echo: Option<EchoSetup>,
-}
-
-/// When GTP-U peers are asked for a sign of life.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EchoSetup {
-    /// Seconds from one request to the next.
-    pub interval: u64,
-    /// T3-RESPONSE, seconds.
-    pub timeout: u64,
-    /// Repetitions.
-    pub retries: u8,
 }
 
 /// One step of a case.
@@ -112,15 +71,27 @@ pub struct Step {
     /// The data network that sends it is an Ethernet network of this name.
     #[serde(default)]
     pub(crate) network: Option<String>,
+    /// The type of service or traffic class of the gNB's outer header.
+    #[serde(default)]
+    pub(crate) outer_tos: u8,
     /// So many milliseconds pass.
     #[serde(default)]
     pub(crate) wait_ms: Option<u64>,
+    /// So many microseconds pass.
+    #[serde(default)]
+    pub(crate) wait_us: Option<u64>,
     /// The packet counters are shown after the rest of the step.
     #[serde(default)]
     pub(crate) counters: bool,
     /// How often this step is done; once unless said otherwise.
     #[serde(default)]
     pub(crate) times: Option<u32>,
+    /// How many lines of what is seen have this text in them: the least and the most.
+    #[serde(default)]
+    pub(crate) count: BTreeMap<String, (usize, usize)>,
+    /// Equal lines are recorded once, with their number.
+    #[serde(default)]
+    pub(crate) tally: bool,
     /// Lines that must be among what the UPF sends in this step, each as a part of a line.
     #[serde(default)]
     pub(crate) expect: Vec<String>,

@@ -4,17 +4,18 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use causeway_dataplane::{
     Echo, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, Ingress, N6Endpoint, Network, PacketEngine,
-    Routing, Topology,
+    Routing, SliceLimit, Topology,
 };
 use causeway_rules::{NewEnd, PolicyName, Redirect, Url};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
 use crate::capture::Datagram;
-use crate::case::{Case, Fragments, Setup, Step};
+use crate::case::{Case, Fragments, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
 use crate::script::Input;
+use crate::setup::Setup;
 use crate::upf::Upf;
 
 /// The UPF's address on N3 and N4.
@@ -66,7 +67,12 @@ pub struct Transcript {
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
     let topology = surroundings(&case.setup);
     let engine = backend.build(topology.clone(), &case.setup);
-    let mut run = Run { upf: Upf::new(engine, &topology, START), fragments, sequence: 0, last: Vec::new() };
+    let mut run = Run {
+        upf: Upf::new(engine, &topology, &case.setup, START),
+        fragments,
+        sequence: 0,
+        last: Vec::new(),
+    };
     if !case.setup.unassociated {
         run.associate()?;
     }
@@ -79,6 +85,9 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
         }
         check(number, step, &seen)?;
         text.push_str(&format!("step {number}\n"));
+        if step.tally {
+            seen = tally(&seen);
+        }
         seen.iter().flat_map(|line| line.lines()).for_each(|line| text.push_str(&format!("  {line}\n")));
     }
     Ok(Transcript { text, datagrams: run.upf.take_datagrams(), inputs: run.upf.take_inputs() })
@@ -121,6 +130,7 @@ fn surroundings(setup: &Setup) -> Topology {
             port: N6_PORT,
         }],
         policies: policies(),
+        slices: setup.slices.iter().map(SliceLimit::from).collect(),
     }
 }
 
@@ -160,7 +170,25 @@ fn check(number: usize, step: &Step, seen: &[String]) -> Result<(), CaseError> {
             return Err(unmet(format!("no {unexpected}")));
         }
     }
+    for (counted, (least, most)) in &step.count {
+        let there = text.lines().filter(|line| line.contains(counted.as_str())).count();
+        if !(*least..=*most).contains(&there) {
+            return Err(unmet(format!("{least} to {most} of {counted}, there are {there}")));
+        }
+    }
     Ok(())
+}
+
+/// Each line once, with how often it was seen, in the order of the first times.
+fn tally(seen: &[String]) -> Vec<String> {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for line in seen.iter().flat_map(|line| line.lines()) {
+        match counts.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((line, 1)),
+        }
+    }
+    counts.into_iter().map(|(line, count)| format!("{count} x {line}")).collect()
 }
 
 fn indent(text: &str) -> String {
@@ -190,6 +218,9 @@ impl Run<'_> {
         if let Some(wait) = step.wait_ms {
             self.upf.wait(Span::from_millis(wait));
         }
+        if let Some(wait) = step.wait_us {
+            self.upf.wait(Span::from_micros(wait));
+        }
         if let Some(spec) = &step.smf {
             let sequence = match &spec.sequence {
                 Some(word) => number(word, &self.upf.variables)? as u32,
@@ -218,7 +249,7 @@ impl Run<'_> {
     fn packets(&mut self, step: &Step) -> Result<(), CaseError> {
         let peer = step.peer.unwrap_or(IpAddr::V4(GNB));
         let local = if peer.is_ipv4() { IpAddr::V4(UPF) } else { UPF_IPV6.into() };
-        let gtpu = Ingress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: 0 };
+        let gtpu = Ingress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: step.outer_tos };
         let from_gnb = match (&step.gnb, &step.gnb_raw) {
             (Some(spec), _) => Some(spec.octets(&self.upf.variables)?),
             (None, Some(raw)) => Some(octets(raw, &self.upf.variables)?),

@@ -59,6 +59,13 @@ reasons! {
     GateClosed = "gate_closed",
     /// The packet exceeds the MBR of a QER.
     MbrExceeded = "mbr_exceeded",
+    /// The packet exceeds the packet rate of a QER.
+    PacketRateExceeded = "packet_rate_exceeded",
+    /// The packet exceeds the bit rate of its network slice.
+    SliceRateExceeded = "slice_rate_exceeded",
+    /// The network marked the outer header as congested, and the user packet cannot carry that on (RFC 6040
+    /// clause 4.2).
+    Congested = "congested",
     /// The buffer of the session is full: this packet or, if configured so, the oldest one goes.
     BufferFull = "buffer_full",
     /// The buffers of the whole data plane are full: this packet or, if configured so, the oldest one goes.
@@ -82,6 +89,12 @@ reasons! {
     /// The packet belongs to the link of the UE, which ends here: neighbour discovery, DHCPv6 and other
     /// packets from or to link-local addresses, that no rule takes to the SMF.
     LinkLocal = "link_local",
+    /// The last hop of the packet ends here; its sender is told (ICMP Time Exceeded).
+    TtlExpired = "ttl_expired",
+    /// The packet is larger than its way, and must not be fragmented; its sender is told (ICMP Packet Too Big).
+    MtuExceeded = "mtu_exceeded",
+    /// The FAR forwards to the access, whose tunnel the SMF has not told yet.
+    NoTunnel = "no_tunnel",
     /// With its outer header the packet is larger than any IP packet.
     TooBig = "too_big",
 }

@@ -15,7 +15,7 @@ mod policy;
 mod routing;
 mod topology;
 
-pub use causeway_rules::{Capabilities, Op, Plan, Usage, UsageReason};
+pub use causeway_rules::{Capabilities, Op, PacketRateReport, Plan, Usage, UsageReason};
 pub use contract::{Applied, Dataplane, PacketEngine};
 pub use counters::{Counters, TrafficCounter};
 pub use drop_reason::DropReason;
@@ -24,4 +24,4 @@ pub use event::{DataStatus, DownlinkData, Event};
 pub use packet::{Egress, Fate, Ingress, Transmit};
 pub use policy::ForwardingPolicy;
 pub use routing::{Echo, Routing};
-pub use topology::{EthernetNetwork, GtpuEndpoint, N6Endpoint, Network, Topology};
+pub use topology::{EthernetNetwork, GtpuEndpoint, N6Endpoint, Network, SliceLimit, Topology};

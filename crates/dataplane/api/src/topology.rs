@@ -1,9 +1,9 @@
-//! What surrounds a data plane: its GTP-U addresses and its data networks.
+//! What surrounds a data plane: its GTP-U addresses, its data networks and the slices it serves.
 
 use std::net::IpAddr;
 
 use causeway_rules::{LocalEndpoint, LocalEndpoints, N6Address};
-use causeway_types::{DualIp, IpNet, NetworkInstance};
+use causeway_types::{Bitrate, Direction, DualIp, IpNet, NetworkInstance, SNssai};
 
 use crate::{ForwardingPolicy, Routing};
 
@@ -22,6 +22,8 @@ pub struct Topology {
     pub n6_tunnels: Vec<N6Endpoint>,
     /// The forwarding policies that FARs may name.
     pub policies: Vec<ForwardingPolicy>,
+    /// The network slices whose traffic is limited as a whole.
+    pub slices: Vec<SliceLimit>,
 }
 
 impl Topology {
@@ -39,6 +41,27 @@ impl Topology {
             ethernet: self.ethernet.iter().map(|network| network.instance.clone()).collect(),
             n6_tunnels: n6_tunnels.collect(),
             policies: self.policies.iter().map(ForwardingPolicy::known).collect(),
+        }
+    }
+}
+
+/// What all sessions of one network slice may send and receive together, as the UPF's operator sets it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SliceLimit {
+    /// The slice. Sessions belong to it if their SMF says so.
+    pub slice: SNssai,
+    /// From all UEs; `None` limits nothing.
+    pub uplink: Option<Bitrate>,
+    /// Towards all UEs; `None` limits nothing.
+    pub downlink: Option<Bitrate>,
+}
+
+impl SliceLimit {
+    /// The rate of one direction.
+    pub fn rate(&self, direction: Direction) -> Option<Bitrate> {
+        match direction {
+            Direction::Uplink => self.uplink,
+            Direction::Downlink => self.downlink,
         }
     }
 }

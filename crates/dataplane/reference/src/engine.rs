@@ -15,8 +15,11 @@ use crate::apply::{Effects, carry_out};
 use crate::buffer::Waiting;
 use crate::end_marker::end_marker;
 use crate::ethernet::Stations;
+use crate::icmp_limit::IcmpLimit;
 use crate::index::Index;
 use crate::indication::Indications;
+use crate::qos::Shared;
+use crate::route::Refusal;
 use crate::session::Session;
 use crate::timers::Timers;
 
@@ -28,6 +31,8 @@ pub struct Reference {
     pub(crate) sessions: BTreeMap<Seid, Session>,
     pub(crate) index: Index,
     pub(crate) indications: Indications,
+    pub(crate) icmp: IcmpLimit,
+    pub(crate) shared: Shared,
     pub(crate) stations: Stations,
     pub(crate) counters: Counters,
     pub(crate) buffered_octets: usize,
@@ -44,6 +49,8 @@ impl Reference {
     /// An empty data plane in these surroundings.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         Self {
+            icmp: IcmpLimit::new(topology.routing.icmp_errors_per_second),
+            shared: Shared::new(&topology.slices, limits.averaging_window),
             topology,
             limits,
             sessions: BTreeMap::new(),
@@ -69,6 +76,11 @@ impl Reference {
         };
         counter.count(packet.len());
         self.outbox.push_back((egress, packet));
+    }
+
+    /// Sends the pieces of a packet, in order.
+    pub(crate) fn send_all(&mut self, egress: &Egress, pieces: Vec<Vec<u8>>) {
+        pieces.into_iter().for_each(|piece| self.send(egress.clone(), piece));
     }
 
     /// Counts what became of a packet, or of a copy of one.
@@ -114,9 +126,9 @@ impl Reference {
     /// Makes the changed session the one that packets see.
     fn commit(&mut self, now: Time, plan: &Plan, session: Session, effects: &Effects) {
         let seid = plan.session;
-        if let Some(old) = self.sessions.remove(&seid) {
-            self.index.remove(seid, &old.rules);
-        }
+        let old = self.sessions.remove(&seid).unwrap_or_default();
+        self.index.remove(seid, &old.rules);
+        self.shared.follow(seid, &old.rules, &session.rules, now);
         self.index.add(seid, &session.rules);
         self.sessions.insert(seid, session);
         for tunnel in &effects.end_markers {
@@ -154,11 +166,13 @@ impl Reference {
         let decision = self.sessions.get_mut(&seid).and_then(|session| {
             let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
             let matched = Matched { pdr: &pdr, qfi: waiting.qfi, packet: &waiting.packet, has_waited: true };
-            session.is_forwarding(pdr.id).then(|| act(session, &matched, &self.topology, now, &mut reports))
+            session
+                .is_forwarding(pdr.id)
+                .then(|| act(session, &mut self.shared, &matched, &self.topology, now, &mut reports))
         });
         match decision {
-            Some(Ok(Decision::Send(egress, packet))) => {
-                self.send(egress, packet);
+            Some(Ok(Decision::Send(egress, pieces))) => {
+                self.send_all(&egress, pieces);
                 self.counters.forwarded += 1;
             }
             Some(Ok(Decision::Answer(answer))) => {
@@ -167,12 +181,21 @@ impl Reference {
                     Err(reason) => self.counters.drop_one(reason),
                 }
             }
-            Some(Err(reason)) => self.counters.drop_one(reason),
+            Some(Err(refusal)) => self.refuse_waiting(now, seid, waiting, refusal),
             Some(Ok(Decision::Wait)) | None => {
                 self.counters.drop_one(causeway_dataplane::DropReason::BufferDiscarded);
             }
         }
         self.report(seid, reports);
+    }
+
+    fn refuse_waiting(&mut self, now: Time, seid: Seid, waiting: &Waiting, refusal: Refusal) {
+        let pdr = self.sessions.get(&seid).and_then(|session| session.rules.pdrs.get(&waiting.pdr)).cloned();
+        let fate = pdr.map(|pdr| self.refuse(now, seid, &pdr, None, &waiting.packet, refusal));
+        match fate {
+            Some(Fate::Consumed) => self.counters.consumed += 1,
+            _ => self.counters.drop_one(refusal.reason),
+        }
     }
 
     /// A threshold that the plan set below what is counted already is reached now, not at the next packet.
@@ -201,10 +224,10 @@ impl Dataplane for Reference {
 
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         let mut session = self.starting_point(plan)?;
-        let effects = carry_out(&mut session, plan, now)?;
+        let effects = carry_out(&mut session, &self.shared, plan, now)?;
         self.check_room(plan, &session)?;
         self.commit(now, plan, session, &effects);
-        Ok(Applied { usage: effects.usage })
+        Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -227,9 +250,9 @@ impl Dataplane for Reference {
 impl PacketEngine for Reference {
     fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
         let fate = match ingress {
-            Ingress::Gtpu { local, peer, .. } => {
+            Ingress::Gtpu { local, peer, tos } => {
                 self.counters.gtpu_received.count(packet.len());
-                self.receive_gtpu(now, *local, *peer, packet)
+                self.receive_gtpu(now, *local, *peer, *tos, packet)
             }
             Ingress::Ip { network } => {
                 self.counters.ip_received.count(packet.len());

@@ -17,6 +17,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     smfs(upf, &mut found);
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
+        pool(n, session, &mut found);
         for (m, earlier) in upf.session[..n].iter().enumerate() {
             pair((m, earlier), (n, session), &mut found);
         }
@@ -86,6 +87,8 @@ fn servers(upf: &Upf, found: &mut Found) {
     for (key, ..) in gtpu.iter().filter(|(.., port)| tpacket && *port != GTPU_PORT) {
         found.push((format!("{key}.port"), Problem::PortIsFixed));
     }
+    let fragments = upf.gtpu.server.iter().enumerate().filter(|(_, server)| tpacket && server.fragment);
+    found.extend(fragments.map(|(n, _)| (format!("upf.gtpu.server[{n}].fragment"), Problem::NoFragments)));
     // A packet ring needs both where its interface has several addresses.
     let either = pfcp.iter().chain(gtpu.iter().filter(|_| !tpacket));
     for (key, ..) in either.filter(|(_, address, dev, _)| address.is_some() && dev.is_some()) {
@@ -150,6 +153,14 @@ fn gateway(n: usize, session: &Session, found: &mut Found) {
     }
     if matches!(subnet, IpNet::V6(_)) && session.mtu < 1280 {
         found.push((format!("upf.session[{n}].mtu"), Problem::MtuBelowIpv6 { subnet }));
+    }
+}
+
+/// The pool is a part of the subnet, since only that is routed here.
+fn pool(n: usize, session: &Session, found: &mut Found) {
+    let subnet = session.subnet;
+    if let Some(pool) = session.ue_pool.filter(|pool| !subnet.contains(pool)) {
+        found.push((format!("upf.session[{n}].ue_pool"), Problem::PoolOutside { pool, subnet }));
     }
 }
 

@@ -169,6 +169,14 @@ pub enum Problem {
         /// The key of that one.
         first: String,
     },
+    /// The UE addresses to give out are not routed here.
+    #[error("{pool} is not inside the subnet {subnet}")]
+    PoolOutside {
+        /// What is to be given out.
+        pool: IpNet,
+        /// What is routed here.
+        subnet: IpNet,
+    },
     /// The gateway is not in its subnet.
     #[error("{gateway} is not in {subnet}: give an address of the subnet, for example {example}")]
     GatewayOutside {
@@ -204,6 +212,9 @@ pub enum Problem {
     /// A packet ring at another port than GTP-U's own.
     #[error("mode tpacket uses port 2152 only: remove `port`")]
     PortIsFixed,
+    /// A packet ring that is to send fragments.
+    #[error("mode tpacket sends no fragments: remove `fragment`")]
+    NoFragments,
     /// One TUN device with two MTUs.
     #[error("{dev} has MTU {other} in {first}: give it one MTU")]
     MtuDiffers {

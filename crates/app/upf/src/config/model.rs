@@ -8,6 +8,7 @@ use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
 use super::pfcp::Pfcp;
+use super::routing::Routing;
 use super::shown::{octets, shown, shown_if_any, span};
 use super::words::{GtpuMode, Level, LogFormat, WhenFull};
 
@@ -57,12 +58,17 @@ pub struct Upf {
     pub gtpu: Gtpu,
     /// The UE address pools, each on a data network (N6).
     pub session: Vec<Session>,
+    /// How long a UE address that was given out rests before it is given out again.
+    #[serde(serialize_with = "span")]
+    pub ue_address_rest: Span,
     /// Our ends of tunnels over N6.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub n6_tunnel: Vec<N6Tunnel>,
     /// What SMFs may name as forwarding policies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forwarding_policy: Vec<ForwardingPolicy>,
+    /// The UPF as a router.
+    pub routing: Routing,
     /// Packets that wait for idle UEs.
     pub buffering: Buffering,
     /// The management HTTP server.
@@ -78,8 +84,10 @@ impl Default for Upf {
             pfcp: Pfcp::default(),
             gtpu: Gtpu::default(),
             session: vec![Session::default()],
+            ue_address_rest: Span::from_secs(60),
             n6_tunnel: Vec::new(),
             forwarding_policy: Vec::new(),
+            routing: Routing::default(),
             buffering: Buffering::default(),
             metrics: Metrics::default(),
         }
@@ -97,8 +105,7 @@ pub struct Gtpu {
 
 impl Default for Gtpu {
     fn default() -> Self {
-        let server =
-            GtpuServer { address: Some(DEFAULT_ADDRESS), dev: None, port: GTPU_PORT, network_instance: None };
+        let server = GtpuServer { address: Some(DEFAULT_ADDRESS), ..GtpuServer::default() };
         Self { mode: GtpuMode::default(), server: vec![server] }
     }
 }
@@ -117,6 +124,18 @@ pub struct GtpuServer {
     /// The network instance it serves; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_instance: Option<String>,
+    /// The largest outer packet, in octets; `None`: the MTU of the interface.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// Larger outer packets are fragmented, by the kernel, instead of the user's packets inside.
+    pub fragment: bool,
+}
+
+impl Default for GtpuServer {
+    /// Neither address nor interface yet.
+    fn default() -> Self {
+        Self { address: None, dev: None, port: GTPU_PORT, network_instance: None, mtu: None, fragment: false }
+    }
 }
 
 /// A UE address pool on a data network.
@@ -134,6 +153,12 @@ pub struct Session {
     pub dev: String,
     /// The MTU of the TUN device, in octets.
     pub mtu: u32,
+    /// The part of the subnet that the UPF may give out to UEs itself; `None`: all of it.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown_if_any")]
+    pub ue_pool: Option<IpNet>,
+    /// The UE IP address Pool Identity (TS 29.244 clause 8.2.128) by which SMFs choose the pool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool_identity: Option<String>,
 }
 
 impl Session {
@@ -153,6 +178,8 @@ impl Default for Session {
             dnn: Self::DEFAULT_DNN.to_owned(),
             dev: Self::DEFAULT_DEV.to_owned(),
             mtu: Self::DEFAULT_MTU,
+            ue_pool: None,
+            pool_identity: None,
         }
     }
 }

@@ -28,6 +28,11 @@ where
     }
 }
 
+/// Yes or no.
+pub(super) fn flag(text: &str) -> Result<bool, Problem> {
+    text.parse().map_err(|_| wrong(text, "true or false"))
+}
+
 /// A UDP or TCP port.
 pub(super) fn port(text: &str) -> Result<u16, Problem> {
     text.parse().ok().filter(|port| *port != 0).ok_or_else(|| wrong(text, "a port from 1 to 65535"))
@@ -104,6 +109,12 @@ pub(super) fn network(text: &str) -> Result<String, Problem> {
     } else {
         Err(wrong(text, expected))
     }
+}
+
+/// The identity of an address pool, an octet string on the wire.
+pub(super) fn pool_identity(text: &str) -> Result<String, Problem> {
+    let named = (1..=64).contains(&text.len()) && text.chars().all(|c| c.is_ascii_graphic());
+    if named { Ok(text.to_owned()) } else { Err(wrong(text, "1 to 64 characters without blanks")) }
 }
 
 /// An address or a host name.

@@ -3,9 +3,9 @@
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{
     Cause, CreatedPdr, CreatedTrafficEndpoint, NodeId, SessionDeletionResponse, SessionEstablishmentResponse,
-    SessionModificationResponse,
+    SessionModificationResponse, UpdatedPdr,
 };
-use causeway_rules::{Change, Usage};
+use causeway_rules::{Change, packet_rate_reports};
 use causeway_types::{FSeid, Seid, Time};
 
 use super::table::{InFlight, Waiting, Work};
@@ -16,11 +16,13 @@ use crate::{ApplyId, N4, Notice};
 struct Created {
     pdrs: Vec<CreatedPdr<'static>>,
     endpoints: Vec<CreatedTrafficEndpoint<'static>>,
+    updated: Vec<UpdatedPdr<'static>>,
 }
 
 impl Created {
     fn by(change: &Change) -> Self {
-        Self { pdrs: change.created_pdrs(), endpoints: change.created_traffic_endpoints() }
+        let (pdrs, endpoints) = (change.created_pdrs(), change.created_traffic_endpoints());
+        Self { pdrs, endpoints, updated: change.updated_pdrs() }
     }
 }
 
@@ -29,6 +31,7 @@ impl N4 {
     ///
     /// Events that the data plane raised before it carried out the plan must have come before.
     pub fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
+        self.resources.set_time(now);
         let Some((seid, in_flight)) = self.sessions.finish(id) else { return };
         let InFlight { work, change } = in_flight;
         if let Err(error) = &result {
@@ -41,26 +44,26 @@ impl N4 {
         match (work, result) {
             (Work::Establish(key), Ok(_)) => self.established(now, seid, key, change),
             (Work::Establish(key), Err(error)) => self.not_established(now, seid, key, change, &error),
-            (Work::Modify(key, cp), Ok(applied)) => self.modified(now, seid, key, cp, change, applied.usage),
-            (Work::Delete(key), Ok(applied)) => self.deleted(now, seid, key, change, applied.usage),
+            (Work::Modify(key, cp), Ok(applied)) => self.modified(now, seid, key, cp, change, applied),
+            (Work::Delete(key), Ok(applied)) => self.deleted(now, seid, key, change, applied),
             // It is not there, which is what was asked for.
             (Work::Delete(key), Err(ApplyError::UnknownSession(_))) => {
-                self.deleted(now, seid, key, change, Vec::new());
+                self.deleted(now, seid, key, change, Applied::default());
             }
             (Work::Modify(key, _) | Work::Delete(key), Err(error)) => {
                 self.not_changed(now, seid, key, change, &error);
             }
             (Work::Instruct, Ok(_)) => self.instructed(seid, change),
-            (Work::Instruct, Err(_)) => self.tunnels.abandon(change.tunnels),
+            (Work::Instruct, Err(_)) => self.resources.abandon(change.resources),
             // Only a doomed session is purged.
-            (Work::Purge, _) => self.tunnels.abandon(change.tunnels),
+            (Work::Purge, _) => self.resources.abandon(change.resources),
         }
         self.next_in_line(now, seid);
     }
 
     fn established(&mut self, now: Time, seid: Seid, key: RequestKey, change: Change) {
         let created = Created::by(&change);
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.rules = change.session;
         session.since = now;
@@ -88,7 +91,7 @@ impl N4 {
         change: Change,
         error: &ApplyError,
     ) {
-        self.tunnels.abandon(change.tunnels);
+        self.resources.abandon(change.resources);
         let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
         self.refuse(now, key, cp, error.into());
         self.drop_session(now, seid);
@@ -103,21 +106,24 @@ impl N4 {
         key: RequestKey,
         cp: Option<FSeid>,
         mut change: Change,
-        usage: Vec<Usage>,
+        applied: Applied,
     ) {
         let created = Created::by(&change);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let urrs = &change.session.rules().urrs;
         let mut reported = session.reports.take_usage_of(|urr| !urrs.contains_key(&urr));
-        reported.extend(usage);
+        reported.extend(applied.usage);
+        let packet_rates = packet_rate_reports(&applied.packet_rates);
         let usage_reports = change.usage_reports(&reported);
         session.rules = change.session;
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
         let cause = Cause::RequestAccepted;
         let response = SessionModificationResponse {
             created_pdrs: created.pdrs.into(),
             created_traffic_endpoints: created.endpoints.into(),
+            updated_pdrs: created.updated.into(),
             usage_reports: usage_reports.into(),
+            packet_rate_status_reports: packet_rates.into(),
             ..SessionModificationResponse::new(cause)
         };
         if let Some(cp) = cp {
@@ -128,22 +134,24 @@ impl N4 {
     }
 
     fn not_changed(&mut self, now: Time, seid: Seid, key: RequestKey, change: Change, error: &ApplyError) {
-        self.tunnels.abandon(change.tunnels);
+        self.resources.abandon(change.resources);
         let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
         self.refuse(now, key, cp, error.into());
     }
 
     /// The session is gone. Usage that waited to be reported goes into the response.
-    fn deleted(&mut self, now: Time, seid: Seid, key: RequestKey, mut change: Change, usage: Vec<Usage>) {
+    fn deleted(&mut self, now: Time, seid: Seid, key: RequestKey, mut change: Change, applied: Applied) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let cp = session.cp.seid;
         let mut reported = session.reports.take_unsent_usage();
-        reported.extend(usage);
+        reported.extend(applied.usage);
+        let packet_rates = packet_rate_reports(&applied.packet_rates);
         let usage_reports = change.usage_reports(&reported);
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
         let cause = Cause::RequestAccepted;
         let response = SessionDeletionResponse {
             usage_reports: usage_reports.into(),
+            packet_rate_status_reports: packet_rates.into(),
             ..SessionDeletionResponse::new(cause)
         };
         self.answer(now, key, cp, Some(cause), &response.into());

@@ -1,5 +1,6 @@
 //! Requests about sessions: from the message to the plan (TS 29.244 clause 6.3).
 
+use causeway_dataplane::Applied;
 use causeway_pfcp::{
     Cause, Header, Ie, Message, MessageType, RawIes, SessionEstablishmentRequest, SessionModificationRequest,
 };
@@ -103,7 +104,7 @@ impl N4 {
         let sessions = &self.sessions;
         let seid = self.seids.next(|seid| sessions.get(seid).is_some());
         let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
-        let change = causeway_rules::establish(request, seid, &context, &mut self.tunnels)?;
+        let change = causeway_rules::establish(request, seid, &context, &mut self.resources)?;
         Ok((association, change))
     }
 
@@ -135,10 +136,10 @@ impl N4 {
         let Some(session) = self.sessions.get(seid) else { return self.refuse_unknown(now, key) };
         let cp = session.cp.seid;
         let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
-        match causeway_rules::modify(&session.rules, request, seid, &context, &mut self.tunnels) {
+        match causeway_rules::modify(&session.rules, request, seid, &context, &mut self.resources) {
             Err(rejection) => self.refuse(now, key, cp, rejection.into()),
             Ok(change) if change.plan.ops.is_empty() => {
-                self.modified(now, seid, key, request.cp_f_seid, change, Vec::new());
+                self.modified(now, seid, key, request.cp_f_seid, change, Applied::default());
             }
             Ok(change) => self.hand_out(Work::Modify(key, request.cp_f_seid), change),
         }

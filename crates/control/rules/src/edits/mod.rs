@@ -6,24 +6,27 @@ mod filters;
 mod merge;
 mod resolve;
 mod shape;
+mod ue;
 mod update;
 
 use std::collections::BTreeSet;
 
 use causeway_types::{
-    BarId, FTeid, FarId, Interface, IpNet, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Span,
-    Time, UrrId,
+    BarId, FTeid, FarId, Interface, IpNet, NetworkInstance, NodeId, PdrId, Ppi, Precedence, QerId, Qfi,
+    QfiSet, SNssai, Span, Time, UrrId,
 };
 
 pub(crate) use endpoints::{Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe, EndpointUpdate};
 pub(crate) use ethernet::EthernetDraft;
 pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
+pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
 
 use crate::{
-    ApplyAction, Bar, CopyTo, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, HeaderRemoval,
-    MeasurementMethod, OuterHeader, PduSessionType, PolicyName, Qer, RateLimit, Redirect, Replacement,
-    Reporting, RuleId, UeAddress, Urr, UrrTriggers, VlanRemoval, VlanTags,
+    ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far,
+    FlowMarking, Gate, HeaderRemoval, MeasurementMethod, OuterHeader, PacketRates, PagingPolicy,
+    PduSessionType, PolicyName, Qer, RateLimit, Redirect, Replacement, Reporting, RuleId, TosMarking,
+    UeAddress, UeSide, Urr, UrrTriggers, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -43,6 +46,14 @@ pub(crate) struct Changes {
     pub(crate) query_reference: Option<u32>,
     /// PDN Type of a new session.
     pub(crate) pdu_type: PduSessionType,
+    /// QERs whose packet rate status is to be reported now.
+    pub(crate) query_packet_rates: BTreeSet<QerId>,
+    /// Who establishes the session; `None` in a modification.
+    pub(crate) established_by: Option<NodeId>,
+    /// The slice of the session, if it is named.
+    pub(crate) slice: Option<SNssai>,
+    /// The paging policies of the session, if it gets new ones.
+    pub(crate) paging: Option<Vec<PagingPolicy>>,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
     /// DROBU: what waits is dropped first.
@@ -87,6 +98,18 @@ impl<T: Clone> Setting<T> {
             Self::Set(value) => *held = Some(value.clone()),
         }
     }
+
+    /// For a part that has a value of its own when nothing is provisioned.
+    pub(crate) fn apply_or_default(&self, held: &mut T)
+    where
+        T: Default,
+    {
+        match self {
+            Self::Keep => {}
+            Self::Remove => *held = T::default(),
+            Self::Set(value) => *held = value.clone(),
+        }
+    }
 }
 
 /// Anything that names its rule.
@@ -118,6 +141,8 @@ pub(crate) struct PdiDraft {
     pub(crate) tunnel: Option<TunnelRequest>,
     pub(crate) network_instance: Option<NetworkInstance>,
     pub(crate) ue: Option<UeAddress>,
+    /// The part of the UE address that the UPF chooses.
+    pub(crate) ue_choice: Option<UeChoice>,
     /// Further UE addresses and framed routes.
     pub(crate) routes: Vec<IpNet>,
     pub(crate) qfis: QfiSet,
@@ -136,6 +161,7 @@ impl PdiDraft {
             tunnel: None,
             network_instance: None,
             ue: None,
+            ue_choice: None,
             routes: Vec::new(),
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
@@ -147,13 +173,25 @@ impl PdiDraft {
 
     /// It says nothing of whose packets it is about: an update that concerns something else.
     pub(crate) fn names_no_session(&self) -> bool {
-        self.tunnel.is_none() && self.ue.is_none() && self.routes.is_empty() && self.endpoint.is_none()
+        let no_ue = self.ue.is_none() && self.ue_choice.is_none();
+        self.tunnel.is_none() && no_ue && self.routes.is_empty() && self.endpoint.is_none()
     }
 
     /// Its tunnel is to be chosen by the UPF.
     pub(crate) fn is_choice(&self) -> bool {
         matches!(self.tunnel, Some(TunnelRequest::Choose { .. }))
     }
+}
+
+/// The part of a UE address that the UPF chooses (CHOOSE IPV4, CHOOSE IPV6).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct UeChoice {
+    pub(crate) v4: bool,
+    /// The length of the prefix.
+    pub(crate) v6: Option<u8>,
+    pub(crate) side: UeSide,
+    /// The UE IP address Pool Identities: none, one for all, or that of IPv4 and that of IPv6.
+    pub(crate) pools: Vec<Vec<u8>>,
 }
 
 /// The Local F-TEID of a PDI.
@@ -207,6 +245,7 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) outer: Setting<OuterHeader>,
     pub(crate) vlan: Setting<VlanTags>,
     pub(crate) steering: SteeringUpdate,
+    pub(crate) marking: Setting<TosMarking>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
 }
@@ -231,9 +270,17 @@ pub(crate) struct DuplicateUpdate {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct QerUpdate {
     pub(crate) id: QerId,
+    pub(crate) correlation: Setting<Correlation>,
     pub(crate) gates: Option<(Gate, Gate)>,
     pub(crate) mbr: Setting<RateLimit>,
+    pub(crate) gbr: Setting<RateLimit>,
+    pub(crate) averaging_window: Setting<Span>,
+    pub(crate) packet_rate: Setting<PacketRates>,
+    pub(crate) reports_packet_rate: Setting<bool>,
     pub(crate) qfi: Setting<Qfi>,
+    pub(crate) reflective: Setting<bool>,
+    pub(crate) ppi: Setting<Ppi>,
+    pub(crate) flow_marking: Setting<FlowMarking>,
 }
 
 /// A URR to be created, with what concerns its reports only.

@@ -2,7 +2,7 @@
 
 use causeway_types::{BarId, FTeid, FarId, Interface, NetworkInstance};
 
-use super::{DeliveryStatus, OuterHeader, PolicyName, Proxying, Steering, VlanTags};
+use super::{DeliveryStatus, OuterHeader, PolicyName, Proxying, Steering, TosMarking, VlanTags};
 
 /// A Forwarding Action Rule (TS 29.244 clause 5.2.1 and 7.5.2.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,6 +73,8 @@ pub struct Forwarding {
     pub network_instance: Option<NetworkInstance>,
     /// The header to put in front (Outer Header Creation); `None` sends the user packet as it is.
     pub outer: Option<OuterHeader>,
+    /// The DSCP of the outer header, or of the user packet where there is none (Transport Level Marking).
+    pub marking: Option<TosMarking>,
     /// The VLAN tags to set in a frame (Outer Header Creation C-TAG, S-TAG).
     pub vlan: Option<VlanTags>,
     /// What the UPF answers itself, as far as it knows the answer.
@@ -88,6 +90,7 @@ impl Forwarding {
             destination,
             network_instance: None,
             outer: None,
+            marking: None,
             vlan: None,
             proxying: Proxying::default(),
             steering: Steering::default(),

@@ -1,6 +1,6 @@
 //! How an answer of the UPF itself reaches the UE.
 
-use causeway_dataplane::{DropReason, Egress, Fate};
+use causeway_dataplane::{DropReason, Fate};
 use causeway_packet::UserPacket;
 use causeway_rules::{Forwarding, Pdr};
 use causeway_types::{Interface, PdrId, Qfi, Seid, Time};
@@ -10,6 +10,7 @@ use crate::act::marking;
 use crate::arrival::{Arrival, Origin};
 use crate::egress::Way;
 use crate::engine::Reference;
+use crate::marks::Marks;
 use crate::matching::find_pdr;
 use crate::session::Session;
 
@@ -29,8 +30,7 @@ impl Reference {
         if let Some(packet) = answer.packet {
             let (forwarding, qfi) = to_ue(session, pdr, qfi, &packet, now).ok_or(DropReason::NoEgress)?;
             let way = Way::of(&forwarding, None, &self.topology)?;
-            let wrapped = way.wrap(&packet, qfi)?;
-            let egress: Egress = way.egress().clone();
+            let (egress, wrapped) = way.wrap(&packet, &Marks { qfi, ..Marks::default() })?;
             self.send(egress, wrapped);
         }
         if answer.is_redirection { Ok(Fate::Consumed) } else { Err(DropReason::NotRedirectable) }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use causeway_dataplane::{DropReason, ForwardingPolicy, Topology};
 use causeway_packet::rewrite::{Dscp, set_dscp};
 use causeway_packet::{Ends, UserPacket, set_ends};
-use causeway_rules::{Forwarding, NewEnd, Redirect, Replacement};
+use causeway_rules::{Forwarding, NewEnd, PolicyName, Redirect, Replacement};
 use causeway_types::Direction;
 
 pub(crate) use flows::RedirectedFlows;
@@ -48,11 +48,7 @@ pub(crate) fn steer<'a>(
     topology: &Topology,
 ) -> Result<Steered<'a>, DropReason> {
     let steering = &forwarding.steering;
-    let name = steering.policy.as_ref();
-    let policy = name.and_then(|name| topology.policies.iter().find(|policy| policy.name == *name));
-    if policy.is_some_and(|policy| policy.drop) {
-        return Err(DropReason::PolicyDrop);
-    }
+    let policy = policy_of(steering.policy.as_ref(), topology)?;
     let redirect = steering.redirect.as_ref().or(policy.and_then(|policy| policy.redirect.as_ref()));
     let mut changed = Cow::Borrowed(packet);
     match (redirect, direction) {
@@ -68,6 +64,33 @@ pub(crate) fn steer<'a>(
         replace(&mut changed, replacement)?;
     }
     Ok(Steered::Forward { forwarding: follow(forwarding, policy, &mut changed)?, packet: changed })
+}
+
+/// The policy of that name.
+///
+/// # Errors
+/// [`DropReason::PolicyDrop`] when it drops.
+fn policy_of<'t>(
+    name: Option<&PolicyName>,
+    topology: &'t Topology,
+) -> Result<Option<&'t ForwardingPolicy>, DropReason> {
+    let policy = name.and_then(|name| topology.policies.iter().find(|policy| policy.name == *name));
+    if policy.is_some_and(|policy| policy.drop) { Err(DropReason::PolicyDrop) } else { Ok(policy) }
+}
+
+/// A copy on its way: the policy marks it and leads it to a network; copies are not redirected.
+///
+/// # Errors
+/// Why it does not leave.
+pub(crate) fn steer_copy<'a>(
+    forwarding: &'a Forwarding,
+    packet: &'a [u8],
+    topology: &Topology,
+) -> Result<(Cow<'a, Forwarding>, Cow<'a, [u8]>), DropReason> {
+    let policy = policy_of(forwarding.steering.policy.as_ref(), topology)?;
+    let mut changed = Cow::Borrowed(packet);
+    let forwarding = follow(forwarding, policy, &mut changed)?;
+    Ok((forwarding, changed))
 }
 
 /// What the policy changes of the way and of the mark of the packet.
