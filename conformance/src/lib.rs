@@ -18,6 +18,7 @@ mod message;
 mod packet;
 mod payload;
 mod record;
+pub mod register;
 mod runner;
 mod script;
 mod setup;
