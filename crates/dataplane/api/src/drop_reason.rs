@@ -85,6 +85,8 @@ reasons! {
     /// The packet belongs to the link of the UE, which ends here: neighbour discovery, DHCPv6 and other
     /// packets from or to link-local addresses, that no rule takes to the SMF.
     LinkLocal = "link_local",
+    /// The FAR forwards to the access, whose tunnel the SMF has not told yet.
+    NoTunnel = "no_tunnel",
     /// With its outer header the packet is larger than any IP packet.
     TooBig = "too_big",
 }

@@ -74,9 +74,11 @@ pub(crate) fn act(
     Ok(Decision::Send(egress, wrapped))
 }
 
-/// The QFI that a packet of this PDR is marked with by its QERs.
+/// The QFI that a packet of this PDR is marked with by its QERs. Zero names no QoS flow (TS 24.501 clause
+/// 9.11.4.12), so it marks only when no QER says more.
 pub(crate) fn marking(session: &Session, pdr: &Pdr) -> Option<Qfi> {
-    session.qers_of(pdr).find_map(|qer| qer.qfi)
+    let marks = || session.qers_of(pdr).filter_map(|qer| qer.qfi);
+    marks().find(|qfi| qfi.value() != 0).or_else(|| marks().next())
 }
 
 /// A QFI goes on with its packet, but not from the access to the SMF: what a UE sends to the SMF comes in the
