@@ -11,12 +11,12 @@ use crate::Case;
 const GENERATED: &str =
     "<!-- Written by `CAUSEWAY_RECORD=1 cargo test -p causeway-conformance`; do not edit. -->";
 
-/// The name of a case: its theme and its file, `qos/reflective-qos`.
+/// The name of a case: where it is below `cases`, for example `qos/reflective-qos`.
 pub fn name_of(case: &Case) -> String {
     let path = case.path.with_extension("");
-    let mut parts = path.components().rev().map(|part| part.as_os_str().to_string_lossy());
-    let (name, theme) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    format!("{theme}/{name}")
+    let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    let below = parts.iter().rposition(|part| part == "cases").map_or(0, |at| at + 1);
+    parts[below..].join("/")
 }
 
 /// Every clause with its status. A line for each, so that two changes seldom meet.
