@@ -28,6 +28,7 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
         (capabilities.redirection, UpFeatures::TREU.union(UpFeatures::RATP)),
         (capabilities.traffic_steering, UpFeatures::TRST),
         (capabilities.address_replacement, UpFeatures::IPREP),
+        (capabilities.usage_control, USAGE_CONTROL),
         (capabilities.packet_rate, UpFeatures::CIOT),
         (capabilities.paging_by_dscp, UpFeatures::EPPPI),
     ];
@@ -41,6 +42,11 @@ impl N4 {
         up_features(&self.capabilities, self.resources.addresses.has_pools())
     }
 }
+
+/// What a data plane can that controls usage: quotas with their own FAR and their validity, a number of reports, and
+/// inactivity by PDR.
+const USAGE_CONTROL: UpFeatures =
+    UpFeatures::QUOAC.union(UpFeatures::VTIME).union(UpFeatures::NORP).union(UpFeatures::UPIDP);
 
 #[cfg(test)]
 mod tests {
@@ -57,7 +63,7 @@ mod tests {
         let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
         let qos = UpFeatures::CIOT | UpFeatures::EPPPI;
         let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
-        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | qos | steering;
+        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | qos | steering | USAGE_CONTROL;
         assert_eq!(up_features(&all, false), BY_ITSELF | more);
     }
 }

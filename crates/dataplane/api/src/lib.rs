@@ -15,7 +15,7 @@ mod policy;
 mod routing;
 mod topology;
 
-pub use causeway_rules::{Capabilities, Op, PacketRateReport, Plan, Usage, UsageReason};
+pub use causeway_rules::{Capabilities, Op, PacketRateReport, Plan, Usage};
 pub use contract::{Applied, Dataplane, PacketEngine};
 pub use counters::{Counters, TrafficCounter};
 pub use drop_reason::DropReason;

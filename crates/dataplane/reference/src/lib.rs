@@ -39,6 +39,7 @@ mod session;
 mod steer;
 mod telling;
 mod timers;
+mod usage;
 mod user;
 mod waiting;
 

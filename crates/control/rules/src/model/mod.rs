@@ -28,4 +28,6 @@ pub use qer::{Correlation, Gate, Qer, RateLimit};
 pub use redirect::{NewEnd, PolicyName, Redirect, Replacement, Steering, Url};
 pub use sdf::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass};
 pub use set::RuleSet;
-pub use urr::{DirectionalLimit, MeasurementMethod, Urr, UrrTriggers};
+pub use urr::{
+    BaseInterval, DirectionalLimit, DroppedLimit, MeasurementMethod, Monitoring, Urr, UrrPart, UsageLimits,
+};

@@ -47,7 +47,8 @@ fn to_ue(
     now: Time,
 ) -> Option<(Forwarding, Option<Qfi>)> {
     let forwarding = |pdr: &Pdr| session.rules.fars.get(&pdr.far)?.forwarding.clone();
-    if let Some(tunnel) = forwarding(pdr).and_then(|forwarding| forwarding.tunnel()) {
+    let own = forwarding(pdr).filter(|forwarding| forwarding.destination == Interface::Access);
+    if let Some(tunnel) = own.and_then(|forwarding| forwarding.tunnel()) {
         return Some((Forwarding::into_tunnel(Interface::Access, tunnel), marking(session, pdr).or(qfi)));
     }
     let user = UserPacket::parse(packet).ok()?;
