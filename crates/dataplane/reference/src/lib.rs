@@ -37,6 +37,7 @@ mod packet_rate;
 mod qos;
 mod route;
 mod session;
+mod steer;
 mod telling;
 mod timers;
 mod usage;

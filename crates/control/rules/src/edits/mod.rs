@@ -24,10 +24,11 @@ pub(crate) use merge::{Merged, merge};
 pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
 pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 
+use crate::ApplicationId;
 use crate::{
-    ApplicationId, ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far,
-    FlowMarking, Gate, HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, Qer, RateLimit,
-    RuleId, TosMarking, UeAddress, UeSide, VlanRemoval, VlanTags,
+    ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far, FlowMarking, Gate,
+    HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, PolicyName, Qer, RateLimit,
+    Redirect, Replacement, RuleId, TosMarking, UeAddress, UeSide, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -252,9 +253,18 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) network_instance: Setting<NetworkInstance>,
     pub(crate) outer: Setting<OuterHeader>,
     pub(crate) vlan: Setting<VlanTags>,
+    pub(crate) steering: SteeringUpdate,
     pub(crate) marking: Setting<TosMarking>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
+}
+
+/// The changes to what becomes of packets on the way.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SteeringUpdate {
+    pub(crate) redirect: Setting<Redirect>,
+    pub(crate) replacement: Setting<Replacement>,
+    pub(crate) policy: Setting<PolicyName>,
 }
 
 /// The changes to one destination of the copies.
@@ -262,6 +272,7 @@ pub(crate) struct ForwardingUpdate {
 pub(crate) struct DuplicateUpdate {
     pub(crate) destination: Option<CopyTo>,
     pub(crate) outer: Setting<OuterHeader>,
+    pub(crate) policy: Setting<PolicyName>,
 }
 
 /// The changes to a QER.
