@@ -58,6 +58,11 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.buffering.time", "1m"),
     ("upf.buffering.when_full", "drop_oldest"),
     ("upf.buffering.notify_again", "30s"),
+    ("upf.applications[].id", "video"),
+    ("upf.applications[].flow", "permit out 17 from any 53 to assigned"),
+    ("upf.applications[].url", "http://example.com/video"),
+    ("upf.applications[].domain", "example.com"),
+    ("upf.applications[].domain_protocol", "tls"),
     ("upf.metrics.server[].address", "::1"),
     ("upf.metrics.server[].port", "19090"),
 ];
@@ -69,6 +74,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("upf.gtpu.server[]", "address: 127.0.0.7"),
     ("upf.session[]", "subnet: 10.45.0.0/16"),
     ("upf.n6_tunnel[]", "address: 192.0.2.6"),
+    ("upf.applications[]", "id: video"),
     ("upf.metrics.server[]", "address: 127.0.0.1"),
 ];
 
@@ -112,6 +118,9 @@ fn every_documented_key_has_an_effect() {
             Err(error) if *path == "upf.n6_tunnel[].dnn" => {
                 assert!(error.contains("no item of upf.session has the dnn ims"), "{error}");
             }
+            Err(error) if ["upf.applications[].id", "upf.applications[].domain_protocol"].contains(path) => {
+                assert!(error.contains("give a `flow`, a `url` or a `domain`"), "{error}");
+            }
             Err(error) => panic!("{error}\n{text}"),
         }
     }
@@ -122,7 +131,7 @@ fn every_documented_key_has_an_effect() {
 #[test]
 fn every_documented_default_is_the_default() {
     let default = Config::default();
-    let words = ["none", "all", "the subnet", "the first N4 address", "that of its interface"];
+    let words = ["none", "all", "any", "the subnet", "the first N4 address", "that of its interface"];
     for key in KEYS.iter().filter(|key| !words.contains(&key.default)) {
         let mut expected = default.clone();
         // A session that is given has a gateway only if it says so.
@@ -203,6 +212,7 @@ fn the_sample_states_the_defaults() {
     sample.upf.node_id = None;
     sample.upf.pfcp.client.smf.clear();
     sample.upf.n6_tunnel.clear();
+    sample.upf.applications.clear();
     sample.upf.gtpu.server[0].network_instance = None;
     sample.upf.gtpu.server[0].mtu = None;
     sample.upf.session[0].ue_pool = None;

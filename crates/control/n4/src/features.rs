@@ -10,6 +10,7 @@ const BY_ITSELF: UpFeatures = UpFeatures::FTUP
     .union(UpFeatures::BUNDL)
     .union(UpFeatures::PDIU)
     .union(UpFeatures::DPDRA)
+    .union(UpFeatures::FRRT)
     .union(UpFeatures::IP6PL);
 
 /// UP Function Features (TS 29.244 clause 8.2.25): what Causeway's N4 does itself, and what the data plane

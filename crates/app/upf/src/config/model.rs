@@ -6,6 +6,7 @@ use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
 use super::pfcp::Pfcp;
+use super::detection::Application;
 use super::routing::Routing;
 use super::shown::{octets, shown, shown_if_any, span};
 use super::words::{GtpuMode, Level, LogFormat, WhenFull};
@@ -66,6 +67,9 @@ pub struct Upf {
     pub routing: Routing,
     /// Packets that wait for idle UEs.
     pub buffering: Buffering,
+    /// Applications that no SMF provisions, a PFD each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<Application>,
     /// The management HTTP server.
     pub metrics: Metrics,
 }
@@ -83,6 +87,7 @@ impl Default for Upf {
             n6_tunnel: Vec::new(),
             routing: Routing::default(),
             buffering: Buffering::default(),
+            applications: Vec::new(),
             metrics: Metrics::default(),
         }
     }

@@ -2,13 +2,14 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, UdpSocket};
+use std::sync::Arc;
 
 use causeway_n4::{self as n4, N4};
-use causeway_rules::{AddressPool, Scramble};
+use causeway_rules::{Catalogue, AddressPool, Scramble};
 use causeway_types::{DualIp, IpNet, NetworkInstance, NodeId, Span, Time};
 
 use super::Surroundings;
-use crate::config::{PathFailure, Pfcp, RequestPort, Session, Upf};
+use crate::config::{applications, PathFailure, Pfcp, RequestPort, Session, Upf};
 
 /// The longest wait that doubling T1 may lead to.
 const LONGEST_WAIT: Span = Span::from_secs(8);
@@ -30,6 +31,7 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time) -> n4::Config {
         },
         associate_retry: pfcp.association_retry,
         release_period: pfcp.release_timeout,
+        catalogue: Catalogue { applications: Arc::new(applications(&upf.applications)) },
         seed: start.as_nanos(),
         secret: Some(Scramble::new(random())),
         address_pools: upf.session.iter().map(address_pool).collect(),
@@ -116,6 +118,7 @@ mod tests {
         assert_eq!((n4.associate_retry, n4.release_period), (Span::from_secs(7), Span::from_secs(9)));
         assert_eq!(n4.on_path_failure, n4::PathFailure::Purge);
         assert_eq!(n4.request_port, n4::RequestPort::Learnt);
+        assert!(n4.catalogue.knows_application(&"video".into()));
         assert_eq!(n4.seed, 5_000_000_000);
         assert_eq!(n4.address_rest, Span::from_secs(7));
         let pool = &n4.address_pools[0];
