@@ -331,4 +331,8 @@ fn applications() {
         "upf.yaml:4: upf.applications[0].flow: `permit everything` is not a flow description such as \
          `permit out 17 from 198.51.100.0/24 to assigned`: the direction is \"everything\"; only out is supported",
     );
+    assert_error(
+        "upf:\n  predefined_rules:\n    - name: browsing\n",
+        "upf.yaml:3: upf.predefined_rules[0]: missing: give a `flow` or an `application`",
+    );
 }

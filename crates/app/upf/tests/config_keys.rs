@@ -63,6 +63,9 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.applications[].url", "http://example.com/video"),
     ("upf.applications[].domain", "example.com"),
     ("upf.applications[].domain_protocol", "tls"),
+    ("upf.predefined_rules[].name", "browsing"),
+    ("upf.predefined_rules[].flow", "permit out 6 from any 443 to assigned"),
+    ("upf.predefined_rules[].application", "video"),
     ("upf.metrics.server[].address", "::1"),
     ("upf.metrics.server[].port", "19090"),
 ];
@@ -75,6 +78,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("upf.session[]", "subnet: 10.45.0.0/16"),
     ("upf.n6_tunnel[]", "address: 192.0.2.6"),
     ("upf.applications[]", "id: video"),
+    ("upf.predefined_rules[]", "name: browsing"),
     ("upf.metrics.server[]", "address: 127.0.0.1"),
 ];
 
@@ -120,6 +124,9 @@ fn every_documented_key_has_an_effect() {
             }
             Err(error) if ["upf.applications[].id", "upf.applications[].domain_protocol"].contains(path) => {
                 assert!(error.contains("give a `flow`, a `url` or a `domain`"), "{error}");
+            }
+            Err(error) if *path == "upf.predefined_rules[].name" => {
+                assert!(error.contains("give a `flow` or an `application`"), "{error}");
             }
             Err(error) => panic!("{error}\n{text}"),
         }
@@ -213,6 +220,7 @@ fn the_sample_states_the_defaults() {
     sample.upf.pfcp.client.smf.clear();
     sample.upf.n6_tunnel.clear();
     sample.upf.applications.clear();
+    sample.upf.predefined_rules.clear();
     sample.upf.gtpu.server[0].network_instance = None;
     sample.upf.gtpu.server[0].mtu = None;
     sample.upf.session[0].ue_pool = None;

@@ -38,7 +38,9 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
 impl N4 {
     /// What we tell SMFs that we can do.
     pub(crate) fn up_features(&self) -> UpFeatures {
-        up_features(&self.capabilities, self.resources.addresses.has_pools())
+        let features = up_features(&self.capabilities, self.resources.addresses.has_pools());
+        let predefined = !self.catalogue.predefined.is_empty();
+        features | if predefined { UpFeatures::ADPDP } else { UpFeatures::empty() }
     }
 }
 

@@ -18,6 +18,9 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     for (n, application) in upf.applications.iter().enumerate() {
         found.extend(application.problem().map(|problem| (format!("upf.applications[{n}]"), problem)));
     }
+    for (n, rule) in upf.predefined_rules.iter().enumerate() {
+        found.extend(rule.problem().map(|problem| (format!("upf.predefined_rules[{n}]"), problem)));
+    }
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
         pool(n, session, &mut found);

@@ -9,7 +9,7 @@ use super::model::{
     MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
-use super::detection::Application;
+use super::detection::{Application, Predefined};
 use super::routing::Routing;
 use super::section::Section;
 use super::values;
@@ -47,6 +47,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),
         applications: upf.list("applications", Application::read).unwrap_or_default(),
+        predefined_rules: upf.list("predefined_rules", Predefined::read).unwrap_or_default(),
         metrics: upf.section("metrics", metrics),
     }
 }

@@ -1,6 +1,9 @@
-//! Applications that the UPF detects without an SMF having provisioned them.
+//! Applications and predefined rules that the UPF knows without an SMF having provisioned them.
 
-use causeway_rules::{ApplicationId, Applications, Domain, DomainProtocol, FlowDescription, Pattern, Pfd};
+use causeway_rules::{
+    ApplicationId, Applications, Domain, DomainProtocol, FlowDescription, Pattern, Pfd, PredefinedRule, PredefinedRules,
+};
+use causeway_types::QfiSet;
 use serde::Serialize;
 
 use super::error::Problem;
@@ -65,4 +68,47 @@ impl Application {
 pub(crate) fn applications(items: &[Application]) -> Applications {
     let pfd = |item: &Application| (ApplicationId::from(&*item.id), vec![item.pfd()]);
     Applications::configured(items.iter().map(pfd))
+}
+
+/// A predefined rule: a packet that fits all that is given is of it. Items of one name are a group that is activated
+/// together.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Predefined {
+    /// The name that SMFs activate.
+    pub name: String,
+    /// A flow description.
+    #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowDescription>,
+    /// An Application ID, of the configuration or provisioned by an SMF.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<String>,
+}
+
+impl Predefined {
+    pub(super) fn read(rule: &mut Section<'_>) -> Self {
+        Self {
+            name: rule.required("name", "give the name that SMFs activate", values::text).unwrap_or_default(),
+            flow: rule.value("flow", values::flow),
+            application: rule.value("application", values::text),
+        }
+    }
+
+    /// What is wrong with it as a whole.
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let names_nothing = self.flow.is_none() && self.application.is_none();
+        names_nothing.then_some(Problem::Missing("give a `flow` or an `application`"))
+    }
+
+    fn rule(&self) -> PredefinedRule {
+        PredefinedRule {
+            filters: self.flow.iter().cloned().map(Into::into).collect(),
+            application: self.application.as_deref().map(Into::into),
+            qfis: QfiSet::EMPTY,
+        }
+    }
+}
+
+/// All of them, as PDRs may activate them.
+pub(crate) fn predefined_rules(items: &[Predefined]) -> PredefinedRules {
+    PredefinedRules::new(items.iter().map(|item| (item.name.as_str().into(), item.rule())))
 }

@@ -20,8 +20,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-pub use detection::Application;
-pub(crate) use detection::applications;
+pub use detection::{Application, Predefined};
+pub(crate) use detection::{applications, predefined_rules};
 pub use error::{ConfigError, ConfigErrors, Hint, Problem};
 pub use keys::{KEYS, Key};
 pub use model::{

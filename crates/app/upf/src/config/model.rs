@@ -6,7 +6,7 @@ use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
 use super::pfcp::Pfcp;
-use super::detection::Application;
+use super::detection::{Application, Predefined};
 use super::routing::Routing;
 use super::shown::{octets, shown, shown_if_any, span};
 use super::words::{GtpuMode, Level, LogFormat, WhenFull};
@@ -70,6 +70,9 @@ pub struct Upf {
     /// Applications that no SMF provisions, a PFD each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<Application>,
+    /// Predefined rules that SMFs may activate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub predefined_rules: Vec<Predefined>,
     /// The management HTTP server.
     pub metrics: Metrics,
 }
@@ -88,6 +91,7 @@ impl Default for Upf {
             routing: Routing::default(),
             buffering: Buffering::default(),
             applications: Vec::new(),
+            predefined_rules: Vec::new(),
             metrics: Metrics::default(),
         }
     }

@@ -9,7 +9,7 @@ use causeway_rules::{Catalogue, AddressPool, Scramble};
 use causeway_types::{DualIp, IpNet, NetworkInstance, NodeId, Span, Time};
 
 use super::Surroundings;
-use crate::config::{applications, PathFailure, Pfcp, RequestPort, Session, Upf};
+use crate::config::{applications, predefined_rules, PathFailure, Pfcp, RequestPort, Session, Upf};
 
 /// The longest wait that doubling T1 may lead to.
 const LONGEST_WAIT: Span = Span::from_secs(8);
@@ -31,7 +31,10 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time) -> n4::Config {
         },
         associate_retry: pfcp.association_retry,
         release_period: pfcp.release_timeout,
-        catalogue: Catalogue { applications: Arc::new(applications(&upf.applications)) },
+        catalogue: Catalogue {
+            applications: Arc::new(applications(&upf.applications)),
+            predefined: Arc::new(predefined_rules(&upf.predefined_rules)),
+        },
         seed: start.as_nanos(),
         secret: Some(Scramble::new(random())),
         address_pools: upf.session.iter().map(address_pool).collect(),
@@ -118,7 +121,7 @@ mod tests {
         assert_eq!((n4.associate_retry, n4.release_period), (Span::from_secs(7), Span::from_secs(9)));
         assert_eq!(n4.on_path_failure, n4::PathFailure::Purge);
         assert_eq!(n4.request_port, n4::RequestPort::Learnt);
-        assert!(n4.catalogue.knows_application(&"video".into()));
+        assert!(n4.catalogue.knows_application(&"video".into()) && !n4.catalogue.predefined.is_empty());
         assert_eq!(n4.seed, 5_000_000_000);
         assert_eq!(n4.address_rest, Span::from_secs(7));
         let pool = &n4.address_pools[0];

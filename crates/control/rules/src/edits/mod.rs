@@ -27,7 +27,7 @@ pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpd
 use crate::{
     ApplicationId, ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far,
     FlowMarking, Gate, HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, Qer, RateLimit,
-    RuleId, TosMarking, UeAddress, UeSide, VlanRemoval, VlanTags,
+    RuleId, RuleName, TosMarking, UeAddress, UeSide, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -136,6 +136,8 @@ pub(crate) struct PdrDraft {
     pub(crate) far: FarId,
     pub(crate) qers: Vec<QerId>,
     pub(crate) urrs: Vec<UrrId>,
+    /// Predefined rules to activate.
+    pub(crate) activate: Vec<RuleName>,
     pub(crate) active_from: Option<Time>,
     pub(crate) active_until: Option<Time>,
 }
@@ -227,6 +229,9 @@ pub(crate) struct PdrUpdate {
     pub(crate) far: Option<FarId>,
     pub(crate) qers: Option<Vec<QerId>>,
     pub(crate) urrs: Option<Vec<UrrId>>,
+    /// Predefined rules to activate, after those to deactivate.
+    pub(crate) activate: Vec<RuleName>,
+    pub(crate) deactivate: Vec<RuleName>,
     pub(crate) active_from: Setting<Time>,
     pub(crate) active_until: Setting<Time>,
 }

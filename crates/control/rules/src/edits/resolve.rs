@@ -7,8 +7,7 @@ use causeway_types::{FTeid, NetworkInstance};
 use crate::tunnels::Reservation;
 use crate::{
     Capabilities, EthernetFilter, HeaderRemoval, LocalEndpoints, Pdi, Reason, RemovedHeader, SdfFilter,
-    UeAddress,
-};
+    UeAddress, PredefinedRules};
 
 use super::endpoints::check_reference;
 use super::ethernet::SharedFilters;
@@ -23,6 +22,7 @@ pub(super) struct Resolver<'a, 'b, 'c> {
     pub(super) reservation: &'a mut Reservation<'b>,
     pub(super) choose_ids: &'a mut BTreeMap<u8, FTeid>,
     pub(super) filters: &'a Definitions,
+    pub(super) predefined: &'a PredefinedRules,
     pub(super) ues: UeResolver<'a, 'c>,
     pub(super) frames: &'a SharedFilters,
 }
