@@ -42,8 +42,7 @@ fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_>
         && matches_predefined(pdr, arrival, detection)
 }
 
-/// One of the filters matches, if there are any.
-pub(crate) /// The packet fits one of the predefined rules that are active, if any are.
+/// The packet fits one of the predefined rules that are active, if any are.
 fn matches_predefined(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_>) -> bool {
     let mut rules = pdr.predefined.values().flat_map(|rules| rules.iter());
     pdr.predefined.is_empty()
@@ -54,7 +53,8 @@ fn matches_predefined(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_
         })
 }
 
-fn matches_filters(filters: &[SdfFilter], pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
+/// One of the filters matches, if there are any.
+pub(crate) fn matches_filters(filters: &[SdfFilter], pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     let (pdi, flow) = (&pdr.pdi, &arrival.user.flow);
     let is_unnumbered = is_unnumbered_ue(flow) && names_prefix(pdi);
     let is_assigned = |ip| pdi.covers_ue(ip) || is_unnumbered && ip == flow.src;

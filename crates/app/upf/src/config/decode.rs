@@ -4,12 +4,12 @@ use std::net::IpAddr;
 
 use causeway_types::IpNet;
 
+use super::detection::{Application, Predefined};
 use super::model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
     MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
-use super::detection::{Application, Predefined};
 use super::routing::Routing;
 use super::section::Section;
 use super::values;

@@ -1,7 +1,8 @@
 //! Applications and predefined rules that the UPF knows without an SMF having provisioned them.
 
 use causeway_rules::{
-    ApplicationId, Applications, Domain, DomainProtocol, FlowDescription, Pattern, Pfd, PredefinedRule, PredefinedRules,
+    ApplicationId, Applications, Domain, DomainProtocol, FlowDescription, Pattern, Pfd, PredefinedRule,
+    PredefinedRules,
 };
 use causeway_types::QfiSet;
 use serde::Serialize;

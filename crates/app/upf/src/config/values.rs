@@ -112,7 +112,8 @@ pub(super) fn url(text: &str) -> Result<Pattern, Problem> {
 
 /// A domain name or an expression for domain names.
 pub(super) fn domain(text: &str) -> Result<Pattern, Problem> {
-    Pattern::domain(text).map_err(|error| wrong(text, format!("a domain name or a regular expression: {error}")))
+    Pattern::domain(text)
+        .map_err(|error| wrong(text, format!("a domain name or a regular expression: {error}")))
 }
 
 /// An address or a host name.

@@ -48,7 +48,12 @@ impl<K: Ord> FramedRoutes<K> {
     /// None yet; the networks are those of the configuration.
     pub(super) fn new(sessions: &[Session]) -> Self {
         let devices = sessions.iter().map(|it| (NetworkInstance::new(&it.dnn), it.dev.clone()));
-        Self { devices: devices.collect(), planned: BTreeMap::new(), sessions: BTreeMap::new(), users: BTreeMap::new() }
+        Self {
+            devices: devices.collect(),
+            planned: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            users: BTreeMap::new(),
+        }
     }
 
     /// Takes note of a plan that the data plane is to carry out.

@@ -5,11 +5,11 @@ use std::net::{IpAddr, UdpSocket};
 use std::sync::Arc;
 
 use causeway_n4::{self as n4, N4};
-use causeway_rules::{Catalogue, AddressPool, Scramble};
+use causeway_rules::{AddressPool, Catalogue, Scramble};
 use causeway_types::{DualIp, IpNet, NetworkInstance, NodeId, Span, Time};
 
 use super::Surroundings;
-use crate::config::{applications, predefined_rules, PathFailure, Pfcp, RequestPort, Session, Upf};
+use crate::config::{PathFailure, Pfcp, RequestPort, Session, Upf, applications, predefined_rules};
 
 /// The longest wait that doubling T1 may lead to.
 const LONGEST_WAIT: Span = Span::from_secs(8);

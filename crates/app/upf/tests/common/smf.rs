@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use causeway_pfcp::{
     ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar, CreatePdr,
-    DestinationInterface, FTeid, ForwardingParameters, FramedRoute, Header, HeartbeatRequest, Message, NodeId,
-    OuterHeaderCreation, OuterHeaderRemoval, Pdi, RecoveryTimeStamp, RemovedHeader, SessionDeletionRequest,
-    SessionEstablishmentRequest, SessionModificationRequest, SessionReportResponse, SourceInterface,
-    UeIpAddress, UpdateFar, UpdateForwardingParameters, UpdatePdr,
+    DestinationInterface, FTeid, ForwardingParameters, FramedRoute, Header, HeartbeatRequest, Message,
+    NodeId, OuterHeaderCreation, OuterHeaderRemoval, Pdi, RecoveryTimeStamp, RemovedHeader,
+    SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest, SessionReportResponse,
+    SourceInterface, UeIpAddress, UpdateFar, UpdateForwardingParameters, UpdatePdr,
 };
 use causeway_types::{DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, Seid, Teid};
 

@@ -7,7 +7,10 @@ use causeway_types::{FTeid, FarId, PdrId};
 use crate::addresses::AddressReservation;
 use crate::session::ReportState;
 use crate::tunnels::Reservation;
-use crate::{Capabilities, LocalEndpoints, OuterHeader, Pdr, Reason, Rejection, RuleId, SessionRules, ie, PredefinedRules, Activated};
+use crate::{
+    Activated, Capabilities, LocalEndpoints, OuterHeader, Pdr, PredefinedRules, Reason, Rejection, RuleId,
+    SessionRules, ie,
+};
 
 use super::ethernet::SharedFilters;
 use super::filters::Definitions;

@@ -6,8 +6,9 @@ use causeway_types::{FTeid, NetworkInstance};
 
 use crate::tunnels::Reservation;
 use crate::{
-    Capabilities, EthernetFilter, HeaderRemoval, LocalEndpoints, Pdi, Reason, RemovedHeader, SdfFilter,
-    UeAddress, PredefinedRules};
+    Capabilities, EthernetFilter, HeaderRemoval, LocalEndpoints, Pdi, PredefinedRules, Reason, RemovedHeader,
+    SdfFilter, UeAddress,
+};
 
 use super::endpoints::check_reference;
 use super::ethernet::SharedFilters;
