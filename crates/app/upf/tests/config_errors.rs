@@ -313,3 +313,26 @@ proptest::proptest! {
         }
     }
 }
+
+// Input:  applications without an id, without anything to detect, with what cannot be read.
+// Output: file, line, key, and what would be right.
+#[test]
+fn applications() {
+    assert_error(
+        "upf:\n  applications:\n    - domain: example.com\n",
+        "upf.yaml:3: upf.applications[0].id: missing: give the Application ID that SMFs name",
+    );
+    assert_error(
+        "upf:\n  applications:\n    - id: video\n",
+        "upf.yaml:3: upf.applications[0]: missing: give a `flow`, a `url` or a `domain`",
+    );
+    assert_error(
+        "upf:\n  applications:\n    - id: video\n      flow: permit everything\n",
+        "upf.yaml:4: upf.applications[0].flow: `permit everything` is not a flow description such as \
+         `permit out 17 from 198.51.100.0/24 to assigned`: the direction is \"everything\"; only out is supported",
+    );
+    assert_error(
+        "upf:\n  predefined_rules:\n    - name: browsing\n",
+        "upf.yaml:3: upf.predefined_rules[0]: missing: give a `flow` or an `application`",
+    );
+}

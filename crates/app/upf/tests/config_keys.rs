@@ -63,6 +63,14 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.buffering.time", "1m"),
     ("upf.buffering.when_full", "drop_oldest"),
     ("upf.buffering.notify_again", "30s"),
+    ("upf.applications[].id", "video"),
+    ("upf.applications[].flow", "permit out 17 from any 53 to assigned"),
+    ("upf.applications[].url", "http://example.com/video"),
+    ("upf.applications[].domain", "example.com"),
+    ("upf.applications[].domain_protocol", "tls"),
+    ("upf.predefined_rules[].name", "browsing"),
+    ("upf.predefined_rules[].flow", "permit out 6 from any 443 to assigned"),
+    ("upf.predefined_rules[].application", "video"),
     ("upf.metrics.server[].address", "::1"),
     ("upf.metrics.server[].port", "19090"),
 ];
@@ -75,6 +83,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("upf.session[]", "subnet: 10.45.0.0/16"),
     ("upf.forwarding_policy[]", "name: silver"),
     ("upf.n6_tunnel[]", "address: 192.0.2.6"),
+    ("upf.applications[]", "id: video"),
+    ("upf.predefined_rules[]", "name: browsing"),
     ("upf.metrics.server[]", "address: 127.0.0.1"),
 ];
 
@@ -118,6 +128,12 @@ fn every_documented_key_has_an_effect() {
             Err(error) if *path == "upf.n6_tunnel[].dnn" => {
                 assert!(error.contains("no item of upf.session has the dnn ims"), "{error}");
             }
+            Err(error) if ["upf.applications[].id", "upf.applications[].domain_protocol"].contains(path) => {
+                assert!(error.contains("give a `flow`, a `url` or a `domain`"), "{error}");
+            }
+            Err(error) if *path == "upf.predefined_rules[].name" => {
+                assert!(error.contains("give a `flow` or an `application`"), "{error}");
+            }
             Err(error) => panic!("{error}\n{text}"),
         }
     }
@@ -128,7 +144,7 @@ fn every_documented_key_has_an_effect() {
 #[test]
 fn every_documented_default_is_the_default() {
     let default = Config::default();
-    let words = ["none", "all", "the subnet", "the first N4 address", "that of its interface"];
+    let words = ["none", "all", "any", "the subnet", "the first N4 address", "that of its interface"];
     for key in KEYS.iter().filter(|key| !words.contains(&key.default)) {
         let mut expected = default.clone();
         // A session that is given has a gateway only if it says so.
@@ -215,6 +231,8 @@ fn the_sample_states_the_defaults() {
     sample.upf.pfcp.client.smf.clear();
     sample.upf.n6_tunnel.clear();
     sample.upf.forwarding_policy.clear();
+    sample.upf.applications.clear();
+    sample.upf.predefined_rules.clear();
     sample.upf.gtpu.server[0].network_instance = None;
     sample.upf.gtpu.server[0].mtu = None;
     sample.upf.session[0].ue_pool = None;

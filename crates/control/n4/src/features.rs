@@ -10,6 +10,7 @@ const BY_ITSELF: UpFeatures = UpFeatures::FTUP
     .union(UpFeatures::BUNDL)
     .union(UpFeatures::PDIU)
     .union(UpFeatures::DPDRA)
+    .union(UpFeatures::FRRT)
     .union(UpFeatures::IP6PL);
 
 /// UP Function Features (TS 29.244 clause 8.2.25): what Causeway's N4 does itself, and what the data plane
@@ -40,7 +41,9 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
 impl N4 {
     /// What we tell SMFs that we can do.
     pub(crate) fn up_features(&self) -> UpFeatures {
-        up_features(&self.capabilities, self.resources.addresses.has_pools())
+        let features = up_features(&self.capabilities, self.resources.addresses.has_pools());
+        let predefined = !self.catalogue.predefined.is_empty();
+        features | if predefined { UpFeatures::ADPDP } else { UpFeatures::empty() }
     }
 }
 

@@ -3,6 +3,8 @@
 use causeway_pfcp as pfcp;
 use pfcp::Ie;
 
+pub(crate) const ACTIVATE_PREDEFINED_RULES: u16 = pfcp::ActivatePredefinedRules::TYPE;
+pub(crate) const DEACTIVATE_PREDEFINED_RULES: u16 = pfcp::DeactivatePredefinedRules::TYPE;
 pub(crate) const APPLICATION_ID: u16 = pfcp::ApplicationId::TYPE;
 pub(crate) const APPLY_ACTION: u16 = pfcp::ApplyAction::TYPE;
 pub(crate) const DESTINATION_INTERFACE: u16 = pfcp::DestinationInterface::TYPE;

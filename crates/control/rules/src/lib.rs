@@ -43,6 +43,7 @@ mod edits;
 mod ie;
 mod model;
 mod plan;
+mod predefined;
 mod reject;
 mod resources;
 mod respond;
@@ -75,6 +76,7 @@ pub use model::{
     UeAddress, UeSide, Url, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
+pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
 pub use reject::{Reason, Rejection, RuleId};
 pub use resources::{ResourceChange, Resources};
 pub use respond::packet_rate_reports;

@@ -7,7 +7,7 @@ use causeway_pfcp::{Cause, FailedRuleId, OffendingIe, RuleKind};
 use causeway_types::{BarId, FTeid, FarId, IpNet, NetworkInstance, PdrId, QerId, Seid, UrrId};
 use thiserror::Error;
 
-use crate::ApplicationId;
+use crate::{ApplicationId, RuleName};
 use crate::{FlowError, PduSessionType, PolicyName, ie};
 
 /// A request that is not carried out. Nothing has changed.
@@ -70,9 +70,15 @@ pub enum Reason {
     /// A forwarding policy that the configuration does not have.
     #[error("forwarding policy {0} is not configured")]
     UnknownPolicy(PolicyName),
-    /// A predefined rule is named; none is configured.
+    /// A predefined FAR, QER or URR is named by its ID; none is configured.
     #[error("IE {0} names a predefined rule; none is configured")]
     PredefinedRule(u16),
+    /// A predefined rule is to be activated that is not configured.
+    #[error("predefined rule {0} is not configured")]
+    UnknownPredefinedRule(RuleName),
+    /// A predefined rule is to be deactivated that is not active.
+    #[error("predefined rule {0} is not active")]
+    NotActive(RuleName),
     /// An application is named that is neither configured nor provisioned.
     #[error("application {0} is not known")]
     UnknownApplication(ApplicationId),
@@ -187,7 +193,9 @@ impl Reason {
             Self::Unsupported { .. } | Self::UnsupportedFlow(_) | Self::NoAddressPool => {
                 Cause::ServiceNotSupported
             }
-            Self::PredefinedRule(_) => Cause::UnknownPredefinedRule,
+            Self::PredefinedRule(_) | Self::UnknownPredefinedRule(_) | Self::NotActive(_) => {
+                Cause::UnknownPredefinedRule
+            }
             Self::UnknownApplication(_) => Cause::UnknownApplicationId,
         }
     }
@@ -201,6 +209,8 @@ impl Reason {
             | Self::Unsupported { ie, .. } => Some(*ie),
             Self::MalformedFlow(_) | Self::UnsupportedFlow(_) => Some(ie::SDF_FILTER),
             Self::UnknownPolicy(_) => Some(ie::FORWARDING_POLICY),
+            Self::UnknownPredefinedRule(_) => Some(ie::ACTIVATE_PREDEFINED_RULES),
+            Self::NotActive(_) => Some(ie::DEACTIVATE_PREDEFINED_RULES),
             Self::UnknownApplication(_) => Some(ie::APPLICATION_ID),
             Self::NoAddressToChoose
             | Self::ChooseConflict(_)

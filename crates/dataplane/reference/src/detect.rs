@@ -78,9 +78,13 @@ impl Detector {
             IpProtocol::UDP => self.observe_udp(key, packet),
             _ => {}
         }
-        let entry = self.flows.get_mut(&key)?;
-        entry.last = self.packets;
-        match &entry.state {
+        self.flows.get_mut(&key)?.last = self.packets;
+        self.seen(&packet.flow)
+    }
+
+    /// What the flow of a packet has shown up to now.
+    pub(crate) fn seen(&self, flow: &Flow) -> Option<&Seen> {
+        match &self.flows.get(&key(flow)?)?.state {
             State::Settled(seen) => seen.as_ref(),
             State::Searching { .. } => None,
         }

@@ -1,8 +1,8 @@
 //! Which PDR a packet matches (TS 29.244 clause 5.2.1).
 
 use causeway_dataplane::DropReason;
-use causeway_rules::{Pdi, Pdr, UeSide};
-use causeway_types::{NetworkInstance, Time};
+use causeway_rules::{ApplicationId, Pdi, Pdr, SdfFilter, UeSide};
+use causeway_types::{NetworkInstance, QfiSet, Time};
 
 use crate::arrival::{Arrival, Tunnelled};
 use crate::detect::Detection;
@@ -37,22 +37,39 @@ fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_>
     matches_tunnel(pdi, arrival.origin.tunnel)
         && matches_network(pdi, arrival.origin.network.as_ref())
         && matches_qfi(pdi, arrival.origin.tunnel)
-        && matches_filters(pdr, arrival)
-        && matches_application(pdr, arrival, detection)
+        && matches_filters(&pdi.filters, pdr, arrival)
+        && matches_application(pdi.application.as_ref(), pdr, arrival, detection)
+        && matches_predefined(pdr, arrival, detection)
+}
+
+/// The packet fits one of the predefined rules that are active, if any are.
+fn matches_predefined(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_>) -> bool {
+    let mut rules = pdr.predefined.values().flat_map(|rules| rules.iter());
+    pdr.predefined.is_empty()
+        || rules.any(|rule| {
+            contains_qfi(rule.qfis, arrival.origin.tunnel)
+                && matches_filters(&rule.filters, pdr, arrival)
+                && matches_application(rule.application.as_ref(), pdr, arrival, detection)
+        })
 }
 
 /// One of the filters matches, if there are any.
-pub(crate) fn matches_filters(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
+pub(crate) fn matches_filters(filters: &[SdfFilter], pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     let (pdi, flow) = (&pdr.pdi, &arrival.user.flow);
     let is_unnumbered = is_unnumbered_ue(flow) && names_prefix(pdi);
     let is_assigned = |ip| pdi.covers_ue(ip) || is_unnumbered && ip == flow.src;
     let direction = direction_of(pdr);
     let matches = |wanted| filter::matches(wanted, flow, direction, is_assigned);
-    pdi.filters.is_empty() || pdi.filters.iter().any(matches)
+    filters.is_empty() || filters.iter().any(matches)
 }
 
-fn matches_application(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_>) -> bool {
-    let Some(id) = &pdr.pdi.application else { return true };
+fn matches_application(
+    id: Option<&ApplicationId>,
+    pdr: &Pdr,
+    arrival: &Arrival<'_>,
+    detection: &Detection<'_>,
+) -> bool {
+    let Some(id) = id else { return true };
     let (direction, flow) = (direction_of(pdr), &arrival.user.flow);
     let is_assigned = |ip| pdr.pdi.covers_ue(ip);
     let fits = |asked: &_| filter::matches_description(asked, flow, direction, is_assigned);
@@ -75,8 +92,12 @@ pub(crate) fn matches_network(pdi: &Pdi, network: Option<&NetworkInstance>) -> b
 }
 
 pub(crate) fn matches_qfi(pdi: &Pdi, tunnel: Option<Tunnelled>) -> bool {
+    contains_qfi(pdi.qfis, tunnel)
+}
+
+fn contains_qfi(asked: QfiSet, tunnel: Option<Tunnelled>) -> bool {
     let found = tunnel.and_then(|tunnel| tunnel.qfi);
-    pdi.qfis.is_empty() || found.is_some_and(|qfi| pdi.qfis.contains(qfi))
+    asked.is_empty() || found.is_some_and(|qfi| asked.contains(qfi))
 }
 
 /// What a UE with an IPv6 prefix sends before it knows that prefix is its own too.

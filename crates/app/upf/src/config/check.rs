@@ -15,6 +15,12 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     let upf = &config.upf;
     servers(upf, &mut found);
     smfs(upf, &mut found);
+    for (n, application) in upf.applications.iter().enumerate() {
+        found.extend(application.problem().map(|problem| (format!("upf.applications[{n}]"), problem)));
+    }
+    for (n, rule) in upf.predefined_rules.iter().enumerate() {
+        found.extend(rule.problem().map(|problem| (format!("upf.predefined_rules[{n}]"), problem)));
+    }
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
         pool(n, session, &mut found);

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use causeway_types::IpNet;
 
+use super::detection::{Application, Predefined};
 use super::model::{
     Buffering, Config, DEFAULT_ADDRESS, ForwardingPolicy, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT,
     Metrics, MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
@@ -46,6 +47,8 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         ue_address_rest: upf.value("ue_address_rest", values::span).unwrap_or(default.ue_address_rest),
         routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),
+        applications: upf.list("applications", Application::read).unwrap_or_default(),
+        predefined_rules: upf.list("predefined_rules", Predefined::read).unwrap_or_default(),
         metrics: upf.section("metrics", metrics),
     }
 }

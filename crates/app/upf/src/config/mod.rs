@@ -2,6 +2,7 @@
 
 mod check;
 mod decode;
+mod detection;
 mod document;
 mod error;
 mod keys;
@@ -19,6 +20,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+pub use detection::{Application, Predefined};
+pub(crate) use detection::{applications, predefined_rules};
 pub use error::{ConfigError, ConfigErrors, Hint, Problem};
 pub use keys::{KEYS, Key};
 pub use model::{
@@ -29,7 +32,7 @@ pub use origin::Origin;
 pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 pub use routing::Routing;
-pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort, WhenFull};
+pub use words::{GtpuMode, Level, LogFormat, NameIn, PathFailure, RequestPort, WhenFull};
 
 use origin::Origins;
 use section::Reader;

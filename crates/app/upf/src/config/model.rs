@@ -7,6 +7,7 @@ use causeway_rules::Url;
 use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
+use super::detection::{Application, Predefined};
 use super::pfcp::Pfcp;
 use super::routing::Routing;
 use super::shown::{octets, shown, shown_if_any, span};
@@ -71,6 +72,12 @@ pub struct Upf {
     pub routing: Routing,
     /// Packets that wait for idle UEs.
     pub buffering: Buffering,
+    /// Applications that no SMF provisions, a PFD each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<Application>,
+    /// Predefined rules that SMFs may activate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub predefined_rules: Vec<Predefined>,
     /// The management HTTP server.
     pub metrics: Metrics,
 }
@@ -89,6 +96,8 @@ impl Default for Upf {
             forwarding_policy: Vec::new(),
             routing: Routing::default(),
             buffering: Buffering::default(),
+            applications: Vec::new(),
+            predefined_rules: Vec::new(),
             metrics: Metrics::default(),
         }
     }

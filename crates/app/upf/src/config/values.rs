@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use causeway_rules::Url;
+use causeway_rules::{FlowDescription, Pattern, Url};
 use causeway_types::{IpNet, NodeId, Span};
 
 use super::error::Problem;
@@ -115,6 +115,28 @@ pub(super) fn network(text: &str) -> Result<String, Problem> {
 pub(super) fn pool_identity(text: &str) -> Result<String, Problem> {
     let named = (1..=64).contains(&text.len()) && text.chars().all(|c| c.is_ascii_graphic());
     if named { Ok(text.to_owned()) } else { Err(wrong(text, "1 to 64 characters without blanks")) }
+}
+
+/// A text that is not empty.
+pub(super) fn text(text: &str) -> Result<String, Problem> {
+    if text.is_empty() { Err(wrong(text, "a text")) } else { Ok(text.to_owned()) }
+}
+
+/// A flow description.
+pub(super) fn flow(text: &str) -> Result<FlowDescription, Problem> {
+    let example = "permit out 17 from 198.51.100.0/24 to assigned";
+    text.parse().map_err(|error| wrong(text, format!("a flow description such as `{example}`: {error}")))
+}
+
+/// A URL or an expression for URLs.
+pub(super) fn url(text: &str) -> Result<Pattern, Problem> {
+    Pattern::url(text).map_err(|error| wrong(text, format!("a URL or a regular expression: {error}")))
+}
+
+/// A domain name or an expression for domain names.
+pub(super) fn domain(text: &str) -> Result<Pattern, Problem> {
+    Pattern::domain(text)
+        .map_err(|error| wrong(text, format!("a domain name or a regular expression: {error}")))
 }
 
 /// An address or a host name.

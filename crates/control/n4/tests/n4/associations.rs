@@ -30,7 +30,8 @@ fn an_smf_sets_up_an_association() {
     assert_eq!(response.recovery_time_stamp, Some(RecoveryTimeStamp(RECOVERY)));
     let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
     let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU;
-    let detection = UpFeatures::DPDRA | UpFeatures::IP6PL | UpFeatures::PFDM | UpFeatures::PFDE;
+    let detection =
+        UpFeatures::DPDRA | UpFeatures::FRRT | UpFeatures::IP6PL | UpFeatures::PFDM | UpFeatures::PFDE;
     let by_plane = UpFeatures::EMPU | UpFeatures::MNOP | buffering | UpFeatures::CIOT | UpFeatures::EPPPI;
     let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
     let usage = UpFeatures::QUOAC | UpFeatures::VTIME | UpFeatures::NORP | UpFeatures::UPIDP;

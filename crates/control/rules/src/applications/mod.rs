@@ -93,10 +93,14 @@ pub struct Seen {
 }
 
 impl Applications {
-    /// The applications of a configuration.
+    /// The applications of a configuration. PFDs of one application that come apart are put together.
     pub fn configured(applications: impl IntoIterator<Item = (ApplicationId, Vec<Pfd>)>) -> Self {
-        let configured = |(id, pfds)| (id, Application { pfds, configured: true });
-        Self(applications.into_iter().map(configured).collect())
+        let mut all = BTreeMap::new();
+        for (id, pfds) in applications {
+            let empty = || Application { pfds: Vec::new(), configured: true };
+            all.entry(id).or_insert_with(empty).pfds.extend(pfds);
+        }
+        Self(all)
     }
 
     /// There is such an application.

@@ -24,7 +24,7 @@ pub(crate) use merge::{Merged, merge};
 pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
 pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 
-use crate::ApplicationId;
+use crate::{ApplicationId, RuleName};
 use crate::{
     ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far, FlowMarking, Gate,
     HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, PolicyName, Qer, RateLimit,
@@ -137,6 +137,8 @@ pub(crate) struct PdrDraft {
     pub(crate) far: FarId,
     pub(crate) qers: Vec<QerId>,
     pub(crate) urrs: Vec<UrrId>,
+    /// Predefined rules to activate.
+    pub(crate) activate: Vec<RuleName>,
     pub(crate) active_from: Option<Time>,
     pub(crate) active_until: Option<Time>,
 }
@@ -228,6 +230,9 @@ pub(crate) struct PdrUpdate {
     pub(crate) far: Option<FarId>,
     pub(crate) qers: Option<Vec<QerId>>,
     pub(crate) urrs: Option<Vec<UrrId>>,
+    /// Predefined rules to activate, after those to deactivate.
+    pub(crate) activate: Vec<RuleName>,
+    pub(crate) deactivate: Vec<RuleName>,
     pub(crate) active_from: Setting<Time>,
     pub(crate) active_until: Setting<Time>,
 }

@@ -7,7 +7,7 @@ use causeway_types::{
 };
 
 use super::{EthernetFilter, HeaderRemoval, SdfFilter, VlanRemoval};
-use crate::ApplicationId;
+use crate::{Activated, ApplicationId};
 
 /// A Packet Detection Rule (TS 29.244 clause 5.2.1).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,6 +28,8 @@ pub struct Pdr {
     pub qers: Vec<QerId>,
     /// Usage rules; every one of them counts the packet.
     pub urrs: Vec<UrrId>,
+    /// The predefined rules that are active: a packet must also match one of them; empty matches any packet.
+    pub predefined: Activated,
     /// From when on it matches (Activation Time); `None`: at once.
     pub active_from: Option<Time>,
     /// From when on it no longer matches (Deactivation Time); `None`: never.
@@ -47,6 +49,7 @@ impl Pdr {
             far,
             qers: Vec::new(),
             urrs: Vec::new(),
+            predefined: Activated::new(),
             active_from: None,
             active_until: None,
         }

@@ -89,6 +89,7 @@ pub(crate) fn uplink_pdr(id: u16, tunnel: TunnelRequest, far: u32) -> PdrDraft {
         far: FarId(far),
         qers: vec![],
         urrs: vec![],
+        activate: vec![],
         active_from: None,
         active_until: None,
     }

@@ -15,7 +15,10 @@ pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result
     check_removal(pdr, context)?;
     check_qfis(&pdr.pdi, context)?;
     check_application(&pdr.pdi, rules.pdu_type, context)?;
-    let assigned = pdr.pdi.filters.iter().any(|filter| filter.flow.names_assigned());
+    let unable = !pdr.predefined.is_empty() && rules.pdu_type == PduSessionType::Ethernet;
+    refuse_if(unable, ie::ACTIVATE_PREDEFINED_RULES, "predefined rules in an Ethernet session")?;
+    let predefined = pdr.predefined.values().flat_map(|rules| rules.iter()).flat_map(|rule| &rule.filters);
+    let assigned = pdr.pdi.filters.iter().chain(predefined).any(|filter| filter.flow.names_assigned());
     let known = pdr.pdi.names_ue() || pdr.pdi.tunnel.is_some() || session_names_ue(rules);
     require(!assigned || known, ie::UE_IP_ADDRESS, "a flow description says 'assigned'")
 }
