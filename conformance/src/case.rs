@@ -24,6 +24,12 @@ pub struct Case {
     pub input: String,
     /// What comes out, in plain words.
     pub output: String,
+    /// For a case of the dialect matrix: the row it is in. Its column is the folder.
+    #[serde(default)]
+    pub behaviour: Option<String>,
+    /// The software whose messages these are: name, version and file.
+    #[serde(default)]
+    pub source: Option<String>,
     /// Settings that differ from the usual ones.
     #[serde(default)]
     pub setup: Setup,
@@ -65,15 +71,27 @@ pub struct Step {
     /// The data network that sends it is an Ethernet network of this name.
     #[serde(default)]
     pub(crate) network: Option<String>,
+    /// The type of service or traffic class of the gNB's outer header.
+    #[serde(default)]
+    pub(crate) outer_tos: u8,
     /// So many milliseconds pass.
     #[serde(default)]
     pub(crate) wait_ms: Option<u64>,
+    /// So many microseconds pass.
+    #[serde(default)]
+    pub(crate) wait_us: Option<u64>,
     /// The packet counters are shown after the rest of the step.
     #[serde(default)]
     pub(crate) counters: bool,
     /// How often this step is done; once unless said otherwise.
     #[serde(default)]
     pub(crate) times: Option<u32>,
+    /// How many lines of what is seen have this text in them: the least and the most.
+    #[serde(default)]
+    pub(crate) count: BTreeMap<String, (usize, usize)>,
+    /// Equal lines are recorded once, with their number.
+    #[serde(default)]
+    pub(crate) tally: bool,
     /// Lines that must be among what the UPF sends in this step, each as a part of a line.
     #[serde(default)]
     pub(crate) expect: Vec<String>,
@@ -136,7 +154,7 @@ fn load(path: PathBuf) -> Result<Case, CaseError> {
 }
 
 /// Reads a YAML file.
-fn read_yaml<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, CaseError> {
+pub(crate) fn read_yaml<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, CaseError> {
     let text =
         std::fs::read_to_string(path).map_err(|source| CaseError::File { path: path.to_owned(), source })?;
     serde_yaml_ng::from_str(&text).map_err(|source| CaseError::Yaml { path: path.to_owned(), source })

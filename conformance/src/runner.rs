@@ -3,8 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use causeway_dataplane::{
-    Echo, EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, PacketEngine, Routing, Topology,
+    Echo, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, Ingress, N6Endpoint, Network, PacketEngine,
+    Routing, SliceLimit, Topology,
 };
+use causeway_rules::{NewEnd, PolicyName, Redirect, Url};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
@@ -83,6 +85,9 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
         }
         check(number, step, &seen)?;
         text.push_str(&format!("step {number}\n"));
+        if step.tally {
+            seen = tally(&seen);
+        }
         seen.iter().flat_map(|line| line.lines()).for_each(|line| text.push_str(&format!("  {line}\n")));
     }
     Ok(Transcript { text, datagrams: run.upf.take_datagrams(), inputs: run.upf.take_inputs() })
@@ -108,11 +113,10 @@ fn surroundings(setup: &Setup) -> Topology {
     });
     Topology {
         gtpu: vec![GtpuEndpoint { mtu: setup.n3_mtu.unwrap_or(endpoint.mtu), ..endpoint }],
-        networks: vec![Network {
-            gateways: gateways.collect(),
-            mtu: setup.n6_mtu.unwrap_or(network.mtu),
-            ..network
-        }],
+        networks: vec![
+            Network { gateways: gateways.collect(), mtu: setup.n6_mtu.unwrap_or(network.mtu), ..network },
+            Network::new(NetworkInstance::new("edge"), Vec::new()),
+        ],
         ethernet: vec![link(LAN, false), link(WIRE, true)],
         routing: Routing {
             decrement_ttl: !setup.keep_ttl,
@@ -125,7 +129,24 @@ fn surroundings(setup: &Setup) -> Topology {
             addr: DualIp { v4: Some(N6), v6: Some(N6_IPV6) },
             port: N6_PORT,
         }],
+        policies: policies(),
+        slices: setup.slices.iter().map(SliceLimit::from).collect(),
     }
+}
+
+/// The forwarding policies: `void` drops, `gold` marks with DSCP 46 and leads to the network `edge`, `portal` answers HTTP
+/// with a URL, `proxy` leads to another address and port.
+fn policies() -> Vec<ForwardingPolicy> {
+    let policy = |name: &str| ForwardingPolicy::new(PolicyName::new(name.as_bytes()));
+    let network = Some(NetworkInstance::new("edge"));
+    let portal = Url::new("http://portal.example/").map(Redirect::Http);
+    let proxy = NewEnd { v4: Some(Ipv4Addr::new(203, 0, 113, 80)), v6: None, port: Some(8080) };
+    vec![
+        ForwardingPolicy { drop: true, ..policy("void") },
+        ForwardingPolicy { network, dscp: Some(46), ..policy("gold") },
+        ForwardingPolicy { redirect: portal, ..policy("portal") },
+        ForwardingPolicy { redirect: Some(Redirect::Destination(proxy)), ..policy("proxy") },
+    ]
 }
 
 fn link(name: &str, flood_unknown: bool) -> EthernetNetwork {
@@ -149,7 +170,25 @@ fn check(number: usize, step: &Step, seen: &[String]) -> Result<(), CaseError> {
             return Err(unmet(format!("no {unexpected}")));
         }
     }
+    for (counted, (least, most)) in &step.count {
+        let there = text.lines().filter(|line| line.contains(counted.as_str())).count();
+        if !(*least..=*most).contains(&there) {
+            return Err(unmet(format!("{least} to {most} of {counted}, there are {there}")));
+        }
+    }
     Ok(())
+}
+
+/// Each line once, with how often it was seen, in the order of the first times.
+fn tally(seen: &[String]) -> Vec<String> {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for line in seen.iter().flat_map(|line| line.lines()) {
+        match counts.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((line, 1)),
+        }
+    }
+    counts.into_iter().map(|(line, count)| format!("{count} x {line}")).collect()
 }
 
 fn indent(text: &str) -> String {
@@ -179,6 +218,9 @@ impl Run<'_> {
         if let Some(wait) = step.wait_ms {
             self.upf.wait(Span::from_millis(wait));
         }
+        if let Some(wait) = step.wait_us {
+            self.upf.wait(Span::from_micros(wait));
+        }
         if let Some(spec) = &step.smf {
             let sequence = match &spec.sequence {
                 Some(word) => number(word, &self.upf.variables)? as u32,
@@ -207,7 +249,7 @@ impl Run<'_> {
     fn packets(&mut self, step: &Step) -> Result<(), CaseError> {
         let peer = step.peer.unwrap_or(IpAddr::V4(GNB));
         let local = if peer.is_ipv4() { IpAddr::V4(UPF) } else { UPF_IPV6.into() };
-        let gtpu = Ingress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: 0 };
+        let gtpu = Ingress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: step.outer_tos };
         let from_gnb = match (&step.gnb, &step.gnb_raw) {
             (Some(spec), _) => Some(spec.octets(&self.upf.variables)?),
             (None, Some(raw)) => Some(octets(raw, &self.upf.variables)?),

@@ -30,6 +30,12 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
         (capabilities.extended_buffering, UpFeatures::DLBD),
         (capabilities.delivery_status, UpFeatures::DDDS),
         (capabilities.volume_measurement, UpFeatures::MNOP),
+        (capabilities.redirection, UpFeatures::TREU.union(UpFeatures::RATP)),
+        (capabilities.traffic_steering, UpFeatures::TRST),
+        (capabilities.address_replacement, UpFeatures::IPREP),
+        (capabilities.usage_control, USAGE_CONTROL),
+        (capabilities.packet_rate, UpFeatures::CIOT),
+        (capabilities.paging_by_dscp, UpFeatures::EPPPI),
     ];
     let there = by_data_plane.into_iter().filter(|(is_there, _)| *is_there);
     there.fold(by_itself | by_pools, |features, (_, feature)| features | feature)
@@ -41,6 +47,11 @@ impl N4 {
         up_features(&self.capabilities, self.resources.addresses.has_pools())
     }
 }
+
+/// What a data plane can that controls usage: quotas with their own FAR and their validity, a number of reports, and
+/// inactivity by PDR.
+const USAGE_CONTROL: UpFeatures =
+    UpFeatures::QUOAC.union(UpFeatures::VTIME).union(UpFeatures::NORP).union(UpFeatures::UPIDP);
 
 #[cfg(test)]
 mod tests {
@@ -55,7 +66,9 @@ mod tests {
         assert!(up_features(&none, true).contains(WITH_POOLS));
         let all = Capabilities::all(1, 1);
         let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
-        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering;
+        let qos = UpFeatures::CIOT | UpFeatures::EPPPI;
+        let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
+        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | qos | steering | USAGE_CONTROL;
         assert_eq!(up_features(&all, false), BY_ITSELF | more);
     }
 }

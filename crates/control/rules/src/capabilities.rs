@@ -18,8 +18,19 @@ pub struct Capabilities {
     pub end_marker: bool,
     /// Enforces MBR.
     pub mbr: bool,
+    /// Shares one allowance among QERs of a correlation.
+    pub qer_correlation: bool,
+    /// Enforces packet rates and reports what is left of them (feature CIOT).
+    pub packet_rate: bool,
+    /// Marks the DSCP of outer headers, and of user packets that leave without one.
+    pub tos_marking: bool,
+    /// Inserts Paging Policy Indicators by the DSCP of the user packet (feature EPPPI).
+    pub paging_by_dscp: bool,
     /// Measures volume and reports thresholds.
     pub volume_measurement: bool,
+    /// Measures time and events, enforces quotas, and reports at every trigger of a URR (features QUOAC, VTIME,
+    /// NORP and UPIDP).
+    pub usage_control: bool,
     /// Reads and writes the PDU Session Container.
     pub pdu_session_container: bool,
     /// Carries Ethernet sessions: filters, VLAN tags, MAC learning, proxying of ARP and Neighbour Solicitation.
@@ -30,6 +41,13 @@ pub struct Capabilities {
     pub outer_ipv6: bool,
     /// Makes copies of packets (FAR DUPL).
     pub duplication: bool,
+    /// Redirects traffic, to a URL or to an address and port (features TREU and RATP).
+    pub redirection: bool,
+    /// Replaces the addresses and ports of user packets (feature IPREP).
+    pub address_replacement: bool,
+    /// Steers traffic by forwarding policies or into tunnels over N6, and has at least one of them configured
+    /// (feature TRST).
+    pub traffic_steering: bool,
     /// How many sessions fit.
     pub max_sessions: u32,
     /// How many PDRs one session may have.
@@ -47,12 +65,20 @@ impl Capabilities {
             inactivity_detection: true,
             end_marker: true,
             mbr: true,
+            qer_correlation: true,
+            packet_rate: true,
+            tos_marking: true,
+            paging_by_dscp: true,
             volume_measurement: true,
+            usage_control: true,
             pdu_session_container: true,
             ethernet: true,
             outer_ipv4: true,
             outer_ipv6: true,
             duplication: true,
+            redirection: true,
+            address_replacement: true,
+            traffic_steering: true,
             max_sessions,
             max_pdrs_per_session,
         }

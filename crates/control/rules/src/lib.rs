@@ -19,13 +19,16 @@
 //!   (table 7.5.4.2-1 would replace the whole PDI); CHOOSE there means the tunnel there is.
 //! - What lies on a framed route of the UE is `assigned` to it in flow descriptions.
 //! - The S/D flag at zero still means the destination for packets that do not come from the access.
+//! - CHOOSE with neither V4 nor V6 chooses IPv4, if there is a GTP-U address of it (clause 8.2.3 wants one of them).
+//! - A PDR for packets of a data network needs no UE address if another PDR of the session has it.
+//! - A FAR may forward to the access before its tunnel is known; packets are dropped until then.
 //! - Outer Header Creation with TEID 0 or an unspecified address is no tunnel, while the FAR does not
 //!   forward.
 //! - SGi-LAN as destination needs no forwarding policy (table 7.5.2.3-2).
 //! - A QER, URR or BAR that is removed leaves the rules that name it.
+//! - A mask of a marking that names ECN bits marks the DSCP alone.
 //! - DL Buffering Duration and Suggested Packet Count are acted on in an Update BAR of a modification too (table
 //!   7.5.4.11-1 has them only in the answer to a report).
-//! - A guaranteed bit rate is accepted; the maximum beside it is what is enforced.
 
 #![forbid(unsafe_code)]
 
@@ -53,21 +56,25 @@ mod testing;
 
 pub use addresses::{AddressPool, Addresses, PoolUsage};
 pub use capabilities::Capabilities;
+pub use causeway_pfcp::{ReportingTriggers, UsageInformation, UsageReportTrigger};
 pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, BufferingDuration, CopyTo, DeliveryStatus, DirectionalLimit, Duplicate, EthernetFilter,
-    ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, HeaderRemoval, MacMatch,
-    MacRange, MeasurementMethod, OuterHeader, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit,
-    RemovedHeader, RuleSet, SdfFilter, TagMatch, TrafficClass, UeAddress, UeSide, Urr, UrrTriggers,
-    VlanRemoval, VlanTags,
+    Allowance, ApplyAction, Bar, BaseInterval, BufferingDuration, CopyTo, Correlation, DeliveryStatus,
+    DirectionalLimit, DroppedLimit, Duplicate, EthernetFilter, ExtendedBuffering, Far, FlowAddress,
+    FlowDescription, FlowEnd, FlowMarking, Forwarding, Gate, HeaderRemoval, MacMatch, MacRange,
+    MeasurementMethod, Monitoring, NewEnd, OuterHeader, PacketRate, PacketRateReport, PacketRateStatus,
+    PacketRates, PagingPolicy, Pdi, Pdr, PduSessionType, PolicyName, Proxying, Qer, RateLimit, Redirect,
+    Remaining, RemovedHeader, Replacement, RuleSet, SdfFilter, Steering, TagMatch, TosMarking, TrafficClass,
+    UeAddress, UeSide, Url, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
 pub use resources::{ResourceChange, Resources};
+pub use respond::packet_rate_reports;
 pub use scramble::Scramble;
 pub use sdf::FlowError;
-pub use session::{Reporting, SessionRules};
-pub use tunnels::{LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
-pub use usage::{Usage, UsageReason};
+pub use session::SessionRules;
+pub use tunnels::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
+pub use usage::Usage;
 pub use validate::{Context, validate};

@@ -1,12 +1,15 @@
 //! The writes that turn one rule set into another.
 
-use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, Seid, Span, UrrId};
+use std::collections::BTreeSet;
 
-use crate::{Bar, ExtendedBuffering, Far, Pdr, PduSessionType, Qer, Urr};
+use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, SNssai, Seid, Span, UrrId};
+
+use crate::{Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, PduSessionType, Qer, Urr, UrrPart};
 
 /// An ordered list of writes for one session, applied all or nothing.
 ///
-/// Each reference is written before its user; removals come last, users before what they refer to. A
+/// Each reference is written before its user, but for links among URRs; removals come last, users before what they
+/// refer to. A
 /// packet sees the rules before the plan or after it, never a mix.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
@@ -23,13 +26,26 @@ pub enum Op {
     CreateSession,
     /// What the user packets of the new session are; follows [`Op::CreateSession`]. Without it they are IP packets.
     SetPduType(PduSessionType),
+    /// The session belongs to this network slice, or to none that is known.
+    SetSlice(Option<SNssai>),
+    /// Replaces the paging policies of the session.
+    SetPaging(Vec<PagingPolicy>),
     /// Drops all packets that wait for the session, before anything else is done (DROBU).
     DropBuffered,
     /// Creates the BAR or replaces the one of that id.
     PutBar(Bar),
-    /// Creates the URR, or replaces the one of that id and goes on counting. Behind a [`Op::QueryUrr`] of the same
-    /// URR its thresholds count from zero.
-    PutUrr(Urr),
+    /// Creates the URR, or replaces the one of that id and goes on counting. A limit or timer that changes starts
+    /// over as for [`Op::RenewUrr`].
+    PutUrr(Box<Urr>),
+    /// Starts parts of a URR over that were given anew, even with the values they had: a threshold or quota counts
+    /// what was measured since the last report and nothing before that, a time runs from now (TS 29.244 clause
+    /// 5.2.2.3.1).
+    RenewUrr {
+        /// The rule.
+        urr: UrrId,
+        /// Its parts.
+        parts: BTreeSet<UrrPart>,
+    },
     /// Starts the User Plane Inactivity Timer anew, with this time; `None` stops it.
     SetInactivityTimer(Option<Span>),
     /// Creates the QER, or replaces the one of that id and keeps its meters' state.
@@ -53,6 +69,8 @@ pub enum Op {
     /// Reports the usage counted so far (Query URR). The next report has what comes after; towards the
     /// thresholds what is reported here still counts (TS 29.244 clause 5.2.2.3.1).
     QueryUrr(UrrId),
+    /// Reports what is left of the packets that a QER allows (Query Packet Rate Status). Comes before any change.
+    QueryPacketRate(QerId),
     /// Removes a PDR; a packet that waits for it is dropped.
     RemovePdr(PdrId),
     /// Removes a FAR.
@@ -63,6 +81,7 @@ pub enum Op {
     RemoveUrr(UrrId),
     /// Removes a BAR.
     RemoveBar(BarId),
-    /// Removes the session with all its rules and reports the final usage of every URR. Last in its plan.
+    /// Removes the session with all its rules and reports the final usage of every URR, and what is left of the packets
+    /// of every QER that was asked to. Last in its plan.
     RemoveSession,
 }

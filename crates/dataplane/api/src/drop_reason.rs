@@ -59,6 +59,15 @@ reasons! {
     GateClosed = "gate_closed",
     /// The packet exceeds the MBR of a QER.
     MbrExceeded = "mbr_exceeded",
+    /// A quota of a URR is exhausted, and no FAR says what becomes of the packet.
+    QuotaExhausted = "quota_exhausted",
+    /// The packet exceeds the packet rate of a QER.
+    PacketRateExceeded = "packet_rate_exceeded",
+    /// The packet exceeds the bit rate of its network slice.
+    SliceRateExceeded = "slice_rate_exceeded",
+    /// The network marked the outer header as congested, and the user packet cannot carry that on (RFC 6040
+    /// clause 4.2).
+    Congested = "congested",
     /// The buffer of the session is full: this packet or, if configured so, the oldest one goes.
     BufferFull = "buffer_full",
     /// The buffers of the whole data plane are full: this packet or, if configured so, the oldest one goes.
@@ -71,6 +80,10 @@ reasons! {
     BufferDiscarded = "buffer_discarded",
     /// The outer header that the PDR removes is not the one the packet has.
     OuterHeaderMismatch = "outer_header_mismatch",
+    /// The forwarding policy of the FAR drops it.
+    PolicyDrop = "policy_drop",
+    /// The FAR redirects to a URL, and the packet is no HTTP request or part of a connection for one.
+    NotRedirectable = "not_redirectable",
     /// A fragment of a packet to our end of a tunnel over N6: such packets are not put together again.
     FragmentedOuter = "fragmented_outer",
     /// The FAR sends to a network or address family that is not configured.
@@ -78,6 +91,12 @@ reasons! {
     /// The packet belongs to the link of the UE, which ends here: neighbour discovery, DHCPv6 and other
     /// packets from or to link-local addresses, that no rule takes to the SMF.
     LinkLocal = "link_local",
+    /// The last hop of the packet ends here; its sender is told (ICMP Time Exceeded).
+    TtlExpired = "ttl_expired",
+    /// The packet is larger than its way, and must not be fragmented; its sender is told (ICMP Packet Too Big).
+    MtuExceeded = "mtu_exceeded",
+    /// The FAR forwards to the access, whose tunnel the SMF has not told yet.
+    NoTunnel = "no_tunnel",
     /// With its outer header the packet is larger than any IP packet.
     TooBig = "too_big",
 }

@@ -1,25 +1,32 @@
 //! What a matched PDR does with a packet: FAR, QERs and URRs.
 //!
-//! A packet whose FAR forwards is counted by the URRs that measure before QoS enforcement, passes the gates
-//! and meters of all QERs, is counted by the other URRs, and leaves. What a FAR drops or buffers is
-//! not counted; a buffered packet is when it leaves.
+//! Every packet is counted before QoS enforcement. One whose FAR forwards passes the gates and meters of all QERs
+//! and must fit into all quotas; then it is counted and leaves. What a FAR drops or buffers is not counted; a
+//! buffered packet is when it leaves.
 
 use causeway_dataplane::{DropReason, Egress, Topology, Usage};
 use causeway_packet::UserPacket;
-use causeway_rules::{ApplyAction, Forwarding, Gate, Pdr, PduSessionType};
-use causeway_types::{Direction, Interface, QerId, Qfi, Time};
+use causeway_rules::{ApplyAction, Forwarding, Pdr, PduSessionType};
+use causeway_types::{Interface, Qfi, Time};
 
 use crate::egress::Way;
 use crate::link_scope::stays_on_link;
+use crate::marks::{Marks, mark_flow};
+use crate::qos::{Shared, check_gates, enforce};
+use crate::route::{Refusal, fit_frame, routed};
 use crate::session::{Session, direction_of};
+use crate::steer::{Answer, Steered, steer};
+use crate::usage::Blocked;
 
 /// What becomes of a packet.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// It leaves, with its outer header.
-    Send(Egress, Vec<u8>),
+    /// It leaves, with its outer header, in one piece or in fragments.
+    Send(Egress, Vec<Vec<u8>>),
     /// It waits.
     Wait,
+    /// The UPF answers it.
+    Answer(Answer),
 }
 
 /// A packet that a PDR matched.
@@ -28,104 +35,119 @@ pub(crate) struct Matched<'a> {
     /// The QFI it arrived with.
     pub(crate) qfi: Option<Qfi>,
     pub(crate) packet: &'a [u8],
-    /// It waited in the buffer. Meters charge such a packet but do not drop it: the SMF asked for its delivery.
+    /// It waited in the buffer. Bit rates charge such a packet but do not drop it: the SMF asked for its delivery.
     pub(crate) has_waited: bool,
 }
 
 /// Decides about a packet and counts it. Usage reports that become due are appended to `reports`.
 pub(crate) fn act(
     session: &mut Session,
+    shared: &mut Shared,
     matched: &Matched<'_>,
     topology: &Topology,
     now: Time,
     reports: &mut Vec<Usage>,
-) -> Result<Decision, DropReason> {
-    let (pdr, octets) = (matched.pdr, matched.packet.len());
+) -> Result<Decision, Refusal> {
+    if !matched.has_waited {
+        session.count_arrival(matched, now, reports);
+    }
+    follow_far(session, shared, matched, topology, now, reports, false)
+}
+
+/// Decides by the FAR that holds for the packet; again when it finds a quota too small, without charging the meters
+/// (`is_charged`) a second time.
+fn follow_far(
+    session: &mut Session,
+    shared: &mut Shared,
+    matched: &Matched<'_>,
+    topology: &Topology,
+    now: Time,
+    reports: &mut Vec<Usage>,
+    is_charged: bool,
+) -> Result<Decision, Refusal> {
+    let pdr = matched.pdr;
     let direction = direction_of(pdr);
-    let far = session.rules.fars.get(&pdr.far).ok_or(DropReason::FarDrop)?;
+    let blocked = session.blocked(matched);
+    let far = match blocked {
+        Some(Blocked::By(far)) => far,
+        _ => pdr.far,
+    };
+    let far = session.rules.fars.get(&far).ok_or(DropReason::FarDrop)?;
     let forwarding = match (far.action, &far.forwarding) {
+        (ApplyAction::Forward, _) if blocked == Some(Blocked::Entirely) => {
+            return Err(DropReason::QuotaExhausted.into());
+        }
         (ApplyAction::Forward, Some(forwarding)) => forwarding,
         (ApplyAction::Buffer { .. }, _) => {
             check_gates(session, pdr, direction)?;
             return Ok(Decision::Wait);
         }
-        (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop),
+        (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop.into()),
     };
-    let network = pdr.pdi.network_instance.as_ref();
     let kind = session.rules.pdu_type;
+    let steered = match kind {
+        PduSessionType::Ip => {
+            steer(forwarding, matched.packet, direction, &mut session.redirected, topology)?
+        }
+        PduSessionType::Ethernet => Steered::unchanged(forwarding, matched.packet),
+    };
+    let decision = match steered {
+        Steered::Forward { forwarding, packet } => {
+            let forwarding = forwarding.into_owned();
+            leave(session, matched, &forwarding, &packet, topology)?
+        }
+        Steered::Answer(answer) => Decision::Answer(answer),
+    };
+    match is_charged {
+        true => check_gates(session, pdr, direction)?,
+        false => enforce(session, shared, matched, direction, now)?,
+    }
+    if session.exhausts_a_quota(matched, now, reports) {
+        return follow_far(session, shared, matched, topology, now, reports, true);
+    }
+    session.count_passage(matched, now, reports);
+    Ok(decision)
+}
+
+/// The packet with its outer header and marks, and where it goes.
+fn leave(
+    session: &Session,
+    matched: &Matched<'_>,
+    forwarding: &Forwarding,
+    packet: &[u8],
+    topology: &Topology,
+) -> Result<Decision, Refusal> {
+    let pdr = matched.pdr;
+    let kind = session.rules.pdu_type;
+    let network = pdr.pdi.network_instance.as_ref();
     let way = match kind {
         PduSessionType::Ip => Way::of(forwarding, network, topology)?,
         PduSessionType::Ethernet => Way::of_frame(forwarding, network, topology)?,
     };
-    let way = way.carrying(direction);
-    let qfi = marking(session, pdr).or(matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding)));
-    let is_routed = kind == PduSessionType::Ip && way.leaves_link();
-    if is_routed && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
-        return Err(DropReason::LinkLocal);
+    let way = way.carrying(direction_of(pdr));
+    let leaves_link = way.leaves_link() && kind == PduSessionType::Ip;
+    if leaves_link && UserPacket::parse(packet).is_ok_and(|user| stays_on_link(&user.flow)) {
+        return Err(DropReason::LinkLocal.into());
     }
-    let wrapped = way.wrap(matched.packet, qfi)?;
-    count(session, pdr, true, now, octets, reports);
-    check_gates(session, pdr, direction)?;
-    meter(session, matched, direction, now)?;
-    count(session, pdr, false, now, octets, reports);
-    Ok(Decision::Send(way.egress().clone(), wrapped))
+    let marked = mark_flow(session, pdr, packet);
+    let arrived = matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding));
+    let marks = Marks::of(session, matched, arrived);
+    let (egress, pieces) = match kind {
+        PduSessionType::Ip => routed(pdr, &way, &marked, &marks, topology)?,
+        PduSessionType::Ethernet => fit_frame(&way, &marked, &marks, topology)?,
+    };
+    Ok(Decision::Send(egress, pieces))
 }
 
-/// The QFI that a packet of this PDR is marked with by its QERs.
+/// The QFI that a packet of this PDR is marked with by its QERs. Zero names no QoS flow (TS 24.501 clause
+/// 9.11.4.12), so it marks only when no QER says more.
 pub(crate) fn marking(session: &Session, pdr: &Pdr) -> Option<Qfi> {
-    session.qers_of(pdr).find_map(|qer| qer.qfi)
+    let marks = || session.qers_of(pdr).filter_map(|qer| qer.qfi);
+    marks().find(|qfi| qfi.value() != 0).or_else(|| marks().next())
 }
 
 /// A QFI goes on with its packet, but not from the access to the SMF: what a UE sends to the SMF comes in the
 /// tunnel of its session, and only what a QER adds goes along (TS 29.244 clauses 5.3.1 and 5.3.3.2).
 fn carries_qfi_on(pdr: &Pdr, forwarding: &Forwarding) -> bool {
     pdr.pdi.source != Interface::Access || forwarding.destination != Interface::CpFunction
-}
-
-fn check_gates(session: &Session, pdr: &Pdr, direction: Direction) -> Result<(), DropReason> {
-    match session.qers_of(pdr).any(|qer| qer.gate(direction) == Gate::Closed) {
-        true => Err(DropReason::GateClosed),
-        false => Ok(()),
-    }
-}
-
-/// All meters must be open before any is charged: a packet that one drops costs the others nothing.
-fn meter(
-    session: &mut Session,
-    matched: &Matched<'_>,
-    direction: Direction,
-    now: Time,
-) -> Result<(), DropReason> {
-    let keys: Vec<(QerId, Direction)> = matched.pdr.qers.iter().map(|qer| (*qer, direction)).collect();
-    let mut all_open = true;
-    for key in &keys {
-        if let Some(meter) = session.meters.get_mut(key) {
-            all_open &= meter.is_open(now);
-        }
-    }
-    if !all_open && !matched.has_waited {
-        return Err(DropReason::MbrExceeded);
-    }
-    for key in &keys {
-        if let Some(meter) = session.meters.get_mut(key) {
-            meter.take(matched.packet.len());
-        }
-    }
-    Ok(())
-}
-
-fn count(
-    session: &mut Session,
-    pdr: &Pdr,
-    before_qos: bool,
-    now: Time,
-    octets: usize,
-    reports: &mut Vec<Usage>,
-) {
-    for id in &pdr.urrs {
-        let urr = session.rules.urrs.get(id).filter(|urr| urr.before_qos == before_qos);
-        if let (Some(urr), Some(measurement)) = (urr, session.measurements.get_mut(id)) {
-            reports.extend(measurement.count(urr, now, direction_of(pdr), octets));
-        }
-    }
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Event, Fate, Ingress, Op, PacketEngine,
-    Plan, Topology, Transmit, Usage,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress, Op,
+    PacketEngine, Plan, Topology, Transmit, Usage,
 };
 use causeway_rules::ApplyAction;
 use causeway_types::{Seid, Time};
@@ -15,8 +15,11 @@ use crate::apply::{Effects, carry_out};
 use crate::buffer::Waiting;
 use crate::end_marker::end_marker;
 use crate::ethernet::Stations;
+use crate::icmp_limit::IcmpLimit;
 use crate::index::Index;
 use crate::indication::Indications;
+use crate::qos::Shared;
+use crate::route::Refusal;
 use crate::session::Session;
 use crate::timers::Timers;
 
@@ -28,6 +31,8 @@ pub struct Reference {
     pub(crate) sessions: BTreeMap<Seid, Session>,
     pub(crate) index: Index,
     pub(crate) indications: Indications,
+    pub(crate) icmp: IcmpLimit,
+    pub(crate) shared: Shared,
     pub(crate) stations: Stations,
     pub(crate) counters: Counters,
     pub(crate) buffered_octets: usize,
@@ -44,6 +49,8 @@ impl Reference {
     /// An empty data plane in these surroundings.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         Self {
+            icmp: IcmpLimit::new(topology.routing.icmp_errors_per_second),
+            shared: Shared::new(&topology.slices, limits.averaging_window),
             topology,
             limits,
             sessions: BTreeMap::new(),
@@ -71,6 +78,11 @@ impl Reference {
         self.outbox.push_back((egress, packet));
     }
 
+    /// Sends the pieces of a packet, in order.
+    pub(crate) fn send_all(&mut self, egress: &Egress, pieces: Vec<Vec<u8>>) {
+        pieces.into_iter().for_each(|piece| self.send(egress.clone(), piece));
+    }
+
     /// Counts what became of a packet, or of a copy of one.
     pub(crate) fn count_fate(&mut self, fate: Fate) {
         match fate {
@@ -82,8 +94,10 @@ impl Reference {
     }
 
     /// Queues the usage reports that became due.
-    pub(crate) fn report(&mut self, session: Seid, reports: Vec<Usage>) {
-        self.events.extend(reports.into_iter().map(|usage| Event::Usage { session, usage }));
+    pub(crate) fn report(&mut self, session: Seid, usage: Vec<Usage>) {
+        if !usage.is_empty() {
+            self.events.push_back(Event::Usage { session, usage });
+        }
     }
 
     fn check_room(&self, plan: &Plan, session: &Session) -> Result<(), ApplyError> {
@@ -114,9 +128,9 @@ impl Reference {
     /// Makes the changed session the one that packets see.
     fn commit(&mut self, now: Time, plan: &Plan, session: Session, effects: &Effects) {
         let seid = plan.session;
-        if let Some(old) = self.sessions.remove(&seid) {
-            self.index.remove(seid, &old.rules);
-        }
+        let old = self.sessions.remove(&seid).unwrap_or_default();
+        self.index.remove(seid, &old.rules);
+        self.shared.follow(seid, &old.rules, &session.rules, now);
         self.index.add(seid, &session.rules);
         self.sessions.insert(seid, session);
         for tunnel in &effects.end_markers {
@@ -125,12 +139,12 @@ impl Reference {
             }
         }
         if effects.drop_buffered {
-            self.drop_buffered(seid);
+            self.drop_buffered(now, seid);
         }
+        self.check_usage(now, seid);
         self.release(now, seid);
         self.arm_expiry(seid);
         self.arm_inactivity(seid);
-        self.report_lowered_thresholds(now, plan);
         if effects.removed {
             self.stations.forget(seid);
             self.sessions.remove(&seid);
@@ -149,37 +163,55 @@ impl Reference {
     }
 
     fn release_one(&mut self, now: Time, seid: Seid, waiting: &Waiting) {
-        self.leaves_buffer(waiting);
         let mut reports = Vec::new();
         let decision = self.sessions.get_mut(&seid).and_then(|session| {
             let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
             let matched = Matched { pdr: &pdr, qfi: waiting.qfi, packet: &waiting.packet, has_waited: true };
-            session.is_forwarding(pdr.id).then(|| act(session, &matched, &self.topology, now, &mut reports))
+            session
+                .is_forwarding(pdr.id)
+                .then(|| act(session, &mut self.shared, &matched, &self.topology, now, &mut reports))
         });
-        match decision {
-            Some(Ok(Decision::Send(egress, packet))) => {
-                self.send(egress, packet);
-                self.counters.forwarded += 1;
-            }
-            Some(Err(reason)) => self.counters.drop_one(reason),
-            Some(Ok(Decision::Wait)) | None => {
-                self.counters.drop_one(causeway_dataplane::DropReason::BufferDiscarded);
-            }
-        }
         self.report(seid, reports);
+        let refused = match decision {
+            // The quota that let it go is exhausted again.
+            Some(Ok(Decision::Wait)) => return self.wait_again(seid, waiting),
+            Some(Ok(Decision::Send(egress, pieces))) => {
+                self.send_all(&egress, pieces);
+                self.counters.forwarded += 1;
+                None
+            }
+            Some(Ok(Decision::Answer(answer))) => {
+                match self.send_answer(now, seid, waiting.pdr, waiting.qfi, answer) {
+                    Ok(_) => {
+                        self.counters.consumed += 1;
+                        None
+                    }
+                    Err(reason) => Some(reason.into()),
+                }
+            }
+            Some(Err(refusal)) => Some(refusal),
+            None => Some(DropReason::BufferDiscarded.into()),
+        };
+        self.leaves_buffer(waiting);
+        if let Some(refusal) = refused {
+            self.refuse_waiting(now, seid, waiting, refusal);
+            self.count_dropped(now, seid, waiting.pdr, waiting.packet.len());
+        }
     }
 
-    /// A threshold that the plan set below what is counted already is reached now, not at the next packet.
-    fn report_lowered_thresholds(&mut self, now: Time, plan: &Plan) {
-        let Some(session) = self.sessions.get_mut(&plan.session) else { return };
-        let mut reports = Vec::new();
-        for op in &plan.ops {
-            if let Op::PutUrr(urr) = op {
-                let measurement = session.measurements.get_mut(&urr.id);
-                reports.extend(measurement.and_then(|measurement| measurement.threshold_report(urr, now)));
-            }
+    fn refuse_waiting(&mut self, now: Time, seid: Seid, waiting: &Waiting, refusal: Refusal) {
+        let pdr = self.sessions.get(&seid).and_then(|session| session.rules.pdrs.get(&waiting.pdr)).cloned();
+        let fate = pdr.map(|pdr| self.refuse(now, seid, &pdr, None, &waiting.packet, refusal));
+        match fate {
+            Some(Fate::Consumed) => self.counters.consumed += 1,
+            _ => self.counters.drop_one(refusal.reason),
         }
-        self.report(plan.session, reports);
+    }
+
+    fn wait_again(&mut self, seid: Seid, waiting: &Waiting) {
+        if let Some(session) = self.sessions.get_mut(&seid) {
+            session.buffer.push(waiting.clone());
+        }
     }
 }
 
@@ -188,16 +220,18 @@ impl Dataplane for Reference {
         Capabilities {
             outer_ipv4: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v4.is_some()),
             outer_ipv6: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v6.is_some()),
+            traffic_steering: !(self.topology.policies.is_empty() && self.topology.n6_tunnels.is_empty()),
             ..Capabilities::all(self.limits.max_sessions, self.limits.max_pdrs_per_session)
         }
     }
 
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        self.expire(now);
         let mut session = self.starting_point(plan)?;
-        let effects = carry_out(&mut session, plan, now)?;
+        let effects = carry_out(&mut session, &self.shared, plan, now)?;
         self.check_room(plan, &session)?;
         self.commit(now, plan, session, &effects);
-        Ok(Applied { usage: effects.usage })
+        Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -219,10 +253,11 @@ impl Dataplane for Reference {
 
 impl PacketEngine for Reference {
     fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
+        self.expire(now);
         let fate = match ingress {
-            Ingress::Gtpu { local, peer, .. } => {
+            Ingress::Gtpu { local, peer, tos } => {
                 self.counters.gtpu_received.count(packet.len());
-                self.receive_gtpu(now, *local, *peer, packet)
+                self.receive_gtpu(now, *local, *peer, *tos, packet)
             }
             Ingress::Ip { network } => {
                 self.counters.ip_received.count(packet.len());

@@ -23,7 +23,23 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
         }
     }
     n6_tunnels(upf, &mut found);
+    forwarding_policies(upf, &mut found);
     found
+}
+
+/// Each forwarding policy has a name of its own and a network there is.
+fn forwarding_policies(upf: &Upf, found: &mut Found) {
+    for (n, policy) in upf.forwarding_policy.iter().enumerate() {
+        let key = |name: &str| format!("upf.forwarding_policy[{n}].{name}");
+        if let Some(m) = upf.forwarding_policy[..n].iter().position(|earlier| earlier.name == policy.name) {
+            let first = format!("upf.forwarding_policy[{m}].name");
+            found.push((key("name"), Problem::PolicyTwice { name: policy.name.clone(), first }));
+        }
+        let there = |dnn: &String| upf.session.iter().any(|session| session.dnn == *dnn);
+        if let Some(dnn) = policy.dnn.as_ref().filter(|dnn| !there(dnn)) {
+            found.push((key("dnn"), Problem::NoSuchNetwork { dnn: dnn.clone() }));
+        }
+    }
 }
 
 /// Each end of tunnels is on a network there is, and apart from the UEs.
@@ -71,6 +87,8 @@ fn servers(upf: &Upf, found: &mut Found) {
     for (key, ..) in gtpu.iter().filter(|(.., port)| tpacket && *port != GTPU_PORT) {
         found.push((format!("{key}.port"), Problem::PortIsFixed));
     }
+    let fragments = upf.gtpu.server.iter().enumerate().filter(|(_, server)| tpacket && server.fragment);
+    found.extend(fragments.map(|(n, _)| (format!("upf.gtpu.server[{n}].fragment"), Problem::NoFragments)));
     // A packet ring needs both where its interface has several addresses.
     let either = pfcp.iter().chain(gtpu.iter().filter(|_| !tpacket));
     for (key, ..) in either.filter(|(_, address, dev, _)| address.is_some() && dev.is_some()) {

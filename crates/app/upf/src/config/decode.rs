@@ -5,12 +5,16 @@ use std::net::IpAddr;
 use causeway_types::IpNet;
 
 use super::model::{
-    Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
-    MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
+    Buffering, Config, DEFAULT_ADDRESS, ForwardingPolicy, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT,
+    Metrics, MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
+use super::routing::Routing;
 use super::section::Section;
 use super::values;
+
+/// What carries an IPv6 packet of 1280 octets behind IPv6, UDP and GTP-U with its longest container.
+const SMALLEST_N3_MTU: u32 = 1348;
 
 /// Reads everything; what is not given, or wrong and reported, has its default.
 pub(super) fn config(root: &mut Section<'_>) -> Config {
@@ -38,7 +42,9 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         gtpu: upf.section("gtpu", gtpu),
         session: upf.list("session", session).unwrap_or(default.session),
         n6_tunnel: upf.list("n6_tunnel", n6_tunnel).unwrap_or_default(),
+        forwarding_policy: upf.list("forwarding_policy", forwarding_policy).unwrap_or_default(),
         ue_address_rest: upf.value("ue_address_rest", values::span).unwrap_or(default.ue_address_rest),
+        routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),
         metrics: upf.section("metrics", metrics),
     }
@@ -120,6 +126,8 @@ fn gtpu_server(server: &mut Section<'_>) -> GtpuServer {
         dev,
         port: server.value("port", values::port).unwrap_or(GTPU_PORT),
         network_instance: server.value("network_instance", values::network),
+        mtu: server.value("mtu", values::number(SMALLEST_N3_MTU..=65_535)),
+        fragment: server.value("fragment", values::flag).unwrap_or_default(),
     }
 }
 
@@ -135,6 +143,17 @@ fn session(session: &mut Section<'_>) -> Session {
         mtu: session.value("mtu", values::number(576..=9000)).unwrap_or(default.mtu),
         ue_pool: session.value("ue_pool", values::subnet),
         pool_identity: session.value("pool_identity", values::pool_identity),
+    }
+}
+
+fn forwarding_policy(policy: &mut Section<'_>) -> ForwardingPolicy {
+    let what = "give the Forwarding Policy Identifier that SMFs send";
+    ForwardingPolicy {
+        name: policy.required("name", what, values::policy_name).unwrap_or_default(),
+        drop: policy.value("drop", values::yes_or_no).unwrap_or_default(),
+        dnn: policy.value("dnn", values::network),
+        dscp: policy.value("dscp", values::number(0..=63)),
+        redirect: policy.value("redirect", values::redirect),
     }
 }
 

@@ -137,6 +137,14 @@ pub enum Problem {
         /// The key of the first.
         first: String,
     },
+    /// Two forwarding policies of one name.
+    #[error("policy {name} is given twice, first as {first}")]
+    PolicyTwice {
+        /// The name.
+        name: String,
+        /// The key of the first.
+        first: String,
+    },
     /// A network that no UE pool is on.
     #[error("no item of upf.session has the dnn {dnn}")]
     NoSuchNetwork {
@@ -204,6 +212,9 @@ pub enum Problem {
     /// A packet ring at another port than GTP-U's own.
     #[error("mode tpacket uses port 2152 only: remove `port`")]
     PortIsFixed,
+    /// A packet ring that is to send fragments.
+    #[error("mode tpacket sends no fragments: remove `fragment`")]
+    NoFragments,
     /// One TUN device with two MTUs.
     #[error("{dev} has MTU {other} in {first}: give it one MTU")]
     MtuDiffers {

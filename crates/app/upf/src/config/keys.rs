@@ -42,6 +42,12 @@ pub const KEYS: &[Key] = &[
     key("upf.gtpu.server[].dev", "none", "interface whose addresses to use, or, in mode tpacket, to run on"),
     key("upf.gtpu.server[].port", "2152", "UDP port of GTP-U"),
     key("upf.gtpu.server[].network_instance", "all", "network instance that the address serves"),
+    key("upf.gtpu.server[].mtu", "that of its interface", "largest outer packet that is sent"),
+    key(
+        "upf.gtpu.server[].fragment",
+        "false",
+        "true: fragment outer packets above the MTU, not those inside",
+    ),
     key("upf.session[].subnet", "10.45.0.0/16", "UE address pool"),
     key("upf.session[].gateway", "none", "our address on the TUN device, inside the subnet"),
     key("upf.session[].dnn", "internet", "data network, also its network instance"),
@@ -53,6 +59,22 @@ pub const KEYS: &[Key] = &[
     key("upf.n6_tunnel[].dnn", "internet", "data network of tunnels that end at the UPF"),
     key("upf.n6_tunnel[].address", "none", "address of our end, routed to the TUN device"),
     key("upf.n6_tunnel[].port", "5555", "UDP port of our end"),
+    key("upf.forwarding_policy[].name", "none", "Forwarding Policy Identifier that SMFs send"),
+    key("upf.forwarding_policy[].drop", "false", "the traffic is dropped"),
+    key("upf.forwarding_policy[].dnn", "none", "data network that the traffic leaves to"),
+    key("upf.forwarding_policy[].dscp", "none", "DSCP that its packets are marked with"),
+    key(
+        "upf.forwarding_policy[].redirect",
+        "none",
+        "URL for HTTP, or address and port, that uplink traffic is redirected to",
+    ),
+    key("upf.routing.decrement_ttl", "true", "packets lose one hop between N3 and N6"),
+    key(
+        "upf.routing.router_advertisement",
+        "false",
+        "answer Router Solicitations that the SMF does not ask for",
+    ),
+    key("upf.routing.icmp_errors_per_second", "1000", "ICMP errors to all senders together"),
     key("upf.buffering.packets_per_session", "256", "packets that may wait for one idle UE"),
     key("upf.buffering.octets_per_session", "1MiB", "octets that may wait for one idle UE"),
     key("upf.buffering.packets", "1048576", "packets that may wait in all"),
@@ -79,7 +101,7 @@ mod tests {
 
     /// Every list with one item, so that the reader looks into each.
     const LISTS: &str = "{upf: {pfcp: {server: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
-                         session: [{}], n6_tunnel: [{}], metrics: {server: [{}]}}}";
+                         session: [{}], n6_tunnel: [{}], forwarding_policy: [{}], metrics: {server: [{}]}}}";
 
     // Input:  a file in which every list has an item.
     // Output: the keys that the reader asks for are the documented ones, no more and no fewer.

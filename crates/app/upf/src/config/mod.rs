@@ -9,6 +9,7 @@ mod model;
 mod origin;
 mod overrides;
 mod pfcp;
+mod routing;
 mod section;
 mod shown;
 mod values;
@@ -21,12 +22,13 @@ use std::path::Path;
 pub use error::{ConfigError, ConfigErrors, Hint, Problem};
 pub use keys::{KEYS, Key};
 pub use model::{
-    Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
-    MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
+    Buffering, Config, DEFAULT_ADDRESS, ForwardingPolicy, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT,
+    Metrics, MetricsServer, N6Tunnel, PFCP_PORT, RedirectTo, Session, Upf,
 };
 pub use origin::Origin;
 pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
+pub use routing::Routing;
 pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort, WhenFull};
 
 use origin::Origins;

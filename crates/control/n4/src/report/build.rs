@@ -5,7 +5,6 @@ use causeway_pfcp::{
     DataStatus as StatusFlags, DownlinkDataReport, DownlinkDataServiceInformation, ErrorIndicationReport,
     ReportType, SessionReportFlags, SessionReportRequest, UsageReport, UsageReportTrigger,
 };
-use causeway_rules::UsageReason;
 
 use super::Report;
 use crate::session::Session;
@@ -32,11 +31,13 @@ pub(super) fn request(
     if has_ended && report_type.is_empty() {
         report_type = ReportType::UISR;
     }
+    let last_rates = if has_ended { std::mem::take(&mut session.last_rates) } else { Vec::new() };
     (!report_type.is_empty()).then(|| SessionReportRequest {
         downlink_data_report: downlink_data_report(&downlink_data, names_policy),
         error_indication_report: (!tunnels.is_empty()).then(|| ErrorIndicationReport::new(tunnels)),
         usage_reports: usage_reports.into(),
         flags: has_ended.then_some(SessionReportFlags::PSDBU),
+        packet_rate_status_reports: last_rates.into(),
         ..SessionReportRequest::new(report_type)
     })
 }
@@ -65,16 +66,14 @@ fn downlink_data_report(data: &[DownlinkData], names_policy: bool) -> Option<Dow
 fn usage_reports(session: &mut Session, reports: &[Report]) -> Vec<UsageReport<'static>> {
     let mut numbered = Vec::new();
     for report in reports {
-        if let Report::Usage(usage) = report
-            && session.rules.rules().urrs.contains_key(&usage.urr)
-        {
-            let report = session.rules.usage_report(usage);
-            let trigger = if session.ended && usage.reason == UsageReason::SessionEnded {
-                UsageReportTrigger::TEBUR
-            } else {
-                report.usage_report_trigger
-            };
-            numbered.push(UsageReport { usage_report_trigger: trigger, ..report });
+        let Report::Usage(parts) = report else { continue };
+        for usage in parts {
+            if session.rules.rules().urrs.contains_key(&usage.urr) {
+                let report = session.rules.usage_report(usage);
+                let is_end = session.ended && report.usage_report_trigger == UsageReportTrigger::TERMR;
+                let trigger = if is_end { UsageReportTrigger::TEBUR } else { report.usage_report_trigger };
+                numbered.push(UsageReport { usage_report_trigger: trigger, ..report });
+            }
         }
     }
     numbered

@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{CpFeatures, UpFeatures};
-use causeway_rules::{Change, Usage};
+use causeway_rules::{Change, Usage, packet_rate_reports};
 use causeway_types::{Seid, Time, Volume};
 
 use super::table::{Waiting, Work};
@@ -44,9 +44,9 @@ impl N4 {
         change: Change,
         result: Result<Applied, ApplyError>,
     ) {
-        let usage = match result {
-            Ok(applied) => applied.usage,
-            Err(ApplyError::UnknownSession(_)) => Vec::new(),
+        let applied = match result {
+            Ok(applied) => applied,
+            Err(ApplyError::UnknownSession(_)) => Applied::default(),
             // It will be asked again; what it measured cannot be had any more.
             Err(_) => {
                 self.resources.abandon(change.resources);
@@ -57,7 +57,9 @@ impl N4 {
         let tells = self.tells_of_ends(seid);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         (session.releasing, session.ended) = (false, true);
-        let used = usage.into_iter().filter(is_not_nothing).map(Report::Usage);
+        session.last_rates = packet_rate_reports(&applied.packet_rates);
+        let used =
+            in_parts(applied.usage).into_iter().filter(|parts| is_not_nothing(parts)).map(Report::Usage);
         let end = tells.then_some(Report::Ended);
         // The limit is for what goes on coming; this is the last.
         let all_taken = used.chain(end).all(|report| session.reports.push(report, usize::MAX));
@@ -84,7 +86,24 @@ impl N4 {
     }
 }
 
+/// The parts of a URR's usage belong into one message.
+fn in_parts(usage: Vec<Usage>) -> Vec<Vec<Usage>> {
+    let mut all: Vec<Vec<Usage>> = Vec::new();
+    for usage in usage {
+        match all.last_mut().filter(|parts| parts.iter().all(|part| part.urr == usage.urr)) {
+            Some(parts) => parts.push(usage),
+            None => all.push(vec![usage]),
+        }
+    }
+    all
+}
+
 /// Something was measured: a report of nothing is not sent.
-fn is_not_nothing(usage: &Usage) -> bool {
-    usage.volume != Volume::ZERO || usage.first_packet.is_some()
+fn is_not_nothing(parts: &[Usage]) -> bool {
+    let is_something = |usage: &Usage| {
+        let volume = usage.volume.is_some_and(|volume| volume != Volume::ZERO);
+        let duration = usage.duration.is_some_and(|span| !span.is_zero());
+        volume || duration || usage.first_packet.is_some() || !usage.events.is_empty()
+    };
+    parts.iter().any(is_something)
 }

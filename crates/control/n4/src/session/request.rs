@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use causeway_dataplane::Applied;
 use causeway_pfcp::{
     Cause, Header, Ie, Message, MessageType, RawIes, SessionEstablishmentRequest, SessionModificationRequest,
 };
@@ -153,7 +154,7 @@ impl N4 {
         match causeway_rules::modify(&session.rules, request, seid, &context, &mut self.resources) {
             Err(rejection) => self.refuse(now, key, cp, rejection.into()),
             Ok(change) if change.plan.ops.is_empty() => {
-                self.modified(now, seid, key, takeover, change, Vec::new());
+                self.modified(now, seid, key, takeover, change, Applied::default());
             }
             Ok(change) => self.hand_out(Work::Modify(key, Box::new(takeover)), change),
         }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-use causeway_pfcp::Header;
+use causeway_pfcp::{Header, PacketRateStatusReport};
 use causeway_rules::{Change, Instructions, Plan, SessionRules};
 use causeway_types::{FSeid, Seid, Time};
 
@@ -40,6 +40,8 @@ pub(crate) struct Session {
     pub(crate) releasing: bool,
     /// The data plane has removed it; its last reports are on their way.
     pub(crate) ended: bool,
+    /// What its QERs let pass until it ended.
+    pub(crate) last_rates: Vec<PacketRateStatusReport<'static>>,
     /// The request that established it.
     pub(crate) origin: RequestKey,
     /// The sets of sessions it belongs to.
@@ -71,6 +73,7 @@ impl Session {
             doomed: false,
             releasing: false,
             ended: false,
+            last_rates: Vec::new(),
             origin,
             membership: Membership::default(),
             contact: None,

@@ -8,12 +8,13 @@ mod resolve;
 mod shape;
 mod ue;
 mod update;
+mod urr;
 
 use std::collections::BTreeSet;
 
 use causeway_types::{
-    BarId, FTeid, FarId, Interface, IpNet, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Span,
-    Time, UrrId,
+    BarId, FTeid, FarId, Interface, IpNet, NetworkInstance, NodeId, PdrId, Ppi, Precedence, QerId, Qfi,
+    QfiSet, SNssai, Span, Time, UrrId,
 };
 
 pub(crate) use endpoints::{Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe, EndpointUpdate};
@@ -21,11 +22,12 @@ pub(crate) use ethernet::EthernetDraft;
 pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
 pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
+pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 
 use crate::{
-    ApplyAction, Bar, CopyTo, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, HeaderRemoval,
-    MeasurementMethod, OuterHeader, PduSessionType, Qer, RateLimit, Reporting, RuleId, UeAddress, UeSide,
-    Urr, UrrTriggers, VlanRemoval, VlanTags,
+    ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far, FlowMarking, Gate,
+    HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, PolicyName, Qer, RateLimit,
+    Redirect, Replacement, RuleId, TosMarking, UeAddress, UeSide, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -45,6 +47,14 @@ pub(crate) struct Changes {
     pub(crate) query_reference: Option<u32>,
     /// PDN Type of a new session.
     pub(crate) pdu_type: PduSessionType,
+    /// QERs whose packet rate status is to be reported now.
+    pub(crate) query_packet_rates: BTreeSet<QerId>,
+    /// Who establishes the session; `None` in a modification.
+    pub(crate) established_by: Option<NodeId>,
+    /// The slice of the session, if it is named.
+    pub(crate) slice: Option<SNssai>,
+    /// The paging policies of the session, if it gets new ones.
+    pub(crate) paging: Option<Vec<PagingPolicy>>,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
     /// DROBU: what waits is dropped first.
@@ -87,6 +97,23 @@ impl<T: Clone> Setting<T> {
             Self::Keep => {}
             Self::Remove => *held = None,
             Self::Set(value) => *held = Some(value.clone()),
+        }
+    }
+
+    /// It is said to be there or not.
+    pub(crate) fn is_given(&self) -> bool {
+        !matches!(self, Self::Keep)
+    }
+
+    /// For a part that has a value of its own when nothing is provisioned.
+    pub(crate) fn apply_or_default(&self, held: &mut T)
+    where
+        T: Default,
+    {
+        match self {
+            Self::Keep => {}
+            Self::Remove => *held = T::default(),
+            Self::Set(value) => *held = value.clone(),
         }
     }
 }
@@ -223,8 +250,18 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) network_instance: Setting<NetworkInstance>,
     pub(crate) outer: Setting<OuterHeader>,
     pub(crate) vlan: Setting<VlanTags>,
+    pub(crate) steering: SteeringUpdate,
+    pub(crate) marking: Setting<TosMarking>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
+}
+
+/// The changes to what becomes of packets on the way.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SteeringUpdate {
+    pub(crate) redirect: Setting<Redirect>,
+    pub(crate) replacement: Setting<Replacement>,
+    pub(crate) policy: Setting<PolicyName>,
 }
 
 /// The changes to one destination of the copies.
@@ -232,34 +269,24 @@ pub(crate) struct ForwardingUpdate {
 pub(crate) struct DuplicateUpdate {
     pub(crate) destination: Option<CopyTo>,
     pub(crate) outer: Setting<OuterHeader>,
+    pub(crate) policy: Setting<PolicyName>,
 }
 
 /// The changes to a QER.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct QerUpdate {
     pub(crate) id: QerId,
+    pub(crate) correlation: Setting<Correlation>,
     pub(crate) gates: Option<(Gate, Gate)>,
     pub(crate) mbr: Setting<RateLimit>,
+    pub(crate) gbr: Setting<RateLimit>,
+    pub(crate) averaging_window: Setting<Span>,
+    pub(crate) packet_rate: Setting<PacketRates>,
+    pub(crate) reports_packet_rate: Setting<bool>,
     pub(crate) qfi: Setting<Qfi>,
-}
-
-/// A URR to be created, with what concerns its reports only.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct UrrDraft {
-    pub(crate) urr: Urr,
-    pub(crate) reporting: Reporting,
-}
-
-/// The changes to a URR.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct UrrUpdate {
-    pub(crate) id: UrrId,
-    pub(crate) method: Option<MeasurementMethod>,
-    pub(crate) triggers: Option<UrrTriggers>,
-    pub(crate) volume_threshold: Setting<DirectionalLimit>,
-    /// MBQE is set. It cannot be changed, only repeated (TS 29.244 table 7.5.4.4-1).
-    pub(crate) before_qos: bool,
-    pub(crate) reporting: Option<Reporting>,
+    pub(crate) reflective: Setting<bool>,
+    pub(crate) ppi: Setting<Ppi>,
+    pub(crate) flow_marking: Setting<FlowMarking>,
 }
 
 /// The changes to a BAR.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, Urr, ie};
+use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, ie};
 
 use super::resolve::{Resolver, fitting};
 use super::{
     BarUpdate, DuplicateUpdate, Endpoint, EndpointId, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate,
-    Setting, UrrUpdate,
+    Setting,
 };
 
 pub(super) fn pdr(
@@ -53,6 +53,10 @@ fn update_forwarding(forwarding: &mut Forwarding, update: &ForwardingUpdate) {
     forwarding.destination = update.destination.unwrap_or(forwarding.destination);
     update.outer.apply(&mut forwarding.outer);
     update.vlan.apply(&mut forwarding.vlan);
+    update.steering.redirect.apply(&mut forwarding.steering.redirect);
+    update.steering.replacement.apply(&mut forwarding.steering.replacement);
+    update.steering.policy.apply(&mut forwarding.steering.policy);
+    update.marking.apply(&mut forwarding.marking);
     update.network_instance.apply(&mut forwarding.network_instance);
 }
 
@@ -79,41 +83,43 @@ fn duplicates(held: &mut Vec<Duplicate>, updates: &Setting<Vec<DuplicateUpdate>>
     for (duplicate, update) in held.iter_mut().zip(updates) {
         duplicate.destination = update.destination.unwrap_or(duplicate.destination);
         update.outer.apply(&mut duplicate.outer);
+        update.policy.apply(&mut duplicate.policy);
     }
     for update in updates.iter().skip(held.len()) {
         let why = "the copies have no destination yet";
         let missing = Reason::ConditionalMissing { ie: ie::DESTINATION_INTERFACE, why };
-        let mut duplicate = Duplicate { destination: update.destination.ok_or(missing)?, outer: None };
+        let mut duplicate =
+            Duplicate { destination: update.destination.ok_or(missing)?, outer: None, policy: None };
         update.outer.apply(&mut duplicate.outer);
+        update.policy.apply(&mut duplicate.policy);
         held.push(duplicate);
     }
     Ok(())
 }
 
-pub(super) fn qer(qer: &mut Qer, update: &QerUpdate) {
+/// A rate that the update leaves alone is not the one to blame when the two no longer fit together.
+pub(super) fn qer(qer: &mut Qer, update: &QerUpdate) -> Result<(), Reason> {
     if let Some((uplink, downlink)) = update.gates {
         (qer.uplink, qer.downlink) = (uplink, downlink);
     }
+    update.correlation.apply(&mut qer.correlation);
     update.mbr.apply(&mut qer.mbr);
+    update.gbr.apply(&mut qer.gbr);
+    update.averaging_window.apply(&mut qer.averaging_window);
+    update.packet_rate.apply(&mut qer.packet_rate);
+    update.reports_packet_rate.apply_or_default(&mut qer.reports_packet_rate);
     update.qfi.apply(&mut qer.qfi);
+    update.reflective.apply_or_default(&mut qer.reflective);
+    update.ppi.apply(&mut qer.ppi);
+    update.flow_marking.apply_or_default(&mut qer.flow_marking);
+    if qer.guarantees_too_much() && update.gbr == Setting::Keep {
+        let why = "the maximum rate is below the guaranteed one";
+        return Err(Reason::Incorrect { ie: ie::MBR, why });
+    }
+    Ok(())
 }
 
 pub(super) fn bar(bar: &mut Bar, update: &BarUpdate) {
     bar.notification_delay = update.notification_delay.unwrap_or(bar.notification_delay);
     update.suggested_packets.apply(&mut bar.suggested_packets);
-}
-
-/// A threshold whose trigger is taken away goes with it.
-pub(super) fn urr(urr: &mut Urr, update: &UrrUpdate) -> Result<(), Reason> {
-    if update.before_qos && !urr.before_qos {
-        let what = "a change to measurement before QoS enforcement";
-        return Err(Reason::Unsupported { ie: ie::MEASUREMENT_INFORMATION, what });
-    }
-    urr.method = update.method.unwrap_or(urr.method);
-    if let Some(triggers) = update.triggers {
-        urr.triggers = triggers;
-        urr.volume_threshold = urr.volume_threshold.filter(|_| triggers.volume_threshold);
-    }
-    update.volume_threshold.apply(&mut urr.volume_threshold);
-    Ok(())
 }

@@ -1,10 +1,10 @@
 //! Random rules: legal ones, and changes of any kind.
 
 use causeway_types::{
-    BarId, Bitrate, FTeid, FarId, Interface, IpNet, PdrId, Precedence, QerId, Qfi, QfiSet, Span, Teid, Time,
-    UrrId,
+    BarId, Bitrate, FTeid, FarId, Interface, IpNet, PdrId, Ppi, Precedence, QerId, Qfi, QfiSet, SNssai, Span,
+    Teid, Time, UrrId,
 };
-use proptest::collection::{btree_set, vec};
+use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
@@ -12,18 +12,22 @@ use proptest::sample::{Index, select, subsequence};
 use crate::edits::{
     BarUpdate, Changes, DuplicateUpdate, Edits, Endpoint, EndpointDraft, EndpointEdits, EndpointId,
     EndpointUe, EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate,
-    QerUpdate, Setting, TunnelRequest, UeChoice, UrrDraft, UrrUpdate,
+    QerUpdate, Setting, SteeringUpdate, TunnelRequest, UeChoice,
 };
 use crate::{
-    ApplyAction, Bar, BufferingDuration, CopyTo, DeliveryStatus, DirectionalLimit, Duplicate,
-    ExtendedBuffering, Far, Forwarding, Gate, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, Pdr, Qer,
-    RateLimit, Reporting, RuleSet, SdfFilter, TrafficClass, UeSide, Urr, UrrTriggers,
+    Allowance, ApplyAction, Bar, BufferingDuration, CopyTo, Correlation, DeliveryStatus, Duplicate,
+    ExtendedBuffering, Far, FlowMarking, Forwarding, Gate, HeaderRemoval, NewEnd, OuterHeader, PacketRate,
+    PacketRates, PagingPolicy, Pdi, Pdr, PolicyName, Qer, RateLimit, Redirect, Replacement, RuleSet,
+    SdfFilter, Steering, TosMarking, TrafficClass, UeSide, Url, Urr,
 };
 
-use super::{downlink_pdr, gnb, internet, through_n6, to_gnb, to_internet, ue, uplink_pdr};
+use super::generate_urr::{any_urr, any_urr_update, linked, urr};
+use super::{downlink_pdr, gnb, internet, known_policy, through_n6, to_gnb, to_internet, ue, uplink_pdr};
 
 /// Keeps, removes or sets.
-fn setting<T: Clone + std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Setting<T>> {
+pub(super) fn setting<T: Clone + std::fmt::Debug>(
+    value: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Setting<T>> {
     (0..3_u8, value).prop_map(|(choice, value)| match choice {
         0 => Setting::Keep,
         1 => Setting::Remove,
@@ -37,7 +41,7 @@ fn set_if<T>(with: bool, value: Option<T>) -> Setting<T> {
 }
 
 /// How many ids of each kind are drawn from; few, so that changes meet rules that exist.
-const IDS: u32 = 5;
+pub(super) const IDS: u32 = 5;
 
 /// Any legal rule set with at least one PDR.
 pub(crate) fn rule_set() -> impl Strategy<Value = RuleSet> {
@@ -58,11 +62,14 @@ pub(crate) fn rule_set() -> impl Strategy<Value = RuleSet> {
                 let one = |id| pdr(id, far_ids.clone(), qer_ids.clone(), urr_ids.clone());
                 ids.into_iter().map(one).collect::<Vec<_>>()
             });
-            (pdrs, option::of(inactivity())).prop_map(move |(pdrs, inactivity_timer)| RuleSet {
+            let of_session = (option::of(slice()), vec(paging_policy(), 0..2), option::of(inactivity()));
+            (pdrs, of_session).prop_map(move |(pdrs, (slice, paging, inactivity_timer))| RuleSet {
+                slice,
+                paging,
                 pdrs: pdrs.into_iter().map(|pdr| (pdr.id, pdr)).collect(),
                 fars: fars.iter().map(|far| (far.id, far.clone())).collect(),
                 qers: qers.iter().map(|qer| (qer.id, qer.clone())).collect(),
-                urrs: urrs.iter().map(|urr| (urr.id, urr.clone())).collect(),
+                urrs: linked(&urrs, &fars),
                 bars: bars.iter().map(|bar| (bar.id, bar.clone())).collect(),
                 inactivity_timer,
                 ..RuleSet::default()
@@ -101,20 +108,6 @@ fn extended() -> impl Strategy<Value = ExtendedBuffering> {
         .prop_map(|(bar, duration, packets)| ExtendedBuffering { bar: BarId(bar), duration, packets })
 }
 
-fn limit() -> impl Strategy<Value = DirectionalLimit> {
-    let some = 1..u64::MAX;
-    (some.clone(), option::of(some.clone()), option::of(some))
-        .prop_map(|(total, uplink, downlink)| DirectionalLimit { total: Some(total), uplink, downlink })
-}
-
-fn urr(id: u32) -> impl Strategy<Value = Urr> {
-    (any::<bool>(), option::of(limit())).prop_map(move |(duration, volume_threshold)| Urr {
-        triggers: UrrTriggers { volume_threshold: volume_threshold.is_some() },
-        volume_threshold,
-        ..Urr::new(UrrId(id), MeasurementMethod { volume: true, duration })
-    })
-}
-
 fn gate() -> impl Strategy<Value = Gate> {
     select(vec![Gate::Open, Gate::Closed])
 }
@@ -128,10 +121,81 @@ fn qfi() -> impl Strategy<Value = Qfi> {
     (0..=Qfi::MAX).prop_filter_map("6 bits", Qfi::new)
 }
 
+/// A maximum rate, a guaranteed rate that is not above it, or either alone.
+fn rate_pair() -> impl Strategy<Value = (Option<RateLimit>, Option<RateLimit>)> {
+    let below = |gbr: RateLimit, mbr: RateLimit| RateLimit {
+        uplink: gbr.uplink.min(mbr.uplink),
+        downlink: gbr.downlink.min(mbr.downlink),
+    };
+    (option::of(rates()), option::of(rates()))
+        .prop_map(move |(mbr, gbr)| (mbr, gbr.map(|gbr| mbr.map_or(gbr, |mbr| below(gbr, mbr)))))
+}
+
+fn packet_rates() -> impl Strategy<Value = PacketRates> {
+    let allowance = || {
+        let minutes = select(vec![1, 6, 60, 24 * 60, 7 * 24 * 60]);
+        (any::<u16>(), minutes)
+            .prop_map(|(packets, minutes)| Allowance { packets, period: Span::from_secs(60 * minutes) })
+    };
+    let rate = (allowance(), option::of(allowance()))
+        .prop_map(|(usual, additional)| PacketRate { usual, additional });
+    (rate.clone(), option::of(rate))
+        .prop_map(|(uplink, downlink)| PacketRates { uplink: Some(uplink), downlink })
+}
+
+fn flow_marking() -> impl Strategy<Value = FlowMarking> {
+    (option::of(tos_marking()), option::of(any::<u16>()))
+        .prop_map(|(tos, service_class)| FlowMarking { tos, service_class })
+}
+
+fn tos_marking() -> impl Strategy<Value = TosMarking> {
+    (any::<u8>(), any::<u8>()).prop_map(|(value, mask)| TosMarking::new(value, mask))
+}
+
+fn ppi() -> impl Strategy<Value = Ppi> {
+    (0..=Ppi::MAX).prop_filter_map("3 bits", Ppi::new)
+}
+
+fn correlation() -> impl Strategy<Value = Correlation> {
+    (0..3_u32).prop_map(|id| Correlation { chosen_by: None, id })
+}
+
+fn window() -> impl Strategy<Value = Span> {
+    (1..9_000_u64).prop_map(Span::from_millis)
+}
+
 fn qer(id: u32) -> impl Strategy<Value = Qer> {
-    (gate(), gate(), option::of(rates()), option::of(qfi())).prop_map(move |(uplink, downlink, mbr, qfi)| {
-        Qer { uplink, downlink, mbr, qfi, ..Qer::new(QerId(id)) }
+    let gates = (gate(), gate());
+    let limits = (option::of(correlation()), rate_pair(), option::of(window()), option::of(packet_rates()));
+    let marks = (option::of(qfi()), any::<bool>(), option::of(ppi()), flow_marking());
+    (gates, limits, marks, any::<bool>()).prop_map(move |(gates, limits, marks, reports)| {
+        let (correlation, (mbr, gbr), averaging_window, packet_rate) = limits;
+        let (qfi, reflective, ppi, flow_marking) = marks;
+        Qer {
+            uplink: gates.0,
+            downlink: gates.1,
+            correlation,
+            mbr,
+            gbr,
+            averaging_window,
+            packet_rate,
+            reports_packet_rate: reports,
+            qfi,
+            reflective,
+            ppi,
+            flow_marking,
+            ..Qer::new(QerId(id))
+        }
     })
+}
+
+fn paging_policy() -> impl Strategy<Value = PagingPolicy> {
+    (vec(qfi(), 0..2), btree_map(0..64_u8, ppi(), 1..4))
+        .prop_map(|(qfis, ppis)| PagingPolicy { qfis: QfiSet::from_iter(qfis), ppis })
+}
+
+fn slice() -> impl Strategy<Value = SNssai> {
+    (1..3_u8).prop_map(|sst| SNssai { sst, sd: SNssai::NO_SD })
 }
 
 fn action() -> impl Strategy<Value = ApplyAction> {
@@ -150,14 +214,20 @@ fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
         Just(through_n6(id)),
     ];
     let action = action().prop_flat_map(|action| (Just(action), delivery_status(action)));
-    let rest = (action, any::<bool>(), option::of(any::<Index>()));
-    (way, rest, copies()).prop_map(move |(far, (action, keep, bar), (duplicate, duplicates))| {
+    let rest = (action, any::<bool>(), option::of(any::<Index>()), (option::of(tos_marking()), steering()));
+    (way, rest, copies()).prop_map(move |(far, (action, keep, bar, way), (duplicate, duplicates))| {
+        let (marking, steering) = way;
         let (action, delivery_status) = action;
         let needed = keep || action == ApplyAction::Forward;
+        let forwarding = far.forwarding.clone().map(|forwarding| Forwarding {
+            marking,
+            steering: steering.clone(),
+            ..forwarding
+        });
         Far {
             action,
             delivery_status,
-            forwarding: far.forwarding.clone().filter(|_| needed),
+            forwarding: forwarding.filter(|_| needed),
             duplicate: duplicate && !duplicates.is_empty(),
             duplicates: duplicates.clone(),
             bar: bar.filter(|_| !bars.is_empty()).map(|index| *index.get(&bars)),
@@ -169,7 +239,11 @@ fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
 /// Whether copies are made, and where they go.
 fn copies() -> impl Strategy<Value = (bool, Vec<Duplicate>)> {
     let to_li = (1..9_u32).prop_map(|teid| Duplicate::into_tunnel(CopyTo::LiFunction, gnb(teid)));
-    let to_network = Just(Duplicate { destination: CopyTo::Side(Interface::Core), outer: None });
+    let to_network = Just(Duplicate {
+        destination: CopyTo::Side(Interface::Core),
+        outer: None,
+        policy: Some(known_policy()),
+    });
     (any::<bool>(), vec(prop_oneof![to_li, to_network], 0..3))
 }
 
@@ -229,12 +303,21 @@ pub(crate) fn changes() -> impl Strategy<Value = Changes> {
     let qers = edits(0..IDS, (0..IDS).prop_flat_map(qer), any_qer_update());
     let urrs = edits(0..IDS, any_urr(), any_urr_update());
     let bars = edits(0..IDS as u8, (0..IDS as u8).prop_flat_map(bar), any_bar_update());
-    let query = (btree_set((0..IDS).prop_map(UrrId), 0..2), any::<bool>());
+    let query =
+        (btree_set((0..IDS).prop_map(UrrId), 0..2), any::<bool>(), btree_set((0..IDS).prop_map(QerId), 0..2));
     let whole = (any::<bool>(), vec(extended(), 0..2), setting(inactivity()));
-    let all = (pdrs, fars, qers, urrs, bars, query, whole, any_endpoints());
-    all.prop_map(
-        |(pdrs, fars, qers, urrs, bars, (query, query_all), (drop_buffered, extended, timer), endpoints)| {
+    let marks = (option::of(slice()), option::of(vec(paging_policy(), 0..2)));
+    let rules = (pdrs, fars, qers, urrs, bars, any_endpoints());
+    (rules, query, whole, marks).prop_map(
+        |(
+            rules,
+            (query, query_all, query_packet_rates),
+            (drop_buffered, extended, timer),
+            (slice, paging),
+        )| {
+            let (pdrs, fars, qers, urrs, bars, endpoints) = rules;
             let session = Changes { drop_buffered, extended, inactivity_timer: timer, ..Changes::default() };
+            let session = Changes { query_packet_rates, slice, paging, ..session };
             Changes { pdrs, fars, qers, urrs, bars, query, query_all, endpoints, ..session }
         },
     )
@@ -377,13 +460,15 @@ fn any_far() -> impl Strategy<Value = Far> {
 
 fn any_far_update() -> impl Strategy<Value = FarUpdate> {
     let duplicates = setting(vec(any_duplicate_update(), 1..3));
-    (any_far(), any::<[bool; 4]>(), any::<bool>(), duplicates).prop_map(
-        |(far, with, end_marker, duplicates)| {
+    (any_far(), any::<[bool; 4]>(), any::<bool>(), duplicates, any_steering_update()).prop_map(
+        |(far, with, end_marker, duplicates, steering)| {
             let forwarding = far.forwarding.map(|forwarding| ForwardingUpdate {
                 destination: with[0].then_some(forwarding.destination),
                 network_instance: set_if(with[1], forwarding.network_instance),
                 outer: set_if(with[2], forwarding.outer),
+                marking: set_if(true, forwarding.marking),
                 vlan: Setting::Keep,
+                steering,
                 end_marker,
             });
             FarUpdate {
@@ -399,39 +484,66 @@ fn any_far_update() -> impl Strategy<Value = FarUpdate> {
     )
 }
 
+fn any_steering_update() -> impl Strategy<Value = SteeringUpdate> {
+    let policy = select(vec![known_policy(), PolicyName::new(b"unknown")]);
+    (setting(redirect()), setting(replacement()), setting(policy))
+        .prop_map(|(redirect, replacement, policy)| SteeringUpdate { redirect, replacement, policy })
+}
+
+fn redirect() -> impl Strategy<Value = Redirect> {
+    let url = "[!-~]{1,20}".prop_filter_map("visible", |text| Url::new(&text)).prop_map(Redirect::Http);
+    prop_oneof![url, new_end().prop_map(Redirect::Destination)]
+}
+
+fn new_end() -> impl Strategy<Value = NewEnd> {
+    (option::of(1..9_u8), option::of(1..9_u16)).prop_map(|(last, port)| NewEnd {
+        v4: last.map(|last| [203, 0, 113, last].into()),
+        v6: None,
+        port,
+    })
+}
+
+fn replacement() -> impl Strategy<Value = Replacement> {
+    (new_end(), new_end()).prop_map(|(source, destination)| Replacement { source, destination })
+}
+
+fn steering() -> impl Strategy<Value = Steering> {
+    (option::of(redirect()), option::of(replacement()), option::of(Just(known_policy())))
+        .prop_map(|(redirect, replacement, policy)| Steering { redirect, replacement, policy })
+}
+
 fn any_duplicate_update() -> impl Strategy<Value = DuplicateUpdate> {
     let outer = setting((1..9_u32).prop_map(|teid| OuterHeader::Gtpu(gnb(teid))));
-    (any::<bool>(), outer)
-        .prop_map(|(with, outer)| DuplicateUpdate { destination: with.then_some(CopyTo::LiFunction), outer })
+    (any::<bool>(), outer).prop_map(|(with, outer)| DuplicateUpdate {
+        destination: with.then_some(CopyTo::LiFunction),
+        outer,
+        policy: Setting::Keep,
+    })
 }
 
 fn any_qer_update() -> impl Strategy<Value = QerUpdate> {
     let gates = option::of((gate(), gate()));
-    (0..IDS, gates, setting(rates()), setting(qfi())).prop_map(|(id, gates, mbr, qfi)| QerUpdate {
-        id: QerId(id),
-        gates,
-        mbr,
-        qfi,
-    })
-}
-
-fn any_urr() -> impl Strategy<Value = UrrDraft> {
-    (0..IDS)
-        .prop_flat_map(urr)
-        .prop_map(|urr| UrrDraft { urr, reporting: Reporting { packets: true, immediate_start: false } })
-}
-
-fn any_urr_update() -> impl Strategy<Value = UrrUpdate> {
-    (0..IDS, option::of(any::<bool>()), setting(limit())).prop_map(|(id, trigger, volume_threshold)| {
-        UrrUpdate {
-            id: UrrId(id),
-            method: None,
-            triggers: trigger.map(|volume_threshold| UrrTriggers { volume_threshold }),
-            volume_threshold,
-            before_qos: false,
-            reporting: None,
-        }
-    })
+    let rates = (setting(rates()), setting(rates()), setting(window()), setting(packet_rates()));
+    let marks = (setting(qfi()), setting(any::<bool>()), setting(ppi()), setting(flow_marking()));
+    (0..IDS, setting(correlation()), gates, rates, setting(any::<bool>()), marks).prop_map(
+        |(id, correlation, gates, (mbr, gbr, averaging_window, packet_rate), reports_packet_rate, marks)| {
+            let (qfi, reflective, ppi, flow_marking) = marks;
+            QerUpdate {
+                id: QerId(id),
+                correlation,
+                gates,
+                mbr,
+                gbr,
+                averaging_window,
+                packet_rate,
+                reports_packet_rate,
+                qfi,
+                reflective,
+                ppi,
+                flow_marking,
+            }
+        },
+    )
 }
 
 fn any_bar_update() -> impl Strategy<Value = BarUpdate> {

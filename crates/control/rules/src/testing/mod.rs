@@ -2,6 +2,7 @@
 
 mod fit;
 mod generate;
+mod generate_urr;
 mod model;
 
 pub(crate) use fit::fit;
@@ -13,9 +14,9 @@ use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence
 use crate::edits::{Changes, PdiDraft, PdrDraft, TunnelRequest};
 use crate::validate::Context;
 use crate::{
-    AddressPool, Addresses, ApplyAction, Capabilities, Change, Far, Forwarding, HeaderRemoval, LocalEndpoint,
-    LocalEndpoints, N6Address, OuterHeader, Rejection, Resources, SessionRules, Tunnels, UeAddress, UeSide,
-    Urr, change,
+    AddressPool, Addresses, ApplyAction, Capabilities, Change, Far, Forwarding, HeaderRemoval, KnownPolicy,
+    LocalEndpoint, LocalEndpoints, N6Address, OuterHeader, PolicyName, Rejection, Resources, SessionRules,
+    Tunnels, UeAddress, UeSide, Urr, change,
 };
 
 pub(crate) const SESSION: Seid = Seid(1);
@@ -38,6 +39,7 @@ pub(crate) fn endpoints() -> LocalEndpoints {
             network: internet(),
         }],
         ethernet: vec![lan()],
+        policies: vec![KnownPolicy { name: known_policy(), answers_http: false }],
     }
 }
 
@@ -113,6 +115,11 @@ pub(crate) fn to_gnb(id: u32, tunnel: FTeid) -> Far {
     Far::forward(FarId(id), Forwarding::into_tunnel(Interface::Access, tunnel))
 }
 
+/// A forwarding policy that is configured.
+pub(crate) fn known_policy() -> PolicyName {
+    PolicyName::new(b"gold")
+}
+
 /// A FAR that forwards through a tunnel over N6.
 pub(crate) fn through_n6(id: u32) -> Far {
     let outer = Some(OuterHeader::Udp(([203, 0, 113, 9], 5000).into()));
@@ -126,7 +133,7 @@ pub(crate) fn buffering(id: u32) -> Far {
 
 /// A URR that measures volume and reports when asked.
 pub(crate) fn urr(id: u32) -> Urr {
-    Urr::new(UrrId(id), crate::MeasurementMethod { volume: true, duration: false })
+    Urr::new(UrrId(id), crate::MeasurementMethod { volume: true, ..Default::default() })
 }
 
 pub(crate) fn bar(id: u8) -> crate::Bar {
