@@ -2,7 +2,9 @@
 
 mod build;
 mod bundle;
+mod elsewhere;
 mod queue;
 mod send;
 
+pub(crate) use elsewhere::{from_another_smf, set_seid};
 pub(crate) use queue::{Report, ReportQueue};
