@@ -5,4 +5,5 @@ mod bundle;
 mod queue;
 mod send;
 
+pub(crate) use bundle::USAGES;
 pub(crate) use queue::{Report, ReportQueue};
