@@ -4,14 +4,14 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
-use causeway_dataplane::{Capabilities, Dataplane, Routing, Topology};
+use causeway_dataplane::{Capabilities, Dataplane, Routing, SliceLimit, Topology};
 use causeway_reference::{Limits, Reference};
 use causeway_types::NodeId;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::clock::Clock;
-use crate::config::{Config, WhenFull};
+use crate::config::{Config, Slice, WhenFull};
 use crate::control::{self, Stop, Surroundings};
 use crate::error::{RunError, StartError};
 use crate::open;
@@ -79,7 +79,7 @@ impl Daemon {
             management.iter().map(std::net::TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
         let (stop, stops) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
-        let topology = Topology { routing: routing(config), ..ports.topology() };
+        let topology = Topology { routing: routing(config), slices: slices(config), ..ports.topology() };
         let engine = Reference::new(topology.clone(), limits(config));
         let capabilities = engine.capabilities();
         let counters = ports.counters();
@@ -171,8 +171,15 @@ fn limits(config: &Config) -> Limits {
             WhenFull::DropOldest => causeway_reference::WhenFull::DropOldest,
         },
         notify_again: Some(upf.buffering.notify_again).filter(|span| !span.is_zero()),
+        averaging_window: upf.qos.averaging_window,
         ..Limits::default()
     }
+}
+
+fn slices(config: &Config) -> Vec<SliceLimit> {
+    let limit =
+        |slice: &Slice| SliceLimit { slice: slice.id(), uplink: slice.uplink, downlink: slice.downlink };
+    config.upf.qos.slice.iter().map(limit).collect()
 }
 
 fn routing(config: &Config) -> Routing {

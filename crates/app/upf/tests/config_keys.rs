@@ -58,6 +58,11 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.buffering.time", "1m"),
     ("upf.buffering.when_full", "drop_oldest"),
     ("upf.buffering.notify_again", "30s"),
+    ("upf.qos.averaging_window", "2s"),
+    ("upf.qos.slice[].sst", "2"),
+    ("upf.qos.slice[].sd", "00a1b2"),
+    ("upf.qos.slice[].uplink", "1Gbps"),
+    ("upf.qos.slice[].downlink", "20Mbps"),
     ("upf.metrics.server[].address", "::1"),
     ("upf.metrics.server[].port", "19090"),
 ];
@@ -69,6 +74,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("upf.gtpu.server[]", "address: 127.0.0.7"),
     ("upf.session[]", "subnet: 10.45.0.0/16"),
     ("upf.n6_tunnel[]", "address: 192.0.2.6"),
+    ("upf.qos.slice[]", "sst: 1"),
     ("upf.metrics.server[]", "address: 127.0.0.1"),
 ];
 
@@ -152,7 +158,8 @@ fn the_effective_configuration_is_a_configuration_file() {
                 routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
                 session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}], n6_tunnel: [{dnn: x, address: 192.0.2.6, port: 7}], \
                 buffering: {packets_per_session: 0, octets_per_session: 0, packets: 0, memory: 0, time: 0, \
-                when_full: drop_oldest, notify_again: 1500ms}, metrics: {server: []}}}";
+                when_full: drop_oldest, notify_again: 1500ms}, \
+                qos: {averaging_window: 20ms, slice: [{sst: 1, sd: 0a0B0c, uplink: 1500kbps}, {sst: 2, downlink: 3Tbps}]}, metrics: {server: []}}}";
     let config = load(text).unwrap();
     assert_eq!(load(&config.to_yaml()).unwrap(), config);
     assert_eq!(load(&Config::default().to_yaml()).unwrap(), Config::default());
@@ -163,7 +170,7 @@ fn uncommented(file: &str) -> String {
     let is_key = |text: &str| {
         let word = text.trim_start().trim_start_matches("- ");
         word.split_once(':').is_some_and(|(key, _)| {
-            !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+            !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
         })
     };
     let line = |line: &str| match line.split_once("# ") {
@@ -202,6 +209,7 @@ fn the_sample_states_the_defaults() {
     sample.upf.session.pop();
     sample.upf.node_id = None;
     sample.upf.pfcp.client.smf.clear();
+    sample.upf.qos.slice.clear();
     sample.upf.n6_tunnel.clear();
     sample.upf.gtpu.server[0].network_instance = None;
     sample.upf.gtpu.server[0].mtu = None;

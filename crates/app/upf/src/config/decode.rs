@@ -9,6 +9,7 @@ use super::model::{
     MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
+use super::qos::qos;
 use super::routing::Routing;
 use super::section::Section;
 use super::values;
@@ -45,6 +46,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         ue_address_rest: upf.value("ue_address_rest", values::span).unwrap_or(default.ue_address_rest),
         routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),
+        qos: upf.section("qos", qos),
         metrics: upf.section("metrics", metrics),
     }
 }

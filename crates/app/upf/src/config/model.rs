@@ -6,6 +6,7 @@ use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
 use super::pfcp::Pfcp;
+use super::qos::Qos;
 use super::routing::Routing;
 use super::shown::{octets, shown, shown_if_any, span};
 use super::words::{GtpuMode, Level, LogFormat, WhenFull};
@@ -66,6 +67,8 @@ pub struct Upf {
     pub routing: Routing,
     /// Packets that wait for idle UEs.
     pub buffering: Buffering,
+    /// How much traffic may pass.
+    pub qos: Qos,
     /// The management HTTP server.
     pub metrics: Metrics,
 }
@@ -83,6 +86,7 @@ impl Default for Upf {
             n6_tunnel: Vec::new(),
             routing: Routing::default(),
             buffering: Buffering::default(),
+            qos: Qos::default(),
             metrics: Metrics::default(),
         }
     }
