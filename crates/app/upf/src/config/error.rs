@@ -137,6 +137,14 @@ pub enum Problem {
         /// The key of the first.
         first: String,
     },
+    /// Two forwarding policies of one name.
+    #[error("policy {name} is given twice, first as {first}")]
+    PolicyTwice {
+        /// The name.
+        name: String,
+        /// The key of the first.
+        first: String,
+    },
     /// The same network slice twice.
     #[error("slice {slice} is given twice, first as {first}")]
     SliceTwice {
