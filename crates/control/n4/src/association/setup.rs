@@ -34,6 +34,11 @@ impl N4 {
             let refusal = Refusal::new(Cause::RequestRejected, "this UPF is shutting down");
             return self.refuse(now, key, Seid(0), refusal);
         }
+        let allow = &self.config.allow;
+        if !allow.is_empty() && !allow.iter().any(|net| net.contains(&key.from.ip())) {
+            let refusal = Refusal::new(Cause::RequestRejected, "this host may not set up an association");
+            return self.refuse(now, key, Seid(0), refusal);
+        }
         let node = request.node_id.to_owned();
         let alternatives = alternatives(request.alternative_smf_ip_addresses.iter());
         let contact = Contact {
