@@ -64,7 +64,9 @@ impl N4 {
         let purged = self.purge_sessions(id, |_| true);
         self.outbound.cancel(|purpose| match purpose {
             Purpose::Heartbeat(association) | Purpose::Release(association) => *association == id,
-            Purpose::Report { association, .. } => *association == id,
+            Purpose::Report { association, .. } | Purpose::PathReport { association, .. } => {
+                *association == id
+            }
             Purpose::Setup(_) => false,
         });
         self.targets.lost(id, now + self.config.associate_retry);
@@ -77,6 +79,7 @@ impl N4 {
     /// A new life begins for a peer: what was answered in the last one is no answer any more, even if a
     /// request of the new one looks the same.
     pub(crate) fn forget_answers(&mut self, id: AssociationId) {
+        self.forget_told_paths(id);
         for ip in self.associations.get(id).into_iter().flat_map(|association| &association.addresses) {
             self.inbound.forget_answers(*ip);
         }

@@ -2,6 +2,7 @@
 
 mod build;
 mod bundle;
+mod paths;
 mod queue;
 mod send;
 

@@ -16,6 +16,8 @@ impl N4 {
     /// Takes an event of the data plane. One of a session that has ended is counted and dropped.
     pub fn event(&mut self, now: Time, event: Event) {
         let (seid, report) = match event {
+            Event::PathDown { peer, .. } => return self.path_failed(now, peer),
+            Event::PathUp { peer, .. } => return self.path_recovered(now, peer),
             Event::Usage { session, usage } => (session, Report::Usage(usage)),
             Event::DownlinkData { session, data } => (session, Report::DownlinkData(data)),
             Event::Inactivity { session } => (session, Report::Inactivity),
