@@ -43,6 +43,13 @@ pub enum Event {
         /// The peer's.
         peer: IpAddr,
     },
+    /// No session sends to the peer any more, and it is not asked any more.
+    PathForgotten {
+        /// Our address.
+        local: IpAddr,
+        /// The peer's.
+        peer: IpAddr,
+    },
     /// A GTP-U peer that was down answers again, while sessions send to it.
     PathUp {
         /// Our address.

@@ -50,6 +50,7 @@ struct Question {
 enum Due {
     Ask(u16),
     Down,
+    Forgotten,
 }
 
 impl Paths {
@@ -106,7 +107,7 @@ impl Paths {
         let (due, next) = match &mut path.waiting {
             None if path.users.is_empty() => {
                 self.paths.remove(&of);
-                return self.expire(now);
+                return Some((of, Due::Forgotten));
             }
             None => {
                 self.sequence = self.sequence.wrapping_add(1);
@@ -151,6 +152,7 @@ impl Reference {
                     self.answer(local, to, &Repr::echo_request(sequence));
                 }
                 Due::Down => self.events.push_back(Event::PathDown { local, peer }),
+                Due::Forgotten => self.events.push_back(Event::PathForgotten { local, peer }),
             }
         }
     }

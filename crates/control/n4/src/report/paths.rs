@@ -45,6 +45,11 @@ impl N4 {
         }
     }
 
+    /// No session uses the path any more: what was told of it has no end.
+    pub(crate) fn path_forgotten(&mut self, peer: IpAddr) {
+        self.told_paths.retain(|(_, down)| *down != peer);
+    }
+
     /// The associations with sessions that send to the peer. O(rules of all sessions): paths fail rarely.
     fn users_of(&self, peer: IpAddr) -> BTreeMap<AssociationId, Ways> {
         let mut users: BTreeMap<AssociationId, Ways> = BTreeMap::new();

@@ -17,6 +17,7 @@ impl N4 {
     pub fn event(&mut self, now: Time, event: Event) {
         let (seid, report) = match event {
             Event::PathDown { peer, .. } => return self.path_failed(now, peer),
+            Event::PathForgotten { peer, .. } => return self.path_forgotten(peer),
             Event::PathUp { peer, .. } => return self.path_recovered(now, peer),
             Event::Usage { session, usage } => (session, Report::Usage(usage)),
             Event::DownlinkData { session, data } => (session, Report::DownlinkData(data)),
