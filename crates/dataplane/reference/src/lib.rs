@@ -39,6 +39,7 @@ mod route;
 mod session;
 mod telling;
 mod timers;
+mod usage;
 mod user;
 mod waiting;
 
