@@ -37,6 +37,7 @@ mod qos;
 mod ration;
 mod route;
 mod session;
+mod steer;
 mod telling;
 mod timers;
 mod usage;
