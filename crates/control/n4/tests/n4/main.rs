@@ -5,6 +5,7 @@ mod bad_input;
 mod chaos;
 mod duplicates;
 mod heartbeats;
+mod paths;
 mod races;
 mod reports;
 mod sessions;
