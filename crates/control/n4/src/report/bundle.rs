@@ -34,7 +34,7 @@ impl Bundle {
                 self.tunnels <= OTHERS
             }
             Report::DownlinkData(data) => self.takes_downlink_data(*data),
-            Report::Inactivity => {
+            Report::Inactivity | Report::Ended => {
                 self.others = true;
                 true
             }

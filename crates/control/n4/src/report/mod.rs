@@ -2,8 +2,10 @@
 
 mod build;
 mod bundle;
+mod elsewhere;
 mod paths;
 mod queue;
 mod send;
 
+pub(crate) use elsewhere::{from_another_smf, set_seid};
 pub(crate) use queue::{Report, ReportQueue};

@@ -20,6 +20,8 @@ pub(crate) enum Report {
     ErrorIndication(FTeid),
     /// No packet came for long (UPIR).
     Inactivity,
+    /// We have deleted the session (PSDBU). The last of its reports.
+    Ended,
 }
 
 /// The reports of one session.

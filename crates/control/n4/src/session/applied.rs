@@ -8,6 +8,7 @@ use causeway_pfcp::{
 use causeway_rules::{Change, packet_rate_reports};
 use causeway_types::{FSeid, Seid, Time};
 
+use super::Takeover;
 use super::table::{InFlight, Waiting, Work};
 use crate::transaction::RequestKey;
 use crate::{ApplyId, N4, Notice};
@@ -44,7 +45,9 @@ impl N4 {
         match (work, result) {
             (Work::Establish(key), Ok(_)) => self.established(now, seid, key, change),
             (Work::Establish(key), Err(error)) => self.not_established(now, seid, key, change, &error),
-            (Work::Modify(key, cp), Ok(applied)) => self.modified(now, seid, key, cp, change, applied),
+            (Work::Modify(key, takeover), Ok(applied)) => {
+                self.modified(now, seid, key, *takeover, change, applied);
+            }
             (Work::Delete(key), Ok(applied)) => self.deleted(now, seid, key, change, applied),
             // It is not there, which is what was asked for.
             (Work::Delete(key), Err(ApplyError::UnknownSession(_))) => {
@@ -55,6 +58,7 @@ impl N4 {
             }
             (Work::Instruct, Ok(_)) => self.instructed(seid, change),
             (Work::Instruct, Err(_)) => self.resources.abandon(change.resources),
+            (Work::Release, result) => self.released(now, seid, change, result),
             // Only a doomed session is purged.
             (Work::Purge, _) => self.resources.abandon(change.resources),
         }
@@ -104,7 +108,7 @@ impl N4 {
         now: Time,
         seid: Seid,
         key: RequestKey,
-        cp: Option<FSeid>,
+        takeover: Takeover,
         mut change: Change,
         applied: Applied,
     ) {
@@ -126,9 +130,7 @@ impl N4 {
             packet_rate_status_reports: packet_rates.into(),
             ..SessionModificationResponse::new(cause)
         };
-        if let Some(cp) = cp {
-            self.move_session(seid, cp);
-        }
+        self.take_over(seid, takeover);
         let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
         self.answer(now, key, cp, Some(cause), &response.into());
     }
@@ -160,6 +162,7 @@ impl N4 {
 
     /// Begins what waits: requests first, then reports.
     fn next_in_line(&mut self, now: Time, seid: Seid) {
+        self.go_on_releasing(seid);
         while self.sessions.get(seid).is_some_and(|session| session.in_flight.is_none()) {
             let Some(waiting) = self.sessions.next_waiting(seid) else { break };
             match waiting {
