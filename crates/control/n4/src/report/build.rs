@@ -66,7 +66,14 @@ fn downlink_data_report(data: &[DownlinkData], names_policy: bool) -> Option<Dow
 fn usage_reports(session: &mut Session, reports: &[Report]) -> Vec<UsageReport<'static>> {
     let mut numbered = Vec::new();
     for report in reports {
-        let Report::Usage(parts) = report else { continue };
+        let parts = match report {
+            Report::Usage(parts) => parts,
+            Report::Additional(report) => {
+                numbered.push(report.as_ref().clone());
+                continue;
+            }
+            _ => continue,
+        };
         for usage in parts {
             if session.rules.rules().urrs.contains_key(&usage.urr) {
                 let report = session.rules.usage_report(usage);
