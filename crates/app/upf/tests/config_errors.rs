@@ -108,6 +108,10 @@ fn wrong_values() {
             "6: upf.qos.slice[2].sst: slice 1 is given twice, first as upf.qos.slice[0].sst",
         ),
         (
+            "upf:\n  gtpu:\n    echo:\n      interval: 10s\n",
+            "4: upf.gtpu.echo.interval: `10s` is not 0, or a time from 60s to 24h",
+        ),
+        (
             "upf:\n  routing:\n    decrement_ttl: maybe\n",
             "3: upf.routing.decrement_ttl: `maybe` is not true or false",
         ),

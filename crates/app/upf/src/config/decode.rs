@@ -10,7 +10,7 @@ use super::model::{
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 use super::qos::qos;
-use super::routing::Routing;
+use super::routing::{Echo, Routing};
 use super::section::Section;
 use super::values;
 
@@ -119,6 +119,7 @@ fn gtpu(gtpu: &mut Section<'_>) -> Gtpu {
     Gtpu {
         mode: gtpu.value("mode", values::word).unwrap_or_default(),
         server: gtpu.list("server", gtpu_server).unwrap_or(Gtpu::default().server),
+        echo: gtpu.section("echo", Echo::read),
     }
 }
 
