@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use super::detection::{Application, Predefined};
 use super::pfcp::Pfcp;
-use super::routing::Routing;
+use super::qos::Qos;
+use super::routing::{Echo, Routing};
 use super::shown::{octets, shown, shown_if_any, span};
 use super::words::{GtpuMode, Level, LogFormat, WhenFull};
 
@@ -78,6 +79,8 @@ pub struct Upf {
     /// Predefined rules that SMFs may activate.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub predefined_rules: Vec<Predefined>,
+    /// How much traffic may pass.
+    pub qos: Qos,
     /// The management HTTP server.
     pub metrics: Metrics,
 }
@@ -98,6 +101,7 @@ impl Default for Upf {
             buffering: Buffering::default(),
             applications: Vec::new(),
             predefined_rules: Vec::new(),
+            qos: Qos::default(),
             metrics: Metrics::default(),
         }
     }
@@ -110,12 +114,14 @@ pub struct Gtpu {
     pub mode: GtpuMode,
     /// Where GTP-U arrives.
     pub server: Vec<GtpuServer>,
+    /// Signs of life of peers.
+    pub echo: Echo,
 }
 
 impl Default for Gtpu {
     fn default() -> Self {
         let server = GtpuServer { address: Some(DEFAULT_ADDRESS), ..GtpuServer::default() };
-        Self { mode: GtpuMode::default(), server: vec![server] }
+        Self { mode: GtpuMode::default(), server: vec![server], echo: Echo::default() }
     }
 }
 
