@@ -29,7 +29,7 @@ pub use origin::Origin;
 pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 pub use routing::Routing;
-pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort, WhenFull};
+pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort, Switch, WhenFull};
 
 use origin::Origins;
 use section::Reader;
