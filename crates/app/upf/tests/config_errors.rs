@@ -84,6 +84,34 @@ fn wrong_values() {
             "5: upf.gtpu.server[0].mtu: `1280` is not a whole number from 1348 to 65535",
         ),
         (
+            "upf:\n  qos:\n    averaging_window: 0\n",
+            "3: upf.qos.averaging_window: `0` is not a time longer than 0",
+        ),
+        (
+            "upf:\n  qos:\n    slice:\n      - uplink: 1Gbps\n",
+            "4: upf.qos.slice[0].sst: missing: give the Slice/Service Type, for example 1",
+        ),
+        (
+            "upf:\n  qos:\n    slice:\n      - sst: 256\n",
+            "4: upf.qos.slice[0].sst: `256` is not a whole number from 0 to 255",
+        ),
+        (
+            "upf:\n  qos:\n    slice:\n      - sst: 1\n        sd: 12\n",
+            "5: upf.qos.slice[0].sd: `12` is not six hexadecimal digits, for example 00a1b2",
+        ),
+        (
+            "upf:\n  qos:\n    slice:\n      - sst: 1\n        downlink: fast\n",
+            "5: upf.qos.slice[0].downlink: `fast` is not a bit rate of at most 1099Tbps, for example 500kbps, 20Mbps or 1Gbps",
+        ),
+        (
+            "upf:\n  qos:\n    slice:\n      - sst: 1\n      - sst: 2\n      - sst: 1\n        uplink: 1Gbps\n",
+            "6: upf.qos.slice[2].sst: slice 1 is given twice, first as upf.qos.slice[0].sst",
+        ),
+        (
+            "upf:\n  gtpu:\n    echo:\n      interval: 10s\n",
+            "4: upf.gtpu.echo.interval: `10s` is not 0, or a time from 60s to 24h",
+        ),
+        (
             "upf:\n  routing:\n    decrement_ttl: maybe\n",
             "3: upf.routing.decrement_ttl: `maybe` is not true or false",
         ),

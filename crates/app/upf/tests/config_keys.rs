@@ -39,6 +39,9 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.gtpu.server[].network_instance", "access"),
     ("upf.gtpu.server[].mtu", "1400"),
     ("upf.gtpu.server[].fragment", "true"),
+    ("upf.gtpu.echo.interval", "60s"),
+    ("upf.gtpu.echo.timeout", "1s"),
+    ("upf.gtpu.echo.retries", "1"),
     ("upf.session[].subnet", "10.60.0.0/16"),
     ("upf.session[].gateway", "10.45.0.254"),
     ("upf.session[].dnn", "ims"),
@@ -65,6 +68,11 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.buffering.time", "1m"),
     ("upf.buffering.when_full", "drop_oldest"),
     ("upf.buffering.notify_again", "30s"),
+    ("upf.qos.averaging_window", "2s"),
+    ("upf.qos.slice[].sst", "2"),
+    ("upf.qos.slice[].sd", "00a1b2"),
+    ("upf.qos.slice[].uplink", "1Gbps"),
+    ("upf.qos.slice[].downlink", "20Mbps"),
     ("upf.metrics.server[].address", "::1"),
     ("upf.metrics.server[].port", "19090"),
 ];
@@ -77,6 +85,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("upf.session[]", "subnet: 10.45.0.0/16"),
     ("upf.forwarding_policy[]", "name: silver"),
     ("upf.n6_tunnel[]", "address: 192.0.2.6"),
+    ("upf.qos.slice[]", "sst: 1"),
     ("upf.metrics.server[]", "address: 127.0.0.1"),
 ];
 
@@ -160,12 +169,14 @@ fn the_effective_configuration_is_a_configuration_file() {
     let text = "{logger: {level: trace, format: json}, upf: {node_id: upf.example.org, max_sessions: 7, \
                 pfcp: {server: [{address: 192.0.2.1, port: 1}, {dev: eth0}], client: {smf: [{address: 192.0.2.2}]}, \
                 heartbeat: {interval: 1500ms, timeout: 1s, retries: 1}, path_failure: purge}, \
-                gtpu: {mode: tpacket, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}]}, \
+                gtpu: {mode: tpacket, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}], \
+                echo: {interval: 2m, timeout: 100ms, retries: 0}}, \
                 routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
                 session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}], n6_tunnel: [{dnn: x, address: 192.0.2.6, port: 7}], \
                 forwarding_policy: [{name: a, drop: true, dnn: x, dscp: 1, redirect: '192.0.2.80:80'}], \
                 buffering: {packets_per_session: 0, octets_per_session: 0, packets: 0, memory: 0, time: 0, \
-                when_full: drop_oldest, notify_again: 1500ms}, metrics: {server: []}}}";
+                when_full: drop_oldest, notify_again: 1500ms}, \
+                qos: {averaging_window: 20ms, slice: [{sst: 1, sd: 0a0B0c, uplink: 1500kbps}, {sst: 2, downlink: 3Tbps}]}, metrics: {server: []}}}";
     let config = load(text).unwrap();
     assert_eq!(load(&config.to_yaml()).unwrap(), config);
     assert_eq!(load(&Config::default().to_yaml()).unwrap(), Config::default());
@@ -215,6 +226,7 @@ fn the_sample_states_the_defaults() {
     sample.upf.session.pop();
     sample.upf.node_id = None;
     sample.upf.pfcp.client.smf.clear();
+    sample.upf.qos.slice.clear();
     sample.upf.pfcp.allow.clear();
     sample.upf.n6_tunnel.clear();
     sample.upf.forwarding_policy.clear();

@@ -9,7 +9,8 @@ use super::model::{
     Metrics, MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
-use super::routing::Routing;
+use super::qos::qos;
+use super::routing::{Echo, Routing};
 use super::section::Section;
 use super::values;
 
@@ -46,6 +47,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         ue_address_rest: upf.value("ue_address_rest", values::span).unwrap_or(default.ue_address_rest),
         routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),
+        qos: upf.section("qos", qos),
         metrics: upf.section("metrics", metrics),
     }
 }
@@ -118,6 +120,7 @@ fn gtpu(gtpu: &mut Section<'_>) -> Gtpu {
     Gtpu {
         mode: gtpu.value("mode", values::word).unwrap_or_default(),
         server: gtpu.list("server", gtpu_server).unwrap_or(Gtpu::default().server),
+        echo: gtpu.section("echo", Echo::read),
     }
 }
 

@@ -54,6 +54,9 @@ pub const KEYS: &[Key] = &[
         "false",
         "true: fragment outer packets above the MTU, not those inside",
     ),
+    key("upf.gtpu.echo.interval", "0s", "time between Echo Requests to a GTP-U peer, from 60s; 0 sends none"),
+    key("upf.gtpu.echo.timeout", "5s", "T3: wait for the answer to an Echo Request"),
+    key("upf.gtpu.echo.retries", "3", "repetitions before SMFs are told that the path is down"),
     key("upf.session[].subnet", "10.45.0.0/16", "UE address pool"),
     key("upf.session[].gateway", "none", "our address on the TUN device, inside the subnet"),
     key("upf.session[].dnn", "internet", "data network, also its network instance"),
@@ -92,6 +95,11 @@ pub const KEYS: &[Key] = &[
     ),
     key("upf.buffering.when_full", "drop_newest", "drop_newest or drop_oldest packet when there is no room"),
     key("upf.buffering.notify_again", "0s", "when an SMF is told again of an idle UE's packets; 0 never"),
+    key("upf.qos.averaging_window", "5ms", "what may come at once after a pause, as time at the full rate"),
+    key("upf.qos.slice[].sst", "none", "Slice/Service Type of a limited network slice"),
+    key("upf.qos.slice[].sd", "none", "Slice Differentiator, six hexadecimal digits"),
+    key("upf.qos.slice[].uplink", "none", "bit rate from all UEs of the slice"),
+    key("upf.qos.slice[].downlink", "none", "bit rate towards all UEs of the slice"),
     key("upf.metrics.server[].address", "127.0.0.1", "address of /metrics, /healthz and /api"),
     key("upf.metrics.server[].port", "9090", "TCP port of /metrics, /healthz and /api"),
 ];
@@ -107,7 +115,8 @@ mod tests {
 
     /// Every list with one item, so that the reader looks into each.
     const LISTS: &str = "{upf: {pfcp: {server: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
-                         session: [{}], n6_tunnel: [{}], forwarding_policy: [{}], metrics: {server: [{}]}}}";
+                         session: [{}], n6_tunnel: [{}], forwarding_policy: [{}], qos: {slice: [{}]}, \
+                         metrics: {server: [{}]}}}";
 
     // Input:  a file in which every list has an item.
     // Output: the keys that the reader asks for are the documented ones, no more and no fewer.

@@ -9,6 +9,7 @@ mod model;
 mod origin;
 mod overrides;
 mod pfcp;
+mod qos;
 mod routing;
 mod section;
 mod shown;
@@ -28,7 +29,8 @@ pub use model::{
 pub use origin::Origin;
 pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
-pub use routing::Routing;
+pub use qos::{Qos, Slice};
+pub use routing::{Echo, Routing};
 pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort, Switch, WhenFull};
 
 use origin::Origins;

@@ -8,7 +8,8 @@ use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
 use super::pfcp::Pfcp;
-use super::routing::Routing;
+use super::qos::Qos;
+use super::routing::{Echo, Routing};
 use super::shown::{octets, shown, shown_if_any, span};
 use super::words::{GtpuMode, Level, LogFormat, WhenFull};
 
@@ -71,6 +72,8 @@ pub struct Upf {
     pub routing: Routing,
     /// Packets that wait for idle UEs.
     pub buffering: Buffering,
+    /// How much traffic may pass.
+    pub qos: Qos,
     /// The management HTTP server.
     pub metrics: Metrics,
 }
@@ -89,6 +92,7 @@ impl Default for Upf {
             forwarding_policy: Vec::new(),
             routing: Routing::default(),
             buffering: Buffering::default(),
+            qos: Qos::default(),
             metrics: Metrics::default(),
         }
     }
@@ -101,12 +105,14 @@ pub struct Gtpu {
     pub mode: GtpuMode,
     /// Where GTP-U arrives.
     pub server: Vec<GtpuServer>,
+    /// Signs of life of peers.
+    pub echo: Echo,
 }
 
 impl Default for Gtpu {
     fn default() -> Self {
         let server = GtpuServer { address: Some(DEFAULT_ADDRESS), ..GtpuServer::default() };
-        Self { mode: GtpuMode::default(), server: vec![server] }
+        Self { mode: GtpuMode::default(), server: vec![server], echo: Echo::default() }
     }
 }
 
