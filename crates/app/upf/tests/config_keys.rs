@@ -29,6 +29,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.pfcp.release_timeout", "0"),
     ("upf.pfcp.path_failure", "purge"),
     ("upf.pfcp.request_port", "learnt"),
+    ("upf.pfcp.load_control", "off"),
     ("upf.pfcp.allow", "192.0.2.0/24, 2001:db8::1"),
     ("upf.pfcp.max_associations", "2"),
     ("upf.gtpu.mode", "tpacket"),

@@ -16,6 +16,8 @@ pub struct Config {
     pub heartbeat: Heartbeat,
     /// What becomes of the sessions of an unreachable peer.
     pub on_path_failure: PathFailure,
+    /// SMFs that support it are told how many of the sessions that fit are there (TS 29.244 clause 6.2.3).
+    pub load_control: bool,
     /// The hosts that may set up associations; none: any may.
     pub allow: Vec<IpNet>,
     /// The port our requests go to.
@@ -53,6 +55,7 @@ impl Config {
             retransmission: Retransmission::default(),
             heartbeat: Heartbeat::default(),
             on_path_failure: PathFailure::Keep,
+            load_control: true,
             allow: Vec::new(),
             request_port: RequestPort::Standard,
             associate_retry: Span::from_secs(10),

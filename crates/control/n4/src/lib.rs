@@ -12,6 +12,7 @@ mod config;
 mod counters;
 mod features;
 mod heartbeat;
+mod load;
 mod names;
 mod node;
 mod notice;

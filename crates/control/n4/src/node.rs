@@ -8,6 +8,7 @@ use causeway_types::{NtpSeconds, Seid, Time};
 
 use crate::association::{AssociationId, Associations, Targets};
 use crate::counters::{Counters, Occupancy};
+use crate::load::Load;
 use crate::seid::SeidSequence;
 use crate::session::{Session, Sessions};
 use crate::shutdown::Phase;
@@ -50,6 +51,7 @@ pub struct N4 {
     /// Sessions that the data plane would not remove, and when to try again.
     pub(crate) removals: BTreeSet<(Time, Seid)>,
     pub(crate) phase: Phase,
+    pub(crate) load: Load,
     pub(crate) counters: Counters,
     outputs: VecDeque<Output>,
 }
@@ -117,6 +119,7 @@ impl N4 {
             told_paths: BTreeSet::new(),
             removals: BTreeSet::new(),
             phase: Phase::Running,
+            load: Load::new(recovery.0),
             counters: Counters::default(),
             outputs: VecDeque::new(),
             config,

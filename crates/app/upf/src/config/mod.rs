@@ -34,7 +34,7 @@ pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 pub use qos::{Qos, Slice};
 pub use routing::{Echo, Routing};
-pub use words::{GtpuMode, Level, LogFormat, NameIn, PathFailure, RequestPort, WhenFull};
+pub use words::{GtpuMode, Level, LogFormat, NameIn, PathFailure, RequestPort, Switch, WhenFull};
 
 use origin::Origins;
 use section::Reader;

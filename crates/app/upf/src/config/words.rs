@@ -96,6 +96,15 @@ words!(
 );
 
 words!(
+    /// Whether something is done.
+    Switch {
+        On = "on" "It is.",
+        /// It is not.
+        Off = "off",
+    }
+);
+
+words!(
     /// What becomes of the sessions of an SMF that answers no heartbeat.
     PathFailure {
         Keep = "keep" "They stay, and their traffic goes on.",

@@ -320,3 +320,26 @@ fn what_is_not_supported_is_refused() {
     let report = SessionReportRequest::new(ReportType::USAR);
     assert_eq!(world.ask(&mut smf, Some(Seid(1)), report).cause(), Cause::ServiceNotSupported);
 }
+
+// Input:  a UPF for ten sessions; an SMF with load control and one without establish sessions.
+// Output: the first is told of each step of its load, once, with numbers that grow; the other nothing.
+#[test]
+fn an_smf_that_asks_is_told_of_the_load() {
+    let limits = Limits { sessions: 10, ..Limits::default() };
+    let mut world = World::with(Config { limits, ..config() });
+    let (mut smf, mut other) = (Smf::new(10), Smf::new(11));
+    let setup = AssociationSetupRequest { cp_function_features: Some(CpFeatures::LOAD), ..smf.setup() };
+    world.ask(&mut smf, None, setup);
+    world.associate(&mut other);
+    let load = |world: &mut World, smf: &mut Smf| {
+        let request = establishment(smf.node_id(), smf.f_seid());
+        let got = world.ask(smf, Some(Seid(0)), request);
+        let Message::SessionEstablishmentResponse(response) = got.message() else {
+            panic!("{:?}", got.kind())
+        };
+        response.load_control_information.map(|load| (load.sequence_number.0 - RECOVERY.0, load.metric.0))
+    };
+    assert_eq!(load(&mut world, &mut smf), Some((1, 10)));
+    assert_eq!(load(&mut world, &mut other), None);
+    assert_eq!(load(&mut world, &mut smf), Some((2, 30)));
+}
