@@ -304,17 +304,19 @@ fn two_smfs_share_a_host() {
     assert_eq!(world.n4.associations().next().unwrap().peer, two.addr);
 }
 
-// Input:  PFD management, and what only a UPF sends.
-// Output: each is answered with Service not supported; strangers get cause 72.
+// Input:  PFD management without PFDs, and what only a UPF sends.
+// Output: the first is accepted, the others are answered with Service not supported; strangers get cause 72.
 #[test]
 fn what_is_not_supported_is_refused() {
     let (mut world, mut smf) = World::associated();
     let mut stranger = Smf::new(20);
     let node = smf.node_id();
-    let requests: [Message<'_>; 2] =
-        [PfdManagementRequest::default().into(), NodeReportRequest::new(node, NodeReportType::UPFR).into()];
-    for request in requests {
-        assert_eq!(world.ask(&mut smf, None, request.clone()).cause(), Cause::ServiceNotSupported);
+    let requests: [(Message<'_>, Cause); 2] = [
+        (PfdManagementRequest::default().into(), Cause::RequestAccepted),
+        (NodeReportRequest::new(node, NodeReportType::UPFR).into(), Cause::ServiceNotSupported),
+    ];
+    for (request, cause) in requests {
+        assert_eq!(world.ask(&mut smf, None, request.clone()).cause(), cause);
         assert_eq!(world.ask(&mut stranger, None, request).cause(), Cause::NoEstablishedAssociation);
     }
     let report = SessionReportRequest::new(ReportType::USAR);
