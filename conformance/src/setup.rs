@@ -1,9 +1,9 @@
 //! Settings of the UPF under test.
 
 use causeway_dataplane::SliceLimit;
-use causeway_n4::Config;
+use causeway_n4::{Config, OverloadControl};
 use causeway_rules::AddressPool;
-use causeway_types::{Bitrate, IpNet, SNssai};
+use causeway_types::{Bitrate, IpNet, SNssai, Span};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -43,6 +43,8 @@ pub struct Setup {
     pub router_advertisement: bool,
     /// GTP-U peers are asked for a sign of life.
     pub echo: Option<EchoSetup>,
+    /// SMFs that support it are asked to send less when N4 is nearly full.
+    pub overload_control: Option<OverloadSetup>,
     /// Hosts that may set up associations; none: any may.
     #[serde(deserialize_with = "prefixes")]
     pub allow: Vec<IpNet>,
@@ -92,10 +94,27 @@ pub struct EchoSetup {
     pub retries: u8,
 }
 
+/// When SMFs are asked to send less.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OverloadSetup {
+    /// How full N4 may be before it counts as overloaded, percent.
+    pub mark: u8,
+    /// Period of Validity, seconds.
+    pub validity: u64,
+}
+
+impl From<OverloadSetup> for OverloadControl {
+    fn from(OverloadSetup { mark, validity }: OverloadSetup) -> Self {
+        Self { mark, validity: Span::from_secs(validity) }
+    }
+}
+
 impl Setup {
     /// Changes the settings of N4 to these.
     pub(crate) fn apply(&self, config: &mut Config) {
         config.allow.clone_from(&self.allow);
+        config.overload_control = self.overload_control.map(OverloadControl::from);
         config.address_pools = self.ue_pools.iter().enumerate().map(address_pool).collect();
     }
 }

@@ -10,6 +10,7 @@ use causeway_pfcp::{
 use causeway_rules::Rejection;
 use causeway_types::{Seid, Time};
 
+use crate::status::Status;
 use crate::transaction::RequestKey;
 use crate::{MessageResult, N4, Notice, Output};
 
@@ -104,7 +105,8 @@ impl N4 {
 
     /// Refuses a request that was begun. `seid` is the SMF's, zero if it is not known.
     pub(crate) fn refuse(&mut self, now: Time, key: RequestKey, seid: Seid, refusal: Refusal) {
-        match self.refuse_at_once(key, seid, refusal) {
+        let status = self.status_for_refused(now, key);
+        match self.refuse_with(key, seid, refusal, status) {
             Some(bytes) => self.inbound.answer(now, key, bytes),
             None => self.inbound.forget(&key),
         }
@@ -117,8 +119,18 @@ impl N4 {
         seid: Seid,
         refusal: Refusal,
     ) -> Option<Vec<u8>> {
+        self.refuse_with(key, seid, refusal, Status::default())
+    }
+
+    fn refuse_with(
+        &mut self,
+        key: RequestKey,
+        seid: Seid,
+        refusal: Refusal,
+        status: Status,
+    ) -> Option<Vec<u8>> {
         let node = self.config.node.clone();
-        let response = refusing(key.message, NodeId::from(&node), &refusal)?;
+        let response = refusing(key.message, NodeId::from(&node), &refusal, status)?;
         let bytes = self.answer_at_once(key, seid, Some(refusal.cause), &response);
         let Refusal { cause, detail, .. } = refusal;
         self.notice(Notice::Refused { message: key.message, from: key.from, cause, detail });
@@ -127,7 +139,13 @@ impl N4 {
 }
 
 /// The response that refuses a request; `None` if the message is no such request.
-fn refusing<'a>(message: MessageType, node: NodeId<'a>, refusal: &Refusal) -> Option<Message<'a>> {
+fn refusing<'a>(
+    message: MessageType,
+    node: NodeId<'a>,
+    refusal: &Refusal,
+    status: Status,
+) -> Option<Message<'a>> {
+    let Status { load: load_control_information, overload: overload_control_information } = status;
     let cause = refusal.cause;
     let offending_ie = refusal.offending_ie;
     let failed_rule_id = refusal.failed_rule;
@@ -150,14 +168,35 @@ fn refusing<'a>(message: MessageType, node: NodeId<'a>, refusal: &Refusal) -> Op
         }
         MessageType::SessionEstablishmentRequest => {
             let response = SessionEstablishmentResponse::new(node, cause);
-            SessionEstablishmentResponse { offending_ie, failed_rule_id, ..response }.into()
+            SessionEstablishmentResponse {
+                offending_ie,
+                failed_rule_id,
+                load_control_information,
+                overload_control_information,
+                ..response
+            }
+            .into()
         }
         MessageType::SessionModificationRequest => {
             let response = SessionModificationResponse::new(cause);
-            SessionModificationResponse { offending_ie, failed_rule_id, ..response }.into()
+            SessionModificationResponse {
+                offending_ie,
+                failed_rule_id,
+                load_control_information,
+                overload_control_information,
+                ..response
+            }
+            .into()
         }
         MessageType::SessionDeletionRequest => {
-            SessionDeletionResponse { offending_ie, ..SessionDeletionResponse::new(cause) }.into()
+            let response = SessionDeletionResponse::new(cause);
+            SessionDeletionResponse {
+                offending_ie,
+                load_control_information,
+                overload_control_information,
+                ..response
+            }
+            .into()
         }
         MessageType::SessionReportRequest => {
             SessionReportResponse { offending_ie, ..SessionReportResponse::new(cause) }.into()

@@ -18,6 +18,8 @@ pub struct Config {
     pub on_path_failure: PathFailure,
     /// SMFs that support it are told how many of the sessions that fit are there (TS 29.244 clause 6.2.3).
     pub load_control: bool,
+    /// SMFs that support it are asked to send less when N4 is nearly full (TS 29.244 clause 6.2.4); none: never.
+    pub overload_control: Option<OverloadControl>,
     /// The hosts that may set up associations; none: any may.
     pub allow: Vec<IpNet>,
     /// The port our requests go to.
@@ -56,6 +58,7 @@ impl Config {
             heartbeat: Heartbeat::default(),
             on_path_failure: PathFailure::Keep,
             load_control: true,
+            overload_control: None,
             allow: Vec::new(),
             request_port: RequestPort::Standard,
             associate_retry: Span::from_secs(10),
@@ -115,6 +118,22 @@ impl Default for Heartbeat {
     }
 }
 
+/// When SMFs are asked to send less (TS 29.244 clause 6.2.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OverloadControl {
+    /// How full N4 may be, in percent of the [`Limits`], before it counts as overloaded: below 100. From there to
+    /// full the reduction that is asked for grows from none to all requests.
+    pub mark: u8,
+    /// How long an SMF is to heed what it was told. It is told again in time while the overload lasts.
+    pub validity: Span,
+}
+
+impl Default for OverloadControl {
+    fn default() -> Self {
+        Self { mark: 80, validity: Span::from_secs(60) }
+    }
+}
+
 /// What becomes of the sessions of a peer that answers no heartbeat (TS 23.007 clause 20).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathFailure {
@@ -151,7 +170,7 @@ pub struct Limits {
     pub answer_octets_per_peer: usize,
     /// Requests of one peer that are being worked on.
     pub in_progress_per_peer: usize,
-    /// Session reports sent and not yet answered, over all sessions.
+    /// Session reports sent to one peer and not yet answered, over all its sessions.
     pub outstanding_reports: usize,
     /// Reports of one session that wait to be sent; beyond it, usage of the same URR is added up.
     pub queued_reports_per_session: usize,

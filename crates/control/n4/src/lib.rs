@@ -17,16 +17,20 @@ mod names;
 mod node;
 mod notice;
 mod output;
+mod overload;
 mod pfd;
 mod receive;
 mod report;
 mod seid;
 mod session;
 mod shutdown;
+mod status;
 mod transaction;
 mod view;
 
-pub use config::{Config, Heartbeat, Limits, PFCP_PORT, PathFailure, RequestPort, Retransmission};
+pub use config::{
+    Config, Heartbeat, Limits, OverloadControl, PFCP_PORT, PathFailure, RequestPort, Retransmission,
+};
 pub use counters::{Counters, Direction, MessageKey, MessageResult, Occupancy};
 pub use node::N4;
 pub use notice::{DownReason, Level, Notice, ReleaseReason, SetupFailure};

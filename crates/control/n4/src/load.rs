@@ -31,18 +31,32 @@ impl Load {
     }
 }
 
+/// How much of `most` there is, in percent.
+pub(crate) fn share(there: usize, most: usize) -> u8 {
+    let percent = there.saturating_mul(100) / most.max(1);
+    u8::try_from(percent).unwrap_or(u8::MAX).min(100)
+}
+
 impl N4 {
+    /// How many sessions fit.
+    pub(crate) fn most_sessions(&self) -> usize {
+        self.config.limits.sessions.min(self.capabilities.max_sessions as usize)
+    }
+
     /// What to tell the SMF of an association, in a message that goes there now: nothing if it does not support load
-    /// control, or knows.
-    pub(crate) fn load_information(&mut self, id: AssociationId) -> Option<LoadControlInformation<'static>> {
-        let most = self.config.limits.sessions.min(self.capabilities.max_sessions as usize).max(1);
-        let percent = (self.sessions.len().saturating_mul(100) / most).min(100);
+    /// control, or knows. `sessions` is how many there are.
+    pub(crate) fn load_information(
+        &mut self,
+        id: AssociationId,
+        sessions: usize,
+    ) -> Option<LoadControlInformation<'static>> {
+        let percent = share(sessions, self.most_sessions());
         let is_on = self.config.load_control;
         let association = self.associations.get_mut(id)?;
         if !is_on || !association.cp_features.contains(CpFeatures::LOAD) {
             return None;
         }
-        self.load.update(percent as u8);
+        self.load.update(percent);
         let Load { sequence, percent } = self.load;
         if association.told_load.replace(sequence) == Some(sequence) {
             return None;

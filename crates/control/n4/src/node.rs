@@ -9,6 +9,7 @@ use causeway_types::{NtpSeconds, Seid, Time};
 use crate::association::{AssociationId, Associations, Targets};
 use crate::counters::{Counters, Occupancy};
 use crate::load::Load;
+use crate::overload::Overload;
 use crate::seid::SeidSequence;
 use crate::session::{Session, Sessions};
 use crate::shutdown::Phase;
@@ -52,6 +53,7 @@ pub struct N4 {
     pub(crate) removals: BTreeSet<(Time, Seid)>,
     pub(crate) phase: Phase,
     pub(crate) load: Load,
+    pub(crate) overload: Overload,
     pub(crate) counters: Counters,
     outputs: VecDeque<Output>,
 }
@@ -120,6 +122,7 @@ impl N4 {
             removals: BTreeSet::new(),
             phase: Phase::Running,
             load: Load::new(recovery.0),
+            overload: Overload::new(recovery.0),
             counters: Counters::default(),
             outputs: VecDeque::new(),
             config,

@@ -70,6 +70,11 @@ fn pfcp(pfcp: &mut Section<'_>) -> Pfcp {
         path_failure: pfcp.value("path_failure", values::word).unwrap_or_default(),
         request_port: pfcp.value("request_port", values::word).unwrap_or_default(),
         load_control: pfcp.value("load_control", values::word).unwrap_or_default(),
+        overload_control: pfcp.value("overload_control", values::word).unwrap_or(default.overload_control),
+        overload_mark: pfcp.value("overload_mark", values::number(1..=99)).unwrap_or(default.overload_mark),
+        overload_validity: pfcp
+            .value("overload_validity", values::positive_span)
+            .unwrap_or(default.overload_validity),
         allow: pfcp.value("allow", values::prefixes).unwrap_or_default(),
         max_associations: pfcp
             .value("max_associations", values::number(1..=10_000))

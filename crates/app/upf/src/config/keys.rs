@@ -41,6 +41,17 @@ pub const KEYS: &[Key] = &[
         "on",
         "on or off: SMFs that support load control are told how full the UPF is",
     ),
+    key(
+        "upf.pfcp.overload_control",
+        "off",
+        "on or off: SMFs that support overload control are asked to send less when N4 is nearly full",
+    ),
+    key(
+        "upf.pfcp.overload_mark",
+        "80",
+        "how full N4 may be before it counts as overloaded, percent, 1 to 99",
+    ),
+    key("upf.pfcp.overload_validity", "60s", "how long an SMF is to heed what it was told of an overload"),
     key("upf.pfcp.allow", "all", "hosts and prefixes that may set up associations, with commas between them"),
     key("upf.pfcp.max_associations", "64", "SMFs at the same time"),
     key("upf.gtpu.mode", "udp", "udp: kernel sockets; tpacket: packet rings on `dev`"),

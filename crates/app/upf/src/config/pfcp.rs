@@ -32,6 +32,13 @@ pub struct Pfcp {
     pub request_port: RequestPort,
     /// SMFs that support load control are told how full the UPF is.
     pub load_control: Switch,
+    /// SMFs that support overload control are asked to send less when N4 is nearly full.
+    pub overload_control: Switch,
+    /// How full N4 may be before it counts as overloaded, percent.
+    pub overload_mark: u8,
+    /// How long an SMF is to heed what it was told of an overload.
+    #[serde(serialize_with = "span")]
+    pub overload_validity: Span,
     /// The hosts and prefixes that may set up associations; none: any may.
     #[serde(serialize_with = "prefixes", skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<IpNet>,
@@ -51,6 +58,9 @@ impl Default for Pfcp {
             path_failure: PathFailure::default(),
             request_port: RequestPort::default(),
             load_control: Switch::default(),
+            overload_control: Switch::Off,
+            overload_mark: 80,
+            overload_validity: Span::from_secs(60),
             allow: Vec::new(),
             max_associations: 64,
         }

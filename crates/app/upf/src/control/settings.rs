@@ -30,6 +30,8 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time) -> n4::Config {
             RequestPort::Learnt => n4::RequestPort::Learnt,
         },
         load_control: pfcp.load_control == Switch::On,
+        overload_control: (pfcp.overload_control == Switch::On)
+            .then_some(n4::OverloadControl { mark: pfcp.overload_mark, validity: pfcp.overload_validity }),
         allow: pfcp.allow.clone(),
         associate_retry: pfcp.association_retry,
         release_period: pfcp.release_timeout,
@@ -108,7 +110,8 @@ mod tests {
     fn every_key_of_n4_arrives() {
         let text = "{upf: {max_sessions: 7, pfcp: {heartbeat: {interval: 1s, timeout: 2s, retries: 4}, \
                     retransmission: {timeout: 20s, retries: 6}, association_retry: 7s, release_timeout: 9s, \
-                    path_failure: purge, request_port: learnt, max_associations: 3, allow: 192.0.2.0/24, load_control: off}, ue_address_rest: 7s, \
+                    path_failure: purge, request_port: learnt, max_associations: 3, allow: 192.0.2.0/24, load_control: off, \
+                    overload_control: on, overload_mark: 70, overload_validity: 30s}, ue_address_rest: 7s, \
                     session: [{subnet: 10.60.0.0/16, gateway: 10.60.0.1, ue_pool: 10.60.128.0/24, pool_identity: a}], \
                     applications: [{id: video, domain: example.com, domain_protocol: tls}], \
                     predefined_rules: [{name: browsing, application: video}]}}";
@@ -127,6 +130,8 @@ mod tests {
         assert_eq!(n4.request_port, n4::RequestPort::Learnt);
         assert!(n4.catalogue.knows_application(&"video".into()) && !n4.catalogue.predefined.is_empty());
         assert!(!n4.load_control);
+        let overload = n4::OverloadControl { mark: 70, validity: Span::from_secs(30) };
+        assert_eq!(n4.overload_control, Some(overload));
         assert_eq!(n4.allow, ["192.0.2.0/24".parse().unwrap()]);
         assert_eq!(n4.seed, 5_000_000_000);
         assert_eq!(n4.address_rest, Span::from_secs(7));

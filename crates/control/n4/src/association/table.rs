@@ -37,6 +37,8 @@ pub(crate) struct Association {
     pub(crate) entities: BTreeMap<IpAddr, NtpSeconds>,
     /// The number of the load information that it was told last.
     pub(crate) told_load: Option<u32>,
+    /// The number of the overload that it was told last and that has not been taken back.
+    pub(crate) told_overload: Option<u32>,
     /// How far its release is.
     pub(crate) farewell: Farewell,
     /// When the association began.
@@ -77,7 +79,7 @@ impl Association {
         (self.alternatives, self.cp_features, self.smf_set) = (alternatives, cp_features, smf_set);
         (self.since, self.path_up, self.releasing) = (now, true, false);
         self.entities.clear();
-        self.told_load = None;
+        (self.told_load, self.told_overload) = (None, None);
         self.farewell = Farewell::None;
         self.refuses_paging_policy = false;
     }
@@ -149,6 +151,7 @@ impl Associations {
             recovery,
             entities: BTreeMap::new(),
             told_load: None,
+            told_overload: None,
             farewell: Farewell::None,
             since: now,
             path_up: true,

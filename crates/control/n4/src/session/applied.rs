@@ -79,10 +79,11 @@ impl N4 {
     fn accept_establishment(&mut self, now: Time, key: RequestKey, cp: FSeid, seid: Seid, created: Created) {
         let node = self.config.node.clone();
         let association = self.sessions.get(seid).map(|session| session.association);
-        let load = association.and_then(|id| self.load_information(id));
+        let status = self.status(now, association, 0);
         let cause = Cause::RequestAccepted;
         let response = SessionEstablishmentResponse {
-            load_control_information: load,
+            load_control_information: status.load,
+            overload_control_information: status.overload,
             up_f_seid: Some(FSeid { seid, addr: self.config.address }),
             created_pdrs: created.pdrs.into(),
             created_traffic_endpoints: created.endpoints.into(),
@@ -129,8 +130,15 @@ impl N4 {
         let additional = session.reports.put_first(split_additional(&mut usage_reports));
         session.rules = change.session;
         self.resources.commit(change.resources);
+        self.take_over(seid, takeover);
+        let session = self.sessions.get(seid);
+        let cp = session.map_or(Seid(0), |session| session.cp.seid);
+        let association = session.map(|session| session.association);
+        let status = self.status(now, association, 0);
         let cause = Cause::RequestAccepted;
         let response = SessionModificationResponse {
+            load_control_information: status.load,
+            overload_control_information: status.overload,
             created_pdrs: created.pdrs.into(),
             created_traffic_endpoints: created.endpoints.into(),
             updated_pdrs: created.updated.into(),
@@ -139,8 +147,6 @@ impl N4 {
             packet_rate_status_reports: packet_rates.into(),
             ..SessionModificationResponse::new(cause)
         };
-        self.take_over(seid, takeover);
-        let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
         self.answer(now, key, cp, Some(cause), &response.into());
     }
 
@@ -154,7 +160,7 @@ impl N4 {
     /// way is said (PURU).
     fn deleted(&mut self, now: Time, seid: Seid, key: RequestKey, mut change: Change, applied: Applied) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        let cp = session.cp.seid;
+        let (cp, association) = (session.cp.seid, session.association);
         let pending = session.reports.is_on_its_way().then_some(SessionDeletionResponseFlags::PURU);
         let mut usage_reports = session.reports.take_additional();
         let waited = session.reports.take_unsent_usage();
@@ -162,8 +168,11 @@ impl N4 {
         usage_reports.extend(change.usage_reports(&applied.usage));
         let packet_rates = packet_rate_reports(&applied.packet_rates);
         self.resources.commit(change.resources);
+        let status = self.status(now, Some(association), 1);
         let cause = Cause::RequestAccepted;
         let response = SessionDeletionResponse {
+            load_control_information: status.load,
+            overload_control_information: status.overload,
             usage_reports: usage_reports.into(),
             packet_rate_status_reports: packet_rates.into(),
             flags: pending,

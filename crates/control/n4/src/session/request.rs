@@ -105,7 +105,7 @@ impl N4 {
             self.check_recovery(now, association, key.from.ip(), stamp.0);
         }
         self.refuse_while_releasing(association)?;
-        let most = self.config.limits.sessions.min(self.capabilities.max_sessions as usize);
+        let most = self.most_sessions();
         if self.is_stopping() {
             return Err(Refusal::new(Cause::NoResourcesAvailable, "this UPF is shutting down"));
         }

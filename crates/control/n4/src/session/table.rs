@@ -228,6 +228,11 @@ impl Sessions {
         self.by_seid.len()
     }
 
+    /// How many octets the requests have that wait.
+    pub(crate) const fn waiting_octets(&self) -> usize {
+        self.waiting_octets
+    }
+
     /// How many plans are under way.
     pub(crate) fn in_flight(&self) -> usize {
         self.by_apply.len()

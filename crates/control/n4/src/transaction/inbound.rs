@@ -164,6 +164,11 @@ impl Inbound {
         self.hosts.retain(|_, host| !host.answers.is_empty());
     }
 
+    /// How many requests of the host that has the most are open. O(hosts).
+    pub(crate) fn most_in_progress(&self) -> usize {
+        self.hosts.values().map(Host::in_progress).max().unwrap_or(0)
+    }
+
     /// How many requests are remembered, open ones included.
     pub(crate) fn len(&self) -> usize {
         self.hosts.values().map(|host| host.answers.len()).sum()

@@ -1,0 +1,133 @@
+//! How much less SMFs are to send while we are nearly full (TS 29.244 clause 6.2.4).
+
+use causeway_pfcp::{
+    CodedTimer, CpFeatures, Metric, OciFlags, OverloadControlInformation, SequenceNumber, Timer,
+};
+use causeway_types::{Span, Time};
+
+use crate::association::AssociationId;
+use crate::load::share;
+use crate::{N4, OverloadControl};
+
+/// A change of the metric by less is not worth telling (clause 6.2.4.3.2.3).
+const WORTH_TELLING: u8 = 5;
+
+/// The overload as it was last said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Overload {
+    sequence: u32,
+    percent: u8,
+    since: Time,
+}
+
+impl Overload {
+    /// None yet. `sequence` grows from one life of the UPF to the next.
+    pub(crate) const fn new(sequence: u32) -> Self {
+        Self { sequence, percent: 0, since: Time::from_secs(0) }
+    }
+
+    /// Takes over the reduction as it is now, if that is worth telling, an end of the scale, or what was said is about
+    /// to lose its validity: the same number would not prolong it (clause 6.2.4.3.2.1, NOTE 1).
+    fn update(&mut self, now: Time, percent: u8, validity: Span) {
+        let renewal = self.since + validity / 4 * 3;
+        let is_ending = self.percent > 0 && now >= renewal;
+        let is_end = percent != self.percent && (percent == 0 || percent == 100);
+        if is_ending || is_end || percent.abs_diff(self.percent) >= WORTH_TELLING {
+            *self = Self { sequence: self.sequence.wrapping_add(1), percent, since: now };
+        }
+    }
+}
+
+impl OverloadControl {
+    /// How many percent of the requests are too many when we are so full: none up to the mark, all at 100.
+    fn reduction(self, full: u8) -> u8 {
+        let above = u32::from(full.saturating_sub(self.mark));
+        let room = u32::from(100_u8.saturating_sub(self.mark)).max(1);
+        u8::try_from(above * 100 / room).unwrap_or(100).min(100)
+    }
+}
+
+impl N4 {
+    /// How full we are, in percent: of the limits that the SMFs can reach, the one that is nearest.
+    fn fullness(&self, sessions: usize) -> u8 {
+        let limits = &self.config.limits;
+        let reports = self.associations.iter().map(|it| it.outstanding_reports).max().unwrap_or(0);
+        [
+            share(sessions, self.most_sessions()),
+            share(self.sessions.waiting_octets(), limits.waiting_octets),
+            share(self.inbound.most_in_progress(), limits.in_progress_per_peer),
+            share(reports, limits.outstanding_reports),
+        ]
+        .into_iter()
+        .fold(0, u8::max)
+    }
+
+    /// What to tell the SMF of an association, in a message that goes there now: nothing if it does not support
+    /// overload control, knows, or never heard of an overload that is over. `sessions` is how many there are.
+    pub(crate) fn overload_information(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        sessions: usize,
+    ) -> Option<OverloadControlInformation<'static>> {
+        let settings = self.config.overload_control?;
+        let reduction = settings.reduction(self.fullness(sessions));
+        let association = self.associations.get_mut(id)?;
+        if !association.cp_features.contains(CpFeatures::OVRL) {
+            return None;
+        }
+        self.overload.update(now, reduction, settings.validity);
+        let Overload { sequence, percent, .. } = self.overload;
+        let told = std::mem::replace(&mut association.told_overload, (percent > 0).then_some(sequence));
+        if told == association.told_overload {
+            return None;
+        }
+        let validity = Timer(CodedTimer::at_least(settings.validity));
+        let said = OverloadControlInformation::new(SequenceNumber(sequence), Metric(percent), validity);
+        // What is full is the node, whichever of its addresses the session is at.
+        Some(OverloadControlInformation { flags: Some(OciFlags::AOCI), ..said })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALIDITY: Span = Span::from_secs(60);
+
+    // Input:  reductions of 3, 5, 9, 10, 99, 100, 97, 2 and 0 percent, a second apart.
+    // Output: said when it changed by five, and at the ends of the scale.
+    #[test]
+    fn small_changes_are_not_said() {
+        let mut overload = Overload::new(7);
+        let mut now = Time::from_secs(1000);
+        let said = [3, 5, 9, 10, 99, 100, 97, 2, 0].map(|percent| {
+            now = now + Span::from_secs(1);
+            overload.update(now, percent, VALIDITY);
+            (overload.percent, overload.sequence)
+        });
+        assert_eq!(said, [(0, 7), (5, 8), (5, 8), (10, 9), (99, 10), (100, 11), (100, 11), (2, 12), (0, 13)]);
+    }
+
+    // Input:  an overload of 50 percent that lasts, then ends; valid for 60 s.
+    // Output: a new number after 45 s, and another 45 s later; none for what is over.
+    #[test]
+    fn an_overload_that_lasts_is_said_again_before_it_loses_its_validity() {
+        let mut overload = Overload::new(0);
+        let mut at = |secs: u64, percent| {
+            overload.update(Time::from_secs(1000 + secs), percent, VALIDITY);
+            overload.sequence
+        };
+        assert_eq!([at(0, 50), at(44, 50), at(45, 50), at(89, 50), at(90, 50)], [1, 1, 2, 2, 3]);
+        assert_eq!([at(91, 0), at(1000, 0)], [4, 4]);
+    }
+
+    // Input:  how full we are, with a mark of 80 percent, and with one that cannot be passed.
+    // Output: nothing up to the mark, then evenly up to 100 percent.
+    #[test]
+    fn the_reduction_grows_from_the_mark_to_full() {
+        let settings = OverloadControl { mark: 80, validity: VALIDITY };
+        assert_eq!([0, 80, 81, 90, 99, 100].map(|full| settings.reduction(full)), [0, 0, 5, 50, 95, 100]);
+        assert_eq!(OverloadControl { mark: 200, ..settings }.reduction(100), 0);
+    }
+}

@@ -1,0 +1,34 @@
+//! What an SMF is told of the UPF beside the answer to a session request (TS 29.244 clauses 6.2.3 and 6.2.4).
+
+use causeway_pfcp::{LoadControlInformation, OverloadControlInformation};
+use causeway_types::Time;
+
+use crate::N4;
+use crate::association::AssociationId;
+use crate::transaction::RequestKey;
+
+/// What an SMF that supports it has not been told yet.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Status {
+    pub(crate) load: Option<LoadControlInformation<'static>>,
+    pub(crate) overload: Option<OverloadControlInformation<'static>>,
+}
+
+impl N4 {
+    /// What goes to the SMF of an association with an answer now; `leaving` sessions go as it is sent.
+    pub(crate) fn status(&mut self, now: Time, association: Option<AssociationId>, leaving: usize) -> Status {
+        let Some(id) = association else { return Status::default() };
+        let sessions = self.sessions.len().saturating_sub(leaving);
+        Status {
+            load: self.load_information(id, sessions),
+            overload: self.overload_information(now, id, sessions),
+        }
+    }
+
+    /// What goes with the refusal of a request.
+    pub(crate) fn status_for_refused(&mut self, now: Time, key: RequestKey) -> Status {
+        let is_about_session = key.message.is_session_related();
+        let association = is_about_session.then(|| self.associations.identify(key.from)).flatten();
+        self.status(now, association, 0)
+    }
+}
