@@ -59,6 +59,8 @@ reasons! {
     GateClosed = "gate_closed",
     /// The packet exceeds the MBR of a QER.
     MbrExceeded = "mbr_exceeded",
+    /// A quota of a URR is exhausted, and no FAR says what becomes of the packet.
+    QuotaExhausted = "quota_exhausted",
     /// The packet exceeds the packet rate of a QER.
     PacketRateExceeded = "packet_rate_exceeded",
     /// The packet exceeds the bit rate of its network slice.
@@ -85,6 +87,10 @@ reasons! {
     /// The packet belongs to the link of the UE, which ends here: neighbour discovery, DHCPv6 and other
     /// packets from or to link-local addresses, that no rule takes to the SMF.
     LinkLocal = "link_local",
+    /// The last hop of the packet ends here; its sender is told (ICMP Time Exceeded).
+    TtlExpired = "ttl_expired",
+    /// The packet is larger than its way, and must not be fragmented; its sender is told (ICMP Packet Too Big).
+    MtuExceeded = "mtu_exceeded",
     /// The FAR forwards to the access, whose tunnel the SMF has not told yet.
     NoTunnel = "no_tunnel",
     /// With its outer header the packet is larger than any IP packet.

@@ -1,8 +1,8 @@
 //! What a matched PDR does with a packet: FAR, QERs and URRs.
 //!
-//! A packet whose FAR forwards is counted by the URRs that measure before QoS enforcement, passes the gates
-//! and meters of all QERs, is counted by the other URRs, and leaves. What a FAR drops or buffers is
-//! not counted; a buffered packet is when it leaves.
+//! Every packet is counted before QoS enforcement. One whose FAR forwards passes the gates and meters of all QERs
+//! and must fit into all quotas; then it is counted and leaves. What a FAR drops or buffers is not counted; a
+//! buffered packet is when it leaves.
 
 use causeway_dataplane::{DropReason, Egress, Topology, Usage};
 use causeway_packet::UserPacket;
@@ -13,13 +13,15 @@ use crate::egress::Way;
 use crate::link_scope::stays_on_link;
 use crate::marks::{Marks, mark_flow};
 use crate::qos::{Shared, check_gates, enforce};
+use crate::route::{Refusal, fit_frame, routed};
 use crate::session::{Session, direction_of};
+use crate::usage::Blocked;
 
 /// What becomes of a packet.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// It leaves, with its outer header.
-    Send(Egress, Vec<u8>),
+    /// It leaves, with its outer header, in one piece or in fragments.
+    Send(Egress, Vec<Vec<u8>>),
     /// It waits.
     Wait,
 }
@@ -42,17 +44,42 @@ pub(crate) fn act(
     topology: &Topology,
     now: Time,
     reports: &mut Vec<Usage>,
-) -> Result<Decision, DropReason> {
-    let (pdr, octets) = (matched.pdr, matched.packet.len());
+) -> Result<Decision, Refusal> {
+    if !matched.has_waited {
+        session.count_arrival(matched, now, reports);
+    }
+    follow_far(session, shared, matched, topology, now, reports, false)
+}
+
+/// Decides by the FAR that holds for the packet; again when it finds a quota too small, without charging the meters
+/// (`is_charged`) a second time.
+fn follow_far(
+    session: &mut Session,
+    shared: &mut Shared,
+    matched: &Matched<'_>,
+    topology: &Topology,
+    now: Time,
+    reports: &mut Vec<Usage>,
+    is_charged: bool,
+) -> Result<Decision, Refusal> {
+    let pdr = matched.pdr;
     let direction = direction_of(pdr);
-    let far = session.rules.fars.get(&pdr.far).ok_or(DropReason::FarDrop)?;
+    let blocked = session.blocked(matched);
+    let far = match blocked {
+        Some(Blocked::By(far)) => far,
+        _ => pdr.far,
+    };
+    let far = session.rules.fars.get(&far).ok_or(DropReason::FarDrop)?;
     let forwarding = match (far.action, &far.forwarding) {
+        (ApplyAction::Forward, _) if blocked == Some(Blocked::Entirely) => {
+            return Err(DropReason::QuotaExhausted.into());
+        }
         (ApplyAction::Forward, Some(forwarding)) => forwarding,
         (ApplyAction::Buffer { .. }, _) => {
             check_gates(session, pdr, direction)?;
             return Ok(Decision::Wait);
         }
-        (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop),
+        (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop.into()),
     };
     let network = pdr.pdi.network_instance.as_ref();
     let kind = session.rules.pdu_type;
@@ -61,17 +88,26 @@ pub(crate) fn act(
         PduSessionType::Ethernet => Way::of_frame(forwarding, network, topology)?,
     };
     let way = way.carrying(direction);
-    let is_routed = kind == PduSessionType::Ip && way.leaves_link();
-    if is_routed && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
-        return Err(DropReason::LinkLocal);
+    let leaves_link = way.leaves_link() && kind == PduSessionType::Ip;
+    if leaves_link && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
+        return Err(DropReason::LinkLocal.into());
     }
     let marked = mark_flow(session, pdr, matched.packet);
     let arrived = matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding));
-    let (egress, wrapped) = way.wrap(&marked, &Marks::of(session, matched, arrived))?;
-    count(session, pdr, true, now, octets, reports);
-    enforce(session, shared, matched, direction, now)?;
-    count(session, pdr, false, now, octets, reports);
-    Ok(Decision::Send(egress, wrapped))
+    let marks = Marks::of(session, matched, arrived);
+    let (egress, pieces) = match kind {
+        PduSessionType::Ip => routed(pdr, &way, &marked, &marks, topology)?,
+        PduSessionType::Ethernet => fit_frame(&way, &marked, &marks, topology)?,
+    };
+    match is_charged {
+        true => check_gates(session, pdr, direction)?,
+        false => enforce(session, shared, matched, direction, now)?,
+    }
+    if session.exhausts_a_quota(matched, now, reports) {
+        return follow_far(session, shared, matched, topology, now, reports, true);
+    }
+    session.count_passage(matched, now, reports);
+    Ok(Decision::Send(egress, pieces))
 }
 
 /// The QFI that a packet of this PDR is marked with by its QERs. Zero names no QoS flow (TS 24.501 clause
@@ -85,20 +121,4 @@ pub(crate) fn marking(session: &Session, pdr: &Pdr) -> Option<Qfi> {
 /// tunnel of its session, and only what a QER adds goes along (TS 29.244 clauses 5.3.1 and 5.3.3.2).
 fn carries_qfi_on(pdr: &Pdr, forwarding: &Forwarding) -> bool {
     pdr.pdi.source != Interface::Access || forwarding.destination != Interface::CpFunction
-}
-
-fn count(
-    session: &mut Session,
-    pdr: &Pdr,
-    before_qos: bool,
-    now: Time,
-    octets: usize,
-    reports: &mut Vec<Usage>,
-) {
-    for id in &pdr.urrs {
-        let urr = session.rules.urrs.get(id).filter(|urr| urr.before_qos == before_qos);
-        if let (Some(urr), Some(measurement)) = (urr, session.measurements.get_mut(id)) {
-            reports.extend(measurement.count(urr, now, direction_of(pdr), octets));
-        }
-    }
 }
