@@ -9,6 +9,7 @@
 
 mod capture;
 mod case;
+mod catalogue;
 mod edit;
 mod error;
 mod frame;
@@ -19,11 +20,13 @@ mod message;
 mod packet;
 mod payload;
 mod record;
+pub mod register;
 mod runner;
 mod script;
 mod setup;
 mod show;
 mod show_icmp;
+mod show_tcp;
 mod upf;
 mod variables;
 

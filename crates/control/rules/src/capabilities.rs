@@ -39,8 +39,17 @@ pub struct Capabilities {
     pub outer_ipv4: bool,
     /// Sends and receives GTP-U over IPv6.
     pub outer_ipv6: bool,
+    /// Detects applications by what their flows show of themselves (features PFDM and PFDE).
+    pub application_detection: bool,
     /// Makes copies of packets (FAR DUPL).
     pub duplication: bool,
+    /// Redirects traffic, to a URL or to an address and port (features TREU and RATP).
+    pub redirection: bool,
+    /// Replaces the addresses and ports of user packets (feature IPREP).
+    pub address_replacement: bool,
+    /// Steers traffic by forwarding policies or into tunnels over N6, and has at least one of them configured
+    /// (feature TRST).
+    pub traffic_steering: bool,
     /// How many sessions fit.
     pub max_sessions: u32,
     /// How many PDRs one session may have.
@@ -68,7 +77,11 @@ impl Capabilities {
             ethernet: true,
             outer_ipv4: true,
             outer_ipv6: true,
+            application_detection: true,
             duplication: true,
+            redirection: true,
+            address_replacement: true,
+            traffic_steering: true,
             max_sessions,
             max_pdrs_per_session,
         }

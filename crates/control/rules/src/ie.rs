@@ -3,6 +3,8 @@
 use causeway_pfcp as pfcp;
 use pfcp::Ie;
 
+pub(crate) const ACTIVATE_PREDEFINED_RULES: u16 = pfcp::ActivatePredefinedRules::TYPE;
+pub(crate) const DEACTIVATE_PREDEFINED_RULES: u16 = pfcp::DeactivatePredefinedRules::TYPE;
 pub(crate) const APPLICATION_ID: u16 = pfcp::ApplicationId::TYPE;
 pub(crate) const APPLY_ACTION: u16 = pfcp::ApplyAction::TYPE;
 pub(crate) const DESTINATION_INTERFACE: u16 = pfcp::DestinationInterface::TYPE;
@@ -32,6 +34,7 @@ pub(crate) const NOTIFICATION_DELAY: u16 = pfcp::DownlinkDataNotificationDelay::
 pub(crate) const NUMBER_OF_REPORTS: u16 = pfcp::NumberOfReports::TYPE;
 pub(crate) const OUTER_HEADER_CREATION: u16 = pfcp::OuterHeaderCreation::TYPE;
 pub(crate) const OUTER_HEADER_REMOVAL: u16 = pfcp::OuterHeaderRemoval::TYPE;
+pub(crate) const PFD_CONTENTS: u16 = pfcp::PfdContents::TYPE;
 pub(crate) const PACKET_RATE: u16 = pfcp::PacketRate::TYPE;
 pub(crate) const PACKET_RATE_STATUS: u16 = pfcp::PacketRateStatus::TYPE;
 pub(crate) const PAGING_POLICY_INDICATOR: u16 = pfcp::PagingPolicyIndicator::TYPE;
@@ -40,6 +43,8 @@ pub(crate) const POOL_IDENTITY: u16 = pfcp::UeIpAddressPoolIdentity::TYPE;
 pub(crate) const QER_CORRELATION_ID: u16 = pfcp::QerCorrelationId::TYPE;
 pub(crate) const QER_INDICATIONS: u16 = pfcp::QerIndications::TYPE;
 pub(crate) const QFI: u16 = causeway_types::Qfi::TYPE;
+pub(crate) const IP_ADDRESS_AND_PORT_REPLACEMENT: u16 = pfcp::IpAddressAndPortReplacement::TYPE;
+pub(crate) const REDIRECT_INFORMATION: u16 = pfcp::RedirectInformation::TYPE;
 pub(crate) const QUERY_PACKET_RATE_STATUS: u16 = pfcp::QueryPacketRateStatus::TYPE;
 pub(crate) const QUOTA_HOLDING_TIME: u16 = pfcp::QuotaHoldingTime::TYPE;
 pub(crate) const QUOTA_VALIDITY_TIME: u16 = pfcp::QuotaValidityTime::TYPE;

@@ -33,7 +33,9 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+mod applications;
 mod capabilities;
+mod catalogue;
 mod change;
 mod decode;
 mod diff;
@@ -41,6 +43,7 @@ mod edits;
 mod ie;
 mod model;
 mod plan;
+mod predefined;
 mod reject;
 mod resources;
 mod respond;
@@ -55,7 +58,11 @@ mod validate;
 mod testing;
 
 pub use addresses::{AddressPool, Addresses, PoolUsage};
+pub use applications::{
+    ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen,
+};
 pub use capabilities::Capabilities;
+pub use catalogue::Catalogue;
 pub use causeway_pfcp::{ReportingTriggers, UsageInformation, UsageReportTrigger};
 pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
@@ -63,18 +70,19 @@ pub use model::{
     Allowance, ApplyAction, Bar, BaseInterval, BufferingDuration, CopyTo, Correlation, DeliveryStatus,
     DirectionalLimit, DroppedLimit, Duplicate, EthernetFilter, ExtendedBuffering, Far, FlowAddress,
     FlowDescription, FlowEnd, FlowMarking, Forwarding, Gate, HeaderRemoval, MacMatch, MacRange,
-    MeasurementMethod, Monitoring, OuterHeader, PacketRate, PacketRateReport, PacketRateStatus, PacketRates,
-    PagingPolicy, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit, Remaining, RemovedHeader, RuleSet,
-    SdfFilter, TagMatch, TosMarking, TrafficClass, UeAddress, UeSide, Urr, UrrPart, UsageLimits, VlanRemoval,
-    VlanTags,
+    MeasurementMethod, Monitoring, NewEnd, OuterHeader, PacketRate, PacketRateReport, PacketRateStatus,
+    PacketRates, PagingPolicy, Pdi, Pdr, PduSessionType, PolicyName, Proxying, Qer, RateLimit, Redirect,
+    Remaining, RemovedHeader, Replacement, RuleSet, SdfFilter, Steering, TagMatch, TosMarking, TrafficClass,
+    UeAddress, UeSide, Url, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
+pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
 pub use reject::{Reason, Rejection, RuleId};
 pub use resources::{ResourceChange, Resources};
 pub use respond::packet_rate_reports;
 pub use scramble::Scramble;
 pub use sdf::FlowError;
 pub use session::SessionRules;
-pub use tunnels::{LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
+pub use tunnels::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
 pub use usage::Usage;
 pub use validate::{Context, validate};

@@ -7,7 +7,8 @@ use causeway_pfcp::{Cause, FailedRuleId, OffendingIe, RuleKind};
 use causeway_types::{BarId, FTeid, FarId, IpNet, NetworkInstance, PdrId, QerId, Seid, UrrId};
 use thiserror::Error;
 
-use crate::{FlowError, PduSessionType, ie};
+use crate::{ApplicationId, RuleName};
+use crate::{FlowError, PduSessionType, PolicyName, ie};
 
 /// A request that is not carried out. Nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,15 +67,21 @@ pub enum Reason {
         /// What is asked for.
         what: &'static str,
     },
-    /// A forwarding policy is named; none is configured.
-    #[error("no forwarding policy is configured")]
-    ForwardingPolicy,
-    /// A predefined rule is named; none is configured.
+    /// A forwarding policy that the configuration does not have.
+    #[error("forwarding policy {0} is not configured")]
+    UnknownPolicy(PolicyName),
+    /// A predefined FAR, QER or URR is named by its ID; none is configured.
     #[error("IE {0} names a predefined rule; none is configured")]
     PredefinedRule(u16),
-    /// An application is named; none is configured.
-    #[error("no application is configured")]
-    ApplicationId,
+    /// A predefined rule is to be activated that is not configured.
+    #[error("predefined rule {0} is not configured")]
+    UnknownPredefinedRule(RuleName),
+    /// A predefined rule is to be deactivated that is not active.
+    #[error("predefined rule {0} is not active")]
+    NotActive(RuleName),
+    /// An application is named that is neither configured nor provisioned.
+    #[error("application {0} is not known")]
+    UnknownApplication(ApplicationId),
     /// An F-TEID is to be chosen of IP versions that are not there.
     #[error("no GTP-U address of the IP version asked for serves this network instance")]
     NoAddressToChoose,
@@ -163,7 +170,7 @@ impl Reason {
         match self {
             Self::ConditionalMissing { .. } => Cause::ConditionalIeMissing,
             Self::Incorrect { .. } | Self::MalformedFlow(_) => Cause::MandatoryIeIncorrect,
-            Self::ForwardingPolicy => Cause::InvalidForwardingPolicy,
+            Self::UnknownPolicy(_) => Cause::InvalidForwardingPolicy,
             Self::NoAddressToChoose | Self::ChooseConflict(_) | Self::ChooseInUpdate => {
                 Cause::InvalidFTeidAllocationOption
             }
@@ -186,8 +193,10 @@ impl Reason {
             Self::Unsupported { .. } | Self::UnsupportedFlow(_) | Self::NoAddressPool => {
                 Cause::ServiceNotSupported
             }
-            Self::PredefinedRule(_) => Cause::UnknownPredefinedRule,
-            Self::ApplicationId => Cause::UnknownApplicationId,
+            Self::PredefinedRule(_) | Self::UnknownPredefinedRule(_) | Self::NotActive(_) => {
+                Cause::UnknownPredefinedRule
+            }
+            Self::UnknownApplication(_) => Cause::UnknownApplicationId,
         }
     }
 
@@ -199,8 +208,10 @@ impl Reason {
             | Self::Incorrect { ie, .. }
             | Self::Unsupported { ie, .. } => Some(*ie),
             Self::MalformedFlow(_) | Self::UnsupportedFlow(_) => Some(ie::SDF_FILTER),
-            Self::ForwardingPolicy => Some(ie::FORWARDING_POLICY),
-            Self::ApplicationId => Some(ie::APPLICATION_ID),
+            Self::UnknownPolicy(_) => Some(ie::FORWARDING_POLICY),
+            Self::UnknownPredefinedRule(_) => Some(ie::ACTIVATE_PREDEFINED_RULES),
+            Self::NotActive(_) => Some(ie::DEACTIVATE_PREDEFINED_RULES),
+            Self::UnknownApplication(_) => Some(ie::APPLICATION_ID),
             Self::NoAddressToChoose
             | Self::ChooseConflict(_)
             | Self::ChooseInUpdate

@@ -1,6 +1,8 @@
 //! The traits of a data plane.
 
-use causeway_rules::{Capabilities, PacketRateReport, Plan, Usage};
+use std::sync::Arc;
+
+use causeway_rules::{Applications, Capabilities, PacketRateReport, Plan, Usage};
 use causeway_types::Time;
 
 use crate::{ApplyError, Counters, Event, Fate, Ingress, Transmit};
@@ -10,7 +12,8 @@ pub trait Dataplane {
     /// What it can do. Constant over its life.
     fn capabilities(&self) -> Capabilities;
 
-    /// Carries out a plan, all or nothing: on an error the rules are as before.
+    /// Carries out a plan, all or nothing: on an error the rules are as before. Call [`Dataplane::advance`] with the
+    /// same time first: what is due before the plan is an event before it.
     ///
     /// Packets that this sets free (buffered ones, End Markers) leave by the backend's own ports, or at
     /// the next [`PacketEngine::flush`].
@@ -18,6 +21,10 @@ pub trait Dataplane {
     /// # Errors
     /// [`ApplyError`] when the backend has no room, does not know the session, or cannot do what is asked.
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError>;
+
+    /// Detects these applications from now on, and no others, in all sessions. PDRs of an application that is gone
+    /// match no packet. Never fails: the table is bounded by the control plane.
+    fn provision(&mut self, applications: &Arc<Applications>);
 
     /// The next event, oldest first; `None` when there is none.
     fn poll_event(&mut self) -> Option<Event>;

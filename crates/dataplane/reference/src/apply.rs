@@ -37,6 +37,9 @@ pub(crate) fn carry_out(
     let used_before = session.urrs_in_use();
     let mut effects = Effects { reported: reported_by(session, plan), ..Effects::default() };
     for op in &plan.ops {
+        report_by_name(session, op, now, &mut effects);
+    }
+    for op in &plan.ops {
         write(session, shared, op, now, &mut effects);
     }
     check_references(plan, &session.rules)?;
@@ -60,7 +63,10 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
             rules.qers.insert(qer.id, qer.clone());
             shared.provision(session, qer, now);
         }
-        Op::PutFar(far) => put_far(session, far),
+        Op::PutFar(far) => {
+            session.trust_tunnels_of(far.id);
+            put_far(session, far);
+        }
         Op::NotifyAgain(far) => session.forget_told(*far),
         Op::ExtendBuffering(extended) => session.extend_buffering(extended, now),
         Op::DropBuffered => effects.drop_buffered = true,
@@ -71,19 +77,21 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
         Op::PutPdr(pdr) => drop(rules.pdrs.insert(pdr.id, pdr.clone())),
         Op::SendEndMarker { tunnel, .. } => effects.end_markers.push(*tunnel),
         Op::QueryPacketRate(id) => report_packet_rate(session, shared, *id, now, effects),
-        Op::QueryUrr(id) => report(session, *id, UsageReportTrigger::IMMER, now, effects),
+        Op::QueryUrr(_) => {}
         Op::RemovePdr(id) => {
             rules.pdrs.remove(id);
             session.forget_pdr(*id);
         }
-        Op::RemoveFar(id) => drop(rules.fars.remove(id)),
+        Op::RemoveFar(id) => {
+            session.trust_tunnels_of(*id);
+            session.rules.fars.remove(id);
+        }
         Op::RemoveQer(id) => {
             rules.qers.remove(id);
             session.enforcers.remove(id);
         }
         Op::RemoveUrr(id) => {
-            report(session, *id, UsageReportTrigger::TERMR, now, effects);
-            session.rules.urrs.remove(id);
+            rules.urrs.remove(id);
             session.measurements.remove(id);
         }
         Op::RemoveBar(id) => {
@@ -132,6 +140,15 @@ fn reported_by(session: &Session, plan: &Plan) -> BTreeSet<UrrId> {
         _ => Vec::new(),
     };
     plan.ops.iter().flat_map(named).collect()
+}
+
+/// Reports a URR that the plan names by the rules before the plan: its links may go with it.
+fn report_by_name(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
+    match op {
+        Op::QueryUrr(id) => report(session, *id, UsageReportTrigger::IMMER, now, effects),
+        Op::RemoveUrr(id) => report(session, *id, UsageReportTrigger::TERMR, now, effects),
+        _ => {}
+    }
 }
 
 fn report(session: &mut Session, id: UrrId, triggers: UsageReportTrigger, now: Time, effects: &mut Effects) {

@@ -1,12 +1,13 @@
 //! The data plane as a whole: the contract, and the state behind it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress, Op,
     PacketEngine, Plan, Topology, Transmit, Usage,
 };
-use causeway_rules::ApplyAction;
+use causeway_rules::{Applications, ApplyAction};
 use causeway_types::{Seid, Time};
 
 use crate::Limits;
@@ -15,13 +16,24 @@ use crate::apply::{Effects, carry_out};
 use crate::buffer::Waiting;
 use crate::end_marker::end_marker;
 use crate::ethernet::Stations;
-use crate::icmp_limit::IcmpLimit;
 use crate::index::Index;
 use crate::indication::Indications;
+use crate::paths::Paths;
 use crate::qos::Shared;
+use crate::ration::Ration;
 use crate::route::Refusal;
 use crate::session::Session;
 use crate::timers::Timers;
+
+/// ICMP messages to one host in a second. A traceroute sends three probes of a kind; a host that learns a path MTU for
+/// several connections needs a few.
+const ICMP_PER_HOST: u32 = 10;
+
+/// Answers to GTP-U messages that cannot be handled, in a second.
+const SIGNALLING: u32 = 1000;
+
+/// As many for one peer: a gNB whose tunnels are all unknown hears of each within seconds.
+const SIGNALLING_PER_PEER: u32 = 200;
 
 /// The reference data plane.
 #[derive(Debug)]
@@ -31,7 +43,9 @@ pub struct Reference {
     pub(crate) sessions: BTreeMap<Seid, Session>,
     pub(crate) index: Index,
     pub(crate) indications: Indications,
-    pub(crate) icmp: IcmpLimit,
+    pub(crate) icmp: Ration,
+    pub(crate) signalling: Ration,
+    pub(crate) paths: Paths,
     pub(crate) shared: Shared,
     pub(crate) stations: Stations,
     pub(crate) counters: Counters,
@@ -42,6 +56,7 @@ pub struct Reference {
     pub(crate) waited: u64,
     pub(crate) timers: Timers,
     pub(crate) events: VecDeque<Event>,
+    pub(crate) applications: Arc<Applications>,
     outbox: VecDeque<(Egress, Vec<u8>)>,
 }
 
@@ -49,7 +64,9 @@ impl Reference {
     /// An empty data plane in these surroundings.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         Self {
-            icmp: IcmpLimit::new(topology.routing.icmp_errors_per_second),
+            icmp: Ration::new(topology.routing.icmp_errors_per_second, ICMP_PER_HOST),
+            signalling: Ration::new(SIGNALLING, SIGNALLING_PER_PEER),
+            paths: Paths::new(topology.routing.echo),
             shared: Shared::new(&topology.slices, limits.averaging_window),
             topology,
             limits,
@@ -63,6 +80,7 @@ impl Reference {
             waited: 0,
             timers: Timers::default(),
             events: VecDeque::new(),
+            applications: Arc::default(),
             outbox: VecDeque::new(),
         }
     }
@@ -132,6 +150,7 @@ impl Reference {
         self.index.remove(seid, &old.rules);
         self.shared.follow(seid, &old.rules, &session.rules, now);
         self.index.add(seid, &session.rules);
+        self.paths.follow(now, seid, &session.rules, &self.topology);
         self.sessions.insert(seid, session);
         for tunnel in &effects.end_markers {
             if let Ok((egress, packet)) = end_marker(*tunnel, None, &self.topology) {
@@ -167,9 +186,13 @@ impl Reference {
         let decision = self.sessions.get_mut(&seid).and_then(|session| {
             let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
             let matched = Matched { pdr: &pdr, qfi: waiting.qfi, packet: &waiting.packet, has_waited: true };
-            session
-                .is_forwarding(pdr.id)
-                .then(|| act(session, &mut self.shared, &matched, &self.topology, now, &mut reports))
+            match session.far_of(pdr.id)?.action {
+                ApplyAction::Drop => None,
+                ApplyAction::Buffer { .. } => Some(Ok(Decision::Wait)),
+                ApplyAction::Forward => {
+                    Some(act(session, &mut self.shared, &matched, &self.topology, now, &mut reports))
+                }
+            }
         });
         self.report(seid, reports);
         let refused = match decision {
@@ -179,6 +202,15 @@ impl Reference {
                 self.send_all(&egress, pieces);
                 self.counters.forwarded += 1;
                 None
+            }
+            Some(Ok(Decision::Answer(answer))) => {
+                match self.send_answer(now, seid, waiting.pdr, waiting.qfi, answer) {
+                    Ok(_) => {
+                        self.counters.consumed += 1;
+                        None
+                    }
+                    Err(reason) => Some(reason.into()),
+                }
             }
             Some(Err(refusal)) => Some(refusal),
             None => Some(DropReason::BufferDiscarded.into()),
@@ -211,6 +243,7 @@ impl Dataplane for Reference {
         Capabilities {
             outer_ipv4: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v4.is_some()),
             outer_ipv6: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v6.is_some()),
+            traffic_steering: !(self.topology.policies.is_empty() && self.topology.n6_tunnels.is_empty()),
             ..Capabilities::all(self.limits.max_sessions, self.limits.max_pdrs_per_session)
         }
     }
@@ -224,16 +257,21 @@ impl Dataplane for Reference {
         Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
     }
 
+    fn provision(&mut self, applications: &Arc<Applications>) {
+        self.applications = Arc::clone(applications);
+    }
+
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        self.timers.next()
+        [self.timers.next(), self.paths.next()].into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Time) {
         self.expire(now);
+        self.expire_paths(now);
     }
 
     fn counters(&self) -> Counters {

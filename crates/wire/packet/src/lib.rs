@@ -7,11 +7,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod application;
 pub mod checksum;
 mod error;
 mod ethernet;
 mod fragment;
 pub mod gtpu;
+pub mod http;
 pub mod icmp;
 mod ip;
 mod ipv4;
@@ -20,6 +22,7 @@ mod ipv6_chain;
 mod protocol;
 mod reader;
 pub mod rewrite;
+mod rewrite_ends;
 mod tcp;
 mod udp;
 mod user;
@@ -33,6 +36,7 @@ pub use ipv4::{Ipv4, Ipv4Repr};
 pub use ipv6::{FlowLabel, Ipv6, Ipv6Repr};
 pub use ipv6_chain::{FragmentHeader, Ipv6Chain, MAX_IPV6_EXTENSIONS};
 pub use protocol::IpProtocol;
+pub use rewrite_ends::{Ends, set_ends};
 pub use tcp::{Tcp, TcpFlags, TcpRepr};
 pub use udp::{Udp, UdpChecksum, UdpRepr};
 pub use user::{Flow, Fragment, Ports, UserPacket};

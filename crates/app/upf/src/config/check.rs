@@ -15,6 +15,13 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     let upf = &config.upf;
     servers(upf, &mut found);
     smfs(upf, &mut found);
+    for (n, application) in upf.applications.iter().enumerate() {
+        found.extend(application.problem().map(|problem| (format!("upf.applications[{n}]"), problem)));
+    }
+    for (n, rule) in upf.predefined_rules.iter().enumerate() {
+        found.extend(rule.problem().map(|problem| (format!("upf.predefined_rules[{n}]"), problem)));
+    }
+    slices(upf, &mut found);
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
         pool(n, session, &mut found);
@@ -23,7 +30,23 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
         }
     }
     n6_tunnels(upf, &mut found);
+    forwarding_policies(upf, &mut found);
     found
+}
+
+/// Each forwarding policy has a name of its own and a network there is.
+fn forwarding_policies(upf: &Upf, found: &mut Found) {
+    for (n, policy) in upf.forwarding_policy.iter().enumerate() {
+        let key = |name: &str| format!("upf.forwarding_policy[{n}].{name}");
+        if let Some(m) = upf.forwarding_policy[..n].iter().position(|earlier| earlier.name == policy.name) {
+            let first = format!("upf.forwarding_policy[{m}].name");
+            found.push((key("name"), Problem::PolicyTwice { name: policy.name.clone(), first }));
+        }
+        let there = |dnn: &String| upf.session.iter().any(|session| session.dnn == *dnn);
+        if let Some(dnn) = policy.dnn.as_ref().filter(|dnn| !there(dnn)) {
+            found.push((key("dnn"), Problem::NoSuchNetwork { dnn: dnn.clone() }));
+        }
+    }
 }
 
 /// Each end of tunnels is on a network there is, and apart from the UEs.
@@ -124,6 +147,16 @@ fn smfs(upf: &Upf, found: &mut Found) {
         if let Some(m) = upf.pfcp.client.smf[..n].iter().position(|earlier| earlier == smf) {
             let first = format!("upf.pfcp.client.smf[{m}].address");
             found.push((key, Problem::EndpointTwice { socket: smf.socket(), first }));
+        }
+    }
+}
+
+/// No network slice twice.
+fn slices(upf: &Upf, found: &mut Found) {
+    for (n, slice) in upf.qos.slice.iter().enumerate() {
+        if let Some(m) = upf.qos.slice[..n].iter().position(|earlier| earlier.id() == slice.id()) {
+            let first = format!("upf.qos.slice[{m}].sst");
+            found.push((format!("upf.qos.slice[{n}].sst"), Problem::SliceTwice { slice: slice.id(), first }));
         }
     }
 }

@@ -4,12 +4,14 @@ use std::net::IpAddr;
 
 use causeway_types::IpNet;
 
+use super::detection::{Application, Predefined};
 use super::model::{
-    Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
-    MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
+    Buffering, Config, DEFAULT_ADDRESS, ForwardingPolicy, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT,
+    Metrics, MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
-use super::routing::Routing;
+use super::qos::qos;
+use super::routing::{Echo, Routing};
 use super::section::Section;
 use super::values;
 
@@ -42,9 +44,13 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         gtpu: upf.section("gtpu", gtpu),
         session: upf.list("session", session).unwrap_or(default.session),
         n6_tunnel: upf.list("n6_tunnel", n6_tunnel).unwrap_or_default(),
+        forwarding_policy: upf.list("forwarding_policy", forwarding_policy).unwrap_or_default(),
         ue_address_rest: upf.value("ue_address_rest", values::span).unwrap_or(default.ue_address_rest),
         routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),
+        applications: upf.list("applications", Application::read).unwrap_or_default(),
+        predefined_rules: upf.list("predefined_rules", Predefined::read).unwrap_or_default(),
+        qos: upf.section("qos", qos),
         metrics: upf.section("metrics", metrics),
     }
 }
@@ -63,6 +69,8 @@ fn pfcp(pfcp: &mut Section<'_>) -> Pfcp {
         release_timeout: pfcp.value("release_timeout", values::span).unwrap_or(default.release_timeout),
         path_failure: pfcp.value("path_failure", values::word).unwrap_or_default(),
         request_port: pfcp.value("request_port", values::word).unwrap_or_default(),
+        load_control: pfcp.value("load_control", values::word).unwrap_or_default(),
+        allow: pfcp.value("allow", values::prefixes).unwrap_or_default(),
         max_associations: pfcp
             .value("max_associations", values::number(1..=10_000))
             .unwrap_or(default.max_associations),
@@ -115,6 +123,7 @@ fn gtpu(gtpu: &mut Section<'_>) -> Gtpu {
     Gtpu {
         mode: gtpu.value("mode", values::word).unwrap_or_default(),
         server: gtpu.list("server", gtpu_server).unwrap_or(Gtpu::default().server),
+        echo: gtpu.section("echo", Echo::read),
     }
 }
 
@@ -142,6 +151,17 @@ fn session(session: &mut Section<'_>) -> Session {
         mtu: session.value("mtu", values::number(576..=9000)).unwrap_or(default.mtu),
         ue_pool: session.value("ue_pool", values::subnet),
         pool_identity: session.value("pool_identity", values::pool_identity),
+    }
+}
+
+fn forwarding_policy(policy: &mut Section<'_>) -> ForwardingPolicy {
+    let what = "give the Forwarding Policy Identifier that SMFs send";
+    ForwardingPolicy {
+        name: policy.required("name", what, values::policy_name).unwrap_or_default(),
+        drop: policy.value("drop", values::yes_or_no).unwrap_or_default(),
+        dnn: policy.value("dnn", values::network),
+        dscp: policy.value("dscp", values::number(0..=63)),
+        redirect: policy.value("redirect", values::redirect),
     }
 }
 

@@ -29,11 +29,13 @@ fn an_smf_sets_up_an_association() {
     assert_eq!(response.node_id.to_owned(), config().node);
     assert_eq!(response.recovery_time_stamp, Some(RecoveryTimeStamp(RECOVERY)));
     let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
-    let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU;
+    let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU | UpFeatures::EPFAR;
     let detection = UpFeatures::DPDRA | UpFeatures::IP6PL;
+    let detection = detection | UpFeatures::FRRT | UpFeatures::PFDM | UpFeatures::PFDE;
     let by_plane = UpFeatures::EMPU | UpFeatures::MNOP | buffering | UpFeatures::CIOT | UpFeatures::EPPPI;
+    let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
     let usage = UpFeatures::QUOAC | UpFeatures::VTIME | UpFeatures::NORP | UpFeatures::UPIDP;
-    let features = by_itself | detection | by_plane | usage;
+    let features = by_itself | detection | by_plane | usage | steering;
     assert_eq!(response.up_function_features, Some(features));
     assert_eq!(response.flags, None);
     let views: Vec<_> = world.n4.associations().collect();
@@ -76,18 +78,19 @@ fn a_second_setup_keeps_sessions_only_if_asked_to() {
     );
 }
 
-// Input:  retention asked for, but with a new recovery time stamp.
-// Output: the SMF restarted: its sessions are removed.
+// Input:  retention asked for, with a new recovery time stamp: the SMF restarted and still knows its sessions.
+// Output: they stay (TS 29.244 table 7.4.4.1-1, note: the time stamp is ignored).
 #[test]
-fn a_restarted_smf_loses_its_sessions() {
+fn a_restarted_smf_may_keep_its_sessions() {
     let (mut world, mut smf) = World::associated();
     let seid = world.establish(&mut smf);
     smf.recovery = NtpSeconds(smf.recovery.0 + 1);
     let setup = retaining(&smf, &[]);
     let got = world.ask(&mut smf, None, setup);
     let Message::AssociationSetupResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
-    assert_eq!((response.cause, response.flags), (Cause::RequestAccepted, None));
-    assert!(!world.plane.has(seid));
+    let flags = Some(AssociationSetupResponseFlags::PSREI);
+    assert_eq!((response.cause, response.flags), (Cause::RequestAccepted, flags));
+    assert!(world.plane.has(seid));
     assert_eq!(world.n4.associations().next().unwrap().recovery, smf.recovery);
 }
 
@@ -301,24 +304,44 @@ fn two_smfs_share_a_host() {
     assert_eq!(world.n4.associations().next().unwrap().peer, two.addr);
 }
 
-// Input:  PFD management, session set deletion and modification, and what only a UPF sends.
-// Output: each is answered with Service not supported; strangers get cause 72.
+// Input:  PFD management without PFDs, and what only a UPF sends.
+// Output: the first is accepted, the others are answered with Service not supported; strangers get cause 72.
 #[test]
 fn what_is_not_supported_is_refused() {
     let (mut world, mut smf) = World::associated();
     let mut stranger = Smf::new(20);
     let node = smf.node_id();
-    let alternative = AlternativeSmfIpAddress { addr: smf.ip().into(), preferred: false };
-    let requests: [Message<'_>; 4] = [
-        PfdManagementRequest::default().into(),
-        SessionSetDeletionRequest::new(node).into(),
-        SessionSetModificationRequest::new(node, [SessionChangeInfo::new(alternative)]).into(),
-        NodeReportRequest::new(node, NodeReportType::UPFR).into(),
+    let requests: [(Message<'_>, Cause); 2] = [
+        (PfdManagementRequest::default().into(), Cause::RequestAccepted),
+        (NodeReportRequest::new(node, NodeReportType::UPFR).into(), Cause::ServiceNotSupported),
     ];
-    for request in requests {
-        assert_eq!(world.ask(&mut smf, None, request.clone()).cause(), Cause::ServiceNotSupported);
+    for (request, cause) in requests {
+        assert_eq!(world.ask(&mut smf, None, request.clone()).cause(), cause);
         assert_eq!(world.ask(&mut stranger, None, request).cause(), Cause::NoEstablishedAssociation);
     }
     let report = SessionReportRequest::new(ReportType::USAR);
     assert_eq!(world.ask(&mut smf, Some(Seid(1)), report).cause(), Cause::ServiceNotSupported);
+}
+
+// Input:  a UPF for ten sessions; an SMF with load control and one without establish sessions.
+// Output: the first is told of each step of its load, once, with numbers that grow; the other nothing.
+#[test]
+fn an_smf_that_asks_is_told_of_the_load() {
+    let limits = Limits { sessions: 10, ..Limits::default() };
+    let mut world = World::with(Config { limits, ..config() });
+    let (mut smf, mut other) = (Smf::new(10), Smf::new(11));
+    let setup = AssociationSetupRequest { cp_function_features: Some(CpFeatures::LOAD), ..smf.setup() };
+    world.ask(&mut smf, None, setup);
+    world.associate(&mut other);
+    let load = |world: &mut World, smf: &mut Smf| {
+        let request = establishment(smf.node_id(), smf.f_seid());
+        let got = world.ask(smf, Some(Seid(0)), request);
+        let Message::SessionEstablishmentResponse(response) = got.message() else {
+            panic!("{:?}", got.kind())
+        };
+        response.load_control_information.map(|load| (load.sequence_number.0 - RECOVERY.0, load.metric.0))
+    };
+    assert_eq!(load(&mut world, &mut smf), Some((1, 10)));
+    assert_eq!(load(&mut world, &mut other), None);
+    assert_eq!(load(&mut world, &mut smf), Some((2, 30)));
 }

@@ -3,10 +3,14 @@
 mod associations;
 mod bad_input;
 mod chaos;
+mod conflicts;
 mod duplicates;
+mod farewell;
 mod heartbeats;
+mod paths;
 mod races;
 mod reports;
 mod sessions;
+mod sets;
 mod shutdown;
 mod world;

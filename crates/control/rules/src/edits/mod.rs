@@ -24,10 +24,11 @@ pub(crate) use merge::{Merged, merge};
 pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
 pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 
+use crate::{ApplicationId, RuleName};
 use crate::{
     ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far, FlowMarking, Gate,
-    HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, Qer, RateLimit, RuleId,
-    TosMarking, UeAddress, UeSide, VlanRemoval, VlanTags,
+    HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, PolicyName, Qer, RateLimit,
+    Redirect, Replacement, RuleId, TosMarking, UeAddress, UeSide, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -136,6 +137,8 @@ pub(crate) struct PdrDraft {
     pub(crate) far: FarId,
     pub(crate) qers: Vec<QerId>,
     pub(crate) urrs: Vec<UrrId>,
+    /// Predefined rules to activate.
+    pub(crate) activate: Vec<RuleName>,
     pub(crate) active_from: Option<Time>,
     pub(crate) active_until: Option<Time>,
 }
@@ -153,6 +156,7 @@ pub(crate) struct PdiDraft {
     pub(crate) routes: Vec<IpNet>,
     pub(crate) qfis: QfiSet,
     pub(crate) filters: Vec<FilterDraft>,
+    pub(crate) application: Option<ApplicationId>,
     pub(crate) whole_ethernet_session: bool,
     pub(crate) ethernet: Vec<EthernetDraft>,
     /// The traffic endpoint that says what `tunnel`, `network_instance`, `ue` and `routes` do not.
@@ -171,6 +175,7 @@ impl PdiDraft {
             routes: Vec::new(),
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
+            application: None,
             whole_ethernet_session: false,
             ethernet: Vec::new(),
             endpoint: None,
@@ -225,6 +230,9 @@ pub(crate) struct PdrUpdate {
     pub(crate) far: Option<FarId>,
     pub(crate) qers: Option<Vec<QerId>>,
     pub(crate) urrs: Option<Vec<UrrId>>,
+    /// Predefined rules to activate, after those to deactivate.
+    pub(crate) activate: Vec<RuleName>,
+    pub(crate) deactivate: Vec<RuleName>,
     pub(crate) active_from: Setting<Time>,
     pub(crate) active_until: Setting<Time>,
 }
@@ -250,9 +258,18 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) network_instance: Setting<NetworkInstance>,
     pub(crate) outer: Setting<OuterHeader>,
     pub(crate) vlan: Setting<VlanTags>,
+    pub(crate) steering: SteeringUpdate,
     pub(crate) marking: Setting<TosMarking>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
+}
+
+/// The changes to what becomes of packets on the way.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SteeringUpdate {
+    pub(crate) redirect: Setting<Redirect>,
+    pub(crate) replacement: Setting<Replacement>,
+    pub(crate) policy: Setting<PolicyName>,
 }
 
 /// The changes to one destination of the copies.
@@ -260,6 +277,7 @@ pub(crate) struct ForwardingUpdate {
 pub(crate) struct DuplicateUpdate {
     pub(crate) destination: Option<CopyTo>,
     pub(crate) outer: Setting<OuterHeader>,
+    pub(crate) policy: Setting<PolicyName>,
 }
 
 /// The changes to a QER.
