@@ -166,7 +166,8 @@ impl Reference {
         let mut reports = Vec::new();
         let decision = self.sessions.get_mut(&seid).and_then(|session| {
             let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
-            let matched = Matched { pdr: &pdr, qfi: waiting.qfi, packet: &waiting.packet, has_waited: true };
+            let (carried, packet) = (&waiting.carried, &waiting.packet);
+            let matched = Matched { pdr: &pdr, qfi: waiting.qfi, carried, packet, has_waited: true };
             session
                 .is_forwarding(pdr.id)
                 .then(|| act(session, &mut self.shared, &matched, &self.topology, now, &mut reports))
