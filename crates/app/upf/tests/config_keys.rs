@@ -29,6 +29,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.pfcp.release_timeout", "0"),
     ("upf.pfcp.path_failure", "purge"),
     ("upf.pfcp.request_port", "learnt"),
+    ("upf.pfcp.allow", "192.0.2.0/24, 2001:db8::1"),
     ("upf.pfcp.max_associations", "2"),
     ("upf.gtpu.mode", "tpacket"),
     ("upf.gtpu.server[].address", "192.0.2.7"),
@@ -213,6 +214,7 @@ fn the_sample_states_the_defaults() {
     sample.upf.session.pop();
     sample.upf.node_id = None;
     sample.upf.pfcp.client.smf.clear();
+    sample.upf.pfcp.allow.clear();
     sample.upf.n6_tunnel.clear();
     sample.upf.forwarding_policy.clear();
     sample.upf.gtpu.server[0].network_instance = None;

@@ -64,6 +64,7 @@ fn pfcp(pfcp: &mut Section<'_>) -> Pfcp {
         release_timeout: pfcp.value("release_timeout", values::span).unwrap_or(default.release_timeout),
         path_failure: pfcp.value("path_failure", values::word).unwrap_or_default(),
         request_port: pfcp.value("request_port", values::word).unwrap_or_default(),
+        allow: pfcp.value("allow", values::prefixes).unwrap_or_default(),
         max_associations: pfcp
             .value("max_associations", values::number(1..=10_000))
             .unwrap_or(default.max_associations),

@@ -36,6 +36,7 @@ pub const KEYS: &[Key] = &[
     key("upf.pfcp.release_timeout", "5s", "wait for association releases when stopping"),
     key("upf.pfcp.path_failure", "keep", "keep or purge the sessions of an unreachable SMF"),
     key("upf.pfcp.request_port", "standard", "standard: requests go to 8805; learnt: to the port of the SMF"),
+    key("upf.pfcp.allow", "all", "hosts and prefixes that may set up associations, with commas between them"),
     key("upf.pfcp.max_associations", "64", "SMFs at the same time"),
     key("upf.gtpu.mode", "udp", "udp: kernel sockets; tpacket: packet rings on `dev`"),
     key("upf.gtpu.server[].address", "127.0.0.7", "N3 and N9 address, IPv4 or IPv6"),

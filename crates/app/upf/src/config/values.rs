@@ -93,6 +93,12 @@ pub(super) fn subnet(text: &str) -> Result<IpNet, Problem> {
     Ok(net)
 }
 
+/// Prefixes and addresses with commas between them.
+pub(super) fn prefixes(text: &str) -> Result<Vec<IpNet>, Problem> {
+    let one = |word: &str| word.parse::<IpAddr>().map(IpNet::from).or_else(|_| subnet(word));
+    text.split(',').map(|word| one(word.trim())).collect()
+}
+
 /// The name of a network interface.
 pub(super) fn device(text: &str) -> Result<String, Problem> {
     let legal = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '%');

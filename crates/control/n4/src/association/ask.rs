@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use causeway_pfcp::{AssociationSetupRequest, AssociationSetupResponse, NodeId, RecoveryTimeStamp};
 use causeway_types::{NtpSeconds, Time};
 
-use super::setup::addresses;
+use super::contact::{addresses, alternatives, set_name};
+use super::pools::pool_information;
 use super::table::Contact;
 use super::{AssociationId, Target};
 use crate::node::Purpose;
@@ -35,8 +36,10 @@ impl N4 {
     pub(crate) fn ask_for_setup(&mut self, now: Time, peer: SocketAddr) {
         self.targets.set(peer, Target::Asking);
         let node = self.config.node.clone();
+        let pools = self.config.address_pools.clone();
         let request = AssociationSetupRequest {
             up_function_features: Some(self.up_features()),
+            ue_ip_address_pool_information: pool_information(&pools).into(),
             ..AssociationSetupRequest::new(NodeId::from(&node), RecoveryTimeStamp(self.recovery))
         };
         let policy = self.config.retransmission;
@@ -61,10 +64,16 @@ impl N4 {
             return self.setup_failed(now, peer, SetupFailure::Malformed);
         };
         let node = answer.node_id.to_owned();
-        let alternatives =
-            answer.alternative_smf_ip_addresses.iter().flat_map(|it| it.addr.iter().collect::<Vec<_>>());
-        let addresses = addresses(from, &node, alternatives);
-        let contact = Contact { peer, source: from, addresses, recovery: recovery.0 };
+        let alternatives = alternatives(answer.alternative_smf_ip_addresses.iter());
+        let contact = Contact {
+            peer,
+            source: from,
+            addresses: addresses(from, &node, alternatives.iter().map(|(ip, _)| *ip)),
+            alternatives,
+            cp_features: answer.cp_function_features.unwrap_or_default(),
+            smf_set: answer.smf_set_id.as_ref().map(set_name),
+            recovery: recovery.0,
+        };
         let most = self.config.limits.associations;
         match self.associations.of_node(&node).and_then(|id| self.known(id)) {
             // The node asked us too, and its request came first: only a restart costs it its sessions.
