@@ -9,7 +9,7 @@ use super::model::{
     Metrics, MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
-use super::routing::Routing;
+use super::routing::{Echo, Routing};
 use super::section::Section;
 use super::values;
 
@@ -117,6 +117,7 @@ fn gtpu(gtpu: &mut Section<'_>) -> Gtpu {
     Gtpu {
         mode: gtpu.value("mode", values::word).unwrap_or_default(),
         server: gtpu.list("server", gtpu_server).unwrap_or(Gtpu::default().server),
+        echo: gtpu.section("echo", Echo::read),
     }
 }
 

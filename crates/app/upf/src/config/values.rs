@@ -166,6 +166,12 @@ pub(super) fn positive_span(text: &str) -> Result<Span, Problem> {
         .and_then(|span| if span.is_zero() { Err(wrong(text, "a time longer than 0")) } else { Ok(span) })
 }
 
+/// The time between two Echo Requests on a path: not less than a minute (TS 29.281 clause 7.2.1), or none at all.
+pub(super) fn echo_interval(text: &str) -> Result<Span, Problem> {
+    let legal = |span: &Span| span.is_zero() || *span >= Span::from_secs(60);
+    span(text).ok().filter(legal).ok_or_else(|| wrong(text, "0, or a time from 60s to 24h"))
+}
+
 /// A time as [`span`] reads it.
 pub(super) fn span_text(span: Span) -> String {
     if span.subsec_millis() == 0 { format!("{}s", span.as_secs()) } else { format!("{}ms", span.as_millis()) }
