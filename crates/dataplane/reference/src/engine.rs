@@ -185,7 +185,8 @@ impl Reference {
         let mut reports = Vec::new();
         let decision = self.sessions.get_mut(&seid).and_then(|session| {
             let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
-            let matched = Matched { pdr: &pdr, qfi: waiting.qfi, packet: &waiting.packet, has_waited: true };
+            let (carried, packet) = (&waiting.carried, &waiting.packet);
+            let matched = Matched { pdr: &pdr, qfi: waiting.qfi, carried, packet, has_waited: true };
             match session.far_of(pdr.id)?.action {
                 ApplyAction::Drop => None,
                 ApplyAction::Buffer { .. } => Some(Ok(Decision::Wait)),
