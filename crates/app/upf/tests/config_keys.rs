@@ -157,7 +157,7 @@ fn uncommented(file: &str) -> String {
     let is_key = |text: &str| {
         let word = text.trim_start().trim_start_matches("- ");
         word.split_once(':').is_some_and(|(key, _)| {
-            !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+            !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
         })
     };
     let line = |line: &str| match line.split_once("# ") {

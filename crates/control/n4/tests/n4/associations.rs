@@ -29,7 +29,7 @@ fn an_smf_sets_up_an_association() {
     assert_eq!(response.node_id.to_owned(), config().node);
     assert_eq!(response.recovery_time_stamp, Some(RecoveryTimeStamp(RECOVERY)));
     let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
-    let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU;
+    let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU | UpFeatures::BUCP;
     let detection = UpFeatures::DPDRA | UpFeatures::IP6PL;
     let by_plane = UpFeatures::EMPU | UpFeatures::MNOP | buffering | UpFeatures::CIOT | UpFeatures::EPPPI;
     let features = by_itself | detection | by_plane;
