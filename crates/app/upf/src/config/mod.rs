@@ -9,6 +9,7 @@ mod model;
 mod origin;
 mod overrides;
 mod pfcp;
+mod routing;
 mod section;
 mod shown;
 mod values;
@@ -27,6 +28,7 @@ pub use model::{
 pub use origin::Origin;
 pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
+pub use routing::Routing;
 pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort, WhenFull};
 
 use origin::Origins;
