@@ -19,11 +19,13 @@ mod message;
 mod packet;
 mod payload;
 mod record;
+pub mod register;
 mod runner;
 mod script;
 mod setup;
 mod show;
 mod show_icmp;
+mod show_tcp;
 mod upf;
 mod variables;
 

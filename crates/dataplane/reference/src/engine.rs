@@ -180,6 +180,15 @@ impl Reference {
                 self.counters.forwarded += 1;
                 None
             }
+            Some(Ok(Decision::Answer(answer))) => {
+                match self.send_answer(now, seid, waiting.pdr, waiting.qfi, answer) {
+                    Ok(_) => {
+                        self.counters.consumed += 1;
+                        None
+                    }
+                    Err(reason) => Some(reason.into()),
+                }
+            }
             Some(Err(refusal)) => Some(refusal),
             None => Some(DropReason::BufferDiscarded.into()),
         };
@@ -211,6 +220,7 @@ impl Dataplane for Reference {
         Capabilities {
             outer_ipv4: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v4.is_some()),
             outer_ipv6: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v6.is_some()),
+            traffic_steering: !(self.topology.policies.is_empty() && self.topology.n6_tunnels.is_empty()),
             ..Capabilities::all(self.limits.max_sessions, self.limits.max_pdrs_per_session)
         }
     }

@@ -11,6 +11,7 @@ mod marking;
 pub(crate) mod packet_rate;
 mod pdr;
 mod qer;
+mod redirect;
 mod treatment;
 mod tunnel;
 mod ue;

@@ -153,23 +153,21 @@ treatment! {
     ForwardingParameters {
         acted {
             destination_interface network_instance outer_header_creation forwarding_policy
-            transport_level_marking
+            transport_level_marking redirect_information ip_address_and_port_replacement
         }
         information { destination_interface_type linked_traffic_endpoint_id }
         refused {
-            redirect_information header_enrichment
-            proxying dnai ip_address_and_port_replacement
+            header_enrichment proxying dnai
         }
     }
     UpdateForwardingParameters {
         acted {
             destination_interface network_instance outer_header_creation forwarding_policy flags
-            transport_level_marking
+            transport_level_marking redirect_information ip_address_and_port_replacement
         }
         information { destination_interface_type linked_traffic_endpoint_id }
         refused {
-            redirect_information header_enrichment dnai
-            ip_address_and_port_replacement
+            header_enrichment dnai
         }
     }
     DuplicatingParameters {
