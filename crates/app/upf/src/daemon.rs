@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
-use causeway_dataplane::{Capabilities, Dataplane, Routing, Topology};
+use causeway_dataplane::{Capabilities, Dataplane, Echo, Routing, Topology};
 use causeway_reference::{Limits, Reference};
 use causeway_types::NodeId;
 use tokio::sync::{mpsc, oneshot};
@@ -178,12 +178,12 @@ fn limits(config: &Config) -> Limits {
 }
 
 fn routing(config: &Config) -> Routing {
-    let routing = &config.upf.routing;
+    let (routing, echo) = (&config.upf.routing, &config.upf.gtpu.echo);
     Routing {
         decrement_ttl: routing.decrement_ttl,
         router_advertisement: routing.router_advertisement,
         icmp_errors_per_second: routing.icmp_errors_per_second,
-        ..Routing::default()
+        echo: Echo { interval: echo.interval, timeout: echo.timeout, retries: echo.retries },
     }
 }
 

@@ -84,6 +84,10 @@ fn wrong_values() {
             "5: upf.gtpu.server[0].mtu: `1280` is not a whole number from 1348 to 65535",
         ),
         (
+            "upf:\n  gtpu:\n    echo:\n      interval: 10s\n",
+            "4: upf.gtpu.echo.interval: `10s` is not 0, or a time from 60s to 24h",
+        ),
+        (
             "upf:\n  routing:\n    decrement_ttl: maybe\n",
             "3: upf.routing.decrement_ttl: `maybe` is not true or false",
         ),

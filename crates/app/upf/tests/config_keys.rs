@@ -29,6 +29,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.pfcp.release_timeout", "0"),
     ("upf.pfcp.path_failure", "purge"),
     ("upf.pfcp.request_port", "learnt"),
+    ("upf.pfcp.allow", "192.0.2.0/24, 2001:db8::1"),
     ("upf.pfcp.max_associations", "2"),
     ("upf.gtpu.mode", "tpacket"),
     ("upf.gtpu.server[].address", "192.0.2.7"),
@@ -37,6 +38,9 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.gtpu.server[].network_instance", "access"),
     ("upf.gtpu.server[].mtu", "1400"),
     ("upf.gtpu.server[].fragment", "true"),
+    ("upf.gtpu.echo.interval", "60s"),
+    ("upf.gtpu.echo.timeout", "1s"),
+    ("upf.gtpu.echo.retries", "1"),
     ("upf.session[].subnet", "10.60.0.0/16"),
     ("upf.session[].gateway", "10.45.0.254"),
     ("upf.session[].dnn", "ims"),
@@ -158,7 +162,8 @@ fn the_effective_configuration_is_a_configuration_file() {
     let text = "{logger: {level: trace, format: json}, upf: {node_id: upf.example.org, max_sessions: 7, \
                 pfcp: {server: [{address: 192.0.2.1, port: 1}, {dev: eth0}], client: {smf: [{address: 192.0.2.2}]}, \
                 heartbeat: {interval: 1500ms, timeout: 1s, retries: 1}, path_failure: purge}, \
-                gtpu: {mode: tpacket, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}]}, \
+                gtpu: {mode: tpacket, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}], \
+                echo: {interval: 2m, timeout: 100ms, retries: 0}}, \
                 routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
                 session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}], n6_tunnel: [{dnn: x, address: 192.0.2.6, port: 7}], \
                 forwarding_policy: [{name: a, drop: true, dnn: x, dscp: 1, redirect: '192.0.2.80:80'}], \
@@ -213,6 +218,7 @@ fn the_sample_states_the_defaults() {
     sample.upf.session.pop();
     sample.upf.node_id = None;
     sample.upf.pfcp.client.smf.clear();
+    sample.upf.pfcp.allow.clear();
     sample.upf.n6_tunnel.clear();
     sample.upf.forwarding_policy.clear();
     sample.upf.gtpu.server[0].network_instance = None;

@@ -1,7 +1,7 @@
 //! What an operator may choose about N4.
 
 use causeway_rules::{AddressPool, Scramble};
-use causeway_types::{DualIp, NodeId, Span};
+use causeway_types::{DualIp, IpNet, NodeId, Span};
 
 /// How N4 behaves. [`Config::new`] gives the usual values.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +16,8 @@ pub struct Config {
     pub heartbeat: Heartbeat,
     /// What becomes of the sessions of an unreachable peer.
     pub on_path_failure: PathFailure,
+    /// The hosts that may set up associations; none: any may.
+    pub allow: Vec<IpNet>,
     /// The port our requests go to.
     pub request_port: RequestPort,
     /// How long to wait before an association that we asked for in vain is asked for again.
@@ -49,6 +51,7 @@ impl Config {
             retransmission: Retransmission::default(),
             heartbeat: Heartbeat::default(),
             on_path_failure: PathFailure::Keep,
+            allow: Vec::new(),
             request_port: RequestPort::Standard,
             associate_retry: Span::from_secs(10),
             removal_retry: Span::from_secs(5),

@@ -1,7 +1,7 @@
 //! The state machine as a whole: what goes in, what comes out, when it wants to be called.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use causeway_rules::{Addresses, Capabilities, LocalEndpoints, Resources, Tunnels};
 use causeway_types::{NtpSeconds, Seid, Time};
@@ -44,6 +44,8 @@ pub struct N4 {
     pub(crate) resources: Resources,
     pub(crate) inbound: Inbound,
     pub(crate) outbound: Outbound<Purpose>,
+    /// The GTP-U peers of which an SMF knows that they are down.
+    pub(crate) told_paths: BTreeSet<(AssociationId, IpAddr)>,
     /// Sessions that the data plane would not remove, and when to try again.
     pub(crate) removals: BTreeSet<(Time, Seid)>,
     pub(crate) phase: Phase,
@@ -64,6 +66,13 @@ pub(crate) enum Purpose {
     Announcement(AssociationId),
     /// The peer is told that all usage is reported, and to release the association.
     Farewell(AssociationId),
+    /// A report of a user plane path.
+    PathReport {
+        /// Who is told.
+        association: AssociationId,
+        /// The GTP-U peer that the path leads to.
+        peer: IpAddr,
+    },
     /// A report of a session.
     Report {
         /// Ours.
@@ -103,6 +112,7 @@ impl N4 {
             resources: Resources::new(tunnels, addresses),
             inbound: Inbound::new(*answer_lifetime, bounds),
             outbound: Outbound::new(recovery.0),
+            told_paths: BTreeSet::new(),
             removals: BTreeSet::new(),
             phase: Phase::Running,
             counters: Counters::default(),
@@ -216,6 +226,9 @@ impl N4 {
                 }
                 // The association ends at its deadline, whether this was heard or not.
                 Purpose::Farewell(_) => {}
+                Purpose::PathReport { association, .. } => {
+                    self.path_report_unanswered(now, association, lost);
+                }
                 Purpose::Report { session, association } => {
                     self.report_unanswered(now, session, association, lost);
                 }

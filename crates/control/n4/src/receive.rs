@@ -163,6 +163,9 @@ impl N4 {
             (Purpose::Report { session, association }, Message::SessionReportResponse(it)) => {
                 self.report_answered(now, session, association, &it);
             }
+            (Purpose::PathReport { association, .. }, Message::NodeReportResponse(it)) => {
+                self.path_report_answered(association, it.cause);
+            }
             // The message type was compared with that of the request.
             _ => {}
         }
@@ -213,6 +216,7 @@ fn cause_of(response: &Message<'_>) -> Option<Cause> {
         Message::AssociationSetupResponse(it) => Some(it.cause),
         Message::AssociationUpdateResponse(it) => Some(it.cause),
         Message::SessionReportResponse(it) => Some(it.cause),
+        Message::NodeReportResponse(it) => Some(it.cause),
         _ => None,
     }
 }

@@ -15,13 +15,24 @@ use crate::apply::{Effects, carry_out};
 use crate::buffer::Waiting;
 use crate::end_marker::end_marker;
 use crate::ethernet::Stations;
-use crate::icmp_limit::IcmpLimit;
 use crate::index::Index;
 use crate::indication::Indications;
+use crate::paths::Paths;
 use crate::qos::Shared;
+use crate::ration::Ration;
 use crate::route::Refusal;
 use crate::session::Session;
 use crate::timers::Timers;
+
+/// ICMP messages to one host in a second. A traceroute sends three probes of a kind; a host that learns a path MTU for
+/// several connections needs a few.
+const ICMP_PER_HOST: u32 = 10;
+
+/// Answers to GTP-U messages that cannot be handled, in a second.
+const SIGNALLING: u32 = 1000;
+
+/// As many for one peer: a gNB whose tunnels are all unknown hears of each within seconds.
+const SIGNALLING_PER_PEER: u32 = 200;
 
 /// The reference data plane.
 #[derive(Debug)]
@@ -31,7 +42,9 @@ pub struct Reference {
     pub(crate) sessions: BTreeMap<Seid, Session>,
     pub(crate) index: Index,
     pub(crate) indications: Indications,
-    pub(crate) icmp: IcmpLimit,
+    pub(crate) icmp: Ration,
+    pub(crate) signalling: Ration,
+    pub(crate) paths: Paths,
     pub(crate) shared: Shared,
     pub(crate) stations: Stations,
     pub(crate) counters: Counters,
@@ -49,7 +62,9 @@ impl Reference {
     /// An empty data plane in these surroundings.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         Self {
-            icmp: IcmpLimit::new(topology.routing.icmp_errors_per_second),
+            icmp: Ration::new(topology.routing.icmp_errors_per_second, ICMP_PER_HOST),
+            signalling: Ration::new(SIGNALLING, SIGNALLING_PER_PEER),
+            paths: Paths::new(topology.routing.echo),
             shared: Shared::new(&topology.slices, limits.averaging_window),
             topology,
             limits,
@@ -132,6 +147,7 @@ impl Reference {
         self.index.remove(seid, &old.rules);
         self.shared.follow(seid, &old.rules, &session.rules, now);
         self.index.add(seid, &session.rules);
+        self.paths.follow(now, seid, &session.rules, &self.topology);
         self.sessions.insert(seid, session);
         for tunnel in &effects.end_markers {
             if let Ok((egress, packet)) = end_marker(*tunnel, None, &self.topology) {
@@ -243,11 +259,12 @@ impl Dataplane for Reference {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        self.timers.next()
+        [self.timers.next(), self.paths.next()].into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Time) {
         self.expire(now);
+        self.expire_paths(now);
     }
 
     fn counters(&self) -> Counters {

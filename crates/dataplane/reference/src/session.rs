@@ -1,9 +1,9 @@
 //! One session: its rules and what its packets did to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_rules::{Far, Pdr, Qer, RuleSet, UeSide};
-use causeway_types::{BarId, Direction, Interface, PdrId, QerId, UrrId};
+use causeway_types::{BarId, Direction, FTeid, FarId, Interface, PdrId, QerId, UrrId};
 
 use crate::buffer::Buffer;
 use crate::enforcer::Enforcer;
@@ -21,6 +21,8 @@ pub(crate) struct Session {
     pub(crate) enforcers: BTreeMap<QerId, Enforcer>,
     pub(crate) measurements: BTreeMap<UrrId, Measurement>,
     pub(crate) buffer: Buffer,
+    /// Tunnels of peers that said that they do not know them, since the FARs that send there changed.
+    pub(crate) refused_tunnels: BTreeSet<FTeid>,
     /// What the SMF was told of packets that wait or were discarded.
     pub(crate) told: Told,
     /// BARs whose packets wait for longer than usual.
@@ -59,6 +61,12 @@ impl Session {
     /// How many packets wait for the FARs of a BAR.
     pub(crate) fn waiting_for(&self, bar: BarId) -> usize {
         self.buffer.iter().filter(|waiting| self.bar_of(waiting.pdr) == Some(bar)).count()
+    }
+
+    /// A FAR changes: what peers said about its tunnel so far is about the past.
+    pub(crate) fn trust_tunnels_of(&mut self, far: FarId) {
+        let tunnel = self.rules.fars.get(&far).and_then(|far| far.forwarding.as_ref()?.tunnel());
+        self.refused_tunnels.retain(|refused| Some(refused.teid) != tunnel.map(|tunnel| tunnel.teid));
     }
 
     /// The URRs that some PDR uses.

@@ -9,7 +9,7 @@ use super::model::{
     Metrics, MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
-use super::routing::Routing;
+use super::routing::{Echo, Routing};
 use super::section::Section;
 use super::values;
 
@@ -64,6 +64,7 @@ fn pfcp(pfcp: &mut Section<'_>) -> Pfcp {
         release_timeout: pfcp.value("release_timeout", values::span).unwrap_or(default.release_timeout),
         path_failure: pfcp.value("path_failure", values::word).unwrap_or_default(),
         request_port: pfcp.value("request_port", values::word).unwrap_or_default(),
+        allow: pfcp.value("allow", values::prefixes).unwrap_or_default(),
         max_associations: pfcp
             .value("max_associations", values::number(1..=10_000))
             .unwrap_or(default.max_associations),
@@ -116,6 +117,7 @@ fn gtpu(gtpu: &mut Section<'_>) -> Gtpu {
     Gtpu {
         mode: gtpu.value("mode", values::word).unwrap_or_default(),
         server: gtpu.list("server", gtpu_server).unwrap_or(Gtpu::default().server),
+        echo: gtpu.section("echo", Echo::read),
     }
 }
 

@@ -28,7 +28,7 @@ pub use model::{
 pub use origin::Origin;
 pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
-pub use routing::Routing;
+pub use routing::{Echo, Routing};
 pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort, WhenFull};
 
 use origin::Origins;

@@ -8,7 +8,7 @@ use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
 use super::pfcp::Pfcp;
-use super::routing::Routing;
+use super::routing::{Echo, Routing};
 use super::shown::{octets, shown, shown_if_any, span};
 use super::words::{GtpuMode, Level, LogFormat, WhenFull};
 
@@ -101,12 +101,14 @@ pub struct Gtpu {
     pub mode: GtpuMode,
     /// Where GTP-U arrives.
     pub server: Vec<GtpuServer>,
+    /// Signs of life of peers.
+    pub echo: Echo,
 }
 
 impl Default for Gtpu {
     fn default() -> Self {
         let server = GtpuServer { address: Some(DEFAULT_ADDRESS), ..GtpuServer::default() };
-        Self { mode: GtpuMode::default(), server: vec![server] }
+        Self { mode: GtpuMode::default(), server: vec![server], echo: Echo::default() }
     }
 }
 

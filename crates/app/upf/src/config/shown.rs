@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use causeway_types::Span;
+use causeway_types::{IpNet, Span};
 use serde::Serializer;
 
 use super::values::{octets_text, span_text};
@@ -27,4 +27,10 @@ pub(super) fn shown_if_any<T: fmt::Display, S: Serializer>(
         Some(value) => serializer.collect_str(value),
         None => serializer.serialize_none(),
     }
+}
+
+/// Prefixes as one value, as they are read.
+pub(super) fn prefixes<S: Serializer>(nets: &[IpNet], serializer: S) -> Result<S::Ok, S::Error> {
+    let texts: Vec<_> = nets.iter().map(IpNet::to_string).collect();
+    serializer.serialize_str(&texts.join(", "))
 }

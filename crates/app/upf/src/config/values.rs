@@ -93,6 +93,12 @@ pub(super) fn subnet(text: &str) -> Result<IpNet, Problem> {
     Ok(net)
 }
 
+/// Prefixes and addresses with commas between them.
+pub(super) fn prefixes(text: &str) -> Result<Vec<IpNet>, Problem> {
+    let one = |word: &str| word.parse::<IpAddr>().map(IpNet::from).or_else(|_| subnet(word));
+    text.split(',').map(|word| one(word.trim())).collect()
+}
+
 /// The name of a network interface.
 pub(super) fn device(text: &str) -> Result<String, Problem> {
     let legal = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '%');
@@ -158,6 +164,12 @@ pub(super) fn span(text: &str) -> Result<Span, Problem> {
 pub(super) fn positive_span(text: &str) -> Result<Span, Problem> {
     span(text)
         .and_then(|span| if span.is_zero() { Err(wrong(text, "a time longer than 0")) } else { Ok(span) })
+}
+
+/// The time between two Echo Requests on a path: not less than a minute (TS 29.281 clause 7.2.1), or none at all.
+pub(super) fn echo_interval(text: &str) -> Result<Span, Problem> {
+    let legal = |span: &Span| span.is_zero() || *span >= Span::from_secs(60);
+    span(text).ok().filter(legal).ok_or_else(|| wrong(text, "0, or a time from 60s to 24h"))
 }
 
 /// A time as [`span`] reads it.

@@ -28,6 +28,7 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time) -> n4::Config {
             RequestPort::Standard => n4::RequestPort::Standard,
             RequestPort::Learnt => n4::RequestPort::Learnt,
         },
+        allow: pfcp.allow.clone(),
         associate_retry: pfcp.association_retry,
         release_period: pfcp.release_timeout,
         seed: start.as_nanos(),
@@ -101,7 +102,7 @@ mod tests {
     fn every_key_of_n4_arrives() {
         let text = "{upf: {max_sessions: 7, pfcp: {heartbeat: {interval: 1s, timeout: 2s, retries: 4}, \
                     retransmission: {timeout: 20s, retries: 6}, association_retry: 7s, release_timeout: 9s, \
-                    path_failure: purge, request_port: learnt, max_associations: 3}, ue_address_rest: 7s, \
+                    path_failure: purge, request_port: learnt, max_associations: 3, allow: 192.0.2.0/24}, ue_address_rest: 7s, \
                     session: [{subnet: 10.60.0.0/16, gateway: 10.60.0.1, ue_pool: 10.60.128.0/24, pool_identity: a}]}}";
         let upf = Config::parse(None, text, &Overrides::default()).unwrap().upf;
         let node = NodeId::Fqdn("upf.example.org".into());
@@ -116,6 +117,7 @@ mod tests {
         assert_eq!((n4.associate_retry, n4.release_period), (Span::from_secs(7), Span::from_secs(9)));
         assert_eq!(n4.on_path_failure, n4::PathFailure::Purge);
         assert_eq!(n4.request_port, n4::RequestPort::Learnt);
+        assert_eq!(n4.allow, ["192.0.2.0/24".parse().unwrap()]);
         assert_eq!(n4.seed, 5_000_000_000);
         assert_eq!(n4.address_rest, Span::from_secs(7));
         let pool = &n4.address_pools[0];

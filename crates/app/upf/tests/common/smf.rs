@@ -6,9 +6,9 @@ use std::time::Duration;
 use causeway_pfcp::{
     ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar, CreatePdr,
     DestinationInterface, FTeid, ForwardingParameters, Header, HeartbeatRequest, Message, NodeId,
-    OuterHeaderCreation, OuterHeaderRemoval, Pdi, RecoveryTimeStamp, RemovedHeader, SessionDeletionRequest,
-    SessionEstablishmentRequest, SessionModificationRequest, SessionReportResponse, SourceInterface,
-    UeIpAddress, UpdateFar, UpdateForwardingParameters,
+    NodeReportResponse, NodeReportType, OuterHeaderCreation, OuterHeaderRemoval, Pdi, RecoveryTimeStamp,
+    RemovedHeader, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
+    SessionReportResponse, SourceInterface, UeIpAddress, UpdateFar, UpdateForwardingParameters,
 };
 use causeway_types::{DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, Seid, Teid};
 
@@ -135,6 +135,16 @@ impl Smf {
         let accepted = SessionReportResponse::new(Cause::RequestAccepted);
         self.send(accepted.into(), Some(session.up_seid), header.sequence);
         report.downlink_data_report.iter().flat_map(|data| data.pdr_ids.iter()).next().unwrap()
+    }
+
+    /// Waits for a Node Report Request and accepts it; what it reports.
+    pub fn accept_node_report(&self) -> NodeReportType {
+        let octets = self.receive();
+        let (header, message) = decode(&octets);
+        let Message::NodeReportRequest(report) = message else { panic!("{message:?}") };
+        let accepted = NodeReportResponse::new(self.node(), Cause::RequestAccepted);
+        self.send(accepted.into(), None, header.sequence);
+        report.node_report_type
     }
 
     /// Waits for the UPF to ask for the release of the association, agrees, and lets go.
