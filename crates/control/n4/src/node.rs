@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
-use causeway_rules::{Addresses, Capabilities, LocalEndpoints, Resources, Tunnels};
+use causeway_rules::{Addresses, Capabilities, Catalogue, LocalEndpoints, Resources, Tunnels};
 use causeway_types::{NtpSeconds, Seid, Time};
 
 use crate::association::{AssociationId, Associations, Targets};
 use crate::counters::{Counters, Occupancy};
+use crate::load::Load;
 use crate::seid::SeidSequence;
 use crate::session::{Session, Sessions};
 use crate::shutdown::Phase;
@@ -36,6 +37,7 @@ pub struct N4 {
     pub(crate) config: Config,
     pub(crate) capabilities: Capabilities,
     pub(crate) endpoints: LocalEndpoints,
+    pub(crate) catalogue: Catalogue,
     pub(crate) recovery: NtpSeconds,
     pub(crate) associations: Associations,
     pub(crate) targets: Targets,
@@ -49,6 +51,7 @@ pub struct N4 {
     /// Sessions that the data plane would not remove, and when to try again.
     pub(crate) removals: BTreeSet<(Time, Seid)>,
     pub(crate) phase: Phase,
+    pub(crate) load: Load,
     pub(crate) counters: Counters,
     outputs: VecDeque<Output>,
 }
@@ -104,7 +107,8 @@ impl N4 {
             octets_per_host: limits.answer_octets_per_peer,
             in_progress_per_host: limits.in_progress_per_peer,
         };
-        Self {
+        let catalogue = config.catalogue.clone();
+        let mut n4 = Self {
             associations: Associations::default(),
             targets: Targets::default(),
             sessions: Sessions::default(),
@@ -115,13 +119,17 @@ impl N4 {
             told_paths: BTreeSet::new(),
             removals: BTreeSet::new(),
             phase: Phase::Running,
+            load: Load::new(recovery.0),
             counters: Counters::default(),
             outputs: VecDeque::new(),
             config,
             capabilities,
             endpoints,
+            catalogue,
             recovery,
-        }
+        };
+        n4.provision();
+        n4
     }
 
     /// The next thing to do; `None` when there is nothing left.

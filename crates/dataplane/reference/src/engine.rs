@@ -1,12 +1,13 @@
 //! The data plane as a whole: the contract, and the state behind it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress, Op,
     PacketEngine, Plan, Topology, Transmit, Usage,
 };
-use causeway_rules::ApplyAction;
+use causeway_rules::{Applications, ApplyAction};
 use causeway_types::{Seid, Time};
 
 use crate::Limits;
@@ -55,6 +56,7 @@ pub struct Reference {
     pub(crate) waited: u64,
     pub(crate) timers: Timers,
     pub(crate) events: VecDeque<Event>,
+    pub(crate) applications: Arc<Applications>,
     outbox: VecDeque<(Egress, Vec<u8>)>,
 }
 
@@ -78,6 +80,7 @@ impl Reference {
             waited: 0,
             timers: Timers::default(),
             events: VecDeque::new(),
+            applications: Arc::default(),
             outbox: VecDeque::new(),
         }
     }
@@ -252,6 +255,10 @@ impl Dataplane for Reference {
         self.check_room(plan, &session)?;
         self.commit(now, plan, session, &effects);
         Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
+    }
+
+    fn provision(&mut self, applications: &Arc<Applications>) {
+        self.applications = Arc::clone(applications);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod application;
 pub mod checksum;
 mod error;
 mod ethernet;

@@ -2,6 +2,7 @@
 
 mod check;
 mod decode;
+mod detection;
 mod document;
 mod error;
 mod keys;
@@ -9,6 +10,7 @@ mod model;
 mod origin;
 mod overrides;
 mod pfcp;
+mod qos;
 mod routing;
 mod section;
 mod shown;
@@ -19,6 +21,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+pub use detection::{Application, Predefined};
+pub(crate) use detection::{applications, predefined_rules};
 pub use error::{ConfigError, ConfigErrors, Hint, Problem};
 pub use keys::{KEYS, Key};
 pub use model::{
@@ -28,8 +32,9 @@ pub use model::{
 pub use origin::Origin;
 pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
+pub use qos::{Qos, Slice};
 pub use routing::{Echo, Routing};
-pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort, WhenFull};
+pub use words::{GtpuMode, Level, LogFormat, NameIn, PathFailure, RequestPort, Switch, WhenFull};
 
 use origin::Origins;
 use section::Reader;

@@ -7,7 +7,9 @@ use causeway_rules::Url;
 use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
+use super::detection::{Application, Predefined};
 use super::pfcp::Pfcp;
+use super::qos::Qos;
 use super::routing::{Echo, Routing};
 use super::shown::{octets, shown, shown_if_any, span};
 use super::words::{GtpuMode, Level, LogFormat, WhenFull};
@@ -71,6 +73,14 @@ pub struct Upf {
     pub routing: Routing,
     /// Packets that wait for idle UEs.
     pub buffering: Buffering,
+    /// Applications that no SMF provisions, a PFD each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<Application>,
+    /// Predefined rules that SMFs may activate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub predefined_rules: Vec<Predefined>,
+    /// How much traffic may pass.
+    pub qos: Qos,
     /// The management HTTP server.
     pub metrics: Metrics,
 }
@@ -89,6 +99,9 @@ impl Default for Upf {
             forwarding_policy: Vec::new(),
             routing: Routing::default(),
             buffering: Buffering::default(),
+            applications: Vec::new(),
+            predefined_rules: Vec::new(),
+            qos: Qos::default(),
             metrics: Metrics::default(),
         }
     }

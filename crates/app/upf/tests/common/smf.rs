@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use causeway_pfcp::{
     ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar, CreatePdr,
-    DestinationInterface, FTeid, ForwardingParameters, Header, HeartbeatRequest, Message, NodeId,
-    NodeReportResponse, NodeReportType, OuterHeaderCreation, OuterHeaderRemoval, Pdi, RecoveryTimeStamp,
-    RemovedHeader, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
-    SessionReportResponse, SourceInterface, UeIpAddress, UpdateFar, UpdateForwardingParameters,
+    DestinationInterface, FTeid, ForwardingParameters, FramedRoute, Header, HeartbeatRequest, Message,
+    NodeId, NodeReportResponse, NodeReportType, OuterHeaderCreation, OuterHeaderRemoval, Pdi,
+    RecoveryTimeStamp, RemovedHeader, SessionDeletionRequest, SessionEstablishmentRequest,
+    SessionModificationRequest, SessionReportResponse, SourceInterface, UeIpAddress, UpdateFar,
+    UpdateForwardingParameters, UpdatePdr,
 };
 use causeway_types::{DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, Seid, Teid};
 
@@ -112,6 +113,18 @@ impl Smf {
         };
         let request =
             SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() };
+        match decode(&self.request(request.into(), Some(session.up_seid))).1 {
+            Message::SessionModificationResponse(response) => assert!(response.cause.is_accepted()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Gives the downlink PDR a route behind the UE.
+    pub fn add_framed_route(&mut self, session: Session, route: &str) {
+        let pdi = Pdi { framed_routes: [FramedRoute(route.as_bytes())].into(), ..downlink_pdr().pdi };
+        let pdr = UpdatePdr { pdi: Some(pdi), ..UpdatePdr::new(PdrId(2)) };
+        let request =
+            SessionModificationRequest { update_pdrs: [pdr].into(), ..SessionModificationRequest::default() };
         match decode(&self.request(request.into(), Some(session.up_seid))).1 {
             Message::SessionModificationResponse(response) => assert!(response.cause.is_accepted()),
             other => panic!("{other:?}"),
