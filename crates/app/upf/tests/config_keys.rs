@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use causeway_upf::config::{Config, KEYS, Overrides, Smf};
+use causeway_upf::config::{Config, EthernetNetwork, KEYS, Overrides, Smf};
 
 const SAMPLE: &str = include_str!("../upf.yaml");
 const PACKAGED: &str = include_str!("../../../../packaging/upf.yaml");
@@ -15,6 +15,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.node_id", "upf1.example.org"),
     ("upf.max_sessions", "1000"),
     ("upf.max_pdrs_per_session", "16"),
+    ("upf.max_macs_per_session", "16"),
     ("upf.pfcp.server[].address", "2001:db8::7"),
     ("upf.pfcp.server[].dev", "eth0"),
     ("upf.pfcp.server[].port", "18805"),
@@ -40,6 +41,11 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.session[].dnn", "ims"),
     ("upf.session[].dev", "n6"),
     ("upf.session[].mtu", "1300"),
+    ("upf.ethernet[].dnn", "factory"),
+    ("upf.ethernet[].dev", "tap0"),
+    ("upf.ethernet[].bridge", "br0"),
+    ("upf.ethernet[].mtu", "1500"),
+    ("upf.ethernet[].unknown_stations", "flood"),
     ("upf.buffering.packets_per_session", "8"),
     ("upf.buffering.octets_per_session", "64KiB"),
     ("upf.buffering.packets", "1000"),
@@ -57,6 +63,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("upf.pfcp.client.smf[]", "address: 127.0.0.4"),
     ("upf.gtpu.server[]", "address: 127.0.0.7"),
     ("upf.session[]", "subnet: 10.45.0.0/16"),
+    ("upf.ethernet[]", "dnn: lan"),
     ("upf.metrics.server[]", "address: 127.0.0.1"),
 ];
 
@@ -64,7 +71,7 @@ const NEEDED: &[(&str, &str)] = &[
 fn file(path: &str, value: &str) -> String {
     let (group, leaf) = path.rsplit_once('.').unwrap();
     let needed = NEEDED.iter().find(|(g, with)| {
-        let instead = ["address", "dev"].contains(&leaf) && !with.starts_with("subnet");
+        let instead = ["address", "dev"].contains(&leaf) && with.starts_with("address");
         *g == group && !with.starts_with(leaf) && !(instead && leaf == "dev")
     });
     let mut text =
@@ -114,6 +121,9 @@ fn every_documented_default_is_the_default() {
         if key.path.starts_with("upf.session[]") {
             expected.upf.session[0].gateway = None;
         }
+        if key.path.starts_with("upf.ethernet[]") {
+            expected.upf.ethernet.push(EthernetNetwork::new("lan"));
+        }
         if key.path.starts_with("upf.pfcp.client.smf[]") {
             expected.upf.pfcp.client.smf.push(Smf { address: [127, 0, 0, 4].into(), port: 8805 });
         }
@@ -131,6 +141,7 @@ fn the_effective_configuration_is_a_configuration_file() {
                 heartbeat: {interval: 1500ms, timeout: 1s, retries: 1}, path_failure: purge}, \
                 gtpu: {mode: tpacket, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b}]}, \
                 session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}], \
+                ethernet: [{dnn: lan, dev: z, bridge: br0, mtu: 1500, unknown_stations: flood}], max_macs_per_session: 9, \
                 buffering: {packets_per_session: 0, octets_per_session: 0, packets: 0, memory: 0, time: 0, \
                 when_full: drop_oldest, notify_again: 1500ms}, metrics: {server: []}}}";
     let config = load(text).unwrap();
@@ -180,6 +191,7 @@ fn the_sample_states_the_defaults() {
     let mut sample = load(&without_devices).unwrap();
     let default = Config::default();
     sample.upf.session.pop();
+    sample.upf.ethernet.clear();
     sample.upf.node_id = None;
     sample.upf.pfcp.client.smf.clear();
     sample.upf.gtpu.server[0].network_instance = None;

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use causeway_types::IpNet;
 
+use super::ethernet;
 use super::model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
     MetricsServer, PFCP_PORT, Session, Upf,
@@ -34,9 +35,13 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         max_pdrs_per_session: upf
             .value("max_pdrs_per_session", values::number(1..=1024))
             .unwrap_or(default.max_pdrs_per_session),
+        max_macs_per_session: upf
+            .value("max_macs_per_session", values::number(1..=65_535))
+            .unwrap_or(default.max_macs_per_session),
         pfcp: upf.section("pfcp", pfcp),
         gtpu: upf.section("gtpu", gtpu),
         session: upf.list("session", session).unwrap_or(default.session),
+        ethernet: upf.list("ethernet", ethernet::network).unwrap_or(default.ethernet),
         buffering: upf.section("buffering", buffering),
         metrics: upf.section("metrics", metrics),
     }

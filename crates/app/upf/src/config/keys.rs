@@ -22,6 +22,7 @@ pub const KEYS: &[Key] = &[
     key("upf.node_id", "the first N4 address", "PFCP Node ID: an address or a host name"),
     key("upf.max_sessions", "100000", "PFCP sessions at the same time"),
     key("upf.max_pdrs_per_session", "64", "PDRs in one session"),
+    key("upf.max_macs_per_session", "256", "MAC addresses behind one Ethernet session"),
     key("upf.pfcp.server[].address", "127.0.0.7", "N4 address, IPv4 or IPv6"),
     key("upf.pfcp.server[].dev", "none", "interface whose addresses to use instead of `address`"),
     key("upf.pfcp.server[].port", "8805", "UDP port of N4"),
@@ -47,6 +48,11 @@ pub const KEYS: &[Key] = &[
     key("upf.session[].dnn", "internet", "data network, also its network instance"),
     key("upf.session[].dev", "causeway0", "TUN device, created when missing"),
     key("upf.session[].mtu", "1400", "MTU of the TUN device"),
+    key("upf.ethernet[].dnn", "none", "Ethernet data network, also its network instance"),
+    key("upf.ethernet[].dev", "causeway-eth0", "TAP device, created when missing"),
+    key("upf.ethernet[].bridge", "none", "bridge that the TAP device becomes a port of"),
+    key("upf.ethernet[].mtu", "1400", "MTU of the TAP device"),
+    key("upf.ethernet[].unknown_stations", "drop", "drop or flood frames to stations that no session has"),
     key("upf.buffering.packets_per_session", "256", "packets that may wait for one idle UE"),
     key("upf.buffering.octets_per_session", "1MiB", "octets that may wait for one idle UE"),
     key("upf.buffering.packets", "1048576", "packets that may wait in all"),
@@ -73,7 +79,7 @@ mod tests {
 
     /// Every list with one item, so that the reader looks into each.
     const LISTS: &str = "{upf: {pfcp: {server: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
-                         session: [{}], metrics: {server: [{}]}}}";
+                         session: [{}], ethernet: [{}], metrics: {server: [{}]}}}";
 
     // Input:  a file in which every list has an item.
     // Output: the keys that the reader asks for are the documented ones, no more and no fewer.

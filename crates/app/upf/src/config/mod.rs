@@ -4,6 +4,7 @@ mod check;
 mod decode;
 mod document;
 mod error;
+mod ethernet;
 mod keys;
 mod model;
 mod origin;
@@ -19,6 +20,7 @@ use std::io::Read;
 use std::path::Path;
 
 pub use error::{ConfigError, ConfigErrors, Hint, Problem};
+pub use ethernet::EthernetNetwork;
 pub use keys::{KEYS, Key};
 pub use model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
@@ -27,7 +29,7 @@ pub use model::{
 pub use origin::Origin;
 pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
-pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort, WhenFull};
+pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort, UnknownStations, WhenFull};
 
 use origin::Origins;
 use section::Reader;

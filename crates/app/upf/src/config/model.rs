@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
+use super::ethernet::EthernetNetwork;
 use super::pfcp::Pfcp;
 use super::shown::{octets, shown, shown_if_any, span};
 use super::words::{GtpuMode, Level, LogFormat, WhenFull};
@@ -49,12 +50,16 @@ pub struct Upf {
     pub max_sessions: u32,
     /// PDRs in one session, at most.
     pub max_pdrs_per_session: u16,
+    /// MAC addresses behind one Ethernet session, at most.
+    pub max_macs_per_session: u32,
     /// N4.
     pub pfcp: Pfcp,
     /// N3 and N9.
     pub gtpu: Gtpu,
     /// The UE address pools, each on a data network (N6).
     pub session: Vec<Session>,
+    /// The Ethernet data networks (N6).
+    pub ethernet: Vec<EthernetNetwork>,
     /// Packets that wait for idle UEs.
     pub buffering: Buffering,
     /// The management HTTP server.
@@ -67,9 +72,11 @@ impl Default for Upf {
             node_id: None,
             max_sessions: 100_000,
             max_pdrs_per_session: 64,
+            max_macs_per_session: 256,
             pfcp: Pfcp::default(),
             gtpu: Gtpu::default(),
             session: vec![Session::default()],
+            ethernet: Vec::new(),
             buffering: Buffering::default(),
             metrics: Metrics::default(),
         }

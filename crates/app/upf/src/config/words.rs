@@ -85,6 +85,15 @@ words!(
 );
 
 words!(
+    /// What becomes of frames to stations that no session is known to have.
+    UnknownStations {
+        Drop = "drop" "They are dropped: nothing says whose they are.",
+        /// They go to every session of the network that takes all frames.
+        Flood = "flood",
+    }
+);
+
+words!(
     /// What becomes of the sessions of an SMF that answers no heartbeat.
     PathFailure {
         Keep = "keep" "They stay, and their traffic goes on.",
