@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_packet::gtpu::prefix;
 use causeway_packet::icmp::{Icmpv4Message, Icmpv6Message};
-use causeway_packet::{IpProtocol, Ipv4Repr, Ipv6Repr, UdpRepr};
+use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, Ipv6Repr, UdpRepr};
 use causeway_types::{Qfi, Teid};
 use serde::Deserialize;
 
@@ -56,11 +56,17 @@ impl GPduSpec {
 
 /// A user packet: `udp SRC:PORT > DST:PORT OCTETS [fill N] [OPTIONS]`, with so many octets of UDP payload,
 /// `icmp SRC > DST TYPE/CODE [OPTIONS] [data LITERAL]`, with what follows the checksum, `eth ...` for a frame, `raw LITERAL`, or, with ` : ` in it,
-/// a packet with the payload behind that.
+/// a packet with the payload behind that. In a tunnel over N6: `in udp SRC:PORT > DST:PORT | PACKET` or
+/// `in ip SRC > DST | PACKET`.
 pub(crate) fn user_packet(text: &str, variables: &Variables) -> Result<Vec<u8>, CaseError> {
     let bad = |reason: &str| CaseError::Literal { literal: text.to_owned(), reason: reason.to_owned() };
     if let Some(literal) = text.strip_prefix("raw ") {
         return octets(literal, variables);
+    }
+    if let Some(tunnelled) = text.strip_prefix("in ") {
+        let (outer, inner) = tunnelled.split_once('|').ok_or_else(|| bad("expected `in OUTER | PACKET`"))?;
+        let inner = user_packet(inner.trim(), variables)?;
+        return tunnel(outer, &inner).ok_or_else(|| bad("expected `in udp` or `in ip` and two ends"));
     }
     if let Some(text) = text.strip_prefix("eth ") {
         return frame(text, variables);
@@ -100,6 +106,24 @@ pub(crate) fn user_packet(text: &str, variables: &Variables) -> Result<Vec<u8>, 
         }
     }
     .ok_or_else(|| bad("addresses of two families, or too long"))
+}
+
+/// A packet with the outer header of a tunnel over N6.
+fn tunnel(outer: &str, inner: &[u8]) -> Option<Vec<u8>> {
+    let words: Vec<&str> = outer.split_whitespace().collect();
+    let [kind, src, ">", dst] = words.as_slice() else { return None };
+    let mut packet = Vec::new();
+    if *kind == "udp" {
+        let (src, dst): (SocketAddr, SocketAddr) = (src.parse().ok()?, dst.parse().ok()?);
+        let ports = UdpRepr { src_port: src.port(), dst_port: dst.port() };
+        let header = IpRepr::new(src.ip(), dst.ip(), IpProtocol::UDP).ok()?;
+        header.write_udp(ports, true, &[inner], &mut packet).ok()?;
+        return Some(packet);
+    }
+    let protocol = if inner.first()? >> 4 == 6 { IpProtocol(41) } else { IpProtocol(4) };
+    let header = IpRepr::new(src.parse().ok()?, dst.parse().ok()?, protocol).ok()?;
+    header.write(inner, &mut packet).ok()?;
+    (*kind == "ip").then_some(packet)
 }
 
 /// An ICMP message of either version, by its numbers; `rest` starts behind the checksum.

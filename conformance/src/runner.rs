@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use causeway_dataplane::{
-    Echo, EthernetNetwork, GtpuEndpoint, Ingress, Network, PacketEngine, Routing, Topology,
+    Echo, EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, PacketEngine, Routing, Topology,
 };
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
@@ -21,6 +21,11 @@ pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(crate) const UPF_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
+/// The UPF's end of tunnels over N6.
+const N6: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 6);
+const N6_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 6);
+/// The UDP port of it.
+pub(crate) const N6_PORT: u16 = 4500;
 pub(crate) const PFCP_PORT: u16 = 8805;
 pub(crate) const GTPU_PORT: u16 = 2152;
 
@@ -109,6 +114,11 @@ fn surroundings(setup: &Setup) -> Topology {
             echo,
             ..usual
         },
+        n6_tunnels: vec![N6Endpoint {
+            network: internet(),
+            addr: DualIp { v4: Some(N6), v6: Some(N6_IPV6) },
+            port: N6_PORT,
+        }],
     }
 }
 

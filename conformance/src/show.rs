@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use causeway_dataplane::{Counters, DropReason, Egress, Fate};
 use causeway_packet::gtpu::{Message, Packet, PduSession};
-use causeway_packet::{IpProtocol, UserPacket};
+use causeway_packet::{IpProtocol, Udp, UserPacket};
 use causeway_pfcp::dump::DumpIes;
 use causeway_pfcp::{Header, MessageType, RawIes};
 
+use crate::runner::N6_PORT;
 use crate::{frame, show_icmp};
 
 /// The name of a message as TS 29.244 has it, without the prefix PFCP.
@@ -108,9 +109,23 @@ pub(crate) fn user(bytes: &[u8]) -> String {
         Some(ports) => format!("{}:{} > {}:{}", flow.src, ports.src, flow.dst, ports.dst),
         None => format!("{} > {}", flow.src, flow.dst),
     };
+    if let Some(inner) = tunnelled(&packet) {
+        return format!("in {protocol} {ends}: {}", user(inner));
+    }
     let last = bytes.last().copied().unwrap_or(0);
     let details = show_icmp::details(&packet);
     format!("{protocol} {ends}, {} octets, tos {}, last {last}{details}", packet.len(), flow.tos)
+}
+
+/// What is inside a packet of a tunnel over N6.
+fn tunnelled<'a>(packet: &UserPacket<'a>) -> Option<&'a [u8]> {
+    match packet.flow.protocol {
+        IpProtocol(4 | 41) => Some(packet.transport()),
+        IpProtocol::UDP if packet.flow.ports?.src == N6_PORT => {
+            Some(Udp::parse(packet.transport()).ok()?.payload())
+        }
+        _ => None,
+    }
 }
 
 /// Octets as hexadecimal digits.

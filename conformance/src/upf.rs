@@ -5,7 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_dataplane::{Egress, Ingress, PacketEngine, Topology, Transmit};
 use causeway_n4::{Config, N4, Output};
 use causeway_pfcp::{AssociationReleaseRequest, Header, Message, MessageType};
-use causeway_rules::{LocalEndpoint, LocalEndpoints};
 use causeway_types::{NodeId, Span, Time};
 
 use crate::capture::Datagram;
@@ -44,7 +43,7 @@ impl Upf {
         let mut config = Config::new(NodeId::Ip(UPF.into()), UPF.into());
         // The cases speak of time themselves; heartbeats in between would only be noise.
         config.heartbeat.interval = Span::ZERO;
-        let n4 = N4::new(config, engine.capabilities(), endpoints(topology), now.to_ntp());
+        let n4 = N4::new(config, engine.capabilities(), topology.endpoints(), now.to_ntp());
         Self { n4, engine, now, seen: Seen::default(), inputs: Vec::new(), variables: Variables::default() }
     }
 
@@ -194,17 +193,5 @@ impl Upf {
                 self.variables.set(name, tunnel.teid.value().into());
             }
         }
-    }
-}
-
-fn endpoints(topology: &Topology) -> LocalEndpoints {
-    let gtpu = topology.gtpu.iter().map(|endpoint| LocalEndpoint {
-        addr: endpoint.addr,
-        network_instance: endpoint.network_instance.clone(),
-    });
-    LocalEndpoints {
-        gtpu: gtpu.collect(),
-        networks: topology.networks.iter().map(|network| network.instance.clone()).collect(),
-        ethernet: topology.ethernet.iter().map(|network| network.instance.clone()).collect(),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use causeway_upf::config::{Config, EthernetNetwork, KEYS, Overrides, Smf};
+use causeway_upf::config::{Config, EthernetNetwork, KEYS, N6Tunnel, Overrides, Smf};
 
 const SAMPLE: &str = include_str!("../upf.yaml");
 const PACKAGED: &str = include_str!("../../../../packaging/upf.yaml");
@@ -46,6 +46,9 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.ethernet[].bridge", "br0"),
     ("upf.ethernet[].mtu", "1500"),
     ("upf.ethernet[].unknown_stations", "flood"),
+    ("upf.n6_tunnel[].dnn", "ims"),
+    ("upf.n6_tunnel[].address", "2001:db8::6"),
+    ("upf.n6_tunnel[].port", "15555"),
     ("upf.buffering.packets_per_session", "8"),
     ("upf.buffering.octets_per_session", "64KiB"),
     ("upf.buffering.packets", "1000"),
@@ -64,6 +67,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("upf.gtpu.server[]", "address: 127.0.0.7"),
     ("upf.session[]", "subnet: 10.45.0.0/16"),
     ("upf.ethernet[]", "dnn: lan"),
+    ("upf.n6_tunnel[]", "address: 192.0.2.6"),
     ("upf.metrics.server[]", "address: 127.0.0.1"),
 ];
 
@@ -104,6 +108,9 @@ fn every_documented_key_has_an_effect() {
             Err(error) if *path == "upf.gtpu.mode" => {
                 assert!(error.contains("needs the interface"), "{error}");
             }
+            Err(error) if *path == "upf.n6_tunnel[].dnn" => {
+                assert!(error.contains("no item of upf.session has the dnn ims"), "{error}");
+            }
             Err(error) => panic!("{error}\n{text}"),
         }
     }
@@ -127,6 +134,10 @@ fn every_documented_default_is_the_default() {
         if key.path.starts_with("upf.pfcp.client.smf[]") {
             expected.upf.pfcp.client.smf.push(Smf { address: [127, 0, 0, 4].into(), port: 8805 });
         }
+        if key.path.starts_with("upf.n6_tunnel[]") {
+            let address = [192, 0, 2, 6].into();
+            expected.upf.n6_tunnel.push(N6Tunnel { dnn: "internet".into(), address, port: 5555 });
+        }
         let config = load(&file(key.path, key.default)).unwrap();
         assert_eq!(config, expected, "{}", key.path);
     }
@@ -140,7 +151,7 @@ fn the_effective_configuration_is_a_configuration_file() {
                 pfcp: {server: [{address: 192.0.2.1, port: 1}, {dev: eth0}], client: {smf: [{address: 192.0.2.2}]}, \
                 heartbeat: {interval: 1500ms, timeout: 1s, retries: 1}, path_failure: purge}, \
                 gtpu: {mode: tpacket, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b}]}, \
-                session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}], \
+                session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}], n6_tunnel: [{dnn: x, address: 192.0.2.6, port: 7}], \
                 ethernet: [{dnn: lan, dev: z, bridge: br0, mtu: 1500, unknown_stations: flood}], max_macs_per_session: 9, \
                 buffering: {packets_per_session: 0, octets_per_session: 0, packets: 0, memory: 0, time: 0, \
                 when_full: drop_oldest, notify_again: 1500ms}, metrics: {server: []}}}";
@@ -194,6 +205,7 @@ fn the_sample_states_the_defaults() {
     sample.upf.ethernet.clear();
     sample.upf.node_id = None;
     sample.upf.pfcp.client.smf.clear();
+    sample.upf.n6_tunnel.clear();
     sample.upf.gtpu.server[0].network_instance = None;
     assert_eq!(sample, default);
 }

@@ -11,7 +11,9 @@ use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair};
 use causeway_ports::{Batch, Counters, Frame, Meta, Port, PortError};
 use causeway_reference::{Limits, Reference};
-use causeway_rules::{ApplyAction, Bar, Far, Forwarding, GtpuRemoval, Pdi, Pdr, UeAddress, UeSide};
+use causeway_rules::{
+    ApplyAction, Bar, Far, Forwarding, HeaderRemoval, OuterHeader, Pdi, Pdr, UeAddress, UeSide,
+};
 use causeway_types::{BarId, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Seid, Teid};
 use causeway_upf::clock::Clock;
 use causeway_upf::worker::{Command, PortSet, Report, Snapshot, WorkerHandle};
@@ -60,11 +62,11 @@ fn pdr(id: u16, source: Interface, uplink: bool) -> Pdr {
         ue: Some(UeAddress { v4: Some(UE), v6: None, side }),
         ..Pdi::new(source)
     };
-    Pdr { removal: uplink.then_some(GtpuRemoval::Ipv4), ..Pdr::new(PdrId(id), pdi, FarId(id.into())) }
+    Pdr { removal: uplink.then_some(HeaderRemoval::GTPU_IPV4), ..Pdr::new(PdrId(id), pdi, FarId(id.into())) }
 }
 
 fn far(id: u32, action: ApplyAction, to: Interface, tunnel: Option<FTeid>) -> Far {
-    let forwarding = Some(Forwarding { tunnel, ..Forwarding::to(to) });
+    let forwarding = Some(Forwarding { outer: tunnel.map(OuterHeader::Gtpu), ..Forwarding::to(to) });
     Far { forwarding, bar: Some(BarId(1)), ..Far::new(FarId(id), action) }
 }
 

@@ -28,6 +28,8 @@ pub struct Capabilities {
     pub outer_ipv4: bool,
     /// Sends and receives GTP-U over IPv6.
     pub outer_ipv6: bool,
+    /// Makes copies of packets (FAR DUPL).
+    pub duplication: bool,
     /// How many sessions fit.
     pub max_sessions: u32,
     /// How many PDRs one session may have.
@@ -50,6 +52,7 @@ impl Capabilities {
             ethernet: true,
             outer_ipv4: true,
             outer_ipv6: true,
+            duplication: true,
             max_sessions,
             max_pdrs_per_session,
         }

@@ -6,6 +6,7 @@ use pfcp::Ie;
 pub(crate) const APPLICATION_ID: u16 = pfcp::ApplicationId::TYPE;
 pub(crate) const APPLY_ACTION: u16 = pfcp::ApplyAction::TYPE;
 pub(crate) const DESTINATION_INTERFACE: u16 = pfcp::DestinationInterface::TYPE;
+pub(crate) const DUPLICATING_PARAMETERS: u16 = pfcp::DuplicatingParameters::TYPE;
 pub(crate) const F_TEID: u16 = pfcp::FTeid::TYPE;
 pub(crate) const FAR_ID: u16 = causeway_types::FarId::TYPE;
 pub(crate) const FORWARDING_PARAMETERS: u16 = pfcp::ForwardingParameters::TYPE;

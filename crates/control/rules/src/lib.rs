@@ -52,15 +52,16 @@ pub use capabilities::Capabilities;
 pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, BufferingDuration, DeliveryStatus, DirectionalLimit, EthernetFilter, ExtendedBuffering,
-    Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, GtpuRemoval, MacMatch, MacRange,
-    MeasurementMethod, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit, RuleSet, SdfFilter, TagMatch,
-    TrafficClass, UeAddress, UeSide, Urr, UrrTriggers, VlanRemoval, VlanTags,
+    ApplyAction, Bar, BufferingDuration, CopyTo, DeliveryStatus, DirectionalLimit, Duplicate, EthernetFilter,
+    ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, HeaderRemoval, MacMatch,
+    MacRange, MeasurementMethod, OuterHeader, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit,
+    RemovedHeader, RuleSet, SdfFilter, TagMatch, TrafficClass, UeAddress, UeSide, Urr, UrrTriggers,
+    VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
 pub use sdf::FlowError;
 pub use session::{Reporting, SessionRules};
-pub use tunnels::{LocalEndpoint, LocalEndpoints, TunnelChange, Tunnels};
+pub use tunnels::{LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
 pub use usage::{Usage, UsageReason};
 pub use validate::{Context, validate};

@@ -8,7 +8,7 @@ use causeway_pfcp::{
     SdfFilter, SessionModificationFlags, SessionModificationRequest, SourceInterface,
     UpdateForwardingParameters, VolumeThreshold, Volumes,
 };
-use causeway_rules::{Gate, GtpuRemoval, Op, RateLimit};
+use causeway_rules::{Gate, HeaderRemoval, Op, OuterHeader, RateLimit};
 use causeway_types::{BarId, Bitrate, FarId, Interface, PdrId, QerId, UrrId};
 use common::{
     Upf, answer, downlink, establishment, qer, to_gnb, to_internet, update_far, update_pdr, uplink, urr,
@@ -110,20 +110,21 @@ fn lists_are_emptied_by_null_length() {
 }
 
 // Input:  Outer Header Removal 6, one octet and two (eupf and omec drop the former silently).
-// Output: any GTP-U header is removed.
+// Output: any GTP-U header is removed, its container with it where the second octet says so.
 #[test]
 fn outer_header_removal_six_and_its_second_octet() {
     for extensions in [None, Some(OuterHeaderRemoval::PDU_SESSION_CONTAINER)] {
         let mut pdr = uplink(1, 1);
         pdr.outer_header_removal = Some(OuterHeaderRemoval { header: RemovedHeader::GtpuIp, extensions });
         let change = Upf::new().establish(establishment(vec![pdr], vec![to_internet(1)])).unwrap();
-        assert_eq!(change.session.rules().pdrs[&PdrId(1)].removal, Some(GtpuRemoval::Any));
+        let removal = HeaderRemoval { deletes_container: extensions.is_some(), ..HeaderRemoval::GTPU };
+        assert_eq!(change.session.rules().pdrs[&PdrId(1)].removal, Some(removal));
     }
 }
 
 // Input:  a FAR for a gNB that is not known yet: DROP or BUFF, with TEID 0 and address 0.0.0.0; then FORW
 //         with the gNB's tunnel; then FORW without one.
-// Output: accepted without a tunnel; one write; Outer Header Creation missing.
+// Output: accepted without a tunnel; one write; Outer Header Creation incorrect.
 #[test]
 fn a_gnb_that_is_not_known_yet() {
     for action in [ApplyAction::DROP, ApplyAction::BUFF | ApplyAction::NOCP] {
@@ -134,12 +135,15 @@ fn a_gnb_that_is_not_known_yet() {
         let request = establishment(vec![uplink(1, 1), downlink(2, 2)], vec![to_internet(1), far]);
         let mut upf = Upf::with(request);
         let forwarding = upf.session.rules().fars[&FarId(2)].forwarding.clone().unwrap();
-        assert_eq!((forwarding.destination, forwarding.tunnel), (Interface::Access, None));
+        assert_eq!(
+            (forwarding.destination, forwarding.outer),
+            (Interface::Access, Some(OuterHeader::Unknown))
+        );
 
         let mut update = update_far(2);
         update.apply_action = Some(ApplyAction::FORW);
         let request = SessionModificationRequest { update_fars: [update.clone()].into(), ..modification() };
-        assert_eq!(answer(upf.modify(request)), (67, Some(84)));
+        assert_eq!(answer(upf.modify(request)), (69, Some(84)));
 
         update.update_forwarding_parameters = Some(UpdateForwardingParameters {
             outer_header_creation: Some(common::gnb(0x200)),
@@ -195,7 +199,7 @@ fn an_establishment_in_the_style_of_open5gs() {
     let change = Upf::new().establish(request).expect("a legal session");
     assert_eq!(change.chosen[0].1.addr.to_string(), "192.0.2.1/2001:db8::1");
     assert_eq!(change.session.rules().urrs[&UrrId(1)].volume_threshold.unwrap().total, total);
-    assert_eq!(change.session.rules().pdrs[&PdrId(1)].removal, Some(GtpuRemoval::Any));
+    assert_eq!(change.session.rules().pdrs[&PdrId(1)].removal, Some(HeaderRemoval::GTPU));
     assert_eq!(change.created_pdrs().len(), 1);
 }
 

@@ -87,9 +87,9 @@ fn establishments_that_are_rejected() {
             (80, Some(106)),
         ),
         (
-            "removal of UDP",
+            "removal of UDP from a GTP-U tunnel",
             pdr(|it| it.outer_header_removal = Some(OuterHeaderRemoval::new(RemovedHeader::UdpIpv4))),
-            (76, Some(95)),
+            (69, Some(95)),
         ),
         (
             "removal of nothing known",
@@ -131,7 +131,11 @@ fn establishments_that_are_rejected() {
         ("no action", far(|it| it.apply_action = ApplyAction::empty()), (69, Some(44))),
         ("two actions", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::BUFF), (69, Some(44))),
         ("NOCP alone", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::NOCP), (69, Some(44))),
-        ("duplication", far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::DUPL), (76, Some(44))),
+        (
+            "duplication without destination",
+            far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::DUPL),
+            (67, Some(5)),
+        ),
         (
             "delivery status of packets that do not wait",
             far(|it| it.apply_action = ApplyAction::FORW | ApplyAction::BDPN),
@@ -155,13 +159,13 @@ fn establishments_that_are_rejected() {
             (76, Some(42)),
         ),
         (
-            "UDP tunnel",
+            "UDP tunnel to the access",
             parameters(|it| {
                 let mut creation = common::gnb(1);
                 creation.description = OuterHeaders::UDP_IPV4;
                 it.outer_header_creation = Some(creation);
             }),
-            (76, Some(84)),
+            (69, Some(84)),
         ),
         ("reflective QoS", with_qer(|it| it.rqi = Some(Rqi::RQI)), (76, Some(123))),
         (

@@ -71,6 +71,8 @@ reasons! {
     BufferDiscarded = "buffer_discarded",
     /// The outer header that the PDR removes is not the one the packet has.
     OuterHeaderMismatch = "outer_header_mismatch",
+    /// A fragment of a packet to our end of a tunnel over N6: such packets are not put together again.
+    FragmentedOuter = "fragmented_outer",
     /// The FAR sends to a network or address family that is not configured.
     NoEgress = "no_egress",
     /// The packet belongs to the link of the UE, which ends here: neighbour discovery, DHCPv6 and other

@@ -22,4 +22,4 @@ pub use error::ApplyError;
 pub use event::{DataStatus, DownlinkData, Event};
 pub use packet::{Egress, Fate, Ingress, Transmit};
 pub use routing::{Echo, Routing};
-pub use topology::{EthernetNetwork, GtpuEndpoint, Network, Topology};
+pub use topology::{EthernetNetwork, GtpuEndpoint, N6Endpoint, Network, Topology};

@@ -18,7 +18,7 @@ pub enum Ingress {
         /// The outer IP header's type of service or traffic class.
         tos: u8,
     },
-    /// A plain IP packet from a data network (N6).
+    /// An IP packet from a data network (N6): a user's, or one to our end of a tunnel over N6.
     Ip {
         /// The network it came from.
         network: NetworkInstance,
@@ -42,7 +42,7 @@ pub enum Egress {
         /// The outer IP header's type of service or traffic class.
         tos: u8,
     },
-    /// A plain IP packet to a data network (N6).
+    /// An IP packet to a data network (N6): a user's, or one in a tunnel over N6.
     Ip {
         /// The network it goes to.
         network: NetworkInstance,

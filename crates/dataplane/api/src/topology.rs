@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use causeway_rules::{LocalEndpoint, LocalEndpoints, N6Address};
 use causeway_types::{DualIp, IpNet, NetworkInstance};
 
 use crate::Routing;
@@ -17,6 +18,26 @@ pub struct Topology {
     pub ethernet: Vec<EthernetNetwork>,
     /// What the UPF does as the first router of the UEs.
     pub routing: Routing,
+    /// Where tunnels over N6 end.
+    pub n6_tunnels: Vec<N6Endpoint>,
+}
+
+impl Topology {
+    /// What rules may name of it.
+    pub fn endpoints(&self) -> LocalEndpoints {
+        let gtpu = self.gtpu.iter().map(|endpoint| LocalEndpoint {
+            addr: endpoint.addr,
+            network_instance: endpoint.network_instance.clone(),
+        });
+        let n6_tunnels =
+            self.n6_tunnels.iter().map(|end| N6Address { addr: end.addr, network: end.network.clone() });
+        LocalEndpoints {
+            gtpu: gtpu.collect(),
+            networks: self.networks.iter().map(|network| network.instance.clone()).collect(),
+            ethernet: self.ethernet.iter().map(|network| network.instance.clone()).collect(),
+            n6_tunnels: n6_tunnels.collect(),
+        }
+    }
 }
 
 /// A GTP-U address of the UPF.
@@ -87,6 +108,18 @@ mod tests {
         assert_eq!(seen("10.99.0.9").as_deref(), Some("10.45.0.1"));
         assert_eq!(seen("2001:db8:45::2"), None);
     }
+}
+
+/// Our end of the tunnels over N6 of one data network: packets to it come with that network's IP packets, the
+/// outer header still on them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct N6Endpoint {
+    /// The data network.
+    pub network: NetworkInstance,
+    /// IPv4, IPv6 or both; the address of no other machine, and of no UE.
+    pub addr: DualIp,
+    /// The UDP port of UDP/IP tunnels, that of both ends' datagrams to us and the source port of ours.
+    pub port: u16,
 }
 
 /// A data network of Ethernet frames (N6), the same link for all sessions of it.

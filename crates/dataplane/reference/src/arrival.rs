@@ -3,17 +3,27 @@
 use std::net::IpAddr;
 
 use causeway_packet::UserPacket;
+use causeway_rules::RemovedHeader;
 use causeway_types::{NetworkInstance, Qfi, Teid};
 
 /// A user packet and how it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival<'a> {
-    /// The tunnel it came out of, if any.
-    pub(crate) tunnel: Option<Tunnelled>,
-    /// The network it came from; `None` where a GTP-U address serves every network.
-    pub(crate) network: Option<NetworkInstance>,
+    /// Where it came from.
+    pub(crate) origin: Origin,
     /// The packet, parsed.
     pub(crate) user: UserPacket<'a>,
+}
+
+/// Where a user packet came from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Origin {
+    /// The GTP-U tunnel it came out of, if any.
+    pub(crate) tunnel: Option<Tunnelled>,
+    /// The outer header of the tunnel over N6 that it came out of, if any.
+    pub(crate) n6: Option<RemovedHeader>,
+    /// The network it came from; `None` where a GTP-U address serves every network.
+    pub(crate) network: Option<NetworkInstance>,
 }
 
 /// The tunnel that a user packet came out of.

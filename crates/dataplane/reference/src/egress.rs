@@ -3,11 +3,12 @@
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{DropReason, Egress, Topology};
-use causeway_packet::gtpu::{self, prefix};
-use causeway_rules::{Forwarding, VlanTags};
+use causeway_packet::gtpu::{self, DlPduSession, Extension, Message, PduSession, Repr, UlPduSession};
+use causeway_rules::{Forwarding, OuterHeader, VlanTags};
 use causeway_types::{Direction, DualIp, FTeid, Interface, NetworkInstance, Qfi, Teid};
 
 use crate::ethernet::set_tags;
+use crate::n6;
 
 /// The UDP port of GTP-U (TS 29.281 clause 4.4.2).
 pub(crate) const GTPU_PORT: u16 = 2152;
@@ -16,8 +17,21 @@ pub(crate) const GTPU_PORT: u16 = 2152;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Way {
     egress: Egress,
-    tunnel: Option<(Teid, Interface)>,
+    header: Header,
     tags: Option<VlanTags>,
+}
+
+/// The header to put in front, with our end of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Header {
+    /// None.
+    None,
+    /// GTP-U, with the container of packets for that side.
+    Gtpu(Teid, Interface),
+    /// UDP/IP.
+    Udp { local: SocketAddr, peer: SocketAddr },
+    /// IP.
+    Ip { local: IpAddr, peer: IpAddr },
 }
 
 impl Way {
@@ -30,16 +44,20 @@ impl Way {
         arrived_from: Option<&NetworkInstance>,
         topology: &Topology,
     ) -> Result<Self, DropReason> {
-        match forwarding.tunnel {
-            Some(tunnel) => {
-                let egress = to_tunnel(tunnel, forwarding.network_instance.as_ref(), topology)?;
-                Ok(Self { egress, tunnel: Some((tunnel.teid, forwarding.destination)), tags: None })
-            }
-            None => {
-                let egress = to_network(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
-                Ok(Self { egress, tunnel: None, tags: None })
-            }
+        if let Some(tunnel) = forwarding.tunnel() {
+            let egress = to_tunnel(tunnel, forwarding.network_instance.as_ref(), topology)?;
+            let header = Header::Gtpu(tunnel.teid, forwarding.destination);
+            return Ok(Self { egress, header, tags: None });
         }
+        let network = network(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
+        let local = |peer| n6::local_end(network, peer, topology);
+        let header = match forwarding.outer {
+            None => Header::None,
+            Some(OuterHeader::Udp(peer)) => Header::Udp { local: local(peer.ip())?, peer },
+            Some(OuterHeader::Ip(peer)) => Header::Ip { local: local(peer)?.ip(), peer },
+            Some(OuterHeader::Gtpu(_) | OuterHeader::Unknown) => return Err(DropReason::NoEgress),
+        };
+        Ok(Self { egress: Egress::Ip { network: network.clone() }, header, tags: None })
     }
 
     /// The way that a FAR of an Ethernet session asks for.
@@ -53,7 +71,7 @@ impl Way {
     ) -> Result<Self, DropReason> {
         if forwarding.is_n6() {
             let egress = to_link(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
-            return Ok(Self { egress, tunnel: None, tags: forwarding.vlan });
+            return Ok(Self { egress, header: Header::None, tags: forwarding.vlan });
         }
         Ok(Self { tags: forwarding.vlan, ..Self::of(forwarding, arrived_from, topology)? })
     }
@@ -61,7 +79,7 @@ impl Way {
     /// The way of packets of this direction. To the SMF they take the container of their direction with them,
     /// so that the SMF can hand them back as they were (TS 29.244 clause 5.3.3).
     pub(crate) fn carrying(mut self, direction: Direction) -> Self {
-        if let Some((_, destination @ Interface::CpFunction)) = &mut self.tunnel
+        if let Header::Gtpu(_, destination @ Interface::CpFunction) = &mut self.header
             && direction == Direction::Downlink
         {
             *destination = Interface::Access;
@@ -69,9 +87,9 @@ impl Way {
         self
     }
 
-    /// The packet leaves the link of the UE: it goes out as it is, to be routed.
+    /// The packet leaves the link of the UE: it goes out to the data network, to be routed.
     pub(crate) fn leaves_link(&self) -> bool {
-        self.tunnel.is_none()
+        !matches!(self.header, Header::Gtpu(..))
     }
 
     /// Where the packet goes.
@@ -79,10 +97,11 @@ impl Way {
         &self.egress
     }
 
-    /// The packet with the outer header that the way asks for, from the GTP-U header on.
+    /// The packet with the outer header that the way asks for: from the GTP-U header on, or from the IP
+    /// header on.
     ///
     /// # Errors
-    /// [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
+    /// [`DropReason::TooBig`] when the outer header's length field cannot hold it.
     pub(crate) fn wrap(&self, packet: &[u8], qfi: Option<Qfi>) -> Result<Vec<u8>, DropReason> {
         let tagged;
         let packet = match self.tags {
@@ -92,40 +111,37 @@ impl Way {
             }
             None => packet,
         };
-        let Some((teid, destination)) = self.tunnel else {
-            return Ok(packet.to_vec());
-        };
-        let mut wrapped = header(teid, destination, qfi, packet.len()).map_err(|_| DropReason::TooBig)?;
-        wrapped.extend_from_slice(packet);
-        Ok(wrapped)
+        match self.header {
+            Header::None => Ok(packet.to_vec()),
+            Header::Gtpu(teid, side) => in_gtpu(packet, teid, container(side, qfi)),
+            Header::Udp { local, peer } => n6::in_udp(packet, local, peer),
+            Header::Ip { local, peer } => n6::in_ip(packet, local, peer),
+        }
     }
 }
 
-/// Towards the access the container is the downlink's, towards the core the uplink's (TS 38.415 clause 5.5.2).
-fn header(
-    teid: Teid,
-    destination: Interface,
-    qfi: Option<Qfi>,
-    len: usize,
-) -> Result<Vec<u8>, causeway_packet::BuildError> {
-    Ok(match (qfi, destination) {
-        (None, _) => prefix::plain(teid, len)?.to_vec(),
-        (Some(qfi), Interface::Access) => prefix::downlink(teid, qfi, false, len)?.to_vec(),
-        (Some(qfi), _) => prefix::uplink(teid, qfi, len)?.to_vec(),
+fn in_gtpu(packet: &[u8], teid: Teid, container: Option<PduSession>) -> Result<Vec<u8>, DropReason> {
+    let header = gtpu::Header { teid: Some(teid), sequence: None, n_pdu: None };
+    let extensions: Vec<_> = container.map(Extension::PduSession).into_iter().collect();
+    let message = Message::GPdu(packet);
+    Repr { header, extensions: &extensions, message }.to_vec().map_err(|_| DropReason::TooBig)
+}
+
+/// The PDU Session Container of a packet that leaves by this side: towards the access the downlink's, towards the
+/// core the uplink's (TS 38.415 clause 5.5.2).
+pub(crate) fn container(side: Interface, qfi: Option<Qfi>) -> Option<PduSession> {
+    let qfi = qfi?;
+    Some(match side {
+        Interface::Access => PduSession::Downlink(DlPduSession::new(qfi)),
+        _ => PduSession::Uplink(UlPduSession::new(qfi)),
     })
 }
 
-/// An End Marker on its way to a tunnel.
+/// A tunnel's far end, and the address of ours to send from.
 ///
 /// # Errors
-/// [`DropReason::NoEgress`] when we have no address of the tunnel's IP version.
-pub(crate) fn end_marker(tunnel: FTeid, topology: &Topology) -> Result<(Egress, Vec<u8>), DropReason> {
-    let egress = to_tunnel(tunnel, None, topology)?;
-    let packet = gtpu::Repr::end_marker(tunnel.teid).to_vec().map_err(|_| DropReason::TooBig)?;
-    Ok((egress, packet))
-}
-
-fn to_tunnel(
+/// [`DropReason::NoEgress`] when we have no address of its IP version.
+pub(crate) fn to_tunnel(
     tunnel: FTeid,
     network: Option<&NetworkInstance>,
     topology: &Topology,
@@ -149,13 +165,15 @@ fn same_version(local: DualIp, peer: DualIp) -> Option<(IpAddr, IpAddr)> {
 }
 
 /// The network of that name; the first one where none is named.
-fn to_network(name: Option<&NetworkInstance>, topology: &Topology) -> Result<Egress, DropReason> {
+fn network<'t>(
+    name: Option<&NetworkInstance>,
+    topology: &'t Topology,
+) -> Result<&'t NetworkInstance, DropReason> {
     let network = match name {
         Some(name) => topology.networks.iter().find(|network| network.instance == *name),
         None => topology.networks.first(),
     };
-    let network = network.ok_or(DropReason::NoEgress)?.instance.clone();
-    Ok(Egress::Ip { network })
+    network.map(|network| &network.instance).ok_or(DropReason::NoEgress)
 }
 
 /// The Ethernet network of that name; the first one where none is named.

@@ -13,7 +13,7 @@ use crate::Limits;
 use crate::act::{Decision, Matched, act};
 use crate::apply::{Effects, carry_out};
 use crate::buffer::Waiting;
-use crate::egress;
+use crate::end_marker::end_marker;
 use crate::ethernet::Stations;
 use crate::index::Index;
 use crate::indication::Indications;
@@ -120,7 +120,7 @@ impl Reference {
         self.index.add(seid, &session.rules);
         self.sessions.insert(seid, session);
         for tunnel in &effects.end_markers {
-            if let Ok((egress, packet)) = egress::end_marker(*tunnel, &self.topology) {
+            if let Ok((egress, packet)) = end_marker(*tunnel, None, &self.topology) {
                 self.send(egress, packet);
             }
         }

@@ -8,7 +8,7 @@ use causeway_packet::gtpu::{ErrorIndication, Message, Packet, PduSession, Repr};
 use causeway_rules::PduSessionType;
 use causeway_types::{FTeid, NetworkInstance, Teid, Time};
 
-use crate::arrival::Tunnelled;
+use crate::arrival::{Origin, Tunnelled};
 use crate::egress::GTPU_PORT;
 use crate::engine::Reference;
 
@@ -25,10 +25,7 @@ impl Reference {
                 self.answer(local, peer, &Repr::echo_response(packet.header.sequence.unwrap_or(0)))
             }
             Message::ErrorIndication(indication) => self.receive_error_indication(&indication),
-            Message::EndMarker => match self.session_of(packet.header.teid, local) {
-                Some(_) => Fate::Consumed,
-                None => Fate::Dropped(DropReason::UnknownTeid),
-            },
+            Message::EndMarker => self.receive_end_marker(local, &packet),
             Message::EchoResponse | Message::SupportedExtensionHeaders(_) => Fate::Consumed,
             Message::Other { .. } => Fate::Dropped(DropReason::UnsupportedGtpMessage),
         }
@@ -56,7 +53,10 @@ impl Reference {
         let network = self.instance_of(local);
         match self.sessions.get(&seid).map(|session| session.rules.pdu_type) {
             Some(PduSessionType::Ethernet) => self.receive_frame_of(now, seid, tunnel, network, user),
-            _ => self.receive_user(now, &[seid], Some(tunnel), network, user),
+            _ => {
+                let origin = Origin { tunnel: Some(tunnel), network, ..Origin::default() };
+                self.receive_user(now, &[seid], origin, user)
+            }
         }
     }
 

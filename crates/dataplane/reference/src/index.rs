@@ -106,7 +106,7 @@ fn remote_tunnels(rules: &RuleSet) -> impl Iterator<Item = (Teid, IpAddr)> {
     rules
         .fars
         .values()
-        .filter_map(|far| far.forwarding.as_ref()?.tunnel)
+        .filter_map(|far| far.forwarding.as_ref()?.tunnel())
         .flat_map(|tunnel| tunnel.addr.iter().map(move |ip| (tunnel.teid, ip)))
 }
 

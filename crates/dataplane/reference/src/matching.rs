@@ -32,9 +32,9 @@ pub(crate) fn find_pdr<'s>(
 /// Everything in the PDI matches but, perhaps, the UE address.
 fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     let pdi = &pdr.pdi;
-    matches_tunnel(pdi, arrival.tunnel)
-        && matches_network(pdi, arrival.network.as_ref())
-        && matches_qfi(pdi, arrival.tunnel)
+    matches_tunnel(pdi, arrival.origin.tunnel)
+        && matches_network(pdi, arrival.origin.network.as_ref())
+        && matches_qfi(pdi, arrival.origin.tunnel)
         && matches_filters(pdr, arrival)
 }
 

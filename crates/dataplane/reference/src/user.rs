@@ -4,20 +4,31 @@ use std::net::IpAddr;
 
 use causeway_dataplane::{DropReason, Fate};
 use causeway_packet::UserPacket;
-use causeway_rules::{GtpuRemoval, Pdr};
+use causeway_rules::{HeaderRemoval, Pdr, RemovedHeader};
 use causeway_types::{NetworkInstance, Seid, Time};
 
 use crate::act::{Decision, Matched, act};
-use crate::arrival::{Arrival, Tunnelled};
+use crate::arrival::{Arrival, Origin};
+use crate::duplicate::copies;
 use crate::engine::Reference;
 use crate::matching::find_pdr;
+use crate::n6;
 
 impl Reference {
-    /// Handles one packet from a data network.
+    /// Handles one packet from a data network: a user's, or one that is for our end of a tunnel.
     pub(crate) fn receive_ip(&mut self, now: Time, network: &NetworkInstance, bytes: &[u8]) -> Fate {
         let Ok(user) = UserPacket::parse(bytes) else { return Fate::Dropped(DropReason::MalformedIp) };
-        let candidates = self.index.by_ue(user.flow.dst);
-        self.receive_user(now, &candidates, None, Some(network.clone()), bytes)
+        let origin = Origin { network: Some(network.clone()), ..Origin::default() };
+        let inner = match n6::decapsulate(&user, network, &self.topology) {
+            Ok(inner) => inner,
+            Err(reason) => return Fate::Dropped(reason),
+        };
+        let Some((n6, inner)) = inner else {
+            return self.receive_user(now, &self.index.by_ue(user.flow.dst), origin, bytes);
+        };
+        let Ok(user) = UserPacket::parse(inner) else { return Fate::Dropped(DropReason::MalformedIp) };
+        let origin = Origin { n6: Some(n6), ..origin };
+        self.receive_user(now, &self.index.by_ue(user.flow.dst), origin, inner)
     }
 
     /// Handles one user packet for the first of these sessions that has a PDR for it.
@@ -25,13 +36,12 @@ impl Reference {
         &mut self,
         now: Time,
         candidates: &[Seid],
-        tunnel: Option<Tunnelled>,
-        network: Option<NetworkInstance>,
+        origin: Origin,
         bytes: &[u8],
     ) -> Fate {
         let Ok(user) = UserPacket::parse(bytes) else { return Fate::Dropped(DropReason::MalformedIp) };
         let octets = user.bytes();
-        let arrival = Arrival { tunnel, network, user };
+        let arrival = Arrival { origin, user };
         let mut reason = DropReason::UnknownUe;
         for seid in candidates {
             let Some(session) = self.sessions.get(seid) else { continue };
@@ -39,7 +49,7 @@ impl Reference {
                 Ok(pdr) => {
                     let pdr = pdr.clone();
                     return self
-                        .receive_matched(now, *seid, &pdr, tunnel, octets)
+                        .receive_matched(now, *seid, &pdr, &arrival.origin, octets)
                         .unwrap_or_else(Fate::Dropped);
                 }
                 Err(why) => reason = why,
@@ -53,36 +63,42 @@ impl Reference {
         now: Time,
         seid: Seid,
         pdr: &Pdr,
-        tunnel: Option<Tunnelled>,
+        origin: &Origin,
         packet: &[u8],
     ) -> Result<Fate, DropReason> {
         self.note_activity(now, seid);
-        check_removal(pdr, tunnel)?;
+        let removal = check_removal(pdr, origin)?;
         let session = self.sessions.get_mut(&seid).ok_or(DropReason::UnknownUe)?;
-        let qfi = tunnel.and_then(|tunnel| tunnel.qfi);
+        let qfi = origin.tunnel.and_then(|tunnel| tunnel.qfi);
+        let qfi = qfi.filter(|_| !removal.is_some_and(|removal| removal.deletes_container));
         let matched = Matched { pdr, qfi, packet, has_waited: false };
         let mut reports = Vec::new();
         let decision = act(session, &matched, &self.topology, now, &mut reports);
+        let copies = copies(session, &matched, &decision, &self.topology);
         self.report(seid, reports);
         if let Err(DropReason::FarDrop) = &decision {
             self.tell_of_discarded(seid, pdr, qfi, packet);
         }
-        match decision? {
-            Decision::Send(egress, packet) => {
+        let fate = match decision {
+            Ok(Decision::Send(egress, packet)) => {
                 self.send(egress, packet);
                 Ok(Fate::Forwarded)
             }
-            Decision::Wait => self.buffer(now, seid, pdr, qfi, packet),
-        }
+            Ok(Decision::Wait) => self.buffer(now, seid, pdr, qfi, packet),
+            Err(reason) => Err(reason),
+        };
+        copies.into_iter().for_each(|(egress, copy)| self.send(egress, copy));
+        fate
     }
 }
 
 /// The outer header is the one that the PDR removes. A packet out of a tunnel must lose it.
-fn check_removal(pdr: &Pdr, tunnel: Option<Tunnelled>) -> Result<(), DropReason> {
-    let fits = match tunnel.map(|tunnel| tunnel.local) {
-        None => true,
-        Some(IpAddr::V4(_)) => matches!(pdr.removal, Some(GtpuRemoval::Any | GtpuRemoval::Ipv4)),
-        Some(IpAddr::V6(_)) => matches!(pdr.removal, Some(GtpuRemoval::Any | GtpuRemoval::Ipv6)),
+fn check_removal(pdr: &Pdr, origin: &Origin) -> Result<Option<HeaderRemoval>, DropReason> {
+    let asked = pdr.removal.map(|removal| removal.header);
+    let fits = match (origin.tunnel.map(|tunnel| tunnel.local), origin.n6) {
+        (Some(IpAddr::V4(_)), _) => matches!(asked, Some(RemovedHeader::Gtpu | RemovedHeader::GtpuIpv4)),
+        (Some(IpAddr::V6(_)), _) => matches!(asked, Some(RemovedHeader::Gtpu | RemovedHeader::GtpuIpv6)),
+        (None, found) => asked == found,
     };
-    if fits { Ok(()) } else { Err(DropReason::OuterHeaderMismatch) }
+    if fits { Ok(pdr.removal) } else { Err(DropReason::OuterHeaderMismatch) }
 }

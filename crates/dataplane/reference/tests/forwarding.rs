@@ -4,7 +4,7 @@ mod common;
 
 use causeway_dataplane::{Dataplane, DropReason, Egress, Fate, Op};
 use causeway_reference::Limits;
-use causeway_rules::{ApplyAction, GtpuRemoval, Pdr, SdfFilter};
+use causeway_rules::{ApplyAction, HeaderRemoval, Pdr, SdfFilter};
 use causeway_types::{FarId, Precedence, QerId};
 use common::*;
 
@@ -86,13 +86,13 @@ fn each_miss_has_its_reason() {
 // Output: dropped: the header to remove is not there.
 #[test]
 fn the_outer_header_must_be_the_one_to_remove() {
-    for removal in [Some(GtpuRemoval::Ipv6), None] {
+    for removal in [Some(HeaderRemoval::GTPU_IPV6), None] {
         let mut bench = Bench::new();
         bench.apply(vec![Op::PutPdr(Pdr { removal, ..uplink_pdr() })]).unwrap();
         assert_eq!(bench.uplink(&from_ue(1)), Fate::Dropped(DropReason::OuterHeaderMismatch));
     }
     let mut bench = Bench::new();
-    bench.apply(vec![Op::PutPdr(Pdr { removal: Some(GtpuRemoval::Any), ..uplink_pdr() })]).unwrap();
+    bench.apply(vec![Op::PutPdr(Pdr { removal: Some(HeaderRemoval::GTPU), ..uplink_pdr() })]).unwrap();
     assert_eq!(bench.uplink(&from_ue(1)), Fate::Forwarded);
 }
 

@@ -23,7 +23,22 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
             pair((m, earlier), (n, session), &mut found);
         }
     }
+    n6_tunnels(upf, &mut found);
     found
+}
+
+/// Each end of tunnels is on a network there is, and apart from the UEs.
+fn n6_tunnels(upf: &Upf, found: &mut Found) {
+    for (n, tunnel) in upf.n6_tunnel.iter().enumerate() {
+        let key = |name: &str| format!("upf.n6_tunnel[{n}].{name}");
+        if !upf.session.iter().any(|session| session.dnn == tunnel.dnn) {
+            found.push((key("dnn"), Problem::NoSuchNetwork { dnn: tunnel.dnn.clone() }));
+        }
+        let address = tunnel.address;
+        if let Some(pool) = upf.session.iter().find(|session| session.subnet.contains(&address)) {
+            found.push((key("address"), Problem::AddressInPool { address, subnet: pool.subnet }));
+        }
+    }
 }
 
 pub(super) type Found = Vec<(String, Problem)>;

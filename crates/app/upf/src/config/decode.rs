@@ -7,7 +7,7 @@ use causeway_types::IpNet;
 use super::ethernet;
 use super::model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
-    MetricsServer, PFCP_PORT, Session, Upf,
+    MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 use super::section::Section;
@@ -42,6 +42,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         gtpu: upf.section("gtpu", gtpu),
         session: upf.list("session", session).unwrap_or(default.session),
         ethernet: upf.list("ethernet", ethernet::network).unwrap_or(default.ethernet),
+        n6_tunnel: upf.list("n6_tunnel", n6_tunnel).unwrap_or_default(),
         buffering: upf.section("buffering", buffering),
         metrics: upf.section("metrics", metrics),
     }
@@ -136,6 +137,15 @@ fn session(session: &mut Section<'_>) -> Session {
         dnn: session.value("dnn", values::network).unwrap_or(default.dnn),
         dev: session.value("dev", values::device).unwrap_or(default.dev),
         mtu: session.value("mtu", values::number(576..=9000)).unwrap_or(default.mtu),
+    }
+}
+
+fn n6_tunnel(tunnel: &mut Section<'_>) -> N6Tunnel {
+    let what = "give the address that the far ends of the tunnels send to";
+    N6Tunnel {
+        dnn: tunnel.value("dnn", values::network).unwrap_or(Session::DEFAULT_DNN.to_owned()),
+        address: tunnel.required("address", what, values::own_address).unwrap_or(DEFAULT_ADDRESS),
+        port: tunnel.value("port", values::port).unwrap_or(N6Tunnel::DEFAULT_PORT),
     }
 }
 

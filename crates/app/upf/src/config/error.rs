@@ -137,6 +137,20 @@ pub enum Problem {
         /// The key of the first.
         first: String,
     },
+    /// A network that no UE pool is on.
+    #[error("no item of upf.session has the dnn {dnn}")]
+    NoSuchNetwork {
+        /// The network.
+        dnn: String,
+    },
+    /// Our end of a tunnel has a UE's address.
+    #[error("{address} is an address of the UE pool {subnet}: give one outside")]
+    AddressInPool {
+        /// Our end.
+        address: IpAddr,
+        /// The pool.
+        subnet: IpNet,
+    },
     /// Two UE pools share addresses.
     #[error("{subnet} overlaps {other} of {first}: give each UE address one pool")]
     SubnetsOverlap {

@@ -53,6 +53,9 @@ pub const KEYS: &[Key] = &[
     key("upf.ethernet[].bridge", "none", "bridge that the TAP device becomes a port of"),
     key("upf.ethernet[].mtu", "1400", "MTU of the TAP device"),
     key("upf.ethernet[].unknown_stations", "drop", "drop or flood frames to stations that no session has"),
+    key("upf.n6_tunnel[].dnn", "internet", "data network of tunnels that end at the UPF"),
+    key("upf.n6_tunnel[].address", "none", "address of our end, routed to the TUN device"),
+    key("upf.n6_tunnel[].port", "5555", "UDP port of our end"),
     key("upf.buffering.packets_per_session", "256", "packets that may wait for one idle UE"),
     key("upf.buffering.octets_per_session", "1MiB", "octets that may wait for one idle UE"),
     key("upf.buffering.packets", "1048576", "packets that may wait in all"),
@@ -79,7 +82,7 @@ mod tests {
 
     /// Every list with one item, so that the reader looks into each.
     const LISTS: &str = "{upf: {pfcp: {server: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
-                         session: [{}], ethernet: [{}], metrics: {server: [{}]}}}";
+                         session: [{}], ethernet: [{}], n6_tunnel: [{}], metrics: {server: [{}]}}}";
 
     // Input:  a file in which every list has an item.
     // Output: the keys that the reader asks for are the documented ones, no more and no fewer.

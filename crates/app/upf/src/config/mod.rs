@@ -24,7 +24,7 @@ pub use ethernet::EthernetNetwork;
 pub use keys::{KEYS, Key};
 pub use model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
-    MetricsServer, PFCP_PORT, Session, Upf,
+    MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
 };
 pub use origin::Origin;
 pub use overrides::Overrides;

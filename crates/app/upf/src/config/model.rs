@@ -60,6 +60,9 @@ pub struct Upf {
     pub session: Vec<Session>,
     /// The Ethernet data networks (N6).
     pub ethernet: Vec<EthernetNetwork>,
+    /// Our ends of tunnels over N6.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub n6_tunnel: Vec<N6Tunnel>,
     /// Packets that wait for idle UEs.
     pub buffering: Buffering,
     /// The management HTTP server.
@@ -77,6 +80,7 @@ impl Default for Upf {
             gtpu: Gtpu::default(),
             session: vec![Session::default()],
             ethernet: Vec::new(),
+            n6_tunnel: Vec::new(),
             buffering: Buffering::default(),
             metrics: Metrics::default(),
         }
@@ -152,6 +156,22 @@ impl Default for Session {
             mtu: Self::DEFAULT_MTU,
         }
     }
+}
+
+/// Our end of the tunnels (UDP/IP and IP in IP) over one data network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct N6Tunnel {
+    /// The data network.
+    pub dnn: String,
+    /// The address of this end, which no interface has.
+    pub address: IpAddr,
+    /// The UDP port of this end.
+    pub port: u16,
+}
+
+impl N6Tunnel {
+    /// The UDP port where none is named.
+    pub const DEFAULT_PORT: u16 = 5555;
 }
 
 /// Packets that wait for idle UEs.

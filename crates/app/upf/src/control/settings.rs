@@ -2,9 +2,7 @@
 
 use std::net::{IpAddr, UdpSocket};
 
-use causeway_dataplane::Topology;
 use causeway_n4::{self as n4, N4};
-use causeway_rules::{LocalEndpoint, LocalEndpoints};
 use causeway_types::{DualIp, NodeId, Span, Time};
 
 use super::Surroundings;
@@ -44,7 +42,7 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time) -> n4::Config {
 pub(super) fn state_machine(given: &Surroundings) -> N4 {
     let start = given.clock.anchor();
     let config = config(&given.upf, given.node.clone(), address(&given.n4), start);
-    let mut n4 = N4::new(config, given.capabilities, endpoints(&given.topology), start.to_ntp());
+    let mut n4 = N4::new(config, given.capabilities, given.topology.endpoints(), start.to_ntp());
     for smf in &given.upf.pfcp.client.smf {
         n4.associate(given.clock.now(), smf.socket());
     }
@@ -58,16 +56,6 @@ fn address(sockets: &[UdpSocket]) -> DualIp {
         v4: ips().find_map(|ip| if let IpAddr::V4(v4) = ip { Some(v4) } else { None }),
         v6: ips().find_map(|ip| if let IpAddr::V6(v6) = ip { Some(v6) } else { None }),
     }
-}
-
-fn endpoints(topology: &Topology) -> LocalEndpoints {
-    let gtpu = topology.gtpu.iter().map(|endpoint| LocalEndpoint {
-        addr: endpoint.addr,
-        network_instance: endpoint.network_instance.clone(),
-    });
-    let networks = topology.networks.iter().map(|network| network.instance.clone());
-    let ethernet = topology.ethernet.iter().map(|network| network.instance.clone());
-    LocalEndpoints { gtpu: gtpu.collect(), networks: networks.collect(), ethernet: ethernet.collect() }
 }
 
 fn retransmission(pfcp: &Pfcp) -> n4::Retransmission {

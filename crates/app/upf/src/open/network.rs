@@ -1,6 +1,7 @@
 //! N6: a TUN device per data network.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use causeway_dataplane::Network;
 use causeway_ports::PortError;
@@ -9,7 +10,7 @@ use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_types::{IpNet, NetworkInstance};
 use tracing::info;
 
-use crate::config::{Session, Upf};
+use crate::config::{N6Tunnel, Session, Upf};
 use crate::error::StartError;
 use crate::worker::PortSet;
 
@@ -22,7 +23,7 @@ struct Device<'a> {
 
 /// Opens the TUN devices, in the order of the configuration.
 pub(super) fn open(upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
-    devices(&upf.session).iter().try_for_each(|device| open_one(device, set))
+    devices(&upf.session).iter().try_for_each(|device| open_one(device, &upf.n6_tunnel, set))
 }
 
 fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
@@ -38,9 +39,10 @@ fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
     devices
 }
 
-fn open_one(device: &Device<'_>, set: &mut PortSet) -> Result<(), StartError> {
+fn open_one(device: &Device<'_>, tunnels: &[N6Tunnel], set: &mut PortSet) -> Result<(), StartError> {
     let Some(session) = device.sessions.first() else { return Ok(()) };
-    let options = options(device, session.mtu);
+    let tunnels: Vec<_> = tunnels.iter().filter(|tunnel| tunnel.dnn == session.dnn).collect();
+    let options = options(device, &tunnels, session.mtu);
     let failed = |source| StartError::Port { key: format!("upf.session[{}].dev", device.first), source };
     let existed = exists(device.name).map_err(failed)?;
     let port = TunPort::open(&format!("n6-{}", device.name), &options).map_err(failed)?;
@@ -53,20 +55,26 @@ fn open_one(device: &Device<'_>, set: &mut PortSet) -> Result<(), StartError> {
         listed(&pools),
         session.mtu,
     );
+    for tunnel in tunnels {
+        let end = SocketAddr::new(tunnel.address, tunnel.port);
+        info!("tunnels over N6 of {} end at {end}", tunnel.dnn);
+        set.add_n6_tunnel(NetworkInstance::new(&tunnel.dnn), end);
+    }
     set.add_network(Network::new(NetworkInstance::new(&session.dnn), pools), Box::new(port));
     Ok(())
 }
 
-/// Our addresses with their prefixes, and routes to the pools that have none.
-fn options(device: &Device<'_>, mtu: u32) -> TunOptions {
+/// Our addresses with their prefixes, and routes to the pools that have none and to our ends of tunnels.
+fn options(device: &Device<'_>, tunnels: &[&N6Tunnel], mtu: u32) -> TunOptions {
     let address =
         |session: &&Session| session.gateway.and_then(|ip| IpNet::new(ip, session.subnet.prefix_len()).ok());
     let without = |session: &&&Session| session.gateway.is_none();
+    let pools = device.sessions.iter().filter(without).map(|session| session.subnet);
     TunOptions {
         device: device.name.to_owned(),
         addresses: device.sessions.iter().filter_map(address).collect(),
         mtu: Some(mtu),
-        routes: device.sessions.iter().filter(without).map(|session| session.subnet).collect(),
+        routes: pools.chain(tunnels.iter().map(|tunnel| tunnel.address.into())).collect(),
         persistent: false,
     }
 }
@@ -92,8 +100,8 @@ mod tests {
         }
     }
 
-    // Input:  an IPv4 and an IPv6 pool on one device, another device between them.
-    // Output: two devices; the first has the address of the one and a route to the other.
+    // Input:  an IPv4 and an IPv6 pool on one device, another device between them, and an end of tunnels.
+    // Output: two devices; the first has the address of the one and routes to the other and to that end.
     #[test]
     fn pools_of_one_device_are_set_up_together() {
         let sessions = [
@@ -103,9 +111,10 @@ mod tests {
         ];
         let devices = devices(&sessions);
         assert_eq!(devices.iter().map(|d| (d.name, d.first)).collect::<Vec<_>>(), [("a", 0), ("b", 1)]);
-        let options = options(&devices[0], 1400);
+        let end = N6Tunnel { dnn: "internet".into(), address: [192, 0, 2, 6].into(), port: 5555 };
+        let options = options(&devices[0], &[&end], 1400);
         assert_eq!(listed(&options.addresses), "10.45.0.1/16");
-        assert_eq!(listed(&options.routes), "2001:db8::/48");
+        assert_eq!(listed(&options.routes), "2001:db8::/48 and 192.0.2.6/32");
         assert_eq!(options.mtu, Some(1400));
     }
 }

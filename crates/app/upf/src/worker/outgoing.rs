@@ -1,11 +1,13 @@
 //! The ports of a data plane, and packets on their way out.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use causeway_dataplane::{Egress, EthernetNetwork, GtpuEndpoint, Ingress, Network, Topology, Transmit};
+use causeway_dataplane::{
+    Egress, EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, Topology, Transmit,
+};
 use causeway_ports::{Batch, Frame, Meta, Port, PortError};
-use causeway_types::DualIp;
+use causeway_types::{DualIp, NetworkInstance};
 
 use crate::management::PortCounters;
 
@@ -65,6 +67,21 @@ impl PortSet {
         let ingress = Ingress::Ethernet { network: network.instance.clone() };
         self.slots.push(PortSlot { port, role: PortRole::Network(ingress) });
         self.topology.ethernet.push(network);
+    }
+
+    /// Makes this our end of tunnels over that data network. IPv4 and IPv6 addresses of one network and port are
+    /// one endpoint.
+    pub fn add_n6_tunnel(&mut self, network: NetworkInstance, end: SocketAddr) {
+        let addr = DualIp::from(end.ip());
+        let half = self.topology.n6_tunnels.iter_mut().find(|known| {
+            known.network == network && known.port == end.port() && complement(known.addr, addr)
+        });
+        match half {
+            Some(known) => {
+                known.addr = DualIp { v4: known.addr.v4.or(addr.v4), v6: known.addr.v6.or(addr.v6) };
+            }
+            None => self.topology.n6_tunnels.push(N6Endpoint { network, addr, port: end.port() }),
+        }
     }
 
     /// What the data plane has to know of its surroundings. IPv4 and IPv6 addresses of one network
@@ -201,7 +218,6 @@ impl Transmit for Outgoing {
 #[cfg(test)]
 mod tests {
     use causeway_ports::memory;
-    use causeway_types::NetworkInstance;
 
     use super::*;
 

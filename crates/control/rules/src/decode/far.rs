@@ -7,7 +7,7 @@ use causeway_pfcp::{
 use causeway_types::{BarId, Interface};
 
 use super::treatment::Treated;
-use super::{about, ethernet, not_predefined, setting, tunnel};
+use super::{about, duplicate, ethernet, not_predefined, setting, tunnel};
 use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
 use crate::reject::refuse_if;
 use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, Rejection, ie};
@@ -18,9 +18,11 @@ pub(super) fn create(group: &CreateFar<'_>) -> Result<Far, Rejection> {
         not_predefined(group.far_id.0, ie::FAR_ID)?;
         Ok(Far {
             id: group.far_id,
-            action: action(group.apply_action - DELIVERY_STATUS)?,
+            action: action(group.apply_action)?,
             delivery_status: delivery_status(group.apply_action)?,
             forwarding: group.forwarding_parameters.as_ref().map(forwarding).transpose()?,
+            duplicate: group.apply_action.contains(Flags::DUPL),
+            duplicates: duplicate::all(&group.duplicating_parameters)?,
             bar: group.bar_id,
         })
     })
@@ -33,7 +35,9 @@ pub(super) fn update(group: &UpdateFar<'_>) -> Result<FarUpdate, Rejection> {
             id: group.far_id,
             action: group.apply_action.map(|flags| action(flags - DELIVERY_STATUS)).transpose()?,
             delivery_status: group.apply_action.map(delivery_status).transpose()?,
+            duplicate: group.apply_action.map(|flags| flags.contains(Flags::DUPL)),
             forwarding: group.update_forwarding_parameters.as_ref().map(forwarding_update).transpose()?,
+            duplicates: duplicate::updates(&group.update_duplicating_parameters)?,
             bar: setting::<BarId, _>(group.bar_id, &group.other),
         })
     })
@@ -52,10 +56,12 @@ fn delivery_status(flags: Flags) -> Result<DeliveryStatus, Reason> {
     if wrong { Err(Reason::Incorrect { ie: ie::APPLY_ACTION, why }) } else { Ok(status) }
 }
 
-/// Exactly one of DROP, FORW and BUFF; NOCP with BUFF only (clause 8.2.26).
+/// Exactly one of DROP, FORW and BUFF; NOCP with BUFF only. DUPL goes with any (clause 8.2.26).
 fn action(flags: Flags) -> Result<ApplyAction, Reason> {
+    let flags = flags - DELIVERY_STATUS - Flags::DUPL;
     let known = Flags::DROP | Flags::FORW | Flags::BUFF | Flags::NOCP;
-    refuse_if(!known.contains(flags), ie::APPLY_ACTION, "an action other than DROP, FORW, BUFF and NOCP")?;
+    let what = "an action other than DROP, FORW, BUFF, NOCP and DUPL";
+    refuse_if(!known.contains(flags), ie::APPLY_ACTION, what)?;
     if flags == Flags::DROP {
         Ok(ApplyAction::Drop)
     } else if flags == Flags::FORW {
@@ -76,7 +82,7 @@ fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
     Ok(Forwarding {
         destination: destination(group.destination_interface)?,
         network_instance: group.network_instance.map(|instance| instance.to_owned()),
-        tunnel: group.outer_header_creation.as_ref().map(tunnel::far_end).transpose()?.flatten(),
+        outer: group.outer_header_creation.as_ref().map(tunnel::outer).transpose()?.flatten(),
         vlan: group.outer_header_creation.as_ref().map(ethernet::tags).transpose()?.flatten(),
         proxying: ethernet::proxying(group.proxying),
     })
@@ -89,8 +95,8 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
     let unsupported = flags - SessionModificationFlags::SNDEM;
     refuse_if(!unsupported.is_empty(), ie::SM_REQ_FLAGS, "a flag of the FAR other than SNDEM")?;
     let instance = group.network_instance.map(|instance| instance.to_owned());
-    let tunnel = match &group.outer_header_creation {
-        Some(creation) => tunnel::far_end(creation)?.map_or(Setting::Remove, Setting::Set),
+    let outer = match &group.outer_header_creation {
+        Some(creation) => tunnel::outer(creation)?.map_or(Setting::Remove, Setting::Set),
         None => setting::<OuterHeaderCreation, _>(None, &group.other),
     };
     let vlan = match &group.outer_header_creation {
@@ -100,13 +106,13 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
     Ok(ForwardingUpdate {
         destination: group.destination_interface.map(destination).transpose()?,
         network_instance: setting::<NetworkInstance<'_>, _>(instance, &group.other),
-        tunnel,
+        outer,
         vlan,
         end_marker: flags.contains(SessionModificationFlags::SNDEM),
     })
 }
 
-fn destination(interface: DestinationInterface) -> Result<Interface, Reason> {
+pub(super) fn destination(interface: DestinationInterface) -> Result<Interface, Reason> {
     match interface {
         DestinationInterface::Spare(_) => {
             let why = "no release names this interface";
@@ -119,6 +125,6 @@ fn destination(interface: DestinationInterface) -> Result<Interface, Reason> {
     }
 }
 
-fn no_policy(given: bool) -> Result<(), Reason> {
+pub(super) fn no_policy(given: bool) -> Result<(), Reason> {
     if given { Err(Reason::ForwardingPolicy) } else { Ok(()) }
 }

@@ -1,6 +1,7 @@
 //! From session requests to typed changes: values are checked, references not yet.
 
 mod bar;
+mod duplicate;
 mod endpoint;
 mod ethernet;
 mod far;

@@ -10,10 +10,10 @@
 //! checks that no IE of a group is left out here.
 
 use causeway_pfcp::{
-    CreateBar, CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, CreateUrr, EthernetPacketFilter,
-    Field, ForwardingParameters, Ie, Many, Pdi, SessionEstablishmentRequest, SessionModificationRequest,
-    UpdateBar, UpdateFar, UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateTrafficEndpoint, UpdateUrr,
-    ie_name,
+    CreateBar, CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, CreateUrr, DuplicatingParameters,
+    EthernetPacketFilter, Field, ForwardingParameters, Ie, Many, Pdi, SessionEstablishmentRequest,
+    SessionModificationRequest, UpdateBar, UpdateDuplicatingParameters, UpdateFar,
+    UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateTrafficEndpoint, UpdateUrr, ie_name,
 };
 
 use crate::Reason;
@@ -137,18 +137,18 @@ treatment! {
         refused { redundant_transmission_detection_parameters }
     }
     CreateFar {
-        acted { far_id apply_action forwarding_parameters bar_id }
+        acted { far_id apply_action forwarding_parameters duplicating_parameters bar_id }
         information { }
         refused {
-            duplicating_parameters redundant_transmission_forwarding_parameters mbs_multicast_parameters
+            redundant_transmission_forwarding_parameters mbs_multicast_parameters
             add_mbs_unicast_parameters
         }
     }
     UpdateFar {
-        acted { far_id apply_action update_forwarding_parameters bar_id }
+        acted { far_id apply_action update_forwarding_parameters update_duplicating_parameters bar_id }
         information { }
         refused {
-            update_duplicating_parameters redundant_transmission_forwarding_parameters
+            redundant_transmission_forwarding_parameters
             add_mbs_unicast_parameters remove_mbs_unicast_parameters
         }
     }
@@ -167,6 +167,16 @@ treatment! {
             redirect_information transport_level_marking header_enrichment dnai
             ip_address_and_port_replacement
         }
+    }
+    DuplicatingParameters {
+        acted { destination_interface outer_header_creation forwarding_policy }
+        information { }
+        refused { transport_level_marking }
+    }
+    UpdateDuplicatingParameters {
+        acted { destination_interface outer_header_creation forwarding_policy }
+        information { }
+        refused { transport_level_marking }
     }
     CreateQer {
         acted { qer_id gate_status mbr gbr qfi rqi qer_control_indications qer_indications }

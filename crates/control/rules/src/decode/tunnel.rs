@@ -1,12 +1,15 @@
 //! Tunnels: their ends, and the headers that are created and removed.
 
+use std::net::{IpAddr, SocketAddr};
+
 use causeway_pfcp::{
-    FTeid as WireFTeid, Ie, OuterHeaderCreation, OuterHeaderRemoval, OuterHeaders, RemovedHeader,
+    FTeid as WireFTeid, Ie, OuterHeaderCreation, OuterHeaderRemoval, OuterHeaders,
+    RemovedHeader as WireRemoved,
 };
 use causeway_types::{DualIp, FTeid, Teid};
 
 use crate::edits::TunnelRequest;
-use crate::{GtpuRemoval, Reason, VlanRemoval};
+use crate::{HeaderRemoval, OuterHeader, Reason, RemovedHeader, VlanRemoval};
 
 /// The Local F-TEID of a PDI.
 pub(super) fn request(f_teid: &WireFTeid) -> Result<TunnelRequest, Reason> {
@@ -19,41 +22,71 @@ pub(super) fn request(f_teid: &WireFTeid) -> Result<TunnelRequest, Reason> {
     }
 }
 
-/// The far end that GTP-U is sent to. `None` while it is not known: SMFs then send TEID 0 or the address
-/// 0.0.0.0, in FARs that do not forward yet.
-pub(super) fn far_end(creation: &OuterHeaderCreation) -> Result<Option<FTeid>, Reason> {
-    let description = creation.description;
+/// The header to create. SMFs send TEID 0 or the address 0.0.0.0 in FARs that do not forward yet.
+/// `None` when only VLAN tags are named, which are no outer header.
+pub(super) fn outer(creation: &OuterHeaderCreation) -> Result<Option<OuterHeader>, Reason> {
+    if creation.description.is_empty() {
+        return incorrect("no header is named");
+    }
+    let description = creation.description - (OuterHeaders::C_TAG | OuterHeaders::S_TAG);
+    if description.is_empty() { Ok(None) } else { header(creation, description).map(Some) }
+}
+
+fn header(creation: &OuterHeaderCreation, description: OuterHeaders) -> Result<OuterHeader, Reason> {
     let gtpu = OuterHeaders::GTPU_IPV4 | OuterHeaders::GTPU_IPV6;
-    let tags = OuterHeaders::C_TAG | OuterHeaders::S_TAG;
-    if description.is_empty() {
-        return Err(Reason::Incorrect { ie: OuterHeaderCreation::TYPE, why: "no header is named" });
+    if gtpu.contains(description) {
+        return Ok(gtpu_end(creation));
     }
-    if !(gtpu | tags).contains(description) {
-        return Err(Reason::Unsupported {
+    match (description, creation.ipv4, creation.ipv6) {
+        (OuterHeaders::UDP_IPV4, Some(ip), _) => udp_end(ip.into(), creation.port),
+        (OuterHeaders::UDP_IPV6, _, Some(ip)) => udp_end(ip.into(), creation.port),
+        (OuterHeaders::IPV4, Some(ip), _) => Ok(known(ip.into(), OuterHeader::Ip(ip.into()))),
+        (OuterHeaders::IPV6, _, Some(ip)) => Ok(known(ip.into(), OuterHeader::Ip(ip.into()))),
+        _ => Err(Reason::Unsupported {
             ie: OuterHeaderCreation::TYPE,
-            what: "a header other than GTP-U or VLAN tags",
-        });
+            what: "other headers than GTP-U, UDP/IP or IP, or several of them",
+        }),
     }
+}
+
+fn gtpu_end(creation: &OuterHeaderCreation) -> OuterHeader {
     let addr = DualIp {
         v4: creation.ipv4.filter(|ip| !ip.is_unspecified()),
         v6: creation.ipv6.filter(|ip| !ip.is_unspecified()),
     };
-    let teid = creation.teid.and_then(Teid::new);
-    Ok(teid.filter(|_| !addr.is_empty()).map(|teid| FTeid { teid, addr }))
+    match creation.teid.and_then(Teid::new) {
+        Some(teid) if !addr.is_empty() => OuterHeader::Gtpu(FTeid { teid, addr }),
+        _ => OuterHeader::Unknown,
+    }
+}
+
+fn udp_end(ip: IpAddr, port: Option<u16>) -> Result<OuterHeader, Reason> {
+    match port.filter(|port| *port != 0) {
+        Some(port) => Ok(known(ip, OuterHeader::Udp(SocketAddr::new(ip, port)))),
+        None => incorrect("port 0 is no endpoint"),
+    }
+}
+
+fn known(ip: IpAddr, header: OuterHeader) -> OuterHeader {
+    if ip.is_unspecified() { OuterHeader::Unknown } else { header }
+}
+
+fn incorrect<T>(why: &'static str) -> Result<T, Reason> {
+    Err(Reason::Incorrect { ie: OuterHeaderCreation::TYPE, why })
 }
 
 /// The header that a PDR takes off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Removal {
     /// That of a tunnel.
-    Gtpu(GtpuRemoval),
+    Header(HeaderRemoval),
     /// VLAN tags.
     Vlan(VlanRemoval),
 }
 
 impl Removal {
-    pub(super) fn gtpu(self) -> Option<GtpuRemoval> {
-        if let Self::Gtpu(removal) = self { Some(removal) } else { None }
+    pub(super) fn header(self) -> Option<HeaderRemoval> {
+        if let Self::Header(removal) = self { Some(removal) } else { None }
     }
 
     pub(super) fn vlan(self) -> Option<VlanRemoval> {
@@ -61,17 +94,24 @@ impl Removal {
     }
 }
 
-/// The header to remove. The second octet only repeats that a PDU Session Container goes with its header.
+/// The header to remove, and whether the PDU Session Container goes with it.
 pub(super) fn removal(removal: &OuterHeaderRemoval) -> Result<Removal, Reason> {
-    match removal.header {
-        RemovedHeader::GtpuIpv4 => Ok(Removal::Gtpu(GtpuRemoval::Ipv4)),
-        RemovedHeader::GtpuIpv6 => Ok(Removal::Gtpu(GtpuRemoval::Ipv6)),
-        RemovedHeader::GtpuIp => Ok(Removal::Gtpu(GtpuRemoval::Any)),
-        RemovedHeader::VlanTag => Ok(Removal::Vlan(VlanRemoval::Pop)),
-        RemovedHeader::VlanTags => Ok(Removal::Vlan(VlanRemoval::PopPop)),
-        RemovedHeader::Spare(_) => {
-            Err(Reason::Incorrect { ie: OuterHeaderRemoval::TYPE, why: "a header that no release names" })
+    let header = match removal.header {
+        WireRemoved::GtpuIpv4 => RemovedHeader::GtpuIpv4,
+        WireRemoved::GtpuIpv6 => RemovedHeader::GtpuIpv6,
+        WireRemoved::GtpuIp => RemovedHeader::Gtpu,
+        WireRemoved::UdpIpv4 => RemovedHeader::UdpIpv4,
+        WireRemoved::UdpIpv6 => RemovedHeader::UdpIpv6,
+        WireRemoved::Ipv4 => RemovedHeader::Ipv4,
+        WireRemoved::Ipv6 => RemovedHeader::Ipv6,
+        WireRemoved::Spare(_) => {
+            let why = "a header that no release names";
+            return Err(Reason::Incorrect { ie: OuterHeaderRemoval::TYPE, why });
         }
-        _ => Err(Reason::Unsupported { ie: OuterHeaderRemoval::TYPE, what: "a header other than GTP-U" }),
-    }
+        WireRemoved::VlanTag => return Ok(Removal::Vlan(VlanRemoval::Pop)),
+        WireRemoved::VlanTags => return Ok(Removal::Vlan(VlanRemoval::PopPop)),
+    };
+    let deleted = removal.extensions.unwrap_or(0);
+    let deletes_container = deleted & OuterHeaderRemoval::PDU_SESSION_CONTAINER != 0;
+    Ok(Removal::Header(HeaderRemoval { header, deletes_container }))
 }

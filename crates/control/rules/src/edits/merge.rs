@@ -6,7 +6,7 @@ use causeway_types::{FTeid, FarId, PdrId};
 
 use crate::session::ReportState;
 use crate::tunnels::Reservation;
-use crate::{Capabilities, LocalEndpoints, Pdr, Reason, Rejection, RuleId, SessionRules, ie};
+use crate::{Capabilities, LocalEndpoints, OuterHeader, Pdr, Reason, Rejection, RuleId, SessionRules, ie};
 
 use super::ethernet::SharedFilters;
 use super::filters::Definitions;
@@ -100,10 +100,10 @@ fn end_markers(
         if !capabilities.end_marker {
             return Err(Reason::Unsupported { ie: ie::SM_REQ_FLAGS, what: "End Markers" }.of(update.id));
         }
-        let held = old.rules.fars.get(&update.id).and_then(|far| far.forwarding.as_ref()?.tunnel);
-        let mut tunnel = held;
-        forwarding.tunnel.apply(&mut tunnel);
-        let changed = held.filter(|_| held != tunnel);
+        let held = old.rules.fars.get(&update.id).and_then(|far| far.forwarding.as_ref()?.outer);
+        let mut outer = held;
+        forwarding.outer.apply(&mut outer);
+        let changed = held.filter(|_| held != outer).and_then(OuterHeader::tunnel);
         markers.extend(changed.filter(|tunnel| told.insert(*tunnel)).map(|tunnel| (update.id, tunnel)));
     }
     Ok(markers)

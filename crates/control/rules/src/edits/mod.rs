@@ -21,9 +21,9 @@ pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
 
 use crate::{
-    ApplyAction, Bar, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, GtpuRemoval,
-    MeasurementMethod, PduSessionType, Qer, RateLimit, Reporting, RuleId, UeAddress, Urr, UrrTriggers,
-    VlanRemoval, VlanTags,
+    ApplyAction, Bar, CopyTo, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, HeaderRemoval,
+    MeasurementMethod, OuterHeader, PduSessionType, Qer, RateLimit, Reporting, RuleId, UeAddress, Urr,
+    UrrTriggers, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -102,7 +102,7 @@ pub(crate) struct PdrDraft {
     pub(crate) id: PdrId,
     pub(crate) precedence: Precedence,
     pub(crate) pdi: PdiDraft,
-    pub(crate) removal: Option<GtpuRemoval>,
+    pub(crate) removal: Option<HeaderRemoval>,
     pub(crate) vlan_removal: Option<VlanRemoval>,
     pub(crate) far: FarId,
     pub(crate) qers: Vec<QerId>,
@@ -176,7 +176,7 @@ pub(crate) struct PdrUpdate {
     pub(crate) id: PdrId,
     pub(crate) precedence: Option<Precedence>,
     pub(crate) pdi: Option<PdiDraft>,
-    pub(crate) removal: Setting<GtpuRemoval>,
+    pub(crate) removal: Setting<HeaderRemoval>,
     pub(crate) vlan_removal: Setting<VlanRemoval>,
     pub(crate) far: Option<FarId>,
     pub(crate) qers: Option<Vec<QerId>>,
@@ -192,7 +192,10 @@ pub(crate) struct FarUpdate {
     pub(crate) action: Option<ApplyAction>,
     /// Comes with the action.
     pub(crate) delivery_status: Option<DeliveryStatus>,
+    /// DUPL, which comes with the action.
+    pub(crate) duplicate: Option<bool>,
     pub(crate) forwarding: Option<ForwardingUpdate>,
+    pub(crate) duplicates: Setting<Vec<DuplicateUpdate>>,
     pub(crate) bar: Setting<BarId>,
 }
 
@@ -201,10 +204,17 @@ pub(crate) struct FarUpdate {
 pub(crate) struct ForwardingUpdate {
     pub(crate) destination: Option<Interface>,
     pub(crate) network_instance: Setting<NetworkInstance>,
-    pub(crate) tunnel: Setting<FTeid>,
+    pub(crate) outer: Setting<OuterHeader>,
     pub(crate) vlan: Setting<VlanTags>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
+}
+
+/// The changes to one destination of the copies.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct DuplicateUpdate {
+    pub(crate) destination: Option<CopyTo>,
+    pub(crate) outer: Setting<OuterHeader>,
 }
 
 /// The changes to a QER.

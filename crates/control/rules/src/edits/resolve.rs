@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use causeway_types::{FTeid, NetworkInstance};
 
 use crate::tunnels::Reservation;
-use crate::{Capabilities, EthernetFilter, GtpuRemoval, LocalEndpoints, Pdi, Reason, SdfFilter};
+use crate::{
+    Capabilities, EthernetFilter, HeaderRemoval, LocalEndpoints, Pdi, Reason, RemovedHeader, SdfFilter,
+};
 
 use super::endpoints::check_reference;
 use super::ethernet::SharedFilters;
@@ -138,13 +140,14 @@ impl Resolver<'_, '_> {
 ///
 /// SMFs name the version of the user's packets instead of the tunnel's, which they cannot know when the
 /// UPF chooses it. Unless the tunnel has exactly the version named, whichever arrives is taken off.
-pub(super) fn fitting(removal: GtpuRemoval, tunnel: Option<FTeid>) -> GtpuRemoval {
+pub(super) fn fitting(removal: HeaderRemoval, tunnel: Option<FTeid>) -> HeaderRemoval {
     let Some(FTeid { addr, .. }) = tunnel else { return removal };
-    match removal {
-        GtpuRemoval::Ipv4 if addr.v6.is_none() => removal,
-        GtpuRemoval::Ipv6 if addr.v4.is_none() => removal,
-        _ => GtpuRemoval::Any,
-    }
+    let fits = match removal.header {
+        RemovedHeader::GtpuIpv4 => addr.v6.is_none(),
+        RemovedHeader::GtpuIpv6 => addr.v4.is_none(),
+        _ => true,
+    };
+    if fits { removal } else { HeaderRemoval { header: RemovedHeader::Gtpu, ..removal } }
 }
 
 fn named(endpoints: &Endpoints, id: EndpointId) -> Result<&Endpoint, Reason> {

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Bar, Far, Forwarding, Pdr, Qer, Reason, Urr, ie};
+use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, Urr, ie};
 
 use super::resolve::{Resolver, fitting};
-use super::{BarUpdate, Endpoint, EndpointId, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate, UrrUpdate};
+use super::{
+    BarUpdate, DuplicateUpdate, Endpoint, EndpointId, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate,
+    Setting, UrrUpdate,
+};
 
 pub(super) fn pdr(
     pdr: &mut Pdr,
@@ -35,6 +38,8 @@ pub(super) fn pdr(
 pub(super) fn far(far: &mut Far, update: &FarUpdate) -> Result<(), Reason> {
     far.action = update.action.unwrap_or(far.action);
     far.delivery_status = update.delivery_status.unwrap_or(far.delivery_status);
+    far.duplicate = update.duplicate.unwrap_or(far.duplicate);
+    duplicates(&mut far.duplicates, &update.duplicates)?;
     update.bar.apply(&mut far.bar);
     match (&mut far.forwarding, &update.forwarding) {
         (_, None) => {}
@@ -46,7 +51,7 @@ pub(super) fn far(far: &mut Far, update: &FarUpdate) -> Result<(), Reason> {
 
 fn update_forwarding(forwarding: &mut Forwarding, update: &ForwardingUpdate) {
     forwarding.destination = update.destination.unwrap_or(forwarding.destination);
-    update.tunnel.apply(&mut forwarding.tunnel);
+    update.outer.apply(&mut forwarding.outer);
     update.vlan.apply(&mut forwarding.vlan);
     update.network_instance.apply(&mut forwarding.network_instance);
 }
@@ -59,6 +64,30 @@ fn new_forwarding(update: &ForwardingUpdate) -> Result<Forwarding, Reason> {
     let mut forwarding = Forwarding::to(destination);
     update_forwarding(&mut forwarding, update);
     Ok(forwarding)
+}
+
+/// The first update is about the first destination, and so on; what is left over makes new ones.
+fn duplicates(held: &mut Vec<Duplicate>, updates: &Setting<Vec<DuplicateUpdate>>) -> Result<(), Reason> {
+    let updates = match updates {
+        Setting::Keep => return Ok(()),
+        Setting::Remove => {
+            held.clear();
+            return Ok(());
+        }
+        Setting::Set(updates) => updates,
+    };
+    for (duplicate, update) in held.iter_mut().zip(updates) {
+        duplicate.destination = update.destination.unwrap_or(duplicate.destination);
+        update.outer.apply(&mut duplicate.outer);
+    }
+    for update in updates.iter().skip(held.len()) {
+        let why = "the copies have no destination yet";
+        let missing = Reason::ConditionalMissing { ie: ie::DESTINATION_INTERFACE, why };
+        let mut duplicate = Duplicate { destination: update.destination.ok_or(missing)?, outer: None };
+        update.outer.apply(&mut duplicate.outer);
+        held.push(duplicate);
+    }
+    Ok(())
 }
 
 pub(super) fn qer(qer: &mut Qer, update: &QerUpdate) {

@@ -2,7 +2,7 @@
 
 use causeway_types::{BarId, FTeid, FarId, Interface, NetworkInstance};
 
-use super::{DeliveryStatus, Proxying, VlanTags};
+use super::{DeliveryStatus, OuterHeader, Proxying, VlanTags};
 
 /// A Forwarding Action Rule (TS 29.244 clause 5.2.1 and 7.5.2.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,6 +14,10 @@ pub struct Far {
     /// Where to send it. Always present when `action` is [`ApplyAction::Forward`]; kept while buffering or
     /// dropping, so that a later change of the action alone resumes forwarding.
     pub forwarding: Option<Forwarding>,
+    /// DUPL: copies go by `duplicates` as well, whatever `action` is.
+    pub duplicate: bool,
+    /// Where copies go. Not empty when `duplicate` is set; kept while it is not.
+    pub duplicates: Vec<Duplicate>,
     /// How to buffer, when `action` is [`ApplyAction::Buffer`].
     pub bar: Option<BarId>,
     /// What the SMF is told of packets that wait or are dropped, beside the notification of `action`.
@@ -23,7 +27,9 @@ pub struct Far {
 impl Far {
     /// Does this, without knowing where to send anything.
     pub fn new(id: FarId, action: ApplyAction) -> Self {
-        Self { id, action, forwarding: None, bar: None, delivery_status: DeliveryStatus::NONE }
+        let delivery_status = DeliveryStatus::NONE;
+        let duplicates = Vec::new();
+        Self { id, action, forwarding: None, duplicate: false, duplicates, bar: None, delivery_status }
     }
 
     /// Forwards so.
@@ -65,9 +71,8 @@ pub struct Forwarding {
     pub destination: Interface,
     /// The network it leaves to; `None` leaves the choice to the configuration.
     pub network_instance: Option<NetworkInstance>,
-    /// The GTP-U tunnel to put it into (Outer Header Creation GTP-U/UDP/IPv4 or IPv6); `None` sends the
-    /// user packet as it is.
-    pub tunnel: Option<FTeid>,
+    /// The header to put in front (Outer Header Creation); `None` sends the user packet as it is.
+    pub outer: Option<OuterHeader>,
     /// The VLAN tags to set in a frame (Outer Header Creation C-TAG, S-TAG).
     pub vlan: Option<VlanTags>,
     /// What the UPF answers itself, as far as it knows the answer.
@@ -77,11 +82,46 @@ pub struct Forwarding {
 impl Forwarding {
     /// Leaves by this side as it is, for the network of the configuration.
     pub fn to(destination: Interface) -> Self {
-        Self { destination, network_instance: None, tunnel: None, vlan: None, proxying: Proxying::default() }
+        Self { destination, network_instance: None, outer: None, vlan: None, proxying: Proxying::default() }
+    }
+
+    /// Leaves by this side in this GTP-U tunnel.
+    pub fn into_tunnel(destination: Interface, tunnel: FTeid) -> Self {
+        Self { outer: Some(OuterHeader::Gtpu(tunnel)), ..Self::to(destination) }
+    }
+
+    /// The far end of the GTP-U tunnel, if there is one and it is known.
+    pub fn tunnel(&self) -> Option<FTeid> {
+        self.outer.and_then(OuterHeader::tunnel)
     }
 
     /// It sends to a data network, as it is.
     pub fn is_n6(&self) -> bool {
-        self.tunnel.is_none() && matches!(self.destination, Interface::Core | Interface::SgiLan)
+        self.outer.is_none() && matches!(self.destination, Interface::Core | Interface::SgiLan)
     }
+}
+
+/// Duplicating Parameters (TS 29.244 table 7.5.2.3-3): one more way that a copy of the packet goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Duplicate {
+    /// Where the copy goes.
+    pub destination: CopyTo,
+    /// The header to put in front; `None` sends the copy to the first data network as it is.
+    pub outer: Option<OuterHeader>,
+}
+
+impl Duplicate {
+    /// A copy in this GTP-U tunnel.
+    pub fn into_tunnel(destination: CopyTo, tunnel: FTeid) -> Self {
+        Self { destination, outer: Some(OuterHeader::Gtpu(tunnel)) }
+    }
+}
+
+/// Where copies of packets can go.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CopyTo {
+    /// Out by this side, as packets that are forwarded.
+    Side(Interface),
+    /// To a lawful interception function (TS 29.244 clause 5.7), which sees the user packet alone.
+    LiFunction,
 }

@@ -6,7 +6,7 @@ use causeway_types::{
     FTeid, FarId, Interface, IpNet, Ipv6Net, NetworkInstance, PdrId, Precedence, QerId, QfiSet, Time, UrrId,
 };
 
-use super::{EthernetFilter, SdfFilter, VlanRemoval};
+use super::{EthernetFilter, HeaderRemoval, SdfFilter, VlanRemoval};
 
 /// A Packet Detection Rule (TS 29.244 clause 5.2.1).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,7 +18,7 @@ pub struct Pdr {
     /// What the packet must look like.
     pub pdi: Pdi,
     /// The outer header to take off before anything else happens.
-    pub removal: Option<GtpuRemoval>,
+    pub removal: Option<HeaderRemoval>,
     /// The VLAN tags to take off a frame from a data network; a frame that has fewer does not pass.
     pub vlan_removal: Option<VlanRemoval>,
     /// What to do with the packet.
@@ -156,15 +156,4 @@ pub enum UeSide {
     Source,
     /// Downlink: the packet goes to the UE.
     Destination,
-}
-
-/// Removal of a GTP-U/UDP/IP outer header (TS 29.244 clause 8.2.64).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum GtpuRemoval {
-    /// The outer header is IPv4 (description 0).
-    Ipv4,
-    /// The outer header is IPv6 (description 1).
-    Ipv6,
-    /// Whichever IP version it is (description 6).
-    Any,
 }

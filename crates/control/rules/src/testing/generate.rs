@@ -10,17 +10,17 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
 use crate::edits::{
-    BarUpdate, Changes, Edits, Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe,
-    EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate, QerUpdate,
-    Setting, TunnelRequest, UrrDraft, UrrUpdate,
+    BarUpdate, Changes, DuplicateUpdate, Edits, Endpoint, EndpointDraft, EndpointEdits, EndpointId,
+    EndpointUe, EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate,
+    QerUpdate, Setting, TunnelRequest, UrrDraft, UrrUpdate,
 };
 use crate::{
-    ApplyAction, Bar, BufferingDuration, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far,
-    Forwarding, Gate, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer, RateLimit, Reporting, RuleSet,
-    SdfFilter, TrafficClass, UeSide, Urr, UrrTriggers,
+    ApplyAction, Bar, BufferingDuration, CopyTo, DeliveryStatus, DirectionalLimit, Duplicate,
+    ExtendedBuffering, Far, Forwarding, Gate, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, Pdr, Qer,
+    RateLimit, Reporting, RuleSet, SdfFilter, TrafficClass, UeSide, Urr, UrrTriggers,
 };
 
-use super::{downlink_pdr, gnb, internet, to_gnb, to_internet, ue, uplink_pdr};
+use super::{downlink_pdr, gnb, internet, through_n6, to_gnb, to_internet, ue, uplink_pdr};
 
 /// Keeps, removes or sets.
 fn setting<T: Clone + std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Setting<T>> {
@@ -147,19 +147,30 @@ fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
         Just(to_internet(id)),
         (1..9_u32).prop_map(move |teid| to_gnb(id, gnb(teid))),
         (1..9_u32).prop_map(move |teid| to_smf(id, gnb(teid))),
+        Just(through_n6(id)),
     ];
     let action = action().prop_flat_map(|action| (Just(action), delivery_status(action)));
-    (way, action, any::<bool>(), option::of(any::<Index>())).prop_map(move |(far, action, keep, bar)| {
+    let rest = (action, any::<bool>(), option::of(any::<Index>()));
+    (way, rest, copies()).prop_map(move |(far, (action, keep, bar), (duplicate, duplicates))| {
         let (action, delivery_status) = action;
         let needed = keep || action == ApplyAction::Forward;
         Far {
             action,
             delivery_status,
             forwarding: far.forwarding.clone().filter(|_| needed),
+            duplicate: duplicate && !duplicates.is_empty(),
+            duplicates: duplicates.clone(),
             bar: bar.filter(|_| !bars.is_empty()).map(|index| *index.get(&bars)),
             ..far
         }
     })
+}
+
+/// Whether copies are made, and where they go.
+fn copies() -> impl Strategy<Value = (bool, Vec<Duplicate>)> {
+    let to_li = (1..9_u32).prop_map(|teid| Duplicate::into_tunnel(CopyTo::LiFunction, gnb(teid)));
+    let to_network = Just(Duplicate { destination: CopyTo::Side(Interface::Core), outer: None });
+    (any::<bool>(), vec(prop_oneof![to_li, to_network], 0..3))
 }
 
 /// As to a gNB, but to the SMF.
@@ -201,7 +212,7 @@ fn pdr(id: u16, fars: Vec<FarId>, qers: Vec<QerId>, urrs: Vec<UrrId>) -> impl St
     (pdi, select(fars), lists, 0..4_u32, routes(), active()).prop_map(
         move |(pdi, far, (qers, urrs), precedence, routes, (active_from, active_until))| Pdr {
             precedence: Precedence(precedence),
-            removal: pdi.tunnel.map(|_| GtpuRemoval::Ipv4),
+            removal: pdi.tunnel.map(|_| HeaderRemoval::GTPU_IPV4),
             qers,
             urrs,
             active_from,
@@ -337,23 +348,33 @@ fn any_far() -> impl Strategy<Value = Far> {
 }
 
 fn any_far_update() -> impl Strategy<Value = FarUpdate> {
-    let end_marker = any::<bool>();
-    (any_far(), any::<[bool; 4]>(), end_marker).prop_map(|(far, with, end_marker)| {
-        let forwarding = far.forwarding.map(|forwarding| ForwardingUpdate {
-            destination: with[0].then_some(forwarding.destination),
-            network_instance: set_if(with[1], forwarding.network_instance),
-            tunnel: set_if(with[2], forwarding.tunnel),
-            vlan: Setting::Keep,
-            end_marker,
-        });
-        FarUpdate {
-            id: far.id,
-            action: with[3].then_some(far.action),
-            delivery_status: with[3].then_some(far.delivery_status),
-            forwarding,
-            bar: set_if(true, far.bar),
-        }
-    })
+    let duplicates = setting(vec(any_duplicate_update(), 1..3));
+    (any_far(), any::<[bool; 4]>(), any::<bool>(), duplicates).prop_map(
+        |(far, with, end_marker, duplicates)| {
+            let forwarding = far.forwarding.map(|forwarding| ForwardingUpdate {
+                destination: with[0].then_some(forwarding.destination),
+                network_instance: set_if(with[1], forwarding.network_instance),
+                outer: set_if(with[2], forwarding.outer),
+                vlan: Setting::Keep,
+                end_marker,
+            });
+            FarUpdate {
+                id: far.id,
+                action: with[3].then_some(far.action),
+                delivery_status: with[3].then_some(far.delivery_status),
+                duplicate: with[3].then_some(far.duplicate),
+                duplicates,
+                forwarding,
+                bar: set_if(true, far.bar),
+            }
+        },
+    )
+}
+
+fn any_duplicate_update() -> impl Strategy<Value = DuplicateUpdate> {
+    let outer = setting((1..9_u32).prop_map(|teid| OuterHeader::Gtpu(gnb(teid))));
+    (any::<bool>(), outer)
+        .prop_map(|(with, outer)| DuplicateUpdate { destination: with.then_some(CopyTo::LiFunction), outer })
 }
 
 fn any_qer_update() -> impl Strategy<Value = QerUpdate> {

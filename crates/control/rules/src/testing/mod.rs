@@ -13,8 +13,8 @@ use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence
 use crate::edits::{Changes, PdiDraft, PdrDraft, TunnelRequest};
 use crate::validate::Context;
 use crate::{
-    ApplyAction, Capabilities, Change, Far, Forwarding, GtpuRemoval, LocalEndpoint, LocalEndpoints,
-    Rejection, SessionRules, Tunnels, UeAddress, UeSide, Urr, change,
+    ApplyAction, Capabilities, Change, Far, Forwarding, HeaderRemoval, LocalEndpoint, LocalEndpoints,
+    N6Address, OuterHeader, Rejection, SessionRules, Tunnels, UeAddress, UeSide, Urr, change,
 };
 
 pub(crate) const SESSION: Seid = Seid(1);
@@ -32,6 +32,10 @@ pub(crate) fn endpoints() -> LocalEndpoints {
     LocalEndpoints {
         gtpu: vec![LocalEndpoint { addr, network_instance: None }],
         networks: vec![internet()],
+        n6_tunnels: vec![N6Address {
+            addr: std::net::Ipv4Addr::new(192, 0, 2, 6).into(),
+            network: internet(),
+        }],
         ethernet: vec![lan()],
     }
 }
@@ -60,7 +64,7 @@ pub(crate) const CHOOSE: TunnelRequest = TunnelRequest::Choose { v4: true, v6: f
 pub(crate) fn uplink_pdr(id: u16, tunnel: TunnelRequest, far: u32) -> PdrDraft {
     let pdi =
         PdiDraft { tunnel: Some(tunnel), ue: Some(ue(UeSide::Source)), ..PdiDraft::new(Interface::Access) };
-    let removal = Some(GtpuRemoval::Ipv4);
+    let removal = Some(HeaderRemoval::GTPU_IPV4);
     PdrDraft {
         id: PdrId(id),
         precedence: Precedence(100),
@@ -93,8 +97,13 @@ pub(crate) fn to_internet(id: u32) -> Far {
 
 /// A FAR that forwards to a gNB.
 pub(crate) fn to_gnb(id: u32, tunnel: FTeid) -> Far {
-    let forwarding = Forwarding { tunnel: Some(tunnel), ..Forwarding::to(Interface::Access) };
-    Far::forward(FarId(id), forwarding)
+    Far::forward(FarId(id), Forwarding::into_tunnel(Interface::Access, tunnel))
+}
+
+/// A FAR that forwards through a tunnel over N6.
+pub(crate) fn through_n6(id: u32) -> Far {
+    let outer = Some(OuterHeader::Udp(([203, 0, 113, 9], 5000).into()));
+    Far::forward(FarId(id), Forwarding { outer, ..Forwarding::to(Interface::Core) })
 }
 
 /// A FAR that buffers and notifies.

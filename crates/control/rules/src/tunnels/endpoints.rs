@@ -13,6 +13,17 @@ pub struct LocalEndpoints {
     pub networks: Vec<NetworkInstance>,
     /// The data networks (N6) of Ethernet frames, the default first.
     pub ethernet: Vec<NetworkInstance>,
+    /// Our ends of tunnels over N6.
+    pub n6_tunnels: Vec<N6Address>,
+}
+
+/// Our end of the tunnels of one data network (N6).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct N6Address {
+    /// IPv4, IPv6 or both.
+    pub addr: DualIp,
+    /// The data network.
+    pub network: NetworkInstance,
 }
 
 /// A GTP-U address of the UPF.
@@ -64,6 +75,13 @@ impl LocalEndpoints {
             IpAddr::V4(_) => endpoint.addr.v4.is_some(),
             IpAddr::V6(_) => endpoint.addr.v6.is_some(),
         })
+    }
+
+    /// Tunnels over N6 of this IP version can end here, in this network or, without one, in the default.
+    pub(crate) fn has_n6_tunnel(&self, network: Option<&NetworkInstance>, v6: bool) -> bool {
+        let network = network.or(self.networks.first());
+        let of_network = self.n6_tunnels.iter().filter(|end| Some(&end.network) == network);
+        of_network.map(|end| end.addr).any(|addr| if v6 { addr.v6.is_some() } else { addr.v4.is_some() })
     }
 
     /// The network instance is a data network or serves GTP-U.

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use causeway_types::{FTeid, Seid, Teid};
 
-pub use endpoints::{LocalEndpoint, LocalEndpoints};
+pub use endpoints::{LocalEndpoint, LocalEndpoints, N6Address};
 pub(crate) use reservation::Reservation;
 use slots::Slots;
 

@@ -1,11 +1,14 @@
 //! Checks of one FAR.
 
-use causeway_types::{FTeid, Interface, NetworkInstance};
+use causeway_types::{Interface, NetworkInstance};
 
 use crate::reject::refuse_if;
-use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, PduSessionType, Reason, RuleSet, ie};
+use crate::{
+    ApplyAction, CopyTo, DeliveryStatus, Duplicate, Far, Forwarding, OuterHeader, PduSessionType, Reason,
+    RuleSet, ie,
+};
 
-use super::{Context, ethernet, known, require};
+use super::{Context, ethernet, known, outer, require};
 
 pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
     let buffers = matches!(far.action, ApplyAction::Buffer { .. });
@@ -16,9 +19,10 @@ pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result
         return Err(Reason::Dangling(bar.into()));
     }
     if let Some(forwarding) = &far.forwarding {
-        check_forwarding(forwarding, context)?;
+        check_forwarding(forwarding, rules.pdu_type, context)?;
         ethernet::check_forwarding(forwarding, rules.pdu_type, context)?;
     }
+    check_duplicates(far, rules.pdu_type, context)?;
     match (far.action, &far.forwarding) {
         (ApplyAction::Forward, Some(forwarding)) => check_way_out(forwarding, rules.pdu_type, context),
         (ApplyAction::Forward, None) => require(false, ie::FORWARDING_PARAMETERS, "the FAR forwards"),
@@ -27,32 +31,24 @@ pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result
 }
 
 /// What holds even while the FAR does not forward.
-fn check_forwarding(forwarding: &Forwarding, context: &Context<'_>) -> Result<(), Reason> {
+fn check_forwarding(
+    forwarding: &Forwarding,
+    kind: PduSessionType,
+    context: &Context<'_>,
+) -> Result<(), Reason> {
     let unsupported = forwarding.destination == Interface::VnInternal;
     refuse_if(unsupported, ie::DESTINATION_INTERFACE, "forwarding to this interface")?;
-    known(forwarding.network_instance.as_ref(), context)?;
-    match forwarding.tunnel {
-        Some(tunnel) => {
-            let what = "a tunnel over an IP version that is not there";
-            refuse_if(!is_reachable(tunnel, context), ie::OUTER_HEADER_CREATION, what)
-        }
-        None => Ok(()),
-    }
-}
-
-fn is_reachable(tunnel: FTeid, context: &Context<'_>) -> bool {
-    let can = |ip: std::net::IpAddr| {
-        let able =
-            if ip.is_ipv4() { context.capabilities.outer_ipv4 } else { context.capabilities.outer_ipv6 };
-        able && context.endpoints.can_send_to(ip)
-    };
-    tunnel.addr.iter().any(can)
+    let network = forwarding.network_instance.as_ref();
+    known(network, context)?;
+    let to_network = matches!(forwarding.destination, Interface::Core | Interface::SgiLan);
+    outer::check(forwarding.outer, kind, to_network, network, context)
 }
 
 /// The access (N3) and the SMF (N4-u, clause 5.3.1) are reached through a tunnel; the core through a tunnel
 /// (N9) or as it is (N6).
 fn check_way_out(forwarding: &Forwarding, kind: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
-    if forwarding.tunnel.is_some() {
+    outer::check_known(forwarding.outer)?;
+    if matches!(forwarding.outer, Some(OuterHeader::Gtpu(_))) {
         return Ok(());
     }
     let why = "packets to the access need a tunnel";
@@ -77,4 +73,35 @@ fn networks<'a>(kind: PduSessionType, context: &Context<'a>) -> &'a [NetworkInst
         PduSessionType::Ip => &context.endpoints.networks,
         PduSessionType::Ethernet => &context.endpoints.ethernet,
     }
+}
+
+/// Copies need a destination, and each destination a way there.
+fn check_duplicates(far: &Far, kind: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
+    refuse_if(far.duplicate && !context.capabilities.duplication, ie::APPLY_ACTION, "duplication")?;
+    let there = !far.duplicate || !far.duplicates.is_empty();
+    require(there, ie::DUPLICATING_PARAMETERS, "the FAR duplicates")?;
+    far.duplicates.iter().try_for_each(|duplicate| check_duplicate(duplicate, far.duplicate, kind, context))
+}
+
+/// Without a tunnel only a data network is within reach.
+fn check_duplicate(
+    duplicate: &Duplicate,
+    used: bool,
+    kind: PduSessionType,
+    context: &Context<'_>,
+) -> Result<(), Reason> {
+    let unsupported = duplicate.destination == CopyTo::Side(Interface::VnInternal);
+    refuse_if(unsupported, ie::DESTINATION_INTERFACE, "copies to this interface")?;
+    let to_network = matches!(duplicate.destination, CopyTo::Side(Interface::Core | Interface::SgiLan));
+    outer::check(duplicate.outer, kind, to_network, None, context)?;
+    if !used {
+        return Ok(());
+    }
+    outer::check_known(duplicate.outer)?;
+    if duplicate.outer.is_some() {
+        return Ok(());
+    }
+    require(to_network, ie::OUTER_HEADER_CREATION, "copies to this interface need a tunnel")?;
+    let nowhere = networks(kind, context).is_empty();
+    refuse_if(nowhere, ie::DESTINATION_INTERFACE, "N6 without a data network for it")
 }

@@ -3,6 +3,7 @@
 mod ethernet;
 mod far;
 mod limits;
+mod outer;
 mod pdr;
 mod urr;
 

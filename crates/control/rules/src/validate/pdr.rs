@@ -3,7 +3,7 @@
 use causeway_types::Interface;
 
 use crate::reject::refuse_if;
-use crate::{GtpuRemoval, Pdi, Pdr, PduSessionType, Reason, RuleSet, ie};
+use crate::{Pdi, Pdr, PduSessionType, Reason, RemovedHeader, RuleSet, ie};
 
 use super::{Context, ethernet, known, require};
 
@@ -12,7 +12,7 @@ pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result
     check_source(&pdr.pdi, rules.pdu_type)?;
     ethernet::check_pdr(pdr, rules.pdu_type, context)?;
     known(pdr.pdi.network_instance.as_ref(), context)?;
-    check_removal(pdr)?;
+    check_removal(pdr, context)?;
     check_qfis(&pdr.pdi, context)?;
     let assigned = pdr.pdi.filters.iter().any(|filter| filter.flow.names_assigned());
     let known = pdr.pdi.names_ue() || pdr.pdi.tunnel.is_some();
@@ -53,24 +53,28 @@ fn check_source(pdi: &Pdi, kind: PduSessionType) -> Result<(), Reason> {
 }
 
 /// A tunnel and the removal of its header come together.
-fn check_removal(pdr: &Pdr) -> Result<(), Reason> {
-    let Some(tunnel) = pdr.pdi.tunnel else {
-        return match pdr.removal {
-            Some(_) => {
-                let why = "the PDI has no tunnel whose header could be removed";
-                Err(Reason::Incorrect { ie: ie::OUTER_HEADER_REMOVAL, why })
-            }
-            None => Ok(()),
-        };
-    };
-    let there = match pdr.removal {
-        Some(GtpuRemoval::Ipv4) => tunnel.addr.v4.is_some(),
-        Some(GtpuRemoval::Ipv6) => tunnel.addr.v6.is_some(),
-        Some(GtpuRemoval::Any) => true,
+fn check_removal(pdr: &Pdr, context: &Context<'_>) -> Result<(), Reason> {
+    let Some(tunnel) = pdr.pdi.tunnel else { return check_n6_removal(pdr, context) };
+    let there = match pdr.removal.map(|removal| removal.header) {
+        Some(RemovedHeader::Gtpu) => true,
+        Some(RemovedHeader::GtpuIpv4) => tunnel.addr.v4.is_some(),
+        Some(RemovedHeader::GtpuIpv6) => tunnel.addr.v6.is_some(),
+        Some(_) => false,
         None => return require(false, ie::OUTER_HEADER_REMOVAL, "packets of the PDR come in a tunnel"),
     };
-    let why = "the tunnel is not of this IP version";
+    let why = "the tunnel is not of this kind and IP version";
     if there { Ok(()) } else { Err(Reason::Incorrect { ie: ie::OUTER_HEADER_REMOVAL, why }) }
+}
+
+/// Without an F-TEID only the header of a tunnel over N6 can be removed, and only where such tunnels end.
+fn check_n6_removal(pdr: &Pdr, context: &Context<'_>) -> Result<(), Reason> {
+    let Some(header) = pdr.removal.map(|removal| removal.header) else { return Ok(()) };
+    if header.is_gtpu() {
+        let why = "the PDI has no tunnel whose header could be removed";
+        return Err(Reason::Incorrect { ie: ie::OUTER_HEADER_REMOVAL, why });
+    }
+    let there = context.endpoints.has_n6_tunnel(pdr.pdi.network_instance.as_ref(), header.is_ipv6());
+    refuse_if(!there, ie::OUTER_HEADER_REMOVAL, "tunnels over N6 of this IP version")
 }
 
 /// A QFI is found in the PDU Session Container of a tunnelled packet.

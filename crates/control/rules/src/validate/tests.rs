@@ -66,7 +66,7 @@ fn every_reference_leads_somewhere() {
 fn what_forwards_has_a_way_out() {
     assert_eq!(answer(check(put_far(Far { forwarding: None, ..to_internet(1) }))), (67, Some(4)));
     let mut far = to_gnb(2, gnb(1));
-    far.forwarding.as_mut().unwrap().tunnel = None;
+    far.forwarding.as_mut().unwrap().outer = None;
     assert_eq!(answer(check(put_far(far.clone()))), (67, Some(84)));
     far.action = ApplyAction::Drop;
     assert_eq!(check(put_far(far)), Ok(()));
@@ -110,7 +110,7 @@ fn the_cp_function_is_reached_by_tunnel() {
     let mut far = to_gnb(1, gnb(1));
     far.forwarding.as_mut().unwrap().destination = Interface::CpFunction;
     assert_eq!(check(put_far(far.clone())), Ok(()));
-    far.forwarding.as_mut().unwrap().tunnel = None;
+    far.forwarding.as_mut().unwrap().outer = None;
     assert_eq!(answer(check(put_far(far))), (67, Some(84)));
 }
 
@@ -138,9 +138,9 @@ fn a_pdr_can_be_matched() {
     assert_eq!(answer(check(uplink(|pdr| pdr.pdi.tunnel = None))), (67, Some(21)));
     assert_eq!(answer(check(downlink(|pdr| pdr.pdi.ue = None))), (67, Some(93)));
     assert_eq!(answer(check(uplink(|pdr| pdr.removal = None))), (67, Some(95)));
-    let removal = Some(crate::GtpuRemoval::Any);
+    let removal = Some(crate::HeaderRemoval::GTPU);
     assert_eq!(answer(check(downlink(|pdr| pdr.removal = removal))), (69, Some(95)));
-    let removal = Some(crate::GtpuRemoval::Ipv6);
+    let removal = Some(crate::HeaderRemoval::GTPU_IPV6);
     assert_eq!(answer(check(uplink(|pdr| pdr.removal = removal))), (69, Some(95)));
     let qfis: QfiSet = Qfi::new(9).into_iter().collect();
     assert_eq!(check(uplink(|pdr| pdr.pdi.qfis = qfis)), Ok(()));

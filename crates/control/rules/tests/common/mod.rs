@@ -38,7 +38,7 @@ impl Upf {
         let ethernet = vec![causeway_types::NetworkInstance::new("lan")];
         Self {
             capabilities: Capabilities::all(10, 16),
-            endpoints: LocalEndpoints { gtpu, networks, ethernet },
+            endpoints: LocalEndpoints { gtpu, networks, ethernet, ..LocalEndpoints::default() },
             tunnels: Tunnels::new(100, 0),
             session: SessionRules::default(),
         }

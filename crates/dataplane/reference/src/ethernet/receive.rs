@@ -8,7 +8,7 @@ use super::Frame;
 use super::matching::{Arrived, find_pdr};
 use super::stations::Station;
 use super::vlan::{remove_tags, set_tags};
-use crate::arrival::Tunnelled;
+use crate::arrival::{Origin, Tunnelled};
 use crate::egress::Way;
 use crate::engine::Reference;
 
@@ -28,7 +28,13 @@ impl Reference {
             let arrived = Arrived { tunnel: Some(tunnel), network, belongs: true, frame: &frame };
             let pdr = find_pdr(session, &arrived, now)?.clone();
             self.learn(now, seid, &pdr, &frame)?;
-            self.receive_matched(now, seid, &pdr, Some(tunnel), bytes)
+            self.receive_matched(
+                now,
+                seid,
+                &pdr,
+                &Origin { tunnel: Some(tunnel), ..Origin::default() },
+                bytes,
+            )
         };
         handle().unwrap_or_else(Fate::Dropped)
     }
@@ -134,9 +140,9 @@ impl Reference {
         match pdr.vlan_removal {
             Some(removal) => {
                 let inside = remove_tags(frame, removal)?;
-                self.receive_matched(now, seid, pdr, None, &inside)
+                self.receive_matched(now, seid, pdr, &Origin::default(), &inside)
             }
-            None => self.receive_matched(now, seid, pdr, None, frame.bytes),
+            None => self.receive_matched(now, seid, pdr, &Origin::default(), frame.bytes),
         }
     }
 

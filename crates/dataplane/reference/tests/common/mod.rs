@@ -4,21 +4,24 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Dataplane, Egress, EthernetNetwork, Event, Fate, GtpuEndpoint, Ingress, Network, Op,
-    PacketEngine, Plan, Topology,
+    Applied, ApplyError, Dataplane, Egress, EthernetNetwork, Event, Fate, GtpuEndpoint, Ingress, N6Endpoint,
+    Network, Op, PacketEngine, Plan, Topology,
 };
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::{
-    ApplyAction, DirectionalLimit, Far, Forwarding, GtpuRemoval, MeasurementMethod, Pdi, Pdr, Qer, UeAddress,
-    UeSide, Urr, UrrTriggers,
+    ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, Qer,
+    UeAddress, UeSide, Urr, UrrTriggers,
 };
 use causeway_types::{
     DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, Seid, Teid, Time, UrrId,
 };
 
 pub const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub const N6: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 6);
+pub const N6_IPV6: &str = "2001:db8::6";
+pub const N6_PORT: u16 = 4500;
 pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
 pub const GNB2: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 12);
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
@@ -65,6 +68,11 @@ pub fn topology() -> Topology {
             gateways: vec![GATEWAY.into()],
             ..Network::new(internet(), vec!["10.45.0.0/16".parse().unwrap()])
         }],
+        n6_tunnels: vec![N6Endpoint {
+            network: internet(),
+            addr: DualIp { v4: Some(N6), v6: N6_IPV6.parse().ok() },
+            port: N6_PORT,
+        }],
         ethernet: vec![EthernetNetwork { instance: lan(), flood_unknown: false }],
         ..Topology::default()
     }
@@ -76,7 +84,11 @@ pub fn uplink_pdr() -> Pdr {
         ue: Some(UeAddress { v4: Some(UE), v6: None, side: UeSide::Source }),
         ..Pdi::new(Interface::Access)
     };
-    Pdr { precedence: Precedence(255), removal: Some(GtpuRemoval::Ipv4), ..Pdr::new(UPLINK, pdi, FarId(1)) }
+    Pdr {
+        precedence: Precedence(255),
+        removal: Some(HeaderRemoval::GTPU_IPV4),
+        ..Pdr::new(UPLINK, pdi, FarId(1))
+    }
 }
 
 pub fn downlink_pdr() -> Pdr {
@@ -94,7 +106,7 @@ pub fn to_network() -> Far {
 }
 
 pub fn to_gnb(tunnel: FTeid) -> Far {
-    let forwarding = Forwarding { tunnel: Some(tunnel), ..Forwarding::to(Interface::Access) };
+    let forwarding = Forwarding::into_tunnel(Interface::Access, tunnel);
     Far::forward(FarId(2), forwarding)
 }
 

@@ -5,7 +5,7 @@ use causeway_types::{FTeid, Interface};
 use super::{far_update, names};
 use crate::edits::{Changes, FarUpdate, ForwardingUpdate, Setting};
 use crate::testing::{World, answer, buffering, gnb, to_gnb, usual};
-use crate::{ApplyAction, Op};
+use crate::{ApplyAction, Op, OuterHeader};
 
 // Input:  an idle UE is called: the buffering FAR gets its first forwarding parameters and FORW.
 // Output: one write, of that FAR.
@@ -17,7 +17,7 @@ fn a_service_request_writes_one_far() {
     let mut changes = Changes::default();
     let forwarding = ForwardingUpdate {
         destination: Some(Interface::Access),
-        tunnel: Setting::Set(gnb(0x200)),
+        outer: Setting::Set(OuterHeader::Gtpu(gnb(0x200))),
         ..ForwardingUpdate::default()
     };
     changes.fars.update =
@@ -29,8 +29,8 @@ fn a_service_request_writes_one_far() {
 
 /// A handover of FARs to another tunnel, with SNDEM.
 fn handover(fars: &[u32], tunnel: FTeid) -> Changes {
-    let forwarding =
-        ForwardingUpdate { tunnel: Setting::Set(tunnel), end_marker: true, ..ForwardingUpdate::default() };
+    let outer = Setting::Set(OuterHeader::Gtpu(tunnel));
+    let forwarding = ForwardingUpdate { outer, end_marker: true, ..ForwardingUpdate::default() };
     let mut changes = Changes::default();
     changes.fars.update = fars
         .iter()

@@ -9,7 +9,15 @@ use crate::testing::{CHOOSE, SESSION, World, answer, bar, buffering, to_internet
 use crate::{Bar, Op, Qer, Reason, Reporting, RuleId, SdfFilter, delete};
 
 fn far_update(id: u32) -> FarUpdate {
-    FarUpdate { id: FarId(id), action: None, delivery_status: None, forwarding: None, bar: Setting::Keep }
+    FarUpdate {
+        id: FarId(id),
+        action: None,
+        delivery_status: None,
+        duplicate: None,
+        forwarding: None,
+        duplicates: Setting::Keep,
+        bar: Setting::Keep,
+    }
 }
 
 fn pdr_update(id: u16) -> PdrUpdate {

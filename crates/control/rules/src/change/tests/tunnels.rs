@@ -6,7 +6,7 @@ use super::removal;
 use crate::change::establish_with;
 use crate::edits::{Changes, TunnelRequest};
 use crate::testing::{CHOOSE, World, answer, downlink_pdr, gnb, uplink_pdr, usual};
-use crate::{Context, GtpuRemoval, Reason, RuleId, Tunnels};
+use crate::{Context, HeaderRemoval, Reason, RuleId, Tunnels};
 
 fn chosen_with_id(id: u8) -> TunnelRequest {
     TunnelRequest::Choose { v4: true, v6: false, choose_id: Some(id) }
@@ -126,8 +126,8 @@ fn outer_header_removal_by_the_users_version() {
     for request in [CHOOSE, TunnelRequest::Choose { v4: true, v6: true, choose_id: None }] {
         let mut changes = usual();
         changes.pdrs.create[0].pdi.tunnel = Some(request);
-        changes.pdrs.create[0].removal = Some(GtpuRemoval::Ipv6);
+        changes.pdrs.create[0].removal = Some(HeaderRemoval::GTPU_IPV6);
         let change = World::new().establish(changes).unwrap();
-        assert_eq!(change.session.rules().pdrs[&PdrId(1)].removal, Some(GtpuRemoval::Any));
+        assert_eq!(change.session.rules().pdrs[&PdrId(1)].removal, Some(HeaderRemoval::GTPU));
     }
 }

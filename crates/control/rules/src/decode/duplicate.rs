@@ -1,0 +1,62 @@
+//! Duplicating Parameters: where copies go.
+
+use causeway_pfcp::{
+    DestinationInterface, DuplicatingParameters, Ie, Many, OuterHeaderCreation, OuterHeaders,
+    UpdateDuplicatingParameters,
+};
+
+use super::far::{destination, no_policy};
+use super::treatment::Treated;
+use super::{setting, tunnel};
+use crate::edits::{DuplicateUpdate, Setting};
+use crate::{CopyTo, Duplicate, OuterHeader, Reason};
+
+/// Every destination of the copies, in the order of the message.
+pub(super) fn all(groups: &Many<'_, DuplicatingParameters<'_>>) -> Result<Vec<Duplicate>, Reason> {
+    groups.iter().map(|group| one(&group)).collect()
+}
+
+fn one(group: &DuplicatingParameters<'_>) -> Result<Duplicate, Reason> {
+    group.refuse_unsupported()?;
+    no_policy(group.forwarding_policy.is_some())?;
+    Ok(Duplicate {
+        destination: copy_to(group.destination_interface)?,
+        outer: group.outer_header_creation.as_ref().map(header).transpose()?,
+    })
+}
+
+/// Copies get no VLAN tags.
+fn header(creation: &OuterHeaderCreation) -> Result<OuterHeader, Reason> {
+    let tags = OuterHeaders::C_TAG | OuterHeaders::S_TAG;
+    let header = tunnel::outer(creation)?.filter(|_| !creation.description.intersects(tags));
+    header.ok_or(Reason::Unsupported { ie: OuterHeaderCreation::TYPE, what: "VLAN tags in copies" })
+}
+
+fn copy_to(interface: DestinationInterface) -> Result<CopyTo, Reason> {
+    match interface {
+        DestinationInterface::LiFunction => Ok(CopyTo::LiFunction),
+        _ => destination(interface).map(CopyTo::Side),
+    }
+}
+
+/// The changes to the destinations. They have no identity: the first update is about the first of them, and so
+/// on. One of null length removes all (clause 5.6.3).
+pub(super) fn updates(
+    groups: &Many<'_, UpdateDuplicatingParameters<'_>>,
+) -> Result<Setting<Vec<DuplicateUpdate>>, Reason> {
+    if groups.iter().any(|group| group == UpdateDuplicatingParameters::default()) {
+        return Ok(Setting::Remove);
+    }
+    let updates: Vec<_> = groups.iter().map(|group| update(&group)).collect::<Result<_, _>>()?;
+    Ok(if updates.is_empty() { Setting::Keep } else { Setting::Set(updates) })
+}
+
+fn update(group: &UpdateDuplicatingParameters<'_>) -> Result<DuplicateUpdate, Reason> {
+    group.refuse_unsupported()?;
+    no_policy(group.forwarding_policy.is_some())?;
+    let outer = group.outer_header_creation.as_ref().map(header).transpose()?;
+    Ok(DuplicateUpdate {
+        destination: group.destination_interface.map(copy_to).transpose()?,
+        outer: setting::<OuterHeaderCreation, _>(outer, &group.other),
+    })
+}

@@ -1,0 +1,62 @@
+//! Checks of the outer header that a FAR creates.
+
+use std::net::IpAddr;
+
+use causeway_types::{FTeid, NetworkInstance};
+
+use crate::reject::refuse_if;
+use crate::{OuterHeader, PduSessionType, Reason, ie};
+
+use super::Context;
+
+/// What holds even while nothing is sent: the far end is of an IP version that we have an address of.
+pub(super) fn check(
+    outer: Option<OuterHeader>,
+    kind: PduSessionType,
+    to_network: bool,
+    network: Option<&NetworkInstance>,
+    context: &Context<'_>,
+) -> Result<(), Reason> {
+    let frames = kind == PduSessionType::Ethernet && outer.and_then(OuterHeader::n6_peer).is_some();
+    refuse_if(frames, ie::OUTER_HEADER_CREATION, "tunnels over N6 for Ethernet frames")?;
+    let reachable = match outer {
+        None | Some(OuterHeader::Unknown) => true,
+        Some(OuterHeader::Gtpu(tunnel)) => is_reachable(tunnel, context),
+        Some(OuterHeader::Udp(peer)) => check_n6(peer.ip(), to_network, network, context)?,
+        Some(OuterHeader::Ip(peer)) => check_n6(peer, to_network, network, context)?,
+    };
+    let what = "a tunnel over an IP version that is not there";
+    refuse_if(!reachable, ie::OUTER_HEADER_CREATION, what)
+}
+
+/// What is sent needs to know where to.
+pub(super) fn check_known(outer: Option<OuterHeader>) -> Result<(), Reason> {
+    let why = "TEID 0 or an unspecified address, and packets are sent to it";
+    match outer {
+        Some(OuterHeader::Unknown) => Err(Reason::Incorrect { ie: ie::OUTER_HEADER_CREATION, why }),
+        _ => Ok(()),
+    }
+}
+
+fn is_reachable(tunnel: FTeid, context: &Context<'_>) -> bool {
+    let can = |ip: IpAddr| {
+        let able =
+            if ip.is_ipv4() { context.capabilities.outer_ipv4 } else { context.capabilities.outer_ipv6 };
+        able && context.endpoints.can_send_to(ip)
+    };
+    tunnel.addr.iter().any(can)
+}
+
+/// A tunnel over N6 leads to a data network, never to the access.
+fn check_n6(
+    peer: IpAddr,
+    to_network: bool,
+    network: Option<&NetworkInstance>,
+    context: &Context<'_>,
+) -> Result<bool, Reason> {
+    if !to_network {
+        let why = "only GTP-U leads to this interface";
+        return Err(Reason::Incorrect { ie: ie::OUTER_HEADER_CREATION, why });
+    }
+    Ok(context.endpoints.has_n6_tunnel(network, peer.is_ipv6()))
+}

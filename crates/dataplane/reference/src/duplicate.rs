@@ -1,0 +1,46 @@
+//! Copies of packets: FAR DUPL (TS 29.244 clause 5.2.3.1).
+//!
+//! A copy is made of what reaches the FAR: of packets that it forwards, drops or buffers, not of those that QoS
+//! enforcement stops before it. Copies pass no QERs and are counted by no URRs; a packet that waits is
+//! copied when it arrives, not when it leaves.
+
+use causeway_dataplane::{DropReason, Egress, Topology};
+use causeway_rules::{CopyTo, Duplicate, Forwarding, PduSessionType};
+use causeway_types::{Interface, Qfi};
+
+use crate::act::{Decision, Matched, marking};
+use crate::egress::Way;
+use crate::session::Session;
+
+/// The copies that the FAR of a matched packet asks for, each with its way out.
+pub(crate) fn copies(
+    session: &Session,
+    matched: &Matched<'_>,
+    decision: &Result<Decision, DropReason>,
+    topology: &Topology,
+) -> Vec<(Egress, Vec<u8>)> {
+    let reached = matches!(decision, Ok(_) | Err(DropReason::FarDrop));
+    let far = session.rules.fars.get(&matched.pdr.far).filter(|far| far.duplicate && reached);
+    let qfi = marking(session, matched.pdr).or(matched.qfi);
+    let duplicates = far.into_iter().flat_map(|far| &far.duplicates);
+    let way = |forwarding: &Forwarding| match session.rules.pdu_type {
+        PduSessionType::Ip => Way::of(forwarding, None, topology),
+        PduSessionType::Ethernet => Way::of_frame(forwarding, None, topology),
+    };
+    duplicates.filter_map(|duplicate| copy(duplicate, matched.packet, qfi, way).ok()).collect()
+}
+
+fn copy(
+    duplicate: &Duplicate,
+    packet: &[u8],
+    qfi: Option<Qfi>,
+    way: impl Fn(&Forwarding) -> Result<Way, DropReason>,
+) -> Result<(Egress, Vec<u8>), DropReason> {
+    let (side, qfi) = match duplicate.destination {
+        CopyTo::Side(side) => (side, qfi),
+        CopyTo::LiFunction => (Interface::Core, None),
+    };
+    let forwarding = Forwarding { outer: duplicate.outer, ..Forwarding::to(side) };
+    let way = way(&forwarding)?;
+    Ok((way.egress().clone(), way.wrap(packet, qfi)?))
+}

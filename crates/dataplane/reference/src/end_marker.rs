@@ -1,0 +1,69 @@
+//! End Markers (TS 29.281 clause 7.3.2): sent when a tunnel ends, and passed on by an intermediate UPF.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use causeway_dataplane::{DropReason, Egress, Fate, Topology};
+use causeway_packet::gtpu::{Extension, Packet, PduSession, Repr};
+use causeway_rules::ApplyAction;
+use causeway_types::{FTeid, Interface, Qfi, Teid};
+
+use crate::egress::{container, to_tunnel};
+use crate::engine::Reference;
+use crate::session::Session;
+
+impl Reference {
+    /// Handles an End Marker. Where the packets of its tunnel are sent on in other tunnels, it follows them, once
+    /// into each (TS 29.244 table 8.2.56-1 note 3); else it has reached its end.
+    pub(crate) fn receive_end_marker(&mut self, local: IpAddr, packet: &Packet<'_>) -> Fate {
+        let found = packet.header.teid.and_then(|teid| Some((teid, self.index.by_tunnel(teid, local)?)));
+        let Some((teid, seid)) = found else { return Fate::Dropped(DropReason::UnknownTeid) };
+        let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
+        let Some(session) = self.sessions.get(&seid) else { return Fate::Dropped(DropReason::UnknownTeid) };
+        let markers: Vec<_> = next_tunnels(session, teid, local, qfi)
+            .into_iter()
+            .filter_map(|(tunnel, side, qfi)| end_marker(tunnel, container(side, qfi), &self.topology).ok())
+            .collect();
+        if markers.is_empty() {
+            return Fate::Consumed;
+        }
+        markers.into_iter().for_each(|(egress, marker)| self.send(egress, marker));
+        Fate::Forwarded
+    }
+}
+
+/// The tunnels that packets out of this one are sent into, with what a container for them needs.
+fn next_tunnels(
+    session: &Session,
+    teid: Teid,
+    local: IpAddr,
+    qfi: Option<Qfi>,
+) -> BTreeSet<(FTeid, Interface, Option<Qfi>)> {
+    let out_of = |tunnel: FTeid| tunnel.teid == teid && tunnel.addr.contains(local);
+    let mut next = BTreeSet::new();
+    for pdr in session.rules.pdrs.values().filter(|pdr| pdr.pdi.tunnel.is_some_and(out_of)) {
+        let about = qfi.is_none_or(|qfi| pdr.pdi.qfis.is_empty() || pdr.pdi.qfis.contains(qfi));
+        let kept = qfi.filter(|_| !pdr.removal.is_some_and(|removal| removal.deletes_container));
+        let far = session.rules.fars.get(&pdr.far).filter(|far| about && far.action == ApplyAction::Forward);
+        let forwarding = far.and_then(|far| far.forwarding.as_ref());
+        let to = forwarding.and_then(|forwarding| Some((forwarding.tunnel()?, forwarding.destination)));
+        next.extend(to.map(|(tunnel, side)| (tunnel, side, kept)));
+    }
+    next
+}
+
+/// An End Marker on its way to a tunnel.
+///
+/// # Errors
+/// [`DropReason::NoEgress`] when we have no address of the tunnel's IP version.
+pub(crate) fn end_marker(
+    tunnel: FTeid,
+    container: Option<PduSession>,
+    topology: &Topology,
+) -> Result<(Egress, Vec<u8>), DropReason> {
+    let egress = to_tunnel(tunnel, None, topology)?;
+    let extensions: Vec<_> = container.map(Extension::PduSession).into_iter().collect();
+    let marker = Repr { extensions: &extensions, ..Repr::end_marker(tunnel.teid) };
+    let packet = marker.to_vec().map_err(|_| DropReason::TooBig)?;
+    Ok((egress, packet))
+}
