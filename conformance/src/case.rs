@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::CaseError;
 use crate::message::{IeTree, MessageSpec};
+use crate::setup::Setup;
 
 /// A conformance case.
 #[derive(Debug, Deserialize)]
@@ -28,54 +29,6 @@ pub struct Case {
     pub setup: Setup,
     /// What happens, in order.
     pub steps: Vec<Step>,
-}
-
-/// Settings of the UPF under test.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct Setup {
-    /// How many sessions fit.
-    pub max_sessions: Option<u32>,
-    /// How many MAC addresses one session may have.
-    pub macs: Option<usize>,
-    /// How many packets one session may buffer.
-    pub buffer_packets: Option<usize>,
-    /// How many octets one session may buffer.
-    pub buffer_octets: Option<usize>,
-    /// How many packets all sessions may buffer together.
-    pub buffer_packets_in_all: Option<usize>,
-    /// How many octets all sessions may buffer together.
-    pub buffer_octets_in_all: Option<usize>,
-    /// How many milliseconds a packet may wait; 0: for ever.
-    pub buffer_ms: Option<u64>,
-    /// The oldest packet goes when there is no room, not the newest.
-    pub drop_oldest: bool,
-    /// After how many milliseconds the SMF is told again of packets that go on coming.
-    pub notify_again_ms: Option<u64>,
-    /// Start with the association of the first SMF set up.
-    pub unassociated: bool,
-    /// The largest outer packet on N3, octets.
-    pub n3_mtu: Option<u32>,
-    /// The largest packet on N6, octets.
-    pub n6_mtu: Option<u32>,
-    /// Packets keep their hop limit.
-    pub keep_ttl: bool,
-    /// The UPF answers Router Solicitations itself.
-    pub router_advertisement: bool,
-    /// GTP-U peers are asked for a sign of life.
-    pub echo: Option<EchoSetup>,
-}
-
-/// When GTP-U peers are asked for a sign of life.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EchoSetup {
-    /// Seconds from one request to the next.
-    pub interval: u64,
-    /// T3-RESPONSE, seconds.
-    pub timeout: u64,
-    /// Repetitions.
-    pub retries: u8,
 }
 
 /// One step of a case.

@@ -20,14 +20,16 @@ mod payload;
 mod record;
 mod runner;
 mod script;
+mod setup;
 mod show;
 mod show_icmp;
 mod upf;
 mod variables;
 
 pub use capture::{Datagram, write_capture};
-pub use case::{Case, Fragments, Setup, Step, load_all, load_fragments};
+pub use case::{Case, Fragments, Step, load_all, load_fragments};
 pub use error::CaseError;
 pub use record::{Outcome, compare_or_record};
 pub use runner::{Backend, Transcript, run, topology};
 pub use script::{Input, replay};
+pub use setup::Setup;

@@ -9,10 +9,11 @@ use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
 use crate::capture::Datagram;
-use crate::case::{Case, Fragments, Setup, Step};
+use crate::case::{Case, Fragments, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
 use crate::script::Input;
+use crate::setup::Setup;
 use crate::upf::Upf;
 
 /// The UPF's address on N3 and N4.
@@ -64,7 +65,12 @@ pub struct Transcript {
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
     let topology = surroundings(&case.setup);
     let engine = backend.build(topology.clone(), &case.setup);
-    let mut run = Run { upf: Upf::new(engine, &topology, START), fragments, sequence: 0, last: Vec::new() };
+    let mut run = Run {
+        upf: Upf::new(engine, &topology, &case.setup, START),
+        fragments,
+        sequence: 0,
+        last: Vec::new(),
+    };
     if !case.setup.unassociated {
         run.associate()?;
     }

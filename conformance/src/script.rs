@@ -16,6 +16,7 @@ use causeway_dataplane::{Ingress, PacketEngine};
 use causeway_types::{NetworkInstance, Span};
 
 use crate::runner::{GTPU_PORT, LAN, PFCP_PORT, START, UPF, WIRE, internet, topology};
+use crate::setup::Setup;
 use crate::upf::Upf;
 
 /// One thing that happens to a UPF.
@@ -113,7 +114,7 @@ fn after(octet: u8, octets: &[u8]) -> Vec<u8> {
 /// What does not hold, whatever happened: every packet received is in exactly one counter, and after the
 /// release nothing is left of any session.
 pub fn replay(inputs: &[Input], engine: Box<dyn PacketEngine>) -> Result<(), String> {
-    let mut upf = Upf::new(engine, &topology(), START);
+    let mut upf = Upf::new(engine, &topology(), &Setup::default(), START);
     for input in inputs {
         match input {
             Input::Pfcp { from, octets } => upf.pfcp(SocketAddr::new(*from, PFCP_PORT), octets),

@@ -10,6 +10,7 @@ use causeway_types::{NodeId, Span, Time};
 use crate::capture::Datagram;
 use crate::runner::{GTPU_PORT, PFCP_PORT, UPF, UPF_IPV6};
 use crate::script::Input;
+use crate::setup::Setup;
 use crate::show;
 use crate::variables::Variables;
 
@@ -39,10 +40,11 @@ impl Transmit for Seen {
 
 impl Upf {
     /// A UPF that has just started.
-    pub(crate) fn new(engine: Box<dyn PacketEngine>, topology: &Topology, now: Time) -> Self {
+    pub(crate) fn new(engine: Box<dyn PacketEngine>, topology: &Topology, setup: &Setup, now: Time) -> Self {
         let mut config = Config::new(NodeId::Ip(UPF.into()), UPF.into());
         // The cases speak of time themselves; heartbeats in between would only be noise.
         config.heartbeat.interval = Span::ZERO;
+        setup.apply(&mut config);
         let n4 = N4::new(config, engine.capabilities(), topology.endpoints(), now.to_ntp());
         Self { n4, engine, now, seen: Seen::default(), inputs: Vec::new(), variables: Variables::default() }
     }

@@ -41,6 +41,9 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.session[].dnn", "ims"),
     ("upf.session[].dev", "n6"),
     ("upf.session[].mtu", "1300"),
+    ("upf.session[].ue_pool", "10.45.128.0/17"),
+    ("upf.session[].pool_identity", "pool-a"),
+    ("upf.ue_address_rest", "5m"),
     ("upf.ethernet[].dnn", "factory"),
     ("upf.ethernet[].dev", "tap0"),
     ("upf.ethernet[].bridge", "br0"),
@@ -121,7 +124,7 @@ fn every_documented_key_has_an_effect() {
 #[test]
 fn every_documented_default_is_the_default() {
     let default = Config::default();
-    let words = ["none", "all", "the first N4 address"];
+    let words = ["none", "all", "the subnet", "the first N4 address"];
     for key in KEYS.iter().filter(|key| !words.contains(&key.default)) {
         let mut expected = default.clone();
         // A session that is given has a gateway only if it says so.
@@ -165,7 +168,7 @@ fn uncommented(file: &str) -> String {
     let is_key = |text: &str| {
         let word = text.trim_start().trim_start_matches("- ");
         word.split_once(':').is_some_and(|(key, _)| {
-            !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+            !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
         })
     };
     let line = |line: &str| match line.split_once("# ") {
@@ -207,6 +210,8 @@ fn the_sample_states_the_defaults() {
     sample.upf.pfcp.client.smf.clear();
     sample.upf.n6_tunnel.clear();
     sample.upf.gtpu.server[0].network_instance = None;
+    sample.upf.session[0].ue_pool = None;
+    sample.upf.session[0].pool_identity = None;
     assert_eq!(sample, default);
 }
 

@@ -1,5 +1,6 @@
 //! What an operator may choose about N4.
 
+use causeway_rules::{AddressPool, Scramble};
 use causeway_types::{DualIp, NodeId, Span};
 
 /// How N4 behaves. [`Config::new`] gives the usual values.
@@ -29,6 +30,12 @@ pub struct Config {
     pub release_period: Span,
     /// Makes the sequence of SEIDs (and TEIDs) of one run differ from that of another.
     pub seed: u64,
+    /// Makes SEIDs and TEIDs impossible to guess; `None`, for tests: they follow a known order.
+    pub secret: Option<Scramble>,
+    /// The UE addresses that we may give out (feature UEIP), the preferred pools first.
+    pub address_pools: Vec<AddressPool>,
+    /// How long a UE address that is given back rests before it is given out again.
+    pub address_rest: Span,
     /// Upper bounds of everything a peer could make grow.
     pub limits: Limits,
 }
@@ -49,6 +56,9 @@ impl Config {
             answer_lifetime: Span::from_secs(30),
             release_period: Span::from_secs(5),
             seed: 0,
+            secret: None,
+            address_pools: Vec::new(),
+            address_rest: Span::from_secs(60),
             limits: Limits::default(),
         }
     }

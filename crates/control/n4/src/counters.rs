@@ -157,4 +157,6 @@ pub struct Occupancy {
     pub waiting_reports: usize,
     /// GTP-U tunnels that end here.
     pub tunnels: usize,
+    /// UE addresses and prefixes that sessions have.
+    pub addresses: usize,
 }

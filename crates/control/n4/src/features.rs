@@ -3,6 +3,8 @@
 use causeway_pfcp::UpFeatures;
 use causeway_rules::Capabilities;
 
+use crate::N4;
+
 /// What needs no particular ability of the data plane.
 const BY_ITSELF: UpFeatures = UpFeatures::FTUP
     .union(UpFeatures::BUNDL)
@@ -11,8 +13,10 @@ const BY_ITSELF: UpFeatures = UpFeatures::FTUP
     .union(UpFeatures::IP6PL);
 
 /// UP Function Features (TS 29.244 clause 8.2.25): what Causeway's N4 does itself, and what the data plane
-/// can do. A bit that is not set here is refused when it is asked for.
-pub(crate) fn up_features(capabilities: &Capabilities) -> UpFeatures {
+/// can do. A bit that is not set here is refused when it is asked for. `has_pools`: there are UE addresses to give
+/// out.
+fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
+    let by_pools = if has_pools { UpFeatures::UEIP } else { UpFeatures::empty() };
     let by_itself = BY_ITSELF;
     let by_data_plane = [
         (capabilities.end_marker, UpFeatures::EMPU),
@@ -23,7 +27,14 @@ pub(crate) fn up_features(capabilities: &Capabilities) -> UpFeatures {
         (capabilities.volume_measurement, UpFeatures::MNOP),
     ];
     let there = by_data_plane.into_iter().filter(|(is_there, _)| *is_there);
-    there.fold(by_itself, |features, (_, feature)| features | feature)
+    there.fold(by_itself | by_pools, |features, (_, feature)| features | feature)
+}
+
+impl N4 {
+    /// What we tell SMFs that we can do.
+    pub(crate) fn up_features(&self) -> UpFeatures {
+        up_features(&self.capabilities, self.resources.addresses.has_pools())
+    }
 }
 
 #[cfg(test)]
@@ -31,14 +42,15 @@ mod tests {
     use super::*;
 
     // Input:  a data plane without any optional ability, and one with all of them.
-    // Output: only what needs no data plane; one more bit for each ability that has one.
+    // Output: only what needs no data plane; one more bit for each ability that has one, and for the pools.
     #[test]
     fn nothing_is_advertised_that_is_not_there() {
         let none = Capabilities::default();
-        assert_eq!(up_features(&none), BY_ITSELF);
+        assert_eq!(up_features(&none, false), BY_ITSELF);
+        assert!(up_features(&none, true).contains(UpFeatures::UEIP));
         let all = Capabilities::all(1, 1);
         let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
         let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering;
-        assert_eq!(up_features(&all), BY_ITSELF | more);
+        assert_eq!(up_features(&all, false), BY_ITSELF | more);
     }
 }

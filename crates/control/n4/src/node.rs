@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
-use causeway_rules::{Capabilities, LocalEndpoints, Tunnels};
+use causeway_rules::{Addresses, Capabilities, LocalEndpoints, Resources, Tunnels};
 use causeway_types::{NtpSeconds, Seid, Time};
 
 use crate::association::{AssociationId, Associations, Targets};
@@ -41,7 +41,7 @@ pub struct N4 {
     pub(crate) targets: Targets,
     pub(crate) sessions: Sessions,
     pub(crate) seids: SeidSequence,
-    pub(crate) tunnels: Tunnels,
+    pub(crate) resources: Resources,
     pub(crate) inbound: Inbound,
     pub(crate) outbound: Outbound<Purpose>,
     /// Sessions that the data plane would not remove, and when to try again.
@@ -77,9 +77,15 @@ impl N4 {
         endpoints: LocalEndpoints,
         recovery: NtpSeconds,
     ) -> Self {
-        let Config { seed, answer_lifetime, limits, .. } = &config;
+        let Config { seed, secret, answer_lifetime, limits, .. } = &config;
         let sessions = limits.sessions.min(capabilities.max_sessions as usize) as u64;
         let teids = u32::try_from(sessions * TUNNELS_PER_SESSION).unwrap_or(u32::MAX);
+        let tunnels = Tunnels::new(teids, *seed);
+        let tunnels = match secret {
+            Some(secret) => tunnels.scrambled(*secret),
+            None => tunnels,
+        };
+        let addresses = Addresses::new(config.address_pools.clone(), config.address_rest);
         let bounds = Bounds {
             hosts: limits.associations.saturating_mul(HOSTS_PER_ASSOCIATION),
             octets_per_host: limits.answer_octets_per_peer,
@@ -89,8 +95,8 @@ impl N4 {
             associations: Associations::default(),
             targets: Targets::default(),
             sessions: Sessions::default(),
-            seids: SeidSequence::new(*seed),
-            tunnels: Tunnels::new(teids, *seed),
+            seids: SeidSequence::new(*seed, *secret),
+            resources: Resources::new(tunnels, addresses),
             inbound: Inbound::new(*answer_lifetime, bounds),
             outbound: Outbound::new(recovery.0),
             removals: BTreeSet::new(),
@@ -151,7 +157,8 @@ impl N4 {
             remembered_requests: self.inbound.len(),
             unanswered_requests: self.outbound.len(),
             waiting_reports: self.sessions.iter().map(|session| session.reports.waiting()).sum(),
-            tunnels: self.tunnels.in_use(),
+            tunnels: self.resources.tunnels.in_use(),
+            addresses: self.resources.addresses.in_use(),
         }
     }
 

@@ -22,6 +22,7 @@ impl N4 {
     ///
     /// What cannot be read is counted; it is answered when there is an answer for it, and changes nothing.
     pub fn datagram(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) {
+        self.resources.set_time(now);
         let mut rest = bytes;
         loop {
             match Header::decode(rest) {

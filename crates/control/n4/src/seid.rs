@@ -1,26 +1,29 @@
 //! Where our SEIDs come from.
 
+use causeway_rules::Scramble;
 use causeway_types::Seid;
 
 /// A sequence of SEIDs: each value once in 2^64, in an order that depends on the seed.
 ///
-/// The order is that of a counter put through an invertible mixing function, so neighbours in time look
-/// unrelated. It hinders guessing by accident; it is not cryptography.
+/// The order is that of a counter put through a permutation: a keyed one that hides the order, or, without a
+/// secret, a known one that only spreads the values.
 #[derive(Debug)]
 pub(crate) struct SeidSequence {
     counter: u64,
+    secret: Option<Scramble>,
 }
 
 impl SeidSequence {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self { counter: mix(seed) }
+    pub(crate) const fn new(seed: u64, secret: Option<Scramble>) -> Self {
+        Self { counter: mix(seed), secret }
     }
 
     /// The next SEID: never zero, which means "not known", and not one that `in_use` knows.
     pub(crate) fn next(&mut self, in_use: impl Fn(Seid) -> bool) -> Seid {
         loop {
             self.counter = self.counter.wrapping_add(1);
-            let seid = Seid(mix(self.counter));
+            let seid =
+                Seid(self.secret.map_or_else(|| mix(self.counter), |secret| secret.hide64(self.counter)));
             if seid != Seid(0) && !in_use(seid) {
                 return seid;
             }
@@ -42,23 +45,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seids_are_nonzero_and_distinct_and_depend_on_the_seed() {
-        let take = |seed| {
-            let mut sequence = SeidSequence::new(seed);
+    fn seids_are_nonzero_and_distinct_and_depend_on_seed_and_secret() {
+        let take = |seed, secret| {
+            let mut sequence = SeidSequence::new(seed, secret);
             (0..10_000).map(|_| sequence.next(|_| false)).collect::<BTreeSet<_>>()
         };
-        let (one, two) = (take(1), take(2));
+        let secret = Some(Scramble::new([5, 6]));
+        let (one, two, three) = (take(1, None), take(2, None), take(1, secret));
         assert_eq!(one.len(), 10_000);
         assert!(!one.contains(&Seid(0)));
         assert!(one.is_disjoint(&two));
-        assert_eq!(one, take(1));
+        assert!(three.is_disjoint(&one) && three.len() == 10_000);
+        assert_eq!(one, take(1, None));
     }
 
     // Input:  a counter about to reach the one value that mixes to zero, and a SEID in use after it.
     // Output: both are passed over.
     #[test]
     fn zero_and_used_values_are_passed_over() {
-        let mut sequence = SeidSequence { counter: u64::MAX };
+        let mut sequence = SeidSequence { counter: u64::MAX, secret: None };
         assert_eq!(mix(0), 0);
         assert_eq!(sequence.next(|seid| seid == Seid(mix(1))), Seid(mix(2)));
     }

@@ -20,6 +20,7 @@ pub(crate) const NOTIFICATION_DELAY: u16 = pfcp::DownlinkDataNotificationDelay::
 pub(crate) const OUTER_HEADER_CREATION: u16 = pfcp::OuterHeaderCreation::TYPE;
 pub(crate) const OUTER_HEADER_REMOVAL: u16 = pfcp::OuterHeaderRemoval::TYPE;
 pub(crate) const PDN_TYPE: u16 = pfcp::PdnType::TYPE;
+pub(crate) const POOL_IDENTITY: u16 = pfcp::UeIpAddressPoolIdentity::TYPE;
 pub(crate) const QER_CONTROL_INDICATIONS: u16 = pfcp::QerControlIndications::TYPE;
 pub(crate) const QER_INDICATIONS: u16 = pfcp::QerIndications::TYPE;
 pub(crate) const QFI: u16 = causeway_types::Qfi::TYPE;

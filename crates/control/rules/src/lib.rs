@@ -29,6 +29,7 @@
 
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod capabilities;
 mod change;
 mod decode;
@@ -38,7 +39,9 @@ mod ie;
 mod model;
 mod plan;
 mod reject;
+mod resources;
 mod respond;
+mod scramble;
 mod sdf;
 mod session;
 mod tunnels;
@@ -48,6 +51,7 @@ mod validate;
 #[cfg(test)]
 mod testing;
 
+pub use addresses::{AddressPool, Addresses, PoolUsage};
 pub use capabilities::Capabilities;
 pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
@@ -60,6 +64,8 @@ pub use model::{
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
+pub use resources::{ResourceChange, Resources};
+pub use scramble::Scramble;
 pub use sdf::FlowError;
 pub use session::{Reporting, SessionRules};
 pub use tunnels::{LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};

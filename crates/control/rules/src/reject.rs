@@ -1,9 +1,10 @@
 //! Why a request is rejected, and what the response says of it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use causeway_pfcp::{Cause, FailedRuleId, OffendingIe, RuleKind};
-use causeway_types::{BarId, FTeid, FarId, NetworkInstance, PdrId, QerId, UrrId};
+use causeway_types::{BarId, FTeid, FarId, IpNet, NetworkInstance, PdrId, QerId, Seid, UrrId};
 use thiserror::Error;
 
 use crate::{FlowError, PduSessionType, ie};
@@ -90,6 +91,25 @@ pub enum Reason {
     /// An F-TEID that another session uses.
     #[error("tunnel {} at {} belongs to another session", .0.teid, .0.addr)]
     TunnelInUse(FTeid),
+    /// A UE address is to be chosen of a data network that has no pool for it.
+    #[error("the data network has no pool of UE addresses of this IP version and prefix length")]
+    NoAddressPool,
+    /// A UE IP address Pool Identity that the configuration does not have.
+    #[error("no pool of UE addresses of this IP version has this identity")]
+    UnknownPool,
+    /// Every UE address of the pools is in use.
+    #[error("all UE addresses of {0} are in use")]
+    AddressesOccupied(NetworkInstance),
+    /// A UE address that other sessions of the data network have.
+    #[error("UE address {net} belongs to another session")]
+    AddressInUse {
+        /// The address or prefix.
+        net: IpNet,
+        /// All sessions that have UE addresses of the request.
+        owners: BTreeSet<Seid>,
+        /// It is that of a session to be restored.
+        restored: bool,
+    },
     /// A network instance that the configuration does not have.
     #[error("network instance {0} is not configured")]
     UnknownNetworkInstance(NetworkInstance),
@@ -149,6 +169,8 @@ impl Reason {
             }
             Self::ForeignTunnel(_)
             | Self::TunnelInUse(_)
+            | Self::UnknownPool
+            | Self::AddressInUse { restored: false, .. }
             | Self::UnknownNetworkInstance(_)
             | Self::NetworkOfOtherType(..)
             | Self::RuleExists
@@ -156,9 +178,14 @@ impl Reason {
             | Self::RuleTwice
             | Self::Endpoint { .. }
             | Self::Dangling(_) => Cause::RuleCreationModificationFailure,
-            Self::NotRestorable(_) => Cause::RestorationResourceNotAvailable,
+            Self::AddressesOccupied(_) => Cause::AllDynamicAddressesOccupied,
+            Self::NotRestorable(_) | Self::AddressInUse { restored: true, .. } => {
+                Cause::RestorationResourceNotAvailable
+            }
             Self::NoTeid | Self::TooMany { .. } => Cause::NoResourcesAvailable,
-            Self::Unsupported { .. } | Self::UnsupportedFlow(_) => Cause::ServiceNotSupported,
+            Self::Unsupported { .. } | Self::UnsupportedFlow(_) | Self::NoAddressPool => {
+                Cause::ServiceNotSupported
+            }
             Self::PredefinedRule(_) => Cause::UnknownPredefinedRule,
             Self::ApplicationId => Cause::UnknownApplicationId,
         }
@@ -180,6 +207,10 @@ impl Reason {
             | Self::ForeignTunnel(_)
             | Self::TunnelInUse(_)
             | Self::NotRestorable(_) => Some(ie::F_TEID),
+            Self::NoAddressPool | Self::AddressesOccupied(_) | Self::AddressInUse { .. } => {
+                Some(ie::UE_IP_ADDRESS)
+            }
+            Self::UnknownPool => Some(ie::POOL_IDENTITY),
             Self::UnknownNetworkInstance(_) | Self::NetworkOfOtherType(..) => Some(ie::NETWORK_INSTANCE),
             Self::Endpoint { .. } => Some(ie::TRAFFIC_ENDPOINT_ID),
             Self::RuleExists

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use causeway_types::{FTeid, PdrId, UrrId};
+use causeway_types::{FTeid, IpNet, NetworkInstance, PdrId, UrrId};
 
+use crate::addresses::Held;
 use crate::edits::{Endpoint, EndpointId};
-use crate::{MeasurementMethod, PduSessionType, RuleSet};
+use crate::{MeasurementMethod, Pdr, PduSessionType, RuleSet, UeAddress, UeSide};
 
 /// The rules of a session, with what the data plane need not know: which CHOOSE ID stands for which
 /// tunnel, its traffic endpoints, and how usage is reported.
@@ -19,6 +20,10 @@ pub struct SessionRules {
     pub(crate) endpoints: BTreeMap<EndpointId, Endpoint>,
     /// The traffic endpoint that a PDR refers to.
     pub(crate) endpoint_of: BTreeMap<PdrId, EndpointId>,
+    /// UE addresses that the UPF chose, with their data network.
+    pub(crate) chosen_ues: BTreeSet<(IpNet, NetworkInstance)>,
+    /// UE addresses that no other session may have.
+    pub(crate) addresses: BTreeSet<Held>,
 }
 
 /// How the usage of a URR is reported (Measurement Information, TS 29.244 clause 8.2.68); the counting
@@ -74,9 +79,40 @@ impl SessionRules {
         }
     }
 
+    /// Brings the addresses that are this session's alone up to date with the rules: those that the UPF chose, and
+    /// those by which packets without a tunnel are found. A PDI that names no data network means `default`.
+    pub(crate) fn sync_addresses(&mut self, default: Option<&NetworkInstance>) {
+        let of_endpoints = self.endpoints.values().filter_map(|endpoint| endpoint.ue.first);
+        let mut held: BTreeSet<_> = of_endpoints.flat_map(nets).filter_map(|net| self.chosen(net)).collect();
+        for pdr in self.rules.pdrs.values() {
+            let nets = pdr.pdi.ue.into_iter().flat_map(nets);
+            held.extend(nets.filter_map(|net| self.chosen(net).or_else(|| found_by(pdr, net, default))));
+        }
+        self.chosen_ues.retain(|(net, _)| held.iter().any(|held| held.chosen && held.net == *net));
+        self.addresses = held;
+    }
+
+    fn chosen(&self, net: IpNet) -> Option<Held> {
+        let (_, network) = self.chosen_ues.iter().find(|(chosen, _)| *chosen == net)?;
+        Some(Held { network: network.clone(), net, chosen: true })
+    }
+
     /// Forgets CHOOSE IDs whose tunnel no PDR has any more.
     pub(crate) fn forget_unused_choose_ids(&mut self) {
         let tunnels = self.tunnels();
         self.choose_ids.retain(|_, tunnel| tunnels.contains(tunnel));
     }
+}
+
+/// The prefix, if packets without a tunnel are found by it.
+fn found_by(pdr: &Pdr, net: IpNet, default: Option<&NetworkInstance>) -> Option<Held> {
+    let is_found = pdr.pdi.tunnel.is_none() && pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Destination);
+    let network = pdr.pdi.network_instance.as_ref().or(default).filter(|_| is_found)?;
+    Some(Held { network: network.clone(), net, chosen: false })
+}
+
+/// The prefixes of a UE address.
+pub(crate) fn nets(ue: UeAddress) -> impl Iterator<Item = IpNet> {
+    let v4 = ue.v4.map(|ip| IpNet::from(std::net::IpAddr::V4(ip)));
+    v4.into_iter().chain(ue.v6.map(|net| IpNet::V6(net.trunc())))
 }

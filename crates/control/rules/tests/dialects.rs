@@ -218,7 +218,7 @@ fn a_flow_description_is_added_by_modification() {
     let pdi = &change.session.rules().pdrs[&PdrId(1)].pdi;
     assert_eq!((pdi.tunnel, pdi.ue, pdi.filters.len()), (before.tunnel, before.ue, 1));
     upf.keep(change);
-    assert_eq!(upf.tunnels.in_use(), 1);
+    assert_eq!(upf.resources.tunnels.in_use(), 1);
 }
 
 // Input:  the same PDI in two PDRs of different precedence; a PDR with neither QER nor URR.

@@ -4,7 +4,6 @@ mod common;
 
 use causeway_pfcp::{Header, Message};
 use causeway_rules::{Context, Op, establish, modify, validate};
-use causeway_types::Seid;
 use common::{SESSION, Upf};
 use proptest::prelude::*;
 
@@ -43,29 +42,29 @@ proptest! {
     ) {
         let mut upf = Upf::with(common::usual());
         let context = Context { capabilities: &upf.capabilities, endpoints: &upf.endpoints };
-        let before = upf.tunnels.clone();
+        let before = upf.resources.tunnels.clone();
         let (header, body) = mutated(common::usual().into(), &first);
         if let Ok(Message::SessionEstablishmentRequest(request)) = Message::decode(&header, &body) {
-            match establish(&request, Seid(8), &context, &mut upf.tunnels) {
+            match establish(&request, SESSION, &context, &mut upf.resources) {
                 Ok(change) => {
                     prop_assert_eq!(validate(change.session.rules(), &context), Ok(()));
                     prop_assert_eq!(change.plan.ops.first(), Some(&Op::CreateSession));
-                    upf.tunnels.abandon(change.tunnels);
+                    upf.resources.abandon(change.resources);
                 }
                 Err(rejection) => prop_assert!(!rejection.cause().is_accepted()),
             }
         }
-        prop_assert_eq!(upf.tunnels.in_use(), before.in_use());
-        prop_assert_eq!(upf.tunnels.available(), before.available());
+        prop_assert_eq!(upf.resources.tunnels.in_use(), before.in_use());
+        prop_assert_eq!(upf.resources.tunnels.available(), before.available());
 
         let (header, body) = mutated(modification().into(), &second);
         if let Ok(Message::SessionModificationRequest(request)) = Message::decode(&header, &body) {
-            match modify(&upf.session, &request, SESSION, &context, &mut upf.tunnels) {
+            match modify(&upf.session, &request, SESSION, &context, &mut upf.resources) {
                 Ok(change) => {
                     prop_assert_eq!(validate(change.session.rules(), &context), Ok(()));
-                    upf.tunnels.commit(change.tunnels);
+                    upf.resources.commit(change.resources);
                 }
-                Err(_) => prop_assert_eq!(upf.tunnels.in_use(), before.in_use()),
+                Err(_) => prop_assert_eq!(upf.resources.tunnels.in_use(), before.in_use()),
             }
         }
     }

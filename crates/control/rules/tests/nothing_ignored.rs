@@ -73,13 +73,13 @@ fn body(message: Message<'_>) -> (Header, Vec<u8>) {
 /// What becomes of a request: the rules and the plan, or `None` if it is rejected by the codec or by us.
 fn outcome(upf: &Upf, header: &Header, body: &[u8]) -> Option<String> {
     let context = Context { capabilities: &upf.capabilities, endpoints: &upf.endpoints };
-    let mut tunnels = upf.tunnels.clone();
+    let mut resources = upf.resources.clone();
     let change = match Message::decode(header, body).ok()? {
         Message::SessionEstablishmentRequest(request) => {
-            establish(&request, SESSION, &context, &mut tunnels).ok()?
+            establish(&request, SESSION, &context, &mut resources).ok()?
         }
         Message::SessionModificationRequest(request) => {
-            modify(&upf.session, &request, SESSION, &context, &mut tunnels).ok()?
+            modify(&upf.session, &request, SESSION, &context, &mut resources).ok()?
         }
         other => panic!("{other:?}"),
     };

@@ -200,9 +200,9 @@ fn establishments_that_are_rejected() {
     ];
     for (name, request, expected) in cases {
         let mut upf = Upf::new();
-        let before = (upf.tunnels.available(), upf.tunnels.in_use());
+        let before = (upf.resources.tunnels.available(), upf.resources.tunnels.in_use());
         assert_eq!(answer(upf.establish(request)), expected, "{name}");
-        assert_eq!((upf.tunnels.available(), upf.tunnels.in_use()), before, "{name}");
+        assert_eq!((upf.resources.tunnels.available(), upf.resources.tunnels.in_use()), before, "{name}");
     }
 }
 
@@ -235,7 +235,7 @@ fn modifications_that_are_rejected() {
     assert_eq!(answer(upf.modify(request)), (80, Some(108)));
     let request = SessionModificationRequest { create_fars: [to_gnb(2, 1)].into(), ..Default::default() };
     assert_eq!(answer(upf.modify(request)), (73, None));
-    assert_eq!(upf.tunnels.in_use(), 1);
+    assert_eq!(upf.resources.tunnels.in_use(), 1);
 }
 
 // Input:  a restoration (RESTI) with an F-TEID that is ours, and one that is not ours any more.

@@ -19,6 +19,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     ethernet::check(upf, &mut found);
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
+        pool(n, session, &mut found);
         for (m, earlier) in upf.session[..n].iter().enumerate() {
             pair((m, earlier), (n, session), &mut found);
         }
@@ -136,6 +137,14 @@ fn gateway(n: usize, session: &Session, found: &mut Found) {
     }
     if matches!(subnet, IpNet::V6(_)) && session.mtu < 1280 {
         found.push((format!("upf.session[{n}].mtu"), Problem::MtuBelowIpv6 { subnet }));
+    }
+}
+
+/// The pool is a part of the subnet, since only that is routed here.
+fn pool(n: usize, session: &Session, found: &mut Found) {
+    let subnet = session.subnet;
+    if let Some(pool) = session.ue_pool.filter(|pool| !subnet.contains(pool)) {
+        found.push((format!("upf.session[{n}].ue_pool"), Problem::PoolOutside { pool, subnet }));
     }
 }
 

@@ -43,6 +43,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         session: upf.list("session", session).unwrap_or(default.session),
         ethernet: upf.list("ethernet", ethernet::network).unwrap_or(default.ethernet),
         n6_tunnel: upf.list("n6_tunnel", n6_tunnel).unwrap_or_default(),
+        ue_address_rest: upf.value("ue_address_rest", values::span).unwrap_or(default.ue_address_rest),
         buffering: upf.section("buffering", buffering),
         metrics: upf.section("metrics", metrics),
     }
@@ -137,6 +138,8 @@ fn session(session: &mut Section<'_>) -> Session {
         dnn: session.value("dnn", values::network).unwrap_or(default.dnn),
         dev: session.value("dev", values::device).unwrap_or(default.dev),
         mtu: session.value("mtu", values::number(576..=9000)).unwrap_or(default.mtu),
+        ue_pool: session.value("ue_pool", values::subnet),
+        pool_identity: session.value("pool_identity", values::pool_identity),
     }
 }
 

@@ -161,6 +161,14 @@ pub enum Problem {
         /// The key of that one.
         first: String,
     },
+    /// The UE addresses to give out are not routed here.
+    #[error("{pool} is not inside the subnet {subnet}")]
+    PoolOutside {
+        /// What is to be given out.
+        pool: IpNet,
+        /// What is routed here.
+        subnet: IpNet,
+    },
     /// The gateway is not in its subnet.
     #[error("{gateway} is not in {subnet}: give an address of the subnet, for example {example}")]
     GatewayOutside {

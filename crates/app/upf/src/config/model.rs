@@ -58,6 +58,9 @@ pub struct Upf {
     pub gtpu: Gtpu,
     /// The UE address pools, each on a data network (N6).
     pub session: Vec<Session>,
+    /// How long a UE address that was given out rests before it is given out again.
+    #[serde(serialize_with = "span")]
+    pub ue_address_rest: Span,
     /// The Ethernet data networks (N6).
     pub ethernet: Vec<EthernetNetwork>,
     /// Our ends of tunnels over N6.
@@ -79,6 +82,7 @@ impl Default for Upf {
             pfcp: Pfcp::default(),
             gtpu: Gtpu::default(),
             session: vec![Session::default()],
+            ue_address_rest: Span::from_secs(60),
             ethernet: Vec::new(),
             n6_tunnel: Vec::new(),
             buffering: Buffering::default(),
@@ -135,6 +139,12 @@ pub struct Session {
     pub dev: String,
     /// The MTU of the TUN device, in octets.
     pub mtu: u32,
+    /// The part of the subnet that the UPF may give out to UEs itself; `None`: all of it.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown_if_any")]
+    pub ue_pool: Option<IpNet>,
+    /// The UE IP address Pool Identity (TS 29.244 clause 8.2.128) by which SMFs choose the pool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool_identity: Option<String>,
 }
 
 impl Session {
@@ -154,6 +164,8 @@ impl Default for Session {
             dnn: Self::DEFAULT_DNN.to_owned(),
             dev: Self::DEFAULT_DEV.to_owned(),
             mtu: Self::DEFAULT_MTU,
+            ue_pool: None,
+            pool_identity: None,
         }
     }
 }

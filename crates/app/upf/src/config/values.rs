@@ -82,6 +82,12 @@ pub(super) fn network(text: &str) -> Result<String, Problem> {
     }
 }
 
+/// The identity of an address pool, an octet string on the wire.
+pub(super) fn pool_identity(text: &str) -> Result<String, Problem> {
+    let named = (1..=64).contains(&text.len()) && text.chars().all(|c| c.is_ascii_graphic());
+    if named { Ok(text.to_owned()) } else { Err(wrong(text, "1 to 64 characters without blanks")) }
+}
+
 /// An address or a host name.
 pub(super) fn node_id(text: &str) -> Result<NodeId, Problem> {
     if let Ok(address) = text.parse::<IpAddr>() {

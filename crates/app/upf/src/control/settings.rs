@@ -1,12 +1,14 @@
 //! From the configuration to the settings of N4.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, UdpSocket};
 
 use causeway_n4::{self as n4, N4};
-use causeway_types::{DualIp, NodeId, Span, Time};
+use causeway_rules::{AddressPool, Scramble};
+use causeway_types::{DualIp, IpNet, NetworkInstance, NodeId, Span, Time};
 
 use super::Surroundings;
-use crate::config::{PathFailure, Pfcp, RequestPort, Upf};
+use crate::config::{PathFailure, Pfcp, RequestPort, Session, Upf};
 
 /// The longest wait that doubling T1 may lead to.
 const LONGEST_WAIT: Span = Span::from_secs(8);
@@ -29,6 +31,9 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time) -> n4::Config {
         associate_retry: pfcp.association_retry,
         release_period: pfcp.release_timeout,
         seed: start.as_nanos(),
+        secret: Some(Scramble::new(random())),
+        address_pools: upf.session.iter().map(address_pool).collect(),
+        address_rest: upf.ue_address_rest,
         limits: n4::Limits {
             associations: pfcp.max_associations as usize,
             sessions: upf.max_sessions as usize,
@@ -36,6 +41,21 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time) -> n4::Config {
         },
         ..n4::Config::new(node, address)
     }
+}
+
+/// What the UPF may give out of a subnet: not its own address.
+fn address_pool(session: &Session) -> AddressPool {
+    AddressPool {
+        network: NetworkInstance::new(&session.dnn),
+        range: session.ue_pool.unwrap_or(session.subnet),
+        name: session.pool_identity.clone(),
+        barred: session.gateway.map(IpNet::from).into_iter().collect(),
+    }
+}
+
+/// 128 bits that nobody can guess: the keys that the system seeds hash tables with.
+fn random() -> [u64; 2] {
+    [(); 2].map(|()| RandomState::new().hash_one(0))
 }
 
 /// N4 in these surroundings, which asks the SMFs of the configuration for associations.
@@ -81,7 +101,8 @@ mod tests {
     fn every_key_of_n4_arrives() {
         let text = "{upf: {max_sessions: 7, pfcp: {heartbeat: {interval: 1s, timeout: 2s, retries: 4}, \
                     retransmission: {timeout: 20s, retries: 6}, association_retry: 7s, release_timeout: 9s, \
-                    path_failure: purge, request_port: learnt, max_associations: 3}}}";
+                    path_failure: purge, request_port: learnt, max_associations: 3}, ue_address_rest: 7s, \
+                    session: [{subnet: 10.60.0.0/16, gateway: 10.60.0.1, ue_pool: 10.60.128.0/24, pool_identity: a}]}}";
         let upf = Config::parse(None, text, &Overrides::default()).unwrap().upf;
         let node = NodeId::Fqdn("upf.example.org".into());
         let address = DualIp::from(IpAddr::from([192, 0, 2, 1]));
@@ -96,5 +117,10 @@ mod tests {
         assert_eq!(n4.on_path_failure, n4::PathFailure::Purge);
         assert_eq!(n4.request_port, n4::RequestPort::Learnt);
         assert_eq!(n4.seed, 5_000_000_000);
+        assert_eq!(n4.address_rest, Span::from_secs(7));
+        let pool = &n4.address_pools[0];
+        assert_eq!((pool.range.to_string(), pool.name.as_deref()), ("10.60.128.0/24".into(), Some("a")));
+        assert_eq!(pool.barred, [IpNet::from(IpAddr::from([10, 60, 0, 1]))]);
+        assert!(n4.secret.is_some() && random() != random());
     }
 }

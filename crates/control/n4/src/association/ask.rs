@@ -8,7 +8,6 @@ use causeway_types::{NtpSeconds, Time};
 use super::setup::addresses;
 use super::table::Contact;
 use super::{AssociationId, Target};
-use crate::features::up_features;
 use crate::node::Purpose;
 use crate::{N4, Notice, SetupFailure};
 
@@ -37,7 +36,7 @@ impl N4 {
         self.targets.set(peer, Target::Asking);
         let node = self.config.node.clone();
         let request = AssociationSetupRequest {
-            up_function_features: Some(up_features(&self.capabilities)),
+            up_function_features: Some(self.up_features()),
             ..AssociationSetupRequest::new(NodeId::from(&node), RecoveryTimeStamp(self.recovery))
         };
         let policy = self.config.retransmission;

@@ -9,7 +9,6 @@ use causeway_types::{Seid, Time};
 use super::AssociationId;
 use super::setup::addresses;
 use crate::answer::Refusal;
-use crate::features::up_features;
 use crate::node::Purpose;
 use crate::session::Session;
 use crate::transaction::RequestKey;
@@ -38,7 +37,7 @@ impl N4 {
         let node = self.config.node.clone();
         let cause = Cause::RequestAccepted;
         let response = AssociationUpdateResponse {
-            up_function_features: Some(up_features(&self.capabilities)),
+            up_function_features: Some(self.up_features()),
             ..AssociationUpdateResponse::new(NodeId::from(&node), cause)
         };
         self.answer(now, key, Seid(0), Some(cause), &response.into());

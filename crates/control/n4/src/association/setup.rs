@@ -12,7 +12,6 @@ use super::AssociationId;
 use super::table::Contact;
 use crate::answer::Refusal;
 use crate::config::{PFCP_PORT, RequestPort};
-use crate::features::up_features;
 use crate::node::Purpose;
 use crate::session::Session;
 use crate::transaction::RequestKey;
@@ -74,7 +73,7 @@ impl N4 {
         let cause = Cause::RequestAccepted;
         let response = AssociationSetupResponse {
             recovery_time_stamp: Some(RecoveryTimeStamp(self.recovery)),
-            up_function_features: Some(up_features(&self.capabilities)),
+            up_function_features: Some(self.up_features()),
             flags: retained.then_some(AssociationSetupResponseFlags::PSREI),
             ..AssociationSetupResponse::new(NodeId::from(&node), cause)
         };

@@ -3,7 +3,7 @@
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{
     Cause, CreatedPdr, CreatedTrafficEndpoint, NodeId, SessionDeletionResponse, SessionEstablishmentResponse,
-    SessionModificationResponse,
+    SessionModificationResponse, UpdatedPdr,
 };
 use causeway_rules::{Change, Usage};
 use causeway_types::{FSeid, Seid, Time};
@@ -16,11 +16,13 @@ use crate::{ApplyId, N4, Notice};
 struct Created {
     pdrs: Vec<CreatedPdr<'static>>,
     endpoints: Vec<CreatedTrafficEndpoint<'static>>,
+    updated: Vec<UpdatedPdr<'static>>,
 }
 
 impl Created {
     fn by(change: &Change) -> Self {
-        Self { pdrs: change.created_pdrs(), endpoints: change.created_traffic_endpoints() }
+        let (pdrs, endpoints) = (change.created_pdrs(), change.created_traffic_endpoints());
+        Self { pdrs, endpoints, updated: change.updated_pdrs() }
     }
 }
 
@@ -29,6 +31,7 @@ impl N4 {
     ///
     /// Events that the data plane raised before it carried out the plan must have come before.
     pub fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
+        self.resources.set_time(now);
         let Some((seid, in_flight)) = self.sessions.finish(id) else { return };
         let InFlight { work, change } = in_flight;
         if let Err(error) = &result {
@@ -51,16 +54,16 @@ impl N4 {
                 self.not_changed(now, seid, key, change, &error);
             }
             (Work::Instruct, Ok(_)) => self.instructed(seid, change),
-            (Work::Instruct, Err(_)) => self.tunnels.abandon(change.tunnels),
+            (Work::Instruct, Err(_)) => self.resources.abandon(change.resources),
             // Only a doomed session is purged.
-            (Work::Purge, _) => self.tunnels.abandon(change.tunnels),
+            (Work::Purge, _) => self.resources.abandon(change.resources),
         }
         self.next_in_line(now, seid);
     }
 
     fn established(&mut self, now: Time, seid: Seid, key: RequestKey, change: Change) {
         let created = Created::by(&change);
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.rules = change.session;
         session.since = now;
@@ -88,7 +91,7 @@ impl N4 {
         change: Change,
         error: &ApplyError,
     ) {
-        self.tunnels.abandon(change.tunnels);
+        self.resources.abandon(change.resources);
         let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
         self.refuse(now, key, cp, error.into());
         self.drop_session(now, seid);
@@ -112,11 +115,12 @@ impl N4 {
         reported.extend(usage);
         let usage_reports = change.usage_reports(&reported);
         session.rules = change.session;
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
         let cause = Cause::RequestAccepted;
         let response = SessionModificationResponse {
             created_pdrs: created.pdrs.into(),
             created_traffic_endpoints: created.endpoints.into(),
+            updated_pdrs: created.updated.into(),
             usage_reports: usage_reports.into(),
             ..SessionModificationResponse::new(cause)
         };
@@ -128,7 +132,7 @@ impl N4 {
     }
 
     fn not_changed(&mut self, now: Time, seid: Seid, key: RequestKey, change: Change, error: &ApplyError) {
-        self.tunnels.abandon(change.tunnels);
+        self.resources.abandon(change.resources);
         let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
         self.refuse(now, key, cp, error.into());
     }
@@ -140,7 +144,7 @@ impl N4 {
         let mut reported = session.reports.take_unsent_usage();
         reported.extend(usage);
         let usage_reports = change.usage_reports(&reported);
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
         let cause = Cause::RequestAccepted;
         let response = SessionDeletionResponse {
             usage_reports: usage_reports.into(),

@@ -25,7 +25,7 @@ impl N4 {
     pub(crate) fn instruct(&mut self, seid: Seid, instructions: &Instructions) {
         let Some(session) = self.sessions.get(seid) else { return };
         let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
-        match causeway_rules::instruct(&session.rules, instructions, seid, &context, &mut self.tunnels) {
+        match causeway_rules::instruct(&session.rules, instructions, seid, &context, &mut self.resources) {
             Err(rejection) => self.refuse_instructions(seid, &rejection),
             Ok(change) if change.plan.ops.is_empty() => self.instructed(seid, change),
             Ok(change) => self.hand_out(Work::Instruct, change),
@@ -34,7 +34,7 @@ impl N4 {
 
     /// It is in force.
     pub(crate) fn instructed(&mut self, seid: Seid, change: Change) {
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
         if let Some(session) = self.sessions.get_mut(seid) {
             session.rules = change.session;
         }

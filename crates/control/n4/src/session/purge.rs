@@ -11,10 +11,14 @@ use crate::node::Purpose;
 impl N4 {
     /// Ends a session that nobody wants any more: to SMFs it is gone at once, and from the data plane as soon
     /// as that has done what it is doing. Requests under way are not answered; their duplicates will be told
-    /// that there is no such session.
+    /// that there is no such session. Its UE addresses can be used at once.
     pub(crate) fn doom(&mut self, seid: Seid) {
         let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.doomed) else { return };
         session.doomed = true;
+        self.resources.disown(seid, &session.rules);
+        if let Some(in_flight) = &session.in_flight {
+            self.resources.disown(seid, &in_flight.change.session);
+        }
         let reports = session.reports.is_on_its_way();
         session.reports.clear();
         let association = session.association;
@@ -59,15 +63,15 @@ impl N4 {
         let was_there = matches!(result, Ok(_) | Err(ApplyError::UnknownSession(_)));
         match work {
             Work::Delete(_) | Work::Purge if was_there || self.is_stopping() => {
-                self.tunnels.commit(change.tunnels);
+                self.resources.commit(change.resources);
                 self.drop_session(now, seid);
             }
             Work::Purge => {
-                self.tunnels.abandon(change.tunnels);
+                self.resources.abandon(change.resources);
                 self.removals.insert((now + self.config.removal_retry, seid));
             }
             Work::Establish(_) if result.is_err() => {
-                self.tunnels.abandon(change.tunnels);
+                self.resources.abandon(change.resources);
                 self.drop_session(now, seid);
             }
             Work::Establish(_) | Work::Modify(..) | Work::Delete(_) | Work::Instruct => {
@@ -79,9 +83,9 @@ impl N4 {
 
     fn keep_or_abandon(&mut self, seid: Seid, change: Change, is_in_force: bool) {
         if !is_in_force {
-            return self.tunnels.abandon(change.tunnels);
+            return self.resources.abandon(change.resources);
         }
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
         if let Some(session) = self.sessions.get_mut(seid) {
             session.rules = change.session;
         }

@@ -103,7 +103,7 @@ impl N4 {
         let sessions = &self.sessions;
         let seid = self.seids.next(|seid| sessions.get(seid).is_some());
         let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
-        let change = causeway_rules::establish(request, seid, &context, &mut self.tunnels)?;
+        let change = causeway_rules::establish(request, seid, &context, &mut self.resources)?;
         Ok((association, change))
     }
 
@@ -135,7 +135,7 @@ impl N4 {
         let Some(session) = self.sessions.get(seid) else { return self.refuse_unknown(now, key) };
         let cp = session.cp.seid;
         let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
-        match causeway_rules::modify(&session.rules, request, seid, &context, &mut self.tunnels) {
+        match causeway_rules::modify(&session.rules, request, seid, &context, &mut self.resources) {
             Err(rejection) => self.refuse(now, key, cp, rejection.into()),
             Ok(change) if change.plan.ops.is_empty() => {
                 self.modified(now, seid, key, request.cp_f_seid, change, Vec::new());

@@ -90,7 +90,7 @@ fn answers_are_kept_for_a_while() {
 }
 
 // Input:  the same number, type and contents from another port of the host.
-// Output: another request.
+// Output: another request, which is refused since its UE address is in use.
 #[test]
 fn another_port_is_another_request() {
     let (mut world, mut smf) = World::associated();
@@ -99,7 +99,8 @@ fn another_port_is_another_request() {
     let mut elsewhere = smf.addr;
     elsewhere.set_port(9000);
     world.deliver(elsewhere, &bytes);
-    assert_ne!(world.next(smf.addr).up_seid(), world.next(elsewhere).up_seid());
+    assert_eq!(world.next(smf.addr).cause(), Cause::RequestAccepted);
+    assert_eq!(world.next(elsewhere).refusal(), (Cause::RuleCreationModificationFailure, Some(93)));
 }
 
 // Input:  room for 2 open requests of a peer, a slow data plane, and 3 establishments.

@@ -1,20 +1,23 @@
 //! From a request of the SMF to a change that the data plane can carry out, or a rejection.
 
+use std::collections::BTreeSet;
+
 use causeway_pfcp::{SessionEstablishmentRequest, SessionModificationRequest, SessionReportResponse};
 use causeway_types::{FTeid, PdrId, Seid};
 
+use crate::addresses::Held;
 use crate::decode;
 use crate::diff::{Extras, plan_deletion, plan_establishment, plan_modification};
-use crate::edits::{Changes, EndpointId, Merged, Setting, merge};
+use crate::edits::{Changes, ChosenUes, EndpointId, Merged, Setting, merge};
 use crate::reject::refuse_if;
-use crate::tunnels::Reservation;
+use crate::session::nets;
 use crate::validate::{Context, validate};
-use crate::{Plan, Reason, Rejection, SessionRules, TunnelChange, Tunnels, ie};
+use crate::{Pdr, Plan, Reason, Rejection, ResourceChange, Resources, SessionRules, ie};
 
 /// A change of one session's rules, ready to be carried out.
 ///
 /// Give `plan` to the data plane. If it carries the plan out, keep `session` and
-/// [`Tunnels::commit`] `tunnels`; if it does not, [`Tunnels::abandon`] them: then nothing has changed.
+/// [`Resources::commit`] `resources`; if it does not, [`Resources::abandon`] them: then nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Change {
     /// The session as it will be.
@@ -26,8 +29,10 @@ pub struct Change {
     /// The traffic endpoints whose F-TEID the UPF chose, in the order of the request: the Created Traffic
     /// Endpoint IEs.
     pub(crate) chosen_endpoints: Vec<(EndpointId, FTeid)>,
-    /// What is taken from and given back to [`Tunnels`].
-    pub tunnels: TunnelChange,
+    /// Who asked for a UE address of the UPF's choice, and what they have got.
+    pub(crate) ues: ChosenUes,
+    /// What is taken from and given back to [`Resources`].
+    pub resources: ResourceChange,
     /// Goes back in the reports of URRs that were queried.
     pub(crate) query_reference: Option<u32>,
 }
@@ -35,28 +40,28 @@ pub struct Change {
 /// Plans the session that a request asks for. `session` is the UPF's own SEID for it.
 ///
 /// # Errors
-/// Why the request is not carried out; `tunnels` is as before.
+/// Why the request is not carried out; `resources` is as before.
 pub fn establish(
     request: &SessionEstablishmentRequest<'_>,
     session: Seid,
     context: &Context<'_>,
-    tunnels: &mut Tunnels,
+    resources: &mut Resources,
 ) -> Result<Change, Rejection> {
-    establish_with(decode::establishment(request)?, session, context, tunnels)
+    establish_with(decode::establishment(request)?, session, context, resources)
 }
 
 /// Plans the change that a request asks for of the session with the UPF's SEID `session`.
 ///
 /// # Errors
-/// Why the request is not carried out; `tunnels` is as before.
+/// Why the request is not carried out; `resources` is as before.
 pub fn modify(
     old: &SessionRules,
     request: &SessionModificationRequest<'_>,
     session: Seid,
     context: &Context<'_>,
-    tunnels: &mut Tunnels,
+    resources: &mut Resources,
 ) -> Result<Change, Rejection> {
-    modify_with(old, decode::modification(request)?, session, context, tunnels)
+    modify_with(old, decode::modification(request)?, session, context, resources)
 }
 
 /// What the SMF asks for in its answer to a report: packets to be dropped, a BAR to be changed.
@@ -83,9 +88,9 @@ pub fn instruct(
     instructions: &Instructions,
     session: Seid,
     context: &Context<'_>,
-    tunnels: &mut Tunnels,
+    resources: &mut Resources,
 ) -> Result<Change, Rejection> {
-    modify_with(old, instructions.0.clone(), session, context, tunnels)
+    modify_with(old, instructions.0.clone(), session, context, resources)
 }
 
 /// The end of a session: everything goes, and every URR reports.
@@ -95,7 +100,8 @@ pub fn delete(old: &SessionRules, session: Seid) -> Change {
         plan: plan_deletion(session),
         chosen: Vec::new(),
         chosen_endpoints: Vec::new(),
-        tunnels: TunnelChange::giving_back(session, &old.tunnels()),
+        ues: ChosenUes::default(),
+        resources: ResourceChange::giving_back(session, old),
         query_reference: None,
     }
 }
@@ -104,16 +110,16 @@ pub(crate) fn establish_with(
     changes: Changes,
     session: Seid,
     context: &Context<'_>,
-    tunnels: &mut Tunnels,
+    resources: &mut Resources,
 ) -> Result<Change, Rejection> {
     let restoration = changes.restoration;
-    let reservation = Reservation::new(tunnels, session);
-    let taken = take(&SessionRules::of_type(changes.pdu_type), changes, context, reservation);
-    let (merged, tunnels) =
+    let empty = SessionRules::of_type(changes.pdu_type);
+    let taken = take(&empty, changes, session, context, resources);
+    let (merged, resources) =
         taken.map_err(|rejection| if restoration { not_restored(rejection) } else { rejection })?;
     let plan = plan_establishment(session, merged.session.rules());
-    let Merged { session, chosen, chosen_endpoints, .. } = merged;
-    Ok(Change { session, plan, chosen, chosen_endpoints, tunnels, query_reference: None })
+    let Merged { session, chosen, chosen_endpoints, ues, .. } = merged;
+    Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference: None })
 }
 
 pub(crate) fn modify_with(
@@ -121,7 +127,7 @@ pub(crate) fn modify_with(
     changes: Changes,
     session: Seid,
     context: &Context<'_>,
-    tunnels: &mut Tunnels,
+    resources: &mut Resources,
 ) -> Result<Change, Rejection> {
     check_extended(&changes, context)?;
     let mut queries = changes.query.clone();
@@ -142,12 +148,11 @@ pub(crate) fn modify_with(
         inactivity_timer: changes.inactivity_timer != Setting::Keep,
     };
     let query_reference = changes.query_reference;
-    let reservation = Reservation::new(tunnels, session);
-    let (merged, tunnels) = take(old, changes, context, reservation)?;
+    let (merged, resources) = take(old, changes, session, context, resources)?;
     let extras = Extras { end_markers: merged.end_markers, ..extras };
     let plan = plan_modification(session, old.rules(), merged.session.rules(), &extras);
-    let Merged { session, chosen, chosen_endpoints, .. } = merged;
-    Ok(Change { session, plan, chosen, chosen_endpoints, tunnels, query_reference })
+    let Merged { session, chosen, chosen_endpoints, ues, .. } = merged;
+    Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference })
 }
 
 /// Buffering for longer needs a data plane that can, and a BAR that is there.
@@ -161,14 +166,33 @@ fn check_extended(changes: &Changes, context: &Context<'_>) -> Result<(), Reject
 fn take(
     old: &SessionRules,
     changes: Changes,
+    session: Seid,
     context: &Context<'_>,
-    mut reservation: Reservation<'_>,
-) -> Result<(Merged, TunnelChange), Rejection> {
-    let merged = merge(old, changes, context.endpoints, context.capabilities, &mut reservation)?;
+    resources: &mut Resources,
+) -> Result<(Merged, ResourceChange), Rejection> {
+    let (mut tunnels, mut addresses) = resources.reserve(session);
+    let Context { endpoints, capabilities } = context;
+    let merged = merge(old, changes, endpoints, capabilities, &mut tunnels, &mut addresses)?;
     validate(merged.session.rules(), context)?;
     let new = merged.session.tunnels();
-    let change = reservation.keep(&old.tunnels(), &new).map_err(|tunnel| in_use(tunnel, &merged.session))?;
-    Ok((merged, change))
+    let tunnels = tunnels.keep(&old.tunnels(), &new).map_err(|tunnel| in_use(tunnel, &merged.session))?;
+    // Last, so that whoever gives way for this session does so for one that is otherwise legal.
+    match addresses.keep(&old.addresses, &merged.session.addresses) {
+        Ok(addresses) => Ok((merged, ResourceChange { tunnels, addresses })),
+        Err((held, owners)) => {
+            resources.tunnels.abandon(tunnels);
+            Err(address_in_use(&held, owners, &merged.session))
+        }
+    }
+}
+
+fn address_in_use(held: &Held, owners: BTreeSet<Seid>, session: &SessionRules) -> Rejection {
+    let has = |pdr: &&Pdr| {
+        pdr.pdi.tunnel.is_none() && pdr.pdi.ue.is_some_and(|ue| nets(ue).any(|net| net == held.net))
+    };
+    let user = session.rules().pdrs.values().find(has);
+    let reason = Reason::AddressInUse { net: held.net, owners, restored: false };
+    Rejection { rule: user.map(|pdr| pdr.id.into()), reason }
 }
 
 fn in_use(tunnel: FTeid, session: &SessionRules) -> Rejection {
@@ -181,6 +205,9 @@ fn not_restored(rejection: Rejection) -> Rejection {
     match rejection.reason {
         Reason::ForeignTunnel(tunnel) | Reason::TunnelInUse(tunnel) => {
             Rejection { reason: Reason::NotRestorable(tunnel), ..rejection }
+        }
+        Reason::AddressInUse { net, owners, .. } => {
+            Rejection { reason: Reason::AddressInUse { net, owners, restored: true }, ..rejection }
         }
         _ => rejection,
     }

@@ -44,10 +44,11 @@ proptest! {
     #[test]
     fn changes_are_whole_or_nothing(steps in proptest::collection::vec((changes(), 0..8_u8), 1..8)) {
         let mut world = World::with(crate::testing::usual());
-        let all = world.tunnels.available() + 1;
+        let all = world.resources.tunnels.available() + 1;
         for (step, luck) in steps {
             let step = if luck == 0 { step } else { fit(step, &world.session) };
-            let (session, tunnels) = (world.session.clone(), world.tunnels.clone());
+            let (session, tunnels) = (world.session.clone(), world.resources.tunnels.clone());
+            let addresses = world.resources.addresses.clone();
             match world.modify(step) {
                 Ok(change) => {
                     let rules = after(session.rules(), &change.plan)?;
@@ -55,20 +56,26 @@ proptest! {
                     let context = Context { capabilities: &world.capabilities, endpoints: &world.endpoints };
                     prop_assert_eq!(validate(&rules, &context), Ok(()));
                     world.keep(change);
-                    prop_assert_eq!(world.tunnels.in_use(), world.session.tunnels().len());
+                    prop_assert_eq!(world.resources.tunnels.in_use(), world.session.tunnels().len());
+                    prop_assert_eq!(world.resources.addresses.in_use(), world.session.addresses.len());
                 }
                 Err(rejection) => {
                     prop_assert!(!rejection.cause().is_accepted(), "{}", rejection);
                     prop_assert_eq!(&world.session, &session);
-                    prop_assert_eq!(world.tunnels.available(), tunnels.available());
-                    prop_assert_eq!(world.tunnels.in_use(), tunnels.in_use());
+                    prop_assert_eq!(world.resources.tunnels.available(), tunnels.available());
+                    prop_assert_eq!(world.resources.tunnels.in_use(), tunnels.in_use());
+                    let given_out = |addresses: &crate::Addresses| addresses.pools().map(|pool| pool.occupied).sum::<u64>();
+                    prop_assert_eq!(world.resources.addresses.in_use(), addresses.in_use());
+                    prop_assert_eq!(given_out(&world.resources.addresses), given_out(&addresses));
                 }
             }
         }
         let end = delete(&world.session, SESSION);
         prop_assert_eq!(&end.plan.ops, &[Op::RemoveSession]);
         world.keep(end);
-        prop_assert_eq!((world.tunnels.available(), world.tunnels.in_use()), (all, 0));
+        prop_assert_eq!((world.resources.tunnels.available(), world.resources.tunnels.in_use()), (all, 0));
+        prop_assert_eq!(world.resources.addresses.in_use(), 0);
+        prop_assert!(world.resources.addresses.pools().all(|pool| pool.occupied == 0));
     }
 
     // Input:  a change that the data plane cannot carry out.
@@ -77,10 +84,10 @@ proptest! {
     fn an_abandoned_change_leaves_no_trace(step in changes()) {
         let mut world = World::with(crate::testing::usual());
         let step = fit(step, &world.session);
-        let (available, in_use) = (world.tunnels.available(), world.tunnels.in_use());
+        let (available, in_use) = (world.resources.tunnels.available(), world.resources.tunnels.in_use());
         if let Ok(change) = world.modify(step) {
-            world.tunnels.abandon(change.tunnels);
+            world.resources.abandon(change.resources);
         }
-        prop_assert_eq!((world.tunnels.available(), world.tunnels.in_use()), (available, in_use));
+        prop_assert_eq!((world.resources.tunnels.available(), world.resources.tunnels.in_use()), (available, in_use));
     }
 }

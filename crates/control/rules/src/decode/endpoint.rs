@@ -74,6 +74,6 @@ fn update(group: &UpdateTrafficEndpoint<'_>) -> Result<EndpointUpdate, Reason> {
 
 /// As for packets from the access; a PDR of another source takes them for destinations.
 fn addresses(ies: &Many<'_, UeIpAddress>) -> Result<EndpointUe, Reason> {
-    let ue::Addresses { first, further } = ue::addresses(ies.iter(), Interface::Access)?;
-    Ok(EndpointUe { first, further })
+    let ue::Addresses { first, further, choice } = ue::addresses(ies.iter(), Interface::Access)?;
+    Ok(EndpointUe { first, further, choice })
 }

@@ -8,7 +8,7 @@ use causeway_types::FarId;
 use super::treatment::Treated;
 use super::tunnel::Removal;
 use super::{about, endpoint, ethernet, flow, framed, not_predefined, setting, tunnel, ue};
-use crate::edits::{PdiDraft, PdrDraft, PdrUpdate, Setting};
+use crate::edits::{PdiDraft, PdrDraft, PdrUpdate, Setting, UeChoice};
 use crate::{Reason, Rejection, ie};
 
 pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
@@ -18,11 +18,13 @@ pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
         let why = "no predefined rule stands in for it";
         let far = group.far_id.ok_or(Reason::ConditionalMissing { ie: ie::FAR_ID, why })?;
         not_predefined(far.0, ie::FAR_ID)?;
+        let mut pdi = pdi(&group.pdi)?;
+        pools(pdi.ue_choice.as_mut(), group);
         let removal = group.outer_header_removal.as_ref().map(tunnel::removal).transpose()?;
         Ok(PdrDraft {
             id: group.pdr_id,
             precedence: group.precedence,
-            pdi: pdi(&group.pdi)?,
+            pdi,
             removal: removal.and_then(Removal::header),
             vlan_removal: removal.and_then(Removal::vlan),
             far,
@@ -73,12 +75,13 @@ fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
     let why = "no release names this interface";
     let spare = Reason::Incorrect { ie: ie::SOURCE_INTERFACE, why };
     let source = group.source_interface.interface().ok_or(spare)?;
-    let ue::Addresses { first, further } = ue::addresses(group.ue_ip_addresses.iter(), source)?;
+    let ue::Addresses { first, further, choice } = ue::addresses(group.ue_ip_addresses.iter(), source)?;
     let framed = framed::routes(&group.framed_routes, &group.framed_ipv6_routes)?;
     Ok(PdiDraft {
         tunnel: group.local_f_teid.as_ref().map(tunnel::request).transpose()?,
         network_instance: group.network_instance.map(|instance| instance.to_owned()),
         ue: first,
+        ue_choice: choice,
         routes: [further, framed].concat(),
         qfis: group.qfis.iter().collect(),
         filters: group.sdf_filters.iter().map(|filter| flow::draft(&filter)).collect::<Result<_, _>>()?,
@@ -87,6 +90,13 @@ fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
         endpoint: endpoint::reference(&group.traffic_endpoint_ids)?,
         ..PdiDraft::new(source)
     })
+}
+
+/// The pools that the UE address is to be from. Without anything to choose they say nothing.
+fn pools(choice: Option<&mut UeChoice>, group: &CreatePdr<'_>) {
+    if let Some(choice) = choice {
+        choice.pools = group.pool_identities.iter().map(|identity| identity.0.0.to_vec()).collect();
+    }
 }
 
 /// What the removal that is set says of one kind of header; setting one kind removes the other.

@@ -79,12 +79,12 @@ treatment! {
     CreatePdr {
         acted {
             pdr_id precedence pdi outer_header_removal far_id urr_ids qer_ids activate_predefined_rules
-            activation_time deactivation_time
+            activation_time deactivation_time pool_identities
         }
         information { rat_type }
         refused {
             mar_id packet_replication ip_multicast_addressing_info
-            pool_identity mptcp_applicable_indication transport_delay_reporting
+            mptcp_applicable_indication transport_delay_reporting
         }
     }
     UpdatePdr {

@@ -5,10 +5,8 @@ use std::net::IpAddr;
 use causeway_pfcp::{Ie, UeIpAddress};
 use causeway_types::{Interface, IpNet, Ipv6Net};
 
+use crate::edits::{DEFAULT_PREFIX, UeChoice};
 use crate::{Reason, UeAddress, UeSide};
-
-/// The prefix of a UE unless said otherwise.
-const DEFAULT_PREFIX: u8 = 64;
 
 /// All UE addresses of one PDI.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -17,6 +15,8 @@ pub(super) struct Addresses {
     pub(super) first: Option<UeAddress>,
     /// Those beyond them (feature IP6PL).
     pub(super) further: Vec<IpNet>,
+    /// What is left to the UPF.
+    pub(super) choice: Option<UeChoice>,
 }
 
 /// The addresses of all UE IP Address IEs of a PDI.
@@ -26,26 +26,57 @@ pub(super) fn addresses(
 ) -> Result<Addresses, Reason> {
     let mut all = Addresses::default();
     for ie in ies {
-        let part = one(&ie, source)?;
-        match &mut all.first {
-            None => all.first = Some(part),
-            Some(held) => join(held, part, &mut all.further)?,
+        let (part, choice) = one(&ie, source)?;
+        match (&mut all.first, part) {
+            (_, None) => {}
+            (first @ None, part) => *first = part,
+            (Some(held), Some(part)) => join(held, part, &mut all.further)?,
         }
+        all.choice = match (all.choice, choice) {
+            (Some(held), Some(choice)) => Some(join_choices(held, choice)?),
+            (held, choice) => held.or(choice),
+        };
     }
+    contradiction(&all)?;
     Ok(all)
 }
 
-fn one(ie: &UeIpAddress, source: Interface) -> Result<UeAddress, Reason> {
-    if ie.choose_ipv4 || ie.choose_ipv6 {
-        return unsupported("a UE address chosen by the UPF");
-    }
-    if ie.ipv4.is_none() && ie.ipv6.is_none() {
+/// The address in one IE, and what it leaves to the UPF.
+fn one(ie: &UeIpAddress, source: Interface) -> Result<(Option<UeAddress>, Option<UeChoice>), Reason> {
+    let chooses = ie.choose_ipv4 || ie.choose_ipv6;
+    let is_given = ie.ipv4.is_some() || ie.ipv6.is_some();
+    if !is_given && !chooses {
         return incorrect("no address in it");
     }
+    let side = side(ie.destination, source);
     let len = prefix_len(ie)?;
-    let v6 = ie.ipv6.map(|ip| Ipv6Net::new(ip, len).map(|net| net.trunc()));
-    let Ok(v6) = v6.transpose() else { return incorrect("a prefix of more than 128 bits") };
-    Ok(UeAddress { v4: ie.ipv4, v6, side: side(ie.destination, source) })
+    if len > 128 {
+        return incorrect("a prefix of more than 128 bits");
+    }
+    let v6 = ie.ipv6.and_then(|ip| Ipv6Net::new(ip, len).ok()).map(|net| net.trunc());
+    let given = UeAddress { v4: ie.ipv4, v6, side };
+    let v6 = ie.choose_ipv6.then_some(len);
+    let choice = UeChoice { v4: ie.choose_ipv4, v6, side, pools: Vec::new() };
+    Ok((is_given.then_some(given), chooses.then_some(choice)))
+}
+
+fn join_choices(held: UeChoice, choice: UeChoice) -> Result<UeChoice, Reason> {
+    if held.v4 && choice.v4 || held.v6.is_some() && choice.v6.is_some() {
+        return unsupported("the choice of more than one UE address of an IP version");
+    }
+    Ok(UeChoice { v4: held.v4 || choice.v4, v6: held.v6.or(choice.v6), ..held })
+}
+
+/// The UPF chooses an address of a version that none is given of, for the same side.
+fn contradiction(all: &Addresses) -> Result<(), Reason> {
+    let (Some(ue), Some(choice)) = (all.first, &all.choice) else { return Ok(()) };
+    if choice.side != ue.side {
+        return incorrect("one is a source and another a destination");
+    }
+    if choice.v4 && ue.v4.is_some() || choice.v6.is_some() && ue.v6.is_some() {
+        return unsupported("the choice of a UE address beside one of the same IP version");
+    }
+    Ok(())
 }
 
 /// Zero leaves the length to the UPF, as its absence does.
@@ -142,16 +173,36 @@ mod tests {
         assert!(matches!(of(&[v6(None, Some(65))]), Err(Reason::Incorrect { .. })));
     }
 
-    // Input:  an IPv4 and an IPv6 address in two IEs; none; one to be chosen; one without any address.
-    // Output: both; nothing; not supported; incorrect.
+    // Input:  an IPv4 and an IPv6 address in two IEs; none; one without any address.
+    // Output: both; nothing; incorrect.
     #[test]
     fn one_address_of_each_version() {
         let both = of(&[v4(2, true), v6(None, None)]).unwrap().unwrap();
         assert!(both.v4.is_some() && both.v6.is_some());
         assert_eq!(of(&[]), Ok(None));
-        let chosen = UeIpAddress { choose_ipv4: true, ..UeIpAddress::default() };
-        assert!(matches!(of(&[chosen]), Err(Reason::Unsupported { .. })));
         assert!(matches!(of(&[UeIpAddress::default()]), Err(Reason::Incorrect { .. })));
+    }
+
+    // Input:  CHOOSE of IPv4 beside a given IPv6 prefix, in one IE and in two; of a /60 delegated; of IPv4 beside
+    //         a given IPv4 address; twice; for the other side.
+    // Output: one part given, one to be chosen; a /60; not supported; not supported; contradictory.
+    #[test]
+    fn what_is_not_given_can_be_chosen() {
+        let choose = UeIpAddress { choose_ipv4: true, destination: true, ..UeIpAddress::default() };
+        for ies in [&[UeIpAddress { choose_ipv4: true, ..v6(None, None) }][..], &[choose, v6(None, None)]] {
+            let all = addresses(ies.iter().copied(), Interface::Core).unwrap();
+            assert!(all.first.is_some_and(|ue| ue.v4.is_none() && ue.v6.is_some()));
+            let choice = all.choice.unwrap();
+            assert_eq!((choice.v4, choice.v6, choice.side), (true, None, UeSide::Destination));
+        }
+        let delegated = UeIpAddress { choose_ipv6: true, ipv6: None, ..v6(None, Some(4)) };
+        let all = addresses([delegated].into_iter(), Interface::Core).unwrap();
+        assert_eq!((all.first, all.choice.and_then(|choice| choice.v6)), (None, Some(60)));
+        assert!(matches!(of(&[choose, v4(2, true)]), Err(Reason::Unsupported { .. })));
+        assert!(matches!(of(&[choose, choose]), Err(Reason::Unsupported { .. })));
+        let source = UeIpAddress { destination: false, ..choose };
+        let sides = addresses([source, v6(None, None)].into_iter(), Interface::Access);
+        assert!(matches!(sides, Err(Reason::Incorrect { .. })));
     }
 
     // Input:  two IPv4 addresses and two IPv6 prefixes; an IPv4 address as source and one as destination.

@@ -8,7 +8,8 @@ use causeway_types::{FTeid, Interface, IpNet, NetworkInstance, QfiSet};
 use crate::{Pdi, Pdr, Reason, Rejection, SessionRules, UeAddress, UeSide, ie};
 
 use super::resolve::{Resolver, fitting};
-use super::{Setting, TunnelRequest};
+use super::ue::ChosenUes;
+use super::{Setting, TunnelRequest, UeChoice};
 
 /// A Traffic Endpoint ID, unique in the session (TS 29.244 clause 8.2.92).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -38,6 +39,8 @@ pub(crate) struct EndpointUe {
     /// As for packets from the access.
     pub(crate) first: Option<UeAddress>,
     pub(crate) further: Vec<IpNet>,
+    /// The part that the UPF is asked to choose; nothing once that is done.
+    pub(crate) choice: Option<UeChoice>,
 }
 
 /// A traffic endpoint to be created.
@@ -103,13 +106,15 @@ pub(super) fn remove(session: &mut SessionRules, gone: &[EndpointId]) {
 pub(super) fn merge(
     session: &mut SessionRules,
     edits: EndpointEdits,
-    resolver: &mut Resolver<'_, '_>,
+    resolver: &mut Resolver<'_, '_, '_>,
+    ues: &mut ChosenUes,
 ) -> Result<Vec<(EndpointId, FTeid)>, Rejection> {
     let mut chosen = Vec::new();
-    for EndpointDraft { id, tunnel, rest } in edits.create {
+    for EndpointDraft { id, tunnel, mut rest } in edits.create {
         let is_choice = matches!(tunnel, Some(TunnelRequest::Choose { .. }));
         let tunnel = resolver.tunnel(tunnel, rest.network_instance.as_ref())?;
         chosen.extend(tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
+        ues.endpoints.extend(rest.choose(None, resolver)?.map(|ue| (id, ue)));
         session.endpoints.insert(id, Endpoint { tunnel, ..rest });
     }
     for update in edits.update {
@@ -117,7 +122,9 @@ pub(super) fn merge(
         let unknown = Reason::Endpoint { id: id.0, what: "does not exist" };
         let endpoint = session.endpoints.get_mut(&id).ok_or(unknown)?;
         let is_choice = matches!(update.tunnel, Some(TunnelRequest::Choose { .. }));
+        let held = endpoint.ue.first;
         change(endpoint, update, resolver)?;
+        ues.endpoints.extend(endpoint.choose(held, resolver)?.map(|ue| (id, ue)));
         chosen.extend(endpoint.tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
         let users = session.endpoint_of.iter().filter(|(_, used)| **used == id).map(|(pdr, _)| pdr);
         for pdr in users {
@@ -132,7 +139,7 @@ pub(super) fn merge(
 fn change(
     endpoint: &mut Endpoint,
     update: EndpointUpdate,
-    resolver: &mut Resolver<'_, '_>,
+    resolver: &mut Resolver<'_, '_, '_>,
 ) -> Result<(), Reason> {
     update.network_instance.apply(&mut endpoint.network_instance);
     if update.tunnel.is_some() {
@@ -154,6 +161,18 @@ fn replace<T: Default>(setting: Setting<T>, held: &mut T) {
 }
 
 impl Endpoint {
+    /// Has the UPF choose what it is asked to; the whole UE address then.
+    fn choose(
+        &mut self,
+        held: Option<UeAddress>,
+        resolver: &mut Resolver<'_, '_, '_>,
+    ) -> Result<Option<UeAddress>, Reason> {
+        let Some(choice) = self.ue.choice.take() else { return Ok(None) };
+        let instance = self.network_instance.as_ref();
+        self.ue.first = resolver.ues.resolve(self.ue.first, Some(&choice), instance, held)?;
+        Ok(self.ue.first)
+    }
+
     /// Puts what it says into the PDI of a PDR that refers to it.
     pub(super) fn give(&self, pdr: &mut Pdr) {
         self.give_pdi(&mut pdr.pdi);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_types::{FTeid, FarId, PdrId};
 
+use crate::addresses::AddressReservation;
 use crate::session::ReportState;
 use crate::tunnels::Reservation;
 use crate::{Capabilities, LocalEndpoints, OuterHeader, Pdr, Reason, Rejection, RuleId, SessionRules, ie};
@@ -11,6 +12,7 @@ use crate::{Capabilities, LocalEndpoints, OuterHeader, Pdr, Reason, Rejection, R
 use super::ethernet::SharedFilters;
 use super::filters::Definitions;
 use super::resolve::{Resolver, fitting};
+use super::ue::{ChosenUes, UeResolver, home};
 use super::{Changes, Edits, EndpointId, FarUpdate, PdrDraft, PdrUpdate, endpoints as points, shape, update};
 
 /// The session as it will be, and what goes with the way there.
@@ -21,6 +23,8 @@ pub(crate) struct Merged {
     pub(crate) chosen: Vec<(PdrId, FTeid)>,
     /// The traffic endpoints whose tunnel was asked for with CHOOSE, in the order of the message.
     pub(crate) chosen_endpoints: Vec<(EndpointId, FTeid)>,
+    /// The UE addresses that were asked for with CHOOSE, in the order of the message.
+    pub(crate) ues: ChosenUes,
     /// The old tunnels that are to be told that they end, each once.
     pub(crate) end_markers: Vec<(FarId, FTeid)>,
 }
@@ -38,6 +42,7 @@ pub(crate) fn merge(
     endpoints: &LocalEndpoints,
     capabilities: &Capabilities,
     reservation: &mut Reservation<'_>,
+    addresses: &mut AddressReservation<'_>,
 ) -> Result<Merged, Rejection> {
     shape::check(&changes, &old.rules)?;
     changes.endpoints.check(&old.endpoints)?;
@@ -50,6 +55,8 @@ pub(crate) fn merge(
     let filters = Definitions::of(&changes, &old.rules.pdrs)?;
     let frames = SharedFilters::of(&changes, &old.rules.pdrs, &filters)?;
     let mut choose_ids = std::mem::take(&mut session.choose_ids);
+    let mut chosen_ues = std::mem::take(&mut session.chosen_ues);
+    let home = home(&changes, &chosen_ues, endpoints, addresses);
     let mut resolver = Resolver {
         endpoints,
         capabilities,
@@ -57,15 +64,18 @@ pub(crate) fn merge(
         choose_ids: &mut choose_ids,
         filters: &filters,
         frames: &frames,
+        ues: UeResolver { endpoints, reservation: addresses, chosen: &mut chosen_ues, home },
     };
-    let chosen_endpoints = points::merge(&mut session, changes.endpoints, &mut resolver)?;
-    let chosen = merge_pdrs(&mut session, changes.pdrs, &mut resolver)?;
+    let mut ues = ChosenUes::default();
+    let chosen_endpoints = points::merge(&mut session, changes.endpoints, &mut resolver, &mut ues)?;
+    let chosen = merge_pdrs(&mut session, changes.pdrs, &mut resolver, &mut ues)?;
     frames.spread(&mut session.rules.pdrs);
     filters.spread(&mut session.rules.pdrs);
-    session.choose_ids = choose_ids;
+    (session.choose_ids, session.chosen_ues) = (choose_ids, chosen_ues);
     session.forget_unused_choose_ids();
+    session.sync_addresses(endpoints.networks.first());
     session.sync_reports();
-    Ok(Merged { session, chosen, chosen_endpoints, end_markers })
+    Ok(Merged { session, chosen, chosen_endpoints, ues, end_markers })
 }
 
 fn remove(session: &mut SessionRules, changes: &Changes) {
@@ -142,21 +152,26 @@ fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rej
 fn merge_pdrs(
     session: &mut SessionRules,
     edits: Edits<PdrId, PdrDraft, PdrUpdate>,
-    resolver: &mut Resolver<'_, '_>,
+    resolver: &mut Resolver<'_, '_, '_>,
+    ues: &mut ChosenUes,
 ) -> Result<Vec<(PdrId, FTeid)>, Rejection> {
     let mut chosen = Vec::new();
     for draft in edits.create {
         let (id, is_choice, endpoint) = (draft.id, draft.pdi.is_choice(), draft.pdi.endpoint);
+        let is_ue_choice = draft.pdi.ue_choice.is_some();
         let pdr = new_pdr(draft, resolver, session).map_err(|reason| reason.of(id))?;
         chosen.extend(pdr.pdi.tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
+        ues.created.extend(pdr.pdi.ue.filter(|_| is_ue_choice).map(|ue| (id, ue)));
         session.refer(id, endpoint);
         session.rules.pdrs.insert(id, pdr);
     }
     for change in edits.update {
         let id = change.id;
+        let is_ue_choice = change.pdi.as_ref().is_some_and(|pdi| pdi.ue_choice.is_some());
         let refers = change.pdi.as_ref().filter(|pdi| !pdi.names_no_session()).map(|pdi| pdi.endpoint);
         let pdr = held(&mut session.rules.pdrs, id)?;
         update::pdr(pdr, change, resolver, &session.endpoints).map_err(|reason| reason.of(id))?;
+        ues.updated.extend(pdr.pdi.ue.filter(|_| is_ue_choice).map(|ue| (id, ue)));
         if let Some(endpoint) = refers {
             session.refer(id, endpoint);
         }
@@ -166,7 +181,11 @@ fn merge_pdrs(
     Ok(chosen)
 }
 
-fn new_pdr(draft: PdrDraft, resolver: &mut Resolver<'_, '_>, session: &SessionRules) -> Result<Pdr, Reason> {
+fn new_pdr(
+    draft: PdrDraft,
+    resolver: &mut Resolver<'_, '_, '_>,
+    session: &SessionRules,
+) -> Result<Pdr, Reason> {
     let PdrDraft { id, precedence, pdi, removal, vlan_removal, far, qers, urrs, active_from, active_until } =
         draft;
     let pdi = resolver.create(pdi, &session.endpoints)?;

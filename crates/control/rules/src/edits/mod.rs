@@ -6,6 +6,7 @@ mod filters;
 mod merge;
 mod resolve;
 mod shape;
+mod ue;
 mod update;
 
 use std::collections::BTreeSet;
@@ -19,11 +20,12 @@ pub(crate) use endpoints::{Endpoint, EndpointDraft, EndpointEdits, EndpointId, E
 pub(crate) use ethernet::EthernetDraft;
 pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
+pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
 
 use crate::{
     ApplyAction, Bar, CopyTo, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, HeaderRemoval,
-    MeasurementMethod, OuterHeader, PduSessionType, Qer, RateLimit, Reporting, RuleId, UeAddress, Urr,
-    UrrTriggers, VlanRemoval, VlanTags,
+    MeasurementMethod, OuterHeader, PduSessionType, Qer, RateLimit, Reporting, RuleId, UeAddress, UeSide,
+    Urr, UrrTriggers, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -118,6 +120,8 @@ pub(crate) struct PdiDraft {
     pub(crate) tunnel: Option<TunnelRequest>,
     pub(crate) network_instance: Option<NetworkInstance>,
     pub(crate) ue: Option<UeAddress>,
+    /// The part of the UE address that the UPF chooses.
+    pub(crate) ue_choice: Option<UeChoice>,
     /// Further UE addresses and framed routes.
     pub(crate) routes: Vec<IpNet>,
     pub(crate) qfis: QfiSet,
@@ -136,6 +140,7 @@ impl PdiDraft {
             tunnel: None,
             network_instance: None,
             ue: None,
+            ue_choice: None,
             routes: Vec::new(),
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
@@ -147,13 +152,25 @@ impl PdiDraft {
 
     /// It says nothing of whose packets it is about: an update that concerns something else.
     pub(crate) fn names_no_session(&self) -> bool {
-        self.tunnel.is_none() && self.ue.is_none() && self.routes.is_empty() && self.endpoint.is_none()
+        let no_ue = self.ue.is_none() && self.ue_choice.is_none();
+        self.tunnel.is_none() && no_ue && self.routes.is_empty() && self.endpoint.is_none()
     }
 
     /// Its tunnel is to be chosen by the UPF.
     pub(crate) fn is_choice(&self) -> bool {
         matches!(self.tunnel, Some(TunnelRequest::Choose { .. }))
     }
+}
+
+/// The part of a UE address that the UPF chooses (CHOOSE IPV4, CHOOSE IPV6).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct UeChoice {
+    pub(crate) v4: bool,
+    /// The length of the prefix.
+    pub(crate) v6: Option<u8>,
+    pub(crate) side: UeSide,
+    /// The UE IP address Pool Identities: none, one for all, or that of IPv4 and that of IPv6.
+    pub(crate) pools: Vec<Vec<u8>>,
 }
 
 /// The Local F-TEID of a PDI.

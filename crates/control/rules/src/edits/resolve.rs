@@ -7,20 +7,23 @@ use causeway_types::{FTeid, NetworkInstance};
 use crate::tunnels::Reservation;
 use crate::{
     Capabilities, EthernetFilter, HeaderRemoval, LocalEndpoints, Pdi, Reason, RemovedHeader, SdfFilter,
+    UeAddress,
 };
 
 use super::endpoints::check_reference;
 use super::ethernet::SharedFilters;
 use super::filters::Definitions;
+use super::ue::UeResolver;
 use super::{Endpoint, EndpointId, PdiDraft, TunnelRequest};
 
 /// Chooses tunnels for the PDIs of one message, and finds what they name.
-pub(super) struct Resolver<'a, 'b> {
+pub(super) struct Resolver<'a, 'b, 'c> {
     pub(super) endpoints: &'a LocalEndpoints,
     pub(super) capabilities: &'a Capabilities,
     pub(super) reservation: &'a mut Reservation<'b>,
     pub(super) choose_ids: &'a mut BTreeMap<u8, FTeid>,
     pub(super) filters: &'a Definitions,
+    pub(super) ues: UeResolver<'a, 'c>,
     pub(super) frames: &'a SharedFilters,
 }
 
@@ -33,17 +36,22 @@ struct Filters {
 /// The traffic endpoints of the session.
 type Endpoints = BTreeMap<EndpointId, Endpoint>;
 
-impl Resolver<'_, '_> {
+impl Resolver<'_, '_, '_> {
     /// The PDI of a new PDR.
     pub(super) fn create(&mut self, mut draft: PdiDraft, endpoints: &Endpoints) -> Result<Pdi, Reason> {
         let filters = self.found(&mut draft)?;
         match draft.endpoint {
             Some(id) => at_endpoint(draft, filters, named(endpoints, id)?),
             None => {
+                draft.ue = self.ue(&draft, None)?;
                 let tunnel = self.tunnel(draft.tunnel, draft.network_instance.as_ref())?;
                 Ok(pdi(draft, filters, tunnel))
             }
         }
+    }
+
+    fn ue(&mut self, draft: &PdiDraft, held: Option<UeAddress>) -> Result<Option<UeAddress>, Reason> {
+        self.ues.resolve(draft.ue, draft.ue_choice.as_ref(), draft.network_instance.as_ref(), held)
     }
 
     /// The filters of a PDI, those that it only names as they are defined.
@@ -90,6 +98,7 @@ impl Resolver<'_, '_> {
         if let Some(id) = draft.endpoint {
             return at_endpoint(draft, filters, named(endpoints, id)?);
         }
+        draft.ue = self.ue(&draft, held.ue)?;
         let instance = draft.network_instance.as_ref();
         let tunnel = match draft.tunnel {
             None if draft.names_no_session() => {
@@ -156,7 +165,7 @@ fn named(endpoints: &Endpoints, id: EndpointId) -> Result<&Endpoint, Reason> {
 
 /// A PDI that leaves it to a traffic endpoint whose packets it is about.
 fn at_endpoint(draft: PdiDraft, filters: Filters, endpoint: &Endpoint) -> Result<Pdi, Reason> {
-    let ue = draft.ue.is_some() || !draft.routes.is_empty();
+    let ue = draft.ue.is_some() || draft.ue_choice.is_some() || !draft.routes.is_empty();
     let qfis = !draft.qfis.is_empty() && !endpoint.qfis.is_empty();
     check_reference(draft.tunnel.is_some(), draft.network_instance.is_some(), ue, qfis)?;
     let mut pdi = pdi(draft, filters, None);

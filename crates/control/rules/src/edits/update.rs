@@ -13,7 +13,7 @@ use super::{
 pub(super) fn pdr(
     pdr: &mut Pdr,
     update: PdrUpdate,
-    resolver: &mut Resolver<'_, '_>,
+    resolver: &mut Resolver<'_, '_, '_>,
     endpoints: &BTreeMap<EndpointId, Endpoint>,
 ) -> Result<(), Reason> {
     if let Some(pdi) = update.pdi {

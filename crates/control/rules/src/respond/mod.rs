@@ -2,32 +2,59 @@
 
 use causeway_pfcp::{
     CreatedPdr, CreatedTrafficEndpoint, DurationMeasurement, EndTime, QueryUrrReference, StartTime,
-    TimeOfFirstPacket, TimeOfLastPacket, TrafficEndpointId, UrSeqn, UsageInformation, UsageReport,
-    UsageReportTrigger, VolumeMeasurement, Volumes,
+    TimeOfFirstPacket, TimeOfLastPacket, TrafficEndpointId, UeIpAddress, UpdatedPdr, UrSeqn,
+    UsageInformation, UsageReport, UsageReportTrigger, VolumeMeasurement, Volumes,
 };
 use causeway_types::Volume;
 
-use crate::edits::EndpointId;
+use crate::edits::{EndpointId, is_unusual};
 use crate::session::ReportState;
-use crate::{Change, SessionRules, Usage, UsageReason};
+use crate::{Change, SessionRules, UeAddress, Usage, UsageReason};
 
 impl Change {
-    /// The Created PDR IEs: the F-TEID of each PDR that asked for one with CHOOSE.
+    /// The Created PDR IEs: the F-TEID and the UE address of each PDR that asked for one with CHOOSE.
     pub fn created_pdrs(&self) -> Vec<CreatedPdr<'static>> {
-        let created = |(pdr, tunnel): &(_, causeway_types::FTeid)| {
-            let local_f_teid = Some((*tunnel).into());
-            CreatedPdr { local_f_teid, ..CreatedPdr::new(*pdr) }
-        };
-        self.chosen.iter().map(created).collect()
+        let created = self.session.rules.pdrs.keys().filter_map(|pdr| {
+            let tunnel = self.chosen.iter().find(|(of, _)| of == pdr).map(|(_, tunnel)| (*tunnel).into());
+            let ue = self.ues.created.iter().find(|(of, _)| of == pdr).map(|(_, ue)| wire(*ue));
+            let is_there = tunnel.is_some() || ue.is_some();
+            is_there.then(|| CreatedPdr {
+                local_f_teid: tunnel,
+                ue_ip_addresses: ue.into_iter().collect::<Vec<_>>().into(),
+                ..CreatedPdr::new(*pdr)
+            })
+        });
+        created.collect()
     }
 
-    /// The Created Traffic Endpoint IEs: the F-TEID of each traffic endpoint that asked for one with CHOOSE.
-    pub fn created_traffic_endpoints(&self) -> Vec<CreatedTrafficEndpoint<'static>> {
-        let created = |(id, tunnel): &(EndpointId, causeway_types::FTeid)| {
-            let local_f_teid = Some((*tunnel).into());
-            CreatedTrafficEndpoint { local_f_teid, ..CreatedTrafficEndpoint::new(TrafficEndpointId(id.0)) }
+    /// The Updated PDR IEs: the UE address of each updated PDR that asked for one with CHOOSE.
+    pub fn updated_pdrs(&self) -> Vec<UpdatedPdr<'static>> {
+        let updated = |(pdr, ue): &(_, UeAddress)| UpdatedPdr {
+            ue_ip_addresses: [wire(*ue)].into(),
+            ..UpdatedPdr::new(*pdr)
         };
-        self.chosen_endpoints.iter().map(created).collect()
+        self.ues.updated.iter().map(updated).collect()
+    }
+
+    /// The Created Traffic Endpoint IEs: the F-TEID and the UE address of each traffic endpoint that asked for one
+    /// with CHOOSE.
+    pub fn created_traffic_endpoints(&self) -> Vec<CreatedTrafficEndpoint<'static>> {
+        let mut ids: Vec<EndpointId> = self.chosen_endpoints.iter().map(|(id, _)| *id).collect();
+        for (id, _) in &self.ues.endpoints {
+            if !ids.contains(id) {
+                ids.push(*id);
+            }
+        }
+        let created = |id: &EndpointId| {
+            let tunnel = self.chosen_endpoints.iter().find(|(of, _)| of == id);
+            let ue = self.ues.endpoints.iter().find(|(of, _)| of == id).map(|(_, ue)| wire(*ue));
+            CreatedTrafficEndpoint {
+                local_f_teid: tunnel.map(|(_, tunnel)| (*tunnel).into()),
+                ue_ip_addresses: ue.into_iter().collect::<Vec<_>>().into(),
+                ..CreatedTrafficEndpoint::new(TrafficEndpointId(id.0))
+            }
+        };
+        ids.iter().map(created).collect()
     }
 
     /// Goes on with the sequence numbers of reports that were made of `held`, the session as it is, since
@@ -64,6 +91,16 @@ impl SessionRules {
         state.next = state.next.wrapping_add(1);
         self.reports.insert(usage.urr, state);
         report
+    }
+}
+
+/// The whole UE address of a PDR (clause 5.21.3.1), its prefix length where it is not the default.
+fn wire(ue: UeAddress) -> UeIpAddress {
+    UeIpAddress {
+        ipv4: ue.v4,
+        ipv6: ue.v6.map(|net| net.network()),
+        prefix_len: ue.v6.filter(|net| is_unusual(*net)).map(|net| net.prefix_len()),
+        ..UeIpAddress::default()
     }
 }
 

@@ -12,7 +12,7 @@ use proptest::sample::{Index, select, subsequence};
 use crate::edits::{
     BarUpdate, Changes, DuplicateUpdate, Edits, Endpoint, EndpointDraft, EndpointEdits, EndpointId,
     EndpointUe, EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate,
-    QerUpdate, Setting, TunnelRequest, UrrDraft, UrrUpdate,
+    QerUpdate, Setting, TunnelRequest, UeChoice, UrrDraft, UrrUpdate,
 };
 use crate::{
     ApplyAction, Bar, BufferingDuration, CopyTo, DeliveryStatus, DirectionalLimit, Duplicate,
@@ -260,12 +260,30 @@ fn any_request() -> impl Strategy<Value = TunnelRequest> {
     ]
 }
 
+/// A UE address of the UPF's choice, from pools that may not exist.
+fn any_ue_choice() -> impl Strategy<Value = UeChoice> {
+    let pools = vec(select(vec![b"four".to_vec(), b"six".to_vec(), b"none".to_vec()]), 0..3);
+    (any::<bool>(), option::of(select(vec![56_u8, 62, 64, 128])), pools)
+        .prop_map(|(v4, v6, pools)| UeChoice { v4: v4 || v6.is_none(), v6, side: UeSide::Destination, pools })
+}
+
 fn any_pdr() -> impl Strategy<Value = PdrDraft> {
     let lists = (vec((0..IDS).prop_map(QerId), 0..2), vec((0..IDS).prop_map(UrrId), 0..2));
-    let detection = (any_filters(), routes(), option::of(any_endpoint_id()), active());
+    let detection =
+        (any_filters(), routes(), option::of(any_endpoint_id()), active(), option::of(any_ue_choice()));
     (0..IDS as u16, 0..IDS, option::of(any_request()), lists, detection).prop_map(
-        |(id, far, request, (qers, urrs), (filters, routes, endpoint, (active_from, active_until)))| {
-            let draft = request.map_or(downlink_pdr(id, far), |request| uplink_pdr(id, request, far));
+        |(
+            id,
+            far,
+            request,
+            (qers, urrs),
+            (filters, routes, endpoint, (active_from, active_until), ue_choice),
+        )| {
+            let mut draft = request.map_or(downlink_pdr(id, far), |request| uplink_pdr(id, request, far));
+            if let Some(choice) = ue_choice {
+                draft.pdi.ue = draft.pdi.ue.filter(|_| !choice.v4);
+                draft.pdi.ue_choice = Some(choice);
+            }
             let pdi = match endpoint {
                 Some(_) => PdiDraft { endpoint, filters, ..PdiDraft::new(draft.pdi.source) },
                 None => PdiDraft { filters, routes, ..draft.pdi },
@@ -303,8 +321,18 @@ fn any_endpoint_id() -> impl Strategy<Value = EndpointId> {
 }
 
 fn any_endpoints() -> impl Strategy<Value = EndpointEdits> {
-    let ue =
-        || option::of(Just(ue(UeSide::Source))).prop_map(|first| EndpointUe { first, further: Vec::new() });
+    let ue = || {
+        option::of(Just(ue(UeSide::Source))).prop_map(|first| EndpointUe {
+            choice: first.is_none().then(|| UeChoice {
+                v4: true,
+                v6: None,
+                side: UeSide::Source,
+                pools: vec![],
+            }),
+            first,
+            further: Vec::new(),
+        })
+    };
     let draft = (any_endpoint_id(), option::of(any_request()), ue(), routes()).prop_map(
         |(id, tunnel, ue, framed)| EndpointDraft {
             id,

@@ -13,8 +13,9 @@ use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence
 use crate::edits::{Changes, PdiDraft, PdrDraft, TunnelRequest};
 use crate::validate::Context;
 use crate::{
-    ApplyAction, Capabilities, Change, Far, Forwarding, HeaderRemoval, LocalEndpoint, LocalEndpoints,
-    N6Address, OuterHeader, Rejection, SessionRules, Tunnels, UeAddress, UeSide, Urr, change,
+    AddressPool, Addresses, ApplyAction, Capabilities, Change, Far, Forwarding, HeaderRemoval, LocalEndpoint,
+    LocalEndpoints, N6Address, OuterHeader, Rejection, Resources, SessionRules, Tunnels, UeAddress, UeSide,
+    Urr, change,
 };
 
 pub(crate) const SESSION: Seid = Seid(1);
@@ -38,6 +39,18 @@ pub(crate) fn endpoints() -> LocalEndpoints {
         }],
         ethernet: vec![lan()],
     }
+}
+
+/// 10.45.128.0/29, whose first address is the gateway's, and 2001:db8:45::/60, both for `internet`.
+pub(crate) fn addresses() -> Addresses {
+    let pool = |range: &str, name: &str| AddressPool {
+        network: internet(),
+        range: range.parse().expect("a prefix"),
+        name: Some(name.to_owned()),
+        barred: vec!["10.45.128.1/32".parse().expect("an address")],
+    };
+    let rest = causeway_types::Span::from_secs(10);
+    Addresses::new(vec![pool("10.45.128.0/29", "four"), pool("2001:db8:45::/60", "six")], rest)
 }
 
 pub(crate) fn internet() -> NetworkInstance {
@@ -137,7 +150,7 @@ pub(crate) fn answer(rejection: &Rejection) -> (u8, Option<u16>) {
 pub(crate) struct World {
     pub(crate) capabilities: Capabilities,
     pub(crate) endpoints: LocalEndpoints,
-    pub(crate) tunnels: Tunnels,
+    pub(crate) resources: Resources,
     pub(crate) session: SessionRules,
 }
 
@@ -146,7 +159,7 @@ impl World {
         Self {
             capabilities: capabilities(),
             endpoints: endpoints(),
-            tunnels: Tunnels::new(100, 0),
+            resources: Resources::new(Tunnels::new(100, 0), addresses()),
             session: SessionRules::default(),
         }
     }
@@ -161,17 +174,17 @@ impl World {
 
     pub(crate) fn establish(&mut self, changes: Changes) -> Result<Change, Rejection> {
         let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
-        change::establish_with(changes, SESSION, &context, &mut self.tunnels)
+        change::establish_with(changes, SESSION, &context, &mut self.resources)
     }
 
     pub(crate) fn modify(&mut self, changes: Changes) -> Result<Change, Rejection> {
         let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
-        change::modify_with(&self.session, changes, SESSION, &context, &mut self.tunnels)
+        change::modify_with(&self.session, changes, SESSION, &context, &mut self.resources)
     }
 
     /// The data plane has carried it out.
     pub(crate) fn keep(&mut self, change: Change) {
         self.session = change.session;
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
     }
 }

@@ -8,6 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use causeway_types::{FTeid, Seid, Teid};
 
+use crate::Scramble;
+
 pub use endpoints::{LocalEndpoint, LocalEndpoints, N6Address};
 pub(crate) use reservation::Reservation;
 use slots::Slots;
@@ -16,7 +18,7 @@ use slots::Slots;
 ///
 /// One tunnel, a TEID at an address, belongs to one session at most. TEIDs chosen here are made of a slot
 /// (low 24 bits, 1 to the capacity) and a generation (high 8 bits), so that they are never zero and a
-/// TEID comes again as late as can be.
+/// TEID comes again as late as can be; [`Tunnels::scrambled`] then hides both.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tunnels {
     slots: Slots,
@@ -51,6 +53,11 @@ impl Tunnels {
     /// where the choice starts, so that a restarted UPF does not give out the TEIDs of its last life.
     pub fn new(capacity: u32, seed: u64) -> Self {
         Self { slots: Slots::new(capacity, seed), claims: HashMap::new() }
+    }
+
+    /// The same, with TEIDs that cannot be guessed from others.
+    pub fn scrambled(self, scramble: Scramble) -> Self {
+        Self { slots: self.slots.scrambled(scramble), ..self }
     }
 
     /// The change is in force: what it gives back is free.

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use causeway_types::Teid;
 
+use crate::Scramble;
+
 const SLOT_BITS: u32 = 24;
 
 /// The largest number of slots. Slot 0 is never used, so that no TEID is zero.
@@ -17,6 +19,7 @@ pub(super) const MAX_SLOTS: u32 = (1 << SLOT_BITS) - 1;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Slots {
     capacity: u32,
+    scramble: Option<Scramble>,
     /// The slot of index 0, less one.
     start: u32,
     first_generation: u8,
@@ -40,12 +43,18 @@ impl Slots {
         let capacity = capacity.min(MAX_SLOTS);
         Self {
             capacity,
+            scramble: None,
             start: (seed % u64::from(capacity.max(1))) as u32,
             first_generation: (seed >> 56) as u8,
             used: Vec::new(),
             free: VecDeque::new(),
             undone: Vec::new(),
         }
+    }
+
+    /// The same, with TEIDs that show neither slot nor generation. Before the first take.
+    pub(super) fn scrambled(self, scramble: Scramble) -> Self {
+        Self { scramble: Some(scramble), ..self }
     }
 
     /// Takes the next TEID that is `usable`; `None` when there is none.
@@ -102,17 +111,19 @@ impl Slots {
 
     fn teid(&self, index: u32, generation: u8) -> Option<Teid> {
         let slot = (u64::from(self.start) + u64::from(index)) % u64::from(self.capacity) + 1;
-        Teid::new(u32::from(generation) << SLOT_BITS | slot as u32)
+        let plain = u32::from(generation) << SLOT_BITS | slot as u32;
+        Teid::new(self.scramble.map_or(plain, |scramble| scramble.hide32(plain)))
     }
 
     fn index_if_taken(&self, teid: Teid) -> Option<u32> {
-        let slot = teid.value() & MAX_SLOTS;
+        let plain = self.scramble.map_or(teid.value(), |scramble| scramble.reveal32(teid.value()));
+        let slot = plain & MAX_SLOTS;
         if slot == 0 || slot > self.capacity {
             return None;
         }
         let index = (slot - 1 + self.capacity - self.start) % self.capacity;
         let held = self.used.get(index as usize)?;
-        (held.taken && u32::from(held.generation) == teid.value() >> SLOT_BITS).then_some(index)
+        (held.taken && u32::from(held.generation) == plain >> SLOT_BITS).then_some(index)
     }
 }
 
@@ -187,6 +198,20 @@ mod tests {
         let last = slots.take(any_teid).unwrap();
         slots.give_back(last);
         assert_eq!((last.value(), slots.take(any_teid).map(Teid::value)), (0xff00_0001, Some(1)));
+    }
+
+    // Input:  slots under a key, all taken, given back, and taken again.
+    // Output: TEIDs without order that all differ; each is found again when it is given back.
+    #[test]
+    fn scrambled_teids_find_their_slots() {
+        let mut slots = Slots::new(1000, 0).scrambled(Scramble::new([3, 4]));
+        let first: Vec<_> = (0..1000).filter_map(|_| slots.take(any_teid)).collect();
+        assert_eq!((first.len(), slots.available()), (1000, 0));
+        assert!(first.iter().filter(|teid| teid.value() <= 1000).count() < 3);
+        first.iter().for_each(|teid| slots.give_back(*teid));
+        assert_eq!(slots.available(), 1000);
+        let again: Vec<_> = (0..1000).filter_map(|_| slots.take(any_teid)).collect();
+        assert!(again.iter().all(|teid| !first.contains(teid)));
     }
 
     #[test]

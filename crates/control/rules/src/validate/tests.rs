@@ -125,7 +125,7 @@ fn n6_needs_a_data_network() {
     changes.fars.create[0] = far;
     changes.pdrs.create[1].pdi.network_instance = None;
     let change = world.establish(changes.clone()).unwrap();
-    world.tunnels.abandon(change.tunnels);
+    world.resources.abandon(change.resources);
     world.endpoints.networks.clear();
     let rejection = world.establish(changes).unwrap_err();
     assert_eq!(testing::answer(&rejection), (76, Some(42)));

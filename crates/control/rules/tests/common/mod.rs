@@ -11,8 +11,8 @@ use causeway_pfcp::{
     UpdatePdr, UpdateQer, UpdateUrr,
 };
 use causeway_rules::{
-    Capabilities, Change, Context, LocalEndpoint, LocalEndpoints, Rejection, SessionRules, Tunnels,
-    establish, modify,
+    Addresses, Capabilities, Change, Context, LocalEndpoint, LocalEndpoints, Rejection, Resources,
+    SessionRules, Tunnels, establish, modify,
 };
 use causeway_types::{DualIp, FSeid, FarId, PdrId, Precedence, QerId, Seid, UrrId};
 
@@ -23,7 +23,7 @@ pub(crate) const CHOOSE: FTeid = FTeid::Choose { v4: true, v6: false, choose_id:
 pub(crate) struct Upf {
     pub(crate) capabilities: Capabilities,
     pub(crate) endpoints: LocalEndpoints,
-    pub(crate) tunnels: Tunnels,
+    pub(crate) resources: Resources,
     pub(crate) session: SessionRules,
 }
 
@@ -39,7 +39,7 @@ impl Upf {
         Self {
             capabilities: Capabilities::all(10, 16),
             endpoints: LocalEndpoints { gtpu, networks, ethernet, ..LocalEndpoints::default() },
-            tunnels: Tunnels::new(100, 0),
+            resources: Resources::new(Tunnels::new(100, 0), Addresses::default()),
             session: SessionRules::default(),
         }
     }
@@ -57,19 +57,21 @@ impl Upf {
         request: SessionEstablishmentRequest<'_>,
     ) -> Result<Change, Rejection> {
         let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
-        let tunnels = &mut self.tunnels;
+        let resources = &mut self.resources;
         through_the_wire(request.into(), |message| match message {
-            Message::SessionEstablishmentRequest(request) => establish(&request, SESSION, &context, tunnels),
+            Message::SessionEstablishmentRequest(request) => {
+                establish(&request, SESSION, &context, resources)
+            }
             other => panic!("{other:?}"),
         })
     }
 
     pub(crate) fn modify(&mut self, request: SessionModificationRequest<'_>) -> Result<Change, Rejection> {
         let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
-        let (session, tunnels) = (&self.session, &mut self.tunnels);
+        let (session, resources) = (&self.session, &mut self.resources);
         through_the_wire(request.into(), |message| match message {
             Message::SessionModificationRequest(request) => {
-                modify(session, &request, SESSION, &context, tunnels)
+                modify(session, &request, SESSION, &context, resources)
             }
             other => panic!("{other:?}"),
         })
@@ -78,7 +80,7 @@ impl Upf {
     /// The data plane has carried it out.
     pub(crate) fn keep(&mut self, change: Change) {
         self.session = change.session;
-        self.tunnels.commit(change.tunnels);
+        self.resources.commit(change.resources);
     }
 }
 

@@ -29,7 +29,7 @@ group! {
         con mar_id: MarId,
         con packet_replication: PacketReplication,
         opt_many ip_multicast_addressing_info: IpMulticastAddressingInfo<'a>,
-        opt pool_identity: UeIpAddressPoolIdentity<'a>,
+        opt_many pool_identities: UeIpAddressPoolIdentity<'a>,
         con mptcp_applicable_indication: MptcpApplicableIndication,
         con transport_delay_reporting: TransportDelayReporting<'a>,
         opt rat_type: RatType,

@@ -13,7 +13,8 @@ pub(crate) fn gnb(teid: u32) -> OuterHeaderCreation {
 /// A PDU session of one UE: uplink from a tunnel that the UPF chooses, downlink buffered for the idle UE,
 /// URR 1 measures the volume of both.
 pub(crate) fn establishment(node: NodeId<'static>, cp: FSeid) -> SessionEstablishmentRequest<'static> {
-    let ue = Ipv4Addr::new(10, 45, (cp.seid.0 >> 8) as u8, cp.seid.0 as u8);
+    let smf = cp.addr.v4.map_or(45, |ip| ip.octets()[3]);
+    let ue = Ipv4Addr::new(10, smf, (cp.seid.0 >> 8) as u8, cp.seid.0 as u8);
     let ue = |destination| UeIpAddress { ipv4: Some(ue), destination, ..UeIpAddress::default() };
     let uplink = CreatePdr {
         outer_header_removal: Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4)),

@@ -70,7 +70,7 @@ fn a_filter_id_means_one_filter() {
 }
 
 fn endpoint(id: u8) -> EndpointDraft {
-    let ue = EndpointUe { first: Some(ue(UeSide::Source)), further: Vec::new() };
+    let ue = EndpointUe { first: Some(ue(UeSide::Source)), further: Vec::new(), choice: None };
     EndpointDraft { id: EndpointId(id), tunnel: Some(CHOOSE), rest: Endpoint { ue, ..Endpoint::default() } }
 }
 
@@ -112,7 +112,7 @@ fn pdrs_follow_their_endpoint() {
         id: EndpointId(5),
         tunnel: None,
         network_instance: Setting::Keep,
-        ue: Setting::Set(EndpointUe { first: Some(other), further: Vec::new() }),
+        ue: Setting::Set(EndpointUe { first: Some(other), further: Vec::new(), choice: None }),
         framed: Setting::Keep,
         qfis: Setting::Keep,
     }];
@@ -125,7 +125,7 @@ fn pdrs_follow_their_endpoint() {
     let change = world.modify(removal).unwrap();
     assert_eq!(change.plan.ops, [Op::RemovePdr(PdrId(1)), Op::RemovePdr(PdrId(3))]);
     world.keep(change);
-    assert_eq!(world.tunnels.in_use(), 0);
+    assert_eq!(world.resources.tunnels.in_use(), 0);
 }
 
 // Input:  a PDI at an endpoint that does not exist; one that repeats the endpoint's UE address; an endpoint

@@ -1,6 +1,7 @@
 mod detection;
 mod forwarding;
 mod tunnels;
+mod ues;
 
 use causeway_types::{FarId, PdrId, Precedence, QerId, UrrId};
 
@@ -121,7 +122,7 @@ fn a_far_goes_after_its_pdrs_or_not_at_all() {
     changes.fars.remove = vec![FarId(2)];
     let change = world.modify(changes.clone()).unwrap();
     assert_eq!(change.plan.ops, [Op::RemovePdr(PdrId(2)), Op::RemoveFar(FarId(2))]);
-    world.tunnels.abandon(change.tunnels);
+    world.resources.abandon(change.resources);
     changes.pdrs.remove.clear();
     let rejection = world.modify(changes).unwrap_err();
     assert_eq!(rejection.reason, Reason::Dangling(RuleId::Far(FarId(2))));
@@ -215,7 +216,7 @@ fn deletion_gives_everything_back() {
     let mut world = World::with(usual());
     let change = delete(&world.session, SESSION);
     assert_eq!(change.plan.ops, [Op::RemoveSession]);
-    assert_eq!(world.tunnels.in_use(), 1);
+    assert_eq!(world.resources.tunnels.in_use(), 1);
     world.keep(change);
-    assert_eq!((world.tunnels.in_use(), world.tunnels.available()), (0, 100));
+    assert_eq!((world.resources.tunnels.in_use(), world.resources.tunnels.available()), (0, 100));
 }

@@ -62,7 +62,7 @@ fn a_choose_id_stands_for_one_tunnel_in_the_whole_session() {
     assert_eq!(change.chosen, [(PdrId(4), shared), (PdrId(5), other)]);
     assert_ne!(shared.teid, other.teid);
     world.keep(change);
-    assert_eq!(world.tunnels.in_use(), 2);
+    assert_eq!(world.resources.tunnels.in_use(), 2);
 }
 
 // Input:  every PDR of a CHOOSE ID is removed, then the CHOOSE ID comes again.
@@ -75,7 +75,7 @@ fn a_choose_id_ends_with_its_last_pdr() {
     let first = world.session.tunnels();
     let change = world.modify(Changes { pdrs: removal(1), ..Changes::default() }).unwrap();
     world.keep(change);
-    assert_eq!(world.tunnels.in_use(), 0);
+    assert_eq!(world.resources.tunnels.in_use(), 0);
     let mut changes = Changes::default();
     changes.pdrs.create = vec![uplink_pdr(1, chosen_with_id(5), 1)];
     let change = world.modify(changes).unwrap();
@@ -87,7 +87,7 @@ fn a_choose_id_ends_with_its_last_pdr() {
 #[test]
 fn exhausted_teids_are_said_and_not_lost() {
     let mut world = World::new();
-    world.tunnels = Tunnels::new(1, 0);
+    world.resources.tunnels = Tunnels::new(1, 0);
     let mut changes = usual();
     changes.pdrs.create.push(uplink_pdr(3, CHOOSE, 1));
     let rejection = world.establish(changes).unwrap_err();
@@ -111,7 +111,7 @@ fn tunnels_that_the_smf_assigned() {
     let foreign = World::new().establish(with(gnb(7))).unwrap_err();
     assert_eq!(foreign.reason, Reason::ForeignTunnel(gnb(7)));
     let context = Context { capabilities: &world.capabilities, endpoints: &world.endpoints };
-    let second = establish_with(with(ours), Seid(2), &context, &mut world.tunnels).unwrap_err();
+    let second = establish_with(with(ours), Seid(2), &context, &mut world.resources).unwrap_err();
     assert_eq!(second.reason, Reason::TunnelInUse(ours));
     for rejection in [foreign, second] {
         assert_eq!(answer(&rejection), (73, Some(21)));

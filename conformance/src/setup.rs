@@ -1,0 +1,83 @@
+//! Settings of the UPF under test.
+
+use causeway_n4::Config;
+use causeway_rules::AddressPool;
+use causeway_types::IpNet;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+use crate::runner::internet;
+
+/// Settings of the UPF under test. What is not given is as usual.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Setup {
+    /// How many sessions fit.
+    pub max_sessions: Option<u32>,
+    /// How many MAC addresses one session may have.
+    pub macs: Option<usize>,
+    /// How many packets one session may buffer.
+    pub buffer_packets: Option<usize>,
+    /// How many octets one session may buffer.
+    pub buffer_octets: Option<usize>,
+    /// How many packets all sessions may buffer together.
+    pub buffer_packets_in_all: Option<usize>,
+    /// How many octets all sessions may buffer together.
+    pub buffer_octets_in_all: Option<usize>,
+    /// How many milliseconds a packet may wait; 0: for ever.
+    pub buffer_ms: Option<u64>,
+    /// The oldest packet goes when there is no room, not the newest.
+    pub drop_oldest: bool,
+    /// After how many milliseconds the SMF is told again of packets that go on coming.
+    pub notify_again_ms: Option<u64>,
+    /// Start with the association of the first SMF set up.
+    pub unassociated: bool,
+    /// The largest outer packet on N3, octets.
+    pub n3_mtu: Option<u32>,
+    /// The largest packet on N6, octets.
+    pub n6_mtu: Option<u32>,
+    /// Packets keep their hop limit.
+    pub keep_ttl: bool,
+    /// The UPF answers Router Solicitations itself.
+    pub router_advertisement: bool,
+    /// GTP-U peers are asked for a sign of life.
+    pub echo: Option<EchoSetup>,
+    /// UE addresses that the UPF may give out, a prefix each, all in the data network; they are named `pool-1`,
+    /// `pool-2` and so on.
+    #[serde(deserialize_with = "prefixes")]
+    pub ue_pools: Vec<IpNet>,
+}
+
+/// When GTP-U peers are asked for a sign of life.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EchoSetup {
+    /// Seconds from one request to the next.
+    pub interval: u64,
+    /// T3-RESPONSE, seconds.
+    pub timeout: u64,
+    /// Repetitions.
+    pub retries: u8,
+}
+
+impl Setup {
+    /// Changes the settings of N4 to these.
+    pub(crate) fn apply(&self, config: &mut Config) {
+        config.address_pools = self.ue_pools.iter().enumerate().map(address_pool).collect();
+    }
+}
+
+/// The first address of a pool is the gateway's.
+fn address_pool((at, range): (usize, &IpNet)) -> AddressPool {
+    AddressPool {
+        network: internet(),
+        range: *range,
+        name: Some(format!("pool-{}", at + 1)),
+        barred: range.hosts().next().map(IpNet::from).into_iter().collect(),
+    }
+}
+
+fn prefixes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
+}

@@ -1,0 +1,213 @@
+//! The addresses of UEs: which session has which, and which the UPF may give out (TS 29.244 clause 5.21).
+
+mod blocks;
+mod pool;
+mod reservation;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use causeway_types::{IpNet, NetworkInstance, Seid, Span, Time};
+
+use blocks::{Block, Blocks, Family};
+use pool::Pool;
+pub(crate) use reservation::{AddressReservation, ChooseError};
+
+/// Addresses that the UPF may give out to UEs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AddressPool {
+    /// The data network they belong to.
+    pub network: NetworkInstance,
+    /// The addresses.
+    pub range: IpNet,
+    /// The UE IP address Pool Identity (TS 29.244 clause 8.2.128) by which SMFs choose it; `None`: none.
+    pub name: Option<String>,
+    /// Addresses inside that are never given out, for example the gateway.
+    pub barred: Vec<IpNet>,
+}
+
+/// How much of a pool is given out (TS 29.244 clause 5.21.3.2).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PoolUsage<'a> {
+    /// The data network.
+    pub network: &'a NetworkInstance,
+    /// The pool's name, if it has one.
+    pub name: Option<&'a str>,
+    /// IPv6; otherwise IPv4.
+    pub is_v6: bool,
+    /// IPv4 addresses, or /64 prefixes, that there are.
+    pub total: u64,
+    /// How many blocks are given out now.
+    pub occupied: u64,
+}
+
+/// An address or prefix that a session has.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Held {
+    pub(crate) network: NetworkInstance,
+    pub(crate) net: IpNet,
+    /// The UPF chose it.
+    pub(crate) chosen: bool,
+}
+
+/// The addresses of all UEs, by data network.
+///
+/// An address found in packets without a tunnel belongs to one session of its data network at most.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Addresses {
+    networks: BTreeMap<NetworkInstance, Network>,
+    rest: Span,
+    now: Time,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Network {
+    v4: Versioned,
+    v6: Versioned,
+}
+
+/// The addresses of one IP version in one data network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Versioned {
+    used: Blocks<Vec<Seid>>,
+    pools: Vec<Named>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Named {
+    name: Option<String>,
+    pool: Pool,
+}
+
+/// The addresses that a change of one session takes and gives back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct AddressChange {
+    session: Seid,
+    taken: Vec<Held>,
+    released: Vec<Held>,
+}
+
+impl AddressChange {
+    /// Everything goes.
+    pub(crate) fn giving_back(session: Seid, held: BTreeSet<Held>) -> Self {
+        Self { session, taken: Vec::new(), released: held.into_iter().collect() }
+    }
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        let versioned = |family| Versioned { used: Blocks::new(family), pools: Vec::new() };
+        Self { v4: versioned(Family::V4), v6: versioned(Family::V6) }
+    }
+}
+
+impl Network {
+    const fn version(&mut self, family: Family) -> &mut Versioned {
+        match family {
+            Family::V4 => &mut self.v4,
+            Family::V6 => &mut self.v6,
+        }
+    }
+}
+
+impl Addresses {
+    /// The pools, the preferred first. An address that is given back is not given out again for `rest`, so
+    /// that late packets do not reach its next owner.
+    pub fn new(pools: Vec<AddressPool>, rest: Span) -> Self {
+        let mut addresses = Self { rest, ..Self::default() };
+        for AddressPool { network, range, name, barred } in pools {
+            let network = addresses.networks.entry(network).or_default();
+            let pool = Pool::new(&range, barred.into_iter());
+            network.version(Family::of(&range)).pools.push(Named { name, pool });
+        }
+        addresses
+    }
+
+    /// What time it is now, which never goes backwards.
+    pub fn set_time(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// There are addresses to give out (feature UEIP).
+    pub fn has_pools(&self) -> bool {
+        self.pools().next().is_some()
+    }
+
+    /// How much of each pool is given out.
+    pub fn pools(&self) -> impl Iterator<Item = PoolUsage<'_>> {
+        self.networks.iter().flat_map(|(network, held)| {
+            let versions = [(false, &held.v4), (true, &held.v6)].into_iter();
+            versions.flat_map(move |(is_v6, version)| {
+                version.pools.iter().map(move |Named { name, pool }| PoolUsage {
+                    network,
+                    name: name.as_deref(),
+                    is_v6,
+                    total: pool.size(),
+                    occupied: pool.out(),
+                })
+            })
+        })
+    }
+
+    /// How many addresses and prefixes sessions have.
+    pub fn in_use(&self) -> usize {
+        self.networks.values().map(|network| network.v4.used.len() + network.v6.used.len()).sum()
+    }
+
+    pub(crate) fn commit(&mut self, change: &AddressChange) {
+        for held in &change.released {
+            self.release(change.session, held, true);
+        }
+    }
+
+    pub(crate) fn abandon(&mut self, change: &AddressChange) {
+        for held in &change.taken {
+            self.release(change.session, held, false);
+        }
+    }
+
+    /// Takes away what a session has, which ends in favour of another.
+    pub(crate) fn disown(&mut self, session: Seid, held: &BTreeSet<Held>) {
+        for held in held {
+            self.release(session, held, true);
+        }
+    }
+
+    fn claim(&mut self, session: Seid, held: &Held) {
+        let network = self.networks.entry(held.network.clone()).or_default();
+        network.version(Family::of(&held.net)).used.entry(Block::of(&held.net)).push(session);
+    }
+
+    /// The other sessions that have this address.
+    fn owners(&self, session: Seid, held: &Held) -> Vec<Seid> {
+        let Some(network) = self.networks.get(&held.network) else { return Vec::new() };
+        let version = match Family::of(&held.net) {
+            Family::V4 => &network.v4,
+            Family::V6 => &network.v6,
+        };
+        let owners = version.used.get(Block::of(&held.net)).into_iter().flatten();
+        owners.copied().filter(|owner| *owner != session).collect()
+    }
+
+    /// Nothing happens if the session does not have it (any more).
+    fn release(&mut self, session: Seid, held: &Held, was_seen: bool) {
+        let (now, rest, block) = (self.now, self.rest, Block::of(&held.net));
+        let Some(network) = self.networks.get_mut(&held.network) else { return };
+        let Versioned { used, pools } = network.version(Family::of(&held.net));
+        let Some(sessions) = used.get_mut(block) else { return };
+        let Some(at) = sessions.iter().position(|owner| *owner == session) else { return };
+        sessions.swap_remove(at);
+        if sessions.is_empty() {
+            used.remove(block);
+        }
+        for Named { pool, .. } in pools.iter_mut().filter(|named| named.pool.covers(block)) {
+            match (held.chosen, was_seen) {
+                (true, true) => pool.give_back(block, now, rest),
+                (true, false) => pool.undo_take(block),
+                (false, _) => pool.free(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! One range of addresses that the UPF gives out.
+
+use std::collections::VecDeque;
+
+use causeway_types::{IpNet, Span, Time};
+
+use super::blocks::{Block, Blocks, Family, span};
+
+/// So many addresses may rest before one that has rested long enough is used again although there are some
+/// that were never used: bounds what a wide range costs in memory.
+const MOST_RESTING: usize = 1 << 16;
+
+/// A range, and what of it must not be given out now.
+///
+/// Addresses that were never used come first, then those given back, the one that rested longest first, and
+/// none before its rest is over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Pool {
+    family: Family,
+    range: Block,
+    /// Where the addresses begin that were never given out.
+    fresh: Option<u128>,
+    /// What was given back, the first to be used again first.
+    resting: VecDeque<(Time, Block)>,
+    /// What rests, and what is never given out.
+    idle: Blocks<()>,
+    /// Something that the search has passed by may be free by now.
+    has_holes: bool,
+    /// How many blocks are given out.
+    out: u64,
+}
+
+impl Pool {
+    /// `barred` are addresses inside that belong to others, for example the gateway. The first and the last
+    /// address of an IPv4 range of more than two are left out too.
+    pub(super) fn new(range: &IpNet, barred: impl Iterator<Item = IpNet>) -> Self {
+        let family = Family::of(range);
+        let range = Block::of(range);
+        let mut idle = Blocks::new(family);
+        if family == Family::V4 && range.len < 31 {
+            for first in [range.first, range.last(family)] {
+                idle.entry(Block { first, len: 32 });
+            }
+        }
+        for net in barred.filter(|net| Family::of(net) == family) {
+            idle.entry(Block::of(&net));
+        }
+        Self {
+            family,
+            range,
+            fresh: Some(range.first),
+            resting: VecDeque::new(),
+            idle,
+            has_holes: false,
+            out: 0,
+        }
+    }
+
+    /// How many addresses it has: of IPv4 addresses, or of /64 prefixes (TS 29.244 table 7.4.4.3.1-1).
+    pub(super) fn size(&self) -> u64 {
+        let (bits, left_out) = match self.family {
+            Family::V4 => (32 - u32::from(self.range.len), if self.range.len < 31 { 2 } else { 0 }),
+            Family::V6 => (64_u32.saturating_sub(self.range.len.into()), 0),
+        };
+        1_u64.checked_shl(bits).unwrap_or(u64::MAX).saturating_sub(left_out)
+    }
+
+    /// How many blocks are given out.
+    pub(super) const fn out(&self) -> u64 {
+        self.out
+    }
+
+    /// The block lies inside.
+    pub(super) fn covers(&self, block: Block) -> bool {
+        block.len >= self.range.len
+            && self.range.first <= block.first
+            && block.first <= self.range.last(self.family)
+    }
+
+    /// A block of this length can be given out at all.
+    pub(super) const fn has_room_for(&self, len: u8) -> bool {
+        self.range.len <= len
+    }
+
+    /// Takes the next free block of this length that is not in `used`.
+    pub(super) fn take<V>(&mut self, len: u8, now: Time, used: &Blocks<V>) -> Option<Block> {
+        let block = self.next(len, now, used)?;
+        self.out += 1;
+        Some(block)
+    }
+
+    fn next<V>(&mut self, len: u8, now: Time, used: &Blocks<V>) -> Option<Block> {
+        if self.resting.len() > MOST_RESTING
+            && let Some(block) = self.rested(len, now, used)
+        {
+            return Some(block);
+        }
+        if let Some(from) = self.fresh
+            && let Some(block) = self.search(from, len, used)
+        {
+            self.fresh = block.last(self.family).checked_add(1).filter(|next| self.is_inside(*next));
+            return Some(block);
+        }
+        self.rested(len, now, used).or_else(|| self.reclaim(len, now, used))
+    }
+
+    /// Gives a block back; it is used again after its rest.
+    pub(super) fn give_back(&mut self, block: Block, now: Time, rest: Span) {
+        self.out = self.out.saturating_sub(1);
+        self.idle.entry(block);
+        self.resting.push_back((now + rest, block));
+    }
+
+    /// A block inside that an SMF had assigned is not used any more.
+    pub(super) const fn free(&mut self) {
+        self.has_holes = true;
+    }
+
+    /// Undoes a take: nobody has seen the block, which may come again at once.
+    pub(super) fn undo_take(&mut self, block: Block) {
+        self.out = self.out.saturating_sub(1);
+        self.idle.entry(block);
+        self.resting.push_front((Time::default(), block));
+    }
+
+    /// The block of this length that rested longest, if its rest is over. Those that an SMF assigned
+    /// meanwhile go to the end.
+    fn rested<V>(&mut self, len: u8, now: Time, used: &Blocks<V>) -> Option<Block> {
+        let at = self
+            .resting
+            .iter()
+            .take_while(|(until, _)| *until <= now)
+            .position(|(_, block)| block.len == len && used.overlapping(*block).next().is_none())?;
+        let (_, block) = self.resting.remove(at)?;
+        self.idle.remove(block);
+        Some(block)
+    }
+
+    /// Makes everything whose rest is over free again, whatever its length, and looks once more.
+    fn reclaim<V>(&mut self, len: u8, now: Time, used: &Blocks<V>) -> Option<Block> {
+        let over = self.resting.iter().take_while(|(until, _)| *until <= now).count();
+        if over == 0 && !std::mem::take(&mut self.has_holes) {
+            return None;
+        }
+        for (_, block) in self.resting.drain(..over) {
+            self.idle.remove(block);
+        }
+        let block = self.search(self.range.first, len, used)?;
+        // What was freed lies anywhere, so that the search begins anew the next time, too.
+        self.fresh = Some(self.range.first);
+        Some(block)
+    }
+
+    /// The first free block of this length at or above `from`.
+    fn search<V>(&self, from: u128, len: u8, used: &Blocks<V>) -> Option<Block> {
+        let mask = span(len, self.family);
+        let mut first = from.checked_add(mask)? & !mask;
+        while self.is_inside(first) {
+            let block = Block { first, len };
+            let in_use = used.overlapping(block).map(|(held, _)| held);
+            let Some(held) = in_use.chain(self.idle.overlapping(block).map(|(held, ())| held)).next() else {
+                return Some(block);
+            };
+            let beyond = held.last(self.family).max(block.last(self.family));
+            first = beyond.checked_add(1)?.checked_add(mask)? & !mask;
+        }
+        None
+    }
+
+    fn is_inside(&self, address: u128) -> bool {
+        (self.range.first..=self.range.last(self.family)).contains(&address)
+    }
+}

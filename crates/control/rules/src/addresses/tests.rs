@@ -1,0 +1,195 @@
+use std::collections::BTreeSet;
+
+use causeway_types::{IpNet, NetworkInstance, Seid, Span, Time};
+use proptest::prelude::*;
+
+use super::{AddressPool, AddressReservation, Addresses, ChooseError, Held};
+
+fn internet() -> NetworkInstance {
+    NetworkInstance::new("internet")
+}
+
+fn net(text: &str) -> IpNet {
+    text.parse().unwrap()
+}
+
+fn pool(range: &str, name: Option<&str>, barred: &[&str]) -> AddressPool {
+    let barred = barred.iter().map(|text| net(text)).collect();
+    AddressPool { network: internet(), range: net(range), name: name.map(str::to_owned), barred }
+}
+
+/// Six addresses, of which the gateway has one, and sixteen /64; what is given back rests for 10 s.
+fn addresses() -> Addresses {
+    let pools = vec![
+        pool("10.45.0.0/29", Some("four"), &["10.45.0.1/32"]),
+        pool("2001:db8:45::/60", None, &["2001:db8:45::1/128"]),
+    ];
+    Addresses::new(pools, Span::from_secs(10))
+}
+
+fn held(text: &str, chosen: bool) -> BTreeSet<Held> {
+    [Held { network: internet(), net: net(text), chosen }].into()
+}
+
+/// Chooses an IPv4 address for a session that has none.
+fn choose(addresses: &mut Addresses, session: u64) -> Result<String, ChooseError> {
+    let mut reservation = AddressReservation::new(addresses, Seid(session));
+    let net = reservation.choose_v4(&internet(), &[])?;
+    let change = reservation.keep(&BTreeSet::new(), &held(&net.to_string(), true)).unwrap();
+    addresses.commit(&change);
+    Ok(net.addr().to_string())
+}
+
+fn release(addresses: &mut Addresses, session: u64, text: &str, chosen: bool) {
+    let reservation = AddressReservation::new(addresses, Seid(session));
+    let change = reservation.keep(&held(text, chosen), &BTreeSet::new()).unwrap();
+    addresses.commit(&change);
+}
+
+// Input:  a pool of 10.45.0.0/29 with the gateway at .1, and sessions until it is exhausted.
+// Output: .2 to .6, neither the network, nor the gateway, nor the broadcast address; then occupied.
+#[test]
+fn the_gateway_and_the_ends_of_a_range_are_left_out() {
+    let mut addresses = addresses();
+    let all: Vec<_> = (0..5).map(|session| choose(&mut addresses, session).unwrap()).collect();
+    assert_eq!(all, ["10.45.0.2", "10.45.0.3", "10.45.0.4", "10.45.0.5", "10.45.0.6"]);
+    assert_eq!(choose(&mut addresses, 9), Err(ChooseError::Occupied));
+    let usage = addresses.pools().next().unwrap();
+    assert_eq!((usage.occupied, usage.total, usage.name), (5, 6, Some("four")));
+}
+
+// Input:  an exhausted pool; .4 is given back, then .3, one second apart.
+// Output: nothing for 10 s, then .4, a second later .3.
+#[test]
+fn an_address_rests_and_the_one_that_rested_longest_is_next() {
+    let mut addresses = addresses();
+    (0..5).for_each(|session| drop(choose(&mut addresses, session).unwrap()));
+    addresses.set_time(Time::from_secs(100));
+    release(&mut addresses, 2, "10.45.0.4/32", true);
+    addresses.set_time(Time::from_secs(101));
+    release(&mut addresses, 1, "10.45.0.3/32", true);
+    for (at, expected) in [(109, None), (110, Some("10.45.0.4")), (110, None), (111, Some("10.45.0.3"))] {
+        addresses.set_time(Time::from_secs(at));
+        assert_eq!(choose(&mut addresses, 7 + at).ok().as_deref(), expected, "at {at}");
+    }
+}
+
+// Input:  an SMF assigns .2 itself, and another session is to get an address; later .2 is free, and all others
+//         are in use.
+// Output: .3 at first; .2 in the end.
+#[test]
+fn what_an_smf_assigned_is_not_given_out() {
+    let mut addresses = addresses();
+    let change =
+        AddressReservation::new(&mut addresses, Seid(1)).keep(&BTreeSet::new(), &held("10.45.0.2/32", false));
+    addresses.commit(&change.unwrap());
+    assert_eq!(choose(&mut addresses, 2).unwrap(), "10.45.0.3");
+    (3..6).for_each(|session| drop(choose(&mut addresses, session).unwrap()));
+    assert_eq!(choose(&mut addresses, 9), Err(ChooseError::Occupied));
+    release(&mut addresses, 1, "10.45.0.2/32", false);
+    assert_eq!(choose(&mut addresses, 9).unwrap(), "10.45.0.2");
+}
+
+// Input:  two sessions of a data network ask for the same address, then one of another data network.
+// Output: the second is told who has it; the third may have it.
+#[test]
+fn an_address_belongs_to_one_session_of_its_network() {
+    let mut addresses = addresses();
+    let wanted = held("203.0.113.5/32", false);
+    let change = AddressReservation::new(&mut addresses, Seid(1)).keep(&BTreeSet::new(), &wanted).unwrap();
+    addresses.commit(&change);
+    let (conflict, owners) =
+        AddressReservation::new(&mut addresses, Seid(2)).keep(&BTreeSet::new(), &wanted).unwrap_err();
+    assert_eq!((conflict.net.to_string().as_str(), owners), ("203.0.113.5/32", [Seid(1)].into()));
+    let ims =
+        wanted.iter().map(|held| Held { network: NetworkInstance::new("ims"), ..held.clone() }).collect();
+    assert!(AddressReservation::new(&mut addresses, Seid(3)).keep(&BTreeSet::new(), &ims).is_ok());
+    addresses.disown(Seid(1), &wanted);
+    assert!(AddressReservation::new(&mut addresses, Seid(2)).keep(&BTreeSet::new(), &wanted).is_ok());
+}
+
+// Input:  prefixes of /64, /60, /128 of a /60 whose first /64 is barred by the gateway; one of /56; IPv4 of a
+//         pool that has another name; of a data network without pools.
+// Output: the second /64; occupied, since part of it is in use; an address beside them; no pool; unknown; no pool.
+#[test]
+fn prefixes_of_different_lengths_do_not_overlap() {
+    let mut addresses = addresses();
+    let mut reservation = AddressReservation::new(&mut addresses, Seid(1));
+    let text = |net: Result<IpNet, ChooseError>| net.map(|net| net.to_string());
+    assert_eq!(text(reservation.choose_v6(&internet(), 64, &[])).unwrap(), "2001:db8:45:1::/64");
+    let change = reservation.keep(&BTreeSet::new(), &held("2001:db8:45:1::/64", true)).unwrap();
+    addresses.commit(&change);
+    let mut reservation = AddressReservation::new(&mut addresses, Seid(2));
+    assert_eq!(reservation.choose_v6(&internet(), 60, &[]), Err(ChooseError::Occupied));
+    assert_eq!(text(reservation.choose_v6(&internet(), 128, &[])).unwrap(), "2001:db8:45:2::/128");
+    assert_eq!(text(reservation.choose_v6(&internet(), 62, &[])).unwrap(), "2001:db8:45:4::/62");
+    assert_eq!(reservation.choose_v6(&internet(), 56, &[]), Err(ChooseError::NoPool));
+    assert_eq!(reservation.choose_v4(&internet(), &[b"six".to_vec()]), Err(ChooseError::UnknownPool));
+    assert_eq!(text(reservation.choose_v4(&internet(), &[b"four".to_vec()])).unwrap(), "10.45.0.2/32");
+    assert_eq!(reservation.choose_v4(&NetworkInstance::new("ims"), &[]), Err(ChooseError::NoPool));
+    drop(reservation);
+    assert_eq!(addresses.in_use(), 1);
+}
+
+// Input:  a change that takes an address and does not come to be, ten times.
+// Output: nothing is in use, and the pool is as large as before.
+#[test]
+fn an_abandoned_address_is_free_at_once() {
+    let mut addresses = addresses();
+    for _ in 0..10 {
+        let mut reservation = AddressReservation::new(&mut addresses, Seid(1));
+        let net = reservation.choose_v4(&internet(), &[]).unwrap();
+        let change = reservation.keep(&BTreeSet::new(), &held(&net.to_string(), true)).unwrap();
+        addresses.abandon(&change);
+    }
+    assert_eq!(addresses.in_use(), 0);
+    assert!((0..5).all(|session| choose(&mut addresses, session).is_ok()));
+}
+
+proptest! {
+    // Input:  sessions that come and go, some with an address that their SMF assigned from the same range, and time
+    //         that passes.
+    // Output: no address is in two sessions, none is given out before its rest is over, and in the end all are free.
+    #[test]
+    fn churn_gives_nothing_twice_and_loses_nothing(
+        steps in proptest::collection::vec((0..8_u64, 0..12_u8, 0..4_u64), 0..200),
+    ) {
+        let mut addresses = addresses();
+        let mut owned: Vec<(u64, String, bool)> = Vec::new();
+        let mut rests: Vec<(u64, String)> = Vec::new();
+        let mut now = 0;
+        for (session, pick, seconds) in steps {
+            now += seconds;
+            addresses.set_time(Time::from_secs(now));
+            if let Some(at) = owned.iter().position(|(owner, ..)| *owner == session) {
+                let (_, text, chosen) = owned.swap_remove(at);
+                release(&mut addresses, session, &text, chosen);
+                if chosen {
+                    rests.push((now + 10, text));
+                }
+            } else if pick < 8 {
+                if let Ok(ip) = choose(&mut addresses, session) {
+                    let text = format!("{ip}/32");
+                    prop_assert!(rests.iter().all(|(until, resting)| *until <= now || *resting != text));
+                    owned.push((session, text, true));
+                }
+            } else {
+                let text = format!("10.45.0.{}/32", pick - 6);
+                let wanted = held(&text, false);
+                let reservation = AddressReservation::new(&mut addresses, Seid(session));
+                if let Ok(change) = reservation.keep(&BTreeSet::new(), &wanted) {
+                    addresses.commit(&change);
+                    owned.push((session, text, false));
+                }
+            }
+            let distinct: BTreeSet<_> = owned.iter().map(|(_, text, _)| text).collect();
+            prop_assert_eq!(distinct.len(), owned.len());
+            prop_assert_eq!(addresses.in_use(), owned.len());
+        }
+        for (session, text, chosen) in owned {
+            release(&mut addresses, session, &text, chosen);
+        }
+        addresses.set_time(Time::from_secs(now + 10));
+        prop_assert!((0..5).all(|session| choose(&mut addresses, session).is_ok()));
+    }
+}
