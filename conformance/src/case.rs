@@ -65,15 +65,27 @@ pub struct Step {
     /// The data network that sends it is an Ethernet network of this name.
     #[serde(default)]
     pub(crate) network: Option<String>,
+    /// The type of service or traffic class of the gNB's outer header.
+    #[serde(default)]
+    pub(crate) outer_tos: u8,
     /// So many milliseconds pass.
     #[serde(default)]
     pub(crate) wait_ms: Option<u64>,
+    /// So many microseconds pass.
+    #[serde(default)]
+    pub(crate) wait_us: Option<u64>,
     /// The packet counters are shown after the rest of the step.
     #[serde(default)]
     pub(crate) counters: bool,
     /// How often this step is done; once unless said otherwise.
     #[serde(default)]
     pub(crate) times: Option<u32>,
+    /// How many lines of what is seen have this text in them: the least and the most.
+    #[serde(default)]
+    pub(crate) count: BTreeMap<String, (usize, usize)>,
+    /// Equal lines are recorded once, with their number.
+    #[serde(default)]
+    pub(crate) tally: bool,
     /// Lines that must be among what the UPF sends in this step, each as a part of a line.
     #[serde(default)]
     pub(crate) expect: Vec<String>,

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use causeway_dataplane::{
-    Echo, EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, PacketEngine, Routing, Topology,
+    Echo, EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, PacketEngine, Routing, SliceLimit,
+    Topology,
 };
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
@@ -83,6 +84,9 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
         }
         check(number, step, &seen)?;
         text.push_str(&format!("step {number}\n"));
+        if step.tally {
+            seen = tally(&seen);
+        }
         seen.iter().flat_map(|line| line.lines()).for_each(|line| text.push_str(&format!("  {line}\n")));
     }
     Ok(Transcript { text, datagrams: run.upf.take_datagrams(), inputs: run.upf.take_inputs() })
@@ -125,6 +129,7 @@ fn surroundings(setup: &Setup) -> Topology {
             addr: DualIp { v4: Some(N6), v6: Some(N6_IPV6) },
             port: N6_PORT,
         }],
+        slices: setup.slices.iter().map(SliceLimit::from).collect(),
     }
 }
 
@@ -149,7 +154,25 @@ fn check(number: usize, step: &Step, seen: &[String]) -> Result<(), CaseError> {
             return Err(unmet(format!("no {unexpected}")));
         }
     }
+    for (counted, (least, most)) in &step.count {
+        let there = text.lines().filter(|line| line.contains(counted.as_str())).count();
+        if !(*least..=*most).contains(&there) {
+            return Err(unmet(format!("{least} to {most} of {counted}, there are {there}")));
+        }
+    }
     Ok(())
+}
+
+/// Each line once, with how often it was seen, in the order of the first times.
+fn tally(seen: &[String]) -> Vec<String> {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for line in seen.iter().flat_map(|line| line.lines()) {
+        match counts.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((line, 1)),
+        }
+    }
+    counts.into_iter().map(|(line, count)| format!("{count} x {line}")).collect()
 }
 
 fn indent(text: &str) -> String {
@@ -179,6 +202,9 @@ impl Run<'_> {
         if let Some(wait) = step.wait_ms {
             self.upf.wait(Span::from_millis(wait));
         }
+        if let Some(wait) = step.wait_us {
+            self.upf.wait(Span::from_micros(wait));
+        }
         if let Some(spec) = &step.smf {
             let sequence = match &spec.sequence {
                 Some(word) => number(word, &self.upf.variables)? as u32,
@@ -207,7 +233,7 @@ impl Run<'_> {
     fn packets(&mut self, step: &Step) -> Result<(), CaseError> {
         let peer = step.peer.unwrap_or(IpAddr::V4(GNB));
         let local = if peer.is_ipv4() { IpAddr::V4(UPF) } else { UPF_IPV6.into() };
-        let gtpu = Ingress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: 0 };
+        let gtpu = Ingress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: step.outer_tos };
         let from_gnb = match (&step.gnb, &step.gnb_raw) {
             (Some(spec), _) => Some(spec.octets(&self.upf.variables)?),
             (None, Some(raw)) => Some(octets(raw, &self.upf.variables)?),

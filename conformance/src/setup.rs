@@ -1,8 +1,9 @@
 //! Settings of the UPF under test.
 
+use causeway_dataplane::SliceLimit;
 use causeway_n4::Config;
 use causeway_rules::AddressPool;
-use causeway_types::IpNet;
+use causeway_types::{Bitrate, IpNet, SNssai};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -46,6 +47,34 @@ pub struct Setup {
     /// `pool-2` and so on.
     #[serde(deserialize_with = "prefixes")]
     pub ue_pools: Vec<IpNet>,
+    /// Network slices that are limited as a whole.
+    pub slices: Vec<SliceSetup>,
+}
+
+/// The limit of a network slice.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SliceSetup {
+    /// Slice/Service Type.
+    pub sst: u8,
+    /// Slice Differentiator.
+    pub sd: u32,
+    /// From all UEs, kbit/s.
+    #[serde(default)]
+    pub uplink_kbps: Option<u64>,
+    /// Towards all UEs, kbit/s.
+    #[serde(default)]
+    pub downlink_kbps: Option<u64>,
+}
+
+impl From<&SliceSetup> for SliceLimit {
+    fn from(asked: &SliceSetup) -> Self {
+        Self {
+            slice: SNssai { sst: asked.sst, sd: asked.sd },
+            uplink: asked.uplink_kbps.and_then(Bitrate::from_kbps),
+            downlink: asked.downlink_kbps.and_then(Bitrate::from_kbps),
+        }
+    }
 }
 
 /// When GTP-U peers are asked for a sign of life.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use causeway_dataplane::{Counters, DropReason, Egress, Fate};
-use causeway_packet::gtpu::{Message, Packet, PduSession};
+use causeway_packet::gtpu::{DlPduSession, Extension, Message, Packet, PduSession};
 use causeway_packet::{IpProtocol, Udp, UserPacket};
 use causeway_pfcp::dump::DumpIes;
 use causeway_pfcp::{Header, MessageType, RawIes};
@@ -46,7 +46,10 @@ pub(crate) fn packet(egress: &Egress, bytes: &[u8]) -> String {
     match egress {
         Egress::Ip { network } => format!("to {network}: {}", user(bytes)),
         Egress::Ethernet { network } => format!("to {network}: {}", frame::show(bytes)),
-        Egress::Gtpu { local, peer, .. } => format!("gtp-u {local} -> {peer}: {}", gtpu(bytes)),
+        Egress::Gtpu { local, peer, tos: 0 } => format!("gtp-u {local} -> {peer}: {}", gtpu(bytes)),
+        Egress::Gtpu { local, peer, tos } => {
+            format!("gtp-u {local} -> {peer}, outer tos {tos}: {}", gtpu(bytes))
+        }
     }
 }
 
@@ -76,9 +79,14 @@ fn gtpu(bytes: &[u8]) -> String {
         let _ = write!(line, "teid {teid} ");
     }
     match packet.extensions.pdu_session() {
-        Some(PduSession::Downlink(info)) => drop(write!(line, "dl qfi {} ", info.qfi)),
+        Some(PduSession::Downlink(info)) => line.push_str(&downlink(info)),
         Some(PduSession::Uplink(info)) => drop(write!(line, "ul qfi {} ", info.qfi)),
         None => {}
+    }
+    for extension in packet.extensions.iter() {
+        if let Extension::Other { kind, content } = extension {
+            let _ = write!(line, "extension {kind:#04x} {} ", hex(content));
+        }
     }
     let message = match packet.message {
         Message::GPdu(inner) => user_or_frame(inner),
@@ -86,6 +94,17 @@ fn gtpu(bytes: &[u8]) -> String {
         other => format!("{other:?}"),
     };
     line + &message
+}
+
+fn downlink(info: DlPduSession) -> String {
+    let mut text = format!("dl qfi {} ", info.qfi);
+    if info.rqi {
+        text.push_str("rqi ");
+    }
+    if let Some(ppi) = info.ppi {
+        let _ = write!(text, "ppi {ppi} ");
+    }
+    text
 }
 
 /// The packet does not say which of the two it is; no address here is one that could be both.

@@ -22,6 +22,8 @@ pub(crate) struct Upf {
     seen: Seen,
     inputs: Vec<Input>,
     pub(crate) variables: Variables,
+    /// How many were established.
+    sessions: usize,
 }
 
 /// What the UPF sent since it was last asked: as text, and as datagrams.
@@ -46,7 +48,15 @@ impl Upf {
         config.heartbeat.interval = Span::ZERO;
         setup.apply(&mut config);
         let n4 = N4::new(config, engine.capabilities(), topology.endpoints(), now.to_ntp());
-        Self { n4, engine, now, seen: Seen::default(), inputs: Vec::new(), variables: Variables::default() }
+        Self {
+            n4,
+            engine,
+            now,
+            seen: Seen::default(),
+            inputs: Vec::new(),
+            variables: Variables::default(),
+            sessions: 0,
+        }
     }
 
     /// What was sent since the last call, a line or a block of lines each.
@@ -178,6 +188,8 @@ impl Upf {
             Ok(Message::SessionEstablishmentResponse(response)) => {
                 if let Some(f_seid) = response.up_f_seid {
                     self.variables.set("up-seid".to_owned(), f_seid.seid.0);
+                    self.sessions += 1;
+                    self.variables.set(format!("up-seid-{}", self.sessions), f_seid.seid.0);
                 }
                 (response.created_pdrs, response.created_traffic_endpoints)
             }

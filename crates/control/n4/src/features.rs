@@ -25,6 +25,8 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
         (capabilities.extended_buffering, UpFeatures::DLBD),
         (capabilities.delivery_status, UpFeatures::DDDS),
         (capabilities.volume_measurement, UpFeatures::MNOP),
+        (capabilities.packet_rate, UpFeatures::CIOT),
+        (capabilities.paging_by_dscp, UpFeatures::EPPPI),
     ];
     let there = by_data_plane.into_iter().filter(|(is_there, _)| *is_there);
     there.fold(by_itself | by_pools, |features, (_, feature)| features | feature)
@@ -50,7 +52,8 @@ mod tests {
         assert!(up_features(&none, true).contains(UpFeatures::UEIP));
         let all = Capabilities::all(1, 1);
         let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
-        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering;
+        let qos = UpFeatures::CIOT | UpFeatures::EPPPI;
+        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | qos;
         assert_eq!(up_features(&all, false), BY_ITSELF | more);
     }
 }

@@ -18,6 +18,14 @@ pub struct Capabilities {
     pub end_marker: bool,
     /// Enforces MBR.
     pub mbr: bool,
+    /// Shares one allowance among QERs of a correlation.
+    pub qer_correlation: bool,
+    /// Enforces packet rates and reports what is left of them (feature CIOT).
+    pub packet_rate: bool,
+    /// Marks the DSCP of outer headers, and of user packets that leave without one.
+    pub tos_marking: bool,
+    /// Inserts Paging Policy Indicators by the DSCP of the user packet (feature EPPPI).
+    pub paging_by_dscp: bool,
     /// Measures volume and reports thresholds.
     pub volume_measurement: bool,
     /// Reads and writes the PDU Session Container.
@@ -47,6 +55,10 @@ impl Capabilities {
             inactivity_detection: true,
             end_marker: true,
             mbr: true,
+            qer_correlation: true,
+            packet_rate: true,
+            tos_marking: true,
+            paging_by_dscp: true,
             volume_measurement: true,
             pdu_session_container: true,
             ethernet: true,

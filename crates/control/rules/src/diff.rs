@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use causeway_types::{FTeid, FarId, Seid, UrrId};
+use causeway_types::{FTeid, FarId, QerId, Seid, UrrId};
 
 use crate::{ExtendedBuffering, Op, PduSessionType, Plan, RuleSet};
 
@@ -14,6 +14,8 @@ pub struct Extras {
     /// Those of them whose threshold is given anew and so counts from zero, even if it is the same (TS 29.244
     /// clause 5.2.2.3.1).
     pub rearmed: BTreeSet<UrrId>,
+    /// QERs of the old rules whose packet rate status is to be reported before anything changes.
+    pub packet_rates: BTreeSet<QerId>,
     /// The old tunnels of FARs that are to be told that they end.
     pub end_markers: Vec<(FarId, FTeid)>,
     /// Drop what waits before anything else (DROBU).
@@ -43,6 +45,7 @@ pub fn plan_modification(session: Seid, old: &RuleSet, new: &RuleSet, extras: &E
     let kept = |urr: &&UrrId| new.urrs.contains_key(urr);
     let mut ops: Vec<_> = extras.drop_buffered.then_some(Op::DropBuffered).into_iter().collect();
     ops.extend(extras.queries.iter().filter(kept).copied().map(Op::QueryUrr));
+    ops.extend(extras.packet_rates.iter().copied().map(Op::QueryPacketRate));
     put_changed(old, new, extras, &mut ops);
     remove_gone(old, new, &mut ops);
     Plan { session, ops }
@@ -54,6 +57,12 @@ pub fn plan_deletion(session: Seid) -> Plan {
 }
 
 fn put_changed(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>) {
+    if old.slice != new.slice {
+        ops.push(Op::SetSlice(new.slice));
+    }
+    if old.paging != new.paging {
+        ops.push(Op::SetPaging(new.paging.clone()));
+    }
     ops.extend(changed(&old.bars, &new.bars).cloned().map(Op::PutBar));
     for urr in new.urrs.values() {
         if old.urrs.get(&urr.id) != Some(urr) || extras.rearmed.contains(&urr.id) {

@@ -23,9 +23,9 @@
 //!   forward.
 //! - SGi-LAN as destination needs no forwarding policy (table 7.5.2.3-2).
 //! - A QER, URR or BAR that is removed leaves the rules that name it.
+//! - A mask of a marking that names ECN bits marks the DSCP alone.
 //! - DL Buffering Duration and Suggested Packet Count are acted on in an Update BAR of a modification too (table
 //!   7.5.4.11-1 has them only in the answer to a report).
-//! - A guaranteed bit rate is accepted; the maximum beside it is what is enforced.
 
 #![forbid(unsafe_code)]
 
@@ -56,15 +56,17 @@ pub use capabilities::Capabilities;
 pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    ApplyAction, Bar, BufferingDuration, CopyTo, DeliveryStatus, DirectionalLimit, Duplicate, EthernetFilter,
-    ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, Forwarding, Gate, HeaderRemoval, MacMatch,
-    MacRange, MeasurementMethod, OuterHeader, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit,
-    RemovedHeader, RuleSet, SdfFilter, TagMatch, TrafficClass, UeAddress, UeSide, Urr, UrrTriggers,
-    VlanRemoval, VlanTags,
+    Allowance, ApplyAction, Bar, BufferingDuration, CopyTo, Correlation, DeliveryStatus, DirectionalLimit,
+    Duplicate, EthernetFilter, ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, FlowMarking,
+    Forwarding, Gate, HeaderRemoval, MacMatch, MacRange, MeasurementMethod, OuterHeader, PacketRate,
+    PacketRateReport, PacketRateStatus, PacketRates, PagingPolicy, Pdi, Pdr, PduSessionType, Proxying, Qer,
+    RateLimit, Remaining, RemovedHeader, RuleSet, SdfFilter, TagMatch, TosMarking, TrafficClass, UeAddress,
+    UeSide, Urr, UrrTriggers, VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
 pub use resources::{ResourceChange, Resources};
+pub use respond::packet_rate_reports;
 pub use scramble::Scramble;
 pub use sdf::FlowError;
 pub use session::{Reporting, SessionRules};

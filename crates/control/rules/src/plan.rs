@@ -1,8 +1,8 @@
 //! The writes that turn one rule set into another.
 
-use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, Seid, Span, UrrId};
+use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, SNssai, Seid, Span, UrrId};
 
-use crate::{Bar, ExtendedBuffering, Far, Pdr, PduSessionType, Qer, Urr};
+use crate::{Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, PduSessionType, Qer, Urr};
 
 /// An ordered list of writes for one session, applied all or nothing.
 ///
@@ -23,6 +23,10 @@ pub enum Op {
     CreateSession,
     /// What the user packets of the new session are; follows [`Op::CreateSession`]. Without it they are IP packets.
     SetPduType(PduSessionType),
+    /// The session belongs to this network slice, or to none that is known.
+    SetSlice(Option<SNssai>),
+    /// Replaces the paging policies of the session.
+    SetPaging(Vec<PagingPolicy>),
     /// Drops all packets that wait for the session, before anything else is done (DROBU).
     DropBuffered,
     /// Creates the BAR or replaces the one of that id.
@@ -53,6 +57,8 @@ pub enum Op {
     /// Reports the usage counted so far (Query URR). The next report has what comes after; towards the
     /// thresholds what is reported here still counts (TS 29.244 clause 5.2.2.3.1).
     QueryUrr(UrrId),
+    /// Reports what is left of the packets that a QER allows (Query Packet Rate Status). Comes before any change.
+    QueryPacketRate(QerId),
     /// Removes a PDR; a packet that waits for it is dropped.
     RemovePdr(PdrId),
     /// Removes a FAR.
@@ -63,6 +69,7 @@ pub enum Op {
     RemoveUrr(UrrId),
     /// Removes a BAR.
     RemoveBar(BarId),
-    /// Removes the session with all its rules and reports the final usage of every URR. Last in its plan.
+    /// Removes the session with all its rules and reports the final usage of every URR, and what is left of the packets
+    /// of every QER that was asked to. Last in its plan.
     RemoveSession,
 }

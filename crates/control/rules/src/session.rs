@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use causeway_types::{FTeid, IpNet, NetworkInstance, PdrId, UrrId};
+use causeway_types::{FTeid, IpNet, NetworkInstance, NodeId, PdrId, UrrId};
 
 use crate::addresses::Held;
 use crate::edits::{Endpoint, EndpointId};
@@ -24,6 +24,8 @@ pub struct SessionRules {
     pub(crate) chosen_ues: BTreeSet<(IpNet, NetworkInstance)>,
     /// UE addresses that no other session may have.
     pub(crate) addresses: BTreeSet<Held>,
+    /// Who established the session: its QER Correlation IDs are this CP function's.
+    pub(crate) established_by: Option<NodeId>,
 }
 
 /// How the usage of a URR is reported (Measurement Information, TS 29.244 clause 8.2.68); the counting

@@ -20,13 +20,12 @@ const INFORMATION: &[&str] = &[
     "node_id",
     "rat_type",
     "recovery_time_stamp",
-    "s_nssai",
     "source_interface_type",
     "user_id",
 ];
 
 /// IEs that are checked, and change nothing by themselves.
-const CHECKED: &[&str] = &["flags", "gbr", "pdn_type", "query_urr_reference"];
+const CHECKED: &[&str] = &["flags", "pdn_type", "query_urr_reference"];
 
 /// Optional IEs for which [`VALUE`] is not legal, which makes them absent (clause 7.6.8).
 const ABSENT: &[&str] = &["trace_information"];

@@ -6,9 +6,10 @@ use causeway_pfcp::{
     ActivatePredefinedRules, ApplicationId, ApplyAction, CreateBar, CreateQer, DestinationInterface,
     DownlinkDataNotificationDelay, FTeid, ForwardingParameters, ForwardingPolicy, Gbr, Mbr,
     MeasurementInformation, MeasurementMethod, NetworkInstance, Octets, OuterHeaderRemoval, OuterHeaders,
-    PdnType, RemovedHeader, ReportingTriggers, Rqi, SdfFilter, SessionEstablishmentFlags,
-    SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest, SourceInterface,
-    TimeQuota, TransportLevelMarking, UeIpAddress, VolumeQuota, VolumeThreshold, Volumes,
+    PacketRate, PacketRateStatus, PdnType, QerIndications, Remaining, RemovedHeader, ReportingTriggers,
+    SdfFilter, SessionEstablishmentFlags, SessionEstablishmentRequest, SessionModificationFlags,
+    SessionModificationRequest, SourceInterface, TimeQuota, UeIpAddress, VolumeQuota, VolumeThreshold,
+    Volumes,
 };
 use causeway_types::{BarId, Bitrate, FarId, QerId, UrrId};
 use common::{Upf, answer, establishment, qer, to_gnb, to_internet, uplink, urr, usual};
@@ -149,11 +150,6 @@ fn establishments_that_are_rejected() {
             (70, Some(41)),
         ),
         (
-            "marking",
-            parameters(|it| it.transport_level_marking = Some(TransportLevelMarking::default())),
-            (76, Some(30)),
-        ),
-        (
             "lawful interception",
             parameters(|it| it.destination_interface = DestinationInterface::LiFunction),
             (76, Some(42)),
@@ -167,7 +163,25 @@ fn establishments_that_are_rejected() {
             }),
             (69, Some(84)),
         ),
-        ("reflective QoS", with_qer(|it| it.rqi = Some(Rqi::RQI)), (76, Some(123))),
+        (
+            "multicast sequence numbers",
+            with_qer(|it| it.qer_indications = Some(QerIndications::IQFISN)),
+            (76, Some(319)),
+        ),
+        (
+            "packet rate of neither direction",
+            with_qer(|it| it.packet_rate = Some(PacketRate::default())),
+            (69, Some(94)),
+        ),
+        (
+            "packet rate status without a rate",
+            with_qer(|it| {
+                let left = Remaining { packets: 1, additional: None };
+                it.packet_rate_status =
+                    Some(PacketRateStatus { uplink: Some(left), ..PacketRateStatus::default() });
+            }),
+            (67, Some(94)),
+        ),
         (
             "guarantee above maximum",
             with_qer(|it| {

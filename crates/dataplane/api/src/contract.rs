@@ -1,6 +1,6 @@
 //! The traits of a data plane.
 
-use causeway_rules::{Capabilities, Plan, Usage};
+use causeway_rules::{Capabilities, PacketRateReport, Plan, Usage};
 use causeway_types::Time;
 
 use crate::{ApplyError, Counters, Event, Fate, Ingress, Transmit};
@@ -37,6 +37,8 @@ pub trait Dataplane {
 pub struct Applied {
     /// Usage of queried and removed URRs, in the order of the plan; final and exact.
     pub usage: Vec<Usage>,
+    /// What is left of the packets of QERs that were queried, or asked to report it at the end of the session.
+    pub packet_rates: Vec<PacketRateReport>,
 }
 
 /// A data plane that handles packets in the caller's thread.

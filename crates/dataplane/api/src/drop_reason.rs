@@ -59,6 +59,13 @@ reasons! {
     GateClosed = "gate_closed",
     /// The packet exceeds the MBR of a QER.
     MbrExceeded = "mbr_exceeded",
+    /// The packet exceeds the packet rate of a QER.
+    PacketRateExceeded = "packet_rate_exceeded",
+    /// The packet exceeds the bit rate of its network slice.
+    SliceRateExceeded = "slice_rate_exceeded",
+    /// The network marked the outer header as congested, and the user packet cannot carry that on (RFC 6040
+    /// clause 4.2).
+    Congested = "congested",
     /// The buffer of the session is full: this packet or, if configured so, the oldest one goes.
     BufferFull = "buffer_full",
     /// The buffers of the whole data plane are full: this packet or, if configured so, the oldest one goes.

@@ -14,7 +14,7 @@ mod packet;
 mod routing;
 mod topology;
 
-pub use causeway_rules::{Capabilities, Op, Plan, Usage, UsageReason};
+pub use causeway_rules::{Capabilities, Op, PacketRateReport, Plan, Usage, UsageReason};
 pub use contract::{Applied, Dataplane, PacketEngine};
 pub use counters::{Counters, TrafficCounter};
 pub use drop_reason::DropReason;
@@ -22,4 +22,4 @@ pub use error::ApplyError;
 pub use event::{DataStatus, DownlinkData, Event};
 pub use packet::{Egress, Fate, Ingress, Transmit};
 pub use routing::{Echo, Routing};
-pub use topology::{EthernetNetwork, GtpuEndpoint, N6Endpoint, Network, Topology};
+pub use topology::{EthernetNetwork, GtpuEndpoint, N6Endpoint, Network, SliceLimit, Topology};

@@ -1,9 +1,9 @@
-//! What surrounds a data plane: its GTP-U addresses and its data networks.
+//! What surrounds a data plane: its GTP-U addresses, its data networks and the slices it serves.
 
 use std::net::IpAddr;
 
 use causeway_rules::{LocalEndpoint, LocalEndpoints, N6Address};
-use causeway_types::{DualIp, IpNet, NetworkInstance};
+use causeway_types::{Bitrate, Direction, DualIp, IpNet, NetworkInstance, SNssai};
 
 use crate::Routing;
 
@@ -20,6 +20,8 @@ pub struct Topology {
     pub routing: Routing,
     /// Where tunnels over N6 end.
     pub n6_tunnels: Vec<N6Endpoint>,
+    /// The network slices whose traffic is limited as a whole.
+    pub slices: Vec<SliceLimit>,
 }
 
 impl Topology {
@@ -36,6 +38,27 @@ impl Topology {
             networks: self.networks.iter().map(|network| network.instance.clone()).collect(),
             ethernet: self.ethernet.iter().map(|network| network.instance.clone()).collect(),
             n6_tunnels: n6_tunnels.collect(),
+        }
+    }
+}
+
+/// What all sessions of one network slice may send and receive together, as the UPF's operator sets it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SliceLimit {
+    /// The slice. Sessions belong to it if their SMF says so.
+    pub slice: SNssai,
+    /// From all UEs; `None` limits nothing.
+    pub uplink: Option<Bitrate>,
+    /// Towards all UEs; `None` limits nothing.
+    pub downlink: Option<Bitrate>,
+}
+
+impl SliceLimit {
+    /// The rate of one direction.
+    pub fn rate(&self, direction: Direction) -> Option<Bitrate> {
+        match direction {
+            Direction::Uplink => self.uplink,
+            Direction::Downlink => self.downlink,
         }
     }
 }

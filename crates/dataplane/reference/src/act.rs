@@ -6,11 +6,13 @@
 
 use causeway_dataplane::{DropReason, Egress, Topology, Usage};
 use causeway_packet::UserPacket;
-use causeway_rules::{ApplyAction, Forwarding, Gate, Pdr, PduSessionType};
-use causeway_types::{Direction, Interface, QerId, Qfi, Time};
+use causeway_rules::{ApplyAction, Forwarding, Pdr, PduSessionType};
+use causeway_types::{Interface, Qfi, Time};
 
 use crate::egress::Way;
 use crate::link_scope::stays_on_link;
+use crate::marks::{Marks, mark_flow};
+use crate::qos::{Shared, check_gates, enforce};
 use crate::session::{Session, direction_of};
 
 /// What becomes of a packet.
@@ -28,13 +30,14 @@ pub(crate) struct Matched<'a> {
     /// The QFI it arrived with.
     pub(crate) qfi: Option<Qfi>,
     pub(crate) packet: &'a [u8],
-    /// It waited in the buffer. Meters charge such a packet but do not drop it: the SMF asked for its delivery.
+    /// It waited in the buffer. Bit rates charge such a packet but do not drop it: the SMF asked for its delivery.
     pub(crate) has_waited: bool,
 }
 
 /// Decides about a packet and counts it. Usage reports that become due are appended to `reports`.
 pub(crate) fn act(
     session: &mut Session,
+    shared: &mut Shared,
     matched: &Matched<'_>,
     topology: &Topology,
     now: Time,
@@ -58,17 +61,17 @@ pub(crate) fn act(
         PduSessionType::Ethernet => Way::of_frame(forwarding, network, topology)?,
     };
     let way = way.carrying(direction);
-    let qfi = marking(session, pdr).or(matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding)));
     let is_routed = kind == PduSessionType::Ip && way.leaves_link();
     if is_routed && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
         return Err(DropReason::LinkLocal);
     }
-    let wrapped = way.wrap(matched.packet, qfi)?;
+    let marked = mark_flow(session, pdr, matched.packet);
+    let arrived = matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding));
+    let (egress, wrapped) = way.wrap(&marked, &Marks::of(session, matched, arrived))?;
     count(session, pdr, true, now, octets, reports);
-    check_gates(session, pdr, direction)?;
-    meter(session, matched, direction, now)?;
+    enforce(session, shared, matched, direction, now)?;
     count(session, pdr, false, now, octets, reports);
-    Ok(Decision::Send(way.egress().clone(), wrapped))
+    Ok(Decision::Send(egress, wrapped))
 }
 
 /// The QFI that a packet of this PDR is marked with by its QERs.
@@ -80,38 +83,6 @@ pub(crate) fn marking(session: &Session, pdr: &Pdr) -> Option<Qfi> {
 /// tunnel of its session, and only what a QER adds goes along (TS 29.244 clauses 5.3.1 and 5.3.3.2).
 fn carries_qfi_on(pdr: &Pdr, forwarding: &Forwarding) -> bool {
     pdr.pdi.source != Interface::Access || forwarding.destination != Interface::CpFunction
-}
-
-fn check_gates(session: &Session, pdr: &Pdr, direction: Direction) -> Result<(), DropReason> {
-    match session.qers_of(pdr).any(|qer| qer.gate(direction) == Gate::Closed) {
-        true => Err(DropReason::GateClosed),
-        false => Ok(()),
-    }
-}
-
-/// All meters must be open before any is charged: a packet that one drops costs the others nothing.
-fn meter(
-    session: &mut Session,
-    matched: &Matched<'_>,
-    direction: Direction,
-    now: Time,
-) -> Result<(), DropReason> {
-    let keys: Vec<(QerId, Direction)> = matched.pdr.qers.iter().map(|qer| (*qer, direction)).collect();
-    let mut all_open = true;
-    for key in &keys {
-        if let Some(meter) = session.meters.get_mut(key) {
-            all_open &= meter.is_open(now);
-        }
-    }
-    if !all_open && !matched.has_waited {
-        return Err(DropReason::MbrExceeded);
-    }
-    for key in &keys {
-        if let Some(meter) = session.meters.get_mut(key) {
-            meter.take(matched.packet.len());
-        }
-    }
-    Ok(())
 }
 
 fn count(

@@ -1,11 +1,12 @@
 //! Carrying out a plan on one session.
 
-use causeway_dataplane::{ApplyError, Op, Plan, Usage, UsageReason};
+use causeway_dataplane::{ApplyError, Op, PacketRateReport, Plan, Usage, UsageReason};
 use causeway_rules::{ApplyAction, Far, RuleSet};
-use causeway_types::{FTeid, Time, UrrId};
+use causeway_types::{FTeid, QerId, Time, UrrId};
 
 use crate::inactivity::Inactivity;
 use crate::measure::Measurement;
+use crate::qos::Shared;
 use crate::session::Session;
 
 /// What a plan yields beside the changed session.
@@ -13,6 +14,8 @@ use crate::session::Session;
 pub(crate) struct Effects {
     /// Usage that was asked for or is final.
     pub(crate) usage: Vec<Usage>,
+    /// What is left of packets that are limited, where it was asked for.
+    pub(crate) packet_rates: Vec<PacketRateReport>,
     /// Tunnels that get an End Marker.
     pub(crate) end_markers: Vec<FTeid>,
     /// What waits is dropped first.
@@ -22,11 +25,16 @@ pub(crate) struct Effects {
 }
 
 /// Carries out the writes on a copy of the session, which replaces it only if all succeed.
-pub(crate) fn carry_out(session: &mut Session, plan: &Plan, now: Time) -> Result<Effects, ApplyError> {
+pub(crate) fn carry_out(
+    session: &mut Session,
+    shared: &Shared,
+    plan: &Plan,
+    now: Time,
+) -> Result<Effects, ApplyError> {
     let used_before = session.urrs_in_use();
     let mut effects = Effects::default();
     for (at, op) in plan.ops.iter().enumerate() {
-        write(session, op, now, &mut effects);
+        write(session, shared, op, now, &mut effects);
         if let Op::PutUrr(urr) = op
             && plan.ops[..at].contains(&Op::QueryUrr(urr.id))
             && let Some(measurement) = session.measurements.get_mut(&urr.id)
@@ -41,11 +49,13 @@ pub(crate) fn carry_out(session: &mut Session, plan: &Plan, now: Time) -> Result
     Ok(effects)
 }
 
-fn write(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
+fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &mut Effects) {
     let rules = &mut session.rules;
     match op {
         Op::CreateSession => {}
         Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
+        Op::SetSlice(slice) => rules.slice = *slice,
+        Op::SetPaging(policies) => rules.paging.clone_from(policies),
         Op::PutBar(bar) => drop(rules.bars.insert(bar.id, bar.clone())),
         Op::PutUrr(urr) => {
             session.measurements.entry(urr.id).or_insert_with(|| Measurement::new(now));
@@ -53,7 +63,7 @@ fn write(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
         }
         Op::PutQer(qer) => {
             rules.qers.insert(qer.id, qer.clone());
-            session.set_rates(qer.id, qer.mbr, now);
+            shared.provision(session, qer, now);
         }
         Op::PutFar(far) => put_far(session, far),
         Op::NotifyAgain(far) => session.forget_told(*far),
@@ -65,6 +75,7 @@ fn write(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
         }
         Op::PutPdr(pdr) => drop(rules.pdrs.insert(pdr.id, pdr.clone())),
         Op::SendEndMarker { tunnel, .. } => effects.end_markers.push(*tunnel),
+        Op::QueryPacketRate(id) => report_packet_rate(session, shared, *id, now, effects),
         Op::QueryUrr(id) => report(session, *id, UsageReason::Queried, now, effects),
         Op::RemovePdr(id) => {
             rules.pdrs.remove(id);
@@ -73,7 +84,7 @@ fn write(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
         Op::RemoveFar(id) => drop(rules.fars.remove(id)),
         Op::RemoveQer(id) => {
             rules.qers.remove(id);
-            session.set_rates(*id, None, now);
+            session.enforcers.remove(id);
         }
         Op::RemoveUrr(id) => {
             report(session, *id, UsageReason::Removed, now, effects);
@@ -84,7 +95,7 @@ fn write(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
             rules.bars.remove(id);
             session.extended.remove(id);
         }
-        Op::RemoveSession => remove_session(session, now, effects),
+        Op::RemoveSession => remove_session(session, shared, now, effects),
     }
 }
 
@@ -99,12 +110,23 @@ fn put_far(session: &mut Session, far: &Far) {
     }
 }
 
-fn remove_session(session: &mut Session, now: Time, effects: &mut Effects) {
+fn remove_session(session: &mut Session, shared: &Shared, now: Time, effects: &mut Effects) {
     for urr in session.rules.urrs.keys().copied().collect::<Vec<_>>() {
         report(session, urr, UsageReason::SessionEnded, now, effects);
     }
+    let reporting = session.rules.qers.values().filter(|qer| qer.reports_packet_rate);
+    for qer in reporting.map(|qer| qer.id).collect::<Vec<_>>() {
+        report_packet_rate(session, shared, qer, now, effects);
+    }
     session.rules = RuleSet::default();
     effects.removed = true;
+}
+
+/// Nothing, where packets are not limited.
+fn report_packet_rate(session: &Session, shared: &Shared, id: QerId, now: Time, effects: &mut Effects) {
+    let enforcer = session.rules.qers.get(&id).and_then(|qer| shared.enforcer(session, qer));
+    let status = enforcer.and_then(|enforcer| enforcer.packet_rate_status(now));
+    effects.packet_rates.extend(status.map(|status| PacketRateReport { qer: id, status }));
 }
 
 fn report(session: &mut Session, id: UrrId, reason: UsageReason, now: Time, effects: &mut Effects) {

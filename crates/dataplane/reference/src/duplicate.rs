@@ -10,6 +10,7 @@ use causeway_types::{Interface, Qfi};
 
 use crate::act::{Decision, Matched, marking};
 use crate::egress::Way;
+use crate::marks::Marks;
 use crate::session::Session;
 
 /// The copies that the FAR of a matched packet asks for, each with its way out.
@@ -42,5 +43,5 @@ fn copy(
     };
     let forwarding = Forwarding { outer: duplicate.outer, ..Forwarding::to(side) };
     let way = way(&forwarding)?;
-    Ok((way.egress().clone(), way.wrap(packet, qfi)?))
+    way.wrap(packet, &Marks { qfi, ..Marks::default() })
 }

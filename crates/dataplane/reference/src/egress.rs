@@ -1,11 +1,17 @@
 //! How a packet leaves.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{DropReason, Egress, Topology};
+use causeway_packet::gtpu::extension_type::SERVICE_CLASS_INDICATOR;
 use causeway_packet::gtpu::{self, DlPduSession, Extension, Message, PduSession, Repr, UlPduSession};
-use causeway_rules::{Forwarding, OuterHeader, VlanTags};
-use causeway_types::{Direction, DualIp, FTeid, Interface, NetworkInstance, Qfi, Teid};
+use causeway_packet::rewrite::{Ecn, set_ecn};
+use causeway_rules::{Forwarding, OuterHeader, TosMarking, VlanTags};
+use causeway_types::{Direction, DualIp, FTeid, Interface, NetworkInstance, Teid};
+
+use crate::ecn;
+use crate::marks::{Marks, mark, tos_of};
 
 use crate::ethernet::set_tags;
 use crate::n6;
@@ -18,7 +24,10 @@ pub(crate) const GTPU_PORT: u16 = 2152;
 pub(crate) struct Way {
     egress: Egress,
     header: Header,
+    marking: Option<TosMarking>,
     tags: Option<VlanTags>,
+    /// What it carries are Ethernet frames: no IP header of theirs is looked at.
+    is_frame: bool,
 }
 
 /// The header to put in front, with our end of it.
@@ -47,7 +56,7 @@ impl Way {
         if let Some(tunnel) = forwarding.tunnel() {
             let egress = to_tunnel(tunnel, forwarding.network_instance.as_ref(), topology)?;
             let header = Header::Gtpu(tunnel.teid, forwarding.destination);
-            return Ok(Self { egress, header, tags: None });
+            return Ok(Self { egress, header, marking: forwarding.marking, tags: None, is_frame: false });
         }
         let network = network(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
         let local = |peer| n6::local_end(network, peer, topology);
@@ -57,7 +66,8 @@ impl Way {
             Some(OuterHeader::Ip(peer)) => Header::Ip { local: local(peer)?.ip(), peer },
             Some(OuterHeader::Gtpu(_) | OuterHeader::Unknown) => return Err(DropReason::NoEgress),
         };
-        Ok(Self { egress: Egress::Ip { network: network.clone() }, header, tags: None })
+        let egress = Egress::Ip { network: network.clone() };
+        Ok(Self { egress, header, marking: forwarding.marking, tags: None, is_frame: false })
     }
 
     /// The way that a FAR of an Ethernet session asks for.
@@ -71,9 +81,11 @@ impl Way {
     ) -> Result<Self, DropReason> {
         if forwarding.is_n6() {
             let egress = to_link(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
-            return Ok(Self { egress, header: Header::None, tags: forwarding.vlan });
+            let header = Header::None;
+            return Ok(Self { egress, header, marking: None, tags: forwarding.vlan, is_frame: true });
         }
-        Ok(Self { tags: forwarding.vlan, ..Self::of(forwarding, arrived_from, topology)? })
+        let way = Self::of(forwarding, arrived_from, topology)?;
+        Ok(Self { tags: forwarding.vlan, is_frame: true, ..way })
     }
 
     /// The way of packets of this direction. To the SMF they take the container of their direction with them,
@@ -97,12 +109,12 @@ impl Way {
         &self.egress
     }
 
-    /// The packet with the outer header that the way asks for: from the GTP-U header on, or from the IP
-    /// header on.
+    /// Where the packet goes, and the packet with the outer header that the way asks for, from the GTP-U header
+    /// on. The DSCP is marked where the network looks at it: in the outer header if there is one.
     ///
     /// # Errors
-    /// [`DropReason::TooBig`] when the outer header's length field cannot hold it.
-    pub(crate) fn wrap(&self, packet: &[u8], qfi: Option<Qfi>) -> Result<Vec<u8>, DropReason> {
+    /// [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
+    pub(crate) fn wrap(&self, packet: &[u8], marks: &Marks) -> Result<(Egress, Vec<u8>), DropReason> {
         let tagged;
         let packet = match self.tags {
             Some(tags) => {
@@ -112,27 +124,57 @@ impl Way {
             None => packet,
         };
         match self.header {
-            Header::None => Ok(packet.to_vec()),
-            Header::Gtpu(teid, side) => in_gtpu(packet, teid, container(side, qfi)),
-            Header::Udp { local, peer } => n6::in_udp(packet, local, peer),
-            Header::Ip { local, peer } => n6::in_ip(packet, local, peer),
+            Header::None => Ok((self.egress.clone(), self.marked(packet).into_owned())),
+            Header::Gtpu(teid, side) => Ok((self.marked_egress(packet), in_gtpu(packet, teid, side, marks)?)),
+            Header::Udp { local, peer } => Ok(self.over_n6(packet, n6::in_udp(packet, local, peer)?)),
+            Header::Ip { local, peer } => Ok(self.over_n6(packet, n6::in_ip(packet, local, peer)?)),
         }
+    }
+
+    /// A user packet that leaves as it is, with its DSCP.
+    fn marked<'p>(&self, packet: &'p [u8]) -> Cow<'p, [u8]> {
+        self.marking.map_or(Cow::Borrowed(packet), |marking| mark(marking, packet))
+    }
+
+    /// A packet in its outer IP header, which takes the ECN of the inner one (RFC 6040).
+    fn over_n6(&self, packet: &[u8], mut wrapped: Vec<u8>) -> (Egress, Vec<u8>) {
+        let inner = tos_of(packet).filter(|_| !self.is_frame);
+        // The header is one that was just built: it can be changed.
+        let _ = set_ecn(&mut wrapped, Ecn::of_tos(inner.unwrap_or_default()));
+        (self.egress.clone(), self.marked(&wrapped).into_owned())
+    }
+
+    /// The outer header takes the ECN of the inner one (RFC 6040).
+    fn marked_egress(&self, packet: &[u8]) -> Egress {
+        let mut egress = self.egress.clone();
+        if let Egress::Gtpu { tos, .. } = &mut egress {
+            let inner = tos_of(packet).filter(|_| !self.is_frame);
+            *tos = ecn::outer(inner.unwrap_or_default());
+            *tos = self.marking.map_or(*tos, |marking| marking.apply(*tos));
+        }
+        egress
     }
 }
 
-fn in_gtpu(packet: &[u8], teid: Teid, container: Option<PduSession>) -> Result<Vec<u8>, DropReason> {
+fn in_gtpu(packet: &[u8], teid: Teid, side: Interface, marks: &Marks) -> Result<Vec<u8>, DropReason> {
+    let class = marks.service_class.filter(|_| side == Interface::Access).map(u16::to_be_bytes);
+    let class = class.as_ref().map(|content| Extension::Other { kind: SERVICE_CLASS_INDICATOR, content });
+    let container = container(side, marks).map(Extension::PduSession);
+    let extensions: Vec<_> = class.into_iter().chain(container).collect();
     let header = gtpu::Header { teid: Some(teid), sequence: None, n_pdu: None };
-    let extensions: Vec<_> = container.map(Extension::PduSession).into_iter().collect();
     let message = Message::GPdu(packet);
     Repr { header, extensions: &extensions, message }.to_vec().map_err(|_| DropReason::TooBig)
 }
 
 /// The PDU Session Container of a packet that leaves by this side: towards the access the downlink's, towards the
 /// core the uplink's (TS 38.415 clause 5.5.2).
-pub(crate) fn container(side: Interface, qfi: Option<Qfi>) -> Option<PduSession> {
-    let qfi = qfi?;
+pub(crate) fn container(side: Interface, marks: &Marks) -> Option<PduSession> {
+    let qfi = marks.qfi?;
     Some(match side {
-        Interface::Access => PduSession::Downlink(DlPduSession::new(qfi)),
+        Interface::Access => {
+            let (rqi, ppi) = (marks.reflective, marks.ppi);
+            PduSession::Downlink(DlPduSession { rqi, ppi, ..DlPduSession::new(qfi) })
+        }
         _ => PduSession::Uplink(UlPduSession::new(qfi)),
     })
 }

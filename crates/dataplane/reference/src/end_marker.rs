@@ -10,6 +10,7 @@ use causeway_types::{FTeid, Interface, Qfi, Teid};
 
 use crate::egress::{container, to_tunnel};
 use crate::engine::Reference;
+use crate::marks::Marks;
 use crate::session::Session;
 
 impl Reference {
@@ -22,7 +23,9 @@ impl Reference {
         let Some(session) = self.sessions.get(&seid) else { return Fate::Dropped(DropReason::UnknownTeid) };
         let markers: Vec<_> = next_tunnels(session, teid, local, qfi)
             .into_iter()
-            .filter_map(|(tunnel, side, qfi)| end_marker(tunnel, container(side, qfi), &self.topology).ok())
+            .filter_map(|(tunnel, side, qfi)| {
+                end_marker(tunnel, container(side, &Marks { qfi, ..Marks::default() }), &self.topology).ok()
+            })
             .collect();
         if markers.is_empty() {
             return Fate::Consumed;

@@ -17,6 +17,7 @@ use crate::end_marker::end_marker;
 use crate::ethernet::Stations;
 use crate::index::Index;
 use crate::indication::Indications;
+use crate::qos::Shared;
 use crate::session::Session;
 use crate::timers::Timers;
 
@@ -28,6 +29,7 @@ pub struct Reference {
     pub(crate) sessions: BTreeMap<Seid, Session>,
     pub(crate) index: Index,
     pub(crate) indications: Indications,
+    pub(crate) shared: Shared,
     pub(crate) stations: Stations,
     pub(crate) counters: Counters,
     pub(crate) buffered_octets: usize,
@@ -44,6 +46,7 @@ impl Reference {
     /// An empty data plane in these surroundings.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         Self {
+            shared: Shared::new(&topology.slices, limits.averaging_window),
             topology,
             limits,
             sessions: BTreeMap::new(),
@@ -114,9 +117,9 @@ impl Reference {
     /// Makes the changed session the one that packets see.
     fn commit(&mut self, now: Time, plan: &Plan, session: Session, effects: &Effects) {
         let seid = plan.session;
-        if let Some(old) = self.sessions.remove(&seid) {
-            self.index.remove(seid, &old.rules);
-        }
+        let old = self.sessions.remove(&seid).unwrap_or_default();
+        self.index.remove(seid, &old.rules);
+        self.shared.follow(seid, &old.rules, &session.rules, now);
         self.index.add(seid, &session.rules);
         self.sessions.insert(seid, session);
         for tunnel in &effects.end_markers {
@@ -154,7 +157,9 @@ impl Reference {
         let decision = self.sessions.get_mut(&seid).and_then(|session| {
             let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
             let matched = Matched { pdr: &pdr, qfi: waiting.qfi, packet: &waiting.packet, has_waited: true };
-            session.is_forwarding(pdr.id).then(|| act(session, &matched, &self.topology, now, &mut reports))
+            session
+                .is_forwarding(pdr.id)
+                .then(|| act(session, &mut self.shared, &matched, &self.topology, now, &mut reports))
         });
         match decision {
             Some(Ok(Decision::Send(egress, packet))) => {
@@ -194,10 +199,10 @@ impl Dataplane for Reference {
 
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         let mut session = self.starting_point(plan)?;
-        let effects = carry_out(&mut session, plan, now)?;
+        let effects = carry_out(&mut session, &self.shared, plan, now)?;
         self.check_room(plan, &session)?;
         self.commit(now, plan, session, &effects);
-        Ok(Applied { usage: effects.usage })
+        Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -220,9 +225,9 @@ impl Dataplane for Reference {
 impl PacketEngine for Reference {
     fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
         let fate = match ingress {
-            Ingress::Gtpu { local, peer, .. } => {
+            Ingress::Gtpu { local, peer, tos } => {
                 self.counters.gtpu_received.count(packet.len());
-                self.receive_gtpu(now, *local, *peer, packet)
+                self.receive_gtpu(now, *local, *peer, *tos, packet)
             }
             Ingress::Ip { network } => {
                 self.counters.ip_received.count(packet.len());

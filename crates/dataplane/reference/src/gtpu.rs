@@ -9,18 +9,27 @@ use causeway_rules::PduSessionType;
 use causeway_types::{FTeid, NetworkInstance, Teid, Time};
 
 use crate::arrival::{Origin, Tunnelled};
+use crate::ecn;
 use crate::egress::GTPU_PORT;
 use crate::engine::Reference;
+use crate::marks::tos_of;
 
 impl Reference {
     /// Handles one GTP-U message.
-    pub(crate) fn receive_gtpu(&mut self, now: Time, local: IpAddr, peer: SocketAddr, bytes: &[u8]) -> Fate {
+    pub(crate) fn receive_gtpu(
+        &mut self,
+        now: Time,
+        local: IpAddr,
+        peer: SocketAddr,
+        tos: u8,
+        bytes: &[u8],
+    ) -> Fate {
         let packet = match Packet::parse(bytes) {
             Ok(packet) => packet,
             Err(error) => return Fate::Dropped(reason_of(&error)),
         };
         match packet.message {
-            Message::GPdu(user) => self.receive_g_pdu(now, local, peer, &packet, user),
+            Message::GPdu(user) => self.receive_g_pdu(now, local, peer, tos, &packet, user),
             Message::EchoRequest => {
                 self.answer(local, peer, &Repr::echo_response(packet.header.sequence.unwrap_or(0)))
             }
@@ -36,6 +45,7 @@ impl Reference {
         now: Time,
         local: IpAddr,
         peer: SocketAddr,
+        tos: u8,
         packet: &Packet<'_>,
         user: &[u8],
     ) -> Fate {
@@ -51,12 +61,13 @@ impl Reference {
         let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
         let tunnel = Tunnelled { teid, local, qfi };
         let network = self.instance_of(local);
-        match self.sessions.get(&seid).map(|session| session.rules.pdu_type) {
-            Some(PduSessionType::Ethernet) => self.receive_frame_of(now, seid, tunnel, network, user),
-            _ => {
-                let origin = Origin { tunnel: Some(tunnel), network, ..Origin::default() };
-                self.receive_user(now, &[seid], origin, user)
-            }
+        if self.sessions.get(&seid).map(|session| session.rules.pdu_type) == Some(PduSessionType::Ethernet) {
+            return self.receive_frame_of(now, seid, tunnel, network, user);
+        }
+        let origin = Origin { tunnel: Some(tunnel), network, ..Origin::default() };
+        match ecn::decapsulate(tos, tos_of(user).unwrap_or(tos), user) {
+            Ok(user) => self.receive_user(now, &[seid], origin, &user),
+            Err(reason) => Fate::Dropped(reason),
         }
     }
 

@@ -19,6 +19,9 @@ pub struct Limits {
     pub buffer_packets: usize,
     /// Octets that all sessions may buffer together.
     pub buffer_octets: usize,
+    /// How much may come at once after a pause, as time at the full rate, under rates of QERs without an averaging
+    /// window of their own, and of slices.
+    pub averaging_window: Span,
     /// How long a packet may wait, unless the SMF asks for longer. `None`: for ever.
     pub buffer_time: Option<Span>,
     /// Which packet goes when there is no room.
@@ -53,6 +56,8 @@ impl Default for Limits {
             buffer_octets_per_session: 1 << 20,
             buffer_packets: 1 << 20,
             buffer_octets: 256 << 20,
+            // With a packet of as much, the excess over one second stays below 1 %.
+            averaging_window: Span::from_millis(5),
             buffer_time: Some(Span::from_secs(300)),
             when_full: WhenFull::DropNewest,
             notify_again: None,

@@ -1,128 +1,116 @@
-//! Rate limits, in exact integer arithmetic.
+//! The bit rates of one QER in one direction: a meter of two rates and three colours.
 
 use causeway_types::{Bitrate, Span, Time};
 
-/// How much traffic may come at once after a pause, as time at the full rate. Eight milliseconds keep the
-/// excess over one second below 1 %.
-const BURST: Span = Span::from_millis(8);
+use crate::bucket::Bucket;
 
-/// Nanoseconds in a second.
-const SECOND: i128 = 1_000_000_000;
+/// What a packet is to the rates of its QER (RFC 2698).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Colour {
+    /// Within the guaranteed rate.
+    Green,
+    /// Within the maximum rate.
+    Yellow,
+    /// Above it.
+    Red,
+}
 
-/// A token bucket for one direction of one QER.
-///
-/// A packet may pass while the bucket is not empty, and takes its size even if that leaves a debt; so the
-/// long-term rate is exact at any packet size and any rate from 1 kbit/s to 2^40 kbit/s. A rate of zero lets
-/// nothing pass.
+/// The trTCM of RFC 2698 clause 3, colour-blind: MBR is the peak rate, GBR the committed one. Its buckets
+/// may be overdrawn by a packet instead of being at least as large as the largest one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Meter {
-    rate: Bitrate,
-    /// In bits times 10^9, so that filling by `rate * nanoseconds` never rounds.
-    tokens: i128,
-    updated: Time,
+    peak: Option<Bucket>,
+    committed: Option<Bucket>,
 }
 
 impl Meter {
-    /// A full bucket.
-    pub(crate) fn new(rate: Bitrate, now: Time) -> Self {
-        Self { rate, tokens: capacity(rate), updated: now }
+    /// With full buckets. No peak rate: nothing is red. No committed rate: nothing is green.
+    pub(crate) fn new(peak: Option<Bitrate>, committed: Option<Bitrate>, burst: Span, now: Time) -> Self {
+        let bucket = |rate: Bitrate| Bucket::new(rate, burst, now);
+        Self { peak: peak.map(bucket), committed: committed.map(bucket) }
     }
 
-    /// Changes the rate. What is in the bucket stays, up to the new capacity.
-    pub(crate) fn set_rate(&mut self, rate: Bitrate, now: Time) {
-        self.fill(now);
-        self.rate = rate;
-        self.tokens = self.tokens.min(capacity(rate));
+    /// Changes the rates; what is in the buckets stays.
+    pub(crate) fn set(&mut self, peak: Option<Bitrate>, committed: Option<Bitrate>, burst: Span, now: Time) {
+        set(&mut self.peak, peak, burst, now);
+        set(&mut self.committed, committed, burst, now);
     }
 
-    /// A packet may pass now.
-    pub(crate) fn is_open(&mut self, now: Time) -> bool {
-        self.fill(now);
-        self.tokens > 0
+    /// The colour of a packet that comes now. Charges nothing.
+    pub(crate) fn colour(&mut self, now: Time) -> Colour {
+        if self.peak.as_mut().is_some_and(|bucket| !bucket.is_open(now)) {
+            return Colour::Red;
+        }
+        let green = self.committed.as_mut().is_some_and(|bucket| bucket.is_open(now));
+        if green { Colour::Green } else { Colour::Yellow }
     }
 
-    /// Takes the size of a packet that passes.
-    pub(crate) fn take(&mut self, octets: usize) {
-        self.tokens -= octets as i128 * 8 * SECOND;
-    }
-
-    fn fill(&mut self, now: Time) {
-        let elapsed = now.since(self.updated).as_nanos() as i128;
-        self.updated = self.updated.max(now);
-        let filled = self.tokens.saturating_add(i128::from(self.rate.bps()).saturating_mul(elapsed));
-        self.tokens = filled.min(capacity(self.rate));
+    /// Charges a packet of this colour that passes.
+    pub(crate) fn take(&mut self, colour: Colour, octets: usize) {
+        if let Some(peak) = &mut self.peak {
+            peak.take(octets);
+        }
+        if let Some(committed) = self.committed.as_mut().filter(|_| colour == Colour::Green) {
+            committed.take(octets);
+        }
     }
 }
 
-fn capacity(rate: Bitrate) -> i128 {
-    i128::from(rate.bps()) * BURST.as_nanos() as i128
+fn set(bucket: &mut Option<Bucket>, rate: Option<Bitrate>, burst: Span, now: Time) {
+    match (bucket.as_mut(), rate) {
+        (Some(bucket), Some(rate)) => bucket.set(rate, burst, now),
+        (_, rate) => *bucket = rate.map(|rate| Bucket::new(rate, burst, now)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Offers packets of one size at twice the rate for a second; returns the bits that passed.
-    fn passed_in_a_second(kbps: u64, octets: usize) -> u64 {
-        let start = Time::from_secs(1);
-        let mut meter = Meter::new(Bitrate::from_kbps(kbps).unwrap(), start);
-        let bits = octets as u64 * 8;
-        let gap = (bits * 1_000_000_000 / (kbps * 2000)).max(1);
-        let mut passed = 0;
-        let mut at = 0;
-        while at < 1_000_000_000 {
-            if meter.is_open(start + Span::from_nanos(at)) {
-                meter.take(octets);
-                passed += bits;
+    fn rate(kbps: u64) -> Option<Bitrate> {
+        Bitrate::from_kbps(kbps)
+    }
+
+    /// The octets of each colour when packets of 1000 octets come at `offered` kbit/s for ten seconds.
+    fn colours(meter: &mut Meter, offered: u64) -> [u64; 3] {
+        let mut seen = [0; 3];
+        let gap = 8_000_000_000 / offered;
+        for nanos in (0..10_000_000_000).step_by(gap as usize) {
+            let now = Time::from_secs(1) + Span::from_nanos(nanos);
+            let colour = meter.colour(now);
+            seen[colour as usize] += 1000;
+            if colour != Colour::Red {
+                meter.take(colour, 1000);
             }
-            at += gap;
         }
-        passed
+        seen
     }
 
-    // Input: 64 to 9000 octet packets offered at twice the MBR, rates below and above 1 Gbit/s.
-    // Output: within 1 % of the MBR over one second, or one packet where a packet is more than that.
+    // Input:  GBR 1 Mbit/s and MBR 3 Mbit/s, offered 0.5, 2 and 6 Mbit/s for ten seconds.
+    // Output: all green; half green and half yellow; a sixth green, a third yellow, the rest red; within 1 %.
     #[test]
-    fn the_rate_holds_at_any_packet_size() {
-        for (kbps, octets) in [
-            (1_000, 64),
-            (20_000, 1400),
-            (500_000, 1400),
-            (1_000_000, 1400),
-            (1_500_000, 9000),
-            (4_300_000, 1400),
+    fn two_rates_make_three_colours() {
+        for (offered, expected) in [
+            (500, [625_000, 0, 0]),
+            (2000, [1_250_000, 1_250_000, 0]),
+            (6000, [1_250_000, 2_500_000, 3_750_000]),
         ] {
-            let asked = kbps * 1000;
-            let slack = (asked / 100 + 1).max(octets as u64 * 8);
-            let passed = passed_in_a_second(kbps, octets);
-            assert!(passed.abs_diff(asked) <= slack, "{kbps} kbit/s, {octets} octets: {passed} bits passed");
+            let mut meter = Meter::new(rate(3000), rate(1000), Span::from_millis(8), Time::from_secs(1));
+            let seen = colours(&mut meter, offered);
+            for (seen, expected) in seen.into_iter().zip(expected) {
+                assert!(
+                    u64::abs_diff(seen, expected) <= expected / 100 + 2000,
+                    "{offered}: {seen} {expected}"
+                );
+            }
         }
     }
 
-    // Input: an MBR of zero.
-    // Output: nothing passes, however long it waits.
+    // Input:  neither rate.
+    // Output: everything is yellow: nothing is guaranteed, nothing exceeds.
     #[test]
-    fn a_rate_of_zero_is_a_wall() {
-        let mut meter = Meter::new(Bitrate::default(), Time::default());
-        assert!(!meter.is_open(Time::from_secs(1_000_000)));
-    }
-
-    // Input: the largest rate that PFCP carries, after a pause of a century.
-    // Output: no overflow, and the bucket is no fuller than its capacity.
-    #[test]
-    fn the_largest_rate_does_not_overflow() {
-        let mut meter = Meter::new(Bitrate::MAX, Time::default());
-        assert!(meter.is_open(Time::from_nanos(u64::MAX)));
-        assert_eq!(meter.tokens, capacity(Bitrate::MAX));
-    }
-
-    // Input: the rate is lowered while the bucket is full.
-    // Output: what is left is no more than the new capacity.
-    #[test]
-    fn a_lower_rate_shrinks_the_burst() {
-        let mut meter = Meter::new(Bitrate::from_kbps(1_000_000).unwrap(), Time::default());
-        let slow = Bitrate::from_kbps(1).unwrap();
-        meter.set_rate(slow, Time::default());
-        assert_eq!(meter.tokens, capacity(slow));
+    fn without_rates_nothing_is_red_or_green() {
+        let mut meter = Meter::new(None, None, Span::from_millis(8), Time::default());
+        assert_eq!(colours(&mut meter, 10_000)[1], 12_500_000);
     }
 }

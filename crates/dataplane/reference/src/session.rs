@@ -2,21 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use causeway_rules::{ApplyAction, Far, Pdr, Qer, RateLimit, RuleSet, UeSide};
-use causeway_types::{BarId, Direction, Interface, PdrId, QerId, Time, UrrId};
+use causeway_rules::{ApplyAction, Far, Pdr, Qer, RuleSet, UeSide};
+use causeway_types::{BarId, Direction, Interface, PdrId, QerId, UrrId};
 
 use crate::buffer::Buffer;
+use crate::enforcer::Enforcer;
 use crate::expiry::Extended;
 use crate::inactivity::Inactivity;
 use crate::measure::Measurement;
-use crate::meter::Meter;
 use crate::telling::Told;
 
 /// A session's rules and their state. Cloned before each change, so that a failed one leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Session {
     pub(crate) rules: RuleSet,
-    pub(crate) meters: BTreeMap<(QerId, Direction), Meter>,
+    /// Of the QERs that share with no other session.
+    pub(crate) enforcers: BTreeMap<QerId, Enforcer>,
     pub(crate) measurements: BTreeMap<UrrId, Measurement>,
     pub(crate) buffer: Buffer,
     /// What the SMF was told of packets that wait or were discarded.
@@ -48,21 +49,6 @@ impl Session {
     /// The QERs of a PDR in the order it lists them.
     pub(crate) fn qers_of<'s>(&'s self, pdr: &'s Pdr) -> impl Iterator<Item = &'s Qer> {
         pdr.qers.iter().filter_map(|id| self.rules.qers.get(id))
-    }
-
-    /// Sets the rates of a QER's meters; their state stays.
-    pub(crate) fn set_rates(&mut self, qer: QerId, mbr: Option<RateLimit>, now: Time) {
-        for direction in [Direction::Uplink, Direction::Downlink] {
-            let Some(mbr) = mbr else {
-                self.meters.remove(&(qer, direction));
-                continue;
-            };
-            let rate = mbr.rate(direction);
-            self.meters
-                .entry((qer, direction))
-                .and_modify(|meter| meter.set_rate(rate, now))
-                .or_insert_with(|| Meter::new(rate, now));
-        }
     }
 
     /// The BAR that says how packets of a PDR wait.

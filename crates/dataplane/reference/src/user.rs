@@ -10,6 +10,7 @@ use causeway_types::{NetworkInstance, Seid, Time};
 use crate::act::{Decision, Matched, act};
 use crate::arrival::{Arrival, Origin};
 use crate::duplicate::copies;
+use crate::ecn;
 use crate::engine::Reference;
 use crate::matching::find_pdr;
 use crate::n6;
@@ -26,9 +27,12 @@ impl Reference {
         let Some((n6, inner)) = inner else {
             return self.receive_user(now, &self.index.by_ue(user.flow.dst), origin, bytes);
         };
-        let Ok(user) = UserPacket::parse(inner) else { return Fate::Dropped(DropReason::MalformedIp) };
+        let Ok(inside) = UserPacket::parse(inner) else { return Fate::Dropped(DropReason::MalformedIp) };
         let origin = Origin { n6: Some(n6), ..origin };
-        self.receive_user(now, &self.index.by_ue(user.flow.dst), origin, inner)
+        match ecn::decapsulate(user.flow.tos, inside.flow.tos, inner) {
+            Ok(inner) => self.receive_user(now, &self.index.by_ue(inside.flow.dst), origin, &inner),
+            Err(reason) => Fate::Dropped(reason),
+        }
     }
 
     /// Handles one user packet for the first of these sessions that has a PDR for it.
@@ -73,7 +77,7 @@ impl Reference {
         let qfi = qfi.filter(|_| !removal.is_some_and(|removal| removal.deletes_container));
         let matched = Matched { pdr, qfi, packet, has_waited: false };
         let mut reports = Vec::new();
-        let decision = act(session, &matched, &self.topology, now, &mut reports);
+        let decision = act(session, &mut self.shared, &matched, &self.topology, now, &mut reports);
         let copies = copies(session, &matched, &decision, &self.topology);
         self.report(seid, reports);
         if let Err(DropReason::FarDrop) = &decision {

@@ -28,6 +28,40 @@ impl Dscp {
     }
 }
 
+/// Explicit Congestion Notification (RFC 3168): the lower two bits of a type of service or traffic class.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Ecn {
+    /// Not-ECT: congestion shows by loss alone.
+    NotCapable,
+    /// ECT(1).
+    Capable1,
+    /// ECT(0).
+    Capable0,
+    /// CE: congestion was met.
+    Congested,
+}
+
+impl Ecn {
+    /// The field in a type of service or traffic class.
+    pub const fn of_tos(tos: u8) -> Self {
+        match tos & 0x03 {
+            0 => Self::NotCapable,
+            1 => Self::Capable1,
+            2 => Self::Capable0,
+            _ => Self::Congested,
+        }
+    }
+
+    const fn bits(self) -> u8 {
+        match self {
+            Self::NotCapable => 0,
+            Self::Capable1 => 1,
+            Self::Capable0 => 2,
+            Self::Congested => 3,
+        }
+    }
+}
+
 /// Why a header was not changed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum RewriteError {
@@ -81,14 +115,27 @@ pub fn decrement_hop_limit(packet: &mut [u8]) -> Result<u8, RewriteError> {
 /// # Errors
 /// [`RewriteError::NotIp`]; the packet is as before.
 pub fn set_dscp(packet: &mut [u8], dscp: Dscp) -> Result<(), RewriteError> {
+    set_tos(packet, |tos| dscp.0 << 2 | tos & 0x03)
+}
+
+/// Sets the ECN field and leaves the DSCP as it is.
+///
+/// # Errors
+/// [`RewriteError::NotIp`]; the packet is as before.
+pub fn set_ecn(packet: &mut [u8], ecn: Ecn) -> Result<(), RewriteError> {
+    set_tos(packet, |tos| tos & !0x03 | ecn.bits())
+}
+
+fn set_tos(packet: &mut [u8], change: impl Fn(u8) -> u8) -> Result<(), RewriteError> {
     match Fixed::of(packet)? {
         Fixed::V4(header) => {
-            let tos = dscp.0 << 2 | header[1] & 0x03;
+            let tos = change(header[1]);
             change_v4(header, 1, tos);
         }
         Fixed::V6(header) => {
-            header[0] = 0x60 | dscp.0 >> 2;
-            header[1] = dscp.0 << 6 | header[1] & 0x3f;
+            let tos = change(header[0] << 4 | header[1] >> 4);
+            header[0] = 0x60 | tos >> 4;
+            header[1] = tos << 4 | header[1] & 0x0f;
         }
     }
     Ok(())

@@ -9,7 +9,9 @@ mod addr;
 mod id;
 mod mac;
 mod network;
+mod ppi;
 mod qfi;
+mod slice;
 mod time;
 mod volume;
 
@@ -18,6 +20,8 @@ pub use id::{BarId, FarId, PdrId, Precedence, QerId, Seid, Teid, UrrId};
 pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub use mac::MacAddr;
 pub use network::{Interface, NetworkInstance};
+pub use ppi::Ppi;
 pub use qfi::{Qfi, QfiSet};
+pub use slice::SNssai;
 pub use time::{NtpSeconds, Span, Time};
 pub use volume::{Bitrate, Direction, Volume};

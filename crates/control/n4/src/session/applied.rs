@@ -5,7 +5,7 @@ use causeway_pfcp::{
     Cause, CreatedPdr, CreatedTrafficEndpoint, NodeId, SessionDeletionResponse, SessionEstablishmentResponse,
     SessionModificationResponse, UpdatedPdr,
 };
-use causeway_rules::{Change, Usage};
+use causeway_rules::{Change, packet_rate_reports};
 use causeway_types::{FSeid, Seid, Time};
 
 use super::table::{InFlight, Waiting, Work};
@@ -44,11 +44,11 @@ impl N4 {
         match (work, result) {
             (Work::Establish(key), Ok(_)) => self.established(now, seid, key, change),
             (Work::Establish(key), Err(error)) => self.not_established(now, seid, key, change, &error),
-            (Work::Modify(key, cp), Ok(applied)) => self.modified(now, seid, key, cp, change, applied.usage),
-            (Work::Delete(key), Ok(applied)) => self.deleted(now, seid, key, change, applied.usage),
+            (Work::Modify(key, cp), Ok(applied)) => self.modified(now, seid, key, cp, change, applied),
+            (Work::Delete(key), Ok(applied)) => self.deleted(now, seid, key, change, applied),
             // It is not there, which is what was asked for.
             (Work::Delete(key), Err(ApplyError::UnknownSession(_))) => {
-                self.deleted(now, seid, key, change, Vec::new());
+                self.deleted(now, seid, key, change, Applied::default());
             }
             (Work::Modify(key, _) | Work::Delete(key), Err(error)) => {
                 self.not_changed(now, seid, key, change, &error);
@@ -106,13 +106,14 @@ impl N4 {
         key: RequestKey,
         cp: Option<FSeid>,
         mut change: Change,
-        usage: Vec<Usage>,
+        applied: Applied,
     ) {
         let created = Created::by(&change);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let urrs = &change.session.rules().urrs;
         let mut reported = session.reports.take_usage_of(|urr| !urrs.contains_key(&urr));
-        reported.extend(usage);
+        reported.extend(applied.usage);
+        let packet_rates = packet_rate_reports(&applied.packet_rates);
         let usage_reports = change.usage_reports(&reported);
         session.rules = change.session;
         self.resources.commit(change.resources);
@@ -122,6 +123,7 @@ impl N4 {
             created_traffic_endpoints: created.endpoints.into(),
             updated_pdrs: created.updated.into(),
             usage_reports: usage_reports.into(),
+            packet_rate_status_reports: packet_rates.into(),
             ..SessionModificationResponse::new(cause)
         };
         if let Some(cp) = cp {
@@ -138,16 +140,18 @@ impl N4 {
     }
 
     /// The session is gone. Usage that waited to be reported goes into the response.
-    fn deleted(&mut self, now: Time, seid: Seid, key: RequestKey, mut change: Change, usage: Vec<Usage>) {
+    fn deleted(&mut self, now: Time, seid: Seid, key: RequestKey, mut change: Change, applied: Applied) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let cp = session.cp.seid;
         let mut reported = session.reports.take_unsent_usage();
-        reported.extend(usage);
+        reported.extend(applied.usage);
+        let packet_rates = packet_rate_reports(&applied.packet_rates);
         let usage_reports = change.usage_reports(&reported);
         self.resources.commit(change.resources);
         let cause = Cause::RequestAccepted;
         let response = SessionDeletionResponse {
             usage_reports: usage_reports.into(),
+            packet_rate_status_reports: packet_rates.into(),
             ..SessionDeletionResponse::new(cause)
         };
         self.answer(now, key, cp, Some(cause), &response.into());

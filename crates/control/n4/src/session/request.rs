@@ -1,5 +1,6 @@
 //! Requests about sessions: from the message to the plan (TS 29.244 clause 6.3).
 
+use causeway_dataplane::Applied;
 use causeway_pfcp::{
     Cause, Header, Ie, Message, MessageType, RawIes, SessionEstablishmentRequest, SessionModificationRequest,
 };
@@ -138,7 +139,7 @@ impl N4 {
         match causeway_rules::modify(&session.rules, request, seid, &context, &mut self.resources) {
             Err(rejection) => self.refuse(now, key, cp, rejection.into()),
             Ok(change) if change.plan.ops.is_empty() => {
-                self.modified(now, seid, key, request.cp_f_seid, change, Vec::new());
+                self.modified(now, seid, key, request.cp_f_seid, change, Applied::default());
             }
             Ok(change) => self.hand_out(Work::Modify(key, request.cp_f_seid), change),
         }

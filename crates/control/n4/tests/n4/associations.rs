@@ -31,7 +31,7 @@ fn an_smf_sets_up_an_association() {
     let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
     let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU;
     let detection = UpFeatures::DPDRA | UpFeatures::IP6PL;
-    let by_plane = UpFeatures::EMPU | UpFeatures::MNOP | buffering;
+    let by_plane = UpFeatures::EMPU | UpFeatures::MNOP | buffering | UpFeatures::CIOT | UpFeatures::EPPPI;
     let features = by_itself | detection | by_plane;
     assert_eq!(response.up_function_features, Some(features));
     assert_eq!(response.flags, None);

@@ -142,6 +142,7 @@ pub(crate) fn modify_with(
         instructed: instructed.map(|update| update.id).collect(),
         queries,
         rearmed,
+        packet_rates: changes.query_packet_rates.clone(),
         end_markers: Vec::new(),
         drop_buffered: changes.drop_buffered,
         extended: changes.extended.clone(),

@@ -2,12 +2,13 @@
 
 use causeway_pfcp::{
     ApplyAction as Flags, CreateFar, DestinationInterface, ForwardingParameters, NetworkInstance,
-    OuterHeaderCreation, SessionModificationFlags, UpdateFar, UpdateForwardingParameters,
+    OuterHeaderCreation, SessionModificationFlags, TransportLevelMarking, UpdateFar,
+    UpdateForwardingParameters,
 };
 use causeway_types::{BarId, Interface};
 
 use super::treatment::Treated;
-use super::{about, duplicate, ethernet, not_predefined, setting, tunnel};
+use super::{about, duplicate, ethernet, marking, not_predefined, setting, tunnel};
 use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
 use crate::reject::refuse_if;
 use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, Rejection, ie};
@@ -83,6 +84,7 @@ fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
         destination: destination(group.destination_interface)?,
         network_instance: group.network_instance.map(|instance| instance.to_owned()),
         outer: group.outer_header_creation.as_ref().map(tunnel::outer).transpose()?.flatten(),
+        marking: group.transport_level_marking.map(|given| marking::tos(given.0)),
         vlan: group.outer_header_creation.as_ref().map(ethernet::tags).transpose()?.flatten(),
         proxying: ethernet::proxying(group.proxying),
     })
@@ -95,6 +97,7 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
     let unsupported = flags - SessionModificationFlags::SNDEM;
     refuse_if(!unsupported.is_empty(), ie::SM_REQ_FLAGS, "a flag of the FAR other than SNDEM")?;
     let instance = group.network_instance.map(|instance| instance.to_owned());
+    let marking = group.transport_level_marking.map(|given| marking::tos(given.0));
     let outer = match &group.outer_header_creation {
         Some(creation) => tunnel::outer(creation)?.map_or(Setting::Remove, Setting::Set),
         None => setting::<OuterHeaderCreation, _>(None, &group.other),
@@ -107,6 +110,7 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
         destination: group.destination_interface.map(destination).transpose()?,
         network_instance: setting::<NetworkInstance<'_>, _>(instance, &group.other),
         outer,
+        marking: setting::<TransportLevelMarking, _>(marking, &group.other),
         vlan,
         end_marker: flags.contains(SessionModificationFlags::SNDEM),
     })

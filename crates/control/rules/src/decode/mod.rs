@@ -7,6 +7,8 @@ mod ethernet;
 mod far;
 mod flow;
 mod framed;
+mod marking;
+pub(crate) mod packet_rate;
 mod pdr;
 mod qer;
 mod treatment;
@@ -15,15 +17,16 @@ mod ue;
 mod urr;
 
 use causeway_pfcp::{
-    Ie, Many, Others, SessionEstablishmentFlags, SessionEstablishmentRequest, SessionModificationFlags,
-    SessionModificationRequest, SessionReportResponse, SessionReportResponseFlags, UserPlaneInactivityTimer,
+    DscpToPpiControlInformation, Ie, Many, Others, SessionEstablishmentFlags, SessionEstablishmentRequest,
+    SessionModificationFlags, SessionModificationRequest, SessionReportResponse, SessionReportResponseFlags,
+    UserPlaneInactivityTimer,
 };
 
 use causeway_types::Span;
 
 use crate::edits::{Changes, Setting};
 use crate::reject::refuse_if;
-use crate::{Reason, Rejection, RuleId, ie};
+use crate::{PagingPolicy, Reason, Rejection, RuleId, ie};
 use treatment::Treated;
 
 /// Bit 32 of the ID of a FAR, QER or URR: the rule is predefined in the UPF (clauses 8.2.54, 8.2.74, 8.2.75).
@@ -38,7 +41,14 @@ pub(crate) fn establishment(request: &SessionEstablishmentRequest<'_>) -> Result
     let pauses = flags.contains(SessionEstablishmentFlags::SUMPC);
     refuse_if(pauses, ie::SE_REQ_FLAGS, "pausing of charging")?;
     let restoration = flags.contains(SessionEstablishmentFlags::RESTI);
-    let mut changes = Changes { restoration, pdu_type, ..Changes::default() };
+    let mut changes = Changes {
+        restoration,
+        pdu_type,
+        established_by: Some(request.node_id.to_owned()),
+        slice: request.s_nssai,
+        paging: Some(paging(request)?),
+        ..Changes::default()
+    };
     changes.inactivity_timer = inactivity_timer(request.user_plane_inactivity_timer, &request.other);
     changes.pdrs.create = each(&request.create_pdrs, |group| pdr::create(group))?;
     changes.fars.create = each(&request.create_fars, |group| far::create(group))?;
@@ -64,6 +74,9 @@ pub(crate) fn modification(request: &SessionModificationRequest<'_>) -> Result<C
         inactivity_timer: inactivity_timer(request.user_plane_inactivity_timer, &request.other),
         extended: request.update_bar.iter().filter_map(bar::extended).collect(),
         query_reference: request.query_urr_reference.map(|reference| reference.0),
+        query_packet_rates: request.query_packet_rate_status.iter().map(|group| group.qer_id).collect(),
+        slice: request.s_nssai,
+        paging: new_paging(request)?,
         ..Changes::default()
     };
     removals(request, &mut changes);
@@ -81,6 +94,19 @@ pub(crate) fn modification(request: &SessionModificationRequest<'_>) -> Result<C
     changes.endpoints.create = endpoint::created(&request.create_traffic_endpoints)?;
     changes.endpoints.update = endpoint::updated(&request.update_traffic_endpoints)?;
     Ok(changes)
+}
+
+fn paging(request: &SessionEstablishmentRequest<'_>) -> Result<Vec<PagingPolicy>, Reason> {
+    request.dscp_to_ppi_control_information.iter().map(|group| marking::paging(&group)).collect()
+}
+
+/// What was there before is replaced as a whole.
+fn new_paging(request: &SessionModificationRequest<'_>) -> Result<Option<Vec<PagingPolicy>>, Reason> {
+    let given = request.dscp_to_ppi_control_information.as_ref();
+    match given.map(marking::paging).transpose()? {
+        Some(policy) => Ok(Some(vec![policy])),
+        None => Ok(request.other.removes::<DscpToPpiControlInformation<'_>>().then(Vec::new)),
+    }
 }
 
 /// What the answer to a report asks for (table 7.5.9.1-1).

@@ -1,46 +1,70 @@
 //! Create QER and Update QER.
 
-use causeway_pfcp::{CreateQer, GateStatus, Gbr, Ie, Mbr, QerControlIndications, Rqi, UpdateQer};
-use causeway_types::{QerId, Qfi};
+use causeway_pfcp::{
+    AveragingWindow, CreateQer, DlFlowLevelMarking, GateStatus, Gbr, Ie, Mbr, PacketRate,
+    PagingPolicyIndicator, QerControlIndications, QerCorrelationId, Rqi, UpdateQer,
+};
+use causeway_types::{Ppi, QerId, Qfi, Span};
 
 use super::treatment::Treated;
-use super::{about, not_predefined, setting};
-use crate::edits::QerUpdate;
+use super::{about, marking, not_predefined, packet_rate, setting};
+use crate::edits::{QerUpdate, Setting};
 use crate::reject::refuse_if;
-use crate::{Gate, Qer, RateLimit, Reason, Rejection, ie};
+use crate::{Correlation, Gate, Qer, RateLimit, Rejection, ie};
 
 pub(super) fn create(group: &CreateQer<'_>) -> Result<Qer, Rejection> {
     about(group.qer_id, || {
         group.refuse_unsupported()?;
         not_predefined(group.qer_id.0, QerId::TYPE)?;
-        refuse_flags(group.rqi, group.qer_control_indications)?;
         let multicast = group.qer_indications.is_some_and(|flags| !flags.is_empty());
         refuse_if(multicast, ie::QER_INDICATIONS, "multicast sequence numbers")?;
-        check_guarantee(group.gbr, group.mbr)?;
         let (uplink, downlink) = gates(group.gate_status);
-        Ok(Qer { id: group.qer_id, uplink, downlink, mbr: group.mbr.map(limit), qfi: group.qfi })
+        let control = group.qer_control_indications.unwrap_or_default();
+        Ok(Qer {
+            correlation: group.qer_correlation_id.map(correlation),
+            uplink,
+            downlink,
+            mbr: group.mbr.map(mbr),
+            gbr: group.gbr.map(gbr),
+            averaging_window: group.averaging_window.and_then(window),
+            packet_rate: group.packet_rate.map(packet_rate::rates).transpose()?,
+            packet_rate_status: group.packet_rate_status.map(packet_rate::status).transpose()?,
+            reports_packet_rate: control.contains(QerControlIndications::RCSR),
+            qfi: group.qfi,
+            reflective: group.rqi.is_some_and(|flags| flags.contains(Rqi::RQI)),
+            ppi: group.paging_policy_indicator.map(ppi),
+            flow_marking: group.dl_flow_level_marking.map(marking::of_flow).unwrap_or_default(),
+            ..Qer::new(group.qer_id)
+        })
     })
 }
 
 pub(super) fn update(group: &UpdateQer<'_>) -> Result<QerUpdate, Rejection> {
     about(group.qer_id, || {
         group.refuse_unsupported()?;
-        refuse_flags(group.rqi, group.qer_control_indications)?;
-        check_guarantee(group.gbr, group.mbr)?;
+        let other = &group.other;
+        let packet_rate = group.packet_rate.map(packet_rate::rates).transpose()?;
+        let reflective = group.rqi.map(|flags| flags.contains(Rqi::RQI));
+        let control = group.qer_control_indications;
+        let reports = control.map(|flags| flags.contains(QerControlIndications::RCSR));
         Ok(QerUpdate {
             id: group.qer_id,
+            correlation: setting::<QerCorrelationId, _>(group.qer_correlation_id.map(correlation), other),
             gates: group.gate_status.map(gates),
-            mbr: setting::<Mbr, _>(group.mbr.map(limit), &group.other),
-            qfi: setting::<Qfi, _>(group.qfi, &group.other),
+            mbr: setting::<Mbr, _>(group.mbr.map(mbr), other),
+            gbr: setting::<Gbr, _>(group.gbr.map(gbr), other),
+            averaging_window: window_setting(group),
+            packet_rate: setting::<PacketRate, _>(packet_rate, other),
+            reports_packet_rate: setting::<QerControlIndications, _>(reports, other),
+            qfi: setting::<Qfi, _>(group.qfi, other),
+            reflective: setting::<Rqi, _>(reflective, other),
+            ppi: setting::<PagingPolicyIndicator, _>(group.paging_policy_indicator.map(ppi), other),
+            flow_marking: setting::<DlFlowLevelMarking, _>(
+                group.dl_flow_level_marking.map(marking::of_flow),
+                other,
+            ),
         })
     })
-}
-
-fn refuse_flags(rqi: Option<Rqi>, control: Option<QerControlIndications>) -> Result<(), Reason> {
-    let reflective = rqi.is_some_and(|flags| !flags.is_empty());
-    refuse_if(reflective, ie::RQI, "reflective QoS")?;
-    let reports = control.is_some_and(|flags| !flags.is_empty());
-    refuse_if(reports, ie::QER_CONTROL_INDICATIONS, "rate control status reports")
 }
 
 fn gates(status: GateStatus) -> (Gate, Gate) {
@@ -48,17 +72,31 @@ fn gates(status: GateStatus) -> (Gate, Gate) {
     (gate(status.uplink_open), gate(status.downlink_open))
 }
 
-fn limit(mbr: Mbr) -> RateLimit {
+fn mbr(mbr: Mbr) -> RateLimit {
     RateLimit { uplink: mbr.uplink, downlink: mbr.downlink }
 }
 
-/// A guaranteed rate is accepted: the MBR beside it is enforced, and nothing below the MBR is ever held
-/// back, so the UPF itself adds no admission of its own. It must not exceed the MBR.
-fn check_guarantee(gbr: Option<Gbr>, mbr: Option<Mbr>) -> Result<(), Reason> {
-    match (gbr, mbr) {
-        (Some(gbr), Some(mbr)) if gbr.uplink > mbr.uplink || gbr.downlink > mbr.downlink => {
-            Err(Reason::Incorrect { ie: ie::GBR, why: "the guaranteed rate is above the maximum rate" })
-        }
-        _ => Ok(()),
+fn gbr(gbr: Gbr) -> RateLimit {
+    RateLimit { uplink: gbr.uplink, downlink: gbr.downlink }
+}
+
+/// Whose number it is becomes known when the rule joins its session.
+fn correlation(id: QerCorrelationId) -> Correlation {
+    Correlation { chosen_by: None, id: id.0 }
+}
+
+/// A window of no length averages nothing: it is as good as none.
+fn window(window: AveragingWindow) -> Option<Span> {
+    Some(Span::from_millis(window.0.into())).filter(|window| !window.is_zero())
+}
+
+fn window_setting(group: &UpdateQer<'_>) -> Setting<Span> {
+    match group.averaging_window.map(window) {
+        Some(given) => given.map_or(Setting::Remove, Setting::Set),
+        None => setting::<AveragingWindow, _>(None, &group.other),
     }
+}
+
+fn ppi(ppi: PagingPolicyIndicator) -> Ppi {
+    Ppi::from_low_bits(ppi.0)
 }

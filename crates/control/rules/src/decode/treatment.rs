@@ -46,17 +46,15 @@ macro_rules! treatment {
 treatment! {
     SessionEstablishmentRequest {
         acted {
-            create_pdrs create_fars create_urrs create_qers create_bar create_traffic_endpoints pdn_type flags
-            user_plane_inactivity_timer
+            node_id create_pdrs create_fars create_urrs create_qers create_bar create_traffic_endpoints pdn_type
+            flags user_plane_inactivity_timer s_nssai dscp_to_ppi_control_information
         }
-        information {
-            node_id cp_f_seid fq_csids user_id dnn recovery_time_stamp s_nssai rat_type group_id
-        }
+        information { cp_f_seid fq_csids user_id dnn recovery_time_stamp rat_type group_id }
         refused {
             trace_information create_mars
             create_bridge_info create_srrs provide_atsss_control_information provide_rds_configuration
             l2tp_tunnel_information l2tp_session_information mbs_session_n4mb_control_information
-            mbs_session_n4_control_information dscp_to_ppi_control_information
+            mbs_session_n4_control_information
         }
     }
     SessionModificationRequest {
@@ -65,15 +63,15 @@ treatment! {
             create_pdrs create_fars create_urrs create_qers create_bar
             update_pdrs update_fars update_urrs update_qers update_bar
             remove_traffic_endpoints create_traffic_endpoints update_traffic_endpoints
-            flags query_urrs query_urr_reference user_plane_inactivity_timer
+            flags query_urrs query_urr_reference user_plane_inactivity_timer query_packet_rate_status s_nssai
+            dscp_to_ppi_control_information
         }
-        information { cp_f_seid node_id fq_csids s_nssai rat_type group_id }
+        information { cp_f_seid node_id fq_csids rat_type group_id }
         refused {
             trace_information remove_mars update_mars create_mars
             tsc_management_information remove_srrs create_srrs update_srrs
             provide_atsss_control_information ethernet_context_information
-            access_availability_information query_packet_rate_status mbs_session_n4_control_information
-            dscp_to_ppi_control_information
+            access_availability_information mbs_session_n4_control_information
         }
     }
     CreatePdr {
@@ -153,18 +151,24 @@ treatment! {
         }
     }
     ForwardingParameters {
-        acted { destination_interface network_instance outer_header_creation forwarding_policy }
+        acted {
+            destination_interface network_instance outer_header_creation forwarding_policy
+            transport_level_marking
+        }
         information { destination_interface_type linked_traffic_endpoint_id }
         refused {
-            redirect_information transport_level_marking header_enrichment
+            redirect_information header_enrichment
             proxying dnai ip_address_and_port_replacement
         }
     }
     UpdateForwardingParameters {
-        acted { destination_interface network_instance outer_header_creation forwarding_policy flags }
+        acted {
+            destination_interface network_instance outer_header_creation forwarding_policy flags
+            transport_level_marking
+        }
         information { destination_interface_type linked_traffic_endpoint_id }
         refused {
-            redirect_information transport_level_marking header_enrichment dnai
+            redirect_information header_enrichment dnai
             ip_address_and_port_replacement
         }
     }
@@ -179,19 +183,21 @@ treatment! {
         refused { transport_level_marking }
     }
     CreateQer {
-        acted { qer_id gate_status mbr gbr qfi rqi qer_control_indications qer_indications }
-        information { }
-        refused {
-            qer_correlation_id packet_rate packet_rate_status dl_flow_level_marking
-            paging_policy_indicator averaging_window
+        acted {
+            qer_id qer_correlation_id gate_status mbr gbr packet_rate packet_rate_status
+            dl_flow_level_marking qfi rqi paging_policy_indicator averaging_window qer_control_indications
+            qer_indications
         }
+        information { }
+        refused { }
     }
     UpdateQer {
-        acted { qer_id gate_status mbr gbr qfi rqi qer_control_indications }
-        information { }
-        refused {
-            qer_correlation_id packet_rate dl_flow_level_marking paging_policy_indicator averaging_window
+        acted {
+            qer_id qer_correlation_id gate_status mbr gbr packet_rate dl_flow_level_marking qfi rqi
+            paging_policy_indicator averaging_window qer_control_indications
         }
+        information { }
+        refused { }
     }
     CreateUrr {
         acted { urr_id measurement_method reporting_triggers volume_threshold measurement_information }

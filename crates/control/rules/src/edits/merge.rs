@@ -50,7 +50,9 @@ pub(crate) fn merge(
     session.reports.retain(|urr, _| old.rules.urrs.contains_key(urr));
     remove(&mut session, &changes);
     let end_markers = end_markers(old, &changes.fars.update, capabilities)?;
+    merge_session(&mut session, &changes);
     merge_simple(&mut session, &changes)?;
+    claim_correlations(&mut session);
     changes.inactivity_timer.apply(&mut session.rules.inactivity_timer);
     let filters = Definitions::of(&changes, &old.rules.pdrs)?;
     let frames = SharedFilters::of(&changes, &old.rules.pdrs, &filters)?;
@@ -119,6 +121,22 @@ fn end_markers(
     Ok(markers)
 }
 
+/// What concerns the session as a whole.
+fn merge_session(session: &mut SessionRules, changes: &Changes) {
+    session.established_by = changes.established_by.clone().or(session.established_by.take());
+    session.rules.slice = changes.slice.or(session.rules.slice);
+    if let Some(paging) = &changes.paging {
+        session.rules.paging = paging.clone();
+    }
+}
+
+/// The numbers that correlate QERs are those of the CP function that established the session.
+fn claim_correlations(session: &mut SessionRules) {
+    for correlation in session.rules.qers.values_mut().filter_map(|qer| qer.correlation.as_mut()) {
+        correlation.chosen_by.clone_from(&session.established_by);
+    }
+}
+
 /// Everything but PDRs: rules that are written as they come.
 fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rejection> {
     let rules = &mut session.rules;
@@ -135,7 +153,7 @@ fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rej
         update::far(held(&mut rules.fars, change.id)?, change).map_err(|reason| reason.of(change.id))?;
     }
     for change in &changes.qers.update {
-        update::qer(held(&mut rules.qers, change.id)?, change);
+        update::qer(held(&mut rules.qers, change.id)?, change).map_err(|reason| reason.of(change.id))?;
     }
     for change in &changes.bars.update {
         update::bar(held(&mut rules.bars, change.id)?, change);

@@ -12,8 +12,8 @@ mod update;
 use std::collections::BTreeSet;
 
 use causeway_types::{
-    BarId, FTeid, FarId, Interface, IpNet, NetworkInstance, PdrId, Precedence, QerId, Qfi, QfiSet, Span,
-    Time, UrrId,
+    BarId, FTeid, FarId, Interface, IpNet, NetworkInstance, NodeId, PdrId, Ppi, Precedence, QerId, Qfi,
+    QfiSet, SNssai, Span, Time, UrrId,
 };
 
 pub(crate) use endpoints::{Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe, EndpointUpdate};
@@ -23,9 +23,10 @@ pub(crate) use merge::{Merged, merge};
 pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
 
 use crate::{
-    ApplyAction, Bar, CopyTo, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far, Gate, HeaderRemoval,
-    MeasurementMethod, OuterHeader, PduSessionType, Qer, RateLimit, Reporting, RuleId, UeAddress, UeSide,
-    Urr, UrrTriggers, VlanRemoval, VlanTags,
+    ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far,
+    FlowMarking, Gate, HeaderRemoval, MeasurementMethod, OuterHeader, PacketRates, PagingPolicy,
+    PduSessionType, Qer, RateLimit, Reporting, RuleId, TosMarking, UeAddress, UeSide, Urr, UrrTriggers,
+    VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -45,6 +46,14 @@ pub(crate) struct Changes {
     pub(crate) query_reference: Option<u32>,
     /// PDN Type of a new session.
     pub(crate) pdu_type: PduSessionType,
+    /// QERs whose packet rate status is to be reported now.
+    pub(crate) query_packet_rates: BTreeSet<QerId>,
+    /// Who establishes the session; `None` in a modification.
+    pub(crate) established_by: Option<NodeId>,
+    /// The slice of the session, if it is named.
+    pub(crate) slice: Option<SNssai>,
+    /// The paging policies of the session, if it gets new ones.
+    pub(crate) paging: Option<Vec<PagingPolicy>>,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
     /// DROBU: what waits is dropped first.
@@ -87,6 +96,18 @@ impl<T: Clone> Setting<T> {
             Self::Keep => {}
             Self::Remove => *held = None,
             Self::Set(value) => *held = Some(value.clone()),
+        }
+    }
+
+    /// For a part that has a value of its own when nothing is provisioned.
+    pub(crate) fn apply_or_default(&self, held: &mut T)
+    where
+        T: Default,
+    {
+        match self {
+            Self::Keep => {}
+            Self::Remove => *held = T::default(),
+            Self::Set(value) => *held = value.clone(),
         }
     }
 }
@@ -223,6 +244,7 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) network_instance: Setting<NetworkInstance>,
     pub(crate) outer: Setting<OuterHeader>,
     pub(crate) vlan: Setting<VlanTags>,
+    pub(crate) marking: Setting<TosMarking>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
 }
@@ -238,9 +260,17 @@ pub(crate) struct DuplicateUpdate {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct QerUpdate {
     pub(crate) id: QerId,
+    pub(crate) correlation: Setting<Correlation>,
     pub(crate) gates: Option<(Gate, Gate)>,
     pub(crate) mbr: Setting<RateLimit>,
+    pub(crate) gbr: Setting<RateLimit>,
+    pub(crate) averaging_window: Setting<Span>,
+    pub(crate) packet_rate: Setting<PacketRates>,
+    pub(crate) reports_packet_rate: Setting<bool>,
     pub(crate) qfi: Setting<Qfi>,
+    pub(crate) reflective: Setting<bool>,
+    pub(crate) ppi: Setting<Ppi>,
+    pub(crate) flow_marking: Setting<FlowMarking>,
 }
 
 /// A URR to be created, with what concerns its reports only.

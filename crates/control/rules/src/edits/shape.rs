@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Reason, Rejection, RuleSet};
+use crate::{Reason, Rejection, RuleSet, ie};
 
 use super::{Changes, Edits, Named};
 
@@ -15,6 +15,13 @@ pub(super) fn check(changes: &Changes, rules: &RuleSet) -> Result<(), Rejection>
     check_kind(&changes.qers, &rules.qers)?;
     check_kind(&changes.urrs, &rules.urrs)?;
     check_kind(&changes.bars, &rules.bars)?;
+    for qer in &changes.query_packet_rates {
+        let held = rules.qers.get(qer).ok_or_else(|| Reason::RuleUnknown.of(*qer))?;
+        if held.packet_rate.is_none() {
+            let why = "the QER limits no packet rate";
+            return Err(Reason::Incorrect { ie: ie::QUERY_PACKET_RATE_STATUS, why }.of(*qer));
+        }
+    }
     match changes.query.iter().find(|urr| !rules.urrs.contains_key(urr)) {
         Some(urr) => Err(Reason::RuleUnknown.of(*urr)),
         None => Ok(()),

@@ -53,6 +53,7 @@ fn update_forwarding(forwarding: &mut Forwarding, update: &ForwardingUpdate) {
     forwarding.destination = update.destination.unwrap_or(forwarding.destination);
     update.outer.apply(&mut forwarding.outer);
     update.vlan.apply(&mut forwarding.vlan);
+    update.marking.apply(&mut forwarding.marking);
     update.network_instance.apply(&mut forwarding.network_instance);
 }
 
@@ -90,12 +91,26 @@ fn duplicates(held: &mut Vec<Duplicate>, updates: &Setting<Vec<DuplicateUpdate>>
     Ok(())
 }
 
-pub(super) fn qer(qer: &mut Qer, update: &QerUpdate) {
+/// A rate that the update leaves alone is not the one to blame when the two no longer fit together.
+pub(super) fn qer(qer: &mut Qer, update: &QerUpdate) -> Result<(), Reason> {
     if let Some((uplink, downlink)) = update.gates {
         (qer.uplink, qer.downlink) = (uplink, downlink);
     }
+    update.correlation.apply(&mut qer.correlation);
     update.mbr.apply(&mut qer.mbr);
+    update.gbr.apply(&mut qer.gbr);
+    update.averaging_window.apply(&mut qer.averaging_window);
+    update.packet_rate.apply(&mut qer.packet_rate);
+    update.reports_packet_rate.apply_or_default(&mut qer.reports_packet_rate);
     update.qfi.apply(&mut qer.qfi);
+    update.reflective.apply_or_default(&mut qer.reflective);
+    update.ppi.apply(&mut qer.ppi);
+    update.flow_marking.apply_or_default(&mut qer.flow_marking);
+    if qer.guarantees_too_much() && update.gbr == Setting::Keep {
+        let why = "the maximum rate is below the guaranteed one";
+        return Err(Reason::Incorrect { ie: ie::MBR, why });
+    }
+    Ok(())
 }
 
 pub(super) fn bar(bar: &mut Bar, update: &BarUpdate) {

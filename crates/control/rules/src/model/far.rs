@@ -2,7 +2,7 @@
 
 use causeway_types::{BarId, FTeid, FarId, Interface, NetworkInstance};
 
-use super::{DeliveryStatus, OuterHeader, Proxying, VlanTags};
+use super::{DeliveryStatus, OuterHeader, Proxying, TosMarking, VlanTags};
 
 /// A Forwarding Action Rule (TS 29.244 clause 5.2.1 and 7.5.2.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,6 +73,8 @@ pub struct Forwarding {
     pub network_instance: Option<NetworkInstance>,
     /// The header to put in front (Outer Header Creation); `None` sends the user packet as it is.
     pub outer: Option<OuterHeader>,
+    /// The DSCP of the outer header, or of the user packet where there is none (Transport Level Marking).
+    pub marking: Option<TosMarking>,
     /// The VLAN tags to set in a frame (Outer Header Creation C-TAG, S-TAG).
     pub vlan: Option<VlanTags>,
     /// What the UPF answers itself, as far as it knows the answer.
@@ -82,7 +84,8 @@ pub struct Forwarding {
 impl Forwarding {
     /// Leaves by this side as it is, for the network of the configuration.
     pub fn to(destination: Interface) -> Self {
-        Self { destination, network_instance: None, outer: None, vlan: None, proxying: Proxying::default() }
+        let proxying = Proxying::default();
+        Self { destination, network_instance: None, outer: None, marking: None, vlan: None, proxying }
     }
 
     /// Leaves by this side in this GTP-U tunnel.

@@ -1,26 +1,78 @@
 //! QoS Enforcement Rules: what may pass.
 
-use causeway_types::{Bitrate, Direction, QerId, Qfi};
+use causeway_types::{Bitrate, Direction, NodeId, Ppi, QerId, Qfi, Span};
+
+use super::{FlowMarking, PacketRateStatus, PacketRates};
 
 /// A QoS Enforcement Rule (TS 29.244 clause 7.5.2.5).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Qer {
     /// Unique in the session.
     pub id: QerId,
+    /// QERs of several sessions that share what they allow; `None` shares with none.
+    pub correlation: Option<Correlation>,
     /// The uplink gate.
     pub uplink: Gate,
     /// The downlink gate.
     pub downlink: Gate,
     /// Maximum bit rate per direction; `None` limits nothing.
     pub mbr: Option<RateLimit>,
-    /// The QFI that downlink packets are marked with in the PDU Session Container.
+    /// Guaranteed bit rate per direction, never above the maximum one: what stays within it is not held back
+    /// by limits on more than the flow.
+    pub gbr: Option<RateLimit>,
+    /// What may come at once after a pause, as time at the full rate; `None` leaves it to the data plane.
+    pub averaging_window: Option<Span>,
+    /// Maximum number of packets per direction; `None` limits nothing.
+    pub packet_rate: Option<PacketRates>,
+    /// What was left of the packets elsewhere; it holds before `packet_rate` does.
+    pub packet_rate_status: Option<PacketRateStatus>,
+    /// RCSR: what is left of the packets is reported when the session ends.
+    pub reports_packet_rate: bool,
+    /// The QFI that packets are marked with in the PDU Session Container.
     pub qfi: Option<Qfi>,
+    /// Downlink packets carry the Reflective QoS Indicator.
+    pub reflective: bool,
+    /// The Paging Policy Indicator that downlink packets carry.
+    pub ppi: Option<Ppi>,
+    /// How downlink packets are marked otherwise.
+    pub flow_marking: FlowMarking,
+}
+
+/// What QERs of several sessions have in common (QER Correlation ID, TS 29.244 clause 8.2.10): they share
+/// one allowance.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Correlation {
+    /// The CP function that chose the number, as it named itself when the session was established.
+    pub chosen_by: Option<NodeId>,
+    /// The number.
+    pub id: u32,
 }
 
 impl Qer {
     /// Lets everything pass and marks nothing.
     pub fn new(id: QerId) -> Self {
-        Self { id, uplink: Gate::Open, downlink: Gate::Open, mbr: None, qfi: None }
+        Self {
+            id,
+            correlation: None,
+            uplink: Gate::Open,
+            downlink: Gate::Open,
+            mbr: None,
+            gbr: None,
+            averaging_window: None,
+            packet_rate: None,
+            packet_rate_status: None,
+            reports_packet_rate: false,
+            qfi: None,
+            reflective: false,
+            ppi: None,
+            flow_marking: FlowMarking::default(),
+        }
+    }
+
+    /// A guaranteed rate is above the maximum one.
+    pub(crate) fn guarantees_too_much(&self) -> bool {
+        let exceeds = |gbr: RateLimit, mbr: RateLimit| gbr.uplink > mbr.uplink || gbr.downlink > mbr.downlink;
+        self.gbr.zip(self.mbr).is_some_and(|(gbr, mbr)| exceeds(gbr, mbr))
     }
 
     /// The gate of one direction.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use causeway_types::{BarId, FarId, PdrId, QerId, Span, UrrId};
+use causeway_types::{BarId, FarId, PdrId, QerId, SNssai, Span, UrrId};
 
-use super::{Bar, Far, Pdr, PduSessionType, Qer, Urr};
+use super::{Bar, Far, PagingPolicy, Pdr, PduSessionType, Qer, Urr};
 
 /// The rules of one session, by id, and what holds for the session as a whole. Validation ensures that every
 /// reference leads somewhere.
@@ -22,6 +22,10 @@ pub struct RuleSet {
     pub urrs: BTreeMap<UrrId, Urr>,
     /// Buffering Action Rules.
     pub bars: BTreeMap<BarId, Bar>,
+    /// The network slice of the session, if the SMF named it.
+    pub slice: Option<SNssai>,
+    /// Paging policies by DSCP, for packets whose QERs name none.
+    pub paging: Vec<PagingPolicy>,
     /// User Plane Inactivity Timer: how long no packet may come before the SMF is told (TS 29.244 clause 5.11.2).
     /// `None`: it is not told.
     pub inactivity_timer: Option<Span>,

@@ -1,15 +1,21 @@
 //! From what a change yielded, and from measured usage, to the IEs of responses and reports.
 
 use causeway_pfcp::{
-    CreatedPdr, CreatedTrafficEndpoint, DurationMeasurement, EndTime, QueryUrrReference, StartTime,
-    TimeOfFirstPacket, TimeOfLastPacket, TrafficEndpointId, UeIpAddress, UpdatedPdr, UrSeqn,
-    UsageInformation, UsageReport, UsageReportTrigger, VolumeMeasurement, Volumes,
+    CreatedPdr, CreatedTrafficEndpoint, DurationMeasurement, EndTime, PacketRateStatusReport,
+    QueryUrrReference, StartTime, TimeOfFirstPacket, TimeOfLastPacket, TrafficEndpointId, UeIpAddress,
+    UpdatedPdr, UrSeqn, UsageInformation, UsageReport, UsageReportTrigger, VolumeMeasurement, Volumes,
 };
 use causeway_types::Volume;
 
+use crate::decode::packet_rate::status_ie;
 use crate::edits::{EndpointId, is_unusual};
 use crate::session::ReportState;
-use crate::{Change, SessionRules, UeAddress, Usage, UsageReason};
+use crate::{Change, PacketRateReport, SessionRules, UeAddress, Usage, UsageReason};
+
+/// The Packet Rate Status Report IEs of a modification or deletion response.
+pub fn packet_rate_reports(reports: &[PacketRateReport]) -> Vec<PacketRateStatusReport<'static>> {
+    reports.iter().map(|report| PacketRateStatusReport::new(report.qer, status_ie(&report.status))).collect()
+}
 
 impl Change {
     /// The Created PDR IEs: the F-TEID and the UE address of each PDR that asked for one with CHOOSE.

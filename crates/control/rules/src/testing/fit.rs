@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use causeway_types::QerId;
+
 use crate::SessionRules;
 use crate::edits::{Changes, Edits, EndpointId, FilterDraft, Named, Setting};
 
@@ -16,6 +18,8 @@ pub(crate) fn fit(mut changes: Changes, session: &SessionRules) -> Changes {
     let bars = fit_kind(&mut changes.bars, rules.bars.keys().copied().collect());
     fit_kind(&mut changes.pdrs, rules.pdrs.keys().copied().collect());
     changes.query.retain(|urr| rules.urrs.contains_key(urr));
+    let counts = |qer: &QerId| rules.qers.get(qer).is_some_and(|qer| qer.packet_rate.is_some());
+    changes.query_packet_rates.retain(counts);
     changes.extended.retain(|extended| bars.contains(&extended.bar));
     let used: BTreeSet<_> = rules.pdrs.values().map(|pdr| pdr.far).collect();
     let orphans: Vec<_> = changes.fars.remove.iter().filter(|far| used.contains(far)).copied().collect();

@@ -1,10 +1,10 @@
 //! Random rules: legal ones, and changes of any kind.
 
 use causeway_types::{
-    BarId, Bitrate, FTeid, FarId, Interface, IpNet, PdrId, Precedence, QerId, Qfi, QfiSet, Span, Teid, Time,
-    UrrId,
+    BarId, Bitrate, FTeid, FarId, Interface, IpNet, PdrId, Ppi, Precedence, QerId, Qfi, QfiSet, SNssai, Span,
+    Teid, Time, UrrId,
 };
-use proptest::collection::{btree_set, vec};
+use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
@@ -15,9 +15,10 @@ use crate::edits::{
     QerUpdate, Setting, TunnelRequest, UeChoice, UrrDraft, UrrUpdate,
 };
 use crate::{
-    ApplyAction, Bar, BufferingDuration, CopyTo, DeliveryStatus, DirectionalLimit, Duplicate,
-    ExtendedBuffering, Far, Forwarding, Gate, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, Pdr, Qer,
-    RateLimit, Reporting, RuleSet, SdfFilter, TrafficClass, UeSide, Urr, UrrTriggers,
+    Allowance, ApplyAction, Bar, BufferingDuration, CopyTo, Correlation, DeliveryStatus, DirectionalLimit,
+    Duplicate, ExtendedBuffering, Far, FlowMarking, Forwarding, Gate, HeaderRemoval, MeasurementMethod,
+    OuterHeader, PacketRate, PacketRates, PagingPolicy, Pdi, Pdr, Qer, RateLimit, Reporting, RuleSet,
+    SdfFilter, TosMarking, TrafficClass, UeSide, Urr, UrrTriggers,
 };
 
 use super::{downlink_pdr, gnb, internet, through_n6, to_gnb, to_internet, ue, uplink_pdr};
@@ -58,7 +59,10 @@ pub(crate) fn rule_set() -> impl Strategy<Value = RuleSet> {
                 let one = |id| pdr(id, far_ids.clone(), qer_ids.clone(), urr_ids.clone());
                 ids.into_iter().map(one).collect::<Vec<_>>()
             });
-            (pdrs, option::of(inactivity())).prop_map(move |(pdrs, inactivity_timer)| RuleSet {
+            let of_session = (option::of(slice()), vec(paging_policy(), 0..2), option::of(inactivity()));
+            (pdrs, of_session).prop_map(move |(pdrs, (slice, paging, inactivity_timer))| RuleSet {
+                slice,
+                paging,
                 pdrs: pdrs.into_iter().map(|pdr| (pdr.id, pdr)).collect(),
                 fars: fars.iter().map(|far| (far.id, far.clone())).collect(),
                 qers: qers.iter().map(|qer| (qer.id, qer.clone())).collect(),
@@ -128,10 +132,81 @@ fn qfi() -> impl Strategy<Value = Qfi> {
     (0..=Qfi::MAX).prop_filter_map("6 bits", Qfi::new)
 }
 
+/// A maximum rate, a guaranteed rate that is not above it, or either alone.
+fn rate_pair() -> impl Strategy<Value = (Option<RateLimit>, Option<RateLimit>)> {
+    let below = |gbr: RateLimit, mbr: RateLimit| RateLimit {
+        uplink: gbr.uplink.min(mbr.uplink),
+        downlink: gbr.downlink.min(mbr.downlink),
+    };
+    (option::of(rates()), option::of(rates()))
+        .prop_map(move |(mbr, gbr)| (mbr, gbr.map(|gbr| mbr.map_or(gbr, |mbr| below(gbr, mbr)))))
+}
+
+fn packet_rates() -> impl Strategy<Value = PacketRates> {
+    let allowance = || {
+        let minutes = select(vec![1, 6, 60, 24 * 60, 7 * 24 * 60]);
+        (any::<u16>(), minutes)
+            .prop_map(|(packets, minutes)| Allowance { packets, period: Span::from_secs(60 * minutes) })
+    };
+    let rate = (allowance(), option::of(allowance()))
+        .prop_map(|(usual, additional)| PacketRate { usual, additional });
+    (rate.clone(), option::of(rate))
+        .prop_map(|(uplink, downlink)| PacketRates { uplink: Some(uplink), downlink })
+}
+
+fn flow_marking() -> impl Strategy<Value = FlowMarking> {
+    (option::of(tos_marking()), option::of(any::<u16>()))
+        .prop_map(|(tos, service_class)| FlowMarking { tos, service_class })
+}
+
+fn tos_marking() -> impl Strategy<Value = TosMarking> {
+    (any::<u8>(), any::<u8>()).prop_map(|(value, mask)| TosMarking::new(value, mask))
+}
+
+fn ppi() -> impl Strategy<Value = Ppi> {
+    (0..=Ppi::MAX).prop_filter_map("3 bits", Ppi::new)
+}
+
+fn correlation() -> impl Strategy<Value = Correlation> {
+    (0..3_u32).prop_map(|id| Correlation { chosen_by: None, id })
+}
+
+fn window() -> impl Strategy<Value = Span> {
+    (1..9_000_u64).prop_map(Span::from_millis)
+}
+
 fn qer(id: u32) -> impl Strategy<Value = Qer> {
-    (gate(), gate(), option::of(rates()), option::of(qfi())).prop_map(move |(uplink, downlink, mbr, qfi)| {
-        Qer { uplink, downlink, mbr, qfi, ..Qer::new(QerId(id)) }
+    let gates = (gate(), gate());
+    let limits = (option::of(correlation()), rate_pair(), option::of(window()), option::of(packet_rates()));
+    let marks = (option::of(qfi()), any::<bool>(), option::of(ppi()), flow_marking());
+    (gates, limits, marks, any::<bool>()).prop_map(move |(gates, limits, marks, reports)| {
+        let (correlation, (mbr, gbr), averaging_window, packet_rate) = limits;
+        let (qfi, reflective, ppi, flow_marking) = marks;
+        Qer {
+            uplink: gates.0,
+            downlink: gates.1,
+            correlation,
+            mbr,
+            gbr,
+            averaging_window,
+            packet_rate,
+            reports_packet_rate: reports,
+            qfi,
+            reflective,
+            ppi,
+            flow_marking,
+            ..Qer::new(QerId(id))
+        }
     })
+}
+
+fn paging_policy() -> impl Strategy<Value = PagingPolicy> {
+    (vec(qfi(), 0..2), btree_map(0..64_u8, ppi(), 1..4))
+        .prop_map(|(qfis, ppis)| PagingPolicy { qfis: QfiSet::from_iter(qfis), ppis })
+}
+
+fn slice() -> impl Strategy<Value = SNssai> {
+    (1..3_u8).prop_map(|sst| SNssai { sst, sd: SNssai::NO_SD })
 }
 
 fn action() -> impl Strategy<Value = ApplyAction> {
@@ -150,14 +225,15 @@ fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
         Just(through_n6(id)),
     ];
     let action = action().prop_flat_map(|action| (Just(action), delivery_status(action)));
-    let rest = (action, any::<bool>(), option::of(any::<Index>()));
-    (way, rest, copies()).prop_map(move |(far, (action, keep, bar), (duplicate, duplicates))| {
+    let rest = (action, any::<bool>(), option::of(any::<Index>()), option::of(tos_marking()));
+    (way, rest, copies()).prop_map(move |(far, (action, keep, bar, marking), (duplicate, duplicates))| {
         let (action, delivery_status) = action;
         let needed = keep || action == ApplyAction::Forward;
+        let forwarding = far.forwarding.clone().map(|forwarding| Forwarding { marking, ..forwarding });
         Far {
             action,
             delivery_status,
-            forwarding: far.forwarding.clone().filter(|_| needed),
+            forwarding: forwarding.filter(|_| needed),
             duplicate: duplicate && !duplicates.is_empty(),
             duplicates: duplicates.clone(),
             bar: bar.filter(|_| !bars.is_empty()).map(|index| *index.get(&bars)),
@@ -229,12 +305,21 @@ pub(crate) fn changes() -> impl Strategy<Value = Changes> {
     let qers = edits(0..IDS, (0..IDS).prop_flat_map(qer), any_qer_update());
     let urrs = edits(0..IDS, any_urr(), any_urr_update());
     let bars = edits(0..IDS as u8, (0..IDS as u8).prop_flat_map(bar), any_bar_update());
-    let query = (btree_set((0..IDS).prop_map(UrrId), 0..2), any::<bool>());
+    let query =
+        (btree_set((0..IDS).prop_map(UrrId), 0..2), any::<bool>(), btree_set((0..IDS).prop_map(QerId), 0..2));
     let whole = (any::<bool>(), vec(extended(), 0..2), setting(inactivity()));
-    let all = (pdrs, fars, qers, urrs, bars, query, whole, any_endpoints());
-    all.prop_map(
-        |(pdrs, fars, qers, urrs, bars, (query, query_all), (drop_buffered, extended, timer), endpoints)| {
+    let marks = (option::of(slice()), option::of(vec(paging_policy(), 0..2)));
+    let rules = (pdrs, fars, qers, urrs, bars, any_endpoints());
+    (rules, query, whole, marks).prop_map(
+        |(
+            rules,
+            (query, query_all, query_packet_rates),
+            (drop_buffered, extended, timer),
+            (slice, paging),
+        )| {
+            let (pdrs, fars, qers, urrs, bars, endpoints) = rules;
             let session = Changes { drop_buffered, extended, inactivity_timer: timer, ..Changes::default() };
+            let session = Changes { query_packet_rates, slice, paging, ..session };
             Changes { pdrs, fars, qers, urrs, bars, query, query_all, endpoints, ..session }
         },
     )
@@ -383,6 +468,7 @@ fn any_far_update() -> impl Strategy<Value = FarUpdate> {
                 destination: with[0].then_some(forwarding.destination),
                 network_instance: set_if(with[1], forwarding.network_instance),
                 outer: set_if(with[2], forwarding.outer),
+                marking: set_if(true, forwarding.marking),
                 vlan: Setting::Keep,
                 end_marker,
             });
@@ -407,12 +493,27 @@ fn any_duplicate_update() -> impl Strategy<Value = DuplicateUpdate> {
 
 fn any_qer_update() -> impl Strategy<Value = QerUpdate> {
     let gates = option::of((gate(), gate()));
-    (0..IDS, gates, setting(rates()), setting(qfi())).prop_map(|(id, gates, mbr, qfi)| QerUpdate {
-        id: QerId(id),
-        gates,
-        mbr,
-        qfi,
-    })
+    let rates = (setting(rates()), setting(rates()), setting(window()), setting(packet_rates()));
+    let marks = (setting(qfi()), setting(any::<bool>()), setting(ppi()), setting(flow_marking()));
+    (0..IDS, setting(correlation()), gates, rates, setting(any::<bool>()), marks).prop_map(
+        |(id, correlation, gates, (mbr, gbr, averaging_window, packet_rate), reports_packet_rate, marks)| {
+            let (qfi, reflective, ppi, flow_marking) = marks;
+            QerUpdate {
+                id: QerId(id),
+                correlation,
+                gates,
+                mbr,
+                gbr,
+                averaging_window,
+                packet_rate,
+                reports_packet_rate,
+                qfi,
+                reflective,
+                ppi,
+                flow_marking,
+            }
+        },
+    )
 }
 
 fn any_urr() -> impl Strategy<Value = UrrDraft> {

@@ -12,6 +12,7 @@ pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
             Op::SetPduType(_) => index == 1,
             Op::RemoveSession => index + 1 == plan.ops.len(),
             Op::QueryUrr(id) => rules.urrs.contains_key(id),
+            Op::QueryPacketRate(id) => rules.qers.get(id).is_some_and(|qer| qer.packet_rate.is_some()),
             Op::SendEndMarker { far, .. } | Op::NotifyAgain(far) => rules.fars.contains_key(far),
             Op::ExtendBuffering(extended) => rules.bars.contains_key(&extended.bar),
             Op::DropBuffered => index == 0,
@@ -31,9 +32,12 @@ fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
         Op::CreateSession
         | Op::SendEndMarker { .. }
         | Op::QueryUrr(_)
+        | Op::QueryPacketRate(_)
         | Op::NotifyAgain(_)
         | Op::ExtendBuffering(_)
         | Op::DropBuffered => {}
+        Op::SetSlice(slice) => rules.slice = *slice,
+        Op::SetPaging(policies) => rules.paging.clone_from(policies),
         Op::SetInactivityTimer(timer) => rules.inactivity_timer = *timer,
         Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
         Op::PutBar(bar) => put(&mut rules.bars, bar.id, bar)?,

@@ -40,6 +40,8 @@ fn check_forwarding(
     refuse_if(unsupported, ie::DESTINATION_INTERFACE, "forwarding to this interface")?;
     let network = forwarding.network_instance.as_ref();
     known(network, context)?;
+    let marks = forwarding.marking.is_some() && !context.capabilities.tos_marking;
+    refuse_if(marks, ie::TRANSPORT_LEVEL_MARKING, "transport level marking")?;
     let to_network = matches!(forwarding.destination, Interface::Core | Interface::SgiLan);
     outer::check(forwarding.outer, kind, to_network, network, context)
 }

@@ -5,6 +5,7 @@ mod far;
 mod limits;
 mod outer;
 mod pdr;
+mod qer;
 mod urr;
 
 use causeway_types::NetworkInstance;
@@ -29,6 +30,7 @@ pub struct Context<'a> {
 pub fn validate(rules: &RuleSet, context: &Context<'_>) -> Result<(), Rejection> {
     limits::check(rules, context.capabilities)?;
     ethernet::check_type(rules.pdu_type, context)?;
+    qer::check_paging(rules, context.capabilities)?;
     for bar in rules.bars.values() {
         let delayed = !bar.notification_delay.is_zero() && !context.capabilities.notification_delay;
         let what = "a delay of the notification";
@@ -37,10 +39,7 @@ pub fn validate(rules: &RuleSet, context: &Context<'_>) -> Result<(), Rejection>
     let timed = rules.inactivity_timer.is_some() && !context.capabilities.inactivity_detection;
     refuse_if(timed, ie::USER_PLANE_INACTIVITY_TIMER, "inactivity detection")?;
     for qer in rules.qers.values() {
-        let limited = qer.mbr.is_some() && !context.capabilities.mbr;
-        refuse_if(limited, ie::MBR, "MBR enforcement").map_err(|reason| reason.of(qer.id))?;
-        let marks = qer.qfi.is_some() && !context.capabilities.pdu_session_container;
-        refuse_if(marks, ie::QFI, "PDU Session Containers").map_err(|reason| reason.of(qer.id))?;
+        qer::check(qer, context.capabilities).map_err(|reason| reason.of(qer.id))?;
     }
     for urr in rules.urrs.values() {
         urr::check(urr, context.capabilities).map_err(|reason| reason.of(urr.id))?;

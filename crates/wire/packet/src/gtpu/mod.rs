@@ -11,11 +11,12 @@ mod packet;
 mod pdu_session;
 pub mod prefix;
 
+pub use causeway_types::Ppi;
 pub use extension::{Comprehension, Extension, Extensions, MAX_EXTENSION_HEADERS};
 pub use header::{Header, MessageType};
 pub use message::{ErrorIndication, Message};
 pub use packet::{Packet, Repr};
-pub use pdu_session::{DlPduSession, PduSession, Ppi, QfiSequence, UlPduSession, UlTimeStamps};
+pub use pdu_session::{DlPduSession, PduSession, QfiSequence, UlPduSession, UlTimeStamps};
 
 /// The UDP port of GTP-U (TS 29.281 clause 4.4.2).
 pub const PORT: u16 = 2152;
@@ -24,6 +25,8 @@ pub const PORT: u16 = 2152;
 pub mod extension_type {
     /// Nothing follows.
     pub const NONE: u8 = 0x00;
+    /// Service Class Indicator, for service differentiation in GERAN (TS 29.281 clause 5.2.2.3).
+    pub const SERVICE_CLASS_INDICATOR: u8 = 0x20;
     /// UDP Port of the packet that triggered an Error Indication.
     pub const UDP_PORT: u8 = 0x40;
     /// PDU Session Container.

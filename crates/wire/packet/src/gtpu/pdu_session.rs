@@ -1,28 +1,12 @@
 //! The PDU Session Container's content (TS 38.415 clause 5.5).
 
-use causeway_types::Qfi;
+use causeway_types::{Ppi, Qfi};
 
 use crate::reader::Reader;
 use crate::{Layer, ParseError};
 
 const DOWNLINK: u8 = 0;
 const UPLINK: u8 = 1;
-
-/// Paging Policy Indicator (TS 38.415 clause 5.5.3.7), 0 to 7.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Ppi(u8);
-
-impl Ppi {
-    /// `None` above 7.
-    pub const fn new(raw: u8) -> Option<Self> {
-        if raw <= 7 { Some(Self(raw)) } else { None }
-    }
-
-    /// The number, 0 to 7.
-    pub const fn value(self) -> u8 {
-        self.0
-    }
-}
 
 /// Sequence number of the packets of one QoS flow (TS 38.415 clause 5.5.3), 24 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -147,7 +131,7 @@ impl DlPduSession {
     fn decode(flags: u8, more: u8, reader: &mut Reader<'_>) -> Result<Self, ParseError> {
         let mut info = Self { rqi: more & Self::RQI != 0, ..Self::new(Qfi::from_low_bits(more)) };
         if more & Self::PPP != 0 {
-            info.ppi = Some(Ppi(reader.u8()? >> 5));
+            info.ppi = Some(Ppi::from_low_bits(reader.u8()? >> 5));
         }
         if flags & Self::QMP != 0 {
             info.sending_time = Some(reader.u64()?);
@@ -169,7 +153,7 @@ impl DlPduSession {
                 | bit(self.mbs_sequence.is_some(), Self::MSNP),
         );
         out.push(bit(self.ppi.is_some(), Self::PPP) | bit(self.rqi, Self::RQI) | self.qfi.value());
-        out.extend(self.ppi.map(|ppi| ppi.0 << 5));
+        out.extend(self.ppi.map(|ppi| ppi.value() << 5));
         out.extend(self.sending_time.map(u64::to_be_bytes).into_iter().flatten());
         out.extend(self.sequence.map(QfiSequence::octets).into_iter().flatten());
         out.extend(self.mbs_sequence.map(u32::to_be_bytes).into_iter().flatten());

@@ -2,6 +2,8 @@
 
 use causeway_types::{BarId, FarId, PdrId, Precedence, QerId, UrrId};
 
+pub use causeway_types::SNssai;
+
 use super::leaf::{code, code_ies, integer_ies, integer_impl, octets_ies};
 use super::text::Octets;
 use crate::read::{Put, Reader};
@@ -146,15 +148,6 @@ impl<'a> Ie<'a> for FailedRuleId {
         out.put_u8(self.kind.code() & 0x1f);
         out.put(&self.id.to_be_bytes()[4 - self.kind.id_octets()..]);
     }
-}
-
-/// S-NSSAI (clause 8.2.176): a network slice.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SNssai {
-    /// Slice/Service Type.
-    pub sst: u8,
-    /// Slice Differentiator, 24 bits; 0xffffff stands for none.
-    pub sd: u32,
 }
 
 impl<'a> Ie<'a> for SNssai {

@@ -22,7 +22,7 @@ message! {
         opt overload_control_information: OverloadControlInformation<'a>,
         many usage_reports: UsageReport<'a> = 79,
         con additional_usage_reports: AdditionalUsageReports,
-        con packet_rate_status_report: PacketRateStatusReport<'a>,
+        many packet_rate_status_reports: PacketRateStatusReport<'a>,
         many session_reports: SessionReport<'a>,
         many mbs_session_n4_information: MbsSessionN4Information<'a>,
         con flags: SessionDeletionResponseFlags,

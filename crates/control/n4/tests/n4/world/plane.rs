@@ -74,7 +74,7 @@ impl Plane {
             self.sessions.remove(&plan.session);
         }
         self.done.push(plan);
-        Ok(Applied { usage })
+        Ok(Applied { usage, ..Applied::default() })
     }
 }
 

@@ -1,0 +1,95 @@
+//! The state of one QER: what is left of its rates, in both directions.
+
+use causeway_rules::{PacketRateStatus, PacketRates, Qer};
+use causeway_types::{Direction, Span, Time};
+
+use crate::meter::Meter;
+use crate::packet_rate::PacketMeter;
+
+/// What one QER, or all QERs of one correlation, have let pass.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Enforcer {
+    uplink: OneWay,
+    downlink: OneWay,
+    packet_rate: Option<PacketRates>,
+}
+
+/// One direction of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct OneWay {
+    pub(crate) meter: Meter,
+    pub(crate) packets: Option<PacketMeter>,
+}
+
+impl Enforcer {
+    /// Of a new QER: nothing has passed yet, but what its packet rate status says. `burst` is for those that
+    /// have no averaging window of their own.
+    pub(crate) fn new(qer: &Qer, burst: Span, now: Time) -> Self {
+        let one_way = |direction| OneWay {
+            meter: Meter::new(peak(qer, direction), committed(qer, direction), window(qer, burst), now),
+            packets: packets(qer, direction, qer.packet_rate_status, now),
+        };
+        Self {
+            uplink: one_way(Direction::Uplink),
+            downlink: one_way(Direction::Downlink),
+            packet_rate: qer.packet_rate,
+        }
+    }
+
+    /// The QER has changed. Rates go on from what has passed; another packet rate begins anew.
+    pub(crate) fn update(&mut self, qer: &Qer, burst: Span, now: Time) {
+        for direction in [Direction::Uplink, Direction::Downlink] {
+            let way = self.way(direction);
+            way.meter.set(peak(qer, direction), committed(qer, direction), window(qer, burst), now);
+        }
+        if self.packet_rate != qer.packet_rate {
+            self.packet_rate = qer.packet_rate;
+            for direction in [Direction::Uplink, Direction::Downlink] {
+                self.way(direction).packets = packets(qer, direction, None, now);
+            }
+        }
+    }
+
+    /// One direction.
+    pub(crate) fn way(&mut self, direction: Direction) -> &mut OneWay {
+        match direction {
+            Direction::Uplink => &mut self.uplink,
+            Direction::Downlink => &mut self.downlink,
+        }
+    }
+
+    /// What is left of the packets; `None` where they are not limited.
+    pub(crate) fn packet_rate_status(&self, now: Time) -> Option<PacketRateStatus> {
+        let left = |way: &OneWay| way.packets.as_ref().map(|packets| packets.left(now));
+        let (uplink, downlink) = (left(&self.uplink), left(&self.downlink));
+        let valid_until = uplink.iter().chain(&downlink).map(|(_, until)| *until).max()?;
+        Some(PacketRateStatus {
+            uplink: uplink.map(|(left, _)| left),
+            downlink: downlink.map(|(left, _)| left),
+            valid_until,
+        })
+    }
+}
+
+fn peak(qer: &Qer, direction: Direction) -> Option<causeway_types::Bitrate> {
+    qer.mbr.map(|mbr| mbr.rate(direction))
+}
+
+fn committed(qer: &Qer, direction: Direction) -> Option<causeway_types::Bitrate> {
+    qer.gbr.map(|gbr| gbr.rate(direction))
+}
+
+fn window(qer: &Qer, otherwise: Span) -> Span {
+    qer.averaging_window.unwrap_or(otherwise)
+}
+
+fn packets(
+    qer: &Qer,
+    direction: Direction,
+    status: Option<PacketRateStatus>,
+    now: Time,
+) -> Option<PacketMeter> {
+    let rate = qer.packet_rate?.rate(direction)?;
+    let left = status.and_then(|status| Some((status.remaining(direction)?, status.valid_until)));
+    Some(PacketMeter::new(rate, left, now))
+}

@@ -1,0 +1,187 @@
+//! QoS enforcement: all QERs of a PDR, and the limit of the slice, must let a packet pass.
+//!
+//! All are asked before any is charged: a packet that one drops costs the others nothing. A packet that
+//! waited in the buffer passes bit rates in any case, since the SMF asked for its delivery, and is charged; the
+//! number of packets and the gates hold for it too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use causeway_dataplane::{DropReason, SliceLimit};
+use causeway_rules::{Correlation, Gate, Pdr, Qer, RuleSet};
+use causeway_types::{Direction, QerId, SNssai, Seid, Span, Time};
+
+use crate::act::Matched;
+use crate::bucket::Bucket;
+use crate::enforcer::Enforcer;
+use crate::meter::Colour;
+use crate::session::Session;
+
+/// What sessions share: the allowances of correlated QERs, and those of slices.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    correlated: BTreeMap<Correlation, Correlated>,
+    slices: BTreeMap<(SNssai, Direction), Bucket>,
+    /// The burst of rates without an averaging window of their own.
+    burst: Span,
+}
+
+/// One allowance for the QERs of several sessions.
+#[derive(Debug)]
+struct Correlated {
+    users: BTreeSet<(Seid, QerId)>,
+    enforcer: Enforcer,
+}
+
+/// Where the state of a QER is.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Session(QerId),
+    Shared(Correlation),
+}
+
+impl Shared {
+    /// With these limits of slices; `burst` is for rates without an averaging window.
+    pub(crate) fn new(limits: &[SliceLimit], burst: Span) -> Self {
+        let mut slices = BTreeMap::new();
+        for limit in limits {
+            for direction in [Direction::Uplink, Direction::Downlink] {
+                if let Some(rate) = limit.rate(direction) {
+                    slices.insert((limit.slice, direction), Bucket::new(rate, burst, Time::default()));
+                }
+            }
+        }
+        Self { correlated: BTreeMap::new(), slices, burst }
+    }
+
+    /// The state of a QER that a plan writes into its session; those of a correlation follow with
+    /// [`Shared::follow`].
+    pub(crate) fn provision(&self, session: &mut Session, qer: &Qer, now: Time) {
+        if qer.correlation.is_some() {
+            session.enforcers.remove(&qer.id);
+            return;
+        }
+        match session.enforcers.get_mut(&qer.id) {
+            Some(enforcer) => enforcer.update(qer, self.burst, now),
+            None => drop(session.enforcers.insert(qer.id, Enforcer::new(qer, self.burst, now))),
+        }
+    }
+
+    /// Lets correlated QERs follow a change of a session's rules. What the last of them leaves is forgotten.
+    pub(crate) fn follow(&mut self, session: Seid, old: &RuleSet, new: &RuleSet, now: Time) {
+        for qer in new.qers.values().filter(|qer| old.qers.get(&qer.id) != Some(qer)) {
+            let Some(correlation) = &qer.correlation else { continue };
+            let user = (session, qer.id);
+            match self.correlated.get_mut(correlation) {
+                Some(correlated) => {
+                    correlated.users.insert(user);
+                    correlated.enforcer.update(qer, self.burst, now);
+                }
+                None => {
+                    let enforcer = Enforcer::new(qer, self.burst, now);
+                    let correlated = Correlated { users: [user].into(), enforcer };
+                    self.correlated.insert(correlation.clone(), correlated);
+                }
+            }
+        }
+        for qer in old.qers.values() {
+            let Some(correlation) = &qer.correlation else { continue };
+            let stays = new.qers.get(&qer.id).is_some_and(|new| new.correlation == qer.correlation);
+            if !stays && let Some(correlated) = self.correlated.get_mut(correlation) {
+                correlated.users.remove(&(session, qer.id));
+            }
+            self.correlated.retain(|key, correlated| key != correlation || !correlated.users.is_empty());
+        }
+    }
+
+    /// The state of a QER of a session.
+    pub(crate) fn enforcer<'a>(&'a self, session: &'a Session, qer: &Qer) -> Option<&'a Enforcer> {
+        match &qer.correlation {
+            Some(correlation) => self.correlated.get(correlation).map(|correlated| &correlated.enforcer),
+            None => session.enforcers.get(&qer.id),
+        }
+    }
+
+    fn at<'a>(&'a mut self, session: &'a mut Session, place: &Place) -> Option<&'a mut Enforcer> {
+        match place {
+            Place::Session(id) => session.enforcers.get_mut(id),
+            Place::Shared(correlation) => {
+                self.correlated.get_mut(correlation).map(|correlated| &mut correlated.enforcer)
+            }
+        }
+    }
+}
+
+/// A closed gate of any QER drops the packet (clause 5.4.3).
+pub(crate) fn check_gates(session: &Session, pdr: &Pdr, direction: Direction) -> Result<(), DropReason> {
+    match session.qers_of(pdr).any(|qer| qer.gate(direction) == Gate::Closed) {
+        true => Err(DropReason::GateClosed),
+        false => Ok(()),
+    }
+}
+
+/// Asks gates, packet rates, bit rates and the slice, in this order, and charges them if all agree.
+pub(crate) fn enforce(
+    session: &mut Session,
+    shared: &mut Shared,
+    matched: &Matched<'_>,
+    direction: Direction,
+    now: Time,
+) -> Result<(), DropReason> {
+    check_gates(session, matched.pdr, direction)?;
+    let places = places(session, matched.pdr);
+    for place in &places {
+        let packets = shared.at(session, place).and_then(|enforcer| enforcer.way(direction).packets.as_ref());
+        if packets.is_some_and(|packets| !packets.is_open(now)) {
+            return Err(DropReason::PacketRateExceeded);
+        }
+    }
+    let mut colours = BTreeMap::new();
+    for place in places {
+        if let Some(enforcer) = shared.at(session, &place) {
+            colours.insert(place, enforcer.way(direction).meter.colour(now));
+        }
+    }
+    if colours.values().any(|colour| *colour == Colour::Red) && !matched.has_waited {
+        return Err(DropReason::MbrExceeded);
+    }
+    let is_guaranteed = matched.has_waited || colours.values().any(|colour| *colour == Colour::Green);
+    pass_slice(session, shared, direction, is_guaranteed, matched.packet.len(), now)?;
+    for (place, colour) in colours {
+        if let Some(enforcer) = shared.at(session, &place) {
+            let way = enforcer.way(direction);
+            way.meter.take(colour, matched.packet.len());
+            way.packets.iter_mut().for_each(|packets| packets.take(now));
+        }
+    }
+    Ok(())
+}
+
+/// What a GBR guarantees passes the limit of the slice, and is charged there: the rest has what is left.
+fn pass_slice(
+    session: &Session,
+    shared: &mut Shared,
+    direction: Direction,
+    is_guaranteed: bool,
+    octets: usize,
+    now: Time,
+) -> Result<(), DropReason> {
+    let slice = session.rules.slice;
+    let Some(bucket) = slice.and_then(|slice| shared.slices.get_mut(&(slice, direction))) else {
+        return Ok(());
+    };
+    match (bucket.is_open(now), is_guaranteed) {
+        (false, false) => return Err(DropReason::SliceRateExceeded),
+        (_, true) => bucket.take_at_most_a_burst(octets),
+        (true, false) => bucket.take(octets),
+    }
+    Ok(())
+}
+
+/// Each once, however often a PDR lists it.
+fn places(session: &Session, pdr: &Pdr) -> BTreeSet<Place> {
+    let place = |qer: &Qer| match &qer.correlation {
+        Some(correlation) => Place::Shared(correlation.clone()),
+        None => Place::Session(qer.id),
+    };
+    session.qers_of(pdr).map(place).collect()
+}
