@@ -172,6 +172,7 @@ fn limits(config: &Config) -> Limits {
             WhenFull::DropOldest => causeway_reference::WhenFull::DropOldest,
         },
         notify_again: Some(upf.buffering.notify_again).filter(|span| !span.is_zero()),
+        ..Limits::default()
     }
 }
 
