@@ -24,6 +24,12 @@ pub struct Case {
     pub input: String,
     /// What comes out, in plain words.
     pub output: String,
+    /// For a case of the dialect matrix: the row it is in. Its column is the folder.
+    #[serde(default)]
+    pub behaviour: Option<String>,
+    /// The software whose messages these are: name, version and file.
+    #[serde(default)]
+    pub source: Option<String>,
     /// Settings that differ from the usual ones.
     #[serde(default)]
     pub setup: Setup,

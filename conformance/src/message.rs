@@ -22,6 +22,9 @@ pub(crate) struct MessageSpec {
     /// The SEID in the header; none for node messages.
     #[serde(default)]
     seid: Option<String>,
+    /// The message priority, 0 to 15; a header without one unless it is given.
+    #[serde(default)]
+    priority: Option<u8>,
     /// The sequence number or a variable; one more than the last request's unless said otherwise.
     #[serde(default)]
     pub(crate) sequence: Option<String>,
@@ -76,12 +79,13 @@ impl MessageSpec {
         let mut body = Vec::new();
         self.tree(fragments)?.write(variables, &mut body)?;
         let message_type = message_type(&self.message_type)?;
-        let mut out = vec![if self.seid.is_some() { 0x21 } else { 0x20 }, message_type, 0, 0];
+        let flags = 0x20 | u8::from(self.seid.is_some()) | u8::from(self.priority.is_some()) << 1;
+        let mut out = vec![flags, message_type, 0, 0];
         if let Some(seid) = &self.seid {
             out.extend(number(seid, variables)?.to_be_bytes());
         }
         out.extend(&sequence.to_be_bytes()[1..]);
-        out.push(0);
+        out.push(self.priority.unwrap_or(0) << 4);
         out.extend(body);
         let length = u16::try_from(out.len() - 4).unwrap_or(u16::MAX);
         out[2..4].copy_from_slice(&length.to_be_bytes());

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
-use causeway_dataplane::{Capabilities, Dataplane};
+use causeway_dataplane::{Capabilities, Dataplane, Routing, Topology};
 use causeway_reference::{Limits, Reference};
 use causeway_types::NodeId;
 use tokio::sync::{mpsc, oneshot};
@@ -79,7 +79,7 @@ impl Daemon {
             management.iter().map(std::net::TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
         let (stop, stops) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
-        let topology = ports.topology();
+        let topology = Topology { routing: routing(config), ..ports.topology() };
         let engine = Reference::new(topology.clone(), limits(config));
         let capabilities = engine.capabilities();
         let counters = ports.counters();
@@ -173,6 +173,16 @@ fn limits(config: &Config) -> Limits {
         },
         notify_again: Some(upf.buffering.notify_again).filter(|span| !span.is_zero()),
         ..Limits::default()
+    }
+}
+
+fn routing(config: &Config) -> Routing {
+    let routing = &config.upf.routing;
+    Routing {
+        decrement_ttl: routing.decrement_ttl,
+        router_advertisement: routing.router_advertisement,
+        icmp_errors_per_second: routing.icmp_errors_per_second,
+        ..Routing::default()
     }
 }
 

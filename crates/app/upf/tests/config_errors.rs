@@ -80,6 +80,14 @@ fn wrong_values() {
             "4: upf.pfcp.retransmission.timeout: `0` is not a time longer than 0",
         ),
         (
+            "upf:\n  gtpu:\n    server:\n      - address: 127.0.0.7\n        mtu: 1280\n",
+            "5: upf.gtpu.server[0].mtu: `1280` is not a whole number from 1348 to 65535",
+        ),
+        (
+            "upf:\n  routing:\n    decrement_ttl: maybe\n",
+            "3: upf.routing.decrement_ttl: `maybe` is not true or false",
+        ),
+        (
             "upf:\n  session:\n    - subnet: 10.45.0.1/16\n",
             "3: upf.session[0].subnet: `10.45.0.1/16` is not a prefix, whose host bits are zero: 10.45.0.0/16",
         ),
@@ -195,6 +203,10 @@ fn contradictions() {
         (
             "upf:\n  gtpu:\n    mode: tpacket\n    server:\n      - dev: eth1\n        port: 2153\n",
             "6: upf.gtpu.server[0].port: mode tpacket uses port 2152 only: remove `port`",
+        ),
+        (
+            "upf:\n  gtpu:\n    mode: tpacket\n    server:\n      - dev: eth1\n        fragment: true\n",
+            "6: upf.gtpu.server[0].fragment: mode tpacket sends no fragments: remove `fragment`",
         ),
         (
             "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      mtu: 1300\n",

@@ -36,6 +36,8 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.gtpu.server[].dev", "eth1"),
     ("upf.gtpu.server[].port", "12152"),
     ("upf.gtpu.server[].network_instance", "access"),
+    ("upf.gtpu.server[].mtu", "1400"),
+    ("upf.gtpu.server[].fragment", "true"),
     ("upf.session[].subnet", "10.60.0.0/16"),
     ("upf.session[].gateway", "10.45.0.254"),
     ("upf.session[].dnn", "ims"),
@@ -52,6 +54,9 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.n6_tunnel[].dnn", "ims"),
     ("upf.n6_tunnel[].address", "2001:db8::6"),
     ("upf.n6_tunnel[].port", "15555"),
+    ("upf.routing.decrement_ttl", "false"),
+    ("upf.routing.router_advertisement", "true"),
+    ("upf.routing.icmp_errors_per_second", "0"),
     ("upf.buffering.packets_per_session", "8"),
     ("upf.buffering.octets_per_session", "64KiB"),
     ("upf.buffering.packets", "1000"),
@@ -124,7 +129,7 @@ fn every_documented_key_has_an_effect() {
 #[test]
 fn every_documented_default_is_the_default() {
     let default = Config::default();
-    let words = ["none", "all", "the subnet", "the first N4 address"];
+    let words = ["none", "all", "the subnet", "the first N4 address", "that of its interface"];
     for key in KEYS.iter().filter(|key| !words.contains(&key.default)) {
         let mut expected = default.clone();
         // A session that is given has a gateway only if it says so.
@@ -153,7 +158,8 @@ fn the_effective_configuration_is_a_configuration_file() {
     let text = "{logger: {level: trace, format: json}, upf: {node_id: upf.example.org, max_sessions: 7, \
                 pfcp: {server: [{address: 192.0.2.1, port: 1}, {dev: eth0}], client: {smf: [{address: 192.0.2.2}]}, \
                 heartbeat: {interval: 1500ms, timeout: 1s, retries: 1}, path_failure: purge}, \
-                gtpu: {mode: tpacket, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b}]}, \
+                gtpu: {mode: tpacket, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}]}, \
+                routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
                 session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}], n6_tunnel: [{dnn: x, address: 192.0.2.6, port: 7}], \
                 ethernet: [{dnn: lan, dev: z, bridge: br0, mtu: 1500, unknown_stations: flood}], max_macs_per_session: 9, \
                 buffering: {packets_per_session: 0, octets_per_session: 0, packets: 0, memory: 0, time: 0, \
@@ -210,6 +216,7 @@ fn the_sample_states_the_defaults() {
     sample.upf.pfcp.client.smf.clear();
     sample.upf.n6_tunnel.clear();
     sample.upf.gtpu.server[0].network_instance = None;
+    sample.upf.gtpu.server[0].mtu = None;
     sample.upf.session[0].ue_pool = None;
     sample.upf.session[0].pool_identity = None;
     assert_eq!(sample, default);

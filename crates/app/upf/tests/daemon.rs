@@ -9,7 +9,7 @@ use causeway_pfcp::{Cause, Message, SessionDeletionRequest};
 use causeway_types::{PdrId, Seid, Teid};
 use causeway_upf::config::PfcpServer;
 use common::smf::{Smf, decode};
-use common::{Gnb, SERVER, UE, config, loopback, next, packet, run};
+use common::{Gnb, SERVER, UE, config, loopback, next, one_hop_on, packet, run};
 
 const DOWNLINK: u32 = 0x77;
 
@@ -30,7 +30,7 @@ fn a_session_lives_from_setup_to_graceful_stop() {
 
     let up = packet(UE, SERVER, b"up");
     gnb.send(upf, session.uplink.teid, &up);
-    assert_eq!(next(&mut running.server), up);
+    assert_eq!(next(&mut running.server), one_hop_on(up));
 
     let down = packet(SERVER, UE, b"down");
     assert!(running.server.push(causeway_ports::Meta::Ip, &down));
@@ -38,7 +38,7 @@ fn a_session_lives_from_setup_to_graceful_stop() {
     assert_eq!(running.metric("causeway_buffered_packets"), 1.0);
     smf.forward(session, downlink(), gnb.address);
     let datagram = gnb.receive();
-    assert_eq!((&datagram[4..8], &datagram[8..]), (&DOWNLINK.to_be_bytes()[..], &down[..]));
+    assert_eq!((&datagram[4..8], &datagram[8..]), (&DOWNLINK.to_be_bytes()[..], &one_hop_on(down)[..]));
 
     assert_eq!(running.metric("fivegs_ep_n3_gtp_indatapktn3upf"), 1.0);
     assert_eq!(running.metric("fivegs_ep_n3_gtp_outdatapktn3upf"), 1.0);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use causeway_dataplane::{DropReason, Event, GtpuEndpoint, Network, Op, Plan};
 use causeway_packet::gtpu::prefix;
+use causeway_packet::rewrite::decrement_hop_limit;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair};
 use causeway_ports::{Batch, Counters, Frame, Meta, Port, PortError};
@@ -87,6 +88,12 @@ fn establishment(action: ApplyAction, delay: Duration) -> Plan {
     Plan { session: SESSION, ops }
 }
 
+/// The packet after it passed the UPF.
+fn one_hop_on(mut packet: Vec<u8>) -> Vec<u8> {
+    decrement_hop_limit(&mut packet).unwrap();
+    packet
+}
+
 fn packet(src: Ipv4Addr, dst: Ipv4Addr, payload: &[u8]) -> Vec<u8> {
     let mut octets = Vec::new();
     let ip = IpRepr::V4(Ipv4Repr::new(src, dst, IpProtocol::UDP));
@@ -138,12 +145,12 @@ async fn packets_cross_in_both_directions() {
     bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
     let (up, down) = (packet(UE, SERVER, b"up"), packet(SERVER, UE, b"down"));
     bench.uplink(UPLINK, &up);
-    assert_eq!(next(&mut bench.server), (Meta::Ip, up.clone()));
+    assert_eq!(next(&mut bench.server), (Meta::Ip, one_hop_on(up.clone())));
     assert!(bench.server.push(Meta::Ip, &down));
     let (meta, frame) = next(&mut bench.gnb);
     let peer: SocketAddr = SocketAddr::new(IpAddr::V4(GNB), 2152);
     assert!(matches!(meta, Meta::Gtpu { peer: to, .. } if to == peer), "{meta:?}");
-    assert_eq!(&frame[8..], down);
+    assert_eq!(frame[8..], one_hop_on(down));
     bench.uplink(0x999, &up);
     // The Error Indication that answers it tells that it was handled.
     next(&mut bench.gnb);
@@ -164,7 +171,7 @@ async fn a_buffered_packet_is_reported_and_leaves_with_the_plan() {
     assert!(matches!(report, Report::Event(Event::DownlinkData { session: SESSION, .. })), "{report:?}");
     assert_eq!(bench.snapshot().await.counters.buffered, 1);
     bench.apply(Plan { session: SESSION, ops: vec![Op::PutFar(downlink_far(ApplyAction::Forward))] }).await;
-    assert_eq!(&next(&mut bench.gnb).1[8..], down);
+    assert_eq!(next(&mut bench.gnb).1[8..], one_hop_on(down));
     assert_eq!(bench.snapshot().await.counters.buffered, 0);
 }
 

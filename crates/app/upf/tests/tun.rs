@@ -11,40 +11,12 @@ use causeway_ports::netlink::Netlink;
 use causeway_types::Teid;
 use causeway_upf::config::{GtpuMode, GtpuServer, Session};
 use causeway_upf::{Daemon, StartError, open};
+use common::namespace::in_namespace;
 use common::smf::Smf;
 use common::{Gnb, PATIENCE, UE, config, loopback, packet};
 
-/// Set inside the namespace.
-const INSIDE: &str = "CAUSEWAY_TEST_INSIDE";
-
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 const DEVICE: &str = "n6test";
-
-/// Runs `body` in a network namespace where this process is root.
-fn in_namespace(test: &str, body: impl FnOnce()) {
-    if std::env::var_os(INSIDE).is_some() {
-        assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
-        return body();
-    }
-    let namespace = ["--user", "--map-root-user", "--net", "--"];
-    let permitted = Command::new("unshare").args(namespace).args(["ip", "link"]).output();
-    if !permitted.is_ok_and(|output| output.status.success())
-        || !std::fs::exists("/dev/net/tun").unwrap_or(false)
-    {
-        eprintln!("SKIPPED {test}: network namespaces or TUN devices are not permitted here");
-        return;
-    }
-    let again = Command::new("unshare")
-        .args(namespace)
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&again.stdout) + String::from_utf8_lossy(&again.stderr);
-    assert!(again.status.success(), "inside the namespace:\n{said}");
-    assert!(said.contains("1 passed"), "inside the namespace:\n{said}");
-}
 
 fn device() -> Option<causeway_ports::netlink::Link> {
     Netlink::open().unwrap().link(DEVICE).unwrap()
@@ -143,12 +115,7 @@ fn gtpu_can_run_on_packet_rings() {
         }
         let mut config = config(loopback());
         config.upf.gtpu.mode = GtpuMode::Tpacket;
-        let on = |dev: &str| GtpuServer {
-            address: None,
-            dev: Some(dev.into()),
-            port: 2152,
-            network_instance: None,
-        };
+        let on = |dev: &str| GtpuServer { dev: Some(dev.into()), ..GtpuServer::default() };
         config.upf.gtpu.server = vec![on("n3a")];
         let topology = open::gtpu_ports(&config).unwrap().topology();
         let shown: Vec<String> = topology.gtpu.iter().map(|endpoint| endpoint.addr.to_string()).collect();

@@ -19,6 +19,9 @@
 //!   (table 7.5.4.2-1 would replace the whole PDI); CHOOSE there means the tunnel there is.
 //! - What lies on a framed route of the UE is `assigned` to it in flow descriptions.
 //! - The S/D flag at zero still means the destination for packets that do not come from the access.
+//! - CHOOSE with neither V4 nor V6 chooses IPv4, if there is a GTP-U address of it (clause 8.2.3 wants one of them).
+//! - A PDR for packets of a data network needs no UE address if another PDR of the session has it.
+//! - A FAR may forward to the access before its tunnel is known; packets are dropped until then.
 //! - Outer Header Creation with TEID 0 or an unspecified address is no tunnel, while the FAR does not
 //!   forward.
 //! - SGi-LAN as destination needs no forwarding policy (table 7.5.2.3-2).

@@ -85,6 +85,12 @@ reasons! {
     /// The packet belongs to the link of the UE, which ends here: neighbour discovery, DHCPv6 and other
     /// packets from or to link-local addresses, that no rule takes to the SMF.
     LinkLocal = "link_local",
+    /// The last hop of the packet ends here; its sender is told (ICMP Time Exceeded).
+    TtlExpired = "ttl_expired",
+    /// The packet is larger than its way, and must not be fragmented; its sender is told (ICMP Packet Too Big).
+    MtuExceeded = "mtu_exceeded",
+    /// The FAR forwards to the access, whose tunnel the SMF has not told yet.
+    NoTunnel = "no_tunnel",
     /// With its outer header the packet is larger than any IP packet.
     TooBig = "too_big",
 }

@@ -48,6 +48,20 @@ fn packets_cross_between_port_and_kernel() {
     });
 }
 
+// Input:  a packet out of the device whose source is the kernel's own address on it, as an ICMP error has.
+// Output: the kernel takes it.
+#[test]
+fn the_kernel_takes_packets_from_the_gateway_address() {
+    in_namespace("the_kernel_takes_packets_from_the_gateway_address", || {
+        let mut port = open();
+        let server = UdpSocket::bind((GATEWAY, 7)).unwrap();
+        server.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        let packet = udp4((GATEWAY, 5000), (GATEWAY, 7), b"told");
+        assert_eq!(port.send(&[Frame { meta: Meta::Ip, data: &packet }]).unwrap(), 1);
+        assert_eq!(server.recv_from(&mut [0; 100]).unwrap(), (4, (GATEWAY, 5000).into()));
+    });
+}
+
 // Input:  the same over IPv6, at once after opening.
 // Output: the address needs no duplicate detection, and no router solicitation is among the packets.
 #[test]

@@ -13,13 +13,14 @@ use crate::egress::Way;
 use crate::link_scope::stays_on_link;
 use crate::marks::{Marks, mark_flow};
 use crate::qos::{Shared, check_gates, enforce};
+use crate::route::{Refusal, fit_frame, routed};
 use crate::session::{Session, direction_of};
 
 /// What becomes of a packet.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// It leaves, with its outer header.
-    Send(Egress, Vec<u8>),
+    /// It leaves, with its outer header, in one piece or in fragments.
+    Send(Egress, Vec<Vec<u8>>),
     /// It waits.
     Wait,
 }
@@ -42,7 +43,7 @@ pub(crate) fn act(
     topology: &Topology,
     now: Time,
     reports: &mut Vec<Usage>,
-) -> Result<Decision, DropReason> {
+) -> Result<Decision, Refusal> {
     let (pdr, octets) = (matched.pdr, matched.packet.len());
     let direction = direction_of(pdr);
     let far = session.rules.fars.get(&pdr.far).ok_or(DropReason::FarDrop)?;
@@ -52,7 +53,7 @@ pub(crate) fn act(
             check_gates(session, pdr, direction)?;
             return Ok(Decision::Wait);
         }
-        (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop),
+        (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop.into()),
     };
     let network = pdr.pdi.network_instance.as_ref();
     let kind = session.rules.pdu_type;
@@ -61,22 +62,28 @@ pub(crate) fn act(
         PduSessionType::Ethernet => Way::of_frame(forwarding, network, topology)?,
     };
     let way = way.carrying(direction);
-    let is_routed = kind == PduSessionType::Ip && way.leaves_link();
-    if is_routed && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
-        return Err(DropReason::LinkLocal);
+    let leaves_link = way.leaves_link() && kind == PduSessionType::Ip;
+    if leaves_link && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
+        return Err(DropReason::LinkLocal.into());
     }
     let marked = mark_flow(session, pdr, matched.packet);
     let arrived = matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding));
-    let (egress, wrapped) = way.wrap(&marked, &Marks::of(session, matched, arrived))?;
+    let marks = Marks::of(session, matched, arrived);
+    let (egress, pieces) = match kind {
+        PduSessionType::Ip => routed(pdr, &way, &marked, &marks, topology)?,
+        PduSessionType::Ethernet => fit_frame(&way, &marked, &marks, topology)?,
+    };
     count(session, pdr, true, now, octets, reports);
     enforce(session, shared, matched, direction, now)?;
     count(session, pdr, false, now, octets, reports);
-    Ok(Decision::Send(egress, wrapped))
+    Ok(Decision::Send(egress, pieces))
 }
 
-/// The QFI that a packet of this PDR is marked with by its QERs.
+/// The QFI that a packet of this PDR is marked with by its QERs. Zero names no QoS flow (TS 24.501 clause
+/// 9.11.4.12), so it marks only when no QER says more.
 pub(crate) fn marking(session: &Session, pdr: &Pdr) -> Option<Qfi> {
-    session.qers_of(pdr).find_map(|qer| qer.qfi)
+    let marks = || session.qers_of(pdr).filter_map(|qer| qer.qfi);
+    marks().find(|qfi| qfi.value() != 0).or_else(|| marks().next())
 }
 
 /// A QFI goes on with its packet, but not from the access to the SMF: what a UE sends to the SMF comes in the

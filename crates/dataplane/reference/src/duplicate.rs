@@ -11,16 +11,17 @@ use causeway_types::{Interface, Qfi};
 use crate::act::{Decision, Matched, marking};
 use crate::egress::Way;
 use crate::marks::Marks;
+use crate::route::Refusal;
 use crate::session::Session;
 
 /// The copies that the FAR of a matched packet asks for, each with its way out.
 pub(crate) fn copies(
     session: &Session,
     matched: &Matched<'_>,
-    decision: &Result<Decision, DropReason>,
+    decision: &Result<Decision, Refusal>,
     topology: &Topology,
 ) -> Vec<(Egress, Vec<u8>)> {
-    let reached = matches!(decision, Ok(_) | Err(DropReason::FarDrop));
+    let reached = matches!(decision, Ok(_) | Err(Refusal { reason: DropReason::FarDrop, .. }));
     let far = session.rules.fars.get(&matched.pdr.far).filter(|far| far.duplicate && reached);
     let qfi = marking(session, matched.pdr).or(matched.qfi);
     let duplicates = far.into_iter().flat_map(|far| &far.duplicates);

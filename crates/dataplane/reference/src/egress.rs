@@ -47,7 +47,8 @@ impl Way {
     /// The way that a FAR asks for.
     ///
     /// # Errors
-    /// [`DropReason::NoEgress`] when no address or network of ours fits.
+    /// [`DropReason::NoEgress`] when no address or network of ours fits, [`DropReason::NoTunnel`] when the access
+    /// cannot be reached yet.
     pub(crate) fn of(
         forwarding: &Forwarding,
         arrived_from: Option<&NetworkInstance>,
@@ -57,6 +58,9 @@ impl Way {
             let egress = to_tunnel(tunnel, forwarding.network_instance.as_ref(), topology)?;
             let header = Header::Gtpu(tunnel.teid, forwarding.destination);
             return Ok(Self { egress, header, marking: forwarding.marking, tags: None, is_frame: false });
+        }
+        if forwarding.destination == Interface::Access {
+            return Err(DropReason::NoTunnel);
         }
         let network = network(forwarding.network_instance.as_ref().or(arrived_from), topology)?;
         let local = |peer| n6::local_end(network, peer, topology);

@@ -15,9 +15,11 @@ use crate::apply::{Effects, carry_out};
 use crate::buffer::Waiting;
 use crate::end_marker::end_marker;
 use crate::ethernet::Stations;
+use crate::icmp_limit::IcmpLimit;
 use crate::index::Index;
 use crate::indication::Indications;
 use crate::qos::Shared;
+use crate::route::Refusal;
 use crate::session::Session;
 use crate::timers::Timers;
 
@@ -29,6 +31,7 @@ pub struct Reference {
     pub(crate) sessions: BTreeMap<Seid, Session>,
     pub(crate) index: Index,
     pub(crate) indications: Indications,
+    pub(crate) icmp: IcmpLimit,
     pub(crate) shared: Shared,
     pub(crate) stations: Stations,
     pub(crate) counters: Counters,
@@ -46,6 +49,7 @@ impl Reference {
     /// An empty data plane in these surroundings.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         Self {
+            icmp: IcmpLimit::new(topology.routing.icmp_errors_per_second),
             shared: Shared::new(&topology.slices, limits.averaging_window),
             topology,
             limits,
@@ -72,6 +76,11 @@ impl Reference {
         };
         counter.count(packet.len());
         self.outbox.push_back((egress, packet));
+    }
+
+    /// Sends the pieces of a packet, in order.
+    pub(crate) fn send_all(&mut self, egress: &Egress, pieces: Vec<Vec<u8>>) {
+        pieces.into_iter().for_each(|piece| self.send(egress.clone(), piece));
     }
 
     /// Counts what became of a packet, or of a copy of one.
@@ -162,16 +171,25 @@ impl Reference {
                 .then(|| act(session, &mut self.shared, &matched, &self.topology, now, &mut reports))
         });
         match decision {
-            Some(Ok(Decision::Send(egress, packet))) => {
-                self.send(egress, packet);
+            Some(Ok(Decision::Send(egress, pieces))) => {
+                self.send_all(&egress, pieces);
                 self.counters.forwarded += 1;
             }
-            Some(Err(reason)) => self.counters.drop_one(reason),
+            Some(Err(refusal)) => self.refuse_waiting(now, seid, waiting, refusal),
             Some(Ok(Decision::Wait)) | None => {
                 self.counters.drop_one(causeway_dataplane::DropReason::BufferDiscarded);
             }
         }
         self.report(seid, reports);
+    }
+
+    fn refuse_waiting(&mut self, now: Time, seid: Seid, waiting: &Waiting, refusal: Refusal) {
+        let pdr = self.sessions.get(&seid).and_then(|session| session.rules.pdrs.get(&waiting.pdr)).cloned();
+        let fate = pdr.map(|pdr| self.refuse(now, seid, &pdr, None, &waiting.packet, refusal));
+        match fate {
+            Some(Fate::Consumed) => self.counters.consumed += 1,
+            _ => self.counters.drop_one(refusal.reason),
+        }
     }
 
     /// A threshold that the plan set below what is counted already is reached now, not at the next packet.

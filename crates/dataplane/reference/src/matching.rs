@@ -38,7 +38,8 @@ fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
         && matches_filters(pdr, arrival)
 }
 
-fn matches_filters(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
+/// One of the filters matches, if there are any.
+pub(crate) fn matches_filters(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     let (pdi, flow) = (&pdr.pdi, &arrival.user.flow);
     let is_unnumbered = is_unnumbered_ue(flow) && names_prefix(pdi);
     let is_assigned = |ip| pdi.covers_ue(ip) || is_unnumbered && ip == flow.src;

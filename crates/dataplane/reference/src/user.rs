@@ -14,6 +14,7 @@ use crate::ecn;
 use crate::engine::Reference;
 use crate::matching::find_pdr;
 use crate::n6;
+use crate::route::Refusal;
 
 impl Reference {
     /// Handles one packet from a data network: a user's, or one that is for our end of a tunnel.
@@ -52,9 +53,10 @@ impl Reference {
             match find_pdr(session, &arrival, now) {
                 Ok(pdr) => {
                     let pdr = pdr.clone();
-                    return self
-                        .receive_matched(now, *seid, &pdr, &arrival.origin, octets)
-                        .unwrap_or_else(Fate::Dropped);
+                    let network = arrival.origin.network.clone();
+                    return self.receive_matched(now, *seid, &pdr, &arrival.origin, octets).unwrap_or_else(
+                        |refusal| self.refuse(now, *seid, &pdr, network.as_ref(), octets, refusal),
+                    );
                 }
                 Err(why) => reason = why,
             }
@@ -69,7 +71,7 @@ impl Reference {
         pdr: &Pdr,
         origin: &Origin,
         packet: &[u8],
-    ) -> Result<Fate, DropReason> {
+    ) -> Result<Fate, Refusal> {
         self.note_activity(now, seid);
         let removal = check_removal(pdr, origin)?;
         let session = self.sessions.get_mut(&seid).ok_or(DropReason::UnknownUe)?;
@@ -80,16 +82,16 @@ impl Reference {
         let decision = act(session, &mut self.shared, &matched, &self.topology, now, &mut reports);
         let copies = copies(session, &matched, &decision, &self.topology);
         self.report(seid, reports);
-        if let Err(DropReason::FarDrop) = &decision {
+        if let Err(Refusal { reason: DropReason::FarDrop, .. }) = &decision {
             self.tell_of_discarded(seid, pdr, qfi, packet);
         }
         let fate = match decision {
-            Ok(Decision::Send(egress, packet)) => {
-                self.send(egress, packet);
+            Ok(Decision::Send(egress, pieces)) => {
+                self.send_all(&egress, pieces);
                 Ok(Fate::Forwarded)
             }
-            Ok(Decision::Wait) => self.buffer(now, seid, pdr, qfi, packet),
-            Err(reason) => Err(reason),
+            Ok(Decision::Wait) => self.buffer(now, seid, pdr, qfi, packet).map_err(Refusal::from),
+            Err(refusal) => Err(refusal),
         };
         copies.into_iter().for_each(|(egress, copy)| self.send(egress, copy));
         fate

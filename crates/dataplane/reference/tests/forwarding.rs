@@ -14,7 +14,7 @@ use common::*;
 fn uplink_leaves_the_tunnel() {
     let mut bench = Bench::new();
     assert_eq!(bench.uplink(&from_ue(1)), Fate::Forwarded);
-    assert_eq!(bench.sent, [(Egress::Ip { network: internet() }, from_ue(1))]);
+    assert_eq!(bench.sent, [(Egress::Ip { network: internet() }, one_hop_on(from_ue(1)))]);
 }
 
 // Input: a packet from the data network to the UE.
@@ -27,7 +27,7 @@ fn downlink_enters_the_tunnel_with_its_qfi() {
     assert_eq!(*egress, Egress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0 });
     assert_eq!(packet[4..8], 0x2001_u32.to_be_bytes());
     assert_eq!(packet[8..16], [0, 0, 0, 0x85, 1, 0x00, QFI, 0]);
-    assert_eq!(inner(packet), to_ue(1));
+    assert_eq!(inner(packet), one_hop_on(to_ue(1)));
 }
 
 // Input: a QER without a QFI, and a packet that came without one.
@@ -38,7 +38,7 @@ fn without_a_qfi_there_is_no_container() {
     bench.apply(vec![Op::PutPdr(downlink_pdr())]).unwrap();
     bench.downlink(&to_ue(1));
     assert_eq!(bench.sent[0].1[..2], [0x30, 0xff]);
-    assert_eq!(bench.sent[0].1[8..], to_ue(1));
+    assert_eq!(bench.sent[0].1[8..], one_hop_on(to_ue(1)));
 }
 
 // Input: octets behind the user packet's own end, as Ethernet padding leaves them.
@@ -49,7 +49,7 @@ fn padding_is_cut_off() {
     let mut padded = to_ue(1);
     padded.extend([0; 6]);
     bench.downlink(&padded);
-    assert_eq!(inner(&bench.sent[0].1), to_ue(1));
+    assert_eq!(inner(&bench.sent[0].1), one_hop_on(to_ue(1)));
 }
 
 // Input: an unknown TEID, an unknown UE, a spoofed source, a wrong QFI, and octets that are no packet.
@@ -160,17 +160,6 @@ fn without_a_way_out_there_is_a_reason() {
     bench.plane = causeway_reference::Reference::new(topology, Limits::default());
     bench.apply(establishment()).unwrap();
     assert_eq!(bench.downlink(&to_ue(1)), Fate::Dropped(DropReason::NoEgress));
-}
-
-// Input: a user packet of 65,535 octets, and the largest that leaves room for the container in the GTP-U length.
-// Output: the first is too big for a tunnel; the second goes.
-#[test]
-fn a_packet_can_be_too_big_for_a_tunnel() {
-    let mut bench = Bench::new();
-    let of_size = |octets: usize| udp((SERVER, 53), (UE, 40000), 0, octets - 28);
-    assert_eq!(bench.downlink(&of_size(65_535)), Fate::Dropped(DropReason::TooBig));
-    assert_eq!(bench.plane.counters().gtpu_sent.packets, 0);
-    assert_eq!(bench.downlink(&of_size(65_527)), Fate::Forwarded);
 }
 
 // Input: session removed, then traffic in both directions.

@@ -10,6 +10,7 @@
 pub mod checksum;
 mod error;
 mod ethernet;
+mod fragment;
 pub mod gtpu;
 pub mod icmp;
 mod ip;
@@ -26,6 +27,7 @@ mod user;
 pub use causeway_types::MacAddr;
 pub use error::{BuildError, Layer, ParseError};
 pub use ethernet::{EtherType, Ethernet, MAX_VLAN_TAGS, VlanTag};
+pub use fragment::{FragmentError, fragment_v4};
 pub use ip::{Ip, IpRepr};
 pub use ipv4::{Ipv4, Ipv4Repr};
 pub use ipv6::{FlowLabel, Ipv6, Ipv6Repr};

@@ -73,6 +73,8 @@ fn servers(upf: &Upf, found: &mut Found) {
     for (key, ..) in gtpu.iter().filter(|(.., port)| tpacket && *port != GTPU_PORT) {
         found.push((format!("{key}.port"), Problem::PortIsFixed));
     }
+    let fragments = upf.gtpu.server.iter().enumerate().filter(|(_, server)| tpacket && server.fragment);
+    found.extend(fragments.map(|(n, _)| (format!("upf.gtpu.server[{n}].fragment"), Problem::NoFragments)));
     // A packet ring needs both where its interface has several addresses.
     let either = pfcp.iter().chain(gtpu.iter().filter(|_| !tpacket));
     for (key, ..) in either.filter(|(_, address, dev, _)| address.is_some() && dev.is_some()) {

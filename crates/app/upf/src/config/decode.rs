@@ -10,8 +10,12 @@ use super::model::{
     MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
+use super::routing::Routing;
 use super::section::Section;
 use super::values;
+
+/// What carries an IPv6 packet of 1280 octets behind IPv6, UDP and GTP-U with its longest container.
+const SMALLEST_N3_MTU: u32 = 1348;
 
 /// Reads everything; what is not given, or wrong and reported, has its default.
 pub(super) fn config(root: &mut Section<'_>) -> Config {
@@ -44,6 +48,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         ethernet: upf.list("ethernet", ethernet::network).unwrap_or(default.ethernet),
         n6_tunnel: upf.list("n6_tunnel", n6_tunnel).unwrap_or_default(),
         ue_address_rest: upf.value("ue_address_rest", values::span).unwrap_or(default.ue_address_rest),
+        routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),
         metrics: upf.section("metrics", metrics),
     }
@@ -125,6 +130,8 @@ fn gtpu_server(server: &mut Section<'_>) -> GtpuServer {
         dev,
         port: server.value("port", values::port).unwrap_or(GTPU_PORT),
         network_instance: server.value("network_instance", values::network),
+        mtu: server.value("mtu", values::number(SMALLEST_N3_MTU..=65_535)),
+        fragment: server.value("fragment", values::flag).unwrap_or_default(),
     }
 }
 

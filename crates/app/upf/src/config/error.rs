@@ -212,6 +212,9 @@ pub enum Problem {
     /// A packet ring at another port than GTP-U's own.
     #[error("mode tpacket uses port 2152 only: remove `port`")]
     PortIsFixed,
+    /// A packet ring that is to send fragments.
+    #[error("mode tpacket sends no fragments: remove `fragment`")]
+    NoFragments,
     /// One TUN device with two MTUs.
     #[error("{dev} has MTU {other} in {first}: give it one MTU")]
     MtuDiffers {

@@ -10,6 +10,7 @@ mod model;
 mod origin;
 mod overrides;
 mod pfcp;
+mod routing;
 mod section;
 mod shown;
 mod values;
@@ -29,6 +30,7 @@ pub use model::{
 pub use origin::Origin;
 pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
+pub use routing::Routing;
 pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort, UnknownStations, WhenFull};
 
 use origin::Origins;

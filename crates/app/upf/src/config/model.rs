@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::ethernet::EthernetNetwork;
 use super::pfcp::Pfcp;
+use super::routing::Routing;
 use super::shown::{octets, shown, shown_if_any, span};
 use super::words::{GtpuMode, Level, LogFormat, WhenFull};
 
@@ -66,6 +67,8 @@ pub struct Upf {
     /// Our ends of tunnels over N6.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub n6_tunnel: Vec<N6Tunnel>,
+    /// The UPF as a router.
+    pub routing: Routing,
     /// Packets that wait for idle UEs.
     pub buffering: Buffering,
     /// The management HTTP server.
@@ -85,6 +88,7 @@ impl Default for Upf {
             ue_address_rest: Span::from_secs(60),
             ethernet: Vec::new(),
             n6_tunnel: Vec::new(),
+            routing: Routing::default(),
             buffering: Buffering::default(),
             metrics: Metrics::default(),
         }
@@ -102,8 +106,7 @@ pub struct Gtpu {
 
 impl Default for Gtpu {
     fn default() -> Self {
-        let server =
-            GtpuServer { address: Some(DEFAULT_ADDRESS), dev: None, port: GTPU_PORT, network_instance: None };
+        let server = GtpuServer { address: Some(DEFAULT_ADDRESS), ..GtpuServer::default() };
         Self { mode: GtpuMode::default(), server: vec![server] }
     }
 }
@@ -122,6 +125,18 @@ pub struct GtpuServer {
     /// The network instance it serves; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_instance: Option<String>,
+    /// The largest outer packet, in octets; `None`: the MTU of the interface.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// Larger outer packets are fragmented, by the kernel, instead of the user's packets inside.
+    pub fragment: bool,
+}
+
+impl Default for GtpuServer {
+    /// Neither address nor interface yet.
+    fn default() -> Self {
+        Self { address: None, dev: None, port: GTPU_PORT, network_instance: None, mtu: None, fragment: false }
+    }
 }
 
 /// A UE address pool on a data network.

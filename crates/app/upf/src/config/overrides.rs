@@ -127,7 +127,7 @@ fn smf(text: &str) -> Result<Smf, Problem> {
 
 fn gtpu_server(text: &str) -> Result<GtpuServer, Problem> {
     let socket = own(text, GTPU_PORT)?;
-    Ok(GtpuServer { address: Some(socket.ip()), dev: None, port: socket.port(), network_instance: None })
+    Ok(GtpuServer { address: Some(socket.ip()), port: socket.port(), ..GtpuServer::default() })
 }
 
 fn metrics_server(text: &str) -> Result<MetricsServer, Problem> {

@@ -26,6 +26,11 @@ where
     }
 }
 
+/// Yes or no.
+pub(super) fn flag(text: &str) -> Result<bool, Problem> {
+    text.parse().map_err(|_| wrong(text, "true or false"))
+}
+
 /// A UDP or TCP port.
 pub(super) fn port(text: &str) -> Result<u16, Problem> {
     text.parse().ok().filter(|port| *port != 0).ok_or_else(|| wrong(text, "a port from 1 to 65535"))

@@ -1,5 +1,7 @@
 //! Whether the kernel will carry packets between N6 and the rest of the world.
 
+use std::collections::BTreeSet;
+
 use causeway_types::IpNet;
 
 use crate::config::Upf;
@@ -12,10 +14,27 @@ const IPV6: (&str, &str) = ("/proc/sys/net/ipv6/conf/all/forwarding", "net.ipv6.
 pub(crate) fn forwarding_advice(upf: &Upf) -> Vec<String> {
     let pools = |v4: bool| upf.session.iter().any(|session| matches!(session.subnet, IpNet::V4(_)) == v4);
     let asked = [(pools(true), "IPv4", IPV4), (pools(false), "IPv6", IPV6)];
-    asked
+    let forwards = asked
         .into_iter()
         .filter(|(used, _, (path, _))| *used && is_off(&std::fs::read_to_string(path).unwrap_or_default()))
-        .map(|(_, version, (_, name))| advice(version, name))
+        .map(|(_, version, (_, name))| advice(version, name));
+    forwards.chain(own_address_advice(upf)).collect()
+}
+
+/// A line for each TUN device with an IPv4 gateway from which the kernel takes no ICMP error.
+fn own_address_advice(upf: &Upf) -> Vec<String> {
+    let with_gateway = upf.session.iter().filter(|session| session.gateway.is_some_and(|ip| ip.is_ipv4()));
+    let devices: BTreeSet<&str> = with_gateway.map(|session| session.dev.as_str()).collect();
+    let value = |dev: &str| std::fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{dev}/accept_local"));
+    devices
+        .into_iter()
+        .filter(|dev| is_off(&value(dev).unwrap_or_default()))
+        .map(|dev| {
+            format!(
+                "hosts behind {dev} will not hear which packets are too large or lived too long; \
+                 to change that: sysctl -w net.ipv4.conf.{dev}.accept_local=1"
+            )
+        })
         .collect()
 }
 

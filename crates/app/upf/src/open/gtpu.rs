@@ -3,9 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::GtpuEndpoint;
-use causeway_ports::PortError;
 use causeway_ports::tpacket::{EthernetGtpu, EthernetOptions};
 use causeway_ports::udp::{UdpOptions, UdpPort};
+use causeway_ports::{Port, PortError};
 use causeway_types::NetworkInstance;
 use tracing::info;
 
@@ -13,6 +13,9 @@ use super::address::addresses;
 use crate::config::{Gtpu, GtpuMode, GtpuServer};
 use crate::error::StartError;
 use crate::worker::PortSet;
+
+/// Assumed for addresses on the loopback interface.
+const LOOPBACK_MTU: u32 = 1500;
 
 /// Opens the GTP-U ports.
 pub(super) fn open(gtpu: &Gtpu, set: &mut PortSet) -> Result<(), StartError> {
@@ -36,23 +39,31 @@ fn failed(n: usize) -> impl Fn(PortError) -> StartError {
     move |source| StartError::Port { key: key(n), source }
 }
 
-fn endpoint(server: &GtpuServer, address: IpAddr) -> GtpuEndpoint {
+/// An address with what leaves it. Outer packets above the MTU do not leave, unless the kernel may fragment them.
+fn endpoint(server: &GtpuServer, address: IpAddr, interface_mtu: u32) -> GtpuEndpoint {
     let network_instance = server.network_instance.as_deref().map(NetworkInstance::new);
-    GtpuEndpoint { network_instance, ..GtpuEndpoint::new(address.into()) }
+    let any = GtpuEndpoint::new(address.into());
+    // What leaves the loopback interface goes on by another.
+    let of_interface = if interface_mtu > any.mtu { LOOPBACK_MTU } else { interface_mtu };
+    let mtu = if server.fragment { any.mtu } else { server.mtu.unwrap_or(of_interface) };
+    GtpuEndpoint { network_instance, mtu, ..any }
 }
 
-fn announce(server: &GtpuServer, address: IpAddr, how: &str) {
+fn announce(server: &GtpuServer, endpoint: &GtpuEndpoint, address: IpAddr, how: &str) {
     let serves = server.network_instance.as_deref().unwrap_or("every network instance");
-    info!("N3 on {} over {how}, serves {serves}", SocketAddr::new(address, server.port));
+    let socket = SocketAddr::new(address, server.port);
+    info!("N3 on {socket} over {how}, serves {serves}, MTU {}", endpoint.mtu);
 }
 
 /// A socket for each address.
 fn open_udp(n: usize, server: &GtpuServer, set: &mut PortSet) -> Result<(), StartError> {
     for address in addresses(&key(n), server.address, server.dev.as_deref())? {
         let socket = SocketAddr::new(address, server.port);
-        let port = UdpPort::bind(&format!("n3-{address}"), socket, &UdpOptions::default());
-        set.add_gtpu([endpoint(server, address)], Box::new(port.map_err(failed(n))?));
-        announce(server, address, "UDP");
+        let options = UdpOptions { dont_fragment: !server.fragment, ..UdpOptions::default() };
+        let port = UdpPort::bind(&format!("n3-{address}"), socket, &options).map_err(failed(n))?;
+        let endpoint = endpoint(server, address, port.mtu());
+        announce(server, &endpoint, address, "UDP");
+        set.add_gtpu([endpoint], Box::new(port));
     }
     Ok(())
 }
@@ -60,16 +71,21 @@ fn open_udp(n: usize, server: &GtpuServer, set: &mut PortSet) -> Result<(), Star
 /// One ring for all addresses of an interface; the item at `first` is the first that names it.
 fn open_tpacket(first: usize, servers: &[GtpuServer], set: &mut PortSet) -> Result<(), StartError> {
     let dev = servers.get(first).and_then(|server| server.dev.as_deref()).unwrap_or_default();
-    let mut endpoints = Vec::new();
     let mut own = Vec::new();
     for (n, server) in servers.iter().enumerate().filter(|(_, server)| server.dev.as_deref() == Some(dev)) {
         for address in addresses(&key(n), server.address, Some(dev))? {
-            own.push(address);
-            endpoints.push(endpoint(server, address));
-            announce(server, address, &format!("packet rings on {dev}"));
+            own.push((server, address));
         }
     }
-    let port = EthernetGtpu::open(&format!("n3-{dev}"), &own, &EthernetOptions::on(dev));
-    set.add_gtpu(endpoints, Box::new(port.map_err(failed(first))?));
+    let addresses: Vec<IpAddr> = own.iter().map(|(_, address)| *address).collect();
+    let port = EthernetGtpu::open(&format!("n3-{dev}"), &addresses, &EthernetOptions::on(dev));
+    let port = port.map_err(failed(first))?;
+    let mut endpoints = Vec::new();
+    for (server, address) in own {
+        let endpoint = endpoint(server, address, port.mtu());
+        announce(server, &endpoint, address, &format!("packet rings on {dev}"));
+        endpoints.push(endpoint);
+    }
+    set.add_gtpu(endpoints, Box::new(port));
     Ok(())
 }

@@ -60,8 +60,14 @@ fn open_one(device: &Device<'_>, tunnels: &[N6Tunnel], set: &mut PortSet) -> Res
         info!("tunnels over N6 of {} end at {end}", tunnel.dnn);
         set.add_n6_tunnel(NetworkInstance::new(&tunnel.dnn), end);
     }
-    set.add_network(Network::new(NetworkInstance::new(&session.dnn), pools), Box::new(port));
+    set.add_network(network(device, pools, session.mtu), Box::new(port));
     Ok(())
+}
+
+fn network(device: &Device<'_>, pools: Vec<IpNet>, mtu: u32) -> Network {
+    let instance = device.sessions.first().map_or("", |session| &session.dnn);
+    let gateways = device.sessions.iter().filter_map(|session| session.gateway).collect();
+    Network { gateways, mtu, ..Network::new(NetworkInstance::new(instance), pools) }
 }
 
 /// Our addresses with their prefixes, and routes to the pools that have none and to our ends of tunnels.
@@ -116,5 +122,7 @@ mod tests {
         assert_eq!(listed(&options.addresses), "10.45.0.1/16");
         assert_eq!(listed(&options.routes), "2001:db8::/48 and 192.0.2.6/32");
         assert_eq!(options.mtu, Some(1400));
+        let network = network(&devices[0], Vec::new(), 1400);
+        assert_eq!((network.gateways, network.mtu), (vec!["10.45.0.1".parse().unwrap()], 1400));
     }
 }

@@ -1,6 +1,7 @@
 //! A daemon on loopback addresses of its own, with an SMF and a gNB that speak to it over real sockets.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
+pub mod namespace;
 pub mod smf;
 
 use std::io::{Read, Write};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use causeway_dataplane::Network;
 use causeway_packet::gtpu::prefix;
+use causeway_packet::rewrite::decrement_hop_limit;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair};
 use causeway_types::{NetworkInstance, Teid};
@@ -35,7 +37,7 @@ pub fn config(at: Ipv4Addr) -> Config {
     let mut config = Config::parse(None, "", &Overrides::default()).unwrap();
     config.upf = Upf {
         gtpu: causeway_upf::config::Gtpu {
-            server: vec![GtpuServer { address: Some(at), dev: None, port: 2152, network_instance: None }],
+            server: vec![GtpuServer { address: Some(at), ..GtpuServer::default() }],
             ..Default::default()
         },
         metrics: Metrics { server: vec![MetricsServer { address: at, port: 0 }] },
@@ -135,4 +137,10 @@ pub fn packet(src: Ipv4Addr, dst: Ipv4Addr, payload: &[u8]) -> Vec<u8> {
     let ip = IpRepr::V4(Ipv4Repr::new(src, dst, IpProtocol::UDP));
     ip.write_udp(UdpRepr { src_port: 1, dst_port: 2 }, true, &[payload], &mut octets).unwrap();
     octets
+}
+
+/// The packet after it passed the UPF.
+pub fn one_hop_on(mut packet: Vec<u8>) -> Vec<u8> {
+    decrement_hop_limit(&mut packet).unwrap();
+    packet
 }

@@ -129,14 +129,17 @@ impl Resolver<'_, '_, '_> {
         v6: bool,
         instance: Option<&NetworkInstance>,
     ) -> Result<FTeid, Reason> {
-        let has_version = v4 && held.addr.v4.is_some() || v6 && held.addr.v6.is_some();
+        let names_none = !v4 && !v6;
+        let has_version = names_none || v4 && held.addr.v4.is_some() || v6 && held.addr.v6.is_some();
         let serves = held.addr.iter().all(|ip| self.endpoints.is_local(ip, instance));
         if has_version && serves { Ok(held) } else { Err(Reason::ChooseConflict(held)) }
     }
 
     fn choose(&mut self, v4: bool, v6: bool, instance: Option<&NetworkInstance>) -> Result<FTeid, Reason> {
-        let v4 = v4 && self.capabilities.outer_ipv4;
-        let v6 = v6 && self.capabilities.outer_ipv6;
+        let (has_v4, has_v6) = (self.capabilities.outer_ipv4, self.capabilities.outer_ipv6);
+        let names_none = !v4 && !v6;
+        let v4 = (v4 || names_none) && has_v4;
+        let v6 = (v6 || names_none && !has_v4) && has_v6;
         let addr = self.endpoints.addresses(instance, v4, v6);
         if addr.is_empty() {
             return Err(Reason::NoAddressToChoose);

@@ -47,14 +47,15 @@ fn check_forwarding(
 }
 
 /// The access (N3) and the SMF (N4-u, clause 5.3.1) are reached through a tunnel; the core through a tunnel
-/// (N9) or as it is (N6).
+/// (N9) or as it is (N6). The tunnel of the access may be told later: until then what goes there is dropped.
 fn check_way_out(forwarding: &Forwarding, kind: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
     outer::check_known(forwarding.outer)?;
     if matches!(forwarding.outer, Some(OuterHeader::Gtpu(_))) {
         return Ok(());
     }
-    let why = "packets to the access need a tunnel";
-    require(forwarding.destination != Interface::Access, ie::OUTER_HEADER_CREATION, why)?;
+    if forwarding.destination == Interface::Access {
+        return Ok(());
+    }
     let why = "packets to the CP function need a tunnel";
     require(forwarding.destination != Interface::CpFunction, ie::OUTER_HEADER_CREATION, why)?;
     match &forwarding.network_instance {

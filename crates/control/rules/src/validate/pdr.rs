@@ -9,13 +9,13 @@ use super::{Context, ethernet, known, require};
 
 pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
     check_references(pdr, rules)?;
-    check_source(&pdr.pdi, rules.pdu_type)?;
+    check_source(&pdr.pdi, rules)?;
     ethernet::check_pdr(pdr, rules.pdu_type, context)?;
     known(pdr.pdi.network_instance.as_ref(), context)?;
     check_removal(pdr, context)?;
     check_qfis(&pdr.pdi, context)?;
     let assigned = pdr.pdi.filters.iter().any(|filter| filter.flow.names_assigned());
-    let known = pdr.pdi.names_ue() || pdr.pdi.tunnel.is_some();
+    let known = pdr.pdi.names_ue() || pdr.pdi.tunnel.is_some() || session_names_ue(rules);
     require(!assigned || known, ie::UE_IP_ADDRESS, "a flow description says 'assigned'")
 }
 
@@ -32,9 +32,14 @@ fn check_references(pdr: &Pdr, rules: &RuleSet) -> Result<(), Reason> {
     }
 }
 
+/// Packets of a data network find the session by the UE's address in some PDR.
+fn session_names_ue(rules: &RuleSet) -> bool {
+    rules.pdrs.values().any(|pdr| pdr.pdi.tunnel.is_none() && pdr.pdi.names_ue())
+}
+
 /// A packet from the access or from the SMF (clause 5.3.1) comes in a tunnel; one from a data network is
-/// known by the UE's address.
-fn check_source(pdi: &Pdi, kind: PduSessionType) -> Result<(), Reason> {
+/// known by the UE's address, of this PDR or another of the session.
+fn check_source(pdi: &Pdi, rules: &RuleSet) -> Result<(), Reason> {
     let unsupported = pdi.source == Interface::VnInternal;
     refuse_if(unsupported, ie::SOURCE_INTERFACE, "packets from this interface")?;
     match pdi.source {
@@ -44,9 +49,9 @@ fn check_source(pdi: &Pdi, kind: PduSessionType) -> Result<(), Reason> {
         Interface::CpFunction => {
             require(pdi.tunnel.is_some(), ie::F_TEID, "packets from the CP function come in a tunnel")
         }
-        _ if kind == PduSessionType::Ethernet => Ok(()),
+        _ if rules.pdu_type == PduSessionType::Ethernet => Ok(()),
         _ => {
-            let known = pdi.tunnel.is_some() || pdi.names_ue();
+            let known = pdi.tunnel.is_some() || pdi.names_ue() || session_names_ue(rules);
             require(known, ie::UE_IP_ADDRESS, "nothing else says whose packets they are")
         }
     }

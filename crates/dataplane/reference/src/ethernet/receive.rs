@@ -11,6 +11,7 @@ use super::vlan::{remove_tags, set_tags};
 use crate::arrival::{Origin, Tunnelled};
 use crate::egress::Way;
 use crate::engine::Reference;
+use crate::route::Refusal;
 
 impl Reference {
     /// Handles one frame out of a tunnel of an Ethernet session.
@@ -36,7 +37,7 @@ impl Reference {
                 bytes,
             )
         };
-        handle().unwrap_or_else(Fate::Dropped)
+        handle().unwrap_or_else(|refusal| Fate::Dropped(refusal.reason))
     }
 
     /// Keeps that the source of an uplink frame is behind its session, if the frame goes to a data network.
@@ -88,7 +89,8 @@ impl Reference {
         for seid in targets.sessions {
             match self.match_frame(now, seid, network, targets.belongs, &frame) {
                 Ok(pdr) => {
-                    fates.push(self.deliver(now, seid, &pdr, &frame).unwrap_or_else(Fate::Dropped));
+                    let fate = self.deliver(now, seid, &pdr, &frame);
+                    fates.push(fate.unwrap_or_else(|refusal| Fate::Dropped(refusal.reason)));
                     if targets.only_one {
                         break;
                     }
@@ -136,7 +138,7 @@ impl Reference {
         find_pdr(session, &arrived, now).cloned()
     }
 
-    fn deliver(&mut self, now: Time, seid: Seid, pdr: &Pdr, frame: &Frame<'_>) -> Result<Fate, DropReason> {
+    fn deliver(&mut self, now: Time, seid: Seid, pdr: &Pdr, frame: &Frame<'_>) -> Result<Fate, Refusal> {
         match pdr.vlan_removal {
             Some(removal) => {
                 let inside = remove_tags(frame, removal)?;

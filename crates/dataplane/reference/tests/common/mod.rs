@@ -8,6 +8,7 @@ use causeway_dataplane::{
     Network, Op, PacketEngine, Plan, Topology,
 };
 use causeway_packet::gtpu::prefix;
+use causeway_packet::rewrite::decrement_hop_limit;
 use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::{
@@ -213,6 +214,12 @@ pub fn from_ue(fill: u8) -> Vec<u8> {
 
 pub fn to_ue(fill: u8) -> Vec<u8> {
     udp((SERVER, 53), (UE, 40000), fill, 100)
+}
+
+/// The packet after it passed the UPF.
+pub fn one_hop_on(mut packet: Vec<u8>) -> Vec<u8> {
+    decrement_hop_limit(&mut packet).unwrap();
+    packet
 }
 
 /// What a packet to a gNB carries behind the 16 octets of GTP-U header and container.

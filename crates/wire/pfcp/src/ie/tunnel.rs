@@ -16,7 +16,7 @@ pub enum FTeid {
         /// Where the tunnel ends: IPv4 or IPv6 or both.
         addr: DualIp,
     },
-    /// The UP function chooses.
+    /// The UP function chooses. Some SMFs name neither IP version, though one of them has to be.
     Choose {
         /// With an IPv4 address.
         v4: bool,
@@ -50,7 +50,7 @@ impl<'a> Ie<'a> for FTeid {
     fn decode(value: &'a [u8]) -> Result<Self, IeError> {
         let mut fields = Reader::new(value);
         let flags = fields.u8()?;
-        if flags & 3 == 0 {
+        if flags & 7 == 0 {
             return Err(IeError::incorrect());
         }
         if flags & 4 == 0 {

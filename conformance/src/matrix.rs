@@ -1,0 +1,69 @@
+//! The dialect matrix: which behaviours of which SMFs there are cases of.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use crate::Case;
+
+/// The folders below `cases/dialects`, and the software whose messages they hold, in the order of the columns.
+const COLUMNS: &[(&str, &str)] = &[
+    ("open5gs", "Open5GS"),
+    ("free5gc", "free5GC"),
+    ("oai", "OAI"),
+    ("sd-core", "SD-Core"),
+    ("pfcpsim", "pfcpsim"),
+    ("upg-vpp", "upg-vpp tests"),
+    ("issues", "as reported"),
+];
+
+const HEAD: &str = "# Dialects
+
+What SMFs really send, and Causeway takes. Each mark is a conformance case: messages built as that software builds them,
+user packets both ways, and what comes out. All of them run in `cargo test -p causeway-conformance`, against every data plane.
+An empty field means that the software does not send it, or that nobody has looked yet.
+
+This page is made from the cases; `CAUSEWAY_RECORD=1 cargo test -p causeway-conformance` writes it anew.
+
+";
+
+/// The page about all cases that name a behaviour.
+pub fn matrix(cases: &[Case]) -> String {
+    let mut rows: BTreeMap<&str, BTreeMap<&str, Vec<String>>> = BTreeMap::new();
+    let mut sources: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for case in cases {
+        let (Some(behaviour), Some((column, path))) = (case.behaviour.as_deref(), place(case)) else {
+            continue;
+        };
+        rows.entry(behaviour).or_default().entry(column).or_default().push(path);
+        sources.entry(column).or_default().extend(case.source.as_deref());
+    }
+    let mut page = HEAD.to_owned();
+    let names: Vec<_> = COLUMNS.iter().map(|(_, name)| *name).collect();
+    let _ = writeln!(page, "| behaviour | {} |", names.join(" | "));
+    let _ = writeln!(page, "|---|{}", "---|".repeat(names.len()));
+    for (behaviour, row) in &rows {
+        let _ = write!(page, "| {behaviour} |");
+        for (column, _) in COLUMNS {
+            let marks: Vec<_> =
+                row.get(column).into_iter().flatten().map(|path| format!("[yes]({path})")).collect();
+            let _ = write!(page, " {} |", marks.join(" "));
+        }
+        page.push('\n');
+    }
+    page.push_str("\n## Where the messages are from\n\n");
+    for (column, name) in COLUMNS {
+        for source in sources.get(column).into_iter().flatten() {
+            let _ = writeln!(page, "- {name}: {source}");
+        }
+    }
+    page
+}
+
+/// The column of a case, and its path as seen from the page.
+fn place(case: &Case) -> Option<(&'static str, String)> {
+    let path = case.path.to_str()?;
+    let (_, below) = path.rsplit_once("cases/dialects/")?;
+    let folder = below.split('/').next()?;
+    let (column, _) = COLUMNS.iter().find(|(known, _)| *known == folder)?;
+    Some((column, format!("../conformance/cases/dialects/{below}")))
+}

@@ -1,0 +1,138 @@
+//! What the UPF says to the senders of packets, as their router.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use causeway_dataplane::{DropReason, Egress, Fate, Network};
+use causeway_packet::UserPacket;
+use causeway_packet::icmp::{IcmpError, RouterAdvertisement, error_reply, is_router_solicitation};
+use causeway_rules::{ApplyAction, Pdr, UeSide};
+use causeway_types::{Interface, NetworkInstance, Seid, Time};
+
+use crate::act::marking;
+use crate::arrival::{Arrival, Origin};
+use crate::egress::Way;
+use crate::engine::Reference;
+use crate::marks::Marks;
+use crate::matching::matches_filters;
+use crate::qos::check_gates;
+use crate::route::{Refusal, fit};
+use crate::session::{Session, direction_of};
+
+/// Our address on the link of every UE. The SMF gives UEs other interface identifiers.
+const LINK_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+
+impl Reference {
+    /// Drops a packet that a PDR matched, and tells its sender if it is owed that.
+    pub(crate) fn refuse(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        pdr: &Pdr,
+        network: Option<&NetworkInstance>,
+        packet: &[u8],
+        refusal: Refusal,
+    ) -> Fate {
+        if refusal.reason == DropReason::LinkLocal && self.advertise(now, seid, pdr, packet) {
+            return Fate::Consumed;
+        }
+        if let Some(error) = refusal.error {
+            self.send_error(now, seid, pdr, network, packet, error);
+        }
+        Fate::Dropped(refusal.reason)
+    }
+
+    fn send_error(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        pdr: &Pdr,
+        network: Option<&NetworkInstance>,
+        packet: &[u8],
+        error: IcmpError,
+    ) -> Option<()> {
+        let flow = UserPacket::parse(packet).ok()?.flow;
+        let came_by_tunnel = pdr.pdi.tunnel.is_some();
+        let ue = if pdr.pdi.ue_side() == UeSide::Source { flow.src } else { flow.dst };
+        let network = self.network(network.or(pdr.pdi.network_instance.as_ref()), ue)?;
+        let (from, instance) = (network.gateway_of(ue)?, network.instance.clone());
+        let mut reply = Vec::new();
+        error_reply(error, from, packet, &mut reply).ok()?;
+        if !self.icmp.may_send(flow.src, now) {
+            return None;
+        }
+        if came_by_tunnel {
+            self.send_back(seid, pdr, &reply)
+        } else {
+            self.send(Egress::Ip { network: instance }, reply);
+            Some(())
+        }
+    }
+
+    /// The network of that name, or else of the UE's pool, or else the first.
+    fn network(&self, name: Option<&NetworkInstance>, ue: IpAddr) -> Option<&Network> {
+        let networks = &self.topology.networks;
+        let named = name.and_then(|name| networks.iter().find(|network| network.instance == *name));
+        let of_pool = || networks.iter().find(|network| network.pools.iter().any(|pool| pool.contains(&ue)));
+        named.or_else(of_pool).or_else(|| networks.first())
+    }
+
+    /// Answers a Router Solicitation with the prefix of the UE, if that is what the operator wants.
+    fn advertise(&mut self, now: Time, seid: Seid, pdr: &Pdr, packet: &[u8]) -> bool {
+        if !self.topology.routing.router_advertisement || pdr.pdi.source != Interface::Access {
+            return false;
+        }
+        let Ok(user) = UserPacket::parse(packet) else { return false };
+        let prefix = self.sessions.get(&seid).and_then(ipv6_prefix);
+        let (IpAddr::V6(src), Some(prefix), true) = (user.flow.src, prefix, is_router_solicitation(&user))
+        else {
+            return false;
+        };
+        let network = self.network(pdr.pdi.network_instance.as_ref(), prefix.addr().into());
+        let mtu = network.map(|network| network.mtu).filter(|mtu| *mtu < u32::from(u16::MAX));
+        // All nodes, where the UE has no address yet (RFC 4861 clause 6.2.6).
+        let all_nodes = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+        let to = if src.is_unspecified() { all_nodes } else { src };
+        let mut reply = Vec::new();
+        let advertisement = RouterAdvertisement { prefix, mtu };
+        if advertisement.write(LINK_LOCAL, to, &mut reply).is_err() || !self.icmp.may_send(src.into(), now) {
+            return false;
+        }
+        self.send_back(seid, pdr, &reply).is_some()
+    }
+
+    /// Sends a packet of ours against the direction of the PDR: by the first rule of the other direction that takes it. It
+    /// is nobody's traffic, so nothing meters or counts it; a closed gate holds it all the same.
+    fn send_back(&mut self, seid: Seid, pdr: &Pdr, reply: &[u8]) -> Option<()> {
+        let session = self.sessions.get(&seid)?;
+        let user = UserPacket::parse(reply).ok()?;
+        let arrival = Arrival { origin: Origin::default(), user };
+        let direction = direction_of(pdr);
+        let takes = |back: &&Pdr| {
+            back.pdi.source != Interface::CpFunction
+                && direction_of(back) != direction
+                && is_for(back, arrival.user.flow.dst)
+                && matches_filters(back, &arrival)
+        };
+        let back = session.pdrs_in_order().into_iter().find(takes)?;
+        let far = session.far_of(back.id).filter(|far| far.action == ApplyAction::Forward)?;
+        let forwarding = far.forwarding.as_ref()?;
+        check_gates(session, back, direction_of(back)).ok()?;
+        let way = Way::of(forwarding, back.pdi.network_instance.as_ref(), &self.topology).ok()?;
+        let way = way.carrying(direction_of(back));
+        let marks = Marks { qfi: marking(session, back), ..Marks::default() };
+        let (egress, pieces) = fit(&way, reply, &marks, &self.topology).ok()?;
+        self.send_all(&egress, pieces);
+        Some(())
+    }
+}
+
+/// The rule may carry a packet to this address: it is its UE's, or on the UE's link.
+fn is_for(back: &Pdr, to: IpAddr) -> bool {
+    let on_link = matches!(to, IpAddr::V6(ip) if ip.is_unicast_link_local() || ip.is_multicast());
+    on_link || back.pdi.ue_side() == UeSide::Source || back.pdi.covers_ue(to)
+}
+
+/// The prefix of the session's UE.
+fn ipv6_prefix(session: &Session) -> Option<causeway_types::Ipv6Net> {
+    session.rules.pdrs.values().find_map(|pdr| pdr.pdi.ue?.v6)
+}

@@ -1,0 +1,137 @@
+//! What the UPF does with a packet as the router between the UEs and the data networks: one hop less, and no
+//! packet that is larger than its way.
+//!
+//! A packet loses a hop where it passes between a tunnel and a data network, once: the UPF that anchors the session
+//! is a router, one that relays from tunnel to tunnel (N9, indirect forwarding, to and from the SMF) is not
+//! (TS 23.501 clause 8.3). A packet to or from an address of the UPF itself stays as it is.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use causeway_dataplane::{DropReason, Egress, Topology};
+use causeway_packet::icmp::IcmpError;
+use causeway_packet::rewrite::{RewriteError, decrement_hop_limit};
+use causeway_packet::{FragmentError, Ip, UserPacket, fragment_v4};
+use causeway_rules::Pdr;
+
+use crate::egress::Way;
+use crate::marks::Marks;
+
+/// Octets of the UDP header in front of GTP-U.
+const UDP_HEADER: usize = 8;
+
+/// Where a packet goes, and the pieces of it, each with its outer header.
+pub(crate) type Pieces = (Egress, Vec<Vec<u8>>);
+
+/// Why a packet goes no further, and what its sender is owed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) reason: DropReason,
+    pub(crate) error: Option<IcmpError>,
+}
+
+impl From<DropReason> for Refusal {
+    fn from(reason: DropReason) -> Self {
+        Self { reason, error: None }
+    }
+}
+
+/// The packet as it leaves on its way: with one hop less where it is routed, in as many pieces as needed.
+///
+/// # Errors
+/// As [`hop`] and [`fit`].
+pub(crate) fn routed(
+    pdr: &Pdr,
+    way: &Way,
+    packet: &[u8],
+    marks: &Marks,
+    topology: &Topology,
+) -> Result<Pieces, Refusal> {
+    let is_routed = pdr.pdi.tunnel.is_none() || way.leaves_link();
+    let packet = if is_routed { hop(packet, topology)? } else { packet.into() };
+    fit(way, &packet, marks, topology)
+}
+
+/// The packet with one hop less.
+///
+/// # Errors
+/// [`DropReason::TtlExpired`] when that was its last, [`DropReason::MalformedIp`] when its header checksum is wrong
+/// (RFC 1812 clause 5.2.2).
+fn hop<'p>(packet: &'p [u8], topology: &Topology) -> Result<Cow<'p, [u8]>, Refusal> {
+    let Ok(user) = UserPacket::parse(packet) else { return Ok(packet.into()) };
+    if matches!(user.ip(), Ip::V4(ip) if !ip.checksum_is_valid()) {
+        return Err(DropReason::MalformedIp.into());
+    }
+    let is_own = |ip: IpAddr| topology.networks.iter().any(|network| network.gateways.contains(&ip));
+    if !topology.routing.decrement_ttl || is_own(user.flow.src) || is_own(user.flow.dst) {
+        return Ok(packet.into());
+    }
+    let mut next = packet.to_vec();
+    match decrement_hop_limit(&mut next) {
+        Ok(_) => Ok(next.into()),
+        Err(RewriteError::HopLimit) => {
+            Err(Refusal { reason: DropReason::TtlExpired, error: Some(IcmpError::TimeExceeded) })
+        }
+        Err(RewriteError::NotIp) => Err(DropReason::MalformedIp.into()),
+    }
+}
+
+/// The packet with its outer header, in as many pieces as its way needs: an IPv4 packet is fragmented inside the
+/// tunnel, where its sender allows it; the outer packet never is.
+///
+/// # Errors
+/// [`DropReason::MtuExceeded`] when it does not fit, [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
+pub(crate) fn fit(way: &Way, packet: &[u8], marks: &Marks, topology: &Topology) -> Result<Pieces, Refusal> {
+    let (outer, mtu) = outer_and_mtu(way.egress(), topology);
+    let (_, header) = way.wrap(&[], marks)?;
+    let room = (mtu as usize).saturating_sub(outer + header.len());
+    if packet.len() <= room {
+        let (egress, wrapped) = way.wrap(packet, marks)?;
+        return Ok((egress, vec![wrapped]));
+    }
+    let too_big = IcmpError::PacketTooBig { mtu: u32::try_from(room).unwrap_or(u32::MAX) };
+    match fragment_v4(packet, room) {
+        Ok(pieces) => {
+            let wrap = |piece: &Vec<u8>| way.wrap(piece, marks);
+            let wrapped = pieces.iter().map(wrap).collect::<Result<Vec<_>, _>>()?;
+            // All pieces have the type of service of the whole, and so the same way.
+            let egress = wrapped.first().map_or(way.egress(), |(egress, _)| egress).clone();
+            Ok((egress, wrapped.into_iter().map(|(_, piece)| piece).collect()))
+        }
+        Err(FragmentError::MtuTooSmall(_)) => Err(DropReason::MtuExceeded.into()),
+        // IPv6 is fragmented by nobody but its sender.
+        Err(_) => Err(Refusal { reason: DropReason::MtuExceeded, error: Some(too_big) }),
+    }
+}
+
+/// An Ethernet frame with its outer header. A bridge does not fragment, and tells nobody.
+///
+/// # Errors
+/// [`DropReason::MtuExceeded`] when it does not fit, [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
+pub(crate) fn fit_frame(
+    way: &Way,
+    frame: &[u8],
+    marks: &Marks,
+    topology: &Topology,
+) -> Result<Pieces, Refusal> {
+    let (egress, wrapped) = way.wrap(frame, marks)?;
+    let (outer, mtu) = outer_and_mtu(way.egress(), topology);
+    let fits = wrapped.len() + outer <= mtu as usize;
+    if fits { Ok((egress, vec![wrapped])) } else { Err(DropReason::MtuExceeded.into()) }
+}
+
+/// The octets of IP and UDP in front of what leaves here, and the largest packet that may.
+fn outer_and_mtu(egress: &Egress, topology: &Topology) -> (usize, u32) {
+    match egress {
+        Egress::Gtpu { local, .. } => {
+            let endpoint = topology.gtpu.iter().find(|endpoint| endpoint.addr.contains(*local));
+            let ip = if local.is_ipv4() { 20 } else { 40 };
+            (ip + UDP_HEADER, endpoint.map_or(u32::MAX, |endpoint| endpoint.mtu))
+        }
+        Egress::Ethernet { .. } => (0, u32::MAX),
+        Egress::Ip { network } => {
+            let network = topology.networks.iter().find(|known| known.instance == *network);
+            (0, network.map_or(u32::MAX, |network| network.mtu))
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Packets that wait, against a model that is a plain list: order, exactly once, and the reason of each drop.
+
+mod common;
+
+use causeway_dataplane::{Dataplane, DropReason, Op};
+use causeway_reference::{Limits, WhenFull};
+use causeway_rules::{ApplyAction, Far, Pdr};
+use causeway_types::{FarId, PdrId, Precedence, Span, Time};
+use common::*;
+use proptest::prelude::*;
+
+/// One thing that happens. FARs and PDRs are 0 and 1.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Packet(usize),
+    Far(usize, ApplyAction),
+    Exchange,
+    DropBuffered,
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let action = prop_oneof![
+        1 => Just(ApplyAction::Drop),
+        1 => Just(ApplyAction::Forward),
+        2 => any::<bool>().prop_map(|notify| ApplyAction::Buffer { notify }),
+    ];
+    prop_oneof![
+        6 => (0..2_usize).prop_map(Step::Packet),
+        3 => (0..2_usize, action).prop_map(|(far, action)| Step::Far(far, action)),
+        1 => Just(Step::Exchange),
+        1 => Just(Step::DropBuffered),
+        2 => (1..3000_u64).prop_map(Step::Wait),
+    ]
+}
+
+/// What the session should do: the packets by number.
+struct Model {
+    limits: Limits,
+    actions: [ApplyAction; 2],
+    /// The FAR of each PDR.
+    fars: [usize; 2],
+    waiting: Vec<(Time, usize, u8)>,
+    sent: Vec<u8>,
+    dropped: Vec<(DropReason, u8)>,
+}
+
+impl Model {
+    fn packet(&mut self, now: Time, pdr: usize, number: u8) {
+        match self.actions[self.fars[pdr]] {
+            ApplyAction::Forward => self.sent.push(number),
+            ApplyAction::Buffer { .. } if self.waiting.len() < self.limits.buffer_packets_per_session => {
+                self.waiting.push((now, pdr, number));
+            }
+            ApplyAction::Buffer { .. } if self.limits.when_full == WhenFull::DropOldest => {
+                let (_, _, oldest) = self.waiting.remove(0);
+                self.dropped.push((DropReason::BufferFull, oldest));
+                self.waiting.push((now, pdr, number));
+            }
+            ApplyAction::Buffer { .. } => self.dropped.push((DropReason::BufferFull, number)),
+            _ => self.dropped.push((DropReason::FarDrop, number)),
+        }
+    }
+
+    /// The FARs are what they are now: what need not wait any longer goes.
+    fn settle(&mut self) {
+        for (since, pdr, number) in std::mem::take(&mut self.waiting) {
+            match self.actions[self.fars[pdr]] {
+                ApplyAction::Buffer { .. } => self.waiting.push((since, pdr, number)),
+                ApplyAction::Forward => self.sent.push(number),
+                _ => self.dropped.push((DropReason::BufferDiscarded, number)),
+            }
+        }
+    }
+
+    fn discard(&mut self, reason: DropReason, goes: impl Fn(Time) -> bool) {
+        for (since, pdr, number) in std::mem::take(&mut self.waiting) {
+            if goes(since) {
+                self.dropped.push((reason, number));
+            } else {
+                self.waiting.push((since, pdr, number));
+            }
+        }
+    }
+}
+
+fn far(index: usize, action: ApplyAction) -> Op {
+    Op::PutFar(Far { id: FarId(2 + index as u32), action, ..to_gnb(gnb_tunnel(GNB, 0x2001)) })
+}
+
+/// PDR 0 takes all downlink packets but those from port 80, which PDR 1 takes.
+fn pdr(index: usize, far: usize) -> Op {
+    let usual = Pdr { id: PdrId(2 + index as u16), far: FarId(2 + far as u32), ..downlink_pdr() };
+    let mut pdr = Pdr { precedence: Precedence(9 - index as u32), ..usual };
+    if index == 1 {
+        pdr.pdi.filters = vec!["permit out 17 from any 80 to assigned".parse().unwrap()];
+    }
+    Op::PutPdr(pdr)
+}
+
+fn bench(limits: Limits) -> Bench {
+    let mut bench = Bench::empty(limits);
+    bench.apply(establishment()).unwrap();
+    bench
+        .apply(vec![far(0, ApplyAction::Forward), far(1, ApplyAction::Forward), pdr(0, 0), pdr(1, 1)])
+        .unwrap();
+    bench
+}
+
+/// The numbers of the packets that were sent, in order.
+fn sent(bench: &Bench) -> Vec<u8> {
+    bench.sent.iter().filter_map(|(_, packet)| packet.last().copied()).collect()
+}
+
+proptest! {
+    // Input:  packets of two PDRs, their FARs taking every action, PDRs changing FARs, DROBU and pauses, with any
+    //         small limits and either choice of what goes when there is no room.
+    // Output: after each step what was sent, in its order, what waits, and what was dropped for which reason are
+    //         as a plain list says: nothing twice, nothing lost, nothing overtaken.
+    #[test]
+    fn waiting_packets_follow_the_list(
+        steps in proptest::collection::vec(step(), 1..80),
+        most in 0..6_usize,
+        oldest in any::<bool>(),
+        millis in proptest::option::of(1..4000_u64),
+    ) {
+        let when_full = if oldest && most > 0 { WhenFull::DropOldest } else { WhenFull::DropNewest };
+        let buffer_time = millis.map(Span::from_millis);
+        let limits = Limits { buffer_packets_per_session: most, when_full, buffer_time, ..Limits::default() };
+        let mut bench = bench(limits);
+        let mut model = Model {
+            limits,
+            actions: [ApplyAction::Forward; 2],
+            fars: [0, 1],
+            waiting: Vec::new(),
+            sent: Vec::new(),
+            dropped: Vec::new(),
+        };
+        for (number, step) in (0..).zip(steps) {
+            match step {
+                Step::Packet(pdr) => {
+                    let port = if pdr == 0 { 53 } else { 80 };
+                    bench.downlink(&udp((SERVER, port), (UE, 40000), number, 20));
+                    model.packet(bench.now, pdr, number);
+                }
+                Step::Far(index, action) => {
+                    bench.apply(vec![far(index, action)]).unwrap();
+                    model.actions[index] = action;
+                    model.settle();
+                }
+                Step::Exchange => {
+                    model.fars.reverse();
+                    bench.apply(vec![pdr(0, model.fars[0]), pdr(1, model.fars[1])]).unwrap();
+                    model.settle();
+                }
+                Step::DropBuffered => {
+                    bench.apply(vec![Op::DropBuffered]).unwrap();
+                    model.discard(DropReason::BufferDropRequested, |_| true);
+                }
+                Step::Wait(millis) => {
+                    bench.now = bench.now + Span::from_millis(millis);
+                    bench.plane.advance(bench.now);
+                    if let Some(limit) = limits.buffer_time {
+                        model.discard(DropReason::BufferExpired, |since| since + limit <= bench.now);
+                    }
+                }
+            }
+            prop_assert_eq!(sent(&bench), model.sent.clone());
+            let counters = bench.plane.counters();
+            prop_assert_eq!(counters.buffered, model.waiting.len() as u64);
+            for reason in DropReason::ALL {
+                let expected = model.dropped.iter().filter(|(why, _)| why == reason).count();
+                prop_assert_eq!(counters.dropped(*reason), expected as u64, "{}", reason);
+            }
+        }
+        bench.apply(vec![Op::RemoveSession]).unwrap();
+        prop_assert_eq!(bench.plane.counters().buffered, 0);
+    }
+}
