@@ -154,7 +154,7 @@ fn load(path: PathBuf) -> Result<Case, CaseError> {
 }
 
 /// Reads a YAML file.
-fn read_yaml<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, CaseError> {
+pub(crate) fn read_yaml<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, CaseError> {
     let text =
         std::fs::read_to_string(path).map_err(|source| CaseError::File { path: path.to_owned(), source })?;
     serde_yaml_ng::from_str(&text).map_err(|source| CaseError::Yaml { path: path.to_owned(), source })

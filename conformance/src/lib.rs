@@ -19,6 +19,7 @@ mod message;
 mod packet;
 mod payload;
 mod record;
+pub mod register;
 mod runner;
 mod script;
 mod setup;

@@ -25,6 +25,7 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
         (capabilities.extended_buffering, UpFeatures::DLBD),
         (capabilities.delivery_status, UpFeatures::DDDS),
         (capabilities.volume_measurement, UpFeatures::MNOP),
+        (capabilities.usage_control, USAGE_CONTROL),
         (capabilities.packet_rate, UpFeatures::CIOT),
         (capabilities.paging_by_dscp, UpFeatures::EPPPI),
     ];
@@ -38,6 +39,11 @@ impl N4 {
         up_features(&self.capabilities, self.resources.addresses.has_pools())
     }
 }
+
+/// What a data plane can that controls usage: quotas with their own FAR and their validity, a number of reports, and
+/// inactivity by PDR.
+const USAGE_CONTROL: UpFeatures =
+    UpFeatures::QUOAC.union(UpFeatures::VTIME).union(UpFeatures::NORP).union(UpFeatures::UPIDP);
 
 #[cfg(test)]
 mod tests {
@@ -53,7 +59,7 @@ mod tests {
         let all = Capabilities::all(1, 1);
         let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
         let qos = UpFeatures::CIOT | UpFeatures::EPPPI;
-        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | qos;
+        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | qos | USAGE_CONTROL;
         assert_eq!(up_features(&all, false), BY_ITSELF | more);
     }
 }

@@ -28,6 +28,9 @@ pub struct Capabilities {
     pub paging_by_dscp: bool,
     /// Measures volume and reports thresholds.
     pub volume_measurement: bool,
+    /// Measures time and events, enforces quotas, and reports at every trigger of a URR (features QUOAC, VTIME,
+    /// NORP and UPIDP).
+    pub usage_control: bool,
     /// Reads and writes the PDU Session Container.
     pub pdu_session_container: bool,
     /// Carries Ethernet sessions: filters, VLAN tags, MAC learning, proxying of ARP and Neighbour Solicitation.
@@ -60,6 +63,7 @@ impl Capabilities {
             tos_marking: true,
             paging_by_dscp: true,
             volume_measurement: true,
+            usage_control: true,
             pdu_session_container: true,
             ethernet: true,
             outer_ipv4: true,

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_types::{FTeid, FarId, QerId, Seid, UrrId};
 
-use crate::{ExtendedBuffering, Op, PduSessionType, Plan, RuleSet};
+use crate::{ExtendedBuffering, Op, PduSessionType, Plan, RuleSet, UrrPart};
 
 /// What a modification asks for beside the rules themselves.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Extras {
     /// URRs of the old rules to report before anything changes. One that is removed is not reported twice.
     pub queries: BTreeSet<UrrId>,
-    /// Those of them whose threshold is given anew and so counts from zero, even if it is the same (TS 29.244
-    /// clause 5.2.2.3.1).
-    pub rearmed: BTreeSet<UrrId>,
+    /// The parts of URRs that are given anew and so start over, even if they are the same (TS 29.244 clause
+    /// 5.2.2.3.1).
+    pub renewed: BTreeMap<UrrId, BTreeSet<UrrPart>>,
     /// QERs of the old rules whose packet rate status is to be reported before anything changes.
     pub packet_rates: BTreeSet<QerId>,
     /// The old tunnels of FARs that are to be told that they end.
@@ -64,17 +64,13 @@ fn put_changed(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>)
         ops.push(Op::SetPaging(new.paging.clone()));
     }
     ops.extend(changed(&old.bars, &new.bars).cloned().map(Op::PutBar));
-    for urr in new.urrs.values() {
-        if old.urrs.get(&urr.id) != Some(urr) || extras.rearmed.contains(&urr.id) {
-            ops.push(Op::PutUrr(urr.clone()));
-        }
-    }
     ops.extend(changed(&old.qers, &new.qers).cloned().map(Op::PutQer));
     for far in changed(&old.fars, &new.fars) {
         ops.push(Op::PutFar(far.clone()));
         let tunnels = extras.end_markers.iter().filter(|(id, _)| *id == far.id).map(|(_, tunnel)| *tunnel);
         ops.extend(tunnels.map(|tunnel| Op::SendEndMarker { far: far.id, tunnel }));
     }
+    put_urrs(old, new, extras, ops);
     ops.extend(changed(&old.pdrs, &new.pdrs).cloned().map(Op::PutPdr));
     ops.extend(notified_again(old, new, extras));
     ops.extend(extras.extended.iter().copied().map(Op::ExtendBuffering));
@@ -94,11 +90,20 @@ fn notified_again<'a>(
     same.map(|far| Op::NotifyAgain(far.id))
 }
 
+/// Behind the FARs, which they may name.
+fn put_urrs(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>) {
+    ops.extend(changed(&old.urrs, &new.urrs).cloned().map(|urr| Op::PutUrr(Box::new(urr))));
+    let kept = |urr: &UrrId| old.urrs.contains_key(urr) && new.urrs.contains_key(urr);
+    for (urr, parts) in extras.renewed.iter().filter(|(urr, parts)| kept(urr) && !parts.is_empty()) {
+        ops.push(Op::RenewUrr { urr: *urr, parts: parts.clone() });
+    }
+}
+
 fn remove_gone(old: &RuleSet, new: &RuleSet, ops: &mut Vec<Op>) {
     ops.extend(gone(&old.pdrs, &new.pdrs).map(Op::RemovePdr));
+    ops.extend(gone(&old.urrs, &new.urrs).map(Op::RemoveUrr));
     ops.extend(gone(&old.fars, &new.fars).map(Op::RemoveFar));
     ops.extend(gone(&old.qers, &new.qers).map(Op::RemoveQer));
-    ops.extend(gone(&old.urrs, &new.urrs).map(Op::RemoveUrr));
     ops.extend(gone(&old.bars, &new.bars).map(Op::RemoveBar));
 }
 

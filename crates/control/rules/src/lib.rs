@@ -56,15 +56,17 @@ mod testing;
 
 pub use addresses::{AddressPool, Addresses, PoolUsage};
 pub use capabilities::Capabilities;
+pub use causeway_pfcp::{ReportingTriggers, UsageInformation, UsageReportTrigger};
 pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
-    Allowance, ApplyAction, Bar, BufferingDuration, CopyTo, Correlation, DeliveryStatus, DirectionalLimit,
-    Duplicate, EthernetFilter, ExtendedBuffering, Far, FlowAddress, FlowDescription, FlowEnd, FlowMarking,
-    Forwarding, Gate, HeaderRemoval, MacMatch, MacRange, MeasurementMethod, OuterHeader, PacketRate,
-    PacketRateReport, PacketRateStatus, PacketRates, PagingPolicy, Pdi, Pdr, PduSessionType, Proxying, Qer,
-    RateLimit, Remaining, RemovedHeader, RuleSet, SdfFilter, TagMatch, TosMarking, TrafficClass, UeAddress,
-    UeSide, Urr, UrrTriggers, VlanRemoval, VlanTags,
+    Allowance, ApplyAction, Bar, BaseInterval, BufferingDuration, CopyTo, Correlation, DeliveryStatus,
+    DirectionalLimit, DroppedLimit, Duplicate, EthernetFilter, ExtendedBuffering, Far, FlowAddress,
+    FlowDescription, FlowEnd, FlowMarking, Forwarding, Gate, HeaderRemoval, MacMatch, MacRange,
+    MeasurementMethod, Monitoring, OuterHeader, PacketRate, PacketRateReport, PacketRateStatus, PacketRates,
+    PagingPolicy, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit, Remaining, RemovedHeader, RuleSet,
+    SdfFilter, TagMatch, TosMarking, TrafficClass, UeAddress, UeSide, Urr, UrrPart, UsageLimits, VlanRemoval,
+    VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
@@ -72,7 +74,7 @@ pub use resources::{ResourceChange, Resources};
 pub use respond::packet_rate_reports;
 pub use scramble::Scramble;
 pub use sdf::FlowError;
-pub use session::{Reporting, SessionRules};
+pub use session::SessionRules;
 pub use tunnels::{LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
-pub use usage::{Usage, UsageReason};
+pub use usage::Usage;
 pub use validate::{Context, validate};

@@ -1,12 +1,15 @@
 //! The writes that turn one rule set into another.
 
+use std::collections::BTreeSet;
+
 use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, SNssai, Seid, Span, UrrId};
 
-use crate::{Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, PduSessionType, Qer, Urr};
+use crate::{Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, PduSessionType, Qer, Urr, UrrPart};
 
 /// An ordered list of writes for one session, applied all or nothing.
 ///
-/// Each reference is written before its user; removals come last, users before what they refer to. A
+/// Each reference is written before its user, but for links among URRs; removals come last, users before what they
+/// refer to. A
 /// packet sees the rules before the plan or after it, never a mix.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
@@ -31,9 +34,18 @@ pub enum Op {
     DropBuffered,
     /// Creates the BAR or replaces the one of that id.
     PutBar(Bar),
-    /// Creates the URR, or replaces the one of that id and goes on counting. Behind a [`Op::QueryUrr`] of the same
-    /// URR its thresholds count from zero.
-    PutUrr(Urr),
+    /// Creates the URR, or replaces the one of that id and goes on counting. A limit or timer that changes starts
+    /// over as for [`Op::RenewUrr`].
+    PutUrr(Box<Urr>),
+    /// Starts parts of a URR over that were given anew, even with the values they had: a threshold or quota counts
+    /// what was measured since the last report and nothing before that, a time runs from now (TS 29.244 clause
+    /// 5.2.2.3.1).
+    RenewUrr {
+        /// The rule.
+        urr: UrrId,
+        /// Its parts.
+        parts: BTreeSet<UrrPart>,
+    },
     /// Starts the User Plane Inactivity Timer anew, with this time; `None` stops it.
     SetInactivityTimer(Option<Span>),
     /// Creates the QER, or replaces the one of that id and keeps its meters' state.

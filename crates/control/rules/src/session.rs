@@ -6,10 +6,10 @@ use causeway_types::{FTeid, IpNet, NetworkInstance, NodeId, PdrId, UrrId};
 
 use crate::addresses::Held;
 use crate::edits::{Endpoint, EndpointId};
-use crate::{MeasurementMethod, Pdr, PduSessionType, RuleSet, UeAddress, UeSide};
+use crate::{Pdr, PduSessionType, RuleSet, UeAddress, UeSide};
 
 /// The rules of a session, with what the data plane need not know: which CHOOSE ID stands for which
-/// tunnel, its traffic endpoints, and how usage is reported.
+/// tunnel, its traffic endpoints, and how far the reports have come.
 ///
 /// Changed only through [`crate::establish`], [`crate::modify`] and [`SessionRules::usage_report`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -28,22 +28,12 @@ pub struct SessionRules {
     pub(crate) established_by: Option<NodeId>,
 }
 
-/// How the usage of a URR is reported (Measurement Information, TS 29.244 clause 8.2.68); the counting
-/// itself is not touched by it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Reporting {
-    /// MNOP: packets are reported beside octets.
-    pub packets: bool,
-    /// ISTM: time runs from the start of the measurement, not from its first packet.
-    pub immediate_start: bool,
-}
-
-/// The reports of one URR so far, and what they contain. Outlives the URR until its final report.
+/// The reports of one URR so far, and what the data plane need not know of them. Outlives the URR until its
+/// final report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ReportState {
-    pub(crate) reporting: Reporting,
-    pub(crate) method: MeasurementMethod,
-    pub(crate) before_qos: bool,
+    /// MNOP (TS 29.244 clause 8.2.68): packets are reported beside octets.
+    pub(crate) packets: bool,
     /// The UR-SEQN of the next report.
     pub(crate) next: u32,
 }
@@ -70,14 +60,6 @@ impl SessionRules {
         match endpoint {
             Some(endpoint) => drop(self.endpoint_of.insert(pdr, endpoint)),
             None => drop(self.endpoint_of.remove(&pdr)),
-        }
-    }
-
-    /// Brings what reports contain up to date with the URRs.
-    pub(crate) fn sync_reports(&mut self) {
-        for (id, urr) in &self.rules.urrs {
-            let state = self.reports.entry(*id).or_default();
-            (state.method, state.before_qos) = (urr.method, urr.before_qos);
         }
     }
 

@@ -1,16 +1,26 @@
 //! Measured usage on its way from the data plane to a usage report.
 
-use causeway_types::{Time, UrrId, Volume};
+use causeway_pfcp::{UsageInformation, UsageReportTrigger};
+use causeway_types::{Span, Time, UrrId, Volume};
 
-/// What a URR measured since its last report.
+/// One usage report of a URR (TS 29.244 clause 7.5.8.3).
+///
+/// A data plane yields several in a row where usage is reported in parts: before and after a monitoring time,
+/// before and after QoS enforcement. They belong into one message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Usage {
     /// The rule.
     pub urr: UrrId,
-    /// Why it is reported now.
-    pub reason: UsageReason,
-    /// What was counted since the last report, nothing twice and nothing left out.
-    pub volume: Volume,
+    /// Why it is reported now; never empty.
+    pub triggers: UsageReportTrigger,
+    /// Which part of the usage this is; empty where it is all of it.
+    pub part: UsageInformation,
+    /// What was counted since the last report, nothing twice and nothing left out. `None`: volume is not
+    /// measured, or not reported with this trigger.
+    pub volume: Option<Volume>,
+    /// The time measured since the last report, in whole seconds; what is left of a second is in the next report.
+    /// `None` as for the volume.
+    pub duration: Option<Span>,
     /// When this measurement began: rule creation or the last report.
     pub start: Time,
     /// When it ended.
@@ -19,17 +29,29 @@ pub struct Usage {
     pub first_packet: Option<Time>,
     /// The last packet counted in it.
     pub last_packet: Option<Time>,
+    /// When the events that it reports happened.
+    pub events: Vec<Time>,
 }
 
-/// The cause of a usage report (Usage Report Trigger, TS 29.244 clause 8.2.41).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum UsageReason {
-    /// VOLTH: the volume threshold was reached.
-    VolumeThreshold,
-    /// IMMER: asked for by Query URR.
-    Queried,
-    /// TERMR: the URR was removed, or the last PDR that used it.
-    Removed,
-    /// TERMR: the session was deleted.
-    SessionEnded,
+impl Usage {
+    /// A report without measurements.
+    pub fn new(urr: UrrId, triggers: UsageReportTrigger, start: Time, end: Time) -> Self {
+        Self {
+            urr,
+            triggers,
+            part: UsageInformation::empty(),
+            volume: None,
+            duration: None,
+            start,
+            end,
+            first_packet: None,
+            last_packet: None,
+            events: Vec::new(),
+        }
+    }
+
+    /// The SMF asked for it (Query URR).
+    pub fn is_queried(&self) -> bool {
+        self.triggers.contains(UsageReportTrigger::IMMER)
+    }
 }

@@ -198,7 +198,7 @@ fn an_establishment_in_the_style_of_open5gs() {
     request.create_bar = Some(causeway_pfcp::CreateBar::new(BarId(1)));
     let change = Upf::new().establish(request).expect("a legal session");
     assert_eq!(change.chosen[0].1.addr.to_string(), "192.0.2.1/2001:db8::1");
-    assert_eq!(change.session.rules().urrs[&UrrId(1)].volume_threshold.unwrap().total, total);
+    assert_eq!(change.session.rules().urrs[&UrrId(1)].thresholds.volume.unwrap().total, total);
     assert_eq!(change.session.rules().pdrs[&PdrId(1)].removal, Some(HeaderRemoval::GTPU));
     assert_eq!(change.created_pdrs().len(), 1);
 }

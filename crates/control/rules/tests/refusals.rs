@@ -4,12 +4,12 @@ mod common;
 
 use causeway_pfcp::{
     ActivatePredefinedRules, ApplicationId, ApplyAction, CreateBar, CreateQer, DestinationInterface,
-    DownlinkDataNotificationDelay, FTeid, ForwardingParameters, ForwardingPolicy, Gbr, Mbr,
-    MeasurementInformation, MeasurementMethod, NetworkInstance, Octets, OuterHeaderRemoval, OuterHeaders,
-    PacketRate, PacketRateStatus, PdnType, QerIndications, Remaining, RemovedHeader, ReportingTriggers,
-    SdfFilter, SessionEstablishmentFlags, SessionEstablishmentRequest, SessionModificationFlags,
-    SessionModificationRequest, SourceInterface, TimeQuota, UeIpAddress, VolumeQuota, VolumeThreshold,
-    Volumes,
+    DownlinkDataNotificationDelay, FTeid, ForwardingParameters, ForwardingPolicy, Gbr, LinkedUrrId, Mbr,
+    MeasurementInformation, MeasurementMethod, NetworkInstance, NumberOfReports, Octets, OuterHeaderRemoval,
+    OuterHeaders, PacketRate, PacketRateStatus, PdnType, QerIndications, Remaining, RemovedHeader,
+    ReportingTriggers, SdfFilter, SessionEstablishmentFlags, SessionEstablishmentRequest,
+    SessionModificationFlags, SessionModificationRequest, SourceInterface, SubsequentVolumeQuota, TimeQuota,
+    UeIpAddress, VolumeQuota, VolumeThreshold, Volumes,
 };
 use causeway_types::{BarId, Bitrate, FarId, QerId, UrrId};
 use common::{Upf, answer, establishment, qer, to_gnb, to_internet, uplink, urr, usual};
@@ -190,9 +190,9 @@ fn establishments_that_are_rejected() {
             }),
             (69, Some(27)),
         ),
-        ("events", with_urr(|it| it.measurement_method = MeasurementMethod::EVENT), (76, Some(62))),
         ("no method", with_urr(|it| it.measurement_method = MeasurementMethod::empty()), (69, Some(62))),
-        ("periodic", with_urr(|it| it.reporting_triggers = ReportingTriggers::PERIO), (76, Some(37))),
+        ("periodic", with_urr(|it| it.reporting_triggers = ReportingTriggers::PERIO), (67, Some(64))),
+        ("MAC addresses", with_urr(|it| it.reporting_triggers = ReportingTriggers::MACAR), (76, Some(37))),
         ("no threshold", with_urr(|it| it.reporting_triggers = ReportingTriggers::VOLTH), (67, Some(31))),
         (
             "empty threshold",
@@ -202,11 +202,21 @@ fn establishments_that_are_rejected() {
             }),
             (69, Some(31)),
         ),
-        ("volume quota", with_urr(|it| it.volume_quota = Some(VolumeQuota::default())), (76, Some(73))),
-        ("time quota", with_urr(|it| it.time_quota = Some(TimeQuota(10))), (76, Some(74))),
+        ("empty quota", with_urr(|it| it.volume_quota = Some(VolumeQuota::default())), (69, Some(73))),
+        ("time quota", with_urr(|it| it.time_quota = Some(TimeQuota(10))), (69, Some(62))),
+        ("no holding time", with_urr(|it| it.reporting_triggers = ReportingTriggers::QUHTI), (67, Some(71))),
+        ("no link", with_urr(|it| it.reporting_triggers = ReportingTriggers::LIUSA), (67, Some(82))),
+        ("linked to nothing", with_urr(|it| it.linked_urr_ids = [LinkedUrrId(9)].into()), (73, None)),
+        ("no FAR", with_urr(|it| it.far_id_for_quota_action = Some(FarId(9))), (73, None)),
+        ("no reports", with_urr(|it| it.number_of_reports = Some(NumberOfReports(0))), (69, Some(182))),
+        (
+            "subsequent to nothing",
+            with_urr(|it| it.subsequent_volume_quota = Some(SubsequentVolumeQuota::default())),
+            (67, Some(33)),
+        ),
         (
             "paused measurement",
-            with_urr(|it| it.measurement_information = Some(MeasurementInformation::INAM)),
+            with_urr(|it| it.measurement_information = Some(MeasurementInformation::ASPOC)),
             (76, Some(100)),
         ),
         ("PDR twice", establishment(vec![uplink(1, 1), uplink(1, 1)], vec![to_internet(1)]), (73, None)),

@@ -59,6 +59,8 @@ reasons! {
     GateClosed = "gate_closed",
     /// The packet exceeds the MBR of a QER.
     MbrExceeded = "mbr_exceeded",
+    /// A quota of a URR is exhausted, and no FAR says what becomes of the packet.
+    QuotaExhausted = "quota_exhausted",
     /// The packet exceeds the packet rate of a QER.
     PacketRateExceeded = "packet_rate_exceeded",
     /// The packet exceeds the bit rate of its network slice.

@@ -10,8 +10,8 @@ pub enum Event {
     Usage {
         /// The UPF's SEID of the session.
         session: Seid,
-        /// What was measured.
-        usage: Usage,
+        /// What was measured: what one URR reports, in its parts, and what the URRs linked to it report with it.
+        usage: Vec<Usage>,
     },
     /// The first packet since buffering began came for an idle UE, or was discarded (Downlink Data Report).
     DownlinkData {

@@ -14,7 +14,7 @@ mod packet;
 mod routing;
 mod topology;
 
-pub use causeway_rules::{Capabilities, Op, PacketRateReport, Plan, Usage, UsageReason};
+pub use causeway_rules::{Capabilities, Op, PacketRateReport, Plan, Usage};
 pub use contract::{Applied, Dataplane, PacketEngine};
 pub use counters::{Counters, TrafficCounter};
 pub use drop_reason::DropReason;

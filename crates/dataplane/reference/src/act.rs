@@ -1,8 +1,8 @@
 //! What a matched PDR does with a packet: FAR, QERs and URRs.
 //!
-//! A packet whose FAR forwards is counted by the URRs that measure before QoS enforcement, passes the gates
-//! and meters of all QERs, is counted by the other URRs, and leaves. What a FAR drops or buffers is
-//! not counted; a buffered packet is when it leaves.
+//! Every packet is counted before QoS enforcement. One whose FAR forwards passes the gates and meters of all QERs
+//! and must fit into all quotas; then it is counted and leaves. What a FAR drops or buffers is not counted; a
+//! buffered packet is when it leaves.
 
 use causeway_dataplane::{DropReason, Egress, Topology, Usage};
 use causeway_packet::UserPacket;
@@ -15,6 +15,7 @@ use crate::marks::{Marks, mark_flow};
 use crate::qos::{Shared, check_gates, enforce};
 use crate::route::{Refusal, fit_frame, routed};
 use crate::session::{Session, direction_of};
+use crate::usage::Blocked;
 
 /// What becomes of a packet.
 #[derive(Debug)]
@@ -44,10 +45,35 @@ pub(crate) fn act(
     now: Time,
     reports: &mut Vec<Usage>,
 ) -> Result<Decision, Refusal> {
-    let (pdr, octets) = (matched.pdr, matched.packet.len());
+    if !matched.has_waited {
+        session.count_arrival(matched, now, reports);
+    }
+    follow_far(session, shared, matched, topology, now, reports, false)
+}
+
+/// Decides by the FAR that holds for the packet; again when it finds a quota too small, without charging the meters
+/// (`is_charged`) a second time.
+fn follow_far(
+    session: &mut Session,
+    shared: &mut Shared,
+    matched: &Matched<'_>,
+    topology: &Topology,
+    now: Time,
+    reports: &mut Vec<Usage>,
+    is_charged: bool,
+) -> Result<Decision, Refusal> {
+    let pdr = matched.pdr;
     let direction = direction_of(pdr);
-    let far = session.rules.fars.get(&pdr.far).ok_or(DropReason::FarDrop)?;
+    let blocked = session.blocked(matched);
+    let far = match blocked {
+        Some(Blocked::By(far)) => far,
+        _ => pdr.far,
+    };
+    let far = session.rules.fars.get(&far).ok_or(DropReason::FarDrop)?;
     let forwarding = match (far.action, &far.forwarding) {
+        (ApplyAction::Forward, _) if blocked == Some(Blocked::Entirely) => {
+            return Err(DropReason::QuotaExhausted.into());
+        }
         (ApplyAction::Forward, Some(forwarding)) => forwarding,
         (ApplyAction::Buffer { .. }, _) => {
             check_gates(session, pdr, direction)?;
@@ -73,9 +99,14 @@ pub(crate) fn act(
         PduSessionType::Ip => routed(pdr, &way, &marked, &marks, topology)?,
         PduSessionType::Ethernet => fit_frame(&way, &marked, &marks, topology)?,
     };
-    count(session, pdr, true, now, octets, reports);
-    enforce(session, shared, matched, direction, now)?;
-    count(session, pdr, false, now, octets, reports);
+    match is_charged {
+        true => check_gates(session, pdr, direction)?,
+        false => enforce(session, shared, matched, direction, now)?,
+    }
+    if session.exhausts_a_quota(matched, now, reports) {
+        return follow_far(session, shared, matched, topology, now, reports, true);
+    }
+    session.count_passage(matched, now, reports);
     Ok(Decision::Send(egress, pieces))
 }
 
@@ -90,20 +121,4 @@ pub(crate) fn marking(session: &Session, pdr: &Pdr) -> Option<Qfi> {
 /// tunnel of its session, and only what a QER adds goes along (TS 29.244 clauses 5.3.1 and 5.3.3.2).
 fn carries_qfi_on(pdr: &Pdr, forwarding: &Forwarding) -> bool {
     pdr.pdi.source != Interface::Access || forwarding.destination != Interface::CpFunction
-}
-
-fn count(
-    session: &mut Session,
-    pdr: &Pdr,
-    before_qos: bool,
-    now: Time,
-    octets: usize,
-    reports: &mut Vec<Usage>,
-) {
-    for id in &pdr.urrs {
-        let urr = session.rules.urrs.get(id).filter(|urr| urr.before_qos == before_qos);
-        if let (Some(urr), Some(measurement)) = (urr, session.measurements.get_mut(id)) {
-            reports.extend(measurement.count(urr, now, direction_of(pdr), octets));
-        }
-    }
 }

@@ -1,11 +1,12 @@
 //! Carrying out a plan on one session.
 
-use causeway_dataplane::{ApplyError, Op, PacketRateReport, Plan, Usage, UsageReason};
-use causeway_rules::{ApplyAction, Far, RuleSet};
+use std::collections::BTreeSet;
+
+use causeway_dataplane::{ApplyError, Op, PacketRateReport, Plan, Usage};
+use causeway_rules::{ApplyAction, Far, RuleSet, UsageReportTrigger};
 use causeway_types::{FTeid, QerId, Time, UrrId};
 
 use crate::inactivity::Inactivity;
-use crate::measure::Measurement;
 use crate::qos::Shared;
 use crate::session::Session;
 
@@ -22,6 +23,8 @@ pub(crate) struct Effects {
     pub(crate) drop_buffered: bool,
     /// The session is gone.
     pub(crate) removed: bool,
+    /// The URRs that the plan itself reports, or that reported with them: not to be reported again.
+    reported: BTreeSet<UrrId>,
 }
 
 /// Carries out the writes on a copy of the session, which replaces it only if all succeed.
@@ -32,15 +35,9 @@ pub(crate) fn carry_out(
     now: Time,
 ) -> Result<Effects, ApplyError> {
     let used_before = session.urrs_in_use();
-    let mut effects = Effects::default();
-    for (at, op) in plan.ops.iter().enumerate() {
+    let mut effects = Effects { reported: reported_by(session, plan), ..Effects::default() };
+    for op in &plan.ops {
         write(session, shared, op, now, &mut effects);
-        if let Op::PutUrr(urr) = op
-            && plan.ops[..at].contains(&Op::QueryUrr(urr.id))
-            && let Some(measurement) = session.measurements.get_mut(&urr.id)
-        {
-            measurement.rearm();
-        }
     }
     check_references(plan, &session.rules)?;
     for urr in used_before {
@@ -57,10 +54,8 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
         Op::SetSlice(slice) => rules.slice = *slice,
         Op::SetPaging(policies) => rules.paging.clone_from(policies),
         Op::PutBar(bar) => drop(rules.bars.insert(bar.id, bar.clone())),
-        Op::PutUrr(urr) => {
-            session.measurements.entry(urr.id).or_insert_with(|| Measurement::new(now));
-            rules.urrs.insert(urr.id, urr.clone());
-        }
+        Op::PutUrr(urr) => session.put_urr(urr, now),
+        Op::RenewUrr { urr, parts } => session.renew_urr(*urr, parts, now),
         Op::PutQer(qer) => {
             rules.qers.insert(qer.id, qer.clone());
             shared.provision(session, qer, now);
@@ -76,7 +71,7 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
         Op::PutPdr(pdr) => drop(rules.pdrs.insert(pdr.id, pdr.clone())),
         Op::SendEndMarker { tunnel, .. } => effects.end_markers.push(*tunnel),
         Op::QueryPacketRate(id) => report_packet_rate(session, shared, *id, now, effects),
-        Op::QueryUrr(id) => report(session, *id, UsageReason::Queried, now, effects),
+        Op::QueryUrr(id) => report(session, *id, UsageReportTrigger::IMMER, now, effects),
         Op::RemovePdr(id) => {
             rules.pdrs.remove(id);
             session.forget_pdr(*id);
@@ -87,7 +82,7 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
             session.enforcers.remove(id);
         }
         Op::RemoveUrr(id) => {
-            report(session, *id, UsageReason::Removed, now, effects);
+            report(session, *id, UsageReportTrigger::TERMR, now, effects);
             session.rules.urrs.remove(id);
             session.measurements.remove(id);
         }
@@ -112,7 +107,7 @@ fn put_far(session: &mut Session, far: &Far) {
 
 fn remove_session(session: &mut Session, shared: &Shared, now: Time, effects: &mut Effects) {
     for urr in session.rules.urrs.keys().copied().collect::<Vec<_>>() {
-        report(session, urr, UsageReason::SessionEnded, now, effects);
+        report(session, urr, UsageReportTrigger::TERMR, now, effects);
     }
     let reporting = session.rules.qers.values().filter(|qer| qer.reports_packet_rate);
     for qer in reporting.map(|qer| qer.id).collect::<Vec<_>>() {
@@ -129,16 +124,26 @@ fn report_packet_rate(session: &Session, shared: &Shared, id: QerId, now: Time, 
     effects.packet_rates.extend(status.map(|status| PacketRateReport { qer: id, status }));
 }
 
-fn report(session: &mut Session, id: UrrId, reason: UsageReason, now: Time, effects: &mut Effects) {
-    if let (Some(urr), Some(measurement)) = (session.rules.urrs.get(&id), session.measurements.get_mut(&id)) {
-        effects.usage.push(measurement.report(urr, reason, now));
-    }
+/// The URRs that the plan reports by name.
+fn reported_by(session: &Session, plan: &Plan) -> BTreeSet<UrrId> {
+    let named = |op: &Op| match op {
+        Op::QueryUrr(urr) | Op::RemoveUrr(urr) => vec![*urr],
+        Op::RemoveSession => session.rules.urrs.keys().copied().collect(),
+        _ => Vec::new(),
+    };
+    plan.ops.iter().flat_map(named).collect()
+}
+
+fn report(session: &mut Session, id: UrrId, triggers: UsageReportTrigger, now: Time, effects: &mut Effects) {
+    let usages = session.report_once(id, triggers, now, &mut effects.reported);
+    effects.usage.extend(usages);
 }
 
 /// A URR that lost its last PDR ends its measurement (TERMR), though the rule itself stays.
 fn report_dissociated(session: &mut Session, urr: UrrId, now: Time, effects: &mut Effects) {
     if session.rules.urrs.contains_key(&urr) && !session.urrs_in_use().contains(&urr) {
-        report(session, urr, UsageReason::Removed, now, effects);
+        report(session, urr, UsageReportTrigger::TERMR, now, effects);
+        session.reset_urr(urr, now);
     }
 }
 
@@ -154,6 +159,14 @@ fn check_references(plan: &Plan, rules: &RuleSet) -> Result<(), ApplyError> {
         }
         if let Some(urr) = pdr.urrs.iter().find(|id| !rules.urrs.contains_key(id)) {
             return dangling(format!("URR {urr}"));
+        }
+    }
+    for urr in rules.urrs.values() {
+        if let Some(far) = urr.quota_far.filter(|id| !rules.fars.contains_key(id)) {
+            return dangling(format!("FAR {far}"));
+        }
+        if let Some(linked) = urr.linked.iter().find(|id| !rules.urrs.contains_key(id)) {
+            return dangling(format!("URR {linked}"));
         }
     }
     for far in rules.fars.values() {

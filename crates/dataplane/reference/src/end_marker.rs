@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use causeway_dataplane::{DropReason, Egress, Fate, Topology};
 use causeway_packet::gtpu::{Extension, Packet, PduSession, Repr};
 use causeway_rules::ApplyAction;
-use causeway_types::{FTeid, Interface, Qfi, Teid};
+use causeway_types::{FTeid, Interface, Qfi, Teid, Time};
 
 use crate::egress::{container, to_tunnel};
 use crate::engine::Reference;
@@ -16,7 +16,7 @@ use crate::session::Session;
 impl Reference {
     /// Handles an End Marker. Where the packets of its tunnel are sent on in other tunnels, it follows them, once
     /// into each (TS 29.244 table 8.2.56-1 note 3); else it has reached its end.
-    pub(crate) fn receive_end_marker(&mut self, local: IpAddr, packet: &Packet<'_>) -> Fate {
+    pub(crate) fn receive_end_marker(&mut self, now: Time, local: IpAddr, packet: &Packet<'_>) -> Fate {
         let found = packet.header.teid.and_then(|teid| Some((teid, self.index.by_tunnel(teid, local)?)));
         let Some((teid, seid)) = found else { return Fate::Dropped(DropReason::UnknownTeid) };
         let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
@@ -27,6 +27,7 @@ impl Reference {
                 end_marker(tunnel, container(side, &Marks { qfi, ..Marks::default() }), &self.topology).ok()
             })
             .collect();
+        self.report_end_marker(now, seid, teid, local);
         if markers.is_empty() {
             return Fate::Consumed;
         }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Event, Fate, Ingress, Op, PacketEngine,
-    Plan, Topology, Transmit, Usage,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress, Op,
+    PacketEngine, Plan, Topology, Transmit, Usage,
 };
 use causeway_rules::ApplyAction;
 use causeway_types::{Seid, Time};
@@ -94,8 +94,10 @@ impl Reference {
     }
 
     /// Queues the usage reports that became due.
-    pub(crate) fn report(&mut self, session: Seid, reports: Vec<Usage>) {
-        self.events.extend(reports.into_iter().map(|usage| Event::Usage { session, usage }));
+    pub(crate) fn report(&mut self, session: Seid, usage: Vec<Usage>) {
+        if !usage.is_empty() {
+            self.events.push_back(Event::Usage { session, usage });
+        }
     }
 
     fn check_room(&self, plan: &Plan, session: &Session) -> Result<(), ApplyError> {
@@ -137,12 +139,12 @@ impl Reference {
             }
         }
         if effects.drop_buffered {
-            self.drop_buffered(seid);
+            self.drop_buffered(now, seid);
         }
+        self.check_usage(now, seid);
         self.release(now, seid);
         self.arm_expiry(seid);
         self.arm_inactivity(seid);
-        self.report_lowered_thresholds(now, plan);
         if effects.removed {
             self.stations.forget(seid);
             self.sessions.remove(&seid);
@@ -161,7 +163,6 @@ impl Reference {
     }
 
     fn release_one(&mut self, now: Time, seid: Seid, waiting: &Waiting) {
-        self.leaves_buffer(waiting);
         let mut reports = Vec::new();
         let decision = self.sessions.get_mut(&seid).and_then(|session| {
             let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
@@ -170,17 +171,23 @@ impl Reference {
                 .is_forwarding(pdr.id)
                 .then(|| act(session, &mut self.shared, &matched, &self.topology, now, &mut reports))
         });
-        match decision {
+        self.report(seid, reports);
+        let refused = match decision {
+            // The quota that let it go is exhausted again.
+            Some(Ok(Decision::Wait)) => return self.wait_again(seid, waiting),
             Some(Ok(Decision::Send(egress, pieces))) => {
                 self.send_all(&egress, pieces);
                 self.counters.forwarded += 1;
+                None
             }
-            Some(Err(refusal)) => self.refuse_waiting(now, seid, waiting, refusal),
-            Some(Ok(Decision::Wait)) | None => {
-                self.counters.drop_one(causeway_dataplane::DropReason::BufferDiscarded);
-            }
+            Some(Err(refusal)) => Some(refusal),
+            None => Some(DropReason::BufferDiscarded.into()),
+        };
+        self.leaves_buffer(waiting);
+        if let Some(refusal) = refused {
+            self.refuse_waiting(now, seid, waiting, refusal);
+            self.count_dropped(now, seid, waiting.pdr, waiting.packet.len());
         }
-        self.report(seid, reports);
     }
 
     fn refuse_waiting(&mut self, now: Time, seid: Seid, waiting: &Waiting, refusal: Refusal) {
@@ -192,17 +199,10 @@ impl Reference {
         }
     }
 
-    /// A threshold that the plan set below what is counted already is reached now, not at the next packet.
-    fn report_lowered_thresholds(&mut self, now: Time, plan: &Plan) {
-        let Some(session) = self.sessions.get_mut(&plan.session) else { return };
-        let mut reports = Vec::new();
-        for op in &plan.ops {
-            if let Op::PutUrr(urr) = op {
-                let measurement = session.measurements.get_mut(&urr.id);
-                reports.extend(measurement.and_then(|measurement| measurement.threshold_report(urr, now)));
-            }
+    fn wait_again(&mut self, seid: Seid, waiting: &Waiting) {
+        if let Some(session) = self.sessions.get_mut(&seid) {
+            session.buffer.push(waiting.clone());
         }
-        self.report(plan.session, reports);
     }
 }
 
@@ -216,6 +216,7 @@ impl Dataplane for Reference {
     }
 
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        self.expire(now);
         let mut session = self.starting_point(plan)?;
         let effects = carry_out(&mut session, &self.shared, plan, now)?;
         self.check_room(plan, &session)?;
@@ -242,6 +243,7 @@ impl Dataplane for Reference {
 
 impl PacketEngine for Reference {
     fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
+        self.expire(now);
         let fate = match ingress {
             Ingress::Gtpu { local, peer, tos } => {
                 self.counters.gtpu_received.count(packet.len());

@@ -76,7 +76,7 @@ impl Reference {
     /// Packets may have waited for as long as they may.
     pub(crate) fn expire_waiting(&mut self, at: Time, seid: Seid) {
         if let Some(limit) = self.limits.buffer_time {
-            self.discard_expired(seid, |session, waiting| {
+            self.discard_expired(at, seid, |session, waiting| {
                 waiting.since + limit <= at && !session.is_extended(session.bar_of(waiting.pdr))
             });
         }
@@ -92,7 +92,7 @@ impl Reference {
             return;
         }
         session.extended.remove(&bar);
-        self.discard_expired(seid, |session, waiting| session.bar_of(waiting.pdr) == Some(bar));
+        self.discard_expired(at, seid, |session, waiting| session.bar_of(waiting.pdr) == Some(bar));
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let fars: Vec<_> =
             session.rules.fars.values().filter(|far| far.bar == Some(bar)).map(|far| far.id).collect();

@@ -34,7 +34,7 @@ impl Reference {
                 self.answer(local, peer, &Repr::echo_response(packet.header.sequence.unwrap_or(0)))
             }
             Message::ErrorIndication(indication) => self.receive_error_indication(&indication),
-            Message::EndMarker => self.receive_end_marker(local, &packet),
+            Message::EndMarker => self.receive_end_marker(now, local, &packet),
             Message::EchoResponse | Message::SupportedExtensionHeaders(_) => Fate::Consumed,
             Message::Other { .. } => Fate::Dropped(DropReason::UnsupportedGtpMessage),
         }

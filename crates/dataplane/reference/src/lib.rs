@@ -38,6 +38,7 @@ mod route;
 mod session;
 mod telling;
 mod timers;
+mod usage;
 mod user;
 mod waiting;
 

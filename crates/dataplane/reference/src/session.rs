@@ -36,9 +36,11 @@ impl Session {
         pdrs
     }
 
-    /// The FAR of a PDR. Rules that were applied have no dangling references.
+    /// The FAR that holds for a PDR now: its own, or that of an exhausted quota. Rules that were applied have no
+    /// dangling references.
     pub(crate) fn far_of(&self, pdr: PdrId) -> Option<&Far> {
-        self.rules.fars.get(&self.rules.pdrs.get(&pdr)?.far)
+        let pdr = self.rules.pdrs.get(&pdr)?;
+        self.quota_far(pdr).or_else(|| self.rules.fars.get(&pdr.far))
     }
 
     /// The FAR of a PDR forwards.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use causeway_types::{BarId, Seid, Time};
+use causeway_types::{BarId, Seid, Time, UrrId};
 
 use crate::engine::Reference;
 
@@ -17,6 +17,8 @@ pub(crate) enum Timer {
     ExtendedBuffering(BarId),
     /// No packet has come for long.
     Inactivity,
+    /// Something of a URR is due.
+    Usage(UrrId),
 }
 
 /// The timers of all sessions, the earliest first. Nothing is taken out when a session changes: each
@@ -50,6 +52,7 @@ impl Reference {
                 Timer::BufferTime => self.expire_waiting(at, session),
                 Timer::ExtendedBuffering(bar) => self.end_extended(at, session, bar),
                 Timer::Inactivity => self.check_inactivity(at, session),
+                Timer::Usage(urr) => self.usage_due(at, session, urr),
             }
         }
     }

@@ -94,6 +94,10 @@ impl Reference {
             Err(refusal) => Err(refusal),
         };
         copies.into_iter().for_each(|(egress, copy)| self.send(egress, copy));
+        if fate.is_err() {
+            self.count_dropped(now, seid, pdr.id, packet.len());
+        }
+        self.schedule_usage(now, seid);
         fate
     }
 }

@@ -39,7 +39,7 @@ impl Reference {
         qfi: Option<Qfi>,
         packet: &[u8],
     ) -> Result<Fate, DropReason> {
-        let room = self.make_room(seid, pdr, packet.len());
+        let room = self.make_room(now, seid, pdr, packet.len());
         if room.is_ok() {
             let number = self.waited;
             self.waited += 1;
@@ -60,14 +60,14 @@ impl Reference {
     }
 
     /// Makes room for a packet as the configuration says: not at all, or by dropping what has waited longest.
-    fn make_room(&mut self, seid: Seid, pdr: &Pdr, octets: usize) -> Result<(), DropReason> {
+    fn make_room(&mut self, now: Time, seid: Seid, pdr: &Pdr, octets: usize) -> Result<(), DropReason> {
         while let Some(full) = self.full(seid, pdr, octets) {
             let victim = match self.limits.when_full {
                 WhenFull::DropOldest if self.limits.can_ever_hold(octets) => self.oldest(seid, full),
                 _ => None,
             };
             let Some((owner, waiting)) = victim else { return Err(full.reason()) };
-            self.discard(owner, &waiting, full.reason());
+            self.discard(now, owner, &waiting, full.reason());
         }
         Ok(())
     }
@@ -109,9 +109,10 @@ impl Reference {
     }
 
     /// Throws away a packet that was taken out of its buffer.
-    fn discard(&mut self, seid: Seid, waiting: &Waiting, reason: DropReason) {
+    fn discard(&mut self, now: Time, seid: Seid, waiting: &Waiting, reason: DropReason) {
         self.leaves_buffer(waiting);
         self.counters.drop_one(reason);
+        self.count_dropped(now, seid, waiting.pdr, waiting.packet.len());
         let pdr = self.sessions.get(&seid).and_then(|session| session.rules.pdrs.get(&waiting.pdr)).cloned();
         if let Some(pdr) = pdr {
             self.tell_of_discarded(seid, &pdr, waiting.qfi, &waiting.packet);
@@ -119,17 +120,23 @@ impl Reference {
     }
 
     /// Drops what waits for the whole session because the SMF asked for it (DROBU).
-    pub(crate) fn drop_buffered(&mut self, seid: Seid) {
+    pub(crate) fn drop_buffered(&mut self, now: Time, seid: Seid) {
         for waiting in self.take_waiting(seid, |_, _| true) {
             self.leaves_buffer(&waiting);
             self.counters.drop_one(DropReason::BufferDropRequested);
+            self.count_dropped(now, seid, waiting.pdr, waiting.packet.len());
         }
     }
 
     /// Discards the packets of a session that are chosen, because they have waited long enough.
-    pub(crate) fn discard_expired(&mut self, seid: Seid, is_chosen: impl Fn(&Session, &Waiting) -> bool) {
+    pub(crate) fn discard_expired(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        is_chosen: impl Fn(&Session, &Waiting) -> bool,
+    ) {
         for waiting in self.take_waiting(seid, is_chosen) {
-            self.discard(seid, &waiting, DropReason::BufferExpired);
+            self.discard(now, seid, &waiting, DropReason::BufferExpired);
         }
     }
 

@@ -32,7 +32,8 @@ fn op() -> impl Strategy<Value = Op> {
             let mbr = rate.map(|rate| RateLimit { uplink: rate, downlink: rate });
             Op::PutQer(Qer { mbr, downlink, ..open_qer(1) })
         }),
-        prop_oneof![Just(None), (1_u64..2000).prop_map(Some)].prop_map(|t| Op::PutUrr(volume_urr(1, t))),
+        prop_oneof![Just(None), (1_u64..2000).prop_map(Some)]
+            .prop_map(|t| Op::PutUrr(Box::new(volume_urr(1, t)))),
         Just(Op::QueryUrr(UrrId(1))),
         Just(Op::PutPdr(Pdr { urrs: vec![UrrId(1)], qers: vec![QerId(1)], ..downlink_pdr() })),
         Just(Op::PutPdr(Pdr { urrs: vec![UrrId(1)], ..uplink_pdr() })),
@@ -61,10 +62,10 @@ struct Ledger {
 
 impl Ledger {
     fn collect(&mut self, bench: &mut Bench, usage: impl IntoIterator<Item = causeway_dataplane::Usage>) {
-        usage.into_iter().for_each(|usage| self.reported += usage.volume);
+        usage.into_iter().for_each(|usage| self.reported += usage.volume.unwrap_or_default());
         for event in bench.events() {
             if let Event::Usage { usage, .. } = event {
-                self.reported += usage.volume;
+                usage.iter().for_each(|usage| self.reported += usage.volume.unwrap_or_default());
             }
         }
     }
@@ -74,7 +75,7 @@ fn start() -> Bench {
     let mut bench = Bench::new();
     bench
         .apply(vec![
-            Op::PutUrr(volume_urr(1, Some(1000))),
+            Op::PutUrr(Box::new(volume_urr(1, Some(1000)))),
             Op::PutPdr(Pdr { urrs: vec![UrrId(1)], ..uplink_pdr() }),
             Op::PutPdr(Pdr { urrs: vec![UrrId(1)], qers: vec![QerId(1)], ..downlink_pdr() }),
         ])

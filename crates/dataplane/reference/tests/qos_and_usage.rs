@@ -2,14 +2,16 @@
 
 mod common;
 
-use causeway_dataplane::{Dataplane, DropReason, Event, Fate, Op, UsageReason};
-use causeway_rules::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit, Urr};
+use causeway_dataplane::{Dataplane, DropReason, Event, Fate, Op};
+use causeway_rules::{
+    ApplyAction, Far, Gate, Pdr, Qer, RateLimit, Urr, UsageInformation, UsageReportTrigger,
+};
 use causeway_types::{Bitrate, QerId, Span, UrrId, Volume};
 use common::*;
 
 fn counted(id: u32) -> Vec<Op> {
     vec![
-        Op::PutUrr(volume_urr(id, None)),
+        Op::PutUrr(Box::new(volume_urr(id, None))),
         Op::PutPdr(Pdr { urrs: vec![UrrId(id)], ..uplink_pdr() }),
         Op::PutPdr(Pdr { urrs: vec![UrrId(id)], qers: vec![QerId(1)], ..downlink_pdr() }),
     ]
@@ -92,8 +94,8 @@ fn usage_is_exact_and_never_counted_twice() {
         uplink_packets: up,
         downlink_packets: down,
     };
-    assert_eq!((queried[0].volume, queried[0].reason), (volume(3, 1), UsageReason::Queried));
-    assert_eq!((last[0].volume, last[0].reason), (volume(1, 0), UsageReason::SessionEnded));
+    assert_eq!((queried[0].volume, queried[0].triggers), (Some(volume(3, 1)), UsageReportTrigger::IMMER));
+    assert_eq!((last[0].volume, last[0].triggers), (Some(volume(1, 0)), UsageReportTrigger::TERMR));
     assert_eq!(last[0].start, queried[0].end);
 }
 
@@ -103,10 +105,10 @@ fn usage_is_exact_and_never_counted_twice() {
 fn a_threshold_reports_at_the_packet_that_reaches_it() {
     let mut bench = Bench::new();
     bench.apply(counted(1)).unwrap();
-    bench.apply(vec![Op::PutUrr(volume_urr(1, Some(300)))]).unwrap();
+    bench.apply(vec![Op::PutUrr(Box::new(volume_urr(1, Some(300))))]).unwrap();
     let volumes = |bench: &mut Bench| -> Vec<u64> {
         let usage = bench.events().into_iter().map(|event| match event {
-            Event::Usage { usage, .. } => usage.volume.total(),
+            Event::Usage { usage, .. } => usage[0].volume.map_or(0, |volume| volume.total()),
             other => panic!("{other:?}"),
         });
         usage.collect()
@@ -117,29 +119,28 @@ fn a_threshold_reports_at_the_packet_that_reaches_it() {
     bench.uplink(&from_ue(1));
     assert_eq!(volumes(&mut bench), [384]);
     bench.uplink(&from_ue(1));
-    bench.apply(vec![Op::PutUrr(volume_urr(1, Some(100)))]).unwrap();
+    bench.apply(vec![Op::PutUrr(Box::new(volume_urr(1, Some(100))))]).unwrap();
     assert_eq!(volumes(&mut bench), [128]);
 }
 
-// Input: one URR that measures before QoS enforcement and one after, and a closed gate.
-// Output: only the first counts what the gate drops; what the FAR drops is counted by neither.
+// Input: a URR that also measures before QoS enforcement; one packet passes, the gate drops one and the FAR another.
+// Output: two reports, of three packets before enforcement and of one after it; a threshold counts those after it.
 #[test]
 fn before_and_after_qos_enforcement() {
     let mut bench = Bench::new();
-    let pdr = Pdr { urrs: vec![UrrId(1), UrrId(2)], qers: vec![QerId(1)], ..downlink_pdr() };
-    bench
-        .apply(vec![
-            Op::PutUrr(Urr { before_qos: true, ..volume_urr(1, None) }),
-            Op::PutUrr(volume_urr(2, None)),
-            Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) }),
-            Op::PutPdr(pdr),
-        ])
-        .unwrap();
+    let pdr = Pdr { urrs: vec![UrrId(1)], qers: vec![QerId(1)], ..downlink_pdr() };
+    let urr = Urr { before_qos: true, ..volume_urr(1, Some(129)) };
+    bench.apply(vec![Op::PutUrr(Box::new(urr)), Op::PutQer(open_qer(1)), Op::PutPdr(pdr)]).unwrap();
+    bench.downlink(&to_ue(1));
+    bench.apply(vec![Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) })]).unwrap();
     bench.downlink(&to_ue(1));
     bench.apply(vec![Op::PutFar(Far { action: ApplyAction::Drop, ..buffering(false) })]).unwrap();
     bench.downlink(&to_ue(1));
-    let usage = bench.apply(vec![Op::QueryUrr(UrrId(1)), Op::QueryUrr(UrrId(2))]).unwrap().usage;
-    assert_eq!(usage.iter().map(|usage| usage.volume.downlink_packets).collect::<Vec<_>>(), [1, 0]);
+    assert_eq!(bench.events(), []);
+    let usage = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
+    let parts: Vec<_> =
+        usage.iter().map(|usage| (usage.part, usage.volume.unwrap().downlink_packets)).collect();
+    assert_eq!(parts, [(UsageInformation::UBE, 3), (UsageInformation::UAE, 1)]);
 }
 
 // Input: a buffered packet that leaves against an exhausted meter.
@@ -152,11 +153,11 @@ fn a_released_packet_is_counted_when_it_leaves() {
     bench.downlink(&to_ue(1));
     bench.downlink(&to_ue(2));
     let queried = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
-    assert_eq!(queried[0].volume, Volume::ZERO);
+    assert_eq!(queried[0].volume, Some(Volume::ZERO));
     bench.apply(vec![Op::PutFar(to_gnb(gnb_tunnel(GNB, 1)))]).unwrap();
     assert_eq!(bench.downlink(&to_ue(3)), Fate::Dropped(DropReason::MbrExceeded));
     let queried = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
-    assert_eq!(queried[0].volume.downlink_packets, 2);
+    assert_eq!(queried[0].volume.unwrap().downlink_packets, 2);
 }
 
 // Input: the last PDR that uses a URR stops using it; the URR stays.
@@ -169,6 +170,6 @@ fn losing_the_last_pdr_ends_the_measurement() {
     let applied = bench.apply(vec![Op::PutPdr(uplink_pdr())]).unwrap();
     assert_eq!(applied.usage, []);
     let applied = bench.apply(vec![Op::PutPdr(downlink_pdr())]).unwrap();
-    assert_eq!(applied.usage[0].reason, UsageReason::Removed);
-    assert_eq!(applied.usage[0].volume.uplink, 128);
+    assert_eq!(applied.usage[0].triggers, UsageReportTrigger::TERMR);
+    assert_eq!(applied.usage[0].volume.unwrap().uplink, 128);
 }

@@ -59,10 +59,11 @@ fn downlink_data_report(data: &[DownlinkData], names_policy: bool) -> Option<Dow
 fn usage_reports(session: &mut Session, reports: &[Report]) -> Vec<UsageReport<'static>> {
     let mut numbered = Vec::new();
     for report in reports {
-        if let Report::Usage(usage) = report
-            && session.rules.rules().urrs.contains_key(&usage.urr)
-        {
-            numbered.push(session.rules.usage_report(usage));
+        let Report::Usage(parts) = report else { continue };
+        for usage in parts {
+            if session.rules.rules().urrs.contains_key(&usage.urr) {
+                numbered.push(session.rules.usage_report(usage));
+            }
         }
     }
     numbered

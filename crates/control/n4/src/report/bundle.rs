@@ -24,9 +24,10 @@ impl Bundle {
     pub(super) fn takes(&mut self, report: &Report) -> bool {
         match report {
             _ if self.is_risky() && !matches!(report, Report::DownlinkData(_)) => false,
-            Report::Usage(_) => {
-                self.usages += 1;
-                self.usages <= USAGES
+            Report::Usage(parts) => {
+                let is_first = self.usages == 0;
+                self.usages += parts.len();
+                is_first || self.usages <= USAGES
             }
             Report::ErrorIndication(_) => {
                 self.tunnels += 1;

@@ -1,6 +1,7 @@
 //! The reports of one session, one on its way at a time so that they arrive in order.
 
 use std::collections::VecDeque;
+use std::ops::Add;
 
 use causeway_dataplane::DownlinkData;
 use causeway_rules::Usage;
@@ -11,8 +12,8 @@ use super::bundle::{Bundle, names_policy};
 /// Something the SMF must hear of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Report {
-    /// Usage (USAR).
-    Usage(Usage),
+    /// Usage of one URR (USAR), in the parts that belong into one message.
+    Usage(Vec<Usage>),
     /// Downlink data came for an idle UE, or was discarded (DLDR).
     DownlinkData(DownlinkData),
     /// A peer does not know this tunnel of its own (ERIR).
@@ -39,7 +40,7 @@ impl ReportQueue {
         }
         let is_full = self.waiting.len() >= limit;
         match report {
-            Report::Usage(usage) if is_full => self.add_up(usage),
+            Report::Usage(parts) if is_full => self.add_up(parts),
             _ if is_full => return false,
             report => self.waiting.push_back(report),
         }
@@ -103,7 +104,7 @@ impl ReportQueue {
         let mut taken = Vec::new();
         for report in std::mem::take(&mut self.waiting) {
             match report {
-                Report::Usage(usage) if gone(usage.urr) => taken.push(usage),
+                Report::Usage(parts) if parts.iter().any(|usage| gone(usage.urr)) => taken.extend(parts),
                 report => self.waiting.push_back(report),
             }
         }
@@ -112,10 +113,8 @@ impl ReportQueue {
 
     /// The session ends: the usages that were not sent, to go into the last response.
     pub(crate) fn take_unsent_usage(&mut self) -> Vec<Usage> {
-        let unsent = self.waiting.drain(..);
-        unsent
-            .filter_map(|report| if let Report::Usage(usage) = report { Some(usage) } else { None })
-            .collect()
+        let usages = |report| if let Report::Usage(parts) = report { parts } else { Vec::new() };
+        self.waiting.drain(..).flat_map(usages).collect()
     }
 
     fn is_being_told(&self, report: &Report) -> bool {
@@ -132,15 +131,24 @@ impl ReportQueue {
         self.on_its_way.iter().flatten().any(is_same) || self.waiting.iter().any(waits)
     }
 
-    /// Adds a usage to the last one of its URR, or to the end when there is none.
-    fn add_up(&mut self, usage: Usage) {
+    /// Adds usage to the last one of its URR, or to the end when there is none with the same parts.
+    fn add_up(&mut self, parts: Vec<Usage>) {
+        let is_same = |earlier: &[Usage]| {
+            earlier.len() == parts.len()
+                && earlier
+                    .iter()
+                    .zip(&parts)
+                    .all(|(one, other)| (one.urr, one.part) == (other.urr, other.part))
+        };
         let same = self.waiting.iter_mut().rev().find_map(|report| match report {
-            Report::Usage(earlier) if earlier.urr == usage.urr => Some(earlier),
+            Report::Usage(earlier) if is_same(earlier) => Some(earlier),
             _ => None,
         });
         match same {
-            Some(earlier) => extend(earlier, &usage),
-            None => self.waiting.push_back(Report::Usage(usage)),
+            Some(earlier) => {
+                earlier.iter_mut().zip(parts).for_each(|(earlier, later)| extend(earlier, later));
+            }
+            None => self.waiting.push_back(Report::Usage(parts)),
         }
     }
 }
@@ -154,33 +162,47 @@ impl Report {
         if let Self::ErrorIndication(tunnel) = self { Some((*tunnel).into()) } else { None }
     }
 }
+/// How many times of events one report keeps when reports are added up; the first ones.
+const EVENTS_PER_REPORT: usize = 64;
 
 /// Makes one measurement of two that follow each other.
-fn extend(earlier: &mut Usage, later: &Usage) {
-    earlier.volume += later.volume;
+fn extend(earlier: &mut Usage, later: Usage) {
+    earlier.triggers |= later.triggers;
+    earlier.volume = sum(earlier.volume, later.volume);
+    earlier.duration = sum(earlier.duration, later.duration);
     earlier.end = later.end;
     earlier.first_packet = earlier.first_packet.or(later.first_packet);
     earlier.last_packet = later.last_packet.or(earlier.last_packet);
+    earlier.events.extend(later.events);
+    earlier.events.truncate(EVENTS_PER_REPORT);
+}
+
+fn sum<T: Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one + other),
+        (one, other) => one.or(other),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use causeway_dataplane::DataStatus;
-    use causeway_rules::UsageReason;
+    use causeway_rules::{UsageInformation, UsageReportTrigger};
     use causeway_types::{PdrId, Teid, Time, UrrId, Volume};
 
     use super::*;
 
     fn usage(urr: u32, uplink: u64, start: u64, end: u64) -> Usage {
+        let (start, end) = (Time::from_secs(start), Time::from_secs(end));
         Usage {
-            urr: UrrId(urr),
-            reason: UsageReason::VolumeThreshold,
-            volume: Volume { uplink, ..Volume::ZERO },
-            start: Time::from_secs(start),
-            end: Time::from_secs(end),
-            first_packet: None,
-            last_packet: Some(Time::from_secs(end)),
+            volume: Some(Volume { uplink, ..Volume::ZERO }),
+            last_packet: Some(end),
+            ..Usage::new(UrrId(urr), UsageReportTrigger::VOLTH, start, end)
         }
+    }
+
+    fn report(urr: u32, uplink: u64, start: u64, end: u64) -> Report {
+        Report::Usage(vec![usage(urr, uplink, start, end)])
     }
 
     fn downlink(pdr: u16) -> Report {
@@ -210,12 +232,12 @@ mod tests {
     fn reports_of_every_type_share_a_request() {
         let tunnel = FTeid { teid: Teid::new(5).unwrap(), addr: std::net::Ipv4Addr::LOCALHOST.into() };
         let all = [
-            Report::Usage(usage(1, 5, 0, 1)),
+            report(1, 5, 0, 1),
             downlink(1),
             Report::ErrorIndication(tunnel),
             Report::Inactivity,
             downlink(2),
-            Report::Usage(usage(1, 7, 1, 2)),
+            report(1, 7, 1, 2),
         ];
         assert_eq!(requests(&all), [all.to_vec()]);
         let mut queue = ReportQueue::default();
@@ -233,12 +255,7 @@ mod tests {
         let (buffered, discarded) = (DataStatus::Buffered, DataStatus::Discarded);
         let status = [with(1, 0, buffered), with(2, 0, buffered), with(1, 0, discarded)];
         assert_eq!(requests(&status), [status[..2].to_vec(), status[2..].to_vec()]);
-        let policy = [
-            Report::Usage(usage(1, 5, 0, 1)),
-            with(1, 46, buffered),
-            with(2, 0, buffered),
-            Report::Inactivity,
-        ];
+        let policy = [report(1, 5, 0, 1), with(1, 46, buffered), with(2, 0, buffered), Report::Inactivity];
         assert_eq!(requests(&policy), [policy[..1].to_vec(), policy[1..3].to_vec(), policy[3..].to_vec()]);
     }
 
@@ -273,9 +290,9 @@ mod tests {
     #[test]
     fn usage_above_the_limit_is_added_up() {
         let mut queue = ReportQueue::default();
-        assert!(queue.push(Report::Usage(usage(1, 5, 0, 1)), 2) && queue.push(downlink(1), 2));
-        assert!(queue.push(Report::Usage(usage(1, 7, 1, 3)), 2));
-        assert!(queue.push(Report::Usage(usage(2, 9, 0, 3)), 2));
+        assert!(queue.push(report(1, 5, 0, 1), 2) && queue.push(downlink(1), 2));
+        assert!(queue.push(report(1, 7, 1, 3), 2));
+        assert!(queue.push(report(2, 9, 0, 3), 2));
         assert!(!queue.push(downlink(2), 2));
         assert_eq!(queue.take_unsent_usage(), [usage(1, 12, 0, 3), usage(2, 9, 0, 3)]);
     }
@@ -284,10 +301,28 @@ mod tests {
     fn one_request_carries_a_bounded_number_of_usages() {
         let mut queue = ReportQueue::default();
         for urr in 0..15 {
-            assert!(queue.push(Report::Usage(usage(urr, 1, 0, 1)), 99));
+            assert!(queue.push(report(urr, 1, 0, 1), 99));
         }
         assert_eq!(queue.next_request().len(), super::super::bundle::USAGES);
         queue.done();
         assert_eq!(queue.next_request().len(), 5);
+    }
+
+    // Input:  nine usages, then one in two parts, then one more in two parts above the limit.
+    // Output: the parts stay together, in the second request; what is added up is added part by part.
+    #[test]
+    fn parts_stay_together() {
+        let mut queue = ReportQueue::default();
+        let part = |part, uplink| Usage { part, ..usage(10, uplink, 0, 1) };
+        let both = |uplink| {
+            Report::Usage(vec![part(UsageInformation::UBE, 2 * uplink), part(UsageInformation::UAE, uplink)])
+        };
+        for urr in 0..9 {
+            assert!(queue.push(report(urr, 1, 0, 1), 10));
+        }
+        assert!(queue.push(both(5), 10) && queue.push(both(7), 10));
+        assert_eq!(queue.next_request().len(), 9);
+        queue.done();
+        assert_eq!(queue.next_request(), [both(12)]);
     }
 }

@@ -2,6 +2,7 @@
 
 use causeway_dataplane::Event;
 use causeway_pfcp::{Cause, SessionReportRequest, SessionReportResponse};
+use causeway_rules::Usage;
 use causeway_types::{FSeid, Seid, Time};
 
 use super::Report;
@@ -15,18 +16,19 @@ use crate::{MessageResult, N4, Notice, Output};
 impl N4 {
     /// Takes an event of the data plane. One of a session that has ended is counted and dropped.
     pub fn event(&mut self, now: Time, event: Event) {
-        let (seid, report) = match event {
-            Event::Usage { session, usage } => (session, Report::Usage(usage)),
-            Event::DownlinkData { session, data } => (session, Report::DownlinkData(data)),
-            Event::Inactivity { session } => (session, Report::Inactivity),
-            Event::ErrorIndication { session, tunnel } => (session, Report::ErrorIndication(tunnel)),
+        let (seid, reports) = match event {
+            Event::Usage { session, usage } => (session, by_urr(usage)),
+            Event::DownlinkData { session, data } => (session, vec![Report::DownlinkData(data)]),
+            Event::Inactivity { session } => (session, vec![Report::Inactivity]),
+            Event::ErrorIndication { session, tunnel } => (session, vec![Report::ErrorIndication(tunnel)]),
         };
         let limit = self.config.limits.queued_reports_per_session;
         let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.doomed) else {
             self.counters.late_events += 1;
             return;
         };
-        if !session.reports.push(report, limit) {
+        let lost = reports.into_iter().filter(|report| !session.reports.push(report.clone(), limit)).count();
+        for _ in 0..lost {
             self.lose_report(seid, "too many wait for the SMF");
         }
         self.send_reports(now, seid);
@@ -182,4 +184,16 @@ impl N4 {
         self.counters.lost_reports += 1;
         self.notice(Notice::ReportLost { session, detail });
     }
+}
+
+/// What each URR reports, by itself.
+fn by_urr(usage: Vec<Usage>) -> Vec<Report> {
+    let mut reports: Vec<Vec<Usage>> = Vec::new();
+    for usage in usage {
+        match reports.last_mut().filter(|parts| parts.last().is_some_and(|last| last.urr == usage.urr)) {
+            Some(parts) => parts.push(usage),
+            None => reports.push(vec![usage]),
+        }
+    }
+    reports.into_iter().map(Report::Usage).collect()
 }

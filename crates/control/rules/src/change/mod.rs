@@ -134,14 +134,11 @@ pub(crate) fn modify_with(
     if changes.query_all {
         queries.extend(old.rules().urrs.keys());
     }
-    let rearmed =
-        changes.urrs.update.iter().filter(|update| matches!(update.volume_threshold, Setting::Set(_)));
-    let rearmed = rearmed.map(|update| update.id).filter(|urr| queries.contains(urr)).collect();
     let instructed = changes.fars.update.iter().filter(|update| update.action.is_some());
     let extras = Extras {
         instructed: instructed.map(|update| update.id).collect(),
         queries,
-        rearmed,
+        renewed: changes.urrs.update.iter().map(|update| (update.id, update.renewed())).collect(),
         packet_rates: changes.query_packet_rates.clone(),
         end_markers: Vec::new(),
         drop_buffered: changes.drop_buffered,

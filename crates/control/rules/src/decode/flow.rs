@@ -3,7 +3,7 @@
 use causeway_pfcp::SdfFilter as WireFilter;
 
 use crate::edits::FilterDraft;
-use crate::{FlowDescription, FlowError, Reason, SdfFilter, TrafficClass};
+use crate::{FlowDescription, FlowError, Reason, SdfFilter, TrafficClass, ie};
 
 /// A filter, or the number of a bidirectional one that is defined elsewhere in the session.
 pub(super) fn draft(filter: &WireFilter<'_>) -> Result<FilterDraft, Reason> {
@@ -24,6 +24,15 @@ pub(super) fn draft(filter: &WireFilter<'_>) -> Result<FilterDraft, Reason> {
         flow_label: *flow_label,
         id: *filter_id,
     }))
+}
+
+/// A filter that is not one of a PDI, and so cannot be the number of another.
+pub(super) fn defined(filter: &WireFilter<'_>) -> Result<SdfFilter, Reason> {
+    let what = "an exempted filter by the number of a bidirectional one";
+    match draft(filter)? {
+        FilterDraft::Defined(filter) => Ok(filter),
+        FilterDraft::Named(_) => Err(Reason::Unsupported { ie: ie::SDF_FILTER, what }),
+    }
 }
 
 fn description(text: Option<&str>) -> Result<FlowDescription, Reason> {

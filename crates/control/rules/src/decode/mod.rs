@@ -15,6 +15,7 @@ mod treatment;
 mod tunnel;
 mod ue;
 mod urr;
+mod urr_limits;
 
 use causeway_pfcp::{
     DscpToPpiControlInformation, Ie, Many, Others, SessionEstablishmentFlags, SessionEstablishmentRequest,

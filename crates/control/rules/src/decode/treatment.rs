@@ -200,32 +200,32 @@ treatment! {
         refused { }
     }
     CreateUrr {
-        acted { urr_id measurement_method reporting_triggers volume_threshold measurement_information }
-        information { }
-        refused {
-            measurement_period volume_quota event_threshold event_quota time_threshold time_quota
-            quota_holding_time dropped_dl_traffic_threshold quota_validity_time monitoring_time
-            subsequent_volume_threshold subsequent_time_threshold subsequent_volume_quota
-            subsequent_time_quota subsequent_event_threshold subsequent_event_quota
-            inactivity_detection_time linked_urr_ids time_quota_mechanism aggregated_urrs
-            far_id_for_quota_action ethernet_inactivity_timer additional_monitoring_times
-            number_of_reports exempted_application_id_for_quota_actions
-            exempted_sdf_filter_for_quota_actions user_plane_inactivity_timer
+        acted {
+            urr_id measurement_method reporting_triggers measurement_period volume_threshold volume_quota
+            event_threshold event_quota time_threshold time_quota quota_holding_time
+            dropped_dl_traffic_threshold quota_validity_time monitoring_time subsequent_volume_threshold
+            subsequent_time_threshold subsequent_volume_quota subsequent_time_quota
+            subsequent_event_threshold subsequent_event_quota inactivity_detection_time linked_urr_ids
+            measurement_information time_quota_mechanism far_id_for_quota_action
+            additional_monitoring_times number_of_reports exempted_sdf_filter_for_quota_actions
+            user_plane_inactivity_timer
         }
+        information { }
+        refused { aggregated_urrs ethernet_inactivity_timer exempted_application_id_for_quota_actions }
     }
     UpdateUrr {
-        acted { urr_id measurement_method reporting_triggers volume_threshold measurement_information }
-        information { }
-        refused {
-            measurement_period volume_quota event_threshold event_quota time_threshold time_quota
-            quota_holding_time dropped_dl_traffic_threshold quota_validity_time monitoring_time
-            subsequent_volume_threshold subsequent_time_threshold subsequent_volume_quota
-            subsequent_time_quota subsequent_event_threshold subsequent_event_quota
-            inactivity_detection_time linked_urr_ids time_quota_mechanism aggregated_urrs
-            far_id_for_quota_action ethernet_inactivity_timer additional_monitoring_time
-            number_of_reports exempted_application_id_for_quota_actions
-            exempted_sdf_filter_for_quota_actions user_plane_inactivity_timer
+        acted {
+            urr_id measurement_method reporting_triggers measurement_period volume_threshold volume_quota
+            event_threshold event_quota time_threshold time_quota quota_holding_time
+            dropped_dl_traffic_threshold quota_validity_time monitoring_time subsequent_volume_threshold
+            subsequent_time_threshold subsequent_volume_quota subsequent_time_quota
+            subsequent_event_threshold subsequent_event_quota inactivity_detection_time linked_urr_ids
+            measurement_information time_quota_mechanism far_id_for_quota_action
+            additional_monitoring_times number_of_reports exempted_sdf_filter_for_quota_actions
+            user_plane_inactivity_timer
         }
+        information { }
+        refused { aggregated_urrs ethernet_inactivity_timer exempted_application_id_for_quota_actions }
     }
     CreateBar {
         acted { bar_id downlink_data_notification_delay suggested_buffering_packets_count }

@@ -13,7 +13,9 @@ use super::ethernet::SharedFilters;
 use super::filters::Definitions;
 use super::resolve::{Resolver, fitting};
 use super::ue::{ChosenUes, UeResolver, home};
-use super::{Changes, Edits, EndpointId, FarUpdate, PdrDraft, PdrUpdate, endpoints as points, shape, update};
+use super::{
+    Changes, Edits, EndpointId, FarUpdate, PdrDraft, PdrUpdate, endpoints as points, shape, update, urr,
+};
 
 /// The session as it will be, and what goes with the way there.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,7 +78,6 @@ pub(crate) fn merge(
     (session.choose_ids, session.chosen_ues) = (choose_ids, chosen_ues);
     session.forget_unused_choose_ids();
     session.sync_addresses(endpoints.networks.first());
-    session.sync_reports();
     Ok(Merged { session, chosen, chosen_endpoints, ues, end_markers })
 }
 
@@ -94,6 +95,10 @@ fn remove(session: &mut SessionRules, changes: &Changes) {
     }
     for far in rules.fars.values_mut() {
         far.bar = far.bar.filter(|id| !changes.bars.remove.contains(id));
+    }
+    for urr in rules.urrs.values_mut() {
+        urr.linked.retain(|id| !changes.urrs.remove.contains(id));
+        urr.quota_far = urr.quota_far.filter(|id| !changes.fars.remove.contains(id));
     }
 }
 
@@ -144,10 +149,10 @@ fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rej
     rules.qers.extend(changes.qers.create.iter().map(|qer| (qer.id, qer.clone())));
     rules.bars.extend(changes.bars.create.iter().map(|bar| (bar.id, bar.clone())));
     for draft in &changes.urrs.create {
-        rules.urrs.insert(draft.urr.id, draft.urr.clone());
-        session
-            .reports
-            .insert(draft.urr.id, ReportState { reporting: draft.reporting, ..ReportState::default() });
+        let id = draft.urr.id;
+        rules.urrs.insert(id, urr::create(draft).map_err(|reason| reason.of(id))?);
+        let packets = draft.settings.measuring.unwrap_or_default().packets;
+        session.reports.insert(id, ReportState { packets, ..ReportState::default() });
     }
     for change in &changes.fars.update {
         update::far(held(&mut rules.fars, change.id)?, change).map_err(|reason| reason.of(change.id))?;
@@ -159,9 +164,9 @@ fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rej
         update::bar(held(&mut rules.bars, change.id)?, change);
     }
     for change in &changes.urrs.update {
-        update::urr(held(&mut rules.urrs, change.id)?, change).map_err(|reason| reason.of(change.id))?;
-        if let Some(reporting) = change.reporting {
-            session.reports.entry(change.id).or_default().reporting = reporting;
+        urr::update(held(&mut rules.urrs, change.id)?, change).map_err(|reason| reason.of(change.id))?;
+        if let Some(measuring) = change.measuring {
+            session.reports.entry(change.id).or_default().packets = measuring.packets;
         }
     }
     Ok(())

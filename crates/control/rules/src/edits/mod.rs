@@ -8,6 +8,7 @@ mod resolve;
 mod shape;
 mod ue;
 mod update;
+mod urr;
 
 use std::collections::BTreeSet;
 
@@ -21,12 +22,12 @@ pub(crate) use ethernet::EthernetDraft;
 pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
 pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
+pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 
 use crate::{
-    ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, DirectionalLimit, ExtendedBuffering, Far,
-    FlowMarking, Gate, HeaderRemoval, MeasurementMethod, OuterHeader, PacketRates, PagingPolicy,
-    PduSessionType, Qer, RateLimit, Reporting, RuleId, TosMarking, UeAddress, UeSide, Urr, UrrTriggers,
-    VlanRemoval, VlanTags,
+    ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far, FlowMarking, Gate,
+    HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, Qer, RateLimit, RuleId,
+    TosMarking, UeAddress, UeSide, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -97,6 +98,11 @@ impl<T: Clone> Setting<T> {
             Self::Remove => *held = None,
             Self::Set(value) => *held = Some(value.clone()),
         }
+    }
+
+    /// It is said to be there or not.
+    pub(crate) fn is_given(&self) -> bool {
+        !matches!(self, Self::Keep)
     }
 
     /// For a part that has a value of its own when nothing is provisioned.
@@ -271,25 +277,6 @@ pub(crate) struct QerUpdate {
     pub(crate) reflective: Setting<bool>,
     pub(crate) ppi: Setting<Ppi>,
     pub(crate) flow_marking: Setting<FlowMarking>,
-}
-
-/// A URR to be created, with what concerns its reports only.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct UrrDraft {
-    pub(crate) urr: Urr,
-    pub(crate) reporting: Reporting,
-}
-
-/// The changes to a URR.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct UrrUpdate {
-    pub(crate) id: UrrId,
-    pub(crate) method: Option<MeasurementMethod>,
-    pub(crate) triggers: Option<UrrTriggers>,
-    pub(crate) volume_threshold: Setting<DirectionalLimit>,
-    /// MBQE is set. It cannot be changed, only repeated (TS 29.244 table 7.5.4.4-1).
-    pub(crate) before_qos: bool,
-    pub(crate) reporting: Option<Reporting>,
 }
 
 /// The changes to a BAR.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, Urr, ie};
+use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, ie};
 
 use super::resolve::{Resolver, fitting};
 use super::{
     BarUpdate, DuplicateUpdate, Endpoint, EndpointId, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate,
-    Setting, UrrUpdate,
+    Setting,
 };
 
 pub(super) fn pdr(
@@ -116,19 +116,4 @@ pub(super) fn qer(qer: &mut Qer, update: &QerUpdate) -> Result<(), Reason> {
 pub(super) fn bar(bar: &mut Bar, update: &BarUpdate) {
     bar.notification_delay = update.notification_delay.unwrap_or(bar.notification_delay);
     update.suggested_packets.apply(&mut bar.suggested_packets);
-}
-
-/// A threshold whose trigger is taken away goes with it.
-pub(super) fn urr(urr: &mut Urr, update: &UrrUpdate) -> Result<(), Reason> {
-    if update.before_qos && !urr.before_qos {
-        let what = "a change to measurement before QoS enforcement";
-        return Err(Reason::Unsupported { ie: ie::MEASUREMENT_INFORMATION, what });
-    }
-    urr.method = update.method.unwrap_or(urr.method);
-    if let Some(triggers) = update.triggers {
-        urr.triggers = triggers;
-        urr.volume_threshold = urr.volume_threshold.filter(|_| triggers.volume_threshold);
-    }
-    update.volume_threshold.apply(&mut urr.volume_threshold);
-    Ok(())
 }

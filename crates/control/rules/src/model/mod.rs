@@ -26,4 +26,6 @@ pub use pdu_type::PduSessionType;
 pub use qer::{Correlation, Gate, Qer, RateLimit};
 pub use sdf::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass};
 pub use set::RuleSet;
-pub use urr::{DirectionalLimit, MeasurementMethod, Urr, UrrTriggers};
+pub use urr::{
+    BaseInterval, DirectionalLimit, DroppedLimit, MeasurementMethod, Monitoring, Urr, UrrPart, UsageLimits,
+};

@@ -2,15 +2,15 @@
 
 use causeway_pfcp::{
     CreatedPdr, CreatedTrafficEndpoint, DurationMeasurement, EndTime, PacketRateStatusReport,
-    QueryUrrReference, StartTime, TimeOfFirstPacket, TimeOfLastPacket, TrafficEndpointId, UeIpAddress,
-    UpdatedPdr, UrSeqn, UsageInformation, UsageReport, UsageReportTrigger, VolumeMeasurement, Volumes,
+    QueryUrrReference, StartTime, TimeOfFirstPacket, TimeOfLastPacket, TimeStamp, TrafficEndpointId,
+    UeIpAddress, UpdatedPdr, UrSeqn, UsageReport, UsageReportTrigger, VolumeMeasurement, Volumes,
 };
-use causeway_types::Volume;
+use causeway_types::{Span, Volume};
 
 use crate::decode::packet_rate::status_ie;
 use crate::edits::{EndpointId, is_unusual};
 use crate::session::ReportState;
-use crate::{Change, PacketRateReport, SessionRules, UeAddress, Usage, UsageReason};
+use crate::{Change, PacketRateReport, SessionRules, UeAddress, Usage};
 
 /// The Packet Rate Status Report IEs of a modification or deletion response.
 pub fn packet_rate_reports(reports: &[PacketRateReport]) -> Vec<PacketRateStatusReport<'static>> {
@@ -81,10 +81,15 @@ impl Change {
     pub fn usage_reports(&mut self, usage: &[Usage]) -> Vec<UsageReport<'static>> {
         let reference = self.query_reference.map(QueryUrrReference);
         let mut report = |usage: &Usage| UsageReport {
-            query_urr_reference: reference.filter(|_| usage.reason == UsageReason::Queried),
+            query_urr_reference: reference.filter(|_| answers_a_query(usage)),
             ..self.session.usage_report(usage)
         };
         usage.iter().map(&mut report).collect()
+    }
+
+    /// What goes back in reports that answer the query of this change, wherever they are sent.
+    pub fn query_reference(&self) -> Option<u32> {
+        self.query_reference
     }
 }
 
@@ -111,24 +116,28 @@ fn wire(ue: UeAddress) -> UeIpAddress {
 }
 
 fn report(usage: &Usage, state: &ReportState) -> UsageReport<'static> {
+    let timed = !usage.triggers.difference(WITHOUT_TIMES).is_empty();
+    let stamps: Vec<_> = usage.events.iter().map(|time| TimeStamp(time.to_ntp())).collect();
     UsageReport {
-        start_time: Some(StartTime(usage.start.to_ntp())),
-        end_time: Some(EndTime(usage.end.to_ntp())),
-        volume_measurement: state.method.volume.then(|| volume(&usage.volume, state)),
-        duration_measurement: state.method.duration.then(|| DurationMeasurement(seconds(usage, state))),
+        start_time: timed.then(|| StartTime(usage.start.to_ntp())),
+        end_time: timed.then(|| EndTime(usage.end.to_ntp())),
+        volume_measurement: usage.volume.map(|measured| volume(&measured, state)),
+        duration_measurement: usage.duration.map(|measured| DurationMeasurement(seconds(measured))),
         time_of_first_packet: usage.first_packet.map(|time| TimeOfFirstPacket(time.to_ntp())),
         time_of_last_packet: usage.last_packet.map(|time| TimeOfLastPacket(time.to_ntp())),
-        usage_information: state.before_qos.then_some(UsageInformation::UBE),
-        ..UsageReport::new(usage.urr, UrSeqn(state.next), trigger(usage.reason))
+        usage_information: (!usage.part.is_empty()).then_some(usage.part),
+        event_time_stamps: stamps.into(),
+        ..UsageReport::new(usage.urr, UrSeqn(state.next), usage.triggers)
     }
 }
 
-fn trigger(reason: UsageReason) -> UsageReportTrigger {
-    match reason {
-        UsageReason::VolumeThreshold => UsageReportTrigger::VOLTH,
-        UsageReason::Queried => UsageReportTrigger::IMMER,
-        UsageReason::Removed | UsageReason::SessionEnded => UsageReportTrigger::TERMR,
-    }
+/// Triggers whose reports have neither start nor end (table 7.5.8.3-1).
+const WITHOUT_TIMES: UsageReportTrigger =
+    UsageReportTrigger::START.union(UsageReportTrigger::STOPT).union(UsageReportTrigger::MACAR);
+
+/// Asked for, or linked to one that was.
+fn answers_a_query(usage: &Usage) -> bool {
+    usage.triggers.intersects(UsageReportTrigger::IMMER | UsageReportTrigger::LIUSA)
 }
 
 /// All counters of octets, and all of packets if they were asked for (clause 5.2.2.3.1).
@@ -140,15 +149,11 @@ fn volume(volume: &Volume, state: &ReportState) -> VolumeMeasurement {
         uplink: Some(volume.uplink_packets),
         downlink: Some(volume.downlink_packets),
     };
-    let counted = state.reporting.packets;
-    VolumeMeasurement { octets, packets: if counted { packets } else { Volumes::default() } }
+    VolumeMeasurement { octets, packets: if state.packets { packets } else { Volumes::default() } }
 }
 
-/// Whole seconds from the start of metering: at once if so asked for, from the first packet otherwise.
-fn seconds(usage: &Usage, state: &ReportState) -> u32 {
-    let start = if state.reporting.immediate_start { Some(usage.start) } else { usage.first_packet };
-    let span = start.map_or_else(Default::default, |start| usage.end.since(start));
-    u32::try_from(span.as_secs()).unwrap_or(u32::MAX)
+fn seconds(measured: Span) -> u32 {
+    u32::try_from(measured.as_secs()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -12,19 +12,22 @@ use proptest::sample::{Index, select, subsequence};
 use crate::edits::{
     BarUpdate, Changes, DuplicateUpdate, Edits, Endpoint, EndpointDraft, EndpointEdits, EndpointId,
     EndpointUe, EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate,
-    QerUpdate, Setting, TunnelRequest, UeChoice, UrrDraft, UrrUpdate,
+    QerUpdate, Setting, TunnelRequest, UeChoice,
 };
 use crate::{
-    Allowance, ApplyAction, Bar, BufferingDuration, CopyTo, Correlation, DeliveryStatus, DirectionalLimit,
-    Duplicate, ExtendedBuffering, Far, FlowMarking, Forwarding, Gate, HeaderRemoval, MeasurementMethod,
-    OuterHeader, PacketRate, PacketRates, PagingPolicy, Pdi, Pdr, Qer, RateLimit, Reporting, RuleSet,
-    SdfFilter, TosMarking, TrafficClass, UeSide, Urr, UrrTriggers,
+    Allowance, ApplyAction, Bar, BufferingDuration, CopyTo, Correlation, DeliveryStatus, Duplicate,
+    ExtendedBuffering, Far, FlowMarking, Forwarding, Gate, HeaderRemoval, OuterHeader, PacketRate,
+    PacketRates, PagingPolicy, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter, TosMarking, TrafficClass,
+    UeSide, Urr,
 };
 
+use super::generate_urr::{any_urr, any_urr_update, linked, urr};
 use super::{downlink_pdr, gnb, internet, through_n6, to_gnb, to_internet, ue, uplink_pdr};
 
 /// Keeps, removes or sets.
-fn setting<T: Clone + std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Setting<T>> {
+pub(super) fn setting<T: Clone + std::fmt::Debug>(
+    value: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Setting<T>> {
     (0..3_u8, value).prop_map(|(choice, value)| match choice {
         0 => Setting::Keep,
         1 => Setting::Remove,
@@ -38,7 +41,7 @@ fn set_if<T>(with: bool, value: Option<T>) -> Setting<T> {
 }
 
 /// How many ids of each kind are drawn from; few, so that changes meet rules that exist.
-const IDS: u32 = 5;
+pub(super) const IDS: u32 = 5;
 
 /// Any legal rule set with at least one PDR.
 pub(crate) fn rule_set() -> impl Strategy<Value = RuleSet> {
@@ -66,7 +69,7 @@ pub(crate) fn rule_set() -> impl Strategy<Value = RuleSet> {
                 pdrs: pdrs.into_iter().map(|pdr| (pdr.id, pdr)).collect(),
                 fars: fars.iter().map(|far| (far.id, far.clone())).collect(),
                 qers: qers.iter().map(|qer| (qer.id, qer.clone())).collect(),
-                urrs: urrs.iter().map(|urr| (urr.id, urr.clone())).collect(),
+                urrs: linked(&urrs, &fars),
                 bars: bars.iter().map(|bar| (bar.id, bar.clone())).collect(),
                 inactivity_timer,
                 ..RuleSet::default()
@@ -103,20 +106,6 @@ fn extended() -> impl Strategy<Value = ExtendedBuffering> {
     ];
     (0..IDS as u8, option::of(duration), option::of(any::<u16>()))
         .prop_map(|(bar, duration, packets)| ExtendedBuffering { bar: BarId(bar), duration, packets })
-}
-
-fn limit() -> impl Strategy<Value = DirectionalLimit> {
-    let some = 1..u64::MAX;
-    (some.clone(), option::of(some.clone()), option::of(some))
-        .prop_map(|(total, uplink, downlink)| DirectionalLimit { total: Some(total), uplink, downlink })
-}
-
-fn urr(id: u32) -> impl Strategy<Value = Urr> {
-    (any::<bool>(), option::of(limit())).prop_map(move |(duration, volume_threshold)| Urr {
-        triggers: UrrTriggers { volume_threshold: volume_threshold.is_some() },
-        volume_threshold,
-        ..Urr::new(UrrId(id), MeasurementMethod { volume: true, duration })
-    })
 }
 
 fn gate() -> impl Strategy<Value = Gate> {
@@ -514,25 +503,6 @@ fn any_qer_update() -> impl Strategy<Value = QerUpdate> {
             }
         },
     )
-}
-
-fn any_urr() -> impl Strategy<Value = UrrDraft> {
-    (0..IDS)
-        .prop_flat_map(urr)
-        .prop_map(|urr| UrrDraft { urr, reporting: Reporting { packets: true, immediate_start: false } })
-}
-
-fn any_urr_update() -> impl Strategy<Value = UrrUpdate> {
-    (0..IDS, option::of(any::<bool>()), setting(limit())).prop_map(|(id, trigger, volume_threshold)| {
-        UrrUpdate {
-            id: UrrId(id),
-            method: None,
-            triggers: trigger.map(|volume_threshold| UrrTriggers { volume_threshold }),
-            volume_threshold,
-            before_qos: false,
-            reporting: None,
-        }
-    })
 }
 
 fn any_bar_update() -> impl Strategy<Value = BarUpdate> {

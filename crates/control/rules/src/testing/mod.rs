@@ -2,6 +2,7 @@
 
 mod fit;
 mod generate;
+mod generate_urr;
 mod model;
 
 pub(crate) use fit::fit;
@@ -126,7 +127,7 @@ pub(crate) fn buffering(id: u32) -> Far {
 
 /// A URR that measures volume and reports when asked.
 pub(crate) fn urr(id: u32) -> Urr {
-    Urr::new(UrrId(id), crate::MeasurementMethod { volume: true, duration: false })
+    Urr::new(UrrId(id), crate::MeasurementMethod { volume: true, ..Default::default() })
 }
 
 pub(crate) fn bar(id: u8) -> crate::Bar {

@@ -12,6 +12,7 @@ pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
             Op::SetPduType(_) => index == 1,
             Op::RemoveSession => index + 1 == plan.ops.len(),
             Op::QueryUrr(id) => rules.urrs.contains_key(id),
+            Op::RenewUrr { urr, parts } => rules.urrs.contains_key(urr) && !parts.is_empty(),
             Op::QueryPacketRate(id) => rules.qers.get(id).is_some_and(|qer| qer.packet_rate.is_some()),
             Op::SendEndMarker { far, .. } | Op::NotifyAgain(far) => rules.fars.contains_key(far),
             Op::ExtendBuffering(extended) => rules.bars.contains_key(&extended.bar),
@@ -32,6 +33,7 @@ fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
         Op::CreateSession
         | Op::SendEndMarker { .. }
         | Op::QueryUrr(_)
+        | Op::RenewUrr { .. }
         | Op::QueryPacketRate(_)
         | Op::NotifyAgain(_)
         | Op::ExtendBuffering(_)
@@ -41,7 +43,7 @@ fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
         Op::SetInactivityTimer(timer) => rules.inactivity_timer = *timer,
         Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
         Op::PutBar(bar) => put(&mut rules.bars, bar.id, bar)?,
-        Op::PutUrr(urr) => put(&mut rules.urrs, urr.id, urr)?,
+        Op::PutUrr(urr) => put(&mut rules.urrs, urr.id, urr.as_ref())?,
         Op::PutQer(qer) => put(&mut rules.qers, qer.id, qer)?,
         Op::PutFar(far) => put(&mut rules.fars, far.id, far)?,
         Op::PutPdr(pdr) => put(&mut rules.pdrs, pdr.id, pdr)?,
@@ -88,6 +90,11 @@ fn check_references(rules: &RuleSet) -> Result<(), String> {
     for far in rules.fars.values() {
         if let Some(bar) = far.bar.filter(|id| !rules.bars.contains_key(id)) {
             return missing(far.id.into(), bar.into());
+        }
+    }
+    for urr in rules.urrs.values() {
+        if let Some(far) = urr.quota_far.filter(|id| !rules.fars.contains_key(id)) {
+            return missing(urr.id.into(), far.into());
         }
     }
     Ok(())

@@ -11,6 +11,9 @@ const FILTERS_PER_PDR: usize = 64;
 /// Further UE addresses and framed routes of one PDR; each is an entry of the data plane's tables.
 const ROUTES_PER_PDR: usize = 64;
 
+/// Additional monitoring times of one URR; each is one more report.
+const TIMES_PER_URR: usize = 16;
+
 /// A session has at most this many FARs, QERs or URRs for each PDR that it may have.
 const OTHERS_PER_PDR: usize = 2;
 
@@ -23,6 +26,12 @@ pub(super) fn check(rules: &RuleSet, capabilities: &Capabilities) -> Result<(), 
     at_most(rules.fars.len(), others, "FARs in the session")?;
     at_most(rules.qers.len(), others, "QERs in the session")?;
     at_most(rules.urrs.len(), others, "URRs in the session")?;
+    for urr in rules.urrs.values() {
+        let filters = urr.exempted_filters.len();
+        at_most(filters, FILTERS_PER_PDR, "SDF filters in the URR").map_err(|reason| reason.of(urr.id))?;
+        let times = urr.additional_monitoring.len();
+        at_most(times, TIMES_PER_URR, "monitoring times in the URR").map_err(|reason| reason.of(urr.id))?;
+    }
     for pdr in rules.pdrs.values() {
         at_most(pdr.qers.len(), PER_PDR, "QERs in the PDR").map_err(|reason| reason.of(pdr.id))?;
         at_most(pdr.urrs.len(), PER_PDR, "URRs in the PDR").map_err(|reason| reason.of(pdr.id))?;

@@ -42,7 +42,7 @@ pub fn validate(rules: &RuleSet, context: &Context<'_>) -> Result<(), Rejection>
         qer::check(qer, context.capabilities).map_err(|reason| reason.of(qer.id))?;
     }
     for urr in rules.urrs.values() {
-        urr::check(urr, context.capabilities).map_err(|reason| reason.of(urr.id))?;
+        urr::check(urr, rules, context.capabilities).map_err(|reason| reason.of(urr.id))?;
     }
     for far in rules.fars.values() {
         far::check(far, rules, context).map_err(|reason| reason.of(far.id))?;

@@ -3,8 +3,8 @@ use causeway_types::{BarId, Bitrate, FarId, Interface, NetworkInstance, PdrId, Q
 use crate::edits::Changes;
 use crate::testing::{self, World, bar, buffering, gnb, to_gnb, to_internet, urr, usual};
 use crate::{
-    Bar, Context, DirectionalLimit, Far, MeasurementMethod, Qer, RateLimit, Reason, Rejection, RuleId,
-    RuleSet, Urr, UrrTriggers, validate,
+    Bar, Context, DirectionalLimit, Far, MeasurementMethod, Qer, RateLimit, Reason, Rejection,
+    ReportingTriggers, RuleId, RuleSet, Urr, UsageLimits, validate,
 };
 
 /// The rules of the usual session with something done to them, checked.
@@ -169,27 +169,29 @@ fn assigned_needs_an_address_or_a_tunnel() {
 #[test]
 fn a_threshold_is_complete_or_refused() {
     let limit = |total| Some(DirectionalLimit { total, ..DirectionalLimit::default() });
-    let volth = UrrTriggers { volume_threshold: true };
-    let whole = Urr { triggers: volth, volume_threshold: limit(Some(1000)), ..urr(1) };
+    let volth = ReportingTriggers::VOLTH;
+    let volume = |volume| UsageLimits { volume, ..UsageLimits::default() };
+    let whole = Urr { triggers: volth, thresholds: volume(limit(Some(1000))), ..urr(1) };
     assert_eq!(check(put_urr(whole.clone())), Ok(()));
-    assert_eq!(answer(check(put_urr(Urr { volume_threshold: None, ..whole.clone() }))), (67, Some(31)));
     assert_eq!(
-        answer(check(put_urr(Urr { triggers: UrrTriggers::default(), ..whole.clone() }))),
+        answer(check(put_urr(Urr { thresholds: UsageLimits::default(), ..whole.clone() }))),
+        (67, Some(31))
+    );
+    assert_eq!(
+        answer(check(put_urr(Urr { triggers: ReportingTriggers::empty(), ..whole.clone() }))),
         (69, Some(37))
     );
     assert_eq!(
-        answer(check(put_urr(Urr { volume_threshold: limit(None), ..whole.clone() }))),
+        answer(check(put_urr(Urr { thresholds: volume(limit(None)), ..whole.clone() }))),
         (69, Some(31))
     );
     assert_eq!(
-        answer(check(put_urr(Urr { volume_threshold: limit(Some(0)), ..whole.clone() }))),
+        answer(check(put_urr(Urr { thresholds: volume(limit(Some(0))), ..whole.clone() }))),
         (69, Some(31))
     );
-    let time = MeasurementMethod { volume: false, duration: true };
+    let time = MeasurementMethod { duration: true, ..MeasurementMethod::default() };
     assert_eq!(answer(check(put_urr(Urr { method: time, ..whole }))), (69, Some(62)));
     assert_eq!(check(put_urr(Urr { method: time, ..urr(1) })), Ok(()));
-    let nothing = MeasurementMethod::default();
-    assert_eq!(answer(check(put_urr(Urr { method: nothing, ..urr(1) }))), (69, Some(62)));
 }
 
 // Input:  rules that need what the data plane cannot do.
@@ -223,10 +225,7 @@ fn capabilities_are_not_exceeded() {
     assert_eq!(
         check(
             |it| it.volume_measurement = false,
-            |it| {
-                it.urrs.create =
-                    vec![crate::edits::UrrDraft { urr: urr(1), reporting: crate::Reporting::default() }];
-            }
+            |it| it.urrs.create = vec![crate::edits::UrrDraft::of(urr(1))]
         ),
         (76, Some(62))
     );

@@ -13,7 +13,7 @@ use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::{
     ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, Qer,
-    UeAddress, UeSide, Urr, UrrTriggers,
+    ReportingTriggers, UeAddress, UeSide, Urr, UsageLimits,
 };
 use causeway_types::{
     DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, Seid, Teid, Time, UrrId,
@@ -120,10 +120,11 @@ pub fn open_qer(id: u32) -> Qer {
 }
 
 pub fn volume_urr(id: u32, total: Option<u64>) -> Urr {
-    let method = MeasurementMethod { volume: true, duration: false };
+    let method = MeasurementMethod { volume: true, ..Default::default() };
+    let limit = |total| DirectionalLimit { total: Some(total), ..Default::default() };
     Urr {
-        triggers: UrrTriggers { volume_threshold: total.is_some() },
-        volume_threshold: total.map(|total| DirectionalLimit { total: Some(total), ..Default::default() }),
+        triggers: if total.is_some() { ReportingTriggers::VOLTH } else { ReportingTriggers::empty() },
+        thresholds: UsageLimits { volume: total.map(limit), ..Default::default() },
         ..Urr::new(UrrId(id), method)
     }
 }

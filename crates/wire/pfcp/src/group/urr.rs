@@ -80,7 +80,7 @@ group! {
         many aggregated_urrs: AggregatedUrrs<'a>,
         con far_id_for_quota_action: FarId,
         con ethernet_inactivity_timer: EthernetInactivityTimer,
-        opt additional_monitoring_time: AdditionalMonitoringTime<'a>,
+        opt_many additional_monitoring_times: AdditionalMonitoringTime<'a>,
         opt number_of_reports: NumberOfReports,
         many exempted_application_id_for_quota_actions: ApplicationId<'a>,
         many exempted_sdf_filter_for_quota_actions: SdfFilter<'a>,

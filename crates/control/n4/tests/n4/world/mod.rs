@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use causeway_dataplane::{ApplyError, Event};
 use causeway_n4::{Config, N4, Notice, Occupancy, Output};
 use causeway_pfcp::{Cause, Message};
-use causeway_rules::{Capabilities, LocalEndpoint, LocalEndpoints, UsageReason};
+use causeway_rules::{Capabilities, LocalEndpoint, LocalEndpoints, UsageReportTrigger};
 use causeway_types::{DualIp, NetworkInstance, NodeId, NtpSeconds, Seid, Span, Time, UrrId};
 
 pub(crate) use plane::{Pace, Plane, used};
@@ -118,8 +118,8 @@ impl World {
 
     /// The data plane reports usage of URR 1.
     pub(crate) fn uses(&mut self, session: Seid, octets: u64) {
-        let usage = used(self.now, UrrId(1), octets, UsageReason::VolumeThreshold);
-        self.event(Event::Usage { session, usage });
+        let usage = used(self.now, UrrId(1), octets, UsageReportTrigger::VOLTH);
+        self.event(Event::Usage { session, usage: vec![usage] });
     }
 
     pub(crate) fn event(&mut self, event: Event) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_n4::ApplyId;
-use causeway_rules::{Op, Plan, Usage, UsageReason};
+use causeway_rules::{Op, Plan, Usage, UsageReportTrigger};
 use causeway_types::{Seid, Time, UrrId, Volume};
 
 /// When plans are carried out.
@@ -59,13 +59,13 @@ impl Plane {
         for op in &plan.ops {
             match op {
                 Op::PutUrr(urr) => drop(urrs.insert(urr.id)),
-                Op::QueryUrr(urr) => usage.push(used(now, *urr, 10, UsageReason::Queried)),
+                Op::QueryUrr(urr) => usage.push(used(now, *urr, 10, UsageReportTrigger::IMMER)),
                 Op::RemoveUrr(urr) => {
                     urrs.remove(urr);
-                    usage.push(used(now, *urr, 20, UsageReason::Removed));
+                    usage.push(used(now, *urr, 20, UsageReportTrigger::TERMR));
                 }
                 Op::RemoveSession => {
-                    usage.extend(urrs.iter().map(|urr| used(now, *urr, 30, UsageReason::SessionEnded)));
+                    usage.extend(urrs.iter().map(|urr| used(now, *urr, 30, UsageReportTrigger::TERMR)));
                 }
                 _ => {}
             }
@@ -79,14 +79,11 @@ impl Plane {
 }
 
 /// So many octets from the UE.
-pub(crate) fn used(now: Time, urr: UrrId, octets: u64, reason: UsageReason) -> Usage {
+pub(crate) fn used(now: Time, urr: UrrId, octets: u64, triggers: UsageReportTrigger) -> Usage {
     Usage {
-        urr,
-        reason,
-        volume: Volume { uplink: octets, uplink_packets: 1, ..Volume::ZERO },
-        start: now,
-        end: now,
-        first_packet: None,
-        last_packet: None,
+        volume: Some(Volume { uplink: octets, uplink_packets: 1, ..Volume::ZERO }),
+        first_packet: Some(now),
+        last_packet: Some(now),
+        ..Usage::new(urr, triggers, now, now)
     }
 }

@@ -7,7 +7,7 @@ use causeway_types::{FarId, PdrId, Precedence, QerId, UrrId};
 
 use crate::edits::{Changes, FarUpdate, FilterDraft, PdrUpdate, Setting, UrrDraft};
 use crate::testing::{CHOOSE, SESSION, World, answer, bar, buffering, to_internet, uplink_pdr, urr, usual};
-use crate::{Bar, Op, Qer, Reason, Reporting, RuleId, SdfFilter, delete};
+use crate::{Bar, Op, Qer, Reason, RuleId, SdfFilter, delete};
 
 fn far_update(id: u32) -> FarUpdate {
     FarUpdate {
@@ -41,7 +41,7 @@ fn open_qer(id: u32) -> Qer {
 }
 
 fn urr_draft(id: u32) -> UrrDraft {
-    UrrDraft { urr: urr(id), reporting: Reporting::default() }
+    UrrDraft::of(urr(id))
 }
 
 /// What a plan writes, without the rules themselves.
@@ -81,10 +81,10 @@ fn establishment_writes_references_first() {
     let expected = [
         "CreateSession",
         "put BAR 1",
-        "put URR 1",
         "put QER 1",
         "put FAR 1",
         "put FAR 2",
+        "put URR 1",
         "put PDR 1",
         "put PDR 2",
     ];
@@ -107,7 +107,7 @@ fn a_removed_qer_or_urr_leaves_its_pdrs() {
     changes.qers.remove = vec![QerId(1)];
     changes.urrs.remove = vec![UrrId(1)];
     let change = world.modify(changes).unwrap();
-    let expected = ["put PDR 2", "RemoveQer(QerId(1))", "RemoveUrr(UrrId(1))"];
+    let expected = ["put PDR 2", "RemoveUrr(UrrId(1))", "RemoveQer(QerId(1))"];
     assert_eq!(names(&change.plan.ops), expected);
     let pdr = &change.session.rules().pdrs[&PdrId(2)];
     assert_eq!((&pdr.qers[..], &pdr.urrs[..]), (&[QerId(2)][..], &[][..]));

@@ -1,0 +1,219 @@
+//! What an update does to a URR, and which of its parts start over.
+
+use std::collections::BTreeSet;
+
+use causeway_pfcp::ReportingTriggers;
+use causeway_types::{FarId, Span, Time, UrrId};
+
+use super::Setting;
+use crate::{
+    BaseInterval, DirectionalLimit, DroppedLimit, MeasurementMethod, Monitoring, Reason, SdfFilter, Urr,
+    UrrPart, UsageLimits, ie,
+};
+
+/// A URR to be created: what it measures, and all the rest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct UrrDraft {
+    pub(crate) urr: Urr,
+    pub(crate) settings: UrrUpdate,
+}
+
+/// The changes to a URR.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct UrrUpdate {
+    pub(crate) id: UrrId,
+    pub(crate) method: Option<MeasurementMethod>,
+    pub(crate) triggers: Option<ReportingTriggers>,
+    pub(crate) thresholds: LimitsUpdate,
+    pub(crate) quotas: LimitsUpdate,
+    pub(crate) dropped_threshold: Setting<DroppedLimit>,
+    pub(crate) period: Setting<Span>,
+    pub(crate) holding_time: Setting<Span>,
+    pub(crate) validity_time: Setting<Span>,
+    pub(crate) inactivity_timer: Setting<Span>,
+    pub(crate) inactivity_detection: Setting<Span>,
+    pub(crate) base_interval: Setting<BaseInterval>,
+    pub(crate) monitoring: MonitoringUpdate,
+    pub(crate) additional_monitoring: Setting<Vec<Monitoring>>,
+    pub(crate) linked: Setting<BTreeSet<UrrId>>,
+    pub(crate) quota_far: Setting<FarId>,
+    pub(crate) exempted_filters: Setting<Vec<SdfFilter>>,
+    pub(crate) number_of_reports: Setting<std::num::NonZeroU16>,
+    pub(crate) measuring: Option<Measuring>,
+}
+
+/// The changes to thresholds or quotas.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct LimitsUpdate {
+    pub(crate) volume: Setting<DirectionalLimit>,
+    pub(crate) time: Setting<Span>,
+    pub(crate) events: Setting<u32>,
+}
+
+/// The changes to the monitoring time and what holds from then on.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct MonitoringUpdate {
+    pub(crate) at: Setting<Time>,
+    pub(crate) thresholds: LimitsUpdate,
+    pub(crate) quotas: LimitsUpdate,
+}
+
+/// The flags of Measurement Information (TS 29.244 clause 8.2.68).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Measuring {
+    pub(crate) before_qos: bool,
+    pub(crate) inactive: bool,
+    pub(crate) immediate_start: bool,
+    /// MNOP: for the reports only.
+    pub(crate) packets: bool,
+}
+
+#[cfg(test)]
+impl UrrDraft {
+    pub(crate) fn of(urr: Urr) -> Self {
+        Self { settings: UrrUpdate::new(urr.id), urr }
+    }
+}
+
+impl UrrUpdate {
+    /// Changes nothing, but that a measurement that was paused goes on.
+    #[cfg(test)]
+    pub(crate) fn new(id: UrrId) -> Self {
+        Self {
+            id,
+            method: None,
+            triggers: None,
+            thresholds: LimitsUpdate::default(),
+            quotas: LimitsUpdate::default(),
+            dropped_threshold: Setting::Keep,
+            period: Setting::Keep,
+            holding_time: Setting::Keep,
+            validity_time: Setting::Keep,
+            inactivity_timer: Setting::Keep,
+            inactivity_detection: Setting::Keep,
+            base_interval: Setting::Keep,
+            monitoring: MonitoringUpdate::default(),
+            additional_monitoring: Setting::Keep,
+            linked: Setting::Keep,
+            quota_far: Setting::Keep,
+            exempted_filters: Setting::Keep,
+            number_of_reports: Setting::Keep,
+            measuring: None,
+        }
+    }
+
+    /// The parts that start over, whether or not their value changes.
+    pub(crate) fn renewed(&self) -> BTreeSet<UrrPart> {
+        let parts = [
+            (UrrPart::VolumeThreshold, self.thresholds.volume.is_given()),
+            (UrrPart::TimeThreshold, self.thresholds.time.is_given()),
+            (UrrPart::EventThreshold, self.thresholds.events.is_given()),
+            (UrrPart::VolumeQuota, self.quotas.volume.is_given()),
+            (UrrPart::TimeQuota, self.quotas.time.is_given()),
+            (UrrPart::EventQuota, self.quotas.events.is_given()),
+            (UrrPart::DroppedThreshold, self.dropped_threshold.is_given()),
+            (UrrPart::Period, self.period.is_given()),
+            (UrrPart::HoldingTime, self.holding_time.is_given()),
+            (UrrPart::ValidityTime, self.validity_time.is_given()),
+            (UrrPart::InactivityTimer, self.inactivity_timer.is_given()),
+            (UrrPart::NumberOfReports, self.number_of_reports.is_given()),
+        ];
+        parts.into_iter().filter(|(_, given)| *given).map(|(part, _)| part).collect()
+    }
+}
+
+impl LimitsUpdate {
+    fn apply(&self, held: &mut UsageLimits) {
+        self.volume.apply(&mut held.volume);
+        self.time.apply(&mut held.time);
+        self.events.apply(&mut held.events);
+    }
+
+    fn sets_any(&self) -> bool {
+        self.volume.is_given() || self.time.is_given() || self.events.is_given()
+    }
+}
+
+/// The URR of a draft.
+pub(super) fn create(draft: &UrrDraft) -> Result<Urr, Reason> {
+    let mut urr = draft.urr.clone();
+    if let Some(measuring) = draft.settings.measuring {
+        urr.before_qos = measuring.before_qos;
+    }
+    update(&mut urr, &draft.settings)?;
+    Ok(urr)
+}
+
+/// Without Measurement Information the measurement is active (TS 29.244 table 7.5.4.4-1).
+pub(super) fn update(urr: &mut Urr, update: &UrrUpdate) -> Result<(), Reason> {
+    set_measuring(urr, update.measuring)?;
+    urr.method = update.method.unwrap_or(urr.method);
+    if let Some(triggers) = update.triggers {
+        urr.triggers = triggers;
+        drop_without_trigger(urr);
+    }
+    update.thresholds.apply(&mut urr.thresholds);
+    update.quotas.apply(&mut urr.quotas);
+    update.dropped_threshold.apply(&mut urr.dropped_threshold);
+    update.period.apply(&mut urr.period);
+    update.holding_time.apply(&mut urr.holding_time);
+    update.validity_time.apply(&mut urr.validity_time);
+    update.inactivity_timer.apply(&mut urr.inactivity_timer);
+    update.inactivity_detection.apply(&mut urr.inactivity_detection);
+    update.base_interval.apply(&mut urr.base_interval);
+    update.additional_monitoring.apply_or_default(&mut urr.additional_monitoring);
+    update.linked.apply_or_default(&mut urr.linked);
+    update.quota_far.apply(&mut urr.quota_far);
+    update.exempted_filters.apply_or_default(&mut urr.exempted_filters);
+    update.number_of_reports.apply(&mut urr.number_of_reports);
+    set_monitoring(&mut urr.monitoring, &update.monitoring)?;
+    let links = !urr.linked.is_empty() || !urr.triggers.contains(ReportingTriggers::LIUSA);
+    let why = "the reporting triggers name it";
+    if links { Ok(()) } else { Err(Reason::ConditionalMissing { ie: ie::LINKED_URR_ID, why }) }
+}
+
+/// MBQE cannot be changed, only repeated (TS 29.244 table 7.5.4.4-1).
+fn set_measuring(urr: &mut Urr, measuring: Option<Measuring>) -> Result<(), Reason> {
+    let Some(measuring) = measuring else {
+        urr.inactive = false;
+        return Ok(());
+    };
+    if measuring.before_qos && !urr.before_qos {
+        let what = "a change to measurement before QoS enforcement";
+        return Err(Reason::Unsupported { ie: ie::MEASUREMENT_INFORMATION, what });
+    }
+    (urr.inactive, urr.immediate_start) = (measuring.inactive, measuring.immediate_start);
+    Ok(())
+}
+
+/// A threshold whose trigger is taken away goes with it.
+fn drop_without_trigger(urr: &mut Urr) {
+    let has = |trigger| urr.triggers.contains(trigger);
+    urr.thresholds = UsageLimits {
+        volume: urr.thresholds.volume.filter(|_| has(ReportingTriggers::VOLTH)),
+        time: urr.thresholds.time.filter(|_| has(ReportingTriggers::TIMTH)),
+        events: urr.thresholds.events.filter(|_| has(ReportingTriggers::EVETH)),
+    };
+}
+
+fn set_monitoring(held: &mut Option<Monitoring>, update: &MonitoringUpdate) -> Result<(), Reason> {
+    let subsequent = update.thresholds.sets_any() || update.quotas.sets_any();
+    match (&update.at, held.as_mut()) {
+        (Setting::Remove, _) => *held = None,
+        (Setting::Set(at), None) => {
+            let (thresholds, quotas) = (UsageLimits::default(), UsageLimits::default());
+            *held = Some(Monitoring { at: *at, thresholds, quotas });
+        }
+        (Setting::Set(at), Some(held)) => held.at = *at,
+        (Setting::Keep, None) if subsequent => {
+            let why = "limits are given for what comes after it";
+            return Err(Reason::ConditionalMissing { ie: ie::MONITORING_TIME, why });
+        }
+        (Setting::Keep, _) => {}
+    }
+    if let Some(held) = held {
+        update.thresholds.apply(&mut held.thresholds);
+        update.quotas.apply(&mut held.quotas);
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! What becomes due with time alone.
+
+use causeway_rules::{ReportingTriggers as Asked, Urr, UsageReportTrigger as Trigger};
+use causeway_types::{Span, Time};
+
+use super::clock::Pace;
+use super::{Measurement, stopped_after};
+
+impl Measurement {
+    /// The time of the timer that is to be set; `None` when none is needed, or one is set that is not later. Never
+    /// at or before a time that is over, so that time goes on.
+    pub(crate) fn timer_to_set(&mut self, urr: &Urr, now: Time) -> Option<Time> {
+        let at = self.next_deadline(urr)?.max(now);
+        if self.timers.set.is_some_and(|set| set <= at) {
+            return None;
+        }
+        self.timers.set = Some(at);
+        Some(at)
+    }
+
+    /// The timer of this time is the one that is set; then it is set no more.
+    pub(crate) fn timer_expired(&mut self, at: Time) -> bool {
+        self.timers.set.take_if(|set| *set == at).is_some()
+    }
+
+    /// When [`Measurement::due`] has something to do.
+    pub(crate) fn next_deadline(&self, urr: &Urr) -> Option<Time> {
+        let measured = if self.is_active(urr) { self.measured_deadlines(urr) } else { [None; 4] };
+        let timed = [
+            self.period_end(urr),
+            self.holding_end(urr),
+            self.validity_end(),
+            self.inactivity_end(urr),
+            self.next_monitoring(urr),
+            self.timers.monitoring_report,
+        ];
+        measured.into_iter().chain(timed).flatten().min()
+    }
+
+    fn measured_deadlines(&self, urr: &Urr) -> [Option<Time>; 4] {
+        let pace = Pace::of(urr);
+        let threshold = self.thresholds.time.filter(|_| asks(urr, Asked::TIMTH));
+        let quota = self.quotas.time.filter(|_| !self.exhausted.time);
+        [
+            threshold.and_then(|limit| self.clock.reaches(self.armed.time + limit, pace)),
+            quota.and_then(|limit| self.clock.reaches(self.granted.time + limit, pace)),
+            self.clock.end(pace).filter(|_| asks(urr, Asked::ENVCL)),
+            self.traffic_end(urr),
+        ]
+    }
+
+    fn traffic_end(&self, urr: &Urr) -> Option<Time> {
+        let flows = self.activity.flows && asks(urr, Asked::STOPT);
+        self.activity.last_packet.filter(|_| flows).map(|last| last + stopped_after(urr))
+    }
+
+    fn period_end(&self, urr: &Urr) -> Option<Time> {
+        self.timers.next_period.filter(|_| asks(urr, Asked::PERIO) && self.may_report())
+    }
+
+    fn holding_end(&self, urr: &Urr) -> Option<Time> {
+        let holding = urr.holding_time.filter(|_| !self.exhausted.expired)?;
+        Some(self.last_packet_or(self.timers.holding_from) + holding)
+    }
+
+    fn validity_end(&self) -> Option<Time> {
+        self.timers.valid_until.filter(|_| !self.exhausted.expired)
+    }
+
+    fn inactivity_end(&self, urr: &Urr) -> Option<Time> {
+        let timer = urr.inactivity_timer.filter(|_| asks(urr, Asked::UPINT) && self.may_report())?;
+        Some(self.last_packet_or(self.timers.active_from?) + timer)
+    }
+
+    fn last_packet_or(&self, from: Time) -> Time {
+        self.activity.last_packet.map_or(from, |last| last.max(from))
+    }
+
+    fn next_monitoring(&self, urr: &Urr) -> Option<Time> {
+        let times = urr.monitoring_times();
+        let mut coming = times.iter().map(|monitoring| monitoring.at);
+        coming.find(|at| self.timers.monitored.is_none_or(|over| *at > over))
+    }
+
+    /// Does what is due at this time, and says what has to be reported. `soon` is how long after a monitoring time
+    /// the two parts are sent if nothing else causes a report.
+    pub(crate) fn due(&mut self, urr: &Urr, now: Time, soon: Span) -> Trigger {
+        let is_due = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
+        while is_due(self.next_monitoring(urr)) {
+            self.split(urr, now, soon);
+        }
+        let mut triggers = self.measured_due(urr, now);
+        if is_due(self.period_end(urr)) {
+            triggers |= Trigger::PERIO;
+            self.timers.next_period =
+                urr.period.map(|period| next_period(self.timers.next_period, period, now));
+        }
+        if is_due(self.inactivity_end(urr)) {
+            triggers |= Trigger::UPINT;
+            self.timers.active_from = None;
+        }
+        let (held, invalid) = (is_due(self.holding_end(urr)), is_due(self.validity_end()));
+        if held || invalid {
+            triggers |= when(held, Trigger::QUHTI) | when(invalid, Trigger::QUVTI);
+            self.activity.flows &= !held;
+            self.void_quotas(urr, now);
+        }
+        triggers = if self.may_report() { if_asked(urr, triggers) } else { Trigger::empty() };
+        if is_due(self.timers.monitoring_report) {
+            self.timers.monitoring_report = None;
+            triggers |= Trigger::MONIT;
+        }
+        triggers
+    }
+
+    /// What depends on the measurement going on.
+    fn measured_due(&mut self, urr: &Urr, now: Time) -> Trigger {
+        if !self.is_active(urr) {
+            return Trigger::empty();
+        }
+        let mut triggers = self.check(urr, now);
+        let pace = Pace::of(urr);
+        if self.clock.end(pace).is_some_and(|end| end <= now) {
+            self.clock.stop(now, pace);
+            triggers |= if_asked(urr, Trigger::ENVCL);
+        }
+        if self.traffic_end(urr).is_some_and(|end| end <= now) {
+            self.activity.flows = false;
+            triggers |= Trigger::STOPT;
+        }
+        triggers
+    }
+
+    /// The next monitoring time is reached: usage before it is set apart, and the limits after it hold.
+    fn split(&mut self, urr: &Urr, now: Time, soon: Span) {
+        let over = self.timers.monitored;
+        let times = urr.monitoring_times();
+        let coming = times.into_iter().find(|monitoring| over.is_none_or(|over| monitoring.at > over));
+        let Some(monitoring) = coming else { return };
+        self.timers.monitored = Some(monitoring.at);
+        let part = self.cut(urr, now);
+        // Nothing can have been measured before a time that had passed when it was given to a new URR.
+        if part.end > part.start {
+            self.closed.push(part);
+            self.timers.monitoring_report = Some(now + soon);
+        }
+        self.start_subsequent(urr, monitoring, now);
+    }
+}
+
+/// The first multiple of the period after now.
+fn next_period(last: Option<Time>, period: Span, now: Time) -> Time {
+    let mut next = last.unwrap_or(now) + period;
+    if next <= now {
+        next = now + period;
+    }
+    next
+}
+
+pub(super) fn when(is: bool, trigger: Trigger) -> Trigger {
+    if is { trigger } else { Trigger::empty() }
+}
+
+fn asks(urr: &Urr, trigger: Asked) -> bool {
+    urr.triggers.contains(trigger)
+}
+
+/// Those of the triggers that the URR has among its reporting triggers.
+pub(super) fn if_asked(urr: &Urr, triggers: Trigger) -> Trigger {
+    let pairs = [
+        (Asked::PERIO, Trigger::PERIO),
+        (Asked::VOLTH, Trigger::VOLTH),
+        (Asked::TIMTH, Trigger::TIMTH),
+        (Asked::QUHTI, Trigger::QUHTI),
+        (Asked::START, Trigger::START),
+        (Asked::STOPT, Trigger::STOPT),
+        (Asked::DROTH, Trigger::DROTH),
+        (Asked::LIUSA, Trigger::LIUSA),
+        (Asked::VOLQU, Trigger::VOLQU),
+        (Asked::TIMQU, Trigger::TIMQU),
+        (Asked::ENVCL, Trigger::ENVCL),
+        (Asked::EVETH, Trigger::EVETH),
+        (Asked::EVEQU, Trigger::EVEQU),
+        (Asked::QUVTI, Trigger::QUVTI),
+        (Asked::REEMR, Trigger::EMRRE),
+        (Asked::UPINT, Trigger::UPINT),
+    ];
+    let asked = pairs.into_iter().filter(|(asked, _)| asks(urr, *asked));
+    asked.fold(Trigger::empty(), |all, (_, trigger)| all | trigger) & triggers
+}

@@ -1,0 +1,162 @@
+//! Usage measurement of one URR (TS 29.244 clause 5.2.2).
+
+mod clock;
+mod due;
+mod limits;
+mod provision;
+mod report;
+mod totals;
+
+use std::time::Duration;
+
+use causeway_rules::{Urr, UsageLimits, UsageReportTrigger};
+use causeway_types::{Direction, Span, Time, Volume};
+
+use clock::{Clock, Pace};
+use limits::Exhausted;
+use report::Part;
+use totals::Totals;
+
+/// How long without packets until traffic counts as stopped, unless an Inactivity Detection Time says it.
+const STOPPED_AFTER: Span = Duration::from_secs(60);
+
+/// What a URR measures, and how much of it has been reported.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Measurement {
+    /// After QoS enforcement.
+    volume: Volume,
+    /// Before any enforcement; counted with MBQE only.
+    before_qos: Volume,
+    events: u64,
+    clock: Clock,
+    /// The clock ran when the measurement was paused.
+    resumes: bool,
+    /// The thresholds in force: the URR's, or subsequent ones of a monitoring time.
+    thresholds: UsageLimits,
+    /// The quotas in force.
+    quotas: UsageLimits,
+    exhausted: Exhausted,
+    /// The totals at the last report, and at the last monitoring time after it.
+    reported: Totals,
+    reported_before_qos: Volume,
+    /// The totals from which thresholds count.
+    armed: Totals,
+    /// The totals from which quotas count.
+    granted: Totals,
+    /// What is measured for the next report.
+    running: Part,
+    /// What monitoring times cut off, to be sent with the next report.
+    closed: Vec<Part>,
+    /// Dropped downlink packets and octets since that was reported.
+    dropped: (u64, u64),
+    activity: Activity,
+    timers: Timers,
+    /// How many more reports it may make.
+    reports_left: Option<u16>,
+}
+
+/// The packets that reach the URR's PDRs, whatever becomes of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Activity {
+    /// When the last one came.
+    last_packet: Option<Time>,
+    /// Traffic started and has not stopped.
+    flows: bool,
+}
+
+/// What the timers of a URR run from or to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Timers {
+    next_period: Option<Time>,
+    /// The quota holding time runs from here or from the last packet.
+    holding_from: Time,
+    valid_until: Option<Time>,
+    /// The inactivity timer runs from here or from the last packet; `None`: inactivity was reported.
+    active_from: Option<Time>,
+    /// Monitoring times up to this one are over.
+    monitored: Option<Time>,
+    /// When the two parts around a monitoring time are sent if nothing else causes a report.
+    monitoring_report: Option<Time>,
+    /// The timer that is set for this URR.
+    set: Option<Time>,
+}
+
+impl Measurement {
+    /// It is being measured: not paused, and not at the end of its number of reports.
+    fn is_active(&self, urr: &Urr) -> bool {
+        !urr.inactive && self.may_report()
+    }
+
+    /// Its number of reports is not used up.
+    pub(crate) fn may_report(&self) -> bool {
+        self.reports_left != Some(0)
+    }
+
+    fn totals(&self, urr: &Urr, now: Time) -> Totals {
+        Totals { volume: self.volume, time: self.clock.total(now, Pace::of(urr)), events: self.events }
+    }
+
+    /// A packet reached one of its PDRs; what becomes of it is not decided yet.
+    pub(crate) fn arrived(
+        &mut self,
+        urr: &Urr,
+        now: Time,
+        direction: Direction,
+        octets: usize,
+    ) -> UsageReportTrigger {
+        let idle = self.activity.last_packet.map_or(Span::MAX, |last| now.since(last));
+        let starts = !self.activity.flows || idle >= stopped_after(urr);
+        self.activity.last_packet = Some(now);
+        self.timers.active_from.get_or_insert(now);
+        if !self.is_active(urr) {
+            return UsageReportTrigger::empty();
+        }
+        self.activity.flows = true;
+        if urr.before_qos && urr.method.volume {
+            self.before_qos.count(direction, octets as u64);
+        }
+        if starts { self.traffic_starts(urr, now) } else { UsageReportTrigger::empty() }
+    }
+
+    /// A packet passed QoS enforcement and is forwarded.
+    pub(crate) fn passed(
+        &mut self,
+        urr: &Urr,
+        now: Time,
+        direction: Direction,
+        octets: usize,
+    ) -> UsageReportTrigger {
+        if !self.is_active(urr) || self.is_exhausted() {
+            return UsageReportTrigger::empty();
+        }
+        if urr.method.volume {
+            self.volume.count(direction, octets as u64);
+        }
+        if urr.method.duration {
+            self.clock.packet(now, Pace::of(urr));
+        }
+        self.running.first_packet.get_or_insert(now);
+        self.running.last_packet = Some(now);
+        self.check(urr, now)
+    }
+
+    /// A downlink packet of one of its PDRs was dropped.
+    pub(crate) fn dropped(&mut self, urr: &Urr, octets: usize) -> UsageReportTrigger {
+        let Some(limit) = urr.dropped_threshold.filter(|_| self.is_active(urr)) else {
+            return UsageReportTrigger::empty();
+        };
+        self.dropped = (self.dropped.0 + 1, self.dropped.1.saturating_add(octets as u64));
+        if !limit.is_reached_by(self.dropped.0, self.dropped.1) {
+            return UsageReportTrigger::empty();
+        }
+        self.dropped = (0, 0);
+        due::if_asked(urr, UsageReportTrigger::DROTH)
+    }
+}
+
+fn stopped_after(urr: &Urr) -> Span {
+    urr.inactivity_detection.unwrap_or(STOPPED_AFTER)
+}
+
+#[cfg(test)]
+mod tests;

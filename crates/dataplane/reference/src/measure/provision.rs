@@ -1,0 +1,198 @@
+//! What the SMF gives a URR, and what starts over with it.
+
+use std::collections::BTreeSet;
+
+use causeway_rules::{Monitoring, ReportingTriggers, Urr, UrrPart, UsageLimits};
+use causeway_types::{Time, Volume};
+
+use super::clock::{Clock, Pace};
+use super::limits::Exhausted;
+use super::report::Part;
+use super::totals::Totals;
+use super::{Activity, Measurement, Timers};
+
+impl Measurement {
+    /// Nothing measured yet; every timer of the URR begins.
+    pub(crate) fn new(urr: &Urr, now: Time) -> Self {
+        let timers = Timers {
+            next_period: urr.period.map(|period| now + period),
+            holding_from: now,
+            valid_until: urr.validity_time.map(|validity| now + validity),
+            active_from: Some(now),
+            monitored: None,
+            monitoring_report: None,
+            set: None,
+        };
+        let mut measurement = Self {
+            volume: Volume::ZERO,
+            before_qos: Volume::ZERO,
+            events: 0,
+            clock: Clock::default(),
+            resumes: false,
+            thresholds: urr.thresholds,
+            quotas: urr.quotas,
+            exhausted: Exhausted::default(),
+            reported: Totals::default(),
+            reported_before_qos: Volume::ZERO,
+            armed: Totals::default(),
+            granted: Totals::default(),
+            running: Part::beginning(now),
+            closed: Vec::new(),
+            dropped: (0, 0),
+            activity: Activity { last_packet: None, flows: false },
+            timers,
+            reports_left: urr.number_of_reports.map(|number| number.get()),
+        };
+        measurement.exhaust_what_is_zero();
+        measurement.start_at_once(urr, now);
+        measurement
+    }
+
+    /// Goes on after the last PDR of the URR is gone: all anew, but for monitoring times that are over.
+    pub(crate) fn reset(&mut self, urr: &Urr, now: Time) {
+        let timers =
+            Timers { monitored: self.timers.monitored, set: self.timers.set, ..Self::new(urr, now).timers };
+        *self = Self { timers, ..Self::new(urr, now) };
+    }
+
+    /// The URR replaces `old`. What differs starts over.
+    pub(crate) fn update(&mut self, old: &Urr, urr: &Urr, now: Time) {
+        let (before, pace) = (Pace::of(old), Pace::of(urr));
+        if urr.inactive && !old.inactive {
+            self.resumes = self.clock.is_running(now, before);
+        }
+        self.clock.change_pace(now, before, pace);
+        if urr.inactive || !urr.method.duration {
+            self.clock.stop(now, pace);
+        } else if old.inactive && std::mem::take(&mut self.resumes) {
+            self.clock.start(now, pace);
+        }
+        if urr.immediate_start && (old.inactive || !old.immediate_start) {
+            self.start_at_once(urr, now);
+        }
+        let newly = urr.triggers.difference(old.triggers);
+        let mut parts = changed(old, urr);
+        parts.extend(newly.contains(ReportingTriggers::PERIO).then_some(UrrPart::Period));
+        parts.extend(newly.contains(ReportingTriggers::UPINT).then_some(UrrPart::InactivityTimer));
+        self.renew(urr, &parts, now);
+    }
+
+    /// These parts were given anew.
+    pub(crate) fn renew(&mut self, urr: &Urr, parts: &BTreeSet<UrrPart>, now: Time) {
+        for part in parts {
+            match part {
+                UrrPart::VolumeThreshold => {
+                    self.thresholds.volume = urr.thresholds.volume;
+                    self.armed.volume = self.reported.volume;
+                }
+                UrrPart::TimeThreshold => {
+                    self.thresholds.time = urr.thresholds.time;
+                    self.armed.time = self.reported.time;
+                }
+                UrrPart::EventThreshold => {
+                    self.thresholds.events = urr.thresholds.events;
+                    self.armed.events = self.reported.events;
+                }
+                UrrPart::VolumeQuota => {
+                    self.quotas.volume = urr.quotas.volume;
+                    self.granted.volume = self.reported.volume;
+                    self.exhausted.volume = false;
+                    self.start_quota(urr, now);
+                }
+                UrrPart::TimeQuota => {
+                    self.quotas.time = urr.quotas.time;
+                    self.granted.time = self.reported.time;
+                    self.exhausted.time = false;
+                    self.start_quota(urr, now);
+                }
+                UrrPart::EventQuota => {
+                    self.quotas.events = urr.quotas.events;
+                    self.granted.events = self.reported.events;
+                    self.exhausted.events = urr.quotas.events == Some(0);
+                    self.start_quota(urr, now);
+                }
+                UrrPart::DroppedThreshold => self.dropped = (0, 0),
+                UrrPart::Period => self.timers.next_period = urr.period.map(|period| now + period),
+                UrrPart::HoldingTime => {
+                    self.timers.holding_from = now;
+                    self.exhausted.expired &= urr.quotas != UsageLimits::default();
+                }
+                UrrPart::ValidityTime => {
+                    self.timers.valid_until = urr.validity_time.map(|validity| now + validity);
+                    self.exhausted.expired &= urr.quotas != UsageLimits::default();
+                }
+                UrrPart::InactivityTimer => self.timers.active_from = Some(now),
+                UrrPart::NumberOfReports => {
+                    self.reports_left = urr.number_of_reports.map(|number| number.get());
+                    self.start_at_once(urr, now);
+                }
+            }
+        }
+    }
+
+    /// The limits that hold after a monitoring time; where none are given, what is left of the old ones goes on.
+    pub(super) fn start_subsequent(&mut self, urr: &Urr, monitoring: &Monitoring, now: Time) {
+        let totals = self.totals(urr, now);
+        restart(&mut self.armed, &monitoring.thresholds, &totals);
+        restart(&mut self.granted, &monitoring.quotas, &totals);
+        self.thresholds = monitoring.thresholds.or(self.thresholds);
+        self.quotas = monitoring.quotas.or(self.quotas);
+        self.exhausted.volume &= monitoring.quotas.volume.is_none();
+        self.exhausted.time &= monitoring.quotas.time.is_none();
+        self.exhausted.events &= monitoring.quotas.events.is_none();
+        self.exhaust_what_is_zero();
+    }
+
+    /// The holding and validity times of a quota run from when it is given.
+    fn start_quota(&mut self, urr: &Urr, now: Time) {
+        self.exhausted.expired = false;
+        self.timers.holding_from = now;
+        self.timers.valid_until = urr.validity_time.map(|validity| now + validity);
+        self.start_at_once(urr, now);
+    }
+
+    /// ISTM: time runs without a packet.
+    fn start_at_once(&mut self, urr: &Urr, now: Time) {
+        if urr.method.duration && urr.immediate_start && self.is_active(urr) && !self.is_exhausted() {
+            self.clock.start(now, Pace::of(urr));
+        }
+    }
+
+    fn exhaust_what_is_zero(&mut self) {
+        let zero = super::totals::Reached::of(&self.quotas, &Totals::default());
+        self.exhausted.volume |= zero.volume;
+        self.exhausted.time |= zero.time;
+        self.exhausted.events |= zero.events;
+    }
+}
+
+/// Lets the limits that there are count from these totals.
+fn restart(start: &mut Totals, limits: &UsageLimits, totals: &Totals) {
+    if limits.volume.is_some() {
+        start.volume = totals.volume;
+    }
+    if limits.time.is_some() {
+        start.time = totals.time;
+    }
+    if limits.events.is_some() {
+        start.events = totals.events;
+    }
+}
+
+fn changed(old: &Urr, new: &Urr) -> BTreeSet<UrrPart> {
+    let parts = [
+        (UrrPart::VolumeThreshold, old.thresholds.volume != new.thresholds.volume),
+        (UrrPart::TimeThreshold, old.thresholds.time != new.thresholds.time),
+        (UrrPart::EventThreshold, old.thresholds.events != new.thresholds.events),
+        (UrrPart::VolumeQuota, old.quotas.volume != new.quotas.volume),
+        (UrrPart::TimeQuota, old.quotas.time != new.quotas.time),
+        (UrrPart::EventQuota, old.quotas.events != new.quotas.events),
+        (UrrPart::DroppedThreshold, old.dropped_threshold != new.dropped_threshold),
+        (UrrPart::Period, old.period != new.period),
+        (UrrPart::HoldingTime, old.holding_time != new.holding_time),
+        (UrrPart::ValidityTime, old.validity_time != new.validity_time),
+        (UrrPart::InactivityTimer, old.inactivity_timer != new.inactivity_timer),
+        (UrrPart::NumberOfReports, old.number_of_reports != new.number_of_reports),
+    ];
+    parts.into_iter().filter(|(_, is)| *is).map(|(part, _)| part).collect()
+}

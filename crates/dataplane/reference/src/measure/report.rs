@@ -1,0 +1,112 @@
+//! From what was measured to usage reports.
+
+use causeway_rules::{Urr, Usage, UsageInformation, UsageReportTrigger as Trigger};
+use causeway_types::{Span, Time, Volume};
+
+use super::Measurement;
+use super::clock::Pace;
+use super::totals::difference;
+
+/// The usage of a stretch of time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Part {
+    pub(super) start: Time,
+    pub(super) end: Time,
+    pub(super) volume: Volume,
+    pub(super) before_qos: Volume,
+    pub(super) time: Span,
+    pub(super) first_packet: Option<Time>,
+    pub(super) last_packet: Option<Time>,
+    pub(super) events: Vec<Time>,
+}
+
+impl Part {
+    /// Nothing measured yet.
+    pub(super) fn beginning(now: Time) -> Self {
+        Self {
+            start: now,
+            end: now,
+            volume: Volume::ZERO,
+            before_qos: Volume::ZERO,
+            time: Span::ZERO,
+            first_packet: None,
+            last_packet: None,
+            events: Vec::new(),
+        }
+    }
+
+    /// As one report, or as two where usage before QoS enforcement is reported, too.
+    fn into_usages(self, urr: &Urr, triggers: Trigger, part: UsageInformation) -> Vec<Usage> {
+        let method = urr.method;
+        let after = Usage {
+            part,
+            volume: method.volume.then_some(self.volume),
+            duration: method.duration.then_some(self.time),
+            first_packet: self.first_packet,
+            last_packet: self.last_packet,
+            events: self.events,
+            ..Usage::new(urr.id, triggers, self.start, self.end)
+        };
+        if !urr.before_qos || !method.volume {
+            return vec![after];
+        }
+        let before = Usage {
+            part: part | UsageInformation::UBE,
+            volume: Some(self.before_qos),
+            ..Usage::new(urr.id, triggers, self.start, self.end)
+        };
+        vec![before, Usage { part: part | UsageInformation::UAE, ..after }]
+    }
+}
+
+impl Measurement {
+    /// Reports what was measured since the last report. Only a report that a threshold caused lets the thresholds
+    /// count anew (TS 29.244 clause 5.2.2.3.1).
+    pub(crate) fn report(&mut self, urr: &Urr, triggers: Trigger, now: Time) -> Vec<Usage> {
+        if !triggers.difference(Trigger::IMMER | Trigger::TERMR | Trigger::MONIT).is_empty() {
+            self.count_report(urr, now);
+        }
+        // Such reports have no measurement, so what was measured is for the next one.
+        if triggers.difference(Trigger::START | Trigger::DROTH).is_empty() {
+            return vec![Usage { events: vec![now], ..Usage::new(urr.id, triggers, now, now) }];
+        }
+        if triggers.intersects(Trigger::VOLTH | Trigger::TIMTH | Trigger::EVETH) {
+            self.armed = self.totals(urr, now);
+        }
+        let last = self.cut(urr, now);
+        let closed = std::mem::take(&mut self.closed);
+        self.timers.monitoring_report = None;
+        let after = if closed.is_empty() { UsageInformation::empty() } else { UsageInformation::AFT };
+        let before = |part: Part| part.into_usages(urr, Trigger::MONIT, UsageInformation::BEF);
+        let mut usages: Vec<_> = closed.into_iter().flat_map(before).collect();
+        usages.extend(last.into_usages(urr, triggers, after));
+        usages
+    }
+
+    /// Ends the stretch that is being measured, and begins another. Time is cut at whole seconds; what is left of
+    /// one goes into the next.
+    pub(super) fn cut(&mut self, urr: &Urr, now: Time) -> Part {
+        let totals = self.totals(urr, now);
+        let used = totals.since(&self.reported);
+        let seconds = Span::from_secs(used.time.as_secs());
+        let running = std::mem::replace(&mut self.running, Part::beginning(now));
+        let part = Part {
+            end: now,
+            volume: used.volume,
+            before_qos: difference(&self.before_qos, &self.reported_before_qos),
+            time: seconds,
+            ..running
+        };
+        self.reported = totals;
+        self.reported.time = totals.time.saturating_sub(used.time - seconds);
+        self.reported_before_qos = self.before_qos;
+        part
+    }
+
+    fn count_report(&mut self, urr: &Urr, now: Time) {
+        self.reports_left = self.reports_left.map(|left| left.saturating_sub(1));
+        if !self.may_report() {
+            self.clock.stop(now, Pace::of(urr));
+        }
+    }
+}

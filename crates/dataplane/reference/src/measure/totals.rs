@@ -1,0 +1,68 @@
+//! What was measured in all, and how much of it since some moment.
+
+use causeway_rules::{DirectionalLimit, UsageLimits};
+use causeway_types::{Direction, Span, Volume};
+
+/// Everything measured since the URR was created. Only ever grows; what belongs to a report, a threshold or a
+/// quota is the difference to the totals at its beginning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Totals {
+    pub(super) volume: Volume,
+    pub(super) time: Span,
+    pub(super) events: u64,
+}
+
+impl Totals {
+    /// What was measured since `start`.
+    pub(super) fn since(&self, start: &Self) -> Self {
+        Self {
+            volume: difference(&self.volume, &start.volume),
+            time: self.time.saturating_sub(start.time),
+            events: self.events.saturating_sub(start.events),
+        }
+    }
+
+    /// Nothing was measured.
+    pub(super) fn is_null(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+pub(super) fn difference(later: &Volume, earlier: &Volume) -> Volume {
+    Volume {
+        uplink: later.uplink.saturating_sub(earlier.uplink),
+        downlink: later.downlink.saturating_sub(earlier.downlink),
+        uplink_packets: later.uplink_packets.saturating_sub(earlier.uplink_packets),
+        downlink_packets: later.downlink_packets.saturating_sub(earlier.downlink_packets),
+    }
+}
+
+/// Which of some limits are reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Reached {
+    pub(super) volume: bool,
+    pub(super) time: bool,
+    pub(super) events: bool,
+}
+
+impl Reached {
+    pub(super) fn of(limits: &UsageLimits, used: &Totals) -> Self {
+        Self {
+            volume: limits.volume.is_some_and(|limit| limit.is_reached_by(&used.volume)),
+            time: limits.time.is_some_and(|limit| used.time >= limit),
+            events: limits.events.is_some_and(|limit| used.events >= u64::from(limit)),
+        }
+    }
+}
+
+/// One more packet would be more than the limit.
+pub(super) fn is_too_much(
+    limit: &DirectionalLimit,
+    used: &Volume,
+    direction: Direction,
+    octets: usize,
+) -> bool {
+    let mut volume = *used;
+    volume.count(direction, octets as u64);
+    limit.is_exceeded_by(&volume)
+}

@@ -1,0 +1,245 @@
+//! Usage of a whole session: which URRs a packet concerns, what an exhausted quota does, and reports that cause
+//! others (TS 29.244 clauses 5.2.2.3 and 5.2.2.4).
+
+use std::collections::{BTreeSet, VecDeque};
+use std::net::IpAddr;
+
+use causeway_packet::UserPacket;
+use causeway_rules::{Far, Pdr, ReportingTriggers, Urr, UrrPart, Usage, UsageReportTrigger};
+use causeway_types::{Direction, FarId, PdrId, Seid, Span, Teid, Time, UrrId};
+
+use crate::act::Matched;
+use crate::engine::Reference;
+use crate::filter;
+use crate::measure::Measurement;
+use crate::session::{Session, direction_of};
+use crate::timers::Timer;
+
+/// What an exhausted quota makes of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Blocked {
+    /// It follows this FAR instead of the PDR's (FAR ID for Quota Action).
+    By(FarId),
+    /// It is not forwarded.
+    Entirely,
+}
+
+impl Session {
+    /// The URR is created, or replaces the one of its id.
+    pub(crate) fn put_urr(&mut self, urr: &Urr, now: Time) {
+        let old = self.rules.urrs.insert(urr.id, urr.clone());
+        match (old, self.measurements.get_mut(&urr.id)) {
+            (Some(old), Some(measurement)) => measurement.update(&old, urr, now),
+            _ => drop(self.measurements.insert(urr.id, Measurement::new(urr, now))),
+        }
+    }
+
+    /// These parts of the URR were given anew.
+    pub(crate) fn renew_urr(&mut self, id: UrrId, parts: &BTreeSet<UrrPart>, now: Time) {
+        self.with_urr(id, |measurement, urr| measurement.renew(urr, parts, now));
+    }
+
+    /// The URR has lost its last PDR.
+    pub(crate) fn reset_urr(&mut self, id: UrrId, now: Time) {
+        self.with_urr(id, |measurement, urr| measurement.reset(urr, now));
+    }
+
+    fn with_urr<R>(&mut self, id: UrrId, act: impl FnOnce(&mut Measurement, &Urr) -> R) -> Option<R> {
+        Some(act(self.measurements.get_mut(&id)?, self.rules.urrs.get(&id)?))
+    }
+
+    /// Reports a URR, and those that are linked to it and not in `reported` yet.
+    pub(crate) fn report_once(
+        &mut self,
+        id: UrrId,
+        triggers: UsageReportTrigger,
+        now: Time,
+        reported: &mut BTreeSet<UrrId>,
+    ) -> Vec<Usage> {
+        reported.insert(id);
+        let mut due = VecDeque::from([(id, triggers)]);
+        let mut usages = Vec::new();
+        while let Some((id, triggers)) = due.pop_front() {
+            let report = |measurement: &mut Measurement, urr: &Urr| measurement.report(urr, triggers, now);
+            usages.extend(self.with_urr(id, report).into_iter().flatten());
+            let linked = self.linked_to(id).into_iter().filter(|urr| reported.insert(*urr));
+            due.extend(linked.map(|urr| (urr, UsageReportTrigger::LIUSA)));
+        }
+        usages
+    }
+
+    fn linked_to(&self, id: UrrId) -> Vec<UrrId> {
+        let links = |urr: &&Urr| urr.triggers.contains(ReportingTriggers::LIUSA) && urr.linked.contains(&id);
+        let may = |urr: &&Urr| self.measurements.get(&urr.id).is_some_and(Measurement::may_report);
+        self.rules.urrs.values().filter(links).filter(may).map(|urr| urr.id).collect()
+    }
+
+    /// Does something with each URR of a PDR, and reports what that triggers.
+    fn each_urr(
+        &mut self,
+        pdr: &Pdr,
+        now: Time,
+        reports: &mut Vec<Usage>,
+        mut act: impl FnMut(&mut Measurement, &Urr) -> UsageReportTrigger,
+    ) {
+        for id in &pdr.urrs {
+            let triggers = self.with_urr(*id, &mut act).unwrap_or(UsageReportTrigger::empty());
+            if !triggers.is_empty() {
+                reports.extend(self.report_once(*id, triggers, now, &mut BTreeSet::new()));
+            }
+        }
+    }
+
+    /// A packet reached its PDR.
+    pub(crate) fn count_arrival(&mut self, matched: &Matched<'_>, now: Time, reports: &mut Vec<Usage>) {
+        let (direction, octets) = (direction_of(matched.pdr), matched.packet.len());
+        self.each_urr(matched.pdr, now, reports, |measurement, urr| {
+            measurement.arrived(urr, now, direction, octets)
+        });
+    }
+
+    /// A packet passes.
+    pub(crate) fn count_passage(&mut self, matched: &Matched<'_>, now: Time, reports: &mut Vec<Usage>) {
+        let (direction, octets) = (direction_of(matched.pdr), matched.packet.len());
+        self.each_urr(matched.pdr, now, reports, |measurement, urr| {
+            measurement.passed(urr, now, direction, octets)
+        });
+    }
+
+    /// The URRs of the PDR whose quota is exhausted.
+    fn exhausted_urrs<'s>(&'s self, pdr: &'s Pdr) -> impl Iterator<Item = &'s Urr> {
+        let is_exhausted = |id: &&UrrId| self.measurements.get(id).is_some_and(Measurement::is_exhausted);
+        pdr.urrs.iter().filter(is_exhausted).filter_map(|id| self.rules.urrs.get(id))
+    }
+
+    /// The FAR that an exhausted quota puts in the place of the PDR's.
+    pub(crate) fn quota_far(&self, pdr: &Pdr) -> Option<&Far> {
+        let far = self.exhausted_urrs(pdr).find_map(|urr| urr.quota_far)?;
+        self.rules.fars.get(&far)
+    }
+
+    /// What the exhausted quotas of its PDR make of a packet, unless it is exempted from them.
+    pub(crate) fn blocked(&self, matched: &Matched<'_>) -> Option<Blocked> {
+        let mut exhausted = self.exhausted_urrs(matched.pdr).filter(|urr| !is_exempted(urr, matched));
+        let first = exhausted.next()?;
+        let far = first.quota_far.or_else(|| exhausted.find_map(|urr| urr.quota_far));
+        Some(far.map_or(Blocked::Entirely, Blocked::By))
+    }
+
+    /// A packet that QoS enforcement let pass is more than what is left of a quota. From then on the quota is
+    /// exhausted, and the packet must not pass by the FAR it was to pass by.
+    pub(crate) fn exhausts_a_quota(
+        &mut self,
+        matched: &Matched<'_>,
+        now: Time,
+        reports: &mut Vec<Usage>,
+    ) -> bool {
+        let (direction, octets) = (direction_of(matched.pdr), matched.packet.len());
+        let too_much = self.measurements_of(matched.pdr).find(|(measurement, urr)| {
+            !measurement.is_exhausted() && measurement.is_too_much(urr, direction, octets)
+        });
+        let Some(id) = too_much.map(|(_, urr)| urr.id) else { return false };
+        let exhaust = |measurement: &mut Measurement, urr: &Urr| measurement.exhaust_volume(urr, now);
+        let triggers = self.with_urr(id, exhaust).unwrap_or(UsageReportTrigger::empty());
+        if !triggers.is_empty() {
+            reports.extend(self.report_once(id, triggers, now, &mut BTreeSet::new()));
+        }
+        true
+    }
+
+    fn measurements_of<'s>(&'s self, pdr: &'s Pdr) -> impl Iterator<Item = (&'s Measurement, &'s Urr)> {
+        pdr.urrs.iter().filter_map(|id| Some((self.measurements.get(id)?, self.rules.urrs.get(id)?)))
+    }
+}
+
+fn is_exempted(urr: &Urr, matched: &Matched<'_>) -> bool {
+    if urr.exempted_filters.is_empty() {
+        return false;
+    }
+    let Ok(user) = UserPacket::parse(matched.packet) else { return false };
+    let direction = direction_of(matched.pdr);
+    let is_assigned = |ip| matched.pdr.pdi.covers_ue(ip);
+    urr.exempted_filters.iter().any(|wanted| filter::matches(wanted, &user.flow, direction, is_assigned))
+}
+
+impl Reference {
+    /// Reports what a plan made due, and sets the timers of the session's URRs.
+    pub(crate) fn check_usage(&mut self, now: Time, seid: Seid) {
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let mut usages = Vec::new();
+        for id in session.rules.urrs.keys().copied().collect::<Vec<_>>() {
+            let triggers = session.with_urr(id, |measurement, urr| measurement.check(urr, now));
+            if let Some(triggers) = triggers.filter(|triggers| !triggers.is_empty()) {
+                usages.extend(session.report_once(id, triggers, now, &mut BTreeSet::new()));
+            }
+        }
+        self.report(seid, usages);
+        self.schedule_usage(now, seid);
+    }
+
+    /// Sets the timer of each URR that has something due before the timer that is set for it.
+    pub(crate) fn schedule_usage(&mut self, now: Time, seid: Seid) {
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        for (id, urr) in &session.rules.urrs {
+            let Some(measurement) = session.measurements.get_mut(id) else { continue };
+            if let Some(at) = measurement.timer_to_set(urr, now) {
+                self.timers.set(at, seid, Timer::Usage(*id));
+            }
+        }
+    }
+
+    /// The timer of a URR has expired.
+    pub(crate) fn usage_due(&mut self, at: Time, seid: Seid, id: UrrId) {
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let is_set =
+            session.measurements.get_mut(&id).is_some_and(|measurement| measurement.timer_expired(at));
+        if !is_set {
+            return;
+        }
+        let soon = soon_after(seid);
+        let triggers = session.with_urr(id, |measurement, urr| measurement.due(urr, at, soon));
+        if let Some(triggers) = triggers.filter(|triggers| !triggers.is_empty()) {
+            let usages = session.report_once(id, triggers, at, &mut BTreeSet::new());
+            self.report(seid, usages);
+        }
+        self.schedule_usage(at, seid);
+    }
+
+    /// A packet that a PDR matched was dropped. Only downlink ones count.
+    pub(crate) fn count_dropped(&mut self, now: Time, seid: Seid, pdr: PdrId, octets: usize) {
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let Some(pdr) = session.rules.pdrs.get(&pdr).cloned() else { return };
+        if direction_of(&pdr) != Direction::Downlink {
+            return;
+        }
+        let mut usages = Vec::new();
+        session.each_urr(&pdr, now, &mut usages, |measurement, urr| measurement.dropped(urr, octets));
+        self.report(seid, usages);
+    }
+
+    /// An End Marker came out of a tunnel (REEMR, TS 29.244 clause 5.2.2.5).
+    pub(crate) fn report_end_marker(&mut self, now: Time, seid: Seid, teid: Teid, local: IpAddr) {
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let of_tunnel = |pdr: &&Pdr| {
+            pdr.pdi.tunnel.is_some_and(|tunnel| tunnel.teid == teid && tunnel.addr.contains(local))
+        };
+        let urrs: BTreeSet<_> =
+            session.rules.pdrs.values().filter(of_tunnel).flat_map(|pdr| pdr.urrs.clone()).collect();
+        let mut usages = Vec::new();
+        for id in urrs {
+            let asks = |urr: &Urr| urr.triggers.contains(ReportingTriggers::REEMR);
+            let may = |measurement: &mut Measurement, urr: &Urr| asks(urr) && measurement.may_report();
+            if session.with_urr(id, may) == Some(true) {
+                usages.extend(session.report_once(id, UsageReportTrigger::EMRRE, now, &mut BTreeSet::new()));
+            }
+        }
+        self.report(seid, usages);
+        self.schedule_usage(now, seid);
+    }
+}
+
+/// How long after a monitoring time its reports are sent at the latest: 1 to 10 s, different for each session, so
+/// that not all of them report at a change of tariff at once (TS 29.244 clause 5.2.2.3.1 note 4).
+fn soon_after(seid: Seid) -> Span {
+    Span::from_millis(1000 + seid.0 % 9000)
+}
