@@ -14,7 +14,10 @@ struct Options {
     tos: u8,
     label: u32,
     seq: u32,
+    ack: u32,
     syn: bool,
+    fin: bool,
+    rst: bool,
     first: bool,
     later: bool,
 }
@@ -24,7 +27,7 @@ struct Options {
 /// - `ip SRC > DST PROTOCOL`: the payload follows the IP header;
 /// - `udp SRC:PORT > DST:PORT` and `tcp SRC:PORT > DST:PORT`;
 ///
-/// and then any of `tos N`, `label N` (IPv6 flow label), `seq N` and `syn` (TCP), `first` and `later` (an IPv4
+/// and then any of `tos N`, `label N` (IPv6 flow label), `seq N`, `ack N`, `syn`, `fin` and `rst` (TCP), `first` and `later` (an IPv4
 /// fragment of a larger packet).
 pub(crate) fn packet(head: &str, payload: &str, variables: &Variables) -> Result<Vec<u8>, CaseError> {
     let bad =
@@ -55,7 +58,10 @@ fn options(words: &[&str], variables: &Variables) -> Result<Options, CaseError> 
             "tos" => options.tos = value()? as u8,
             "label" => options.label = value()? as u32,
             "seq" => options.seq = value()? as u32,
+            "ack" => options.ack = value()? as u32,
             "syn" => options.syn = true,
+            "fin" => options.fin = true,
+            "rst" => options.rst = true,
             "first" => options.first = true,
             "later" => options.later = true,
             other => {
@@ -80,12 +86,14 @@ fn transport(
         UdpRepr { src_port, dst_port }.write(src.ip(), dst.ip(), payload, &mut segment).ok()?;
         return wrap(src.ip(), dst.ip(), IpProtocol::UDP, options, &segment);
     }
-    let flags = if options.syn { TcpFlags::SYN } else { TcpFlags::ACK };
+    let mut flags = if options.syn { TcpFlags::SYN } else { TcpFlags::ACK };
+    flags.set(TcpFlags::FIN, options.fin);
+    flags.set(TcpFlags::RST, options.rst);
     let header = TcpRepr {
         src_port,
         dst_port,
         sequence: options.seq,
-        acknowledgment: 0,
+        acknowledgment: options.ack,
         flags,
         window: u16::MAX,
         urgent: 0,

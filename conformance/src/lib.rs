@@ -25,6 +25,7 @@ mod script;
 mod setup;
 mod show;
 mod show_icmp;
+mod show_tcp;
 mod upf;
 mod variables;
 

@@ -3,9 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use causeway_dataplane::{
-    Echo, EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, PacketEngine, Routing, SliceLimit,
-    Topology,
+    Echo, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, Ingress, N6Endpoint, Network, PacketEngine,
+    Routing, SliceLimit, Topology,
 };
+use causeway_rules::{NewEnd, PolicyName, Redirect, Url};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
@@ -112,11 +113,10 @@ fn surroundings(setup: &Setup) -> Topology {
     });
     Topology {
         gtpu: vec![GtpuEndpoint { mtu: setup.n3_mtu.unwrap_or(endpoint.mtu), ..endpoint }],
-        networks: vec![Network {
-            gateways: gateways.collect(),
-            mtu: setup.n6_mtu.unwrap_or(network.mtu),
-            ..network
-        }],
+        networks: vec![
+            Network { gateways: gateways.collect(), mtu: setup.n6_mtu.unwrap_or(network.mtu), ..network },
+            Network::new(NetworkInstance::new("edge"), Vec::new()),
+        ],
         ethernet: vec![link(LAN, false), link(WIRE, true)],
         routing: Routing {
             decrement_ttl: !setup.keep_ttl,
@@ -129,8 +129,24 @@ fn surroundings(setup: &Setup) -> Topology {
             addr: DualIp { v4: Some(N6), v6: Some(N6_IPV6) },
             port: N6_PORT,
         }],
+        policies: policies(),
         slices: setup.slices.iter().map(SliceLimit::from).collect(),
     }
+}
+
+/// The forwarding policies: `void` drops, `gold` marks with DSCP 46 and leads to the network `edge`, `portal` answers HTTP
+/// with a URL, `proxy` leads to another address and port.
+fn policies() -> Vec<ForwardingPolicy> {
+    let policy = |name: &str| ForwardingPolicy::new(PolicyName::new(name.as_bytes()));
+    let network = Some(NetworkInstance::new("edge"));
+    let portal = Url::new("http://portal.example/").map(Redirect::Http);
+    let proxy = NewEnd { v4: Some(Ipv4Addr::new(203, 0, 113, 80)), v6: None, port: Some(8080) };
+    vec![
+        ForwardingPolicy { drop: true, ..policy("void") },
+        ForwardingPolicy { network, dscp: Some(46), ..policy("gold") },
+        ForwardingPolicy { redirect: portal, ..policy("portal") },
+        ForwardingPolicy { redirect: Some(Redirect::Destination(proxy)), ..policy("proxy") },
+    ]
 }
 
 fn link(name: &str, flood_unknown: bool) -> EthernetNetwork {

@@ -9,7 +9,7 @@ use causeway_pfcp::dump::DumpIes;
 use causeway_pfcp::{Header, MessageType, RawIes};
 
 use crate::runner::N6_PORT;
-use crate::{frame, show_icmp};
+use crate::{frame, show_icmp, show_tcp};
 
 /// The name of a message as TS 29.244 has it, without the prefix PFCP.
 pub(crate) fn message_name(message_type: MessageType) -> &'static str {
@@ -132,7 +132,8 @@ pub(crate) fn user(bytes: &[u8]) -> String {
         return format!("in {protocol} {ends}: {}", user(inner));
     }
     let last = bytes.last().copied().unwrap_or(0);
-    let details = show_icmp::details(&packet);
+    let details =
+        show_icmp::details(&packet) + &show_tcp::details(&packet) + show_tcp::wrong_checksums(&packet);
     format!("{protocol} {ends}, {} octets, tos {}, last {last}{details}", packet.len(), flow.tos)
 }
 

@@ -8,15 +8,17 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use causeway_packet::icmp::{IcmpError, Icmpv4, Icmpv6, error_reply};
 use causeway_packet::rewrite::{Dscp, decrement_hop_limit, set_dscp};
-use causeway_packet::{Ethernet, Ip, IpProtocol, Tcp, Udp, UdpChecksum, UserPacket};
+use causeway_packet::{Ends, Ethernet, Ip, IpProtocol, Tcp, Udp, UdpChecksum, UserPacket, http, set_ends};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {
     ethernet(octets);
+    http::begins_request(octets);
     let Ok(packet) = UserPacket::parse(octets) else { return };
     ip(packet.ip());
     transport(&packet);
     rewritten(&packet);
+    led_elsewhere(&packet);
     answered(&packet);
 });
 
@@ -84,6 +86,31 @@ fn rewritten(packet: &UserPacket<'_>) {
     assert_eq!((again.flow.src, again.flow.protocol), (packet.flow.src, packet.flow.protocol));
     if let (Ip::V4(before), Ip::V4(after)) = (packet.ip(), again.ip()) {
         assert_eq!(before.checksum_is_valid(), after.checksum_is_valid());
+    }
+}
+
+fn led_elsewhere(packet: &UserPacket<'_>) {
+    let flow = &packet.flow;
+    let (src, dst) = if flow.src.is_ipv4() {
+        (Ipv4Addr::new(192, 0, 2, 1).into(), Ipv4Addr::new(203, 0, 113, 9).into())
+    } else {
+        (Ipv6Addr::LOCALHOST.into(), Ipv6Addr::from(9u128).into())
+    };
+    let mut changed = packet.bytes().to_vec();
+    let ends = Ends { src: Some(src), dst: Some(dst), src_port: Some(7), dst_port: Some(9) };
+    set_ends(&mut changed, &ends).expect("an IP packet");
+    let again = UserPacket::parse(&changed).expect("still an IP packet");
+    assert_eq!((again.flow.src, again.flow.dst, again.flow.protocol), (src, dst, flow.protocol));
+    if flow.is_fragment() {
+        return;
+    }
+    let before = Udp::parse(packet.transport()).map(|udp| udp.checksum(flow.src, flow.dst));
+    if flow.protocol == IpProtocol::UDP && before.is_ok() {
+        assert_eq!(Udp::parse(again.transport()).map(|udp| udp.checksum(src, dst)), before);
+    }
+    let before = Tcp::parse(packet.transport()).map(|tcp| tcp.checksum_is_valid(flow.src, flow.dst));
+    if flow.protocol == IpProtocol::TCP && before.is_ok() {
+        assert_eq!(Tcp::parse(again.transport()).map(|tcp| tcp.checksum_is_valid(src, dst)), before);
     }
 }
 

@@ -15,6 +15,7 @@ use crate::config::{Config, WhenFull};
 use crate::control::{self, Stop, Surroundings};
 use crate::error::{RunError, StartError};
 use crate::open;
+use crate::policies::policies;
 use crate::worker::{PortSet, Snapshot, WorkerHandle};
 
 /// A running UPF. Dropped, it stops at once.
@@ -79,7 +80,8 @@ impl Daemon {
             management.iter().map(std::net::TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
         let (stop, stops) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
-        let topology = Topology { routing: routing(config), ..ports.topology() };
+        let policies = policies(&config.upf.forwarding_policy);
+        let topology = Topology { routing: routing(config), policies, ..ports.topology() };
         let engine = Reference::new(topology.clone(), limits(config));
         let capabilities = engine.capabilities();
         let counters = ports.counters();

@@ -27,6 +27,7 @@ mod error;
 pub mod logging;
 mod management;
 pub mod open;
+mod policies;
 pub mod service;
 pub mod worker;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use causeway_upf::config::{Config, EthernetNetwork, KEYS, N6Tunnel, Overrides, Smf};
+use causeway_upf::config::{Config, EthernetNetwork, ForwardingPolicy, KEYS, N6Tunnel, Overrides, Smf};
 
 const SAMPLE: &str = include_str!("../upf.yaml");
 const PACKAGED: &str = include_str!("../../../../packaging/upf.yaml");
@@ -54,6 +54,11 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.n6_tunnel[].dnn", "ims"),
     ("upf.n6_tunnel[].address", "2001:db8::6"),
     ("upf.n6_tunnel[].port", "15555"),
+    ("upf.forwarding_policy[].name", "gold"),
+    ("upf.forwarding_policy[].drop", "true"),
+    ("upf.forwarding_policy[].dnn", "internet"),
+    ("upf.forwarding_policy[].dscp", "46"),
+    ("upf.forwarding_policy[].redirect", "http://192.0.2.80/"),
     ("upf.routing.decrement_ttl", "false"),
     ("upf.routing.router_advertisement", "true"),
     ("upf.routing.icmp_errors_per_second", "0"),
@@ -75,6 +80,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("upf.gtpu.server[]", "address: 127.0.0.7"),
     ("upf.session[]", "subnet: 10.45.0.0/16"),
     ("upf.ethernet[]", "dnn: lan"),
+    ("upf.forwarding_policy[]", "name: silver"),
     ("upf.n6_tunnel[]", "address: 192.0.2.6"),
     ("upf.metrics.server[]", "address: 127.0.0.1"),
 ];
@@ -146,6 +152,10 @@ fn every_documented_default_is_the_default() {
             let address = [192, 0, 2, 6].into();
             expected.upf.n6_tunnel.push(N6Tunnel { dnn: "internet".into(), address, port: 5555 });
         }
+        if key.path.starts_with("upf.forwarding_policy[]") {
+            let name = "silver".to_owned();
+            expected.upf.forwarding_policy.push(ForwardingPolicy { name, ..ForwardingPolicy::default() });
+        }
         let config = load(&file(key.path, key.default)).unwrap();
         assert_eq!(config, expected, "{}", key.path);
     }
@@ -162,6 +172,7 @@ fn the_effective_configuration_is_a_configuration_file() {
                 routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
                 session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}], n6_tunnel: [{dnn: x, address: 192.0.2.6, port: 7}], \
                 ethernet: [{dnn: lan, dev: z, bridge: br0, mtu: 1500, unknown_stations: flood}], max_macs_per_session: 9, \
+                forwarding_policy: [{name: a, drop: true, dnn: x, dscp: 1, redirect: '192.0.2.80:80'}], \
                 buffering: {packets_per_session: 0, octets_per_session: 0, packets: 0, memory: 0, time: 0, \
                 when_full: drop_oldest, notify_again: 1500ms}, metrics: {server: []}}}";
     let config = load(text).unwrap();
@@ -215,6 +226,7 @@ fn the_sample_states_the_defaults() {
     sample.upf.node_id = None;
     sample.upf.pfcp.client.smf.clear();
     sample.upf.n6_tunnel.clear();
+    sample.upf.forwarding_policy.clear();
     sample.upf.gtpu.server[0].network_instance = None;
     sample.upf.gtpu.server[0].mtu = None;
     sample.upf.session[0].ue_pool = None;

@@ -25,8 +25,12 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
         (capabilities.extended_buffering, UpFeatures::DLBD),
         (capabilities.delivery_status, UpFeatures::DDDS),
         (capabilities.volume_measurement, UpFeatures::MNOP),
+        (capabilities.redirection, UpFeatures::TREU.union(UpFeatures::RATP)),
+        (capabilities.traffic_steering, UpFeatures::TRST),
+        (capabilities.address_replacement, UpFeatures::IPREP),
         (capabilities.usage_control, USAGE_CONTROL),
         (capabilities.packet_rate, UpFeatures::CIOT),
+        (capabilities.ethernet, UpFeatures::ETHAR),
         (capabilities.paging_by_dscp, UpFeatures::EPPPI),
     ];
     let there = by_data_plane.into_iter().filter(|(is_there, _)| *is_there);
@@ -59,7 +63,14 @@ mod tests {
         let all = Capabilities::all(1, 1);
         let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
         let qos = UpFeatures::CIOT | UpFeatures::EPPPI;
-        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | qos | USAGE_CONTROL;
+        let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
+        let more = UpFeatures::EMPU
+            | UpFeatures::MNOP
+            | UpFeatures::ETHAR
+            | buffering
+            | qos
+            | steering
+            | USAGE_CONTROL;
         assert_eq!(up_features(&all, false), BY_ITSELF | more);
     }
 }

@@ -41,6 +41,13 @@ pub struct Capabilities {
     pub outer_ipv6: bool,
     /// Makes copies of packets (FAR DUPL).
     pub duplication: bool,
+    /// Redirects traffic, to a URL or to an address and port (features TREU and RATP).
+    pub redirection: bool,
+    /// Replaces the addresses and ports of user packets (feature IPREP).
+    pub address_replacement: bool,
+    /// Steers traffic by forwarding policies or into tunnels over N6, and has at least one of them configured
+    /// (feature TRST).
+    pub traffic_steering: bool,
     /// How many sessions fit.
     pub max_sessions: u32,
     /// How many PDRs one session may have.
@@ -69,6 +76,9 @@ impl Capabilities {
             outer_ipv4: true,
             outer_ipv6: true,
             duplication: true,
+            redirection: true,
+            address_replacement: true,
+            traffic_steering: true,
             max_sessions,
             max_pdrs_per_session,
         }

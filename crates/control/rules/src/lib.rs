@@ -48,6 +48,7 @@ mod scramble;
 mod sdf;
 mod session;
 mod tunnels;
+mod ue_mac;
 mod usage;
 mod validate;
 
@@ -63,10 +64,10 @@ pub use model::{
     Allowance, ApplyAction, Bar, BaseInterval, BufferingDuration, CopyTo, Correlation, DeliveryStatus,
     DirectionalLimit, DroppedLimit, Duplicate, EthernetFilter, ExtendedBuffering, Far, FlowAddress,
     FlowDescription, FlowEnd, FlowMarking, Forwarding, Gate, HeaderRemoval, MacMatch, MacRange,
-    MeasurementMethod, Monitoring, OuterHeader, PacketRate, PacketRateReport, PacketRateStatus, PacketRates,
-    PagingPolicy, Pdi, Pdr, PduSessionType, Proxying, Qer, RateLimit, Remaining, RemovedHeader, RuleSet,
-    SdfFilter, TagMatch, TosMarking, TrafficClass, UeAddress, UeSide, Urr, UrrPart, UsageLimits, VlanRemoval,
-    VlanTags,
+    MeasurementMethod, Monitoring, NewEnd, OuterHeader, PacketRate, PacketRateReport, PacketRateStatus,
+    PacketRates, PagingPolicy, Pdi, Pdr, PduSessionType, PolicyName, Proxying, Qer, RateLimit, Redirect,
+    Remaining, RemovedHeader, Replacement, RuleSet, SdfFilter, Steering, TagMatch, TosMarking, TrafficClass,
+    UeAddress, UeSide, Url, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use reject::{Reason, Rejection, RuleId};
@@ -75,6 +76,7 @@ pub use respond::packet_rate_reports;
 pub use scramble::Scramble;
 pub use sdf::FlowError;
 pub use session::SessionRules;
-pub use tunnels::{LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
+pub use tunnels::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
+pub use ue_mac::{MacChanges, UeMac};
 pub use usage::Usage;
 pub use validate::{Context, validate};

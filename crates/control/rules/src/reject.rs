@@ -7,7 +7,7 @@ use causeway_pfcp::{Cause, FailedRuleId, OffendingIe, RuleKind};
 use causeway_types::{BarId, FTeid, FarId, IpNet, NetworkInstance, PdrId, QerId, Seid, UrrId};
 use thiserror::Error;
 
-use crate::{FlowError, PduSessionType, ie};
+use crate::{FlowError, PduSessionType, PolicyName, ie};
 
 /// A request that is not carried out. Nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,9 +66,9 @@ pub enum Reason {
         /// What is asked for.
         what: &'static str,
     },
-    /// A forwarding policy is named; none is configured.
-    #[error("no forwarding policy is configured")]
-    ForwardingPolicy,
+    /// A forwarding policy that the configuration does not have.
+    #[error("forwarding policy {0} is not configured")]
+    UnknownPolicy(PolicyName),
     /// A predefined rule is named; none is configured.
     #[error("IE {0} names a predefined rule; none is configured")]
     PredefinedRule(u16),
@@ -163,7 +163,7 @@ impl Reason {
         match self {
             Self::ConditionalMissing { .. } => Cause::ConditionalIeMissing,
             Self::Incorrect { .. } | Self::MalformedFlow(_) => Cause::MandatoryIeIncorrect,
-            Self::ForwardingPolicy => Cause::InvalidForwardingPolicy,
+            Self::UnknownPolicy(_) => Cause::InvalidForwardingPolicy,
             Self::NoAddressToChoose | Self::ChooseConflict(_) | Self::ChooseInUpdate => {
                 Cause::InvalidFTeidAllocationOption
             }
@@ -199,7 +199,7 @@ impl Reason {
             | Self::Incorrect { ie, .. }
             | Self::Unsupported { ie, .. } => Some(*ie),
             Self::MalformedFlow(_) | Self::UnsupportedFlow(_) => Some(ie::SDF_FILTER),
-            Self::ForwardingPolicy => Some(ie::FORWARDING_POLICY),
+            Self::UnknownPolicy(_) => Some(ie::FORWARDING_POLICY),
             Self::ApplicationId => Some(ie::APPLICATION_ID),
             Self::NoAddressToChoose
             | Self::ChooseConflict(_)

@@ -80,6 +80,10 @@ reasons! {
     BufferDiscarded = "buffer_discarded",
     /// The outer header that the PDR removes is not the one the packet has.
     OuterHeaderMismatch = "outer_header_mismatch",
+    /// The forwarding policy of the FAR drops it.
+    PolicyDrop = "policy_drop",
+    /// The FAR redirects to a URL, and the packet is no HTTP request or part of a connection for one.
+    NotRedirectable = "not_redirectable",
     /// A fragment of a packet to our end of a tunnel over N6: such packets are not put together again.
     FragmentedOuter = "fragmented_outer",
     /// The FAR sends to a network or address family that is not configured.

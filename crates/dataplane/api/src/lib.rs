@@ -11,6 +11,7 @@ mod drop_reason;
 mod error;
 mod event;
 mod packet;
+mod policy;
 mod routing;
 mod topology;
 
@@ -21,5 +22,6 @@ pub use drop_reason::DropReason;
 pub use error::ApplyError;
 pub use event::{DataStatus, DownlinkData, Event};
 pub use packet::{Egress, Fate, Ingress, Transmit};
+pub use policy::ForwardingPolicy;
 pub use routing::{Echo, Routing};
 pub use topology::{EthernetNetwork, GtpuEndpoint, N6Endpoint, Network, SliceLimit, Topology};

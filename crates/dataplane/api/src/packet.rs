@@ -76,7 +76,7 @@ pub enum Fate {
     /// Waits for its FAR to forward again.
     Buffered,
     /// Signalling for the UPF itself, dealt with: Echo, Error Indication, End Marker, a request that the UPF
-    /// answers in the place of another.
+    /// answers in the place of another, and the connection of it.
     Consumed,
     /// Thrown away, and why.
     Dropped(DropReason),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use causeway_rules::{LocalEndpoint, LocalEndpoints, N6Address};
 use causeway_types::{Bitrate, Direction, DualIp, IpNet, NetworkInstance, SNssai};
 
-use crate::Routing;
+use crate::{ForwardingPolicy, Routing};
 
 /// The surroundings of a data plane, fixed at start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -20,6 +20,8 @@ pub struct Topology {
     pub routing: Routing,
     /// Where tunnels over N6 end.
     pub n6_tunnels: Vec<N6Endpoint>,
+    /// The forwarding policies that FARs may name.
+    pub policies: Vec<ForwardingPolicy>,
     /// The network slices whose traffic is limited as a whole.
     pub slices: Vec<SliceLimit>,
 }
@@ -38,6 +40,7 @@ impl Topology {
             networks: self.networks.iter().map(|network| network.instance.clone()).collect(),
             ethernet: self.ethernet.iter().map(|network| network.instance.clone()).collect(),
             n6_tunnels: n6_tunnels.collect(),
+            policies: self.policies.iter().map(ForwardingPolicy::known).collect(),
         }
     }
 }

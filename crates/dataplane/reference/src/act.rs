@@ -15,6 +15,7 @@ use crate::marks::{Marks, mark_flow};
 use crate::qos::{Shared, check_gates, enforce};
 use crate::route::{Refusal, fit_frame, routed};
 use crate::session::{Session, direction_of};
+use crate::steer::{Answer, Steered, steer};
 use crate::usage::Blocked;
 
 /// What becomes of a packet.
@@ -24,6 +25,8 @@ pub(crate) enum Decision {
     Send(Egress, Vec<Vec<u8>>),
     /// It waits.
     Wait,
+    /// The UPF answers it.
+    Answer(Answer),
 }
 
 /// A packet that a PDR matched.
@@ -81,23 +84,19 @@ fn follow_far(
         }
         (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop.into()),
     };
-    let network = pdr.pdi.network_instance.as_ref();
     let kind = session.rules.pdu_type;
-    let way = match kind {
-        PduSessionType::Ip => Way::of(forwarding, network, topology)?,
-        PduSessionType::Ethernet => Way::of_frame(forwarding, network, topology)?,
+    let steered = match kind {
+        PduSessionType::Ip => {
+            steer(forwarding, matched.packet, direction, &mut session.redirected, topology)?
+        }
+        PduSessionType::Ethernet => Steered::unchanged(forwarding, matched.packet),
     };
-    let way = way.carrying(direction);
-    let leaves_link = way.leaves_link() && kind == PduSessionType::Ip;
-    if leaves_link && UserPacket::parse(matched.packet).is_ok_and(|user| stays_on_link(&user.flow)) {
-        return Err(DropReason::LinkLocal.into());
-    }
-    let marked = mark_flow(session, pdr, matched.packet);
-    let arrived = matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding));
-    let marks = Marks::of(session, matched, arrived);
-    let (egress, pieces) = match kind {
-        PduSessionType::Ip => routed(pdr, &way, &marked, &marks, topology)?,
-        PduSessionType::Ethernet => fit_frame(&way, &marked, &marks, topology)?,
+    let decision = match steered {
+        Steered::Forward { forwarding, packet } => {
+            let forwarding = forwarding.into_owned();
+            leave(session, matched, &forwarding, &packet, topology)?
+        }
+        Steered::Answer(answer) => Decision::Answer(answer),
     };
     match is_charged {
         true => check_gates(session, pdr, direction)?,
@@ -107,6 +106,36 @@ fn follow_far(
         return follow_far(session, shared, matched, topology, now, reports, true);
     }
     session.count_passage(matched, now, reports);
+    Ok(decision)
+}
+
+/// The packet with its outer header and marks, and where it goes.
+fn leave(
+    session: &Session,
+    matched: &Matched<'_>,
+    forwarding: &Forwarding,
+    packet: &[u8],
+    topology: &Topology,
+) -> Result<Decision, Refusal> {
+    let pdr = matched.pdr;
+    let kind = session.rules.pdu_type;
+    let network = pdr.pdi.network_instance.as_ref();
+    let way = match kind {
+        PduSessionType::Ip => Way::of(forwarding, network, topology)?,
+        PduSessionType::Ethernet => Way::of_frame(forwarding, network, topology)?,
+    };
+    let way = way.carrying(direction_of(pdr));
+    let leaves_link = way.leaves_link() && kind == PduSessionType::Ip;
+    if leaves_link && UserPacket::parse(packet).is_ok_and(|user| stays_on_link(&user.flow)) {
+        return Err(DropReason::LinkLocal.into());
+    }
+    let marked = mark_flow(session, pdr, packet);
+    let arrived = matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding));
+    let marks = Marks::of(session, matched, arrived);
+    let (egress, pieces) = match kind {
+        PduSessionType::Ip => routed(pdr, &way, &marked, &marks, topology)?,
+        PduSessionType::Ethernet => fit_frame(&way, &marked, &marks, topology)?,
+    };
     Ok(Decision::Send(egress, pieces))
 }
 

@@ -5,7 +5,7 @@
 //! copied when it arrives, not when it leaves.
 
 use causeway_dataplane::{DropReason, Egress, Topology};
-use causeway_rules::{CopyTo, Duplicate, Forwarding, PduSessionType};
+use causeway_rules::{CopyTo, Duplicate, Forwarding, PduSessionType, Steering};
 use causeway_types::{Interface, Qfi};
 
 use crate::act::{Decision, Matched, marking};
@@ -13,6 +13,7 @@ use crate::egress::Way;
 use crate::marks::Marks;
 use crate::route::Refusal;
 use crate::session::Session;
+use crate::steer::steer_copy;
 
 /// The copies that the FAR of a matched packet asks for, each with its way out.
 pub(crate) fn copies(
@@ -29,7 +30,7 @@ pub(crate) fn copies(
         PduSessionType::Ip => Way::of(forwarding, None, topology),
         PduSessionType::Ethernet => Way::of_frame(forwarding, None, topology),
     };
-    duplicates.filter_map(|duplicate| copy(duplicate, matched.packet, qfi, way).ok()).collect()
+    duplicates.filter_map(|duplicate| copy(duplicate, matched.packet, qfi, way, topology).ok()).collect()
 }
 
 fn copy(
@@ -37,12 +38,14 @@ fn copy(
     packet: &[u8],
     qfi: Option<Qfi>,
     way: impl Fn(&Forwarding) -> Result<Way, DropReason>,
+    topology: &Topology,
 ) -> Result<(Egress, Vec<u8>), DropReason> {
     let (side, qfi) = match duplicate.destination {
         CopyTo::Side(side) => (side, qfi),
         CopyTo::LiFunction => (Interface::Core, None),
     };
-    let forwarding = Forwarding { outer: duplicate.outer, ..Forwarding::to(side) };
-    let way = way(&forwarding)?;
-    way.wrap(packet, &Marks { qfi, ..Marks::default() })
+    let steering = Steering { policy: duplicate.policy.clone(), ..Steering::default() };
+    let forwarding = Forwarding { outer: duplicate.outer, steering, ..Forwarding::to(side) };
+    let (forwarding, packet) = steer_copy(&forwarding, packet, topology)?;
+    way(&forwarding)?.wrap(&packet, &Marks { qfi, ..Marks::default() })
 }

@@ -36,6 +36,7 @@ mod packet_rate;
 mod qos;
 mod route;
 mod session;
+mod steer;
 mod telling;
 mod timers;
 mod usage;

@@ -10,6 +10,7 @@ use crate::enforcer::Enforcer;
 use crate::expiry::Extended;
 use crate::inactivity::Inactivity;
 use crate::measure::Measurement;
+use crate::steer::RedirectedFlows;
 use crate::telling::Told;
 
 /// A session's rules and their state. Cloned before each change, so that a failed one leaves no trace.
@@ -24,6 +25,8 @@ pub(crate) struct Session {
     pub(crate) told: Told,
     /// BARs whose packets wait for longer than usual.
     pub(crate) extended: BTreeMap<BarId, Extended>,
+    /// Uplink flows that were redirected to another address.
+    pub(crate) redirected: RedirectedFlows,
     /// The User Plane Inactivity Timer, if there is one.
     pub(crate) inactivity: Option<Inactivity>,
 }

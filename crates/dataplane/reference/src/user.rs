@@ -91,6 +91,9 @@ impl Reference {
                 Ok(Fate::Forwarded)
             }
             Ok(Decision::Wait) => self.buffer(now, seid, pdr, qfi, packet).map_err(Refusal::from),
+            Ok(Decision::Answer(answer)) => {
+                self.send_answer(now, seid, pdr.id, qfi, answer).map_err(Refusal::from)
+            }
             Err(refusal) => Err(refusal),
         };
         copies.into_iter().for_each(|(egress, copy)| self.send(egress, copy));

@@ -7,11 +7,13 @@
 
 #![forbid(unsafe_code)]
 
+mod arp;
 pub mod checksum;
 mod error;
 mod ethernet;
 mod fragment;
 pub mod gtpu;
+pub mod http;
 pub mod icmp;
 mod ip;
 mod ipv4;
@@ -20,10 +22,12 @@ mod ipv6_chain;
 mod protocol;
 mod reader;
 pub mod rewrite;
+mod rewrite_ends;
 mod tcp;
 mod udp;
 mod user;
 
+pub use arp::Arp;
 pub use causeway_types::MacAddr;
 pub use error::{BuildError, Layer, ParseError};
 pub use ethernet::{EtherType, Ethernet, MAX_VLAN_TAGS, VlanTag};
@@ -33,6 +37,7 @@ pub use ipv4::{Ipv4, Ipv4Repr};
 pub use ipv6::{FlowLabel, Ipv6, Ipv6Repr};
 pub use ipv6_chain::{FragmentHeader, Ipv6Chain, MAX_IPV6_EXTENSIONS};
 pub use protocol::IpProtocol;
+pub use rewrite_ends::{Ends, set_ends};
 pub use tcp::{Tcp, TcpFlags, TcpRepr};
 pub use udp::{Udp, UdpChecksum, UdpRepr};
 pub use user::{Flow, Fragment, Ports, UserPacket};

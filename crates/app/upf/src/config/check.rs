@@ -25,7 +25,23 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
         }
     }
     n6_tunnels(upf, &mut found);
+    forwarding_policies(upf, &mut found);
     found
+}
+
+/// Each forwarding policy has a name of its own and a network there is.
+fn forwarding_policies(upf: &Upf, found: &mut Found) {
+    for (n, policy) in upf.forwarding_policy.iter().enumerate() {
+        let key = |name: &str| format!("upf.forwarding_policy[{n}].{name}");
+        if let Some(m) = upf.forwarding_policy[..n].iter().position(|earlier| earlier.name == policy.name) {
+            let first = format!("upf.forwarding_policy[{m}].name");
+            found.push((key("name"), Problem::PolicyTwice { name: policy.name.clone(), first }));
+        }
+        let there = |dnn: &String| upf.session.iter().any(|session| session.dnn == *dnn);
+        if let Some(dnn) = policy.dnn.as_ref().filter(|dnn| !there(dnn)) {
+            found.push((key("dnn"), Problem::NoSuchNetwork { dnn: dnn.clone() }));
+        }
+    }
 }
 
 /// Each end of tunnels is on a network there is, and apart from the UEs.

@@ -6,8 +6,8 @@ use causeway_types::IpNet;
 
 use super::ethernet;
 use super::model::{
-    Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
-    MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
+    Buffering, Config, DEFAULT_ADDRESS, ForwardingPolicy, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT,
+    Metrics, MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 use super::routing::Routing;
@@ -47,6 +47,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         session: upf.list("session", session).unwrap_or(default.session),
         ethernet: upf.list("ethernet", ethernet::network).unwrap_or(default.ethernet),
         n6_tunnel: upf.list("n6_tunnel", n6_tunnel).unwrap_or_default(),
+        forwarding_policy: upf.list("forwarding_policy", forwarding_policy).unwrap_or_default(),
         ue_address_rest: upf.value("ue_address_rest", values::span).unwrap_or(default.ue_address_rest),
         routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),
@@ -147,6 +148,17 @@ fn session(session: &mut Section<'_>) -> Session {
         mtu: session.value("mtu", values::number(576..=9000)).unwrap_or(default.mtu),
         ue_pool: session.value("ue_pool", values::subnet),
         pool_identity: session.value("pool_identity", values::pool_identity),
+    }
+}
+
+fn forwarding_policy(policy: &mut Section<'_>) -> ForwardingPolicy {
+    let what = "give the Forwarding Policy Identifier that SMFs send";
+    ForwardingPolicy {
+        name: policy.required("name", what, values::policy_name).unwrap_or_default(),
+        drop: policy.value("drop", values::yes_or_no).unwrap_or_default(),
+        dnn: policy.value("dnn", values::network),
+        dscp: policy.value("dscp", values::number(0..=63)),
+        redirect: policy.value("redirect", values::redirect),
     }
 }
 

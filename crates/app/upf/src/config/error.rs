@@ -137,6 +137,14 @@ pub enum Problem {
         /// The key of the first.
         first: String,
     },
+    /// Two forwarding policies of one name.
+    #[error("policy {name} is given twice, first as {first}")]
+    PolicyTwice {
+        /// The name.
+        name: String,
+        /// The key of the first.
+        first: String,
+    },
     /// A network that no UE pool is on.
     #[error("no item of upf.session has the dnn {dnn}")]
     NoSuchNetwork {

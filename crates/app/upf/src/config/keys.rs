@@ -65,6 +65,15 @@ pub const KEYS: &[Key] = &[
     key("upf.n6_tunnel[].dnn", "internet", "data network of tunnels that end at the UPF"),
     key("upf.n6_tunnel[].address", "none", "address of our end, routed to the TUN device"),
     key("upf.n6_tunnel[].port", "5555", "UDP port of our end"),
+    key("upf.forwarding_policy[].name", "none", "Forwarding Policy Identifier that SMFs send"),
+    key("upf.forwarding_policy[].drop", "false", "the traffic is dropped"),
+    key("upf.forwarding_policy[].dnn", "none", "data network that the traffic leaves to"),
+    key("upf.forwarding_policy[].dscp", "none", "DSCP that its packets are marked with"),
+    key(
+        "upf.forwarding_policy[].redirect",
+        "none",
+        "URL for HTTP, or address and port, that uplink traffic is redirected to",
+    ),
     key("upf.routing.decrement_ttl", "true", "packets lose one hop between N3 and N6"),
     key(
         "upf.routing.router_advertisement",
@@ -98,7 +107,7 @@ mod tests {
 
     /// Every list with one item, so that the reader looks into each.
     const LISTS: &str = "{upf: {pfcp: {server: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
-                         session: [{}], ethernet: [{}], n6_tunnel: [{}], metrics: {server: [{}]}}}";
+                         session: [{}], ethernet: [{}], n6_tunnel: [{}], forwarding_policy: [{}], metrics: {server: [{}]}}}";
 
     // Input:  a file in which every list has an item.
     // Output: the keys that the reader asks for are the documented ones, no more and no fewer.

@@ -24,8 +24,8 @@ pub use error::{ConfigError, ConfigErrors, Hint, Problem};
 pub use ethernet::EthernetNetwork;
 pub use keys::{KEYS, Key};
 pub use model::{
-    Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
-    MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
+    Buffering, Config, DEFAULT_ADDRESS, ForwardingPolicy, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT,
+    Metrics, MetricsServer, N6Tunnel, PFCP_PORT, RedirectTo, Session, Upf,
 };
 pub use origin::Origin;
 pub use overrides::Overrides;

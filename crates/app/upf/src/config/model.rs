@@ -1,7 +1,9 @@
 //! The configuration, as the program uses it. Field names are the keys of the file.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use causeway_rules::Url;
 use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
@@ -67,6 +69,9 @@ pub struct Upf {
     /// Our ends of tunnels over N6.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub n6_tunnel: Vec<N6Tunnel>,
+    /// What SMFs may name as forwarding policies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forwarding_policy: Vec<ForwardingPolicy>,
     /// The UPF as a router.
     pub routing: Routing,
     /// Packets that wait for idle UEs.
@@ -88,6 +93,7 @@ impl Default for Upf {
             ue_address_rest: Span::from_secs(60),
             ethernet: Vec::new(),
             n6_tunnel: Vec::new(),
+            forwarding_policy: Vec::new(),
             routing: Routing::default(),
             buffering: Buffering::default(),
             metrics: Metrics::default(),
@@ -199,6 +205,45 @@ pub struct N6Tunnel {
 impl N6Tunnel {
     /// The UDP port where none is named.
     pub const DEFAULT_PORT: u16 = 5555;
+}
+
+/// What becomes of traffic that an SMF names this policy for (TS 29.244 clause 5.4.8).
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct ForwardingPolicy {
+    /// The name that the SMF gives.
+    pub name: String,
+    /// The traffic is dropped.
+    pub drop: bool,
+    /// The data network that it leaves to instead of the one in the FAR.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dnn: Option<String>,
+    /// The DSCP that its packets are marked with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<u8>,
+    /// Where uplink traffic is redirected to.
+    #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<RedirectTo>,
+}
+
+/// Where traffic is redirected to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RedirectTo {
+    /// HTTP requests are answered with this URL.
+    Url(Url),
+    /// Packets go to this address.
+    Address(IpAddr),
+    /// Packets go to this address and port.
+    Socket(SocketAddr),
+}
+
+impl fmt::Display for RedirectTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(url) => f.write_str(url.as_str()),
+            Self::Address(address) => write!(f, "{address}"),
+            Self::Socket(socket) => write!(f, "{socket}"),
+        }
+    }
 }
 
 /// Packets that wait for idle UEs.

@@ -4,9 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use causeway_rules::Url;
 use causeway_types::{IpNet, NodeId, Span};
 
 use super::error::Problem;
+use super::model::RedirectTo;
 
 /// The longest time that may be given.
 const LONGEST: Span = Span::from_secs(24 * 3600);
@@ -57,6 +59,28 @@ pub(super) fn endpoint(text: &str, default_port: u16) -> Result<SocketAddr, Prob
     let socket = bare.or_else(|_| text.parse()).ok().filter(|socket| socket.port() != 0);
     socket
         .ok_or_else(|| wrong(text, "an address or address:port, for example 192.0.2.1 or [2001:db8::1]:8805"))
+}
+
+/// `true` or `false`.
+pub(super) fn yes_or_no(text: &str) -> Result<bool, Problem> {
+    text.parse().map_err(|_| wrong(text, "true or false"))
+}
+
+/// A Forwarding Policy Identifier (TS 29.244 clause 8.2.23).
+pub(super) fn policy_name(text: &str) -> Result<String, Problem> {
+    let fits = (1..=255).contains(&text.len());
+    if fits { Ok(text.to_owned()) } else { Err(wrong(text, "a name of 1 to 255 octets")) }
+}
+
+/// Where traffic is redirected to: an address, an address and a port, or a URL.
+pub(super) fn redirect(text: &str) -> Result<RedirectTo, Problem> {
+    let address = text.parse().map(RedirectTo::Address);
+    let socket = || text.parse().ok().filter(|socket: &SocketAddr| socket.port() != 0);
+    let url = || Url::new(text).filter(|url| url.as_str().contains("://")).map(RedirectTo::Url);
+    let found = address.ok().or_else(|| socket().map(RedirectTo::Socket)).or_else(url);
+    found.ok_or_else(|| {
+        wrong(text, "a URL, an address, or address:port, for example http://192.0.2.80/ or 192.0.2.80")
+    })
 }
 
 /// A prefix whose host bits are zero.

@@ -32,8 +32,9 @@ fn an_smf_sets_up_an_association() {
     let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU;
     let detection = UpFeatures::DPDRA | UpFeatures::IP6PL;
     let by_plane = UpFeatures::EMPU | UpFeatures::MNOP | buffering | UpFeatures::CIOT | UpFeatures::EPPPI;
+    let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
     let usage = UpFeatures::QUOAC | UpFeatures::VTIME | UpFeatures::NORP | UpFeatures::UPIDP;
-    let features = by_itself | detection | by_plane | usage;
+    let features = by_itself | detection | by_plane | usage | steering;
     assert_eq!(response.up_function_features, Some(features));
     assert_eq!(response.flags, None);
     let views: Vec<_> = world.n4.associations().collect();

@@ -1,11 +1,12 @@
 //! Duplicating Parameters: where copies go.
 
 use causeway_pfcp::{
-    DestinationInterface, DuplicatingParameters, Ie, Many, OuterHeaderCreation, OuterHeaders,
-    UpdateDuplicatingParameters,
+    DestinationInterface, DuplicatingParameters, ForwardingPolicy, Ie, Many, OuterHeaderCreation,
+    OuterHeaders, UpdateDuplicatingParameters,
 };
 
-use super::far::{destination, no_policy};
+use super::far::destination;
+use super::redirect::policy;
 use super::treatment::Treated;
 use super::{setting, tunnel};
 use crate::edits::{DuplicateUpdate, Setting};
@@ -18,10 +19,10 @@ pub(super) fn all(groups: &Many<'_, DuplicatingParameters<'_>>) -> Result<Vec<Du
 
 fn one(group: &DuplicatingParameters<'_>) -> Result<Duplicate, Reason> {
     group.refuse_unsupported()?;
-    no_policy(group.forwarding_policy.is_some())?;
     Ok(Duplicate {
         destination: copy_to(group.destination_interface)?,
         outer: group.outer_header_creation.as_ref().map(header).transpose()?,
+        policy: group.forwarding_policy.as_ref().map(policy),
     })
 }
 
@@ -53,10 +54,13 @@ pub(super) fn updates(
 
 fn update(group: &UpdateDuplicatingParameters<'_>) -> Result<DuplicateUpdate, Reason> {
     group.refuse_unsupported()?;
-    no_policy(group.forwarding_policy.is_some())?;
     let outer = group.outer_header_creation.as_ref().map(header).transpose()?;
     Ok(DuplicateUpdate {
         destination: group.destination_interface.map(copy_to).transpose()?,
         outer: setting::<OuterHeaderCreation, _>(outer, &group.other),
+        policy: setting::<ForwardingPolicy<'_>, _>(
+            group.forwarding_policy.as_ref().map(policy),
+            &group.other,
+        ),
     })
 }

@@ -8,7 +8,7 @@ use causeway_pfcp::{
 use causeway_types::{BarId, Interface};
 
 use super::treatment::Treated;
-use super::{about, duplicate, ethernet, marking, not_predefined, setting, tunnel};
+use super::{about, duplicate, ethernet, marking, not_predefined, redirect, setting, tunnel};
 use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
 use crate::reject::refuse_if;
 use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, Rejection, ie};
@@ -79,7 +79,6 @@ fn action(flags: Flags) -> Result<ApplyAction, Reason> {
 
 fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
     group.refuse_unsupported()?;
-    no_policy(group.forwarding_policy.is_some())?;
     Ok(Forwarding {
         destination: destination(group.destination_interface)?,
         network_instance: group.network_instance.map(|instance| instance.to_owned()),
@@ -87,12 +86,12 @@ fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
         marking: group.transport_level_marking.map(|given| marking::tos(given.0)),
         vlan: group.outer_header_creation.as_ref().map(ethernet::tags).transpose()?.flatten(),
         proxying: ethernet::proxying(group.proxying),
+        steering: redirect::steering(group)?,
     })
 }
 
 fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<ForwardingUpdate, Reason> {
     group.refuse_unsupported()?;
-    no_policy(group.forwarding_policy.is_some())?;
     let flags = group.flags.unwrap_or_default();
     let unsupported = flags - SessionModificationFlags::SNDEM;
     refuse_if(!unsupported.is_empty(), ie::SM_REQ_FLAGS, "a flag of the FAR other than SNDEM")?;
@@ -112,6 +111,7 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
         outer,
         marking: setting::<TransportLevelMarking, _>(marking, &group.other),
         vlan,
+        steering: redirect::steering_update(group)?,
         end_marker: flags.contains(SessionModificationFlags::SNDEM),
     })
 }
@@ -127,8 +127,4 @@ pub(super) fn destination(interface: DestinationInterface) -> Result<Interface, 
             interface.interface().ok_or(Reason::Unsupported { ie: ie::DESTINATION_INTERFACE, what })
         }
     }
-}
-
-pub(super) fn no_policy(given: bool) -> Result<(), Reason> {
-    if given { Err(Reason::ForwardingPolicy) } else { Ok(()) }
 }

@@ -26,8 +26,8 @@ pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpd
 
 use crate::{
     ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far, FlowMarking, Gate,
-    HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, Qer, RateLimit, RuleId,
-    TosMarking, UeAddress, UeSide, VlanRemoval, VlanTags,
+    HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, PolicyName, Qer, RateLimit,
+    Redirect, Replacement, RuleId, TosMarking, UeAddress, UeMac, UeSide, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -55,6 +55,8 @@ pub(crate) struct Changes {
     pub(crate) slice: Option<SNssai>,
     /// The paging policies of the session, if it gets new ones.
     pub(crate) paging: Option<Vec<PagingPolicy>>,
+    /// MAC addresses that the old anchor of the session had.
+    pub(crate) macs: Vec<UeMac>,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
     /// DROBU: what waits is dropped first.
@@ -250,9 +252,18 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) network_instance: Setting<NetworkInstance>,
     pub(crate) outer: Setting<OuterHeader>,
     pub(crate) vlan: Setting<VlanTags>,
+    pub(crate) steering: SteeringUpdate,
     pub(crate) marking: Setting<TosMarking>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
+}
+
+/// The changes to what becomes of packets on the way.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SteeringUpdate {
+    pub(crate) redirect: Setting<Redirect>,
+    pub(crate) replacement: Setting<Replacement>,
+    pub(crate) policy: Setting<PolicyName>,
 }
 
 /// The changes to one destination of the copies.
@@ -260,6 +271,7 @@ pub(crate) struct ForwardingUpdate {
 pub(crate) struct DuplicateUpdate {
     pub(crate) destination: Option<CopyTo>,
     pub(crate) outer: Setting<OuterHeader>,
+    pub(crate) policy: Setting<PolicyName>,
 }
 
 /// The changes to a QER.

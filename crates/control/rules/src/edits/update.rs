@@ -53,6 +53,9 @@ fn update_forwarding(forwarding: &mut Forwarding, update: &ForwardingUpdate) {
     forwarding.destination = update.destination.unwrap_or(forwarding.destination);
     update.outer.apply(&mut forwarding.outer);
     update.vlan.apply(&mut forwarding.vlan);
+    update.steering.redirect.apply(&mut forwarding.steering.redirect);
+    update.steering.replacement.apply(&mut forwarding.steering.replacement);
+    update.steering.policy.apply(&mut forwarding.steering.policy);
     update.marking.apply(&mut forwarding.marking);
     update.network_instance.apply(&mut forwarding.network_instance);
 }
@@ -80,12 +83,15 @@ fn duplicates(held: &mut Vec<Duplicate>, updates: &Setting<Vec<DuplicateUpdate>>
     for (duplicate, update) in held.iter_mut().zip(updates) {
         duplicate.destination = update.destination.unwrap_or(duplicate.destination);
         update.outer.apply(&mut duplicate.outer);
+        update.policy.apply(&mut duplicate.policy);
     }
     for update in updates.iter().skip(held.len()) {
         let why = "the copies have no destination yet";
         let missing = Reason::ConditionalMissing { ie: ie::DESTINATION_INTERFACE, why };
-        let mut duplicate = Duplicate { destination: update.destination.ok_or(missing)?, outer: None };
+        let mut duplicate =
+            Duplicate { destination: update.destination.ok_or(missing)?, outer: None, policy: None };
         update.outer.apply(&mut duplicate.outer);
+        update.policy.apply(&mut duplicate.policy);
         held.push(duplicate);
     }
     Ok(())

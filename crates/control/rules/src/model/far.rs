@@ -2,7 +2,7 @@
 
 use causeway_types::{BarId, FTeid, FarId, Interface, NetworkInstance};
 
-use super::{DeliveryStatus, OuterHeader, Proxying, TosMarking, VlanTags};
+use super::{DeliveryStatus, OuterHeader, PolicyName, Proxying, Steering, TosMarking, VlanTags};
 
 /// A Forwarding Action Rule (TS 29.244 clause 5.2.1 and 7.5.2.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -79,13 +79,22 @@ pub struct Forwarding {
     pub vlan: Option<VlanTags>,
     /// What the UPF answers itself, as far as it knows the answer.
     pub proxying: Proxying,
+    /// What becomes of packets on the way.
+    pub steering: Steering,
 }
 
 impl Forwarding {
     /// Leaves by this side as it is, for the network of the configuration.
     pub fn to(destination: Interface) -> Self {
-        let proxying = Proxying::default();
-        Self { destination, network_instance: None, outer: None, marking: None, vlan: None, proxying }
+        Self {
+            destination,
+            network_instance: None,
+            outer: None,
+            marking: None,
+            vlan: None,
+            proxying: Proxying::default(),
+            steering: Steering::default(),
+        }
     }
 
     /// Leaves by this side in this GTP-U tunnel.
@@ -111,12 +120,14 @@ pub struct Duplicate {
     pub destination: CopyTo,
     /// The header to put in front; `None` sends the copy to the first data network as it is.
     pub outer: Option<OuterHeader>,
+    /// The policy of the configuration that the copy follows.
+    pub policy: Option<PolicyName>,
 }
 
 impl Duplicate {
     /// A copy in this GTP-U tunnel.
     pub fn into_tunnel(destination: CopyTo, tunnel: FTeid) -> Self {
-        Self { destination, outer: Some(OuterHeader::Gtpu(tunnel)) }
+        Self { destination, outer: Some(OuterHeader::Gtpu(tunnel)), policy: None }
     }
 }
 

@@ -10,6 +10,7 @@ mod packet_rate;
 mod pdr;
 mod pdu_type;
 mod qer;
+mod redirect;
 mod sdf;
 mod set;
 mod urr;
@@ -24,6 +25,7 @@ pub use packet_rate::{Allowance, PacketRate, PacketRateReport, PacketRateStatus,
 pub use pdr::{Pdi, Pdr, UeAddress, UeSide};
 pub use pdu_type::PduSessionType;
 pub use qer::{Correlation, Gate, Qer, RateLimit};
+pub use redirect::{NewEnd, PolicyName, Redirect, Replacement, Steering, Url};
 pub use sdf::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass};
 pub use set::RuleSet;
 pub use urr::{

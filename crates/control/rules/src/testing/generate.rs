@@ -12,17 +12,17 @@ use proptest::sample::{Index, select, subsequence};
 use crate::edits::{
     BarUpdate, Changes, DuplicateUpdate, Edits, Endpoint, EndpointDraft, EndpointEdits, EndpointId,
     EndpointUe, EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate,
-    QerUpdate, Setting, TunnelRequest, UeChoice,
+    QerUpdate, Setting, SteeringUpdate, TunnelRequest, UeChoice,
 };
 use crate::{
     Allowance, ApplyAction, Bar, BufferingDuration, CopyTo, Correlation, DeliveryStatus, Duplicate,
-    ExtendedBuffering, Far, FlowMarking, Forwarding, Gate, HeaderRemoval, OuterHeader, PacketRate,
-    PacketRates, PagingPolicy, Pdi, Pdr, Qer, RateLimit, RuleSet, SdfFilter, TosMarking, TrafficClass,
-    UeSide, Urr,
+    ExtendedBuffering, Far, FlowMarking, Forwarding, Gate, HeaderRemoval, NewEnd, OuterHeader, PacketRate,
+    PacketRates, PagingPolicy, Pdi, Pdr, PolicyName, Qer, RateLimit, Redirect, Replacement, RuleSet,
+    SdfFilter, Steering, TosMarking, TrafficClass, UeSide, Url, Urr,
 };
 
 use super::generate_urr::{any_urr, any_urr_update, linked, urr};
-use super::{downlink_pdr, gnb, internet, through_n6, to_gnb, to_internet, ue, uplink_pdr};
+use super::{downlink_pdr, gnb, internet, known_policy, through_n6, to_gnb, to_internet, ue, uplink_pdr};
 
 /// Keeps, removes or sets.
 pub(super) fn setting<T: Clone + std::fmt::Debug>(
@@ -214,11 +214,16 @@ fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
         Just(through_n6(id)),
     ];
     let action = action().prop_flat_map(|action| (Just(action), delivery_status(action)));
-    let rest = (action, any::<bool>(), option::of(any::<Index>()), option::of(tos_marking()));
-    (way, rest, copies()).prop_map(move |(far, (action, keep, bar, marking), (duplicate, duplicates))| {
+    let rest = (action, any::<bool>(), option::of(any::<Index>()), (option::of(tos_marking()), steering()));
+    (way, rest, copies()).prop_map(move |(far, (action, keep, bar, way), (duplicate, duplicates))| {
+        let (marking, steering) = way;
         let (action, delivery_status) = action;
         let needed = keep || action == ApplyAction::Forward;
-        let forwarding = far.forwarding.clone().map(|forwarding| Forwarding { marking, ..forwarding });
+        let forwarding = far.forwarding.clone().map(|forwarding| Forwarding {
+            marking,
+            steering: steering.clone(),
+            ..forwarding
+        });
         Far {
             action,
             delivery_status,
@@ -234,7 +239,11 @@ fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value = Far> {
 /// Whether copies are made, and where they go.
 fn copies() -> impl Strategy<Value = (bool, Vec<Duplicate>)> {
     let to_li = (1..9_u32).prop_map(|teid| Duplicate::into_tunnel(CopyTo::LiFunction, gnb(teid)));
-    let to_network = Just(Duplicate { destination: CopyTo::Side(Interface::Core), outer: None });
+    let to_network = Just(Duplicate {
+        destination: CopyTo::Side(Interface::Core),
+        outer: None,
+        policy: Some(known_policy()),
+    });
     (any::<bool>(), vec(prop_oneof![to_li, to_network], 0..3))
 }
 
@@ -451,14 +460,15 @@ fn any_far() -> impl Strategy<Value = Far> {
 
 fn any_far_update() -> impl Strategy<Value = FarUpdate> {
     let duplicates = setting(vec(any_duplicate_update(), 1..3));
-    (any_far(), any::<[bool; 4]>(), any::<bool>(), duplicates).prop_map(
-        |(far, with, end_marker, duplicates)| {
+    (any_far(), any::<[bool; 4]>(), any::<bool>(), duplicates, any_steering_update()).prop_map(
+        |(far, with, end_marker, duplicates, steering)| {
             let forwarding = far.forwarding.map(|forwarding| ForwardingUpdate {
                 destination: with[0].then_some(forwarding.destination),
                 network_instance: set_if(with[1], forwarding.network_instance),
                 outer: set_if(with[2], forwarding.outer),
                 marking: set_if(true, forwarding.marking),
                 vlan: Setting::Keep,
+                steering,
                 end_marker,
             });
             FarUpdate {
@@ -474,10 +484,41 @@ fn any_far_update() -> impl Strategy<Value = FarUpdate> {
     )
 }
 
+fn any_steering_update() -> impl Strategy<Value = SteeringUpdate> {
+    let policy = select(vec![known_policy(), PolicyName::new(b"unknown")]);
+    (setting(redirect()), setting(replacement()), setting(policy))
+        .prop_map(|(redirect, replacement, policy)| SteeringUpdate { redirect, replacement, policy })
+}
+
+fn redirect() -> impl Strategy<Value = Redirect> {
+    let url = "[!-~]{1,20}".prop_filter_map("visible", |text| Url::new(&text)).prop_map(Redirect::Http);
+    prop_oneof![url, new_end().prop_map(Redirect::Destination)]
+}
+
+fn new_end() -> impl Strategy<Value = NewEnd> {
+    (option::of(1..9_u8), option::of(1..9_u16)).prop_map(|(last, port)| NewEnd {
+        v4: last.map(|last| [203, 0, 113, last].into()),
+        v6: None,
+        port,
+    })
+}
+
+fn replacement() -> impl Strategy<Value = Replacement> {
+    (new_end(), new_end()).prop_map(|(source, destination)| Replacement { source, destination })
+}
+
+fn steering() -> impl Strategy<Value = Steering> {
+    (option::of(redirect()), option::of(replacement()), option::of(Just(known_policy())))
+        .prop_map(|(redirect, replacement, policy)| Steering { redirect, replacement, policy })
+}
+
 fn any_duplicate_update() -> impl Strategy<Value = DuplicateUpdate> {
     let outer = setting((1..9_u32).prop_map(|teid| OuterHeader::Gtpu(gnb(teid))));
-    (any::<bool>(), outer)
-        .prop_map(|(with, outer)| DuplicateUpdate { destination: with.then_some(CopyTo::LiFunction), outer })
+    (any::<bool>(), outer).prop_map(|(with, outer)| DuplicateUpdate {
+        destination: with.then_some(CopyTo::LiFunction),
+        outer,
+        policy: Setting::Keep,
+    })
 }
 
 fn any_qer_update() -> impl Strategy<Value = QerUpdate> {

@@ -14,9 +14,9 @@ use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence
 use crate::edits::{Changes, PdiDraft, PdrDraft, TunnelRequest};
 use crate::validate::Context;
 use crate::{
-    AddressPool, Addresses, ApplyAction, Capabilities, Change, Far, Forwarding, HeaderRemoval, LocalEndpoint,
-    LocalEndpoints, N6Address, OuterHeader, Rejection, Resources, SessionRules, Tunnels, UeAddress, UeSide,
-    Urr, change,
+    AddressPool, Addresses, ApplyAction, Capabilities, Change, Far, Forwarding, HeaderRemoval, KnownPolicy,
+    LocalEndpoint, LocalEndpoints, N6Address, OuterHeader, PolicyName, Rejection, Resources, SessionRules,
+    Tunnels, UeAddress, UeSide, Urr, change,
 };
 
 pub(crate) const SESSION: Seid = Seid(1);
@@ -39,6 +39,7 @@ pub(crate) fn endpoints() -> LocalEndpoints {
             network: internet(),
         }],
         ethernet: vec![lan()],
+        policies: vec![KnownPolicy { name: known_policy(), answers_http: false }],
     }
 }
 
@@ -112,6 +113,11 @@ pub(crate) fn to_internet(id: u32) -> Far {
 /// A FAR that forwards to a gNB.
 pub(crate) fn to_gnb(id: u32, tunnel: FTeid) -> Far {
     Far::forward(FarId(id), Forwarding::into_tunnel(Interface::Access, tunnel))
+}
+
+/// A forwarding policy that is configured.
+pub(crate) fn known_policy() -> PolicyName {
+    PolicyName::new(b"gold")
 }
 
 /// A FAR that forwards through a tunnel over N6.

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use causeway_types::{DualIp, NetworkInstance};
 
+use crate::PolicyName;
+
 /// What surrounds the UPF, as far as rules name it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LocalEndpoints {
@@ -15,6 +17,17 @@ pub struct LocalEndpoints {
     pub ethernet: Vec<NetworkInstance>,
     /// Our ends of tunnels over N6.
     pub n6_tunnels: Vec<N6Address>,
+    /// The forwarding policies that FARs may name.
+    pub policies: Vec<KnownPolicy>,
+}
+
+/// A forwarding policy as far as rules are checked against it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownPolicy {
+    /// Its name.
+    pub name: PolicyName,
+    /// It answers HTTP requests, so that nothing has to leave by the FAR.
+    pub answers_http: bool,
 }
 
 /// Our end of the tunnels of one data network (N6).
@@ -75,6 +88,11 @@ impl LocalEndpoints {
             IpAddr::V4(_) => endpoint.addr.v4.is_some(),
             IpAddr::V6(_) => endpoint.addr.v6.is_some(),
         })
+    }
+
+    /// The forwarding policy of that name.
+    pub(crate) fn policy(&self, name: &PolicyName) -> Option<&KnownPolicy> {
+        self.policies.iter().find(|policy| policy.name == *name)
     }
 
     /// Tunnels over N6 of this IP version can end here, in this network or, without one, in the default.

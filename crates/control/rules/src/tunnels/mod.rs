@@ -10,7 +10,7 @@ use causeway_types::{FTeid, Seid, Teid};
 
 use crate::Scramble;
 
-pub use endpoints::{LocalEndpoint, LocalEndpoints, N6Address};
+pub use endpoints::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address};
 pub(crate) use reservation::Reservation;
 use slots::Slots;
 

@@ -1,12 +1,13 @@
 //! What the kind of a session allows: Ethernet frames or IP packets, never both.
 
 use causeway_pfcp::{
-    EthernetPacketFilter, EthernetPduSessionInformation, Ie, Proxying as ProxyingIe, SdfFilter as WireFilter,
+    EthernetInactivityTimer, EthernetPacketFilter, EthernetPduSessionInformation, Ie, Proxying as ProxyingIe,
+    ReportingTriggers, SdfFilter as WireFilter,
 };
 use causeway_types::{Interface, NetworkInstance};
 
 use crate::reject::refuse_if;
-use crate::{EthernetFilter, Forwarding, Pdr, PduSessionType, Proxying, Reason, SdfFilter, ie};
+use crate::{EthernetFilter, Forwarding, Pdr, PduSessionType, Proxying, Reason, SdfFilter, Urr, ie};
 
 use super::{Context, require};
 
@@ -67,6 +68,15 @@ fn check_filter(filter: &EthernetFilter) -> Result<(), Reason> {
 /// The UPF knows no IP address of the UE behind an Ethernet session.
 fn check_flow(flow: &SdfFilter) -> Result<(), Reason> {
     forbid(flow.flow.names_assigned(), WireFilter::TYPE, "no IP address is assigned to an Ethernet session")
+}
+
+/// Only frames have MAC addresses to be reported.
+pub(super) fn check_urr(urr: &Urr, kind: PduSessionType) -> Result<(), Reason> {
+    let reports = urr.triggers.contains(ReportingTriggers::MACAR);
+    let why = "the session carries IP packets";
+    forbid(reports && kind == PduSessionType::Ip, ie::REPORTING_TRIGGERS, why)?;
+    let why = "the timer of MAC addresses without their trigger";
+    forbid(urr.mac_inactivity.is_some() && !reports, EthernetInactivityTimer::TYPE, why)
 }
 
 /// The FAR does what can be done with what its session carries.

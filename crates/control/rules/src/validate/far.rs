@@ -8,7 +8,7 @@ use crate::{
     RuleSet, ie,
 };
 
-use super::{Context, ethernet, known, outer, require};
+use super::{Context, ethernet, known, outer, require, steering};
 
 pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
     let buffers = matches!(far.action, ApplyAction::Buffer { .. });
@@ -40,6 +40,7 @@ fn check_forwarding(
     refuse_if(unsupported, ie::DESTINATION_INTERFACE, "forwarding to this interface")?;
     let network = forwarding.network_instance.as_ref();
     known(network, context)?;
+    steering::check(forwarding, kind, context)?;
     let marks = forwarding.marking.is_some() && !context.capabilities.tos_marking;
     refuse_if(marks, ie::TRANSPORT_LEVEL_MARKING, "transport level marking")?;
     let to_network = matches!(forwarding.destination, Interface::Core | Interface::SgiLan);
@@ -50,7 +51,7 @@ fn check_forwarding(
 /// (N9) or as it is (N6). The tunnel of the access may be told later: until then what goes there is dropped.
 fn check_way_out(forwarding: &Forwarding, kind: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
     outer::check_known(forwarding.outer)?;
-    if matches!(forwarding.outer, Some(OuterHeader::Gtpu(_))) {
+    if matches!(forwarding.outer, Some(OuterHeader::Gtpu(_))) || steering::answers_http(forwarding, context) {
         return Ok(());
     }
     if forwarding.destination == Interface::Access {
@@ -96,6 +97,7 @@ fn check_duplicate(
     let unsupported = duplicate.destination == CopyTo::Side(Interface::VnInternal);
     refuse_if(unsupported, ie::DESTINATION_INTERFACE, "copies to this interface")?;
     let to_network = matches!(duplicate.destination, CopyTo::Side(Interface::Core | Interface::SgiLan));
+    steering::check_policy(duplicate.policy.as_ref(), kind, context)?;
     outer::check(duplicate.outer, kind, to_network, None, context)?;
     if !used {
         return Ok(());

@@ -6,6 +6,7 @@ mod limits;
 mod outer;
 mod pdr;
 mod qer;
+mod steering;
 mod urr;
 
 use causeway_types::NetworkInstance;

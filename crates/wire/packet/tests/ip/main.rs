@@ -7,5 +7,6 @@ mod icmp;
 mod ipv4;
 mod ipv6;
 mod rewrite;
+mod rewrite_ends;
 mod transport;
 mod user_packet;

@@ -1,0 +1,37 @@
+//! What a TCP segment says beyond its flow, and checksums that are wrong.
+
+use std::fmt::Write;
+
+use causeway_packet::{Fragment, Ip, IpProtocol, Tcp, Udp, UdpChecksum, UserPacket};
+
+/// The control bits and numbers of a TCP segment, and its octets if they are text.
+pub(crate) fn details(packet: &UserPacket<'_>) -> String {
+    let is_tcp = packet.flow.protocol == IpProtocol::TCP && packet.flow.fragment != Fragment::Later;
+    let Some(tcp) = is_tcp.then(|| Tcp::parse(packet.transport()).ok()).flatten() else {
+        return String::new();
+    };
+    let flags: Vec<_> = tcp.flags().iter_names().map(|(name, _)| name).collect();
+    let mut text = format!(", {} seq {} ack {}", flags.join("|"), tcp.sequence(), tcp.acknowledgment());
+    if let Some(octets) = std::str::from_utf8(tcp.payload()).ok().filter(|text| !text.is_empty()) {
+        let _ = write!(text, " {octets:?}");
+    }
+    text
+}
+
+/// Which checksums of a whole packet are wrong.
+pub(crate) fn wrong_checksums(packet: &UserPacket<'_>) -> &'static str {
+    let flow = &packet.flow;
+    if matches!(packet.ip(), Ip::V4(ip) if !ip.checksum_is_valid()) {
+        return ", header checksum wrong";
+    }
+    let transport = packet.transport();
+    let is_wrong = match flow.protocol {
+        _ if flow.is_fragment() => false,
+        IpProtocol::TCP => Tcp::parse(transport).is_ok_and(|tcp| !tcp.checksum_is_valid(flow.src, flow.dst)),
+        IpProtocol::UDP => {
+            Udp::parse(transport).is_ok_and(|udp| udp.checksum(flow.src, flow.dst) == UdpChecksum::Invalid)
+        }
+        _ => false,
+    };
+    if is_wrong { ", checksum wrong" } else { "" }
+}

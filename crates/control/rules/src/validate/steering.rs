@@ -1,0 +1,48 @@
+//! Checks of what a FAR does with packets on their way.
+
+use crate::reject::refuse_if;
+use crate::{Forwarding, PduSessionType, PolicyName, Reason, Redirect, ie};
+
+use super::Context;
+
+/// Policies exist, and the data plane can do the rest, for IP packets.
+pub(super) fn check(
+    forwarding: &Forwarding,
+    kind: PduSessionType,
+    context: &Context<'_>,
+) -> Result<(), Reason> {
+    let steering = &forwarding.steering;
+    let able = |ability| ability && kind == PduSessionType::Ip;
+    let redirects = steering.redirect.is_some() && !able(context.capabilities.redirection);
+    refuse_if(redirects, ie::REDIRECT_INFORMATION, "redirection")?;
+    let replaces = steering.replacement.is_some() && !able(context.capabilities.address_replacement);
+    refuse_if(replaces, ie::IP_ADDRESS_AND_PORT_REPLACEMENT, "replacement of addresses and ports")?;
+    check_policy(steering.policy.as_ref(), kind, context)
+}
+
+/// The policy, if one is named, is configured.
+pub(super) fn check_policy(
+    name: Option<&PolicyName>,
+    kind: PduSessionType,
+    context: &Context<'_>,
+) -> Result<(), Reason> {
+    let Some(name) = name else { return Ok(()) };
+    if context.endpoints.policy(name).is_none() {
+        return Err(Reason::UnknownPolicy(name.clone()));
+    }
+    let frames = kind == PduSessionType::Ethernet;
+    refuse_if(frames, ie::FORWARDING_POLICY, "forwarding policies for Ethernet frames")
+}
+
+/// HTTP requests are answered, so that no packet leaves by the FAR (clause 5.4.7).
+pub(super) fn answers_http(forwarding: &Forwarding, context: &Context<'_>) -> bool {
+    let by_policy = || {
+        let policy = forwarding.steering.policy.as_ref().and_then(|name| context.endpoints.policy(name));
+        policy.is_some_and(|policy| policy.answers_http)
+    };
+    match &forwarding.steering.redirect {
+        Some(Redirect::Http(_)) => true,
+        Some(Redirect::Destination(_)) => false,
+        None => by_policy(),
+    }
+}

@@ -1,0 +1,58 @@
+//! How an answer of the UPF itself reaches the UE.
+
+use causeway_dataplane::{DropReason, Fate};
+use causeway_packet::UserPacket;
+use causeway_rules::{Forwarding, Pdr};
+use causeway_types::{Interface, PdrId, Qfi, Seid, Time};
+
+use super::Answer;
+use crate::act::marking;
+use crate::arrival::{Arrival, Origin};
+use crate::egress::Way;
+use crate::engine::Reference;
+use crate::marks::Marks;
+use crate::matching::find_pdr;
+use crate::session::Session;
+
+impl Reference {
+    /// Sends the answer to an uplink packet that matched this PDR. It passes no QERs and is counted by no URRs: no
+    /// network sent it.
+    pub(crate) fn send_answer(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        pdr: PdrId,
+        qfi: Option<Qfi>,
+        answer: Answer,
+    ) -> Result<Fate, DropReason> {
+        let session = self.sessions.get(&seid).ok_or(DropReason::UnknownUe)?;
+        let pdr = session.rules.pdrs.get(&pdr).ok_or(DropReason::NoMatchingPdr)?;
+        if let Some(packet) = answer.packet {
+            let (forwarding, qfi) = to_ue(session, pdr, qfi, &packet, now).ok_or(DropReason::NoEgress)?;
+            let way = Way::of(&forwarding, None, &self.topology)?;
+            let (egress, wrapped) = way.wrap(&packet, &Marks { qfi, ..Marks::default() })?;
+            self.send(egress, wrapped);
+        }
+        if answer.is_redirection { Ok(Fate::Consumed) } else { Err(DropReason::NotRedirectable) }
+    }
+}
+
+/// The way to the UE: the tunnel in the FAR that redirects, else that of the FAR for downlink packets like this
+/// one, with their QFI.
+fn to_ue(
+    session: &Session,
+    pdr: &Pdr,
+    qfi: Option<Qfi>,
+    packet: &[u8],
+    now: Time,
+) -> Option<(Forwarding, Option<Qfi>)> {
+    let forwarding = |pdr: &Pdr| session.rules.fars.get(&pdr.far)?.forwarding.clone();
+    let own = forwarding(pdr).filter(|forwarding| forwarding.destination == Interface::Access);
+    if let Some(tunnel) = own.and_then(|forwarding| forwarding.tunnel()) {
+        return Some((Forwarding::into_tunnel(Interface::Access, tunnel), marking(session, pdr).or(qfi)));
+    }
+    let user = UserPacket::parse(packet).ok()?;
+    let downlink = find_pdr(session, &Arrival { origin: Origin::default(), user }, now).ok()?;
+    let tunnel = forwarding(downlink)?.tunnel()?;
+    Some((Forwarding::into_tunnel(Interface::Access, tunnel), marking(session, downlink).or(qfi)))
+}

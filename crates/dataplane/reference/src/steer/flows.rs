@@ -1,0 +1,122 @@
+//! Flows that were redirected to another address, so that what comes back can be led back.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use causeway_packet::Flow;
+
+/// How many flows of a session are remembered; the one that was longest without an uplink packet goes first.
+const REMEMBERED: usize = 256;
+
+/// The flows of one session that were redirected.
+///
+/// A UE that uses one port towards two destinations, both of which are redirected, has one flow here: answers
+/// seem to come from the destination it sent to last.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct RedirectedFlows(VecDeque<Redirected>);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Redirected {
+    key: Key,
+    /// Where the UE sent to.
+    origin: (IpAddr, Option<u16>),
+}
+
+/// What an answer is known by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Key {
+    protocol: u8,
+    ue: (IpAddr, Option<u16>),
+    server: (IpAddr, Option<u16>),
+}
+
+impl RedirectedFlows {
+    /// An uplink packet of this flow goes to the server instead, to another port if one is given.
+    pub(crate) fn note(&mut self, flow: &Flow, server: IpAddr, port: Option<u16>) {
+        // A later fragment has no ports, and the first one has told already.
+        if flow.ports.is_none() && flow.protocol.has_ports() {
+            return;
+        }
+        let ports = flow.ports;
+        let key = Key {
+            protocol: flow.protocol.0,
+            ue: (flow.src, ports.map(|ports| ports.src)),
+            server: (server, ports.map(|ports| port.unwrap_or(ports.dst))),
+        };
+        self.0.retain(|known| known.key != key);
+        if self.0.len() >= REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(Redirected { key, origin: (flow.dst, ports.map(|ports| ports.dst)) });
+    }
+
+    /// Where the UE sent to in the flow that this downlink packet answers.
+    pub(crate) fn origin(&self, flow: &Flow) -> Option<(IpAddr, Option<u16>)> {
+        let key = Key {
+            protocol: flow.protocol.0,
+            ue: (flow.dst, flow.ports.map(|ports| ports.dst)),
+            server: (flow.src, flow.ports.map(|ports| ports.src)),
+        };
+        let later_fragment = flow.ports.is_none() && flow.protocol.has_ports();
+        let same = |known: &Key| match later_fragment {
+            true => (known.protocol, known.ue.0, known.server.0) == (key.protocol, key.ue.0, key.server.0),
+            false => *known == key,
+        };
+        self.0.iter().rev().find(|known| same(&known.key)).map(|known| known.origin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_packet::{Fragment, IpProtocol, Ports};
+
+    use super::*;
+
+    const UE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 45, 0, 2));
+    const SERVER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 80));
+
+    fn flow(src: (IpAddr, u16), dst: (IpAddr, u16)) -> Flow {
+        Flow {
+            src: src.0,
+            dst: dst.0,
+            protocol: IpProtocol::UDP,
+            ports: Some(Ports { src: src.1, dst: dst.1 }),
+            tos: 0,
+            flow_label: None,
+            fragment: Fragment::Whole,
+            spi: None,
+        }
+    }
+
+    fn site(n: u16) -> (IpAddr, u16) {
+        (IpAddr::from([198, 51, (n >> 8) as u8, n as u8]), 53)
+    }
+
+    // Input:  one flow more than are remembered; then the second flow again, and another new one.
+    // Output: the first is forgotten, the second is not, since it was used.
+    #[test]
+    fn the_flow_that_was_longest_idle_is_forgotten() {
+        let mut flows = RedirectedFlows::default();
+        let last = REMEMBERED as u16;
+        for n in (0..=last).chain([1, last + 1]) {
+            flows.note(&flow((UE, n), site(n)), SERVER, None);
+        }
+        let origin = |n| flows.origin(&flow((SERVER, 53), (UE, n)));
+        assert_eq!(origin(0), None);
+        assert_eq!(origin(1), Some((site(1).0, Some(53))));
+        assert_eq!(origin(2), None);
+        assert_eq!(origin(last + 1), Some((site(last + 1).0, Some(53))));
+        assert_eq!(flows.0.len(), REMEMBERED);
+    }
+
+    // Input:  one port of the UE towards two sites that are redirected to one server.
+    // Output: answers seem to come from the site it sent to last.
+    #[test]
+    fn the_last_destination_stands_for_both() {
+        let mut flows = RedirectedFlows::default();
+        for n in [1, 2] {
+            flows.note(&flow((UE, 7), site(n)), SERVER, None);
+        }
+        assert_eq!(flows.origin(&flow((SERVER, 53), (UE, 7))), Some((site(2).0, Some(53))));
+    }
+}

@@ -1,0 +1,143 @@
+//! HTTP redirection: the UPF answers connections of the UE in the place of the server (TS 29.244 clause 5.4.7).
+//!
+//! No state is kept. The sequence number of the SYN-ACK says by its upper half that it is ours, and by its lower half
+//! which octet of the UE's is the first, so that a request is known from what follows it:
+//!
+//! | from the UE | to the UE |
+//! |---|---|
+//! | SYN | SYN-ACK |
+//! | the first octets, an HTTP request | 302 with the URL, and FIN |
+//! | the first octets, anything else | RST; the packet counts as dropped |
+//! | later octets, or FIN | ACK |
+//! | a segment of another connection, one that was there before | RST; the packet counts as dropped |
+//! | RST, or an ACK without octets | nothing |
+
+use std::net::IpAddr;
+
+use causeway_packet::checksum::Checksum;
+use causeway_packet::{Fragment, IpProtocol, IpRepr, Tcp, TcpFlags, TcpRepr, UserPacket, http};
+use causeway_rules::Url;
+
+/// The window of our segments: nothing is sent to us in earnest but one request.
+const WINDOW: u16 = 0xffff;
+
+/// What the UPF answers to a packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Answer {
+    /// A packet for the UE, if there is anything to say.
+    pub(crate) packet: Option<Vec<u8>>,
+    /// The packet that is answered was of use; otherwise it counts as dropped.
+    pub(crate) is_redirection: bool,
+}
+
+/// The answer to an uplink packet that is to be redirected to this URL. `None` when it is no TCP segment.
+pub(crate) fn answer(packet: &[u8], url: &Url) -> Option<Answer> {
+    let user = UserPacket::parse(packet).ok()?;
+    let is_tcp = user.flow.protocol == IpProtocol::TCP && user.flow.fragment == Fragment::Whole;
+    let tcp = is_tcp.then(|| Tcp::parse(user.transport()).ok()).flatten()?;
+    let (src, dst) = (user.flow.src, user.flow.dst);
+    if !tcp.checksum_is_valid(src, dst) {
+        return None;
+    }
+    let segment = Segment { tcp: &tcp, mark: mark(src, dst, &tcp) };
+    let (reply, is_redirection) = segment.reply(url);
+    let packet = match reply {
+        Some((repr, octets)) => Some(build(dst, src, &repr, &octets)?),
+        None => None,
+    };
+    Some(Answer { packet, is_redirection })
+}
+
+/// The upper half of our first sequence number in this connection.
+fn mark(ue: IpAddr, server: IpAddr, tcp: &Tcp<'_>) -> u16 {
+    let ports = [tcp.src_port().to_be_bytes(), tcp.dst_port().to_be_bytes()].concat();
+    let sum = Checksum::new().pseudo(ue, server, IpProtocol::TCP, ports.len());
+    sum.unwrap_or_default().with(&ports).finish()
+}
+
+struct Segment<'a> {
+    tcp: &'a Tcp<'a>,
+    mark: u16,
+}
+
+impl Segment<'_> {
+    /// The header and octets of the reply, and whether the segment was of use.
+    fn reply(&self, url: &Url) -> (Option<(TcpRepr, Vec<u8>)>, bool) {
+        let (tcp, flags) = (self.tcp, self.tcp.flags());
+        if flags.contains(TcpFlags::RST) {
+            return (None, true);
+        }
+        if flags.contains(TcpFlags::SYN) {
+            let first = u32::from(self.mark) << 16 | tcp.sequence() & 0xffff;
+            let repr = self.repr(first, tcp.sequence().wrapping_add(1), TcpFlags::SYN | TcpFlags::ACK);
+            return (Some((repr, Vec::new())), true);
+        }
+        if !flags.contains(TcpFlags::ACK) || !self.is_ours() {
+            return (self.reset(), false);
+        }
+        if tcp.payload().is_empty() && !flags.contains(TcpFlags::FIN) {
+            return (None, true);
+        }
+        match self.is_first() && !tcp.payload().is_empty() {
+            true if http::begins_request(tcp.payload()) => (Some(self.found(url)), true),
+            true => (self.reset(), false),
+            false => (Some((self.repr(tcp.acknowledgment(), self.end(), TcpFlags::ACK), Vec::new())), true),
+        }
+    }
+
+    /// The segment acknowledges something of ours: its upper half is our mark, or one more behind a carry.
+    fn is_ours(&self) -> bool {
+        let ours = (self.tcp.acknowledgment() >> 16) as u16;
+        ours == self.mark || ours == self.mark.wrapping_add(1)
+    }
+
+    /// It begins with the octet behind the SYN, and nothing of ours but the SYN is acknowledged.
+    fn is_first(&self) -> bool {
+        self.tcp.sequence() & 0xffff == self.tcp.acknowledgment() & 0xffff
+    }
+
+    /// The sequence number behind the segment.
+    fn end(&self) -> u32 {
+        let fin = u32::from(self.tcp.flags().contains(TcpFlags::FIN));
+        self.tcp.sequence().wrapping_add(self.tcp.payload().len() as u32).wrapping_add(fin)
+    }
+
+    fn found(&self, url: &Url) -> (TcpRepr, Vec<u8>) {
+        let text = format!(
+            "HTTP/1.1 302 Found\r\nLocation: {}\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\
+             Connection: close\r\n\r\n",
+            url.as_str()
+        );
+        let flags = TcpFlags::PSH | TcpFlags::ACK | TcpFlags::FIN;
+        (self.repr(self.tcp.acknowledgment(), self.end(), flags), text.into_bytes())
+    }
+
+    /// RFC 9293 clause 3.10.7.1.
+    fn reset(&self) -> Option<(TcpRepr, Vec<u8>)> {
+        let repr = match self.tcp.flags().contains(TcpFlags::ACK) {
+            true => self.repr(self.tcp.acknowledgment(), 0, TcpFlags::RST),
+            false => self.repr(0, self.end(), TcpFlags::RST | TcpFlags::ACK),
+        };
+        Some((repr, Vec::new()))
+    }
+
+    fn repr(&self, sequence: u32, acknowledgment: u32, flags: TcpFlags) -> TcpRepr {
+        TcpRepr {
+            src_port: self.tcp.dst_port(),
+            dst_port: self.tcp.src_port(),
+            sequence,
+            acknowledgment,
+            flags,
+            window: WINDOW,
+            urgent: 0,
+        }
+    }
+}
+
+fn build(src: IpAddr, dst: IpAddr, repr: &TcpRepr, octets: &[u8]) -> Option<Vec<u8>> {
+    let mut segment = Vec::new();
+    repr.write(src, dst, &[], octets, &mut segment).ok()?;
+    let mut packet = Vec::new();
+    IpRepr::new(src, dst, IpProtocol::TCP).ok()?.write(&segment, &mut packet).ok()?;
+    Some(packet)
+}
