@@ -31,7 +31,12 @@ fn an_smf_sets_up_an_association() {
     let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
     let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU;
     let detection = UpFeatures::DPDRA | UpFeatures::IP6PL;
-    let by_plane = UpFeatures::EMPU | UpFeatures::MNOP | buffering | UpFeatures::CIOT | UpFeatures::EPPPI;
+    let by_plane = UpFeatures::EMPU
+        | UpFeatures::ETHAR
+        | UpFeatures::MNOP
+        | buffering
+        | UpFeatures::CIOT
+        | UpFeatures::EPPPI;
     let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
     let usage = UpFeatures::QUOAC | UpFeatures::VTIME | UpFeatures::NORP | UpFeatures::UPIDP;
     let features = by_itself | detection | by_plane | usage | steering;
