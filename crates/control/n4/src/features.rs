@@ -10,13 +10,18 @@ const BY_ITSELF: UpFeatures = UpFeatures::FTUP
     .union(UpFeatures::BUNDL)
     .union(UpFeatures::PDIU)
     .union(UpFeatures::DPDRA)
-    .union(UpFeatures::IP6PL);
+    .union(UpFeatures::IP6PL)
+    .union(UpFeatures::EPFAR);
+
+/// What a UPF may do only if it can allocate UE addresses itself (clauses 5.22.2 to 5.22.4).
+const WITH_POOLS: UpFeatures =
+    UpFeatures::UEIP.union(UpFeatures::SSET).union(UpFeatures::MPAS).union(UpFeatures::RESPS);
 
 /// UP Function Features (TS 29.244 clause 8.2.25): what Causeway's N4 does itself, and what the data plane
 /// can do. A bit that is not set here is refused when it is asked for. `has_pools`: there are UE addresses to give
 /// out.
 fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
-    let by_pools = if has_pools { UpFeatures::UEIP } else { UpFeatures::empty() };
+    let by_pools = if has_pools { WITH_POOLS } else { UpFeatures::empty() };
     let by_itself = BY_ITSELF;
     let by_data_plane = [
         (capabilities.end_marker, UpFeatures::EMPU),
@@ -59,7 +64,7 @@ mod tests {
     fn nothing_is_advertised_that_is_not_there() {
         let none = Capabilities::default();
         assert_eq!(up_features(&none, false), BY_ITSELF);
-        assert!(up_features(&none, true).contains(UpFeatures::UEIP));
+        assert!(up_features(&none, true).contains(WITH_POOLS));
         let all = Capabilities::all(1, 1);
         let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
         let qos = UpFeatures::CIOT | UpFeatures::EPPPI;

@@ -1,20 +1,25 @@
 //! Signs of life, both ways (TS 29.244 clause 6.2.2, TS 23.007 clause 20).
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use causeway_pfcp::{Header, HeartbeatRequest, HeartbeatResponse, Message, RecoveryTimeStamp};
+use causeway_pfcp::{
+    Header, HeartbeatRequest, HeartbeatResponse, Message, RecoveryTimeStamp, SourceIpAddress,
+};
 use causeway_types::{NtpSeconds, Seid, Time};
 
 use crate::association::AssociationId;
 use crate::node::Purpose;
+use crate::session::Session;
 use crate::transaction::RequestKey;
 use crate::{DownReason, MessageResult, N4, Notice, PathFailure};
 
 impl N4 {
     /// Answers a heartbeat, whoever sends it: there need not be an association.
     pub(crate) fn heartbeat_request(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
-        let stamp = match Message::decode(header, body) {
-            Ok(Message::HeartbeatRequest(request)) => request.recovery_time_stamp.0,
+        let (stamp, said) = match Message::decode(header, body) {
+            Ok(Message::HeartbeatRequest(request)) => {
+                (request.recovery_time_stamp.0, request.source_ip_address)
+            }
             Ok(_) => return,
             // The response has no cause to say so with.
             Err(error) => {
@@ -23,8 +28,9 @@ impl N4 {
                 return self.notice(Notice::Discarded { from: key.from, detail });
             }
         };
-        if let Some(association) = self.associations.identify(key.from) {
-            self.check_recovery(now, association, stamp);
+        let from = said_to_be_from(key.from, said);
+        if let Some(association) = self.associations.identify(from) {
+            self.check_recovery(now, association, from.ip(), stamp);
         }
         let response = HeartbeatResponse::new(RecoveryTimeStamp(self.recovery));
         self.answer_at_once(key, Seid(0), None, &response.into());
@@ -57,12 +63,15 @@ impl N4 {
     ) {
         self.schedule_heartbeat(now, id);
         self.path_is_up(id);
-        self.check_recovery(now, id, answer.recovery_time_stamp.0);
+        if let Some(source) = self.associations.get(id).map(|association| association.source.ip()) {
+            self.check_recovery(now, id, source, answer.recovery_time_stamp.0);
+        }
     }
 
     /// The last repetition of a heartbeat went unanswered.
     pub(crate) fn heartbeat_unanswered(&mut self, now: Time, id: AssociationId) {
         if self.config.on_path_failure == PathFailure::Purge {
+            self.leave_to_sibling(id);
             return self.end_association(now, id, DownReason::PathFailure);
         }
         self.schedule_heartbeat(now, id);
@@ -96,24 +105,51 @@ impl N4 {
         }
     }
 
-    /// A later recovery time stamp than known: the peer restarted and has forgotten its sessions. An
-    /// earlier one comes from a message that was overtaken, and says nothing.
-    fn check_recovery(&mut self, now: Time, id: AssociationId, after: NtpSeconds) {
+    /// A later recovery time stamp than known: the PFCP entity at this address restarted and has forgotten its
+    /// sessions, which go, unless another SMF of the set may control them (clause 5.22.3). An earlier one comes from
+    /// a message that was overtaken, and says nothing.
+    pub(crate) fn check_recovery(&mut self, now: Time, id: AssociationId, ip: IpAddr, after: NtpSeconds) {
         let Some(association) = self.associations.get_mut(id) else { return };
-        let before = association.recovery;
+        let is_main = association.source.ip() == ip;
+        let known =
+            if is_main { &mut association.recovery } else { association.entities.entry(ip).or_insert(after) };
+        let before = *known;
         if !is_later(after, before) {
             return;
         }
-        association.recovery = after;
-        let node = association.node.clone();
+        *known = after;
+        let (node, is_set) = (association.node.clone(), association.is_one_for_a_set());
         self.forget_answers(id);
-        let purged = self.purge_sessions(id, |_| true);
+        if is_main {
+            self.leave_to_sibling(id);
+        }
+        let forgotten = |session: &Session| !is_set && (is_main || session.cp.addr.contains(ip));
+        let purged = self.purge_sessions(id, forgotten);
         self.call_ready(now, id);
         self.notice(Notice::PeerRestarted { node, before, after, purged });
         // It has forgotten an association that we asked for, too, and waits to be asked.
-        if let Some(peer) = self.targets.of(id) {
+        if let Some(peer) = self.targets.of(id).filter(|_| is_main) {
             self.ask_for_setup(now, peer);
         }
+    }
+
+    /// Another SMF of the set, if there is one that is alive, gets the sessions of one that is not.
+    fn leave_to_sibling(&mut self, id: AssociationId) {
+        let Some(sibling) = self.associations.sibling(id) else { return };
+        let sessions = self.hand_over(id, sibling);
+        let name = |id| self.associations.get(id).map(|association| association.node.clone());
+        if let (Some(from), Some(to)) = (name(id), name(sibling)) {
+            self.notice(Notice::SessionsHandedOver { from, to, sessions });
+        }
+    }
+}
+
+/// Behind address translation, the address that a peer says it has is the one it is known by.
+fn said_to_be_from(from: SocketAddr, said: Option<SourceIpAddress>) -> SocketAddr {
+    let addr = said.map(|said| said.addr).unwrap_or_default();
+    match addr.preferred() {
+        Some(ip) if !addr.contains(from.ip()) => SocketAddr::new(ip, from.port()),
+        _ => from,
     }
 }
 

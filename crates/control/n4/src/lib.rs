@@ -27,6 +27,6 @@ mod view;
 pub use config::{Config, Heartbeat, Limits, PFCP_PORT, PathFailure, RequestPort, Retransmission};
 pub use counters::{Counters, Direction, MessageKey, MessageResult, Occupancy};
 pub use node::N4;
-pub use notice::{DownReason, Level, Notice, SetupFailure};
+pub use notice::{DownReason, Level, Notice, ReleaseReason, SetupFailure};
 pub use output::{ApplyId, Output};
 pub use view::{AssociationView, SessionView};

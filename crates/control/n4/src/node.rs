@@ -60,6 +60,10 @@ pub(crate) enum Purpose {
     Setup(SocketAddr),
     /// The peer is asked to release the association.
     Release(AssociationId),
+    /// The peer is told that the association will be released, and usage reported before.
+    Announcement(AssociationId),
+    /// The peer is told that all usage is reported, and to release the association.
+    Farewell(AssociationId),
     /// A report of a session.
     Report {
         /// Ours.
@@ -123,6 +127,7 @@ impl N4 {
             self.associations.next_heartbeat(),
             self.targets.next_deadline(),
             self.removals.first().map(|(time, _)| *time),
+            self.associations.next_farewell(),
             self.phase.deadline(),
         ]
         .into_iter()
@@ -139,6 +144,7 @@ impl N4 {
         self.send_heartbeats(now);
         self.ask_targets(now);
         self.retry_removals(now);
+        self.end_farewells(now);
         self.check_shutdown(now);
     }
 
@@ -205,7 +211,11 @@ impl N4 {
             Expired::GivenUp(lost) => match lost.purpose {
                 Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
                 Purpose::Setup(peer) => self.setup_unanswered(now, peer),
-                Purpose::Release(association) => self.release_unanswered(now, association),
+                Purpose::Release(association) | Purpose::Announcement(association) => {
+                    self.release_unanswered(now, association);
+                }
+                // The association ends at its deadline, whether this was heard or not.
+                Purpose::Farewell(_) => {}
                 Purpose::Report { session, association } => {
                     self.report_unanswered(now, session, association, lost);
                 }

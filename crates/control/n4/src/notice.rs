@@ -152,6 +152,56 @@ pub enum Notice {
         /// Who refuses.
         node: NodeId,
     },
+    /// We end a session ourselves.
+    #[error("session {session} is ended: {reason}")]
+    SessionReleased {
+        /// Our SEID.
+        session: Seid,
+        /// Why.
+        reason: ReleaseReason,
+    },
+    /// The SMF gave the F-SEID of a session to a new one, so it does not know the old one any more.
+    #[error("session {session} is removed: its SMF uses its F-SEID for a new one")]
+    SessionReplaced {
+        /// Our SEID.
+        session: Seid,
+    },
+    /// Sessions were removed because their set failed.
+    #[error("{sessions} sessions are removed as a set by {from}")]
+    SessionSetDeleted {
+        /// Who asked.
+        from: SocketAddr,
+        /// How many.
+        sessions: usize,
+    },
+    /// Reports of sessions go to another SMF.
+    #[error("reports of {sessions} sessions go elsewhere, as {from} asked")]
+    SessionSetModified {
+        /// Who asked.
+        from: SocketAddr,
+        /// How many.
+        sessions: usize,
+    },
+    /// An SMF of a set failed; another one has its sessions now.
+    #[error("{sessions} sessions of {from} go to {to}")]
+    SessionsHandedOver {
+        /// Who failed.
+        from: NodeId,
+        /// Who goes on.
+        to: NodeId,
+        /// How many.
+        sessions: usize,
+    },
+    /// A report goes to another SMF of the set.
+    #[error("session {session}: a report to {from} goes to {to} instead")]
+    ReportElsewhere {
+        /// Our SEID.
+        session: Seid,
+        /// Who did not answer, or asked for it.
+        from: SocketAddr,
+        /// Who gets it.
+        to: SocketAddr,
+    },
     /// The answer that was to be sent does not fit into a message.
     #[error("an answer to {to} is too long to be sent: {octets} octets")]
     AnswerTooLong {
@@ -174,9 +224,23 @@ pub enum DownReason {
     /// It answers no heartbeat, and the configuration says purge.
     #[error("heartbeats go unanswered")]
     PathFailure,
+    /// Everything was reported, and the peer did not release it in time.
+    #[error("all usage was reported, and the peer did not release it in time")]
+    Farewell,
     /// We are shutting down and the peer did not release it in time.
     #[error("not released in time while shutting down")]
     Shutdown,
+}
+
+/// Why we end a session ourselves.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
+pub enum ReleaseReason {
+    /// A new session of the SMF has its UE address.
+    #[error("a new session has its UE address")]
+    AddressTaken,
+    /// Its association is being released.
+    #[error("its association is being released")]
+    AssociationReleased,
 }
 
 /// Why an association could not be set up.
@@ -217,6 +281,9 @@ impl Notice {
             | Self::AssociationRenewed { .. }
             | Self::AssociationDown { reason: DownReason::Released, .. }
             | Self::PathUp { .. }
+            | Self::SessionReleased { reason: ReleaseReason::AssociationReleased, .. }
+            | Self::SessionsHandedOver { .. }
+            | Self::SessionSetModified { .. }
             | Self::Finished => Level::Info,
             Self::Discarded { .. } => Level::Debug,
             Self::ApplyFailed { .. } | Self::AnswerTooLong { .. } => Level::Error,

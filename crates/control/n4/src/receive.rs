@@ -102,9 +102,9 @@ impl N4 {
     pub(crate) fn session_of(&self, key: &RequestKey, header: &Header) -> Option<&Session> {
         let ip = key.from.ip();
         let session = header.seid.filter(|_| key.message.is_session_related());
-        let session = self.sessions.get(session?).filter(|session| !session.doomed)?;
-        let association = self.associations.get(session.association)?;
-        (association.speaks_from(ip) || session.cp.addr.contains(ip)).then_some(session)
+        let session = self.sessions.get(session?).filter(|session| !session.is_ending())?;
+        let is_known = self.associations.speaks_for(session.association, ip) || session.cp.addr.contains(ip);
+        is_known.then_some(session)
     }
 
     /// The SMF's SEID of the session that a message of it is about; zero if it is not known.
@@ -117,7 +117,11 @@ impl N4 {
             Ok(Message::AssociationSetupRequest(request)) => self.association_setup(now, key, &request),
             Ok(Message::AssociationUpdateRequest(request)) => self.association_update(now, key, &request),
             Ok(Message::AssociationReleaseRequest(request)) => self.association_release(now, key, &request),
-            // PFD management, session sets, and the Node Report that only a UPF sends.
+            Ok(Message::SessionSetDeletionRequest(request)) => self.session_set_deletion(now, key, &request),
+            Ok(Message::SessionSetModificationRequest(request)) => {
+                self.session_set_modification(now, key, &request);
+            }
+            // PFD management, and the Node Report that only a UPF sends.
             Ok(_) => {
                 let refusal = Refusal::new(Cause::ServiceNotSupported, "this UPF does not support it");
                 self.refuse(now, key, Seid(0), refusal);
@@ -134,6 +138,9 @@ impl N4 {
                 return self.notice(Notice::Discarded { from, detail: error.to_string() });
             }
         };
+        if self.is_redirected(now, from, &header, &decoded) {
+            return self.counters.received(Some(message), MessageResult::Cause(Cause::RedirectionRequested));
+        }
         let Some(purpose) = self.outbound.answered(from, header.sequence, message) else {
             self.counters.received(Some(message), MessageResult::Unexpected);
             let detail = "a response that nobody waits for".to_owned();
@@ -146,6 +153,9 @@ impl N4 {
             (Purpose::Heartbeat(id), Message::HeartbeatResponse(it)) => self.heartbeat_answered(now, id, &it),
             (Purpose::Setup(peer), Message::AssociationSetupResponse(it)) => {
                 self.setup_answered(now, peer, from, &it);
+            }
+            (Purpose::Announcement(id), Message::AssociationUpdateResponse(it)) => {
+                self.announcement_answered(now, id, it.cause);
             }
             (Purpose::Release(id), Message::AssociationUpdateResponse(it)) => {
                 self.release_answered(now, id, it.cause);

@@ -1,7 +1,8 @@
 //! Stopping gracefully: SMFs are asked to release their associations first.
 
 use causeway_pfcp::{
-    AssociationUpdateRequest, Cause, CodedTimer, GracefulReleasePeriod, NodeId, ReleaseRequestFlags,
+    AssociationUpdateRequest, Cause, CodedTimer, CpFeatures, GracefulReleasePeriod, NodeId,
+    ReleaseRequestFlags,
 };
 use causeway_types::Time;
 
@@ -56,7 +57,11 @@ impl N4 {
     }
 
     fn ask_for_release(&mut self, now: Time, id: AssociationId) {
-        let Some(peer) = self.associations.get(id).map(|association| association.peer) else { return };
+        let Some(association) = self.associations.get(id) else { return };
+        if association.cp_features.contains(CpFeatures::EPFAR) {
+            return self.announce_farewell(now, id);
+        }
+        let peer = association.peer;
         let node = self.config.node.clone();
         let period = CodedTimer::at_least(self.config.release_period);
         let request = AssociationUpdateRequest {
@@ -72,6 +77,15 @@ impl N4 {
     pub(crate) fn release_answered(&mut self, now: Time, id: AssociationId, cause: Cause) {
         if !cause.is_accepted() {
             self.release_unanswered(now, id);
+        }
+    }
+
+    /// The peer knows that the association will be released: its sessions end. An old one that refuses to hear of it
+    /// is left.
+    pub(crate) fn announcement_answered(&mut self, now: Time, id: AssociationId, cause: Cause) {
+        match cause.is_accepted() {
+            true => self.begin_farewell(now, id),
+            false => self.release_unanswered(now, id),
         }
     }
 

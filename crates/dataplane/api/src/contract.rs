@@ -10,7 +10,8 @@ pub trait Dataplane {
     /// What it can do. Constant over its life.
     fn capabilities(&self) -> Capabilities;
 
-    /// Carries out a plan, all or nothing: on an error the rules are as before.
+    /// Carries out a plan, all or nothing: on an error the rules are as before. Call [`Dataplane::advance`] with the
+    /// same time first: what is due before the plan is an event before it.
     ///
     /// Packets that this sets free (buffered ones, End Markers) leave by the backend's own ports, or at
     /// the next [`PacketEngine::flush`].

@@ -39,6 +39,9 @@ pub(crate) fn carry_out(
     let used_before = session.urrs_in_use();
     let mut effects = Effects { reported: reported_by(session, plan), ..Effects::default() };
     for op in &plan.ops {
+        report_by_name(session, op, now, &mut effects);
+    }
+    for op in &plan.ops {
         write(session, shared, op, now, &mut effects);
     }
     check_references(plan, &session.rules)?;
@@ -74,7 +77,7 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
         Op::PutPdr(pdr) => drop(rules.pdrs.insert(pdr.id, pdr.clone())),
         Op::SendEndMarker { tunnel, .. } => effects.end_markers.push(*tunnel),
         Op::QueryPacketRate(id) => report_packet_rate(session, shared, *id, now, effects),
-        Op::QueryUrr(id) => report(session, *id, UsageReportTrigger::IMMER, now, effects),
+        Op::QueryUrr(_) => {}
         Op::RemovePdr(id) => {
             rules.pdrs.remove(id);
             session.forget_pdr(*id);
@@ -85,8 +88,7 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
             session.enforcers.remove(id);
         }
         Op::RemoveUrr(id) => {
-            report(session, *id, UsageReportTrigger::TERMR, now, effects);
-            session.rules.urrs.remove(id);
+            rules.urrs.remove(id);
             session.measurements.remove(id);
         }
         Op::RemoveBar(id) => {
@@ -135,6 +137,15 @@ fn reported_by(session: &Session, plan: &Plan) -> BTreeSet<UrrId> {
         _ => Vec::new(),
     };
     plan.ops.iter().flat_map(named).collect()
+}
+
+/// Reports a URR that the plan names by the rules before the plan: its links may go with it.
+fn report_by_name(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
+    match op {
+        Op::QueryUrr(id) => report(session, *id, UsageReportTrigger::IMMER, now, effects),
+        Op::RemoveUrr(id) => report(session, *id, UsageReportTrigger::TERMR, now, effects),
+        _ => {}
+    }
 }
 
 fn report(session: &mut Session, id: UrrId, triggers: UsageReportTrigger, now: Time, effects: &mut Effects) {

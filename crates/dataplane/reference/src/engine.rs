@@ -175,9 +175,13 @@ impl Reference {
         let decision = self.sessions.get_mut(&seid).and_then(|session| {
             let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
             let matched = Matched { pdr: &pdr, qfi: waiting.qfi, packet: &waiting.packet, has_waited: true };
-            session
-                .is_forwarding(pdr.id)
-                .then(|| act(session, &mut self.shared, &matched, &self.topology, now, &mut reports))
+            match session.far_of(pdr.id)?.action {
+                ApplyAction::Drop => None,
+                ApplyAction::Buffer { .. } => Some(Ok(Decision::Wait)),
+                ApplyAction::Forward => {
+                    Some(act(session, &mut self.shared, &matched, &self.topology, now, &mut reports))
+                }
+            }
         });
         self.report(seid, reports);
         let refused = match decision {

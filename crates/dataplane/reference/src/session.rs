@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use causeway_rules::{ApplyAction, Far, Pdr, Qer, RuleSet, UeSide};
+use causeway_rules::{Far, Pdr, Qer, RuleSet, UeSide};
 use causeway_types::{BarId, Direction, Interface, PdrId, QerId, UrrId};
 
 use crate::buffer::Buffer;
@@ -44,11 +44,6 @@ impl Session {
     pub(crate) fn far_of(&self, pdr: PdrId) -> Option<&Far> {
         let pdr = self.rules.pdrs.get(&pdr)?;
         self.quota_far(pdr).or_else(|| self.rules.fars.get(&pdr.far))
-    }
-
-    /// The FAR of a PDR forwards.
-    pub(crate) fn is_forwarding(&self, pdr: PdrId) -> bool {
-        self.far_of(pdr).is_some_and(|far| far.action == ApplyAction::Forward)
     }
 
     /// The QERs of a PDR in the order it lists them.

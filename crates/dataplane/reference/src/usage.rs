@@ -82,12 +82,25 @@ impl Session {
         reports: &mut Vec<Usage>,
         mut act: impl FnMut(&mut Measurement, &Urr) -> UsageReportTrigger,
     ) {
-        for id in &pdr.urrs {
-            let triggers = self.with_urr(*id, &mut act).unwrap_or(UsageReportTrigger::empty());
-            if !triggers.is_empty() {
-                reports.extend(self.report_once(*id, triggers, now, &mut BTreeSet::new()));
-            }
-        }
+        let due = self.triggered(&pdr.urrs, &mut act);
+        reports.extend(self.report_all(due, now));
+    }
+
+    /// What each of these URRs has to report after something was done with it.
+    fn triggered(
+        &mut self,
+        urrs: &[UrrId],
+        mut act: impl FnMut(&mut Measurement, &Urr) -> UsageReportTrigger,
+    ) -> Vec<(UrrId, UsageReportTrigger)> {
+        let triggers = urrs.iter().filter_map(|id| Some((*id, self.with_urr(*id, &mut act)?)));
+        triggers.filter(|(_, triggers)| !triggers.is_empty()).collect()
+    }
+
+    /// Reports URRs for reasons of their own, and those that are linked to them: none of them twice.
+    fn report_all(&mut self, due: Vec<(UrrId, UsageReportTrigger)>, now: Time) -> Vec<Usage> {
+        let mut reported = due.iter().map(|(id, _)| *id).collect();
+        let report = |(id, triggers)| self.report_once(id, triggers, now, &mut reported);
+        due.into_iter().flat_map(report).collect()
     }
 
     /// A packet reached its PDR.
@@ -140,10 +153,8 @@ impl Session {
         });
         let Some(id) = too_much.map(|(_, urr)| urr.id) else { return false };
         let exhaust = |measurement: &mut Measurement, urr: &Urr| measurement.exhaust_volume(urr, now);
-        let triggers = self.with_urr(id, exhaust).unwrap_or(UsageReportTrigger::empty());
-        if !triggers.is_empty() {
-            reports.extend(self.report_once(id, triggers, now, &mut BTreeSet::new()));
-        }
+        let due = self.triggered(&[id], exhaust);
+        reports.extend(self.report_all(due, now));
         true
     }
 
@@ -166,13 +177,9 @@ impl Reference {
     /// Reports what a plan made due, and sets the timers of the session's URRs.
     pub(crate) fn check_usage(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
-        let mut usages = Vec::new();
-        for id in session.rules.urrs.keys().copied().collect::<Vec<_>>() {
-            let triggers = session.with_urr(id, |measurement, urr| measurement.check(urr, now));
-            if let Some(triggers) = triggers.filter(|triggers| !triggers.is_empty()) {
-                usages.extend(session.report_once(id, triggers, now, &mut BTreeSet::new()));
-            }
-        }
+        let urrs: Vec<_> = session.rules.urrs.keys().copied().collect();
+        let due = session.triggered(&urrs, |measurement, urr| measurement.check(urr, now));
+        let usages = session.report_all(due, now);
         self.report(seid, usages);
         self.schedule_usage(now, seid);
     }
@@ -197,11 +204,9 @@ impl Reference {
             return;
         }
         let soon = soon_after(seid);
-        let triggers = session.with_urr(id, |measurement, urr| measurement.due(urr, at, soon));
-        if let Some(triggers) = triggers.filter(|triggers| !triggers.is_empty()) {
-            let usages = session.report_once(id, triggers, at, &mut BTreeSet::new());
-            self.report(seid, usages);
-        }
+        let due = session.triggered(&[id], |measurement, urr| measurement.due(urr, at, soon));
+        let usages = session.report_all(due, at);
+        self.report(seid, usages);
         self.schedule_usage(at, seid);
     }
 
@@ -225,14 +230,9 @@ impl Reference {
         };
         let urrs: BTreeSet<_> =
             session.rules.pdrs.values().filter(of_tunnel).flat_map(|pdr| pdr.urrs.clone()).collect();
-        let mut usages = Vec::new();
-        for id in urrs {
-            let asks = |urr: &Urr| urr.triggers.contains(ReportingTriggers::REEMR);
-            let may = |measurement: &mut Measurement, urr: &Urr| asks(urr) && measurement.may_report();
-            if session.with_urr(id, may) == Some(true) {
-                usages.extend(session.report_once(id, UsageReportTrigger::EMRRE, now, &mut BTreeSet::new()));
-            }
-        }
+        let urrs: Vec<_> = urrs.into_iter().collect();
+        let due = session.triggered(&urrs, |measurement, urr| measurement.end_marker(urr));
+        let usages = session.report_all(due, now);
         self.report(seid, usages);
         self.schedule_usage(now, seid);
     }

@@ -75,7 +75,7 @@ impl Reference {
     /// The first limit that one more packet of so many octets would exceed.
     fn full(&self, seid: Seid, pdr: &Pdr, octets: usize) -> Option<Full> {
         let (session, limits) = (self.sessions.get(&seid)?, &self.limits);
-        let far = session.rules.fars.get(&pdr.far)?;
+        let far = session.far_of(pdr.id)?;
         if let Some(bar) = far.bar
             && session.suggested_packets(bar).is_some_and(|most| session.waiting_for(bar) >= most)
         {

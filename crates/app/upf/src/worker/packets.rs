@@ -118,10 +118,12 @@ impl Packets {
         loop {
             match commands.try_recv() {
                 Ok(Command::Apply(key, plan)) => {
-                    let applied = self.engine.apply(self.clock.now(), &plan);
-                    self.flush()?;
-                    // What was seen before the plan is told before its result.
+                    // What was due or seen before the plan is told before its result, what it leads to after it.
+                    let now = self.clock.now();
+                    self.engine.advance(now);
                     self.report(reports)?;
+                    let applied = self.engine.apply(now, &plan);
+                    self.flush()?;
                     reports.blocking_send(Report::Applied(key, applied)).map_err(|_| End::Asked)?;
                 }
                 // Whoever asked may have gone away.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use causeway_pfcp::{AssociationSetupRequest, AssociationSetupResponse, NodeId, RecoveryTimeStamp};
 use causeway_types::{NtpSeconds, Time};
 
-use super::setup::addresses;
+use super::contact::{addresses, alternatives, set_name};
 use super::table::Contact;
 use super::{AssociationId, Target};
 use crate::node::Purpose;
@@ -61,10 +61,16 @@ impl N4 {
             return self.setup_failed(now, peer, SetupFailure::Malformed);
         };
         let node = answer.node_id.to_owned();
-        let alternatives =
-            answer.alternative_smf_ip_addresses.iter().flat_map(|it| it.addr.iter().collect::<Vec<_>>());
-        let addresses = addresses(from, &node, alternatives);
-        let contact = Contact { peer, source: from, addresses, recovery: recovery.0 };
+        let alternatives = alternatives(answer.alternative_smf_ip_addresses.iter());
+        let contact = Contact {
+            peer,
+            source: from,
+            addresses: addresses(from, &node, alternatives.iter().map(|(ip, _)| *ip)),
+            alternatives,
+            cp_features: answer.cp_function_features.unwrap_or_default(),
+            smf_set: answer.smf_set_id.as_ref().map(set_name),
+            recovery: recovery.0,
+        };
         let most = self.config.limits.associations;
         match self.associations.of_node(&node).and_then(|id| self.known(id)) {
             // The node asked us too, and its request came first: only a restart costs it its sessions.

@@ -1,10 +1,14 @@
 //! Associations with SMFs (TS 29.244 clause 6.2.6 to 6.2.8).
 
 mod ask;
+mod contact;
+mod farewell;
 mod release;
+mod set;
 mod setup;
 mod table;
 mod targets;
 
+pub(crate) use farewell::Farewell;
 pub(crate) use table::{Association, AssociationId, Associations};
 pub(crate) use targets::{Target, Targets};

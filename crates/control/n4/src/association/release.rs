@@ -1,13 +1,12 @@
 //! Changes and the end of an association (TS 29.244 clauses 6.2.7 and 6.2.8).
 
 use causeway_pfcp::{
-    AssociationReleaseRequest, AssociationReleaseResponse, AssociationUpdateRequest,
+    AssociationReleaseRequest, AssociationReleaseResponse, AssociationUpdateFlags, AssociationUpdateRequest,
     AssociationUpdateResponse, Cause, NodeId,
 };
 use causeway_types::{Seid, Time};
 
 use super::AssociationId;
-use super::setup::addresses;
 use crate::answer::Refusal;
 use crate::node::Purpose;
 use crate::session::Session;
@@ -15,7 +14,8 @@ use crate::transaction::RequestKey;
 use crate::{DownReason, N4, Notice};
 
 impl N4 {
-    /// Takes over what a peer says anew of itself: the addresses that it may speak from.
+    /// Takes over what a peer says anew of itself, and begins the enhanced release of the association if it asks for
+    /// that (clause 6.2.7.2.2).
     pub(crate) fn association_update(
         &mut self,
         now: Time,
@@ -23,16 +23,8 @@ impl N4 {
         request: &AssociationUpdateRequest<'_>,
     ) {
         let Some(id) = self.association_named(now, key, &request.node_id) else { return };
-        let alternatives: Vec<_> = request
-            .alternative_smf_ip_addresses
-            .iter()
-            .flat_map(|it| it.addr.iter().collect::<Vec<_>>())
-            .collect();
-        if let Some(association) = self.associations.get_mut(id)
-            && !alternatives.is_empty()
-        {
-            association.addresses =
-                addresses(association.source, &association.node, alternatives.into_iter());
+        if let Some(association) = self.associations.get_mut(id) {
+            association.update(request);
         }
         let node = self.config.node.clone();
         let cause = Cause::RequestAccepted;
@@ -41,6 +33,9 @@ impl N4 {
             ..AssociationUpdateResponse::new(NodeId::from(&node), cause)
         };
         self.answer(now, key, Seid(0), Some(cause), &response.into());
+        if request.flags.is_some_and(|flags| flags.contains(AssociationUpdateFlags::PARPS)) {
+            self.begin_farewell(now, id);
+        }
     }
 
     /// Ends an association and removes its sessions, without reports (clause 6.2.8.2).
@@ -63,7 +58,10 @@ impl N4 {
         self.forget_answers(id);
         let purged = self.purge_sessions(id, |_| true);
         self.outbound.cancel(|purpose| match purpose {
-            Purpose::Heartbeat(association) | Purpose::Release(association) => *association == id,
+            Purpose::Heartbeat(association)
+            | Purpose::Release(association)
+            | Purpose::Announcement(association)
+            | Purpose::Farewell(association) => *association == id,
             Purpose::Report { association, .. } => *association == id,
             Purpose::Setup(_) => false,
         });
@@ -96,7 +94,12 @@ impl N4 {
 
     /// The association of the Node ID in a request, if its sender may speak for that node; otherwise the
     /// request is refused.
-    fn association_named(&mut self, now: Time, key: RequestKey, node: &NodeId<'_>) -> Option<AssociationId> {
+    pub(super) fn association_named(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        node: &NodeId<'_>,
+    ) -> Option<AssociationId> {
         let id = self.associations.of_node(&node.to_owned());
         let association = id.and_then(|id| self.associations.get(id));
         if association.is_some_and(|association| association.speaks_from(key.from.ip())) {

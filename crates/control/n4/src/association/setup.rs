@@ -9,6 +9,7 @@ use causeway_pfcp::{
 use causeway_types::{Seid, Time};
 
 use super::AssociationId;
+use super::contact::{addresses, alternatives, set_name};
 use super::table::Contact;
 use crate::answer::Refusal;
 use crate::config::{PFCP_PORT, RequestPort};
@@ -17,14 +18,11 @@ use crate::session::Session;
 use crate::transaction::RequestKey;
 use crate::{N4, Notice, SetupFailure};
 
-/// How many alternative addresses of a peer are remembered.
-const MOST_ALTERNATIVES: usize = 16;
-
 impl N4 {
     /// Sets up an association, or sets up anew the one that the node has.
     ///
-    /// Sessions of a node that has an association stay if the node has not restarted and asks for them to be
-    /// retained (clause 6.2.6.2.2).
+    /// Sessions of a node that has an association stay if it asks for them to be retained, whether it has restarted
+    /// or not (clause 6.2.6.2.2).
     pub(crate) fn association_setup(
         &mut self,
         now: Time,
@@ -36,18 +34,20 @@ impl N4 {
             return self.refuse(now, key, Seid(0), refusal);
         }
         let node = request.node_id.to_owned();
-        let alternatives =
-            request.alternative_smf_ip_addresses.iter().flat_map(|it| it.addr.iter().collect::<Vec<_>>());
+        let alternatives = alternatives(request.alternative_smf_ip_addresses.iter());
         let contact = Contact {
             peer: self.request_address(key.from),
             source: key.from,
-            addresses: addresses(key.from, &node, alternatives),
+            addresses: addresses(key.from, &node, alternatives.iter().map(|(ip, _)| *ip)),
+            alternatives,
+            cp_features: request.cp_function_features.unwrap_or_default(),
+            smf_set: request.smf_set_id.as_ref().map(set_name),
             recovery: request.recovery_time_stamp.0,
         };
         let kept = match self.associations.of_node(&node).and_then(|id| self.known(id)) {
-            Some((id, recovery)) => {
+            Some((id, _)) => {
                 let retention = request.session_retention_information.as_ref();
-                let retained = retention.filter(|_| recovery == contact.recovery).map(Retained::asked_for);
+                let retained = retention.map(Retained::asked_for);
                 let stays = |session: &Session| retained.as_ref().is_some_and(|it| it.covers(session));
                 self.renew(now, id, contact, stays)
             }
@@ -153,20 +153,4 @@ impl Retained {
     fn covers(&self, session: &Session) -> bool {
         self.0.is_empty() || self.0.iter().any(|ip| session.cp.addr.contains(*ip))
     }
-}
-
-/// The hosts that a peer speaks from.
-pub(crate) fn addresses(
-    from: SocketAddr,
-    node: &causeway_types::NodeId,
-    alternatives: impl Iterator<Item = IpAddr>,
-) -> Vec<IpAddr> {
-    let mut addresses = vec![from.ip()];
-    let own = if let causeway_types::NodeId::Ip(ip) = node { Some(*ip) } else { None };
-    for ip in own.into_iter().chain(alternatives.take(MOST_ALTERNATIVES)) {
-        if !addresses.contains(&ip) && !ip.is_unspecified() {
-            addresses.push(ip);
-        }
-    }
-    addresses
 }

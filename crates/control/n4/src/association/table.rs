@@ -3,7 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
+use causeway_pfcp::{AssociationUpdateRequest, CpFeatures};
 use causeway_types::{NodeId, NtpSeconds, Seid, Time};
+
+use super::Farewell;
+use super::contact::{addresses, alternatives, set_name};
 
 /// Names one association for as long as it lasts; never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -21,8 +25,18 @@ pub(crate) struct Association {
     pub(crate) source: SocketAddr,
     /// Where it sends from: of the setup, of its Node ID, and the alternative ones it named.
     pub(crate) addresses: Vec<IpAddr>,
+    /// The other addresses it named, and whether each is to be preferred to those that are not.
+    pub(crate) alternatives: Vec<(IpAddr, bool)>,
+    /// What it can do, by its own word.
+    pub(crate) cp_features: CpFeatures,
+    /// The set of SMFs that it belongs to.
+    pub(crate) smf_set: Option<String>,
     /// When it started, by its own word.
     pub(crate) recovery: NtpSeconds,
+    /// When its other PFCP entities started, by theirs.
+    pub(crate) entities: BTreeMap<IpAddr, NtpSeconds>,
+    /// How far its release is.
+    pub(crate) farewell: Farewell,
     /// When the association began.
     pub(crate) since: Time,
     /// Its last heartbeat was answered, or it sent something since.
@@ -47,16 +61,47 @@ pub(crate) struct Contact {
     pub(crate) peer: SocketAddr,
     pub(crate) source: SocketAddr,
     pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) alternatives: Vec<(IpAddr, bool)>,
+    pub(crate) cp_features: CpFeatures,
+    pub(crate) smf_set: Option<String>,
     pub(crate) recovery: NtpSeconds,
 }
 
 impl Association {
     /// The peer was heard of anew.
     pub(crate) fn renew(&mut self, now: Time, contact: Contact) {
-        let Contact { peer, source, addresses, recovery } = contact;
+        let Contact { peer, source, addresses, alternatives, cp_features, smf_set, recovery } = contact;
         (self.peer, self.source, self.addresses, self.recovery) = (peer, source, addresses, recovery);
+        (self.alternatives, self.cp_features, self.smf_set) = (alternatives, cp_features, smf_set);
         (self.since, self.path_up, self.releasing) = (now, true, false);
+        self.entities.clear();
+        self.farewell = Farewell::None;
         self.refuses_paging_policy = false;
+    }
+
+    /// What it says anew of itself (TS 29.244 clause 6.2.7.2.2).
+    pub(super) fn update(&mut self, request: &AssociationUpdateRequest<'_>) {
+        if let Some(features) = request.cp_function_features {
+            self.cp_features = features;
+        }
+        if let Some(set) = &request.smf_set_id {
+            self.smf_set = Some(set_name(set));
+        }
+        if !request.alternative_smf_ip_addresses.is_empty() {
+            self.alternatives = alternatives(request.alternative_smf_ip_addresses.iter());
+            let others = self.alternatives.iter().map(|(ip, _)| *ip);
+            self.addresses = addresses(self.source, &self.node, others);
+        }
+    }
+
+    /// It stands for a set of SMFs, of which others go on when one fails (TS 29.244 clause 5.22.2).
+    pub(crate) fn is_one_for_a_set(&self) -> bool {
+        self.cp_features.contains(CpFeatures::SSET) && !self.alternatives.is_empty()
+    }
+
+    /// It is being released; no new sessions.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.farewell != Farewell::None
     }
 
     /// The host is known to send for this peer.
@@ -88,14 +133,19 @@ impl Associations {
         let id = AssociationId(self.last_id);
         let node = canonical(node);
         self.by_node.insert(node.clone(), id);
-        let Contact { peer, source, addresses, recovery } = contact;
+        let Contact { peer, source, addresses, alternatives, cp_features, smf_set, recovery } = contact;
         let association = Association {
             id,
             node,
             peer,
             source,
             addresses,
+            alternatives,
+            cp_features,
+            smf_set,
             recovery,
+            entities: BTreeMap::new(),
+            farewell: Farewell::None,
             since: now,
             path_up: true,
             heartbeat_due: None,
@@ -151,6 +201,12 @@ impl Associations {
         self.by_id.len()
     }
 
+    /// When the next association that is being released ends without its peer.
+    pub(crate) fn next_farewell(&self) -> Option<Time> {
+        let deadline = |it: &Association| if let Farewell::Told(at) = it.farewell { Some(at) } else { None };
+        self.by_id.values().filter_map(deadline).min()
+    }
+
     /// When the next heartbeat goes out.
     pub(crate) fn next_heartbeat(&self) -> Option<Time> {
         self.by_id.values().filter_map(|association| association.heartbeat_due).min()
@@ -166,7 +222,15 @@ mod tests {
     }
 
     fn contact(source: SocketAddr) -> Contact {
-        Contact { peer: source, source, addresses: vec![source.ip()], recovery: NtpSeconds(1) }
+        Contact {
+            peer: source,
+            source,
+            addresses: vec![source.ip()],
+            alternatives: Vec::new(),
+            cp_features: CpFeatures::empty(),
+            smf_set: None,
+            recovery: NtpSeconds(1),
+        }
     }
 
     // Input:  two nodes that speak from one host with different ports, and one from another host.

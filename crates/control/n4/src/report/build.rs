@@ -3,7 +3,7 @@
 use causeway_dataplane::{DataStatus, DownlinkData};
 use causeway_pfcp::{
     DataStatus as StatusFlags, DownlinkDataReport, DownlinkDataServiceInformation, ErrorIndicationReport,
-    ReportType, SessionReportRequest, UsageReport,
+    ReportType, SessionReportFlags, SessionReportRequest, UsageReport, UsageReportTrigger,
 };
 
 use super::Report;
@@ -26,11 +26,18 @@ pub(super) fn request(
         (reports.contains(&Report::Inactivity), ReportType::UPIR),
     ];
     let there = types.into_iter().filter(|(is_there, _)| *is_there);
-    let report_type = there.fold(ReportType::empty(), |types, (_, report_type)| types | report_type);
+    let mut report_type = there.fold(ReportType::empty(), |types, (_, report_type)| types | report_type);
+    let has_ended = reports.contains(&Report::Ended);
+    if has_ended && report_type.is_empty() {
+        report_type = ReportType::UISR;
+    }
+    let last_rates = if has_ended { std::mem::take(&mut session.last_rates) } else { Vec::new() };
     (!report_type.is_empty()).then(|| SessionReportRequest {
         downlink_data_report: downlink_data_report(&downlink_data, names_policy),
         error_indication_report: (!tunnels.is_empty()).then(|| ErrorIndicationReport::new(tunnels)),
         usage_reports: usage_reports.into(),
+        flags: has_ended.then_some(SessionReportFlags::PSDBU),
+        packet_rate_status_reports: last_rates.into(),
         ..SessionReportRequest::new(report_type)
     })
 }
@@ -59,10 +66,20 @@ fn downlink_data_report(data: &[DownlinkData], names_policy: bool) -> Option<Dow
 fn usage_reports(session: &mut Session, reports: &[Report]) -> Vec<UsageReport<'static>> {
     let mut numbered = Vec::new();
     for report in reports {
-        let Report::Usage(parts) = report else { continue };
+        let parts = match report {
+            Report::Usage(parts) => parts,
+            Report::Additional(report) => {
+                numbered.push(report.as_ref().clone());
+                continue;
+            }
+            _ => continue,
+        };
         for usage in parts {
             if session.rules.rules().urrs.contains_key(&usage.urr) {
-                numbered.push(session.rules.usage_report(usage));
+                let report = session.rules.usage_report(usage);
+                let is_end = session.ended && report.usage_report_trigger == UsageReportTrigger::TERMR;
+                let trigger = if is_end { UsageReportTrigger::TEBUR } else { report.usage_report_trigger };
+                numbered.push(UsageReport { usage_report_trigger: trigger, ..report });
             }
         }
     }

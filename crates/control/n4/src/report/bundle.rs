@@ -4,8 +4,8 @@ use causeway_dataplane::{DataStatus, DownlinkData};
 
 use super::Report;
 
-/// How many usages one request carries: some 100 octets each, to stay below 1400.
-pub(super) const USAGES: usize = 10;
+/// How many usages one message carries: some 100 octets each, to stay below 1400.
+pub(crate) const USAGES: usize = 10;
 
 /// How many PDRs, and how many tunnels, one request carries.
 const OTHERS: usize = 16;
@@ -29,12 +29,16 @@ impl Bundle {
                 self.usages += parts.len();
                 is_first || self.usages <= USAGES
             }
+            Report::Additional(_) => {
+                self.usages += 1;
+                self.usages <= USAGES
+            }
             Report::ErrorIndication(_) => {
                 self.tunnels += 1;
                 self.tunnels <= OTHERS
             }
             Report::DownlinkData(data) => self.takes_downlink_data(*data),
-            Report::Inactivity => {
+            Report::Inactivity | Report::Ended => {
                 self.others = true;
                 true
             }

@@ -2,7 +2,10 @@
 
 mod build;
 mod bundle;
+mod elsewhere;
 mod queue;
 mod send;
 
+pub(crate) use bundle::USAGES;
+pub(crate) use elsewhere::{from_another_smf, set_seid};
 pub(crate) use queue::{Report, ReportQueue};

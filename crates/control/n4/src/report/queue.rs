@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Add;
 
 use causeway_dataplane::DownlinkData;
+use causeway_pfcp::{AdditionalUsageReports, UsageReport};
 use causeway_rules::Usage;
 use causeway_types::{FTeid, UrrId};
 
@@ -14,12 +15,16 @@ use super::bundle::{Bundle, names_policy};
 pub(crate) enum Report {
     /// Usage of one URR (USAR), in the parts that belong into one message.
     Usage(Vec<Usage>),
+    /// Usage that a response had no room for (USAR), numbered already.
+    Additional(Box<UsageReport<'static>>),
     /// Downlink data came for an idle UE, or was discarded (DLDR).
     DownlinkData(DownlinkData),
     /// A peer does not know this tunnel of its own (ERIR).
     ErrorIndication(FTeid),
     /// No packet came for long (UPIR).
     Inactivity,
+    /// We have deleted the session (PSDBU). The last of its reports.
+    Ended,
 }
 
 /// The reports of one session.
@@ -97,6 +102,30 @@ impl ReportQueue {
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
+    }
+
+    /// Puts what a response had no room for before all else, and says how much that is; `None` if it is nothing.
+    pub(crate) fn put_first(
+        &mut self,
+        additional: Vec<UsageReport<'static>>,
+    ) -> Option<AdditionalUsageReports> {
+        let count = u16::try_from(additional.len()).unwrap_or(u16::MAX);
+        for report in additional.into_iter().rev() {
+            self.waiting.push_front(Report::Additional(Box::new(report)));
+        }
+        (count > 0).then_some(AdditionalUsageReports::Count(count))
+    }
+
+    /// The session ends: what an earlier response had no room for and was not sent either.
+    pub(crate) fn take_additional(&mut self) -> Vec<UsageReport<'static>> {
+        let mut taken = Vec::new();
+        for report in std::mem::take(&mut self.waiting) {
+            match report {
+                Report::Additional(report) => taken.push(*report),
+                report => self.waiting.push_back(report),
+            }
+        }
+        taken
     }
 
     /// Takes the usages of URRs that are gone, to go into the response that says so.
@@ -186,144 +215,4 @@ fn sum<T: Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use causeway_dataplane::DataStatus;
-    use causeway_rules::{UsageInformation, UsageReportTrigger};
-    use causeway_types::{PdrId, Teid, Time, UrrId, Volume};
-
-    use super::*;
-
-    fn usage(urr: u32, uplink: u64, start: u64, end: u64) -> Usage {
-        let (start, end) = (Time::from_secs(start), Time::from_secs(end));
-        Usage {
-            volume: Some(Volume { uplink, ..Volume::ZERO }),
-            last_packet: Some(end),
-            ..Usage::new(UrrId(urr), UsageReportTrigger::VOLTH, start, end)
-        }
-    }
-
-    fn report(urr: u32, uplink: u64, start: u64, end: u64) -> Report {
-        Report::Usage(vec![usage(urr, uplink, start, end)])
-    }
-
-    fn downlink(pdr: u16) -> Report {
-        Report::DownlinkData(DownlinkData { pdr: PdrId(pdr), qfi: None, dscp: Some(0), status: None })
-    }
-
-    fn with(pdr: u16, dscp: u8, status: DataStatus) -> Report {
-        let data = DownlinkData { pdr: PdrId(pdr), qfi: None, dscp: Some(dscp), status: Some(status) };
-        Report::DownlinkData(data)
-    }
-
-    /// What goes into one request after the other, each answered.
-    fn requests(reports: &[Report]) -> Vec<Vec<Report>> {
-        let mut queue = ReportQueue::default();
-        assert!(reports.iter().all(|report| queue.push(report.clone(), 99)));
-        let next = || {
-            let request = queue.next_request();
-            queue.done();
-            (!request.is_empty()).then_some(request)
-        };
-        std::iter::from_fn(next).collect()
-    }
-
-    // Input:  usage, downlink data, a tunnel, inactivity and usage at once.
-    // Output: one request with all of it; while it is unanswered none follows.
-    #[test]
-    fn reports_of_every_type_share_a_request() {
-        let tunnel = FTeid { teid: Teid::new(5).unwrap(), addr: std::net::Ipv4Addr::LOCALHOST.into() };
-        let all = [
-            report(1, 5, 0, 1),
-            downlink(1),
-            Report::ErrorIndication(tunnel),
-            Report::Inactivity,
-            downlink(2),
-            report(1, 7, 1, 2),
-        ];
-        assert_eq!(requests(&all), [all.to_vec()]);
-        let mut queue = ReportQueue::default();
-        assert!(queue.push(downlink(1), 9) && queue.next_request().len() == 1);
-        assert!(queue.push(Report::Inactivity, 9) && queue.push(Report::Inactivity, 9));
-        assert!(!queue.is_ready() && queue.next_request().is_empty());
-        queue.done();
-        assert_eq!(queue.next_request(), [Report::Inactivity]);
-    }
-
-    // Input:  buffered and discarded packets; one PDR with two QoS flows; a packet that names a paging policy.
-    // Output: one request has one status, names a PDR once, and a policy only beside other downlink data.
-    #[test]
-    fn what_does_not_go_together_is_told_apart() {
-        let (buffered, discarded) = (DataStatus::Buffered, DataStatus::Discarded);
-        let status = [with(1, 0, buffered), with(2, 0, buffered), with(1, 0, discarded)];
-        assert_eq!(requests(&status), [status[..2].to_vec(), status[2..].to_vec()]);
-        let policy = [report(1, 5, 0, 1), with(1, 46, buffered), with(2, 0, buffered), Report::Inactivity];
-        assert_eq!(requests(&policy), [policy[..1].to_vec(), policy[1..3].to_vec(), policy[3..].to_vec()]);
-    }
-
-    // Input:  a request that names a paging policy is refused for it; another without one is.
-    // Output: the first is said again without the policy, before all else; the second is not.
-    #[test]
-    fn a_refused_policy_is_left_out() {
-        let mut queue = ReportQueue::default();
-        assert!(queue.push(with(1, 46, DataStatus::Buffered), 9) && queue.next_request().len() == 1);
-        assert!(queue.push(Report::Inactivity, 9));
-        assert!(queue.again_without_policy());
-        let data = DownlinkData { pdr: PdrId(1), qfi: None, dscp: None, status: Some(DataStatus::Buffered) };
-        assert_eq!(queue.next_request(), [Report::DownlinkData(data), Report::Inactivity]);
-        assert!(!queue.again_without_policy());
-    }
-
-    // Input:  downlink data of one PDR while its report waits, is on its way, and is answered.
-    // Output: told once; told again only after the answer.
-    #[test]
-    fn downlink_data_is_not_told_twice() {
-        let mut queue = ReportQueue::default();
-        assert!(queue.push(downlink(1), 9) && queue.push(downlink(1), 9));
-        assert_eq!(queue.next_request(), [downlink(1)]);
-        assert!(queue.push(downlink(1), 9));
-        queue.done();
-        assert!(!queue.is_ready());
-        assert!(queue.push(downlink(1), 9) && queue.is_ready());
-    }
-
-    // Input:  a queue of two that is full, then usage of a URR that waits and of one that does not.
-    // Output: the first is added up with its times, the second waits too; an error indication is refused.
-    #[test]
-    fn usage_above_the_limit_is_added_up() {
-        let mut queue = ReportQueue::default();
-        assert!(queue.push(report(1, 5, 0, 1), 2) && queue.push(downlink(1), 2));
-        assert!(queue.push(report(1, 7, 1, 3), 2));
-        assert!(queue.push(report(2, 9, 0, 3), 2));
-        assert!(!queue.push(downlink(2), 2));
-        assert_eq!(queue.take_unsent_usage(), [usage(1, 12, 0, 3), usage(2, 9, 0, 3)]);
-    }
-
-    #[test]
-    fn one_request_carries_a_bounded_number_of_usages() {
-        let mut queue = ReportQueue::default();
-        for urr in 0..15 {
-            assert!(queue.push(report(urr, 1, 0, 1), 99));
-        }
-        assert_eq!(queue.next_request().len(), super::super::bundle::USAGES);
-        queue.done();
-        assert_eq!(queue.next_request().len(), 5);
-    }
-
-    // Input:  nine usages, then one in two parts, then one more in two parts above the limit.
-    // Output: the parts stay together, in the second request; what is added up is added part by part.
-    #[test]
-    fn parts_stay_together() {
-        let mut queue = ReportQueue::default();
-        let part = |part, uplink| Usage { part, ..usage(10, uplink, 0, 1) };
-        let both = |uplink| {
-            Report::Usage(vec![part(UsageInformation::UBE, 2 * uplink), part(UsageInformation::UAE, uplink)])
-        };
-        for urr in 0..9 {
-            assert!(queue.push(report(urr, 1, 0, 1), 10));
-        }
-        assert!(queue.push(both(5), 10) && queue.push(both(7), 10));
-        assert_eq!(queue.next_request().len(), 9);
-        queue.done();
-        assert_eq!(queue.next_request(), [both(12)]);
-    }
-}
+mod tests;

@@ -7,9 +7,9 @@ use causeway_types::{FSeid, Seid, Time};
 
 use super::Report;
 use super::build::request;
+use super::set_seid;
 use crate::association::AssociationId;
 use crate::node::Purpose;
-use crate::session::reports_go_to;
 use crate::transaction::Lost;
 use crate::{MessageResult, N4, Notice, Output};
 
@@ -23,7 +23,8 @@ impl N4 {
             Event::ErrorIndication { session, tunnel } => (session, vec![Report::ErrorIndication(tunnel)]),
         };
         let limit = self.config.limits.queued_reports_per_session;
-        let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.doomed) else {
+        let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.doomed && !session.ended)
+        else {
             self.counters.late_events += 1;
             return;
         };
@@ -55,7 +56,8 @@ impl N4 {
     /// forbids it, the session is called when there are fewer.
     fn ready_to_report(&mut self, seid: Seid) -> Option<AssociationId> {
         let session = self.sessions.get_mut(seid)?;
-        let is_ready = session.is_established() && session.in_flight.is_none() && session.reports.is_ready();
+        let may = session.is_established() || session.ended && !session.doomed;
+        let is_ready = may && session.in_flight.is_none() && session.reports.is_ready();
         let association = self.associations.get_mut(session.association).filter(|_| is_ready)?;
         if association.outstanding_reports < self.config.limits.outstanding_reports {
             return Some(association.id);
@@ -76,10 +78,14 @@ impl N4 {
         let Some(session) = self.sessions.get(seid) else { return };
         let Some(association) = self.associations.get_mut(id) else { return };
         association.outstanding_reports += 1;
-        let (cp, to) = (session.cp.seid, reports_go_to(&session.cp, association.peer));
+        let to = session.reports_to(association);
+        let is_elsewhere = session.contact.is_some();
+        let cp = if is_elsewhere { Seid(0) } else { session.cp.seid };
+        let old_cp_f_seid = is_elsewhere.then_some(session.cp);
+        let request = SessionReportRequest { old_cp_f_seid, ..request.clone() };
         let purpose = Purpose::Report { session: seid, association: id };
         let policy = self.config.retransmission;
-        self.ask(now, policy, to, Some(cp), &request.clone().into(), purpose);
+        self.ask(now, policy, to, Some(cp), &request.into(), purpose);
     }
 
     /// The SMF answered a report.
@@ -95,11 +101,13 @@ impl N4 {
         let refuses_policy =
             answer.cause == Cause::ServiceNotSupported && session.reports.again_without_policy();
         session.reports.done();
+        session.tried.clear();
+        let has_ended = session.ended;
         if refuses_policy {
             self.leave_policy_out(association);
             return self.send_reports(now, seid);
         }
-        if answer.cause == Cause::SessionContextNotFound {
+        if answer.cause == Cause::SessionContextNotFound && !has_ended {
             self.notice(Notice::SessionUnknownToPeer { session: seid });
             return self.doom(seid);
         }
@@ -107,10 +115,9 @@ impl N4 {
             self.notice(Notice::ReportRefused { session: seid, cause: answer.cause });
         }
         self.take_instructions(seid, answer);
-        if let Some(cp) = answer.cp_f_seid {
-            self.move_session(seid, cp);
-        }
+        self.taken_over_by_answer(seid, answer);
         self.send_reports(now, seid);
+        self.drop_if_told(now, seid);
     }
 
     /// The SMF refuses reports that name a paging policy. It is not told of policies any more.
@@ -134,6 +141,7 @@ impl N4 {
         if self.sessions.get(session).is_none() {
             return self.report_is_done(now, association);
         }
+        let Some(lost) = self.try_next_peer(now, session, lost) else { return };
         if lost.kept {
             self.counters.sent(lost.request, MessageResult::Repeated);
             self.push(Output::Send { to: lost.to, bytes: lost.bytes.clone() });
@@ -165,16 +173,17 @@ impl N4 {
 
     /// The SMF's end of a session is elsewhere now: reports go there, the one on its way too.
     pub(crate) fn move_session(&mut self, seid: Seid, cp: FSeid) {
+        self.sessions.set_cp(seid, cp);
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        session.cp = cp;
+        session.contact = None;
         let Some(association) = self.associations.get(session.association) else { return };
         if !session.reports.is_on_its_way() {
             return;
         }
-        let to = reports_go_to(&cp, association.peer);
+        let to = session.reports_to(association);
         let of_session =
             |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
-        for (message, bytes) in self.outbound.redirect(to, cp.seid, of_session) {
+        for (message, bytes) in self.outbound.redirect(to, of_session, |bytes| set_seid(bytes, cp.seid)) {
             self.counters.sent(message, MessageResult::Repeated);
             self.push(Output::Send { to, bytes });
         }

@@ -2,13 +2,15 @@
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{
-    Cause, CreatedPdr, CreatedTrafficEndpoint, NodeId, SessionDeletionResponse, SessionEstablishmentResponse,
-    SessionModificationResponse, UpdatedPdr,
+    Cause, CreatedPdr, CreatedTrafficEndpoint, NodeId, SessionDeletionResponse, SessionDeletionResponseFlags,
+    SessionEstablishmentResponse, SessionModificationResponse, UpdatedPdr, UsageReport,
 };
 use causeway_rules::{Change, packet_rate_reports};
 use causeway_types::{FSeid, Seid, Time};
 
+use super::Takeover;
 use super::table::{InFlight, Waiting, Work};
+use crate::report::USAGES;
 use crate::transaction::RequestKey;
 use crate::{ApplyId, N4, Notice};
 
@@ -44,7 +46,9 @@ impl N4 {
         match (work, result) {
             (Work::Establish(key), Ok(_)) => self.established(now, seid, key, change),
             (Work::Establish(key), Err(error)) => self.not_established(now, seid, key, change, &error),
-            (Work::Modify(key, cp), Ok(applied)) => self.modified(now, seid, key, cp, change, applied),
+            (Work::Modify(key, takeover), Ok(applied)) => {
+                self.modified(now, seid, key, *takeover, change, applied);
+            }
             (Work::Delete(key), Ok(applied)) => self.deleted(now, seid, key, change, applied),
             // It is not there, which is what was asked for.
             (Work::Delete(key), Err(ApplyError::UnknownSession(_))) => {
@@ -55,6 +59,7 @@ impl N4 {
             }
             (Work::Instruct, Ok(_)) => self.instructed(seid, change),
             (Work::Instruct, Err(_)) => self.resources.abandon(change.resources),
+            (Work::Release, result) => self.released(now, seid, change, result),
             // Only a doomed session is purged.
             (Work::Purge, _) => self.resources.abandon(change.resources),
         }
@@ -97,24 +102,28 @@ impl N4 {
         self.drop_session(now, seid);
     }
 
-    /// A modification is in force. Usage that was to be reported of URRs that are gone now goes into the
-    /// response, before what the removal yielded.
+    /// A modification is in force. Usage that was to be reported of URRs that are gone now, or that the response
+    /// reports anyway, goes into it, before what the modification yielded. What is too much for one message follows
+    /// in Session Report Requests (TS 29.244 clause 5.2.2.3.1).
     pub(crate) fn modified(
         &mut self,
         now: Time,
         seid: Seid,
         key: RequestKey,
-        cp: Option<FSeid>,
+        takeover: Takeover,
         mut change: Change,
         applied: Applied,
     ) {
         let created = Created::by(&change);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let urrs = &change.session.rules().urrs;
-        let mut reported = session.reports.take_usage_of(|urr| !urrs.contains_key(&urr));
-        reported.extend(applied.usage);
+        let answered = |urr| applied.usage.iter().any(|usage| usage.urr == urr);
+        let waited = session.reports.take_usage_of(|urr| !urrs.contains_key(&urr) || answered(urr));
         let packet_rates = packet_rate_reports(&applied.packet_rates);
-        let usage_reports = change.usage_reports(&reported);
+        let mut usage_reports: Vec<_> =
+            waited.iter().map(|usage| change.session.usage_report(usage)).collect();
+        usage_reports.extend(change.usage_reports(&applied.usage));
+        let additional = session.reports.put_first(split_additional(&mut usage_reports));
         session.rules = change.session;
         self.resources.commit(change.resources);
         let cause = Cause::RequestAccepted;
@@ -123,12 +132,11 @@ impl N4 {
             created_traffic_endpoints: created.endpoints.into(),
             updated_pdrs: created.updated.into(),
             usage_reports: usage_reports.into(),
+            additional_usage_reports: additional,
             packet_rate_status_reports: packet_rates.into(),
             ..SessionModificationResponse::new(cause)
         };
-        if let Some(cp) = cp {
-            self.move_session(seid, cp);
-        }
+        self.take_over(seid, takeover);
         let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
         self.answer(now, key, cp, Some(cause), &response.into());
     }
@@ -139,19 +147,23 @@ impl N4 {
         self.refuse(now, key, cp, error.into());
     }
 
-    /// The session is gone. Usage that waited to be reported goes into the response.
+    /// The session is gone. Usage that waited to be reported goes into the response; that a report is still on its
+    /// way is said (PURU).
     fn deleted(&mut self, now: Time, seid: Seid, key: RequestKey, mut change: Change, applied: Applied) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let cp = session.cp.seid;
-        let mut reported = session.reports.take_unsent_usage();
-        reported.extend(applied.usage);
+        let pending = session.reports.is_on_its_way().then_some(SessionDeletionResponseFlags::PURU);
+        let mut usage_reports = session.reports.take_additional();
+        let waited = session.reports.take_unsent_usage();
+        usage_reports.extend(waited.iter().map(|usage| change.session.usage_report(usage)));
+        usage_reports.extend(change.usage_reports(&applied.usage));
         let packet_rates = packet_rate_reports(&applied.packet_rates);
-        let usage_reports = change.usage_reports(&reported);
         self.resources.commit(change.resources);
         let cause = Cause::RequestAccepted;
         let response = SessionDeletionResponse {
             usage_reports: usage_reports.into(),
             packet_rate_status_reports: packet_rates.into(),
+            flags: pending,
             ..SessionDeletionResponse::new(cause)
         };
         self.answer(now, key, cp, Some(cause), &response.into());
@@ -160,6 +172,7 @@ impl N4 {
 
     /// Begins what waits: requests first, then reports.
     fn next_in_line(&mut self, now: Time, seid: Seid) {
+        self.go_on_releasing(seid);
         while self.sessions.get(seid).is_some_and(|session| session.in_flight.is_none()) {
             let Some(waiting) = self.sessions.next_waiting(seid) else { break };
             match waiting {
@@ -170,5 +183,20 @@ impl N4 {
             }
         }
         self.send_reports(now, seid);
+    }
+}
+
+/// Takes out the usage reports that are too many for one message. Those of one URR that follow each other are parts
+/// of one and stay together.
+fn split_additional(reports: &mut Vec<UsageReport<'static>>) -> Vec<UsageReport<'static>> {
+    let begins = |at: &usize| match (reports.get(at.wrapping_sub(1)), reports.get(*at)) {
+        (Some(before), Some(report)) => before.urr_id != report.urr_id,
+        _ => false,
+    };
+    let fits = reports.len() <= USAGES;
+    let cut = (1..=USAGES).rev().find(begins).or_else(|| (USAGES..reports.len()).find(begins));
+    match cut.filter(|_| !fits) {
+        Some(cut) => reports.split_off(cut),
+        None => Vec::new(),
     }
 }

@@ -15,14 +15,13 @@ impl N4 {
     pub(crate) fn doom(&mut self, seid: Seid) {
         let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.doomed) else { return };
         session.doomed = true;
-        self.resources.disown(seid, &session.rules);
-        if let Some(in_flight) = &session.in_flight {
-            self.resources.disown(seid, &in_flight.change.session);
-        }
+        let has_ended = session.ended;
         let reports = session.reports.is_on_its_way();
         session.reports.clear();
         let association = session.association;
         let is_busy = session.in_flight.is_some();
+        self.sessions.forget_cp(seid);
+        self.disown(seid);
         while let Some(waiting) = self.sessions.next_waiting(seid) {
             if let Waiting::Request(request) = waiting {
                 self.inbound.forget(&request.key);
@@ -35,7 +34,9 @@ impl N4 {
             association.sessions.remove(&seid);
             association.outstanding_reports -= cancelled.min(association.outstanding_reports);
         }
-        if !is_busy {
+        if has_ended {
+            self.sessions.remove(seid);
+        } else if !is_busy {
             self.purge(seid);
         }
     }
@@ -62,11 +63,11 @@ impl N4 {
         }
         let was_there = matches!(result, Ok(_) | Err(ApplyError::UnknownSession(_)));
         match work {
-            Work::Delete(_) | Work::Purge if was_there || self.is_stopping() => {
+            Work::Delete(_) | Work::Purge | Work::Release if was_there || self.is_stopping() => {
                 self.resources.commit(change.resources);
                 self.drop_session(now, seid);
             }
-            Work::Purge => {
+            Work::Purge | Work::Release => {
                 self.resources.abandon(change.resources);
                 self.removals.insert((now + self.config.removal_retry, seid));
             }
@@ -105,6 +106,7 @@ impl N4 {
         if let Some(association) = self.associations.get_mut(session.association) {
             association.sessions.remove(&seid);
         }
+        self.check_farewell(now, session.association);
         for waiting in session.waiting {
             if let Waiting::Request(request) = waiting {
                 self.refuse_unknown(now, request.key);

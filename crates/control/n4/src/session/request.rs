@@ -1,5 +1,7 @@
 //! Requests about sessions: from the message to the plan (TS 29.244 clause 6.3).
 
+use std::collections::BTreeSet;
+
 use causeway_dataplane::Applied;
 use causeway_pfcp::{
     Cause, Header, Ie, Message, MessageType, RawIes, SessionEstablishmentRequest, SessionModificationRequest,
@@ -78,9 +80,14 @@ impl N4 {
             Err(error) => return self.refuse(now, key, cp_seid(body), error.into()),
         };
         let cp = request.cp_f_seid;
-        match self.try_establish(key, &request) {
-            Ok((association, change)) => {
-                let session = Session::new(now, change.plan.session, association, cp);
+        if self.is_repeated_elsewhere(&key, &cp) {
+            return;
+        }
+        match self.try_establish(now, key, &request) {
+            Ok((association, change, owners)) => {
+                self.make_way(&cp, association, owners);
+                let mut session = Session::new(now, change.plan.session, association, cp, key);
+                session.membership.update(request.fq_csids.iter(), request.group_id);
                 self.begin_session(session, key, change);
             }
             Err(refusal) => self.refuse(now, key, cp.seid, refusal),
@@ -89,10 +96,15 @@ impl N4 {
 
     fn try_establish(
         &mut self,
+        now: Time,
         key: RequestKey,
         request: &SessionEstablishmentRequest<'_>,
-    ) -> Result<(AssociationId, Change), Refusal> {
+    ) -> Result<(AssociationId, Change, BTreeSet<Seid>), Refusal> {
         let association = self.speaker(key, request)?;
+        if let Some(stamp) = request.recovery_time_stamp {
+            self.check_recovery(now, association, key.from.ip(), stamp.0);
+        }
+        self.refuse_while_releasing(association)?;
         let most = self.config.limits.sessions.min(self.capabilities.max_sessions as usize);
         if self.is_stopping() {
             return Err(Refusal::new(Cause::NoResourcesAvailable, "this UPF is shutting down"));
@@ -103,9 +115,8 @@ impl N4 {
         }
         let sessions = &self.sessions;
         let seid = self.seids.next(|seid| sessions.get(seid).is_some());
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
-        let change = causeway_rules::establish(request, seid, &context, &mut self.resources)?;
-        Ok((association, change))
+        let (change, owners) = self.plan_session(request, seid, association)?;
+        Ok((association, change, owners))
     }
 
     /// The association of the Node ID in the request, if the sender may speak for that node.
@@ -135,13 +146,17 @@ impl N4 {
     fn modify(&mut self, now: Time, seid: Seid, key: RequestKey, request: &SessionModificationRequest<'_>) {
         let Some(session) = self.sessions.get(seid) else { return self.refuse_unknown(now, key) };
         let cp = session.cp.seid;
+        let takeover = match self.takeover(key, seid, request) {
+            Ok(takeover) => takeover,
+            Err(refusal) => return self.refuse(now, key, cp, refusal),
+        };
         let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
         match causeway_rules::modify(&session.rules, request, seid, &context, &mut self.resources) {
             Err(rejection) => self.refuse(now, key, cp, rejection.into()),
             Ok(change) if change.plan.ops.is_empty() => {
-                self.modified(now, seid, key, request.cp_f_seid, change, Applied::default());
+                self.modified(now, seid, key, takeover, change, Applied::default());
             }
-            Ok(change) => self.hand_out(Work::Modify(key, request.cp_f_seid), change),
+            Ok(change) => self.hand_out(Work::Modify(key, Box::new(takeover)), change),
         }
     }
 

@@ -1,14 +1,15 @@
 //! The sessions there are, and what each is waiting for.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use causeway_pfcp::Header;
+use causeway_pfcp::{Header, PacketRateStatusReport};
 use causeway_rules::{Change, Instructions, Plan, SessionRules};
 use causeway_types::{FSeid, Seid, Time};
 
+use super::{Membership, Takeover};
 use crate::ApplyId;
-use crate::association::AssociationId;
+use crate::association::{Association, AssociationId};
 use crate::report::ReportQueue;
 use crate::transaction::RequestKey;
 
@@ -35,10 +36,30 @@ pub(crate) struct Session {
     pub(crate) is_called: bool,
     /// Nobody wants it any more; it goes as soon as the data plane lets it.
     pub(crate) doomed: bool,
+    /// We end it, with reports; the data plane is to remove it.
+    pub(crate) releasing: bool,
+    /// The data plane has removed it; its last reports are on their way.
+    pub(crate) ended: bool,
+    /// What its QERs let pass until it ended.
+    pub(crate) last_rates: Vec<PacketRateStatusReport<'static>>,
+    /// The request that established it.
+    pub(crate) origin: RequestKey,
+    /// The sets of sessions it belongs to.
+    pub(crate) membership: Membership,
+    /// Where reports go instead of the SMF's end.
+    pub(crate) contact: Option<IpAddr>,
+    /// Who was given the report that is on its way, beside the SMF's end.
+    pub(crate) tried: Vec<IpAddr>,
 }
 
 impl Session {
-    pub(crate) fn new(now: Time, seid: Seid, association: AssociationId, cp: FSeid) -> Self {
+    pub(crate) fn new(
+        now: Time,
+        seid: Seid,
+        association: AssociationId,
+        cp: FSeid,
+        origin: RequestKey,
+    ) -> Self {
         Self {
             seid,
             association,
@@ -50,13 +71,33 @@ impl Session {
             waiting: VecDeque::new(),
             is_called: false,
             doomed: false,
+            releasing: false,
+            ended: false,
+            last_rates: Vec::new(),
+            origin,
+            membership: Membership::default(),
+            contact: None,
+            tried: Vec::new(),
         }
     }
 
     /// It is in the data plane, and so far nothing has ended it.
     pub(crate) fn is_established(&self) -> bool {
         let establishing = matches!(&self.in_flight, Some(InFlight { work: Work::Establish(_), .. }));
-        !self.doomed && !establishing
+        !self.is_ending() && !establishing
+    }
+
+    /// To its SMF it is gone, or about to go without its asking.
+    pub(crate) const fn is_ending(&self) -> bool {
+        self.doomed || self.releasing || self.ended
+    }
+
+    /// Where reports go.
+    pub(crate) fn reports_to(&self, association: &Association) -> SocketAddr {
+        match self.contact {
+            Some(ip) => SocketAddr::new(ip, association.peer.port()),
+            None => reports_go_to(&self.cp, association.peer),
+        }
     }
 }
 
@@ -73,14 +114,16 @@ pub(crate) struct InFlight {
 pub(crate) enum Work {
     /// A Session Establishment Request.
     Establish(RequestKey),
-    /// A Session Modification Request, and the SMF's new end, if it names one.
-    Modify(RequestKey, Option<FSeid>),
+    /// A Session Modification Request, and what it changes about who controls the session.
+    Modify(RequestKey, Box<Takeover>),
     /// A Session Deletion Request.
     Delete(RequestKey),
     /// What the SMF asked for in its answer to a report.
     Instruct,
     /// Nobody's request: the session is to go.
     Purge,
+    /// The session is to go, and the SMF to hear of it.
+    Release,
 }
 
 impl Work {
@@ -88,7 +131,7 @@ impl Work {
     pub(crate) fn request(&self) -> Option<RequestKey> {
         match self {
             Self::Establish(key) | Self::Modify(key, _) | Self::Delete(key) => Some(*key),
-            Self::Instruct | Self::Purge => None,
+            Self::Instruct | Self::Purge | Self::Release => None,
         }
     }
 }
@@ -124,13 +167,41 @@ pub(crate) struct WaitingRequest {
 pub(crate) struct Sessions {
     by_seid: HashMap<Seid, Session>,
     by_apply: HashMap<ApplyId, Seid>,
+    /// By the SMF's end; those that are ending are not among them.
+    by_cp: HashMap<(Seid, IpAddr), Seid>,
     last_apply: u64,
     waiting_octets: usize,
 }
 
 impl Sessions {
     pub(crate) fn insert(&mut self, session: Session) {
-        self.by_seid.insert(session.seid, session);
+        let seid = session.seid;
+        self.by_cp.extend(session.cp.addr.iter().map(|ip| ((session.cp.seid, ip), seid)));
+        self.by_seid.insert(seid, session);
+    }
+
+    /// The session with this end at its SMF.
+    pub(crate) fn of_cp(&self, cp: &FSeid) -> Option<Seid> {
+        cp.addr.iter().find_map(|ip| self.by_cp.get(&(cp.seid, ip)).copied())
+    }
+
+    /// The SMF's end of a session is another one now.
+    pub(crate) fn set_cp(&mut self, seid: Seid, cp: FSeid) {
+        self.forget_cp(seid);
+        if let Some(session) = self.by_seid.get_mut(&seid) {
+            session.cp = cp;
+            self.by_cp.extend(cp.addr.iter().map(|ip| ((cp.seid, ip), seid)));
+        }
+    }
+
+    /// The SMF may use the end of this session for another one.
+    pub(crate) fn forget_cp(&mut self, seid: Seid) {
+        let Some(session) = self.by_seid.get(&seid) else { return };
+        for ip in session.cp.addr.iter() {
+            if self.by_cp.get(&(session.cp.seid, ip)) == Some(&seid) {
+                self.by_cp.remove(&(session.cp.seid, ip));
+            }
+        }
     }
 
     pub(crate) fn get(&self, seid: Seid) -> Option<&Session> {
@@ -143,6 +214,7 @@ impl Sessions {
 
     /// Forgets a session that no plan is under way of.
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<Session> {
+        self.forget_cp(seid);
         let session = self.by_seid.remove(&seid)?;
         self.waiting_octets -= session.waiting.iter().map(Waiting::octets).sum::<usize>();
         Some(session)
@@ -218,7 +290,7 @@ impl Sessions {
 
 /// Where reports of a session go: the address of the SMF's end, of the IP version that its node uses if it
 /// has one, and the port that requests to the node go to.
-pub(crate) fn reports_go_to(cp: &FSeid, peer: SocketAddr) -> SocketAddr {
+fn reports_go_to(cp: &FSeid, peer: SocketAddr) -> SocketAddr {
     let mut to = peer;
     let same_version = cp.addr.iter().find(|ip| ip.is_ipv4() == peer.is_ipv4());
     let ip = same_version.or(cp.addr.preferred()).unwrap_or(peer.ip());

@@ -27,6 +27,11 @@ impl RequestKey {
         (header.seid, body).hash(&mut hasher);
         Self { from, sequence: header.sequence, message, digest: hasher.finish() }
     }
+
+    /// The same request, though it may have come from elsewhere.
+    pub(crate) fn is_same_request(&self, other: &Self) -> bool {
+        Self { from: other.from, ..*self } == *other
+    }
 }
 
 /// What is known of a request that arrives.

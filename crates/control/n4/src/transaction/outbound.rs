@@ -3,10 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 
-use std::ops::Range;
-
 use causeway_pfcp::{MessageType, TooLong};
-use causeway_types::{Seid, Span, Time};
+use causeway_types::{Span, Time};
 
 use crate::Retransmission;
 
@@ -14,8 +12,6 @@ use crate::Retransmission;
 const SEQUENCE_MASK: u32 = 0x00ff_ffff;
 /// A wait of zero would make [`Outbound::expire`] spin.
 const SHORTEST_WAIT: Span = Span::from_millis(1);
-/// Where the SEID is in a header that has one (TS 29.244 clause 7.2.2.3).
-const SEID_OCTETS: Range<usize> = 4..12;
 
 /// Requests that wait for an answer. `P` says what each was for.
 ///
@@ -167,23 +163,71 @@ impl<P> Outbound<P> {
         self.insert(sequence, pending);
     }
 
-    /// Sends the session requests that `moved` picks to another address and SEID from now on, and returns
-    /// what to send there at once. The octets must have a header with SEID.
+    /// Sends the requests that `moved` picks to another address from now on, with their octets rewritten, and returns
+    /// what to send there at once.
     pub(crate) fn redirect(
         &mut self,
         to: SocketAddr,
-        seid: Seid,
         moved: impl Fn(&P) -> bool,
+        rewrite: impl Fn(&mut Vec<u8>),
     ) -> Vec<(MessageType, Vec<u8>)> {
         let mut resent = Vec::new();
         for pending in self.pending.values_mut().filter(|pending| moved(&pending.purpose)) {
             pending.to = to;
-            if let Some(field) = pending.bytes.get_mut(SEID_OCTETS) {
-                field.copy_from_slice(&seid.0.to_be_bytes());
-            }
+            rewrite(&mut pending.bytes);
             resent.push((pending.request, pending.bytes.clone()));
         }
         resent
+    }
+
+    /// Sends a request that went unanswered to another address, under the same number and with its octets rewritten.
+    /// Returns what to send.
+    pub(crate) fn restart(
+        &mut self,
+        now: Time,
+        policy: Retransmission,
+        lost: Lost<P>,
+        to: SocketAddr,
+        rewrite: impl Fn(&mut Vec<u8>),
+    ) -> Vec<u8> {
+        let Lost { request, purpose, mut bytes, sequence, .. } = lost;
+        rewrite(&mut bytes);
+        let wait = policy.first_wait.max(SHORTEST_WAIT);
+        let pending = Pending {
+            to,
+            bytes: bytes.clone(),
+            request,
+            purpose,
+            deadline: now + wait,
+            wait,
+            retries_left: policy.retries,
+            policy,
+            kept: false,
+        };
+        self.insert(sequence, pending);
+        bytes
+    }
+
+    /// What the request of this number to this host is for.
+    pub(crate) fn purpose(&self, to: SocketAddr, sequence: u32) -> Option<&P> {
+        self.pending
+            .get(&sequence)
+            .filter(|pending| pending.to.ip() == to.ip())
+            .map(|pending| &pending.purpose)
+    }
+
+    /// [`Outbound::restart`] of a request that waits for its answer. `None` if there is no such request.
+    pub(crate) fn redirect_one(
+        &mut self,
+        now: Time,
+        policy: Retransmission,
+        sequence: u32,
+        to: SocketAddr,
+        rewrite: impl Fn(&mut Vec<u8>),
+    ) -> Option<(MessageType, Vec<u8>)> {
+        let Pending { to: before, bytes, request, purpose, kept, .. } = self.take(sequence)?;
+        let lost = Lost { to: before, request, purpose, bytes, kept, sequence };
+        Some((request, self.restart(now, policy, lost, to, rewrite)))
     }
 
     /// Stops repeating the requests that `unwanted` picks, and says how many; answers to them will be

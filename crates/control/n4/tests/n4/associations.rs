@@ -29,7 +29,7 @@ fn an_smf_sets_up_an_association() {
     assert_eq!(response.node_id.to_owned(), config().node);
     assert_eq!(response.recovery_time_stamp, Some(RecoveryTimeStamp(RECOVERY)));
     let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
-    let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU;
+    let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU | UpFeatures::EPFAR;
     let detection = UpFeatures::DPDRA | UpFeatures::IP6PL;
     let by_plane = UpFeatures::EMPU
         | UpFeatures::ETHAR
@@ -82,18 +82,19 @@ fn a_second_setup_keeps_sessions_only_if_asked_to() {
     );
 }
 
-// Input:  retention asked for, but with a new recovery time stamp.
-// Output: the SMF restarted: its sessions are removed.
+// Input:  retention asked for, with a new recovery time stamp: the SMF restarted and still knows its sessions.
+// Output: they stay (TS 29.244 table 7.4.4.1-1, note: the time stamp is ignored).
 #[test]
-fn a_restarted_smf_loses_its_sessions() {
+fn a_restarted_smf_may_keep_its_sessions() {
     let (mut world, mut smf) = World::associated();
     let seid = world.establish(&mut smf);
     smf.recovery = NtpSeconds(smf.recovery.0 + 1);
     let setup = retaining(&smf, &[]);
     let got = world.ask(&mut smf, None, setup);
     let Message::AssociationSetupResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
-    assert_eq!((response.cause, response.flags), (Cause::RequestAccepted, None));
-    assert!(!world.plane.has(seid));
+    let flags = Some(AssociationSetupResponseFlags::PSREI);
+    assert_eq!((response.cause, response.flags), (Cause::RequestAccepted, flags));
+    assert!(world.plane.has(seid));
     assert_eq!(world.n4.associations().next().unwrap().recovery, smf.recovery);
 }
 
@@ -307,20 +308,15 @@ fn two_smfs_share_a_host() {
     assert_eq!(world.n4.associations().next().unwrap().peer, two.addr);
 }
 
-// Input:  PFD management, session set deletion and modification, and what only a UPF sends.
+// Input:  PFD management, and what only a UPF sends.
 // Output: each is answered with Service not supported; strangers get cause 72.
 #[test]
 fn what_is_not_supported_is_refused() {
     let (mut world, mut smf) = World::associated();
     let mut stranger = Smf::new(20);
     let node = smf.node_id();
-    let alternative = AlternativeSmfIpAddress { addr: smf.ip().into(), preferred: false };
-    let requests: [Message<'_>; 4] = [
-        PfdManagementRequest::default().into(),
-        SessionSetDeletionRequest::new(node).into(),
-        SessionSetModificationRequest::new(node, [SessionChangeInfo::new(alternative)]).into(),
-        NodeReportRequest::new(node, NodeReportType::UPFR).into(),
-    ];
+    let requests: [Message<'_>; 2] =
+        [PfdManagementRequest::default().into(), NodeReportRequest::new(node, NodeReportType::UPFR).into()];
     for request in requests {
         assert_eq!(world.ask(&mut smf, None, request.clone()).cause(), Cause::ServiceNotSupported);
         assert_eq!(world.ask(&mut stranger, None, request).cause(), Cause::NoEstablishedAssociation);

@@ -3,10 +3,13 @@
 mod associations;
 mod bad_input;
 mod chaos;
+mod conflicts;
 mod duplicates;
+mod farewell;
 mod heartbeats;
 mod races;
 mod reports;
 mod sessions;
+mod sets;
 mod shutdown;
 mod world;

@@ -6,7 +6,7 @@
 
 use causeway_dataplane::{ApplyError, DropReason, Usage};
 use causeway_packet::{EtherType, Ethernet, MacAddr, VlanTag};
-use causeway_rules::{MacChanges, Pdr, ReportingTriggers, UeMac, Urr, UsageReportTrigger};
+use causeway_rules::{ApplyAction, MacChanges, Pdr, ReportingTriggers, UeMac, Urr, UsageReportTrigger};
 use causeway_types::{Interface, Seid, Span, Time, UrrId};
 
 use super::Frame;
@@ -115,8 +115,8 @@ fn urrs_of_macs(session: &Session) -> Vec<&Urr> {
 /// The first uplink PDR whose frames go to a data network.
 fn uplink_to_network(session: &Session) -> Option<&Pdr> {
     let is_n6 = |pdr: &&Pdr| {
-        let way = session.far_of(pdr.id).and_then(|far| far.forwarding.as_ref());
-        session.is_forwarding(pdr.id) && way.is_some_and(|way| way.is_n6())
+        let far = session.far_of(pdr.id).filter(|far| far.action == ApplyAction::Forward);
+        far.and_then(|far| far.forwarding.as_ref()).is_some_and(|way| way.is_n6())
     };
     session.pdrs_in_order().into_iter().filter(|pdr| pdr.pdi.source == Interface::Access).find(is_n6)
 }

@@ -140,7 +140,7 @@ impl Measurement {
         self.timers.monitored = Some(monitoring.at);
         let part = self.cut(urr, now);
         // Nothing can have been measured before a time that had passed when it was given to a new URR.
-        if part.end > part.start {
+        if !part.is_nothing() {
             self.closed.push(part);
             self.timers.monitoring_report = Some(now + soon);
         }

@@ -140,6 +140,15 @@ impl Measurement {
         self.check(urr, now)
     }
 
+    /// An End Marker came out of the tunnel of one of its PDRs.
+    pub(crate) fn end_marker(&self, urr: &Urr) -> UsageReportTrigger {
+        if self.may_report() {
+            due::if_asked(urr, UsageReportTrigger::EMRRE)
+        } else {
+            UsageReportTrigger::empty()
+        }
+    }
+
     /// A downlink packet of one of its PDRs was dropped.
     pub(crate) fn dropped(&mut self, urr: &Urr, octets: usize) -> UsageReportTrigger {
         let Some(limit) = urr.dropped_threshold.filter(|_| self.is_active(urr)) else {

@@ -35,6 +35,11 @@ impl Part {
         }
     }
 
+    /// It has lasted for no time, and nothing was measured in it.
+    pub(super) fn is_nothing(&self) -> bool {
+        *self == Self::beginning(self.end)
+    }
+
     /// As one report, or as two where usage before QoS enforcement is reported, too.
     fn into_usages(self, urr: &Urr, triggers: Trigger, part: UsageInformation) -> Vec<Usage> {
         let method = urr.method;

@@ -24,7 +24,7 @@ message! {
         con additional_usage_reports: AdditionalUsageReports,
         con flags: SessionReportFlags,
         con old_cp_f_seid: FSeid,
-        con packet_rate_status_report: PacketRateStatusReport<'a>,
+        many packet_rate_status_reports: PacketRateStatusReport<'a>,
         many tsc_management_information: TscManagementInformation<'a>,
         many session_reports: SessionReport<'a>,
         opt cause: Cause,

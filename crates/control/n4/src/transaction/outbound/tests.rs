@@ -1,6 +1,9 @@
 use causeway_pfcp::MessageType::{AssociationSetupResponse, HeartbeatRequest, HeartbeatResponse};
 
+use causeway_types::Seid;
+
 use super::*;
+use crate::report::set_seid;
 
 const POLICY: Retransmission = Retransmission {
     first_wait: Span::from_secs(1),
@@ -61,7 +64,7 @@ fn a_request_follows_its_session() {
     let mut outbound = Outbound::new(0);
     outbound.start(at(0), POLICY, request("x"), |_| Ok(vec![9; 16])).unwrap();
     let to = SocketAddr::from(([192, 0, 2, 2], 8805));
-    let resent = outbound.redirect(to, Seid(1), |purpose| *purpose == "x");
+    let resent = outbound.redirect(to, |purpose| *purpose == "x", |bytes| set_seid(bytes, Seid(1)));
     assert_eq!(resent, [(HeartbeatRequest, vec![9, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, 1, 9, 9, 9, 9])]);
     assert_eq!(outbound.answered(peer(8805), 1, HeartbeatResponse), None);
     assert_eq!(outbound.answered(to, 1, HeartbeatResponse), Some("x"));

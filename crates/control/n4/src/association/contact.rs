@@ -1,0 +1,35 @@
+//! Where a peer is, by its own word.
+
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_pfcp::{AlternativeSmfIpAddress, SmfSetId};
+
+/// How many alternative addresses of a peer are remembered.
+const MOST_ALTERNATIVES: usize = 16;
+
+/// The alternative addresses of a peer, and which of them are to be preferred (TS 29.244 clause 8.2.129).
+pub(super) fn alternatives(ies: impl Iterator<Item = AlternativeSmfIpAddress>) -> Vec<(IpAddr, bool)> {
+    let all = ies.flat_map(|ie| ie.addr.iter().map(move |ip| (ip, ie.preferred)));
+    all.filter(|(ip, _)| !ip.is_unspecified()).take(MOST_ALTERNATIVES).collect()
+}
+
+/// The name of a set of SMFs, which is compared without regard to case.
+pub(super) fn set_name(set: &SmfSetId<'_>) -> String {
+    set.0.to_string().to_ascii_lowercase()
+}
+
+/// The hosts that a peer speaks from.
+pub(crate) fn addresses(
+    from: SocketAddr,
+    node: &causeway_types::NodeId,
+    alternatives: impl Iterator<Item = IpAddr>,
+) -> Vec<IpAddr> {
+    let mut addresses = vec![from.ip()];
+    let own = if let causeway_types::NodeId::Ip(ip) = node { Some(*ip) } else { None };
+    for ip in own.into_iter().chain(alternatives) {
+        if !addresses.contains(&ip) && !ip.is_unspecified() {
+            addresses.push(ip);
+        }
+    }
+    addresses
+}

@@ -1,0 +1,78 @@
+//! Enhanced release of an association: all usage is reported first (TS 29.244 clause 5.18).
+
+use causeway_pfcp::{
+    AssociationUpdateFlags, AssociationUpdateRequest, CodedTimer, GracefulReleasePeriod, NodeId,
+    ReleaseRequestFlags,
+};
+use causeway_types::Time;
+
+use super::AssociationId;
+use crate::node::Purpose;
+use crate::{DownReason, N4, ReleaseReason};
+
+/// How far the release of an association is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Farewell {
+    /// It is not being released.
+    #[default]
+    None,
+    /// Its sessions are being ended and their usage reported.
+    Reporting,
+    /// The SMF was told that all is reported; if it does not release the association by then, it ends without it.
+    Told(Time),
+}
+
+impl N4 {
+    /// Ends every session of an association with reports, then says so (clause 5.18.1). Does nothing when that has
+    /// begun.
+    pub(crate) fn begin_farewell(&mut self, now: Time, id: AssociationId) {
+        let Some(association) = self.associations.get_mut(id).filter(|it| !it.is_leaving()) else { return };
+        association.farewell = Farewell::Reporting;
+        let sessions: Vec<_> = association.sessions.iter().copied().collect();
+        for seid in sessions {
+            self.release_session(seid, ReleaseReason::AssociationReleased);
+        }
+        self.check_farewell(now, id);
+    }
+
+    /// Says that all is reported, when it is.
+    pub(crate) fn check_farewell(&mut self, now: Time, id: AssociationId) {
+        let deadline = now + self.config.release_period;
+        let Some(association) = self.associations.get_mut(id) else { return };
+        if association.farewell != Farewell::Reporting || !association.sessions.is_empty() {
+            return;
+        }
+        association.farewell = Farewell::Told(deadline);
+        let peer = association.peer;
+        let node = self.config.node.clone();
+        let request = AssociationUpdateRequest {
+            association_release_request: Some(ReleaseRequestFlags::URSS),
+            ..AssociationUpdateRequest::new(NodeId::from(&node))
+        };
+        let policy = self.config.retransmission;
+        self.ask(now, policy, peer, None, &request.into(), Purpose::Farewell(id));
+    }
+
+    /// Announces the release of an association whose SMF knows the enhanced one.
+    pub(crate) fn announce_farewell(&mut self, now: Time, id: AssociationId) {
+        let Some(peer) = self.associations.get(id).map(|association| association.peer) else { return };
+        let node = self.config.node.clone();
+        let period = CodedTimer::at_least(self.config.release_period);
+        let request = AssociationUpdateRequest {
+            graceful_release_period: Some(GracefulReleasePeriod(period)),
+            flags: Some(AssociationUpdateFlags::PARPS),
+            ..AssociationUpdateRequest::new(NodeId::from(&node))
+        };
+        let policy = self.config.retransmission;
+        self.ask(now, policy, peer, None, &request.into(), Purpose::Announcement(id));
+    }
+
+    /// Ends the associations that the SMF was to release and did not.
+    pub(crate) fn end_farewells(&mut self, now: Time) {
+        let is_over = |farewell| matches!(farewell, Farewell::Told(deadline) if deadline <= now);
+        let over = self.associations.iter().filter(|association| is_over(association.farewell));
+        for id in over.map(|association| association.id).collect::<Vec<_>>() {
+            self.end_association(now, id, DownReason::Farewell);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Sets of SMFs, any of which may control a session (TS 29.244 clause 5.22), and sets of sessions.
+
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_pfcp::{
+    Cause, CpFeatures, FqCsid, Ie, OffendingIe, SessionChangeInfo, SessionSetDeletionRequest,
+    SessionSetDeletionResponse, SessionSetModificationRequest, SessionSetModificationResponse,
+};
+use causeway_types::{Seid, Time};
+
+use super::{AssociationId, Associations};
+use crate::answer::Refusal;
+use crate::session::{Session, named};
+use crate::transaction::RequestKey;
+use crate::{N4, Notice};
+
+impl Associations {
+    /// They are one association, or of SMFs of one set (clause 5.22.3).
+    pub(crate) fn are_of_one_set(&self, one: AssociationId, other: AssociationId) -> bool {
+        let set = |id| self.get(id).and_then(|association| association.smf_set.as_deref());
+        one == other || set(one).is_some_and(|name| set(other) == Some(name))
+    }
+
+    /// The host belongs to the SMF of an association, or to another SMF of its set.
+    pub(crate) fn speaks_for(&self, id: AssociationId, ip: IpAddr) -> bool {
+        self.of_set(id).any(|association| association.speaks_from(ip))
+    }
+
+    /// The associations of the set that this one belongs to, itself first.
+    pub(crate) fn of_set(&self, id: AssociationId) -> impl Iterator<Item = &super::Association> {
+        let others = self.iter().filter(move |other| other.id != id && self.are_of_one_set(id, other.id));
+        self.get(id).into_iter().chain(others)
+    }
+
+    /// Another association of the set, whose SMF is alive.
+    pub(crate) fn sibling(&self, id: AssociationId) -> Option<AssociationId> {
+        self.of_set(id).skip(1).find(|association| association.path_up).map(|association| association.id)
+    }
+}
+
+impl N4 {
+    /// Removes the sessions of sets that have failed, without reports (TS 23.007 clause 23).
+    pub(crate) fn session_set_deletion(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        request: &SessionSetDeletionRequest<'_>,
+    ) {
+        let Some(id) = self.association_named(now, key, &request.node_id) else { return };
+        if request.fq_csids.is_empty() {
+            return self.refuse_set(now, key, "no FQ-CSID says which sessions");
+        }
+        let sets = named(&request.fq_csids);
+        let removed: usize = self
+            .set_of(id)
+            .into_iter()
+            .map(|id| self.purge_sessions(id, |it| it.membership.is_in(&sets)))
+            .sum();
+        self.notice(Notice::SessionSetDeleted { from: key.from, sessions: removed });
+        let node = self.config.node.clone();
+        let cause = Cause::RequestAccepted;
+        let response = SessionSetDeletionResponse::new((&node).into(), cause);
+        self.answer(now, key, Seid(0), Some(cause), &response.into());
+        for id in self.set_of(id) {
+            self.call_ready(now, id);
+        }
+    }
+
+    /// Reports of sets of sessions go to another SMF from now on (clause 5.22.4).
+    pub(crate) fn session_set_modification(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        request: &SessionSetModificationRequest<'_>,
+    ) {
+        let Some(id) = self.association_named(now, key, &request.node_id) else { return };
+        let names_none = |info: SessionChangeInfo<'_>| {
+            info.fq_csids.is_empty() && info.group_ids.is_empty() && info.cp_ip_addresses.is_empty()
+        };
+        if request.session_change_info.iter().any(names_none) {
+            return self.refuse_set(now, key, "nothing says which sessions change their SMF");
+        }
+        let ids = self.set_of(id);
+        let mut moved = 0;
+        for info in request.session_change_info.iter() {
+            let Some(to) = info.alternative_smf_ip_address.addr.preferred() else { continue };
+            let sets = named(&info.fq_csids);
+            let is_meant = |session: &Session| {
+                session.membership.is_in(&sets)
+                    || info.group_ids.iter().any(|group| session.membership.is_of(group.0))
+                    || info
+                        .cp_ip_addresses
+                        .iter()
+                        .any(|cp| session.cp.addr.iter().any(|ip| cp.0.contains(ip)))
+            };
+            let sessions: Vec<_> = ids
+                .iter()
+                .filter_map(|id| self.associations.get(*id))
+                .flat_map(|it| it.sessions.clone())
+                .collect();
+            for seid in sessions {
+                if self.sessions.get(seid).is_some_and(is_meant) {
+                    self.report_elsewhere(seid, to);
+                    moved += 1;
+                }
+            }
+        }
+        self.notice(Notice::SessionSetModified { from: key.from, sessions: moved });
+        let node = self.config.node.clone();
+        let cause = Cause::RequestAccepted;
+        let response = SessionSetModificationResponse::new((&node).into(), cause);
+        self.answer(now, key, Seid(0), Some(cause), &response.into());
+    }
+
+    fn refuse_set(&mut self, now: Time, key: RequestKey, detail: &str) {
+        let refusal = Refusal {
+            offending_ie: Some(OffendingIe(FqCsid::TYPE)),
+            ..Refusal::new(Cause::ConditionalIeMissing, detail)
+        };
+        self.refuse(now, key, Seid(0), refusal);
+    }
+
+    fn set_of(&self, id: AssociationId) -> Vec<AssociationId> {
+        self.associations.of_set(id).map(|association| association.id).collect()
+    }
+
+    /// Gives the sessions of an association to another one of its set.
+    pub(crate) fn hand_over(&mut self, from: AssociationId, to: AssociationId) -> usize {
+        let Some(association) = self.associations.get_mut(from) else { return 0 };
+        let sessions = std::mem::take(&mut association.sessions);
+        for seid in &sessions {
+            if let Some(session) = self.sessions.get_mut(*seid) {
+                session.association = to;
+            }
+        }
+        let count = sessions.len();
+        if let Some(association) = self.associations.get_mut(to) {
+            association.sessions.extend(sessions);
+        }
+        count
+    }
+
+    /// Where a request about a session goes next that its SMF does not answer: other entities of the SMF, the preferred
+    /// first, then other SMFs of the set. None that was tried already.
+    pub(crate) fn next_peer(&self, seid: Seid) -> Option<SocketAddr> {
+        let session = self.sessions.get(seid)?;
+        let association = self.associations.get(session.association)?;
+        let of_sets = CpFeatures::SSET | CpFeatures::MPAS;
+        if !association.cp_features.intersects(of_sets) {
+            return None;
+        }
+        let entities = |preferred| {
+            let all =
+                association.alternatives.iter().filter(move |(_, is_preferred)| *is_preferred == preferred);
+            all.map(|(ip, _)| SocketAddr::new(*ip, association.peer.port()))
+        };
+        let siblings = self.associations.of_set(association.id).filter(|it| it.path_up).map(|it| it.peer);
+        let mut all = entities(true).chain(entities(false)).chain(siblings);
+        all.find(|peer| {
+            !session.tried.contains(&peer.ip()) && peer.ip() != session.reports_to(association).ip()
+        })
+    }
+}

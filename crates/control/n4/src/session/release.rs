@@ -1,0 +1,109 @@
+//! Sessions that the UPF ends itself, and whose usage the SMF still has to hear (TS 29.244 clause 5.18.2).
+
+use causeway_dataplane::{Applied, ApplyError};
+use causeway_pfcp::{CpFeatures, UpFeatures};
+use causeway_rules::{Change, Usage, packet_rate_reports};
+use causeway_types::{Seid, Time, Volume};
+
+use super::table::{Waiting, Work};
+use crate::report::Report;
+use crate::{N4, Notice, ReleaseReason};
+
+impl N4 {
+    /// Ends a session: to the SMF it is gone at once, from the data plane when that has done what it is doing;
+    /// then the SMF is told of its usage and, if it knows what that means, of its end.
+    pub(crate) fn release_session(&mut self, seid: Seid, reason: ReleaseReason) {
+        let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.is_ending()) else {
+            return;
+        };
+        session.releasing = true;
+        self.sessions.forget_cp(seid);
+        while let Some(waiting) = self.sessions.next_waiting(seid) {
+            if let Waiting::Request(request) = waiting {
+                self.inbound.forget(&request.key);
+            }
+        }
+        self.notice(Notice::SessionReleased { session: seid, reason });
+        self.go_on_releasing(seid);
+    }
+
+    /// Has the data plane remove a session that is being released, when nothing else is under way of it.
+    pub(crate) fn go_on_releasing(&mut self, seid: Seid) {
+        let is_next = |session: &&super::Session| session.releasing && session.in_flight.is_none();
+        if let Some(session) = self.sessions.get(seid).filter(is_next) {
+            let change = causeway_rules::delete(&session.rules, seid);
+            self.hand_out(Work::Release, change);
+        }
+    }
+
+    /// The data plane has removed it, or failed to.
+    pub(crate) fn released(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        change: Change,
+        result: Result<Applied, ApplyError>,
+    ) {
+        let applied = match result {
+            Ok(applied) => applied,
+            Err(ApplyError::UnknownSession(_)) => Applied::default(),
+            // It will be asked again; what it measured cannot be had any more.
+            Err(_) => {
+                self.resources.abandon(change.resources);
+                return self.doom(seid);
+            }
+        };
+        self.resources.commit(change.resources);
+        let tells = self.tells_of_ends(seid);
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        (session.releasing, session.ended) = (false, true);
+        session.last_rates = packet_rate_reports(&applied.packet_rates);
+        let used =
+            in_parts(applied.usage).into_iter().filter(|parts| is_not_nothing(parts)).map(Report::Usage);
+        let end = tells.then_some(Report::Ended);
+        // The limit is for what goes on coming; this is the last.
+        let all_taken = used.chain(end).all(|report| session.reports.push(report, usize::MAX));
+        debug_assert!(all_taken);
+        self.send_reports(now, seid);
+        self.drop_if_told(now, seid);
+    }
+
+    /// The SMF of the session knows what the end of a session by the UPF is (feature EPFAR).
+    fn tells_of_ends(&self, seid: Seid) -> bool {
+        let association =
+            self.sessions.get(seid).and_then(|session| self.associations.get(session.association));
+        let both = self.up_features().contains(UpFeatures::EPFAR);
+        both && association.is_some_and(|it| it.cp_features.contains(CpFeatures::EPFAR))
+    }
+
+    /// Forgets a session that has ended when the SMF has heard all of it.
+    pub(crate) fn drop_if_told(&mut self, now: Time, seid: Seid) {
+        let Some(session) = self.sessions.get(seid).filter(|session| session.ended) else { return };
+        if session.reports.waiting() > 0 || session.reports.is_on_its_way() {
+            return;
+        }
+        self.drop_session(now, seid);
+    }
+}
+
+/// The parts of a URR's usage belong into one message.
+fn in_parts(usage: Vec<Usage>) -> Vec<Vec<Usage>> {
+    let mut all: Vec<Vec<Usage>> = Vec::new();
+    for usage in usage {
+        match all.last_mut().filter(|parts| parts.iter().all(|part| part.urr == usage.urr)) {
+            Some(parts) => parts.push(usage),
+            None => all.push(vec![usage]),
+        }
+    }
+    all
+}
+
+/// Something was measured: a report of nothing is not sent.
+fn is_not_nothing(parts: &[Usage]) -> bool {
+    let is_something = |usage: &Usage| {
+        let volume = usage.volume.is_some_and(|volume| volume != Volume::ZERO);
+        let duration = usage.duration.is_some_and(|span| !span.is_zero());
+        volume || duration || usage.first_packet.is_some() || !usage.events.is_empty()
+    };
+    parts.iter().any(is_something)
+}

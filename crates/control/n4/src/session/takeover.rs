@@ -1,0 +1,117 @@
+//! A session whose SMF changes: by its own word, by another's of its set, or because it does not answer
+//! (TS 29.244 clause 5.22).
+
+use std::net::IpAddr;
+
+use causeway_pfcp::{Cause, SessionModificationRequest, SessionReportResponse};
+use causeway_types::{FSeid, Seid};
+
+use super::Membership;
+use crate::answer::Refusal;
+use crate::association::AssociationId;
+use crate::node::Purpose;
+use crate::report::from_another_smf;
+use crate::transaction::RequestKey;
+use crate::{MessageResult, N4, Output};
+
+/// What a message changes about who controls a session.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Takeover {
+    /// The SMF's new end.
+    cp: Option<FSeid>,
+    /// The association of the SMF that takes over.
+    association: Option<AssociationId>,
+    /// The sets that the session is in now, if that changes.
+    membership: Option<Membership>,
+}
+
+impl N4 {
+    /// What a modification changes.
+    ///
+    /// # Errors
+    /// The Node ID is none of an SMF of the set, or does not belong to the sender.
+    pub(crate) fn takeover(
+        &self,
+        key: RequestKey,
+        seid: Seid,
+        request: &SessionModificationRequest<'_>,
+    ) -> Result<Takeover, Refusal> {
+        let Some(session) = self.sessions.get(seid) else { return Ok(Takeover::default()) };
+        let node = request.node_id.as_ref().map(|node| self.associations.of_node(&node.to_owned()));
+        let is_able = |id: &AssociationId| {
+            self.associations.are_of_one_set(session.association, *id)
+                && self.associations.get(*id).is_some_and(|it| it.speaks_from(key.from.ip()))
+        };
+        let detail = "the Node ID is not that of an SMF that may control the session";
+        let foreign = || Refusal::new(Cause::NoEstablishedAssociation, detail);
+        let association = match node {
+            None => None,
+            Some(id) => Some(id.filter(is_able).ok_or_else(foreign)?),
+        };
+        let says_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
+        let membership = says_sets.then(|| {
+            let mut membership = session.membership.clone();
+            membership.update(request.fq_csids.iter(), request.group_id);
+            membership
+        });
+        Ok(Takeover { cp: request.cp_f_seid, association, membership })
+    }
+
+    /// The change is in force.
+    pub(crate) fn take_over(&mut self, seid: Seid, takeover: Takeover) {
+        let Takeover { cp, association, membership } = takeover;
+        if let (Some(membership), Some(session)) = (membership, self.sessions.get_mut(seid)) {
+            session.membership = membership;
+        }
+        if let Some(association) = association {
+            self.move_to_association(seid, association);
+        }
+        if let Some(cp) = cp {
+            self.move_session(seid, cp);
+        }
+    }
+
+    /// What the answer to a report says of who controls the session from now on.
+    pub(crate) fn taken_over_by_answer(&mut self, seid: Seid, answer: &SessionReportResponse<'_>) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        if answer.fq_csid.is_some() || answer.group_id.is_some() {
+            session.membership.update(answer.fq_csid.into_iter(), answer.group_id);
+        }
+        let held = session.association;
+        let named = answer.node_id.as_ref().and_then(|node| self.associations.of_node(&node.to_owned()));
+        if let Some(id) = named.filter(|id| self.associations.are_of_one_set(held, *id)) {
+            self.move_to_association(seid, id);
+        }
+        if let Some(cp) = answer.cp_f_seid {
+            self.move_session(seid, cp);
+        }
+    }
+
+    fn move_to_association(&mut self, seid: Seid, id: AssociationId) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        let before = std::mem::replace(&mut session.association, id);
+        if let Some(association) = self.associations.get_mut(before) {
+            association.sessions.remove(&seid);
+        }
+        if let Some(association) = self.associations.get_mut(id) {
+            association.sessions.insert(seid);
+        }
+    }
+
+    /// Reports of the session go to this address from now on, as to an SMF that did not assign its F-SEID; the one
+    /// on its way too.
+    pub(crate) fn report_elsewhere(&mut self, seid: Seid, ip: IpAddr) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        session.contact = Some(ip);
+        session.tried.clear();
+        let cp = session.cp;
+        let Some(association) = self.associations.get(session.association) else { return };
+        let to = session.reports_to(association);
+        let of_session =
+            |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
+        for (message, bytes) in self.outbound.redirect(to, of_session, |bytes| from_another_smf(bytes, cp)) {
+            self.counters.sent(message, MessageResult::Repeated);
+            self.push(Output::Send { to, bytes });
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Sets of SMFs, and sets of sessions.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use causeway_n4::{Config, Heartbeat, PathFailure, Retransmission};
+use causeway_pfcp::*;
+use causeway_types::{FSeid, NtpSeconds, Seid, Span};
+
+use crate::world::{Smf, World, config, establishment};
+
+const CSID: FqCsid<'static> = FqCsid {
+    address: CsidAddress::Ip(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 10))),
+    csids: &[[0, 7]],
+    node: Some(CsidNode::PgwC),
+};
+
+fn alternative(last: u8, preferred: bool) -> AlternativeSmfIpAddress {
+    AlternativeSmfIpAddress { addr: Ipv4Addr::new(192, 0, 2, last).into(), preferred }
+}
+
+/// One association for a set: the SMF at .10, with others at .12 and, preferred, .13.
+fn one_for_all() -> (World, Smf) {
+    let (mut world, mut smf) = (World::new(), Smf::new(10));
+    let setup = AssociationSetupRequest {
+        cp_function_features: Some(CpFeatures::SSET),
+        alternative_smf_ip_addresses: [alternative(12, false), alternative(13, true)].into(),
+        ..smf.setup()
+    };
+    world.ask(&mut smf, None, setup);
+    (world, smf)
+}
+
+fn member(smf: &Smf) -> AssociationSetupRequest<'static> {
+    AssociationSetupRequest {
+        cp_function_features: Some(CpFeatures::MPAS),
+        smf_set_id: Some(SmfSetId(Fqdn::new("set1.example"))),
+        ..smf.setup()
+    }
+}
+
+/// Two SMFs of one set, at .10 and .11, each with an association.
+fn each_its_own(config: Config) -> (World, Smf, Smf) {
+    let (mut world, mut one, mut two) = (World::with(config), Smf::new(10), Smf::new(11));
+    for smf in [&mut one, &mut two] {
+        let setup = member(smf);
+        assert_eq!(world.ask(smf, None, setup).cause(), Cause::RequestAccepted);
+    }
+    (world, one, two)
+}
+
+fn at(last: u8) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, last], 8805))
+}
+
+// Input:  a report that the SMF does not answer; nor does the preferred other one.
+// Output: after N1 repetitions the preferred one gets it, with SEID 0 and the old F-SEID; then the next; what it
+//         answers names its F-SEID, and further reports go there.
+#[test]
+fn a_report_goes_to_another_smf_of_the_set() {
+    let (mut world, mut smf) = one_for_all();
+    let seid = world.establish(&mut smf);
+    world.uses(seid, 1000);
+    world.pass(Span::from_secs(15));
+    while world.try_next(smf.addr).is_some() {}
+    let first = world.next(at(13));
+    let Message::SessionReportRequest(request) = first.message() else { panic!("{:?}", first.kind()) };
+    let old = FSeid { seid: Seid(1), addr: smf.ip().into() };
+    assert_eq!((first.header.seid, request.old_cp_f_seid), (Some(Seid(0)), Some(old)));
+    assert_eq!(first.usage()[0].2, 1000);
+    world.pass(Span::from_secs(15));
+    let second = world.next(at(12));
+    assert_eq!(second.header.sequence, first.header.sequence);
+    let new = FSeid { seid: Seid(500), addr: Ipv4Addr::new(192, 0, 2, 12).into() };
+    let answer =
+        SessionReportResponse { cp_f_seid: Some(new), ..SessionReportResponse::new(Cause::RequestAccepted) };
+    world.deliver(at(12), &Smf::answer(&second, Some(seid), answer));
+    world.uses(seid, 5);
+    let third = loop {
+        let got = world.next(at(12));
+        if got.header.sequence != second.header.sequence {
+            break got;
+        }
+    };
+    assert_eq!((third.header.seid, third.usage()[0].2), (Some(Seid(500)), 5));
+}
+
+// Input:  an SMF answers a report with Redirection Requested, and the one it names does so back.
+// Output: the other gets the report; the way back is not gone.
+#[test]
+fn a_report_is_redirected_once() {
+    let (mut world, mut smf) = one_for_all();
+    let seid = world.establish(&mut smf);
+    world.uses(seid, 1000);
+    let redirect = |last| SessionReportResponse {
+        alternative_smf_ip_address: Some(alternative(last, false)),
+        ..SessionReportResponse::new(Cause::RedirectionRequested)
+    };
+    let got = world.next(smf.addr);
+    world.deliver(smf.addr, &Smf::answer(&got, Some(seid), redirect(12)));
+    let again = world.next(at(12));
+    assert_eq!((again.header.seid, again.usage()), (Some(Seid(0)), got.usage()));
+    world.deliver(at(12), &Smf::answer(&again, Some(seid), redirect(12)));
+    world.is_quiet();
+    assert_eq!(world.n4.occupancy().unanswered_requests, 0);
+}
+
+// Input:  another SMF of the set modifies a session, with its Node ID and F-SEID, then deletes it; a stranger tries
+//         both.
+// Output: accepted; the session belongs to the other association. To the stranger there is no session.
+#[test]
+fn another_smf_of_the_set_takes_over() {
+    let (mut world, mut one, mut two) = each_its_own(config());
+    let mut stranger = Smf::new(20);
+    world.associate(&mut stranger);
+    let seid = world.establish(&mut one);
+    let cp = FSeid { seid: Seid(700), addr: two.ip().into() };
+    let takeover = SessionModificationRequest {
+        cp_f_seid: Some(cp),
+        node_id: Some(two.node_id()),
+        ..SessionModificationRequest::default()
+    };
+    assert_eq!(world.ask(&mut stranger, Some(seid), takeover.clone()).cause(), Cause::SessionContextNotFound);
+    assert_eq!(world.ask(&mut two, Some(seid), takeover).cause(), Cause::RequestAccepted);
+    let view = world.n4.session(seid).unwrap();
+    assert_eq!((view.node, view.cp), (&two.node(), cp));
+    world.uses(seid, 1);
+    assert_eq!(world.next(two.addr).header.seid, Some(Seid(700)));
+    let got = world.ask(&mut one, Some(seid), SessionDeletionRequest::default());
+    assert_eq!((got.cause(), got.header.seid), (Cause::RequestAccepted, Some(Seid(700))));
+}
+
+// Input:  a modification with the Node ID of an SMF that is not of the set, or does not belong to the sender.
+// Output: refused; nothing has changed.
+#[test]
+fn a_node_id_of_somebody_else_is_refused() {
+    let (mut world, mut one, two) = each_its_own(config());
+    let mut other = Smf::new(20);
+    world.associate(&mut other);
+    let seid = world.establish(&mut one);
+    for node in [other.node_id(), two.node_id()] {
+        let request =
+            SessionModificationRequest { node_id: Some(node), ..SessionModificationRequest::default() };
+        assert_eq!(world.ask(&mut one, Some(seid), request).cause(), Cause::NoEstablishedAssociation);
+    }
+    assert_eq!(world.n4.session(seid).unwrap().node, &one.node());
+}
+
+// Input:  heartbeats to one of two SMFs of a set go unanswered, and sessions of unreachable SMFs are to be purged.
+// Output: its association ends; its sessions go on with the other one, which gets their reports.
+#[test]
+fn sessions_survive_an_smf_of_a_set() {
+    let policy = Retransmission {
+        first_wait: Span::from_secs(1),
+        retries: 1,
+        backoff: 1,
+        longest_wait: Span::from_secs(1),
+    };
+    let heartbeat = Heartbeat { interval: Span::from_secs(5), retransmission: policy };
+    let (mut world, mut one, two) =
+        each_its_own(Config { heartbeat, on_path_failure: PathFailure::Purge, ..config() });
+    let seid = world.establish(&mut one);
+    for _ in 0..12 {
+        world.pass(Span::from_secs(1));
+        while let Some(got) = world.try_next(two.addr) {
+            world.deliver(two.addr, &two.heartbeat_response(&got));
+        }
+    }
+    let nodes: Vec<_> = world.n4.associations().map(|it| it.node.clone()).collect();
+    assert_eq!(nodes, [two.node()]);
+    assert!(world.plane.has(seid));
+    assert_eq!(world.n4.session(seid).unwrap().node, &two.node());
+}
+
+// Input:  a restart of an entity of an SMF that is not its main one, and that has the end of one of two sessions.
+// Output: only that session goes.
+#[test]
+fn a_restarted_entity_loses_its_own_sessions() {
+    let (mut world, mut smf) = (World::new(), Smf::new(10));
+    let alternatives = [alternative(12, false)].into();
+    let setup = AssociationSetupRequest { alternative_smf_ip_addresses: alternatives, ..smf.setup() };
+    world.ask(&mut smf, None, setup);
+    let kept = world.establish(&mut smf);
+    let cp = FSeid { seid: Seid(50), addr: Ipv4Addr::new(192, 0, 2, 12).into() };
+    let request = establishment(smf.node_id(), cp);
+    let lost = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
+    let mut entity = Smf::new(12);
+    for stamp in [100, 101] {
+        world.ask(&mut entity, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(stamp))));
+    }
+    assert!(world.plane.has(kept) && !world.plane.has(lost));
+}
+
+// Input:  three sessions of which two are in an FQ-CSID; its deletion by their SMF, by another one, and without any.
+// Output: the two are gone without reports; nothing of it for the other SMF; Conditional IE missing.
+#[test]
+fn a_set_of_sessions_is_deleted() {
+    let (mut world, mut smf) = World::associated();
+    let mut other = Smf::new(11);
+    world.associate(&mut other);
+    let kept = world.establish(&mut smf);
+    for _ in 0..2 {
+        let request = establishment(smf.node_id(), smf.f_seid());
+        let request = SessionEstablishmentRequest { fq_csids: [CSID].into(), ..request };
+        world.ask(&mut smf, Some(Seid(0)), request);
+    }
+    let deletion = |smf: &Smf| SessionSetDeletionRequest {
+        fq_csids: [CSID].into(),
+        ..SessionSetDeletionRequest::new(smf.node_id())
+    };
+    let request = deletion(&other);
+    assert_eq!(world.ask(&mut other, None, request).cause(), Cause::RequestAccepted);
+    assert_eq!(world.plane.sessions(), 3);
+    let request = deletion(&smf);
+    assert_eq!(world.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
+    assert!(world.plane.sessions() == 1 && world.plane.has(kept));
+    world.is_quiet();
+    let node = smf.node_id();
+    let got = world.ask(&mut smf, None, SessionSetDeletionRequest::new(node));
+    let Message::SessionSetDeletionResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    assert_eq!((response.cause, response.offending_ie), (Cause::ConditionalIeMissing, Some(OffendingIe(65))));
+}
+
+// Input:  sessions by FQ-CSID, by group and by the address of their F-SEID; each is moved to another SMF; one has a
+//         report on its way.
+// Output: reports go there from now on, the one on its way too, with SEID 0 and the old F-SEID; the answer's F-SEID
+//         and group count from then on.
+#[test]
+fn reports_of_sets_go_elsewhere() {
+    for by in ["FQ-CSID", "group", "address"] {
+        let (mut world, mut smf) = one_for_all();
+        let request = establishment(smf.node_id(), smf.f_seid());
+        let request = SessionEstablishmentRequest {
+            fq_csids: [CSID].into(),
+            group_id: Some(GroupId(b"g1")),
+            ..request
+        };
+        let seid = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
+        world.uses(seid, 1000);
+        let lost = world.next(smf.addr);
+        let mut info = SessionChangeInfo::new(alternative(12, false));
+        match by {
+            "FQ-CSID" => info.fq_csids = [CSID].into(),
+            "group" => info.group_ids = [GroupId(b"g1")].into(),
+            _ => info.cp_ip_addresses = [CpIpAddress(smf.ip().into())].into(),
+        }
+        let node = smf.node_id();
+        let got = world.ask(&mut smf, None, SessionSetModificationRequest::new(node, [info]));
+        assert_eq!(got.cause(), Cause::RequestAccepted);
+        let moved = world.next(at(12));
+        assert_eq!((moved.header.seid, moved.usage()), (Some(Seid(0)), lost.usage()), "{by}");
+        let cp = FSeid { seid: Seid(600), addr: Ipv4Addr::new(192, 0, 2, 12).into() };
+        let answer = SessionReportResponse {
+            cp_f_seid: Some(cp),
+            group_id: Some(GroupId(b"g2")),
+            ..SessionReportResponse::new(Cause::RequestAccepted)
+        };
+        world.deliver(at(12), &Smf::answer(&moved, Some(seid), answer));
+        world.uses(seid, 5);
+        assert_eq!(world.next(at(12)).header.seid, Some(Seid(600)));
+    }
+}
+
+// Input:  a change that names no session; one by a stranger.
+// Output: Conditional IE missing with the FQ-CSID as offending IE; no association.
+#[test]
+fn a_change_of_no_sessions_is_refused() {
+    let (mut world, mut smf) = one_for_all();
+    let request = |smf: &Smf| {
+        SessionSetModificationRequest::new(smf.node_id(), [SessionChangeInfo::new(alternative(12, true))])
+    };
+    let (mine, mut stranger) = (request(&smf), Smf::new(20));
+    assert_eq!(world.ask(&mut smf, None, mine).cause(), Cause::ConditionalIeMissing);
+    let theirs = request(&stranger);
+    assert_eq!(world.ask(&mut stranger, None, theirs).cause(), Cause::NoEstablishedAssociation);
+}
+
+// Input:  an establishment with a later recovery time stamp than the association's.
+// Output: the sessions of the earlier life are gone, the new one is there.
+#[test]
+fn an_establishment_shows_a_restart() {
+    let (mut world, mut smf) = World::associated();
+    let old = world.establish(&mut smf);
+    let stamp = Some(RecoveryTimeStamp(NtpSeconds(smf.recovery.0 + 5)));
+    let request = establishment(smf.node_id(), smf.f_seid());
+    let request = SessionEstablishmentRequest { recovery_time_stamp: stamp, ..request };
+    let new = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
+    assert!(!world.plane.has(old) && world.plane.has(new));
+}
+
+// Input:  a heartbeat with a Source IP Address, from an address translator that nobody knows.
+// Output: it is taken for that of the SMF with this address: the restart is seen.
+#[test]
+fn a_heartbeat_behind_address_translation() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let source_ip_address = Some(SourceIpAddress { addr: smf.ip().into(), prefix_len: None });
+    let stamp = RecoveryTimeStamp(NtpSeconds(smf.recovery.0 + 1));
+    let heartbeat = HeartbeatRequest { source_ip_address, ..HeartbeatRequest::new(stamp) };
+    let mut translator = Smf::new(99);
+    world.ask(&mut translator, None, heartbeat);
+    assert!(!world.plane.has(seid));
+}

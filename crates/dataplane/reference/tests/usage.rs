@@ -1,0 +1,276 @@
+//! Usage adds up and quotas hold, whatever happens in between.
+
+mod common;
+
+use std::num::NonZeroU16;
+
+use causeway_dataplane::{Dataplane, Event, Fate, Op, Usage};
+use causeway_rules::{
+    ApplyAction, BaseInterval, DirectionalLimit, Far, Gate, MeasurementMethod, Monitoring, Pdr, Qer,
+    ReportingTriggers as Trigger, Urr, UrrPart, UsageInformation, UsageLimits,
+};
+use causeway_types::{QerId, Span, Time, UrrId};
+use common::*;
+use proptest::prelude::*;
+
+/// Counts everything; nothing holds it back.
+const OPEN: UrrId = UrrId(1);
+/// Has a quota.
+const LIMITED: UrrId = UrrId(2);
+/// Every packet has as many octets.
+const PACKET: u64 = 128;
+
+#[derive(Clone, Debug)]
+enum Action {
+    Uplink,
+    Downlink,
+    Wait(u64),
+    /// The URR without a quota is changed.
+    Change(Box<Urr>),
+    /// The other gets a quota of so many octets.
+    Grant(u64),
+    /// The other is changed in what is no quota.
+    Pause(bool),
+    Query(UrrId),
+    Far(ApplyAction),
+    Gate(Gate),
+    /// The last PDR goes and comes back.
+    Dissociate,
+}
+
+fn octets(total: u64) -> Option<DirectionalLimit> {
+    Some(DirectionalLimit { total: Some(total), ..Default::default() })
+}
+
+fn seconds(range: std::ops::Range<u64>) -> impl Strategy<Value = Option<Span>> {
+    proptest::option::of(range.prop_map(Span::from_secs))
+}
+
+/// Any URR that counts volume and has no quota, no pause and no end.
+fn open_urr() -> impl Strategy<Value = Urr> {
+    let limits = (proptest::option::of(1..2000_u64), seconds(1..20), proptest::option::of(1..4_u32));
+    let timers = (seconds(1..9), seconds(1..9), seconds(1..9));
+    let monitoring = proptest::collection::vec((0..60_u64, proptest::option::of(1..900_u64)), 0..3);
+    let pace = (0..4_u8, any::<[bool; 4]>());
+    (limits, timers, monitoring, pace).prop_map(|(limits, timers, monitoring, (pace, flags))| {
+        let thresholds = UsageLimits { volume: limits.0.and_then(octets), time: limits.1, events: limits.2 };
+        let named = [
+            (thresholds.volume.is_some(), Trigger::VOLTH),
+            (thresholds.time.is_some(), Trigger::TIMTH),
+            (thresholds.events.is_some(), Trigger::EVETH),
+            (timers.0.is_some(), Trigger::PERIO),
+            (timers.1.is_some(), Trigger::UPINT),
+            (flags[0], Trigger::START | Trigger::STOPT),
+            (flags[1] && pace > 0, Trigger::ENVCL),
+        ];
+        let interval = Span::from_secs(3);
+        Urr {
+            triggers: named.iter().filter(|(is, _)| *is).fold(Trigger::empty(), |all, (_, one)| all | *one),
+            thresholds,
+            period: timers.0,
+            inactivity_timer: timers.1,
+            inactivity_detection: timers.2.or((pace == 1).then_some(interval)),
+            base_interval: match pace {
+                2 => Some(BaseInterval::Continuous(interval)),
+                3 => Some(BaseInterval::Discrete(interval)),
+                _ => None,
+            },
+            additional_monitoring: monitoring.into_iter().map(monitoring_at).collect(),
+            before_qos: flags[2],
+            immediate_start: flags[3],
+            ..Urr::new(OPEN, MeasurementMethod { volume: true, duration: true, events: true })
+        }
+    })
+}
+
+fn monitoring_at((second, threshold): (u64, Option<u64>)) -> Monitoring {
+    let thresholds = UsageLimits { volume: threshold.and_then(octets), ..Default::default() };
+    Monitoring { at: Time::from_secs(1_000_000 + second), thresholds, quotas: UsageLimits::default() }
+}
+
+fn limited_urr(quota: u64, inactive: bool) -> Urr {
+    Urr {
+        triggers: Trigger::VOLQU | Trigger::PERIO,
+        quotas: UsageLimits { volume: octets(quota), ..Default::default() },
+        period: Some(Span::from_secs(5)),
+        number_of_reports: NonZeroU16::new(1000),
+        inactive,
+        ..Urr::new(LIMITED, MeasurementMethod { volume: true, ..Default::default() })
+    }
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let far = prop_oneof![
+        Just(ApplyAction::Drop),
+        Just(ApplyAction::Forward),
+        Just(ApplyAction::Buffer { notify: false })
+    ];
+    prop_oneof![
+        8 => Just(Action::Uplink),
+        8 => Just(Action::Downlink),
+        3 => (0..4_000_000_000_u64).prop_map(Action::Wait),
+        2 => open_urr().prop_map(|urr| Action::Change(Box::new(urr))),
+        2 => (0..1500_u64).prop_map(Action::Grant),
+        1 => any::<bool>().prop_map(Action::Pause),
+        1 => prop_oneof![Just(OPEN), Just(LIMITED)].prop_map(Action::Query),
+        1 => far.prop_map(Action::Far),
+        1 => prop_oneof![Just(Gate::Open), Just(Gate::Closed)].prop_map(Action::Gate),
+        1 => Just(Action::Dissociate),
+    ]
+}
+
+/// A session, and what was reported of it.
+struct World {
+    bench: Bench,
+    quota: u64,
+    inactive: bool,
+    /// The gates are closed.
+    closed: bool,
+    /// Octets reported of each URR.
+    reported: [u64; 2],
+    /// Octets that passed while the URR with the quota was not paused.
+    measured: u64,
+    /// The end of the last report of the open URR.
+    last_end: Option<Time>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut world = Self {
+            bench: Bench::new(),
+            quota: 500,
+            inactive: false,
+            closed: false,
+            reported: [0, 0],
+            measured: 0,
+            last_end: None,
+        };
+        let open = Urr::new(OPEN, MeasurementMethod { volume: true, ..Default::default() });
+        world.apply(vec![Op::PutUrr(Box::new(open)), Op::PutUrr(Box::new(limited_urr(500, false)))]);
+        world.associate();
+        world
+    }
+
+    fn associate(&mut self) {
+        let urrs = vec![OPEN, LIMITED];
+        self.apply(vec![
+            Op::PutQer(open_qer(1)),
+            Op::PutPdr(Pdr { urrs: urrs.clone(), qers: vec![QerId(1)], ..uplink_pdr() }),
+            Op::PutPdr(Pdr { urrs, qers: vec![QerId(1)], ..downlink_pdr() }),
+        ]);
+    }
+
+    /// What was due before the plan is heard of before it.
+    fn apply(&mut self, ops: Vec<Op>) {
+        self.bench.plane.advance(self.bench.now);
+        self.events();
+        let usage = self.bench.apply(ops).unwrap().usage;
+        self.collect(&usage);
+        self.events();
+    }
+
+    fn events(&mut self) {
+        for event in self.bench.events() {
+            if let Event::Usage { usage, .. } = event {
+                self.collect(&usage);
+            }
+        }
+    }
+
+    /// Reports of usage after enforcement are gapless: each begins where the one before ended.
+    fn collect(&mut self, usages: &[Usage]) {
+        for usage in usages.iter().filter(|usage| !usage.part.contains(UsageInformation::UBE)) {
+            let Some(volume) = usage.volume else { continue };
+            self.reported[usage.urr.0 as usize - 1] += volume.total();
+            if usage.urr == OPEN {
+                assert!(
+                    self.last_end.is_none_or(|end| end == usage.start),
+                    "{usage:?} after {:?}",
+                    self.last_end
+                );
+                self.last_end = Some(usage.end);
+            }
+        }
+    }
+
+    fn put_limited(&mut self, parts: &[UrrPart]) {
+        let urr = limited_urr(self.quota, self.inactive);
+        let mut ops = vec![Op::PutUrr(Box::new(urr))];
+        if !parts.is_empty() {
+            ops.push(Op::RenewUrr { urr: LIMITED, parts: parts.iter().copied().collect() });
+        }
+        self.apply(ops);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    // Input: packets, pauses, thresholds of volume, time and events, periods, monitoring times, quotas, queries,
+    //        buffering, gates, pauses of the measurement, in any order; at the end the session is removed.
+    // Output: what is reported of a URR that always measures is exactly what was forwarded, without gap or overlap.
+    //         Of the one with a quota, never more passes than the quota left when it was given.
+    #[test]
+    fn usage_adds_up_and_quotas_hold(actions in proptest::collection::vec(action(), 1..120)) {
+        let mut world = World::new();
+        let mut left = 500;
+        for action in actions {
+            let before = forwarded(&world);
+            match action {
+                Action::Uplink => {
+                    let fate = world.bench.uplink(&from_ue(1));
+                    prop_assert!(fate == Fate::Forwarded || left < PACKET || world.closed || world.inactive);
+                }
+                Action::Downlink => drop(world.bench.downlink(&to_ue(1))),
+                Action::Wait(nanos) => {
+                    world.bench.now = world.bench.now + Span::from_nanos(nanos);
+                    world.bench.plane.advance(world.bench.now);
+                }
+                Action::Change(urr) => world.apply(vec![Op::PutUrr(urr)]),
+                Action::Grant(quota) => {
+                    world.events();
+                    // With the quota, what was not reported yet is counted against it; and packets may be let go.
+                    let unreported = world.measured - world.reported[1];
+                    world.quota = quota;
+                    left = quota.saturating_sub(unreported);
+                    world.put_limited(&[UrrPart::VolumeQuota]);
+                }
+                Action::Pause(inactive) => {
+                    world.inactive = inactive;
+                    world.put_limited(&[]);
+                }
+                Action::Query(urr) => world.apply(vec![Op::QueryUrr(urr)]),
+                Action::Far(action) => {
+                    world.apply(vec![Op::PutFar(Far { action, ..to_gnb(gnb_tunnel(GNB, 0x2001)) })]);
+                }
+                Action::Gate(gate) => {
+                    world.closed = gate == Gate::Closed;
+                    world.apply(vec![Op::PutQer(Qer { uplink: gate, downlink: gate, ..open_qer(1) })]);
+                }
+                Action::Dissociate => {
+                    let waiting = Dataplane::counters(&world.bench.plane).buffered;
+                    if waiting == 0 {
+                        world.apply(vec![Op::PutPdr(uplink_pdr()), Op::PutPdr(downlink_pdr())]);
+                        left = world.quota;
+                        world.associate();
+                    }
+                }
+            }
+            world.events();
+            let passed = forwarded(&world) - before;
+            prop_assert!(world.inactive || passed <= left, "{} octets passed, {} were left", passed, left);
+            if !world.inactive {
+                left -= passed;
+                world.measured += passed;
+            }
+        }
+        world.apply(vec![Op::RemoveSession]);
+        prop_assert_eq!(world.reported[0], forwarded(&world));
+    }
+}
+
+/// User octets that left.
+fn forwarded(world: &World) -> u64 {
+    let counters = Dataplane::counters(&world.bench.plane);
+    counters.forwarded * PACKET
+}
