@@ -9,6 +9,7 @@
 
 mod capture;
 mod case;
+mod catalogue;
 mod edit;
 mod error;
 mod frame;

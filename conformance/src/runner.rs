@@ -15,7 +15,7 @@ use crate::case::{Case, Fragments, Step};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
 use crate::script::Input;
-use crate::setup::Setup;
+use crate::setup::{EchoSetup, Setup};
 use crate::upf::Upf;
 
 /// The UPF's address on N3 and N4.
@@ -93,9 +93,11 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
     Ok(Transcript { text, datagrams: run.upf.take_datagrams(), inputs: run.upf.take_inputs() })
 }
 
-/// The surroundings of every case that does not ask for others.
+/// Surroundings in which everything that the UPF does unasked may happen, for scripts.
 pub fn topology() -> Topology {
-    surroundings(&Setup::default())
+    let echo = Some(EchoSetup { interval: 60, timeout: 5, retries: 1 });
+    let (n3_mtu, n6_mtu) = (Some(1500), Some(1400));
+    surroundings(&Setup { n3_mtu, n6_mtu, router_advertisement: true, echo, ..Setup::default() })
 }
 
 /// One GTP-U endpoint on both IP versions; the data network `internet`, where the UPF has the first address of each

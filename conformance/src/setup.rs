@@ -43,6 +43,9 @@ pub struct Setup {
     pub router_advertisement: bool,
     /// GTP-U peers are asked for a sign of life.
     pub echo: Option<EchoSetup>,
+    /// Hosts that may set up associations; none: any may.
+    #[serde(deserialize_with = "prefixes")]
+    pub allow: Vec<IpNet>,
     /// UE addresses that the UPF may give out, a prefix each, all in the data network; they are named `pool-1`,
     /// `pool-2` and so on.
     #[serde(deserialize_with = "prefixes")]
@@ -92,6 +95,7 @@ pub struct EchoSetup {
 impl Setup {
     /// Changes the settings of N4 to these.
     pub(crate) fn apply(&self, config: &mut Config) {
+        config.allow.clone_from(&self.allow);
         config.address_pools = self.ue_pools.iter().enumerate().map(address_pool).collect();
     }
 }

@@ -90,6 +90,7 @@ fn gtpu(bytes: &[u8]) -> String {
     }
     let message = match packet.message {
         Message::GPdu(inner) => user_or_frame(inner),
+        Message::EchoRequest => format!("Echo Request {}", packet.header.sequence.unwrap_or(0)),
         Message::ErrorIndication(error) => format!("Error Indication {:?} at {}", error.teid, error.peer),
         other => format!("{other:?}"),
     };

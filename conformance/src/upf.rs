@@ -8,6 +8,7 @@ use causeway_pfcp::{AssociationReleaseRequest, Header, Message, MessageType};
 use causeway_types::{NodeId, Span, Time};
 
 use crate::capture::Datagram;
+use crate::catalogue::catalogue;
 use crate::runner::{GTPU_PORT, PFCP_PORT, UPF, UPF_IPV6};
 use crate::script::Input;
 use crate::setup::Setup;
@@ -46,6 +47,7 @@ impl Upf {
         let mut config = Config::new(NodeId::Ip(UPF.into()), UPF.into());
         // The cases speak of time themselves; heartbeats in between would only be noise.
         config.heartbeat.interval = Span::ZERO;
+        config.catalogue = catalogue();
         setup.apply(&mut config);
         let n4 = N4::new(config, engine.capabilities(), topology.endpoints(), now.to_ntp());
         Self {
@@ -170,6 +172,7 @@ impl Upf {
                     let from = SocketAddr::new(from, PFCP_PORT);
                     self.seen.1.push(Datagram { from, to, payload: bytes });
                 }
+                Some(Output::Applications(applications)) => self.engine.provision(&applications),
                 Some(Output::Apply { id, plan }) => {
                     let result = self.engine.apply(self.now, &plan);
                     self.n4.applied(self.now, id, result);

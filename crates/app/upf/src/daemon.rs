@@ -4,14 +4,14 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
-use causeway_dataplane::{Capabilities, Dataplane, Routing, Topology};
+use causeway_dataplane::{Capabilities, Dataplane, Echo, Routing, SliceLimit, Topology};
 use causeway_reference::{Limits, Reference};
 use causeway_types::NodeId;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::clock::Clock;
-use crate::config::{Config, WhenFull};
+use crate::config::{Config, Slice, WhenFull};
 use crate::control::{self, Stop, Surroundings};
 use crate::error::{RunError, StartError};
 use crate::open;
@@ -81,7 +81,8 @@ impl Daemon {
         let (stop, stops) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
         let policies = policies(&config.upf.forwarding_policy);
-        let topology = Topology { routing: routing(config), policies, ..ports.topology() };
+        let (routing, slices) = (routing(config), slices(config));
+        let topology = Topology { routing, policies, slices, ..ports.topology() };
         let engine = Reference::new(topology.clone(), limits(config));
         let capabilities = engine.capabilities();
         let counters = ports.counters();
@@ -174,17 +175,24 @@ fn limits(config: &Config) -> Limits {
             WhenFull::DropOldest => causeway_reference::WhenFull::DropOldest,
         },
         notify_again: Some(upf.buffering.notify_again).filter(|span| !span.is_zero()),
+        averaging_window: upf.qos.averaging_window,
         ..Limits::default()
     }
 }
 
+fn slices(config: &Config) -> Vec<SliceLimit> {
+    let limit =
+        |slice: &Slice| SliceLimit { slice: slice.id(), uplink: slice.uplink, downlink: slice.downlink };
+    config.upf.qos.slice.iter().map(limit).collect()
+}
+
 fn routing(config: &Config) -> Routing {
-    let routing = &config.upf.routing;
+    let (routing, echo) = (&config.upf.routing, &config.upf.gtpu.echo);
     Routing {
         decrement_ttl: routing.decrement_ttl,
         router_advertisement: routing.router_advertisement,
         icmp_errors_per_second: routing.icmp_errors_per_second,
-        ..Routing::default()
+        echo: Echo { interval: echo.interval, timeout: echo.timeout, retries: echo.retries },
     }
 }
 

@@ -84,6 +84,34 @@ fn wrong_values() {
             "5: upf.gtpu.server[0].mtu: `1280` is not a whole number from 1348 to 65535",
         ),
         (
+            "upf:\n  qos:\n    averaging_window: 0\n",
+            "3: upf.qos.averaging_window: `0` is not a time longer than 0",
+        ),
+        (
+            "upf:\n  qos:\n    slice:\n      - uplink: 1Gbps\n",
+            "4: upf.qos.slice[0].sst: missing: give the Slice/Service Type, for example 1",
+        ),
+        (
+            "upf:\n  qos:\n    slice:\n      - sst: 256\n",
+            "4: upf.qos.slice[0].sst: `256` is not a whole number from 0 to 255",
+        ),
+        (
+            "upf:\n  qos:\n    slice:\n      - sst: 1\n        sd: 12\n",
+            "5: upf.qos.slice[0].sd: `12` is not six hexadecimal digits, for example 00a1b2",
+        ),
+        (
+            "upf:\n  qos:\n    slice:\n      - sst: 1\n        downlink: fast\n",
+            "5: upf.qos.slice[0].downlink: `fast` is not a bit rate of at most 1099Tbps, for example 500kbps, 20Mbps or 1Gbps",
+        ),
+        (
+            "upf:\n  qos:\n    slice:\n      - sst: 1\n      - sst: 2\n      - sst: 1\n        uplink: 1Gbps\n",
+            "6: upf.qos.slice[2].sst: slice 1 is given twice, first as upf.qos.slice[0].sst",
+        ),
+        (
+            "upf:\n  gtpu:\n    echo:\n      interval: 10s\n",
+            "4: upf.gtpu.echo.interval: `10s` is not 0, or a time from 60s to 24h",
+        ),
+        (
             "upf:\n  routing:\n    decrement_ttl: maybe\n",
             "3: upf.routing.decrement_ttl: `maybe` is not true or false",
         ),
@@ -328,4 +356,27 @@ proptest::proptest! {
             }
         }
     }
+}
+
+// Input:  applications without an id, without anything to detect, with what cannot be read.
+// Output: file, line, key, and what would be right.
+#[test]
+fn applications() {
+    assert_error(
+        "upf:\n  applications:\n    - domain: example.com\n",
+        "upf.yaml:3: upf.applications[0].id: missing: give the Application ID that SMFs name",
+    );
+    assert_error(
+        "upf:\n  applications:\n    - id: video\n",
+        "upf.yaml:3: upf.applications[0]: missing: give a `flow`, a `url` or a `domain`",
+    );
+    assert_error(
+        "upf:\n  applications:\n    - id: video\n      flow: permit everything\n",
+        "upf.yaml:4: upf.applications[0].flow: `permit everything` is not a flow description such as \
+         `permit out 17 from 198.51.100.0/24 to assigned`: the direction is \"everything\"; only out is supported",
+    );
+    assert_error(
+        "upf:\n  predefined_rules:\n    - name: browsing\n",
+        "upf.yaml:3: upf.predefined_rules[0]: missing: give a `flow` or an `application`",
+    );
 }

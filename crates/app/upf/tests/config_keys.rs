@@ -30,6 +30,8 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.pfcp.release_timeout", "0"),
     ("upf.pfcp.path_failure", "purge"),
     ("upf.pfcp.request_port", "learnt"),
+    ("upf.pfcp.load_control", "off"),
+    ("upf.pfcp.allow", "192.0.2.0/24, 2001:db8::1"),
     ("upf.pfcp.max_associations", "2"),
     ("upf.gtpu.mode", "tpacket"),
     ("upf.gtpu.server[].address", "192.0.2.7"),
@@ -38,6 +40,9 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.gtpu.server[].network_instance", "access"),
     ("upf.gtpu.server[].mtu", "1400"),
     ("upf.gtpu.server[].fragment", "true"),
+    ("upf.gtpu.echo.interval", "60s"),
+    ("upf.gtpu.echo.timeout", "1s"),
+    ("upf.gtpu.echo.retries", "1"),
     ("upf.session[].subnet", "10.60.0.0/16"),
     ("upf.session[].gateway", "10.45.0.254"),
     ("upf.session[].dnn", "ims"),
@@ -69,6 +74,19 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.buffering.time", "1m"),
     ("upf.buffering.when_full", "drop_oldest"),
     ("upf.buffering.notify_again", "30s"),
+    ("upf.applications[].id", "video"),
+    ("upf.applications[].flow", "permit out 17 from any 53 to assigned"),
+    ("upf.applications[].url", "http://example.com/video"),
+    ("upf.applications[].domain", "example.com"),
+    ("upf.applications[].domain_protocol", "tls"),
+    ("upf.predefined_rules[].name", "browsing"),
+    ("upf.predefined_rules[].flow", "permit out 6 from any 443 to assigned"),
+    ("upf.predefined_rules[].application", "video"),
+    ("upf.qos.averaging_window", "2s"),
+    ("upf.qos.slice[].sst", "2"),
+    ("upf.qos.slice[].sd", "00a1b2"),
+    ("upf.qos.slice[].uplink", "1Gbps"),
+    ("upf.qos.slice[].downlink", "20Mbps"),
     ("upf.metrics.server[].address", "::1"),
     ("upf.metrics.server[].port", "19090"),
 ];
@@ -82,6 +100,9 @@ const NEEDED: &[(&str, &str)] = &[
     ("upf.ethernet[]", "dnn: lan"),
     ("upf.forwarding_policy[]", "name: silver"),
     ("upf.n6_tunnel[]", "address: 192.0.2.6"),
+    ("upf.applications[]", "id: video"),
+    ("upf.predefined_rules[]", "name: browsing"),
+    ("upf.qos.slice[]", "sst: 1"),
     ("upf.metrics.server[]", "address: 127.0.0.1"),
 ];
 
@@ -125,6 +146,12 @@ fn every_documented_key_has_an_effect() {
             Err(error) if *path == "upf.n6_tunnel[].dnn" => {
                 assert!(error.contains("no item of upf.session has the dnn ims"), "{error}");
             }
+            Err(error) if ["upf.applications[].id", "upf.applications[].domain_protocol"].contains(path) => {
+                assert!(error.contains("give a `flow`, a `url` or a `domain`"), "{error}");
+            }
+            Err(error) if *path == "upf.predefined_rules[].name" => {
+                assert!(error.contains("give a `flow` or an `application`"), "{error}");
+            }
             Err(error) => panic!("{error}\n{text}"),
         }
     }
@@ -135,7 +162,7 @@ fn every_documented_key_has_an_effect() {
 #[test]
 fn every_documented_default_is_the_default() {
     let default = Config::default();
-    let words = ["none", "all", "the subnet", "the first N4 address", "that of its interface"];
+    let words = ["none", "all", "any", "the subnet", "the first N4 address", "that of its interface"];
     for key in KEYS.iter().filter(|key| !words.contains(&key.default)) {
         let mut expected = default.clone();
         // A session that is given has a gateway only if it says so.
@@ -168,13 +195,15 @@ fn the_effective_configuration_is_a_configuration_file() {
     let text = "{logger: {level: trace, format: json}, upf: {node_id: upf.example.org, max_sessions: 7, \
                 pfcp: {server: [{address: 192.0.2.1, port: 1}, {dev: eth0}], client: {smf: [{address: 192.0.2.2}]}, \
                 heartbeat: {interval: 1500ms, timeout: 1s, retries: 1}, path_failure: purge}, \
-                gtpu: {mode: tpacket, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}]}, \
+                gtpu: {mode: tpacket, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}], \
+                echo: {interval: 2m, timeout: 100ms, retries: 0}}, \
                 routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
                 session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}], n6_tunnel: [{dnn: x, address: 192.0.2.6, port: 7}], \
                 ethernet: [{dnn: lan, dev: z, bridge: br0, mtu: 1500, unknown_stations: flood}], max_macs_per_session: 9, \
                 forwarding_policy: [{name: a, drop: true, dnn: x, dscp: 1, redirect: '192.0.2.80:80'}], \
                 buffering: {packets_per_session: 0, octets_per_session: 0, packets: 0, memory: 0, time: 0, \
-                when_full: drop_oldest, notify_again: 1500ms}, metrics: {server: []}}}";
+                when_full: drop_oldest, notify_again: 1500ms}, \
+                qos: {averaging_window: 20ms, slice: [{sst: 1, sd: 0a0B0c, uplink: 1500kbps}, {sst: 2, downlink: 3Tbps}]}, metrics: {server: []}}}";
     let config = load(text).unwrap();
     assert_eq!(load(&config.to_yaml()).unwrap(), config);
     assert_eq!(load(&Config::default().to_yaml()).unwrap(), Config::default());
@@ -225,8 +254,12 @@ fn the_sample_states_the_defaults() {
     sample.upf.ethernet.clear();
     sample.upf.node_id = None;
     sample.upf.pfcp.client.smf.clear();
+    sample.upf.qos.slice.clear();
+    sample.upf.pfcp.allow.clear();
     sample.upf.n6_tunnel.clear();
     sample.upf.forwarding_policy.clear();
+    sample.upf.applications.clear();
+    sample.upf.predefined_rules.clear();
     sample.upf.gtpu.server[0].network_instance = None;
     sample.upf.gtpu.server[0].mtu = None;
     sample.upf.session[0].ue_pool = None;

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use causeway_dataplane::{DropReason, Event, GtpuEndpoint, Network, Op, Plan};
 use causeway_packet::gtpu::prefix;
-use causeway_packet::rewrite::decrement_hop_limit;
+use causeway_packet::rewrite::{Ecn, decrement_hop_limit, set_ecn};
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair};
 use causeway_ports::{Batch, Counters, Frame, Meta, Port, PortError};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::{
-    ApplyAction, Bar, Far, Forwarding, HeaderRemoval, OuterHeader, Pdi, Pdr, UeAddress, UeSide,
+    ApplyAction, Bar, Far, Forwarding, HeaderRemoval, OuterHeader, Pdi, Pdr, TosMarking, UeAddress, UeSide,
 };
 use causeway_types::{BarId, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Seid, Teid};
 use causeway_upf::clock::Clock;
@@ -135,6 +135,31 @@ fn next(port: &mut MemoryPort) -> (Meta, Vec<u8>) {
         assert!(start.elapsed() < Duration::from_secs(5), "no frame in time");
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+// Input:  a downlink FAR that marks DSCP 46, and a packet with ECT(0); an uplink packet whose outer header met congestion.
+// Output: the port gets the type of service of both, 0xba; the uplink packet leaves with CE.
+#[tokio::test]
+async fn markings_reach_the_port_and_come_from_it() {
+    let mut bench = bench();
+    bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
+    let mut far = downlink_far(ApplyAction::Forward);
+    far.forwarding.as_mut().unwrap().marking = Some(TosMarking::new(0xb8, 0xfc));
+    bench.apply(Plan { session: SESSION, ops: vec![Op::PutFar(far)] }).await;
+    let capable = |src, dst| {
+        let mut packet = packet(src, dst, b"ecn");
+        set_ecn(&mut packet, Ecn::Capable0).unwrap();
+        packet
+    };
+    assert!(bench.server.push(Meta::Ip, &capable(SERVER, UE)));
+    let (meta, _) = next(&mut bench.gnb);
+    assert!(matches!(meta, Meta::Gtpu { tos: 0xba, .. }), "{meta:?}");
+    let user = capable(UE, SERVER);
+    let header = prefix::plain(Teid::new(UPLINK).unwrap(), user.len()).unwrap();
+    let meta = Meta::Gtpu { local: UPF.into(), peer: SocketAddr::new(GNB.into(), 2152), tos: 3 };
+    assert!(bench.gnb.push(meta, &[&header[..], &user].concat()));
+    let (_, left) = next(&mut bench.server);
+    assert_eq!(left[1], 3);
 }
 
 // Input:  one packet of the UE, one to the UE, one in a tunnel that does not exist.

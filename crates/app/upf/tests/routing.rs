@@ -5,12 +5,14 @@ mod common;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
 
+use causeway_packet::gtpu;
 use causeway_packet::icmp::{Icmpv4, Icmpv4Message};
 use causeway_packet::rewrite::decrement_hop_limit;
 use causeway_packet::{IpProtocol, Ipv4, Ipv4Repr};
+use causeway_pfcp::NodeReportType;
 use causeway_types::Teid;
 use causeway_upf::Daemon;
-use causeway_upf::config::{Config, Session};
+use causeway_upf::config::{Config, Echo, Session};
 use common::namespace::{in_namespace, ip};
 use common::smf::Smf;
 use common::{Gnb, PATIENCE, SERVER, UE, config, loopback, packet};
@@ -24,7 +26,7 @@ struct Network {
     upf: Ipv4Addr,
     gnb: Gnb,
     uplink: Teid,
-    _smf: Smf,
+    smf: Smf,
 }
 
 fn start(change: impl FnOnce(&mut Config)) -> Network {
@@ -37,7 +39,7 @@ fn start(change: impl FnOnce(&mut Config)) -> Network {
     smf.associate();
     let session = smf.establish();
     smf.forward(session, Teid::new(7).unwrap(), gnb.address);
-    Network { _daemon: daemon, upf, gnb, uplink: session.uplink.teid, _smf: smf }
+    Network { _daemon: daemon, upf, gnb, uplink: session.uplink.teid, smf }
 }
 
 impl Network {
@@ -106,6 +108,27 @@ fn a_host_learns_the_mtu_of_n3() {
         server.send_to(&vec![0; room], (UE, 1)).unwrap();
         let seen = network.at_gnb();
         assert_eq!((seen.len(), Ipv4::parse(&seen).unwrap().ttl()), (room + 28, 63));
+    });
+}
+
+// Input:  a gNB that answers no Echo Request, and later does.
+// Output: it is asked over UDP, twice; the SMF hears of the failure, and then of the recovery.
+#[test]
+fn a_silent_gnb_is_reported() {
+    in_namespace("a_silent_gnb_is_reported", || {
+        let network = start(|config| {
+            let second = std::time::Duration::from_secs(1);
+            config.upf.gtpu.echo = Echo { interval: second, timeout: second / 10, retries: 1 };
+        });
+        for _ in 0..2 {
+            let asked = network.gnb.receive();
+            assert!(matches!(gtpu::Packet::parse(&asked).unwrap().message, gtpu::Message::EchoRequest));
+        }
+        assert_eq!(network.smf.accept_node_report(), NodeReportType::UPFR);
+        let asked = network.gnb.receive();
+        let sequence = gtpu::Packet::parse(&asked).unwrap().header.sequence.unwrap();
+        network.gnb.send_raw(network.upf, &gtpu::Repr::echo_response(sequence).to_vec().unwrap());
+        assert_eq!(network.smf.accept_node_report(), NodeReportType::UPRR);
     });
 }
 

@@ -128,3 +128,36 @@ fn gtpu_can_run_on_packet_rings() {
         );
     });
 }
+
+// Input:  a session whose downlink PDR gets a framed route; a packet from this host to an address on it; then the
+//         session ends.
+// Output: the kernel routes the prefix to the device and the packet arrives at the gNB in the UE's tunnel; the route
+//         goes with the session.
+#[test]
+fn a_framed_route_leads_through_the_kernel() {
+    in_namespace("a_framed_route_leads_through_the_kernel", || {
+        let upf = loopback();
+        let mut config = config(upf);
+        config.upf.session = sessions();
+        let daemon = Daemon::start(&config).unwrap();
+        let (mut smf, gnb) = (Smf::new(loopback().into(), daemon.pfcp_addresses()[0]), Gnb::new());
+        smf.associate();
+        let session = smf.establish();
+        smf.forward(session, Teid::new(7).unwrap(), gnb.address);
+        assert!(!routes().contains("172.16.5.0/24"));
+        smf.add_framed_route(session, "172.16.5.0/24 0.0.0.0 1");
+        let line = routes().lines().find(|line| line.starts_with("172.16.5.0/24")).map(str::to_owned);
+        assert!(line.is_some_and(|line| line.contains(DEVICE)), "{}", routes());
+        let host = UdpSocket::bind((GATEWAY, 0)).unwrap();
+        host.send_to(b"behind the UE", (Ipv4Addr::new(172, 16, 5, 77), 9)).unwrap();
+        let datagram = gnb.receive();
+        assert!(datagram.ends_with(b"behind the UE"), "{datagram:02x?}");
+        smf.delete(session);
+        assert!(!routes().contains("172.16.5.0/24"), "{}", routes());
+    });
+}
+
+fn routes() -> String {
+    let listed = Command::new("ip").args(["route", "show"]).output().unwrap();
+    String::from_utf8(listed.stdout).unwrap()
+}

@@ -1,7 +1,7 @@
 //! What an operator may choose about N4.
 
-use causeway_rules::{AddressPool, Scramble};
-use causeway_types::{DualIp, NodeId, Span};
+use causeway_rules::{AddressPool, Catalogue, Scramble};
+use causeway_types::{DualIp, IpNet, NodeId, Span};
 
 /// How N4 behaves. [`Config::new`] gives the usual values.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +16,10 @@ pub struct Config {
     pub heartbeat: Heartbeat,
     /// What becomes of the sessions of an unreachable peer.
     pub on_path_failure: PathFailure,
+    /// SMFs that support it are told how many of the sessions that fit are there (TS 29.244 clause 6.2.3).
+    pub load_control: bool,
+    /// The hosts that may set up associations; none: any may.
+    pub allow: Vec<IpNet>,
     /// The port our requests go to.
     pub request_port: RequestPort,
     /// How long to wait before an association that we asked for in vain is asked for again.
@@ -28,6 +32,8 @@ pub struct Config {
     pub answer_lifetime: Span,
     /// How long [`crate::N4::shutdown`] waits for SMFs to delete their sessions.
     pub release_period: Span,
+    /// What rules may name from the start.
+    pub catalogue: Catalogue,
     /// Makes the sequence of SEIDs (and TEIDs) of one run differ from that of another.
     pub seed: u64,
     /// Makes SEIDs and TEIDs impossible to guess; `None`, for tests: they follow a known order.
@@ -49,12 +55,15 @@ impl Config {
             retransmission: Retransmission::default(),
             heartbeat: Heartbeat::default(),
             on_path_failure: PathFailure::Keep,
+            load_control: true,
+            allow: Vec::new(),
             request_port: RequestPort::Standard,
             associate_retry: Span::from_secs(10),
             removal_retry: Span::from_secs(5),
             report_retry: Span::from_secs(30),
             answer_lifetime: Span::from_secs(30),
             release_period: Span::from_secs(5),
+            catalogue: Catalogue::default(),
             seed: 0,
             secret: None,
             address_pools: Vec::new(),

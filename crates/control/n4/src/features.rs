@@ -10,6 +10,7 @@ const BY_ITSELF: UpFeatures = UpFeatures::FTUP
     .union(UpFeatures::BUNDL)
     .union(UpFeatures::PDIU)
     .union(UpFeatures::DPDRA)
+    .union(UpFeatures::FRRT)
     .union(UpFeatures::IP6PL)
     .union(UpFeatures::EPFAR);
 
@@ -30,6 +31,7 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
         (capabilities.extended_buffering, UpFeatures::DLBD),
         (capabilities.delivery_status, UpFeatures::DDDS),
         (capabilities.volume_measurement, UpFeatures::MNOP),
+        (capabilities.application_detection, UpFeatures::PFDM | UpFeatures::PFDE),
         (capabilities.redirection, UpFeatures::TREU.union(UpFeatures::RATP)),
         (capabilities.traffic_steering, UpFeatures::TRST),
         (capabilities.address_replacement, UpFeatures::IPREP),
@@ -45,7 +47,9 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
 impl N4 {
     /// What we tell SMFs that we can do.
     pub(crate) fn up_features(&self) -> UpFeatures {
-        up_features(&self.capabilities, self.resources.addresses.has_pools())
+        let features = up_features(&self.capabilities, self.resources.addresses.has_pools());
+        let predefined = !self.catalogue.predefined.is_empty();
+        features | if predefined { UpFeatures::ADPDP } else { UpFeatures::empty() }
     }
 }
 
@@ -69,13 +73,8 @@ mod tests {
         let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
         let qos = UpFeatures::CIOT | UpFeatures::EPPPI;
         let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
-        let more = UpFeatures::EMPU
-            | UpFeatures::MNOP
-            | UpFeatures::ETHAR
-            | buffering
-            | qos
-            | steering
-            | USAGE_CONTROL;
+        let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | qos | steering | USAGE_CONTROL;
+        let more = more | UpFeatures::ETHAR | UpFeatures::PFDM | UpFeatures::PFDE;
         assert_eq!(up_features(&all, false), BY_ITSELF | more);
     }
 }

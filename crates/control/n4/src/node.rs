@@ -1,13 +1,14 @@
 //! The state machine as a whole: what goes in, what comes out, when it wants to be called.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use causeway_rules::{Addresses, Capabilities, LocalEndpoints, Resources, Tunnels};
+use causeway_rules::{Addresses, Capabilities, Catalogue, LocalEndpoints, Resources, Tunnels};
 use causeway_types::{NtpSeconds, Seid, Time};
 
 use crate::association::{AssociationId, Associations, Targets};
 use crate::counters::{Counters, Occupancy};
+use crate::load::Load;
 use crate::seid::SeidSequence;
 use crate::session::{Session, Sessions};
 use crate::shutdown::Phase;
@@ -36,6 +37,7 @@ pub struct N4 {
     pub(crate) config: Config,
     pub(crate) capabilities: Capabilities,
     pub(crate) endpoints: LocalEndpoints,
+    pub(crate) catalogue: Catalogue,
     pub(crate) recovery: NtpSeconds,
     pub(crate) associations: Associations,
     pub(crate) targets: Targets,
@@ -44,9 +46,12 @@ pub struct N4 {
     pub(crate) resources: Resources,
     pub(crate) inbound: Inbound,
     pub(crate) outbound: Outbound<Purpose>,
+    /// The GTP-U peers of which an SMF knows that they are down.
+    pub(crate) told_paths: BTreeSet<(AssociationId, IpAddr)>,
     /// Sessions that the data plane would not remove, and when to try again.
     pub(crate) removals: BTreeSet<(Time, Seid)>,
     pub(crate) phase: Phase,
+    pub(crate) load: Load,
     pub(crate) counters: Counters,
     outputs: VecDeque<Output>,
 }
@@ -64,6 +69,13 @@ pub(crate) enum Purpose {
     Announcement(AssociationId),
     /// The peer is told that all usage is reported, and to release the association.
     Farewell(AssociationId),
+    /// A report of a user plane path.
+    PathReport {
+        /// Who is told.
+        association: AssociationId,
+        /// The GTP-U peer that the path leads to.
+        peer: IpAddr,
+    },
     /// A report of a session.
     Report {
         /// Ours.
@@ -95,7 +107,8 @@ impl N4 {
             octets_per_host: limits.answer_octets_per_peer,
             in_progress_per_host: limits.in_progress_per_peer,
         };
-        Self {
+        let catalogue = config.catalogue.clone();
+        let mut n4 = Self {
             associations: Associations::default(),
             targets: Targets::default(),
             sessions: Sessions::default(),
@@ -103,15 +116,20 @@ impl N4 {
             resources: Resources::new(tunnels, addresses),
             inbound: Inbound::new(*answer_lifetime, bounds),
             outbound: Outbound::new(recovery.0),
+            told_paths: BTreeSet::new(),
             removals: BTreeSet::new(),
             phase: Phase::Running,
+            load: Load::new(recovery.0),
             counters: Counters::default(),
             outputs: VecDeque::new(),
             config,
             capabilities,
             endpoints,
+            catalogue,
             recovery,
-        }
+        };
+        n4.provision();
+        n4
     }
 
     /// The next thing to do; `None` when there is nothing left.
@@ -216,6 +234,9 @@ impl N4 {
                 }
                 // The association ends at its deadline, whether this was heard or not.
                 Purpose::Farewell(_) => {}
+                Purpose::PathReport { association, .. } => {
+                    self.path_report_unanswered(now, association, lost);
+                }
                 Purpose::Report { session, association } => {
                     self.report_unanswered(now, session, association, lost);
                 }

@@ -1,6 +1,6 @@
 //! What an operator may want to read, as values; the daemon turns them into log lines.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::ApplyError;
 use causeway_pfcp::{Cause, MessageType};
@@ -77,6 +77,38 @@ pub enum Notice {
         node: NodeId,
         /// Where our requests go.
         peer: SocketAddr,
+    },
+    /// A GTP-U peer that sessions send to answers no Echo Request.
+    #[error("GTP-U peer {peer} answers no Echo Request; {told} SMFs are told")]
+    PeerDown {
+        /// The peer.
+        peer: IpAddr,
+        /// How many SMFs are told.
+        told: usize,
+    },
+    /// A GTP-U peer that was down answers again.
+    #[error("GTP-U peer {peer} answers again; {told} SMFs are told")]
+    PeerUp {
+        /// The peer.
+        peer: IpAddr,
+        /// How many SMFs are told.
+        told: usize,
+    },
+    /// A Node Report went unanswered through all retransmissions; it is kept and sent again later.
+    #[error("{node} at {to} does not answer a Node Report")]
+    NodeReportUnanswered {
+        /// Who it is.
+        node: NodeId,
+        /// Where it went.
+        to: SocketAddr,
+    },
+    /// The SMF refused a Node Report. It is not sent again.
+    #[error("{node} refused a Node Report with cause {}", cause_words(*.cause))]
+    NodeReportRefused {
+        /// Who it is.
+        node: NodeId,
+        /// What it said.
+        cause: Cause,
     },
     /// A request was refused.
     #[error("{} from {from} is refused with cause {}: {detail}", message_words(*.message), cause_words(*.cause))]
@@ -281,6 +313,7 @@ impl Notice {
             | Self::AssociationRenewed { .. }
             | Self::AssociationDown { reason: DownReason::Released, .. }
             | Self::PathUp { .. }
+            | Self::PeerUp { .. }
             | Self::SessionReleased { reason: ReleaseReason::AssociationReleased, .. }
             | Self::SessionsHandedOver { .. }
             | Self::SessionSetModified { .. }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use causeway_rules::Plan;
+use causeway_rules::{Applications, Plan};
 
 use crate::Notice;
 
@@ -25,6 +26,8 @@ pub enum Output {
         /// What to carry out.
         plan: Plan,
     },
+    /// Have the data plane detect these applications from now on, and no others. Plans that come later may name them.
+    Applications(Arc<Applications>),
     /// Something an operator may want to read.
     Notice(Notice),
 }

@@ -117,11 +117,12 @@ impl N4 {
             Ok(Message::AssociationSetupRequest(request)) => self.association_setup(now, key, &request),
             Ok(Message::AssociationUpdateRequest(request)) => self.association_update(now, key, &request),
             Ok(Message::AssociationReleaseRequest(request)) => self.association_release(now, key, &request),
+            Ok(Message::PfdManagementRequest(request)) => self.pfd_management(now, key, &request),
             Ok(Message::SessionSetDeletionRequest(request)) => self.session_set_deletion(now, key, &request),
             Ok(Message::SessionSetModificationRequest(request)) => {
                 self.session_set_modification(now, key, &request);
             }
-            // PFD management, and the Node Report that only a UPF sends.
+            // The Node Report that only a UPF sends.
             Ok(_) => {
                 let refusal = Refusal::new(Cause::ServiceNotSupported, "this UPF does not support it");
                 self.refuse(now, key, Seid(0), refusal);
@@ -162,6 +163,9 @@ impl N4 {
             }
             (Purpose::Report { session, association }, Message::SessionReportResponse(it)) => {
                 self.report_answered(now, session, association, &it);
+            }
+            (Purpose::PathReport { association, .. }, Message::NodeReportResponse(it)) => {
+                self.path_report_answered(association, it.cause);
             }
             // The message type was compared with that of the request.
             _ => {}
@@ -213,6 +217,7 @@ fn cause_of(response: &Message<'_>) -> Option<Cause> {
         Message::AssociationSetupResponse(it) => Some(it.cause),
         Message::AssociationUpdateResponse(it) => Some(it.cause),
         Message::SessionReportResponse(it) => Some(it.cause),
+        Message::NodeReportResponse(it) => Some(it.cause),
         _ => None,
     }
 }

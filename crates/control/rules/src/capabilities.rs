@@ -39,6 +39,8 @@ pub struct Capabilities {
     pub outer_ipv4: bool,
     /// Sends and receives GTP-U over IPv6.
     pub outer_ipv6: bool,
+    /// Detects applications by what their flows show of themselves (features PFDM and PFDE).
+    pub application_detection: bool,
     /// Makes copies of packets (FAR DUPL).
     pub duplication: bool,
     /// Redirects traffic, to a URL or to an address and port (features TREU and RATP).
@@ -75,6 +77,7 @@ impl Capabilities {
             ethernet: true,
             outer_ipv4: true,
             outer_ipv6: true,
+            application_detection: true,
             duplication: true,
             redirection: true,
             address_replacement: true,

@@ -3,6 +3,8 @@
 use causeway_pfcp as pfcp;
 use pfcp::Ie;
 
+pub(crate) const ACTIVATE_PREDEFINED_RULES: u16 = pfcp::ActivatePredefinedRules::TYPE;
+pub(crate) const DEACTIVATE_PREDEFINED_RULES: u16 = pfcp::DeactivatePredefinedRules::TYPE;
 pub(crate) const APPLICATION_ID: u16 = pfcp::ApplicationId::TYPE;
 pub(crate) const APPLY_ACTION: u16 = pfcp::ApplyAction::TYPE;
 pub(crate) const DESTINATION_INTERFACE: u16 = pfcp::DestinationInterface::TYPE;
@@ -32,6 +34,7 @@ pub(crate) const NOTIFICATION_DELAY: u16 = pfcp::DownlinkDataNotificationDelay::
 pub(crate) const NUMBER_OF_REPORTS: u16 = pfcp::NumberOfReports::TYPE;
 pub(crate) const OUTER_HEADER_CREATION: u16 = pfcp::OuterHeaderCreation::TYPE;
 pub(crate) const OUTER_HEADER_REMOVAL: u16 = pfcp::OuterHeaderRemoval::TYPE;
+pub(crate) const PFD_CONTENTS: u16 = pfcp::PfdContents::TYPE;
 pub(crate) const PACKET_RATE: u16 = pfcp::PacketRate::TYPE;
 pub(crate) const PACKET_RATE_STATUS: u16 = pfcp::PacketRateStatus::TYPE;
 pub(crate) const PAGING_POLICY_INDICATOR: u16 = pfcp::PagingPolicyIndicator::TYPE;

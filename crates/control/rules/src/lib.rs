@@ -33,7 +33,9 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+mod applications;
 mod capabilities;
+mod catalogue;
 mod change;
 mod decode;
 mod diff;
@@ -41,6 +43,7 @@ mod edits;
 mod ie;
 mod model;
 mod plan;
+mod predefined;
 mod reject;
 mod resources;
 mod respond;
@@ -56,7 +59,11 @@ mod validate;
 mod testing;
 
 pub use addresses::{AddressPool, Addresses, PoolUsage};
+pub use applications::{
+    ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen,
+};
 pub use capabilities::Capabilities;
+pub use catalogue::Catalogue;
 pub use causeway_pfcp::{ReportingTriggers, UsageInformation, UsageReportTrigger};
 pub use change::{Change, Instructions, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
@@ -70,6 +77,7 @@ pub use model::{
     UeAddress, UeSide, Url, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
+pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
 pub use reject::{Reason, Rejection, RuleId};
 pub use resources::{ResourceChange, Resources};
 pub use respond::packet_rate_reports;

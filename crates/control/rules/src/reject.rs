@@ -7,6 +7,7 @@ use causeway_pfcp::{Cause, FailedRuleId, OffendingIe, RuleKind};
 use causeway_types::{BarId, FTeid, FarId, IpNet, NetworkInstance, PdrId, QerId, Seid, UrrId};
 use thiserror::Error;
 
+use crate::{ApplicationId, RuleName};
 use crate::{FlowError, PduSessionType, PolicyName, ie};
 
 /// A request that is not carried out. Nothing has changed.
@@ -69,12 +70,18 @@ pub enum Reason {
     /// A forwarding policy that the configuration does not have.
     #[error("forwarding policy {0} is not configured")]
     UnknownPolicy(PolicyName),
-    /// A predefined rule is named; none is configured.
+    /// A predefined FAR, QER or URR is named by its ID; none is configured.
     #[error("IE {0} names a predefined rule; none is configured")]
     PredefinedRule(u16),
-    /// An application is named; none is configured.
-    #[error("no application is configured")]
-    ApplicationId,
+    /// A predefined rule is to be activated that is not configured.
+    #[error("predefined rule {0} is not configured")]
+    UnknownPredefinedRule(RuleName),
+    /// A predefined rule is to be deactivated that is not active.
+    #[error("predefined rule {0} is not active")]
+    NotActive(RuleName),
+    /// An application is named that is neither configured nor provisioned.
+    #[error("application {0} is not known")]
+    UnknownApplication(ApplicationId),
     /// An F-TEID is to be chosen of IP versions that are not there.
     #[error("no GTP-U address of the IP version asked for serves this network instance")]
     NoAddressToChoose,
@@ -186,8 +193,10 @@ impl Reason {
             Self::Unsupported { .. } | Self::UnsupportedFlow(_) | Self::NoAddressPool => {
                 Cause::ServiceNotSupported
             }
-            Self::PredefinedRule(_) => Cause::UnknownPredefinedRule,
-            Self::ApplicationId => Cause::UnknownApplicationId,
+            Self::PredefinedRule(_) | Self::UnknownPredefinedRule(_) | Self::NotActive(_) => {
+                Cause::UnknownPredefinedRule
+            }
+            Self::UnknownApplication(_) => Cause::UnknownApplicationId,
         }
     }
 
@@ -200,7 +209,9 @@ impl Reason {
             | Self::Unsupported { ie, .. } => Some(*ie),
             Self::MalformedFlow(_) | Self::UnsupportedFlow(_) => Some(ie::SDF_FILTER),
             Self::UnknownPolicy(_) => Some(ie::FORWARDING_POLICY),
-            Self::ApplicationId => Some(ie::APPLICATION_ID),
+            Self::UnknownPredefinedRule(_) => Some(ie::ACTIVATE_PREDEFINED_RULES),
+            Self::NotActive(_) => Some(ie::DEACTIVATE_PREDEFINED_RULES),
+            Self::UnknownApplication(_) => Some(ie::APPLICATION_ID),
             Self::NoAddressToChoose
             | Self::ChooseConflict(_)
             | Self::ChooseInUpdate

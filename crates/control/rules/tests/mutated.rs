@@ -41,7 +41,7 @@ proptest! {
         second in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
     ) {
         let mut upf = Upf::with(common::usual());
-        let context = Context { capabilities: &upf.capabilities, endpoints: &upf.endpoints };
+        let context = Context { capabilities: &upf.capabilities, endpoints: &upf.endpoints, catalogue: &causeway_rules::Catalogue::default() };
         let before = upf.resources.tunnels.clone();
         let (header, body) = mutated(common::usual().into(), &first);
         if let Ok(Message::SessionEstablishmentRequest(request)) = Message::decode(&header, &body) {

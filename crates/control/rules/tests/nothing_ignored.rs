@@ -71,7 +71,11 @@ fn body(message: Message<'_>) -> (Header, Vec<u8>) {
 
 /// What becomes of a request: the rules and the plan, or `None` if it is rejected by the codec or by us.
 fn outcome(upf: &Upf, header: &Header, body: &[u8]) -> Option<String> {
-    let context = Context { capabilities: &upf.capabilities, endpoints: &upf.endpoints };
+    let context = Context {
+        capabilities: &upf.capabilities,
+        endpoints: &upf.endpoints,
+        catalogue: &causeway_rules::Catalogue::default(),
+    };
     let mut resources = upf.resources.clone();
     let change = match Message::decode(header, body).ok()? {
         Message::SessionEstablishmentRequest(request) => {

@@ -1,6 +1,8 @@
 //! The traits of a data plane.
 
-use causeway_rules::{Capabilities, PacketRateReport, Plan, Usage};
+use std::sync::Arc;
+
+use causeway_rules::{Applications, Capabilities, PacketRateReport, Plan, Usage};
 use causeway_types::Time;
 
 use crate::{ApplyError, Counters, Event, Fate, Ingress, Transmit};
@@ -19,6 +21,10 @@ pub trait Dataplane {
     /// # Errors
     /// [`ApplyError`] when the backend has no room, does not know the session, or cannot do what is asked.
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError>;
+
+    /// Detects these applications from now on, and no others, in all sessions. PDRs of an application that is gone
+    /// match no packet. Never fails: the table is bounded by the control plane.
+    fn provision(&mut self, applications: &Arc<Applications>);
 
     /// The next event, oldest first; `None` when there is none.
     fn poll_event(&mut self) -> Option<Event>;

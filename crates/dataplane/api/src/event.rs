@@ -1,5 +1,7 @@
 //! What a data plane tells the control plane unasked.
 
+use std::net::IpAddr;
+
 use causeway_rules::Usage;
 use causeway_types::{FTeid, PdrId, Qfi, Seid};
 
@@ -26,12 +28,34 @@ pub enum Event {
         /// The UPF's SEID of the session.
         session: Seid,
     },
-    /// A peer said that it does not know the tunnel we send to (TS 29.281 clause 7.3.1).
+    /// A peer said that it does not know the tunnel we send to (TS 29.281 clause 7.3.1). Once for each tunnel, until the
+    /// FAR that sends to it changes.
     ErrorIndication {
         /// The UPF's SEID of the session that sends to it.
         session: Seid,
         /// The tunnel of the peer.
         tunnel: FTeid,
+    },
+    /// A GTP-U peer that sessions send to does not answer Echo Requests. Again each time that it is asked in vain.
+    PathDown {
+        /// Our address.
+        local: IpAddr,
+        /// The peer's.
+        peer: IpAddr,
+    },
+    /// No session sends to the peer any more, and it is not asked any more.
+    PathForgotten {
+        /// Our address.
+        local: IpAddr,
+        /// The peer's.
+        peer: IpAddr,
+    },
+    /// A GTP-U peer that was down answers again, while sessions send to it.
+    PathUp {
+        /// Our address.
+        local: IpAddr,
+        /// The peer's.
+        peer: IpAddr,
     },
 }
 

@@ -66,7 +66,10 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
             rules.qers.insert(qer.id, qer.clone());
             shared.provision(session, qer, now);
         }
-        Op::PutFar(far) => put_far(session, far),
+        Op::PutFar(far) => {
+            session.trust_tunnels_of(far.id);
+            put_far(session, far);
+        }
         Op::NotifyAgain(far) => session.forget_told(*far),
         Op::ExtendBuffering(extended) => session.extend_buffering(extended, now),
         Op::DropBuffered => effects.drop_buffered = true,
@@ -82,7 +85,10 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
             rules.pdrs.remove(id);
             session.forget_pdr(*id);
         }
-        Op::RemoveFar(id) => drop(rules.fars.remove(id)),
+        Op::RemoveFar(id) => {
+            session.trust_tunnels_of(*id);
+            session.rules.fars.remove(id);
+        }
         Op::RemoveQer(id) => {
             rules.qers.remove(id);
             session.enforcers.remove(id);

@@ -1,12 +1,13 @@
 //! The data plane as a whole: the contract, and the state behind it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress, Op,
     PacketEngine, Plan, Topology, Transmit, Usage,
 };
-use causeway_rules::{ApplyAction, UeMac};
+use causeway_rules::{Applications, ApplyAction, UeMac};
 use causeway_types::{Seid, Time, UrrId};
 
 use crate::Limits;
@@ -15,13 +16,24 @@ use crate::apply::{Effects, carry_out};
 use crate::buffer::Waiting;
 use crate::end_marker::end_marker;
 use crate::ethernet::{Neighbours, Stations};
-use crate::icmp_limit::IcmpLimit;
 use crate::index::Index;
 use crate::indication::Indications;
+use crate::paths::Paths;
 use crate::qos::Shared;
+use crate::ration::Ration;
 use crate::route::Refusal;
 use crate::session::Session;
 use crate::timers::Timers;
+
+/// ICMP messages to one host in a second. A traceroute sends three probes of a kind; a host that learns a path MTU for
+/// several connections needs a few.
+const ICMP_PER_HOST: u32 = 10;
+
+/// Answers to GTP-U messages that cannot be handled, in a second.
+const SIGNALLING: u32 = 1000;
+
+/// As many for one peer: a gNB whose tunnels are all unknown hears of each within seconds.
+const SIGNALLING_PER_PEER: u32 = 200;
 
 /// The reference data plane.
 #[derive(Debug)]
@@ -31,7 +43,9 @@ pub struct Reference {
     pub(crate) sessions: BTreeMap<Seid, Session>,
     pub(crate) index: Index,
     pub(crate) indications: Indications,
-    pub(crate) icmp: IcmpLimit,
+    pub(crate) icmp: Ration,
+    pub(crate) signalling: Ration,
+    pub(crate) paths: Paths,
     pub(crate) shared: Shared,
     pub(crate) stations: Stations,
     /// The MAC addresses that each URR has reported.
@@ -45,6 +59,7 @@ pub struct Reference {
     pub(crate) waited: u64,
     pub(crate) timers: Timers,
     pub(crate) events: VecDeque<Event>,
+    pub(crate) applications: Arc<Applications>,
     outbox: VecDeque<(Egress, Vec<u8>)>,
 }
 
@@ -52,7 +67,9 @@ impl Reference {
     /// An empty data plane in these surroundings.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         Self {
-            icmp: IcmpLimit::new(topology.routing.icmp_errors_per_second),
+            icmp: Ration::new(topology.routing.icmp_errors_per_second, ICMP_PER_HOST),
+            signalling: Ration::new(SIGNALLING, SIGNALLING_PER_PEER),
+            paths: Paths::new(topology.routing.echo),
             shared: Shared::new(&topology.slices, limits.averaging_window),
             topology,
             limits,
@@ -68,6 +85,7 @@ impl Reference {
             waited: 0,
             timers: Timers::default(),
             events: VecDeque::new(),
+            applications: Arc::default(),
             outbox: VecDeque::new(),
         }
     }
@@ -137,6 +155,7 @@ impl Reference {
         self.index.remove(seid, &old.rules);
         self.shared.follow(seid, &old.rules, &session.rules, now);
         self.index.add(seid, &session.rules);
+        self.paths.follow(now, seid, &session.rules, &self.topology);
         self.sessions.insert(seid, session);
         for tunnel in &effects.end_markers {
             if let Ok((egress, packet)) = end_marker(*tunnel, None, &self.topology) {
@@ -247,16 +266,21 @@ impl Dataplane for Reference {
         Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
     }
 
+    fn provision(&mut self, applications: &Arc<Applications>) {
+        self.applications = Arc::clone(applications);
+    }
+
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        self.timers.next()
+        [self.timers.next(), self.paths.next()].into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Time) {
         self.expire(now);
+        self.expire_paths(now);
     }
 
     fn counters(&self) -> Counters {

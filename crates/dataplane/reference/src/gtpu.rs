@@ -35,7 +35,11 @@ impl Reference {
             }
             Message::ErrorIndication(indication) => self.receive_error_indication(&indication),
             Message::EndMarker => self.receive_end_marker(now, local, &packet),
-            Message::EchoResponse | Message::SupportedExtensionHeaders(_) => Fate::Consumed,
+            Message::EchoResponse => {
+                self.receive_echo_response(local, peer.ip(), packet.header.sequence);
+                Fate::Consumed
+            }
+            Message::SupportedExtensionHeaders(_) => Fate::Consumed,
             Message::Other { .. } => Fate::Dropped(DropReason::UnsupportedGtpMessage),
         }
     }
@@ -50,7 +54,7 @@ impl Reference {
         user: &[u8],
     ) -> Fate {
         if packet.extensions.not_understood().is_some() {
-            self.answer(local, peer, &Repr::supported_extension_headers(0));
+            self.tell_extension_headers(now, local, peer.ip());
             return Fate::Dropped(DropReason::UnsupportedExtension);
         }
         let Some(teid) = packet.header.teid else { return Fate::Dropped(DropReason::UnknownTeid) };
@@ -83,23 +87,42 @@ impl Reference {
     /// Tells the peer that there is no such tunnel, to the GTP-U port as clause 4.4.2.4 says. Without the optional
     /// UDP Port extension header, which not every receiver knows.
     fn indicate_error(&mut self, now: Time, teid: Teid, local: IpAddr, peer: SocketAddr) {
-        if self.indications.may_tell(peer.ip(), teid, now) {
+        if self.may_answer(peer.ip(), now) && self.indications.may_tell(peer.ip(), teid, now) {
             let to = SocketAddr::new(peer.ip(), GTPU_PORT);
             self.answer(local, to, &Repr::error_indication(Some(teid), local, &[]));
         }
     }
 
+    /// Tells the peer which extension headers we know, to the GTP-U port as clause 4.4.2.5 says.
+    fn tell_extension_headers(&mut self, now: Time, local: IpAddr, peer: IpAddr) {
+        if self.may_answer(peer, now) {
+            let to = SocketAddr::new(peer, GTPU_PORT);
+            self.answer(local, to, &Repr::supported_extension_headers(0));
+        }
+    }
+
+    /// The peer is one host, and none of ours, and has not been told too much lately.
+    fn may_answer(&mut self, peer: IpAddr, now: Time) -> bool {
+        let is_broadcast = matches!(peer, IpAddr::V4(ip) if ip.is_broadcast());
+        let is_own = self.topology.gtpu.iter().any(|endpoint| endpoint.addr.contains(peer));
+        let is_host = !peer.is_multicast() && !peer.is_unspecified() && !is_broadcast;
+        is_host && !is_own && self.signalling.may_send(peer, now)
+    }
+
     fn receive_error_indication(&mut self, indication: &ErrorIndication) -> Fate {
         if let Some(teid) = indication.teid {
             let tunnel = FTeid { teid, addr: indication.peer.into() };
-            let sessions = self.index.by_remote(teid, indication.peer);
-            self.events
-                .extend(sessions.into_iter().map(|session| Event::ErrorIndication { session, tunnel }));
+            for seid in self.index.by_remote(teid, indication.peer) {
+                let session = self.sessions.get_mut(&seid);
+                if session.is_some_and(|session| session.refused_tunnels.insert(tunnel)) {
+                    self.events.push_back(Event::ErrorIndication { session: seid, tunnel });
+                }
+            }
         }
         Fate::Consumed
     }
 
-    fn answer(&mut self, local: IpAddr, peer: SocketAddr, message: &Repr<'_>) -> Fate {
+    pub(crate) fn answer(&mut self, local: IpAddr, peer: SocketAddr, message: &Repr<'_>) -> Fate {
         if let Ok(packet) = message.to_vec() {
             self.send(Egress::Gtpu { local, peer, tos: 0 }, packet);
         }

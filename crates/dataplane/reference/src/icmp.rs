@@ -111,7 +111,7 @@ impl Reference {
             back.pdi.source != Interface::CpFunction
                 && direction_of(back) != direction
                 && is_for(back, arrival.user.flow.dst)
-                && matches_filters(back, &arrival)
+                && matches_filters(&back.pdi.filters, back, &arrival)
         };
         let back = session.pdrs_in_order().into_iter().find(takes)?;
         let far = session.far_of(back.id).filter(|far| far.action == ApplyAction::Forward)?;

@@ -1,10 +1,11 @@
 //! Which PDR a packet matches (TS 29.244 clause 5.2.1).
 
 use causeway_dataplane::DropReason;
-use causeway_rules::{Pdi, Pdr, UeSide};
-use causeway_types::{NetworkInstance, Time};
+use causeway_rules::{ApplicationId, Pdi, Pdr, SdfFilter, UeSide};
+use causeway_types::{NetworkInstance, QfiSet, Time};
 
 use crate::arrival::{Arrival, Tunnelled};
+use crate::detect::Detection;
 use crate::filter;
 use crate::link_scope::is_unnumbered_ue;
 use crate::session::{Session, direction_of};
@@ -17,11 +18,12 @@ use crate::session::{Session, direction_of};
 pub(crate) fn find_pdr<'s>(
     session: &'s Session,
     arrival: &Arrival<'_>,
+    detection: &Detection<'_>,
     now: Time,
 ) -> Result<&'s Pdr, DropReason> {
     let pdrs = session.pdrs_in_order();
     let active = || pdrs.iter().copied().filter(|pdr| pdr.is_active(now));
-    let candidates = || active().filter(|pdr| matches_around_ue(pdr, arrival));
+    let candidates = || active().filter(|pdr| matches_around_ue(pdr, arrival, detection));
     candidates().find(|pdr| matches_ue(&pdr.pdi, arrival)).ok_or_else(|| {
         let asks_source = |pdr: &Pdr| pdr.pdi.names_ue() && pdr.pdi.ue_side() == UeSide::Source;
         let is_spoofed = candidates().any(asks_source);
@@ -30,22 +32,48 @@ pub(crate) fn find_pdr<'s>(
 }
 
 /// Everything in the PDI matches but, perhaps, the UE address.
-fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
+fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_>) -> bool {
     let pdi = &pdr.pdi;
     matches_tunnel(pdi, arrival.origin.tunnel)
         && matches_network(pdi, arrival.origin.network.as_ref())
         && matches_qfi(pdi, arrival.origin.tunnel)
-        && matches_filters(pdr, arrival)
+        && matches_filters(&pdi.filters, pdr, arrival)
+        && matches_application(pdi.application.as_ref(), pdr, arrival, detection)
+        && matches_predefined(pdr, arrival, detection)
+}
+
+/// The packet fits one of the predefined rules that are active, if any are.
+fn matches_predefined(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_>) -> bool {
+    let mut rules = pdr.predefined.values().flat_map(|rules| rules.iter());
+    pdr.predefined.is_empty()
+        || rules.any(|rule| {
+            contains_qfi(rule.qfis, arrival.origin.tunnel)
+                && matches_filters(&rule.filters, pdr, arrival)
+                && matches_application(rule.application.as_ref(), pdr, arrival, detection)
+        })
 }
 
 /// One of the filters matches, if there are any.
-pub(crate) fn matches_filters(pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
+pub(crate) fn matches_filters(filters: &[SdfFilter], pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
     let (pdi, flow) = (&pdr.pdi, &arrival.user.flow);
     let is_unnumbered = is_unnumbered_ue(flow) && names_prefix(pdi);
     let is_assigned = |ip| pdi.covers_ue(ip) || is_unnumbered && ip == flow.src;
     let direction = direction_of(pdr);
     let matches = |wanted| filter::matches(wanted, flow, direction, is_assigned);
-    pdi.filters.is_empty() || pdi.filters.iter().any(matches)
+    filters.is_empty() || filters.iter().any(matches)
+}
+
+fn matches_application(
+    id: Option<&ApplicationId>,
+    pdr: &Pdr,
+    arrival: &Arrival<'_>,
+    detection: &Detection<'_>,
+) -> bool {
+    let Some(id) = id else { return true };
+    let (direction, flow) = (direction_of(pdr), &arrival.user.flow);
+    let is_assigned = |ip| pdr.pdi.covers_ue(ip);
+    let fits = |asked: &_| filter::matches_description(asked, flow, direction, is_assigned);
+    detection.applications.detects(id, fits, detection.seen)
 }
 
 pub(crate) fn matches_tunnel(pdi: &Pdi, tunnel: Option<Tunnelled>) -> bool {
@@ -64,8 +92,12 @@ pub(crate) fn matches_network(pdi: &Pdi, network: Option<&NetworkInstance>) -> b
 }
 
 pub(crate) fn matches_qfi(pdi: &Pdi, tunnel: Option<Tunnelled>) -> bool {
+    contains_qfi(pdi.qfis, tunnel)
+}
+
+fn contains_qfi(asked: QfiSet, tunnel: Option<Tunnelled>) -> bool {
     let found = tunnel.and_then(|tunnel| tunnel.qfi);
-    pdi.qfis.is_empty() || found.is_some_and(|qfi| pdi.qfis.contains(qfi))
+    asked.is_empty() || found.is_some_and(|qfi| asked.contains(qfi))
 }
 
 /// What a UE with an IPv6 prefix sends before it knows that prefix is its own too.

@@ -1,11 +1,12 @@
 //! One session: its rules and what its packets did to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use causeway_rules::{Far, Pdr, Qer, RuleSet, UeSide};
-use causeway_types::{BarId, Direction, Interface, PdrId, QerId, UrrId};
+use causeway_rules::{Applications, Far, Pdr, Qer, RuleSet, UeSide};
+use causeway_types::{BarId, Direction, FTeid, FarId, Interface, PdrId, QerId, UrrId};
 
 use crate::buffer::Buffer;
+use crate::detect::Detector;
 use crate::enforcer::Enforcer;
 use crate::expiry::Extended;
 use crate::inactivity::Inactivity;
@@ -21,6 +22,10 @@ pub(crate) struct Session {
     pub(crate) enforcers: BTreeMap<QerId, Enforcer>,
     pub(crate) measurements: BTreeMap<UrrId, Measurement>,
     pub(crate) buffer: Buffer,
+    /// What its flows have shown of themselves.
+    pub(crate) detector: Detector,
+    /// Tunnels of peers that said that they do not know them, since the FARs that send there changed.
+    pub(crate) refused_tunnels: BTreeSet<FTeid>,
     /// What the SMF was told of packets that wait or were discarded.
     pub(crate) told: Told,
     /// BARs whose packets wait for longer than usual.
@@ -37,6 +42,15 @@ impl Session {
         let mut pdrs: Vec<_> = self.rules.pdrs.values().collect();
         pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
         pdrs
+    }
+
+    /// Flows must be looked into to tell the applications of its PDRs.
+    pub(crate) fn looks_inside(&self, applications: &Applications) -> bool {
+        let pdrs = || self.rules.pdrs.values();
+        let predefined = pdrs().flat_map(|pdr| pdr.predefined.values()).flat_map(|rules| rules.iter());
+        let named = pdrs().filter_map(|pdr| pdr.pdi.application.as_ref());
+        let mut all = named.chain(predefined.filter_map(|rule| rule.application.as_ref()));
+        all.any(|id| applications.looks_inside(id))
     }
 
     /// The FAR that holds for a PDR now: its own, or that of an exhausted quota. Rules that were applied have no
@@ -59,6 +73,12 @@ impl Session {
     /// How many packets wait for the FARs of a BAR.
     pub(crate) fn waiting_for(&self, bar: BarId) -> usize {
         self.buffer.iter().filter(|waiting| self.bar_of(waiting.pdr) == Some(bar)).count()
+    }
+
+    /// A FAR changes: what peers said about its tunnel so far is about the past.
+    pub(crate) fn trust_tunnels_of(&mut self, far: FarId) {
+        let tunnel = self.rules.fars.get(&far).and_then(|far| far.forwarding.as_ref()?.tunnel());
+        self.refused_tunnels.retain(|refused| Some(refused.teid) != tunnel.map(|tunnel| tunnel.teid));
     }
 
     /// The URRs that some PDR uses.

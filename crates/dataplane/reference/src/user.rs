@@ -9,6 +9,7 @@ use causeway_types::{NetworkInstance, Seid, Time};
 
 use crate::act::{Decision, Matched, act};
 use crate::arrival::{Arrival, Origin};
+use crate::detect::Detection;
 use crate::duplicate::copies;
 use crate::ecn;
 use crate::engine::Reference;
@@ -49,8 +50,14 @@ impl Reference {
         let arrival = Arrival { origin, user };
         let mut reason = DropReason::UnknownUe;
         for seid in candidates {
-            let Some(session) = self.sessions.get(seid) else { continue };
-            match find_pdr(session, &arrival, now) {
+            let Some(session) = self.sessions.get_mut(seid) else { continue };
+            let applications = &*self.applications;
+            let seen = match session.looks_inside(applications) {
+                true => session.detector.observe(&arrival.user).cloned(),
+                false => None,
+            };
+            let detection = Detection { applications, seen: seen.as_ref() };
+            match find_pdr(session, &arrival, &detection, now) {
                 Ok(pdr) => {
                     let pdr = pdr.clone();
                     let network = arrival.origin.network.clone();

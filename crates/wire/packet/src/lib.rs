@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod application;
 mod arp;
 pub mod checksum;
 mod error;

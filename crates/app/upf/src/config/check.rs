@@ -17,6 +17,13 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     servers(upf, &mut found);
     smfs(upf, &mut found);
     ethernet::check(upf, &mut found);
+    for (n, application) in upf.applications.iter().enumerate() {
+        found.extend(application.problem().map(|problem| (format!("upf.applications[{n}]"), problem)));
+    }
+    for (n, rule) in upf.predefined_rules.iter().enumerate() {
+        found.extend(rule.problem().map(|problem| (format!("upf.predefined_rules[{n}]"), problem)));
+    }
+    slices(upf, &mut found);
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
         pool(n, session, &mut found);
@@ -142,6 +149,16 @@ fn smfs(upf: &Upf, found: &mut Found) {
         if let Some(m) = upf.pfcp.client.smf[..n].iter().position(|earlier| earlier == smf) {
             let first = format!("upf.pfcp.client.smf[{m}].address");
             found.push((key, Problem::EndpointTwice { socket: smf.socket(), first }));
+        }
+    }
+}
+
+/// No network slice twice.
+fn slices(upf: &Upf, found: &mut Found) {
+    for (n, slice) in upf.qos.slice.iter().enumerate() {
+        if let Some(m) = upf.qos.slice[..n].iter().position(|earlier| earlier.id() == slice.id()) {
+            let first = format!("upf.qos.slice[{m}].sst");
+            found.push((format!("upf.qos.slice[{n}].sst"), Problem::SliceTwice { slice: slice.id(), first }));
         }
     }
 }

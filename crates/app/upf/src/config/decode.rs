@@ -4,13 +4,15 @@ use std::net::IpAddr;
 
 use causeway_types::IpNet;
 
+use super::detection::{Application, Predefined};
 use super::ethernet;
 use super::model::{
     Buffering, Config, DEFAULT_ADDRESS, ForwardingPolicy, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT,
     Metrics, MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
-use super::routing::Routing;
+use super::qos::qos;
+use super::routing::{Echo, Routing};
 use super::section::Section;
 use super::values;
 
@@ -51,6 +53,9 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         ue_address_rest: upf.value("ue_address_rest", values::span).unwrap_or(default.ue_address_rest),
         routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),
+        applications: upf.list("applications", Application::read).unwrap_or_default(),
+        predefined_rules: upf.list("predefined_rules", Predefined::read).unwrap_or_default(),
+        qos: upf.section("qos", qos),
         metrics: upf.section("metrics", metrics),
     }
 }
@@ -69,6 +74,8 @@ fn pfcp(pfcp: &mut Section<'_>) -> Pfcp {
         release_timeout: pfcp.value("release_timeout", values::span).unwrap_or(default.release_timeout),
         path_failure: pfcp.value("path_failure", values::word).unwrap_or_default(),
         request_port: pfcp.value("request_port", values::word).unwrap_or_default(),
+        load_control: pfcp.value("load_control", values::word).unwrap_or_default(),
+        allow: pfcp.value("allow", values::prefixes).unwrap_or_default(),
         max_associations: pfcp
             .value("max_associations", values::number(1..=10_000))
             .unwrap_or(default.max_associations),
@@ -121,6 +128,7 @@ fn gtpu(gtpu: &mut Section<'_>) -> Gtpu {
     Gtpu {
         mode: gtpu.value("mode", values::word).unwrap_or_default(),
         server: gtpu.list("server", gtpu_server).unwrap_or(Gtpu::default().server),
+        echo: gtpu.section("echo", Echo::read),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use causeway_types::IpNet;
+use causeway_types::{IpNet, SNssai};
 use thiserror::Error;
 
 use super::origin::Origin;
@@ -142,6 +142,14 @@ pub enum Problem {
     PolicyTwice {
         /// The name.
         name: String,
+        /// The key of the first.
+        first: String,
+    },
+    /// The same network slice twice.
+    #[error("slice {slice} is given twice, first as {first}")]
+    SliceTwice {
+        /// The slice.
+        slice: SNssai,
         /// The key of the first.
         first: String,
     },

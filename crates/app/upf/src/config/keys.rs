@@ -37,6 +37,12 @@ pub const KEYS: &[Key] = &[
     key("upf.pfcp.release_timeout", "5s", "wait for association releases when stopping"),
     key("upf.pfcp.path_failure", "keep", "keep or purge the sessions of an unreachable SMF"),
     key("upf.pfcp.request_port", "standard", "standard: requests go to 8805; learnt: to the port of the SMF"),
+    key(
+        "upf.pfcp.load_control",
+        "on",
+        "on or off: SMFs that support load control are told how full the UPF is",
+    ),
+    key("upf.pfcp.allow", "all", "hosts and prefixes that may set up associations, with commas between them"),
     key("upf.pfcp.max_associations", "64", "SMFs at the same time"),
     key("upf.gtpu.mode", "udp", "udp: kernel sockets; tpacket: packet rings on `dev`"),
     key("upf.gtpu.server[].address", "127.0.0.7", "N3 and N9 address, IPv4 or IPv6"),
@@ -49,6 +55,9 @@ pub const KEYS: &[Key] = &[
         "false",
         "true: fragment outer packets above the MTU, not those inside",
     ),
+    key("upf.gtpu.echo.interval", "0s", "time between Echo Requests to a GTP-U peer, from 60s; 0 sends none"),
+    key("upf.gtpu.echo.timeout", "5s", "T3: wait for the answer to an Echo Request"),
+    key("upf.gtpu.echo.retries", "3", "repetitions before SMFs are told that the path is down"),
     key("upf.session[].subnet", "10.45.0.0/16", "UE address pool"),
     key("upf.session[].gateway", "none", "our address on the TUN device, inside the subnet"),
     key("upf.session[].dnn", "internet", "data network, also its network instance"),
@@ -92,6 +101,19 @@ pub const KEYS: &[Key] = &[
     ),
     key("upf.buffering.when_full", "drop_newest", "drop_newest or drop_oldest packet when there is no room"),
     key("upf.buffering.notify_again", "0s", "when an SMF is told again of an idle UE's packets; 0 never"),
+    key("upf.applications[].id", "none", "Application ID; items of one id are PFDs of one application"),
+    key("upf.applications[].flow", "none", "flow description that a packet must fit"),
+    key("upf.applications[].url", "none", "URL of plain HTTP or an expression, that its flow must show"),
+    key("upf.applications[].domain", "none", "domain name or an expression, that its flow must show"),
+    key("upf.applications[].domain_protocol", "any", "where the domain name must be: any, dns or tls"),
+    key("upf.predefined_rules[].name", "none", "predefined rule; items of one name are a group"),
+    key("upf.predefined_rules[].flow", "none", "flow description that a packet must fit"),
+    key("upf.predefined_rules[].application", "none", "Application ID that a packet must be of"),
+    key("upf.qos.averaging_window", "5ms", "what may come at once after a pause, as time at the full rate"),
+    key("upf.qos.slice[].sst", "none", "Slice/Service Type of a limited network slice"),
+    key("upf.qos.slice[].sd", "none", "Slice Differentiator, six hexadecimal digits"),
+    key("upf.qos.slice[].uplink", "none", "bit rate from all UEs of the slice"),
+    key("upf.qos.slice[].downlink", "none", "bit rate towards all UEs of the slice"),
     key("upf.metrics.server[].address", "127.0.0.1", "address of /metrics, /healthz and /api"),
     key("upf.metrics.server[].port", "9090", "TCP port of /metrics, /healthz and /api"),
 ];
@@ -107,7 +129,8 @@ mod tests {
 
     /// Every list with one item, so that the reader looks into each.
     const LISTS: &str = "{upf: {pfcp: {server: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
-                         session: [{}], ethernet: [{}], n6_tunnel: [{}], forwarding_policy: [{}], metrics: {server: [{}]}}}";
+                         session: [{}], ethernet: [{}], n6_tunnel: [{}], forwarding_policy: [{}], applications: [{}], predefined_rules: [{}], \
+                         qos: {slice: [{}]}, metrics: {server: [{}]}}}";
 
     // Input:  a file in which every list has an item.
     // Output: the keys that the reader asks for are the documented ones, no more and no fewer.

@@ -2,6 +2,7 @@
 
 mod check;
 mod decode;
+mod detection;
 mod document;
 mod error;
 mod ethernet;
@@ -10,6 +11,7 @@ mod model;
 mod origin;
 mod overrides;
 mod pfcp;
+mod qos;
 mod routing;
 mod section;
 mod shown;
@@ -20,6 +22,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+pub use detection::{Application, Predefined};
+pub(crate) use detection::{applications, predefined_rules};
 pub use error::{ConfigError, ConfigErrors, Hint, Problem};
 pub use ethernet::EthernetNetwork;
 pub use keys::{KEYS, Key};
@@ -30,8 +34,11 @@ pub use model::{
 pub use origin::Origin;
 pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
-pub use routing::Routing;
-pub use words::{GtpuMode, Level, LogFormat, PathFailure, RequestPort, UnknownStations, WhenFull};
+pub use qos::{Qos, Slice};
+pub use routing::{Echo, Routing};
+pub use words::{
+    GtpuMode, Level, LogFormat, NameIn, PathFailure, RequestPort, Switch, UnknownStations, WhenFull,
+};
 
 use origin::Origins;
 use section::Reader;

@@ -7,9 +7,11 @@ use causeway_rules::Url;
 use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
+use super::detection::{Application, Predefined};
 use super::ethernet::EthernetNetwork;
 use super::pfcp::Pfcp;
-use super::routing::Routing;
+use super::qos::Qos;
+use super::routing::{Echo, Routing};
 use super::shown::{octets, shown, shown_if_any, span};
 use super::words::{GtpuMode, Level, LogFormat, WhenFull};
 
@@ -76,6 +78,14 @@ pub struct Upf {
     pub routing: Routing,
     /// Packets that wait for idle UEs.
     pub buffering: Buffering,
+    /// Applications that no SMF provisions, a PFD each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<Application>,
+    /// Predefined rules that SMFs may activate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub predefined_rules: Vec<Predefined>,
+    /// How much traffic may pass.
+    pub qos: Qos,
     /// The management HTTP server.
     pub metrics: Metrics,
 }
@@ -96,6 +106,9 @@ impl Default for Upf {
             forwarding_policy: Vec::new(),
             routing: Routing::default(),
             buffering: Buffering::default(),
+            applications: Vec::new(),
+            predefined_rules: Vec::new(),
+            qos: Qos::default(),
             metrics: Metrics::default(),
         }
     }
@@ -108,12 +121,14 @@ pub struct Gtpu {
     pub mode: GtpuMode,
     /// Where GTP-U arrives.
     pub server: Vec<GtpuServer>,
+    /// Signs of life of peers.
+    pub echo: Echo,
 }
 
 impl Default for Gtpu {
     fn default() -> Self {
         let server = GtpuServer { address: Some(DEFAULT_ADDRESS), ..GtpuServer::default() };
-        Self { mode: GtpuMode::default(), server: vec![server] }
+        Self { mode: GtpuMode::default(), server: vec![server], echo: Echo::default() }
     }
 }
 

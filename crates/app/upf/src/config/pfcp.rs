@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use causeway_types::Span;
+use causeway_types::{IpNet, Span};
 use serde::Serialize;
 
 use super::model::{DEFAULT_ADDRESS, PFCP_PORT};
-use super::shown::span;
-use super::words::{PathFailure, RequestPort};
+use super::shown::{prefixes, span};
+use super::words::{PathFailure, RequestPort, Switch};
 
 /// N4.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -30,6 +30,11 @@ pub struct Pfcp {
     pub path_failure: PathFailure,
     /// The port our requests go to.
     pub request_port: RequestPort,
+    /// SMFs that support load control are told how full the UPF is.
+    pub load_control: Switch,
+    /// The hosts and prefixes that may set up associations; none: any may.
+    #[serde(serialize_with = "prefixes", skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<IpNet>,
     /// Associations at the same time, at most.
     pub max_associations: u32,
 }
@@ -45,6 +50,8 @@ impl Default for Pfcp {
             release_timeout: Span::from_secs(5),
             path_failure: PathFailure::default(),
             request_port: RequestPort::default(),
+            load_control: Switch::default(),
+            allow: Vec::new(),
             max_associations: 64,
         }
     }

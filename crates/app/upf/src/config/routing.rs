@@ -1,10 +1,43 @@
-//! The keys of the UPF as a router.
+//! The keys of the UPF as a router and as a GTP-U peer.
 
 use causeway_dataplane as dataplane;
+use causeway_types::Span;
 use serde::Serialize;
 
 use super::section::Section;
+use super::shown::span;
 use super::values;
+
+/// Echo Requests to GTP-U peers (TS 29.281 clause 7.2.1).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Echo {
+    /// From one to the next on a path; zero sends none.
+    #[serde(serialize_with = "span")]
+    pub interval: Span,
+    /// T3: how long to wait for an answer.
+    #[serde(serialize_with = "span")]
+    pub timeout: Span,
+    /// Repetitions before the path counts as down.
+    pub retries: u8,
+}
+
+impl Default for Echo {
+    fn default() -> Self {
+        let dataplane::Echo { interval, timeout, retries } = dataplane::Echo::default();
+        Self { interval, timeout, retries }
+    }
+}
+
+impl Echo {
+    pub(super) fn read(echo: &mut Section<'_>) -> Self {
+        let default = Self::default();
+        Self {
+            interval: echo.value("interval", values::echo_interval).unwrap_or(default.interval),
+            timeout: echo.value("timeout", values::positive_span).unwrap_or(default.timeout),
+            retries: echo.value("retries", values::number(0..=20)).unwrap_or(default.retries),
+        }
+    }
+}
 
 /// The UPF as the first router of the UEs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

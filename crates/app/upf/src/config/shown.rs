@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use causeway_types::Span;
+use causeway_types::{Bitrate, IpNet, Span};
 use serde::Serializer;
 
-use super::values::{octets_text, span_text};
+use super::values::{bitrate_text, octets_text, span_text};
 
 pub(super) fn span<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&span_text(*span))
@@ -13,6 +13,13 @@ pub(super) fn span<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S
 
 pub(super) fn octets<S: Serializer>(octets: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&octets_text(*octets))
+}
+
+pub(super) fn bitrate_if_any<S: Serializer>(
+    rate: &Option<Bitrate>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    shown_if_any(&rate.map(bitrate_text), serializer)
 }
 
 pub(super) fn shown<T: fmt::Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
@@ -27,4 +34,10 @@ pub(super) fn shown_if_any<T: fmt::Display, S: Serializer>(
         Some(value) => serializer.collect_str(value),
         None => serializer.serialize_none(),
     }
+}
+
+/// Prefixes as one value, as they are read.
+pub(super) fn prefixes<S: Serializer>(nets: &[IpNet], serializer: S) -> Result<S::Ok, S::Error> {
+    let texts: Vec<_> = nets.iter().map(IpNet::to_string).collect();
+    serializer.serialize_str(&texts.join(", "))
 }

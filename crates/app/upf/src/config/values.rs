@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use causeway_rules::Url;
-use causeway_types::{IpNet, NodeId, Span};
+use causeway_rules::{FlowDescription, Pattern, Url};
+use causeway_types::{Bitrate, IpNet, NodeId, Span};
 
 use super::error::Problem;
 use super::model::RedirectTo;
@@ -93,6 +93,12 @@ pub(super) fn subnet(text: &str) -> Result<IpNet, Problem> {
     Ok(net)
 }
 
+/// Prefixes and addresses with commas between them.
+pub(super) fn prefixes(text: &str) -> Result<Vec<IpNet>, Problem> {
+    let one = |word: &str| word.parse::<IpAddr>().map(IpNet::from).or_else(|_| subnet(word));
+    text.split(',').map(|word| one(word.trim())).collect()
+}
+
 /// The name of a network interface.
 pub(super) fn device(text: &str) -> Result<String, Problem> {
     let legal = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '%');
@@ -115,6 +121,28 @@ pub(super) fn network(text: &str) -> Result<String, Problem> {
 pub(super) fn pool_identity(text: &str) -> Result<String, Problem> {
     let named = (1..=64).contains(&text.len()) && text.chars().all(|c| c.is_ascii_graphic());
     if named { Ok(text.to_owned()) } else { Err(wrong(text, "1 to 64 characters without blanks")) }
+}
+
+/// A text that is not empty.
+pub(super) fn text(text: &str) -> Result<String, Problem> {
+    if text.is_empty() { Err(wrong(text, "a text")) } else { Ok(text.to_owned()) }
+}
+
+/// A flow description.
+pub(super) fn flow(text: &str) -> Result<FlowDescription, Problem> {
+    let example = "permit out 17 from 198.51.100.0/24 to assigned";
+    text.parse().map_err(|error| wrong(text, format!("a flow description such as `{example}`: {error}")))
+}
+
+/// A URL or an expression for URLs.
+pub(super) fn url(text: &str) -> Result<Pattern, Problem> {
+    Pattern::url(text).map_err(|error| wrong(text, format!("a URL or a regular expression: {error}")))
+}
+
+/// A domain name or an expression for domain names.
+pub(super) fn domain(text: &str) -> Result<Pattern, Problem> {
+    Pattern::domain(text)
+        .map_err(|error| wrong(text, format!("a domain name or a regular expression: {error}")))
 }
 
 /// An address or a host name.
@@ -160,6 +188,12 @@ pub(super) fn positive_span(text: &str) -> Result<Span, Problem> {
         .and_then(|span| if span.is_zero() { Err(wrong(text, "a time longer than 0")) } else { Ok(span) })
 }
 
+/// The time between two Echo Requests on a path: not less than a minute (TS 29.281 clause 7.2.1), or none at all.
+pub(super) fn echo_interval(text: &str) -> Result<Span, Problem> {
+    let legal = |span: &Span| span.is_zero() || *span >= Span::from_secs(60);
+    span(text).ok().filter(legal).ok_or_else(|| wrong(text, "0, or a time from 60s to 24h"))
+}
+
 /// A time as [`span`] reads it.
 pub(super) fn span_text(span: Span) -> String {
     if span.subsec_millis() == 0 { format!("{}s", span.as_secs()) } else { format!("{}ms", span.as_millis()) }
@@ -186,6 +220,38 @@ pub(super) fn octets_text(octets: u64) -> String {
     match units.iter().find(|(_, shift)| octets != 0 && octets.trailing_zeros() >= *shift) {
         Some((unit, shift)) => format!("{}{unit}", octets >> shift),
         None => octets.to_string(),
+    }
+}
+
+/// The units of bit rates, in kbit/s.
+const RATES: [(&str, u64); 4] = [("Tbps", 1_000_000_000), ("Gbps", 1_000_000), ("Mbps", 1000), ("kbps", 1)];
+
+/// A bit rate: `500kbps`, `20Mbps`, `1Gbps`.
+pub(super) fn bitrate(text: &str) -> Result<Bitrate, Problem> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(digits);
+    let scale = RATES.iter().find(|(name, _)| *name == unit.trim_start()).map(|(_, scale)| *scale);
+    let kbps = scale.zip(digits.parse::<u64>().ok()).and_then(|(scale, n)| n.checked_mul(scale));
+    let rate = kbps.and_then(Bitrate::from_kbps);
+    rate.ok_or_else(|| wrong(text, "a bit rate of at most 1099Tbps, for example 500kbps, 20Mbps or 1Gbps"))
+}
+
+/// A bit rate as [`bitrate`] reads it.
+pub(super) fn bitrate_text(rate: Bitrate) -> String {
+    let kbps = rate.kbps();
+    let fits = |(_, scale): &&(&str, u64)| kbps != 0 && kbps.is_multiple_of(*scale);
+    let (unit, scale) = RATES.iter().find(fits).copied().unwrap_or(("kbps", 1));
+    format!("{}{unit}", kbps / scale)
+}
+
+/// A Slice Differentiator: six hexadecimal digits (TS 23.003 clause 28.4.2), of which ffffff stands for none.
+pub(super) fn slice_differentiator(text: &str) -> Result<String, Problem> {
+    let is_hex = text.len() == 6 && text.chars().all(|c| c.is_ascii_hexdigit());
+    let is_one = is_hex && !text.eq_ignore_ascii_case("ffffff");
+    if is_one {
+        Ok(text.to_ascii_lowercase())
+    } else {
+        Err(wrong(text, "six hexadecimal digits, for example 00a1b2"))
     }
 }
 
@@ -234,6 +300,23 @@ mod tests {
         }
         for bad in ["256MB", "1.5GiB", "", "MiB", "99999999999GiB", "1 KiB"] {
             assert!(octets(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn bit_rates_are_read_with_their_units_and_written_back() {
+        for (text, kbps) in [
+            ("0kbps", 0),
+            ("500kbps", 500),
+            ("20 Mbps", 20_000),
+            ("1Gbps", 1_000_000),
+            ("2Tbps", 2_000_000_000),
+        ] {
+            assert_eq!(bitrate(text).unwrap().kbps(), kbps, "{text}");
+            assert_eq!(bitrate(&bitrate_text(bitrate(text).unwrap())).unwrap().kbps(), kbps);
+        }
+        for bad in ["", "1", "1bps", "1.5Gbps", "-1kbps", "1100Tbps", "99999999999999999999kbps"] {
+            assert!(bitrate(bad).is_err(), "{bad}");
         }
     }
 

@@ -52,6 +52,17 @@ words!(
 );
 
 words!(
+    /// Where a domain name of an application must be found.
+    NameIn {
+        Any = "any" "In any of the others, or in an HTTP Host header.",
+        /// In a DNS query.
+        Dns = "dns",
+        /// In the server name of a TLS ClientHello.
+        Tls = "tls",
+    }
+);
+
+words!(
     /// How severe a log line is.
     Level {
         Info = "info" "What an operator wants to know: associations, start, stop.",
@@ -90,6 +101,15 @@ words!(
         Drop = "drop" "They are dropped: nothing says whose they are.",
         /// They go to every session of the network that takes all frames.
         Flood = "flood",
+    }
+);
+
+words!(
+    /// Whether something is done.
+    Switch {
+        On = "on" "It is.",
+        /// It is not.
+        Off = "off",
     }
 );
 

@@ -1,6 +1,7 @@
 //! The control thread: N4 between its sockets, its timers and the packet thread.
 
 mod log;
+mod routes;
 mod settings;
 mod sockets;
 mod views;
@@ -25,6 +26,7 @@ use crate::error::RunError;
 use crate::management::{self, Ask, Management, PortCounters};
 use crate::worker::{Command, Report, WorkerHandle};
 use log::Log;
+use routes::FramedRoutes;
 use sockets::Sockets;
 
 /// Questions of the management server that wait, at most.
@@ -56,6 +58,7 @@ pub(crate) struct Surroundings {
 pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> Result<Totals, RunError> {
     let (control, asks) = mpsc::channel(ASKS);
     let n4 = settings::state_machine(&given);
+    let routes = FramedRoutes::new(&given.upf.session);
     let management = Management {
         started: given.clock.anchor(),
         control,
@@ -70,6 +73,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         worker,
         sockets: Sockets::new(given.n4).await.map_err(RunError::Sockets)?,
         log: Log::default(),
+        routes,
         asks,
         stops: given.stops,
     };
@@ -93,6 +97,7 @@ struct Control {
     worker: WorkerHandle<ApplyId>,
     sockets: Sockets,
     log: Log,
+    routes: FramedRoutes<ApplyId>,
     asks: mpsc::Receiver<Ask>,
     stops: mpsc::UnboundedReceiver<Stop>,
 }
@@ -110,7 +115,10 @@ impl Control {
                     Err(error) => self.log.warn(self.clock.now(), &format_args!("receiving on N4: {error}")),
                 },
                 report = self.worker.report() => match report {
-                    Some(Report::Applied(id, result)) => self.n4.applied(self.clock.now(), id, result),
+                    Some(Report::Applied(id, result)) => {
+                        routes::tell(&self.routes.applied(id, result.is_ok()));
+                        self.n4.applied(self.clock.now(), id, result);
+                    }
                     Some(Report::Event(event)) => {
                         debug!("data plane: {event:?}");
                         self.n4.event(self.clock.now(), event);
@@ -132,8 +140,12 @@ impl Control {
         while let Some(output) = self.n4.poll_output() {
             match output {
                 Output::Send { to, bytes } => self.send(to, &bytes),
+                Output::Applications(applications) => {
+                    self.worker.send(Command::Provision(applications));
+                }
                 Output::Apply { id, plan } => {
                     log::plan(&plan);
+                    self.routes.plan(id, &plan);
                     // When the packet thread has ended, its last report ends this one too.
                     self.worker.send(Command::Apply(id, plan));
                 }

@@ -2,13 +2,14 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, UdpSocket};
+use std::sync::Arc;
 
 use causeway_n4::{self as n4, N4};
-use causeway_rules::{AddressPool, Scramble};
+use causeway_rules::{AddressPool, Catalogue, Scramble};
 use causeway_types::{DualIp, IpNet, NetworkInstance, NodeId, Span, Time};
 
 use super::Surroundings;
-use crate::config::{PathFailure, Pfcp, RequestPort, Session, Upf};
+use crate::config::{PathFailure, Pfcp, RequestPort, Session, Switch, Upf, applications, predefined_rules};
 
 /// The longest wait that doubling T1 may lead to.
 const LONGEST_WAIT: Span = Span::from_secs(8);
@@ -28,8 +29,14 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time) -> n4::Config {
             RequestPort::Standard => n4::RequestPort::Standard,
             RequestPort::Learnt => n4::RequestPort::Learnt,
         },
+        load_control: pfcp.load_control == Switch::On,
+        allow: pfcp.allow.clone(),
         associate_retry: pfcp.association_retry,
         release_period: pfcp.release_timeout,
+        catalogue: Catalogue {
+            applications: Arc::new(applications(&upf.applications)),
+            predefined: Arc::new(predefined_rules(&upf.predefined_rules)),
+        },
         seed: start.as_nanos(),
         secret: Some(Scramble::new(random())),
         address_pools: upf.session.iter().map(address_pool).collect(),
@@ -101,8 +108,10 @@ mod tests {
     fn every_key_of_n4_arrives() {
         let text = "{upf: {max_sessions: 7, pfcp: {heartbeat: {interval: 1s, timeout: 2s, retries: 4}, \
                     retransmission: {timeout: 20s, retries: 6}, association_retry: 7s, release_timeout: 9s, \
-                    path_failure: purge, request_port: learnt, max_associations: 3}, ue_address_rest: 7s, \
-                    session: [{subnet: 10.60.0.0/16, gateway: 10.60.0.1, ue_pool: 10.60.128.0/24, pool_identity: a}]}}";
+                    path_failure: purge, request_port: learnt, max_associations: 3, allow: 192.0.2.0/24, load_control: off}, ue_address_rest: 7s, \
+                    session: [{subnet: 10.60.0.0/16, gateway: 10.60.0.1, ue_pool: 10.60.128.0/24, pool_identity: a}], \
+                    applications: [{id: video, domain: example.com, domain_protocol: tls}], \
+                    predefined_rules: [{name: browsing, application: video}]}}";
         let upf = Config::parse(None, text, &Overrides::default()).unwrap().upf;
         let node = NodeId::Fqdn("upf.example.org".into());
         let address = DualIp::from(IpAddr::from([192, 0, 2, 1]));
@@ -116,6 +125,9 @@ mod tests {
         assert_eq!((n4.associate_retry, n4.release_period), (Span::from_secs(7), Span::from_secs(9)));
         assert_eq!(n4.on_path_failure, n4::PathFailure::Purge);
         assert_eq!(n4.request_port, n4::RequestPort::Learnt);
+        assert!(n4.catalogue.knows_application(&"video".into()) && !n4.catalogue.predefined.is_empty());
+        assert!(!n4.load_control);
+        assert_eq!(n4.allow, ["192.0.2.0/24".parse().unwrap()]);
         assert_eq!(n4.seed, 5_000_000_000);
         assert_eq!(n4.address_rest, Span::from_secs(7));
         let pool = &n4.address_pools[0];

@@ -1,11 +1,13 @@
 //! How the control plane talks to the packet thread.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::{io, thread};
 
 use causeway_dataplane::{Applied, ApplyError, Counters, Event, PacketEngine, Plan};
 use causeway_ports::{PortError, Waker};
+use causeway_rules::Applications;
 use tokio::sync::{mpsc, oneshot};
 
 use super::PortSet;
@@ -21,6 +23,8 @@ const REPORTS: usize = 4096;
 pub enum Command<K> {
     /// Carry out a plan and send [`Report::Applied`] with the same key.
     Apply(K, Plan),
+    /// Detect these applications from now on.
+    Provision(Arc<Applications>),
     /// Answer with the counters as they are.
     Snapshot(oneshot::Sender<Snapshot>),
     /// Stop.

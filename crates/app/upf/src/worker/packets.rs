@@ -126,6 +126,7 @@ impl Packets {
                     self.flush()?;
                     reports.blocking_send(Report::Applied(key, applied)).map_err(|_| End::Asked)?;
                 }
+                Ok(Command::Provision(applications)) => self.engine.provision(&applications),
                 // Whoever asked may have gone away.
                 Ok(Command::Snapshot(reply)) => drop(reply.send(self.snapshot())),
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Err(End::Asked),

@@ -123,6 +123,11 @@ impl Gnb {
         self.socket.send_to(&[&header[..], user].concat(), (upf, 2152)).unwrap();
     }
 
+    /// Sends a datagram as it stands.
+    pub fn send_raw(&self, upf: Ipv4Addr, datagram: &[u8]) {
+        self.socket.send_to(datagram, (upf, 2152)).unwrap();
+    }
+
     /// The next datagram.
     pub fn receive(&self) -> Vec<u8> {
         let mut buffer = [0; 2048];

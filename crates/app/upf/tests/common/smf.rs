@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use causeway_pfcp::{
     ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar, CreatePdr,
-    DestinationInterface, FTeid, ForwardingParameters, Header, HeartbeatRequest, Message, NodeId,
-    OuterHeaderCreation, OuterHeaderRemoval, Pdi, RecoveryTimeStamp, RemovedHeader, SessionDeletionRequest,
-    SessionEstablishmentRequest, SessionModificationRequest, SessionReportResponse, SourceInterface,
-    UeIpAddress, UpdateFar, UpdateForwardingParameters,
+    DestinationInterface, FTeid, ForwardingParameters, FramedRoute, Header, HeartbeatRequest, Message,
+    NodeId, NodeReportResponse, NodeReportType, OuterHeaderCreation, OuterHeaderRemoval, Pdi,
+    RecoveryTimeStamp, RemovedHeader, SessionDeletionRequest, SessionEstablishmentRequest,
+    SessionModificationRequest, SessionReportResponse, SourceInterface, UeIpAddress, UpdateFar,
+    UpdateForwardingParameters, UpdatePdr,
 };
 use causeway_types::{DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, Seid, Teid};
 
@@ -118,6 +119,18 @@ impl Smf {
         }
     }
 
+    /// Gives the downlink PDR a route behind the UE.
+    pub fn add_framed_route(&mut self, session: Session, route: &str) {
+        let pdi = Pdi { framed_routes: [FramedRoute(route.as_bytes())].into(), ..downlink_pdr().pdi };
+        let pdr = UpdatePdr { pdi: Some(pdi), ..UpdatePdr::new(PdrId(2)) };
+        let request =
+            SessionModificationRequest { update_pdrs: [pdr].into(), ..SessionModificationRequest::default() };
+        match decode(&self.request(request.into(), Some(session.up_seid))).1 {
+            Message::SessionModificationResponse(response) => assert!(response.cause.is_accepted()),
+            other => panic!("{other:?}"),
+        }
+    }
+
     pub fn delete(&mut self, session: Session) {
         let request = SessionDeletionRequest::default();
         match decode(&self.request(request.into(), Some(session.up_seid))).1 {
@@ -135,6 +148,16 @@ impl Smf {
         let accepted = SessionReportResponse::new(Cause::RequestAccepted);
         self.send(accepted.into(), Some(session.up_seid), header.sequence);
         report.downlink_data_report.iter().flat_map(|data| data.pdr_ids.iter()).next().unwrap()
+    }
+
+    /// Waits for a Node Report Request and accepts it; what it reports.
+    pub fn accept_node_report(&self) -> NodeReportType {
+        let octets = self.receive();
+        let (header, message) = decode(&octets);
+        let Message::NodeReportRequest(report) = message else { panic!("{message:?}") };
+        let accepted = NodeReportResponse::new(self.node(), Cause::RequestAccepted);
+        self.send(accepted.into(), None, header.sequence);
+        report.node_report_type
     }
 
     /// Waits for the UPF to ask for the release of the association, agrees, and lets go.

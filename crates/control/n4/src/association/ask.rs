@@ -6,6 +6,7 @@ use causeway_pfcp::{AssociationSetupRequest, AssociationSetupResponse, NodeId, R
 use causeway_types::{NtpSeconds, Time};
 
 use super::contact::{addresses, alternatives, set_name};
+use super::pools::pool_information;
 use super::table::Contact;
 use super::{AssociationId, Target};
 use crate::node::Purpose;
@@ -35,8 +36,10 @@ impl N4 {
     pub(crate) fn ask_for_setup(&mut self, now: Time, peer: SocketAddr) {
         self.targets.set(peer, Target::Asking);
         let node = self.config.node.clone();
+        let pools = self.config.address_pools.clone();
         let request = AssociationSetupRequest {
             up_function_features: Some(self.up_features()),
+            ue_ip_address_pool_information: pool_information(&pools).into(),
             ..AssociationSetupRequest::new(NodeId::from(&node), RecoveryTimeStamp(self.recovery))
         };
         let policy = self.config.retransmission;

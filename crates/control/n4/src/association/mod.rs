@@ -3,6 +3,7 @@
 mod ask;
 mod contact;
 mod farewell;
+mod pools;
 mod release;
 mod set;
 mod setup;

@@ -62,7 +62,9 @@ impl N4 {
             | Purpose::Release(association)
             | Purpose::Announcement(association)
             | Purpose::Farewell(association) => *association == id,
-            Purpose::Report { association, .. } => *association == id,
+            Purpose::Report { association, .. } | Purpose::PathReport { association, .. } => {
+                *association == id
+            }
             Purpose::Setup(_) => false,
         });
         self.targets.lost(id, now + self.config.associate_retry);
@@ -75,6 +77,7 @@ impl N4 {
     /// A new life begins for a peer: what was answered in the last one is no answer any more, even if a
     /// request of the new one looks the same.
     pub(crate) fn forget_answers(&mut self, id: AssociationId) {
+        self.forget_told_paths(id);
         for ip in self.associations.get(id).into_iter().flat_map(|association| &association.addresses) {
             self.inbound.forget_answers(*ip);
         }

@@ -10,6 +10,7 @@ use causeway_types::{Seid, Time};
 
 use super::AssociationId;
 use super::contact::{addresses, alternatives, set_name};
+use super::pools::pool_information;
 use super::table::Contact;
 use crate::answer::Refusal;
 use crate::config::{PFCP_PORT, RequestPort};
@@ -31,6 +32,11 @@ impl N4 {
     ) {
         if self.is_stopping() {
             let refusal = Refusal::new(Cause::RequestRejected, "this UPF is shutting down");
+            return self.refuse(now, key, Seid(0), refusal);
+        }
+        let allow = &self.config.allow;
+        if !allow.is_empty() && !allow.iter().any(|net| net.contains(&key.from.ip())) {
+            let refusal = Refusal::new(Cause::RequestRejected, "this host may not set up an association");
             return self.refuse(now, key, Seid(0), refusal);
         }
         let node = request.node_id.to_owned();
@@ -70,11 +76,13 @@ impl N4 {
 
     fn accept_setup(&mut self, now: Time, key: RequestKey, retained: bool) {
         let node = self.config.node.clone();
+        let pools = self.config.address_pools.clone();
         let cause = Cause::RequestAccepted;
         let response = AssociationSetupResponse {
             recovery_time_stamp: Some(RecoveryTimeStamp(self.recovery)),
             up_function_features: Some(self.up_features()),
             flags: retained.then_some(AssociationSetupResponseFlags::PSREI),
+            ue_ip_address_pool_information: pool_information(&pools).into(),
             ..AssociationSetupResponse::new(NodeId::from(&node), cause)
         };
         self.answer(now, key, Seid(0), Some(cause), &response.into());

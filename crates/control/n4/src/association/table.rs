@@ -35,6 +35,8 @@ pub(crate) struct Association {
     pub(crate) recovery: NtpSeconds,
     /// When its other PFCP entities started, by theirs.
     pub(crate) entities: BTreeMap<IpAddr, NtpSeconds>,
+    /// The number of the load information that it was told last.
+    pub(crate) told_load: Option<u32>,
     /// How far its release is.
     pub(crate) farewell: Farewell,
     /// When the association began.
@@ -75,6 +77,7 @@ impl Association {
         (self.alternatives, self.cp_features, self.smf_set) = (alternatives, cp_features, smf_set);
         (self.since, self.path_up, self.releasing) = (now, true, false);
         self.entities.clear();
+        self.told_load = None;
         self.farewell = Farewell::None;
         self.refuses_paging_policy = false;
     }
@@ -145,6 +148,7 @@ impl Associations {
             smf_set,
             recovery,
             entities: BTreeMap::new(),
+            told_load: None,
             farewell: Farewell::None,
             since: now,
             path_up: true,

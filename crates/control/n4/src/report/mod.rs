@@ -3,6 +3,7 @@
 mod build;
 mod bundle;
 mod elsewhere;
+mod paths;
 mod queue;
 mod send;
 

@@ -17,6 +17,9 @@ impl N4 {
     /// Takes an event of the data plane. One of a session that has ended is counted and dropped.
     pub fn event(&mut self, now: Time, event: Event) {
         let (seid, reports) = match event {
+            Event::PathDown { peer, .. } => return self.path_failed(now, peer),
+            Event::PathForgotten { peer, .. } => return self.path_forgotten(peer),
+            Event::PathUp { peer, .. } => return self.path_recovered(now, peer),
             Event::Usage { session, usage } => (session, by_urr(usage)),
             Event::DownlinkData { session, data } => (session, vec![Report::DownlinkData(data)]),
             Event::Inactivity { session } => (session, vec![Report::Inactivity]),

@@ -78,8 +78,11 @@ impl N4 {
 
     fn accept_establishment(&mut self, now: Time, key: RequestKey, cp: FSeid, seid: Seid, created: Created) {
         let node = self.config.node.clone();
+        let association = self.sessions.get(seid).map(|session| session.association);
+        let load = association.and_then(|id| self.load_information(id));
         let cause = Cause::RequestAccepted;
         let response = SessionEstablishmentResponse {
+            load_control_information: load,
             up_f_seid: Some(FSeid { seid, addr: self.config.address }),
             created_pdrs: created.pdrs.into(),
             created_traffic_endpoints: created.endpoints.into(),

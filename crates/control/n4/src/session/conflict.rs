@@ -66,7 +66,11 @@ impl N4 {
         request: &SessionEstablishmentRequest<'_>,
         seid: Seid,
     ) -> Result<Change, Rejection> {
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &self.catalogue,
+        };
         causeway_rules::establish(request, seid, &context, &mut self.resources)
     }
 

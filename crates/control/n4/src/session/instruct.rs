@@ -24,7 +24,11 @@ impl N4 {
     /// Begins to do what an answer asks for. Nothing is under way of the session.
     pub(crate) fn instruct(&mut self, seid: Seid, instructions: &Instructions) {
         let Some(session) = self.sessions.get(seid) else { return };
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &self.catalogue,
+        };
         match causeway_rules::instruct(&session.rules, instructions, seid, &context, &mut self.resources) {
             Err(rejection) => self.refuse_instructions(seid, &rejection),
             Ok(change) if change.plan.ops.is_empty() => self.instructed(seid, change),

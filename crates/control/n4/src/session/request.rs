@@ -150,7 +150,11 @@ impl N4 {
             Ok(takeover) => takeover,
             Err(refusal) => return self.refuse(now, key, cp, refusal),
         };
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &self.catalogue,
+        };
         match causeway_rules::modify(&session.rules, request, seid, &context, &mut self.resources) {
             Err(rejection) => self.refuse(now, key, cp, rejection.into()),
             Ok(change) if change.plan.ops.is_empty() => {

@@ -31,12 +31,8 @@ fn an_smf_sets_up_an_association() {
     let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
     let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU | UpFeatures::EPFAR;
     let detection = UpFeatures::DPDRA | UpFeatures::IP6PL;
-    let by_plane = UpFeatures::EMPU
-        | UpFeatures::ETHAR
-        | UpFeatures::MNOP
-        | buffering
-        | UpFeatures::CIOT
-        | UpFeatures::EPPPI;
+    let detection = detection | UpFeatures::ETHAR | UpFeatures::FRRT | UpFeatures::PFDM | UpFeatures::PFDE;
+    let by_plane = UpFeatures::EMPU | UpFeatures::MNOP | buffering | UpFeatures::CIOT | UpFeatures::EPPPI;
     let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
     let usage = UpFeatures::QUOAC | UpFeatures::VTIME | UpFeatures::NORP | UpFeatures::UPIDP;
     let features = by_itself | detection | by_plane | usage | steering;
@@ -308,19 +304,44 @@ fn two_smfs_share_a_host() {
     assert_eq!(world.n4.associations().next().unwrap().peer, two.addr);
 }
 
-// Input:  PFD management, and what only a UPF sends.
-// Output: each is answered with Service not supported; strangers get cause 72.
+// Input:  PFD management without PFDs, and what only a UPF sends.
+// Output: the first is accepted, the others are answered with Service not supported; strangers get cause 72.
 #[test]
 fn what_is_not_supported_is_refused() {
     let (mut world, mut smf) = World::associated();
     let mut stranger = Smf::new(20);
     let node = smf.node_id();
-    let requests: [Message<'_>; 2] =
-        [PfdManagementRequest::default().into(), NodeReportRequest::new(node, NodeReportType::UPFR).into()];
-    for request in requests {
-        assert_eq!(world.ask(&mut smf, None, request.clone()).cause(), Cause::ServiceNotSupported);
+    let requests: [(Message<'_>, Cause); 2] = [
+        (PfdManagementRequest::default().into(), Cause::RequestAccepted),
+        (NodeReportRequest::new(node, NodeReportType::UPFR).into(), Cause::ServiceNotSupported),
+    ];
+    for (request, cause) in requests {
+        assert_eq!(world.ask(&mut smf, None, request.clone()).cause(), cause);
         assert_eq!(world.ask(&mut stranger, None, request).cause(), Cause::NoEstablishedAssociation);
     }
     let report = SessionReportRequest::new(ReportType::USAR);
     assert_eq!(world.ask(&mut smf, Some(Seid(1)), report).cause(), Cause::ServiceNotSupported);
+}
+
+// Input:  a UPF for ten sessions; an SMF with load control and one without establish sessions.
+// Output: the first is told of each step of its load, once, with numbers that grow; the other nothing.
+#[test]
+fn an_smf_that_asks_is_told_of_the_load() {
+    let limits = Limits { sessions: 10, ..Limits::default() };
+    let mut world = World::with(Config { limits, ..config() });
+    let (mut smf, mut other) = (Smf::new(10), Smf::new(11));
+    let setup = AssociationSetupRequest { cp_function_features: Some(CpFeatures::LOAD), ..smf.setup() };
+    world.ask(&mut smf, None, setup);
+    world.associate(&mut other);
+    let load = |world: &mut World, smf: &mut Smf| {
+        let request = establishment(smf.node_id(), smf.f_seid());
+        let got = world.ask(smf, Some(Seid(0)), request);
+        let Message::SessionEstablishmentResponse(response) = got.message() else {
+            panic!("{:?}", got.kind())
+        };
+        response.load_control_information.map(|load| (load.sequence_number.0 - RECOVERY.0, load.metric.0))
+    };
+    assert_eq!(load(&mut world, &mut smf), Some((1, 10)));
+    assert_eq!(load(&mut world, &mut other), None);
+    assert_eq!(load(&mut world, &mut smf), Some((2, 30)));
 }

@@ -3,7 +3,7 @@
 use causeway_dataplane::{ApplyError, DownlinkData, Event};
 use causeway_n4::{Config, Heartbeat, Occupancy, PathFailure};
 use causeway_pfcp::*;
-use causeway_types::{NtpSeconds, PdrId, Seid, Span};
+use causeway_types::{FSeid, NtpSeconds, PdrId, Seid, Span};
 use proptest::prelude::*;
 
 use crate::world::{Pace, Smf, World, activation, config, establishment, query};
@@ -17,6 +17,11 @@ enum Step {
     Query(u8),
     Delete(u8),
     Release,
+    PrepareRelease,
+    DeleteSet,
+    MoveSet,
+    SameAddress(u8),
+    TakeOver(u8),
     Restart,
     Repeat,
     AnswerOurs(u8),
@@ -35,6 +40,11 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<u8>().prop_map(Step::Query),
         3 => any::<u8>().prop_map(Step::Delete),
         1 => Just(Step::Release),
+        1 => Just(Step::PrepareRelease),
+        1 => Just(Step::DeleteSet),
+        1 => Just(Step::MoveSet),
+        2 => any::<u8>().prop_map(Step::SameAddress),
+        2 => any::<u8>().prop_map(Step::TakeOver),
         1 => Just(Step::Restart),
         2 => Just(Step::Repeat),
         4 => any::<u8>().prop_map(Step::AnswerOurs),
@@ -44,6 +54,19 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<u8>().prop_map(Step::Fail),
         3 => any::<u8>().prop_map(Step::Pass),
     ]
+}
+
+/// A set that some sessions are in.
+const CSID: FqCsid<'static> = FqCsid { address: CsidAddress::Operator(7), csids: &[[0, 1]], node: None };
+
+/// The SMF is one of a set, and knows the enhanced release.
+fn setup(smf: &Smf) -> AssociationSetupRequest<'static> {
+    let addr = std::net::Ipv4Addr::new(192, 0, 2, 12).into();
+    AssociationSetupRequest {
+        cp_function_features: Some(CpFeatures::EPFAR | CpFeatures::SSET),
+        alternative_smf_ip_addresses: [AlternativeSmfIpAddress { addr, preferred: true }].into(),
+        ..smf.setup()
+    }
 }
 
 /// The SMF's side: sessions it was told of, and its last request.
@@ -65,7 +88,7 @@ impl Story {
 
     fn take(&mut self, step: Step) {
         match step {
-            Step::Setup => self.request(None, self.smf.setup()),
+            Step::Setup => self.request(None, setup(&self.smf)),
             Step::Establish => {
                 let request = establishment(self.smf.node_id(), self.smf.f_seid());
                 self.request(Some(Seid(0)), request);
@@ -73,6 +96,38 @@ impl Story {
             Step::Modify(pick) => self.request(Some(self.session(pick)), activation(pick.into())),
             Step::Query(pick) => self.request(Some(self.session(pick)), query()),
             Step::Delete(pick) => self.request(Some(self.session(pick)), SessionDeletionRequest::default()),
+            Step::PrepareRelease => {
+                let flags = Some(AssociationUpdateFlags::PARPS);
+                let node = self.smf.node_id();
+                self.request(None, AssociationUpdateRequest { flags, ..AssociationUpdateRequest::new(node) });
+            }
+            Step::DeleteSet => {
+                let node = self.smf.node_id();
+                let fq_csids = [CSID].into();
+                self.request(
+                    None,
+                    SessionSetDeletionRequest { fq_csids, ..SessionSetDeletionRequest::new(node) },
+                );
+            }
+            Step::MoveSet => {
+                let addr = std::net::Ipv4Addr::new(192, 0, 2, 12).into();
+                let mut info = SessionChangeInfo::new(AlternativeSmfIpAddress { addr, preferred: false });
+                info.fq_csids = [CSID].into();
+                self.request(None, SessionSetModificationRequest::new(self.smf.node_id(), [info]));
+            }
+            Step::SameAddress(pick) => {
+                let cp_f_seid = self.smf.f_seid();
+                let older = FSeid { seid: Seid(u64::from(pick % 8)), ..cp_f_seid };
+                let request = establishment(self.smf.node_id(), older);
+                let fq_csids = [CSID].into();
+                self.request(Some(Seid(0)), SessionEstablishmentRequest { cp_f_seid, fq_csids, ..request });
+            }
+            Step::TakeOver(pick) => {
+                let cp_f_seid = Some(self.smf.f_seid());
+                let node_id = Some(self.smf.node_id());
+                let request = SessionModificationRequest { cp_f_seid, node_id, ..query() };
+                self.request(Some(self.session(pick)), request);
+            }
             Step::Release => self.request(None, AssociationReleaseRequest::new(self.smf.node_id())),
             Step::Restart => {
                 self.smf.recovery = NtpSeconds(self.smf.recovery.0 + 1);

@@ -7,6 +7,7 @@ mod conflicts;
 mod duplicates;
 mod farewell;
 mod heartbeats;
+mod paths;
 mod races;
 mod reports;
 mod sessions;

@@ -189,8 +189,9 @@ fn take(
     resources: &mut Resources,
 ) -> Result<(Merged, ResourceChange), Rejection> {
     let (mut tunnels, mut addresses) = resources.reserve(session);
-    let Context { endpoints, capabilities } = context;
-    let merged = merge(old, changes, endpoints, capabilities, &mut tunnels, &mut addresses)?;
+    let Context { endpoints, capabilities, catalogue } = context;
+    let merged =
+        merge(old, changes, endpoints, capabilities, &catalogue.predefined, &mut tunnels, &mut addresses)?;
     validate(merged.session.rules(), context)?;
     let new = merged.session.tunnels();
     let tunnels = tunnels.keep(&old.tunnels(), &new).map_err(|tunnel| in_use(tunnel, &merged.session))?;

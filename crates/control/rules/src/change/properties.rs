@@ -19,7 +19,7 @@ proptest! {
     #[test]
     fn a_plan_leads_exactly_there(old in rule_set(), new in rule_set()) {
         let (capabilities, endpoints) = (capabilities(), endpoints());
-        let context = Context { capabilities: &capabilities, endpoints: &endpoints };
+        let context = Context { capabilities: &capabilities, endpoints: &endpoints, catalogue: &crate::Catalogue::default() };
         prop_assert_eq!(validate(&old, &context), Ok(()));
         prop_assert_eq!(validate(&new, &context), Ok(()));
         let created = after(&RuleSet::default(), &plan_establishment(SESSION, &old))?;
@@ -53,7 +53,7 @@ proptest! {
                 Ok(change) => {
                     let rules = after(session.rules(), &change.plan)?;
                     prop_assert_eq!(&rules, change.session.rules());
-                    let context = Context { capabilities: &world.capabilities, endpoints: &world.endpoints };
+                    let context = Context { capabilities: &world.capabilities, endpoints: &world.endpoints, catalogue: &crate::Catalogue::default() };
                     prop_assert_eq!(validate(&rules, &context), Ok(()));
                     world.keep(change);
                     prop_assert_eq!(world.resources.tunnels.in_use(), world.session.tunnels().len());

@@ -9,13 +9,12 @@ use super::treatment::Treated;
 use super::tunnel::Removal;
 use super::{about, endpoint, ethernet, flow, framed, not_predefined, setting, tunnel, ue};
 use crate::edits::{PdiDraft, PdrDraft, PdrUpdate, Setting, UeChoice};
-use crate::{Reason, Rejection, ie};
+use crate::{ApplicationId, Reason, Rejection, RuleName, ie};
 
 pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
     about(group.pdr_id, || {
         group.refuse_unsupported()?;
-        no_predefined_rules(&group.activate_predefined_rules)?;
-        let why = "no predefined rule stands in for it";
+        let why = "predefined rules have none of their own";
         let far = group.far_id.ok_or(Reason::ConditionalMissing { ie: ie::FAR_ID, why })?;
         not_predefined(far.0, ie::FAR_ID)?;
         let mut pdi = pdi(&group.pdi)?;
@@ -30,6 +29,7 @@ pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
             far,
             qers: once(&group.qer_ids, |id| id.0)?,
             urrs: once(&group.urr_ids, |id| id.0)?,
+            activate: group.activate_predefined_rules.iter().map(|name| rule_name(name.0)).collect(),
             active_from: group.activation_time.map(|time| time.0.to_time()),
             active_until: group.deactivation_time.map(|time| time.0.to_time()),
         })
@@ -39,8 +39,6 @@ pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
 pub(super) fn update(group: &UpdatePdr<'_>) -> Result<PdrUpdate, Rejection> {
     about(group.pdr_id, || {
         group.refuse_unsupported()?;
-        no_predefined_rules(&group.activate_predefined_rules)?;
-        no_predefined_rules(&group.deactivate_predefined_rules)?;
         if let Some(FarId(far)) = group.far_id {
             not_predefined(far, ie::FAR_ID)?;
         }
@@ -55,6 +53,8 @@ pub(super) fn update(group: &UpdatePdr<'_>) -> Result<PdrUpdate, Rejection> {
             far: group.far_id,
             qers: list(once(&group.qer_ids, |id| id.0)?, &group.other),
             urrs: list(once(&group.urr_ids, |id| id.0)?, &group.other),
+            activate: group.activate_predefined_rules.iter().map(|name| rule_name(name.0)).collect(),
+            deactivate: group.deactivate_predefined_rules.iter().map(|name| rule_name(name.0)).collect(),
             active_from: setting::<ActivationTime, _>(
                 group.activation_time.map(|time| time.0.to_time()),
                 &group.other,
@@ -69,9 +69,6 @@ pub(super) fn update(group: &UpdatePdr<'_>) -> Result<PdrUpdate, Rejection> {
 
 fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
     group.refuse_unsupported()?;
-    if group.application_id.is_some() {
-        return Err(Reason::ApplicationId);
-    }
     let why = "no release names this interface";
     let spare = Reason::Incorrect { ie: ie::SOURCE_INTERFACE, why };
     let source = group.source_interface.interface().ok_or(spare)?;
@@ -85,6 +82,7 @@ fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
         routes: [further, framed].concat(),
         qfis: group.qfis.iter().collect(),
         filters: group.sdf_filters.iter().map(|filter| flow::draft(&filter)).collect::<Result<_, _>>()?,
+        application: group.application_id.map(|id| ApplicationId::new(id.0)),
         whole_ethernet_session: ethernet::whole_session(group.ethernet_pdu_session_information)?,
         ethernet: ethernet::filters(group)?,
         endpoint: endpoint::reference(&group.traffic_endpoint_ids)?,
@@ -108,8 +106,9 @@ fn either<T>(removal: &Setting<Removal>, part: impl Fn(Removal) -> Option<T>) ->
     }
 }
 
-fn no_predefined_rules<'a, T: Ie<'a>>(rules: &Many<'a, T>) -> Result<(), Reason> {
-    if rules.is_empty() { Ok(()) } else { Err(Reason::PredefinedRule(T::TYPE)) }
+/// Names are text; octets that are not are no name of the configuration.
+fn rule_name(octets: &[u8]) -> RuleName {
+    RuleName::from(&*String::from_utf8_lossy(octets))
 }
 
 /// Each rule once: naming it twice must not meter or count a packet twice.

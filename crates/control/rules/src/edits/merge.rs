@@ -7,7 +7,10 @@ use causeway_types::{FTeid, FarId, PdrId};
 use crate::addresses::AddressReservation;
 use crate::session::ReportState;
 use crate::tunnels::Reservation;
-use crate::{Capabilities, LocalEndpoints, OuterHeader, Pdr, Reason, Rejection, RuleId, SessionRules, ie};
+use crate::{
+    Activated, Capabilities, LocalEndpoints, OuterHeader, Pdr, PredefinedRules, Reason, Rejection, RuleId,
+    SessionRules, ie,
+};
 
 use super::ethernet::SharedFilters;
 use super::filters::Definitions;
@@ -43,6 +46,7 @@ pub(crate) fn merge(
     changes: Changes,
     endpoints: &LocalEndpoints,
     capabilities: &Capabilities,
+    predefined: &PredefinedRules,
     reservation: &mut Reservation<'_>,
     addresses: &mut AddressReservation<'_>,
 ) -> Result<Merged, Rejection> {
@@ -67,6 +71,7 @@ pub(crate) fn merge(
         reservation,
         choose_ids: &mut choose_ids,
         filters: &filters,
+        predefined,
         frames: &frames,
         ues: UeResolver { endpoints, reservation: addresses, chosen: &mut chosen_ues, home },
     };
@@ -209,8 +214,10 @@ fn new_pdr(
     resolver: &mut Resolver<'_, '_, '_>,
     session: &SessionRules,
 ) -> Result<Pdr, Reason> {
-    let PdrDraft { id, precedence, pdi, removal, vlan_removal, far, qers, urrs, active_from, active_until } =
-        draft;
+    let mut predefined = Activated::new();
+    resolver.predefined.activate(&draft.activate, &mut predefined)?;
+    let PdrDraft { id, precedence, pdi, removal, vlan_removal, far, qers, urrs, .. } = draft;
+    let (active_from, active_until) = (draft.active_from, draft.active_until);
     let pdi = resolver.create(pdi, &session.endpoints)?;
     let removal = removal.map(|removal| fitting(removal, pdi.tunnel));
     Ok(Pdr {
@@ -219,6 +226,7 @@ fn new_pdr(
         vlan_removal,
         qers,
         urrs,
+        predefined,
         active_from,
         active_until,
         ..Pdr::new(id, pdi, far)

@@ -24,6 +24,7 @@ pub(crate) use merge::{Merged, merge};
 pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
 pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 
+use crate::{ApplicationId, RuleName};
 use crate::{
     ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far, FlowMarking, Gate,
     HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, PolicyName, Qer, RateLimit,
@@ -138,6 +139,8 @@ pub(crate) struct PdrDraft {
     pub(crate) far: FarId,
     pub(crate) qers: Vec<QerId>,
     pub(crate) urrs: Vec<UrrId>,
+    /// Predefined rules to activate.
+    pub(crate) activate: Vec<RuleName>,
     pub(crate) active_from: Option<Time>,
     pub(crate) active_until: Option<Time>,
 }
@@ -155,6 +158,7 @@ pub(crate) struct PdiDraft {
     pub(crate) routes: Vec<IpNet>,
     pub(crate) qfis: QfiSet,
     pub(crate) filters: Vec<FilterDraft>,
+    pub(crate) application: Option<ApplicationId>,
     pub(crate) whole_ethernet_session: bool,
     pub(crate) ethernet: Vec<EthernetDraft>,
     /// The traffic endpoint that says what `tunnel`, `network_instance`, `ue` and `routes` do not.
@@ -173,6 +177,7 @@ impl PdiDraft {
             routes: Vec::new(),
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
+            application: None,
             whole_ethernet_session: false,
             ethernet: Vec::new(),
             endpoint: None,
@@ -227,6 +232,9 @@ pub(crate) struct PdrUpdate {
     pub(crate) far: Option<FarId>,
     pub(crate) qers: Option<Vec<QerId>>,
     pub(crate) urrs: Option<Vec<UrrId>>,
+    /// Predefined rules to activate, after those to deactivate.
+    pub(crate) activate: Vec<RuleName>,
+    pub(crate) deactivate: Vec<RuleName>,
     pub(crate) active_from: Setting<Time>,
     pub(crate) active_until: Setting<Time>,
 }

@@ -6,8 +6,8 @@ use causeway_types::{FTeid, NetworkInstance};
 
 use crate::tunnels::Reservation;
 use crate::{
-    Capabilities, EthernetFilter, HeaderRemoval, LocalEndpoints, Pdi, Reason, RemovedHeader, SdfFilter,
-    UeAddress,
+    Capabilities, EthernetFilter, HeaderRemoval, LocalEndpoints, Pdi, PredefinedRules, Reason, RemovedHeader,
+    SdfFilter, UeAddress,
 };
 
 use super::endpoints::check_reference;
@@ -23,6 +23,7 @@ pub(super) struct Resolver<'a, 'b, 'c> {
     pub(super) reservation: &'a mut Reservation<'b>,
     pub(super) choose_ids: &'a mut BTreeMap<u8, FTeid>,
     pub(super) filters: &'a Definitions,
+    pub(super) predefined: &'a PredefinedRules,
     pub(super) ues: UeResolver<'a, 'c>,
     pub(super) frames: &'a SharedFilters,
 }
@@ -184,6 +185,7 @@ fn pdi(draft: PdiDraft, filters: Filters, tunnel: Option<FTeid>) -> Pdi {
         routes: draft.routes,
         qfis: draft.qfis,
         filters: filters.sdf,
+        application: draft.application,
         whole_ethernet_session: draft.whole_ethernet_session,
         ethernet: filters.ethernet,
         ..Pdi::new(draft.source)

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, ie};
 
+use crate::predefined::deactivate;
+
 use super::resolve::{Resolver, fitting};
 use super::{
     BarUpdate, DuplicateUpdate, Endpoint, EndpointId, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate,
@@ -19,6 +21,8 @@ pub(super) fn pdr(
     if let Some(pdi) = update.pdi {
         pdr.pdi = resolver.update(pdi, &pdr.pdi, endpoints)?;
     }
+    deactivate(&update.deactivate, &mut pdr.predefined)?;
+    resolver.predefined.activate(&update.activate, &mut pdr.predefined)?;
     update.active_from.apply(&mut pdr.active_from);
     update.active_until.apply(&mut pdr.active_until);
     pdr.precedence = update.precedence.unwrap_or(pdr.precedence);

@@ -7,6 +7,7 @@ use causeway_types::{
 };
 
 use super::{EthernetFilter, HeaderRemoval, SdfFilter, VlanRemoval};
+use crate::{Activated, ApplicationId};
 
 /// A Packet Detection Rule (TS 29.244 clause 5.2.1).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,6 +28,8 @@ pub struct Pdr {
     pub qers: Vec<QerId>,
     /// Usage rules; every one of them counts the packet.
     pub urrs: Vec<UrrId>,
+    /// The predefined rules that are active: a packet must also match one of them; empty matches any packet.
+    pub predefined: Activated,
     /// From when on it matches (Activation Time); `None`: at once.
     pub active_from: Option<Time>,
     /// From when on it no longer matches (Deactivation Time); `None`: never.
@@ -46,6 +49,7 @@ impl Pdr {
             far,
             qers: Vec::new(),
             urrs: Vec::new(),
+            predefined: Activated::new(),
             active_from: None,
             active_until: None,
         }
@@ -75,6 +79,8 @@ pub struct Pdi {
     pub qfis: QfiSet,
     /// The IP flows: one of them must match; empty matches any packet.
     pub filters: Vec<SdfFilter>,
+    /// The application that the packet must be of.
+    pub application: Option<ApplicationId>,
     /// All downlink frames of the Ethernet session (ETHI): those to the MAC addresses seen behind the UE, and
     /// to groups.
     pub whole_ethernet_session: bool,
@@ -93,6 +99,7 @@ impl Pdi {
             routes: Vec::new(),
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
+            application: None,
             whole_ethernet_session: false,
             ethernet: Vec::new(),
         }

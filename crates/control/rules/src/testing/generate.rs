@@ -449,6 +449,8 @@ fn any_pdr_update() -> impl Strategy<Value = PdrUpdate> {
         far: with[3].then_some(draft.far),
         qers,
         urrs,
+        activate: vec![],
+        deactivate: vec![],
         active_from: set_if(with[1], draft.active_from),
         active_until: set_if(with[2], draft.active_until),
     })

@@ -89,6 +89,7 @@ pub(crate) fn uplink_pdr(id: u16, tunnel: TunnelRequest, far: u32) -> PdrDraft {
         far: FarId(far),
         qers: vec![],
         urrs: vec![],
+        activate: vec![],
         active_from: None,
         active_until: None,
     }
@@ -180,12 +181,20 @@ impl World {
     }
 
     pub(crate) fn establish(&mut self, changes: Changes) -> Result<Change, Rejection> {
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &crate::Catalogue::default(),
+        };
         change::establish_with(changes, SESSION, &context, &mut self.resources)
     }
 
     pub(crate) fn modify(&mut self, changes: Changes) -> Result<Change, Rejection> {
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &crate::Catalogue::default(),
+        };
         change::modify_with(&self.session, changes, SESSION, &context, &mut self.resources)
     }
 

@@ -7,7 +7,9 @@ use causeway_pfcp::{
 use causeway_types::{Interface, NetworkInstance};
 
 use crate::reject::refuse_if;
-use crate::{EthernetFilter, Forwarding, Pdr, PduSessionType, Proxying, Reason, SdfFilter, Urr, ie};
+use crate::{
+    Activated, EthernetFilter, Forwarding, Pdr, PduSessionType, Proxying, Reason, SdfFilter, Urr, ie,
+};
 
 use super::{Context, require};
 
@@ -44,6 +46,9 @@ fn check_ip_pdr(pdr: &Pdr) -> Result<(), Reason> {
 fn check_ethernet_pdr(pdr: &Pdr) -> Result<(), Reason> {
     let pdi = &pdr.pdi;
     forbid(pdi.names_ue(), ie::UE_IP_ADDRESS, "the session carries Ethernet frames")?;
+    refuse_if(pdi.application.is_some(), ie::APPLICATION_ID, "applications in Ethernet frames")?;
+    let predefined = pdr.predefined != Activated::default();
+    refuse_if(predefined, ie::ACTIVATE_PREDEFINED_RULES, "predefined rules for Ethernet frames")?;
     let both = !pdi.filters.is_empty() && !pdi.ethernet.is_empty();
     forbid(both, ie::SDF_FILTER, "an SDF filter beside an Ethernet filter")?;
     let uplink = pdi.source == Interface::Access;

@@ -12,7 +12,7 @@ mod urr;
 use causeway_types::NetworkInstance;
 
 use crate::reject::refuse_if;
-use crate::{Capabilities, LocalEndpoints, Reason, Rejection, RuleSet, ie};
+use crate::{Capabilities, Catalogue, LocalEndpoints, Reason, Rejection, RuleSet, ie};
 
 /// What rules are checked against: what the data plane can do, and where it stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +21,8 @@ pub struct Context<'a> {
     pub capabilities: &'a Capabilities,
     /// The addresses and networks that rules may name.
     pub endpoints: &'a LocalEndpoints,
+    /// The applications that rules may name.
+    pub catalogue: &'a Catalogue,
 }
 
 /// Checks all rules of a session: every reference leads somewhere, every packet that a PDR can match has

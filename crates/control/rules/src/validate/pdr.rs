@@ -14,7 +14,11 @@ pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result
     known(pdr.pdi.network_instance.as_ref(), context)?;
     check_removal(pdr, context)?;
     check_qfis(&pdr.pdi, context)?;
-    let assigned = pdr.pdi.filters.iter().any(|filter| filter.flow.names_assigned());
+    check_application(&pdr.pdi, rules.pdu_type, context)?;
+    let unable = !pdr.predefined.is_empty() && rules.pdu_type == PduSessionType::Ethernet;
+    refuse_if(unable, ie::ACTIVATE_PREDEFINED_RULES, "predefined rules in an Ethernet session")?;
+    let predefined = pdr.predefined.values().flat_map(|rules| rules.iter()).flat_map(|rule| &rule.filters);
+    let assigned = pdr.pdi.filters.iter().chain(predefined).any(|filter| filter.flow.names_assigned());
     let known = pdr.pdi.names_ue() || pdr.pdi.tunnel.is_some() || session_names_ue(rules);
     require(!assigned || known, ie::UE_IP_ADDRESS, "a flow description says 'assigned'")
 }
@@ -69,6 +73,16 @@ fn check_removal(pdr: &Pdr, context: &Context<'_>) -> Result<(), Reason> {
     };
     let why = "the tunnel is not of this kind and IP version";
     if there { Ok(()) } else { Err(Reason::Incorrect { ie: ie::OUTER_HEADER_REMOVAL, why }) }
+}
+
+fn check_application(pdi: &Pdi, pdu_type: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
+    let Some(id) = &pdi.application else { return Ok(()) };
+    let unable = !context.capabilities.application_detection || pdu_type == PduSessionType::Ethernet;
+    refuse_if(unable, ie::APPLICATION_ID, "detection of applications")?;
+    match context.catalogue.knows_application(id) {
+        true => Ok(()),
+        false => Err(Reason::UnknownApplication(id.clone())),
+    }
 }
 
 /// Without an F-TEID only the header of a tunnel over N6 can be removed, and only where such tunnels end.

@@ -3,7 +3,7 @@ use causeway_types::{BarId, Bitrate, FarId, Interface, NetworkInstance, PdrId, Q
 use crate::edits::Changes;
 use crate::testing::{self, World, bar, buffering, gnb, to_gnb, to_internet, urr, usual};
 use crate::{
-    Bar, Context, DirectionalLimit, Far, MeasurementMethod, Qer, RateLimit, Reason, Rejection,
+    Bar, Catalogue, Context, DirectionalLimit, Far, MeasurementMethod, Qer, RateLimit, Reason, Rejection,
     ReportingTriggers, RuleId, RuleSet, Urr, UsageLimits, validate,
 };
 
@@ -12,7 +12,14 @@ fn check(change: impl FnOnce(&mut RuleSet)) -> Result<(), Rejection> {
     let world = World::with(usual());
     let mut rules = world.session.rules().clone();
     change(&mut rules);
-    validate(&rules, &Context { capabilities: &world.capabilities, endpoints: &world.endpoints })
+    validate(
+        &rules,
+        &Context {
+            capabilities: &world.capabilities,
+            endpoints: &world.endpoints,
+            catalogue: &Catalogue::default(),
+        },
+    )
 }
 
 /// Cause and offending IE of a rejection.

@@ -56,7 +56,11 @@ impl Upf {
         &mut self,
         request: SessionEstablishmentRequest<'_>,
     ) -> Result<Change, Rejection> {
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &causeway_rules::Catalogue::default(),
+        };
         let resources = &mut self.resources;
         through_the_wire(request.into(), |message| match message {
             Message::SessionEstablishmentRequest(request) => {
@@ -67,7 +71,11 @@ impl Upf {
     }
 
     pub(crate) fn modify(&mut self, request: SessionModificationRequest<'_>) -> Result<Change, Rejection> {
-        let context = Context { capabilities: &self.capabilities, endpoints: &self.endpoints };
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &causeway_rules::Catalogue::default(),
+        };
         let (session, resources) = (&self.session, &mut self.resources);
         through_the_wire(request.into(), |message| match message {
             Message::SessionModificationRequest(request) => {

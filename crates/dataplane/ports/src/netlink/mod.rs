@@ -10,7 +10,7 @@ mod routes;
 mod table;
 mod watch;
 
-pub use configure::Link;
+pub use configure::{ANNOUNCED_METRIC, Link};
 pub use neighbours::{MacAddr, Neighbour, Neighbours};
 pub use request::Netlink;
 pub use routes::{Hop, Route, Routes};

@@ -2,12 +2,13 @@
 
 use causeway_dataplane::{DropReason, Fate};
 use causeway_packet::UserPacket;
-use causeway_rules::{Forwarding, Pdr};
+use causeway_rules::{Applications, Forwarding, Pdr};
 use causeway_types::{Interface, PdrId, Qfi, Seid, Time};
 
 use super::Answer;
 use crate::act::marking;
 use crate::arrival::{Arrival, Origin};
+use crate::detect::Detection;
 use crate::egress::Way;
 use crate::engine::Reference;
 use crate::marks::Marks;
@@ -28,7 +29,8 @@ impl Reference {
         let session = self.sessions.get(&seid).ok_or(DropReason::UnknownUe)?;
         let pdr = session.rules.pdrs.get(&pdr).ok_or(DropReason::NoMatchingPdr)?;
         if let Some(packet) = answer.packet {
-            let (forwarding, qfi) = to_ue(session, pdr, qfi, &packet, now).ok_or(DropReason::NoEgress)?;
+            let (forwarding, qfi) =
+                to_ue(session, pdr, qfi, &packet, &self.applications, now).ok_or(DropReason::NoEgress)?;
             let way = Way::of(&forwarding, None, &self.topology)?;
             let (egress, wrapped) = way.wrap(&packet, &Marks { qfi, ..Marks::default() })?;
             self.send(egress, wrapped);
@@ -44,6 +46,7 @@ fn to_ue(
     pdr: &Pdr,
     qfi: Option<Qfi>,
     packet: &[u8],
+    applications: &Applications,
     now: Time,
 ) -> Option<(Forwarding, Option<Qfi>)> {
     let forwarding = |pdr: &Pdr| session.rules.fars.get(&pdr.far)?.forwarding.clone();
@@ -52,7 +55,9 @@ fn to_ue(
         return Some((Forwarding::into_tunnel(Interface::Access, tunnel), marking(session, pdr).or(qfi)));
     }
     let user = UserPacket::parse(packet).ok()?;
-    let downlink = find_pdr(session, &Arrival { origin: Origin::default(), user }, now).ok()?;
+    let detection = Detection { applications, seen: session.detector.seen(&user.flow) };
+    let arrival = Arrival { origin: Origin::default(), user };
+    let downlink = find_pdr(session, &arrival, &detection, now).ok()?;
     let tunnel = forwarding(downlink)?.tunnel()?;
     Some((Forwarding::into_tunnel(Interface::Access, tunnel), marking(session, downlink).or(qfi)))
 }

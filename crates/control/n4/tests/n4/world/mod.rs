@@ -6,11 +6,12 @@ mod smf;
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, Event};
 use causeway_n4::{Config, N4, Notice, Occupancy, Output};
 use causeway_pfcp::{Cause, Message};
-use causeway_rules::{Capabilities, LocalEndpoint, LocalEndpoints, UsageReportTrigger};
+use causeway_rules::{Applications, Capabilities, LocalEndpoint, LocalEndpoints, UsageReportTrigger};
 use causeway_types::{DualIp, NetworkInstance, NodeId, NtpSeconds, Seid, Span, Time, UrrId};
 
 pub(crate) use plane::{Pace, Plane, used};
@@ -23,6 +24,7 @@ pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) sent: VecDeque<(SocketAddr, Vec<u8>)>,
     pub(crate) notices: Vec<Notice>,
+    pub(crate) applications: Arc<Applications>,
 }
 
 /// A UPF at 192.0.2.1 without heartbeats of its own; T1 is 1 s, doubling up to 8 s; N1 is 3.
@@ -58,6 +60,7 @@ impl World {
             now: Time::from_secs(1_700_000_000),
             sent: VecDeque::new(),
             notices: Vec::new(),
+            applications: Arc::default(),
         }
     }
 
@@ -192,6 +195,7 @@ impl World {
                     let result = self.plane.apply(self.now, plan);
                     self.n4.applied(self.now, id, result);
                 }
+                Output::Applications(applications) => self.applications = applications,
                 Output::Notice(notice) => {
                     assert!(!notice.to_string().is_empty());
                     self.notices.push(notice);

@@ -31,6 +31,8 @@ fn pdr_update(id: u16) -> PdrUpdate {
         far: None,
         qers: None,
         urrs: None,
+        activate: vec![],
+        deactivate: vec![],
         active_from: Setting::Keep,
         active_until: Setting::Keep,
     }

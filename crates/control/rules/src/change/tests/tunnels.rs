@@ -110,7 +110,11 @@ fn tunnels_that_the_smf_assigned() {
 
     let foreign = World::new().establish(with(gnb(7))).unwrap_err();
     assert_eq!(foreign.reason, Reason::ForeignTunnel(gnb(7)));
-    let context = Context { capabilities: &world.capabilities, endpoints: &world.endpoints };
+    let context = Context {
+        capabilities: &world.capabilities,
+        endpoints: &world.endpoints,
+        catalogue: &crate::Catalogue::default(),
+    };
     let second = establish_with(with(ours), Seid(2), &context, &mut world.resources).unwrap_err();
     assert_eq!(second.reason, Reason::TunnelInUse(ours));
     for rejection in [foreign, second] {

@@ -102,7 +102,11 @@ fn an_address_is_released_with_its_last_pdr() {
 fn what_cannot_be_chosen_is_refused_whole() {
     let mut world = World::new();
     let ask = |world: &mut World, seid, changes| {
-        let context = Context { capabilities: &world.capabilities, endpoints: &world.endpoints };
+        let context = Context {
+            capabilities: &world.capabilities,
+            endpoints: &world.endpoints,
+            catalogue: &crate::Catalogue::default(),
+        };
         establish_with(changes, Seid(seid), &context, &mut world.resources)
     };
     for seid in 10..15 {
@@ -133,7 +137,11 @@ fn what_cannot_be_chosen_is_refused_whole() {
 #[test]
 fn an_address_that_the_smf_assigns_twice() {
     let mut world = World::with(usual());
-    let context = Context { capabilities: &world.capabilities, endpoints: &world.endpoints };
+    let context = Context {
+        capabilities: &world.capabilities,
+        endpoints: &world.endpoints,
+        catalogue: &crate::Catalogue::default(),
+    };
     for (restoration, cause) in [(false, 73), (true, 86)] {
         let changes = Changes { restoration, ..usual() };
         let rejection = establish_with(changes, Seid(2), &context, &mut world.resources).unwrap_err();
@@ -154,7 +162,11 @@ fn an_address_that_the_smf_assigns_twice() {
 #[test]
 fn an_address_behind_tunnels_may_be_in_several_sessions() {
     let mut world = World::with(usual());
-    let context = Context { capabilities: &world.capabilities, endpoints: &world.endpoints };
+    let context = Context {
+        capabilities: &world.capabilities,
+        endpoints: &world.endpoints,
+        catalogue: &crate::Catalogue::default(),
+    };
     let mut changes = usual();
     changes.pdrs.create = vec![uplink_pdr(1, crate::testing::CHOOSE, 1)];
     assert!(establish_with(changes, Seid(2), &context, &mut world.resources).is_ok());

@@ -1,13 +1,10 @@
-//! How many ICMP messages the UPF sends (RFC 1812 clause 4.3.2.8, RFC 4443 clause 2.4).
+//! How many messages the UPF sends because of packets that anybody may send: ICMP errors (RFC 1812 clause 4.3.2.8,
+//! RFC 4443 clause 2.4) and GTP-U signalling.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use causeway_types::{Span, Time};
-
-/// Messages to one host in a second, and at once. A traceroute sends three probes of a kind; a host that learns a path
-/// MTU for several connections needs a few.
-const PER_HOST: u32 = 10;
 
 /// How many hosts are remembered; beyond that only the limit for all holds.
 const REMEMBERED: usize = 4096;
@@ -16,15 +13,16 @@ const SECOND: u128 = Span::from_secs(1).as_nanos();
 
 /// Token buckets: one for all hosts together, and one for each.
 #[derive(Debug)]
-pub(crate) struct IcmpLimit {
+pub(crate) struct Ration {
     all: Bucket,
+    per_host: u32,
     hosts: BTreeMap<IpAddr, Bucket>,
 }
 
-impl IcmpLimit {
-    /// So many messages in a second to all hosts together.
-    pub(crate) fn new(per_second: u32) -> Self {
-        Self { all: Bucket::full(per_second), hosts: BTreeMap::new() }
+impl Ration {
+    /// So many messages in a second, and at once, to all hosts together, and to each.
+    pub(crate) fn new(per_second: u32, per_host: u32) -> Self {
+        Self { all: Bucket::full(per_second), per_host, hosts: BTreeMap::new() }
     }
 
     /// A message may be sent to this host now; it then counts as sent.
@@ -35,7 +33,7 @@ impl IcmpLimit {
         if self.hosts.len() >= REMEMBERED && !self.hosts.contains_key(&host) {
             return self.all.take(now);
         }
-        let bucket = self.hosts.entry(host).or_insert_with(|| Bucket::full(PER_HOST));
+        let bucket = self.hosts.entry(host).or_insert_with(|| Bucket::full(self.per_host));
         bucket.has_some(now) && self.all.take(now) && bucket.take(now)
     }
 }
@@ -92,7 +90,7 @@ mod tests {
     // Output: ten at once; afterwards every one.
     #[test]
     fn a_host_hears_ten_a_second() {
-        let mut limit = IcmpLimit::new(1000);
+        let mut limit = Ration::new(1000, 10);
         let start = Time::from_secs(9);
         let at_once = (0..100).filter(|_| limit.may_send(host(1), start)).count();
         assert_eq!(at_once, 10);
@@ -103,10 +101,10 @@ mod tests {
     // Output: 50 messages, and no more memory than for 4096 hosts; nothing.
     #[test]
     fn a_flood_is_bounded() {
-        let mut limit = IcmpLimit::new(50);
+        let mut limit = Ration::new(50, 10);
         let start = Time::from_secs(9);
         assert_eq!((0..20_000).filter(|n| limit.may_send(host(*n), start)).count(), 50);
         assert!(limit.hosts.len() <= REMEMBERED);
-        assert!(!IcmpLimit::new(0).may_send(host(1), start));
+        assert!(!Ration::new(0, 10).may_send(host(1), start));
     }
 }

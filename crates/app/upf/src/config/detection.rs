@@ -1,0 +1,115 @@
+//! Applications and predefined rules that the UPF knows without an SMF having provisioned them.
+
+use causeway_rules::{
+    ApplicationId, Applications, Domain, DomainProtocol, FlowDescription, Pattern, Pfd, PredefinedRule,
+    PredefinedRules,
+};
+use causeway_types::QfiSet;
+use serde::Serialize;
+
+use super::error::Problem;
+use super::section::Section;
+use super::shown::shown_if_any;
+use super::values;
+use super::words::NameIn;
+
+/// One PFD of an application: a packet that fits all that is given is of it. Several items may have one `id`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Application {
+    /// The Application ID that SMFs name.
+    pub id: String,
+    /// A flow description, for example `permit out 17 from 198.51.100.0/24 to assigned`.
+    #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowDescription>,
+    /// A URL of plain HTTP, or an expression for some.
+    #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
+    pub url: Option<Pattern>,
+    /// A domain name, or an expression for some.
+    #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
+    pub domain: Option<Pattern>,
+    /// Where the domain name must be found.
+    pub domain_protocol: NameIn,
+}
+
+impl Application {
+    pub(super) fn read(application: &mut Section<'_>) -> Self {
+        let what = "give the Application ID that SMFs name";
+        Self {
+            id: application.required("id", what, values::text).unwrap_or_default(),
+            flow: application.value("flow", values::flow),
+            url: application.value("url", values::url),
+            domain: application.value("domain", values::domain),
+            domain_protocol: application.value("domain_protocol", values::word).unwrap_or_default(),
+        }
+    }
+
+    /// What is wrong with it as a whole.
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let names_nothing = self.flow.is_none() && self.url.is_none() && self.domain.is_none();
+        let protocol_alone = self.domain.is_none() && self.domain_protocol != NameIn::Any;
+        (names_nothing || protocol_alone).then_some(Problem::Missing("give a `flow`, a `url` or a `domain`"))
+    }
+
+    fn pfd(&self) -> Pfd {
+        let protocol = match self.domain_protocol {
+            NameIn::Any => None,
+            NameIn::Dns => Some(DomainProtocol::DnsQname),
+            NameIn::Tls => Some(DomainProtocol::TlsSni),
+        };
+        let domain = self.domain.clone().map(|name| Domain { name, protocol });
+        Pfd {
+            flows: self.flow.iter().cloned().collect(),
+            urls: self.url.iter().cloned().collect(),
+            domains: domain.into_iter().collect(),
+        }
+    }
+}
+
+/// All of them, as rules may name them.
+pub(crate) fn applications(items: &[Application]) -> Applications {
+    let pfd = |item: &Application| (ApplicationId::from(&*item.id), vec![item.pfd()]);
+    Applications::configured(items.iter().map(pfd))
+}
+
+/// A predefined rule: a packet that fits all that is given is of it. Items of one name are a group that is activated
+/// together.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Predefined {
+    /// The name that SMFs activate.
+    pub name: String,
+    /// A flow description.
+    #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowDescription>,
+    /// An Application ID, of the configuration or provisioned by an SMF.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<String>,
+}
+
+impl Predefined {
+    pub(super) fn read(rule: &mut Section<'_>) -> Self {
+        Self {
+            name: rule.required("name", "give the name that SMFs activate", values::text).unwrap_or_default(),
+            flow: rule.value("flow", values::flow),
+            application: rule.value("application", values::text),
+        }
+    }
+
+    /// What is wrong with it as a whole.
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let names_nothing = self.flow.is_none() && self.application.is_none();
+        names_nothing.then_some(Problem::Missing("give a `flow` or an `application`"))
+    }
+
+    fn rule(&self) -> PredefinedRule {
+        PredefinedRule {
+            filters: self.flow.iter().cloned().map(Into::into).collect(),
+            application: self.application.as_deref().map(Into::into),
+            qfis: QfiSet::EMPTY,
+        }
+    }
+}
+
+/// All of them, as PDRs may activate them.
+pub(crate) fn predefined_rules(items: &[Predefined]) -> PredefinedRules {
+    PredefinedRules::new(items.iter().map(|item| (item.name.as_str().into(), item.rule())))
+}

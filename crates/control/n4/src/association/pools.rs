@@ -1,0 +1,21 @@
+//! What SMFs are told of our UE address pools (TS 29.244 clause 7.4.4.1.1).
+
+use causeway_pfcp::{
+    IpVersion, NetworkInstance, Octets, UeIpAddressPoolIdentity, UeIpAddressPoolInformation,
+};
+use causeway_rules::AddressPool;
+use causeway_types::IpNet;
+
+/// One entry for each pool that has a name to be chosen by.
+pub(super) fn pool_information(pools: &[AddressPool]) -> Vec<UeIpAddressPoolInformation<'_>> {
+    let named = pools.iter().filter_map(|pool| pool.name.as_ref().map(|name| (pool, name)));
+    let information = named.map(|(pool, name)| UeIpAddressPoolInformation {
+        network_instance: Some(NetworkInstance::from(&pool.network)),
+        ip_version: Some(match pool.range {
+            IpNet::V4(_) => IpVersion::V4,
+            IpNet::V6(_) => IpVersion::V6,
+        }),
+        ..UeIpAddressPoolInformation::new([UeIpAddressPoolIdentity(Octets(name.as_bytes()))])
+    });
+    information.collect()
+}

@@ -1,0 +1,69 @@
+//! How loaded we are, for SMFs that choose among UPFs by it (TS 29.244 clause 6.2.3).
+
+use causeway_pfcp::{CpFeatures, LoadControlInformation, Metric, SequenceNumber};
+
+use crate::N4;
+use crate::association::AssociationId;
+
+/// A change of the metric by less is not worth telling (clause 6.2.3.3.2.2).
+const WORTH_TELLING: u8 = 5;
+
+/// The load as it was last said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Load {
+    sequence: u32,
+    percent: u8,
+}
+
+impl Load {
+    /// None yet. `sequence` grows from one life of the UPF to the next.
+    pub(crate) const fn new(sequence: u32) -> Self {
+        Self { sequence, percent: 0 }
+    }
+
+    /// Takes over the load as it is now, if that is worth telling or an end of the scale.
+    fn update(&mut self, percent: u8) {
+        let is_end = percent != self.percent && (percent == 0 || percent == 100);
+        if is_end || percent.abs_diff(self.percent) >= WORTH_TELLING {
+            self.percent = percent;
+            self.sequence = self.sequence.wrapping_add(1);
+        }
+    }
+}
+
+impl N4 {
+    /// What to tell the SMF of an association, in a message that goes there now: nothing if it does not support load
+    /// control, or knows.
+    pub(crate) fn load_information(&mut self, id: AssociationId) -> Option<LoadControlInformation<'static>> {
+        let most = self.config.limits.sessions.min(self.capabilities.max_sessions as usize).max(1);
+        let percent = (self.sessions.len().saturating_mul(100) / most).min(100);
+        let is_on = self.config.load_control;
+        let association = self.associations.get_mut(id)?;
+        if !is_on || !association.cp_features.contains(CpFeatures::LOAD) {
+            return None;
+        }
+        self.load.update(percent as u8);
+        let Load { sequence, percent } = self.load;
+        if association.told_load.replace(sequence) == Some(sequence) {
+            return None;
+        }
+        Some(LoadControlInformation::new(SequenceNumber(sequence), Metric(percent)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  loads of 3, 5, 9, 10, 99, 100, 97, 2 and 0 percent.
+    // Output: said when it changed by five, and at the ends of the scale.
+    #[test]
+    fn small_changes_are_not_said() {
+        let mut load = Load::new(7);
+        let said = [3, 5, 9, 10, 99, 100, 97, 2, 0].map(|percent| {
+            load.update(percent);
+            (load.percent, load.sequence)
+        });
+        assert_eq!(said, [(0, 7), (5, 8), (5, 8), (10, 9), (99, 10), (100, 11), (100, 11), (2, 12), (0, 13)]);
+    }
+}

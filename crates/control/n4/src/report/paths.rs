@@ -1,0 +1,125 @@
+//! User plane paths that fail and recover: Node Reports to the SMFs whose sessions use them (TS 29.244 clauses 6.2.9
+//! and 7.4.5, TS 23.527 clause 5.4).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use causeway_pfcp::{
+    Cause, DestinationInterface, NetworkInstance, NodeId, NodeReportRequest, NodeReportType, RemoteGtpuPeer,
+    UserPlanePathFailureReport, UserPlanePathRecoveryReport,
+};
+use causeway_types::{Interface, Time};
+
+use crate::association::AssociationId;
+use crate::node::Purpose;
+use crate::transaction::Lost;
+use crate::{MessageResult, N4, Notice, Output};
+
+/// How sessions reach a peer: by which side, in which network.
+type Ways = BTreeSet<(Interface, Option<causeway_types::NetworkInstance>)>;
+
+impl N4 {
+    /// The path to a GTP-U peer failed: the SMFs whose sessions use it are told, each once until it recovers.
+    pub(crate) fn path_failed(&mut self, now: Time, peer: IpAddr) {
+        let users = self.users_of(peer);
+        let untold: Vec<_> =
+            users.into_iter().filter(|(id, _)| self.told_paths.insert((*id, peer))).collect();
+        if untold.is_empty() {
+            return;
+        }
+        self.notice(Notice::PeerDown { peer, told: untold.len() });
+        for (id, ways) in untold {
+            self.report_path(now, id, peer, &ways, true);
+        }
+    }
+
+    /// It works again: those that were told of the failure, and whose sessions still use it, are told of that.
+    pub(crate) fn path_recovered(&mut self, now: Time, peer: IpAddr) {
+        let users = self.users_of(peer);
+        let told: Vec<_> =
+            users.into_iter().filter(|(id, _)| self.told_paths.contains(&(*id, peer))).collect();
+        self.told_paths.retain(|(_, down)| *down != peer);
+        self.notice(Notice::PeerUp { peer, told: told.len() });
+        for (id, ways) in told {
+            self.report_path(now, id, peer, &ways, false);
+        }
+    }
+
+    /// No session uses the path any more: what was told of it has no end.
+    pub(crate) fn path_forgotten(&mut self, peer: IpAddr) {
+        self.told_paths.retain(|(_, down)| *down != peer);
+    }
+
+    /// The associations with sessions that send to the peer. O(rules of all sessions): paths fail rarely.
+    fn users_of(&self, peer: IpAddr) -> BTreeMap<AssociationId, Ways> {
+        let mut users: BTreeMap<AssociationId, Ways> = BTreeMap::new();
+        for session in self.sessions.iter().filter(|session| !session.doomed) {
+            for forwarding in session.rules.rules().fars.values().filter_map(|far| far.forwarding.as_ref()) {
+                if forwarding.tunnel().is_some_and(|tunnel| tunnel.addr.contains(peer)) {
+                    let way = (forwarding.destination, forwarding.network_instance.clone());
+                    users.entry(session.association).or_default().insert(way);
+                }
+            }
+        }
+        users
+    }
+
+    fn report_path(&mut self, now: Time, id: AssociationId, peer: IpAddr, ways: &Ways, failed: bool) {
+        let purpose = Purpose::PathReport { association: id, peer };
+        // What was said before about this path is overtaken.
+        self.outbound.cancel(|other| *other == purpose);
+        let Some(to) = self.associations.get(id).map(|association| association.peer) else { return };
+        let names: Vec<_> =
+            ways.iter().map(|(_, network)| network.as_ref().map(NetworkInstance::from)).collect();
+        let peers: Vec<_> = ways
+            .iter()
+            .zip(names)
+            .map(|((side, _), network_instance)| RemoteGtpuPeer {
+                addr: peer.into(),
+                interface: Some(DestinationInterface::from(*side)),
+                network_instance,
+            })
+            .collect();
+        let node = self.config.node.clone();
+        let request = match failed {
+            true => NodeReportRequest {
+                user_plane_path_failure_report: Some(UserPlanePathFailureReport::new(peers)),
+                ..NodeReportRequest::new(NodeId::from(&node), NodeReportType::UPFR)
+            },
+            false => NodeReportRequest {
+                user_plane_path_recovery_report: Some(UserPlanePathRecoveryReport::new(peers)),
+                ..NodeReportRequest::new(NodeId::from(&node), NodeReportType::UPRR)
+            },
+        };
+        let policy = self.config.retransmission;
+        self.ask(now, policy, to, None, &request.into(), purpose);
+    }
+
+    pub(crate) fn path_report_answered(&mut self, id: AssociationId, cause: Cause) {
+        let Some(association) = self.associations.get(id).filter(|_| !cause.is_accepted()) else { return };
+        let node = association.node.clone();
+        self.notice(Notice::NodeReportRefused { node, cause });
+    }
+
+    /// The last repetition of a report went unanswered. It is kept and repeated after pauses, until it is answered
+    /// or overtaken, or the association ends.
+    pub(crate) fn path_report_unanswered(&mut self, now: Time, id: AssociationId, lost: Lost<Purpose>) {
+        let Some(association) = self.associations.get(id) else { return };
+        let node = association.node.clone();
+        if lost.kept {
+            self.counters.sent(lost.request, MessageResult::Repeated);
+            self.push(Output::Send { to: lost.to, bytes: lost.bytes.clone() });
+        } else {
+            self.notice(Notice::NodeReportUnanswered { node, to: lost.to });
+        }
+        self.outbound.keep(now, lost, self.config.report_retry);
+    }
+
+    /// The peer of an association lives anew, or is gone: it has been told of nothing.
+    pub(crate) fn forget_told_paths(&mut self, id: AssociationId) {
+        self.told_paths.retain(|(association, _)| *association != id);
+        self.outbound.cancel(
+            |purpose| matches!(purpose, Purpose::PathReport { association, .. } if *association == id),
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! PFCP PFD Management Request: PFDs of applications, replaced as a whole (TS 29.244 clauses 6.2.5 and 7.4.3).
+
+use causeway_pfcp::{ApplicationIdsPfds, CountedList, Octets, PfdContents, PfdManagementRequest};
+
+use crate::reject::refuse_if;
+use crate::{FlowDescription, Reason, ie};
+
+use super::{Application, ApplicationId, Applications, Domain, DomainProtocol, Pattern, Pfd};
+
+/// Applications that may be known at a time.
+const MAX_APPLICATIONS: usize = 4096;
+
+/// Values of all properties of all PFDs, at most: what bounds the memory that SMFs can take.
+const MAX_VALUES: usize = 16_384;
+
+impl Applications {
+    /// The applications after a request: those it names have the PFDs it gives and no others, or are gone when it
+    /// gives none; when it names none, everything that SMFs provisioned is gone.
+    ///
+    /// # Errors
+    /// [`Reason`] for the first PFD that cannot be used. Nothing has changed then.
+    pub fn manage(&self, request: &PfdManagementRequest<'_>) -> Result<Self, Reason> {
+        let mut next = self.clone();
+        if request.application_ids_pfds.is_empty() {
+            next.0.retain(|_, application| application.configured);
+            return Ok(next);
+        }
+        let mut named = Vec::new();
+        for group in request.application_ids_pfds.iter() {
+            let id = ApplicationId::new(group.application_id.0);
+            if named.contains(&id) {
+                return incorrect(ie::APPLICATION_ID, "the request names the application twice");
+            }
+            next.replace(id.clone(), &group)?;
+            named.push(id);
+        }
+        next.check_room()?;
+        Ok(next)
+    }
+
+    fn replace(&mut self, id: ApplicationId, group: &ApplicationIdsPfds<'_>) -> Result<(), Reason> {
+        if id.0.is_empty() {
+            return incorrect(ie::APPLICATION_ID, "it is empty");
+        }
+        if self.0.get(&id).is_some_and(|application| application.configured) {
+            return incorrect(ie::APPLICATION_ID, "the application is configured in the UPF");
+        }
+        let contexts = group.pfd_contexts.iter().collect::<Vec<_>>();
+        let contents = contexts.iter().flat_map(|context| context.pfd_contents.iter());
+        let pfds: Vec<_> = contents.map(|contents| pfd(&contents)).collect::<Result<_, _>>()?;
+        if pfds.is_empty() {
+            self.0.remove(&id);
+        } else {
+            self.0.insert(id, Application { pfds, configured: false });
+        }
+        Ok(())
+    }
+
+    fn check_room(&self) -> Result<(), Reason> {
+        let pfds = self.0.values().flat_map(|application| &application.pfds);
+        let values: usize = pfds.map(|pfd| pfd.flows.len() + pfd.urls.len() + pfd.domains.len()).sum();
+        if self.0.len() > MAX_APPLICATIONS {
+            return Err(Reason::TooMany { what: "applications", limit: MAX_APPLICATIONS });
+        }
+        if values > MAX_VALUES {
+            return Err(Reason::TooMany { what: "values in PFDs", limit: MAX_VALUES });
+        }
+        Ok(())
+    }
+}
+
+/// # Errors
+/// When a property is malformed or cannot be looked for, and when there is none: it would match every packet.
+fn pfd(contents: &PfdContents<'_>) -> Result<Pfd, Reason> {
+    refuse_if(contents.custom.is_some(), ie::PFD_CONTENTS, "custom PFD content")?;
+    let flows = values(contents.flow_description, contents.additional_flow_descriptions)?;
+    let urls = values(contents.url, contents.additional_urls)?;
+    let pfd = Pfd {
+        flows: flows.into_iter().map(flow).collect::<Result<_, _>>()?,
+        urls: urls.into_iter().map(|url| pattern(url, Pattern::url)).collect::<Result<_, _>>()?,
+        domains: domains(contents)?,
+    };
+    match pfd == Pfd::default() {
+        true => incorrect(ie::PFD_CONTENTS, "it has no property"),
+        false => Ok(pfd),
+    }
+}
+
+/// The first value of a property, and the additional ones.
+fn values<'a>(first: Option<Octets<'a>>, more: Option<CountedList<'a>>) -> Result<Vec<Octets<'a>>, Reason> {
+    let more = more.map(|list| (list.0.len(), list.iter().collect::<Vec<_>>()));
+    let (len, more) = more.unwrap_or_default();
+    if more.iter().map(|value| value.len() + 2).sum::<usize>() != len {
+        return incorrect(ie::PFD_CONTENTS, "an additional value is cut short");
+    }
+    Ok(first.into_iter().chain(more).collect())
+}
+
+fn flow(text: Octets<'_>) -> Result<FlowDescription, Reason> {
+    let parsed = text.as_str().and_then(|text| text.parse().ok());
+    let why = "a flow description is malformed or not supported";
+    parsed.ok_or(Reason::Incorrect { ie: ie::PFD_CONTENTS, why })
+}
+
+fn pattern<E>(text: Octets<'_>, read: impl Fn(&str) -> Result<Pattern, E>) -> Result<Pattern, Reason> {
+    let why = "neither a name or URL nor a regular expression";
+    text.as_str().and_then(|text| read(text).ok()).ok_or(Reason::Incorrect { ie: ie::PFD_CONTENTS, why })
+}
+
+/// The domain names. An additional one is followed by its protocol, which may be empty.
+fn domains(contents: &PfdContents<'_>) -> Result<Vec<Domain>, Reason> {
+    let mut all = Vec::new();
+    match (contents.domain_name, contents.domain_name_protocol) {
+        (Some(name), found) => all.push(domain(name, found)?),
+        (None, Some(_)) => {
+            return incorrect(ie::PFD_CONTENTS, "a domain name protocol without a domain name");
+        }
+        (None, None) => {}
+    }
+    let more = values(None, contents.additional_domain_names)?;
+    for pair in more.chunks(2) {
+        let &[name, found] = pair else {
+            return incorrect(ie::PFD_CONTENTS, "an additional domain name without its protocol");
+        };
+        all.push(domain(name, Some(found).filter(|it| !it.is_empty()))?);
+    }
+    Ok(all)
+}
+
+fn domain(name: Octets<'_>, found: Option<Octets<'_>>) -> Result<Domain, Reason> {
+    Ok(Domain { name: pattern(name, Pattern::domain)?, protocol: found.map(protocol).transpose()? })
+}
+
+/// By the names of TS 29.122, or by the numbers of TS 29.251.
+fn protocol(octets: Octets<'_>) -> Result<DomainProtocol, Reason> {
+    let name = octets.to_ascii_uppercase();
+    match &*name {
+        b"DNS_QNAME" | [0] | [0, 0, 0, 0] => Ok(DomainProtocol::DnsQname),
+        b"TLS_SNI" | [1] | [0, 0, 0, 1] => Ok(DomainProtocol::TlsSni),
+        b"TLS_SAN" | b"TLS_SCN" | [2 | 3] | [0, 0, 0, 2 | 3] => {
+            let what = "domain names in certificates";
+            Err(Reason::Unsupported { ie: ie::PFD_CONTENTS, what })
+        }
+        _ => incorrect(ie::PFD_CONTENTS, "no release names this domain name protocol"),
+    }
+}
+
+fn incorrect<T>(ie: u16, why: &'static str) -> Result<T, Reason> {
+    Err(Reason::Incorrect { ie, why })
+}

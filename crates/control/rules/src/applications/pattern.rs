@@ -1,0 +1,112 @@
+//! Domain names and URLs of PFDs: literal, or regular expressions (TS 29.122 table 5.14.2.1.2-1).
+
+use std::fmt;
+
+use regex_lite::{Regex, RegexBuilder};
+use thiserror::Error;
+
+/// The longest text of a pattern.
+const LONGEST: usize = 1024;
+
+/// Octets that one compiled expression may take.
+const COMPILED: usize = 32 << 10;
+
+/// A domain name or URL, or an expression for some.
+///
+/// A domain name of letters, digits, hyphens and dots stands for itself and all names below it; a URL without
+/// characters that are special in expressions for itself and all that begin with it. Anything else is a regular expression,
+/// without regard to case, that must match a part. The syntax has neither look-around nor back-references, so that matching
+/// takes time linear in the text.
+#[derive(Clone)]
+pub struct Pattern {
+    text: String,
+    expression: Option<Regex>,
+}
+
+/// Why a text is no pattern.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum PatternError {
+    /// Nothing to match.
+    #[error("it is empty")]
+    Empty,
+    /// Longer than any name or URL that is looked at.
+    #[error("it is longer than {LONGEST} octets")]
+    TooLong,
+    /// A regular expression that cannot be used.
+    #[error("{0}")]
+    Expression(String),
+}
+
+impl Pattern {
+    /// A domain name or an expression for domain names.
+    ///
+    /// # Errors
+    /// [`PatternError`].
+    pub fn domain(text: &str) -> Result<Self, PatternError> {
+        Self::new(text, |c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+    }
+
+    /// A URL or an expression for URLs.
+    ///
+    /// # Errors
+    /// [`PatternError`].
+    pub fn url(text: &str) -> Result<Self, PatternError> {
+        Self::new(text, |c| c.is_ascii_alphanumeric() || "-_.~:/@!&=,;%#".contains(c))
+    }
+
+    fn new(text: &str, is_literal: impl Fn(char) -> bool) -> Result<Self, PatternError> {
+        if text.is_empty() {
+            return Err(PatternError::Empty);
+        }
+        if text.len() > LONGEST {
+            return Err(PatternError::TooLong);
+        }
+        if text.chars().all(is_literal) {
+            return Ok(Self { text: text.trim_matches('.').to_ascii_lowercase(), expression: None });
+        }
+        let expression = RegexBuilder::new(text).case_insensitive(true).size_limit(COMPILED).build();
+        let expression = expression.map_err(|error| PatternError::Expression(error.to_string()))?;
+        Ok(Self { text: text.to_owned(), expression: Some(expression) })
+    }
+
+    /// A domain name, in lower case, matches.
+    pub(super) fn matches_domain(&self, name: &str) -> bool {
+        match &self.expression {
+            Some(expression) => expression.is_match(name),
+            None => name.strip_suffix(&*self.text).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
+        }
+    }
+
+    /// A URL matches. The case of host and path is not regarded.
+    pub(super) fn matches_url(&self, url: &str) -> bool {
+        match &self.expression {
+            Some(expression) => expression.is_match(url),
+            None => {
+                let begins = |text: &str| {
+                    text.get(..self.text.len()).is_some_and(|start| start.eq_ignore_ascii_case(&self.text))
+                };
+                begins(url) || url.split_once("://").is_some_and(|(_, rest)| begins(rest))
+            }
+        }
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Pattern {}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pattern({self})")
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

@@ -1,0 +1,198 @@
+//! What the flows of a session show of themselves: server names and URLs (TS 29.244 clause 5.2.1A.4).
+//!
+//! A flow is known by its addresses, ports and protocol, and remembered from the packet that shows something: that
+//! packet and all later ones of both directions have it. Looked at are DNS queries to port 53, and the first octets
+//! that one side of a TCP connection sends: a TLS ClientHello or a plain HTTP request. They may come in several
+//! segments, in order; one that is missing ends the search. Later fragments have no ports, so nothing is known of
+//! them.
+//!
+//! A session remembers a bounded number of flows; of more, the one without packets for the longest is forgotten.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use causeway_packet::application::{Found, query_name, request, server_name};
+use causeway_packet::{Flow, IpProtocol, Tcp, TcpFlags, Udp, UserPacket};
+use causeway_rules::{Applications, DomainProtocol, Seen};
+
+/// Flows that one session remembers.
+const MAX_FLOWS: usize = 256;
+
+/// Octets that are looked at before the search is given up: enough for a ClientHello with post-quantum keys.
+const MAX_STREAM: usize = 4096;
+
+/// The longest URL that is kept.
+const MAX_URL: usize = 2048;
+
+const DNS_PORT: u16 = 53;
+
+/// One end of a flow.
+type End = (IpAddr, u16);
+
+/// A flow in either direction: its ends, the lower one first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Key {
+    low: End,
+    high: End,
+    protocol: u8,
+}
+
+/// What is known of a flow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum State {
+    /// The beginning of a stream, whose next octet has this number.
+    Searching { from: End, next: u32, stream: Vec<u8> },
+    /// All there will be.
+    Settled(Option<Seen>),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Entry {
+    state: State,
+    /// When its last packet came, counted in packets of the session.
+    last: u64,
+}
+
+/// The flows of one session.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Detector {
+    flows: BTreeMap<Key, Entry>,
+    packets: u64,
+}
+
+/// What there is to tell applications by, for one packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Detection<'a> {
+    pub(crate) applications: &'a Applications,
+    /// What the packet's flow has shown.
+    pub(crate) seen: Option<&'a Seen>,
+}
+
+impl Detector {
+    /// Looks at a packet; what its flow has shown up to now, this packet included.
+    pub(crate) fn observe(&mut self, packet: &UserPacket<'_>) -> Option<&Seen> {
+        let key = key(&packet.flow)?;
+        self.packets += 1;
+        match packet.flow.protocol {
+            IpProtocol::TCP => self.observe_tcp(key, packet),
+            IpProtocol::UDP => self.observe_udp(key, packet),
+            _ => {}
+        }
+        self.flows.get_mut(&key)?.last = self.packets;
+        self.seen(&packet.flow)
+    }
+
+    /// What the flow of a packet has shown up to now.
+    pub(crate) fn seen(&self, flow: &Flow) -> Option<&Seen> {
+        match &self.flows.get(&key(flow)?)?.state {
+            State::Settled(seen) => seen.as_ref(),
+            State::Searching { .. } => None,
+        }
+    }
+
+    /// How many flows are remembered.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Each query shows the flow anew: one socket may ask for many names.
+    fn observe_udp(&mut self, key: Key, packet: &UserPacket<'_>) {
+        if packet.flow.ports.is_none_or(|ports| ports.dst != DNS_PORT) {
+            return;
+        }
+        let Ok(udp) = Udp::parse(packet.transport()) else { return };
+        if let Some(name) = query_name(udp.payload()) {
+            let (name, protocol) = (Some(name.as_str().to_owned()), Some(DomainProtocol::DnsQname));
+            self.put(key, State::Settled(Some(Seen { name, protocol, url: None })));
+        }
+    }
+
+    fn observe_tcp(&mut self, key: Key, packet: &UserPacket<'_>) {
+        let Ok(tcp) = Tcp::parse(packet.transport()) else { return };
+        if tcp.flags().contains(TcpFlags::SYN) {
+            // A new connection with the ports of an old one.
+            self.flows.remove(&key);
+            return;
+        }
+        let payload = tcp.payload();
+        let from = (packet.flow.src, tcp.src_port());
+        match self.flows.get_mut(&key).map(|entry| &mut entry.state) {
+            _ if payload.is_empty() => {}
+            None => {
+                let next = tcp.sequence();
+                let searching = State::Searching { from, next, stream: Vec::new() };
+                self.put(key, search(searching, from, next, payload));
+            }
+            Some(state @ State::Searching { .. }) => {
+                let held = std::mem::replace(state, State::Settled(None));
+                *state = search(held, from, tcp.sequence(), payload);
+            }
+            Some(State::Settled(_)) => {}
+        }
+    }
+
+    fn put(&mut self, key: Key, state: State) {
+        if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&key) {
+            let oldest = self.flows.iter().min_by_key(|(_, entry)| entry.last).map(|(key, _)| *key);
+            oldest.map(|key| self.flows.remove(&key));
+        }
+        self.flows.insert(key, Entry { state, last: self.packets });
+    }
+}
+
+/// The flow of a packet; `None` where it has no ports.
+fn key(flow: &Flow) -> Option<Key> {
+    let ports = flow.ports?;
+    let (src, dst) = ((flow.src, ports.src), (flow.dst, ports.dst));
+    Some(Key { low: src.min(dst), high: src.max(dst), protocol: flow.protocol.0 })
+}
+
+/// Puts a segment behind what has come, and looks. Segments of the other side and repeated ones change nothing.
+fn search(state: State, from: End, sequence: u32, payload: &[u8]) -> State {
+    let State::Searching { from: began, next, mut stream } = state else { return state };
+    if from != began {
+        return State::Searching { from: began, next, stream };
+    }
+    let known = next.wrapping_sub(sequence) as usize;
+    let Some(new) = payload.get(known..) else {
+        // It lies before what has come, or leaves a gap behind it.
+        let is_repeated = known <= i32::MAX as usize;
+        return if is_repeated { State::Searching { from, next, stream } } else { State::Settled(None) };
+    };
+    let room = MAX_STREAM - stream.len();
+    stream.extend_from_slice(new.get(..room).unwrap_or(new));
+    match look(&stream) {
+        Found::Yes(seen) => State::Settled(Some(seen)),
+        Found::More if stream.len() < MAX_STREAM => {
+            State::Searching { from, next: next.wrapping_add(new.len() as u32), stream }
+        }
+        Found::More | Found::No => State::Settled(None),
+    }
+}
+
+fn look(stream: &[u8]) -> Found<Seen> {
+    let by_tls = server_name(stream).map(|name| Seen {
+        name: Some(name.trim_end_matches('.').to_ascii_lowercase()),
+        protocol: Some(DomainProtocol::TlsSni),
+        url: None,
+    });
+    match by_tls {
+        Found::No => request(stream).map(|request| {
+            let url = match request.target.starts_with('/') {
+                true => format!("http://{}{}", request.host, request.target),
+                false => request.target.to_owned(),
+            };
+            let host = request.host.rsplit_once(':').map_or(request.host, |(host, _port)| host);
+            Seen {
+                name: Some(host.to_ascii_lowercase()),
+                protocol: None,
+                url: Some(url).filter(|url| url.len() <= MAX_URL),
+            }
+        }),
+        found => found,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Whether the GTP-U peers that sessions send to are alive (TS 29.281 clause 7.2.1, TS 23.007 clause 20.3).
+//!
+//! A path is an address of ours and one of a peer. Each that some session uses is asked at once, then once per
+//! interval; one that no session uses any more is forgotten when it would be asked again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_dataplane::{Echo, Egress, Event, Topology};
+use causeway_packet::gtpu::Repr;
+use causeway_rules::RuleSet;
+use causeway_types::{Seid, Span, Time};
+
+use crate::egress::{GTPU_PORT, to_tunnel};
+use crate::engine::Reference;
+
+/// A wait of zero would never let time pass.
+const SHORTEST_WAIT: Span = Span::from_millis(1);
+
+/// Our address and the peer's.
+type Ends = (IpAddr, IpAddr);
+
+/// All paths.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    echo: Echo,
+    paths: BTreeMap<Ends, Path>,
+    due: BTreeSet<(Time, Ends)>,
+    sequence: u16,
+}
+
+#[derive(Debug)]
+struct Path {
+    users: BTreeSet<Seid>,
+    due: Time,
+    /// When the current or the last question was first asked.
+    asked: Time,
+    /// The question that waits for its answer.
+    waiting: Option<Question>,
+    is_down: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    sequence: u16,
+    repetitions_left: u8,
+}
+
+/// What is to be done about a path that is due.
+enum Due {
+    Ask(u16),
+    Down,
+    Forgotten,
+}
+
+impl Paths {
+    /// None yet.
+    pub(crate) fn new(echo: Echo) -> Self {
+        Self { echo, paths: BTreeMap::new(), due: BTreeSet::new(), sequence: 0 }
+    }
+
+    /// When a path is due.
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// The session has these rules now.
+    pub(crate) fn follow(&mut self, now: Time, seid: Seid, rules: &RuleSet, topology: &Topology) {
+        if self.echo.interval.is_zero() {
+            return;
+        }
+        let ends: BTreeSet<Ends> = paths_of(rules, topology).collect();
+        for (of, path) in &mut self.paths {
+            if !ends.contains(of) {
+                path.users.remove(&seid);
+            }
+        }
+        for of in ends {
+            let due = &mut self.due;
+            let path = self.paths.entry(of).or_insert_with(|| {
+                due.insert((now, of));
+                Path { users: BTreeSet::new(), due: now, asked: now, waiting: None, is_down: false }
+            });
+            path.users.insert(seid);
+        }
+    }
+
+    /// The peer answered. Says whether the path was down.
+    fn answered(&mut self, of: Ends, sequence: u16) -> bool {
+        let Some(path) = self.paths.get_mut(&of) else { return false };
+        if path.waiting.is_none_or(|question| question.sequence != sequence) {
+            return false;
+        }
+        path.waiting = None;
+        self.due.remove(&(path.due, of));
+        path.due = path.asked + self.echo.interval;
+        self.due.insert((path.due, of));
+        std::mem::replace(&mut path.is_down, false)
+    }
+
+    /// The next path that is due, and what to do about it.
+    fn expire(&mut self, now: Time) -> Option<(Ends, Due)> {
+        let (at, of) = *self.due.first().filter(|(at, _)| *at <= now)?;
+        self.due.remove(&(at, of));
+        let timeout = self.echo.timeout.max(SHORTEST_WAIT);
+        let path = self.paths.get_mut(&of)?;
+        let (due, next) = match &mut path.waiting {
+            None if path.users.is_empty() => {
+                self.paths.remove(&of);
+                return Some((of, Due::Forgotten));
+            }
+            None => {
+                self.sequence = self.sequence.wrapping_add(1);
+                let question = Question { sequence: self.sequence, repetitions_left: self.echo.retries };
+                (path.waiting, path.asked) = (Some(question), now);
+                (Due::Ask(self.sequence), now + timeout)
+            }
+            Some(question) if question.repetitions_left > 0 => {
+                question.repetitions_left -= 1;
+                (Due::Ask(question.sequence), now + timeout)
+            }
+            Some(_) => {
+                (path.waiting, path.is_down) = (None, true);
+                (Due::Down, (path.asked + self.echo.interval).max(now + SHORTEST_WAIT))
+            }
+        };
+        path.due = next;
+        self.due.insert((next, of));
+        Some((of, due))
+    }
+}
+
+/// The paths of the tunnels that these rules send to.
+fn paths_of(rules: &RuleSet, topology: &Topology) -> impl Iterator<Item = Ends> {
+    rules.fars.values().filter_map(|far| {
+        let forwarding = far.forwarding.as_ref()?;
+        let egress = to_tunnel(forwarding.tunnel()?, forwarding.network_instance.as_ref(), topology).ok()?;
+        match egress {
+            Egress::Gtpu { local, peer, .. } => Some((local, peer.ip())),
+            Egress::Ip { .. } | Egress::Ethernet { .. } => None,
+        }
+    })
+}
+
+impl Reference {
+    /// Asks the peers that are due, and tells of those that do not answer.
+    pub(crate) fn expire_paths(&mut self, now: Time) {
+        while let Some(((local, peer), due)) = self.paths.expire(now) {
+            match due {
+                Due::Ask(sequence) => {
+                    let to = SocketAddr::new(peer, GTPU_PORT);
+                    self.answer(local, to, &Repr::echo_request(sequence));
+                }
+                Due::Down => self.events.push_back(Event::PathDown { local, peer }),
+                Due::Forgotten => self.events.push_back(Event::PathForgotten { local, peer }),
+            }
+        }
+    }
+
+    /// A peer answered an Echo Request.
+    pub(crate) fn receive_echo_response(&mut self, local: IpAddr, peer: IpAddr, sequence: Option<u16>) {
+        if sequence.is_some_and(|sequence| self.paths.answered((local, peer), sequence)) {
+            self.events.push_back(Event::PathUp { local, peer });
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What the first octets of a flow say of the application behind it: server names and URLs.
+//!
+//! Each parser takes what has come so far and never looks beyond it.
+
+mod dns;
+mod http;
+mod tls;
+
+pub use dns::{DnsName, query_name};
+pub use http::{HttpRequest, request};
+pub use tls::server_name;
+
+/// What a parser found in the octets that have come so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found<T> {
+    /// What was looked for.
+    Yes(T),
+    /// It is not there, whatever follows.
+    No,
+    /// So far everything fits; more octets are needed.
+    More,
+}
+
+impl<T> Found<T> {
+    /// What was found, as something else.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Found<U> {
+        match self {
+            Self::Yes(value) => Found::Yes(change(value)),
+            Self::No => Found::No,
+            Self::More => Found::More,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The server name of a TLS ClientHello (RFC 8446 clause 4.1.2, RFC 6066 clause 3).
+
+use super::Found;
+
+const HANDSHAKE: u8 = 22;
+const CLIENT_HELLO: u8 = 1;
+const SERVER_NAME: u16 = 0;
+const HOST_NAME: u8 = 0;
+
+/// The longest host name there is (RFC 1035 clause 2.3.4).
+const LONGEST_NAME: usize = 253;
+
+/// The server name in the first record of a TLS stream. A ClientHello that is spread over several records has none
+/// that would be found; no client in use sends one.
+pub fn server_name(stream: &[u8]) -> Found<&str> {
+    match hello(stream) {
+        Ok(Some(name)) => Found::Yes(name),
+        Ok(None) => Found::No,
+        Err(End::Wrong) => Found::No,
+        Err(End::Cut) => Found::More,
+    }
+}
+
+/// Why a structure could not be read.
+enum End {
+    /// Octets contradict each other.
+    Wrong,
+    /// The octets that have come so far end within it.
+    Cut,
+}
+
+/// A structure of known length, of which perhaps not everything has come.
+struct Reader<'a> {
+    /// What has come.
+    here: &'a [u8],
+    /// How long it is in all.
+    len: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], End> {
+        self.len = self.len.checked_sub(count).ok_or(End::Wrong)?;
+        let (taken, rest) = self.here.split_at_checked(count).ok_or(End::Cut)?;
+        self.here = rest;
+        Ok(taken)
+    }
+
+    fn number(&mut self, octets: usize) -> Result<usize, End> {
+        Ok(self.take(octets)?.iter().fold(0, |number, octet| number << 8 | usize::from(*octet)))
+    }
+
+    /// The structure behind a length of so many octets.
+    fn counted(&mut self, octets: usize) -> Result<Reader<'a>, End> {
+        let len = self.number(octets)?;
+        self.len = self.len.checked_sub(len).ok_or(End::Wrong)?;
+        let (inner, rest) = self.here.split_at(len.min(self.here.len()));
+        self.here = rest;
+        Ok(Reader { here: inner, len })
+    }
+}
+
+fn hello(stream: &[u8]) -> Result<Option<&str>, End> {
+    let mut stream = Reader { here: stream, len: usize::MAX };
+    expect(stream.number(1)? == usize::from(HANDSHAKE))?;
+    expect(stream.number(1)? == 3)?;
+    stream.number(1)?;
+    let mut record = stream.counted(2)?;
+    expect(record.number(1)? == usize::from(CLIENT_HELLO))?;
+    let mut hello = record.counted(3)?;
+    // Version and random.
+    hello.take(34)?;
+    hello.counted(1)?;
+    hello.counted(2)?;
+    hello.counted(1)?;
+    if hello.len == 0 {
+        return Ok(None);
+    }
+    let mut extensions = hello.counted(2)?;
+    while extensions.len > 0 {
+        let kind = extensions.number(2)?;
+        let extension = extensions.counted(2)?;
+        if kind == usize::from(SERVER_NAME) {
+            return host_name(extension);
+        }
+    }
+    Ok(None)
+}
+
+fn host_name(mut extension: Reader<'_>) -> Result<Option<&str>, End> {
+    let mut names = extension.counted(2)?;
+    while names.len > 0 {
+        let kind = names.number(1)?;
+        let mut name = names.counted(2)?;
+        if kind == usize::from(HOST_NAME) {
+            let name = name.take(name.len)?;
+            let legal = (1..=LONGEST_NAME).contains(&name.len()) && name.iter().all(u8::is_ascii_graphic);
+            return Ok(std::str::from_utf8(name).ok().filter(|_| legal));
+        }
+    }
+    Ok(None)
+}
+
+fn expect(is_so: bool) -> Result<(), End> {
+    if is_so { Ok(()) } else { Err(End::Wrong) }
+}
