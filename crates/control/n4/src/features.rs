@@ -8,6 +8,7 @@ use crate::N4;
 /// What needs no particular ability of the data plane.
 const BY_ITSELF: UpFeatures = UpFeatures::FTUP
     .union(UpFeatures::BUNDL)
+    .union(UpFeatures::BUCP)
     .union(UpFeatures::PDIU)
     .union(UpFeatures::DPDRA)
     .union(UpFeatures::FRRT)
