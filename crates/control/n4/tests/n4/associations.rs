@@ -32,7 +32,7 @@ fn an_smf_sets_up_an_association() {
     let buffering = with_smf | UpFeatures::DLBD | UpFeatures::DDDS;
     let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU | UpFeatures::EPFAR;
     let detection = UpFeatures::DPDRA | UpFeatures::IP6PL;
-    let detection = detection | UpFeatures::FRRT | UpFeatures::PFDM | UpFeatures::PFDE;
+    let detection = detection | UpFeatures::ETHAR | UpFeatures::FRRT | UpFeatures::PFDM | UpFeatures::PFDE;
     let by_plane = UpFeatures::EMPU | UpFeatures::MNOP | buffering | UpFeatures::CIOT | UpFeatures::EPPPI;
     let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
     let usage = UpFeatures::QUOAC | UpFeatures::VTIME | UpFeatures::NORP | UpFeatures::UPIDP;
