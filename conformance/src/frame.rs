@@ -14,7 +14,7 @@ use crate::variables::Variables;
 /// A frame: `eth SRC > DST [s TAG] [c TAG] PAYLOAD` behind its first word.
 ///
 /// `*` is the broadcast address. TAG is the tag's 16 bits, for example `0x6005` for priority 3 in VLAN 5.
-/// PAYLOAD is `udp ...` as in a user packet, `arp IP asks IP`, `arp IP tells IP`, or `type NUMBER LITERAL`.
+/// PAYLOAD is `udp ...` or `icmp ...` as in a user packet, `arp IP asks IP`, `arp IP tells IP`, or `type NUMBER LITERAL`.
 pub(crate) fn frame(text: &str, variables: &Variables) -> Result<Vec<u8>, CaseError> {
     let bad = |reason: &str| CaseError::Literal { literal: text.to_owned(), reason: reason.to_owned() };
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -23,7 +23,7 @@ pub(crate) fn frame(text: &str, variables: &Variables) -> Result<Vec<u8>, CaseEr
     let (src, dst) = (address(src)?, address(dst)?);
     let (tags, rest) = tags(rest, variables)?;
     let (ether_type, payload) = match rest {
-        ["udp", ..] => {
+        ["udp" | "icmp", ..] => {
             let packet = user_packet(&rest.join(" "), variables)?;
             let is_v6 = packet.first().is_some_and(|first| first >> 4 == 6);
             (if is_v6 { EtherType::IPV6 } else { EtherType::IPV4 }, packet)
@@ -38,7 +38,7 @@ pub(crate) fn frame(text: &str, variables: &Variables) -> Result<Vec<u8>, CaseEr
             let kind = kind.ok_or_else(|| bad("an Ethertype is 0x0600 or above; use `raw`"))?;
             (kind, octets(&literal.join(" "), variables)?)
         }
-        _ => return Err(bad("expected `udp`, `arp` or `type` behind the tags")),
+        _ => return Err(bad("expected `udp`, `icmp`, `arp` or `type` behind the tags")),
     };
     let mut bytes = Vec::new();
     let frame = Ethernet { dst, src, tags, ether_type: Some(ether_type), payload: &payload };

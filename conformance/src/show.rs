@@ -134,7 +134,7 @@ pub(crate) fn user(bytes: &[u8]) -> String {
     }
     let last = bytes.last().copied().unwrap_or(0);
     let details =
-        show_icmp::details(&packet) + &show_tcp::details(&packet) + show_tcp::wrong_checksums(&packet);
+        show_icmp::details(&packet) + &show_tcp::details(&packet) + show_tcp::wrong_checksum(&packet);
     format!("{protocol} {ends}, {} octets, tos {}, last {last}{details}", packet.len(), flow.tos)
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use causeway_packet::{Fragment, Ip, IpProtocol, Tcp, Udp, UdpChecksum, UserPacket};
+use causeway_packet::{Fragment, IpProtocol, Tcp, Udp, UdpChecksum, UserPacket};
 
 /// The control bits and numbers of a TCP segment, and its octets if they are text.
 pub(crate) fn details(packet: &UserPacket<'_>) -> String {
@@ -18,12 +18,9 @@ pub(crate) fn details(packet: &UserPacket<'_>) -> String {
     text
 }
 
-/// Which checksums of a whole packet are wrong.
-pub(crate) fn wrong_checksums(packet: &UserPacket<'_>) -> &'static str {
+/// A TCP or UDP checksum of a whole packet that is wrong.
+pub(crate) fn wrong_checksum(packet: &UserPacket<'_>) -> &'static str {
     let flow = &packet.flow;
-    if matches!(packet.ip(), Ip::V4(ip) if !ip.checksum_is_valid()) {
-        return ", header checksum wrong";
-    }
     let transport = packet.transport();
     let is_wrong = match flow.protocol {
         _ if flow.is_fragment() => false,
@@ -33,5 +30,5 @@ pub(crate) fn wrong_checksums(packet: &UserPacket<'_>) -> &'static str {
         }
         _ => false,
     };
-    if is_wrong { ", checksum wrong" } else { "" }
+    if is_wrong { ", payload checksum wrong" } else { "" }
 }

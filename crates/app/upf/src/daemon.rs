@@ -164,6 +164,7 @@ fn limits(config: &Config) -> Limits {
     Limits {
         max_sessions: upf.max_sessions,
         max_pdrs_per_session: upf.max_pdrs_per_session,
+        macs_per_session: upf.max_macs_per_session as usize,
         buffer_packets_per_session: upf.buffering.packets_per_session as usize,
         buffer_octets_per_session: size(upf.buffering.octets_per_session),
         buffer_packets: upf.buffering.packets as usize,

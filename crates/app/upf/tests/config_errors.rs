@@ -241,6 +241,22 @@ fn contradictions() {
             "5: upf.session[1].mtu: causeway0 has MTU 1400 in upf.session[0].mtu: give it one MTU",
         ),
         (
+            "upf:\n  ethernet:\n    - dnn: internet\n",
+            "3: upf.ethernet[0].dnn: `internet` is a data network already (upf.session[0].dnn): give each its own name",
+        ),
+        (
+            "upf:\n  ethernet:\n    - dnn: lan\n    - dnn: plant\n      dev: causeway-eth0\n",
+            "5: upf.ethernet[1].dev: interface causeway-eth0 is given twice, first as upf.ethernet[0].dev",
+        ),
+        (
+            "upf:\n  ethernet:\n    - dev: tap0\n",
+            "3: upf.ethernet[0].dnn: missing: give the name of the Ethernet network, for example lan",
+        ),
+        (
+            "upf:\n  ethernet:\n    - dnn: lan\n      unknown_stations: guess\n",
+            "4: upf.ethernet[0].unknown_stations: `guess` is not one of drop, flood",
+        ),
+        (
             "upf:\n  pfcp:\n    server:\n      - address: 127.0.0.7\n      - address: 127.0.0.7\n",
             "5: upf.pfcp.server[1].address: 127.0.0.7:8805 is given twice, first as upf.pfcp.server[0].address",
         ),

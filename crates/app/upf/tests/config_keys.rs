@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use causeway_upf::config::{Config, ForwardingPolicy, KEYS, N6Tunnel, Overrides, Smf};
+use causeway_upf::config::{Config, EthernetNetwork, ForwardingPolicy, KEYS, N6Tunnel, Overrides, Smf};
 
 const SAMPLE: &str = include_str!("../upf.yaml");
 const PACKAGED: &str = include_str!("../../../../packaging/upf.yaml");
@@ -15,6 +15,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.node_id", "upf1.example.org"),
     ("upf.max_sessions", "1000"),
     ("upf.max_pdrs_per_session", "16"),
+    ("upf.max_macs_per_session", "16"),
     ("upf.pfcp.server[].address", "2001:db8::7"),
     ("upf.pfcp.server[].dev", "eth0"),
     ("upf.pfcp.server[].port", "18805"),
@@ -53,6 +54,11 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.session[].ue_pool", "10.45.128.0/17"),
     ("upf.session[].pool_identity", "pool-a"),
     ("upf.ue_address_rest", "5m"),
+    ("upf.ethernet[].dnn", "factory"),
+    ("upf.ethernet[].dev", "tap0"),
+    ("upf.ethernet[].bridge", "br0"),
+    ("upf.ethernet[].mtu", "1500"),
+    ("upf.ethernet[].unknown_stations", "flood"),
     ("upf.n6_tunnel[].dnn", "ims"),
     ("upf.n6_tunnel[].address", "2001:db8::6"),
     ("upf.n6_tunnel[].port", "15555"),
@@ -94,6 +100,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("upf.pfcp.client.smf[]", "address: 127.0.0.4"),
     ("upf.gtpu.server[]", "address: 127.0.0.7"),
     ("upf.session[]", "subnet: 10.45.0.0/16"),
+    ("upf.ethernet[]", "dnn: lan"),
     ("upf.forwarding_policy[]", "name: silver"),
     ("upf.n6_tunnel[]", "address: 192.0.2.6"),
     ("upf.applications[]", "id: video"),
@@ -106,7 +113,7 @@ const NEEDED: &[(&str, &str)] = &[
 fn file(path: &str, value: &str) -> String {
     let (group, leaf) = path.rsplit_once('.').unwrap();
     let needed = NEEDED.iter().find(|(g, with)| {
-        let instead = ["address", "dev"].contains(&leaf) && !with.starts_with("subnet");
+        let instead = ["address", "dev"].contains(&leaf) && with.starts_with("address");
         *g == group && !with.starts_with(leaf) && !(instead && leaf == "dev")
     });
     let mut text =
@@ -165,6 +172,9 @@ fn every_documented_default_is_the_default() {
         if key.path.starts_with("upf.session[]") {
             expected.upf.session[0].gateway = None;
         }
+        if key.path.starts_with("upf.ethernet[]") {
+            expected.upf.ethernet.push(EthernetNetwork::new("lan"));
+        }
         if key.path.starts_with("upf.pfcp.client.smf[]") {
             expected.upf.pfcp.client.smf.push(Smf { address: [127, 0, 0, 4].into(), port: 8805 });
         }
@@ -192,6 +202,7 @@ fn the_effective_configuration_is_a_configuration_file() {
                 echo: {interval: 2m, timeout: 100ms, retries: 0}}, \
                 routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
                 session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}], n6_tunnel: [{dnn: x, address: 192.0.2.6, port: 7}], \
+                ethernet: [{dnn: lan, dev: z, bridge: br0, mtu: 1500, unknown_stations: flood}], max_macs_per_session: 9, \
                 forwarding_policy: [{name: a, drop: true, dnn: x, dscp: 1, redirect: '192.0.2.80:80'}], \
                 buffering: {packets_per_session: 0, octets_per_session: 0, packets: 0, memory: 0, time: 0, \
                 when_full: drop_oldest, notify_again: 1500ms}, \
@@ -243,6 +254,7 @@ fn the_sample_states_the_defaults() {
     let mut sample = load(&without_devices).unwrap();
     let default = Config::default();
     sample.upf.session.pop();
+    sample.upf.ethernet.clear();
     sample.upf.node_id = None;
     sample.upf.pfcp.client.smf.clear();
     sample.upf.qos.slice.clear();

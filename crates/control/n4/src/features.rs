@@ -8,6 +8,7 @@ use crate::N4;
 /// What needs no particular ability of the data plane.
 const BY_ITSELF: UpFeatures = UpFeatures::FTUP
     .union(UpFeatures::BUNDL)
+    .union(UpFeatures::BUCP)
     .union(UpFeatures::PDIU)
     .union(UpFeatures::DPDRA)
     .union(UpFeatures::FRRT)
@@ -37,6 +38,7 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
         (capabilities.address_replacement, UpFeatures::IPREP),
         (capabilities.usage_control, USAGE_CONTROL),
         (capabilities.packet_rate, UpFeatures::CIOT),
+        (capabilities.ethernet, UpFeatures::ETHAR),
         (capabilities.paging_by_dscp, UpFeatures::EPPPI),
     ];
     let there = by_data_plane.into_iter().filter(|(is_there, _)| *is_there);
@@ -73,7 +75,7 @@ mod tests {
         let qos = UpFeatures::CIOT | UpFeatures::EPPPI;
         let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
         let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | qos | steering | USAGE_CONTROL;
-        let more = more | UpFeatures::PFDM | UpFeatures::PFDE;
+        let more = more | UpFeatures::ETHAR | UpFeatures::PFDM | UpFeatures::PFDE;
         assert_eq!(up_features(&all, false), BY_ITSELF | more);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_types::{FTeid, FarId, QerId, Seid, UrrId};
 
-use crate::{ExtendedBuffering, Op, PduSessionType, Plan, RuleSet, UrrPart};
+use crate::{ExtendedBuffering, Op, PduSessionType, Plan, RuleSet, UeMac, UrrPart};
 
 /// What a modification asks for beside the rules themselves.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -24,6 +24,8 @@ pub struct Extras {
     pub instructed: BTreeSet<FarId>,
     /// Buffering for longer than usual.
     pub extended: Vec<ExtendedBuffering>,
+    /// MAC addresses that the old anchor of the session had.
+    pub macs: Vec<UeMac>,
     /// The inactivity timer is given anew, even if it is the same.
     pub inactivity_timer: bool,
 }
@@ -48,6 +50,9 @@ pub fn plan_modification(session: Seid, old: &RuleSet, new: &RuleSet, extras: &E
     ops.extend(extras.packet_rates.iter().copied().map(Op::QueryPacketRate));
     put_changed(old, new, extras, &mut ops);
     remove_gone(old, new, &mut ops);
+    if !extras.macs.is_empty() {
+        ops.push(Op::TakeMacs(extras.macs.clone()));
+    }
     Plan { session, ops }
 }
 

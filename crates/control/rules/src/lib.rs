@@ -51,6 +51,7 @@ mod scramble;
 mod sdf;
 mod session;
 mod tunnels;
+mod ue_mac;
 mod usage;
 mod validate;
 
@@ -84,5 +85,6 @@ pub use scramble::Scramble;
 pub use sdf::FlowError;
 pub use session::SessionRules;
 pub use tunnels::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
+pub use ue_mac::{MacChanges, UeMac};
 pub use usage::Usage;
 pub use validate::{Context, validate};

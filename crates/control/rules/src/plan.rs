@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, SNssai, Seid, Span, UrrId};
 
-use crate::{Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, PduSessionType, Qer, Urr, UrrPart};
+use crate::{Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, PduSessionType, Qer, UeMac, Urr, UrrPart};
 
 /// An ordered list of writes for one session, applied all or nothing.
 ///
@@ -81,6 +81,9 @@ pub enum Op {
     RemoveUrr(UrrId),
     /// Removes a BAR.
     RemoveBar(BarId),
+    /// Takes MAC addresses for the session's own, from whatever session has them (TS 29.244 clause 5.13.6). They are
+    /// not reported as new.
+    TakeMacs(Vec<UeMac>),
     /// Removes the session with all its rules and reports the final usage of every URR, and what is left of the packets
     /// of every QER that was asked to. Last in its plan.
     RemoveSession,

@@ -3,6 +3,8 @@
 use causeway_pfcp::{UsageInformation, UsageReportTrigger};
 use causeway_types::{Span, Time, UrrId, Volume};
 
+use crate::MacChanges;
+
 /// One usage report of a URR (TS 29.244 clause 7.5.8.3).
 ///
 /// A data plane yields several in a row where usage is reported in parts: before and after a monitoring time,
@@ -31,6 +33,8 @@ pub struct Usage {
     pub last_packet: Option<Time>,
     /// When the events that it reports happened.
     pub events: Vec<Time>,
+    /// The MAC addresses that are new or gone.
+    pub macs: MacChanges,
 }
 
 impl Usage {
@@ -47,6 +51,7 @@ impl Usage {
             first_packet: None,
             last_packet: None,
             events: Vec::new(),
+            macs: MacChanges::default(),
         }
     }
 

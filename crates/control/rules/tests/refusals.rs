@@ -192,7 +192,7 @@ fn establishments_that_are_rejected() {
         ),
         ("no method", with_urr(|it| it.measurement_method = MeasurementMethod::empty()), (69, Some(62))),
         ("periodic", with_urr(|it| it.reporting_triggers = ReportingTriggers::PERIO), (67, Some(64))),
-        ("MAC addresses", with_urr(|it| it.reporting_triggers = ReportingTriggers::MACAR), (76, Some(37))),
+        ("MAC addresses", with_urr(|it| it.reporting_triggers = ReportingTriggers::MACAR), (69, Some(37))),
         ("no threshold", with_urr(|it| it.reporting_triggers = ReportingTriggers::VOLTH), (67, Some(31))),
         (
             "empty threshold",

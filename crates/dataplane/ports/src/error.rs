@@ -69,6 +69,28 @@ pub enum PortError {
         /// The interface.
         name: String,
     },
+    /// Another process holds the TAP device.
+    #[error(
+        "TAP device {name} is in use: stop the process that holds it, or choose another upf.ethernet[].dev"
+    )]
+    TapBusy {
+        /// The device.
+        name: String,
+    },
+    /// An interface of that name exists and is no TAP device.
+    #[error(
+        "interface {name} exists and is not a TAP device: remove it or choose another upf.ethernet[].dev"
+    )]
+    NotTap {
+        /// The interface.
+        name: String,
+    },
+    /// The bridge does not exist.
+    #[error("bridge {name} does not exist: create it with `ip link add {name} type bridge`")]
+    BridgeMissing {
+        /// The bridge.
+        name: String,
+    },
     /// The process lacks a privilege.
     #[error("permission denied {doing}: run as root or give {capability}")]
     Permission {

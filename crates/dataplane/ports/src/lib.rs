@@ -1,7 +1,7 @@
-//! Where packets enter and leave: TUN, UDP, TPACKET, memory and pcap ports behind one trait, with a
+//! Where packets enter and leave: TUN, TAP, UDP, TPACKET, memory and pcap ports behind one trait, with a
 //! tracer and a fault injector that wrap any of them.
 //!
-//! A port carries GTP-U datagrams (N3, N9) or IP packets (N6). It never blocks, allocates nothing per
+//! A port carries GTP-U datagrams (N3, N9), or IP packets or Ethernet frames (N6). It never blocks, allocates nothing per
 //! packet, and counts every packet it cannot carry under one named [`Counter`]. What can only be cured by
 //! a person is a [`PortError`] that says how.
 
@@ -19,6 +19,7 @@ pub mod pcap;
 mod poll;
 mod port;
 mod sys;
+pub mod tap;
 pub mod tpacket;
 mod traced;
 pub mod tun;

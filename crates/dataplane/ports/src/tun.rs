@@ -11,6 +11,7 @@ use causeway_types::IpNet;
 use rustix::io::Errno;
 
 use crate::netlink::{Link, Netlink, check_name};
+use crate::sys::tun::Kind;
 use crate::udp::send_failure;
 use crate::{Batch, Counter, Counters, Frame, Meta, Port, PortError, sys};
 
@@ -52,7 +53,7 @@ impl TunPort {
         let mut netlink = Netlink::open()?;
         let existed = netlink.link(device)?.is_some();
         let file = open_device()?;
-        sys::tun::attach(&file, device).map_err(|errno| attach_error(device, errno))?;
+        sys::tun::attach(&file, device, Kind::Tun).map_err(|errno| attach_error(device, errno))?;
         let link =
             netlink.link(device)?.ok_or_else(|| PortError::InterfaceMissing { name: device.clone() })?;
         set_up(&mut netlink, &link, options)?;
@@ -114,7 +115,7 @@ impl TunPort {
     }
 }
 
-fn open_device() -> Result<File, PortError> {
+pub(crate) fn open_device() -> Result<File, PortError> {
     let opened =
         OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun");
     opened.map_err(|error| match error.kind() {

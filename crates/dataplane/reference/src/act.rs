@@ -9,6 +9,7 @@ use causeway_packet::UserPacket;
 use causeway_rules::{ApplyAction, Forwarding, Pdr, PduSessionType};
 use causeway_types::{Interface, Qfi, Time};
 
+use crate::carried::Carried;
 use crate::egress::Way;
 use crate::link_scope::stays_on_link;
 use crate::marks::{Marks, mark_flow};
@@ -34,6 +35,8 @@ pub(crate) struct Matched<'a> {
     pub(crate) pdr: &'a Pdr,
     /// The QFI it arrived with.
     pub(crate) qfi: Option<Qfi>,
+    /// What it brings for the next tunnel.
+    pub(crate) carried: &'a Carried,
     pub(crate) packet: &'a [u8],
     /// It waited in the buffer. Bit rates charge such a packet but do not drop it: the SMF asked for its delivery.
     pub(crate) has_waited: bool,

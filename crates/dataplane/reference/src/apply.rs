@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use causeway_dataplane::{ApplyError, Op, PacketRateReport, Plan, Usage};
-use causeway_rules::{ApplyAction, Far, RuleSet, UsageReportTrigger};
+use causeway_rules::{ApplyAction, Far, RuleSet, UeMac, UsageReportTrigger};
 use causeway_types::{FTeid, QerId, Time, UrrId};
 
 use crate::inactivity::Inactivity;
@@ -21,6 +21,8 @@ pub(crate) struct Effects {
     pub(crate) end_markers: Vec<FTeid>,
     /// What waits is dropped first.
     pub(crate) drop_buffered: bool,
+    /// MAC addresses that become the session's own.
+    pub(crate) macs: Vec<UeMac>,
     /// The session is gone.
     pub(crate) removed: bool,
     /// The URRs that the plan itself reports, or that reported with them: not to be reported again.
@@ -54,6 +56,7 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
     match op {
         Op::CreateSession => {}
         Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
+        Op::TakeMacs(macs) => effects.macs.clone_from(macs),
         Op::SetSlice(slice) => rules.slice = *slice,
         Op::SetPaging(policies) => rules.paging.clone_from(policies),
         Op::PutBar(bar) => drop(rules.bars.insert(bar.id, bar.clone())),

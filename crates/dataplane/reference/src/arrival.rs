@@ -6,6 +6,8 @@ use causeway_packet::UserPacket;
 use causeway_rules::RemovedHeader;
 use causeway_types::{NetworkInstance, Qfi, Teid};
 
+use crate::carried::Carried;
+
 /// A user packet and how it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival<'a> {
@@ -22,6 +24,8 @@ pub(crate) struct Origin {
     pub(crate) tunnel: Option<Tunnelled>,
     /// The outer header of the tunnel over N6 that it came out of, if any.
     pub(crate) n6: Option<RemovedHeader>,
+    /// What it brings for the next tunnel.
+    pub(crate) carried: Carried,
     /// The network it came from; `None` where a GTP-U address serves every network.
     pub(crate) network: Option<NetworkInstance>,
 }

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use causeway_types::{PdrId, Qfi, Time};
 
+use crate::carried::Carried;
+
 /// A packet that waits, without its outer header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Waiting {
@@ -15,6 +17,8 @@ pub(crate) struct Waiting {
     pub(crate) pdr: PdrId,
     /// The QFI it arrived with, if it came out of a tunnel.
     pub(crate) qfi: Option<Qfi>,
+    /// What it brings for the next tunnel.
+    pub(crate) carried: Carried,
     /// The user packet, from its IP header on.
     pub(crate) packet: Vec<u8>,
 }

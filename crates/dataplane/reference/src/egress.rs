@@ -164,22 +164,33 @@ fn in_gtpu(packet: &[u8], teid: Teid, side: Interface, marks: &Marks) -> Result<
     let class = marks.service_class.filter(|_| side == Interface::Access).map(u16::to_be_bytes);
     let class = class.as_ref().map(|content| Extension::Other { kind: SERVICE_CLASS_INDICATOR, content });
     let container = container(side, marks).map(Extension::PduSession);
-    let extensions: Vec<_> = class.into_iter().chain(container).collect();
+    let is_ours = |kind: u8| kind == SERVICE_CLASS_INDICATOR && class.is_some();
+    let carried = marks.carried.others.iter().filter(|(kind, _)| !is_ours(*kind));
+    let carried = carried.map(|(kind, content)| Extension::Other { kind: *kind, content });
+    let extensions: Vec<_> = container.into_iter().chain(class).chain(carried).collect();
     let header = gtpu::Header { teid: Some(teid), sequence: None, n_pdu: None };
     let message = Message::GPdu(packet);
     Repr { header, extensions: &extensions, message }.to_vec().map_err(|_| DropReason::TooBig)
 }
 
-/// The PDU Session Container of a packet that leaves by this side: towards the access the downlink's, towards the
+/// The PDU Session Container of a packet that leaves by this side. One of the same direction that it brought goes
+/// on with the marks of our QERs, else it is a new one: towards the access the downlink's, towards the
 /// core the uplink's (TS 38.415 clause 5.5.2).
 pub(crate) fn container(side: Interface, marks: &Marks) -> Option<PduSession> {
     let qfi = marks.qfi?;
     Some(match side {
         Interface::Access => {
-            let (rqi, ppi) = (marks.reflective, marks.ppi);
-            PduSession::Downlink(DlPduSession { rqi, ppi, ..DlPduSession::new(qfi) })
+            let held = match marks.carried.container {
+                Some(PduSession::Downlink(info)) => info,
+                _ => DlPduSession::new(qfi),
+            };
+            let rqi = marks.reflective || held.rqi;
+            PduSession::Downlink(DlPduSession { qfi, rqi, ppi: marks.ppi.or(held.ppi), ..held })
         }
-        _ => PduSession::Uplink(UlPduSession::new(qfi)),
+        _ => match marks.carried.container {
+            Some(PduSession::Uplink(info)) => PduSession::Uplink(UlPduSession { qfi, ..info }),
+            _ => PduSession::Uplink(UlPduSession::new(qfi)),
+        },
     })
 }
 

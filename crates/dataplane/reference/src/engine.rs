@@ -1,21 +1,21 @@
 //! The data plane as a whole: the contract, and the state behind it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress, Op,
     PacketEngine, Plan, Topology, Transmit, Usage,
 };
-use causeway_rules::{Applications, ApplyAction};
-use causeway_types::{Seid, Time};
+use causeway_rules::{Applications, ApplyAction, UeMac};
+use causeway_types::{Seid, Time, UrrId};
 
 use crate::Limits;
 use crate::act::{Decision, Matched, act};
 use crate::apply::{Effects, carry_out};
 use crate::buffer::Waiting;
 use crate::end_marker::end_marker;
-use crate::ethernet::Stations;
+use crate::ethernet::{Neighbours, Stations};
 use crate::index::Index;
 use crate::indication::Indications;
 use crate::paths::Paths;
@@ -48,6 +48,9 @@ pub struct Reference {
     pub(crate) paths: Paths,
     pub(crate) shared: Shared,
     pub(crate) stations: Stations,
+    /// The MAC addresses that each URR has reported.
+    pub(crate) told_macs: BTreeMap<(Seid, UrrId), BTreeSet<UeMac>>,
+    pub(crate) neighbours: Neighbours,
     pub(crate) counters: Counters,
     pub(crate) buffered_octets: usize,
     /// The packets that wait, by the order of their arrival, and their sessions.
@@ -74,6 +77,8 @@ impl Reference {
             index: Index::default(),
             indications: Indications::default(),
             stations: Stations::default(),
+            told_macs: BTreeMap::new(),
+            neighbours: Neighbours::default(),
             counters: Counters::default(),
             buffered_octets: 0,
             arrivals: BTreeMap::new(),
@@ -164,8 +169,11 @@ impl Reference {
         self.release(now, seid);
         self.arm_expiry(seid);
         self.arm_inactivity(seid);
+        self.take_macs(now, seid, &effects.macs);
+        self.report_macs(now, seid);
         if effects.removed {
             self.stations.forget(seid);
+            self.neighbours.forget(seid);
             self.sessions.remove(&seid);
         }
         self.counters.sessions = self.sessions.len() as u64;
@@ -185,7 +193,8 @@ impl Reference {
         let mut reports = Vec::new();
         let decision = self.sessions.get_mut(&seid).and_then(|session| {
             let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
-            let matched = Matched { pdr: &pdr, qfi: waiting.qfi, packet: &waiting.packet, has_waited: true };
+            let (carried, packet) = (&waiting.carried, &waiting.packet);
+            let matched = Matched { pdr: &pdr, qfi: waiting.qfi, carried, packet, has_waited: true };
             match session.far_of(pdr.id)?.action {
                 ApplyAction::Drop => None,
                 ApplyAction::Buffer { .. } => Some(Ok(Decision::Wait)),
@@ -253,6 +262,7 @@ impl Dataplane for Reference {
         let mut session = self.starting_point(plan)?;
         let effects = carry_out(&mut session, &self.shared, plan, now)?;
         self.check_room(plan, &session)?;
+        self.check_macs(plan.session, &session, &effects.macs)?;
         self.commit(now, plan, session, &effects);
         Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
     }

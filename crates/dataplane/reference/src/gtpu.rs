@@ -9,6 +9,7 @@ use causeway_rules::PduSessionType;
 use causeway_types::{FTeid, NetworkInstance, Teid, Time};
 
 use crate::arrival::{Origin, Tunnelled};
+use crate::carried::{Carried, has_unknown};
 use crate::ecn;
 use crate::egress::GTPU_PORT;
 use crate::engine::Reference;
@@ -53,11 +54,12 @@ impl Reference {
         packet: &Packet<'_>,
         user: &[u8],
     ) -> Fate {
-        if packet.extensions.not_understood().is_some() {
+        let Some(teid) = packet.header.teid else { return Fate::Dropped(DropReason::UnknownTeid) };
+        let session = self.session_of(Some(teid), local).and_then(|seid| self.sessions.get(&seid));
+        if has_unknown(&packet.extensions, session, teid, local) {
             self.tell_extension_headers(now, local, peer.ip());
             return Fate::Dropped(DropReason::UnsupportedExtension);
         }
-        let Some(teid) = packet.header.teid else { return Fate::Dropped(DropReason::UnknownTeid) };
         let Some(seid) = self.session_of(Some(teid), local) else {
             self.indicate_error(now, teid, local, peer);
             return Fate::Dropped(DropReason::UnknownTeid);
@@ -68,7 +70,8 @@ impl Reference {
         if self.sessions.get(&seid).map(|session| session.rules.pdu_type) == Some(PduSessionType::Ethernet) {
             return self.receive_frame_of(now, seid, tunnel, network, user);
         }
-        let origin = Origin { tunnel: Some(tunnel), network, ..Origin::default() };
+        let carried = Carried::of(&packet.extensions);
+        let origin = Origin { tunnel: Some(tunnel), network, carried, ..Origin::default() };
         match ecn::decapsulate(tos, tos_of(user).unwrap_or(tos), user) {
             Ok(user) => self.receive_user(now, &[seid], origin, &user),
             Err(reason) => Fate::Dropped(reason),

@@ -10,6 +10,7 @@ mod apply;
 mod arrival;
 mod bucket;
 mod buffer;
+mod carried;
 mod detect;
 mod duplicate;
 mod ecn;

@@ -11,6 +11,8 @@ pub struct Limits {
     pub max_pdrs_per_session: u16,
     /// MAC addresses that one Ethernet session may have.
     pub macs_per_session: usize,
+    /// IP addresses on Ethernet networks of which the MAC address is kept, to answer for them.
+    pub neighbours: usize,
     /// Packets that one session may buffer, unless a BAR suggests fewer.
     pub buffer_packets_per_session: usize,
     /// Octets that one session may buffer.
@@ -52,6 +54,7 @@ impl Default for Limits {
             max_sessions: 100_000,
             max_pdrs_per_session: 64,
             macs_per_session: 256,
+            neighbours: 16_384,
             buffer_packets_per_session: 256,
             buffer_octets_per_session: 1 << 20,
             buffer_packets: 1 << 20,

@@ -8,10 +8,11 @@ use causeway_rules::{Pdr, PduSessionType, TosMarking};
 use causeway_types::{Direction, Ppi, Qfi};
 
 use crate::act::{Matched, marking};
+use crate::carried::Carried;
 use crate::session::{Session, direction_of};
 
 /// The content of the GTP-U extension headers of a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Marks {
     /// The QoS flow; without it there is no PDU Session Container.
     pub(crate) qfi: Option<Qfi>,
@@ -21,6 +22,8 @@ pub(crate) struct Marks {
     pub(crate) ppi: Option<Ppi>,
     /// Service Class Indicator.
     pub(crate) service_class: Option<u16>,
+    /// What the packet brought out of another tunnel.
+    pub(crate) carried: Carried,
 }
 
 impl Marks {
@@ -36,6 +39,7 @@ impl Marks {
             reflective: session.qers_of(pdr).any(|qer| qer.reflective),
             ppi: session.qers_of(pdr).find_map(|qer| qer.ppi).or_else(by_dscp),
             service_class: session.qers_of(pdr).find_map(|qer| qer.flow_marking.service_class),
+            carried: matched.carried.clone(),
         }
     }
 }

@@ -17,6 +17,8 @@ pub(crate) enum Timer {
     ExtendedBuffering(BarId),
     /// No packet has come for long.
     Inactivity,
+    /// A MAC address has been silent for long.
+    MacInactivity,
     /// Something of a URR is due.
     Usage(UrrId),
 }
@@ -52,6 +54,7 @@ impl Reference {
                 Timer::BufferTime => self.expire_waiting(at, session),
                 Timer::ExtendedBuffering(bar) => self.end_extended(at, session, bar),
                 Timer::Inactivity => self.check_inactivity(at, session),
+                Timer::MacInactivity => self.expire_macs(at, session),
                 Timer::Usage(urr) => self.usage_due(at, session, urr),
             }
         }

@@ -84,7 +84,9 @@ impl Reference {
         let session = self.sessions.get_mut(&seid).ok_or(DropReason::UnknownUe)?;
         let qfi = origin.tunnel.and_then(|tunnel| tunnel.qfi);
         let qfi = qfi.filter(|_| !removal.is_some_and(|removal| removal.deletes_container));
-        let matched = Matched { pdr, qfi, packet, has_waited: false };
+        let mut carried = origin.carried.clone();
+        carried.container = carried.container.filter(|_| qfi.is_some());
+        let matched = Matched { pdr, qfi, carried: &carried, packet, has_waited: false };
         let mut reports = Vec::new();
         let decision = act(session, &mut self.shared, &matched, &self.topology, now, &mut reports);
         let copies = copies(session, &matched, &decision, &self.topology);
@@ -97,7 +99,7 @@ impl Reference {
                 self.send_all(&egress, pieces);
                 Ok(Fate::Forwarded)
             }
-            Ok(Decision::Wait) => self.buffer(now, seid, pdr, qfi, packet).map_err(Refusal::from),
+            Ok(Decision::Wait) => self.buffer(now, seid, pdr, qfi, &carried, packet).map_err(Refusal::from),
             Ok(Decision::Answer(answer)) => {
                 self.send_answer(now, seid, pdr.id, qfi, answer).map_err(Refusal::from)
             }

@@ -6,6 +6,7 @@ use causeway_types::{BarId, Qfi, Seid, Time};
 
 use crate::WhenFull;
 use crate::buffer::Waiting;
+use crate::carried::Carried;
 use crate::engine::Reference;
 use crate::session::Session;
 
@@ -37,6 +38,7 @@ impl Reference {
         seid: Seid,
         pdr: &Pdr,
         qfi: Option<Qfi>,
+        carried: &Carried,
         packet: &[u8],
     ) -> Result<Fate, DropReason> {
         let room = self.make_room(now, seid, pdr, packet.len());
@@ -46,7 +48,8 @@ impl Reference {
             self.arrivals.insert(number, seid);
             self.buffered_octets += packet.len();
             let session = self.sessions.get_mut(&seid).ok_or(DropReason::UnknownUe)?;
-            session.buffer.push(Waiting { number, since: now, pdr: pdr.id, qfi, packet: packet.to_vec() });
+            let (carried, packet) = (carried.clone(), packet.to_vec());
+            session.buffer.push(Waiting { number, since: now, pdr: pdr.id, qfi, carried, packet });
             self.arm_expiry(seid);
         }
         self.tell_of_buffered(now, seid, pdr, qfi, packet, room.is_ok());

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod application;
+mod arp;
 pub mod checksum;
 mod error;
 mod ethernet;
@@ -27,6 +28,7 @@ mod tcp;
 mod udp;
 mod user;
 
+pub use arp::Arp;
 pub use causeway_types::MacAddr;
 pub use error::{BuildError, Layer, ParseError};
 pub use ethernet::{EtherType, Ethernet, MAX_VLAN_TAGS, VlanTag};

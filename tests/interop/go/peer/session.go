@@ -27,6 +27,8 @@ const (
 	ueSource            = 0x02
 	ueDestination       = 0x06
 	chooseIPv4          = 0x05
+	chosenUESource      = 0x10
+	chosenUEDestination = 0x14
 	gtpuUDPIPv4         = 0x0100
 	volumeOnlyThreshold = 0x01
 	triggerVolume       = 0x02
@@ -35,7 +37,7 @@ const (
 
 // Session is one PDU session: what the SMF asked for and what the UPF chose.
 type Session struct {
-	UE        net.IP
+	UE        net.IP // nil: the UPF chooses it
 	Local     uint64 // the SMF's SEID
 	Remote    uint64 // the UPF's SEID
 	Tunnel    uint32 // the UPF's TEID for uplink packets
@@ -72,7 +74,7 @@ func (s *Session) uplinkPDR() *ie.IE {
 	return ie.NewCreatePDR(ie.NewPDRID(UplinkPDR), ie.NewPrecedence(255),
 		ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceAccess),
 			ie.NewFTEID(chooseIPv4, 0, nil, nil, 0),
-			ie.NewUEIPAddress(ueSource, s.UE.String(), "", 0, 0),
+			s.ueAddress(ueSource, chosenUESource),
 			ie.NewQFI(SessionQFI)),
 		ie.NewOuterHeaderRemoval(0, 0),
 		ie.NewFARID(UplinkFAR), ie.NewURRID(SessionURR), ie.NewQERID(SessionQER))
@@ -81,8 +83,16 @@ func (s *Session) uplinkPDR() *ie.IE {
 func (s *Session) downlinkPDR() *ie.IE {
 	return ie.NewCreatePDR(ie.NewPDRID(DownlinkPDR), ie.NewPrecedence(255),
 		ie.NewPDI(ie.NewSourceInterface(ie.SrcInterfaceCore), ie.NewNetworkInstance("internet"),
-			ie.NewUEIPAddress(ueDestination, s.UE.String(), "", 0, 0)),
+			s.ueAddress(ueDestination, chosenUEDestination)),
 		ie.NewFARID(DownlinkFAR), ie.NewURRID(SessionURR), ie.NewQERID(SessionQER))
+}
+
+// ueAddress is the UE IP Address of a PDI: the given one, or one that the UPF is to choose.
+func (s *Session) ueAddress(given, chosen uint8) *ie.IE {
+	if s.UE == nil {
+		return ie.NewUEIPAddress(chosen, "", "", 0, 0)
+	}
+	return ie.NewUEIPAddress(given, s.UE.String(), "", 0, 0)
 }
 
 // Establishment is the request made of the given IEs.
@@ -112,6 +122,7 @@ func (s *Session) Adopt(reply *message.SessionEstablishmentResponse) {
 	s.Remote = fseid.SEID
 	s.smf.Owns(s.Local, s.Remote)
 	for _, created := range reply.CreatedPDR {
+		s.adoptAddress(created)
 		if Must[uint16](s.t)(created.PDRID()) != UplinkPDR {
 			continue
 		}
@@ -121,6 +132,17 @@ func (s *Session) Adopt(reply *message.SessionEstablishmentResponse) {
 		s.Tunnel = fteid.TEID
 	}
 	CheckTrue(s.t, "Created PDR with an F-TEID for the uplink PDR is present", s.Tunnel != 0)
+}
+
+// adoptAddress takes the UE address that the UPF chose, which is the same for both PDRs.
+func (s *Session) adoptAddress(created *ie.IE) {
+	s.t.Helper()
+	address, err := created.UEIPAddress()
+	if err != nil {
+		return // none was asked for
+	}
+	CheckTrue(s.t, "both PDRs have the same UE address", s.UE == nil || s.UE.Equal(address.IPv4Address))
+	s.UE = address.IPv4Address.To4()
 }
 
 // Modify sends a modification and returns the accepted answer.

@@ -12,6 +12,7 @@ type Usage struct {
 	Total, Uplink, Downlink uint64
 	Immediate, Termination  bool
 	VolumeThreshold         bool
+	VolumeQuota, Periodic   bool
 }
 
 // OneUsage reads the only usage report of an answer, which must be of the session's URR.
@@ -27,8 +28,10 @@ func OneUsage(t *testing.T, reports []*ie.IE) Usage {
 			usage.Sequence = Must[uint32](t)(part.URSEQN())
 		case ie.UsageReportTrigger:
 			octets := Must[[]byte](t)(part.UsageReportTrigger())
+			usage.Periodic = octets[0]&0x01 != 0
 			usage.VolumeThreshold = octets[0]&0x02 != 0
 			usage.Immediate = octets[0]&0x80 != 0
+			usage.VolumeQuota = len(octets) > 1 && octets[1]&0x01 != 0
 			usage.Termination = len(octets) > 1 && octets[1]&0x08 != 0
 		case ie.VolumeMeasurement:
 			volume := Must[*ie.VolumeMeasurementFields](t)(part.VolumeMeasurement())

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_types::IpNet;
 
 use super::error::Problem;
+use super::ethernet;
 use super::model::{Config, GTPU_PORT, Session, Upf};
 use super::words::GtpuMode;
 
@@ -15,6 +16,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     let upf = &config.upf;
     servers(upf, &mut found);
     smfs(upf, &mut found);
+    ethernet::check(upf, &mut found);
     for (n, application) in upf.applications.iter().enumerate() {
         found.extend(application.problem().map(|problem| (format!("upf.applications[{n}]"), problem)));
     }
@@ -63,7 +65,7 @@ fn n6_tunnels(upf: &Upf, found: &mut Found) {
     }
 }
 
-type Found = Vec<(String, Problem)>;
+pub(super) type Found = Vec<(String, Problem)>;
 
 /// One place to listen at: the key, and the parts of it.
 type Server<'a> = (String, Option<IpAddr>, Option<&'a str>, u16);

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use causeway_types::IpNet;
 
 use super::detection::{Application, Predefined};
+use super::ethernet;
 use super::model::{
     Buffering, Config, DEFAULT_ADDRESS, ForwardingPolicy, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT,
     Metrics, MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
@@ -40,9 +41,13 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         max_pdrs_per_session: upf
             .value("max_pdrs_per_session", values::number(1..=1024))
             .unwrap_or(default.max_pdrs_per_session),
+        max_macs_per_session: upf
+            .value("max_macs_per_session", values::number(1..=65_535))
+            .unwrap_or(default.max_macs_per_session),
         pfcp: upf.section("pfcp", pfcp),
         gtpu: upf.section("gtpu", gtpu),
         session: upf.list("session", session).unwrap_or(default.session),
+        ethernet: upf.list("ethernet", ethernet::network).unwrap_or(default.ethernet),
         n6_tunnel: upf.list("n6_tunnel", n6_tunnel).unwrap_or_default(),
         forwarding_policy: upf.list("forwarding_policy", forwarding_policy).unwrap_or_default(),
         ue_address_rest: upf.value("ue_address_rest", values::span).unwrap_or(default.ue_address_rest),

@@ -217,6 +217,14 @@ pub enum Problem {
         /// The key of that one.
         first: String,
     },
+    /// Two data networks of one name.
+    #[error("`{dnn}` is a data network already ({first}): give each its own name")]
+    NetworkTwice {
+        /// The name.
+        dnn: String,
+        /// The key of the first.
+        first: String,
+    },
     /// A packet ring at another port than GTP-U's own.
     #[error("mode tpacket uses port 2152 only: remove `port`")]
     PortIsFixed,

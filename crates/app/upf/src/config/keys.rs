@@ -22,6 +22,7 @@ pub const KEYS: &[Key] = &[
     key("upf.node_id", "the first N4 address", "PFCP Node ID: an address or a host name"),
     key("upf.max_sessions", "100000", "PFCP sessions at the same time"),
     key("upf.max_pdrs_per_session", "64", "PDRs in one session"),
+    key("upf.max_macs_per_session", "256", "MAC addresses behind one Ethernet session"),
     key("upf.pfcp.server[].address", "127.0.0.7", "N4 address, IPv4 or IPv6"),
     key("upf.pfcp.server[].dev", "none", "interface whose addresses to use instead of `address`"),
     key("upf.pfcp.server[].port", "8805", "UDP port of N4"),
@@ -76,6 +77,11 @@ pub const KEYS: &[Key] = &[
     key("upf.session[].ue_pool", "the subnet", "part of the subnet that the UPF gives out on request (UEIP)"),
     key("upf.session[].pool_identity", "none", "UE IP address Pool Identity by which SMFs choose the pool"),
     key("upf.ue_address_rest", "60s", "rest of a UE address that was given out before it is given out again"),
+    key("upf.ethernet[].dnn", "none", "Ethernet data network, also its network instance"),
+    key("upf.ethernet[].dev", "causeway-eth0", "TAP device, created when missing"),
+    key("upf.ethernet[].bridge", "none", "bridge that the TAP device becomes a port of"),
+    key("upf.ethernet[].mtu", "1400", "MTU of the TAP device"),
+    key("upf.ethernet[].unknown_stations", "drop", "drop or flood frames to stations that no session has"),
     key("upf.n6_tunnel[].dnn", "internet", "data network of tunnels that end at the UPF"),
     key("upf.n6_tunnel[].address", "none", "address of our end, routed to the TUN device"),
     key("upf.n6_tunnel[].port", "5555", "UDP port of our end"),
@@ -134,7 +140,7 @@ mod tests {
 
     /// Every list with one item, so that the reader looks into each.
     const LISTS: &str = "{upf: {pfcp: {server: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
-                         session: [{}], n6_tunnel: [{}], forwarding_policy: [{}], applications: [{}], predefined_rules: [{}], \
+                         session: [{}], ethernet: [{}], n6_tunnel: [{}], forwarding_policy: [{}], applications: [{}], predefined_rules: [{}], \
                          qos: {slice: [{}]}, metrics: {server: [{}]}}}";
 
     // Input:  a file in which every list has an item.

@@ -5,6 +5,7 @@ mod decode;
 mod detection;
 mod document;
 mod error;
+mod ethernet;
 mod keys;
 mod model;
 mod origin;
@@ -24,6 +25,7 @@ use std::path::Path;
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
 pub use error::{ConfigError, ConfigErrors, Hint, Problem};
+pub use ethernet::EthernetNetwork;
 pub use keys::{KEYS, Key};
 pub use model::{
     Buffering, Config, DEFAULT_ADDRESS, ForwardingPolicy, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT,
@@ -34,7 +36,9 @@ pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 pub use qos::{Qos, Slice};
 pub use routing::{Echo, Routing};
-pub use words::{GtpuMode, Level, LogFormat, NameIn, PathFailure, RequestPort, Switch, WhenFull};
+pub use words::{
+    GtpuMode, Level, LogFormat, NameIn, PathFailure, RequestPort, Switch, UnknownStations, WhenFull,
+};
 
 use origin::Origins;
 use section::Reader;

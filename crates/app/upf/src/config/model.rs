@@ -8,6 +8,7 @@ use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
 use super::detection::{Application, Predefined};
+use super::ethernet::EthernetNetwork;
 use super::pfcp::Pfcp;
 use super::qos::Qos;
 use super::routing::{Echo, Routing};
@@ -54,6 +55,8 @@ pub struct Upf {
     pub max_sessions: u32,
     /// PDRs in one session, at most.
     pub max_pdrs_per_session: u16,
+    /// MAC addresses behind one Ethernet session, at most.
+    pub max_macs_per_session: u32,
     /// N4.
     pub pfcp: Pfcp,
     /// N3 and N9.
@@ -63,6 +66,8 @@ pub struct Upf {
     /// How long a UE address that was given out rests before it is given out again.
     #[serde(serialize_with = "span")]
     pub ue_address_rest: Span,
+    /// The Ethernet data networks (N6).
+    pub ethernet: Vec<EthernetNetwork>,
     /// Our ends of tunnels over N6.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub n6_tunnel: Vec<N6Tunnel>,
@@ -91,10 +96,12 @@ impl Default for Upf {
             node_id: None,
             max_sessions: 100_000,
             max_pdrs_per_session: 64,
+            max_macs_per_session: 256,
             pfcp: Pfcp::default(),
             gtpu: Gtpu::default(),
             session: vec![Session::default()],
             ue_address_rest: Span::from_secs(60),
+            ethernet: Vec::new(),
             n6_tunnel: Vec::new(),
             forwarding_policy: Vec::new(),
             routing: Routing::default(),

@@ -96,6 +96,15 @@ words!(
 );
 
 words!(
+    /// What becomes of frames to stations that no session is known to have.
+    UnknownStations {
+        Drop = "drop" "They are dropped: nothing says whose they are.",
+        /// They go to every session of the network that takes all frames.
+        Flood = "flood",
+    }
+);
+
+words!(
     /// Whether something is done.
     Switch {
         On = "on" "It is.",

@@ -1,6 +1,7 @@
 //! Opens what the configuration asks for, in the network namespace of the calling thread.
 
 mod address;
+mod ethernet;
 mod forwarding;
 mod gtpu;
 mod network;
@@ -23,6 +24,7 @@ pub(crate) use socket::{management_sockets, n4_sockets};
 pub fn ports(config: &Config) -> Result<PortSet, StartError> {
     let mut set = gtpu_ports(config)?;
     network::open(&config.upf, &mut set)?;
+    ethernet::open(&config.upf, &mut set)?;
     let ports = set.slots().len();
     if ports > MAX_PORTS {
         return Err(StartError::TooManyPorts { ports, most: MAX_PORTS });

@@ -204,6 +204,7 @@ fn extend(earlier: &mut Usage, later: Usage) {
     earlier.last_packet = later.last_packet.or(earlier.last_packet);
     earlier.events.extend(later.events);
     earlier.events.truncate(EVENTS_PER_REPORT);
+    earlier.macs = std::mem::take(&mut earlier.macs).followed_by(later.macs);
 }
 
 fn sum<T: Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {

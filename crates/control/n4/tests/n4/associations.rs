@@ -28,10 +28,11 @@ fn an_smf_sets_up_an_association() {
     assert_eq!(response.cause, Cause::RequestAccepted);
     assert_eq!(response.node_id.to_owned(), config().node);
     assert_eq!(response.recovery_time_stamp, Some(RecoveryTimeStamp(RECOVERY)));
-    let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
+    let with_smf = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::BUCP;
+    let buffering = with_smf | UpFeatures::DLBD | UpFeatures::DDDS;
     let by_itself = UpFeatures::FTUP | UpFeatures::BUNDL | UpFeatures::PDIU | UpFeatures::EPFAR;
     let detection = UpFeatures::DPDRA | UpFeatures::IP6PL;
-    let detection = detection | UpFeatures::FRRT | UpFeatures::PFDM | UpFeatures::PFDE;
+    let detection = detection | UpFeatures::ETHAR | UpFeatures::FRRT | UpFeatures::PFDM | UpFeatures::PFDE;
     let by_plane = UpFeatures::EMPU | UpFeatures::MNOP | buffering | UpFeatures::CIOT | UpFeatures::EPPPI;
     let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
     let usage = UpFeatures::QUOAC | UpFeatures::VTIME | UpFeatures::NORP | UpFeatures::UPIDP;

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use causeway_pfcp::{SessionEstablishmentRequest, SessionModificationRequest, SessionReportResponse};
+use causeway_pfcp::{
+    EthernetContextInformation, Ie, MacAddressesDetected, SessionEstablishmentRequest,
+    SessionModificationRequest, SessionReportResponse,
+};
 use causeway_types::{FTeid, PdrId, Seid};
 
 use crate::addresses::Held;
@@ -12,7 +15,9 @@ use crate::edits::{Changes, ChosenUes, EndpointId, Merged, Setting, merge};
 use crate::reject::refuse_if;
 use crate::session::nets;
 use crate::validate::{Context, validate};
-use crate::{Pdr, Plan, Reason, Rejection, ResourceChange, Resources, SessionRules, ie};
+use crate::{
+    Pdr, PduSessionType, Plan, Reason, Rejection, ResourceChange, Resources, SessionRules, UeMac, ie,
+};
 
 /// A change of one session's rules, ready to be carried out.
 ///
@@ -130,6 +135,7 @@ pub(crate) fn modify_with(
     resources: &mut Resources,
 ) -> Result<Change, Rejection> {
     check_extended(&changes, context)?;
+    check_macs(&changes.macs, old.rules().pdu_type)?;
     let mut queries = changes.query.clone();
     if changes.query_all {
         queries.extend(old.rules().urrs.keys());
@@ -144,6 +150,7 @@ pub(crate) fn modify_with(
         drop_buffered: changes.drop_buffered,
         extended: changes.extended.clone(),
         inactivity_timer: changes.inactivity_timer != Setting::Keep,
+        macs: changes.macs.clone(),
     };
     let query_reference = changes.query_reference;
     let (merged, resources) = take(old, changes, session, context, resources)?;
@@ -151,6 +158,19 @@ pub(crate) fn modify_with(
     let plan = plan_modification(session, old.rules(), merged.session.rules(), &extras);
     let Merged { session, chosen, chosen_endpoints, ues, .. } = merged;
     Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference })
+}
+
+/// Only an Ethernet session has MAC addresses, and none of them is a group's.
+fn check_macs(macs: &[UeMac], kind: PduSessionType) -> Result<(), Reason> {
+    if !macs.is_empty() && kind != PduSessionType::Ethernet {
+        let why = "the session carries IP packets";
+        return Err(Reason::Incorrect { ie: EthernetContextInformation::TYPE, why });
+    }
+    if macs.iter().any(|mac| mac.mac.is_multicast()) {
+        let why = "a group address behind a UE";
+        return Err(Reason::Incorrect { ie: MacAddressesDetected::TYPE, why });
+    }
+    Ok(())
 }
 
 /// Buffering for longer needs a data plane that can, and a BAR that is there.

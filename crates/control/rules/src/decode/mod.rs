@@ -28,6 +28,7 @@ use causeway_types::Span;
 
 use crate::edits::{Changes, Setting};
 use crate::reject::refuse_if;
+use crate::ue_mac;
 use crate::{PagingPolicy, Reason, Rejection, RuleId, ie};
 use treatment::Treated;
 
@@ -77,6 +78,7 @@ pub(crate) fn modification(request: &SessionModificationRequest<'_>) -> Result<C
         extended: request.update_bar.iter().filter_map(bar::extended).collect(),
         query_reference: request.query_urr_reference.map(|reference| reference.0),
         query_packet_rates: request.query_packet_rate_status.iter().map(|group| group.qer_id).collect(),
+        macs: request.ethernet_context_information.as_ref().map(ue_mac::given).unwrap_or_default(),
         slice: request.s_nssai,
         paging: new_paging(request)?,
         ..Changes::default()

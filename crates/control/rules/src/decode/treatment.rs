@@ -63,14 +63,14 @@ treatment! {
             create_pdrs create_fars create_urrs create_qers create_bar
             update_pdrs update_fars update_urrs update_qers update_bar
             remove_traffic_endpoints create_traffic_endpoints update_traffic_endpoints
-            flags query_urrs query_urr_reference user_plane_inactivity_timer query_packet_rate_status s_nssai
+            flags query_urrs ethernet_context_information query_urr_reference user_plane_inactivity_timer query_packet_rate_status s_nssai
             dscp_to_ppi_control_information
         }
         information { cp_f_seid node_id fq_csids rat_type group_id }
         refused {
             trace_information remove_mars update_mars create_mars
             tsc_management_information remove_srrs create_srrs update_srrs
-            provide_atsss_control_information ethernet_context_information
+            provide_atsss_control_information
             access_availability_information mbs_session_n4_control_information
         }
     }
@@ -152,12 +152,12 @@ treatment! {
     }
     ForwardingParameters {
         acted {
-            destination_interface network_instance outer_header_creation forwarding_policy
+            proxying destination_interface network_instance outer_header_creation forwarding_policy
             transport_level_marking redirect_information ip_address_and_port_replacement
         }
         information { destination_interface_type linked_traffic_endpoint_id }
         refused {
-            header_enrichment proxying dnai
+            header_enrichment dnai
         }
     }
     UpdateForwardingParameters {
@@ -206,10 +206,10 @@ treatment! {
             subsequent_event_threshold subsequent_event_quota inactivity_detection_time linked_urr_ids
             measurement_information time_quota_mechanism far_id_for_quota_action
             additional_monitoring_times number_of_reports exempted_sdf_filter_for_quota_actions
-            user_plane_inactivity_timer
+            user_plane_inactivity_timer ethernet_inactivity_timer
         }
         information { }
-        refused { aggregated_urrs ethernet_inactivity_timer exempted_application_id_for_quota_actions }
+        refused { aggregated_urrs exempted_application_id_for_quota_actions }
     }
     UpdateUrr {
         acted {
@@ -220,10 +220,10 @@ treatment! {
             subsequent_event_threshold subsequent_event_quota inactivity_detection_time linked_urr_ids
             measurement_information time_quota_mechanism far_id_for_quota_action
             additional_monitoring_times number_of_reports exempted_sdf_filter_for_quota_actions
-            user_plane_inactivity_timer
+            user_plane_inactivity_timer ethernet_inactivity_timer
         }
         information { }
-        refused { aggregated_urrs ethernet_inactivity_timer exempted_application_id_for_quota_actions }
+        refused { aggregated_urrs exempted_application_id_for_quota_actions }
     }
     CreateBar {
         acted { bar_id downlink_data_notification_delay suggested_buffering_packets_count }

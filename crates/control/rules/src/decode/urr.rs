@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
 use causeway_pfcp::{
-    CreateUrr, DroppedDlTrafficThreshold, Ie, InactivityDetectionTime, LinkedUrrId, MeasurementInformation,
-    MeasurementMethod as MethodFlags, MeasurementPeriod, NumberOfReports, Others, QuotaHoldingTime,
-    QuotaValidityTime, ReportingTriggers, SdfFilter as WireFilter, TimeQuotaMechanism, UpdateUrr,
-    UserPlaneInactivityTimer,
+    CreateUrr, DroppedDlTrafficThreshold, EthernetInactivityTimer, Ie, InactivityDetectionTime, LinkedUrrId,
+    MeasurementInformation, MeasurementMethod as MethodFlags, MeasurementPeriod, NumberOfReports, Others,
+    QuotaHoldingTime, QuotaValidityTime, ReportingTriggers, SdfFilter as WireFilter, TimeQuotaMechanism,
+    UpdateUrr, UserPlaneInactivityTimer,
 };
 use causeway_types::{FarId, Span, UrrId};
 
@@ -18,7 +18,7 @@ use crate::reject::refuse_if;
 use crate::{BaseInterval, DroppedLimit, MeasurementMethod, Reason, Rejection, SdfFilter, Urr, ie};
 
 /// Triggers whose reports are not supported.
-const UNSUPPORTED: ReportingTriggers = ReportingTriggers::MACAR.union(ReportingTriggers::IPMJL);
+const UNSUPPORTED: ReportingTriggers = ReportingTriggers::IPMJL;
 
 /// A URR is created like one that is updated from nothing.
 pub(super) fn create(group: &CreateUrr<'_>) -> Result<UrrDraft, Rejection> {
@@ -70,6 +70,7 @@ fn as_update<'a>(group: &CreateUrr<'a>) -> UpdateUrr<'a> {
         number_of_reports: group.number_of_reports,
         exempted_sdf_filter_for_quota_actions: group.exempted_sdf_filter_for_quota_actions.clone(),
         user_plane_inactivity_timer: group.user_plane_inactivity_timer,
+        ethernet_inactivity_timer: group.ethernet_inactivity_timer,
         ..UpdateUrr::new(urr_id)
     }
 }
@@ -92,6 +93,10 @@ fn settings(group: &UpdateUrr<'_>) -> Result<UrrUpdate, Reason> {
         validity_time: unless_zero::<QuotaValidityTime>(group.quota_validity_time.map(|time| time.0), others),
         inactivity_timer: unless_zero::<UserPlaneInactivityTimer>(
             group.user_plane_inactivity_timer.map(|time| time.0),
+            others,
+        ),
+        mac_inactivity: unless_zero::<EthernetInactivityTimer>(
+            group.ethernet_inactivity_timer.map(|time| time.0),
             others,
         ),
         inactivity_detection: unless_zero::<InactivityDetectionTime>(
@@ -127,7 +132,7 @@ fn method(flags: MethodFlags) -> Result<MeasurementMethod, Reason> {
 }
 
 fn triggers(flags: ReportingTriggers) -> Result<ReportingTriggers, Reason> {
-    let what = "reports of MAC addresses and of IP multicast";
+    let what = "reports of IP multicast";
     refuse_if(flags.intersects(UNSUPPORTED), ie::REPORTING_TRIGGERS, what)?;
     Ok(flags)
 }

@@ -28,7 +28,7 @@ use crate::{ApplicationId, RuleName};
 use crate::{
     ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far, FlowMarking, Gate,
     HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, PolicyName, Qer, RateLimit,
-    Redirect, Replacement, RuleId, TosMarking, UeAddress, UeSide, VlanRemoval, VlanTags,
+    Redirect, Replacement, RuleId, TosMarking, UeAddress, UeMac, UeSide, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -56,6 +56,8 @@ pub(crate) struct Changes {
     pub(crate) slice: Option<SNssai>,
     /// The paging policies of the session, if it gets new ones.
     pub(crate) paging: Option<Vec<PagingPolicy>>,
+    /// MAC addresses that the old anchor of the session had.
+    pub(crate) macs: Vec<UeMac>,
     /// RESTI: a session of an earlier life of the UPF is set up again.
     pub(crate) restoration: bool,
     /// DROBU: what waits is dropped first.

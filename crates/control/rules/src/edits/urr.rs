@@ -31,6 +31,7 @@ pub(crate) struct UrrUpdate {
     pub(crate) holding_time: Setting<Span>,
     pub(crate) validity_time: Setting<Span>,
     pub(crate) inactivity_timer: Setting<Span>,
+    pub(crate) mac_inactivity: Setting<Span>,
     pub(crate) inactivity_detection: Setting<Span>,
     pub(crate) base_interval: Setting<BaseInterval>,
     pub(crate) monitoring: MonitoringUpdate,
@@ -90,6 +91,7 @@ impl UrrUpdate {
             holding_time: Setting::Keep,
             validity_time: Setting::Keep,
             inactivity_timer: Setting::Keep,
+            mac_inactivity: Setting::Keep,
             inactivity_detection: Setting::Keep,
             base_interval: Setting::Keep,
             monitoring: MonitoringUpdate::default(),
@@ -159,6 +161,7 @@ pub(super) fn update(urr: &mut Urr, update: &UrrUpdate) -> Result<(), Reason> {
     update.holding_time.apply(&mut urr.holding_time);
     update.validity_time.apply(&mut urr.validity_time);
     update.inactivity_timer.apply(&mut urr.inactivity_timer);
+    update.mac_inactivity.apply(&mut urr.mac_inactivity);
     update.inactivity_detection.apply(&mut urr.inactivity_detection);
     update.base_interval.apply(&mut urr.base_interval);
     update.additional_monitoring.apply_or_default(&mut urr.additional_monitoring);
@@ -186,9 +189,10 @@ fn set_measuring(urr: &mut Urr, measuring: Option<Measuring>) -> Result<(), Reas
     Ok(())
 }
 
-/// A threshold whose trigger is taken away goes with it.
+/// A threshold whose trigger is taken away goes with it, and so does the timer of MAC addresses.
 fn drop_without_trigger(urr: &mut Urr) {
     let has = |trigger| urr.triggers.contains(trigger);
+    urr.mac_inactivity = urr.mac_inactivity.filter(|_| has(ReportingTriggers::MACAR));
     urr.thresholds = UsageLimits {
         volume: urr.thresholds.volume.filter(|_| has(ReportingTriggers::VOLTH)),
         time: urr.thresholds.time.filter(|_| has(ReportingTriggers::TIMTH)),

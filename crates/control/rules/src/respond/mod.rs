@@ -127,6 +127,7 @@ fn report(usage: &Usage, state: &ReportState) -> UsageReport<'static> {
         time_of_last_packet: usage.last_packet.map(|time| TimeOfLastPacket(time.to_ntp())),
         usage_information: (!usage.part.is_empty()).then_some(usage.part),
         event_time_stamps: stamps.into(),
+        ethernet_traffic_information: usage.macs.information(),
         ..UsageReport::new(usage.urr, UrSeqn(state.next), usage.triggers)
     }
 }

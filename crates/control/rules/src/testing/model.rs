@@ -37,6 +37,7 @@ fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
         | Op::QueryPacketRate(_)
         | Op::NotifyAgain(_)
         | Op::ExtendBuffering(_)
+        | Op::TakeMacs(_)
         | Op::DropBuffered => {}
         Op::SetSlice(slice) => rules.slice = *slice,
         Op::SetPaging(policies) => rules.paging.clone_from(policies),

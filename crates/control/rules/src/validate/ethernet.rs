@@ -1,12 +1,15 @@
 //! What the kind of a session allows: Ethernet frames or IP packets, never both.
 
 use causeway_pfcp::{
-    EthernetPacketFilter, EthernetPduSessionInformation, Ie, Proxying as ProxyingIe, SdfFilter as WireFilter,
+    EthernetInactivityTimer, EthernetPacketFilter, EthernetPduSessionInformation, Ie, Proxying as ProxyingIe,
+    ReportingTriggers, SdfFilter as WireFilter,
 };
 use causeway_types::{Interface, NetworkInstance};
 
 use crate::reject::refuse_if;
-use crate::{EthernetFilter, Forwarding, Pdr, PduSessionType, Proxying, Reason, SdfFilter, ie};
+use crate::{
+    Activated, EthernetFilter, Forwarding, Pdr, PduSessionType, Proxying, Reason, SdfFilter, Urr, ie,
+};
 
 use super::{Context, require};
 
@@ -43,6 +46,9 @@ fn check_ip_pdr(pdr: &Pdr) -> Result<(), Reason> {
 fn check_ethernet_pdr(pdr: &Pdr) -> Result<(), Reason> {
     let pdi = &pdr.pdi;
     forbid(pdi.names_ue(), ie::UE_IP_ADDRESS, "the session carries Ethernet frames")?;
+    refuse_if(pdi.application.is_some(), ie::APPLICATION_ID, "applications in Ethernet frames")?;
+    let predefined = pdr.predefined != Activated::default();
+    refuse_if(predefined, ie::ACTIVATE_PREDEFINED_RULES, "predefined rules for Ethernet frames")?;
     let both = !pdi.filters.is_empty() && !pdi.ethernet.is_empty();
     forbid(both, ie::SDF_FILTER, "an SDF filter beside an Ethernet filter")?;
     let uplink = pdi.source == Interface::Access;
@@ -67,6 +73,15 @@ fn check_filter(filter: &EthernetFilter) -> Result<(), Reason> {
 /// The UPF knows no IP address of the UE behind an Ethernet session.
 fn check_flow(flow: &SdfFilter) -> Result<(), Reason> {
     forbid(flow.flow.names_assigned(), WireFilter::TYPE, "no IP address is assigned to an Ethernet session")
+}
+
+/// Only frames have MAC addresses to be reported.
+pub(super) fn check_urr(urr: &Urr, kind: PduSessionType) -> Result<(), Reason> {
+    let reports = urr.triggers.contains(ReportingTriggers::MACAR);
+    let why = "the session carries IP packets";
+    forbid(reports && kind == PduSessionType::Ip, ie::REPORTING_TRIGGERS, why)?;
+    let why = "the timer of MAC addresses without their trigger";
+    forbid(urr.mac_inactivity.is_some() && !reports, EthernetInactivityTimer::TYPE, why)
 }
 
 /// The FAR does what can be done with what its session carries.

@@ -5,7 +5,7 @@ use causeway_pfcp::ReportingTriggers;
 use crate::reject::refuse_if;
 use crate::{Capabilities, DirectionalLimit, Reason, RuleSet, Urr, UsageLimits, ie};
 
-use super::require;
+use super::{ethernet, require};
 
 pub(super) fn check(urr: &Urr, rules: &RuleSet, capabilities: &Capabilities) -> Result<(), Reason> {
     let method = urr.method;
@@ -15,6 +15,7 @@ pub(super) fn check(urr: &Urr, rules: &RuleSet, capabilities: &Capabilities) -> 
     check_time(urr)?;
     check_events(urr)?;
     check_timers(urr)?;
+    ethernet::check_urr(urr, rules.pdu_type)?;
     check_subsequent(urr)?;
     if urr.linked.contains(&urr.id) {
         return incorrect(ie::LINKED_URR_ID, "it is linked to itself");

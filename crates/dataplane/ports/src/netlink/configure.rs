@@ -120,6 +120,17 @@ impl Netlink {
         self.set_link(link, "setting the MTU of", message)
     }
 
+    /// Makes the link a port of the bridge.
+    ///
+    /// # Errors
+    /// [`PortError::Permission`] or [`PortError::System`], which is also what an interface that is no bridge gives.
+    pub fn set_bridge(&mut self, link: &Link, bridge: &Link) -> Result<(), PortError> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::Controller(bridge.index));
+        let doing = format!("adding to bridge {} the device", bridge.name);
+        self.set_link(link, &doing, message)
+    }
+
     /// Keeps the kernel from giving the link an IPv6 link-local address of its own.
     ///
     /// # Errors

@@ -15,10 +15,23 @@ struct InterfaceRequest {
     rest: [u8; 22],
 }
 
-/// Makes the descriptor the TUN device of that name, which the kernel creates if it does not exist. Packets
-/// have no header before IP.
-pub(crate) fn attach(fd: impl AsFd, name: &str) -> Result<(), Errno> {
-    let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+/// What a device of the driver carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// IP packets.
+    Tun,
+    /// Ethernet frames.
+    Tap,
+}
+
+/// Makes the descriptor the device of that name, which the kernel creates if it does not exist. Packets have no
+/// header before IP, frames none before Ethernet.
+pub(crate) fn attach(fd: impl AsFd, name: &str, kind: Kind) -> Result<(), Errno> {
+    let kind = match kind {
+        Kind::Tun => libc::IFF_TUN,
+        Kind::Tap => libc::IFF_TAP,
+    };
+    let flags = (kind | libc::IFF_NO_PI) as libc::c_short;
     let mut request = InterfaceRequest { name: interface_name(name), flags, rest: [0; 22] };
     // SAFETY: the kernel reads and writes one `struct ifreq` of 40 octets, which `request` is, and the name in it
     // ends with a zero.

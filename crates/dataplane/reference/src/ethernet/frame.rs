@@ -3,6 +3,7 @@
 use causeway_packet::{EtherType, Ethernet, UserPacket, VlanTag};
 
 use causeway_dataplane::DropReason;
+use causeway_rules::UeMac;
 
 /// A frame, parsed as far as filters look.
 #[derive(Clone, Debug)]
@@ -40,6 +41,12 @@ impl<'a> Frame<'a> {
     pub(crate) fn customer_tag(&self) -> Option<VlanTag> {
         let [outer, inner] = self.ethernet.tags;
         inner.or(outer.filter(|tag| !tag.service))
+    }
+
+    /// Its source, as the UE's side knows it.
+    pub(crate) fn as_source(&self) -> UeMac {
+        let Vlans { service, customer } = self.vlans();
+        UeMac { c_vid: customer, s_vid: service, mac: self.ethernet.src }
     }
 
     /// The VLANs it is in.

@@ -8,10 +8,14 @@
 
 mod frame;
 mod matching;
+mod neighbours;
+mod proxy;
 mod receive;
+mod report;
 mod stations;
 mod vlan;
 
 pub(crate) use frame::Frame;
+pub(crate) use neighbours::Neighbours;
 pub(crate) use stations::Stations;
 pub(crate) use vlan::set_tags;

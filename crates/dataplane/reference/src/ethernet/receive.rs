@@ -28,7 +28,13 @@ impl Reference {
             let session = self.sessions.get(&seid).ok_or(DropReason::UnknownTeid)?;
             let arrived = Arrived { tunnel: Some(tunnel), network, belongs: true, frame: &frame };
             let pdr = find_pdr(session, &arrived, now)?.clone();
-            self.learn(now, seid, &pdr, &frame)?;
+            if let Some((network, bytes)) = self.learn(now, seid, &pdr, &frame)? {
+                let outside = Frame::parse(&bytes)?;
+                self.hear(now, &network, &outside, Some(seid));
+                if self.answer_ue(now, seid, &pdr, &network, &outside) {
+                    return Ok(Fate::Consumed);
+                }
+            }
             self.receive_matched(
                 now,
                 seid,
@@ -41,21 +47,32 @@ impl Reference {
     }
 
     /// Keeps that the source of an uplink frame is behind its session, if the frame goes to a data network.
-    fn learn(&mut self, now: Time, seid: Seid, pdr: &Pdr, frame: &Frame<'_>) -> Result<(), DropReason> {
-        let Some((network, outside)) = self.way_to_network(seid, pdr, frame)? else { return Ok(()) };
-        let outside = Frame::parse(&outside)?;
-        let vlans = outside.vlans();
-        let station = Station { network, vlans, mac: frame.ethernet.src };
+    /// Returns that network, and the frame as it is there.
+    fn learn(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        pdr: &Pdr,
+        frame: &Frame<'_>,
+    ) -> Result<Option<(NetworkInstance, Vec<u8>)>, DropReason> {
+        let Some((network, outside)) = self.way_to_network(seid, pdr, frame)? else { return Ok(None) };
+        let vlans = Frame::parse(&outside)?.vlans();
+        let station = Station { network: network.clone(), vlans, mac: frame.ethernet.src };
         let destination = Station { mac: frame.ethernet.dst, ..station.clone() };
-        self.stations.learn(station, seid, now, self.limits.macs_per_session)?;
+        let learnt =
+            self.stations.learn(station, frame.as_source(), seid, now, self.limits.macs_per_session)?;
+        if learnt.is_new {
+            learnt.from.into_iter().for_each(|from| self.report_macs(now, from));
+            self.report_macs(now, seid);
+        }
         match self.stations.owner(&destination) == Some(seid) {
             true => Err(DropReason::SameSide),
-            false => Ok(()),
+            false => Ok(Some((network, outside))),
         }
     }
 
     /// The data network that an uplink frame goes to, and the frame as it is there. `None` when it does not.
-    fn way_to_network(
+    pub(super) fn way_to_network(
         &self,
         seid: Seid,
         pdr: &Pdr,
@@ -84,13 +101,21 @@ impl Reference {
             Ok(targets) => targets,
             Err(reason) => return Fate::Dropped(reason),
         };
-        let mut fates = Vec::new();
+        if targets.sender.is_none() {
+            self.hear(now, network, &frame, None);
+        }
+        let (mut fates, mut answered) = (Vec::new(), false);
         let mut reason = DropReason::UnknownMac;
         for seid in targets.sessions {
             match self.match_frame(now, seid, network, targets.belongs, &frame) {
                 Ok(pdr) => {
-                    let fate = self.deliver(now, seid, &pdr, &frame);
-                    fates.push(fate.unwrap_or_else(|refusal| Fate::Dropped(refusal.reason)));
+                    let is_answered = self.answer_network(now, seid, &pdr, network, &frame, &mut answered);
+                    fates.push(match is_answered {
+                        true => Fate::Consumed,
+                        false => self
+                            .deliver(now, seid, &pdr, &frame)
+                            .unwrap_or_else(|refusal| Fate::Dropped(refusal.reason)),
+                    });
                     if targets.only_one {
                         break;
                     }
@@ -113,19 +138,19 @@ impl Reference {
             sessions.into_iter().filter(|seid| Some(*seid) != sender).collect()
         };
         if frame.ethernet.dst.is_multicast() {
-            return Ok(Targets { sessions: others(), belongs: true, only_one: false });
+            return Ok(Targets { sender, sessions: others(), belongs: true, only_one: false });
         }
         match owner {
             Some(_) if owner == sender => Err(DropReason::SameSide),
-            Some(owner) => Ok(Targets { sessions: vec![owner], belongs: true, only_one: true }),
+            Some(owner) => Ok(Targets { sender, sessions: vec![owner], belongs: true, only_one: true }),
             None => {
                 let floods = self.topology.ethernet.iter().any(|n| n.instance == *network && n.flood_unknown);
-                Ok(Targets { sessions: others(), belongs: floods, only_one: !floods })
+                Ok(Targets { sender, sessions: others(), belongs: floods, only_one: !floods })
             }
         }
     }
 
-    fn match_frame(
+    pub(super) fn match_frame(
         &self,
         now: Time,
         seid: Seid,
@@ -138,7 +163,13 @@ impl Reference {
         find_pdr(session, &arrived, now).cloned()
     }
 
-    fn deliver(&mut self, now: Time, seid: Seid, pdr: &Pdr, frame: &Frame<'_>) -> Result<Fate, Refusal> {
+    pub(super) fn deliver(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        pdr: &Pdr,
+        frame: &Frame<'_>,
+    ) -> Result<Fate, Refusal> {
         match pdr.vlan_removal {
             Some(removal) => {
                 let inside = remove_tags(frame, removal)?;
@@ -166,6 +197,8 @@ impl Reference {
 
 /// Whom a frame from a network may be for.
 struct Targets {
+    /// The session that it came from, and the network sent back.
+    sender: Option<Seid>,
     sessions: Vec<Seid>,
     /// It is for them as a whole, not only where a filter names it.
     belongs: bool,

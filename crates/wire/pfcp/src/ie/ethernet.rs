@@ -1,5 +1,7 @@
 //! Ethernet PDU sessions.
 
+use std::borrow::Cow;
+
 use causeway_types::MacAddr;
 
 use super::leaf::{flags_ies, integer_ies};
@@ -133,10 +135,10 @@ vlan_ies! {
 }
 
 /// MAC addresses of UEs behind one pair of VLAN tags (clauses 8.2.103 and 8.2.104).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct MacList<'a> {
-    /// The addresses, at most 255.
-    pub macs: &'a [[u8; 6]],
+    /// The addresses, at most 255; borrowed from what was decoded.
+    pub macs: Cow<'a, [[u8; 6]]>,
     /// Customer VLAN tag of the frames.
     pub c_tag: Option<VlanTag>,
     /// Service VLAN tag of the frames.
@@ -146,12 +148,12 @@ pub struct MacList<'a> {
 impl<'a> MacList<'a> {
     fn read(mut fields: Reader<'a>) -> Result<Self, IeError> {
         let count = fields.u8()?;
-        let macs = fields.arrays(count.into())?;
+        let macs = Cow::Borrowed(fields.arrays(count.into())?);
         Ok(Self { macs, c_tag: read_tag(&mut fields)?, s_tag: read_tag(&mut fields)? })
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        let macs = self.macs.get(..usize::from(u8::MAX)).unwrap_or(self.macs);
+        let macs = self.macs.get(..usize::from(u8::MAX)).unwrap_or(&self.macs);
         out.put_u8(macs.len() as u8);
         out.put(macs.as_flattened());
         for tag in [self.c_tag, self.s_tag] {
@@ -175,7 +177,7 @@ fn read_tag(fields: &mut Reader<'_>) -> Result<Option<VlanTag>, IeError> {
 macro_rules! mac_list_ies {
     ($( $(#[$meta:meta])* $name:ident = $type:literal, $label:literal; )*) => {$(
         $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+        #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
         pub struct $name<'a>(pub MacList<'a>);
 
         impl<'a> Ie<'a> for $name<'a> {

@@ -234,7 +234,7 @@ fn ethernet() {
     same(CTag(VlanTag { pcp: Some(1), dei: Some(true), vid: Some(0xabc) }), "0086 0003 07 a9 bc");
     same(Ethertype(0x0806), "0088 0002 0806");
     let macs = MacList {
-        macs: &[[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]],
+        macs: (&[[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]][..]).into(),
         c_tag: None,
         s_tag: Some(VlanTag { vid: Some(1), ..Default::default() }),
     };

@@ -39,6 +39,9 @@ pub struct Urr {
     pub validity_time: Option<Span>,
     /// How long without packets until that is reported (UPINT); not zero.
     pub inactivity_timer: Option<Span>,
+    /// How long without frames of a MAC address until that is reported as gone (Ethernet Inactivity Timer); not
+    /// zero, and with the trigger MACAR only.
+    pub mac_inactivity: Option<Span>,
     /// How long without packets until the measurement of time pauses; not zero. `None`: it never does.
     pub inactivity_detection: Option<Span>,
     /// Time is measured in whole intervals.
@@ -77,6 +80,7 @@ impl Urr {
             holding_time: None,
             validity_time: None,
             inactivity_timer: None,
+            mac_inactivity: None,
             inactivity_detection: None,
             base_interval: None,
             monitoring: None,

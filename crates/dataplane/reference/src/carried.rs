@@ -1,0 +1,70 @@
+//! What a packet carries out of one GTP-U tunnel into the next (TS 29.244 table 8.2.64-1 note 1, TS 29.281 clause 5.2.1).
+
+use std::net::IpAddr;
+
+use causeway_packet::gtpu::{Comprehension, Extension, Extensions, PduSession};
+use causeway_rules::OuterHeader;
+use causeway_types::{FTeid, Teid};
+
+use crate::session::Session;
+
+/// PDCP PDU Number: the next node must understand it, but it is not for those between two base stations.
+const PDCP_PDU_NUMBER: u8 = 0xc0;
+
+/// The extension headers that go on with a packet. Empty for what came without a tunnel.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Carried {
+    /// The PDU Session Container.
+    pub(crate) container: Option<PduSession>,
+    /// The others, with type and content.
+    pub(crate) others: Vec<(u8, Vec<u8>)>,
+}
+
+impl Carried {
+    /// What of these extension headers is for the next node.
+    pub(crate) fn of(extensions: &Extensions<'_>) -> Self {
+        let others = extensions.iter().filter_map(|extension| match extension {
+            Extension::Other { kind, content } if is_for_next(kind) => Some((kind, content.to_vec())),
+            _ => None,
+        });
+        Self { container: extensions.pdu_session(), others: others.collect() }
+    }
+}
+
+fn is_for_next(kind: u8) -> bool {
+    kind == PDCP_PDU_NUMBER
+        || matches!(Comprehension::of(kind), Comprehension::OptionalForwarded | Comprehension::Endpoint)
+}
+
+/// A header that we would have to understand to handle the packets of this tunnel. At an endpoint those for the
+/// endpoint count; where all packets go on into another tunnel, only those for every node do.
+pub(crate) fn has_unknown(
+    extensions: &Extensions<'_>,
+    session: Option<&Session>,
+    teid: Teid,
+    local: IpAddr,
+) -> bool {
+    if extensions.not_understood().is_none() {
+        return false;
+    }
+    let relays = session.is_some_and(|session| is_relay(session, teid, local));
+    let unknown = |extension: Extension<'_>| match extension {
+        Extension::Other { kind, .. } if relays => {
+            Comprehension::of(kind) == Comprehension::Everybody && kind != PDCP_PDU_NUMBER
+        }
+        Extension::Other { kind, .. } => Comprehension::of(kind).required_at_endpoint(),
+        _ => false,
+    };
+    extensions.iter().any(unknown)
+}
+
+/// Every PDR of the tunnel sends into another tunnel.
+fn is_relay(session: &Session, teid: Teid, local: IpAddr) -> bool {
+    let out_of = |tunnel: FTeid| tunnel.teid == teid && tunnel.addr.contains(local);
+    let mut pdrs = session.rules.pdrs.values().filter(|pdr| pdr.pdi.tunnel.is_some_and(out_of));
+    pdrs.all(|pdr| {
+        let far = session.rules.fars.get(&pdr.far);
+        let outer = far.and_then(|far| far.forwarding.as_ref()?.outer);
+        matches!(outer, Some(OuterHeader::Gtpu(_) | OuterHeader::Unknown))
+    })
+}

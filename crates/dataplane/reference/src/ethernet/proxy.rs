@@ -1,0 +1,167 @@
+//! ARP requests and Neighbour Solicitations that the UPF answers itself (TS 29.244 clause 5.13.3).
+//!
+//! Addresses are learnt from what stations say of themselves: the sender of ARP, the source of a solicitation, the
+//! target of an advertisement. What is not known is forwarded like any frame, and so are announcements and
+//! probes, which are no questions. Both sides see answers as the asked station would give them.
+
+use std::net::IpAddr;
+
+use causeway_dataplane::{Egress, Fate};
+use causeway_packet::icmp::{NeighbourAdvertisement, NeighbourSolicitation};
+use causeway_packet::{Arp, EtherType, Ethernet, MacAddr};
+use causeway_rules::{ApplyAction, Pdr, Proxying};
+use causeway_types::{NetworkInstance, Seid, Time};
+
+use super::Frame;
+use super::neighbours::Place;
+use crate::engine::Reference;
+use crate::route::Refusal;
+
+/// A question for the MAC address of an IP address.
+enum Question {
+    Arp(Arp),
+    Neighbour(NeighbourSolicitation),
+}
+
+impl Question {
+    /// The question in a frame, if it is one that is to be answered here.
+    fn of(frame: &Frame<'_>, proxying: Proxying) -> Option<Self> {
+        let arp = arp_of(frame).filter(|arp| proxying.arp && arp.is_request && !arp.is_announcement());
+        let user = frame.user.as_ref().filter(|_| proxying.neighbour_solicitation);
+        let asked =
+            || user.and_then(NeighbourSolicitation::of).filter(|asked| !asked.source.is_unspecified());
+        arp.map(Self::Arp).or_else(|| asked().map(Self::Neighbour))
+    }
+
+    /// The address that is asked for.
+    fn target(&self) -> IpAddr {
+        match self {
+            Self::Arp(arp) => arp.target.1.into(),
+            Self::Neighbour(asked) => asked.target.into(),
+        }
+    }
+
+    /// The answer to the frame, in its VLANs.
+    fn answer(&self, frame: &Frame<'_>, mac: MacAddr) -> Option<Vec<u8>> {
+        let mut payload = Vec::new();
+        let ether_type = match self {
+            Self::Arp(arp) => {
+                let reply = Arp { is_request: false, sender: (mac, arp.target.1), target: arp.sender };
+                reply.write(&mut payload);
+                EtherType::ARP
+            }
+            Self::Neighbour(asked) => {
+                // Who answers for another does not replace what that one said (RFC 4861 clause 7.2.8).
+                let told = NeighbourAdvertisement {
+                    target: asked.target,
+                    link: mac,
+                    solicited: true,
+                    overrides: false,
+                };
+                told.write(asked.target, asked.source, &mut payload).ok()?;
+                EtherType::IPV6
+            }
+        };
+        let (dst, tags) = (frame.ethernet.src, frame.ethernet.tags);
+        let mut bytes = Vec::new();
+        let answer = Ethernet { dst, src: mac, tags, ether_type: Some(ether_type), payload: &payload };
+        answer.write(&mut bytes).ok()?;
+        Some(bytes)
+    }
+}
+
+fn arp_of(frame: &Frame<'_>) -> Option<Arp> {
+    let is_arp = frame.ethernet.ether_type == Some(EtherType::ARP);
+    if is_arp { Arp::parse(frame.ethernet.payload).ok().flatten() } else { None }
+}
+
+/// The address that the sender of a frame says it has. Only its own MAC address counts.
+fn claim(frame: &Frame<'_>) -> Option<IpAddr> {
+    let arp = arp_of(frame).map(|arp| (arp.sender.0, arp.sender.1.into()));
+    let claimed = arp.or_else(|| {
+        let user = frame.user.as_ref()?;
+        let asks = NeighbourSolicitation::of(user).and_then(|asks| Some((asks.link?, asks.source.into())));
+        asks.or_else(|| NeighbourAdvertisement::of(user).map(|told| (told.link, told.target.into())))
+    });
+    let (mac, ip): (MacAddr, IpAddr) = claimed?;
+    (mac == frame.ethernet.src && !ip.is_unspecified()).then_some(ip)
+}
+
+impl Reference {
+    /// Keeps what the sender of a frame says of itself. `frame` is as the network sees it.
+    pub(super) fn hear(
+        &mut self,
+        now: Time,
+        network: &NetworkInstance,
+        frame: &Frame<'_>,
+        session: Option<Seid>,
+    ) {
+        if let Some(ip) = claim(frame) {
+            let place = Place { network: network.clone(), vlans: frame.vlans(), ip };
+            self.neighbours.hear(place, frame.ethernet.src, session, now, self.limits.neighbours);
+        }
+    }
+
+    /// What the FAR of a PDR asks the UPF to answer itself: nothing unless it forwards.
+    fn proxying_of(&self, seid: Seid, pdr: &Pdr) -> Proxying {
+        let far = self.sessions.get(&seid).and_then(|session| session.far_of(pdr.id));
+        let forwards = far.filter(|far| far.action == ApplyAction::Forward);
+        forwards.and_then(|far| far.forwarding.as_ref()).map_or(Proxying::default(), |way| way.proxying)
+    }
+
+    /// The answer to a question that came from this session, or from the network itself.
+    fn answer_of(
+        &self,
+        now: Time,
+        network: &NetworkInstance,
+        frame: &Frame<'_>,
+        proxying: Proxying,
+        from: Option<Seid>,
+    ) -> Option<Vec<u8>> {
+        let question = Question::of(frame, proxying)?;
+        let place = Place { network: network.clone(), vlans: frame.vlans(), ip: question.target() };
+        let (mac, session) = self.neighbours.find(&place, now)?;
+        // Who is on the side of the question answers it there.
+        if session == from { None } else { question.answer(frame, mac) }
+    }
+
+    /// Answers a question of a UE into its tunnel. `outside` is the frame as the network would see it.
+    pub(super) fn answer_ue(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        pdr: &Pdr,
+        network: &NetworkInstance,
+        outside: &Frame<'_>,
+    ) -> bool {
+        let proxying = self.proxying_of(seid, pdr);
+        let Some(bytes) = self.answer_of(now, network, outside, proxying, Some(seid)) else { return false };
+        let mut deliver = || {
+            let answer = Frame::parse(&bytes)?;
+            let pdr = self.match_frame(now, seid, network, true, &answer)?;
+            self.deliver(now, seid, &pdr, &answer)
+        };
+        let fate = deliver().unwrap_or_else(|refusal: Refusal| Fate::Dropped(refusal.reason));
+        self.counters.copies += 1;
+        self.count_fate(fate);
+        true
+    }
+
+    /// Answers a question of the network, once however many sessions it is for.
+    pub(super) fn answer_network(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        pdr: &Pdr,
+        network: &NetworkInstance,
+        frame: &Frame<'_>,
+        answered: &mut bool,
+    ) -> bool {
+        let proxying = self.proxying_of(seid, pdr);
+        let Some(bytes) = self.answer_of(now, network, frame, proxying, None) else { return false };
+        if !std::mem::replace(answered, true) {
+            self.send(Egress::Ethernet { network: network.clone() }, bytes);
+        }
+        true
+    }
+}

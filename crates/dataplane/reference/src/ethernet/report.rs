@@ -1,0 +1,136 @@
+//! MAC addresses behind UEs, reported, forgotten and given (TS 29.244 clauses 5.13.5 and 5.13.6).
+//!
+//! A URR with the trigger MACAR hears at once of every address that is new or gone, from the moment that an uplink
+//! PDR uses it. An address is gone when it has sent no frame for the shortest Ethernet Inactivity Timer of the
+//! session's URRs, or when it is behind another session.
+
+use causeway_dataplane::{ApplyError, DropReason, Usage};
+use causeway_packet::{EtherType, Ethernet, MacAddr, VlanTag};
+use causeway_rules::{ApplyAction, MacChanges, Pdr, ReportingTriggers, UeMac, Urr, UsageReportTrigger};
+use causeway_types::{Interface, Seid, Span, Time, UrrId};
+
+use super::Frame;
+use super::stations::Station;
+use crate::engine::Reference;
+use crate::session::Session;
+use crate::timers::Timer;
+
+impl Reference {
+    /// Reports to each URR what it has not heard yet, and watches for silence.
+    pub(crate) fn report_macs(&mut self, now: Time, seid: Seid) {
+        let urrs = self.urrs_of_macs(seid);
+        self.told_macs.retain(|(session, urr), _| *session != seid || urrs.contains(urr));
+        if urrs.is_empty() {
+            return;
+        }
+        let known = self.stations.of(seid);
+        let mut reports = Vec::new();
+        for urr in urrs {
+            let told = self.told_macs.entry((seid, urr)).or_default();
+            let macs = MacChanges {
+                detected: known.difference(told).copied().collect(),
+                removed: told.difference(&known).copied().collect(),
+            };
+            if !macs.is_empty() {
+                told.clone_from(&known);
+                reports.push(Usage { macs, ..Usage::new(urr, UsageReportTrigger::MACAR, now, now) });
+            }
+        }
+        reports.into_iter().for_each(|report| self.report(seid, vec![report]));
+        self.arm_macs(seid);
+    }
+
+    /// Addresses of the session may have been silent for long enough.
+    pub(crate) fn expire_macs(&mut self, at: Time, seid: Seid) {
+        if let Some(limit) = self.mac_inactivity(seid) {
+            self.stations.expire(seid, at, limit);
+            self.report_macs(at, seid);
+        }
+    }
+
+    fn arm_macs(&mut self, seid: Seid) {
+        if let (Some(limit), Some(oldest)) = (self.mac_inactivity(seid), self.stations.oldest_of(seid)) {
+            self.timers.set(oldest + limit, seid, Timer::MacInactivity);
+        }
+    }
+
+    /// Makes addresses the session's own.
+    pub(crate) fn take_macs(&mut self, now: Time, seid: Seid, macs: &[UeMac]) {
+        let stations: Vec<_> =
+            macs.iter().filter_map(|mac| Some((self.station_of(seid, *mac)?, *mac))).collect();
+        for (station, mac) in stations {
+            let from = self.stations.take(station, mac, seid, now).from;
+            from.into_iter().for_each(|from| self.report_macs(now, from));
+        }
+        for urr in self.urrs_of_macs(seid) {
+            self.told_macs.entry((seid, urr)).or_default().extend(macs);
+        }
+    }
+
+    /// The addresses fit, and the uplink of the session says where they are.
+    ///
+    /// # Errors
+    /// [`ApplyError::Full`] or [`ApplyError::Unsupported`].
+    pub(crate) fn check_macs(&self, seid: Seid, session: &Session, macs: &[UeMac]) -> Result<(), ApplyError> {
+        let mut all = self.stations.of(seid);
+        all.extend(macs);
+        let capacity = self.limits.macs_per_session;
+        if !macs.is_empty() && all.len() > capacity {
+            return Err(ApplyError::Full {
+                table: "MAC addresses of the session",
+                capacity: capacity as u64,
+            });
+        }
+        let nowhere = !macs.is_empty() && uplink_to_network(session).is_none();
+        let what = "MAC addresses of a session whose uplink goes to no data network";
+        if nowhere { Err(ApplyError::Unsupported(what)) } else { Ok(()) }
+    }
+
+    /// The station as its network sees it.
+    fn station_of(&self, seid: Seid, mac: UeMac) -> Option<Station> {
+        let pdr = uplink_to_network(self.sessions.get(&seid)?)?.clone();
+        let bytes = sample_of(mac).ok()?;
+        let (network, outside) = self.way_to_network(seid, &pdr, &Frame::parse(&bytes).ok()?).ok()??;
+        Some(Station { network, vlans: Frame::parse(&outside).ok()?.vlans(), mac: mac.mac })
+    }
+
+    /// The URRs of uplink PDRs that ask for MAC addresses.
+    fn urrs_of_macs(&self, seid: Seid) -> Vec<UrrId> {
+        let urrs = self.sessions.get(&seid).into_iter().flat_map(urrs_of_macs);
+        urrs.map(|urr| urr.id).collect()
+    }
+
+    fn mac_inactivity(&self, seid: Seid) -> Option<Span> {
+        self.sessions.get(&seid).into_iter().flat_map(urrs_of_macs).filter_map(|urr| urr.mac_inactivity).min()
+    }
+}
+
+fn urrs_of_macs(session: &Session) -> Vec<&Urr> {
+    let uplink = session.rules.pdrs.values().filter(|pdr| pdr.pdi.source == Interface::Access);
+    let used: Vec<_> = uplink.flat_map(|pdr| &pdr.urrs).collect();
+    let reports = |urr: &&Urr| urr.triggers.contains(ReportingTriggers::MACAR) && used.contains(&&urr.id);
+    session.rules.urrs.values().filter(reports).collect()
+}
+
+/// The first uplink PDR whose frames go to a data network.
+fn uplink_to_network(session: &Session) -> Option<&Pdr> {
+    let is_n6 = |pdr: &&Pdr| {
+        let far = session.far_of(pdr.id).filter(|far| far.action == ApplyAction::Forward);
+        far.and_then(|far| far.forwarding.as_ref()).is_some_and(|way| way.is_n6())
+    };
+    session.pdrs_in_order().into_iter().filter(|pdr| pdr.pdi.source == Interface::Access).find(is_n6)
+}
+
+/// A frame as the station would send it.
+fn sample_of(mac: UeMac) -> Result<Vec<u8>, DropReason> {
+    let tag = |service, vid: Option<u16>| vid.map(|control| VlanTag { service, control });
+    let tags = match (tag(true, mac.s_vid), tag(false, mac.c_vid)) {
+        (None, customer) => [customer, None],
+        (service, customer) => [service, customer],
+    };
+    let (dst, ether_type) = (MacAddr::BROADCAST, Some(EtherType::ARP));
+    let mut bytes = Vec::new();
+    let frame = Ethernet { dst, src: mac.mac, tags, ether_type, payload: &[] };
+    frame.write(&mut bytes).map_err(|_| DropReason::MalformedFrame)?;
+    Ok(bytes)
+}
