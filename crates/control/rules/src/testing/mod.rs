@@ -2,7 +2,6 @@
 
 mod fit;
 mod generate;
-mod generate_urr;
 mod model;
 
 pub(crate) use fit::fit;

@@ -14,7 +14,7 @@ use crate::{
     UsageLimits,
 };
 
-use super::generate::{IDS, setting};
+use super::{IDS, setting};
 
 fn volume() -> impl Strategy<Value = DirectionalLimit> {
     let some = 1..u64::MAX;
