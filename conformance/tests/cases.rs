@@ -52,6 +52,9 @@ fn cases() -> Vec<Case> {
     load_all(&here().join("cases")).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// What is larger makes a poor seed: the same packet thousands of times.
+const LARGEST_SEED: usize = 16 << 10;
+
 /// One file for each case, in the form that the fuzz target reads.
 fn write_seed(case: &Case, inputs: &[Input]) {
     let Some(folder) = std::env::var_os("CAUSEWAY_SEEDS") else { return };
@@ -59,6 +62,9 @@ fn write_seed(case: &Case, inputs: &[Input]) {
     let name = name.strip_prefix(here().join("cases")).unwrap_or(&name).display().to_string();
     let mut octets = Vec::new();
     inputs.iter().for_each(|input| input.write(&mut octets));
+    if octets.len() > LARGEST_SEED {
+        return;
+    }
     let path = Path::new(&folder).join(name.replace('/', "-"));
     std::fs::write(&path, octets).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
