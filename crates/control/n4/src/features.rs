@@ -34,6 +34,7 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
         (capabilities.volume_measurement, UpFeatures::MNOP),
         (capabilities.application_detection, UpFeatures::PFDM | UpFeatures::PFDE),
         (capabilities.redirection, UpFeatures::TREU.union(UpFeatures::RATP)),
+        (capabilities.header_enrichment, UpFeatures::HEEU),
         (capabilities.traffic_steering, UpFeatures::TRST),
         (capabilities.address_replacement, UpFeatures::IPREP),
         (capabilities.usage_control, USAGE_CONTROL),
@@ -75,7 +76,7 @@ mod tests {
         let qos = UpFeatures::CIOT | UpFeatures::EPPPI;
         let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
         let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | qos | steering | USAGE_CONTROL;
-        let more = more | UpFeatures::ETHAR | UpFeatures::PFDM | UpFeatures::PFDE;
+        let more = more | UpFeatures::ETHAR | UpFeatures::PFDM | UpFeatures::PFDE | UpFeatures::HEEU;
         assert_eq!(up_features(&all, false), BY_ITSELF | more);
     }
 }

@@ -47,6 +47,8 @@ pub struct Capabilities {
     pub redirection: bool,
     /// Replaces the addresses and ports of user packets (feature IPREP).
     pub address_replacement: bool,
+    /// Adds header fields to HTTP requests (feature HEEU).
+    pub header_enrichment: bool,
     /// Steers traffic by forwarding policies or into tunnels over N6, and has at least one of them configured
     /// (feature TRST).
     pub traffic_steering: bool,
@@ -81,6 +83,7 @@ impl Capabilities {
             duplication: true,
             redirection: true,
             address_replacement: true,
+            header_enrichment: true,
             traffic_steering: true,
             max_sessions,
             max_pdrs_per_session,

@@ -43,6 +43,7 @@ pub(crate) const POOL_IDENTITY: u16 = pfcp::UeIpAddressPoolIdentity::TYPE;
 pub(crate) const QER_CORRELATION_ID: u16 = pfcp::QerCorrelationId::TYPE;
 pub(crate) const QER_INDICATIONS: u16 = pfcp::QerIndications::TYPE;
 pub(crate) const QFI: u16 = causeway_types::Qfi::TYPE;
+pub(crate) const HEADER_ENRICHMENT: u16 = pfcp::HeaderEnrichment::TYPE;
 pub(crate) const IP_ADDRESS_AND_PORT_REPLACEMENT: u16 = pfcp::IpAddressAndPortReplacement::TYPE;
 pub(crate) const REDIRECT_INFORMATION: u16 = pfcp::RedirectInformation::TYPE;
 pub(crate) const QUERY_PACKET_RATE_STATUS: u16 = pfcp::QueryPacketRateStatus::TYPE;

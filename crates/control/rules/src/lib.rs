@@ -70,7 +70,7 @@ pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use model::{
     Allowance, ApplyAction, Bar, BaseInterval, BufferingDuration, CopyTo, Correlation, DeliveryStatus,
     DirectionalLimit, DroppedLimit, Duplicate, EthernetFilter, ExtendedBuffering, Far, FlowAddress,
-    FlowDescription, FlowEnd, FlowMarking, Forwarding, Gate, HeaderRemoval, MacMatch, MacRange,
+    FlowDescription, FlowEnd, FlowMarking, Forwarding, Gate, HeaderRemoval, HttpField, MacMatch, MacRange,
     MeasurementMethod, Monitoring, NewEnd, OuterHeader, PacketRate, PacketRateReport, PacketRateStatus,
     PacketRates, PagingPolicy, Pdi, Pdr, PduSessionType, PolicyName, Proxying, Qer, RateLimit, Redirect,
     Remaining, RemovedHeader, Replacement, RuleSet, SdfFilter, Steering, TagMatch, TosMarking, TrafficClass,

@@ -84,6 +84,8 @@ reasons! {
     PolicyDrop = "policy_drop",
     /// The FAR redirects to a URL, and the packet is no HTTP request or part of a connection for one.
     NotRedirectable = "not_redirectable",
+    /// A fragment in a TCP connection whose requests were enriched: its sequence numbers cannot be followed.
+    EnrichedFragment = "enriched_fragment",
     /// A fragment of a packet to our end of a tunnel over N6: such packets are not put together again.
     FragmentedOuter = "fragmented_outer",
     /// The FAR sends to a network or address family that is not configured.

@@ -7,14 +7,14 @@
 use causeway_dataplane::{DropReason, Egress, Topology, Usage};
 use causeway_packet::UserPacket;
 use causeway_rules::{ApplyAction, Forwarding, Pdr, PduSessionType};
-use causeway_types::{Interface, Qfi, Time};
+use causeway_types::{Direction, Interface, Qfi, Time};
 
 use crate::carried::Carried;
 use crate::egress::Way;
 use crate::link_scope::stays_on_link;
 use crate::marks::{Marks, mark_flow};
 use crate::qos::{Shared, check_gates, enforce};
-use crate::route::{Refusal, fit_frame, routed};
+use crate::route::{Refusal, fit_frame, room, routed};
 use crate::session::{Session, direction_of};
 use crate::steer::{Answer, Steered, steer};
 use crate::usage::Blocked;
@@ -88,16 +88,18 @@ fn follow_far(
         (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop.into()),
     };
     let kind = session.rules.pdu_type;
+    let packet = match (kind, direction) {
+        (PduSessionType::Ip, Direction::Downlink) => session.enriched.downlink(matched.packet, now)?,
+        _ => matched.packet.into(),
+    };
     let steered = match kind {
-        PduSessionType::Ip => {
-            steer(forwarding, matched.packet, direction, &mut session.redirected, topology)?
-        }
-        PduSessionType::Ethernet => Steered::unchanged(forwarding, matched.packet),
+        PduSessionType::Ip => steer(forwarding, &packet, direction, &mut session.redirected, topology)?,
+        PduSessionType::Ethernet => Steered::unchanged(forwarding, &packet),
     };
     let decision = match steered {
         Steered::Forward { forwarding, packet } => {
-            let forwarding = forwarding.into_owned();
-            leave(session, matched, &forwarding, &packet, topology)?
+            let (forwarding, packet) = (forwarding.into_owned(), packet.into_owned());
+            leave(session, matched, &forwarding, &packet, topology, now)?
         }
         Steered::Answer(answer) => Decision::Answer(answer),
     };
@@ -114,11 +116,12 @@ fn follow_far(
 
 /// The packet with its outer header and marks, and where it goes.
 fn leave(
-    session: &Session,
+    session: &mut Session,
     matched: &Matched<'_>,
     forwarding: &Forwarding,
     packet: &[u8],
     topology: &Topology,
+    now: Time,
 ) -> Result<Decision, Refusal> {
     let pdr = matched.pdr;
     let kind = session.rules.pdu_type;
@@ -132,9 +135,16 @@ fn leave(
     if leaves_link && UserPacket::parse(packet).is_ok_and(|user| stays_on_link(&user.flow)) {
         return Err(DropReason::LinkLocal.into());
     }
-    let marked = mark_flow(session, pdr, packet);
     let arrived = matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding));
     let marks = Marks::of(session, matched, arrived);
+    let packet = match (kind, direction_of(pdr)) {
+        (PduSessionType::Ip, Direction::Uplink) => {
+            let room = room(&way, &marks, topology)?;
+            session.enriched.uplink(packet, &forwarding.enrichment, room, now)?
+        }
+        _ => packet.into(),
+    };
+    let marked = mark_flow(session, pdr, &packet);
     let (egress, pieces) = match kind {
         PduSessionType::Ip => routed(pdr, &way, &marked, &marks, topology)?,
         PduSessionType::Ethernet => fit_frame(&way, &marked, &marks, topology)?,

@@ -18,6 +18,7 @@ mod egress;
 mod end_marker;
 mod enforcer;
 mod engine;
+mod enrich;
 mod ethernet;
 mod expiry;
 mod filter;

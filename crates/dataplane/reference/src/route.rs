@@ -82,9 +82,7 @@ fn hop<'p>(packet: &'p [u8], topology: &Topology) -> Result<Cow<'p, [u8]>, Refus
 /// # Errors
 /// [`DropReason::MtuExceeded`] when it does not fit, [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
 pub(crate) fn fit(way: &Way, packet: &[u8], marks: &Marks, topology: &Topology) -> Result<Pieces, Refusal> {
-    let (outer, mtu) = outer_and_mtu(way.egress(), topology);
-    let (_, header) = way.wrap(&[], marks)?;
-    let room = (mtu as usize).saturating_sub(outer + header.len());
+    let room = room(way, marks, topology)?;
     if packet.len() <= room {
         let (egress, wrapped) = way.wrap(packet, marks)?;
         return Ok((egress, vec![wrapped]));
@@ -102,6 +100,16 @@ pub(crate) fn fit(way: &Way, packet: &[u8], marks: &Marks, topology: &Topology) 
         // IPv6 is fragmented by nobody but its sender.
         Err(_) => Err(Refusal { reason: DropReason::MtuExceeded, error: Some(too_big) }),
     }
+}
+
+/// Octets of the largest user packet that fits on its way in one piece.
+///
+/// # Errors
+/// As [`Way::wrap`].
+pub(crate) fn room(way: &Way, marks: &Marks, topology: &Topology) -> Result<usize, DropReason> {
+    let (outer, mtu) = outer_and_mtu(way.egress(), topology);
+    let (_, header) = way.wrap(&[], marks)?;
+    Ok((mtu as usize).saturating_sub(outer + header.len()))
 }
 
 /// An Ethernet frame with its outer header. A bridge does not fragment, and tells nobody.

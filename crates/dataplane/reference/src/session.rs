@@ -8,6 +8,7 @@ use causeway_types::{BarId, Direction, FTeid, FarId, Interface, PdrId, QerId, Ur
 use crate::buffer::Buffer;
 use crate::detect::Detector;
 use crate::enforcer::Enforcer;
+use crate::enrich::EnrichedFlows;
 use crate::expiry::Extended;
 use crate::inactivity::Inactivity;
 use crate::measure::Measurement;
@@ -32,6 +33,8 @@ pub(crate) struct Session {
     pub(crate) extended: BTreeMap<BarId, Extended>,
     /// Uplink flows that were redirected to another address.
     pub(crate) redirected: RedirectedFlows,
+    /// TCP connections whose HTTP requests are enriched.
+    pub(crate) enriched: EnrichedFlows,
     /// The User Plane Inactivity Timer, if there is one.
     pub(crate) inactivity: Option<Inactivity>,
 }

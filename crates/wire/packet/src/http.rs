@@ -12,9 +12,44 @@ pub fn begins_request(octets: &[u8]) -> bool {
     })
 }
 
+/// Where the header of an HTTP/1 request begins: behind the CR LF of the request line that the octets begin with, if all
+/// of it is there.
+pub fn request_line_len(octets: &[u8]) -> Option<usize> {
+    let end = octets.windows(2).position(|pair| pair == b"\r\n")?;
+    let line = octets.get(..end)?;
+    let mut words = line.split(|octet| *octet == b' ');
+    let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+    let is_method = METHODS.contains(&method);
+    let is_target = !target.is_empty() && target.iter().all(u8::is_ascii_graphic);
+    let is_version =
+        matches!(version, [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor] if minor.is_ascii_digit());
+    (is_method && is_target && is_version && words.next().is_none()).then_some(end + 2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Input:  whole request lines of HTTP/1, with what follows; lines cut short, of HTTP/2 and of other protocols.
+    // Output: the octets of the first; nothing for the others.
+    #[test]
+    fn a_request_line_ends_with_its_version() {
+        assert_eq!(request_line_len(b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n"), Some(17));
+        assert_eq!(request_line_len(b"POST http://a/ HTTP/1.0\r\n"), Some(25));
+        for other in [
+            "GET / HTTP/1.1\r",
+            "GET / HTTP/1.1\n",
+            "PRI * HTTP/2.0\r\n",
+            "GET  HTTP/1.1\r\n",
+            "GET / HTTP/1.1 x\r\n",
+            "SIP / HTTP/1.1\r\n",
+            "GET / HTTP/1.x\r\n",
+            "GET /\r\n",
+            "",
+        ] {
+            assert_eq!(request_line_len(other.as_bytes()), None, "{other:?}");
+        }
+    }
 
     // Input:  requests, a TLS ClientHello, a SIP request line, a method alone, a lower-case one.
     // Output: only the first are requests.

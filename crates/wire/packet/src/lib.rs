@@ -25,6 +25,7 @@ mod reader;
 pub mod rewrite;
 mod rewrite_ends;
 mod tcp;
+mod tcp_rewrite;
 mod udp;
 mod user;
 
@@ -40,5 +41,6 @@ pub use ipv6_chain::{FragmentHeader, Ipv6Chain, MAX_IPV6_EXTENSIONS};
 pub use protocol::IpProtocol;
 pub use rewrite_ends::{Ends, set_ends};
 pub use tcp::{Tcp, TcpFlags, TcpRepr};
+pub use tcp_rewrite::TcpPacket;
 pub use udp::{Udp, UdpChecksum, UdpRepr};
 pub use user::{Flow, Fragment, Ports, UserPacket};

@@ -34,7 +34,8 @@ fn an_smf_sets_up_an_association() {
     let detection = UpFeatures::DPDRA | UpFeatures::IP6PL;
     let detection = detection | UpFeatures::ETHAR | UpFeatures::FRRT | UpFeatures::PFDM | UpFeatures::PFDE;
     let by_plane = UpFeatures::EMPU | UpFeatures::MNOP | buffering | UpFeatures::CIOT | UpFeatures::EPPPI;
-    let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
+    let steering =
+        UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP | UpFeatures::HEEU;
     let usage = UpFeatures::QUOAC | UpFeatures::VTIME | UpFeatures::NORP | UpFeatures::UPIDP;
     let features = by_itself | detection | by_plane | usage | steering;
     assert_eq!(response.up_function_features, Some(features));

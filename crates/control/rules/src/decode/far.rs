@@ -8,7 +8,7 @@ use causeway_pfcp::{
 use causeway_types::{BarId, Interface};
 
 use super::treatment::Treated;
-use super::{about, duplicate, ethernet, marking, not_predefined, redirect, setting, tunnel};
+use super::{about, duplicate, enrichment, ethernet, marking, not_predefined, redirect, setting, tunnel};
 use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
 use crate::reject::refuse_if;
 use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, Rejection, ie};
@@ -87,6 +87,7 @@ fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
         vlan: group.outer_header_creation.as_ref().map(ethernet::tags).transpose()?.flatten(),
         proxying: ethernet::proxying(group.proxying),
         steering: redirect::steering(group)?,
+        enrichment: enrichment::fields(&group.header_enrichment)?,
     })
 }
 
@@ -112,6 +113,7 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
         marking: setting::<TransportLevelMarking, _>(marking, &group.other),
         vlan,
         steering: redirect::steering_update(group)?,
+        enrichment: enrichment::update(group)?,
         end_marker: flags.contains(SessionModificationFlags::SNDEM),
     })
 }

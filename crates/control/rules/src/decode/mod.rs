@@ -3,6 +3,7 @@
 mod bar;
 mod duplicate;
 mod endpoint;
+mod enrichment;
 mod ethernet;
 mod far;
 mod flow;

@@ -153,21 +153,21 @@ treatment! {
     ForwardingParameters {
         acted {
             proxying destination_interface network_instance outer_header_creation forwarding_policy
-            transport_level_marking redirect_information ip_address_and_port_replacement
+            transport_level_marking redirect_information ip_address_and_port_replacement header_enrichment
         }
         information { destination_interface_type linked_traffic_endpoint_id }
         refused {
-            header_enrichment dnai
+            dnai
         }
     }
     UpdateForwardingParameters {
         acted {
             destination_interface network_instance outer_header_creation forwarding_policy flags
-            transport_level_marking redirect_information ip_address_and_port_replacement
+            transport_level_marking redirect_information ip_address_and_port_replacement header_enrichment
         }
         information { destination_interface_type linked_traffic_endpoint_id }
         refused {
-            header_enrichment dnai
+            dnai
         }
     }
     DuplicatingParameters {

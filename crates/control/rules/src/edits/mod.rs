@@ -27,8 +27,8 @@ pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpd
 use crate::{ApplicationId, RuleName};
 use crate::{
     ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far, FlowMarking, Gate,
-    HeaderRemoval, OuterHeader, PacketRates, PagingPolicy, PduSessionType, PolicyName, Qer, RateLimit,
-    Redirect, Replacement, RuleId, TosMarking, UeAddress, UeMac, UeSide, VlanRemoval, VlanTags,
+    HeaderRemoval, HttpField, OuterHeader, PacketRates, PagingPolicy, PduSessionType, PolicyName, Qer,
+    RateLimit, Redirect, Replacement, RuleId, TosMarking, UeAddress, UeMac, UeSide, VlanRemoval, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -262,6 +262,7 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) vlan: Setting<VlanTags>,
     pub(crate) steering: SteeringUpdate,
     pub(crate) marking: Setting<TosMarking>,
+    pub(crate) enrichment: Setting<Vec<HttpField>>,
     /// SNDEM: tell the far end of the old tunnel that it ends.
     pub(crate) end_marker: bool,
 }

@@ -61,6 +61,7 @@ fn update_forwarding(forwarding: &mut Forwarding, update: &ForwardingUpdate) {
     update.steering.replacement.apply(&mut forwarding.steering.replacement);
     update.steering.policy.apply(&mut forwarding.steering.policy);
     update.marking.apply(&mut forwarding.marking);
+    update.enrichment.apply_or_default(&mut forwarding.enrichment);
     update.network_instance.apply(&mut forwarding.network_instance);
 }
 

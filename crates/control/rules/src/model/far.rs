@@ -2,7 +2,7 @@
 
 use causeway_types::{BarId, FTeid, FarId, Interface, NetworkInstance};
 
-use super::{DeliveryStatus, OuterHeader, PolicyName, Proxying, Steering, TosMarking, VlanTags};
+use super::{DeliveryStatus, HttpField, OuterHeader, PolicyName, Proxying, Steering, TosMarking, VlanTags};
 
 /// A Forwarding Action Rule (TS 29.244 clause 5.2.1 and 7.5.2.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,6 +81,9 @@ pub struct Forwarding {
     pub proxying: Proxying,
     /// What becomes of packets on the way.
     pub steering: Steering,
+    /// The fields that HTTP requests of the UE get, in this order (Header Enrichment, clause 8.2.67). Not longer
+    /// than [`HttpField::MAX_LINES`] together.
+    pub enrichment: Vec<HttpField>,
 }
 
 impl Forwarding {
@@ -94,6 +97,7 @@ impl Forwarding {
             vlan: None,
             proxying: Proxying::default(),
             steering: Steering::default(),
+            enrichment: Vec::new(),
         }
     }
 

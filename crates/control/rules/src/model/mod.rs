@@ -2,6 +2,7 @@
 
 mod bar;
 mod buffering;
+mod enrichment;
 mod ethernet;
 mod far;
 mod marking;
@@ -17,6 +18,7 @@ mod urr;
 
 pub use bar::Bar;
 pub use buffering::{BufferingDuration, DeliveryStatus, ExtendedBuffering};
+pub use enrichment::HttpField;
 pub use ethernet::{EthernetFilter, MacMatch, MacRange, Proxying, TagMatch, VlanRemoval, VlanTags};
 pub use far::{ApplyAction, CopyTo, Duplicate, Far, Forwarding};
 pub use marking::{FlowMarking, PagingPolicy, TosMarking};

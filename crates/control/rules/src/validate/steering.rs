@@ -1,5 +1,7 @@
 //! Checks of what a FAR does with packets on their way.
 
+use causeway_types::Interface;
+
 use crate::reject::refuse_if;
 use crate::{Forwarding, PduSessionType, PolicyName, Reason, Redirect, ie};
 
@@ -17,7 +19,19 @@ pub(super) fn check(
     refuse_if(redirects, ie::REDIRECT_INFORMATION, "redirection")?;
     let replaces = steering.replacement.is_some() && !able(context.capabilities.address_replacement);
     refuse_if(replaces, ie::IP_ADDRESS_AND_PORT_REPLACEMENT, "replacement of addresses and ports")?;
+    check_enrichment(forwarding, able(context.capabilities.header_enrichment))?;
     check_policy(steering.policy.as_ref(), kind, context)
+}
+
+/// Only what the UE sends is enriched, so that it cannot go to the access (clause 8.2.67).
+fn check_enrichment(forwarding: &Forwarding, is_able: bool) -> Result<(), Reason> {
+    if forwarding.enrichment.is_empty() {
+        return Ok(());
+    }
+    refuse_if(!is_able, ie::HEADER_ENRICHMENT, "header enrichment")?;
+    let why = "header enrichment of what goes to the access";
+    let to_ue = forwarding.destination == Interface::Access;
+    if to_ue { Err(Reason::Incorrect { ie: ie::HEADER_ENRICHMENT, why }) } else { Ok(()) }
 }
 
 /// The policy, if one is named, is configured.

@@ -8,5 +8,6 @@ mod ipv4;
 mod ipv6;
 mod rewrite;
 mod rewrite_ends;
+mod tcp_rewrite;
 mod transport;
 mod user_packet;

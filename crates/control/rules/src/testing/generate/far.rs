@@ -26,14 +26,23 @@ pub(in crate::testing) fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value 
         Just(through_n6(id)),
     ];
     let action = action().prop_flat_map(|action| (Just(action), delivery_status(action)));
-    let rest = (action, any::<bool>(), option::of(any::<Index>()), (option::of(tos_marking()), steering()));
+    let rest = (
+        action,
+        any::<bool>(),
+        option::of(any::<Index>()),
+        (option::of(tos_marking()), steering(), enrichment()),
+    );
     (way, rest, copies()).prop_map(move |(far, (action, keep, bar, way), (duplicate, duplicates))| {
-        let (marking, steering) = way;
+        let (marking, steering, enrichment) = way;
         let (action, delivery_status) = action;
         let needed = keep || action == ApplyAction::Forward;
         let forwarding = far.forwarding.clone().map(|forwarding| Forwarding {
             marking,
             steering: steering.clone(),
+            enrichment: match forwarding.destination {
+                Interface::Access => Vec::new(),
+                _ => enrichment.clone(),
+            },
             ..forwarding
         });
         Far {
@@ -81,6 +90,7 @@ pub(in crate::testing) fn any_far_update() -> impl Strategy<Value = FarUpdate> {
                 marking: set_if(true, forwarding.marking),
                 vlan: Setting::Keep,
                 steering,
+                enrichment: set_list_if(with[1], forwarding.enrichment),
                 end_marker,
             });
             FarUpdate {
@@ -131,4 +141,20 @@ pub(in crate::testing) fn any_duplicate_update() -> impl Strategy<Value = Duplic
         outer,
         policy: Setting::Keep,
     })
+}
+
+/// Fields for HTTP requests.
+pub(in crate::testing) fn enrichment() -> impl Strategy<Value = Vec<HttpField>> {
+    let field = ("[A-Za-z-]{1,9}", "[!-~]{0,9}")
+        .prop_filter_map("legal", |(name, value)| HttpField::new(name.as_bytes(), value.as_bytes()));
+    vec(field, 0..3)
+}
+
+/// No fields at all are said by removing those that there are.
+fn set_list_if(given: bool, fields: Vec<HttpField>) -> Setting<Vec<HttpField>> {
+    match (given, fields.is_empty()) {
+        (false, _) => Setting::Keep,
+        (true, true) => Setting::Remove,
+        (true, false) => Setting::Set(fields),
+    }
 }

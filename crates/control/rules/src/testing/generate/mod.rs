@@ -30,9 +30,9 @@ use crate::edits::{
 };
 use crate::{
     Allowance, ApplyAction, Bar, BufferingDuration, CopyTo, Correlation, DeliveryStatus, Duplicate,
-    ExtendedBuffering, Far, FlowMarking, Forwarding, Gate, HeaderRemoval, NewEnd, OuterHeader, PacketRate,
-    PacketRates, PagingPolicy, Pdi, Pdr, PolicyName, Qer, RateLimit, Redirect, Replacement, RuleSet,
-    SdfFilter, Steering, TosMarking, TrafficClass, UeSide, Url, Urr,
+    ExtendedBuffering, Far, FlowMarking, Forwarding, Gate, HeaderRemoval, HttpField, NewEnd, OuterHeader,
+    PacketRate, PacketRates, PagingPolicy, Pdi, Pdr, PolicyName, Qer, RateLimit, Redirect, Replacement,
+    RuleSet, SdfFilter, Steering, TosMarking, TrafficClass, UeSide, Url, Urr,
 };
 
 use super::{downlink_pdr, gnb, internet, known_policy, through_n6, to_gnb, to_internet, ue, uplink_pdr};

@@ -1,0 +1,38 @@
+//! Header Enrichment: fields for the headers of HTTP requests.
+
+use causeway_pfcp::{HeaderEnrichment, Ie, Many, UpdateForwardingParameters};
+
+use super::setting;
+use crate::edits::Setting;
+use crate::{HttpField, Reason};
+
+/// HTTP, the one header type that there is (clause 8.2.67).
+const HTTP: u8 = 0;
+
+/// The fields, in the order of the message.
+pub(super) fn fields(ies: &Many<'_, HeaderEnrichment<'_>>) -> Result<Vec<HttpField>, Reason> {
+    let fields = ies.iter().map(|ie| field(&ie)).collect::<Result<Vec<_>, _>>()?;
+    let octets: usize = fields.iter().map(HttpField::line_len).sum();
+    if octets > HttpField::MAX_LINES {
+        incorrect("more than 1000 octets of header fields")
+    } else {
+        Ok(fields)
+    }
+}
+
+/// New fields take the place of all that there were; one of null length removes them.
+pub(super) fn update(group: &UpdateForwardingParameters<'_>) -> Result<Setting<Vec<HttpField>>, Reason> {
+    let fields = fields(&group.header_enrichment)?;
+    Ok(setting::<HeaderEnrichment<'_>, _>(Some(fields).filter(|fields| !fields.is_empty()), &group.other))
+}
+
+fn field(ie: &HeaderEnrichment<'_>) -> Result<HttpField, Reason> {
+    if ie.header_type != HTTP {
+        return incorrect("a header type that no release names");
+    }
+    HttpField::new(ie.name.0, ie.value.0).map_or_else(|| incorrect("no HTTP field that may be added"), Ok)
+}
+
+fn incorrect<T>(why: &'static str) -> Result<T, Reason> {
+    Err(Reason::Incorrect { ie: HeaderEnrichment::TYPE, why })
+}
