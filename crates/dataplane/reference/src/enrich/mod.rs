@@ -1,4 +1,4 @@
-//! Header Enrichment of HTTP (TS 29.244 clauses 5.4.1 and 8.2.67): the requests of the UE get fields that the SMF names.
+//! Header Enrichment of HTTP (TS 29.244 clauses 5.2.3.1 and 8.2.67): the requests of the UE get fields that the SMF names.
 //!
 //! A request is enriched when it begins a TCP segment, its request line ends there, the connection was seen to begin
 //! while the FAR enriched, and the packet stays within the MTU of its way; otherwise it goes as it is. Connections
