@@ -19,48 +19,15 @@ use causeway_pfcp::{
 use causeway_types::{DualIp, FSeid, FarId, PdrId, Precedence, Seid, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::{EthernetNetwork, UnknownStations};
+use common::namespace::{in_namespace, ip};
 use common::smf::{Smf, decode};
 use common::{Gnb, PATIENCE, config, loopback};
-
-/// Set inside the namespace.
-const INSIDE: &str = "CAUSEWAY_TEST_INSIDE";
 
 /// The host behind the UE.
 const UE: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
 const UE_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0x0a]);
 /// The machine's own address on the bridge.
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 9);
-
-/// Runs `body` in a network namespace where this process is root.
-fn in_namespace(test: &str, body: impl FnOnce()) {
-    if std::env::var_os(INSIDE).is_some() {
-        ip("link set lo up");
-        return body();
-    }
-    let namespace = ["--user", "--map-root-user", "--net", "--"];
-    let permitted = Command::new("unshare").args(namespace).args(["ip", "link"]).output();
-    if !permitted.is_ok_and(|output| output.status.success())
-        || !std::fs::exists("/dev/net/tun").unwrap_or(false)
-    {
-        eprintln!("SKIPPED {test}: network namespaces or TAP devices are not permitted here");
-        return;
-    }
-    let again = Command::new("unshare")
-        .args(namespace)
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(INSIDE, "1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&again.stdout) + String::from_utf8_lossy(&again.stderr);
-    assert!(again.status.success(), "inside the namespace:\n{said}");
-    assert!(said.contains("1 passed"), "inside the namespace:\n{said}");
-}
-
-fn ip(arguments: &str) {
-    let status = Command::new("ip").args(arguments.split_whitespace()).status().unwrap();
-    assert!(status.success(), "ip {arguments}");
-}
 
 /// What an SMF sends for an Ethernet session on the network `lan`.
 fn establish(smf: &mut Smf, gnb: &Gnb) -> Teid {

@@ -16,7 +16,7 @@ pub fn in_namespace(test: &str, body: impl FnOnce()) {
     if !permitted.is_ok_and(|output| output.status.success())
         || !std::fs::exists("/dev/net/tun").unwrap_or(false)
     {
-        eprintln!("SKIPPED {test}: network namespaces or TUN devices are not permitted here");
+        eprintln!("SKIPPED {test}: needs netns (network namespaces or TUN devices are not permitted here)");
         return;
     }
     let again = Command::new("unshare")
