@@ -86,5 +86,5 @@ pub use sdf::FlowError;
 pub use session::SessionRules;
 pub use tunnels::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
 pub use ue_mac::{MacChanges, UeMac};
-pub use usage::Usage;
+pub use usage::{Detected, Usage};
 pub use validate::{Context, validate};

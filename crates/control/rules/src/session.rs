@@ -34,6 +34,8 @@ pub struct SessionRules {
 pub(crate) struct ReportState {
     /// MNOP (TS 29.244 clause 8.2.68): packets are reported beside octets.
     pub(crate) packets: bool,
+    /// RADI (TS 29.244 clause 8.2.68): of detected applications only the Application ID is reported.
+    pub(crate) reduced_detection: bool,
     /// The UR-SEQN of the next report.
     pub(crate) next: u32,
 }

@@ -1,9 +1,9 @@
 //! Measured usage on its way from the data plane to a usage report.
 
 use causeway_pfcp::{UsageInformation, UsageReportTrigger};
-use causeway_types::{Span, Time, UrrId, Volume};
+use causeway_types::{PdrId, Span, Time, UrrId, Volume};
 
-use crate::MacChanges;
+use crate::{ApplicationId, MacChanges};
 
 /// One usage report of a URR (TS 29.244 clause 7.5.8.3).
 ///
@@ -35,6 +35,17 @@ pub struct Usage {
     pub events: Vec<Time>,
     /// The MAC addresses that are new or gone.
     pub macs: MacChanges,
+    /// The application whose traffic started or stopped.
+    pub detected: Option<Detected>,
+}
+
+/// An application whose traffic started or stopped (TS 29.244 clause 5.4.11).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Detected {
+    /// The application.
+    pub application: ApplicationId,
+    /// The PDR that its packet matched: the first packet after a start, the last one before a stop.
+    pub pdr: PdrId,
 }
 
 impl Usage {
@@ -52,6 +63,7 @@ impl Usage {
             last_packet: None,
             events: Vec::new(),
             macs: MacChanges::default(),
+            detected: None,
         }
     }
 

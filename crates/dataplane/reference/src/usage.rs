@@ -105,10 +105,8 @@ impl Session {
 
     /// A packet reached its PDR.
     pub(crate) fn count_arrival(&mut self, matched: &Matched<'_>, now: Time, reports: &mut Vec<Usage>) {
-        let (direction, octets) = (direction_of(matched.pdr), matched.packet.len());
-        self.each_urr(matched.pdr, now, reports, |measurement, urr| {
-            measurement.arrived(urr, now, direction, octets)
-        });
+        let (pdr, octets) = (matched.pdr, matched.packet.len());
+        self.each_urr(pdr, now, reports, |measurement, urr| measurement.arrived(urr, now, pdr, octets));
     }
 
     /// A packet passes.

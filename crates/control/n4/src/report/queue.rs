@@ -164,10 +164,9 @@ impl ReportQueue {
     fn add_up(&mut self, parts: Vec<Usage>) {
         let is_same = |earlier: &[Usage]| {
             earlier.len() == parts.len()
-                && earlier
-                    .iter()
-                    .zip(&parts)
-                    .all(|(one, other)| (one.urr, one.part) == (other.urr, other.part))
+                && earlier.iter().zip(&parts).all(|(one, other)| {
+                    (one.urr, one.part) == (other.urr, other.part) && is_of_same(one, other)
+                })
         };
         let same = self.waiting.iter_mut().rev().find_map(|report| match report {
             Report::Usage(earlier) if is_same(earlier) => Some(earlier),
@@ -193,6 +192,12 @@ impl Report {
 }
 /// How many times of events one report keeps when reports are added up; the first ones.
 const EVENTS_PER_REPORT: usize = 64;
+
+/// Both concern the same application, or none.
+fn is_of_same(one: &Usage, other: &Usage) -> bool {
+    let application = |usage: &Usage| usage.detected.as_ref().map(|detected| detected.application.clone());
+    application(one) == application(other)
+}
 
 /// Makes one measurement of two that follow each other.
 fn extend(earlier: &mut Usage, later: Usage) {

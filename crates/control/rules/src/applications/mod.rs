@@ -20,6 +20,11 @@ impl ApplicationId {
     pub fn new(octets: &[u8]) -> Self {
         Self(octets.into())
     }
+
+    /// As the SMF gave it.
+    pub fn octets(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl From<&str> for ApplicationId {

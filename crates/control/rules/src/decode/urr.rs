@@ -139,14 +139,15 @@ fn triggers(flags: ReportingTriggers) -> Result<ReportingTriggers, Reason> {
 
 fn measuring(flags: MeasurementInformation) -> Result<Measuring, Reason> {
     use MeasurementInformation as Flag;
-    let unsupported = flags - (Flag::MBQE | Flag::INAM | Flag::ISTM | Flag::MNOP);
-    let what = "a flag other than MBQE, INAM, ISTM and MNOP";
+    let unsupported = flags - (Flag::MBQE | Flag::INAM | Flag::RADI | Flag::ISTM | Flag::MNOP);
+    let what = "a flag other than MBQE, INAM, RADI, ISTM and MNOP";
     refuse_if(!unsupported.is_empty(), ie::MEASUREMENT_INFORMATION, what)?;
     Ok(Measuring {
         before_qos: flags.contains(Flag::MBQE),
         inactive: flags.contains(Flag::INAM),
         immediate_start: flags.contains(Flag::ISTM),
         packets: flags.contains(Flag::MNOP),
+        reduced_detection: flags.contains(Flag::RADI),
     })
 }
 

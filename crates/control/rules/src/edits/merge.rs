@@ -12,6 +12,7 @@ use crate::{
     SessionRules, ie,
 };
 
+use super::Measuring;
 use super::ethernet::SharedFilters;
 use super::filters::Definitions;
 use super::resolve::{Resolver, fitting};
@@ -156,8 +157,8 @@ fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rej
     for draft in &changes.urrs.create {
         let id = draft.urr.id;
         rules.urrs.insert(id, urr::create(draft).map_err(|reason| reason.of(id))?);
-        let packets = draft.settings.measuring.unwrap_or_default().packets;
-        session.reports.insert(id, ReportState { packets, ..ReportState::default() });
+        let Measuring { packets, reduced_detection, .. } = draft.settings.measuring.unwrap_or_default();
+        session.reports.insert(id, ReportState { packets, reduced_detection, ..ReportState::default() });
     }
     for change in &changes.fars.update {
         update::far(held(&mut rules.fars, change.id)?, change).map_err(|reason| reason.of(change.id))?;
@@ -171,7 +172,8 @@ fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rej
     for change in &changes.urrs.update {
         urr::update(held(&mut rules.urrs, change.id)?, change).map_err(|reason| reason.of(change.id))?;
         if let Some(measuring) = change.measuring {
-            session.reports.entry(change.id).or_default().packets = measuring.packets;
+            let state = session.reports.entry(change.id).or_default();
+            (state.packets, state.reduced_detection) = (measuring.packets, measuring.reduced_detection);
         }
     }
     Ok(())

@@ -67,6 +67,8 @@ pub(crate) struct Measuring {
     pub(crate) immediate_start: bool,
     /// MNOP: for the reports only.
     pub(crate) packets: bool,
+    /// RADI: for the reports only.
+    pub(crate) reduced_detection: bool,
 }
 
 #[cfg(test)]

@@ -1,16 +1,17 @@
 //! From what a change yielded, and from measured usage, to the IEs of responses and reports.
 
 use causeway_pfcp::{
-    CreatedPdr, CreatedTrafficEndpoint, DurationMeasurement, EndTime, PacketRateStatusReport,
-    QueryUrrReference, StartTime, TimeOfFirstPacket, TimeOfLastPacket, TimeStamp, TrafficEndpointId,
-    UeIpAddress, UpdatedPdr, UrSeqn, UsageReport, UsageReportTrigger, VolumeMeasurement, Volumes,
+    ApplicationDetectionInformation, CreatedPdr, CreatedTrafficEndpoint, DetectedApplicationId,
+    DurationMeasurement, EndTime, PacketRateStatusReport, QueryUrrReference, StartTime, TimeOfFirstPacket,
+    TimeOfLastPacket, TimeStamp, TrafficEndpointId, UeIpAddress, UpdatedPdr, UrSeqn, UsageReport,
+    UsageReportTrigger, VolumeMeasurement, Volumes,
 };
 use causeway_types::{Span, Volume};
 
 use crate::decode::packet_rate::status_ie;
 use crate::edits::{EndpointId, is_unusual};
 use crate::session::ReportState;
-use crate::{Change, PacketRateReport, SessionRules, UeAddress, Usage};
+use crate::{Change, Detected, PacketRateReport, SessionRules, UeAddress, Usage};
 
 /// The Packet Rate Status Report IEs of a modification or deletion response.
 pub fn packet_rate_reports(reports: &[PacketRateReport]) -> Vec<PacketRateStatusReport<'static>> {
@@ -128,8 +129,19 @@ fn report(usage: &Usage, state: &ReportState) -> UsageReport<'static> {
         usage_information: (!usage.part.is_empty()).then_some(usage.part),
         event_time_stamps: stamps.into(),
         ethernet_traffic_information: usage.macs.information(),
+        application_detection_information: usage
+            .detected
+            .as_ref()
+            .map(|detected| application(detected, state)),
         ..UsageReport::new(usage.urr, UrSeqn(state.next), usage.triggers)
     }
+}
+
+/// The application, and where it was detected unless only the application is asked for. Its flows are not deduced.
+fn application(detected: &Detected, state: &ReportState) -> ApplicationDetectionInformation<'static> {
+    let id = DetectedApplicationId(detected.application.octets().to_vec().into());
+    let pdr_id = (!state.reduced_detection).then_some(detected.pdr);
+    ApplicationDetectionInformation { pdr_id, ..ApplicationDetectionInformation::new(id) }
 }
 
 /// Triggers whose reports have neither start nor end (table 7.5.8.3-1).

@@ -50,8 +50,7 @@ impl Measurement {
     }
 
     fn traffic_end(&self, urr: &Urr) -> Option<Time> {
-        let flows = self.activity.flows && asks(urr, Asked::STOPT);
-        self.activity.last_packet.filter(|_| flows).map(|last| last + stopped_after(urr))
+        self.traffic.next_stop(stopped_after(urr)).filter(|_| asks(urr, Asked::STOPT))
     }
 
     fn period_end(&self, urr: &Urr) -> Option<Time> {
@@ -73,7 +72,7 @@ impl Measurement {
     }
 
     fn last_packet_or(&self, from: Time) -> Time {
-        self.activity.last_packet.map_or(from, |last| last.max(from))
+        self.last_packet.map_or(from, |last| last.max(from))
     }
 
     fn next_monitoring(&self, urr: &Urr) -> Option<Time> {
@@ -102,7 +101,9 @@ impl Measurement {
         let (held, invalid) = (is_due(self.holding_end(urr)), is_due(self.validity_end()));
         if held || invalid {
             triggers |= when(held, Trigger::QUHTI) | when(invalid, Trigger::QUVTI);
-            self.activity.flows &= !held;
+            if held {
+                self.traffic.clear();
+            }
             self.void_quotas(urr, now);
         }
         triggers = if self.may_report() { if_asked(urr, triggers) } else { Trigger::empty() };
@@ -125,7 +126,7 @@ impl Measurement {
             triggers |= if_asked(urr, Trigger::ENVCL);
         }
         if self.traffic_end(urr).is_some_and(|end| end <= now) {
-            self.activity.flows = false;
+            self.detected.extend(self.traffic.stop(now, stopped_after(urr)));
             triggers |= Trigger::STOPT;
         }
         triggers

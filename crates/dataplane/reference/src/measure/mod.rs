@@ -6,16 +6,20 @@ mod limits;
 mod provision;
 mod report;
 mod totals;
+mod traffic;
 
 use std::time::Duration;
 
-use causeway_rules::{Urr, UsageLimits, UsageReportTrigger};
+use causeway_rules::{Detected, Pdr, ReportingTriggers, Urr, UsageLimits, UsageReportTrigger};
 use causeway_types::{Direction, Span, Time, Volume};
 
 use clock::{Clock, Pace};
 use limits::Exhausted;
 use report::Part;
 use totals::Totals;
+use traffic::Traffic;
+
+use crate::session::direction_of;
 
 /// How long without packets until traffic counts as stopped, unless an Inactivity Detection Time says it.
 const STOPPED_AFTER: Span = Duration::from_secs(60);
@@ -49,19 +53,15 @@ pub(crate) struct Measurement {
     closed: Vec<Part>,
     /// Dropped downlink packets and octets since that was reported.
     dropped: (u64, u64),
-    activity: Activity,
+    /// When the last packet reached one of its PDRs, whatever became of it.
+    last_packet: Option<Time>,
+    /// What started and has not stopped.
+    traffic: Traffic,
+    /// The applications whose start or stop is in the next report.
+    detected: Vec<Detected>,
     timers: Timers,
     /// How many more reports it may make.
     reports_left: Option<u16>,
-}
-
-/// The packets that reach the URR's PDRs, whatever becomes of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Activity {
-    /// When the last one came.
-    last_packet: Option<Time>,
-    /// Traffic started and has not stopped.
-    flows: bool,
 }
 
 /// What the timers of a URR run from or to.
@@ -97,25 +97,31 @@ impl Measurement {
     }
 
     /// A packet reached one of its PDRs; what becomes of it is not decided yet.
-    pub(crate) fn arrived(
-        &mut self,
-        urr: &Urr,
-        now: Time,
-        direction: Direction,
-        octets: usize,
-    ) -> UsageReportTrigger {
-        let idle = self.activity.last_packet.map_or(Span::MAX, |last| now.since(last));
-        let starts = !self.activity.flows || idle >= stopped_after(urr);
-        self.activity.last_packet = Some(now);
+    pub(crate) fn arrived(&mut self, urr: &Urr, now: Time, pdr: &Pdr, octets: usize) -> UsageReportTrigger {
+        let goes_on = self.traffic.goes_on(pdr, now, stopped_after(urr));
+        self.traffic.prolong(pdr, now);
+        self.last_packet = Some(now);
         self.timers.active_from.get_or_insert(now);
         if !self.is_active(urr) {
             return UsageReportTrigger::empty();
         }
-        self.activity.flows = true;
         if urr.before_qos && urr.method.volume {
-            self.before_qos.count(direction, octets as u64);
+            self.before_qos.count(direction_of(pdr), octets as u64);
         }
-        if starts { self.traffic_starts(urr, now) } else { UsageReportTrigger::empty() }
+        if goes_on { UsageReportTrigger::empty() } else { self.traffic_of(pdr, urr, now) }
+    }
+
+    /// The traffic of a PDR starts.
+    fn traffic_of(&mut self, pdr: &Pdr, urr: &Urr, now: Time) -> UsageReportTrigger {
+        if !urr.triggers.contains(ReportingTriggers::STOPT) {
+            self.traffic.stop(now, stopped_after(urr));
+        }
+        self.traffic.start(pdr, now);
+        let triggers = self.traffic_starts(urr, now);
+        if triggers.contains(UsageReportTrigger::START) {
+            self.detected.extend(traffic::detected(pdr));
+        }
+        triggers
     }
 
     /// A packet passed QoS enforcement and is forwarded.

@@ -9,7 +9,8 @@ use super::clock::{Clock, Pace};
 use super::limits::Exhausted;
 use super::report::Part;
 use super::totals::Totals;
-use super::{Activity, Measurement, Timers};
+use super::traffic::Traffic;
+use super::{Measurement, Timers};
 
 impl Measurement {
     /// Nothing measured yet; every timer of the URR begins.
@@ -39,7 +40,9 @@ impl Measurement {
             running: Part::beginning(now),
             closed: Vec::new(),
             dropped: (0, 0),
-            activity: Activity { last_packet: None, flows: false },
+            last_packet: None,
+            traffic: Traffic::default(),
+            detected: Vec::new(),
             timers,
             reports_left: urr.number_of_reports.map(|number| number.get()),
         };

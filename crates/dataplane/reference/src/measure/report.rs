@@ -73,7 +73,8 @@ impl Measurement {
         }
         // Such reports have no measurement, so what was measured is for the next one.
         if triggers.difference(Trigger::START | Trigger::DROTH).is_empty() {
-            return vec![Usage { events: vec![now], ..Usage::new(urr.id, triggers, now, now) }];
+            let detected = std::mem::take(&mut self.detected).pop();
+            return vec![Usage { events: vec![now], detected, ..Usage::new(urr.id, triggers, now, now) }];
         }
         if triggers.intersects(Trigger::VOLTH | Trigger::TIMTH | Trigger::EVETH) {
             self.armed = self.totals(urr, now);
@@ -85,7 +86,20 @@ impl Measurement {
         let before = |part: Part| part.into_usages(urr, Trigger::MONIT, UsageInformation::BEF);
         let mut usages: Vec<_> = closed.into_iter().flat_map(before).collect();
         usages.extend(last.into_usages(urr, triggers, after));
+        self.name_applications(urr, now, &mut usages);
         usages
+    }
+
+    /// Says in the last report which application started or stopped. Of more that stopped at the same time, each has
+    /// a report of its own, without measurement, since a report has room for one.
+    fn name_applications(&mut self, urr: &Urr, now: Time, usages: &mut Vec<Usage>) {
+        let mut detected = std::mem::take(&mut self.detected).into_iter();
+        if let Some(usage) = usages.last_mut() {
+            usage.detected = detected.next();
+        }
+        let stopped =
+            |detected| Usage { detected: Some(detected), ..Usage::new(urr.id, Trigger::STOPT, now, now) };
+        usages.extend(detected.map(stopped));
     }
 
     /// Ends the stretch that is being measured, and begins another. Time is cut at whole seconds; what is left of

@@ -4,10 +4,11 @@ use causeway_types::{PdrId, UrrId};
 
 use crate::group::{JoinIpMulticastInformation, LeaveIpMulticastInformation};
 use crate::ie::{
-    ApplicationId, ApplicationInstanceId, DataStatus, DlDataPacketsSize, DownlinkDataServiceInformation,
-    DurationMeasurement, EndTime, FTeid, FlowInformation, MacAddressesDetected, MacAddressesRemoved,
-    NetworkInstance, PredefinedRulesName, QueryUrrReference, StartTime, TimeOfFirstPacket, TimeOfLastPacket,
-    TimeStamp, UeIpAddress, UrSeqn, UsageInformation, UsageReportTrigger, VolumeMeasurement,
+    ApplicationInstanceId, DataStatus, DetectedApplicationId, DlDataPacketsSize,
+    DownlinkDataServiceInformation, DurationMeasurement, EndTime, FTeid, FlowInformation,
+    MacAddressesDetected, MacAddressesRemoved, NetworkInstance, PredefinedRulesName, QueryUrrReference,
+    StartTime, TimeOfFirstPacket, TimeOfLastPacket, TimeStamp, UeIpAddress, UrSeqn, UsageInformation,
+    UsageReportTrigger, VolumeMeasurement,
 };
 use crate::structure::group;
 
@@ -40,7 +41,7 @@ group! {
 group! {
     /// Application Detection Information (Table 7.5.8.3-2). An application that started or stopped.
     ApplicationDetectionInformation<'a> = 68, "Application Detection Information" {
-        req application_id: ApplicationId<'a>,
+        req application_id: DetectedApplicationId<'a>,
         con application_instance_id: ApplicationInstanceId<'a>,
         con flow_information: FlowInformation<'a>,
         opt pdr_id: PdrId,

@@ -127,11 +127,12 @@ fn monitoring_update() -> impl Strategy<Value = MonitoringUpdate> {
 }
 
 fn measuring() -> impl Strategy<Value = Measuring> {
-    any::<[bool; 3]>().prop_map(|flags| Measuring {
+    any::<[bool; 4]>().prop_map(|flags| Measuring {
         before_qos: false,
         inactive: flags[0],
         immediate_start: flags[1],
         packets: flags[2],
+        reduced_detection: flags[3],
     })
 }
 

@@ -1,0 +1,67 @@
+//! Traffic that starts and stops: that of each application that PDRs of the URR detect, and all other traffic as one
+//! (TS 29.244 clause 5.4.11).
+
+use std::collections::BTreeMap;
+
+use causeway_rules::{ApplicationId, Detected, Pdr};
+use causeway_types::{PdrId, Span, Time};
+
+/// What flows now.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Traffic(BTreeMap<Option<ApplicationId>, Run>);
+
+/// The traffic of one application since it started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Run {
+    /// When its last packet came.
+    last: Time,
+    /// The PDR of that packet.
+    pdr: PdrId,
+}
+
+impl Traffic {
+    /// The traffic of this PDR flows, and no pause in it was as long as `pause`.
+    pub(super) fn goes_on(&self, pdr: &Pdr, now: Time, pause: Span) -> bool {
+        self.0.get(&pdr.pdi.application).is_some_and(|run| now.since(run.last) < pause)
+    }
+
+    /// A packet reached this PDR, whose traffic has started before; nothing happens if it has not.
+    pub(super) fn prolong(&mut self, pdr: &Pdr, now: Time) {
+        if let Some(run) = self.0.get_mut(&pdr.pdi.application) {
+            *run = Run { last: now, pdr: pdr.id };
+        }
+    }
+
+    /// The traffic of this PDR starts, or starts again.
+    pub(super) fn start(&mut self, pdr: &Pdr, now: Time) {
+        self.0.insert(pdr.pdi.application.clone(), Run { last: now, pdr: pdr.id });
+    }
+
+    /// When the first of it will have paused for this long.
+    pub(super) fn next_stop(&self, pause: Span) -> Option<Time> {
+        self.0.values().map(|run| run.last + pause).min()
+    }
+
+    /// Forgets what has paused for this long; the applications that were among it.
+    pub(super) fn stop(&mut self, now: Time, pause: Span) -> Vec<Detected> {
+        let mut stopped = Vec::new();
+        self.0.retain(|application, run| {
+            let goes_on = run.last + pause > now;
+            if let Some(application) = application.as_ref().filter(|_| !goes_on) {
+                stopped.push(Detected { application: application.clone(), pdr: run.pdr });
+            }
+            goes_on
+        });
+        stopped
+    }
+
+    /// All of it has stopped.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// The application of a PDR.
+pub(super) fn detected(pdr: &Pdr) -> Option<Detected> {
+    pdr.pdi.application.clone().map(|application| Detected { application, pdr: pdr.id })
+}
