@@ -6,7 +6,17 @@
 
 #![deny(unsafe_code)]
 
+mod batch;
+mod deed;
 mod engine;
 pub mod filters;
+mod lease;
+mod line;
+mod packet;
+mod program;
+mod surroundings;
+mod table;
 
+pub use batch::{Departure, Entrance, Leaving};
 pub use engine::FastPath;
+pub use surroundings::Exit;
