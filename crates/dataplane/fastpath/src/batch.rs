@@ -1,66 +1,17 @@
 //! A batch of packets through the lines: find and fetch, match and fetch, act.
 
-use causeway_dataplane::{DropReason, Egress, Fate, Ingress};
+use causeway_dataplane::{DropReason, Fate, Ingress};
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::{Direction, Time};
 
 use crate::deed::{Ready, Verdict};
 use crate::engine::FastPath;
+use crate::leaving::{Entrance, Leaving};
 use crate::line::Line;
 use crate::packet::{Tunnelled, User};
 use crate::program::Program;
 use crate::surroundings::Exit;
 use crate::table::Key;
-
-/// Where the frames of a batch came in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Entrance {
-    /// By GTP-U; each frame says who sent it, and to which address of ours.
-    Gtpu,
-    /// From a data network of IP packets, by its index in the topology.
-    Network(u16),
-    /// From an Ethernet network, by its index in the topology.
-    Ethernet(u16),
-}
-
-/// What leaves because of a batch, in order.
-#[derive(Debug, Default)]
-pub struct Leaving {
-    entries: Vec<Departure>,
-    stored: Vec<(Egress, Vec<u8>)>,
-}
-
-/// One packet that leaves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Departure {
-    /// The frame of the batch with this index, as it is now.
-    Frame(usize, Exit),
-    /// A packet that [`Leaving::stored`] holds under this index.
-    Stored(usize),
-}
-
-impl Leaving {
-    /// What leaves, in order.
-    pub fn departures(&self) -> &[Departure] {
-        &self.entries
-    }
-
-    /// A packet that is not in the batch.
-    pub fn stored(&self, index: usize) -> Option<(&Egress, &[u8])> {
-        self.stored.get(index).map(|(egress, packet)| (egress, packet.as_slice()))
-    }
-
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        self.entries.clear();
-        self.stored.clear();
-    }
-
-    pub(crate) fn store(&mut self, egress: Egress, packet: Vec<u8>) {
-        self.entries.push(Departure::Stored(self.stored.len()));
-        self.stored.push((egress, packet));
-    }
-}
 
 /// A packet on its way through the stages.
 #[derive(Clone, Copy, Debug)]
@@ -250,7 +201,7 @@ impl FastPath {
         let octets = batch.frame(index).map_or(0, |frame| frame.data.len());
         self.count(entrance, work, verdict, octets);
         if let Verdict::Sent(exit) = verdict {
-            leaving.entries.push(Departure::Frame(index, exit));
+            leaving.depart(index, exit);
         }
     }
 
@@ -327,13 +278,4 @@ fn is_of_ue(line: &Line, program: &Program, is_v6: bool, address: u128) -> bool 
     }
     let ue = if program.local.is_some() { line.aux } else { line.key };
     ue != 0 && address as u32 == ue
-}
-
-/// Where a single packet came in.
-pub(crate) fn meta_of(ingress: &Ingress) -> Meta {
-    match ingress {
-        Ingress::Gtpu { local, peer, tos } => Meta::Gtpu { local: *local, peer: *peer, tos: *tos },
-        Ingress::Ip { .. } => Meta::Ip,
-        Ingress::Ethernet { .. } => Meta::Ethernet,
-    }
 }

@@ -12,9 +12,9 @@ use causeway_reference::{Limits, Reference};
 use causeway_rules::Applications;
 use causeway_types::{NetworkInstance, Seid, Time};
 
-use crate::batch::{Departure, Entrance, Leaving, meta_of};
 use crate::filters::FilterSets;
 use crate::lease::{Compiler, Leases};
+use crate::leaving::{Departure, Entrance, Leaving, meta_of};
 use crate::program::Programs;
 use crate::surroundings::Surroundings;
 use crate::table::Table;

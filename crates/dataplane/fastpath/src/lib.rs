@@ -11,12 +11,13 @@ mod deed;
 mod engine;
 pub mod filters;
 mod lease;
+mod leaving;
 mod line;
 mod packet;
 mod program;
 mod surroundings;
 mod table;
 
-pub use batch::{Departure, Entrance, Leaving};
 pub use engine::FastPath;
+pub use leaving::{Departure, Entrance, Leaving};
 pub use surroundings::Exit;

@@ -81,8 +81,8 @@ fn send(session: &Session, pdr: &Pdr, forwarding: &Forwarding, topology: &Topolo
         && forwarding.steering == Steering::default()
         && session.rules.paging.is_empty()
         && session.qers_of(pdr).all(|qer| is_plain(qer, direction));
-    if !is_ordinary || !(is_limited_alone(session, pdr, topology) && keeps_no_qfi(session, pdr, is_tunnelled))
-    {
+    let is_alone = is_limited_alone(session, pdr, topology) && keeps_no_qfi(session, pdr, is_tunnelled);
+    if !(is_ordinary && is_alone) {
         return None;
     }
     let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology).ok()?;
