@@ -78,6 +78,28 @@ counters! {
     TxError = "tx_error",
 }
 
+/// What a [`Counter`] counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CounterUnit {
+    /// Frames.
+    Packets,
+    /// Octets of frames.
+    Octets,
+    /// System calls.
+    Calls,
+}
+
+impl Counter {
+    /// What it counts.
+    pub const fn unit(self) -> CounterUnit {
+        match self {
+            Self::RxOctets | Self::TxOctets => CounterUnit::Octets,
+            Self::RxCalls | Self::TxCalls => CounterUnit::Calls,
+            _ => CounterUnit::Packets,
+        }
+    }
+}
+
 /// One value per [`Counter`]. Written by the thread that owns the port, read by any.
 #[derive(Debug, Default)]
 pub struct Counters([AtomicU64; Counter::ALL.len()]);
