@@ -47,6 +47,14 @@ pub enum StartError {
         /// How many are possible.
         most: usize,
     },
+    /// A packet thread is to run where it cannot.
+    #[error("upf.workers.pin: this process may not run on core {core}, only on {}", list(allowed))]
+    Core {
+        /// The core that is asked for.
+        core: usize,
+        /// Those there are for this process.
+        allowed: Vec<usize>,
+    },
     /// The system has no thread or descriptor left.
     #[error("cannot start: {0}: raise the limits of the process (`ulimit -n`, `ulimit -u`)")]
     Resources(#[from] io::Error),
@@ -73,6 +81,10 @@ pub enum RunError {
     /// The packet thread or the control thread panicked.
     #[error("the {0} thread panicked; its message is above")]
     Panicked(&'static str),
+}
+
+fn list(cores: &[usize]) -> String {
+    cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn advice(error: &io::Error, address: SocketAddr, transport: Transport) -> String {

@@ -1,6 +1,7 @@
 //! The engine of one worker: the contract, and what is behind it.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_dataplane::{
@@ -73,6 +74,17 @@ impl FastPath {
     /// How many packets the lines have decided by themselves.
     pub fn hot_packets(&self) -> u64 {
         self.hot.forwarded + self.hot.dropped_total()
+    }
+
+    /// How many packets the slow room has decided.
+    pub fn slow_packets(&self) -> u64 {
+        let counters = self.slow.counters();
+        counters.gtpu_received.packets + counters.ip_received.packets + counters.ethernet_received.packets
+    }
+
+    /// Our GTP-U addresses in the order by which [`crate::Exit::Tunnel`] counts them.
+    pub fn local_addresses(&self) -> &[IpAddr] {
+        self.surroundings.local_addrs()
     }
 
     pub(crate) fn network(&self, index: u16) -> Option<&NetworkInstance> {
