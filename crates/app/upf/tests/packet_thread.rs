@@ -231,7 +231,7 @@ async fn a_burst_keeps_its_order() {
     assert_eq!((after.hot - before.hot, after.slow - before.slow), (79, 1));
 }
 
-// Input:  a thread that never sleeps, a session, a packet, and an idle UE's packet that a plan sets free.
+// Input:  a thread that never sleeps, a session, a packet, an idle UE's packet, and the end of the session.
 // Output: all is done as by one that sleeps.
 #[tokio::test]
 async fn a_thread_that_never_sleeps_does_the_same() {
@@ -242,8 +242,10 @@ async fn a_thread_that_never_sleeps_does_the_same() {
     assert_eq!(next(&mut bench.server).1, one_hop_on(up));
     assert!(bench.server.push(Meta::Ip, &down));
     assert!(matches!(bench.report().await, Report::Event(Event::DownlinkData { .. })));
-    bench.apply(Plan { session: SESSION, ops: vec![Op::PutFar(downlink_far(ApplyAction::Forward))] }).await;
-    assert_eq!(next(&mut bench.gnb).1[8..], one_hop_on(down));
+    bench.apply(Plan { session: SESSION, ops: vec![Op::RemoveSession] }).await;
+    let counters = bench.snapshot().await.counters;
+    assert_eq!((counters.sessions, counters.forwarded), (0, 1));
+    assert_eq!(counters.dropped(DropReason::BufferDiscarded), 1);
 }
 
 // Input:  a packet for an idle UE, then a FAR that forwards.
