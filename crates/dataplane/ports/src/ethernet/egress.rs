@@ -19,7 +19,7 @@ const REMEMBERED: usize = 1 << 16;
 pub(super) const ETHERNET: usize = 14;
 
 /// Finds out where packets go.
-pub(super) struct Egress {
+pub(crate) struct Egress {
     watch: Watch,
     link: Link,
     mac: MacAddr,
@@ -39,7 +39,7 @@ pub(super) enum Way {
 
 impl Egress {
     /// Looks the interface up.
-    pub(super) fn open(interface: &str) -> Result<Self, PortError> {
+    pub(crate) fn open(interface: &str) -> Result<Self, PortError> {
         let (watch, name) = (Watch::open()?, interface.to_owned());
         let Some(link) = watch.table().link(interface).cloned() else {
             return Err(PortError::InterfaceMissing { name });
@@ -48,7 +48,7 @@ impl Egress {
         Ok(Self { watch, link, mac, known: HashMap::new(), waiting: Waiting::default() })
     }
 
-    pub(super) const fn link(&self) -> &Link {
+    pub(crate) const fn link(&self) -> &Link {
         &self.link
     }
 
@@ -56,7 +56,7 @@ impl Egress {
         self.mac
     }
 
-    pub(super) const fn table(&self) -> &Table {
+    pub(crate) const fn table(&self) -> &Table {
         self.watch.table()
     }
 
@@ -74,6 +74,9 @@ impl Egress {
 
     /// What is to be done with a packet of `len` octets to `dst`.
     pub(super) fn way(&mut self, dst: IpAddr, len: usize) -> Way {
+        if !self.link.up {
+            return Way::Drop(Counter::TxLinkDown);
+        }
         if len > self.link.mtu as usize {
             return Way::Drop(Counter::TxTooBig);
         }

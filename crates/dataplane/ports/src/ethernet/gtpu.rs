@@ -1,11 +1,11 @@
-//! N3: GTP-U over an Ethernet interface.
+//! N3: GTP-U over Ethernet.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use super::line::{Line, Outward};
-use super::{EthernetOptions, accept};
+use super::{Device, accept};
 use crate::netlink::Table;
 use crate::outer::{self, GTPU_PORT};
 use crate::udp::reserve;
@@ -15,25 +15,26 @@ use crate::{BATCH, Batch, Counter, Counters, Frame, Meta, Port, PortError};
 ///
 /// Outer fragments are dropped and counted, and packets above the MTU are not fragmented: give the N3 network an MTU
 /// that holds a user's packet with its tunnel headers.
-pub struct EthernetGtpu {
-    line: Line,
+pub struct Gtpu<D> {
+    line: Line<D>,
     addresses: Vec<IpAddr>,
     /// Sockets that keep the kernel from refusing our datagrams, and other processes from the port.
     _reserved: Vec<OwnedFd>,
     identification: u16,
 }
 
-impl EthernetGtpu {
-    /// Takes the interface into use for GTP-U to these addresses.
-    ///
-    /// # Errors
-    /// [`PortError::InterfaceMissing`], [`PortError::NotEthernet`], [`PortError::AddressInUse`],
-    /// [`PortError::AddressMissing`], [`PortError::Permission`], or [`PortError::System`].
-    pub fn open(name: &str, addresses: &[IpAddr], options: &EthernetOptions) -> Result<Self, PortError> {
-        let reserved = addresses.iter().map(|ip| reserve(SocketAddr::new(*ip, GTPU_PORT)));
-        let reserved = reserved.collect::<Result<_, _>>()?;
-        let line = Line::open(name, options)?;
-        Ok(Self { line, addresses: addresses.to_vec(), _reserved: reserved, identification: 0 })
+/// Sockets that hold port 2152 of these addresses.
+pub(crate) fn reserve_all(addresses: &[IpAddr]) -> Result<Vec<OwnedFd>, PortError> {
+    addresses.iter().map(|ip| reserve(SocketAddr::new(*ip, GTPU_PORT))).collect()
+}
+
+impl<D: Device> Gtpu<D> {
+    pub(crate) const fn device(&self) -> &D {
+        &self.line.device
+    }
+
+    pub(crate) fn new(line: Line<D>, addresses: &[IpAddr], reserved: Vec<OwnedFd>) -> Self {
+        Self { line, addresses: addresses.to_vec(), _reserved: reserved, identification: 0 }
     }
 }
 
@@ -64,7 +65,7 @@ fn source(table: &Table, addresses: &[IpAddr], peer: IpAddr) -> Result<IpAddr, C
     preferred.filter(|ip| addresses.contains(ip)).or(first).ok_or(Counter::TxBadSource)
 }
 
-impl Port for EthernetGtpu {
+impl<D: Device> Port for Gtpu<D> {
     fn name(&self) -> &str {
         &self.line.name
     }
@@ -99,5 +100,9 @@ impl Port for EthernetGtpu {
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         Some(self.line.poll_fd())
+    }
+
+    fn pending(&self) -> bool {
+        self.line.device.pending()
     }
 }
