@@ -37,6 +37,7 @@ fn within(namespace: &[&str], test: &str, body: impl FnOnce()) {
     let said = String::from_utf8_lossy(&again.stdout) + String::from_utf8_lossy(&again.stderr);
     assert!(again.status.success(), "inside the namespace:\n{said}");
     assert!(said.contains("1 passed"), "inside the namespace:\n{said}");
+    said.lines().filter(|line| line.starts_with("SKIPPED")).for_each(|line| eprintln!("{line}"));
 }
 
 /// Runs `ip` with these words.
