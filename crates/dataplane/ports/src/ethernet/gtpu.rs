@@ -8,24 +8,64 @@ use super::line::{Line, Outward};
 use super::{Device, accept};
 use crate::netlink::Table;
 use crate::outer::{self, GTPU_PORT};
-use crate::udp::reserve;
+use crate::udp::{UdpOptions, UdpPort, reserve};
 use crate::{BATCH, Batch, Counter, Counters, Frame, Meta, Port, PortError};
 
 /// A GTP-U port on an Ethernet interface, with port 2152 of one or more addresses of this machine.
 ///
-/// Outer fragments are dropped and counted, and packets above the MTU are not fragmented: give the N3 network an MTU
-/// that holds a user's packet with its tunnel headers.
+/// Packets above the MTU are not fragmented: give the N3 network an MTU that holds a user's packet with its tunnel
+/// headers.
 pub struct Gtpu<D> {
     line: Line<D>,
     addresses: Vec<IpAddr>,
-    /// Sockets that keep the kernel from refusing our datagrams, and other processes from the port.
-    _reserved: Vec<OwnedFd>,
+    kernel: Kernel,
+    /// Batches until the kernel's sockets are looked at although the device has frames.
+    turn: u8,
     identification: u16,
 }
 
-/// Sockets that hold port 2152 of these addresses.
-pub(crate) fn reserve_all(addresses: &[IpAddr]) -> Result<Vec<OwnedFd>, PortError> {
-    addresses.iter().map(|ip| reserve(SocketAddr::new(*ip, GTPU_PORT))).collect()
+/// The kernel's own sockets of our port. They keep the kernel from refusing our datagrams, and other processes from the
+/// port.
+#[derive(Default)]
+pub(crate) struct Kernel {
+    /// They refuse everything: the device has it too.
+    _refusing: Vec<OwnedFd>,
+    /// They get what the device does not.
+    receiving: Vec<UdpPort>,
+}
+
+/// Batches of the device between two looks at the kernel's sockets, under load.
+const TURNS: u8 = 32;
+
+impl Kernel {
+    /// Holds port 2152 of these addresses and refuses what comes there.
+    pub(crate) fn refusing(addresses: &[IpAddr]) -> Result<Self, PortError> {
+        let reserved = addresses.iter().map(|ip| reserve(SocketAddr::new(*ip, GTPU_PORT)));
+        Ok(Self { _refusing: reserved.collect::<Result<_, _>>()?, ..Self::default() })
+    }
+
+    /// Receives at port 2152 of these addresses.
+    pub(crate) fn receiving(name: &str, addresses: &[IpAddr]) -> Result<Self, PortError> {
+        let options = UdpOptions { receive_buffer: 1 << 20, offload: false, ..UdpOptions::default() };
+        let bound = addresses.iter().map(|ip| UdpPort::bind(name, SocketAddr::new(*ip, GTPU_PORT), &options));
+        Ok(Self { receiving: bound.collect::<Result<_, _>>()?, ..Self::default() })
+    }
+
+    /// Those that are to be received from.
+    pub(crate) fn ports(&self) -> &[UdpPort] {
+        &self.receiving
+    }
+
+    /// Fills the batch from the first socket that has something.
+    fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
+        for port in &mut self.receiving {
+            let received = port.receive(batch)?;
+            if received > 0 {
+                return Ok(received);
+            }
+        }
+        Ok(0)
+    }
 }
 
 impl<D: Device> Gtpu<D> {
@@ -33,8 +73,9 @@ impl<D: Device> Gtpu<D> {
         &self.line.device
     }
 
-    pub(crate) fn new(line: Line<D>, addresses: &[IpAddr], reserved: Vec<OwnedFd>) -> Self {
-        Self { line, addresses: addresses.to_vec(), _reserved: reserved, identification: 0 }
+    pub(crate) fn new(line: Line<D>, addresses: &[IpAddr], mut kernel: Kernel) -> Self {
+        kernel.receiving.iter_mut().for_each(|port| port.count_in(&line.counters));
+        Self { line, addresses: addresses.to_vec(), kernel, turn: TURNS, identification: 0 }
     }
 }
 
@@ -81,8 +122,15 @@ impl<D: Device> Port for Gtpu<D> {
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
         batch.clear();
         self.line.refresh()?;
+        self.turn = self.turn.checked_sub(1).unwrap_or(TURNS);
+        if self.turn == 0 && self.kernel.receive(batch)? > 0 {
+            return Ok(batch.len());
+        }
         let Self { line, addresses, .. } = self;
-        Ok(line.receive(batch, |received, mac| accept::gtpu(received, mac, addresses)))
+        match line.receive(batch, |received, mac| accept::gtpu(received, mac, addresses)) {
+            0 => self.kernel.receive(batch),
+            received => Ok(received),
+        }
     }
 
     /// A frame whose next hop is not known yet counts as taken: it waits for the kernel to find it.

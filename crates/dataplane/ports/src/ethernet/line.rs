@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::accept::Accepted;
 use super::checksum::complete;
-use super::egress::{Egress, Way};
+use super::egress::{ETHERNET, Egress, Way};
 use super::waiting::Packet;
 use super::{Device, Header, Received};
 use crate::netlink::Table;
@@ -36,9 +36,15 @@ pub(crate) struct Line<D> {
 }
 
 impl<D: Device> Line<D> {
-    /// Takes the device of the interface that `egress` leads to into use.
-    pub(crate) fn new(name: &str, egress: Egress, device: D) -> Result<Self, PortError> {
-        let news = any(device.descriptors().into_iter().chain([egress.as_fd()]));
+    /// Takes the device of the interface that `egress` leads to into use. `others` are watched with it.
+    pub(crate) fn new(
+        name: &str,
+        egress: Egress,
+        device: D,
+        others: &[impl AsFd],
+    ) -> Result<Self, PortError> {
+        let others = others.iter().map(AsFd::as_fd);
+        let news = any(device.descriptors().into_iter().chain([egress.as_fd()]).chain(others));
         let news =
             news.map_err(|errno| PortError::system("watching an interface", errno, "CAP_NET_ADMIN"))?;
         Ok(Self { name: name.to_owned(), counters: Arc::default(), device, egress, news })
@@ -103,7 +109,7 @@ impl<D: Device> Line<D> {
             };
             match self.egress.way(out.dst, out.outer.len() + frame.data.len()) {
                 Way::Send(ethernet) => {
-                    ready.push((ethernet.into_iter().chain(out.outer).collect(), frame.data));
+                    ready.push((joined(&ethernet, &out.outer), frame.data));
                 }
                 Way::Wait(neighbour) => kept += usize::from(self.wait(&out, neighbour, frame.data)),
                 Way::Drop(reason) => self.counters.add(reason, 1),
@@ -125,10 +131,7 @@ impl<D: Device> Line<D> {
     fn send_waiting(&mut self, packet: Packet) -> Result<(), PortError> {
         let (outer, payload) = packet.octets.split_at_checked(packet.header).unwrap_or_default();
         match self.egress.way(packet.dst, packet.octets.len()) {
-            Way::Send(ethernet) => {
-                let header = ethernet.into_iter().chain(outer.iter().copied()).collect();
-                self.transmit(&[(header, payload)]).map(drop)
-            }
+            Way::Send(ethernet) => self.transmit(&[(joined(&ethernet, outer), payload)]).map(drop),
             Way::Wait(_) => {
                 self.counters.add(Counter::NeighbourUnresolved, 1);
                 Ok(())
@@ -143,6 +146,14 @@ impl<D: Device> Line<D> {
     fn transmit(&mut self, frames: &[(Header, &[u8])]) -> Result<usize, PortError> {
         self.device.transmit(frames, &self.counters).map_err(|errno| PortError::lost(&self.name, errno))
     }
+}
+
+/// The Ethernet header with an outer header behind it.
+fn joined(ethernet: &[u8; ETHERNET], outer: &[u8]) -> Header {
+    let mut header = Header::new();
+    // Both fit: that is how long a header can be.
+    let _ = header.try_extend_from_slice(ethernet).and_then(|()| header.try_extend_from_slice(outer));
+    header
 }
 
 /// Copies an accepted frame into the batch. Returns its length.

@@ -11,7 +11,6 @@ mod waiting;
 
 pub(crate) use device::{Device, Header, Received, Sum};
 pub(crate) use egress::Egress;
-pub(crate) use gtpu::Gtpu;
-pub(crate) use gtpu::reserve_all;
+pub(crate) use gtpu::{Gtpu, Kernel};
 pub(crate) use ip::IpPackets;
 pub(crate) use line::Line;

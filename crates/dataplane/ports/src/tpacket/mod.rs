@@ -11,13 +11,14 @@
 mod device;
 
 use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 
 use crate::PortError;
-use crate::ethernet::{Egress, Gtpu, IpPackets, Line, reserve_all};
+use crate::ethernet::{Egress, Gtpu, IpPackets, Kernel, Line};
 use crate::sys::ethtool::JoiningOff;
 use device::PacketRing;
 
-/// A GTP-U port on packet rings.
+/// A GTP-U port on packet rings. Outer fragments are dropped and counted.
 pub type EthernetGtpu = Gtpu<PacketRing>;
 
 /// An N6 port on a packet ring.
@@ -47,10 +48,13 @@ impl EthernetOptions {
     }
 }
 
+/// The ring has every frame: no other socket has to be watched.
+const NOTHING: &[OwnedFd] = &[];
+
 fn line(name: &str, options: &EthernetOptions) -> Result<Line<PacketRing>, PortError> {
     let egress = Egress::open(&options.interface)?;
     let device = PacketRing::open(&egress, options)?;
-    Line::new(name, egress, device)
+    Line::new(name, egress, device, NOTHING)
 }
 
 impl EthernetGtpu {
@@ -60,8 +64,8 @@ impl EthernetGtpu {
     /// [`PortError::InterfaceMissing`], [`PortError::NotEthernet`], [`PortError::AddressInUse`],
     /// [`PortError::AddressMissing`], [`PortError::Permission`], or [`PortError::System`].
     pub fn open(name: &str, addresses: &[IpAddr], options: &EthernetOptions) -> Result<Self, PortError> {
-        let reserved = reserve_all(addresses)?;
-        Ok(Self::new(line(name, options)?, addresses, reserved))
+        let kernel = Kernel::refusing(addresses)?;
+        Ok(Self::new(line(name, options)?, addresses, kernel))
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! A small XDP program, assembled here, gives the frames that are ours to one socket for each receive queue: on N3
 //! GTP-U to our addresses, on N6 packets to UEs. Everything else goes on to the kernel, which keeps the addresses,
-//! ARP, neighbour discovery and routing: ping and SSH work as before. So does what the program does not look into:
-//! fragments, IP options, extension headers, VLAN tags.
+//! ARP, neighbour discovery and routing: ping and SSH work as before. So does GTP-U that the program does not look into:
+//! fragments, IP options, extension headers. The kernel puts it together, and the port gets it by a UDP socket.
 //!
 //! The program runs in the driver where that can, else in the stack; the driver writes into our memory where it can
 //! (zero copy), else the kernel copies. It is taken off when the port is dropped and when the process ends in any way.
@@ -23,6 +23,7 @@ mod device;
 mod program;
 
 use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use causeway_types::IpNet;
@@ -30,7 +31,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::PortError;
-use crate::ethernet::{Egress, Gtpu, IpPackets, Line, reserve_all};
+use crate::ethernet::{Egress, Gtpu, IpPackets, Kernel, Line};
 use crate::netlink::Link;
 use crate::sys::bpf::Mode;
 use crate::sys::ethtool::{JoiningOff, receive_queues};
@@ -45,6 +46,8 @@ pub type XdpGtpu = Gtpu<Queues>;
 /// An N6 port on AF_XDP sockets.
 pub type XdpIp = IpPackets<Queues>;
 
+/// On N6 no other socket has to be watched.
+const NOTHING: &[OwnedFd] = &[];
 /// Octets of an Ethernet header.
 const ETHERNET: usize = 14;
 /// Octets of the largest chunk: a page, where pages are smallest.
@@ -77,11 +80,10 @@ impl XdpGtpu {
     /// [`PortError::InterfaceMissing`], [`PortError::NotEthernet`], [`PortError::AddressInUse`],
     /// [`PortError::AddressMissing`], one of the `Xdp` errors, [`PortError::Permission`], or [`PortError::System`].
     pub fn open(name: &str, addresses: &[IpAddr], options: &XdpOptions) -> Result<Self, PortError> {
-        // What the program leaves to the kernel must not be answered with "port unreachable" either.
-        let reserved = reserve_all(addresses)?;
+        let kernel = Kernel::receiving(name, addresses)?;
         let egress = Egress::open(&options.interface)?;
         let queues = open(&egress, &Wanted::Gtpu(addresses.to_vec()), options)?;
-        Ok(Self::new(Line::new(name, egress, queues)?, addresses, reserved))
+        Ok(Self::new(Line::new(name, egress, queues, kernel.ports())?, addresses, kernel))
     }
 
     /// How the port works, for people: queues, mode, and why none that is faster.
@@ -105,7 +107,7 @@ impl XdpIp {
         let queues = open(&egress, &Wanted::Prefixes { pools: pools.to_vec(), except }, options)?;
         let generic = queues.attachment.mode == Mode::Generic;
         let joining = if generic { JoiningOff::on(&options.interface) } else { None };
-        Ok(Self::new(Line::new(name, egress, queues)?, joining))
+        Ok(Self::new(Line::new(name, egress, queues, NOTHING)?, joining))
     }
 
     /// How the port works, for people: queues, mode, and why none that is faster.
