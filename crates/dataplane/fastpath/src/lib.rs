@@ -4,6 +4,20 @@
 //! cannot decide goes to the slow room, which is the reference data plane itself: what the lines have counted is folded
 //! back into it before it acts, and they are written anew afterwards. So both give the same result.
 
+#![deny(unsafe_code)]
+
+mod batch;
+mod deed;
 mod engine;
+pub mod filters;
+mod lease;
+mod leaving;
+mod line;
+mod packet;
+mod program;
+mod surroundings;
+mod table;
 
 pub use engine::FastPath;
+pub use leaving::{Departure, Entrance, Leaving};
+pub use surroundings::Exit;
