@@ -1,26 +1,22 @@
 //! Lets a world happen to twins, and says where they differ first.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
-use causeway_conformance::{Arrival, Subject, Twins, topology};
-use causeway_dataplane::{
-    Capabilities, Dataplane, Egress, GtpuEndpoint, PacketEngine, Plan, SliceLimit, Topology,
-};
+use causeway_conformance::{Arrival, Subject, Twins};
+use causeway_dataplane::{Capabilities, Dataplane, Egress, PacketEngine, Plan, Topology};
 use causeway_reference::{Limits, Reference, WhenFull};
 use causeway_rules::{
-    Applications, Catalogue, LocalEndpoints, Pfd, RuleSet, plan_deletion, plan_establishment,
-    plan_modification,
+    Catalogue, LocalEndpoints, RuleSet, plan_deletion, plan_establishment, plan_modification,
 };
-use causeway_types::{Bitrate, DualIp, SNssai, Seid, Span, Time};
+use causeway_types::{Seid, Span, Time};
 
 use crate::arrival::arrival;
 use crate::change::changed;
 use crate::genes::Genes;
-use crate::place::{Place, UPF};
+use crate::place::Place;
 use crate::session::{is_legal, rules};
+use crate::surroundings::{applications, surroundings};
 use crate::tally::Tally;
-use crate::way::internet;
 use crate::wild::settled;
 use crate::world::{Seed, Session, Step, World};
 
@@ -63,17 +59,17 @@ pub(crate) fn happen(world: &World, make: Make<'_>) -> Result<Tally, String> {
             rules: None,
         });
         run.begin(index, session);
-        run.check(|| format!("session {index} begins"))?;
+        run.check(&[index], || format!("session {index} begins"))?;
     }
     for (at, step) in world.steps.iter().enumerate() {
         run.step(at as u32, step);
-        run.check(|| format!("step {at}, {step:?}"))?;
+        run.check(&run.concerned(step), || format!("step {at}, {step:?}"))?;
     }
     for index in 0..run.held.len() {
         run.end(index);
-        run.check(|| format!("session {index} ends"))?;
+        run.check(&[index], || format!("session {index} ends"))?;
     }
-    run.tally.end(&run.twins.counters());
+    run.tally.end(&run.twins.counters(), run.twins.hot_packets());
     Ok(run.tally)
 }
 
@@ -105,15 +101,30 @@ impl Run {
         run
     }
 
+    /// The sessions that a step is about.
+    fn concerned(&self, step: &Step) -> Vec<usize> {
+        match step {
+            Step::Packets(packets) => packets.iter().map(|(session, _)| self.index(*session)).collect(),
+            Step::Again { session: at, .. }
+            | Step::Modify(at, _)
+            | Step::Replace(at, _)
+            | Step::End(at, _) => {
+                vec![self.index(*at)]
+            }
+            Step::Wait(_) | Step::Applications(_) => (0..self.held.len()).collect(),
+        }
+    }
+
     /// Nothing has differed yet.
-    fn check(&mut self, when: impl FnOnce() -> String) -> Result<(), String> {
+    fn check(&mut self, concerned: &[usize], when: impl FnOnce() -> String) -> Result<(), String> {
         while let Some(event) = self.twins.poll_event() {
             self.tally.event(&event);
         }
         self.sent.clear();
         self.twins.verdict().check().map_err(|difference| {
             let mut text = format!("{}:\n{difference}", when());
-            for held in &self.held {
+            let is_concerned = |(index, _): &(usize, &Held)| concerned.contains(index);
+            for (_, held) in self.held.iter().enumerate().filter(is_concerned) {
                 let _ = write!(text, "\n{:?}{}", held.seid, shown(held.rules.as_ref()));
             }
             text
@@ -128,7 +139,10 @@ impl Run {
                     .zip(at * 64..)
                     .filter_map(|((session, octets), at)| self.arrival(*session, octets, at))
                     .collect();
-                self.burst(&arrivals);
+                match packets.first() {
+                    Some((_, [.., 0..64])) => arrivals.iter().for_each(|arrival| self.alone(arrival)),
+                    _ => self.burst(&arrivals),
+                }
             }
             Step::Again { session, packet, times } => {
                 let times = at * 256..at * 256 + u32::from(*times);
@@ -166,6 +180,11 @@ impl Run {
     fn burst(&mut self, arrivals: &[Arrival]) {
         self.tally.packets += arrivals.len() as u64;
         self.twins.burst(self.now, arrivals, &mut self.sent);
+    }
+
+    fn alone(&mut self, (ingress, packet): &Arrival) {
+        self.tally.packets += 1;
+        self.twins.process(self.now, ingress, packet, &mut self.sent);
     }
 
     fn begin(&mut self, index: usize, session: &Session) {
@@ -263,32 +282,4 @@ fn rules_of(session: &Session, place: &Place, now: Time, genes: &mut Genes<'_>) 
         Some(wild) => settled(wild, place, now),
         None => rules(place, now, genes),
     }
-}
-
-/// Those of the conformance cases, with a second N3 address and limited slices; seldom without an MTU.
-fn surroundings(genes: &mut Genes<'_>) -> Topology {
-    let mut topology = topology();
-    let of = |(v4, v6)| GtpuEndpoint::new(DualIp { v4: Some(v4), v6: Some(v6) });
-    topology.gtpu.push(GtpuEndpoint { network_instance: Some(internet()), ..of(UPF[1]) });
-    let slice = |sst, kbps| SliceLimit {
-        slice: SNssai { sst, sd: SNssai::NO_SD },
-        uplink: Bitrate::from_kbps(kbps),
-        downlink: Bitrate::from_kbps(kbps),
-    };
-    topology.slices = vec![slice(1, 10_000_000), slice(2, 500)];
-    if genes.chance(144) {
-        topology.gtpu.iter_mut().for_each(|endpoint| endpoint.mtu = u16::MAX.into());
-        topology.networks.iter_mut().for_each(|network| network.mtu = u16::MAX.into());
-    }
-    topology.routing.decrement_ttl = !genes.chance(64);
-    topology
-}
-
-/// `game` by its port, and `video` too if all are known.
-fn applications(all: bool) -> Arc<Applications> {
-    let of = |flow: &str| Pfd { flows: flow.parse().into_iter().collect(), ..Pfd::default() };
-    let game = ("game", of("permit out 17 from any 53 to assigned"));
-    let video = ("video", of("permit out 6 from any 443 to assigned"));
-    let known = [game, video].into_iter().take(1 + usize::from(all));
-    Arc::new(Applications::configured(known.map(|(name, pfd)| (name.into(), vec![pfd]))))
 }

@@ -17,6 +17,7 @@ mod place;
 mod quality;
 mod saboteur;
 mod session;
+mod surroundings;
 mod tally;
 mod usage;
 mod user;
@@ -62,6 +63,9 @@ fn fast_path(topology: Topology, limits: Limits) -> Box<dyn Subject> {
 /// At least so much of a hundred packets must be forwarded: a world in which all is dropped shows little.
 const FORWARDED: u64 = 25;
 
+/// So much of a hundred packets at least must be decided by lines, not by the reference in the slow room.
+const HOT: u64 = 20;
+
 fn compare(name: &str, sessions: usize, seed: u64) {
     let all = RefCell::new(Tally::default());
     let result = TestRunner::new(config(seed)).run(&world(sessions), |world| {
@@ -74,6 +78,7 @@ fn compare(name: &str, sessions: usize, seed: u64) {
     if let Err(error) = result {
         panic!("{error}");
     }
+    assert!(all.hot * 100 > all.packets * HOT, "{} of {} packets decided by lines", all.hot, all.packets);
     assert!(all.forwarded * 100 > all.packets * FORWARDED, "{} of {}", all.forwarded, all.packets);
 }
 

@@ -110,11 +110,11 @@ impl PacketEngine for Saboteur {
 }
 
 impl Subject for Saboteur {
-    fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit) -> Vec<Fate> {
+    fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit) {
         self.bursts += 1;
         self.octets += arrivals.iter().map(|(_, packet)| packet.len() as u64).sum::<u64>();
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
-        let fates = self.honest.burst(now, arrivals, &mut sent);
+        self.honest.burst(now, arrivals, &mut sent);
         if self.defect == Defect::Order && self.bursts.is_multiple_of(20) && sent.len() > 1 {
             sent.swap(0, 1);
         }
@@ -127,6 +127,9 @@ impl Subject for Saboteur {
             }
             out.transmit(&egress, &packet);
         }
-        fates
+    }
+
+    fn hot_packets(&self) -> u64 {
+        self.honest.hot_packets()
     }
 }

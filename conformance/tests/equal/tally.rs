@@ -14,6 +14,8 @@ pub(crate) struct Tally {
     /// Rules that no SMF could set, or that both refused.
     pub(crate) illegal: u64,
     pub(crate) forwarded: u64,
+    /// Packets that the lines decided.
+    pub(crate) hot: u64,
     /// Drop reasons and kinds of events, and how many of them there were.
     pub(crate) others: BTreeMap<&'static str, u64>,
 }
@@ -32,8 +34,9 @@ impl Tally {
     }
 
     /// A world has ended with these counters.
-    pub(crate) fn end(&mut self, counters: &Counters) {
+    pub(crate) fn end(&mut self, counters: &Counters, hot: u64) {
         self.worlds += 1;
+        self.hot += hot;
         self.forwarded += counters.forwarded;
         for reason in DropReason::ALL.iter().filter(|reason| counters.dropped(**reason) > 0) {
             *self.others.entry(reason.label()).or_default() += counters.dropped(*reason);
@@ -47,6 +50,7 @@ impl Tally {
         self.plans += other.plans;
         self.illegal += other.illegal;
         self.forwarded += other.forwarded;
+        self.hot += other.hot;
         for (name, count) in other.others {
             *self.others.entry(name).or_default() += count;
         }
@@ -55,12 +59,12 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { worlds, packets, plans, illegal, forwarded, others } = self;
+        let Self { worlds, packets, plans, illegal, forwarded, hot, others } = self;
         write!(
             f,
             "{worlds} worlds, {packets} packets and {plans} plans compared ({illegal} more not legal); "
         )?;
-        write!(f, "{forwarded} forwarded")?;
+        write!(f, "{hot} decided by lines, {forwarded} forwarded")?;
         others.iter().try_for_each(|(name, count)| write!(f, ", {count} {name}"))
     }
 }
