@@ -6,7 +6,19 @@
 
 #![deny(unsafe_code)]
 
+mod batch;
+mod deed;
 mod engine;
+pub mod filters;
 pub mod index;
+mod lease;
+mod leaving;
+mod line;
+mod packet;
+mod program;
+mod surroundings;
+mod table;
 
 pub use engine::FastPath;
+pub use leaving::{Departure, Entrance, Leaving};
+pub use surroundings::Exit;

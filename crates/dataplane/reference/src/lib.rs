@@ -27,6 +27,7 @@ mod icmp;
 mod inactivity;
 mod index;
 mod indication;
+pub mod lease;
 mod limits;
 mod link_scope;
 mod marks;
@@ -48,4 +49,5 @@ mod user;
 mod waiting;
 
 pub use engine::Reference;
+pub use filter::matches as matches_filter;
 pub use limits::{Limits, WhenFull};

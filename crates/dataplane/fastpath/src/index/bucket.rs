@@ -2,6 +2,8 @@
 
 use zerocopy::FromZeros;
 
+use super::machine::equal;
+
 /// Places in a bucket.
 pub(super) const PLACES: usize = 8;
 
@@ -26,12 +28,29 @@ pub(super) struct Entry {
     pub(super) away: bool,
 }
 
-impl Bucket {
-    /// A bit for each place with this tag.
+/// Some places of a bucket: two bits for each, which is what the comparison of vectors yields.
+#[derive(Clone, Copy)]
+pub(super) struct Places(u32);
+
+impl Iterator for Places {
+    type Item = usize;
+
     #[inline]
-    pub(super) fn places_of(&self, tag: u16) -> u32 {
-        let same = self.tags.iter().enumerate().map(|(place, known)| u32::from(*known == tag) << place);
-        same.fold(0, |places, place| places | place)
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let place = self.0.trailing_zeros() / 2;
+        self.0 &= !(3 << (2 * place));
+        Some(place as usize)
+    }
+}
+
+impl Bucket {
+    /// The places with this tag.
+    #[inline]
+    pub(super) fn places_of(&self, tag: u16) -> Places {
+        Places(equal(&self.tags, tag))
     }
 
     /// The line at a place.
@@ -48,7 +67,7 @@ impl Bucket {
 
     /// A place for another entry.
     pub(super) fn empty_place(&self) -> Option<usize> {
-        self.tags.iter().position(|tag| *tag == 0)
+        self.places_of(0).next()
     }
 
     /// The tag at a place; zero if it is empty.
@@ -58,7 +77,7 @@ impl Bucket {
 
     /// Where exactly this entry is.
     pub(super) fn place_of(&self, entry: Entry) -> Option<usize> {
-        (0..PLACES).find(|place| self.entry(*place) == entry)
+        self.places_of(entry.tag).find(|place| self.entry(*place) == entry)
     }
 
     const fn entry(&self, place: usize) -> Entry {
@@ -102,15 +121,17 @@ mod tests {
     #[test]
     fn a_bucket_is_one_line_and_finds_what_it_was_given() {
         assert_eq!((size_of::<Bucket>(), align_of::<Bucket>()), (64, 64));
+        let places = |bucket: &Bucket, tag| bucket.places_of(tag).collect::<Vec<_>>();
         let mut bucket = Bucket::new_zeroed();
         let entry = Entry { tag: 0xffff, line: 0, away: true };
         bucket.put(7, entry);
-        assert_eq!((bucket.places_of(0xffff), bucket.places_of(1), bucket.empty_place()), (0x80, 0, Some(0)));
+        assert_eq!((places(&bucket, 0xffff), places(&bucket, 1)), (vec![7], vec![]));
         assert_eq!(
             (bucket.place_of(entry), bucket.place_of(Entry { away: false, ..entry })),
             (Some(7), None)
         );
+        assert_eq!((places(&bucket, 0), bucket.empty_place()), ((0..7).collect(), Some(0)));
         assert_eq!(bucket.take(7), entry);
-        assert_eq!((bucket.places_of(0), bucket.away), (0xff, 0));
+        assert_eq!((places(&bucket, 0), bucket.away), ((0..8).collect(), 0));
     }
 }

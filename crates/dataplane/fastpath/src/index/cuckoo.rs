@@ -9,7 +9,7 @@ use super::arena::{Arena, ArenaError, Pages};
 use super::bucket::{Bucket, Entry, PLACES};
 use super::hash::KeyedHash;
 use super::key::Key;
-use super::prefetch::prefetch;
+use super::machine::prefetch;
 
 /// Buckets that an insertion looks at before it gives up.
 const MOST_STEPS: usize = 512;
@@ -100,25 +100,31 @@ impl<K: Key> Cuckoo<K> {
         self.find(probe, |_| true)
     }
 
-    /// As [`Cuckoo::candidate`], for a batch: what is in its second bucket is waited for once and not one by one.
+    /// As [`Cuckoo::candidate`] for each probe of a batch, as many as there is room for results: second buckets are waited for
+    /// together and not one by one.
     #[inline]
-    pub fn candidates<const N: usize>(&self, probes: &[Probe; N]) -> [Option<u32>; N] {
-        let mut again = [false; N];
-        let mut found = std::array::from_fn(|i| {
-            let bucket = self.bucket(probes[i].bucket);
-            let line = Self::first(bucket, probes[i].tag);
-            again[i] = line.is_none() && bucket.has_displaced();
-            if again[i] {
-                prefetch(&self.buckets, self.second(probes[i]) as usize);
-            }
-            line
-        });
-        for i in 0..N {
-            if again[i] {
-                found[i] = Self::first(self.bucket(self.second(probes[i])), probes[i].tag);
+    pub fn candidates(&self, probes: &[Probe], found: &mut [Option<u32>]) {
+        let mut missing = false;
+        for (probe, found) in probes.iter().zip(&mut *found) {
+            let bucket = self.bucket(probe.bucket);
+            *found = Self::first(bucket, probe.tag);
+            if found.is_none() && bucket.has_displaced() {
+                prefetch(&self.buckets, self.second(*probe) as usize);
+                missing = true;
             }
         }
-        found
+        if missing {
+            self.second_candidates(probes, found);
+        }
+    }
+
+    #[inline(never)]
+    fn second_candidates(&self, probes: &[Probe], found: &mut [Option<u32>]) {
+        for (probe, found) in probes.iter().zip(found) {
+            if found.is_none() && self.bucket(probe.bucket).has_displaced() {
+                *found = Self::first(self.bucket(self.second(*probe)), probe.tag);
+            }
+        }
     }
 
     /// The line that `is_it` says is that of the key.
@@ -134,21 +140,12 @@ impl<K: Key> Cuckoo<K> {
 
     #[inline]
     fn first(bucket: &Bucket, tag: u16) -> Option<u32> {
-        let places = bucket.places_of(tag);
-        (places != 0).then(|| bucket.line(places.trailing_zeros() as usize))
+        bucket.places_of(tag).next().map(|place| bucket.line(place))
     }
 
     #[inline]
     fn find_in(bucket: &Bucket, tag: u16, is_it: &mut impl FnMut(u32) -> bool) -> Option<u32> {
-        let mut places = bucket.places_of(tag);
-        while places != 0 {
-            let line = bucket.line(places.trailing_zeros() as usize);
-            if is_it(line) {
-                return Some(line);
-            }
-            places &= places - 1;
-        }
-        None
+        bucket.places_of(tag).map(|place| bucket.line(place)).find(|line| is_it(*line))
     }
 
     /// Enters a key that is not in the table. At most 512 buckets are looked at, and few entries moved.
@@ -225,6 +222,7 @@ impl<K: Key> Cuckoo<K> {
         self.bucket_mut(first_choice).count_displaced(!entry.away);
     }
 
+    #[inline]
     fn bucket(&self, number: u32) -> &Bucket {
         // The mask makes the index one of the arena's.
         &self.buckets[(number & self.mask) as usize]

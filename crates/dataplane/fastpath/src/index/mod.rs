@@ -7,11 +7,11 @@ mod bucket;
 mod cuckoo;
 mod hash;
 mod key;
+mod machine;
 mod pools;
-mod prefetch;
 
 pub use arena::{Arena, ArenaError, Backing, Pages};
 pub use cuckoo::{Cuckoo, Full, Probe};
 pub use key::{AddressKey, Key, PrefixKey, TunnelKey};
+pub use machine::prefetch;
 pub use pools::Pools;
-pub use prefetch::prefetch;

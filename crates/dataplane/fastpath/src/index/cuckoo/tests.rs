@@ -191,7 +191,8 @@ proptest! {
         bench.assert_consistent();
         let probes: [Probe; 40] = std::array::from_fn(|number| bench.table.probe(&key(number as u64)));
         probes.iter().for_each(|probe| bench.table.prefetch(*probe));
-        let candidates = bench.table.candidates(&probes);
+        let mut candidates = [None; 40];
+        bench.table.candidates(&probes, &mut candidates);
         prop_assert_eq!(candidates, probes.map(|probe| bench.table.candidate(probe)));
         for (key, line) in &bench.model {
             let found = candidates[key.prefix as usize];
