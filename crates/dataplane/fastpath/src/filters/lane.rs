@@ -31,6 +31,8 @@ pub(super) mod word {
     pub(in super::super) const HAS_SPI: u32 = 1 << 26;
     /// There is a flow label.
     pub(in super::super) const HAS_LABEL: u32 = 1 << 27;
+    /// The packet is IPv6.
+    pub(in super::super) const IS_V6: u32 = 1 << 28;
     /// No packet has this bit: a lane that asks for it fits none.
     pub(in super::super) const NEVER: u32 = 1 << 31;
 
@@ -127,6 +129,7 @@ impl Lane {
             return None;
         }
         self.family = Some(family);
+        self.word = self.word.and(if family == Family::V6 { word::IS_V6 } else { 0 }, word::IS_V6);
         let (bits, len) = match net {
             IpNet::V4(net) => (u128::from(u32::from(net.addr())) << 96, u32::from(net.prefix_len())),
             IpNet::V6(net) => (u128::from(net.addr()), u32::from(net.prefix_len())),

@@ -221,12 +221,14 @@ fn fits_without_lanes(set: SetId, key: &PacketKey) -> bool {
 
 /// The blocks of a set and their other columns, which the blocks name by their place among them.
 ///
-/// Packets of both families share the blocks unless a lane asks for an address.
+/// Packets of both families share the blocks where no lane asks for an IPv6 address, as long as IPv6 packets do not
+/// meet more blocks for it. Else the lanes that one of them can fit are in blocks of their own.
 fn layout(lanes: &[Lane]) -> (Vec<Block>, Vec<Column>) {
     let of =
         |other: Family| -> Vec<&Lane> { lanes.iter().filter(|lane| lane.family != Some(other)).collect() };
     let (v4, v6) = (of(Family::V6), of(Family::V4));
-    let is_shared = lanes.iter().all(|lane| lane.family.is_none());
+    let count = |lanes: &[&Lane]| lanes.len().div_ceil(LANES) as u8;
+    let is_shared = v4.len() == lanes.len() && count(&v4) == count(&v6);
     let v6_apart = if is_shared { &[][..] } else { &v6 };
     let (mut blocks, mut columns) = (Vec::new(), Vec::new());
     for lanes in v4.chunks(LANES).chain(v6_apart.chunks(LANES)) {
@@ -234,7 +236,6 @@ fn layout(lanes: &[Lane]) -> (Vec<Block>, Vec<Column>) {
         blocks.push(block);
         columns.extend(others);
     }
-    let count = |lanes: &[&Lane]| lanes.len().div_ceil(LANES) as u8;
     let v6_at = if is_shared { 0 } else { count(&v4) };
     if let Some(block) = blocks.first_mut() {
         block.head = Head { v4: count(&v4), v6_at, v6: count(&v6) };

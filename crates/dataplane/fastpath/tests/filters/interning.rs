@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use causeway_fastpath::filters::{FilterSets, Full, PacketKey, Rule, SetId};
-use causeway_rules::SdfFilter;
+use causeway_rules::{FlowAddress, FlowDescription, FlowEnd, SdfFilter};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -66,6 +66,30 @@ fn a_full_room_refuses_and_changes_nothing() {
     sets.remove(set);
     let set = sets.insert(&large).unwrap();
     assert_eq!(sets.first_match(set, &key), Some(6));
+}
+
+/// A rule that asks for a prefix at the far end.
+fn net_rule(net: &str) -> Rule {
+    let remote = FlowEnd { address: FlowAddress::Net(net.parse().unwrap()), ports: Vec::new() };
+    rule(&[], vec![FlowDescription { remote, ..FlowDescription::ANY }.into()])
+}
+
+// Input:  fifteen IPv4 prefixes and an open rule; an IPv4 and an IPv6 prefix and an open rule.
+// Output: one block for packets of both families; a block for each family. Packets of the other family fit the open rule.
+#[test]
+fn families_share_blocks_of_ipv4_filters() {
+    let v4: Vec<Rule> = (0..15).map(|at| net_rule(&format!("198.51.100.{at}/32"))).collect();
+    let open = rule(&[], vec![]);
+    let both = [net_rule("0.0.0.0/0"), net_rule("2001:db8::/64"), open.clone()];
+    for (rules, blocks, answers) in
+        [([v4, vec![open]].concat(), 1, [Some(14), Some(15)]), (both.to_vec(), 2, [Some(0), Some(2)])]
+    {
+        let mut sets = FilterSets::new(16);
+        let set = sets.insert(&rules).unwrap();
+        assert_eq!(sets.blocks(), blocks);
+        let keys = [PacketKey::v4(0xc633_640e, 2, 6, 0), PacketKey::v6(0xc633_640e << 96, 2, 6, 0)];
+        assert_eq!(keys.map(|key| sets.first_match(set, &key)), answers);
+    }
 }
 
 proptest! {
