@@ -71,8 +71,8 @@ pub enum Full {
     Blocks(usize),
 }
 
-/// So many blocks are in the first-level cache anyway: fetching them would cost more than it saves.
-const FEW_BLOCKS: usize = 32;
+/// So many blocks stay in the second-level cache by themselves: fetching them would cost more than it saves.
+const FEW_BLOCKS: usize = 1024;
 
 /// Columns beyond its own that there is room for, for each block: what IPv6 addresses at one end need.
 const COLUMNS_PER_BLOCK: u32 = 3;

@@ -103,7 +103,7 @@ proptest! {
     // Output: at any time each session's set chooses the rule that its content says, sets of equal content are one, and
     //         in the end no room is taken.
     #[test]
-    fn sessions_come_and_go(steps in vec((0..10_u8, any::<Index>(), prop::bool::weighted(0.6)), 1..80)) {
+    fn sessions_come_and_go(steps in vec((0..10_u8, any::<Index>(), prop::bool::weighted(0.6)), 1..if cfg!(miri) { 8 } else { 80 })) {
         let content = |kind: u8| -> Vec<Rule> { (0..=kind * 5).map(|at| protocol_rule(100 + kind + at)).collect() };
         let mut sets = FilterSets::new(10);
         let mut sessions: Vec<(u8, SetId)> = Vec::new();
