@@ -359,27 +359,71 @@ fn a_link_may_go_down_but_not_away() {
     });
 }
 
+/// A cable between interfaces with two receive queues each.
+fn connected_twice() -> Remote {
+    let remote = Remote::new();
+    let thread = remote.thread();
+    ip("link add n3 numrxqueues 2 numtxqueues 2 type veth peer name gnb numrxqueues 2 numtxqueues 2");
+    ip(&format!("link set gnb netns {thread}"));
+    common::set_up("n3", &["192.0.2.1/24", "2001:db8::1/64"]);
+    remote.run(|| common::set_up("gnb", &["192.0.2.9/24", "2001:db8::9/64"]));
+    remote
+}
+
+/// Sends a datagram from each of some ports. Returns how many that are.
+fn send_from_many(remote: &Remote) -> usize {
+    let ports = 3000..3064_u16;
+    let count = ports.len();
+    remote.run(move || {
+        for port in ports {
+            let socket = UdpSocket::bind((GNB, port)).unwrap();
+            socket.send_to(&port.to_be_bytes(), (UPF, 2152)).unwrap();
+        }
+    });
+    count
+}
+
 // Input:  an interface with two receive queues.
 // Output: the port has both, and frames come in whichever way the kernel spreads them.
 #[test]
 fn every_receive_queue_has_a_socket() {
     with_xdp("every_receive_queue_has_a_socket", || {
-        let remote = Remote::new();
-        let thread = remote.thread();
-        ip("link add n3 numrxqueues 2 numtxqueues 2 type veth peer name gnb numrxqueues 2 numtxqueues 2");
-        ip(&format!("link set gnb netns {thread}"));
-        common::set_up("n3", &["192.0.2.1/24", "2001:db8::1/64"]);
-        remote.run(|| common::set_up("gnb", &["192.0.2.9/24", "2001:db8::9/64"]));
+        let remote = connected_twice();
         let mut upf = n3(&native());
         assert!(upf.description().starts_with("2 queues, native"), "{}", upf.description());
-        let sent = remote.run(|| {
-            let send = |port: u16| {
-                let socket = UdpSocket::bind((GNB, port)).unwrap();
-                socket.send_to(&port.to_be_bytes(), (UPF, 2152)).unwrap();
-            };
-            (3000..3064).for_each(send);
-            64
-        });
+        let sent = send_from_many(&remote);
         assert_eq!(receive(&mut upf, sent).len(), sent);
+    });
+}
+
+// Input:  the same with a port for each queue; the first port is dropped then, and the second.
+// Output: together they have every frame, each answers by itself, and the program goes with the last.
+#[test]
+fn queues_can_be_ports_of_their_own() {
+    with_xdp("queues_can_be_ports_of_their_own", || {
+        let remote = connected_twice();
+        let mut ports = XdpGtpu::open_each("n3", &addresses(), &native()).unwrap();
+        let names: Vec<&str> = ports.iter().map(|port| port.name()).collect();
+        assert_eq!(names, ["n3-0", "n3-1"]);
+        let sent = send_from_many(&remote);
+        let (mut seen, end) = (0, Instant::now() + Duration::from_secs(2));
+        while seen < sent && Instant::now() < end {
+            for port in &mut ports {
+                seen += port.receive(&mut Batch::new()).unwrap();
+            }
+        }
+        assert_eq!(seen, sent);
+        let gnb = remote.run(|| UdpSocket::bind((GNB, 2152)).unwrap());
+        gnb.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        for port in &mut ports {
+            let frame = Frame { meta: gtpu(UPF.into(), (GNB, 2152).into()), data: b"down" };
+            assert_eq!(port.send(&[frame]).unwrap(), 1);
+            until(port, Counter::Tx, 1);
+            assert_eq!(gnb.recv(&mut [0; 10]).unwrap(), 4);
+        }
+        ports.pop();
+        assert!(attached());
+        ports.pop();
+        assert!(!attached());
     });
 }
