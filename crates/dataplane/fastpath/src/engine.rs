@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Event, Fate, Ingress, PacketEngine,
-    Plan, Topology, Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress,
+    PacketEngine, Plan, Topology, Transmit,
 };
 use causeway_ports::{Batch, Frame};
 use causeway_reference::{Limits, Reference};
@@ -17,7 +17,7 @@ use crate::filters::FilterSets;
 use crate::lease::{Compiler, Leases};
 use crate::leaving::{Departure, Entrance, Leaving, meta_of};
 use crate::program::Programs;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Exit, Surroundings};
 use crate::table::Table;
 
 /// Blocks of filters, of 448 octets each, at most.
@@ -85,6 +85,24 @@ impl FastPath {
     /// Our GTP-U addresses in the order by which [`crate::Exit::Tunnel`] counts them.
     pub fn local_addresses(&self) -> &[IpAddr] {
         self.surroundings.local_addrs()
+    }
+
+    /// Where a packet goes that leaves this way.
+    pub fn egress(&self, exit: Exit) -> Option<Egress> {
+        self.surroundings.egress(exit)
+    }
+
+    /// Where packets come in that come so; `None`: from a network that there is not.
+    pub fn entrance(&self, ingress: &Ingress) -> Option<Entrance> {
+        Some(match ingress {
+            Ingress::Gtpu { .. } => Entrance::Gtpu,
+            Ingress::Ip { network } => Entrance::Network(self.surroundings.network(network)?),
+            Ingress::Ethernet { network } => {
+                let mut networks = self.topology.ethernet.iter();
+                let index = networks.position(|known| known.instance == *network)?;
+                Entrance::Ethernet(u16::try_from(index).ok()?)
+            }
+        })
     }
 
     pub(crate) fn network(&self, index: u16) -> Option<&NetworkInstance> {

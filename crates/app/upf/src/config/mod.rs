@@ -38,7 +38,7 @@ pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 pub use qos::{Qos, Slice};
 pub use routing::{Echo, Routing};
 pub use words::{
-    DataPlane, GtpuMode, Level, LogFormat, NameIn, PathFailure, RequestPort, Switch, UnknownStations,
+    DataPlane, GtpuMode, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, Switch, UnknownStations,
     WhenFull,
 };
 pub use workers::Workers;
