@@ -23,7 +23,7 @@ struct Device<'a> {
 
 /// Opens the TUN devices, in the order of the configuration.
 pub(super) fn open(upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
-    devices(&upf.session).iter().try_for_each(|device| open_one(device, &upf.n6_tunnel, set))
+    devices(&upf.session).iter().try_for_each(|device| open_one(device, upf, set))
 }
 
 fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
@@ -39,19 +39,21 @@ fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
     devices
 }
 
-fn open_one(device: &Device<'_>, tunnels: &[N6Tunnel], set: &mut PortSet) -> Result<(), StartError> {
+fn open_one(device: &Device<'_>, upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
     let Some(session) = device.sessions.first() else { return Ok(()) };
-    let tunnels: Vec<_> = tunnels.iter().filter(|tunnel| tunnel.dnn == session.dnn).collect();
-    let options = options(device, &tunnels, session.mtu);
+    let tunnels: Vec<_> = upf.n6_tunnel.iter().filter(|tunnel| tunnel.dnn == session.dnn).collect();
+    let options = TunOptions { offload: upf.offload, ..options(device, &tunnels, session.mtu) };
     let failed = |source| StartError::Port { key: format!("upf.session[{}].dev", device.first), source };
     let existed = exists(device.name).map_err(failed)?;
     let port = TunPort::open(&format!("n6-{}", device.name), &options).map_err(failed)?;
     let pools: Vec<IpNet> = device.sessions.iter().map(|session| session.subnet).collect();
     info!(
-        "N6 of {} on TUN device {} ({}), pools {}, MTU {}",
+        "N6 of {} on TUN device {} ({}) with {}{}, pools {}, MTU {}",
         session.dnn,
         device.name,
         if existed { "it was there" } else { "created" },
+        port.offload(),
+        if upf.offload { "" } else { " (offload: false)" },
         listed(&pools),
         session.mtu,
     );
@@ -81,7 +83,7 @@ fn options(device: &Device<'_>, tunnels: &[&N6Tunnel], mtu: u32) -> TunOptions {
         addresses: device.sessions.iter().filter_map(address).collect(),
         mtu: Some(mtu),
         routes: pools.chain(tunnels.iter().map(|tunnel| tunnel.address.into())).collect(),
-        persistent: false,
+        ..TunOptions::default()
     }
 }
 
