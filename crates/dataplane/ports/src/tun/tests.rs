@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use causeway_packet::{Ip, IpProtocol, IpRepr, TcpFlags, TcpRepr, UdpRepr};
+use causeway_packet::{Ip, IpProtocol, IpRepr, Ipv4Repr, TcpFlags, TcpRepr, UdpRepr};
 use proptest::prelude::*;
 
 use super::cut::{Cutter, Piece};
@@ -262,6 +262,24 @@ fn what_would_not_be_cut_so_is_not_joined() {
     assert_eq!(changed(&|packet| *packet = flow.packet(6, 5000, TcpFlags::ACK, &[5; 1000])), [5, 1, 5]);
     assert_eq!(changed(&|packet| *packet = flow.packet(5, 5000, TcpFlags::ACK, &[])), [5, 1, 5]);
     assert_eq!(changed(&|packet| *packet = flow.packet(5, 6000, TcpFlags::ACK, &[5; 1000])), [5, 1, 5]);
+}
+
+// Input:  bulk of a flow, with a fragment between the same hosts in the middle, then one between others.
+// Output: no packet of the flow overtakes the fragment of its hosts; the other one ends no run.
+#[test]
+fn nothing_overtakes_a_fragment_of_its_hosts() {
+    let flow = Flow::tcp4();
+    let mut packets = bulk(&flow, TcpFlags::ACK);
+    let fragment = |flow: &Flow| {
+        let (src, dst) = (([10, 45, 0, flow.host]).into(), [192, 0, 2, 1].into());
+        let ip = Ipv4Repr { more_fragments: true, ..Ipv4Repr::new(src, dst, IpProtocol::TCP) };
+        let mut packet = Vec::new();
+        ip.write(&[], &[0; 64], &mut packet).unwrap();
+        packet
+    };
+    packets.insert(8, fragment(&Flow { host: 9, ..flow.clone() }));
+    packets.insert(4, fragment(&flow));
+    assert_eq!(lengths(&packets, ALL), [4, 1, 7, 1]);
 }
 
 // Input:  headers that say of a TCP packet that it is UDP, IPv6, longer headers than there are octets, a checksum

@@ -131,6 +131,15 @@ mod tests {
         assert!(VirtioHeader::parse(&[0, 0x81, 0, 0, 1, 0, 0, 0, 0, 0]).is_some());
     }
 
+    // Input:  octets whose checksum is zero, which for UDP would mean that there is none.
+    // Output: all ones.
+    #[test]
+    fn a_checksum_is_never_none() {
+        let mut packet = [0xff, 0xff, 0, 0];
+        assert!(Partial { start: 0, field: 2 }.complete(&mut packet));
+        assert_eq!(packet, [0xff; 4]);
+    }
+
     proptest! {
         // Input:  any place of a checksum, and any packet.
         // Output: either the packet is as it was, or the sum over its part is right now.
