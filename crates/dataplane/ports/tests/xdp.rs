@@ -1,92 +1,19 @@
-//! AF_XDP ports on one end of a veth pair; the other end is in a namespace of its own.
+//! What crosses AF_XDP ports, and what does not.
 
 mod common;
 
-use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_ports::xdp::{XdpGtpu, XdpIp, XdpOptions};
 use causeway_ports::{Batch, Counter, Frame, Meta, Port, wait};
-use common::{RawSocket, Remote, checksum, in_namespace, ip, message, receive, run, udp4, udp6};
+use common::xdp::{GNB, UPF, connected, exchange, generic, n3, native, until, with_xdp};
+use common::{RawSocket, checksum, ip, receive, run, udp4, udp6};
 
-const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
-
-fn gtpu(local: IpAddr, peer: SocketAddr) -> Meta {
-    Meta::Gtpu { local, peer, tos: 0xb8 }
-}
-
-fn connected() -> Remote {
-    let remote = Remote::new();
-    remote.connect(("n3", &["192.0.2.1/24", "2001:db8::1/64"]), ("gnb", &["192.0.2.9/24", "2001:db8::9/64"]));
-    remote
-}
-
-fn addresses() -> [IpAddr; 2] {
-    [UPF.into(), "2001:db8::1".parse().unwrap()]
-}
-
-fn n3(options: &XdpOptions) -> XdpGtpu {
-    XdpGtpu::open("n3", &addresses(), options).unwrap()
-}
-
-fn native() -> XdpOptions {
-    XdpOptions::on("n3")
-}
-
-fn generic() -> XdpOptions {
-    XdpOptions { native: false, ..native() }
-}
-
-/// Runs the test in a namespace if AF_XDP sockets and programs can be had here.
-fn with_xdp(name: &'static str, test: impl FnOnce() + Send + 'static) {
-    in_namespace(name, move || {
-        let _remote = connected();
-        match XdpGtpu::open("n3", &addresses(), &native()) {
-            Ok(port) => drop(port),
-            Err(error) => return eprintln!("SKIPPED {name}: needs AF_XDP: {error}"),
-        }
-        ip("link delete n3");
-        test();
-    });
-}
-
-/// Lets the port work until the counter has the value, or six seconds are over.
-fn until(port: &mut dyn Port, counter: Counter, value: u64) {
-    let end = Instant::now() + Duration::from_secs(6);
-    while port.counters().value(counter) < value {
-        assert!(Instant::now() < end, "{}: {:?}", counter.name(), port.counters());
-        wait([&*port], None, Some(Duration::from_millis(50))).unwrap();
-        port.receive(&mut Batch::new()).unwrap();
-    }
-}
-
-/// Exchanges a datagram each way between the port and a GTP-U socket of the kernel at the other end.
-fn exchange(upf: &mut XdpGtpu, remote: &Remote, ours: IpAddr, theirs: SocketAddr) {
-    let mut gnb = remote.run(move || UdpPort::bind("gnb", theirs, &UdpOptions::default()).unwrap());
-    let ours = SocketAddr::new(ours, 2152);
-    let before = upf.counters().value(Counter::Tx);
-    let down = Frame { meta: gtpu(ours.ip(), theirs), data: b"downlink" };
-    assert_eq!(upf.send(&[down]).unwrap(), 1);
-    until(upf, Counter::Tx, before + 1);
-    assert_eq!(receive(&mut gnb, 1), [(gtpu(theirs.ip(), ours), b"downlink".to_vec())]);
-    let up = Frame { meta: gtpu(theirs.ip(), ours), data: b"uplink" };
-    assert_eq!(gnb.send(&[up]).unwrap(), 1);
-    assert_eq!(receive(upf, 1), [(gtpu(ours.ip(), theirs), b"uplink".to_vec())]);
-}
 
 fn ping(destination: &str) {
     run("ping", &format!("-c 1 -W 2 {destination}"));
-}
-
-/// An XDP program is on the interface n3.
-fn attached() -> bool {
-    let output = Command::new("ip").args(["link", "show", "dev", "n3"]).output().unwrap();
-    String::from_utf8_lossy(&output.stdout).contains("xdp")
 }
 
 // Input:  in native and in generic mode, over IPv4 and IPv6: the first packet to a gNB whose Ethernet address nobody
@@ -270,116 +197,5 @@ fn chunks_go_round() {
                 assert_eq!(octets[..len], (round << 8 | n).to_be_bytes());
             }
         }
-    });
-}
-
-// Input:  a port that is dropped; a process with a port that is killed.
-// Output: the program is off the interface each time, and the port can be opened again.
-#[test]
-fn the_program_goes_with_the_port_and_with_its_process() {
-    if std::env::var_os(HOLDER).is_some() {
-        return hold();
-    }
-    with_xdp("the_program_goes_with_the_port_and_with_its_process", || {
-        let _remote = connected();
-        let port = n3(&native());
-        assert!(attached());
-        drop(port);
-        assert!(!attached());
-        let mut holder = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_program_goes_with_the_port_and_with_its_process", "--nocapture"])
-            .env(HOLDER, "1")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut seen = Vec::new();
-        let mut out = holder.stdout.take().unwrap();
-        while !seen.ends_with(b"holding\n") {
-            let mut octet = [0];
-            assert_eq!(out.read(&mut octet).unwrap(), 1, "{}", String::from_utf8_lossy(&seen));
-            seen.push(octet[0]);
-        }
-        assert!(attached());
-        holder.kill().unwrap();
-        holder.wait().unwrap();
-        let end = Instant::now() + Duration::from_secs(5);
-        while attached() {
-            assert!(Instant::now() < end, "the program is still there");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        n3(&native());
-    });
-}
-
-/// Set for the process that is killed.
-const HOLDER: &str = "CAUSEWAY_TEST_HOLDS_XDP";
-
-/// Opens the port in the namespace of the parent and waits to be killed.
-fn hold() {
-    let _port = n3(&native());
-    std::io::stdout().write_all(b"holding\n").unwrap();
-    std::thread::sleep(Duration::from_secs(60));
-}
-
-// Input:  an interface that runs another program, one whose MTU is too large, the loopback, and a second process.
-// Output: errors that say what to do.
-#[test]
-fn what_cannot_be_opened_says_what_to_do() {
-    with_xdp("what_cannot_be_opened_says_what_to_do", || {
-        let _remote = connected();
-        let port = XdpIp::open("n6", &["10.45.0.0/16".parse().unwrap()], &native()).unwrap();
-        let busy = message(XdpGtpu::open("n3", &addresses(), &native()));
-        assert!(busy.contains("ip link set dev n3 xdp off"), "{busy}");
-        drop(port);
-        let lo = message(XdpGtpu::open("n3", &[], &XdpOptions::on("lo")));
-        assert!(lo.contains("lo is not Ethernet"), "{lo}");
-        ip("link set n3 mtu 9000");
-        let large = message(XdpGtpu::open("n3", &addresses(), &native()));
-        assert!(large.contains("ip link set n3 mtu 3826"), "{large}");
-    });
-}
-
-// Input:  the link goes down and up again; then the interface is deleted.
-// Output: frames are counted and the port recovers; then an error names it.
-#[test]
-fn a_link_may_go_down_but_not_away() {
-    with_xdp("a_link_may_go_down_but_not_away", || {
-        let remote = connected();
-        let mut upf = n3(&native());
-        exchange(&mut upf, &remote, UPF.into(), (GNB, 2152).into());
-        ip("link set n3 down");
-        let frame = Frame { meta: gtpu(UPF.into(), (GNB, 2152).into()), data: b"x" };
-        assert_eq!(upf.send(&[frame]).unwrap(), 0);
-        assert_eq!(upf.counters().value(Counter::TxLinkDown), 1);
-        ip("link set n3 up");
-        exchange(&mut upf, &remote, UPF.into(), (GNB, 2152).into());
-        ip("link delete n3");
-        let lost = message(upf.receive(&mut Batch::new()));
-        assert!(lost.contains("port n3 is lost"), "{lost}");
-    });
-}
-
-// Input:  an interface with two receive queues.
-// Output: the port has both, and frames come in whichever way the kernel spreads them.
-#[test]
-fn every_receive_queue_has_a_socket() {
-    with_xdp("every_receive_queue_has_a_socket", || {
-        let remote = Remote::new();
-        let thread = remote.thread();
-        ip("link add n3 numrxqueues 2 numtxqueues 2 type veth peer name gnb numrxqueues 2 numtxqueues 2");
-        ip(&format!("link set gnb netns {thread}"));
-        common::set_up("n3", &["192.0.2.1/24", "2001:db8::1/64"]);
-        remote.run(|| common::set_up("gnb", &["192.0.2.9/24", "2001:db8::9/64"]));
-        let mut upf = n3(&native());
-        assert!(upf.description().starts_with("2 queues, native"), "{}", upf.description());
-        let sent = remote.run(|| {
-            let send = |port: u16| {
-                let socket = UdpSocket::bind((GNB, port)).unwrap();
-                socket.send_to(&port.to_be_bytes(), (UPF, 2152)).unwrap();
-            };
-            (3000..3064).for_each(send);
-            64
-        });
-        assert_eq!(receive(&mut upf, sent).len(), sent);
     });
 }

@@ -1,6 +1,7 @@
 //! The AF_XDP sockets of an interface, one for each receive queue.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 
@@ -12,10 +13,10 @@ use crate::{Counter, Counters};
 /// Runs of reception after which losses are asked for when there is no pause.
 const RUNS: u32 = 256;
 
-/// All receive queues of one interface.
+/// Receive queues of one interface.
 pub struct Queues {
-    /// Dropped first, so that the kernel has its frames back before the sockets go.
-    pub(super) attachment: Attachment,
+    /// Shared with the ports of the other queues, where each queue has its own.
+    pub(super) attachment: Arc<Attachment>,
     sockets: Vec<Socket>,
     /// The drivers write into our memory.
     pub(super) zero_copy: bool,
@@ -32,9 +33,15 @@ pub struct Queues {
 }
 
 impl Queues {
-    pub(super) fn new(attachment: Attachment, sockets: Vec<Socket>, zero_copy: bool) -> Self {
+    pub(super) fn new(attachment: Arc<Attachment>, sockets: Vec<Socket>, zero_copy: bool) -> Self {
         let losses = Losses::default();
         Self { attachment, sockets, zero_copy, current: 0, seen: false, runs: 0, losses, waiting: false }
+    }
+
+    /// Each queue by itself, in the order of the queues.
+    pub(super) fn split(self) -> impl Iterator<Item = Self> {
+        let Self { attachment, sockets, zero_copy, .. } = self;
+        sockets.into_iter().map(move |socket| Self::new(Arc::clone(&attachment), vec![socket], zero_copy))
     }
 
     pub(super) fn count(&self) -> usize {

@@ -14,6 +14,8 @@
 //! size would need huge pages. Frames to send begin at different places of their chunks instead, so that their
 //! headers do not compete for the same sets of a cache.
 //!
+//! What it costs beside the other ports: `cargo run --release -p causeway-ports --example echo`.
+//!
 //! A driver that takes VLAN tags off before the program sees the frame hides them: switch that off with
 //! `ethtool -K <interface> rxvlan off` where tagged and untagged frames come by one interface.
 
@@ -24,6 +26,7 @@ mod program;
 
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use causeway_types::IpNet;
@@ -86,6 +89,24 @@ impl XdpGtpu {
         Ok(Self::new(Line::new(name, egress, queues, kernel.ports())?, addresses, kernel))
     }
 
+    /// As [`XdpGtpu::open`], with a port of its own for each receive queue, so that each can be another thread's. Their
+    /// names are `name` with the number of the queue; the first one also has what comes by way of the kernel.
+    ///
+    /// # Errors
+    /// Those of [`XdpGtpu::open`].
+    pub fn open_each(name: &str, addresses: &[IpAddr], options: &XdpOptions) -> Result<Vec<Self>, PortError> {
+        let kernel = Kernel::receiving(&format!("{name}-0"), addresses)?;
+        let mut kernel = Some(kernel);
+        let egress = Egress::open(&options.interface)?;
+        let queues = open(&egress, &Wanted::Gtpu(addresses.to_vec()), options)?.split();
+        let port = |(number, queue)| {
+            let (name, egress) = (format!("{name}-{number}"), Egress::open(&options.interface)?);
+            let kernel = kernel.take().unwrap_or_default();
+            Ok(Self::new(Line::new(&name, egress, queue, kernel.ports())?, addresses, kernel))
+        };
+        (0..).zip(queues).map(port).collect()
+    }
+
     /// How the port works, for people: queues, mode, and why none that is faster.
     pub fn description(&self) -> String {
         describe(self.device())
@@ -136,7 +157,7 @@ fn open(egress: &Egress, wanted: &Wanted, options: &XdpOptions) -> Result<Queues
         }
         attachment.add(queue, socket)?;
     }
-    Ok(Queues::new(attachment, sockets, zero_copy))
+    Ok(Queues::new(Arc::new(attachment), sockets, zero_copy))
 }
 
 /// Binds a socket to a queue. The kernel takes its time to free the queue of a socket that was closed just before.
