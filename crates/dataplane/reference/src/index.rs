@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use causeway_rules::{PduSessionType, RuleSet, UeSide};
+use causeway_rules::{PduSessionType, RuleSet, SortedSet, UeSide};
 use causeway_types::{DualIp, FTeid, IpNet, NetworkInstance, Seid, Teid};
 
 /// Finds sessions by tunnel and by UE address. Follows the rules of the sessions exactly.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     tunnels: BTreeMap<(Teid, IpAddr), Seid>,
-    ues: BTreeMap<IpNet, BTreeSet<Seid>>,
-    remotes: BTreeMap<(Teid, IpAddr), BTreeSet<Seid>>,
+    ues: BTreeMap<IpNet, SortedSet<Seid>>,
+    remotes: BTreeMap<(Teid, IpAddr), SortedSet<Seid>>,
     links: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
 }
 
@@ -42,7 +42,12 @@ impl Index {
             remove_from(&mut self.remotes, remote, seid);
         }
         for link in links(rules) {
-            remove_from(&mut self.links, link, seid);
+            if let Some(seids) = self.links.get_mut(&link) {
+                seids.remove(&seid);
+                if seids.is_empty() {
+                    self.links.remove(&link);
+                }
+            }
         }
     }
 
@@ -85,7 +90,7 @@ impl Index {
     }
 }
 
-fn remove_from<K: Ord>(map: &mut BTreeMap<K, BTreeSet<Seid>>, key: K, seid: Seid) {
+fn remove_from<K: Ord>(map: &mut BTreeMap<K, SortedSet<Seid>>, key: K, seid: Seid) {
     if let Some(seids) = map.get_mut(&key) {
         seids.remove(&seid);
         if seids.is_empty() {

@@ -4,11 +4,11 @@ mod endpoints;
 mod reservation;
 mod slots;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use causeway_types::{FTeid, Seid, Teid};
 
-use crate::Scramble;
+use crate::{Scramble, SortedSet};
 
 pub use endpoints::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address};
 pub(crate) use reservation::Reservation;
@@ -43,7 +43,7 @@ pub struct TunnelChange {
 
 impl TunnelChange {
     /// Everything goes.
-    pub(crate) fn giving_back(session: Seid, tunnels: &BTreeSet<FTeid>) -> Self {
+    pub(crate) fn giving_back(session: Seid, tunnels: &SortedSet<FTeid>) -> Self {
         Self { session, taken: Vec::new(), released: tunnels.iter().copied().collect() }
     }
 }
