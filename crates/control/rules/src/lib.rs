@@ -44,6 +44,7 @@ mod ie;
 mod model;
 mod plan;
 mod predefined;
+mod recent;
 mod reject;
 mod resources;
 mod respond;

@@ -175,7 +175,10 @@ impl Addresses {
 
     fn claim(&mut self, session: Seid, held: &Held) {
         let network = self.networks.entry(held.network.clone()).or_default();
-        network.version(Family::of(&held.net)).used.entry(Block::of(&held.net)).push(session);
+        let owners = network.version(Family::of(&held.net)).used.entry(Block::of(&held.net));
+        // Nearly always it stays the only one.
+        owners.reserve_exact(1);
+        owners.push(session);
     }
 
     /// The other sessions that have this address.

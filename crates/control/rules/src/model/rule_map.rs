@@ -49,6 +49,13 @@ impl<I, R> RuleMap<I, R> {
         self.0.values()
     }
 
+    /// Puts other rules, of the same ids, in the place of those there are.
+    pub(crate) fn replace(&mut self, mut other: impl FnMut(Arc<R>) -> Arc<R>) {
+        for rule in self.0.values_mut() {
+            *rule = other(Arc::clone(rule));
+        }
+    }
+
     /// Keeps the rules for which the answer is true.
     pub fn retain(&mut self, mut keeps: impl FnMut(&I, &R) -> bool) {
         self.0.retain(|id, rule| keeps(id, rule));

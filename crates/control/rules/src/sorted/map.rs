@@ -3,14 +3,16 @@
 use std::fmt;
 use std::ops::Index;
 
+use thin_vec::ThinVec;
+
 /// A map of few entries, in the order of their keys.
 #[derive(Clone, PartialEq, Eq)]
-pub struct SortedMap<K, V>(Vec<(K, V)>);
+pub struct SortedMap<K, V>(ThinVec<(K, V)>);
 
 impl<K, V> SortedMap<K, V> {
     /// An empty map, which takes no memory.
     pub const fn new() -> Self {
-        Self(Vec::new())
+        Self(ThinVec::new())
     }
 
     /// How many entries there are.
@@ -153,7 +155,7 @@ impl<K: Ord, V> FromIterator<(K, V)> for SortedMap<K, V> {
 
 impl<K, V> IntoIterator for SortedMap<K, V> {
     type Item = (K, V);
-    type IntoIter = std::vec::IntoIter<(K, V)>;
+    type IntoIter = thin_vec::IntoIter<(K, V)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()

@@ -2,14 +2,16 @@
 
 use std::fmt;
 
+use thin_vec::ThinVec;
+
 /// A set of few items, in their order.
 #[derive(Clone, PartialEq, Eq)]
-pub struct SortedSet<T>(Vec<T>);
+pub struct SortedSet<T>(ThinVec<T>);
 
 impl<T> SortedSet<T> {
     /// An empty set, which takes no memory.
     pub const fn new() -> Self {
-        Self(Vec::new())
+        Self(ThinVec::new())
     }
 
     /// How many items there are.
@@ -82,7 +84,7 @@ impl<T> Default for SortedSet<T> {
 
 impl<T: fmt::Debug> fmt::Debug for SortedSet<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(&self.0).finish()
+        f.debug_set().entries(self.0.iter()).finish()
     }
 }
 
@@ -110,7 +112,7 @@ impl<T: Ord, const N: usize> From<[T; N]> for SortedSet<T> {
 
 impl<T> IntoIterator for SortedSet<T> {
     type Item = T;
-    type IntoIter = std::vec::IntoIter<T>;
+    type IntoIter = thin_vec::IntoIter<T>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
