@@ -86,8 +86,8 @@ pub(crate) fn flow(set: &mut RuleSet, at: u32, place: &Place, now: Time, genes: 
     (pdr.qers, pdr.urrs) = (vec![QerId(rule)], vec![UrrId(rule)]);
     if genes.chance(80) {
         // The AMBR of the session, and what all of it uses.
-        set.qers.entry(QerId(60)).or_insert_with(|| qer(60, genes));
-        set.urrs.entry(UrrId(60)).or_insert_with(|| urr(60, now, genes));
+        set.qers.insert_if_absent(QerId(60), || qer(60, genes));
+        set.urrs.insert_if_absent(UrrId(60), || urr(60, now, genes));
         pdr.qers.extend([QerId(60)].into_iter().take(genes.below(4).min(1)));
         pdr.urrs.extend([UrrId(60)].into_iter().take(genes.below(4).min(1)));
     }
