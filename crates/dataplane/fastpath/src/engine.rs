@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Fate, Ingress, PacketEngine, Plan, Topology,
-    Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Fate, Ingress, PacketEngine, Plan,
+    Topology, Transmit,
 };
 use causeway_reference::{Limits, Reference};
 use causeway_rules::Applications;
