@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod backends;
 mod capture;
 mod case;
 mod catalogue;
@@ -27,14 +28,17 @@ mod setup;
 mod show;
 mod show_icmp;
 mod show_tcp;
+mod twins;
 mod upf;
 mod variables;
 
+pub use backends::{BACKENDS, Backend, TheFastPath, TheReference};
 pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};
 pub use error::CaseError;
 pub use matrix::matrix;
 pub use record::{Outcome, compare_or_record};
-pub use runner::{Backend, Transcript, run, topology};
+pub use runner::{Transcript, run, topology};
 pub use script::{Input, replay};
 pub use setup::Setup;
+pub use twins::{Arrival, Subject, Twins, Verdict};

@@ -3,13 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use causeway_dataplane::{
-    Echo, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, Ingress, N6Endpoint, Network, PacketEngine,
-    Routing, SliceLimit, Topology,
+    Echo, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, Ingress, N6Endpoint, Network, Routing, SliceLimit,
+    Topology,
 };
 use causeway_rules::{NewEnd, PolicyName, Redirect, Url};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;
+use crate::backends::Backend;
 use crate::capture::Datagram;
 use crate::case::{Case, Fragments, Step};
 use crate::literal::{number, octets};
@@ -39,15 +40,6 @@ pub(crate) const WIRE: &str = "wire";
 
 /// When every case begins.
 pub(crate) const START: Time = Time::from_secs(1_700_000_000);
-
-/// A data plane that cases are run against.
-pub trait Backend {
-    /// Its name in test output.
-    fn name(&self) -> &'static str;
-
-    /// A fresh one, with the limits that the case asks for.
-    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine>;
-}
 
 /// What a case saw.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

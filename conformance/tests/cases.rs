@@ -9,40 +9,9 @@
 use std::path::Path;
 
 use causeway_conformance::{
-    Backend, Case, Datagram, Input, Outcome, Setup, compare_or_record, load_all, load_fragments, run,
+    BACKENDS, Backend, Case, Datagram, Input, Outcome, compare_or_record, load_all, load_fragments, run,
     write_capture,
 };
-use causeway_dataplane::{PacketEngine, Topology};
-use causeway_reference::{Limits, Reference, WhenFull};
-use causeway_types::Span;
-
-struct TheReference;
-
-impl Backend for TheReference {
-    fn name(&self) -> &'static str {
-        "reference"
-    }
-
-    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
-        let usual = Limits::default();
-        let limits = Limits {
-            max_sessions: setup.max_sessions.unwrap_or(usual.max_sessions),
-            macs_per_session: setup.macs.unwrap_or(usual.macs_per_session),
-            buffer_packets_per_session: setup.buffer_packets.unwrap_or(usual.buffer_packets_per_session),
-            buffer_octets_per_session: setup.buffer_octets.unwrap_or(usual.buffer_octets_per_session),
-            buffer_packets: setup.buffer_packets_in_all.unwrap_or(usual.buffer_packets),
-            buffer_octets: setup.buffer_octets_in_all.unwrap_or(usual.buffer_octets),
-            buffer_time: match setup.buffer_ms {
-                None => usual.buffer_time,
-                Some(ms) => Some(Span::from_millis(ms)).filter(|span| !span.is_zero()),
-            },
-            when_full: if setup.drop_oldest { WhenFull::DropOldest } else { WhenFull::DropNewest },
-            notify_again: setup.notify_again_ms.map(Span::from_millis),
-            ..usual
-        };
-        Box::new(Reference::new(topology, limits))
-    }
-}
 
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -89,17 +58,27 @@ fn failure(case: &Case, backend: &dyn Backend, sent: &mut Vec<Datagram>) -> Opti
 }
 
 // Input: the cases under conformance/cases.
-// Output: what each case expects, and every line as recorded.
+// Output: what each case expects, and every line as recorded, on every data plane.
 #[test]
 fn every_case_on_every_data_plane() {
     let cases = cases();
     let mut sent = Vec::new();
-    let failures: Vec<_> = cases.iter().filter_map(|case| failure(case, &TheReference, &mut sent)).collect();
+    let mut failures = Vec::new();
+    for backend in BACKENDS {
+        sent.clear();
+        failures.extend(cases.iter().filter_map(|case| failure(case, backend, &mut sent)));
+    }
     if let Some(path) = std::env::var_os("CAUSEWAY_CAPTURE") {
         write_capture(Path::new(&path), &sent).unwrap_or_else(|error| panic!("{error}"));
     }
-    println!("{} cases, {} failed", cases.len(), failures.len());
-    assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), cases.len(), failures.join("\n"));
+    println!("{} cases on {} data planes, {} failed", cases.len(), BACKENDS.len(), failures.len());
+    assert!(
+        failures.is_empty(),
+        "{} of {} cases, on both data planes:\n{}",
+        failures.len(),
+        cases.len(),
+        failures.join("\n")
+    );
 }
 
 // Input: the text files beside the cases.

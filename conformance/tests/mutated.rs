@@ -1,25 +1,12 @@
 //! The cases again, with their steps dropped, repeated, exchanged and spoilt: whatever happens to the UPF, no
-//! packet is lost from the counters, and nothing is left when the associations end.
+//! packet is lost from the counters, nothing is left when the associations end, and all data planes do the same.
 
 use std::path::Path;
 
-use causeway_conformance::{Backend, Input, Setup, load_all, load_fragments, replay, run};
-use causeway_dataplane::{PacketEngine, Topology};
-use causeway_reference::{Limits, Reference};
+use causeway_conformance::{Input, TheReference, Twins, load_all, load_fragments, replay, run, topology};
+use causeway_reference::Limits;
 use proptest::prelude::*;
 use proptest::sample::Index;
-
-struct TheReference;
-
-impl Backend for TheReference {
-    fn name(&self) -> &'static str {
-        "reference"
-    }
-
-    fn build(&self, topology: Topology, _: &Setup) -> Box<dyn PacketEngine> {
-        Box::new(Reference::new(topology, Limits::default()))
-    }
-}
 
 /// What the SMFs, gNBs and networks of every case send.
 fn scripts() -> Vec<Vec<Input>> {
@@ -86,9 +73,27 @@ fn damaged(mut script: Vec<Input>, damages: &[Damage]) -> Vec<Input> {
     script
 }
 
+/// Lets everything happen to two UPFs at once, one with the reference and one with the fast path.
+fn on_both(script: &[Input]) -> Result<(), String> {
+    let twins = Twins::new(topology(), Limits::default());
+    let verdict = twins.verdict();
+    replay(script, Box::new(twins))?;
+    verdict.check()
+}
+
+// Input:  what is sent in each case, to both data planes in lockstep.
+// Output: after each step the same results, packets, counters and events.
+#[test]
+fn every_case_is_the_same_on_both() {
+    for (at, script) in scripts().iter().enumerate() {
+        let result = on_both(script);
+        assert!(result.is_ok(), "script {at}: {}", result.unwrap_err());
+    }
+}
+
 // Input:  what is sent in two cases, one behind the other, with up to six damages.
 // Output: every packet is in exactly one counter after every step; after the associations are released there
-//         are no sessions, tunnels, plans, reports and buffered packets.
+//         are no sessions, tunnels, plans, reports and buffered packets. Both data planes do the same all the time.
 #[test]
 fn damaged_cases_lose_nothing_and_leave_nothing() {
     let scripts = scripts();
@@ -96,8 +101,7 @@ fn damaged_cases_lose_nothing_and_leave_nothing() {
     proptest!(|((first, second, damages) in pick)| {
         let mut script = scripts[first.index(scripts.len())].clone();
         script.extend_from_slice(&scripts[second.index(scripts.len())]);
-        let engine = Box::new(Reference::new(causeway_conformance::topology(), Limits::default()));
-        let result = replay(&damaged(script, &damages), engine);
+        let result = on_both(&damaged(script, &damages));
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     });
 }

@@ -8,21 +8,7 @@ use std::path::Path;
 use causeway_conformance::register::{
     cases_page, clauses_page, load_chapters, load_features, name_of, problems,
 };
-use causeway_conformance::{Backend, Case, Setup, load_all, load_fragments, run};
-use causeway_dataplane::{PacketEngine, Topology};
-use causeway_reference::{Limits, Reference};
-
-struct TheReference;
-
-impl Backend for TheReference {
-    fn name(&self) -> &'static str {
-        "reference"
-    }
-
-    fn build(&self, topology: Topology, _: &Setup) -> Box<dyn PacketEngine> {
-        Box::new(Reference::new(topology, Limits::default()))
-    }
-}
+use causeway_conformance::{BACKENDS, Backend, Case, load_all, load_fragments, run};
 
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -75,27 +61,30 @@ fn the_register_is_true_and_rendered() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// The bits that the UPF sends in an Association Setup Response.
-fn advertised() -> BTreeSet<String> {
+/// The bits that the UPF with this data plane sends in an Association Setup Response.
+fn advertised(backend: &dyn Backend) -> BTreeSet<String> {
     let case = "{title: features, clause: TS 29.244 8.2.25, input: '', output: '', \
                 setup: {unassociated: true, ue-pools: [10.46.0.0/24]}, \
                 steps: [{smf: {type: Association Setup Request, base: association}}]}";
     let case = serde_yaml_ng::from_str(case).expect("a case");
     let fragments = load_fragments(&here().join("fragments.yaml")).unwrap_or_else(|error| panic!("{error}"));
-    let seen = run(&case, &fragments, &TheReference).expect("an association").text;
+    let seen = run(&case, &fragments, backend).expect("an association").text;
     let (_, bits) = seen.split_once("UpFeatures(").expect("UP Function Features");
     let (bits, _) = bits.split_once(')').expect("the end of the bits");
     bits.split('|').map(|bit| bit.trim().to_owned()).collect()
 }
 
-// Input:  the UP Function Features that the reference advertises, with every optional setting, and specs/features.yaml.
+// Input:  the UP Function Features that each data plane advertises, with every optional setting, and specs/features.yaml.
 // Output: each bit has a case that exists, and each bit that has one is advertised.
 #[test]
 fn every_feature_bit_is_true() {
     let features =
         load_features(&root().join("specs/features.yaml")).unwrap_or_else(|error| panic!("{error}"));
     let names: BTreeSet<String> = cases().iter().map(name_of).collect();
-    let advertised = advertised();
+    let [reference, fast] = BACKENDS;
+    let advertised_by_fast = advertised(fast);
+    let advertised = advertised(reference);
+    assert_eq!(advertised, advertised_by_fast);
     let mut wrong = Vec::new();
     for bit in advertised.iter().filter(|bit| !features.iter().any(|feature| feature.bit == **bit)) {
         wrong.push(format!(

@@ -1,15 +1,17 @@
 //! A whole UPF, control and data plane: any sequence of PFCP datagrams, packets and waiting. Nothing panics,
-//! every packet is in exactly one counter, and nothing is left when the associations end.
+//! every packet is in exactly one counter, nothing is left when the associations end, and the fast path does in every
+//! step what the reference does.
 
 #![no_main]
 
-use causeway_conformance::{Input, replay, topology};
-use causeway_reference::{Limits, Reference};
+use causeway_conformance::{Input, Twins, replay, topology};
+use causeway_reference::Limits;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {
-    let engine = Box::new(Reference::new(topology(), Limits::default()));
-    if let Err(broken) = replay(&Input::read_all(octets), engine) {
+    let twins = Twins::new(topology(), Limits::default());
+    let verdict = twins.verdict();
+    if let Err(broken) = replay(&Input::read_all(octets), Box::new(twins)).and_then(|()| verdict.check()) {
         panic!("{broken}");
     }
 });

@@ -77,7 +77,7 @@ fn a_signal_stops_it_with_0() {
         let at = loopback();
         let mut running = Running::start(&["-c", file(at, "info").to_str().unwrap()]);
         running.until("INFO causeway 0.1.0, configuration ");
-        running.until(&format!("N3 on {at}:2152 over UDP"));
+        running.until(&format!("N3 on {at}:2152 over UDP with "));
         running.until(&format!("N4 on {at}:8805, Node ID {at}"));
         running.until(&format!("metrics on http://{at}:9090/metrics"));
         running.until("ready");

@@ -67,6 +67,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.forwarding_policy[].dnn", "internet"),
     ("upf.forwarding_policy[].dscp", "46"),
     ("upf.forwarding_policy[].redirect", "http://192.0.2.80/"),
+    ("upf.offload", "false"),
     ("upf.routing.decrement_ttl", "false"),
     ("upf.routing.router_advertisement", "true"),
     ("upf.routing.icmp_errors_per_second", "0"),
@@ -200,7 +201,7 @@ fn the_effective_configuration_is_a_configuration_file() {
                 heartbeat: {interval: 1500ms, timeout: 1s, retries: 1}, path_failure: purge}, \
                 gtpu: {mode: tpacket, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}], \
                 echo: {interval: 2m, timeout: 100ms, retries: 0}}, \
-                routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
+                offload: false, routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
                 session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}], n6_tunnel: [{dnn: x, address: 192.0.2.6, port: 7}], \
                 ethernet: [{dnn: lan, dev: z, bridge: br0, mtu: 1500, unknown_stations: flood}], max_macs_per_session: 9, \
                 forwarding_policy: [{name: a, drop: true, dnn: x, dscp: 1, redirect: '192.0.2.80:80'}], \

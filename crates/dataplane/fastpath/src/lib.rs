@@ -4,6 +4,9 @@
 //! cannot decide goes to the slow room, which is the reference data plane itself: what the lines have counted is folded
 //! back into it before it acts, and they are written anew afterwards. So both give the same result.
 
+#![deny(unsafe_code)]
+
 mod engine;
+pub mod filters;
 
 pub use engine::FastPath;

@@ -7,11 +7,14 @@ use crate::{Frame, Meta};
 /// Frames in one batch, at most.
 pub const BATCH: usize = 32;
 
-/// Octets kept free before each received frame, so that a tunnel header can be put there.
-pub const HEADROOM: usize = 64;
+/// Octets kept free before each received frame: Ethernet with VLAN tags, IPv6, UDP and GTP-U with a PDU Session
+/// Container can be put there.
+pub const HEADROOM: usize = 128;
 
 /// Octets from one buffer to the next, headroom included: a frame of 2048 octets fits.
-pub const STRIDE: usize = HEADROOM + 2048;
+///
+/// An odd number of cache lines, so that the beginnings of the frames are spread over all sets of a cache.
+pub const STRIDE: usize = HEADROOM + 2048 + 64;
 
 /// Where a frame lies in the buffers.
 #[derive(Clone, Copy)]
@@ -40,12 +43,13 @@ impl Default for Batch {
 impl Batch {
     /// Buffers of [`STRIDE`] octets.
     pub fn new() -> Self {
-        Self::with_frame_size(STRIDE - HEADROOM)
+        Self::with_frame_size(2048)
     }
 
     /// Buffers in which frames of `size` octets fit, for example 9216 for jumbo frames.
     pub fn with_frame_size(size: usize) -> Self {
-        let stride = (size + HEADROOM).next_multiple_of(64);
+        let lines = (size + HEADROOM).div_ceil(64);
+        let stride = (lines | 1) * 64;
         Self { buffers: vec![0; stride * BATCH].into(), stride, used: 0, frames: ArrayVec::new() }
     }
 
@@ -67,6 +71,11 @@ impl Batch {
     /// No buffer is free.
     pub fn is_full(&self) -> bool {
         self.used == BATCH
+    }
+
+    /// Buffers that are free.
+    pub fn room(&self) -> usize {
+        BATCH - self.used
     }
 
     /// Forgets all frames and frees their buffers.
@@ -268,11 +277,12 @@ mod tests {
     #[test]
     fn a_frame_never_grows_into_the_next_buffer() {
         let mut batch = Batch::with_frame_size(100);
-        assert_eq!(batch.frame_size(), 128);
+        let size = batch.frame_size();
+        assert!(size >= 100);
         assert!(batch.push(ip(&[1])));
         let mut frame = batch.frame_mut(0).unwrap();
-        assert!(frame.resize(128));
-        assert!(!frame.resize(129));
-        assert_eq!(frame.data().len(), 128);
+        assert!(frame.resize(size));
+        assert!(!frame.resize(size + 1));
+        assert_eq!(frame.data().len(), size);
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Defines the counters with their names in metrics.
 macro_rules! counters {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// What happened to a frame at a port. Each frame counts under exactly one of these; the two
-        /// counters of octets stand beside.
+        /// What happened to a frame at a port. Each frame counts under exactly one of these; the
+        /// counters of octets and of system calls stand beside.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum Counter {
             $($(#[$doc])* $variant,)*
@@ -31,9 +31,11 @@ counters! {
     Rx = "rx",
     /// Octets of those, from the GTP-U or the IP header.
     RxOctets = "rx_octets",
+    /// System calls that brought something. Only ports that move several frames in one count them.
+    RxCalls = "rx_calls",
     /// Received, but longer than the buffer, or cut before it came here.
     RxTruncated = "rx_truncated",
-    /// Dropped by the kernel because nobody took them in time.
+    /// Dropped by the kernel because nobody took them in time. Datagrams that the kernel joined count as one.
     RxOverrun = "rx_overrun",
     /// Received, but not a whole IP or UDP packet.
     RxMalformed = "rx_malformed",
@@ -49,6 +51,8 @@ counters! {
     Tx = "tx",
     /// Octets of those, from the GTP-U or the IP header.
     TxOctets = "tx_octets",
+    /// System calls that took something away. Only ports that move several frames in one count them.
+    TxCalls = "tx_calls",
     /// The queue was full.
     TxWouldBlock = "tx_would_block",
     /// The kernel had no buffer.
@@ -72,6 +76,28 @@ counters! {
     TxWrongKind = "tx_wrong_kind",
     /// Any other error.
     TxError = "tx_error",
+}
+
+/// What a [`Counter`] counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CounterUnit {
+    /// Frames.
+    Packets,
+    /// Octets of frames.
+    Octets,
+    /// System calls.
+    Calls,
+}
+
+impl Counter {
+    /// What it counts.
+    pub const fn unit(self) -> CounterUnit {
+        match self {
+            Self::RxOctets | Self::TxOctets => CounterUnit::Octets,
+            Self::RxCalls | Self::TxCalls => CounterUnit::Calls,
+            _ => CounterUnit::Packets,
+        }
+    }
 }
 
 /// One value per [`Counter`]. Written by the thread that owns the port, read by any.

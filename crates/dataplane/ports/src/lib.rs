@@ -26,7 +26,7 @@ pub mod tun;
 pub mod udp;
 
 pub use batch::{BATCH, Batch, FrameMut, HEADROOM, STRIDE};
-pub use counters::{Counter, Counters};
+pub use counters::{Counter, CounterUnit, Counters};
 pub use error::PortError;
 pub use faulty::{FaultCounts, Faults, Faulty};
 pub use poll::{MAX_PORTS, Ready, Waker, wait};

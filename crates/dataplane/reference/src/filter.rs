@@ -11,7 +11,7 @@ use causeway_rules::{FlowDescription, SdfFilter};
 use causeway_types::Direction;
 
 /// The packet fits every part of the filter. `is_assigned` says which addresses are the UE's own.
-pub(crate) fn matches(
+pub fn matches(
     filter: &SdfFilter,
     flow: &Flow,
     direction: Direction,

@@ -48,4 +48,5 @@ mod user;
 mod waiting;
 
 pub use engine::Reference;
+pub use filter::matches as matches_filter;
 pub use limits::{Limits, WhenFull};

@@ -74,6 +74,8 @@ pub struct Upf {
     /// What SMFs may name as forwarding policies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forwarding_policy: Vec<ForwardingPolicy>,
+    /// Packets of one flow cross N3 together where the kernel can join and cut them.
+    pub offload: bool,
     /// The UPF as a router.
     pub routing: Routing,
     /// Packets that wait for idle UEs.
@@ -104,6 +106,7 @@ impl Default for Upf {
             ethernet: Vec::new(),
             n6_tunnel: Vec::new(),
             forwarding_policy: Vec::new(),
+            offload: true,
             routing: Routing::default(),
             buffering: Buffering::default(),
             applications: Vec::new(),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use causeway_dataplane::DropReason;
-use causeway_ports::{Counter, Counters};
+use causeway_ports::{CounterUnit, Counters};
 use causeway_types::Time;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
@@ -182,18 +182,20 @@ impl Exposition {
     }
 
     fn ports(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        let of_kind = |octets: bool| {
+        let of = |unit: CounterUnit| {
             self.ports.iter().flat_map(move |port| {
-                let kind = move |counter: Counter| {
-                    matches!(counter, Counter::RxOctets | Counter::TxOctets) == octets
-                };
-                port.counters.iter().filter(move |(counter, _)| kind(*counter)).map(|(counter, value)| {
+                let counters = port.counters.iter().filter(move |(counter, _)| counter.unit() == unit);
+                counters.map(|(counter, value)| {
                     (vec![("port", port.name.clone()), ("event", counter.name().to_owned())], value)
                 })
             })
         };
-        writer.family("causeway_port_packets", "What happened to packets at a port", of_kind(false))?;
-        writer.family("causeway_port_octets", "Octets that crossed a port", of_kind(true))
+        let help = "What happened to packets at a port";
+        writer.family("causeway_port_packets", help, of(CounterUnit::Packets))?;
+        let help = "Octets that crossed a port";
+        writer.family("causeway_port_octets", help, of(CounterUnit::Octets))?;
+        let help = "System calls that moved packets at a port, each many at a time";
+        writer.family("causeway_port_calls", help, of(CounterUnit::Calls))
     }
 
     fn pfcp(&self, writer: &mut Writer<'_>) -> fmt::Result {
@@ -248,6 +250,7 @@ mod tests {
             "pfcp_associations 0",
             "causeway_buffered_packets 0",
             "causeway_port_packets_total{port=\"n6-\\\"x\\\"\",event=\"tx_no_route\"} 0",
+            "causeway_port_calls_total{port=\"n6-\\\"x\\\"\",event=\"rx_calls\"} 0",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
         }

@@ -10,7 +10,7 @@ use causeway_types::NetworkInstance;
 use tracing::info;
 
 use super::address::addresses;
-use crate::config::{Gtpu, GtpuMode, GtpuServer};
+use crate::config::{GtpuMode, GtpuServer, Upf};
 use crate::error::StartError;
 use crate::worker::PortSet;
 
@@ -18,9 +18,13 @@ use crate::worker::PortSet;
 const LOOPBACK_MTU: u32 = 1500;
 
 /// Opens the GTP-U ports.
-pub(super) fn open(gtpu: &Gtpu, set: &mut PortSet) -> Result<(), StartError> {
+pub(super) fn open(upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
+    let gtpu = &upf.gtpu;
     match gtpu.mode {
-        GtpuMode::Udp => gtpu.server.iter().enumerate().try_for_each(|(n, server)| open_udp(n, server, set)),
+        GtpuMode::Udp => {
+            let mut servers = gtpu.server.iter().enumerate();
+            servers.try_for_each(|(n, server)| open_udp(n, server, upf.offload, set))
+        }
         GtpuMode::Tpacket => {
             let first = |n: usize, server: &GtpuServer| {
                 gtpu.server.iter().position(|other| other.dev == server.dev) == Some(n)
@@ -56,13 +60,15 @@ fn announce(server: &GtpuServer, endpoint: &GtpuEndpoint, address: IpAddr, how: 
 }
 
 /// A socket for each address.
-fn open_udp(n: usize, server: &GtpuServer, set: &mut PortSet) -> Result<(), StartError> {
+fn open_udp(n: usize, server: &GtpuServer, offload: bool, set: &mut PortSet) -> Result<(), StartError> {
     for address in addresses(&key(n), server.address, server.dev.as_deref())? {
         let socket = SocketAddr::new(address, server.port);
-        let options = UdpOptions { dont_fragment: !server.fragment, ..UdpOptions::default() };
+        let options = UdpOptions { dont_fragment: !server.fragment, offload, ..UdpOptions::default() };
         let port = UdpPort::bind(&format!("n3-{address}"), socket, &options).map_err(failed(n))?;
         let endpoint = endpoint(server, address, port.mtu());
-        announce(server, &endpoint, address, "UDP");
+        let switched_off = if offload { "" } else { " (offload: false)" };
+        let how = format!("UDP with {}{switched_off}", port.offload());
+        announce(server, &endpoint, address, &how);
         set.add_gtpu([endpoint], Box::new(port));
     }
     Ok(())

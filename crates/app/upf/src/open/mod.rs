@@ -38,6 +38,6 @@ pub fn ports(config: &Config) -> Result<PortSet, StartError> {
 /// The first port that cannot be opened, with its key and the cure.
 pub fn gtpu_ports(config: &Config) -> Result<PortSet, StartError> {
     let mut set = PortSet::new();
-    gtpu::open(&config.upf.gtpu, &mut set)?;
+    gtpu::open(&config.upf, &mut set)?;
     Ok(set)
 }

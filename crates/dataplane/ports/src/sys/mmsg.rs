@@ -1,9 +1,11 @@
 //! Many messages in one system call: recvmmsg(2) and sendmmsg(2).
 #![allow(unsafe_code)]
 
+use std::io::IoSlice;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 
+use arrayvec::ArrayVec;
 use rustix::io::Errno;
 
 use super::last_errno;
@@ -12,7 +14,7 @@ use crate::BATCH;
 /// Octets of a socket address: IPv6 and link-layer addresses fit.
 pub(crate) const NAME: usize = 32;
 
-/// Octets of control messages: packet info, traffic class and overflow count fit.
+/// Octets of control messages: packet info, traffic class, overflow count and segment size fit.
 pub(crate) const CONTROL: usize = 128;
 
 /// What came with one received message.
@@ -67,21 +69,25 @@ pub(crate) fn receive<'a>(
     envelopes: &mut [Envelope; BATCH],
     buffers: impl Iterator<Item = &'a mut [u8]>,
 ) -> Result<usize, Errno> {
-    let mut parts = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; BATCH];
-    let mut headers = [blank(); BATCH];
-    let mut count = 0;
-    for (((part, header), envelope), buffer) in
-        parts.iter_mut().zip(&mut headers).zip(envelopes.iter_mut()).zip(buffers)
-    {
-        *part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        header.msg_hdr.msg_iov = part;
-        header.msg_hdr.msg_iovlen = 1;
-        header.msg_hdr.msg_name = envelope.name.as_mut_ptr().cast();
-        header.msg_hdr.msg_namelen = NAME as libc::socklen_t;
-        header.msg_hdr.msg_control = envelope.control.as_mut_ptr().cast();
-        header.msg_hdr.msg_controllen = CONTROL as _;
-        count += 1;
-    }
+    let mut parts: ArrayVec<libc::iovec, BATCH> = buffers
+        .take(BATCH)
+        .map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() })
+        .collect();
+    let mut headers: ArrayVec<libc::mmsghdr, BATCH> = parts
+        .iter_mut()
+        .zip(envelopes.iter_mut())
+        .map(|(part, envelope)| {
+            let mut header = blank();
+            header.msg_hdr.msg_iov = part;
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_name = envelope.name.as_mut_ptr().cast();
+            header.msg_hdr.msg_namelen = NAME as libc::socklen_t;
+            header.msg_hdr.msg_control = envelope.control.as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = CONTROL as _;
+            header
+        })
+        .collect();
+    let count = headers.len() as libc::c_uint;
     // SAFETY: `headers` holds `count` headers. Each points to one part, one name and one control buffer of the
     // stated lengths, all distinct and mutably borrowed until this function returns.
     let received = unsafe {
@@ -109,6 +115,53 @@ fn control_len(header: &libc::msghdr) -> usize {
     header.msg_controllen as usize
 }
 
+/// Messages of one [`send_messages`], at most.
+pub(crate) const SEND: usize = 64;
+
+/// One message to send, gathered from its parts.
+#[derive(Clone, Copy)]
+pub(crate) struct Message<'a> {
+    /// Where to, as the kernel reads it. Empty: where the socket is bound or connected to.
+    pub(crate) name: &'a [u8],
+    /// Control messages, as the kernel reads them.
+    pub(crate) control: &'a [u8],
+    /// The octets, in order.
+    pub(crate) parts: &'a [IoSlice<'a>],
+}
+
+impl Message<'_> {
+    fn header(&self) -> libc::mmsghdr {
+        let mut header = blank();
+        // A slice of `IoSlice` is laid out as the array of `iovec` that the kernel reads.
+        header.msg_hdr.msg_iov = self.parts.as_ptr().cast_mut().cast();
+        header.msg_hdr.msg_iovlen = self.parts.len() as _;
+        if !self.name.is_empty() {
+            header.msg_hdr.msg_name = self.name.as_ptr().cast_mut().cast();
+            header.msg_hdr.msg_namelen = self.name.len() as libc::socklen_t;
+        }
+        if !self.control.is_empty() {
+            header.msg_hdr.msg_control = self.control.as_ptr().cast_mut().cast();
+            header.msg_hdr.msg_controllen = self.control.len() as _;
+        }
+        header
+    }
+}
+
+/// Sends without blocking, at most [`SEND`] messages. Returns how many left.
+///
+/// An error belongs to the first message; errors of later ones show when those are sent first.
+pub(crate) fn send_messages(fd: impl AsFd, messages: &[Message<'_>]) -> Result<usize, Errno> {
+    let mut headers: ArrayVec<libc::mmsghdr, SEND> =
+        messages.iter().take(SEND).map(Message::header).collect();
+    let count = headers.len() as libc::c_uint;
+    // SAFETY: `headers` holds `count` headers, which point to parts, names and control buffers of the stated
+    // lengths, all borrowed until this function returns. The kernel only reads them.
+    let sent = unsafe {
+        libc::sendmmsg(fd.as_fd().as_raw_fd(), headers.as_mut_ptr(), count, libc::MSG_DONTWAIT as _)
+    };
+    usize::try_from(sent).map_err(|_| last_errno())
+}
+
 /// One message to send: header and payload leave as one.
 #[derive(Clone, Copy)]
 pub(crate) struct Outgoing<'a> {
@@ -122,31 +175,17 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// Sends without blocking, at most [`BATCH`] messages. Returns how many left.
-///
-/// An error belongs to the first message; errors of later ones show when those are sent first.
+/// As [`send_messages`], for messages of two parts; at most [`BATCH`].
 pub(crate) fn send(fd: impl AsFd, messages: &[Outgoing<'_>]) -> Result<usize, Errno> {
-    let mut parts = [[libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; 2]; BATCH];
-    let mut headers = [blank(); BATCH];
-    for ((parts, header), message) in parts.iter_mut().zip(&mut headers).zip(messages) {
-        *parts = [message.header, message.payload]
-            .map(|part| libc::iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() });
-        header.msg_hdr.msg_iov = parts.as_mut_ptr();
-        header.msg_hdr.msg_iovlen = 2;
-        if !message.name.is_empty() {
-            header.msg_hdr.msg_name = message.name.as_ptr().cast_mut().cast();
-            header.msg_hdr.msg_namelen = message.name.len() as libc::socklen_t;
-        }
-        if !message.control.is_empty() {
-            header.msg_hdr.msg_control = message.control.as_ptr().cast_mut().cast();
-            header.msg_hdr.msg_controllen = message.control.len() as _;
-        }
-    }
-    let count = messages.len().min(BATCH) as libc::c_uint;
-    // SAFETY: `headers` holds at least `count` headers, which point to parts, names and control buffers of
-    // the stated lengths, all borrowed until this function returns. The kernel only reads them.
-    let sent = unsafe {
-        libc::sendmmsg(fd.as_fd().as_raw_fd(), headers.as_mut_ptr(), count, libc::MSG_DONTWAIT as _)
-    };
-    usize::try_from(sent).map_err(|_| last_errno())
+    let parts: ArrayVec<_, BATCH> = messages
+        .iter()
+        .take(BATCH)
+        .map(|message| [IoSlice::new(message.header), IoSlice::new(message.payload)])
+        .collect();
+    let messages: ArrayVec<_, BATCH> = parts
+        .iter()
+        .zip(messages)
+        .map(|(parts, message)| Message { name: message.name, control: message.control, parts })
+        .collect();
+    send_messages(fd, &messages)
 }

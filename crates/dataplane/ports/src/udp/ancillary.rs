@@ -1,4 +1,4 @@
-//! Control messages: our address, the TOS octet, and the count of overruns.
+//! Control messages: our address, the TOS octet, the length of joined datagrams, and the count of overruns.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -16,6 +16,8 @@ pub(super) struct Ancillary {
     pub(super) local: Option<IpAddr>,
     /// TOS or Traffic Class. When sending, `None` is zero.
     pub(super) tos: Option<u8>,
+    /// The message is several datagrams of this length; the last may be shorter.
+    pub(super) segment: Option<u16>,
     /// Datagrams that the socket lost so far. Received only.
     pub(super) overruns: Option<u32>,
 }
@@ -31,6 +33,10 @@ impl Ancillary {
                 (libc::IPPROTO_IP, libc::IP_TOS) => found.tos = data.first().copied(),
                 (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                     found.tos = array(data, 0).map(|octets| i32::from_ne_bytes(octets) as u8);
+                }
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    let size = array(data, 0).map(i32::from_ne_bytes);
+                    found.segment = size.and_then(|size| u16::try_from(size).ok());
                 }
                 (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
                     found.overruns = array(data, 0).map(u32::from_ne_bytes);
@@ -64,6 +70,9 @@ impl Ancillary {
                 true => put(&mut control, libc::IPPROTO_IP, libc::IP_TOS, &value),
                 false => put(&mut control, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &value),
             }
+        }
+        if let Some(segment) = self.segment {
+            put(&mut control, libc::SOL_UDP, libc::UDP_SEGMENT, &segment.to_ne_bytes());
         }
         control
     }
@@ -111,7 +120,7 @@ mod tests {
     #[test]
     fn what_is_emitted_is_understood() {
         let local = Some("2001:db8::1".parse().unwrap());
-        let sent = Ancillary { local, tos: Some(0xb8), overruns: None };
+        let sent = Ancillary { local, tos: Some(0xb8), ..Ancillary::default() };
         assert_eq!(Ancillary::parse(&sent.emit(false)), sent);
     }
 
@@ -119,7 +128,7 @@ mod tests {
     // Output: nothing is found and nothing loops or panics.
     #[test]
     fn lies_are_passed_over() {
-        let whole = Ancillary { local: None, tos: Some(1), overruns: None }.emit(true);
+        let whole = Ancillary { tos: Some(1), ..Ancillary::default() }.emit(true);
         for cut in 0..HEADER {
             assert_eq!(Ancillary::parse(&whole[..cut]), Ancillary::default());
         }

@@ -8,7 +8,10 @@ use rustix::io::Errno;
 use rustix::net::sockopt as option;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
 
-use super::UdpPort;
+use super::joined::Joined;
+use super::message::Reader;
+use super::send::Sender;
+use super::{Intake, UdpOffload, UdpPort};
 use crate::netlink::Netlink;
 use crate::sys::{mmsg, sockopt};
 use crate::{Counters, PortError};
@@ -22,11 +25,13 @@ pub struct UdpOptions {
     pub send_buffer: usize,
     /// Sets DF on outer packets: longer ones are dropped and counted instead of fragmented.
     pub dont_fragment: bool,
+    /// Lets the kernel join and cut datagrams of one flow, where it can.
+    pub offload: bool,
 }
 
 impl Default for UdpOptions {
     fn default() -> Self {
-        Self { receive_buffer: 8 << 20, send_buffer: 4 << 20, dont_fragment: false }
+        Self { receive_buffer: 8 << 20, send_buffer: 4 << 20, dont_fragment: false, offload: true }
     }
 }
 
@@ -45,22 +50,40 @@ impl UdpPort {
         })?;
         bind(&socket, &address).map_err(|errno| bind_error(address, errno))?;
         let local = getsockname(&socket).ok().and_then(|bound| SocketAddr::try_from(bound).ok());
+        let local = local.unwrap_or(address);
+        let mtu = mtu(address.ip());
+        let offload = if options.offload { UdpOffload::ask(&socket) } else { UdpOffload::default() };
         Ok(Self {
             name: name.to_owned(),
             receive_buffer: option::socket_recv_buffer_size(&socket).unwrap_or(0),
             socket,
-            local: local.unwrap_or(address),
-            mtu: mtu(address.ip()),
+            local,
+            mtu,
+            offload,
             counters: Arc::new(Counters::default()),
-            envelopes: mmsg::envelopes(),
-            overruns: 0,
+            reader: Reader::new(local),
+            intake: match offload.gro {
+                true => Intake::Joined(Joined::new()),
+                false => Intake::Single(mmsg::envelopes()),
+            },
+            sender: Sender::new(local, longest_datagram(local.ip(), mtu), offload.gso),
         })
+    }
+}
+
+/// Octets of the largest datagram that leaves the interface with the address in one piece. Where the interface is not
+/// known the kernel says so, each time.
+fn longest_datagram(local: IpAddr, mtu: u32) -> usize {
+    let headers = if local.is_ipv4() { 20 + 8 } else { 40 + 8 };
+    match local.is_unspecified() {
+        true => usize::from(u16::MAX),
+        false => (mtu as usize).saturating_sub(headers),
     }
 }
 
 /// Binds a socket that refuses everything: the kernel takes the port for served, and nobody else gets it.
 pub(crate) fn reserve(address: SocketAddr) -> Result<OwnedFd, PortError> {
-    let options = UdpOptions { receive_buffer: 0, send_buffer: 0, dont_fragment: false };
+    let options = UdpOptions { receive_buffer: 0, send_buffer: 0, dont_fragment: false, offload: false };
     let socket = open(address, &options)
         .and_then(|socket| sockopt::refuse_all(&socket).map(|()| socket))
         .map_err(|errno| PortError::system(format!("reserving {address}"), errno, "CAP_NET_RAW"))?;

@@ -1,0 +1,68 @@
+//! The data planes that cases are run against.
+
+use causeway_dataplane::{PacketEngine, Topology};
+use causeway_fastpath::FastPath;
+use causeway_reference::{Limits, Reference, WhenFull};
+use causeway_types::Span;
+
+use crate::setup::Setup;
+
+/// A data plane that cases are run against.
+pub trait Backend {
+    /// Its name in test output.
+    fn name(&self) -> &'static str;
+
+    /// A fresh one, with the limits that the case asks for.
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine>;
+}
+
+/// Every data plane, the oracle first.
+pub const BACKENDS: [&dyn Backend; 2] = [&TheReference, &TheFastPath];
+
+/// The oracle.
+#[derive(Clone, Copy, Debug)]
+pub struct TheReference;
+
+impl Backend for TheReference {
+    fn name(&self) -> &'static str {
+        "reference"
+    }
+
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
+        Box::new(Reference::new(topology, limits(setup)))
+    }
+}
+
+/// The software fast path.
+#[derive(Clone, Copy, Debug)]
+pub struct TheFastPath;
+
+impl Backend for TheFastPath {
+    fn name(&self) -> &'static str {
+        "fastpath"
+    }
+
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
+        Box::new(FastPath::new(topology, limits(setup)))
+    }
+}
+
+/// The usual limits, but for those that the case sets.
+fn limits(setup: &Setup) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        max_sessions: setup.max_sessions.unwrap_or(usual.max_sessions),
+        macs_per_session: setup.macs.unwrap_or(usual.macs_per_session),
+        buffer_packets_per_session: setup.buffer_packets.unwrap_or(usual.buffer_packets_per_session),
+        buffer_octets_per_session: setup.buffer_octets.unwrap_or(usual.buffer_octets_per_session),
+        buffer_packets: setup.buffer_packets_in_all.unwrap_or(usual.buffer_packets),
+        buffer_octets: setup.buffer_octets_in_all.unwrap_or(usual.buffer_octets),
+        buffer_time: match setup.buffer_ms {
+            None => usual.buffer_time,
+            Some(ms) => Some(Span::from_millis(ms)).filter(|span| !span.is_zero()),
+        },
+        when_full: if setup.drop_oldest { WhenFull::DropOldest } else { WhenFull::DropNewest },
+        notify_again: setup.notify_again_ms.map(Span::from_millis),
+        ..usual
+    }
+}

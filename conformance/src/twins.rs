@@ -1,0 +1,224 @@
+//! Two data planes as one: everything is given to both, and must come out of both alike.
+
+use std::cell::OnceCell;
+use std::collections::VecDeque;
+use std::fmt::{Debug, Write};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use causeway_dataplane::{
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Event, Fate, Ingress, PacketEngine, Plan,
+    Topology, Transmit,
+};
+use causeway_fastpath::FastPath;
+use causeway_reference::{Limits, Reference};
+use causeway_rules::Applications;
+use causeway_types::Time;
+
+use crate::show;
+
+/// A packet and where it came in.
+pub type Arrival = (Ingress, Vec<u8>);
+
+/// A data plane that is compared with the oracle.
+pub trait Subject: PacketEngine {
+    /// Handles packets that arrived together, in the way that is fastest; their fates, in order.
+    fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit) -> Vec<Fate> {
+        arrivals.iter().map(|(ingress, packet)| self.process(now, ingress, packet, out)).collect()
+    }
+}
+
+impl Subject for FastPath {}
+
+/// What twins did differently first, if anything. Clones are the same verdict.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict(Rc<OnceCell<String>>);
+
+impl Verdict {
+    /// What is known so far.
+    ///
+    /// # Errors
+    /// The first difference, with what each of the two did.
+    pub fn check(&self) -> Result<(), String> {
+        self.0.get().map_or(Ok(()), |difference| Err(difference.clone()))
+    }
+
+    fn compare<T: PartialEq + Debug>(&self, what: &str, reference: &T, fast: &T) {
+        if reference != fast {
+            self.differ(|| format!("{what}\n  reference: {reference:?}\n  fast path: {fast:?}"));
+        }
+    }
+
+    fn differ(&self, text: impl FnOnce() -> String) {
+        self.0.get_or_init(text);
+    }
+}
+
+/// The oracle and a faster data plane in lockstep. To the caller they are the oracle.
+///
+/// After every call everything that can be seen of the two is compared: results, what was sent, octet by octet and in
+/// its order, counters, and events with all that they say. Only their deadlines may differ: the earlier one counts, and
+/// time advances for both.
+pub struct Twins {
+    reference: Box<dyn PacketEngine>,
+    fast: Box<dyn Subject>,
+    events: VecDeque<Event>,
+    verdict: Verdict,
+}
+
+impl Twins {
+    /// The reference and the fast path, both empty, in these surroundings.
+    pub fn new(topology: Topology, limits: Limits) -> Self {
+        let fast = Box::new(FastPath::new(topology.clone(), limits));
+        Self::of(Box::new(Reference::new(topology, limits)), fast)
+    }
+
+    /// Of these two, to which nothing has happened yet.
+    pub fn of(reference: Box<dyn PacketEngine>, fast: Box<dyn Subject>) -> Self {
+        Self { reference, fast, events: VecDeque::new(), verdict: Verdict::default() }
+    }
+
+    /// Whether they are equal, also when they belong to somebody else.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict.clone()
+    }
+
+    /// Handles packets that arrived together: one by one in the oracle, at once in the other.
+    pub fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit) -> Vec<Fate> {
+        let (mut expected, mut sent) = (Vec::new(), Vec::new());
+        let one = |(ingress, packet): &Arrival| self.reference.process(now, ingress, packet, &mut expected);
+        let fates: Vec<_> = arrivals.iter().map(one).collect();
+        let of_fast = self.fast.burst(now, arrivals, &mut sent);
+        let what = || match arrivals {
+            [(ingress, packet)] => format!("{ingress:?} {}", hex(packet)),
+            arrivals => format!("a burst of {} packets", arrivals.len()),
+        };
+        match fates.iter().zip(&of_fast).position(|(one, other)| one != other) {
+            Some(at) => self.verdict.differ(|| {
+                let (ingress, packet) = &arrivals[at];
+                let (one, other) = (fates[at], of_fast[at]);
+                let head = format!("the fate of packet {at} of {}: {ingress:?} {}", what(), hex(packet));
+                format!("{head}\n  reference: {one:?}\n  fast path: {other:?}")
+            }),
+            None => self.verdict.compare(&format!("fates of {}", what()), &fates.len(), &of_fast.len()),
+        }
+        self.same_output(what, &expected, &sent, out);
+        self.settle("packets");
+        fates
+    }
+
+    fn same_output(
+        &self,
+        what: impl FnOnce() -> String,
+        expected: &[(Egress, Vec<u8>)],
+        sent: &[(Egress, Vec<u8>)],
+        out: &mut dyn Transmit,
+    ) {
+        if expected != sent {
+            self.verdict.differ(|| differing_output(&what(), expected, sent));
+        }
+        expected.iter().for_each(|(egress, packet)| out.transmit(egress, packet));
+    }
+
+    /// Compares what can be seen at any time.
+    fn settle(&mut self, after: &str) {
+        let (one, other) = (self.reference.counters(), self.fast.counters());
+        self.verdict.compare(&format!("counters after {after}"), &one, &other);
+        loop {
+            let (one, other) = (self.reference.poll_event(), self.fast.poll_event());
+            self.verdict.compare(&format!("an event after {after}"), &one, &other);
+            match one {
+                Some(event) => self.events.push_back(event),
+                None if other.is_none() => return,
+                None => {}
+            }
+        }
+    }
+}
+
+/// The first packet that is not the same, and how many there are.
+fn differing_output(what: &str, expected: &[(Egress, Vec<u8>)], sent: &[(Egress, Vec<u8>)]) -> String {
+    let most = expected.len().max(sent.len());
+    let at = (0..most).find(|at| expected.get(*at) != sent.get(*at)).unwrap_or(most);
+    let mut text = format!("packet {at} of what was sent after {what}");
+    for (name, list) in [("reference", expected), ("fast path", sent)] {
+        let _ = match list.get(at) {
+            Some((egress, packet)) => {
+                let shown = show::packet(egress, packet);
+                write!(text, "\n  {name}, {} sent: {shown}\n    {}", list.len(), hex(packet))
+            }
+            None => write!(text, "\n  {name}, {} sent: nothing", list.len()),
+        };
+    }
+    text
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().fold(String::with_capacity(2 * octets.len()), |mut text, octet| {
+        let _ = write!(text, "{octet:02x}");
+        text
+    })
+}
+
+impl Dataplane for Twins {
+    fn capabilities(&self) -> Capabilities {
+        let (one, other) = (self.reference.capabilities(), self.fast.capabilities());
+        self.verdict.compare("capabilities", &one, &other);
+        one
+    }
+
+    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        let (one, other) = (self.reference.apply(now, plan), self.fast.apply(now, plan));
+        if one != other {
+            self.verdict.compare(&format!("what came of {plan:?}"), &one, &other);
+        }
+        self.settle("a plan");
+        one
+    }
+
+    fn provision(&mut self, applications: &Arc<Applications>) {
+        self.reference.provision(applications);
+        self.fast.provision(applications);
+        self.settle("new applications");
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        [self.reference.next_deadline(), self.fast.next_deadline()].into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.reference.advance(now);
+        self.fast.advance(now);
+        self.settle("time passed");
+    }
+
+    fn counters(&self) -> Counters {
+        self.reference.counters()
+    }
+}
+
+impl PacketEngine for Twins {
+    fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
+        let (mut expected, mut sent) = (Vec::new(), Vec::new());
+        let fate = self.reference.process(now, ingress, packet, &mut expected);
+        let other = self.fast.process(now, ingress, packet, &mut sent);
+        if fate != other {
+            self.verdict.compare(&format!("the fate of {ingress:?} {}", hex(packet)), &fate, &other);
+        }
+        self.same_output(|| format!("{ingress:?} {}", hex(packet)), &expected, &sent, out);
+        self.settle("a packet");
+        fate
+    }
+
+    fn flush(&mut self, out: &mut dyn Transmit) {
+        let (mut expected, mut sent) = (Vec::new(), Vec::new());
+        self.reference.flush(&mut expected);
+        self.fast.flush(&mut sent);
+        self.same_output(|| "a plan or a timer".to_owned(), &expected, &sent, out);
+        self.settle("sending what was left");
+    }
+}

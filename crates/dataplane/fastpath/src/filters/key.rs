@@ -1,0 +1,124 @@
+//! What filters look at in one packet.
+
+use std::net::IpAddr;
+
+use causeway_packet::Flow;
+use causeway_types::{Direction, Qfi};
+
+use super::lane::{COLUMNS, LABEL, LOCAL, REMOTE, SPI, word};
+
+/// What filters look at in one packet, packed as the lanes are. All numbers in host byte order.
+///
+/// The far end is `remote`, the UE's side `local`, whatever the direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketKey {
+    pub(super) word: u32,
+    pub(super) ports: u32,
+    pub(super) columns: [u32; COLUMNS],
+    pub(super) is_v6: bool,
+}
+
+impl PacketKey {
+    /// An IPv4 packet; `tos` is its type of service.
+    #[inline]
+    pub const fn v4(remote: u32, local: u32, protocol: u8, tos: u8) -> Self {
+        let mut columns = [0; COLUMNS];
+        columns[REMOTE[0]] = remote;
+        columns[LOCAL[0]] = local;
+        Self { word: word::of(protocol, tos), ports: 0, columns, is_v6: false }
+    }
+
+    /// An IPv6 packet; `protocol` is the one behind the extension headers, `tos` the traffic class.
+    #[inline]
+    pub const fn v6(remote: u128, local: u128, protocol: u8, tos: u8) -> Self {
+        let mut columns = [0; COLUMNS];
+        let mut at = 0;
+        while at < 4 {
+            columns[REMOTE[at]] = (remote >> (96 - 32 * at)) as u32;
+            columns[LOCAL[at]] = (local >> (96 - 32 * at)) as u32;
+            at += 1;
+        }
+        Self { word: word::of(protocol, tos), ports: 0, columns, is_v6: true }
+    }
+
+    /// The packet has ports: not for later fragments, nor for protocols without ports.
+    #[inline]
+    #[must_use]
+    pub const fn with_ports(mut self, remote: u16, local: u16) -> Self {
+        self.word |= word::HAS_PORTS;
+        self.ports = remote as u32 | (local as u32) << 16;
+        self
+    }
+
+    /// The Security Parameter Index of ESP or AH.
+    #[inline]
+    #[must_use]
+    pub const fn with_spi(mut self, spi: u32) -> Self {
+        self.word |= word::HAS_SPI;
+        self.columns[SPI] = spi;
+        self
+    }
+
+    /// The flow label of IPv6, 20 bits.
+    #[inline]
+    #[must_use]
+    pub const fn with_flow_label(mut self, label: u32) -> Self {
+        self.word |= word::HAS_LABEL;
+        self.columns[LABEL] = label;
+        self
+    }
+
+    /// The QFI of the tunnel header.
+    #[inline]
+    #[must_use]
+    pub const fn with_qfi(mut self, qfi: Qfi) -> Self {
+        self.word |= word::qfi(qfi);
+        self
+    }
+
+    /// Which ends are addresses of the UE: what `assigned` in a filter means.
+    #[inline]
+    #[must_use]
+    pub const fn with_ue(mut self, is_remote: bool, is_local: bool) -> Self {
+        self.word |= (word::REMOTE_IS_UE * is_remote as u32) | (word::LOCAL_IS_UE * is_local as u32);
+        self
+    }
+
+    /// The key of a parsed packet. `is_assigned` says which addresses are the UE's own.
+    pub fn from_flow(
+        flow: &Flow,
+        direction: Direction,
+        qfi: Option<Qfi>,
+        is_assigned: impl Fn(IpAddr) -> bool,
+    ) -> Self {
+        let ports = flow.ports.map(|ports| (ports.src, ports.dst));
+        let (remote, local, ports) = match direction {
+            Direction::Uplink => (flow.dst, flow.src, ports.map(|(src, dst)| (dst, src))),
+            Direction::Downlink => (flow.src, flow.dst, ports),
+        };
+        let key = Self::between(remote, local, flow.protocol.0, flow.tos)
+            .with_ue(is_assigned(remote), is_assigned(local));
+        let key = ports.map_or(key, |(remote, local)| key.with_ports(remote, local));
+        let key = flow.spi.map_or(key, |spi| key.with_spi(spi));
+        let key = flow.flow_label.map_or(key, |label| key.with_flow_label(label.value()));
+        qfi.map_or(key, |qfi| key.with_qfi(qfi))
+    }
+
+    /// The two ends of a [`Flow`] are always of one family.
+    fn between(remote: IpAddr, local: IpAddr, protocol: u8, tos: u8) -> Self {
+        let wide = |ip: IpAddr| match ip {
+            IpAddr::V4(ip) => u128::from(ip.to_ipv6_mapped()),
+            IpAddr::V6(ip) => u128::from(ip),
+        };
+        match (remote, local) {
+            (IpAddr::V4(remote), IpAddr::V4(local)) => Self::v4(remote.into(), local.into(), protocol, tos),
+            _ => Self::v6(wide(remote), wide(local), protocol, tos),
+        }
+    }
+
+    /// The packet's QFI, if it has one.
+    #[inline]
+    pub(super) const fn has_qfi(&self, qfi: Qfi) -> bool {
+        self.word & word::qfi_mask(1) == word::qfi(qfi)
+    }
+}

@@ -1,0 +1,151 @@
+//! One lane: one alternative of a rule, as numbers that are compared with those of a packet.
+
+use causeway_types::IpNet;
+
+/// Numbers of 32 bits that a lane compares from the top bit on: addresses, SPI and flow label.
+pub(super) const COLUMNS: usize = 10;
+
+/// Columns of the far end's address, from its highest word; IPv4 has the first one only.
+///
+/// The first words of both ends come first of all columns, as every block has them; see [`super::block`].
+pub(super) const REMOTE: [usize; 4] = [0, 2, 3, 4];
+/// Columns of the near end's address.
+pub(super) const LOCAL: [usize; 4] = [1, 5, 6, 7];
+/// Column of the Security Parameter Index.
+pub(super) const SPI: usize = 8;
+/// Column of the flow label.
+pub(super) const LABEL: usize = 9;
+
+/// The small parts of a packet in one word, compared under a mask.
+pub(super) mod word {
+    use causeway_types::Qfi;
+
+    const TOS_AT: u32 = 8;
+    const QFI_AT: u32 = 16;
+    const HAS_QFI: u32 = 1 << 22;
+    /// The ports are known.
+    pub(in super::super) const HAS_PORTS: u32 = 1 << 23;
+    /// The far end is the UE.
+    pub(in super::super) const REMOTE_IS_UE: u32 = 1 << 24;
+    /// The near end is the UE.
+    pub(in super::super) const LOCAL_IS_UE: u32 = 1 << 25;
+    /// The Security Parameter Index is known.
+    pub(in super::super) const HAS_SPI: u32 = 1 << 26;
+    /// There is a flow label.
+    pub(in super::super) const HAS_LABEL: u32 = 1 << 27;
+    /// No packet has this bit: a lane that asks for it fits none.
+    pub(in super::super) const NEVER: u32 = 1 << 31;
+
+    /// Protocol and type of service.
+    pub(in super::super) const fn of(protocol: u8, tos: u8) -> u32 {
+        protocol as u32 | (tos as u32) << TOS_AT
+    }
+
+    /// A QFI, and that there is one.
+    pub(in super::super) const fn qfi(qfi: Qfi) -> u32 {
+        (qfi.value() as u32) << QFI_AT | HAS_QFI
+    }
+
+    /// The bits that are compared for `span` adjacent QFIs, a power of two.
+    pub(in super::super) const fn qfi_mask(span: u8) -> u32 {
+        ((Qfi::MAX & !(span - 1)) as u32) << QFI_AT | HAS_QFI
+    }
+}
+
+/// Bits asked for and the bits of them that count.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub(super) struct Masked {
+    pub(super) value: u32,
+    pub(super) mask: u32,
+}
+
+impl Masked {
+    /// Asks for more, about other bits.
+    pub(super) const fn and(self, value: u32, mask: u32) -> Self {
+        Self { value: self.value | value & mask, mask: self.mask | mask }
+    }
+}
+
+/// A number of 32 bits without its `shift` lowest ones; 32 for any number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Column {
+    pub(super) value: u32,
+    pub(super) shift: u8,
+}
+
+impl Column {
+    const ANY: Self = Self { value: 0, shift: 32 };
+
+    /// Exactly this number.
+    pub(super) const fn exactly(value: u32) -> Self {
+        Self { value, shift: 0 }
+    }
+
+    /// The first `bits` bits of a number, at most 32.
+    const fn prefix(value: u32, bits: u32) -> Self {
+        let shift = 32_u32.saturating_sub(bits);
+        if shift == 32 { Self::ANY } else { Self { value: value >> shift << shift, shift: shift as u8 } }
+    }
+}
+
+/// Ports that a lane takes: per end the lowest one and how many more, remote below local as in a key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct PortRanges {
+    pub(super) low: u32,
+    pub(super) width: u32,
+}
+
+/// The packets whose addresses a lane can compare.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Family {
+    V4,
+    V6,
+}
+
+/// One alternative of a rule. A packet must fit every part.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Lane {
+    /// The rule that it is an alternative of.
+    pub(super) rule: u8,
+    pub(super) word: Masked,
+    pub(super) ports: PortRanges,
+    /// `None` where no address is asked for.
+    pub(super) family: Option<Family>,
+    pub(super) columns: [Column; COLUMNS],
+}
+
+impl Lane {
+    /// Fits every packet.
+    pub(super) const fn any(rule: u8) -> Self {
+        let ports = PortRanges { low: 0, width: u32::MAX };
+        let word = Masked { value: 0, mask: 0 };
+        Self { rule, word, ports, family: None, columns: [Column::ANY; COLUMNS] }
+    }
+
+    /// Every packet fits it.
+    pub(super) fn is_any(&self) -> bool {
+        *self == Self::any(self.rule)
+    }
+
+    /// Asks for an address at the end whose columns these are. `None` where the other end asks for one of
+    /// another family, so that no packet fits.
+    pub(super) fn with_net(mut self, columns: [usize; 4], net: IpNet) -> Option<Self> {
+        let family = match net {
+            IpNet::V4(_) => Family::V4,
+            IpNet::V6(_) => Family::V6,
+        };
+        if self.family.is_some_and(|other| other != family) {
+            return None;
+        }
+        self.family = Some(family);
+        let (bits, len) = match net {
+            IpNet::V4(net) => (u128::from(u32::from(net.addr())) << 96, u32::from(net.prefix_len())),
+            IpNet::V6(net) => (u128::from(net.addr()), u32::from(net.prefix_len())),
+        };
+        for (at, column) in (0_u32..).zip(columns) {
+            let word = (bits >> (96 - 32 * at)) as u32;
+            self.columns[column] = Column::prefix(word, len.saturating_sub(32 * at));
+        }
+        Some(self)
+    }
+}

@@ -1,0 +1,243 @@
+//! Filter sets that sessions share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use causeway_types::Qfi;
+use thiserror::Error;
+
+use super::block::{Block, Head, LANES, Rest};
+use super::compile::{Rule, compile};
+use super::key::PacketKey;
+use super::lane::{Family, Lane, Masked, word};
+use super::runs::Runs;
+use super::simd::{self, Compare};
+use super::{MAX_LANES, MAX_RULES};
+
+/// A filter set. Sets of equal content have the same id as long as one of them is in use.
+///
+/// A set whose answer needs no lanes is its own content: it takes no memory and reads none.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct SetId(u32);
+
+impl SetId {
+    /// No packet fits. Also the id whose bits are all zero.
+    pub const NOTHING: Self = Self(0);
+
+    /// Every packet fits the first rule.
+    pub const ANY: Self = Self(1);
+
+    /// Packets with QFI 0, 1 and so on fit the only rule.
+    const FIRST_QFI: u32 = 2;
+
+    /// The set whose first block is the first of all.
+    const FIRST_BLOCK: u32 = Self::FIRST_QFI + Qfi::MAX as u32 + 1;
+
+    /// The number. [`SetId::from_raw`] makes the id of it again.
+    pub const fn raw(self) -> u32 {
+        self.0
+    }
+
+    /// The id whose number this is; of a number that is no set's, nothing fits.
+    pub const fn from_raw(raw: u32) -> Self {
+        Self(raw)
+    }
+
+    /// The id of a set that needs no lanes.
+    fn without_lanes(lanes: &[Lane]) -> Option<Self> {
+        let [only] = lanes else { return lanes.is_empty().then_some(Self::NOTHING) };
+        if only.is_any() && only.rule == 0 {
+            return Some(Self::ANY);
+        }
+        let of_qfi =
+            |qfi| Lane { word: Masked::default().and(word::qfi(qfi), word::qfi_mask(1)), ..Lane::any(0) };
+        let qfi = (0..=Qfi::MAX).filter_map(Qfi::new).find(|qfi| *only == of_qfi(*qfi))?;
+        Some(Self(Self::FIRST_QFI + u32::from(qfi.value())))
+    }
+}
+
+/// Why a set was refused. Nothing has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum Full {
+    /// More rules than a set can have.
+    #[error("{0} rules in a filter set that has room for {MAX_RULES}")]
+    Rules(usize),
+    /// More lanes than a set can have.
+    #[error("a filter set that needs more than {MAX_LANES} lanes")]
+    Lanes,
+    /// No room for so many blocks of sixteen lanes in one piece.
+    #[error("no room for {0} blocks of filters")]
+    Blocks(usize),
+}
+
+/// A set in use.
+#[derive(Debug)]
+struct Shared {
+    content: Arc<[Lane]>,
+    users: u32,
+}
+
+/// The filter sets of one worker.
+///
+/// Owned by one thread. Matching takes no lock and no memory; inserting and removing take time in proportion to the
+/// set's lanes.
+#[derive(Debug)]
+pub struct FilterSets {
+    compare: Compare,
+    blocks: Runs<Block>,
+    rests: Runs<Rest>,
+    ids: HashMap<Arc<[Lane]>, SetId>,
+    shared: HashMap<SetId, Shared>,
+}
+
+impl FilterSets {
+    /// No sets, and room for as many blocks of sixteen lanes, 448 octets each, as `blocks` says. Memory is
+    /// reserved here and used as sets come. Comparing is done in the fastest way that this machine has.
+    pub fn new(blocks: u32) -> Self {
+        Self::comparing(blocks, Compare::best())
+    }
+
+    /// As [`FilterSets::new`], comparing in a chosen way.
+    pub fn comparing(blocks: u32, compare: Compare) -> Self {
+        let blocks = blocks.min(u32::MAX - SetId::FIRST_BLOCK);
+        Self {
+            compare,
+            blocks: Runs::new(blocks),
+            rests: Runs::new(blocks),
+            ids: HashMap::new(),
+            shared: HashMap::new(),
+        }
+    }
+
+    /// The set of these rules, in the order in which they are tried, with one user more.
+    ///
+    /// # Errors
+    /// [`Full`], also where a rule needs too many lanes.
+    pub fn insert(&mut self, rules: &[Rule]) -> Result<SetId, Full> {
+        let lanes = compile(rules)?;
+        if let Some(set) = SetId::without_lanes(&lanes) {
+            return Ok(set);
+        }
+        if let Some(set) = self.ids.get(lanes.as_slice()).copied() {
+            self.shared.entry(set).and_modify(|shared| shared.users += 1);
+            return Ok(set);
+        }
+        let set = self.place(&lanes)?;
+        let content = Arc::<[Lane]>::from(lanes);
+        self.ids.insert(content.clone(), set);
+        self.shared.insert(set, Shared { content, users: 1 });
+        Ok(set)
+    }
+
+    /// One user of the set is gone; with the last one goes the set, and its id may come back as another's.
+    pub fn remove(&mut self, set: SetId) {
+        let Some(shared) = self.shared.get_mut(&set) else { return };
+        shared.users -= 1;
+        if shared.users > 0 {
+            return;
+        }
+        if let Some(shared) = self.shared.remove(&set) {
+            self.ids.remove(&shared.content);
+            self.free(set.0 - SetId::FIRST_BLOCK, &shared.content);
+        }
+    }
+
+    /// The index of the first rule of the set that the packet fits.
+    ///
+    /// `None` where it fits none, and for a set that is not in use.
+    #[inline]
+    pub fn first_match(&self, set: SetId, key: &PacketKey) -> Option<u8> {
+        match set.0.checked_sub(SetId::FIRST_BLOCK) {
+            Some(first) => self.compare.first_fit(self.blocks.as_slice(), self.rests.as_slice(), first, key),
+            None => fits_without_lanes(set, key).then_some(0),
+        }
+    }
+
+    /// Fetches the set into the cache, for a match that comes soon.
+    #[inline]
+    pub fn prefetch(&self, set: SetId) {
+        if let Some(first) = set.0.checked_sub(SetId::FIRST_BLOCK)
+            && let Some(block) = self.blocks.as_slice().get(first as usize)
+        {
+            simd::prefetch(block);
+        }
+    }
+
+    /// Sets that take memory. Those without lanes do not.
+    pub fn len(&self) -> usize {
+        self.shared.len()
+    }
+
+    /// No set takes memory.
+    pub fn is_empty(&self) -> bool {
+        self.shared.is_empty()
+    }
+
+    /// Blocks in use, of those that [`FilterSets::new`] made room for.
+    pub fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    fn place(&mut self, lanes: &[Lane]) -> Result<SetId, Full> {
+        let (mut blocks, rests) = layout(lanes);
+        let full = Full::Blocks(blocks.len());
+        let rest_at = self.rests.insert(&rests).ok_or(full)?;
+        for block in blocks.iter_mut().filter(|block| block.rest != Block::NO_REST) {
+            block.rest += rest_at;
+        }
+        let Some(first) = self.blocks.insert(&blocks) else {
+            self.rests.remove(rest_at, rests.len() as u32, Rest::ANY);
+            return Err(full);
+        };
+        Ok(SetId(first + SetId::FIRST_BLOCK))
+    }
+
+    fn free(&mut self, first: u32, lanes: &[Lane]) {
+        let (blocks, rests) = layout(lanes);
+        let placed = self.blocks.as_slice().iter().skip(first as usize).take(blocks.len());
+        if let Some(rest_at) = placed.map(|block| block.rest).find(|rest| *rest != Block::NO_REST) {
+            self.rests.remove(rest_at, rests.len() as u32, Rest::ANY);
+        }
+        self.blocks.remove(first, blocks.len() as u32, Block::EMPTY);
+    }
+}
+
+/// Nothing, any packet, or those with one QFI.
+#[inline]
+fn fits_without_lanes(set: SetId, key: &PacketKey) -> bool {
+    match set.0.checked_sub(SetId::FIRST_QFI) {
+        Some(raw) => key.has_qfi(Qfi::from_low_bits(raw as u8)),
+        None => set == SetId::ANY,
+    }
+}
+
+/// The blocks of a set and their rests, which the blocks name by their place among them.
+///
+/// Packets of both families share the blocks unless a lane asks for an address.
+fn layout(lanes: &[Lane]) -> (Vec<Block>, Vec<Rest>) {
+    let of =
+        |other: Family| -> Vec<&Lane> { lanes.iter().filter(|lane| lane.family != Some(other)).collect() };
+    let (v4, v6) = (of(Family::V6), of(Family::V4));
+    let (mut blocks, mut rests) = (Vec::new(), Vec::new());
+    let mut add = |lanes: &[&Lane]| {
+        for lanes in lanes.chunks(LANES) {
+            let mut block = Block::of(lanes);
+            if let Some(rest) = Rest::of(lanes) {
+                block.rest = rests.len() as u32;
+                rests.push(rest);
+            }
+            blocks.push(block);
+        }
+    };
+    add(&v4);
+    let is_shared = lanes.iter().all(|lane| lane.family.is_none());
+    if !is_shared {
+        add(&v6);
+    }
+    let count = |lanes: &[&Lane]| lanes.len().div_ceil(LANES) as u8;
+    let v6_at = if is_shared { 0 } else { count(&v4) };
+    if let Some(block) = blocks.first_mut() {
+        block.head = Head { v4: count(&v4), v6_at, v6: count(&v6) };
+    }
+    (blocks, rests)
+}

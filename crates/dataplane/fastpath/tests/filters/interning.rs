@@ -1,0 +1,105 @@
+//! Who shares a set, and when it goes.
+
+use std::collections::HashMap;
+
+use causeway_fastpath::filters::{FilterSets, Full, PacketKey, Rule, SetId};
+use causeway_rules::SdfFilter;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::{protocol_rule, rule};
+
+// Input:  the same rules three times, once with another filter id; rules in another order.
+// Output: one set for the first three, another for the last.
+#[test]
+fn equal_content_has_one_id() {
+    let mut sets = FilterSets::new(16);
+    let mut rules = vec![protocol_rule(6), protocol_rule(17)];
+    let first = sets.insert(&rules).unwrap();
+    assert_eq!(sets.insert(&rules), Ok(first));
+    rules[0].filters =
+        rules[0].filters.iter().map(|filter| SdfFilter { id: Some(9), ..filter.clone() }).collect();
+    assert_eq!(sets.insert(&rules), Ok(first));
+    rules.reverse();
+    assert_ne!(sets.insert(&rules), Ok(first));
+    assert_eq!((sets.len(), sets.blocks()), (2, 2));
+}
+
+// Input:  rules behind one that every packet fits.
+// Output: they make no difference, as they are never reached.
+#[test]
+fn what_is_never_reached_is_no_content() {
+    let mut sets = FilterSets::new(16);
+    let rules = [protocol_rule(6), rule(&[], vec![]), protocol_rule(17)];
+    assert_eq!(sets.insert(&rules), sets.insert(&rules[..2]));
+    assert_eq!(sets.insert(&rules[1..]), Ok(SetId::ANY));
+}
+
+// Input:  a set with two users, who leave one after the other; then other rules.
+// Output: it matches until the second leaves; the other rules take its room and its id.
+#[test]
+fn the_last_user_frees_the_set() {
+    let mut sets = FilterSets::new(1);
+    let key = PacketKey::v4(1, 2, 6, 0);
+    let set = sets.insert(&[protocol_rule(6)]).unwrap();
+    assert_eq!(sets.insert(&[protocol_rule(6)]), Ok(set));
+    for left in [Some(0), None, None] {
+        sets.remove(set);
+        assert_eq!(sets.first_match(set, &key), left);
+    }
+    assert_eq!(sets.insert(&[protocol_rule(17), protocol_rule(6)]), Ok(set));
+    assert_eq!(sets.first_match(set, &key), Some(1));
+}
+
+// Input:  room for two blocks: a set of one, one of two, and after the first is gone the one of two again.
+// Output: the second is refused and the first still matches; then it finds room.
+#[test]
+fn a_full_room_refuses_and_changes_nothing() {
+    let mut sets = FilterSets::new(2);
+    let key = PacketKey::v4(1, 2, 6, 0);
+    let (small, large): (Vec<Rule>, Vec<Rule>) =
+        (vec![protocol_rule(6)], (0..17).map(protocol_rule).collect());
+    let set = sets.insert(&small).unwrap();
+    assert_eq!(sets.insert(&large), Err(Full::Blocks(2)));
+    assert_eq!((sets.first_match(set, &key), sets.len(), sets.blocks()), (Some(0), 1, 1));
+    sets.remove(set);
+    let set = sets.insert(&large).unwrap();
+    assert_eq!(sets.first_match(set, &key), Some(6));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 128 },
+        failure_persistence: if cfg!(miri) { None } else { ProptestConfig::default().failure_persistence },
+        ..ProptestConfig::default()
+    })]
+
+    // Input:  sessions that come and go at random, each with one of ten sets of 1 to 46 rules, in a room that may be full.
+    // Output: at any time each session's set chooses the rule that its content says, sets of equal content are one, and
+    //         in the end no room is taken.
+    #[test]
+    fn sessions_come_and_go(steps in vec((0..10_u8, any::<Index>(), prop::bool::weighted(0.6)), 1..80)) {
+        let content = |kind: u8| -> Vec<Rule> { (0..=kind * 5).map(|at| protocol_rule(100 + kind + at)).collect() };
+        let mut sets = FilterSets::new(10);
+        let mut sessions: Vec<(u8, SetId)> = Vec::new();
+        for (kind, index, is_arrival) in steps {
+            if is_arrival {
+                sessions.extend(sets.insert(&content(kind)).ok().map(|set| (kind, set)));
+            } else if !sessions.is_empty() {
+                sets.remove(sessions.swap_remove(index.index(sessions.len())).1);
+            }
+            let by_kind: HashMap<u8, SetId> = sessions.iter().copied().collect();
+            prop_assert_eq!(sets.len(), by_kind.len());
+            for &(kind, set) in &sessions {
+                prop_assert_eq!(by_kind.get(&kind), Some(&set));
+                let last = kind * 5;
+                let key = |protocol| PacketKey::v4(1, 2, protocol, 0);
+                prop_assert_eq!(sets.first_match(set, &key(100 + kind + last)), Some(last));
+                prop_assert_eq!(sets.first_match(set, &key(100 + kind + last + 1)), None);
+            }
+        }
+        sessions.into_iter().for_each(|(_, set)| sets.remove(set));
+        prop_assert_eq!((sets.len(), sets.blocks()), (0, 0));
+    }
+}

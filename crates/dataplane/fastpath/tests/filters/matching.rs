@@ -1,0 +1,155 @@
+//! Which rule is chosen, compared with the filters of the reference data plane.
+
+use causeway_fastpath::filters::{Compare, FilterSets, Full, MAX_LANES, MAX_RULES, PacketKey, Rule};
+use causeway_packet::FlowLabel;
+use causeway_reference::matches_filter;
+use causeway_rules::{FlowAddress, FlowDescription, FlowEnd, SdfFilter};
+use causeway_types::Qfi;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::random::{self, is_assigned};
+use super::{Packet, first_match, matches, packet, protocol_rule, rule};
+
+/// What the reference data plane chooses.
+fn expected(rules: &[Rule], packet: &Packet) -> Option<u8> {
+    let has_qfi = |rule: &Rule| rule.qfis.is_empty() || packet.qfi.is_some_and(|qfi| rule.qfis.contains(qfi));
+    let fits = |filter: &SdfFilter| matches_filter(filter, &packet.flow, packet.direction, is_assigned);
+    let index = rules
+        .iter()
+        .position(|rule| has_qfi(rule) && (rule.filters.is_empty() || rule.filters.iter().any(fits)))?;
+    u8::try_from(index).ok()
+}
+
+fn key(packet: &Packet) -> PacketKey {
+    PacketKey::from_flow(&packet.flow, packet.direction, packet.qfi, is_assigned)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 256 },
+        failure_persistence: if cfg!(miri) { None } else { ProptestConfig::default().failure_persistence },
+        ..ProptestConfig::default()
+    })]
+
+    // Input:  several sets in one room, of up to 64 random rules each, and packets of few numbers and their neighbours.
+    // Output: each way of comparing chooses the rule that the reference data plane chooses.
+    #[test]
+    fn sets_choose_what_the_reference_chooses(
+        lists in vec(random::rules(if cfg!(miri) { 8 } else { 64 }), 1..4),
+        packets in vec(random::packet(), 1..if cfg!(miri) { 8 } else { 64 }),
+    ) {
+        for compare in Compare::available() {
+            let mut sets = FilterSets::comparing(4096, compare);
+            let ids: Vec<_> = lists.iter().map(|rules| sets.insert(rules)).collect();
+            for (id, rules) in ids.into_iter().zip(&lists) {
+                let id = id.unwrap();
+                sets.prefetch(id);
+                for packet in &packets {
+                    let (found, wanted) = (sets.first_match(id, &key(packet)), expected(rules, packet));
+                    prop_assert_eq!(found, wanted, "{} {:?}", compare.name(), packet);
+                }
+            }
+        }
+    }
+
+    // Input:  one random rule, and a packet.
+    // Output: the same. Small sets show each part by itself, which many rules hide behind one another.
+    #[test]
+    fn a_single_rule_chooses_what_the_reference_chooses(
+        rules in random::rules(1),
+        packets in vec(random::packet(), 1..if cfg!(miri) { 8 } else { 64 }),
+    ) {
+        let found = matches(&rules, &packets.iter().map(key).collect::<Vec<_>>());
+        for (found, packet) in found.into_iter().zip(&packets) {
+            prop_assert_eq!(found, expected(&rules, packet), "{:?}", packet);
+        }
+    }
+}
+
+// Input:  packets against sets without rules, with an open rule, with one that asks for QFI 5 and no more.
+// Output: none; the first; the first for packets with QFI 5 only. None of these sets takes memory.
+#[test]
+fn trivial_sets_need_no_memory() {
+    let mut sets = FilterSets::new(0);
+    let without = key(&packet("198.51.100.9", "10.45.0.2"));
+    let with = |raw| without.with_qfi(Qfi::new(raw).unwrap());
+    for (rules, answers) in [
+        (vec![], [None, None, None]),
+        (vec![rule(&[], vec![])], [Some(0); 3]),
+        (vec![rule(&[], vec![FlowDescription::ANY.into()]), protocol_rule(6)], [Some(0); 3]),
+        (vec![rule(&[5], vec![])], [None, Some(0), None]),
+    ] {
+        let set = sets.insert(&rules).unwrap();
+        assert_eq!([without, with(5), with(0)].map(|key| sets.first_match(set, &key)), answers, "{rules:?}");
+    }
+    assert!(sets.is_empty());
+}
+
+// Input:  64 rules, each for another protocol, and packets of every protocol; then 65 rules.
+// Output: each rule is chosen for its protocol; 65 are refused.
+#[test]
+fn sixty_four_rules_are_the_most() {
+    let rules: Vec<Rule> = (0..64).map(protocol_rule).collect();
+    let mut packet = packet("198.51.100.9", "10.45.0.2");
+    for protocol in [0, 15, 16, 17, 62, 63, 64, 255] {
+        packet.flow.protocol.0 = protocol;
+        assert_eq!(first_match(&rules, key(&packet)), (protocol < 64).then_some(protocol));
+    }
+    let too_many = vec![protocol_rule(6); MAX_RULES + 1];
+    assert_eq!(FilterSets::new(256).insert(&too_many), Err(Full::Rules(65)));
+}
+
+/// A filter for so many single ports at each end, two apart.
+fn port_lists(remote: u16, local: u16) -> SdfFilter {
+    let end = |count: u16| FlowEnd {
+        address: FlowAddress::Any,
+        ports: (0..count).map(|at| 2 * at..=2 * at).collect(),
+    };
+    FlowDescription { protocol: None, remote: end(remote), local: end(local) }.into()
+}
+
+// Input:  a filter of 32 remote and 32 local ports, which is as many lanes as a set can have; one with a port more.
+// Output: the last pair of ports is found, a port between is not; the second filter is refused and takes no room.
+#[test]
+fn port_lists_multiply_up_to_the_most_lanes() {
+    let rules = [rule(&[], vec![port_lists(32, 32)])];
+    let key = PacketKey::v4(1, 2, 17, 0);
+    assert_eq!(first_match(&rules, key.with_ports(62, 62)), Some(0));
+    assert_eq!(first_match(&rules, key.with_ports(62, 61)), None);
+    let mut sets = FilterSets::new(256);
+    assert_eq!(
+        sets.insert(&[rule(&[], vec![port_lists(32, 32), protocol_rule(1).filters.remove(0)])]),
+        Err(Full::Lanes)
+    );
+    assert_eq!(sets.insert(&[rule(&[], vec![port_lists(u16::MAX / 2, u16::MAX / 2)])]), Err(Full::Lanes));
+    assert_eq!((sets.len(), sets.blocks(), MAX_LANES), (0, 0, 1024));
+}
+
+// Input:  an IPv6 ESP packet with SPI 7 and flow label 9 against a filter for both, and packets that lack one of them.
+// Output: only the first fits.
+#[test]
+fn an_spi_and_a_flow_label_are_both_asked_for() {
+    let filter = SdfFilter { spi: Some(7), flow_label: Some(9), ..FlowDescription::ANY.into() };
+    let rules = [rule(&[], vec![filter])];
+    let mut both = packet("2001:db8::1", "2001:db8:45::1");
+    (both.flow.spi, both.flow.flow_label) = (Some(7), FlowLabel::new(9));
+    let (mut no_spi, mut no_label) = (both.clone(), both.clone());
+    (no_spi.flow.spi, no_label.flow.flow_label) = (None, None);
+    let found = [&both, &no_spi, &no_label].map(|packet| first_match(&rules, key(packet)));
+    assert_eq!(found, [Some(0), None, None]);
+}
+
+// Input:  an id that was never given out, and one whose set is gone, both with an open packet.
+// Output: nothing fits.
+#[test]
+fn stale_ids_fit_nothing() {
+    let mut sets = FilterSets::new(4);
+    let key = PacketKey::v4(1, 2, 6, 0);
+    let set = sets.insert(&[protocol_rule(6)]).unwrap();
+    assert_eq!(sets.first_match(set, &key), Some(0));
+    sets.remove(set);
+    let foreign = causeway_fastpath::filters::SetId::from_raw(u32::MAX);
+    sets.prefetch(foreign);
+    assert_eq!([set, foreign].map(|set| sets.first_match(set, &key)), [None, None]);
+}

@@ -1,0 +1,143 @@
+//! Reception of what the kernel has joined: one message is many datagrams of one flow, which are cut apart here.
+
+use rustix::io::Errno;
+use std::os::fd::AsFd;
+
+use super::message::{Head, Reader};
+use crate::sys::mmsg::{self, Envelope};
+use crate::{BATCH, Batch, Counter, Counters, Frame};
+
+/// Octets from one buffer to the next: the longest message fits. An odd number of cache lines, so that short
+/// messages do not compete for the same sets of a cache.
+const ROOM: usize = (1 << 16) + 33 * 64;
+
+/// A message with datagrams that were not handed over yet.
+#[derive(Clone, Copy)]
+struct Cursor {
+    head: Head,
+    /// The buffer it lies in.
+    buffer: usize,
+    /// Where the next datagram begins.
+    at: usize,
+    /// Where the last one ends.
+    end: usize,
+    /// Octets of each datagram but the last.
+    segment: usize,
+}
+
+/// Messages as the kernel delivered them.
+pub(super) struct Joined {
+    buffers: Box<[u8]>,
+    envelopes: Box<[Envelope; BATCH]>,
+    /// Messages in the buffers.
+    received: usize,
+    /// The first of them that was not looked at.
+    next: usize,
+    cursor: Option<Cursor>,
+    /// Datagrams in one message, as seen last.
+    per_message: usize,
+}
+
+impl Joined {
+    /// The memory is taken when messages come, as far as they fill it.
+    pub(super) fn new() -> Self {
+        Self {
+            buffers: vec![0; ROOM * BATCH].into(),
+            envelopes: mmsg::envelopes(),
+            received: 0,
+            next: 0,
+            cursor: None,
+            per_message: 1,
+        }
+    }
+
+    /// Datagrams wait here, which the socket does not show.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.cursor.is_some() || self.next < self.received
+    }
+
+    /// Fills the batch with what waits here, then with what the socket has.
+    pub(super) fn receive(
+        &mut self,
+        socket: impl AsFd,
+        batch: &mut Batch,
+        reader: &mut Reader,
+        counters: &Counters,
+    ) -> Result<(), Errno> {
+        self.hand_over(batch, reader, counters);
+        let room = batch.room();
+        if room == 0 || self.is_waiting() {
+            return Ok(());
+        }
+        // More messages than the batch has room for would only grow cold in the buffers.
+        let asked = room.div_ceil(self.per_message);
+        let buffers = self.buffers.chunks_exact_mut(ROOM).take(asked);
+        (self.received, self.next) = (0, 0);
+        self.received = mmsg::receive(socket, &mut self.envelopes, buffers)?;
+        counters.add(Counter::RxCalls, 1);
+        self.per_message = self.datagrams_per_message();
+        self.hand_over(batch, reader, counters);
+        Ok(())
+    }
+
+    /// The average of what was just received, at least one.
+    fn datagrams_per_message(&self) -> usize {
+        let count = |envelope: &Envelope| {
+            Reader::segment(envelope).map_or(1, |segment| envelope.len.div_ceil(segment).max(1))
+        };
+        let datagrams: usize = self.envelopes.iter().take(self.received).map(count).sum();
+        datagrams.checked_div(self.received).unwrap_or(1).max(1)
+    }
+
+    fn hand_over(&mut self, batch: &mut Batch, reader: &mut Reader, counters: &Counters) {
+        let (before, mut octets) = (batch.len(), 0);
+        while !batch.is_full() {
+            let Some(cursor) = self.cursor.take().or_else(|| self.open_next(reader, counters)) else { break };
+            octets += self.cut(cursor, batch, counters);
+        }
+        counters.received(batch.len() - before, octets);
+    }
+
+    /// Looks at the next message that is good for anything.
+    fn open_next(&mut self, reader: &mut Reader, counters: &Counters) -> Option<Cursor> {
+        while self.next < self.received {
+            let buffer = self.next;
+            self.next += 1;
+            let envelope = self.envelopes.get(buffer)?;
+            match reader.read(envelope, counters) {
+                Ok(head) => {
+                    let segment = head.segment.unwrap_or(envelope.len).max(1);
+                    return Some(Cursor { head, buffer, at: 0, end: envelope.len, segment });
+                }
+                Err(reason) => counters.add(reason, 1),
+            }
+        }
+        None
+    }
+
+    /// Copies datagrams into the batch until it is full or the message is at its end. Returns their octets.
+    fn cut(&mut self, mut cursor: Cursor, batch: &mut Batch, counters: &Counters) -> usize {
+        let start = cursor.buffer * ROOM;
+        let (mut octets, mut truncated) = (0, 0);
+        loop {
+            let end = cursor.end.min(cursor.at + cursor.segment);
+            let data = self.buffers.get(start + cursor.at..start + end).unwrap_or_default();
+            if data.len() > batch.frame_size() {
+                truncated += 1;
+            } else if batch.push(Frame { meta: cursor.head.meta, data }) {
+                octets += data.len();
+            } else {
+                self.cursor = Some(cursor);
+                break;
+            }
+            cursor.at = end;
+            if end >= cursor.end {
+                break;
+            }
+        }
+        if truncated > 0 {
+            counters.add(Counter::RxTruncated, truncated);
+        }
+        octets
+    }
+}

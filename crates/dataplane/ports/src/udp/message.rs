@@ -1,0 +1,58 @@
+//! What a received message tells beside its octets.
+
+use std::net::SocketAddr;
+
+use super::address;
+use super::ancillary::Ancillary;
+use crate::sys::mmsg::Envelope;
+use crate::{Counter, Counters, Meta};
+
+/// Whence and how a message came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Head {
+    pub(super) meta: Meta,
+    /// Octets of each datagram but the last, where the message is several.
+    pub(super) segment: Option<usize>,
+}
+
+/// Reads envelopes of one socket.
+pub(super) struct Reader {
+    local: SocketAddr,
+    /// The count of overruns that the kernel told last. It wraps.
+    overruns: u32,
+}
+
+impl Reader {
+    /// For a socket that is bound there.
+    pub(super) const fn new(local: SocketAddr) -> Self {
+        Self { local, overruns: 0 }
+    }
+
+    /// Reads one envelope.
+    ///
+    /// # Errors
+    /// The counter of the reason why the message is of no use.
+    pub(super) fn read(&mut self, envelope: &Envelope, counters: &Counters) -> Result<Head, Counter> {
+        let ancillary = Ancillary::parse(envelope.control());
+        if let Some(total) = ancillary.overruns.filter(|total| *total != self.overruns) {
+            counters.add(Counter::RxOverrun, u64::from(total.wrapping_sub(self.overruns)));
+            self.overruns = total;
+        }
+        let peer = address::parse(envelope.name()).ok_or(Counter::RxMalformed)?;
+        if envelope.truncated {
+            return Err(Counter::RxTruncated);
+        }
+        let local = ancillary.local.unwrap_or(self.local.ip());
+        let meta = Meta::Gtpu { local, peer, tos: ancillary.tos.unwrap_or(0) };
+        Ok(Head { meta, segment: segment(&ancillary) })
+    }
+
+    /// Octets of each datagram of a message, where it is several.
+    pub(super) fn segment(envelope: &Envelope) -> Option<usize> {
+        segment(&Ancillary::parse(envelope.control()))
+    }
+}
+
+fn segment(ancillary: &Ancillary) -> Option<usize> {
+    ancillary.segment.filter(|segment| *segment > 0).map(usize::from)
+}

@@ -1,0 +1,201 @@
+//! Transmission: trains where the kernel can cut them, single datagrams where it cannot.
+
+use std::io::IoSlice;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+use arrayvec::ArrayVec;
+use rustix::io::Errno;
+
+use super::address::SocketName;
+use super::ancillary::Ancillary;
+use super::train::{self, Train};
+use crate::sys::mmsg::{self, Message, Outgoing, SEND};
+use crate::{Counter, Counters, Frame, Meta};
+
+/// Calls of [`Sender::send`] without trains after the kernel has refused one for want of a device that cuts them.
+const REST: u32 = 1024;
+
+/// The way out of one socket.
+pub(super) struct Sender {
+    local: SocketAddr,
+    /// Frames up to this many octets travel in trains; zero where the kernel cannot cut them.
+    longest: usize,
+    /// Calls that are still to go without trains.
+    rest: u32,
+}
+
+impl Sender {
+    /// For a socket that is bound there. `longest`: octets of the largest datagram that leaves in one piece; `gso`:
+    /// the kernel cuts trains.
+    pub(super) const fn new(local: SocketAddr, longest: usize, gso: bool) -> Self {
+        Self { local, longest: if gso { longest } else { 0 }, rest: 0 }
+    }
+
+    /// Sends up to [`SEND`] frames; each ends in one counter. Returns how many left.
+    ///
+    /// # Errors
+    /// Only what makes the socket useless.
+    pub(super) fn send(
+        &mut self,
+        fd: impl AsFd,
+        frames: &[Frame<'_>],
+        counters: &Counters,
+    ) -> Result<usize, Errno> {
+        let frames = self.acceptable(frames, counters);
+        let parts: ArrayVec<_, SEND> = frames.iter().map(|frame| IoSlice::new(frame.data)).collect();
+        let longest = if self.rest > 0 { 0 } else { self.longest };
+        self.rest = self.rest.saturating_sub(1);
+        let trains = train::make_up(&frames, longest);
+        let addressed: ArrayVec<_, SEND> =
+            trains.iter().map(|train| self.address(train.meta, train.cut())).collect();
+        let messages: ArrayVec<_, SEND> = trains
+            .iter()
+            .zip(&addressed)
+            .map(|(train, (name, control))| Message {
+                name: name.octets(),
+                control,
+                parts: parts.get(train.frames.clone()).unwrap_or_default(),
+            })
+            .collect();
+        self.send_trains(fd, &trains, &messages, counters)
+    }
+
+    /// The frames that can leave here. The others are counted.
+    fn acceptable<'a>(&self, frames: &[Frame<'a>], counters: &Counters) -> ArrayVec<Frame<'a>, SEND> {
+        let refused = |frame: &Frame<'_>| self.check(frame).map_err(|reason| counters.add(reason, 1)).is_ok();
+        frames.iter().take(SEND).copied().filter(refused).collect()
+    }
+
+    fn check(&self, frame: &Frame<'_>) -> Result<(), Counter> {
+        let Meta::Gtpu { local, peer, .. } = frame.meta else { return Err(Counter::TxWrongKind) };
+        let v4 = self.local.is_ipv4();
+        if peer.is_ipv4() != v4 || !(local.is_unspecified() || local.is_ipv4() == v4) {
+            return Err(Counter::TxBadSource);
+        }
+        Ok(())
+    }
+
+    /// Where a message goes, and the control messages with it.
+    fn address(&self, meta: Meta, segment: Option<u16>) -> (SocketName, ArrayVec<u8, { mmsg::CONTROL }>) {
+        let (peer, ancillary) = match meta {
+            Meta::Gtpu { local, peer, tos } => {
+                let local = Some(local).filter(|local| !local.is_unspecified());
+                (peer, Ancillary { local, tos: Some(tos).filter(|tos| *tos != 0), segment, overruns: None })
+            }
+            // `check` lets none of these pass.
+            Meta::Ip | Meta::Ethernet => (self.local, Ancillary::default()),
+        };
+        (SocketName::new(peer), ancillary.emit(self.local.is_ipv4()))
+    }
+
+    fn send_trains(
+        &mut self,
+        fd: impl AsFd,
+        trains: &[Train],
+        messages: &[Message<'_>],
+        counters: &Counters,
+    ) -> Result<usize, Errno> {
+        let (mut done, mut sent) = (0, 0);
+        while let (Some(train), Some(rest)) = (trains.get(done), messages.get(done..)) {
+            match mmsg::send_messages(&fd, rest) {
+                Ok(n) => {
+                    let left = trains.get(done..done + n).unwrap_or_default();
+                    let frames = left.iter().map(Train::len).sum();
+                    counters.sent(frames, left.iter().map(|train| train.octets).sum());
+                    counters.add(Counter::TxCalls, 1);
+                    (done, sent) = (done + n, sent + frames);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    let waiting: usize = trains.iter().skip(done).map(Train::len).sum();
+                    counters.add(Counter::TxWouldBlock, waiting as u64);
+                    return Ok(sent);
+                }
+                Err(errno) if train.len() > 1 => {
+                    self.refused(errno);
+                    let parts = rest.first().map(|message| message.parts).unwrap_or_default();
+                    sent += self.send_singly(&fd, train.meta, parts, counters)?;
+                    done += 1;
+                }
+                Err(errno) => {
+                    counters.add(send_failure(errno).ok_or(errno)?, 1);
+                    done += 1;
+                }
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Sends the frames of a train that the kernel refused, so that each meets its own fate.
+    fn send_singly(
+        &self,
+        fd: impl AsFd,
+        meta: Meta,
+        parts: &[IoSlice<'_>],
+        counters: &Counters,
+    ) -> Result<usize, Errno> {
+        let (name, control) = self.address(meta, None);
+        let mut sent = 0;
+        for payload in parts {
+            let alone = Outgoing { name: name.octets(), control: &control, header: &[], payload };
+            sent += send_all(&fd, &[alone], counters)?;
+        }
+        Ok(sent)
+    }
+
+    /// The kernel would not have a train. Where it lacks a device that cuts them, it will not have the next one either.
+    fn refused(&mut self, errno: Errno) {
+        if errno == Errno::IO {
+            self.rest = REST;
+        }
+    }
+}
+
+/// Sends messages until all left or failed, and counts each. The payloads are what is counted as octets.
+///
+/// # Errors
+/// Only what makes the socket useless.
+pub(crate) fn send_all(
+    fd: impl AsFd,
+    messages: &[Outgoing<'_>],
+    counters: &Counters,
+) -> Result<usize, Errno> {
+    let (mut rest, mut sent) = (messages, 0);
+    while let Some((_, others)) = rest.split_first() {
+        match mmsg::send(&fd, rest) {
+            Ok(n) => {
+                let (left, remaining) = rest.split_at_checked(n).unwrap_or((rest, &[]));
+                counters.sent(left.len(), left.iter().map(|message| message.payload.len()).sum());
+                counters.add(Counter::TxCalls, 1);
+                (rest, sent) = (remaining, sent + left.len());
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                counters.add(Counter::TxWouldBlock, rest.len() as u64);
+                return Ok(sent);
+            }
+            Err(errno) => {
+                counters.add(send_failure(errno).ok_or(errno)?, 1);
+                rest = others;
+            }
+        }
+    }
+    Ok(sent)
+}
+
+/// The counter of a failed transmission. `None` when the descriptor is of no use any more.
+pub(crate) fn send_failure(errno: Errno) -> Option<Counter> {
+    Some(match errno {
+        Errno::BADF | Errno::NOTSOCK | Errno::BADFD | Errno::NODEV => return None,
+        Errno::AGAIN => Counter::TxWouldBlock,
+        Errno::NOBUFS | Errno::NOMEM => Counter::TxNoBuffer,
+        Errno::NETUNREACH | Errno::HOSTUNREACH => Counter::TxNoRoute,
+        Errno::MSGSIZE => Counter::TxTooBig,
+        Errno::CONNREFUSED => Counter::TxRefused,
+        Errno::PERM | Errno::ACCESS => Counter::TxForbidden,
+        Errno::NETDOWN | Errno::NXIO | Errno::IO => Counter::TxLinkDown,
+        Errno::INVAL | Errno::ADDRNOTAVAIL => Counter::TxBadSource,
+        _ => Counter::TxError,
+    })
+}

@@ -1,0 +1,132 @@
+//! Trains: consecutive datagrams of one flow that leave in one message, which the kernel cuts (`UDP_SEGMENT`).
+
+use std::ops::Range;
+
+use arrayvec::ArrayVec;
+
+use crate::sys::mmsg::SEND;
+use crate::{Frame, Meta};
+
+/// Octets of a train, at most: an IPv6 packet with its header and that of UDP within 65,535 octets.
+const MOST_OCTETS: usize = 65_535 - 48;
+
+/// Consecutive frames of equal length and to the same place; the last may be shorter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Train {
+    pub(super) meta: Meta,
+    /// Octets of each frame but the last.
+    pub(super) segment: usize,
+    /// Octets of all frames.
+    pub(super) octets: usize,
+    /// Which of the frames.
+    pub(super) frames: Range<usize>,
+    /// Another frame may join.
+    open: bool,
+}
+
+impl Train {
+    fn new(meta: Meta, len: usize, index: usize, longest: usize) -> Self {
+        let open = len > 0 && len <= longest;
+        Self { meta, segment: len, octets: len, frames: index..index + 1, open }
+    }
+
+    /// Takes another frame in. `false` when it has to travel by itself.
+    fn join(&mut self, meta: Meta, len: usize) -> bool {
+        let joins = self.open
+            && len > 0
+            && len <= self.segment
+            && self.octets + len <= MOST_OCTETS
+            && meta == self.meta;
+        if joins {
+            self.octets += len;
+            self.frames.end += 1;
+            self.open = len == self.segment;
+        }
+        joins
+    }
+
+    /// The length that the kernel is to cut it by. `None` for a single frame.
+    pub(super) fn cut(&self) -> Option<u16> {
+        u16::try_from(self.segment).ok().filter(|_| self.len() > 1)
+    }
+
+    /// How many frames it is.
+    pub(super) fn len(&self) -> usize {
+        self.frames.len()
+    }
+}
+
+/// Makes up to [`SEND`] frames trains, in order. Frames above `longest` octets travel alone.
+pub(super) fn make_up(frames: &[Frame<'_>], longest: usize) -> ArrayVec<Train, SEND> {
+    let mut trains = ArrayVec::<Train, SEND>::new();
+    for (index, Frame { meta, data }) in frames.iter().enumerate().take(SEND) {
+        if !trains.last_mut().is_some_and(|train| train.join(*meta, data.len())) {
+            trains.push(Train::new(*meta, data.len(), index, longest));
+        }
+    }
+    trains
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn meta(tos: u8) -> Meta {
+        Meta::Gtpu { local: [192, 0, 2, 1].into(), peer: ([192, 0, 2, 9], 2152).into(), tos }
+    }
+
+    fn lengths(frames: &[(u8, usize)], longest: usize) -> Vec<usize> {
+        let octets = [0; 3000];
+        let frames: Vec<_> =
+            frames.iter().map(|(tos, len)| Frame { meta: meta(*tos), data: &octets[..*len] }).collect();
+        make_up(&frames, longest).iter().map(Train::len).collect()
+    }
+
+    // Input:  three equal frames and a shorter one, then an equal one; another marking; a longer one; empty ones;
+    //         frames above the limit.
+    // Output: the shorter one ends its train; what differs begins a new one; the rest travels alone.
+    #[test]
+    fn a_train_is_of_one_flow_and_one_length() {
+        assert_eq!(lengths(&[(0, 100), (0, 100), (0, 100), (0, 40), (0, 40)], 1400), [4, 1]);
+        assert_eq!(lengths(&[(0, 100), (1, 100), (1, 100), (0, 100)], 1400), [1, 2, 1]);
+        assert_eq!(lengths(&[(0, 100), (0, 101), (0, 101)], 1400), [1, 2]);
+        assert_eq!(lengths(&[(0, 0), (0, 0), (0, 1), (0, 0)], 1400), [1, 1, 1, 1]);
+        assert_eq!(lengths(&[(0, 1401), (0, 1401)], 1400), [1, 1]);
+        assert_eq!(lengths(&[(0, 100), (0, 100)], 0), [1, 1]);
+    }
+
+    // Input:  64 frames of 1400 octets.
+    // Output: a train of what an IP packet holds, and the rest.
+    #[test]
+    fn a_train_fits_an_ip_packet() {
+        assert_eq!(lengths(&[(0, 1400); SEND], 1400), [46, 18]);
+    }
+
+    proptest! {
+        // Input:  any frames.
+        // Output: every frame is in exactly one train, in order; in a train all but the last have one length, which
+        //         the last does not exceed.
+        #[test]
+        fn every_frame_travels_once_and_in_order(
+            frames in proptest::collection::vec((0u8..2, prop_oneof![Just(700usize), 0usize..3000]), 0..SEND),
+            longest in prop_oneof![Just(0usize), 0usize..3000],
+        ) {
+            let octets = [0; 3000];
+            let given: Vec<_> =
+                frames.iter().map(|(tos, len)| Frame { meta: meta(*tos), data: &octets[..*len] }).collect();
+            let trains = make_up(&given, longest);
+            let order: Vec<usize> = trains.iter().flat_map(|train| train.frames.clone()).collect();
+            prop_assert!(order.into_iter().eq(0..frames.len()));
+            for train in trains {
+                let members = &given[train.frames.clone()];
+                prop_assert_eq!(members.iter().map(|frame| frame.data.len()).sum::<usize>(), train.octets);
+                let (last, others) = members.split_last().unwrap();
+                prop_assert!(others.iter().all(|frame| frame.data.len() == train.segment));
+                prop_assert!(last.data.len() <= train.segment && members.iter().all(|f| f.meta == train.meta));
+                prop_assert!(members.len() == 1 || train.segment <= longest);
+            }
+        }
+    }
+}
