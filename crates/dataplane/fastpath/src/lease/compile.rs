@@ -43,9 +43,6 @@ impl Compiler<'_> {
             is_open: false,
         };
         if let Some(shape) = shape {
-            lease.rule_keys = shape.rules.iter().map(|rule| rule.key.clone()).collect();
-            let unplaced = LeasedRule { place: Place::Nowhere, own: None, granted: 0, since: 0 };
-            lease.rules = vec![unplaced; shape.rules.len()];
             for direction in [Direction::Uplink, Direction::Downlink] {
                 self.enter_direction(number, shape, direction, &mut lease);
             }
@@ -101,25 +98,25 @@ impl Compiler<'_> {
 
     /// Gives the rules their accounts.
     fn place(&mut self, shape: &Shape, direction: Direction, layout: &Layout, line: u32, lease: &mut Lease) {
-        let first = if layout.is_inline || layout.hot.is_empty() {
+        let first = if layout.is_inline || layout.accounts.is_empty() {
             None
         } else {
-            let first = self.table.take_rules(layout.hot.len());
-            lease.runs.push((first, layout.hot.len()));
+            let first = self.table.take_rules(layout.accounts.len());
+            lease.runs.push((first, layout.accounts.len()));
             if let Some(line) = self.table.line_mut(line) {
                 line.account.budget = first.into();
             }
             Some(first)
         };
         lease.shared.extend(layout.shared.map(|meter| SharedRate { qer: meter.qer, direction, line }));
-        for (offset, index) in (0..).zip(&layout.hot) {
-            let (Some(rule), Some(leased)) = (shape.rules.get(*index), lease.rules.get_mut(*index)) else {
-                continue;
-            };
-            leased.own = own_meters(rule, layout.shared.as_ref()).map(|meter| meter.qer).next();
-            leased.place = first.map_or(Place::Line(line), |first| Place::Rule(first + offset));
+        for (offset, rules) in (0..).zip(&layout.accounts) {
+            let Some(rule) = rules.first().and_then(|rule| shape.rules.get(*rule)) else { continue };
+            let place = first.map_or(Place::Line(line), |first| Place::Rule(first + offset));
+            let own = own_meters(rule, layout.shared.as_ref()).map(|meter| meter.qer).next();
+            lease.rules.push(LeasedRule { place, own, granted: 0, since: 0 });
+            lease.rule_keys.push(rule.key.clone());
             let teid = teid_of(&rule.act);
-            match (leased.place, teid) {
+            match (place, teid) {
                 (Place::Rule(rule), teid) => {
                     if let Some(slot) = self.table.rule_mut(rule) {
                         *slot = RuleLine { teid: teid.unwrap_or(0), ..RuleLine::default() };
@@ -130,7 +127,7 @@ impl Compiler<'_> {
                         line.aux = teid;
                     }
                 }
-                _ => {}
+                (Place::Line(_), None) => {}
             }
         }
     }

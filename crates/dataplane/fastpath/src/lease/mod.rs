@@ -22,15 +22,13 @@ const MOST: u64 = 1 << 36;
 /// Where the account of a rule is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// Nowhere: the slow room sees all its packets.
-    Nowhere,
     /// In a door's line.
     Line(u32),
     /// In a line of its own.
     Rule(u32),
 }
 
-/// A rule and what it was granted.
+/// Rules whose packets have one account, and what they were granted.
 #[derive(Clone, Debug)]
 pub(crate) struct LeasedRule {
     place: Place,
@@ -76,8 +74,8 @@ impl Lease {
     }
 
     /// Some rule can decide by itself.
-    pub(crate) fn is_hot(&self) -> bool {
-        self.rules.iter().any(|rule| rule.place != Place::Nowhere)
+    pub(crate) const fn is_hot(&self) -> bool {
+        !self.rules.is_empty()
     }
 
     /// Writes the grants into the lines.
@@ -149,7 +147,6 @@ impl Lease {
 
 fn account(table: &mut Table, place: Place) -> Option<&mut Account> {
     match place {
-        Place::Nowhere => None,
         Place::Line(number) => table.line_mut(number).map(|line| &mut line.account),
         Place::Rule(number) => table.rule_mut(number).map(|line| &mut line.account),
     }
