@@ -1,6 +1,7 @@
 //! Why a benchmark could not be run.
 
 use causeway_dataplane::{ApplyError, Fate};
+use causeway_fastpath::index::ArenaError;
 use causeway_packet::BuildError;
 use causeway_rules::Rejection;
 use thiserror::Error;
@@ -27,6 +28,9 @@ pub enum BenchError {
         /// Why.
         rejection: Rejection,
     },
+    /// The tables of the fast path found no room.
+    #[error("tables of the fast path: {0}")]
+    Tables(#[from] ArenaError),
     /// The data plane refused a plan.
     #[error("the data plane refused a plan: {0}")]
     Apply(#[from] ApplyError),

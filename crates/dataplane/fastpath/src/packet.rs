@@ -87,6 +87,10 @@ pub(crate) struct User {
 }
 
 impl User {
+    /// No packet.
+    pub(crate) const NOTHING: Self =
+        Self { len: 0, src: 0, dst: 0, is_v6: false, tos: 0, hops: 0, is_plain: false, is_damaged: false };
+
     /// `None`: it is no well-formed IP packet.
     #[inline]
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {

@@ -4,8 +4,8 @@ use causeway_dataplane::{Capabilities, PacketEngine};
 use causeway_fastpath::FastPath;
 use causeway_reference::{Limits, Reference};
 use causeway_rules::{
-    Addresses, Catalogue, Context, Extras, Far, LocalEndpoints, Plan, Resources, RuleSet, Scramble, Tunnels,
-    establish, plan_modification,
+    Addresses, Catalogue, Context, Extras, Far, LocalEndpoints, Plan, Resources, RuleSet, Tunnels, establish,
+    plan_modification,
 };
 use causeway_types::{FTeid, Seid, Span, Teid, Time};
 
@@ -47,7 +47,7 @@ impl Founding<'_> {
     /// Sets the sessions up one by one: the request of the SMF, TEIDs that the UPF chooses, validation, the plan,
     /// and the data plane that carries it out.
     pub(super) fn populate(&self, progress: &mut Progress) -> Result<Populated, BenchError> {
-        let mut engine = self.engine();
+        let mut engine = self.engine()?;
         let capabilities = engine.capabilities();
         let mut control = Control::new(&capabilities, self.sessions);
         let mut teids = Vec::with_capacity(self.sessions as usize);
@@ -71,16 +71,16 @@ impl Founding<'_> {
         Ok(Populated::Done(Box::new(Population { backend: self.backend, engine, teids, downlink })))
     }
 
-    fn engine(&self) -> Box<dyn PacketEngine> {
+    fn engine(&self) -> Result<Box<dyn PacketEngine>, BenchError> {
         let limits = Limits {
             max_sessions: self.sessions,
             max_pdrs_per_session: self.shape.pdrs().saturating_mul(2),
             ..Limits::default()
         };
-        match self.backend {
-            Backend::Fastpath => Box::new(FastPath::new(shape::topology(), limits)),
+        Ok(match self.backend {
+            Backend::Fastpath => Box::new(FastPath::new(shape::topology(), limits)?),
             Backend::Reference => Box::new(Reference::new(shape::topology(), limits)),
-        }
+        })
     }
 
     /// What the rest of the sessions will need, judged by those there are, is more than there is.
@@ -106,7 +106,7 @@ struct Control<'a> {
 impl<'a> Control<'a> {
     fn new(capabilities: &'a Capabilities, sessions: u32) -> Self {
         // As the daemon does it: TEIDs show neither slot nor generation.
-        let tunnels = Tunnels::new(sessions, 0).scrambled(Scramble::new([1, 2]));
+        let tunnels = Tunnels::new(sessions, 0).scrambled(shape::secret());
         Self {
             capabilities,
             endpoints: shape::topology().endpoints(),

@@ -3,10 +3,8 @@
 mod compile;
 mod layout;
 
-use std::collections::HashMap;
-
 use causeway_reference::lease::{Grant, MeterSpent, Passed, RuleKey, Spent};
-use causeway_types::{Direction, QerId, Seid, Time};
+use causeway_types::{Direction, QerId, Time};
 
 use crate::line::Account;
 use crate::table::{Key, Table};
@@ -50,12 +48,11 @@ pub(crate) struct SharedRate {
 /// A session in the lines.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    pub(crate) seid: Seid,
-    keys: Vec<Key>,
+    keys: Vec<(Key, u32)>,
     lines: Vec<u32>,
     programs: Vec<u32>,
     /// Runs of rule lines: the first, and how many.
-    runs: Vec<(u32, usize)>,
+    runs: Vec<(u32, u32)>,
     rule_keys: Vec<RuleKey>,
     rules: Vec<LeasedRule>,
     shared: Vec<SharedRate>,
@@ -169,47 +166,4 @@ fn bucket(qer: QerId, direction: Direction, account: &Account) -> MeterSpent {
 /// A size in micro-bits as octets. Packets have whole ones.
 fn octets(micro_bits: i64) -> u32 {
     u32::try_from(micro_bits / PER_OCTET).unwrap_or(u32::MAX)
-}
-
-/// The leases of one worker.
-#[derive(Debug, Default)]
-pub(crate) struct Leases {
-    all: Vec<Option<Lease>>,
-    by_session: HashMap<Seid, u32>,
-    free: Vec<u32>,
-}
-
-impl Leases {
-    /// The number of a session's lease.
-    pub(crate) fn number(&self, seid: Seid) -> Option<u32> {
-        self.by_session.get(&seid).copied()
-    }
-
-    /// A lease.
-    pub(crate) fn at(&mut self, number: u32) -> Option<&mut Lease> {
-        self.all.get_mut(number as usize)?.as_mut()
-    }
-
-    /// A number for a new lease.
-    pub(crate) fn reserve(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.all.push(None);
-            self.all.len() as u32 - 1
-        })
-    }
-
-    /// Enters a lease under a reserved number.
-    pub(crate) fn insert(&mut self, number: u32, lease: Lease) {
-        self.by_session.insert(lease.seid, number);
-        if let Some(slot) = self.all.get_mut(number as usize) {
-            *slot = Some(lease);
-        }
-    }
-
-    /// Takes out a lease.
-    pub(crate) fn remove(&mut self, seid: Seid) -> Option<Lease> {
-        let number = self.by_session.remove(&seid)?;
-        self.free.push(number);
-        self.all.get_mut(number as usize)?.take()
-    }
 }
