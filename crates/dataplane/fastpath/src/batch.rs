@@ -13,6 +13,7 @@ use crate::work::{Stage, Work};
 impl FastPath {
     /// Handles the frames of a batch that came in together. What leaves is in `leaving`, which is cleared first; frames of
     /// the batch that leave have been changed in place.
+    #[inline(never)]
     pub fn process_batch(&mut self, now: Time, entrance: Entrance, batch: &mut Batch, leaving: &mut Leaving) {
         leaving.clear();
         self.expire(now);
@@ -24,9 +25,7 @@ impl FastPath {
             Entrance::Network(network) => self.find_addresses(network, batch, works),
             Entrance::Ethernet(_) => {}
         }
-        for (work, frame) in works.iter_mut().zip(batch.frames()) {
-            self.choose(work, frame.data);
-        }
+        self.choose_all(batch, works);
         for (index, work) in works.iter().enumerate() {
             self.finish(now, entrance, batch, index, work, leaving);
         }
@@ -46,13 +45,9 @@ impl FastPath {
         let verdict = match work.stage {
             Stage::Ask => Verdict::Ask,
             Stage::Drop(reason) => Verdict::Dropped(reason),
-            Stage::UnknownTunnel if !self.table.is_complete() => Verdict::Ask,
-            Stage::UnknownTunnel => match batch.frame(index).map(|frame| frame.meta) {
-                Some(Meta::Gtpu { peer, .. }) if !self.slow.may_signal(peer.ip(), now) => {
-                    Verdict::Dropped(DropReason::UnknownTeid)
-                }
-                _ => Verdict::Ask,
-            },
+            Stage::UnknownTunnel => self.unknown_tunnel(now, batch, index),
+            Stage::UnknownUe if self.slow.knows(work.user.dst_addr()) => Verdict::Ask,
+            Stage::UnknownUe => Verdict::Dropped(DropReason::UnknownUe),
             Stage::Matched { program, step, line } => {
                 self.act(now, batch, index, work, (program, step, line))
             }
@@ -66,6 +61,19 @@ impl FastPath {
         self.count(entrance, work, verdict, octets);
         if let Verdict::Sent(exit) = verdict {
             leaving.depart(index, exit);
+        }
+    }
+
+    /// The slow room tells the peer, unless it has been told enough.
+    #[cold]
+    fn unknown_tunnel(&mut self, now: Time, batch: &Batch, index: usize) -> Verdict {
+        match batch.frame(index).map(|frame| frame.meta) {
+            Some(Meta::Gtpu { peer, .. })
+                if self.table.is_complete() && !self.slow.may_signal(peer.ip(), now) =>
+            {
+                Verdict::Dropped(DropReason::UnknownTeid)
+            }
+            _ => Verdict::Ask,
         }
     }
 

@@ -34,6 +34,8 @@ pub(crate) enum Stage {
     Drop(DropReason),
     /// There is no such tunnel.
     UnknownTunnel,
+    /// No line has its destination.
+    UnknownUe,
     /// Its line, if there is one, may lie here.
     Near { key: Key, near: Option<u32> },
     /// It has a rule: the program and the step, and the first door's line.
@@ -48,7 +50,7 @@ impl Work {
 
 impl FastPath {
     /// The first stage for GTP-U: where the lines are, and fetch them.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn find_tunnels(&self, batch: &Batch, works: &mut [Work]) {
         let mut teids = [0; BATCH];
         for ((work, teid), frame) in works.iter_mut().zip(&mut teids).zip(batch.frames()) {
@@ -79,7 +81,7 @@ impl FastPath {
     }
 
     /// The first stage for packets of a data network.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn find_addresses(&self, network: u16, batch: &Batch, works: &mut [Work]) {
         for (work, frame) in works.iter_mut().zip(batch.frames()) {
             work.octets = frame.data.len() as u32;
@@ -99,15 +101,22 @@ impl FastPath {
     }
 
     /// The second stage: which line and which rule, and fetch the line of the rule.
+    #[inline(never)]
+    pub(crate) fn choose_all(&self, batch: &Batch, works: &mut [Work]) {
+        for (work, frame) in works.iter_mut().zip(batch.frames()) {
+            self.choose(work, frame.data);
+        }
+    }
+
     #[inline]
-    pub(crate) fn choose(&self, work: &mut Work, bytes: &[u8]) {
+    fn choose(&self, work: &mut Work, bytes: &[u8]) {
         let Stage::Near { key, near } = work.stage else { return };
         let found = self.table.find(key, near);
         let is_tunnel = matches!(key, Key::Tunnel(..));
         work.stage = match found.and_then(|number| self.table.line(number).zip(Some(number))) {
             Some((line, number)) => self.choose_rule(line, number, work, bytes),
             None if is_tunnel => Stage::UnknownTunnel,
-            None => Stage::Ask,
+            None => Stage::UnknownUe,
         };
     }
 

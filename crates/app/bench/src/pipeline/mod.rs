@@ -3,6 +3,7 @@
 //! Sessions are asked for as an SMF does, and set up by the control plane's own code. Packets are made in chunks while
 //! the clock stands, so the figures have no I/O in them: neither getting a packet nor sending one.
 
+mod lane;
 mod measure;
 mod options;
 mod population;
@@ -42,7 +43,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
             }
         }
     }
-    report.note("Net of looking at the packets and of reading the clock, which is measured in the same run.");
+    report.note("Net of handing the packets over, looking at them and reading the clock, which is measured in the same run.");
     Ok(vec![report])
 }
 
@@ -107,7 +108,7 @@ impl Setting {
             progress.at(0, 0);
         }
         for (population, trials) in &sides {
-            self.report(population.backend, trials, &bench, report);
+            self.report(population.backend, trials, report);
         }
         Ok(())
     }
@@ -144,10 +145,13 @@ impl Setting {
         trials
     }
 
-    fn report(&self, backend: Backend, trials: &[Trial], bench: &Bench, report: &mut Report) {
-        let baseline = bench.baseline.summary();
+    fn report(&self, backend: Backend, trials: &[Trial], report: &mut Report) {
         for trial in trials {
-            let net = trial.packets.summary().zip(baseline).map(|(gross, baseline)| gross.less(baseline));
+            let net = trial
+                .packets
+                .summary()
+                .zip(trial.baseline.summary())
+                .map(|(gross, baseline)| gross.less(baseline));
             report.row([
                 backend.to_string().into(),
                 self.sessions.into(),

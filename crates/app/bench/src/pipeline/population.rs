@@ -17,10 +17,28 @@ use crate::kit::{Progress, available_memory, resident_memory};
 /// After so many sessions it is clear how much memory all will need.
 const PROBE: u32 = 20_000;
 
+/// A data plane that takes packets in its own way.
+pub(super) enum Engine {
+    /// By the batch, in place.
+    Fastpath(Box<FastPath>),
+    /// One by one.
+    Reference(Box<Reference>),
+}
+
+impl Engine {
+    /// As the control plane sees it.
+    pub(super) fn plane(&mut self) -> &mut dyn PacketEngine {
+        match self {
+            Self::Fastpath(engine) => &mut **engine,
+            Self::Reference(engine) => &mut **engine,
+        }
+    }
+}
+
 /// A data plane with its sessions.
 pub(super) struct Population {
     pub(super) backend: Backend,
-    pub(super) engine: Box<dyn PacketEngine>,
+    pub(super) engine: Engine,
     /// The tunnel of each session, by its number.
     pub(super) teids: Vec<Teid>,
     /// The downlink FAR of the first session, as the data plane has it.
@@ -48,14 +66,14 @@ impl Founding<'_> {
     /// and the data plane that carries it out.
     pub(super) fn populate(&self, progress: &mut Progress) -> Result<Populated, BenchError> {
         let mut engine = self.engine()?;
-        let capabilities = engine.capabilities();
+        let capabilities = engine.plane().capabilities();
         let mut control = Control::new(&capabilities, self.sessions);
         let mut teids = Vec::with_capacity(self.sessions as usize);
         let mut downlink = None;
         let before = resident_memory();
         for number in 0..self.sessions {
             let (plan, tunnel, far) = control.establish(self.shape, number)?;
-            engine.apply(self.now, &plan)?;
+            engine.plane().apply(self.now, &plan)?;
             teids.push(tunnel.teid);
             downlink = downlink.or(Some(far));
             if number % 1024 == 0 {
@@ -71,15 +89,15 @@ impl Founding<'_> {
         Ok(Populated::Done(Box::new(Population { backend: self.backend, engine, teids, downlink })))
     }
 
-    fn engine(&self) -> Result<Box<dyn PacketEngine>, BenchError> {
+    fn engine(&self) -> Result<Engine, BenchError> {
         let limits = Limits {
             max_sessions: self.sessions,
             max_pdrs_per_session: self.shape.pdrs().saturating_mul(2),
             ..Limits::default()
         };
         Ok(match self.backend {
-            Backend::Fastpath => Box::new(FastPath::new(shape::topology(), limits)?),
-            Backend::Reference => Box::new(Reference::new(shape::topology(), limits)),
+            Backend::Fastpath => Engine::Fastpath(Box::new(FastPath::new(shape::topology(), limits)?)),
+            Backend::Reference => Engine::Reference(Box::new(Reference::new(shape::topology(), limits))),
         })
     }
 

@@ -54,10 +54,33 @@ impl Chunk {
         teids: &[Teid],
         random: &mut fastrand::Rng,
     ) -> Result<(), BenchError> {
+        let last = teids.len();
+        self.fill_for(mix, teids, random, |random| random.usize(..last))
+    }
+
+    /// Makes one packet for each of the sessions from `first` on.
+    pub(super) fn fill_in_turn(
+        &mut self,
+        mix: Mix,
+        teids: &[Teid],
+        first: usize,
+        random: &mut fastrand::Rng,
+    ) -> Result<(), BenchError> {
+        let mut next = first..;
+        self.fill_for(mix, teids, random, |_| next.next().unwrap_or(0) % teids.len())
+    }
+
+    fn fill_for(
+        &mut self,
+        mix: Mix,
+        teids: &[Teid],
+        random: &mut fastrand::Rng,
+        mut choose: impl FnMut(&mut fastrand::Rng) -> usize,
+    ) -> Result<(), BenchError> {
         self.packets.clear();
         let sizes = mix.size.octets();
         for (index, room) in self.octets.chunks_exact_mut(STRIDE).enumerate() {
-            let session = random.usize(..teids.len());
+            let session = choose(random);
             let uplink = match mix.way {
                 Way::Uplink => true,
                 Way::Downlink => false,
