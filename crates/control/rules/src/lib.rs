@@ -55,8 +55,8 @@ mod ue_mac;
 mod usage;
 mod validate;
 
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use addresses::{AddressPool, Addresses, PoolUsage};
 pub use applications::{

@@ -61,6 +61,7 @@ impl Scramble {
 }
 
 /// Where `value` leads, so that zero leads to itself: what led to zero, `permuted`, leads to where zero led.
+#[inline]
 const fn around_zero(value: u32, permuted: u32, where_zero_led: u32) -> u32 {
     match (value, permuted) {
         (0, _) => 0,

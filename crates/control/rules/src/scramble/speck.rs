@@ -50,11 +50,13 @@ impl Speck32 {
     }
 }
 
+#[inline]
 const fn forth(x: u16, y: u16, key: u16) -> (u16, u16) {
     let x = x.rotate_right(7).wrapping_add(y) ^ key;
     (x, y.rotate_left(2) ^ x)
 }
 
+#[inline]
 const fn back(x: u16, y: u16, key: u16) -> (u16, u16) {
     let y = (x ^ y).rotate_right(2);
     ((x ^ key).wrapping_sub(y).rotate_left(7), y)
@@ -88,6 +90,7 @@ impl Speck64 {
     }
 }
 
+#[inline]
 const fn forth_wide(x: u32, y: u32, key: u32) -> (u32, u32) {
     let x = x.rotate_right(8).wrapping_add(y) ^ key;
     (x, y.rotate_left(3) ^ x)

@@ -27,6 +27,7 @@ impl KeyedHash {
     }
 }
 
+#[inline]
 const fn fold(value: u64, factor: u64) -> u64 {
     let product = value as u128 * factor as u128;
     product as u64 ^ (product >> 64) as u64

@@ -89,9 +89,9 @@ fn it_fills_to_nine_tenths_and_says_when_it_is_full() {
 // Output: all fit.
 #[test]
 fn the_capacity_asked_for_fits() {
-    for capacity in [1, 14, 900, 7_372] {
-        let mut bench = Bench::new(capacity);
-        (0..capacity as u64).try_for_each(|number| bench.insert(key(number))).unwrap();
+    for capacity in if cfg!(miri) { &[1, 14, 28][..] } else { &[1, 14, 900, 7_372] } {
+        let mut bench = Bench::new(*capacity);
+        (0..*capacity as u64).try_for_each(|number| bench.insert(key(number))).unwrap();
         bench.assert_equal();
     }
 }
@@ -100,6 +100,7 @@ fn the_capacity_asked_for_fits() {
 // Output: sixteen fit, each is found by its line; the seventeenth is refused after few steps, and strangers still fit
 //         in. Removing one of the keys leaves the others.
 #[test]
+#[cfg_attr(miri, ignore = "takes long: searches millions of keys")]
 fn keys_that_crowd_are_told_apart_by_their_lines() {
     let mut bench = Bench::new(100);
     let wanted = bench.table.probe(&key(0));
