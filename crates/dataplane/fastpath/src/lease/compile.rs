@@ -104,7 +104,7 @@ impl Compiler<'_> {
             }
             Some(first)
         };
-        lease.shared.extend(layout.shared.map(|meter| SharedRate { qer: meter.qer, direction, line }));
+        lease.shared.extend(layout.shared.map(|meter| SharedRate::new(meter.qer, direction, line)));
         for (offset, rules) in (0..).zip(&layout.accounts) {
             let Some(rule) = rules.first().and_then(|rule| shape.rules.get(*rule)) else { continue };
             let place = first.map_or(Place::Line(line), |first| Place::Rule(first + offset));
