@@ -12,6 +12,12 @@ pub struct TrafficCounter {
 }
 
 impl TrafficCounter {
+    /// The sum of both.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self { packets: self.packets + other.packets, octets: self.octets + other.octets }
+    }
+
     /// Counts one packet.
     pub const fn count(&mut self, octets: usize) {
         self.packets += 1;
@@ -60,6 +66,24 @@ impl Default for DroppedByReason {
 }
 
 impl Counters {
+    /// The sum of both: of two parts of a data plane.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        self.gtpu_received = self.gtpu_received.with(other.gtpu_received);
+        self.ip_received = self.ip_received.with(other.ip_received);
+        self.ethernet_received = self.ethernet_received.with(other.ethernet_received);
+        self.gtpu_sent = self.gtpu_sent.with(other.gtpu_sent);
+        self.ip_sent = self.ip_sent.with(other.ip_sent);
+        self.ethernet_sent = self.ethernet_sent.with(other.ethernet_sent);
+        self.copies += other.copies;
+        self.forwarded += other.forwarded;
+        self.consumed += other.consumed;
+        self.buffered += other.buffered;
+        self.sessions += other.sessions;
+        self.dropped.0.iter_mut().zip(other.dropped.0).for_each(|(sum, more)| *sum += more);
+        self
+    }
+
     /// Counts one packet thrown away.
     pub fn drop_one(&mut self, reason: DropReason) {
         self.dropped.0[reason as usize] += 1;

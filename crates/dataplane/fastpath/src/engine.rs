@@ -1,25 +1,197 @@
 //! The engine of one worker: the contract, and what is behind it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Fate, Ingress, PacketEngine, Plan,
-    Topology, Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Event, Fate, Ingress, PacketEngine,
+    Plan, Topology, Transmit,
 };
+use causeway_ports::{Batch, Frame};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::Applications;
-use causeway_types::Time;
+use causeway_types::{NetworkInstance, Seid, Time};
+
+use crate::filters::FilterSets;
+use crate::lease::{Compiler, Leases};
+use crate::leaving::{Departure, Entrance, Leaving, meta_of};
+use crate::program::Programs;
+use crate::surroundings::Surroundings;
+use crate::table::Table;
+
+/// Blocks of filters, of 448 octets each, at most.
+const FILTER_BLOCKS: u32 = 1 << 20;
 
 /// The fast path of one worker. It owns its sessions; nothing in it is shared with another thread.
 #[derive(Debug)]
 pub struct FastPath {
-    slow: Reference,
+    pub(crate) slow: Reference,
+    pub(crate) surroundings: Surroundings,
+    topology: Topology,
+    pub(crate) table: Table,
+    pub(crate) programs: Programs,
+    pub(crate) sets: FilterSets,
+    leases: Leases,
+    /// What the lines have counted.
+    pub(crate) hot: Counters,
+    /// What became of the last packet.
+    pub(crate) fate: Fate,
+    /// For packets that come one by one.
+    single: Option<Single>,
+}
+
+/// A batch for one packet.
+#[derive(Default)]
+struct Single {
+    batch: Batch,
+    leaving: Leaving,
+}
+
+impl fmt::Debug for Single {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Single")
+    }
 }
 
 impl FastPath {
     /// An empty data plane in these surroundings.
     pub fn new(topology: Topology, limits: Limits) -> Self {
-        Self { slow: Reference::new(topology, limits) }
+        Self {
+            slow: Reference::new(topology.clone(), limits),
+            surroundings: Surroundings::new(&topology),
+            topology,
+            table: Table::default(),
+            programs: Programs::default(),
+            sets: FilterSets::new(FILTER_BLOCKS),
+            leases: Leases::default(),
+            hot: Counters::default(),
+            fate: Fate::Dropped(DropReason::UnknownUe),
+            single: Some(Single::default()),
+        }
+    }
+
+    /// How many packets the lines have decided by themselves.
+    pub fn hot_packets(&self) -> u64 {
+        self.hot.forwarded + self.hot.dropped_total()
+    }
+
+    pub(crate) fn network(&self, index: u16) -> Option<&NetworkInstance> {
+        self.topology.networks.get(usize::from(index)).map(|network| &network.instance)
+    }
+
+    pub(crate) fn ethernet(&self, index: u16) -> Option<&NetworkInstance> {
+        self.topology.ethernet.get(usize::from(index)).map(|network| &network.instance)
+    }
+
+    /// Lets timers that are due expire.
+    pub(crate) fn expire(&mut self, now: Time) {
+        while let Some(seid) = self.slow.due(now) {
+            self.settle(seid);
+            self.slow.expire_one(now);
+            self.grant(seid, now);
+        }
+    }
+
+    /// Lets the slow room handle a packet.
+    pub(crate) fn ask_slow(
+        &mut self,
+        now: Time,
+        ingress: &Ingress,
+        packet: &[u8],
+        out: &mut dyn Transmit,
+    ) -> Fate {
+        let concerned = self.slow.concerned(ingress, packet);
+        concerned.iter().for_each(|seid| self.settle(*seid));
+        let fate = self.slow.process(now, ingress, packet, out);
+        concerned.iter().for_each(|seid| self.grant(*seid, now));
+        fate
+    }
+
+    /// Takes back what a session's lines were granted.
+    fn settle(&mut self, seid: Seid) {
+        let Some(number) = self.leases.number(seid) else { return };
+        if let Some(lease) = self.leases.at(number).filter(|lease| lease.is_open()) {
+            let (spent, meters) = lease.close(&mut self.table);
+            self.slow.settle(seid, &spent, &meters);
+        }
+    }
+
+    /// Grants a session's lines what they may decide by themselves.
+    fn grant(&mut self, seid: Seid, now: Time) {
+        let Some(number) = self.leases.number(seid) else { return };
+        if let Some(lease) = self.leases.at(number).filter(|lease| lease.is_hot()) {
+            let grants = self.slow.grants(seid, lease.rule_keys(), now);
+            lease.open(&grants, &mut self.table);
+        }
+    }
+
+    /// Takes a session out of the lines.
+    fn leave(&mut self, seid: Seid) {
+        self.settle(seid);
+        if let Some(lease) = self.leases.remove(seid) {
+            self.compiler().remove(lease);
+        }
+    }
+
+    /// Writes a session into the lines as its rules are now.
+    fn enter(&mut self, seid: Seid, now: Time) {
+        let (shape, tunnels) = (self.slow.shape(seid), self.slow.tunnels(seid));
+        if shape.is_none() && tunnels.is_empty() {
+            return;
+        }
+        let number = self.leases.reserve();
+        let lease = self.compiler().enter(number, seid, shape.as_ref(), &tunnels);
+        self.leases.insert(number, lease);
+        self.grant(seid, now);
+    }
+
+    fn compiler(&mut self) -> Compiler<'_> {
+        Compiler {
+            table: &mut self.table,
+            programs: &mut self.programs,
+            sets: &mut self.sets,
+            surroundings: &self.surroundings,
+        }
+    }
+
+    /// Handles one packet by the lines, if it fits into a batch.
+    fn process_alone(
+        &mut self,
+        now: Time,
+        ingress: &Ingress,
+        packet: &[u8],
+        out: &mut dyn Transmit,
+    ) -> Option<Fate> {
+        let entrance = match ingress {
+            Ingress::Gtpu { .. } => Entrance::Gtpu,
+            Ingress::Ip { network } => Entrance::Network(self.surroundings.network(network)?),
+            Ingress::Ethernet { .. } => return None,
+        };
+        let mut single = self.single.take()?;
+        let Single { batch, leaving } = &mut single;
+        batch.clear();
+        let fits = batch.push(Frame { meta: meta_of(ingress), data: packet });
+        if fits {
+            self.process_batch(now, entrance, batch, leaving);
+            for departure in leaving.departures() {
+                match departure {
+                    Departure::Frame(index, exit) => {
+                        if let (Some(frame), Some(egress)) =
+                            (batch.frame(*index), self.surroundings.egress(*exit))
+                        {
+                            out.transmit(&egress, frame.data);
+                        }
+                    }
+                    Departure::Stored(index) => {
+                        if let Some((egress, packet)) = leaving.stored(*index) {
+                            out.transmit(egress, packet);
+                        }
+                    }
+                }
+            }
+        }
+        self.single = Some(single);
+        fits.then_some(self.fate)
     }
 }
 
@@ -29,7 +201,19 @@ impl Dataplane for FastPath {
     }
 
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        self.slow.apply(now, plan)
+        self.expire(now);
+        let mut rivals = self.slow.rivals(plan.session);
+        self.leave(plan.session);
+        let applied = self.slow.apply(now, plan);
+        self.enter(plan.session, now);
+        rivals.extend(self.slow.rivals(plan.session));
+        rivals.sort_unstable();
+        rivals.dedup();
+        for rival in rivals {
+            self.leave(rival);
+            self.enter(rival, now);
+        }
+        applied
     }
 
     fn provision(&mut self, applications: &Arc<Applications>) {
@@ -45,17 +229,22 @@ impl Dataplane for FastPath {
     }
 
     fn advance(&mut self, now: Time) {
+        self.expire(now);
         self.slow.advance(now);
     }
 
     fn counters(&self) -> Counters {
-        self.slow.counters()
+        self.slow.counters().with(&self.hot)
     }
 }
 
 impl PacketEngine for FastPath {
     fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
-        self.slow.process(now, ingress, packet, out)
+        if let Some(fate) = self.process_alone(now, ingress, packet, out) {
+            return fate;
+        }
+        self.expire(now);
+        self.ask_slow(now, ingress, packet, out)
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {

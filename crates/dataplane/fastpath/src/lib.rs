@@ -6,7 +6,18 @@
 
 #![deny(unsafe_code)]
 
+mod batch;
+mod deed;
 mod engine;
 pub mod filters;
+mod lease;
+mod leaving;
+mod line;
+mod packet;
+mod program;
+mod surroundings;
+mod table;
 
 pub use engine::FastPath;
+pub use leaving::{Departure, Entrance, Leaving};
+pub use surroundings::Exit;

@@ -57,6 +57,21 @@ impl Bucket {
         self.tokens = self.tokens.max(before.min(-self.capacity()));
     }
 
+    /// Its rate and burst.
+    pub(crate) const fn shape(&self) -> (Bitrate, Span) {
+        (self.rate, self.burst)
+    }
+
+    /// What is in it, the size of the last packet, and when it was last filled.
+    pub(crate) const fn level(&self) -> (i64, i64, Time) {
+        (self.tokens, self.last, self.updated)
+    }
+
+    /// What is in it now, as somebody else has kept it.
+    pub(crate) const fn set_level(&mut self, tokens: i64, last: i64, updated: Time) {
+        (self.tokens, self.last, self.updated) = (tokens, last, updated);
+    }
+
     /// A clock that goes back fills nothing until it has caught up.
     fn fill(&mut self, now: Time) {
         let gained = volume(self.rate, now.since(self.updated));

@@ -38,6 +38,11 @@ impl Buffer {
         self.0.len()
     }
 
+    /// No packet waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The octets of all packets that wait.
     pub(crate) fn octets(&self) -> usize {
         self.0.iter().map(|waiting| waiting.packet.len()).sum()

@@ -79,7 +79,8 @@ fn committed(qer: &Qer, direction: Direction) -> Option<causeway_types::Bitrate>
     qer.gbr.map(|gbr| gbr.rate(direction))
 }
 
-fn window(qer: &Qer, otherwise: Span) -> Span {
+/// The time at the full rate that may come at once after a pause.
+pub(crate) fn window(qer: &Qer, otherwise: Span) -> Span {
     qer.averaging_window.unwrap_or(otherwise)
 }
 

@@ -82,7 +82,8 @@ impl Reference {
         self.index.by_tunnel(teid?, local)
     }
 
-    fn instance_of(&self, local: IpAddr) -> Option<NetworkInstance> {
+    /// The network instance that an address of ours serves; `None` serves all.
+    pub(crate) fn instance_of(&self, local: IpAddr) -> Option<NetworkInstance> {
         let endpoint = self.topology.gtpu.iter().find(|endpoint| endpoint.addr.contains(local))?;
         endpoint.network_instance.clone()
     }

@@ -24,6 +24,18 @@ impl Inactivity {
     }
 }
 
+impl Inactivity {
+    /// The SMF has been told, and the next packet lets the timer run again.
+    pub(crate) const fn has_told(&self) -> bool {
+        self.told
+    }
+
+    /// A packet came at this time.
+    pub(crate) fn note(&mut self, at: Time) {
+        self.last = self.last.max(at);
+    }
+}
+
 impl Reference {
     /// Sets the timer of a session that watches for inactivity.
     pub(crate) fn arm_inactivity(&mut self, seid: Seid) {

@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Bound;
 
 use causeway_rules::{PduSessionType, RuleSet, UeSide};
-use causeway_types::{DualIp, FTeid, IpNet, NetworkInstance, Seid, Teid};
+use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
 
 /// Finds sessions by tunnel and by UE address. Follows the rules of the sessions exactly.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     tunnels: BTreeMap<(Teid, IpAddr), Seid>,
     ues: BTreeMap<IpNet, BTreeSet<Seid>>,
+    /// How many of `ues` have each length of prefix, by IP version.
+    lengths: [BTreeMap<u8, usize>; 2],
     remotes: BTreeMap<(Teid, IpAddr), BTreeSet<Seid>>,
     links: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
 }
@@ -20,7 +23,9 @@ impl Index {
     pub(crate) fn add(&mut self, seid: Seid, rules: &RuleSet) {
         self.tunnels.extend(local_tunnels(rules).map(|tunnel| (tunnel, seid)));
         for net in ue_nets(rules) {
-            self.ues.entry(net).or_default().insert(seid);
+            if self.ues.entry(net).or_default().insert(seid) {
+                *self.lengths[version(net)].entry(net.prefix_len()).or_default() += 1;
+            }
         }
         for remote in remote_tunnels(rules) {
             self.remotes.entry(remote).or_default().insert(seid);
@@ -36,7 +41,14 @@ impl Index {
             self.tunnels.remove(&tunnel);
         }
         for net in ue_nets(rules) {
-            remove_from(&mut self.ues, net, seid);
+            if remove_from(&mut self.ues, net, seid) {
+                let lengths = &mut self.lengths[version(net)];
+                let count = lengths.entry(net.prefix_len()).or_default();
+                *count -= 1;
+                if *count == 0 {
+                    lengths.remove(&net.prefix_len());
+                }
+            }
         }
         for remote in remote_tunnels(rules) {
             remove_from(&mut self.remotes, remote, seid);
@@ -53,17 +65,14 @@ impl Index {
 
     /// The sessions of an address, by UE address or framed route, the longest prefix first.
     pub(crate) fn by_ue(&self, ip: IpAddr) -> Vec<Seid> {
-        let longest = match ip {
-            IpAddr::V4(_) => 32,
-            IpAddr::V6(_) => 128,
-        };
-        (0..=longest)
-            .rev()
-            .filter_map(|len| IpNet::new(ip, len).ok())
-            .filter_map(|net| self.ues.get(&net.trunc()))
-            .flatten()
-            .copied()
-            .collect()
+        self.covering(IpNet::from(ip)).flatten().copied().collect()
+    }
+
+    /// The users of a network and of each that it lies in, the longest prefix first.
+    fn covering(&self, net: IpNet) -> impl Iterator<Item = &BTreeSet<Seid>> {
+        let lengths = self.lengths[version(net)].range(..=net.prefix_len()).rev();
+        let nets = lengths.filter_map(move |(len, _)| IpNet::new(net.addr(), *len).ok());
+        nets.filter_map(|net| self.ues.get(&net.trunc()))
     }
 
     /// The Ethernet sessions that take frames from a network, in the order of their SEIDs.
@@ -77,6 +86,47 @@ impl Index {
         self.remotes.get(&(teid, peer)).into_iter().flatten().copied().collect()
     }
 
+    /// The sessions that have exactly this address or prefix.
+    pub(crate) fn users(&self, net: IpNet) -> impl Iterator<Item = Seid> {
+        self.ues.get(&net).into_iter().flatten().copied()
+    }
+
+    /// One session at most may take the packets for this address or prefix.
+    pub(crate) fn is_alone(&self, net: IpNet) -> bool {
+        self.covering(net).flatten().nth(1).is_none()
+    }
+
+    /// There are only IPv4 addresses and IPv6 prefixes of 64 bits.
+    pub(crate) fn has_only_hosts(&self) -> bool {
+        let [v4, v6] = &self.lengths;
+        v4.keys().all(|len| *len == 32) && v6.keys().all(|len| *len == 64)
+    }
+
+    /// There is an address or prefix that lies in this one and is not the same.
+    pub(crate) fn has_longer(&self, net: Ipv6Net) -> bool {
+        self.within(net).any(|(found, _)| *found != IpNet::V6(net))
+    }
+
+    /// The other sessions that have an address or prefix of these rules, or one that lies in it or that it lies in.
+    pub(crate) fn rivals(&self, seid: Seid, rules: &RuleSet) -> Vec<Seid> {
+        let mut rivals = BTreeSet::new();
+        for net in ue_nets(rules) {
+            rivals.extend(self.covering(net).flatten().copied());
+            if net.prefix_len() < net.max_prefix_len() {
+                let inside = self.ues.range((Bound::Excluded(net), Bound::Unbounded));
+                let inside = inside.take_while(|(found, _)| net.contains(&found.addr()));
+                rivals.extend(inside.flat_map(|(_, users)| users.iter().copied()));
+            }
+        }
+        rivals.remove(&seid);
+        rivals.into_iter().collect()
+    }
+
+    fn within(&self, net: Ipv6Net) -> impl Iterator<Item = (&IpNet, &BTreeSet<Seid>)> {
+        let from = self.ues.range(IpNet::V6(net)..);
+        from.take_while(move |(found, _)| matches!(found, IpNet::V6(found) if net.contains(found)))
+    }
+
     /// A tunnel of these rules that another session has.
     pub(crate) fn conflict(&self, seid: Seid, rules: &RuleSet) -> Option<FTeid> {
         local_tunnels(rules)
@@ -85,16 +135,25 @@ impl Index {
     }
 }
 
-fn remove_from<K: Ord>(map: &mut BTreeMap<K, BTreeSet<Seid>>, key: K, seid: Seid) {
-    if let Some(seids) = map.get_mut(&key) {
-        seids.remove(&seid);
-        if seids.is_empty() {
-            map.remove(&key);
-        }
+/// `false`: it was not there.
+fn remove_from<K: Ord>(map: &mut BTreeMap<K, BTreeSet<Seid>>, key: K, seid: Seid) -> bool {
+    let Some(seids) = map.get_mut(&key) else { return false };
+    let was_there = seids.remove(&seid);
+    if seids.is_empty() {
+        map.remove(&key);
+    }
+    was_there
+}
+
+const fn version(net: IpNet) -> usize {
+    match net {
+        IpNet::V4(_) => 0,
+        IpNet::V6(_) => 1,
     }
 }
 
-fn local_tunnels(rules: &RuleSet) -> impl Iterator<Item = (Teid, IpAddr)> {
+/// The tunnels that end here.
+pub(crate) fn local_tunnels(rules: &RuleSet) -> impl Iterator<Item = (Teid, IpAddr)> {
     rules
         .pdrs
         .values()

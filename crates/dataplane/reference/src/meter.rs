@@ -36,6 +36,11 @@ impl Meter {
         set(&mut self.committed, committed, burst, now);
     }
 
+    /// The bucket of the peak rate.
+    pub(crate) const fn peak(&mut self) -> Option<&mut Bucket> {
+        self.peak.as_mut()
+    }
+
     /// The colour of a packet that comes now. Charges nothing.
     pub(crate) fn colour(&mut self, now: Time) -> Colour {
         if self.peak.as_mut().is_some_and(|bucket| !bucket.is_open(now)) {

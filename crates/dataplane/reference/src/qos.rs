@@ -53,6 +53,11 @@ impl Shared {
         Self { correlated: BTreeMap::new(), slices, burst }
     }
 
+    /// The burst of rates without an averaging window of their own.
+    pub(crate) const fn burst(&self) -> Span {
+        self.burst
+    }
+
     /// The state of a QER that a plan writes into its session; those of a correlation follow with
     /// [`Shared::follow`].
     pub(crate) fn provision(&self, session: &mut Session, qer: &Qer, now: Time) {

@@ -25,6 +25,11 @@ impl Ration {
         Self { all: Bucket::full(per_second), per_host, hosts: BTreeMap::new() }
     }
 
+    /// A message may be sent to this host now.
+    pub(crate) fn has_some(&mut self, host: IpAddr, now: Time) -> bool {
+        self.all.has_some(now) && self.hosts.get_mut(&host).is_none_or(|bucket| bucket.has_some(now))
+    }
+
     /// A message may be sent to this host now; it then counts as sent.
     pub(crate) fn may_send(&mut self, host: IpAddr, now: Time) -> bool {
         if self.hosts.len() >= REMEMBERED && !self.hosts.contains_key(&host) {

@@ -78,6 +78,11 @@ impl Session {
         self.buffer.iter().filter(|waiting| self.bar_of(waiting.pdr) == Some(bar)).count()
     }
 
+    /// Packets of some flows are changed in a way that depends on those before them.
+    pub(crate) fn has_changed_flows(&self) -> bool {
+        !(self.redirected.is_empty() && self.enriched.is_empty())
+    }
+
     /// A FAR changes: what peers said about its tunnel so far is about the past.
     pub(crate) fn trust_tunnels_of(&mut self, far: FarId) {
         let tunnel = self.rules.fars.get(&far).and_then(|far| far.forwarding.as_ref()?.tunnel());

@@ -39,6 +39,11 @@ impl Timers {
         self.0.first().map(|(at, ..)| *at)
     }
 
+    /// The session of the next one, if it is due.
+    pub(crate) fn first_due(&self, now: Time) -> Option<Seid> {
+        self.0.first().filter(|(at, ..)| *at <= now).map(|(_, session, _)| *session)
+    }
+
     /// Takes out the next one that is due, with the time it was set to.
     fn expire(&mut self, now: Time) -> Option<(Time, Seid, Timer)> {
         if self.next()? > now { None } else { self.0.pop_first() }
@@ -48,15 +53,20 @@ impl Timers {
 impl Reference {
     /// Lets timers that are due expire, in their order.
     pub(crate) fn expire(&mut self, now: Time) {
-        while let Some((at, session, timer)) = self.timers.expire(now) {
-            match timer {
-                Timer::Notification => self.notify(at, session),
-                Timer::BufferTime => self.expire_waiting(at, session),
-                Timer::ExtendedBuffering(bar) => self.end_extended(at, session, bar),
-                Timer::Inactivity => self.check_inactivity(at, session),
-                Timer::MacInactivity => self.expire_macs(at, session),
-                Timer::Usage(urr) => self.usage_due(at, session, urr),
-            }
+        while self.expire_one(now) {}
+    }
+
+    /// Lets the first timer that is due expire; `false` when none is.
+    pub fn expire_one(&mut self, now: Time) -> bool {
+        let Some((at, session, timer)) = self.timers.expire(now) else { return false };
+        match timer {
+            Timer::Notification => self.notify(at, session),
+            Timer::BufferTime => self.expire_waiting(at, session),
+            Timer::ExtendedBuffering(bar) => self.end_extended(at, session, bar),
+            Timer::Inactivity => self.check_inactivity(at, session),
+            Timer::MacInactivity => self.expire_macs(at, session),
+            Timer::Usage(urr) => self.usage_due(at, session, urr),
         }
+        true
     }
 }

@@ -57,6 +57,11 @@ impl Key {
 }
 
 impl EnrichedFlows {
+    /// None is remembered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// An uplink packet on its way out, which has room for so many octets.
     ///
     /// # Errors

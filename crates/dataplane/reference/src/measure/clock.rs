@@ -25,6 +25,11 @@ impl Pace {
             (None, None) => Self::Continuous,
         }
     }
+
+    /// A packet that comes while the clock runs changes no more than when it will end.
+    pub(super) const fn adds_up(self) -> bool {
+        matches!(self, Self::Continuous | Self::UntilIdle(_))
+    }
 }
 
 /// The time measured by a URR. It only grows.
@@ -78,6 +83,18 @@ impl Clock {
             self.start(now, pace);
         } else if let Some(running) = &mut self.running {
             running.last_packet = now;
+        }
+    }
+
+    /// The last packet since it was started.
+    pub(super) fn last_packet(&self) -> Option<Time> {
+        self.running.map(|running| running.last_packet)
+    }
+
+    /// Packets came until this time, while it ran.
+    pub(super) fn prolong_to(&mut self, at: Time) {
+        if let Some(running) = &mut self.running {
+            running.last_packet = running.last_packet.max(at);
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod clock;
 mod due;
+mod lease;
 mod limits;
 mod provision;
 mod report;
@@ -169,7 +170,8 @@ impl Measurement {
     }
 }
 
-fn stopped_after(urr: &Urr) -> Span {
+/// How long without packets until traffic counts as stopped.
+pub(crate) fn stopped_after(urr: &Urr) -> Span {
     urr.inactivity_detection.unwrap_or(STOPPED_AFTER)
 }
 

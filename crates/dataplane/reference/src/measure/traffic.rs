@@ -32,6 +32,18 @@ impl Traffic {
         }
     }
 
+    /// When the last packet of the traffic of this PDR came.
+    pub(super) fn last(&self, pdr: &Pdr) -> Option<Time> {
+        self.0.get(&pdr.pdi.application).map(|run| run.last)
+    }
+
+    /// Packets of the PDR came until this time.
+    pub(super) fn prolong_to(&mut self, pdr: &Pdr, at: Time) {
+        if let Some(run) = self.0.get_mut(&pdr.pdi.application).filter(|run| run.last <= at) {
+            *run = Run { last: at, pdr: pdr.id };
+        }
+    }
+
     /// The traffic of this PDR starts, or starts again.
     pub(super) fn start(&mut self, pdr: &Pdr, now: Time) {
         self.0.insert(pdr.pdi.application.clone(), Run { last: now, pdr: pdr.id });

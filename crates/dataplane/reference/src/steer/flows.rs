@@ -31,6 +31,11 @@ struct Key {
 }
 
 impl RedirectedFlows {
+    /// None is remembered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// An uplink packet of this flow goes to the server instead, to another port if one is given.
     pub(crate) fn note(&mut self, flow: &Flow, server: IpAddr, port: Option<u16>) {
         // A later fragment has no ports, and the first one has told already.

@@ -1,0 +1,83 @@
+//! Which rules of one direction have an account of their own, and which rate they share.
+
+use causeway_reference::lease::{Act, MeterShape, RuleShape, Shape};
+use causeway_types::{Direction, QerId};
+
+use crate::program::Rate;
+
+/// Rules of one direction on their way into lines. Rules are named by their index in the shape.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// The rules with an account, in order.
+    pub(super) hot: Vec<usize>,
+    /// The QER whose rate is in the first door's line.
+    pub(super) shared: Option<MeterShape>,
+    /// The account of the only rule is in the first door's line.
+    pub(super) is_inline: bool,
+}
+
+impl Layout {
+    /// Of the rules of a direction. `has_spare_teid`: the first door's line has room for the TEID of a tunnel.
+    pub(super) fn of(shape: &Shape, direction: Direction, has_spare_teid: bool) -> Self {
+        let is_hot = |rule: &RuleShape| rule.key.direction == direction && rule.act != Act::Ask;
+        let rules = || shape.rules.iter().enumerate().filter(|(_, rule)| is_hot(rule));
+        let shared = shared_rate(&rules().map(|(_, rule)| rule).collect::<Vec<_>>());
+        let fits = |rule: &RuleShape| own_meters(rule, shared.as_ref()).count() <= 1;
+        let hot: Vec<_> = rules().filter(|(_, rule)| fits(rule)).map(|(index, _)| index).collect();
+        let is_inline = match (hot.as_slice(), shared) {
+            ([only], None) => shape
+                .rules
+                .get(*only)
+                .is_some_and(|rule| !counts_drops(rule) && (has_spare_teid || teid_of(&rule.act).is_none())),
+            _ => false,
+        };
+        Self { hot, shared, is_inline }
+    }
+
+    /// Which account of the direction a rule has: 0 is that of the first door's line.
+    pub(super) fn account(&self, rule: usize) -> Option<u8> {
+        let place = self.hot.iter().position(|hot| *hot == rule)?;
+        if self.is_inline { Some(0) } else { u8::try_from(place + 1).ok() }
+    }
+}
+
+/// Drops are counted, and there may be some.
+pub(super) fn counts_drops(rule: &RuleShape) -> bool {
+    let may_drop = match &rule.act {
+        Act::Send(send) => send.is_gated || !rule.meters.is_empty(),
+        Act::Drop(_) => true,
+        Act::Ask => false,
+    };
+    rule.counts_before_qos && may_drop
+}
+
+/// The TEID that the header of a rule has.
+pub(super) fn teid_of(act: &Act) -> Option<u32> {
+    let Act::Send(send) = act else { return None };
+    send.header.get(4..8)?.first_chunk().map(|teid| u32::from_be_bytes(*teid))
+}
+
+/// The rate of a rule that is not the shared one.
+pub(super) fn own_meters<'s>(
+    rule: &'s RuleShape,
+    shared: Option<&MeterShape>,
+) -> impl Iterator<Item = &'s MeterShape> {
+    let shared = shared.map(|meter| meter.qer);
+    rule.meters.iter().filter(move |meter| Some(meter.qer) != shared)
+}
+
+/// The rate that most rules have; with one rule, its first if it has several.
+fn shared_rate(rules: &[&RuleShape]) -> Option<MeterShape> {
+    let users = |qer: QerId| rules.iter().filter(|rule| rule.key.meters.contains(&qer)).count();
+    let meters = || rules.iter().flat_map(|rule| &rule.meters);
+    let most = meters().rev().max_by_key(|meter| users(meter.qer))?;
+    let is_needed = users(most.qer) > 1 || rules.iter().any(|rule| rule.meters.len() > 1);
+    is_needed.then_some(*most)
+}
+
+/// A rate as it fills a bucket.
+pub(super) fn rate_of(meter: &MeterShape) -> Rate {
+    let nanos = u64::try_from(meter.burst.as_nanos()).unwrap_or(u64::MAX);
+    let kbps = meter.rate.kbps();
+    Rate { kbps, burst: i64::try_from(kbps.saturating_mul(nanos)).unwrap_or(i64::MAX) }
+}

@@ -1,0 +1,218 @@
+//! What a session has in the lines, and its way back into the slow room.
+
+mod compile;
+mod layout;
+
+use std::collections::HashMap;
+
+use causeway_reference::lease::{Grant, MeterSpent, Passed, RuleKey, Spent};
+use causeway_types::{Direction, QerId, Seid, Time};
+
+use crate::line::Account;
+use crate::table::{Key, Table};
+
+pub(crate) use compile::Compiler;
+
+/// Micro-bits in an octet.
+const PER_OCTET: i64 = 8_000_000;
+
+/// No more octets are granted at a time, so that packets of 20 octets and more can be counted in 32 bits.
+const MOST: u64 = 1 << 36;
+
+/// Where the account of a rule is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// Nowhere: the slow room sees all its packets.
+    Nowhere,
+    /// In a door's line.
+    Line(u32),
+    /// In a line of its own.
+    Rule(u32),
+}
+
+/// A rule and what it was granted.
+#[derive(Clone, Debug)]
+pub(crate) struct LeasedRule {
+    place: Place,
+    /// The QER whose rate is the rule's own.
+    own: Option<QerId>,
+    granted: u64,
+    /// What `updated` was when it was granted.
+    since: u64,
+}
+
+/// A rate that rules of one direction share, and the line with its bucket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SharedRate {
+    qer: QerId,
+    direction: Direction,
+    line: u32,
+}
+
+/// A session in the lines.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    pub(crate) seid: Seid,
+    keys: Vec<Key>,
+    lines: Vec<u32>,
+    programs: Vec<u32>,
+    /// Runs of rule lines: the first, and how many.
+    runs: Vec<(u32, usize)>,
+    rule_keys: Vec<RuleKey>,
+    rules: Vec<LeasedRule>,
+    shared: Vec<SharedRate>,
+    is_open: bool,
+}
+
+impl Lease {
+    /// The rules, to ask grants for.
+    pub(crate) fn rule_keys(&self) -> &[RuleKey] {
+        &self.rule_keys
+    }
+
+    /// Something is granted.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Some rule can decide by itself.
+    pub(crate) fn is_hot(&self) -> bool {
+        self.rules.iter().any(|rule| rule.place != Place::Nowhere)
+    }
+
+    /// Writes the grants into the lines.
+    pub(crate) fn open(&mut self, grants: &[Option<Grant>], table: &mut Table) {
+        for (rule, grant) in self.rules.iter_mut().zip(grants) {
+            let Some(account) = account(table, rule.place) else { continue };
+            let Some(grant) = grant else {
+                (account.budget, rule.granted) = (0, 0);
+                continue;
+            };
+            let own = rule.own.and_then(|qer| grant.meters.iter().find(|meter| meter.qer == qer));
+            *account = Account {
+                budget: grant.budget.min(MOST),
+                tokens: own.map_or(0, |meter| meter.tokens),
+                updated: own.map_or(0, |meter| meter.updated.as_nanos()),
+                last_pass: grant.quiet_since.as_nanos(),
+                last_size: own.map_or(0, |meter| octets(meter.last)),
+                packets: 0,
+            };
+            (rule.granted, rule.since) = (account.budget, account.updated);
+        }
+        for shared in &self.shared {
+            let sharers =
+                self.rule_keys.iter().zip(grants).filter(|(key, _)| key.direction == shared.direction);
+            let mut meters = sharers.filter_map(|(_, grant)| grant.as_ref()).flat_map(|grant| &grant.meters);
+            if let (Some(meter), Some(line)) =
+                (meters.find(|meter| meter.qer == shared.qer), table.line_mut(shared.line))
+            {
+                line.account.tokens = meter.tokens;
+                line.account.updated = meter.updated.as_nanos();
+                line.account.last_size = octets(meter.last);
+            }
+        }
+        self.is_open = true;
+    }
+
+    /// Takes back what is granted, and says what of it was used.
+    pub(crate) fn close(&mut self, table: &mut Table) -> (Vec<Spent>, Vec<MeterSpent>) {
+        let (mut spent, mut meters) = (Vec::new(), Vec::new());
+        for (rule, key) in self.rules.iter_mut().zip(&self.rule_keys) {
+            let granted = std::mem::take(&mut rule.granted);
+            let (packets, octets) = dropped(table, rule.place);
+            let Some(account) = account(table, rule.place).filter(|_| granted > 0) else { continue };
+            let passed = granted - std::mem::take(&mut account.budget);
+            if account.packets == 0 && account.updated == rule.since {
+                continue;
+            }
+            spent.push(Spent {
+                pdr: key.pdr,
+                last_arrival: Time::from_nanos(account.updated),
+                passed: (account.packets > 0).then_some(Passed {
+                    packets: account.packets.into(),
+                    octets: passed,
+                    last: Time::from_nanos(account.last_pass),
+                }),
+                dropped_packets: packets,
+                dropped_octets: octets,
+            });
+            meters.extend(rule.own.map(|qer| bucket(qer, key.direction, account)));
+        }
+        for shared in std::mem::take(&mut self.is_open).then_some(&self.shared).into_iter().flatten() {
+            if let Some(line) = table.line(shared.line).filter(|line| line.account.updated > 0) {
+                meters.push(bucket(shared.qer, shared.direction, &line.account));
+            }
+        }
+        (spent, meters)
+    }
+}
+
+fn account(table: &mut Table, place: Place) -> Option<&mut Account> {
+    match place {
+        Place::Nowhere => None,
+        Place::Line(number) => table.line_mut(number).map(|line| &mut line.account),
+        Place::Rule(number) => table.rule_mut(number).map(|line| &mut line.account),
+    }
+}
+
+/// Takes out what was dropped.
+fn dropped(table: &mut Table, place: Place) -> (u64, u64) {
+    let Place::Rule(number) = place else { return (0, 0) };
+    let Some(line) = table.rule_mut(number) else { return (0, 0) };
+    let octets = std::mem::take(&mut line.dropped_octets);
+    (std::mem::take(&mut line.dropped_packets).into(), octets)
+}
+
+fn bucket(qer: QerId, direction: Direction, account: &Account) -> MeterSpent {
+    let last = i64::from(account.last_size) * PER_OCTET;
+    let updated = Time::from_nanos(account.updated);
+    MeterSpent { qer, direction, tokens: account.tokens, last, updated }
+}
+
+/// A size in micro-bits as octets. Packets have whole ones.
+fn octets(micro_bits: i64) -> u32 {
+    u32::try_from(micro_bits / PER_OCTET).unwrap_or(u32::MAX)
+}
+
+/// The leases of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct Leases {
+    all: Vec<Option<Lease>>,
+    by_session: HashMap<Seid, u32>,
+    free: Vec<u32>,
+}
+
+impl Leases {
+    /// The number of a session's lease.
+    pub(crate) fn number(&self, seid: Seid) -> Option<u32> {
+        self.by_session.get(&seid).copied()
+    }
+
+    /// A lease.
+    pub(crate) fn at(&mut self, number: u32) -> Option<&mut Lease> {
+        self.all.get_mut(number as usize)?.as_mut()
+    }
+
+    /// A number for a new lease.
+    pub(crate) fn reserve(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.all.push(None);
+            self.all.len() as u32 - 1
+        })
+    }
+
+    /// Enters a lease under a reserved number.
+    pub(crate) fn insert(&mut self, number: u32, lease: Lease) {
+        self.by_session.insert(lease.seid, number);
+        if let Some(slot) = self.all.get_mut(number as usize) {
+            *slot = Some(lease);
+        }
+    }
+
+    /// Takes out a lease.
+    pub(crate) fn remove(&mut self, seid: Seid) -> Option<Lease> {
+        let number = self.by_session.remove(&seid)?;
+        self.free.push(number);
+        self.all.get_mut(number as usize)?.take()
+    }
+}

@@ -1,0 +1,72 @@
+//! Where batches come in, and what leaves because of them.
+
+use causeway_dataplane::{Egress, Ingress};
+use causeway_ports::Meta;
+
+use crate::surroundings::Exit;
+
+/// Where the frames of a batch came in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entrance {
+    /// By GTP-U; each frame says who sent it, and to which address of ours.
+    Gtpu,
+    /// From a data network of IP packets, by its index in the topology.
+    Network(u16),
+    /// From an Ethernet network, by its index in the topology.
+    Ethernet(u16),
+}
+
+/// What leaves because of a batch, in order.
+#[derive(Debug, Default)]
+pub struct Leaving {
+    entries: Vec<Departure>,
+    stored: Vec<(Egress, Vec<u8>)>,
+}
+
+/// One packet that leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Departure {
+    /// The frame of the batch with this index, as it is now.
+    Frame(usize, Exit),
+    /// A packet that [`Leaving::stored`] holds under this index.
+    Stored(usize),
+}
+
+impl Leaving {
+    /// What leaves, in order.
+    pub fn departures(&self) -> &[Departure] {
+        &self.entries
+    }
+
+    /// A packet that is not in the batch.
+    pub fn stored(&self, index: usize) -> Option<(&Egress, &[u8])> {
+        self.stored.get(index).map(|(egress, packet)| (egress, packet.as_slice()))
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.stored.clear();
+    }
+
+    /// A frame of the batch leaves.
+    #[inline]
+    pub(crate) fn depart(&mut self, index: usize, exit: Exit) {
+        self.entries.push(Departure::Frame(index, exit));
+    }
+
+    /// A packet that is not in the batch leaves.
+    pub(crate) fn store(&mut self, egress: Egress, packet: Vec<u8>) {
+        self.entries.push(Departure::Stored(self.stored.len()));
+        self.stored.push((egress, packet));
+    }
+}
+
+/// Where a single packet came in.
+pub(crate) fn meta_of(ingress: &Ingress) -> Meta {
+    match ingress {
+        Ingress::Gtpu { local, peer, tos } => Meta::Gtpu { local: *local, peer: *peer, tos: *tos },
+        Ingress::Ip { .. } => Meta::Ip,
+        Ingress::Ethernet { .. } => Meta::Ethernet,
+    }
+}

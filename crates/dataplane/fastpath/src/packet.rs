@@ -1,0 +1,249 @@
+//! What the hot lines look at in a packet.
+
+use causeway_packet::{Ip, UserPacket, gtpu};
+use causeway_types::{Direction, Qfi, Teid};
+
+use crate::filters::PacketKey;
+
+const G_PDU: u8 = 255;
+const PDU_SESSION_CONTAINER: u8 = gtpu::extension_type::PDU_SESSION_CONTAINER;
+
+/// A G-PDU up to its user packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Tunnelled {
+    pub(crate) teid: u32,
+    /// Where the user packet begins.
+    pub(crate) start: u16,
+    /// Where the message ends.
+    pub(crate) end: u16,
+    /// The QFI of the PDU Session Container.
+    pub(crate) qfi: Option<Qfi>,
+    /// There is nothing in its extension headers that could be for the next tunnel but the QFI.
+    pub(crate) is_plain: bool,
+}
+
+impl Tunnelled {
+    /// `None`: it is for the slow room, which knows all messages and all extension headers.
+    #[inline]
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let head = bytes.first_chunk::<8>()?;
+        let [flags, G_PDU, hi, lo, a, b, c, d] = *head else { return None };
+        let teid = u32::from_be_bytes([a, b, c, d]);
+        let end = 8 + u16::from_be_bytes([hi, lo]) as usize;
+        if end > bytes.len() || end > usize::from(u16::MAX) {
+            return None;
+        }
+        let (start, qfi, is_plain) = match flags {
+            0x30 => (8, None, true),
+            0x34 if end >= 16 => {
+                let head = bytes.first_chunk::<16>()?;
+                match [head[11], head[12], head[13] & 0x0f, head[14] & 0xc0, head[15]] {
+                    [PDU_SESSION_CONTAINER, 1, 0, 0, 0] if head[13] >> 4 <= 1 => {
+                        (16, Qfi::new(head[14]), true)
+                    }
+                    _ => return Self::parse_any(bytes),
+                }
+            }
+            _ => return Self::parse_any(bytes),
+        };
+        Some(Self { teid, start, end: end as u16, qfi, is_plain })
+    }
+
+    /// Sequence numbers and containers with more in them.
+    #[cold]
+    fn parse_any(bytes: &[u8]) -> Option<Self> {
+        let packet = gtpu::Packet::parse(bytes).ok()?;
+        let gtpu::Message::GPdu(user) = packet.message else { return None };
+        let mut extensions = packet.extensions.iter();
+        if !extensions.all(|extension| matches!(extension, gtpu::Extension::PduSession(_))) {
+            return None;
+        }
+        let qfi = packet.extensions.pdu_session().as_ref().map(gtpu::PduSession::qfi);
+        Some(Self {
+            teid: packet.header.teid.map_or(0, Teid::value),
+            start: u16::try_from(packet.body_offset).ok()?,
+            end: u16::try_from(packet.body_offset + user.len()).ok()?,
+            qfi,
+            is_plain: qfi.is_none(),
+        })
+    }
+}
+
+/// A user packet, as far as the lines need it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct User {
+    /// Octets of the packet, without what may stand behind it.
+    pub(crate) len: u32,
+    /// Source and destination; IPv4 addresses in the lower 32 bits.
+    pub(crate) src: u128,
+    pub(crate) dst: u128,
+    pub(crate) is_v6: bool,
+    pub(crate) tos: u8,
+    pub(crate) hops: u8,
+    /// It has neither options nor extension headers and is no fragment.
+    pub(crate) is_plain: bool,
+    /// The checksum of the header is wrong.
+    pub(crate) is_damaged: bool,
+}
+
+impl User {
+    /// `None`: it is no well-formed IP packet.
+    #[inline]
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        match bytes.first()? {
+            0x45 => Self::parse_v4(bytes.first_chunk()?, bytes),
+            0x60..=0x6f => Self::parse_v6(bytes.first_chunk()?, bytes),
+            _ => Self::parse_any(bytes),
+        }
+    }
+
+    #[inline]
+    fn parse_v4(head: &[u8; 20], bytes: &[u8]) -> Option<Self> {
+        let len = u16::from_be_bytes([head[2], head[3]]);
+        if u16::from_be_bytes([head[6], head[7]]) & 0x3fff != 0 {
+            return Self::parse_any(bytes);
+        }
+        if usize::from(len) < head.len() || usize::from(len) > bytes.len() {
+            return None;
+        }
+        Some(Self {
+            len: len.into(),
+            src: u32::from_be_bytes([head[12], head[13], head[14], head[15]]).into(),
+            dst: u32::from_be_bytes([head[16], head[17], head[18], head[19]]).into(),
+            is_v6: false,
+            tos: head[1],
+            hops: head[8],
+            is_plain: true,
+            is_damaged: !sums_up(head),
+        })
+    }
+
+    #[inline]
+    fn parse_v6(head: &[u8; 40], bytes: &[u8]) -> Option<Self> {
+        // An extension header follows.
+        if matches!(head[6], 0 | 43 | 44 | 60) {
+            return Self::parse_any(bytes);
+        }
+        let len = 40 + usize::from(u16::from_be_bytes([head[4], head[5]]));
+        if len > bytes.len() {
+            return None;
+        }
+        let src = u128::from_be_bytes(*head[8..24].first_chunk()?);
+        let dst = u128::from_be_bytes(*head[24..40].first_chunk()?);
+        let tos = head[0] << 4 | head[1] >> 4;
+        Some(Self {
+            len: len as u32,
+            src,
+            dst,
+            is_v6: true,
+            tos,
+            hops: head[7],
+            is_plain: true,
+            is_damaged: false,
+        })
+    }
+
+    #[cold]
+    fn parse_any(bytes: &[u8]) -> Option<Self> {
+        let user = UserPacket::parse(bytes).ok()?;
+        let (src, dst, is_v6, hops, is_damaged) = match user.ip() {
+            Ip::V4(ip) => {
+                let (src, dst) = (u32::from(ip.src()).into(), u32::from(ip.dst()).into());
+                (src, dst, false, ip.ttl(), !ip.checksum_is_valid())
+            }
+            Ip::V6(ip) => (u128::from(ip.src()), u128::from(ip.dst()), true, ip.hop_limit(), false),
+        };
+        let (len, tos) = (user.len() as u32, user.flow.tos);
+        Some(Self { len, src, dst, is_v6, tos, hops, is_plain: false, is_damaged })
+    }
+
+    /// The upper half of an IPv6 address.
+    #[inline]
+    pub(crate) const fn prefix(address: u128) -> u64 {
+        (address >> 64) as u64
+    }
+
+    /// One of its ends is of a link, or a group: such packets are for the slow room.
+    #[inline]
+    pub(crate) const fn is_of_link(&self) -> bool {
+        if self.is_v6 {
+            is_of_link_v6(self.src) || is_of_link_v6(self.dst)
+        } else {
+            is_of_link_v4(self.src) || is_of_link_v4(self.dst)
+        }
+    }
+
+    /// What filters look at. `is_ue` says whether the remote and the local end are the UE.
+    #[inline]
+    pub(crate) fn key(
+        &self,
+        bytes: &[u8],
+        direction: Direction,
+        qfi: Option<Qfi>,
+        is_ue: (bool, bool),
+    ) -> Option<PacketKey> {
+        let key = if self.is_plain { self.plain_key(bytes, direction)? } else { any_key(bytes, direction)? };
+        let key = key.with_ue(is_ue.0, is_ue.1);
+        Some(qfi.map_or(key, |qfi| key.with_qfi(qfi)))
+    }
+
+    #[inline]
+    fn plain_key(&self, bytes: &[u8], direction: Direction) -> Option<PacketKey> {
+        let (remote, local) = match direction {
+            Direction::Uplink => (self.dst, self.src),
+            Direction::Downlink => (self.src, self.dst),
+        };
+        let (start, protocol, key) = if self.is_v6 {
+            let head = bytes.first_chunk::<40>()?;
+            let label = u32::from_be_bytes([0, head[1] & 0x0f, head[2], head[3]]);
+            let key = PacketKey::v6(remote, local, head[6], self.tos).with_flow_label(label);
+            (40, head[6], key)
+        } else {
+            let protocol = *bytes.get(9)?;
+            (20, protocol, PacketKey::v4(remote as u32, local as u32, protocol, self.tos))
+        };
+        let transport = bytes.get(start..self.len as usize)?;
+        Some(match (protocol, transport.first_chunk::<4>()) {
+            (6 | 17 | 33 | 132 | 136, Some([a, b, c, d])) => {
+                let (src, dst) = (u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d]));
+                match direction {
+                    Direction::Uplink => key.with_ports(dst, src),
+                    Direction::Downlink => key.with_ports(src, dst),
+                }
+            }
+            (50 | 51, _) => return any_key(bytes, direction),
+            _ => key,
+        })
+    }
+}
+
+#[cold]
+fn any_key(bytes: &[u8], direction: Direction) -> Option<PacketKey> {
+    let flow = UserPacket::parse(bytes).ok()?.flow;
+    Some(PacketKey::from_flow(&flow, direction, None, |_| false))
+}
+
+const fn is_of_link_v4(address: u128) -> bool {
+    address >> 16 == 0xa9fe
+}
+
+/// Link-local, unspecified, or a group.
+const fn is_of_link_v6(address: u128) -> bool {
+    address >> 118 == 0x3fa || address >> 120 == 0xff || address == 0
+}
+
+/// The checksum of the header is right: the sum of its words, carries added, is all ones.
+#[inline]
+fn sums_up(head: &[u8; 20]) -> bool {
+    let mut sum = 0_u64;
+    for word in head.chunks_exact(4) {
+        if let Some(word) = word.first_chunk() {
+            sum += u64::from(u32::from_ne_bytes(*word));
+        }
+    }
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    sum == 0xffff
+}

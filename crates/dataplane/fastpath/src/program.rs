@@ -1,0 +1,197 @@
+//! What packets of a door go through, without anything of the session: shared by all sessions that are alike.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use causeway_dataplane::DropReason;
+use causeway_types::Direction;
+
+use crate::filters::SetId;
+
+/// The largest GTP-U header with the extension headers that we put in front.
+pub(crate) const MAX_HEADER: usize = 32;
+
+/// A door and its rules.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Program {
+    /// Which rule a packet is for.
+    pub(crate) set: SetId,
+    /// What the rules do, in the order of the set.
+    pub(crate) steps: Box<[Step]>,
+    /// The direction of all of them.
+    pub(crate) direction: Direction,
+    /// The rate that they share.
+    pub(crate) shared: Option<Rate>,
+    /// The index of our address that packets must come to; none for those of a data network.
+    pub(crate) local: Option<u8>,
+    /// The UE's address is asked for.
+    pub(crate) names_ue: bool,
+    /// The UE has more addresses than the line has.
+    pub(crate) has_more: bool,
+    /// A packet that fits no rule is for no other session either.
+    pub(crate) is_final: bool,
+}
+
+impl Program {
+    /// Nothing is decided here.
+    pub(crate) fn is_for_slow_room(&self) -> bool {
+        self.steps.iter().all(|step| step.deed == Deed::Ask)
+    }
+
+    /// Whatever comes in is for its only rule.
+    #[inline]
+    pub(crate) fn is_trivial(&self) -> bool {
+        self.set == SetId::ANY && !self.steps.is_empty()
+    }
+}
+
+/// A bit rate, ready to fill a bucket.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Rate {
+    /// In kbit/s, which is micro-bits in a nanosecond.
+    pub(crate) kbps: u64,
+    /// What the bucket holds, in micro-bits.
+    pub(crate) burst: i64,
+}
+
+/// What one rule does with a packet.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Step {
+    pub(crate) deed: Deed,
+    /// Which line has the account: 0 is the door's own, 1 the first of the rules'.
+    pub(crate) account: u8,
+    /// The rate of the rule's own.
+    pub(crate) own: Option<Rate>,
+    /// The rate that the rules share holds for it.
+    pub(crate) is_shared: bool,
+    /// Dropped packets are for the slow room.
+    pub(crate) reports_drops: bool,
+    /// Dropped packets are counted.
+    pub(crate) counts_drops: bool,
+    /// After so many nanoseconds without a packet, the next is for the slow room.
+    pub(crate) pause: u64,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Deed {
+    /// It is for the slow room.
+    Ask,
+    /// It is dropped.
+    Drop(DropReason),
+    /// It is sent.
+    Send(Sending),
+}
+
+/// How a packet leaves.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Sending {
+    /// Where to.
+    pub(crate) way: Way,
+    /// The largest user packet, in octets.
+    pub(crate) room: u32,
+    /// It loses a hop.
+    pub(crate) is_routed: bool,
+    /// What belongs to a link stays there.
+    pub(crate) leaves_link: bool,
+    /// A gate is closed.
+    pub(crate) is_gated: bool,
+}
+
+/// The way of a packet.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Way {
+    /// To a data network, by its index.
+    Network(u16),
+    /// Into a tunnel.
+    Tunnel(Tunnel),
+}
+
+/// A tunnel but for its TEID.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Tunnel {
+    /// The index of our address.
+    pub(crate) local: u8,
+    /// The other end.
+    pub(crate) peer: std::net::SocketAddr,
+    /// The header with a length of its own alone, and without the TEID.
+    pub(crate) header: [u8; MAX_HEADER],
+    /// Octets of it.
+    pub(crate) header_len: u8,
+    /// The outer type of service, without the ECN, which is that of the packet.
+    pub(crate) tos: u8,
+}
+
+/// The programs of one worker, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Programs {
+    all: Vec<Option<Shared>>,
+    ids: HashMap<Arc<Program>, u32>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    program: Arc<Program>,
+    users: u32,
+}
+
+impl Programs {
+    /// The number of a program, with one user more. `false`: it was there already.
+    pub(crate) fn insert(&mut self, program: Program) -> (u32, bool) {
+        if let Some(id) = self.ids.get(&program).copied() {
+            if let Some(shared) = self.all.get_mut(id as usize).and_then(Option::as_mut) {
+                shared.users += 1;
+            }
+            return (id, false);
+        }
+        let program = Arc::new(program);
+        let shared = Some(Shared { program: Arc::clone(&program), users: 1 });
+        let id = match self.free.pop() {
+            Some(id) => id,
+            None => {
+                self.all.push(None);
+                self.all.len() as u32 - 1
+            }
+        };
+        if let Some(slot) = self.all.get_mut(id as usize) {
+            *slot = shared;
+        }
+        self.ids.insert(program, id);
+        (id, true)
+    }
+
+    /// A program has one user less. Returns the set that it used if it was the last.
+    pub(crate) fn remove(&mut self, id: u32) -> Option<SetId> {
+        let slot = self.all.get_mut(id as usize)?;
+        let shared = slot.as_mut()?;
+        shared.users -= 1;
+        if shared.users > 0 {
+            return None;
+        }
+        let set = shared.program.set;
+        self.ids.remove(&shared.program);
+        *slot = None;
+        self.free.push(id);
+        Some(set)
+    }
+
+    /// A program.
+    #[inline]
+    pub(crate) fn at(&self, id: u32) -> Option<&Program> {
+        self.all.get(id as usize)?.as_ref().map(|shared| &*shared.program)
+    }
+}
+
+impl Step {
+    /// The packets are for the slow room.
+    pub(crate) const ASK: Self = Self {
+        deed: Deed::Ask,
+        account: 0,
+        own: None,
+        is_shared: false,
+        reports_drops: false,
+        counts_drops: false,
+        pause: u64::MAX,
+    };
+}

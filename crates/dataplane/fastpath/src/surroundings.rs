@@ -1,0 +1,92 @@
+//! The topology as plain numbers.
+
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_dataplane::{Egress, Topology};
+use causeway_types::NetworkInstance;
+
+/// What surrounds the fast path, by index.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    /// Our GTP-U addresses.
+    locals: Vec<IpAddr>,
+    /// The data networks of IP packets.
+    networks: Vec<NetworkInstance>,
+    /// Our addresses in the data networks; IPv4 ones in the lower 32 bits.
+    gateways: Vec<u128>,
+    /// Packets that are routed lose a hop.
+    pub(crate) decrement_ttl: bool,
+}
+
+impl Surroundings {
+    pub(crate) fn new(topology: &Topology) -> Self {
+        let mut locals: Vec<IpAddr> =
+            topology.gtpu.iter().flat_map(|endpoint| endpoint.addr.iter().collect::<Vec<_>>()).collect();
+        locals.dedup();
+        let gateways = topology.networks.iter().flat_map(|network| &network.gateways);
+        Self {
+            locals,
+            networks: topology.networks.iter().map(|network| network.instance.clone()).collect(),
+            gateways: gateways.map(|gateway| number_of(*gateway)).collect(),
+            decrement_ttl: topology.routing.decrement_ttl,
+        }
+    }
+
+    /// The index of an address of ours.
+    #[inline]
+    pub(crate) fn local(&self, addr: IpAddr) -> Option<u8> {
+        self.locals.iter().position(|local| *local == addr).and_then(|index| u8::try_from(index).ok())
+    }
+
+    /// The address of ours with this index.
+    #[inline]
+    pub(crate) fn local_addr(&self, index: u8) -> Option<IpAddr> {
+        self.locals.get(usize::from(index)).copied()
+    }
+
+    /// The index of a data network.
+    #[inline]
+    pub(crate) fn network(&self, instance: &NetworkInstance) -> Option<u16> {
+        self.networks
+            .iter()
+            .position(|network| network == instance)
+            .and_then(|index| u16::try_from(index).ok())
+    }
+
+    /// The address is ours in a data network.
+    #[inline]
+    pub(crate) fn is_gateway(&self, address: u128) -> bool {
+        self.gateways.contains(&address)
+    }
+
+    /// Where a packet goes, as the contract says it.
+    pub(crate) fn egress(&self, exit: Exit) -> Option<Egress> {
+        Some(match exit {
+            Exit::Network(index) => Egress::Ip { network: self.networks.get(usize::from(index))?.clone() },
+            Exit::Tunnel { local, peer, tos } => Egress::Gtpu { local: self.local_addr(local)?, peer, tos },
+        })
+    }
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// To a data network, by its index in the topology.
+    Network(u16),
+    /// Into a tunnel.
+    Tunnel {
+        /// The index of our address, counted over the endpoints of the topology.
+        local: u8,
+        /// The other end.
+        peer: SocketAddr,
+        /// Type of Service or Traffic Class of the outer header.
+        tos: u8,
+    },
+}
+
+fn number_of(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(ip) => u32::from(ip).into(),
+        IpAddr::V6(ip) => ip.into(),
+    }
+}

@@ -1,0 +1,127 @@
+//! What a rule makes of its packets, as far as its rules alone say it.
+
+use causeway_dataplane::{DropReason, Egress, Topology};
+use causeway_rules::{
+    ApplyAction, Far, Forwarding, Gate, HeaderRemoval, OuterHeader, Pdr, Qer, RemovedHeader,
+};
+use causeway_rules::{Steering, TosMarking};
+use causeway_types::{Direction, Interface};
+
+use crate::act::{Matched, marking};
+use crate::carried::Carried;
+use crate::egress::Way;
+use crate::marks::Marks;
+use crate::route::room;
+use crate::session::{Session, direction_of};
+
+/// What a rule makes of its packets.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Act {
+    /// The reference decides.
+    Ask,
+    /// They are dropped when they have been counted before QoS enforcement.
+    Drop(DropReason),
+    /// They are sent on.
+    Send(Send),
+}
+
+/// The way of packets that are sent on.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Send {
+    /// Where to; the type of service is that of a packet whose own is zero.
+    pub egress: Egress,
+    /// What stands before the user packet: a GTP-U header for a user packet of no octets, or nothing.
+    pub header: Vec<u8>,
+    /// How the outer type of service, which has the ECN of the user packet, is marked.
+    pub marking: Option<TosMarking>,
+    /// The largest user packet, in octets.
+    pub room: usize,
+    /// The packet passes a router here: one hop less, and what is of a link stays there.
+    pub is_routed: bool,
+    /// It leaves the link of the UE for a data network.
+    pub leaves_link: bool,
+    /// A gate is closed: after all that, it is dropped.
+    pub is_gated: bool,
+}
+
+/// What becomes of the packets of a PDR.
+pub(super) fn act_of(session: &Session, pdr: &Pdr, topology: &Topology) -> Act {
+    let Some(far) = session.rules.fars.get(&pdr.far).filter(|far| !far.duplicate) else { return Act::Ask };
+    match (far.action, &far.forwarding) {
+        (ApplyAction::Forward, Some(forwarding)) => {
+            send(session, pdr, forwarding, topology).map_or(Act::Ask, Act::Send)
+        }
+        (ApplyAction::Drop, _) if !is_told(far, pdr) && fits(pdr) => Act::Drop(DropReason::FarDrop),
+        _ => Act::Ask,
+    }
+}
+
+fn is_told(far: &Far, pdr: &Pdr) -> bool {
+    far.delivery_status.discarded && direction_of(pdr) == Direction::Downlink
+}
+
+/// The PDR removes exactly the outer header that its packets come with.
+fn fits(pdr: &Pdr) -> bool {
+    let header = pdr.removal.map(|HeaderRemoval { header, .. }| header);
+    match (pdr.pdi.tunnel.map(|tunnel| tunnel.addr), header) {
+        (None, None) | (Some(_), Some(RemovedHeader::Gtpu)) => true,
+        (Some(addr), Some(RemovedHeader::GtpuIpv4)) => addr.v6.is_none(),
+        (Some(addr), Some(RemovedHeader::GtpuIpv6)) => addr.v4.is_none(),
+        _ => false,
+    }
+}
+
+/// `None`: the reference decides.
+fn send(session: &Session, pdr: &Pdr, forwarding: &Forwarding, topology: &Topology) -> Option<Send> {
+    let direction = direction_of(pdr);
+    let is_tunnelled = matches!(forwarding.outer, Some(OuterHeader::Gtpu(_)));
+    let is_ordinary = fits(pdr)
+        && (is_tunnelled || forwarding.outer.is_none())
+        && forwarding.destination != Interface::CpFunction
+        && forwarding.steering == Steering::default()
+        && session.rules.paging.is_empty()
+        && session.qers_of(pdr).all(|qer| is_plain(qer, direction));
+    let is_alone = is_limited_alone(session, pdr, topology) && keeps_no_qfi(session, pdr, is_tunnelled);
+    if !(is_ordinary && is_alone) {
+        return None;
+    }
+    let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology).ok()?;
+    let way = way.carrying(direction);
+    if forwarding.marking.is_some() && !is_tunnelled {
+        return None;
+    }
+    let (carried, packet) = (Carried::default(), &[][..]);
+    let matched = Matched { pdr, qfi: None, carried: &carried, packet, has_waited: false };
+    let marks = Marks::of(session, &matched, None);
+    let (egress, header) = way.wrap(packet, &marks).ok()?;
+    Some(Send {
+        egress,
+        header,
+        marking: forwarding.marking,
+        room: room(&way, &marks, topology).ok()?,
+        is_routed: pdr.pdi.tunnel.is_none() || way.leaves_link(),
+        leaves_link: way.leaves_link(),
+        is_gated: session.qers_of(pdr).any(|qer| qer.gate(direction) == Gate::Closed),
+    })
+}
+
+fn is_plain(qer: &Qer, direction: Direction) -> bool {
+    qer.correlation.is_none()
+        && qer.packet_rate.is_none()
+        && (direction == Direction::Uplink || qer.flow_marking.tos.is_none())
+}
+
+/// No slice limits it. Only such a limit makes a difference between what is guaranteed and what is not.
+fn is_limited_alone(session: &Session, pdr: &Pdr, topology: &Topology) -> bool {
+    let is_of_slice = |slice| topology.slices.iter().any(|limit| Some(limit.slice) == slice);
+    let is_guaranteed = session.qers_of(pdr).any(|qer| qer.gbr.is_some());
+    !is_of_slice(session.rules.slice) && (topology.slices.is_empty() || !is_guaranteed)
+}
+
+/// The QFI that a packet comes with does not go on with it.
+fn keeps_no_qfi(session: &Session, pdr: &Pdr, is_tunnelled: bool) -> bool {
+    !is_tunnelled
+        || pdr.pdi.tunnel.is_none()
+        || marking(session, pdr).is_some()
+        || pdr.removal.is_some_and(|removal| removal.deletes_container)
+}

@@ -1,0 +1,97 @@
+//! How much of what its shape says may happen to a session before the reference is asked.
+
+use std::collections::BTreeMap;
+
+use causeway_rules::Pdr;
+use causeway_types::{Bitrate, Direction, PdrId, QerId, Seid, Span, Time, UrrId};
+
+use super::shape::RuleKey;
+use crate::engine::Reference;
+use crate::session::{Session, direction_of};
+
+/// What the packets of one rule may use up until the reference must be asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Grant {
+    /// Octets of user packets that may pass: less than what reaches a threshold or a quota, shared among the rules that
+    /// count for it.
+    pub budget: u64,
+    /// When the last packet came, for [`super::RuleShape::pause`].
+    pub quiet_since: Time,
+    /// What is in the buckets of its meters, in the order of [`super::RuleShape::meters`].
+    pub meters: Vec<MeterGrant>,
+}
+
+/// A token bucket, as the reference has it: it fills with the rate up to the volume of the burst, or of the last packet
+/// if that is more; a packet passes while there is something in it, and takes its size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MeterGrant {
+    /// The QER.
+    pub qer: QerId,
+    /// The rate.
+    pub rate: Bitrate,
+    /// The burst, as time at the full rate.
+    pub burst: Span,
+    /// What is in it, in micro-bits: kbit/s times nanoseconds. Below zero after a packet of more than was in it.
+    pub tokens: i64,
+    /// The size of the last packet that passed, in micro-bits.
+    pub last: i64,
+    /// When it was last filled.
+    pub updated: Time,
+}
+
+impl Reference {
+    /// What these rules of a session may use up from now on, in their order. `None`: the reference must see the next
+    /// packet of that rule.
+    pub fn grants(&mut self, seid: Seid, rules: &[RuleKey], now: Time) -> Vec<Option<Grant>> {
+        let none = || rules.iter().map(|_| None).collect();
+        let Some(session) = self.sessions.get_mut(&seid) else { return none() };
+        let is_told = session.inactivity.is_some_and(|inactivity| inactivity.has_told());
+        if is_told || !session.buffer.is_empty() || session.has_changed_flows() {
+            return none();
+        }
+        let quiet: Vec<_> = rules.iter().map(|rule| quiet_since(session, rule.pdr, now)).collect();
+        let mut sharers: BTreeMap<UrrId, u64> = BTreeMap::new();
+        for (rule, _) in rules.iter().zip(&quiet).filter(|(_, quiet)| quiet.is_some()) {
+            let pdr = session.rules.pdrs.get(&rule.pdr);
+            pdr.into_iter().flat_map(|pdr| &pdr.urrs).for_each(|urr| *sharers.entry(*urr).or_default() += 1);
+        }
+        let mut grant = |(rule, quiet): (&RuleKey, Option<Time>)| {
+            let quiet_since = quiet?;
+            let budget = budget(session, rule.pdr, &sharers);
+            let meters = rule.meters.iter().map(|qer| meter_of(session, *qer, rule.direction));
+            let meters = meters.collect::<Option<Vec<_>>>()?;
+            Some(Grant { budget, quiet_since, meters })
+        };
+        rules.iter().zip(quiet).map(&mut grant).collect()
+    }
+}
+
+/// When the last packet of a rule came. `None`: a URR of the PDR has to see its next packet.
+fn quiet_since(session: &Session, pdr: PdrId, now: Time) -> Option<Time> {
+    let pdr = session.rules.pdrs.get(&pdr)?;
+    let mut quiet = now;
+    for id in &pdr.urrs {
+        let (urr, measurement) = (session.rules.urrs.get(id)?, session.measurements.get(id)?);
+        quiet = quiet.min(measurement.may_run(urr, pdr, now)?);
+    }
+    Some(quiet)
+}
+
+/// The rule's share of what its URRs have left.
+fn budget(session: &Session, pdr: PdrId, sharers: &BTreeMap<UrrId, u64>) -> u64 {
+    let share = |pdr: &Pdr, id: &UrrId| {
+        let (urr, measurement) = (session.rules.urrs.get(id)?, session.measurements.get(id)?);
+        let room = measurement.room(urr, direction_of(pdr));
+        Some(room / sharers.get(id).copied().unwrap_or(1).max(1))
+    };
+    let pdr = session.rules.pdrs.get(&pdr);
+    let shares = pdr.into_iter().flat_map(|pdr| pdr.urrs.iter().filter_map(|id| share(pdr, id)));
+    shares.min().unwrap_or(u64::MAX)
+}
+
+fn meter_of(session: &mut Session, qer: QerId, direction: Direction) -> Option<MeterGrant> {
+    let bucket = session.enforcers.get_mut(&qer)?.way(direction).meter.peak()?;
+    let (rate, burst) = bucket.shape();
+    let (tokens, last, updated) = bucket.level();
+    Some(MeterGrant { qer, rate, burst, tokens, last, updated })
+}

@@ -1,0 +1,75 @@
+//! What packets of a session do as long as nothing but ordinary packets happens to it: for a faster data plane that
+//! decides them by itself and settles later.
+//!
+//! [`Shape`] says which packets find the session and what its rules make of them; it holds until the next plan.
+//! [`Grant`] says how much of that may happen before anybody but the reference has to be asked: octets until a threshold
+//! or quota, how long a silence, what is in the token buckets. [`Reference::settle`] folds in what happened;
+//! afterwards the session is exactly as if the reference had handled those packets itself.
+
+mod act;
+mod grant;
+mod settle;
+mod shape;
+
+pub use act::{Act, Send};
+pub use grant::{Grant, MeterGrant};
+pub use settle::{MeterSpent, Passed, Spent};
+pub use shape::{Door, DoorKey, MeterShape, RuleKey, RuleShape, Shape, UeShape};
+
+use std::net::IpAddr;
+
+use causeway_dataplane::Ingress;
+use causeway_packet::{UserPacket, gtpu};
+use causeway_types::{Seid, Teid, Time};
+
+use crate::engine::Reference;
+use crate::index::local_tunnels;
+use crate::n6;
+
+impl Reference {
+    /// Whose timer expires next, if it is due.
+    pub fn due(&self, now: Time) -> Option<Seid> {
+        self.timers.first_due(now)
+    }
+
+    /// The sessions whose rules a packet may be measured against.
+    pub fn concerned(&self, ingress: &Ingress, packet: &[u8]) -> Vec<Seid> {
+        match ingress {
+            Ingress::Gtpu { local, .. } => {
+                let teid = gtpu::Packet::parse(packet).ok().and_then(|packet| packet.header.teid);
+                teid.and_then(|teid| self.index.by_tunnel(teid, *local)).into_iter().collect()
+            }
+            Ingress::Ip { network } => {
+                let Ok(user) = UserPacket::parse(packet) else { return Vec::new() };
+                match n6::decapsulate(&user, network, &self.topology) {
+                    Ok(None) => self.index.by_ue(user.flow.dst),
+                    Ok(Some((_, inner))) => UserPacket::parse(inner)
+                        .map_or_else(|_| Vec::new(), |user| self.index.by_ue(user.flow.dst)),
+                    Err(_) => Vec::new(),
+                }
+            }
+            Ingress::Ethernet { .. } => Vec::new(),
+        }
+    }
+
+    /// The sessions that share a UE address with this one, or have one that lies in a prefix of the other.
+    pub fn rivals(&self, seid: Seid) -> Vec<Seid> {
+        let Some(session) = self.sessions.get(&seid) else { return Vec::new() };
+        self.index.rivals(seid, &session.rules)
+    }
+
+    /// UEs have nothing but IPv4 addresses and IPv6 prefixes of 64 bits.
+    pub fn has_only_hosts(&self) -> bool {
+        self.index.has_only_hosts()
+    }
+
+    /// The tunnels that end here for a session.
+    pub fn tunnels(&self, seid: Seid) -> Vec<(Teid, IpAddr)> {
+        self.sessions.get(&seid).map_or_else(Vec::new, |session| local_tunnels(&session.rules).collect())
+    }
+
+    /// The peer may be told now of a tunnel that is unknown: else its packet is dropped without a word.
+    pub fn may_signal(&mut self, peer: IpAddr, now: Time) -> bool {
+        self.signalling.has_some(peer, now)
+    }
+}

@@ -1,0 +1,74 @@
+//! Folding in what happened to a session while the reference was not asked.
+
+use causeway_types::{Direction, PdrId, QerId, Seid, Time};
+
+use crate::engine::Reference;
+use crate::session::direction_of;
+
+/// What the packets of one rule used up of its grant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Spent {
+    /// The PDR.
+    pub pdr: PdrId,
+    /// When the last packet came, passed or not.
+    pub last_arrival: Time,
+    /// What passed.
+    pub passed: Option<Passed>,
+    /// Packets that were dropped after they had been counted before QoS enforcement.
+    pub dropped_packets: u64,
+    /// Their octets.
+    pub dropped_octets: u64,
+}
+
+/// Packets that passed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passed {
+    /// How many.
+    pub packets: u64,
+    /// Octets of the user packets.
+    pub octets: u64,
+    /// When the last one did.
+    pub last: Time,
+}
+
+/// The state of the bucket of a QER in one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MeterSpent {
+    /// The QER.
+    pub qer: QerId,
+    /// The direction.
+    pub direction: Direction,
+    /// What is in it, in micro-bits.
+    pub tokens: i64,
+    /// The size of the last packet that passed, in micro-bits.
+    pub last: i64,
+    /// When it was last filled.
+    pub updated: Time,
+}
+
+impl Reference {
+    /// Folds in what happened to a session since its grants. They hold no longer.
+    pub fn settle(&mut self, seid: Seid, spent: &[Spent], meters: &[MeterSpent]) {
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        for rule in spent {
+            let Some(pdr) = session.rules.pdrs.get(&rule.pdr) else { continue };
+            let direction = direction_of(pdr);
+            for id in &pdr.urrs {
+                if let (Some(urr), Some(measurement)) =
+                    (session.rules.urrs.get(id), session.measurements.get_mut(id))
+                {
+                    measurement.settle(urr, pdr, direction, rule);
+                }
+            }
+            if let Some(inactivity) = &mut session.inactivity {
+                inactivity.note(rule.last_arrival);
+            }
+        }
+        for meter in meters {
+            let enforcer = session.enforcers.get_mut(&meter.qer);
+            if let Some(bucket) = enforcer.and_then(|enforcer| enforcer.way(meter.direction).meter.peak()) {
+                bucket.set_level(meter.tokens, meter.last, meter.updated);
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What of a URR can be measured elsewhere and folded in later.
+
+use causeway_rules::{DirectionalLimit, Pdr, ReportingTriggers as Asked, Urr};
+use causeway_types::{Direction, Time, Volume};
+
+use super::clock::Pace;
+use super::totals::difference;
+use super::{Measurement, stopped_after};
+use crate::lease::Spent;
+
+impl Measurement {
+    /// The next packets of the PDR only add up: none starts or stops anything. Says since when there is silence,
+    /// which must not last for [`stopped_after`]. `None`: the next packet means more than its octets.
+    pub(crate) fn may_run(&self, urr: &Urr, pdr: &Pdr, now: Time) -> Option<Time> {
+        let pace = Pace::of(urr);
+        let pause = stopped_after(urr);
+        let is_plain = !urr.method.events && !urr.triggers.intersects(Asked::START | Asked::STOPT);
+        let clock_runs = !urr.method.duration || self.clock.is_running(now, pace) && pace.adds_up();
+        let is_awaited = urr.inactivity_timer.is_some() && self.timers.active_from.is_none();
+        let runs = is_plain
+            && self.is_active(urr)
+            && !self.is_exhausted()
+            && self.running.first_packet.is_some()
+            && self.detected.is_empty()
+            && clock_runs
+            && !is_awaited
+            && self.traffic.goes_on(pdr, now, pause);
+        let since = self.traffic.last(pdr)?;
+        let since =
+            self.clock.last_packet().filter(|_| urr.method.duration).map_or(since, |at| at.min(since));
+        runs.then_some(since)
+    }
+
+    /// Octets that may pass in this direction without reaching a threshold or a quota.
+    pub(crate) fn room(&self, urr: &Urr, direction: Direction) -> u64 {
+        if !urr.method.volume {
+            return u64::MAX;
+        }
+        let threshold = self.thresholds.volume.filter(|_| urr.triggers.contains(Asked::VOLTH));
+        let armed = difference(&self.volume, &self.armed.volume);
+        let granted = difference(&self.volume, &self.granted.volume);
+        let limits = [(threshold, armed), (self.quotas.volume, granted)];
+        let rooms = limits.into_iter().filter_map(|(limit, used)| left(&limit?, &used, direction));
+        rooms.min().map_or(u64::MAX, |left| left.saturating_sub(1))
+    }
+
+    /// Adds what was measured elsewhere.
+    pub(crate) fn settle(&mut self, urr: &Urr, pdr: &Pdr, direction: Direction, spent: &Spent) {
+        self.traffic.prolong_to(pdr, spent.last_arrival);
+        self.last_packet = self.last_packet.max(Some(spent.last_arrival));
+        let (packets, octets) = spent.passed.map_or((0, 0), |passed| (passed.packets, passed.octets));
+        if urr.before_qos && urr.method.volume {
+            let (packets, octets) = (packets + spent.dropped_packets, octets + spent.dropped_octets);
+            add(&mut self.before_qos, direction, packets, octets);
+        }
+        let Some(passed) = spent.passed else { return };
+        if urr.method.volume {
+            add(&mut self.volume, direction, packets, octets);
+        }
+        if urr.method.duration {
+            self.clock.prolong_to(passed.last);
+        }
+        self.running.last_packet = self.running.last_packet.max(Some(passed.last));
+    }
+}
+
+fn add(volume: &mut Volume, direction: Direction, packets: u64, octets: u64) {
+    let (counted, sum) = match direction {
+        Direction::Uplink => (&mut volume.uplink_packets, &mut volume.uplink),
+        Direction::Downlink => (&mut volume.downlink_packets, &mut volume.downlink),
+    };
+    *counted = counted.saturating_add(packets);
+    *sum = sum.saturating_add(octets);
+}
+
+/// What is left of a limit for packets of one direction.
+fn left(limit: &DirectionalLimit, used: &Volume, direction: Direction) -> Option<u64> {
+    let (own, passed) = match direction {
+        Direction::Uplink => (limit.uplink, used.uplink),
+        Direction::Downlink => (limit.downlink, used.downlink),
+    };
+    let total = limit.total.map(|total| total.saturating_sub(used.total()));
+    let own = own.map(|own| own.saturating_sub(passed));
+    total.into_iter().chain(own).min()
+}
