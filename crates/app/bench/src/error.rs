@@ -30,14 +30,15 @@ pub enum BenchError {
     /// The data plane refused a plan.
     #[error("the data plane refused a plan: {0}")]
     Apply(#[from] ApplyError),
+    /// There is not enough memory, and why this is clear.
+    #[error("not enough memory: {0}")]
+    TooLarge(String),
     /// A packet of the benchmark could not be built.
     #[error("packet: {0}")]
     Packet(#[from] BuildError),
     /// A packet did not take the way that is measured.
-    #[error("a packet for session {number} ended as {fate:?}, so nothing was measured")]
+    #[error("a packet ended as {fate:?}, so nothing was measured")]
     WrongFate {
-        /// The session, from 0.
-        number: u32,
         /// What became of the packet.
         fate: Fate,
     },
