@@ -1,11 +1,13 @@
 //! The daemon as a whole: what is opened, which threads run, how it stops.
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
 use causeway_dataplane::{Capabilities, Dataplane, Echo, Routing, SliceLimit, Topology};
 use causeway_reference::{Limits, Reference};
+use causeway_rules::{Scramble, TeidScheme};
 use causeway_types::NodeId;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
@@ -82,7 +84,9 @@ impl Daemon {
         let (end, ended) = oneshot::channel();
         let policies = policies(&config.upf.forwarding_policy);
         let (routing, slices) = (routing(config), slices(config));
-        let topology = Topology { routing, policies, slices, ..ports.topology() };
+        let secret = Scramble::new(random());
+        let teids = TeidScheme::hidden(secret);
+        let topology = Topology { routing, policies, slices, teids, ..ports.topology() };
         let engine = Reference::new(topology.clone(), limits(config));
         let capabilities = engine.capabilities();
         let counters = ports.counters();
@@ -91,8 +95,18 @@ impl Daemon {
         info!("data plane `reference`: {}", abilities(&capabilities));
         announce(config, &node, &pfcp, &listens);
         let upf = config.upf.clone();
-        let given =
-            Surroundings { upf, node, topology, capabilities, clock, n4, management, ports: counters, stops };
+        let given = Surroundings {
+            upf,
+            node,
+            topology,
+            capabilities,
+            clock,
+            secret,
+            n4,
+            management,
+            ports: counters,
+            stops,
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let run = move || {
             let result = runtime.block_on(control::run(given, worker));
@@ -152,6 +166,11 @@ impl Drop for Daemon {
             let _ = control.join();
         }
     }
+}
+
+/// 192 bits that nobody can guess: the keys that the system seeds hash tables with.
+fn random() -> [u64; 3] {
+    [(); 3].map(|()| RandomState::new().hash_one(0))
 }
 
 /// Octets, as many as this machine can count.

@@ -96,7 +96,8 @@ impl FastPath {
                     return Work::NOTHING;
                 }
                 if self.table.find(key).is_none() {
-                    return Work { stage: Stage::UnknownTunnel, ..Work::NOTHING };
+                    let octets = bytes.len() as u32;
+                    return Work { stage: Stage::UnknownTunnel, octets, ..Work::NOTHING };
                 }
                 let work = Work { start, qfi: tunnelled.qfi, is_plain: tunnelled.is_plain, ..Work::NOTHING };
                 (Some(key), start, end, work)

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Event, Fate, Ingress, PacketEngine,
-    Plan, Topology, Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress,
+    PacketEngine, Plan, Topology, Transmit,
 };
 use causeway_ports::{Batch, Frame};
 use causeway_reference::{Limits, Reference};
@@ -16,7 +16,7 @@ use crate::filters::FilterSets;
 use crate::lease::{Compiler, Leases};
 use crate::leaving::{Departure, Entrance, Leaving, meta_of};
 use crate::program::Programs;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Exit, Surroundings};
 use crate::table::Table;
 
 /// Blocks of filters, of 448 octets each, at most.
@@ -73,6 +73,24 @@ impl FastPath {
     /// How many packets the lines have decided by themselves.
     pub fn hot_packets(&self) -> u64 {
         self.hot.forwarded + self.hot.dropped_total()
+    }
+
+    /// Where a packet goes that leaves this way.
+    pub fn egress(&self, exit: Exit) -> Option<Egress> {
+        self.surroundings.egress(exit)
+    }
+
+    /// Where packets come in that come so; `None`: from a network that there is not.
+    pub fn entrance(&self, ingress: &Ingress) -> Option<Entrance> {
+        Some(match ingress {
+            Ingress::Gtpu { .. } => Entrance::Gtpu,
+            Ingress::Ip { network } => Entrance::Network(self.surroundings.network(network)?),
+            Ingress::Ethernet { network } => {
+                let mut networks = self.topology.ethernet.iter();
+                let index = networks.position(|known| known.instance == *network)?;
+                Entrance::Ethernet(u16::try_from(index).ok()?)
+            }
+        })
     }
 
     pub(crate) fn network(&self, index: u16) -> Option<&NetworkInstance> {

@@ -10,6 +10,7 @@ mod batch;
 mod deed;
 mod engine;
 pub mod filters;
+pub mod index;
 mod lease;
 mod leaving;
 mod line;

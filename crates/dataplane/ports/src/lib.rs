@@ -1,4 +1,4 @@
-//! Where packets enter and leave: TUN, TAP, UDP, TPACKET, memory and pcap ports behind one trait, with a
+//! Where packets enter and leave: TUN, TAP, UDP, TPACKET, AF_XDP, memory and pcap ports behind one trait, with a
 //! tracer and a fault injector that wrap any of them.
 //!
 //! A port carries GTP-U datagrams (N3, N9), or IP packets or Ethernet frames (N6). It never blocks, allocates nothing per
@@ -11,6 +11,7 @@ mod batch;
 pub mod capture;
 mod counters;
 mod error;
+mod ethernet;
 mod faulty;
 pub mod memory;
 pub mod netlink;
@@ -24,6 +25,7 @@ pub mod tpacket;
 mod traced;
 pub mod tun;
 pub mod udp;
+pub mod xdp;
 
 pub use batch::{BATCH, Batch, FrameMut, HEADROOM, STRIDE};
 pub use counters::{Counter, CounterUnit, Counters};

@@ -156,6 +156,7 @@ fn session(session: &mut Section<'_>) -> Session {
     let subnet: Option<IpNet> = session.required("subnet", what, values::subnet);
     Session {
         subnet: subnet.unwrap_or(default.subnet),
+        mode: session.value("mode", values::word).unwrap_or_default(),
         gateway: session.value("gateway", values::address),
         dnn: session.value("dnn", values::network).unwrap_or(default.dnn),
         dev: session.value("dev", values::device).unwrap_or(default.dev),

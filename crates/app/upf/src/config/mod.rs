@@ -37,7 +37,7 @@ pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 pub use qos::{Qos, Slice};
 pub use routing::{Echo, Routing};
 pub use words::{
-    GtpuMode, Level, LogFormat, NameIn, PathFailure, RequestPort, Switch, UnknownStations, WhenFull,
+    GtpuMode, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, Switch, UnknownStations, WhenFull,
 };
 
 use origin::Origins;

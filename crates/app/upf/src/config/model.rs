@@ -13,7 +13,7 @@ use super::pfcp::Pfcp;
 use super::qos::Qos;
 use super::routing::{Echo, Routing};
 use super::shown::{octets, shown, shown_if_any, span};
-use super::words::{GtpuMode, Level, LogFormat, WhenFull};
+use super::words::{GtpuMode, Level, LogFormat, N6Mode, WhenFull};
 
 /// The PFCP port (TS 29.244 clause 4.2.2).
 pub const PFCP_PORT: u16 = 8805;
@@ -169,14 +169,16 @@ pub struct Session {
     /// The addresses of the UEs.
     #[serde(serialize_with = "shown")]
     pub subnet: IpNet,
+    /// How packets are received and sent.
+    pub mode: N6Mode,
     /// Our address on the TUN device; `None` gives it none of this subnet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
     /// The data network, which is also its network instance.
     pub dnn: String,
-    /// The TUN device.
+    /// The TUN device, or the interface of AF_XDP sockets.
     pub dev: String,
-    /// The MTU of the TUN device, in octets.
+    /// The MTU of the TUN device, in octets; of another interface, the largest IP packet that is sent.
     pub mtu: u32,
     /// The part of the subnet that the UPF may give out to UEs itself; `None`: all of it.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown_if_any")]
@@ -199,6 +201,7 @@ impl Default for Session {
     fn default() -> Self {
         Self {
             subnet: IpNet::new_assert(Ipv4Addr::new(10, 45, 0, 0).into(), 16),
+            mode: N6Mode::default(),
             gateway: Some(Ipv4Addr::new(10, 45, 0, 1).into()),
             dnn: Self::DEFAULT_DNN.to_owned(),
             dev: Self::DEFAULT_DEV.to_owned(),

@@ -92,6 +92,17 @@ words!(
         Udp = "udp" "UDP sockets of the kernel: works everywhere.",
         /// Packet rings on one interface, below the kernel's IP.
         Tpacket = "tpacket",
+        /// AF_XDP sockets on one interface, past the kernel's IP.
+        AfXdp = "af_xdp",
+    }
+);
+
+words!(
+    /// How IP packets of a data network are received and sent.
+    N6Mode {
+        Tun = "tun" "A TUN device of the kernel: works everywhere.",
+        /// AF_XDP sockets on an Ethernet interface, past the kernel's IP.
+        AfXdp = "af_xdp",
     }
 );
 

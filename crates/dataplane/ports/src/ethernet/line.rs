@@ -1,4 +1,4 @@
-//! What both Ethernet ports share: the ring, the way out, and the counting.
+//! What ports on Ethernet share: the way in, the way out, and the counting.
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,21 +10,14 @@ use causeway_packet::MacAddr;
 use rustix::event::epoll;
 use rustix::io::Errno;
 
-use super::EthernetOptions;
 use super::accept::Accepted;
 use super::checksum::complete;
 use super::egress::{ETHERNET, Egress, Way};
 use super::waiting::Packet;
+use super::{Device, Header, Received};
 use crate::netlink::Table;
 use crate::outer::OUTER;
-use crate::sys::mmsg::Outgoing;
-use crate::sys::ring::{Received, Ring};
-use crate::sys::{packet, sockopt};
-use crate::udp::send_all;
 use crate::{BATCH, Batch, Counter, Counters, Frame, PortError};
-
-/// An Ethernet header with an outer header behind it, at most.
-type Header = ArrayVec<u8, { ETHERNET + OUTER }>;
 
 /// A frame as the port wants to send it: whom to, and the headers that the port puts before it.
 pub(super) struct Outward {
@@ -33,29 +26,28 @@ pub(super) struct Outward {
 }
 
 /// An Ethernet interface in use.
-pub(super) struct Line {
+pub(crate) struct Line<D> {
     pub(super) name: String,
     pub(super) counters: Arc<Counters>,
-    pub(super) socket: OwnedFd,
+    pub(crate) device: D,
     egress: Egress,
-    ring: Ring,
-    /// Ready when the socket or the tables have news.
+    /// Ready when the device or the tables have news.
     news: OwnedFd,
 }
 
-impl Line {
-    pub(super) fn open(name: &str, options: &EthernetOptions) -> Result<Self, PortError> {
-        let egress = Egress::open(&options.interface)?;
-        let failed = |errno| {
-            PortError::system(format!("opening a packet ring on {}", options.interface), errno, "CAP_NET_RAW")
-        };
-        let socket = packet::open().map_err(failed)?;
-        let bypass = i32::from(options.bypass_queue);
-        sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, bypass).map_err(failed)?;
-        let ring = Ring::map(&socket, options.ring).map_err(failed)?;
-        packet::bind(&socket, egress.link().index).map_err(failed)?;
-        let news = both(socket.as_fd(), egress.as_fd()).map_err(failed)?;
-        Ok(Self { name: name.to_owned(), counters: Arc::default(), socket, egress, ring, news })
+impl<D: Device> Line<D> {
+    /// Takes the device of the interface that `egress` leads to into use. `others` are watched with it.
+    pub(crate) fn new(
+        name: &str,
+        egress: Egress,
+        device: D,
+        others: &[impl AsFd],
+    ) -> Result<Self, PortError> {
+        let others = others.iter().map(AsFd::as_fd);
+        let news = any(device.descriptors().into_iter().chain([egress.as_fd()]).chain(others));
+        let news =
+            news.map_err(|errno| PortError::system("watching an interface", errno, "CAP_NET_ADMIN"))?;
+        Ok(Self { name: name.to_owned(), counters: Arc::default(), device, egress, news })
     }
 
     pub(super) const fn mtu(&self) -> u32 {
@@ -88,22 +80,14 @@ impl Line {
         accept: impl for<'a> Fn(&Received<'a>, MacAddr) -> Result<Accepted<'a>, Counter>,
     ) -> usize {
         let mac = self.egress.mac();
-        let mut seen = 0_u32;
         while !batch.is_full() {
-            let Some(received) = self.ring.next() else { break };
-            seen |= received.status | libc::TP_STATUS_USER;
+            let Some(received) = self.device.next() else { break };
             match accept(&received, mac).and_then(|accepted| store(batch, &accepted)) {
                 Ok(octets) => self.counters.received(1, octets),
                 Err(reason) => self.counters.add(reason, 1),
             }
         }
-        if seen & libc::TP_STATUS_LOSING != 0 {
-            self.counters.add(Counter::RxOverrun, u64::from(packet::take_losses(&self.socket)));
-        }
-        // An error of the link keeps the descriptor ready until it is taken.
-        if seen == 0 && matches!(rustix::net::sockopt::socket_error(&self.socket), Ok(Err(_))) {
-            self.counters.add(Counter::RxError, 1);
-        }
+        self.device.settle(&self.counters);
         batch.len()
     }
 
@@ -125,17 +109,13 @@ impl Line {
             };
             match self.egress.way(out.dst, out.outer.len() + frame.data.len()) {
                 Way::Send(ethernet) => {
-                    ready.push((ethernet.into_iter().chain(out.outer).collect(), frame.data));
+                    ready.push((joined(&ethernet, &out.outer), frame.data));
                 }
                 Way::Wait(neighbour) => kept += usize::from(self.wait(&out, neighbour, frame.data)),
                 Way::Drop(reason) => self.counters.add(reason, 1),
             }
         }
-        let messages: ArrayVec<_, BATCH> = ready
-            .iter()
-            .map(|(header, payload)| Outgoing { name: &[], control: &[], header, payload })
-            .collect();
-        Ok(self.transmit(&messages)? + kept)
+        Ok(self.transmit(&ready)? + kept)
     }
 
     fn wait(&mut self, out: &Outward, neighbour: IpAddr, data: &[u8]) -> bool {
@@ -151,10 +131,7 @@ impl Line {
     fn send_waiting(&mut self, packet: Packet) -> Result<(), PortError> {
         let (outer, payload) = packet.octets.split_at_checked(packet.header).unwrap_or_default();
         match self.egress.way(packet.dst, packet.octets.len()) {
-            Way::Send(ethernet) => {
-                let header = [&ethernet, outer].concat();
-                self.transmit(&[Outgoing { name: &[], control: &[], header: &header, payload }]).map(drop)
-            }
+            Way::Send(ethernet) => self.transmit(&[(joined(&ethernet, outer), payload)]).map(drop),
             Way::Wait(_) => {
                 self.counters.add(Counter::NeighbourUnresolved, 1);
                 Ok(())
@@ -166,9 +143,17 @@ impl Line {
         }
     }
 
-    fn transmit(&self, messages: &[Outgoing<'_>]) -> Result<usize, PortError> {
-        send_all(&self.socket, messages, &self.counters).map_err(|errno| PortError::lost(&self.name, errno))
+    fn transmit(&mut self, frames: &[(Header, &[u8])]) -> Result<usize, PortError> {
+        self.device.transmit(frames, &self.counters).map_err(|errno| PortError::lost(&self.name, errno))
     }
+}
+
+/// The Ethernet header with an outer header behind it.
+fn joined(ethernet: &[u8; ETHERNET], outer: &[u8]) -> Header {
+    let mut header = Header::new();
+    // Both fit: that is how long a header can be.
+    let _ = header.try_extend_from_slice(ethernet).and_then(|()| header.try_extend_from_slice(outer));
+    header
 }
 
 /// Copies an accepted frame into the batch. Returns its length.
@@ -183,10 +168,10 @@ fn store(batch: &mut Batch, accepted: &Accepted<'_>) -> Result<usize, Counter> {
     Ok(accepted.data.len())
 }
 
-/// A descriptor that is ready when one of the two is.
-fn both(a: BorrowedFd<'_>, b: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+/// A descriptor that is ready when one of these is.
+fn any<'a>(descriptors: impl Iterator<Item = BorrowedFd<'a>>) -> Result<OwnedFd, Errno> {
     let news = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    for (data, fd) in [a, b].into_iter().enumerate() {
+    for (data, fd) in descriptors.enumerate() {
         epoll::add(&news, fd, epoll::EventData::new_u64(data as u64), epoll::EventFlags::IN)?;
     }
     Ok(news)

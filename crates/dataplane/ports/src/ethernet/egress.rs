@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-use arrayvec::ArrayVec;
 use causeway_packet::{EtherType, MacAddr};
 
 use super::waiting::{Packet, Verdict, Waiting};
@@ -19,18 +18,20 @@ const REMEMBERED: usize = 1 << 16;
 pub(super) const ETHERNET: usize = 14;
 
 /// Finds out where packets go.
-pub(super) struct Egress {
+pub(crate) struct Egress {
     watch: Watch,
     link: Link,
     mac: MacAddr,
     known: HashMap<IpAddr, MacAddr>,
+    /// The destination of the packet before: most packets on N3 go to few gNBs.
+    last: Option<(IpAddr, [u8; ETHERNET])>,
     waiting: Waiting,
 }
 
 /// What is to be done with a packet.
 pub(super) enum Way {
     /// Send it behind this Ethernet header.
-    Send(ArrayVec<u8, ETHERNET>),
+    Send([u8; ETHERNET]),
     /// Keep it until this neighbour is found.
     Wait(IpAddr),
     /// Drop it for this reason.
@@ -39,16 +40,16 @@ pub(super) enum Way {
 
 impl Egress {
     /// Looks the interface up.
-    pub(super) fn open(interface: &str) -> Result<Self, PortError> {
+    pub(crate) fn open(interface: &str) -> Result<Self, PortError> {
         let (watch, name) = (Watch::open()?, interface.to_owned());
         let Some(link) = watch.table().link(interface).cloned() else {
             return Err(PortError::InterfaceMissing { name });
         };
         let Some(mac) = link.mac else { return Err(PortError::NotEthernet { name }) };
-        Ok(Self { watch, link, mac, known: HashMap::new(), waiting: Waiting::default() })
+        Ok(Self { watch, link, mac, known: HashMap::new(), last: None, waiting: Waiting::default() })
     }
 
-    pub(super) const fn link(&self) -> &Link {
+    pub(crate) const fn link(&self) -> &Link {
         &self.link
     }
 
@@ -56,7 +57,7 @@ impl Egress {
         self.mac
     }
 
-    pub(super) const fn table(&self) -> &Table {
+    pub(crate) const fn table(&self) -> &Table {
         self.watch.table()
     }
 
@@ -66,6 +67,7 @@ impl Egress {
             return Ok(Some(false));
         }
         self.known.clear();
+        self.last = None;
         let Some(link) = self.watch.table().links.get(&self.link.index) else { return Ok(None) };
         self.mac = link.mac.unwrap_or(self.mac);
         self.link.clone_from(link);
@@ -74,11 +76,19 @@ impl Egress {
 
     /// What is to be done with a packet of `len` octets to `dst`.
     pub(super) fn way(&mut self, dst: IpAddr, len: usize) -> Way {
+        if !self.link.up {
+            return Way::Drop(Counter::TxLinkDown);
+        }
         if len > self.link.mtu as usize {
             return Way::Drop(Counter::TxTooBig);
         }
+        if let Some((_, header)) = self.last.filter(|(last, _)| *last == dst) {
+            return Way::Send(header);
+        }
         if let Some(mac) = self.known.get(&dst) {
-            return Way::Send(self.header(*mac, dst));
+            let header = self.header(*mac, dst);
+            self.last = Some((dst, header));
+            return Way::Send(header);
         }
         match self.watch.table().next_hop(self.link.index, dst) {
             NextHop::NoRoute => Way::Drop(Counter::TxNoRoute),
@@ -121,10 +131,12 @@ impl Egress {
         let _ = self.watch.ask_for(self.link.index, neighbour);
     }
 
-    fn header(&self, to: MacAddr, dst: IpAddr) -> ArrayVec<u8, ETHERNET> {
+    fn header(&self, to: MacAddr, dst: IpAddr) -> [u8; ETHERNET] {
         let kind = if dst.is_ipv4() { EtherType::IPV4 } else { EtherType::IPV6 };
-        let octets = to.0.into_iter().chain(self.mac.0).chain(kind.value().to_be_bytes());
-        octets.collect()
+        let mut header = [0; ETHERNET];
+        let parts = to.0.into_iter().chain(self.mac.0).chain(kind.value().to_be_bytes());
+        header.iter_mut().zip(parts).for_each(|(octet, part)| *octet = part);
+        header
     }
 }
 

@@ -5,12 +5,13 @@ use std::net::IpAddr;
 
 use causeway_packet::{EtherType, Ethernet, Ip, MacAddr};
 
-use crate::sys::ring::Received;
+use super::checksum::is_incomplete;
+use super::{Received, Sum};
 use crate::{Counter, Meta, outer};
 
 /// A frame taken in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Accepted<'a> {
+pub(crate) struct Accepted<'a> {
     pub(super) meta: Meta,
     pub(super) data: &'a [u8],
     /// The sender left the checksum behind the IP header to hardware that was not there.
@@ -18,15 +19,18 @@ pub(super) struct Accepted<'a> {
 }
 
 /// The GTP-U datagram to one of our addresses in a frame to our Ethernet address.
-pub(super) fn gtpu<'a>(
+pub(crate) fn gtpu<'a>(
     received: &Received<'a>,
     mac: MacAddr,
     ours: &[IpAddr],
 ) -> Result<Accepted<'a>, Counter> {
-    let ip = ip_to(received, mac, |dst| ours.contains(&dst))?;
-    // Hardware has verified the sum, or a sender on this machine did not compute it.
-    let trusted = libc::TP_STATUS_CSUM_VALID | libc::TP_STATUS_CSUMNOTREADY;
-    let (meta, data) = outer::unwrap(&ip.0, received.status & trusted == 0)?;
+    let (ip, _) = ip_to(received, mac, |dst| ours.contains(&dst))?;
+    let summed = match received.sum {
+        Sum::Unverified => true,
+        Sum::Verified | Sum::Incomplete => false,
+        Sum::Unsure => !is_incomplete(&ip),
+    };
+    let (meta, data) = outer::unwrap(&ip, summed)?;
     Ok(Accepted { meta, data, unsummed: false })
 }
 
@@ -38,7 +42,11 @@ pub(super) fn ip<'a>(
 ) -> Result<Accepted<'a>, Counter> {
     let (ip, octets) = ip_to(received, mac, |dst| !dst.is_multicast() && !local.contains(&dst))?;
     let data = octets.get(..ip.total_len()).unwrap_or(octets);
-    let unsummed = received.status & libc::TP_STATUS_CSUMNOTREADY != 0;
+    let unsummed = match received.sum {
+        Sum::Incomplete => true,
+        Sum::Unsure => is_incomplete(&ip),
+        Sum::Unverified | Sum::Verified => false,
+    };
     Ok(Accepted { meta: Meta::Ip, data, unsummed })
 }
 
@@ -49,8 +57,7 @@ fn ip_to<'a>(
     wanted: impl Fn(IpAddr) -> bool,
 ) -> Result<(Ip<'a>, &'a [u8]), Counter> {
     // A tag other than of priority belongs to a VLAN interface, which is a port of its own.
-    let tagged = received.status & libc::TP_STATUS_VLAN_VALID != 0 && received.vlan & 0x0fff != 0;
-    if tagged {
+    if received.vlan.is_some_and(|tag| tag & 0x0fff != 0) {
         return Err(Counter::RxNotForUs);
     }
     if received.data.len() < received.len {
@@ -74,6 +81,8 @@ fn ip_to<'a>(
 
 #[cfg(test)]
 mod tests {
+    use causeway_packet::IpProtocol;
+    use causeway_packet::checksum::Checksum;
     use proptest::prelude::*;
 
     use super::*;
@@ -81,7 +90,7 @@ mod tests {
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
     fn whole(data: &[u8]) -> Received<'_> {
-        Received { data, len: data.len(), status: 0, vlan: 0 }
+        Received { data, len: data.len(), sum: Sum::Unverified, vlan: None }
     }
 
     fn frame(local: &str, peer: &str, payload: &[u8]) -> Vec<u8> {
@@ -130,9 +139,9 @@ mod tests {
         assert_eq!(reason(&good[..13]), Some(Counter::RxMalformed));
         let cut = Received { len: 100, ..whole(&good) };
         assert_eq!(gtpu(&cut, MAC, &ours()), Err(Counter::RxTruncated));
-        let tagged = Received { status: libc::TP_STATUS_VLAN_VALID, vlan: 5, ..whole(&good) };
+        let tagged = Received { vlan: Some(5), ..whole(&good) };
         assert_eq!(gtpu(&tagged, MAC, &ours()), Err(Counter::RxNotForUs));
-        assert!(gtpu(&Received { vlan: 0x2000, ..tagged }, MAC, &ours()).is_ok());
+        assert!(gtpu(&Received { vlan: Some(0x2000), ..tagged }, MAC, &ours()).is_ok());
     }
 
     // Input:  an IPv6 datagram with a wrong sum, once as such, once marked as verified or as not computed.
@@ -142,9 +151,35 @@ mod tests {
         let mut frame = frame("[2001:db8::1]:2152", "[2001:db8::9]:1", b"gtpu");
         frame[60] ^= 1;
         assert_eq!(reason(&frame), Some(Counter::RxChecksum));
-        for status in [libc::TP_STATUS_CSUM_VALID, libc::TP_STATUS_CSUMNOTREADY] {
-            assert!(gtpu(&Received { status, ..whole(&frame) }, MAC, &ours()).is_ok());
+        for sum in [Sum::Verified, Sum::Incomplete] {
+            assert!(gtpu(&Received { sum, ..whole(&frame) }, MAC, &ours()).is_ok());
         }
+        let unsure = Received { sum: Sum::Unsure, ..whole(&frame) };
+        assert_eq!(gtpu(&unsure, MAC, &ours()), Err(Counter::RxChecksum));
+    }
+
+    // Input:  a datagram whose sum is only that of its pseudo header, as a sender leaves it to hardware, on a device
+    //         that does not tell.
+    // Output: GTP-U is accepted; an IP packet is to be completed, unless its sum is whole.
+    #[test]
+    fn an_incomplete_sum_shows_in_the_field() {
+        for (local, peer) in [("192.0.2.1:2152", "192.0.2.9:1"), ("[2001:db8::1]:2152", "[2001:db8::9]:1")] {
+            let mut frame = frame(local, peer, b"gtpu");
+            let whole_sum = frame.clone();
+            let place = frame.len() - 6;
+            let field = pseudo_sum(&frame[14..]);
+            frame[place..place + 2].copy_from_slice(&field);
+            let unsure = |data| Received { sum: Sum::Unsure, ..whole(data) };
+            assert!(gtpu(&unsure(&frame), MAC, &ours()).is_ok());
+            assert!(ip(&unsure(&frame), MAC, &HashSet::new()).unwrap().unsummed);
+            assert!(!ip(&unsure(&whole_sum), MAC, &HashSet::new()).unwrap().unsummed);
+        }
+    }
+
+    fn pseudo_sum(packet: &[u8]) -> [u8; 2] {
+        let ip = Ip::parse(packet).unwrap();
+        let sum = Checksum::new().pseudo(ip.src(), ip.dst(), IpProtocol::UDP, 12).unwrap();
+        (!sum.finish()).to_be_bytes()
     }
 
     // Input:  an IP packet through us, and one to us.
@@ -163,12 +198,13 @@ mod tests {
         // Output: no panic; accepted or one counter of reception, and accepted data lie in the frame.
         #[test]
         fn any_frame_is_accepted_or_counted(
-            octets in prop::collection::vec(any::<u8>(), 0..120), status: u32, vlan: u16, longer in 0_usize..3,
+            octets in prop::collection::vec(any::<u8>(), 0..120), sum in 0_usize..4, vlan: Option<u16>, longer in 0_usize..3,
         ) {
+            let sum = [Sum::Unverified, Sum::Verified, Sum::Incomplete, Sum::Unsure][sum];
             for kind in [[8, 0], [0x86, 0xdd]] {
                 let framed = [&MAC.0, [0; 6].as_slice(), &kind, &octets].concat();
                 for data in [&octets, &framed] {
-                    let received = Received { data, len: data.len() + longer, status, vlan };
+                    let received = Received { data, len: data.len() + longer, sum, vlan };
                     let results = [gtpu(&received, MAC, &ours()), ip(&received, MAC, &HashSet::new())];
                     for result in results {
                         match result {

@@ -11,10 +11,37 @@ pub(super) fn complete(packet: &mut [u8]) {
     }
 }
 
+/// The TCP or UDP checksum is what a sender leaves there for hardware to complete: the sum of the pseudo header.
+///
+/// One of 65536 whole checksums looks the same, and then computing it anew changes nothing.
+pub(super) fn is_incomplete(ip: &Ip<'_>) -> bool {
+    let pseudo = || {
+        let (protocol, transport, field) = summed(ip)?;
+        let found =
+            transport.get(field..).and_then(|rest| rest.first_chunk().copied()).map(u16::from_be_bytes)?;
+        // Most GTP-U has none, which needs no sum to be seen.
+        if found == 0 && protocol == IpProtocol::UDP {
+            return None;
+        }
+        let sum = Checksum::new().pseudo(ip.src(), ip.dst(), protocol, transport.len())?;
+        Some(found == !sum.finish())
+    };
+    pseudo().unwrap_or(false)
+}
+
 /// Where the checksum field lies, and what belongs there.
 fn computed(packet: &[u8]) -> Option<(usize, u16)> {
     let ip = Ip::parse(packet).ok()?;
-    let (protocol, transport, fragment) = match &ip {
+    let (protocol, transport, field) = summed(&ip)?;
+    let (before, after) = (transport.get(..field)?, transport.get(field + 2..)?);
+    let sum = Checksum::new().pseudo(ip.src(), ip.dst(), protocol, transport.len())?.with(before).with(after);
+    let sum = if protocol == IpProtocol::UDP { sum.finish_udp() } else { sum.finish() };
+    Some((ip.total_len() - transport.len() + field, sum))
+}
+
+/// The TCP or UDP of a packet that is no fragment, and where in it the checksum field lies.
+fn summed<'a>(ip: &Ip<'a>) -> Option<(IpProtocol, &'a [u8], usize)> {
+    let (protocol, transport, fragment) = match ip {
         Ip::V4(v4) => (v4.protocol(), v4.payload(), v4.is_fragment()),
         Ip::V6(v6) => {
             let chain = v6.chain().ok()?;
@@ -27,10 +54,7 @@ fn computed(packet: &[u8]) -> Option<(usize, u16)> {
         IpProtocol::UDP => 6,
         _ => return None,
     };
-    let (before, after) = (transport.get(..field)?, transport.get(field + 2..)?);
-    let sum = Checksum::new().pseudo(ip.src(), ip.dst(), protocol, transport.len())?.with(before).with(after);
-    let sum = if protocol == IpProtocol::UDP { sum.finish_udp() } else { sum.finish() };
-    Some((ip.total_len() - transport.len() + field, sum))
+    Some((protocol, transport, field))
 }
 
 #[cfg(test)]
