@@ -5,8 +5,8 @@ use std::time::Duration;
 use causeway_dataplane::Capabilities;
 use causeway_reference::Limits;
 use causeway_rules::{
-    Addresses, Catalogue, Context, Extras, Far, LocalEndpoints, Plan, Resources, RuleSet, Scramble, Tunnels,
-    establish, plan_modification,
+    Addresses, Catalogue, Context, Extras, Far, LocalEndpoints, Plan, Resources, RuleSet, Tunnels, establish,
+    plan_modification,
 };
 use causeway_types::{FTeid, Seid, Span, Teid, Time};
 
@@ -125,8 +125,7 @@ struct Control<'a> {
 
 impl<'a> Control<'a> {
     fn new(capabilities: &'a Capabilities, sessions: u32) -> Self {
-        // As the daemon does it: TEIDs show neither slot nor generation.
-        let tunnels = Tunnels::new(sessions, 0).scrambled(Scramble::new([1, 2]));
+        let tunnels = Tunnels::new(sessions, 0).scrambled(shape::secret());
         Self {
             capabilities,
             endpoints: shape::topology().endpoints(),
@@ -164,7 +163,7 @@ impl Population {
             if let Some(forwarding) = &mut far.forwarding {
                 forwarding.outer = Some(causeway_rules::OuterHeader::Gtpu(tunnel));
             }
-            RuleSet { fars: [(far.id, far)].into(), ..RuleSet::default() }
+            RuleSet { fars: [(far.id, far)].into_iter().collect(), ..RuleSet::default() }
         };
         let (old, new) = (with(turn.wrapping_mul(2)), with(turn.wrapping_mul(2) + 1));
         plan_modification(seid(number), &old, &new, &Extras::default())

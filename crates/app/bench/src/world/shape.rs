@@ -9,6 +9,7 @@ use causeway_pfcp::{
     OuterHeaderRemoval, Pdi, PdnType, RemovedHeader, ReportingTriggers, SdfFilter,
     SessionEstablishmentRequest, SourceInterface, UeIpAddress, VolumeThreshold, Volumes,
 };
+use causeway_rules::{Scramble, TeidScheme};
 use causeway_types::{
     Bitrate, DualIp, FSeid, FarId, IpNet, Ipv4Net, NetworkInstance as Dnn, PdrId, Precedence, QerId, Qfi,
     Seid, Teid, UrrId,
@@ -174,12 +175,18 @@ pub(crate) fn dnn() -> Dnn {
     Dnn::new(DNN)
 }
 
+/// What hides slots and generations in TEIDs, as the daemon does it.
+pub(crate) fn secret() -> Scramble {
+    Scramble::new([1, 2, 3])
+}
+
 /// What surrounds the data plane.
 pub(crate) fn topology() -> Topology {
     let pool = Ipv4Net::new(Ipv4Addr::new(10, 0, 0, 0), 8).map(IpNet::V4);
     Topology {
         gtpu: vec![GtpuEndpoint::new(DualIp::from(UPF))],
         networks: vec![Network::new(dnn(), pool.into_iter().collect())],
+        teids: TeidScheme::hidden(secret()),
         ..Topology::default()
     }
 }
