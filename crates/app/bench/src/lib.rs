@@ -9,8 +9,11 @@
 mod cli;
 mod error;
 pub mod kit;
+pub mod memory;
 pub mod pipeline;
 pub mod report;
+mod world;
 
 pub use cli::{Arguments, Benchmark, Common, run};
 pub use error::BenchError;
+pub use world::{Backend, Rules};

@@ -1,148 +1,92 @@
-//! Packets on their way into a data plane, as a port would hand them over.
+//! The pipeline as one side of a comparison that somebody else makes.
 
-use std::hint::black_box;
+use std::time::Duration;
 
-use causeway_dataplane::{Egress, Fate, Ingress, Transmit};
-use causeway_fastpath::{Departure, Entrance, Leaving};
-use causeway_ports::{Batch, Frame, Meta};
-use causeway_types::Time;
+use super::measure::{Bench, Trial};
+use super::traffic::Mix;
+use super::{Size, Way};
+use crate::BenchError;
+use crate::kit::{Count, Progress, Summary};
+use crate::world::{self, Backend, Founding, Populated, Population, Rules, Shape};
 
-use super::population::Engine;
-
-/// The batches of both sides of a data plane.
-pub(super) struct Lanes {
-    n3: Lane,
-    n6: Lane,
-    leaving: Leaving,
-    sink: Sink,
-    forwarded: u64,
+/// What a [`Lane`] measures.
+#[derive(Clone, Debug)]
+pub struct LaneOptions {
+    /// The data plane.
+    pub backend: Backend,
+    /// Sessions; each packet is of a random one.
+    pub sessions: Count,
+    /// PDRs of each direction.
+    pub pdrs: u16,
+    /// What sessions have beside PDRs and FARs.
+    pub rules: Rules,
+    /// The user's IP packets.
+    pub size: Size,
+    /// Seed of everything random.
+    pub seed: u64,
 }
 
-struct Lane {
-    entrance: Entrance,
-    batch: Batch,
+/// A data plane with its sessions, measured chunk by chunk.
+pub struct Lane {
+    population: Box<Population>,
+    bench: Bench,
+    trials: Vec<Trial>,
 }
 
-impl Lanes {
-    pub(super) fn new() -> Self {
-        let lane = |entrance| Lane { entrance, batch: Batch::new() };
-        Self {
-            n3: lane(Entrance::Gtpu),
-            n6: lane(Entrance::Network(0)),
-            leaving: Leaving::default(),
-            sink: Sink::default(),
-            forwarded: 0,
+impl Lane {
+    /// Sets up the sessions, and sees to it that packets of each of these ways get through. Each way is measured for
+    /// itself, and known by its index.
+    ///
+    /// # Errors
+    /// [`BenchError`], also when there is not enough memory for the sessions.
+    pub fn new(options: &LaneOptions, ways: &[Way], progress: &mut Progress) -> Result<Self, BenchError> {
+        world::check_sessions(&[options.sessions])?;
+        world::check_pdrs(&[options.pdrs])?;
+        let mut bench = Bench::new(options.seed);
+        let shape = Shape::new(options.pdrs, options.rules);
+        let founding = Founding {
+            backend: options.backend,
+            // It is checked: below 2^24.
+            sessions: options.sessions.0 as u32,
+            shape: &shape,
+            now: bench.now(),
+        };
+        let mut population = match founding.populate(progress)? {
+            Populated::Done(population) => population,
+            Populated::TooLarge(why) => return Err(BenchError::TooLarge(why)),
+        };
+        let mix = |way: &Way| Mix { way: *way, size: options.size, pdrs: options.pdrs };
+        let trials: Vec<_> = ways.iter().map(|way| Trial::new(mix(way), 0)).collect();
+        for trial in &trials {
+            bench.warm_up(&mut population, trial.mix)?;
+        }
+        Ok(Self { population, bench, trials })
+    }
+
+    /// One chunk of the way with this index; nothing where there is none.
+    ///
+    /// # Errors
+    /// [`BenchError`] when a packet cannot be built.
+    pub fn step(&mut self, way: usize) -> Result<(), BenchError> {
+        match self.trials.get_mut(way) {
+            Some(trial) => self.bench.step(&mut self.population, trial),
+            None => Ok(()),
         }
     }
 
-    /// Takes packets through a data plane. Returns how many it forwarded.
-    pub(super) fn drive<'a>(
-        &mut self,
-        engine: &mut Engine,
-        now: Time,
-        packets: impl Iterator<Item = (u32, &'a Ingress, &'a [u8])>,
-    ) -> u64 {
-        self.forwarded = 0;
-        match engine {
-            Engine::Reference(engine) => {
-                use causeway_dataplane::PacketEngine;
-                for (_, ingress, packet) in packets {
-                    let fate = engine.process(now, ingress, packet, &mut self.sink);
-                    self.forwarded += u64::from(fate == Fate::Forwarded);
-                }
-            }
-            Engine::Fastpath(engine) => self.gather(packets, |lane, leaving| {
-                engine.process_batch(now, lane.entrance, &mut lane.batch, leaving);
-            }),
-        }
-        black_box(&self.sink);
-        self.forwarded
+    /// CPU time that the way has taken so far.
+    pub fn used(&self, way: usize) -> Duration {
+        self.trials.get(way).map_or(Duration::ZERO, |trial| trial.used)
     }
 
-    /// The same without a data plane: what handing over costs.
-    pub(super) fn look<'a>(
-        &mut self,
-        engine: &Engine,
-        packets: impl Iterator<Item = (u32, &'a Ingress, &'a [u8])>,
-    ) {
-        match engine {
-            Engine::Reference(_) => {
-                for (_, ingress, packet) in packets {
-                    black_box(ingress);
-                    self.sink.see(packet);
-                }
-            }
-            Engine::Fastpath(_) => self.gather(packets, |lane, leaving| {
-                leaving.clear();
-                black_box(&lane.batch);
-            }),
-        }
-        black_box(&self.sink);
+    /// Nanoseconds per packet of the way, net of looking at packets. `None` before the first step.
+    pub fn summary(&self, way: usize) -> Option<Summary> {
+        let gross = self.trials.get(way)?.packets.summary()?;
+        Some(gross.less(self.bench.baseline.summary()?))
     }
 
-    fn gather<'a>(
-        &mut self,
-        packets: impl Iterator<Item = (u32, &'a Ingress, &'a [u8])>,
-        mut handle: impl FnMut(&mut Lane, &mut Leaving),
-    ) {
-        for (_, ingress, data) in packets {
-            let (meta, lane) = match ingress {
-                Ingress::Gtpu { local, peer, tos } => {
-                    (Meta::Gtpu { local: *local, peer: *peer, tos: *tos }, &mut self.n3)
-                }
-                Ingress::Ip { .. } | Ingress::Ethernet { .. } => (Meta::Ip, &mut self.n6),
-            };
-            if !lane.batch.push(Frame { meta, data }) || lane.batch.is_full() {
-                handle(lane, &mut self.leaving);
-                self.forwarded += self.sink.take(&lane.batch, &self.leaving);
-                lane.batch.clear();
-            }
-        }
-        for lane in [&mut self.n3, &mut self.n6] {
-            if !lane.batch.is_empty() {
-                handle(lane, &mut self.leaving);
-                self.forwarded += self.sink.take(&lane.batch, &self.leaving);
-                lane.batch.clear();
-            }
-        }
-    }
-}
-
-/// Looks at what is sent, and throws it away.
-#[derive(Default)]
-struct Sink {
-    octets: usize,
-    seen: u8,
-}
-
-impl Sink {
-    fn see(&mut self, packet: &[u8]) {
-        self.octets += packet.len();
-        self.seen ^= packet.first().copied().unwrap_or_default();
-    }
-
-    fn take(&mut self, batch: &Batch, leaving: &Leaving) -> u64 {
-        for departure in leaving.departures() {
-            match departure {
-                Departure::Frame(index, _) => {
-                    if let Some(frame) = batch.frame(*index) {
-                        self.see(frame.data);
-                    }
-                }
-                Departure::Stored(index) => {
-                    if let Some((_, packet)) = leaving.stored(*index) {
-                        self.see(packet);
-                    }
-                }
-            }
-        }
-        leaving.departures().len() as u64
-    }
-}
-
-impl Transmit for Sink {
-    fn transmit(&mut self, egress: &Egress, packet: &[u8]) {
-        black_box(egress);
-        self.see(packet);
+    /// Packets of the way that were not sent on.
+    pub fn lost(&self, way: usize) -> u64 {
+        self.trials.get(way).map_or(0, |trial| trial.lost)
     }
 }

@@ -1,15 +1,15 @@
 //! The measurement of one mix of packets.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use causeway_dataplane::Fate;
+use causeway_ports::Batch;
 use causeway_types::Time;
 
-use super::lane::Lanes;
-use super::population::Population;
-use super::traffic::{CHUNK, Chunk, Ingresses, Mix};
+use super::traffic::{CHUNK, Chunk, Mix};
 use crate::BenchError;
 use crate::kit::{CpuTimer, Samples};
+use crate::world::Population;
 
 /// Packets of one kind through one data plane, with what was measured of them so far.
 pub(super) struct Trial {
@@ -18,12 +18,12 @@ pub(super) struct Trial {
     pub(super) changes: u64,
     /// Nanoseconds per packet.
     pub(super) packets: Samples,
-    /// Nanoseconds per packet of handing it over and looking at it, without a data plane.
-    pub(super) baseline: Samples,
     /// Nanoseconds per rule change.
     pub(super) changed: Samples,
     pub(super) sent: u64,
     pub(super) lost: u64,
+    /// Packets that the hot lines left to the slow room.
+    pub(super) slow: u64,
     pub(super) used: Duration,
     due: f64,
     turn: u32,
@@ -31,15 +31,15 @@ pub(super) struct Trial {
 
 impl Trial {
     pub(super) fn new(mix: Mix, changes: u64) -> Self {
-        let (packets, baseline, changed) = (Samples::default(), Samples::default(), Samples::default());
+        let (packets, changed) = (Samples::default(), Samples::default());
         Self {
             mix,
             changes,
             packets,
-            baseline,
             changed,
             sent: 0,
             lost: 0,
+            slow: 0,
             used: Duration::ZERO,
             due: 0.0,
             turn: 0,
@@ -51,16 +51,15 @@ impl Trial {
 pub(super) struct Bench {
     pub(super) random: fastrand::Rng,
     chunk: Chunk,
-    ingress: Ingresses,
     start: Instant,
-    lanes: Lanes,
+    /// Nanoseconds per packet of a loop that only looks at the packets.
+    pub(super) baseline: Samples,
 }
 
 impl Bench {
     pub(super) fn new(seed: u64) -> Self {
         let random = fastrand::Rng::with_seed(seed);
-        let (chunk, ingress) = (Chunk::new(), Ingresses::new());
-        Self { random, chunk, ingress, start: Instant::now(), lanes: Lanes::new() }
+        Self { random, chunk: Chunk::new(), start: Instant::now(), baseline: Samples::default() }
     }
 
     /// The time that the data plane sees.
@@ -70,43 +69,55 @@ impl Bench {
     }
 
     /// A packet of each session that must get through, not measured: caches and branch predictors see the kind of packet, and
-    /// what only the first packet of a session does has been done.
+    /// what only the first packet of a session does is done.
     pub(super) fn warm_up(&mut self, population: &mut Population, mix: Mix) -> Result<(), BenchError> {
         for first in (0..population.teids.len()).step_by(CHUNK) {
             let now = self.now();
             self.chunk.fill_in_turn(mix, &population.teids, first, &mut self.random)?;
-            for (number, ingress, packet) in self.chunk.iter(&self.ingress) {
-                let fate = population.engine.plane().process(now, ingress, packet, &mut Vec::new());
-                if fate != Fate::Forwarded {
-                    return Err(BenchError::WrongFate { number, fate });
-                }
+            let before = population.worker.counters();
+            for batch in self.chunk.batches() {
+                population.worker.run(now, batch);
             }
+            let forwarded = population.worker.counters().forwarded - before.forwarded;
+            if forwarded != CHUNK as u64 {
+                return Err(BenchError::NotForwarded { sent: CHUNK as u64, forwarded });
+            }
+            population.worker.forget_events();
         }
         Ok(())
     }
 
-    /// One chunk of the trial, then the same packets through the loop that only looks at them, then the rule changes
-    /// that are due.
+    /// The loop that only looks at a chunk, then that chunk through the data plane, then the rule changes that are due.
     pub(super) fn step(&mut self, population: &mut Population, trial: &mut Trial) -> Result<(), BenchError> {
         self.chunk.fill(trial.mix, &population.teids, &mut self.random)?;
+        self.look();
         let now = self.now();
+        let before = (population.worker.counters().forwarded, population.worker.hot_packets());
         let timer = CpuTimer::start();
-        let forwarded = self.lanes.drive(&mut population.engine, now, self.chunk.iter(&self.ingress));
+        for batch in self.chunk.batches() {
+            population.worker.run(now, batch);
+        }
         let elapsed = timer.elapsed();
+        let forwarded = population.worker.counters().forwarded - before.0;
+        let hot = population.worker.hot_packets() - before.1;
         trial.used += elapsed;
         trial.packets.add(per_packet(elapsed));
         trial.sent += CHUNK as u64;
-        trial.lost += CHUNK as u64 - forwarded;
-        self.look(population, trial);
+        trial.lost += (CHUNK as u64).saturating_sub(forwarded);
+        trial.slow += (CHUNK as u64).saturating_sub(hot);
         self.change(population, trial, elapsed)?;
-        while population.engine.plane().poll_event().is_some() {}
+        population.worker.forget_events();
         Ok(())
     }
 
-    fn look(&mut self, population: &Population, trial: &mut Trial) {
+    fn look(&mut self) {
+        let mut seen = 0;
         let timer = CpuTimer::start();
-        self.lanes.look(&population.engine, self.chunk.iter(&self.ingress));
-        trial.baseline.add(per_packet(timer.elapsed()));
+        for frame in self.chunk.batches().iter().flat_map(Batch::frames) {
+            seen ^= frame.data.first().copied().unwrap_or_default();
+        }
+        self.baseline.add(per_packet(timer.elapsed()));
+        black_box(seen);
     }
 
     /// The changes that are due after so much of the worker's time.
@@ -130,7 +141,7 @@ impl Bench {
         let now = self.now();
         let timer = CpuTimer::start();
         for plan in &plans {
-            population.engine.plane().apply(now, plan)?;
+            population.worker.apply(now, plan)?;
         }
         let elapsed = timer.elapsed();
         trial.changed.add(elapsed.as_secs_f64() * 1e9 / f64::from(due));

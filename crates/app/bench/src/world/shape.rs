@@ -15,21 +15,21 @@ use causeway_types::{
     Seid, Teid, UrrId,
 };
 
-use super::options::Rules;
+use super::choice::Rules;
 
 /// The UPF on N3.
-pub(super) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// A server in the data network.
-pub(super) const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
+pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 /// The server's port that the first PDR is about, the next one the second and so on.
-pub(super) const FIRST_PORT: u16 = 8000;
+pub(crate) const FIRST_PORT: u16 = 8000;
 /// The one QoS flow of a session.
-pub(super) const QFI: u8 = 9;
+pub(crate) const QFI: u8 = 9;
 
 const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 const DNN: &str = "internet";
 const UPLINK_FAR: FarId = FarId(1);
-pub(super) const DOWNLINK_FAR: FarId = FarId(2);
+pub(crate) const DOWNLINK_FAR: FarId = FarId(2);
 const QER: QerId = QerId(1);
 const URR: UrrId = UrrId(1);
 /// gNBs that the sessions are spread over.
@@ -44,7 +44,7 @@ const THRESHOLD: u64 = 1 << 50;
 
 /// What each session is like.
 #[derive(Clone, Debug)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     pdrs: u16,
     rules: Rules,
     dnn: Dnn,
@@ -53,7 +53,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn new(pdrs: u16, rules: Rules) -> Self {
+    pub(crate) fn new(pdrs: u16, rules: Rules) -> Self {
         let flow = |index: u16| {
             let port = FIRST_PORT.saturating_add(index);
             let last = index + 1 == pdrs;
@@ -64,12 +64,12 @@ impl Shape {
     }
 
     /// PDRs of one direction.
-    pub(super) const fn pdrs(&self) -> u16 {
+    pub(crate) const fn pdrs(&self) -> u16 {
         self.pdrs
     }
 
     /// What the SMF asks for, for one session.
-    pub(super) fn request(&self, number: u32) -> SessionEstablishmentRequest<'_> {
+    pub(crate) fn request(&self, number: u32) -> SessionEstablishmentRequest<'_> {
         let address = FSeid { seid: Seid(u64::from(number) + 1), addr: DualIp::from(SMF) };
         let uplink = (0..self.pdrs).map(|index| self.uplink(number, index));
         let downlink = (0..self.pdrs).map(|index| self.downlink(number, index));
@@ -156,32 +156,32 @@ fn urr() -> CreateUrr<'static> {
 }
 
 /// The UE of a session.
-pub(super) fn ue(number: u32) -> Ipv4Addr {
+pub(crate) fn ue(number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 2)) + number)
 }
 
 /// The gNB of a session.
-pub(super) fn gnb(number: u32) -> Ipv4Addr {
+pub(crate) fn gnb(number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(Ipv4Addr::new(203, 0, 113, 1)) + number % GNBS)
 }
 
 /// The gNB's tunnel of a session. Never zero: `number` has 24 bits.
-pub(super) fn gnb_teid(number: u32) -> Teid {
+pub(crate) fn gnb_teid(number: u32) -> Teid {
     Teid::new(number.wrapping_add(FIRST_TEID.value())).unwrap_or(FIRST_TEID)
 }
 
 /// The data network.
-pub(super) fn dnn() -> Dnn {
+pub(crate) fn dnn() -> Dnn {
     Dnn::new(DNN)
 }
 
-/// What hides the slots of TEIDs.
-pub(super) fn secret() -> Scramble {
+/// What hides slots and generations in TEIDs, as the daemon does it.
+pub(crate) fn secret() -> Scramble {
     Scramble::new([1, 2, 3])
 }
 
 /// What surrounds the data plane.
-pub(super) fn topology() -> Topology {
+pub(crate) fn topology() -> Topology {
     let pool = Ipv4Net::new(Ipv4Addr::new(10, 0, 0, 0), 8).map(IpNet::V4);
     Topology {
         gtpu: vec![GtpuEndpoint::new(DualIp::from(UPF))],

@@ -1,52 +1,44 @@
 //! A data plane full of sessions, set up by the control plane's own code.
 
-use causeway_dataplane::{Capabilities, PacketEngine};
-use causeway_fastpath::FastPath;
-use causeway_reference::{Limits, Reference};
+use std::time::Duration;
+
+use causeway_dataplane::Capabilities;
+use causeway_reference::Limits;
 use causeway_rules::{
     Addresses, Catalogue, Context, Extras, Far, LocalEndpoints, Plan, Resources, RuleSet, Tunnels, establish,
     plan_modification,
 };
 use causeway_types::{FTeid, Seid, Span, Teid, Time};
 
-use super::options::Backend;
+use super::choice::Backend;
 use super::shape::{self, DOWNLINK_FAR, Shape};
+use super::worker::Worker;
 use crate::BenchError;
-use crate::kit::{Progress, available_memory, resident_memory};
+use crate::kit::{CpuTimer, Progress, available_memory, resident_memory};
 
 /// After so many sessions it is clear how much memory all will need.
 const PROBE: u32 = 20_000;
 
-/// A data plane that takes packets in its own way.
-pub(super) enum Engine {
-    /// By the batch, in place.
-    Fastpath(Box<FastPath>),
-    /// One by one.
-    Reference(Box<Reference>),
-}
-
-impl Engine {
-    /// As the control plane sees it.
-    pub(super) fn plane(&mut self) -> &mut dyn PacketEngine {
-        match self {
-            Self::Fastpath(engine) => &mut **engine,
-            Self::Reference(engine) => &mut **engine,
-        }
-    }
-}
+/// Sessions that are asked for before the data plane is given their plans.
+const GROUP: u32 = 256;
 
 /// A data plane with its sessions.
-pub(super) struct Population {
-    pub(super) backend: Backend,
-    pub(super) engine: Engine,
+pub(crate) struct Population {
+    pub(crate) worker: Worker,
     /// The tunnel of each session, by its number.
-    pub(super) teids: Vec<Teid>,
+    pub(crate) teids: Vec<Teid>,
     /// The downlink FAR of the first session, as the data plane has it.
     downlink: Far,
+    /// CPU time of the rules: decoding, TEIDs, validation, plans.
+    pub(crate) ruling: Duration,
+    /// CPU time of the data plane.
+    pub(crate) applying: Duration,
+    /// Octets of memory that the process has gained, if it is known.
+    pub(crate) memory: Option<u64>,
 }
 
 /// How it ended.
-pub(super) enum Populated {
+pub(crate) enum Populated {
     /// All sessions are there.
     Done(Box<Population>),
     /// There is not enough memory, and why this is clear.
@@ -54,51 +46,61 @@ pub(super) enum Populated {
 }
 
 /// Where and when a population is made.
-pub(super) struct Founding<'a> {
-    pub(super) backend: Backend,
-    pub(super) sessions: u32,
-    pub(super) shape: &'a Shape,
-    pub(super) now: Time,
+pub(crate) struct Founding<'a> {
+    pub(crate) backend: Backend,
+    pub(crate) sessions: u32,
+    pub(crate) shape: &'a Shape,
+    pub(crate) now: Time,
 }
 
 impl Founding<'_> {
-    /// Sets the sessions up one by one: the request of the SMF, TEIDs that the UPF chooses, validation, the plan,
-    /// and the data plane that carries it out.
-    pub(super) fn populate(&self, progress: &mut Progress) -> Result<Populated, BenchError> {
-        let mut engine = self.engine()?;
-        let capabilities = engine.plane().capabilities();
+    /// Sets the sessions up: the requests of the SMF, TEIDs that the UPF chooses, validation, the plans, and the data
+    /// plane that carries them out.
+    pub(crate) fn populate(&self, progress: &mut Progress) -> Result<Populated, BenchError> {
+        let before = resident_memory();
+        let mut worker = self.worker()?;
+        let capabilities = worker.capabilities();
         let mut control = Control::new(&capabilities, self.sessions);
         let mut teids = Vec::with_capacity(self.sessions as usize);
         let mut downlink = None;
-        let before = resident_memory();
-        for number in 0..self.sessions {
-            let (plan, tunnel, far) = control.establish(self.shape, number)?;
-            engine.plane().apply(self.now, &plan)?;
-            teids.push(tunnel.teid);
-            downlink = downlink.or(Some(far));
-            if number % 1024 == 0 {
-                progress.at(number.into(), self.sessions.into());
+        let (mut ruling, mut applying) = (Duration::ZERO, Duration::ZERO);
+        let mut plans = Vec::with_capacity(GROUP as usize);
+        for first in (0..self.sessions).step_by(GROUP as usize) {
+            let timer = CpuTimer::start();
+            for number in first..self.sessions.min(first + GROUP) {
+                let (plan, tunnel, far) = control.establish(self.shape, number)?;
+                teids.push(tunnel.teid);
+                plans.push(plan);
+                downlink = downlink.or(Some(far));
             }
-            if number == PROBE
+            let ruled = timer.elapsed();
+            for plan in &plans {
+                worker.apply(self.now, plan)?;
+            }
+            applying += timer.elapsed() - ruled;
+            ruling += ruled;
+            plans.clear();
+            progress.at(first.into(), self.sessions.into());
+            if (PROBE..PROBE + GROUP).contains(&first)
                 && let Some(why) = self.too_large(before)
             {
                 return Ok(Populated::TooLarge(why));
             }
         }
+        drop(control);
         let downlink = downlink.unwrap_or_else(|| unreachable!("there is at least one session"));
-        Ok(Populated::Done(Box::new(Population { backend: self.backend, engine, teids, downlink })))
+        let memory = resident_memory().zip(before).map(|(now, before)| now.saturating_sub(before));
+        let population = Population { worker, teids, downlink, ruling, applying, memory };
+        Ok(Populated::Done(Box::new(population)))
     }
 
-    fn engine(&self) -> Result<Engine, BenchError> {
+    fn worker(&self) -> Result<Worker, BenchError> {
         let limits = Limits {
             max_sessions: self.sessions,
             max_pdrs_per_session: self.shape.pdrs().saturating_mul(2),
             ..Limits::default()
         };
-        Ok(match self.backend {
-            Backend::Fastpath => Engine::Fastpath(Box::new(FastPath::new(shape::topology(), limits)?)),
-            Backend::Reference => Engine::Reference(Box::new(Reference::new(shape::topology(), limits))),
-        })
+        Ok(Worker::new(self.backend, limits)?)
     }
 
     /// What the rest of the sessions will need, judged by those there are, is more than there is.
@@ -123,7 +125,6 @@ struct Control<'a> {
 
 impl<'a> Control<'a> {
     fn new(capabilities: &'a Capabilities, sessions: u32) -> Self {
-        // As the daemon does it: TEIDs show neither slot nor generation.
         let tunnels = Tunnels::new(sessions, 0).scrambled(shape::secret());
         Self {
             capabilities,
@@ -154,7 +155,7 @@ impl<'a> Control<'a> {
 
 impl Population {
     /// The plan that hands a session over to another tunnel of its gNB. `turn` makes it differ from the last one.
-    pub(super) fn handover(&self, number: u32, turn: u32) -> Plan {
+    pub(crate) fn handover(&self, number: u32, turn: u32) -> Plan {
         let with = |raw: u32| {
             let mut far = self.downlink.clone();
             let teid = Teid::new(raw | 1 << 31).unwrap_or_else(|| shape::gnb_teid(number));
@@ -162,7 +163,7 @@ impl Population {
             if let Some(forwarding) = &mut far.forwarding {
                 forwarding.outer = Some(causeway_rules::OuterHeader::Gtpu(tunnel));
             }
-            RuleSet { fars: [(far.id, far)].into(), ..RuleSet::default() }
+            RuleSet { fars: [(far.id, far)].into_iter().collect(), ..RuleSet::default() }
         };
         let (old, new) = (with(turn.wrapping_mul(2)), with(turn.wrapping_mul(2) + 1));
         plan_modification(seid(number), &old, &new, &Extras::default())
