@@ -1,0 +1,108 @@
+//! What to measure.
+
+use clap::{Args, ValueEnum};
+
+use crate::BenchError;
+use crate::kit::{Count, count};
+use crate::world::{self, Backend, Rules, displayed};
+
+/// Every list is measured in all combinations with the others.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Data planes, interleaved
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().backend)]
+    pub backend: Vec<Backend>,
+    /// Sessions; each packet is of a random one
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
+    pub sessions: Vec<Count>,
+    /// PDRs of each direction, told apart by SDF filters; each packet matches a random one
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().pdrs)]
+    pub pdrs: Vec<u16>,
+    /// What sessions have beside PDRs and FARs
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().rules)]
+    pub rules: Vec<Rules>,
+    /// Which way packets go
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().direction)]
+    pub direction: Vec<Way>,
+    /// The user's IP packets
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().size)]
+    pub size: Vec<Size>,
+    /// Rule changes in each second of the worker's time: handovers of random sessions
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().changes)]
+    pub changes: Vec<Count>,
+    /// Milliseconds of CPU time for each row
+    #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
+    pub time: u64,
+    /// Exactly so many packets for each row, rounded up to whole chunks of 1024, however long it takes
+    #[arg(long, value_name = "N")]
+    pub packets: Option<Count>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            backend: vec![Backend::Fastpath, Backend::Reference],
+            sessions: vec![count(10_000), count(100_000), count(1_000_000)],
+            pdrs: vec![1],
+            rules: vec![Rules::Full],
+            direction: vec![Way::Uplink, Way::Downlink],
+            size: vec![Size::Small],
+            changes: vec![count(0)],
+            time: 1000,
+            packets: None,
+        }
+    }
+}
+
+impl Options {
+    /// The same in little time.
+    pub(super) fn quick(mut self) -> Self {
+        self.sessions = vec![count(1000)];
+        self.time = 1;
+        self.packets = None;
+        self
+    }
+
+    /// All numbers are in range.
+    pub(super) fn check(&self) -> Result<(), BenchError> {
+        world::check_sessions(&self.sessions)?;
+        world::check_pdrs(&self.pdrs)
+    }
+}
+
+/// Which way packets go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Way {
+    /// From the gNB to the data network
+    Uplink,
+    /// From the data network to the gNB
+    Downlink,
+    /// In turns
+    Both,
+}
+
+/// The user's IP packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Size {
+    /// 64 octets
+    #[value(name = "64")]
+    Small,
+    /// 7 of 64, 4 of 576 and 1 of 1400 octets
+    Imix,
+    /// 1400 octets
+    #[value(name = "1400")]
+    Large,
+}
+
+impl Size {
+    /// The sizes of packets, in turns.
+    pub(super) const fn octets(self) -> &'static [usize] {
+        match self {
+            Self::Small => &[64],
+            Self::Imix => &[64, 576, 64, 64, 576, 64, 1400, 64, 576, 64, 64, 576],
+            Self::Large => &[1400],
+        }
+    }
+}
+
+displayed!(Way, Size);
