@@ -87,7 +87,7 @@ impl Daemon {
         let secret = Scramble::new(random());
         let teids = TeidScheme::hidden(secret);
         let topology = Topology { routing, policies, slices, teids, ..ports.topology() };
-        let engine = engine(config, topology.clone());
+        let engine = engine(config, topology.clone())?;
         let capabilities = engine.capabilities();
         let counters = ports.counters();
         let schedule = schedule(config)?;
@@ -201,11 +201,11 @@ fn limits(config: &Config) -> Limits {
     }
 }
 
-fn engine(config: &Config, topology: Topology) -> Engine {
-    match config.upf.dataplane {
-        DataPlane::FastPath => Engine::fast_path(topology, limits(config)),
+fn engine(config: &Config, topology: Topology) -> Result<Engine, StartError> {
+    Ok(match config.upf.dataplane {
+        DataPlane::FastPath => Engine::fast_path(topology, limits(config))?,
         DataPlane::Reference => Engine::reference(topology, limits(config)),
-    }
+    })
 }
 
 /// Where the packet thread runs, if it may.

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use causeway_fastpath::index::ArenaError;
 use causeway_ports::PortError;
 use thiserror::Error;
 
@@ -55,6 +56,9 @@ pub enum StartError {
         /// Those there are for this process.
         allowed: Vec<usize>,
     },
+    /// The tables of the fast path do not fit into the memory.
+    #[error("cannot start: {0}; upf.max_sessions says how many sessions there is room for")]
+    Tables(#[from] ArenaError),
     /// The system has no thread or descriptor left.
     #[error("cannot start: {0}: raise the limits of the process (`ulimit -n`, `ulimit -u`)")]
     Resources(#[from] io::Error),

@@ -36,7 +36,7 @@ type Make = fn(Topology) -> Engine;
 
 /// Every data plane that a packet thread can have.
 const ENGINES: [Make; 2] = [
-    |topology| Engine::fast_path(topology, Limits::default()),
+    |topology| Engine::fast_path(topology, Limits::default()).unwrap(),
     |topology| Engine::reference(topology, Limits::default()),
 ];
 
@@ -396,7 +396,7 @@ impl Port for Gone {
 async fn a_lost_port_ends_the_thread() {
     let mut set = PortSet::new();
     set.add_network(internet(), Box::new(Gone(Arc::default())));
-    let engine = Engine::fast_path(set.topology(), Limits::default());
+    let engine = Engine::fast_path(set.topology(), Limits::default()).unwrap();
     let mut worker = Worker::spawn(engine, set, Clock::new(), Schedule::default()).unwrap();
     match timeout(Duration::from_secs(5), worker.report()).await.expect("in time") {
         Some(Report::Stopped(Err(error))) => {

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use causeway_dataplane::{Capabilities, PacketEngine, Topology};
 use causeway_fastpath::FastPath;
+use causeway_fastpath::index::ArenaError;
 use causeway_reference::{Limits, Reference};
 
 /// Which data plane runs, and its state.
@@ -17,8 +18,11 @@ pub enum Engine {
 
 impl Engine {
     /// An empty fast path in these surroundings.
-    pub fn fast_path(topology: Topology, limits: Limits) -> Self {
-        Self::FastPath(Box::new(FastPath::new(topology, limits)))
+    ///
+    /// # Errors
+    /// [`ArenaError`] when the system has no room for its tables.
+    pub fn fast_path(topology: Topology, limits: Limits) -> Result<Self, ArenaError> {
+        Ok(Self::FastPath(Box::new(FastPath::new(topology, limits)?)))
     }
 
     /// An empty reference data plane in these surroundings.
