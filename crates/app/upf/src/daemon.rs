@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use causeway_dataplane::{Capabilities, Echo, Routing, SliceLimit, Topology};
 use causeway_reference::Limits;
 use causeway_rules::{Scramble, TeidScheme};
-use causeway_types::NodeId;
+use causeway_types::{NodeId, Span};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
@@ -18,7 +18,7 @@ use crate::control::{self, Stop, Surroundings};
 use crate::error::{RunError, StartError};
 use crate::open;
 use crate::policies::policies;
-use crate::worker::{Engine, PortSet, Schedule, Snapshot, WorkerHandle, cores};
+use crate::worker::{Engine, PortSet, Schedule, Seat, Snapshot, WorkerHandle, cores};
 
 /// A running UPF. Dropped, it stops at once.
 #[derive(Debug)]
@@ -68,12 +68,12 @@ impl Daemon {
         Self::start_with(config, ports)
     }
 
-    /// Runs on packet ports that the caller opened, for example [`open::gtpu_ports`] with a memory port
+    /// Runs on packet ports that the caller opened, a set for each worker, for example [`open::gtpu_ports`] with a memory port
     /// as data network.
     ///
     /// # Errors
     /// As for [`Daemon::start`].
-    pub fn start_with(config: &Config, ports: PortSet) -> Result<Self, StartError> {
+    pub fn start_with(config: &Config, ports: Vec<PortSet>) -> Result<Self, StartError> {
         let clock = Clock::new();
         let n4 = open::n4_sockets(&config.upf.pfcp)?;
         let management = open::management_sockets(config)?;
@@ -86,15 +86,20 @@ impl Daemon {
         let (routing, slices) = (routing(config), slices(config));
         let secret = Scramble::new(random());
         let teids = TeidScheme::hidden(secret);
-        let topology = Topology { routing, policies, slices, teids, ..ports.topology() };
-        let engine = engine(config, topology.clone())?;
-        let capabilities = engine.capabilities();
-        let counters = ports.counters();
-        let schedule = schedule(config)?;
-        let worker = WorkerHandle::spawn(engine, ports, clock, schedule)?;
+        let surroundings = ports.first().map(PortSet::topology).unwrap_or_default();
+        let topology = Topology { routing, policies, slices, teids, ..surroundings };
+        let counters = ports.iter().flat_map(PortSet::counters).collect();
+        let seats = seats(config, &topology, ports)?;
+        let abilities = seats.first().map(|seat| seat.engine.capabilities());
+        let capabilities = abilities.unwrap_or_else(Capabilities::default);
+        let schedules: Vec<Schedule> = seats.iter().map(|seat| seat.schedule).collect();
+        let most_sessions = config.upf.max_sessions as usize;
+        let worker = WorkerHandle::spawn_all(seats, clock, &topology, most_sessions)?;
         let node = node_id(config, &pfcp);
-        info!("data plane `{}`: {}", config.upf.dataplane.word(), abilities(&capabilities));
-        info!("packet thread {schedule}");
+        info!("data plane `{}`: {}", config.upf.dataplane.word(), abilities_of(&capabilities));
+        for (number, schedule) in schedules.iter().enumerate() {
+            info!("packet thread {number} {schedule}");
+        }
         announce(config, &node, &pfcp, &listens);
         let upf = config.upf.clone();
         let given = Surroundings {
@@ -201,17 +206,41 @@ fn limits(config: &Config) -> Limits {
     }
 }
 
-fn engine(config: &Config, topology: Topology) -> Result<Engine, StartError> {
-    Ok(match config.upf.dataplane {
-        DataPlane::FastPath => Engine::fast_path(topology, limits(config))?,
-        DataPlane::Reference => Engine::reference(topology, limits(config)),
-    })
+/// Each worker with its ports and an empty data plane. What all sessions may take together is divided; worker 0 alone asks
+/// GTP-U peers for signs of life.
+fn seats(config: &Config, topology: &Topology, ports: Vec<PortSet>) -> Result<Vec<Seat>, StartError> {
+    let workers = ports.len().max(1);
+    let limits = share(limits(config), workers);
+    let mut seats = Vec::new();
+    for (number, ports) in ports.into_iter().enumerate() {
+        let mut own = topology.clone();
+        let icmp = own.routing.icmp_errors_per_second;
+        own.routing.icmp_errors_per_second = icmp.div_ceil(u32::try_from(workers).unwrap_or(u32::MAX));
+        if number > 0 {
+            own.routing.echo.interval = Span::ZERO;
+        }
+        let engine = match config.upf.dataplane {
+            DataPlane::FastPath => Engine::fast_path(own, limits)?,
+            DataPlane::Reference => Engine::reference(own, limits),
+        };
+        seats.push(Seat { engine, ports, schedule: schedule(config, number)? });
+    }
+    Ok(seats)
 }
 
-/// Where the packet thread runs, if it may.
-fn schedule(config: &Config) -> Result<Schedule, StartError> {
+/// One worker's share of what all sessions may take together.
+fn share(limits: Limits, workers: usize) -> Limits {
+    Limits {
+        buffer_packets: limits.buffer_packets / workers,
+        buffer_octets: limits.buffer_octets / workers,
+        ..limits
+    }
+}
+
+/// Where a packet thread runs, if it may.
+fn schedule(config: &Config, number: usize) -> Result<Schedule, StartError> {
     let workers = &config.upf.workers;
-    let core = workers.pin.first().copied();
+    let core = workers.pin.get(number).copied();
     let allowed = cores()?;
     if let Some(core) = core.filter(|core| !allowed.contains(core)) {
         return Err(StartError::Core { core, allowed });
@@ -242,7 +271,7 @@ fn node_id(config: &Config, pfcp: &[SocketAddr]) -> NodeId {
 }
 
 /// What SMFs are told that the UPF can do, and how much of it.
-fn abilities(capabilities: &Capabilities) -> String {
+fn abilities_of(capabilities: &Capabilities) -> String {
     let named = [
         (capabilities.buffering, "buffering"),
         (capabilities.notification_delay, "notification delay"),

@@ -70,6 +70,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.forwarding_policy[].redirect", "http://192.0.2.80/"),
     ("upf.offload", "false"),
     ("upf.dataplane", "reference"),
+    ("upf.workers.count", "2"),
     ("upf.workers.pin", "2, 3"),
     ("upf.workers.busy_poll", "true"),
     ("upf.routing.decrement_ttl", "false"),

@@ -17,8 +17,7 @@ use causeway_rules::{
 };
 use causeway_types::{BarId, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Seid, Teid};
 use causeway_upf::clock::Clock;
-use causeway_upf::worker::{Command, Engine, PortSet, Report, Schedule, Snapshot, WorkerHandle};
-use tokio::sync::oneshot;
+use causeway_upf::worker::{Engine, PortSet, Report, Schedule, Snapshot, WorkerHandle};
 use tokio::time::timeout;
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -120,15 +119,14 @@ impl Bench {
     }
 
     async fn apply(&mut self, plan: Plan) {
-        assert!(self.worker.send(Command::Apply(1, plan)));
+        assert!(self.worker.apply(1, plan));
         let report = self.report().await;
         assert!(matches!(report, Report::Applied(1, Ok(_))), "{report:?}");
     }
 
     async fn snapshot(&self) -> Snapshot {
-        let (reply, snapshot) = oneshot::channel();
-        assert!(self.worker.send(Command::Snapshot(reply)));
-        timeout(Duration::from_secs(5), snapshot).await.expect("in time").expect("a snapshot")
+        let client = self.worker.snapshot_client().unwrap();
+        timeout(Duration::from_secs(5), client.snapshot()).await.expect("in time").expect("a snapshot")
     }
 
     fn uplink(&mut self, teid: u32, user: &[u8]) {
@@ -302,7 +300,7 @@ async fn a_plan_that_fails_is_told() {
 
 async fn a_plan_that_fails_is_told_with(make: Make) {
     let mut bench = bench(make);
-    assert!(bench.worker.send(Command::Apply(42, Plan { session: Seid(99), ops: Vec::new() })));
+    assert!(bench.worker.apply(42, Plan { session: Seid(99), ops: Vec::new() }));
     assert!(matches!(bench.report().await, Report::Applied(42, Err(_))));
     bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
 }
@@ -321,7 +319,7 @@ async fn the_last_report_has_the_totals_with(make: Make) {
     bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
     bench.uplink(UPLINK, &packet(UE, SERVER, b"last"));
     next(&mut bench.server);
-    assert!(bench.worker.send(Command::Stop));
+    assert!(bench.worker.stop());
     match bench.report().await {
         Report::Stopped(Ok(snapshot)) => assert_eq!(snapshot.counters.forwarded, 1),
         other => panic!("{other:?}"),
@@ -339,9 +337,9 @@ async fn a_control_plane_that_goes_away_does_not_hang_the_thread() {
 }
 
 async fn a_control_plane_that_goes_away_does_not_hang_the_thread_with(make: Make) {
-    let bench = bench(make);
+    let mut bench = bench(make);
     for key in 0..10_000 {
-        assert!(bench.worker.send(Command::Apply(key, Plan { session: Seid(99), ops: Vec::new() })));
+        assert!(bench.worker.apply(key, Plan { session: Seid(99), ops: Vec::new() }));
     }
     let (ended, end) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

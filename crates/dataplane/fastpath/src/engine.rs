@@ -87,6 +87,12 @@ impl FastPath {
         counters.gtpu_received.packets + counters.ip_received.packets + counters.ethernet_received.packets
     }
 
+    /// Supervises these paths for a session that another worker has, in the place of those that it was told for that session
+    /// before.
+    pub fn follow_paths(&mut self, now: Time, seid: Seid, paths: &[(IpAddr, IpAddr)]) {
+        self.slow.follow_paths(now, seid, paths);
+    }
+
     /// Our GTP-U addresses in the order by which [`crate::Exit::Tunnel`] counts them.
     pub fn local_addresses(&self) -> &[IpAddr] {
         self.surroundings.local_addrs()

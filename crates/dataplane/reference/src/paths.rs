@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{Echo, Egress, Event, Topology};
 use causeway_packet::gtpu::Repr;
-use causeway_rules::RuleSet;
+use causeway_rules::{Far, RuleSet};
 use causeway_types::{Seid, Span, Time};
 
 use crate::egress::{GTPU_PORT, to_tunnel};
@@ -66,10 +66,13 @@ impl Paths {
 
     /// The session has these rules now.
     pub(crate) fn follow(&mut self, now: Time, seid: Seid, rules: &RuleSet, topology: &Topology) {
-        if self.echo.interval.is_zero() {
-            return;
+        if !self.echo.interval.is_zero() {
+            let ends = rules.fars.values().filter_map(|far| path_of(far, topology)).collect();
+            self.follow_ends(now, seid, ends);
         }
-        let ends: BTreeSet<Ends> = paths_of(rules, topology).collect();
+    }
+
+    fn follow_ends(&mut self, now: Time, seid: Seid, ends: BTreeSet<Ends>) {
         for (of, path) in &mut self.paths {
             if !ends.contains(of) {
                 path.users.remove(&seid);
@@ -130,19 +133,25 @@ impl Paths {
     }
 }
 
-/// The paths of the tunnels that these rules send to.
-fn paths_of(rules: &RuleSet, topology: &Topology) -> impl Iterator<Item = Ends> {
-    rules.fars.values().filter_map(|far| {
-        let forwarding = far.forwarding.as_ref()?;
-        let egress = to_tunnel(forwarding.tunnel()?, forwarding.network_instance.as_ref(), topology).ok()?;
-        match egress {
-            Egress::Gtpu { local, peer, .. } => Some((local, peer.ip())),
-            Egress::Ip { .. } | Egress::Ethernet { .. } => None,
-        }
-    })
+/// The path of the tunnel that a FAR sends to: our address and the peer's.
+pub fn path_of(far: &Far, topology: &Topology) -> Option<(IpAddr, IpAddr)> {
+    let forwarding = far.forwarding.as_ref()?;
+    let egress = to_tunnel(forwarding.tunnel()?, forwarding.network_instance.as_ref(), topology).ok()?;
+    match egress {
+        Egress::Gtpu { local, peer, .. } => Some((local, peer.ip())),
+        Egress::Ip { .. } | Egress::Ethernet { .. } => None,
+    }
 }
 
 impl Reference {
+    /// Supervises these paths, as [`path_of`] names them, for a session that another data plane has, in the place of those that it
+    /// was told for that session before.
+    pub fn follow_paths(&mut self, now: Time, seid: Seid, paths: &[(IpAddr, IpAddr)]) {
+        if !self.topology.routing.echo.interval.is_zero() {
+            self.paths.follow_ends(now, seid, paths.iter().copied().collect());
+        }
+    }
+
     /// Asks the peers that are due, and tells of those that do not answer.
     pub(crate) fn expire_paths(&mut self, now: Time) {
         while let Some(((local, peer), due)) = self.paths.expire(now) {

@@ -255,6 +255,12 @@ pub enum Problem {
         /// Where that is said.
         first: String,
     },
+    /// Several packet threads on ports that have one queue.
+    #[error("mode {mode} has one packet thread: set upf.workers.count to 1, or use the modes udp and tun")]
+    OneWorker {
+        /// How packets are received.
+        mode: &'static str,
+    },
     /// One TUN device with two MTUs.
     #[error("{dev} has MTU {other} in {first}: give it one MTU")]
     MtuDiffers {

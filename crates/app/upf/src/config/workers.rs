@@ -4,10 +4,13 @@ use serde::{Serialize, Serializer};
 
 use super::section::Section;
 use super::values;
+use crate::worker::MAX_WORKERS;
 
 /// The packet threads.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Workers {
+    /// How many there are.
+    pub count: usize,
     /// The cores that they run on, in their order; none leaves that to the kernel.
     #[serde(serialize_with = "cores", skip_serializing_if = "Vec::is_empty")]
     pub pin: Vec<usize>,
@@ -15,10 +18,17 @@ pub struct Workers {
     pub busy_poll: bool,
 }
 
+impl Default for Workers {
+    fn default() -> Self {
+        Self { count: 1, pin: Vec::new(), busy_poll: false }
+    }
+}
+
 impl Workers {
     pub(super) fn read(workers: &mut Section<'_>) -> Self {
         let default = Self::default();
         Self {
+            count: workers.value("count", values::number(1..=MAX_WORKERS)).unwrap_or(default.count),
             pin: workers.value("pin", values::cores).unwrap_or_default(),
             busy_poll: workers.value("busy_poll", values::flag).unwrap_or(default.busy_poll),
         }

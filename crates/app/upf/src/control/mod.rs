@@ -25,7 +25,7 @@ use crate::config::Upf;
 use crate::daemon::Totals;
 use crate::error::RunError;
 use crate::management::{self, Ask, Management, PortCounters};
-use crate::worker::{Command, Report, WorkerHandle};
+use crate::worker::{Report, WorkerHandle};
 use log::Log;
 use routes::FramedRoutes;
 use sockets::Sockets;
@@ -144,18 +144,18 @@ impl Control {
             match output {
                 Output::Send { to, bytes } => self.send(to, &bytes),
                 Output::Applications(applications) => {
-                    self.worker.send(Command::Provision(applications));
+                    self.worker.provision(&applications);
                 }
                 Output::Apply { id, plan } => {
                     log::plan(&plan);
                     self.routes.plan(id, &plan);
                     // When the packet thread has ended, its last report ends this one too.
-                    self.worker.send(Command::Apply(id, plan));
+                    self.worker.apply(id, plan);
                 }
                 Output::Notice(notice) => {
                     self.log.notice(self.clock.now(), &notice);
                     if notice == Notice::Finished {
-                        self.worker.send(Command::Stop);
+                        self.worker.stop();
                     }
                 }
             }
@@ -171,7 +171,7 @@ impl Control {
     fn stop(&mut self, stop: Stop) {
         match stop {
             Stop::Graceful => self.n4.shutdown(self.clock.now()),
-            Stop::Now => drop(self.worker.send(Command::Stop)),
+            Stop::Now => drop(self.worker.stop()),
         }
     }
 }

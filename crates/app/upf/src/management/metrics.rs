@@ -181,6 +181,11 @@ impl Exposition {
         let rooms = [("line", self.snapshot.hot), ("slow_room", self.snapshot.slow)];
         let rooms = rooms.map(|(room, count)| (label("by", room), count));
         writer.family("causeway_fastpath_packets", help, rooms)?;
+        let help =
+            "Packets that one worker received and another owns, by what became of them on the way to it";
+        let handed = [("handed", self.snapshot.handed), ("dropped", self.snapshot.handed_in_vain)];
+        let handed = handed.map(|(result, count)| (label("result", result), count));
+        writer.family("causeway_worker_packets", help, handed)?;
         let help = "Packets for an address or network without a port";
         writer.counter("causeway_unroutable_packets", help, self.snapshot.unroutable)
     }
@@ -255,6 +260,7 @@ mod tests {
             "causeway_buffered_packets 0",
             "causeway_fastpath_packets_total{by=\"line\"} 3",
             "causeway_fastpath_packets_total{by=\"slow_room\"} 0",
+            "causeway_worker_packets_total{result=\"handed\"} 0",
             "causeway_port_packets_total{port=\"n6-\\\"x\\\"\",event=\"tx_no_route\"} 0",
             "causeway_port_calls_total{port=\"n6-\\\"x\\\"\",event=\"rx_calls\"} 0",
         ] {

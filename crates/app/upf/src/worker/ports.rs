@@ -44,12 +44,34 @@ impl PortSlot {
 pub struct PortSet {
     slots: Vec<PortSlot>,
     topology: Topology,
+    /// Which worker's ports these are, and of how many; of none where there is but one.
+    place: (usize, usize),
 }
 
 impl PortSet {
     /// No port yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// No port yet; those to come are one worker's of so many.
+    pub fn of_worker(number: usize, workers: usize) -> Self {
+        Self { place: (number, workers), ..Self::default() }
+    }
+
+    /// Others have ports at the same addresses and devices.
+    pub(crate) fn is_one_of_many(&self) -> bool {
+        self.place.1 > 1
+    }
+
+    /// They are the first worker's.
+    pub(crate) fn is_first(&self) -> bool {
+        self.place.0 == 0
+    }
+
+    /// A name that the other workers' ports do not have.
+    pub(crate) fn port_name(&self, name: &str) -> String {
+        if self.is_first() { name.to_owned() } else { format!("{name}.{}", self.place.0) }
     }
 
     /// Adds a port that carries GTP-U of the addresses in `endpoints`.

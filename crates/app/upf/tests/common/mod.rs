@@ -63,7 +63,7 @@ pub fn run(config: &Config, upf: Ipv4Addr) -> Result<Running, StartError> {
     let (n6, server) = pair("n6", "server").unwrap();
     let pools = config.upf.session.iter().map(|session| session.subnet).collect();
     ports.add_network(Network::new(NetworkInstance::new("internet"), pools), Box::new(n6));
-    Ok(Running { daemon: Daemon::start_with(config, ports)?, upf, server })
+    Ok(Running { daemon: Daemon::start_with(config, vec![ports])?, upf, server })
 }
 
 impl Running {

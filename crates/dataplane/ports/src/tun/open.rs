@@ -31,6 +31,9 @@ pub struct TunOptions {
     pub persistent: bool,
     /// Packets of one flow cross together and checksums are left out, where the kernel can do that.
     pub offload: bool,
+    /// The port is one of several on the device; all of them say so. The kernel spreads flows over them, and brings a flow to the
+    /// port that last sent packets of it the other way.
+    pub multi_queue: bool,
 }
 
 impl Default for TunOptions {
@@ -43,6 +46,7 @@ impl Default for TunOptions {
             routes: Vec::new(),
             persistent: false,
             offload: true,
+            multi_queue: false,
         }
     }
 }
@@ -84,10 +88,11 @@ impl TunPort {
 
 /// Attaches to the device. Returns what is offloaded; `None` where packets have no header before them.
 fn attach(file: &File, options: &TunOptions) -> Result<Option<TunOffload>, Errno> {
-    if options.offload && sys::tun::attach(file, &options.device, Kind::Tun, Header::Virtio).is_ok() {
+    let kind = if options.multi_queue { Kind::TunQueue } else { Kind::Tun };
+    if options.offload && sys::tun::attach(file, &options.device, kind, Header::Virtio).is_ok() {
         return Ok(Some(TunOffload::ask(file)));
     }
-    sys::tun::attach(file, &options.device, Kind::Tun, Header::None)?;
+    sys::tun::attach(file, &options.device, kind, Header::None)?;
     // A device that outlived another process may still have what that one asked for.
     let _ = sys::tun::set_offload(file, 0);
     Ok(None)

@@ -27,11 +27,20 @@ pub struct UdpOptions {
     pub dont_fragment: bool,
     /// Lets the kernel join and cut datagrams of one flow, where it can.
     pub offload: bool,
+    /// The port is one of several at its address; all of them say so, and belong to one user. The kernel spreads peers over
+    /// them.
+    pub shared: bool,
 }
 
 impl Default for UdpOptions {
     fn default() -> Self {
-        Self { receive_buffer: 8 << 20, send_buffer: 4 << 20, dont_fragment: false, offload: true }
+        Self {
+            receive_buffer: 8 << 20,
+            send_buffer: 4 << 20,
+            dont_fragment: false,
+            offload: true,
+            shared: false,
+        }
     }
 }
 
@@ -83,7 +92,7 @@ fn longest_datagram(local: IpAddr, mtu: u32) -> usize {
 
 /// Binds a socket that refuses everything: the kernel takes the port for served, and nobody else gets it.
 pub(crate) fn reserve(address: SocketAddr) -> Result<OwnedFd, PortError> {
-    let options = UdpOptions { receive_buffer: 0, send_buffer: 0, dont_fragment: false, offload: false };
+    let options = UdpOptions { receive_buffer: 0, send_buffer: 0, offload: false, ..UdpOptions::default() };
     let socket = open(address, &options)
         .and_then(|socket| sockopt::refuse_all(&socket).map(|()| socket))
         .map_err(|errno| PortError::system(format!("reserving {address}"), errno, "CAP_NET_RAW"))?;
@@ -107,6 +116,9 @@ fn open(address: SocketAddr, options: &UdpOptions) -> Result<OwnedFd, Errno> {
     }
     option::set_socket_send_buffer_size(&socket, options.send_buffer)?;
     sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
+    if options.shared {
+        sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
+    }
     let discover = options.dont_fragment;
     if address.is_ipv4() {
         let discover = if discover { libc::IP_PMTUDISC_DO } else { libc::IP_PMTUDISC_DONT };
