@@ -305,7 +305,8 @@ async fn nothing_is_lost_or_doubled_while_sessions_come_and_go() {
         let plan = if round % 32 < 16 { establishment(n, vec![]) } else { removal(n) };
         assert!(bench.workers.apply(u64::from(round), plan));
         for other in 0..16 {
-            bench.uplink((round % 3) as usize, other, &round.to_be_bytes());
+            // Each gNB and each flow of the data network comes in at one worker.
+            bench.uplink(((other + 1) % 3) as usize, other, &round.to_be_bytes());
             bench.downlink((other % 3) as usize, other, &round.to_be_bytes());
             sent += 2;
         }
