@@ -174,7 +174,8 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
 
     /// Stops the threads. `false` when they have ended.
     pub fn stop(&mut self) -> bool {
-        self.threads.iter().fold(false, |any, thread| thread.command(Command::Stop) || any)
+        let stopped = self.threads.iter().filter(|thread| thread.command(Command::Stop));
+        stopped.count() > 0
     }
 
     fn command(&self, worker: usize, command: Command<K>) -> bool {
