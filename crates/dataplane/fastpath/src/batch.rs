@@ -51,7 +51,7 @@ impl FastPath {
             Stage::Matched { program, step, line } => {
                 self.act(now, batch, index, work, (program, step, line))
             }
-            Stage::Near { .. } => Verdict::Ask,
+            Stage::Sought { .. } => Verdict::Ask,
         };
         if verdict == Verdict::Ask {
             self.ask(now, entrance, batch, index, leaving);

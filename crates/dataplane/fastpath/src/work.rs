@@ -36,8 +36,8 @@ pub(crate) enum Stage {
     UnknownTunnel,
     /// No line has its destination.
     UnknownUe,
-    /// Its line, if there is one, may lie here.
-    Near { key: Key, near: Option<u32> },
+    /// Its line, if there is one, lies near or where the tables lead.
+    Sought { key: Key, near: Option<u32> },
     /// It has a rule: the program and the step, and the first door's line.
     Matched { program: u32, step: u8, line: u32 },
 }
@@ -64,7 +64,7 @@ impl FastPath {
             let user = frame.data.get(tunnelled.start.into()..tunnelled.end.into()).and_then(User::parse);
             *teid = tunnelled.teid;
             *work = Work {
-                stage: Stage::Near { key: Key::Tunnel(tunnelled.teid, local), near: None },
+                stage: Stage::Sought { key: Key::Tunnel(tunnelled.teid, local), near: None },
                 user: user.unwrap_or(User::NOTHING),
                 start: tunnelled.start,
                 qfi: tunnelled.qfi,
@@ -73,9 +73,10 @@ impl FastPath {
             };
         }
         for (work, slot) in works.iter_mut().zip(self.table.slots(&teids)) {
-            if let Stage::Near { near, .. } = &mut work.stage {
+            if let Stage::Sought { key, near } = &mut work.stage {
                 *near = self.table.at_slot(slot);
                 near.iter().for_each(|near| self.table.prefetch(*near));
+                self.table.prefetch_far(*key);
             }
         }
     }
@@ -90,34 +91,41 @@ impl FastPath {
                 continue;
             };
             work.user = user;
-            work.stage = if user.is_v6 {
-                Stage::Near { key: Key::Ipv6(network, User::prefix(user.dst)), near: None }
+            let (key, near) = if user.is_v6 {
+                (Key::Ipv6(network, User::prefix(user.dst)), None)
             } else {
                 let near = self.table.at_address(user.dst as u32);
-                near.iter().for_each(|near| self.table.prefetch(*near));
-                Stage::Near { key: Key::Ipv4(network, user.dst as u32), near }
+                (Key::Ipv4(network, user.dst as u32), near)
             };
+            near.iter().for_each(|near| self.table.prefetch(*near));
+            self.table.prefetch_far(key);
+            work.stage = Stage::Sought { key, near };
         }
     }
 
     /// The second stage: which line and which rule, and fetch the line of the rule.
     #[inline(never)]
     pub(crate) fn choose_all(&self, batch: &Batch, works: &mut [Work]) {
-        for (work, frame) in works.iter_mut().zip(batch.frames()) {
-            self.choose(work, frame.data);
+        let mut far = [None; BATCH];
+        for (work, far) in works.iter().zip(&mut far) {
+            if let Stage::Sought { key, .. } = work.stage {
+                *far = self.table.approach(key);
+            }
+        }
+        for ((work, frame), far) in works.iter_mut().zip(batch.frames()).zip(far) {
+            if let Stage::Sought { key, near } = work.stage {
+                work.stage = self.choose(key, self.table.find(key, near, far), work, frame.data);
+            }
         }
     }
 
     #[inline]
-    fn choose(&self, work: &mut Work, bytes: &[u8]) {
-        let Stage::Near { key, near } = work.stage else { return };
-        let found = self.table.find(key, near);
-        let is_tunnel = matches!(key, Key::Tunnel(..));
-        work.stage = match found.and_then(|number| self.table.line(number).zip(Some(number))) {
+    fn choose(&self, key: Key, found: Option<u32>, work: &Work, bytes: &[u8]) -> Stage {
+        match found.and_then(|number| self.table.line(number).zip(Some(number))) {
             Some((line, number)) => self.choose_rule(line, number, work, bytes),
-            None if is_tunnel => Stage::UnknownTunnel,
+            None if matches!(key, Key::Tunnel(..)) => Stage::UnknownTunnel,
             None => Stage::UnknownUe,
-        };
+        }
     }
 
     #[inline]
