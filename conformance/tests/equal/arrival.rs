@@ -164,7 +164,7 @@ fn from_gnb(rules: &RuleSet, pdr: &Pdr, index: usize, at: u32, genes: &mut Genes
     if genes.chance(12) {
         spoil(&mut octets, genes);
     }
-    let tos = if genes.chance(48) { genes.octet() } else { 0 };
+    let tos = if genes.chance(50) { genes.octet() } else { 0 };
     let peer = if local.is_ipv4() { "198.51.100.1" } else { "2001:db8:99::1" };
     let peer = SocketAddr::new(peer.parse().expect("an address"), genes.pick(&[2152, 2152, 2152, 40_000]));
     (Ingress::Gtpu { local, peer, tos }, octets)
@@ -172,7 +172,7 @@ fn from_gnb(rules: &RuleSet, pdr: &Pdr, index: usize, at: u32, genes: &mut Genes
 
 /// A G-PDU or, seldom, another message.
 fn g_pdu(rules: &RuleSet, teid: Option<Teid>, qfi: Qfi, user: &[u8], genes: &mut Genes<'_>) -> Vec<u8> {
-    let sequence = genes.chance(24).then(|| genes.word());
+    let sequence = genes.chance(50).then(|| genes.word());
     let n_pdu = genes.chance(12).then(|| genes.octet());
     let qfi = genes.maybe(16, &[1, 5, 9, 63]).and_then(Qfi::new).unwrap_or(qfi);
     let mut extensions: Vec<_> = container(qfi, genes).map(Extension::PduSession).into_iter().collect();
@@ -201,7 +201,7 @@ fn container(qfi: Qfi, genes: &mut Genes<'_>) -> Option<PduSession> {
         d1_ul_pdcp_delay: None,
     };
     let sequence = QfiSequence::new(7);
-    let odd = if genes.chance(48) { 19 + genes.below(5) } else { 0 };
+    let odd = if genes.chance(52) { 19 + genes.below(5) } else { 0 };
     Some(match odd {
         19 | 20 => return None,
         21 => PduSession::Uplink(UlPduSession {

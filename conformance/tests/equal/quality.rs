@@ -31,8 +31,8 @@ pub(crate) fn qer(id: u32, genes: &mut Genes<'_>) -> Qer {
         qer.averaging_window = Some(Span::from_millis(genes.pick(&[2000, 1, 20, 100])));
     }
     (qer.uplink, qer.downlink) = (gate(genes), gate(genes));
-    qer.reflective = genes.chance(32);
-    qer.ppi = genes.maybe(24, &[3, 0, 7]).and_then(Ppi::new);
+    qer.reflective = genes.chance(50);
+    qer.ppi = genes.maybe(50, &[3, 0, 7]).and_then(Ppi::new);
     if genes.chance(24) {
         qer.correlation = Some(Correlation { chosen_by: None, id: genes.below(2) as u32 });
     }
@@ -58,7 +58,7 @@ fn rates(genes: &mut Genes<'_>) -> Option<RateLimit> {
 }
 
 fn gate(genes: &mut Genes<'_>) -> Gate {
-    if genes.chance(24) { Gate::Closed } else { Gate::Open }
+    if genes.chance(50) { Gate::Closed } else { Gate::Open }
 }
 
 fn packet_rates(genes: &mut Genes<'_>) -> PacketRates {

@@ -84,10 +84,12 @@ pub(crate) fn flow(set: &mut RuleSet, at: u32, place: &Place, now: Time, genes: 
     pdr.removal = Some(place.removal(genes));
     pdr.precedence = Precedence(if at == 0 { 255 } else { 10 * (1 + genes.below(4) as u32) });
     (pdr.qers, pdr.urrs) = (vec![QerId(rule)], vec![UrrId(rule)]);
-    if at > 0 && genes.chance(64) {
+    if genes.chance(80) {
         // The AMBR of the session, and what all of it uses.
-        pdr.qers.push(QerId(1));
-        pdr.urrs.push(UrrId(1));
+        set.qers.entry(QerId(60)).or_insert_with(|| qer(60, genes));
+        set.urrs.entry(UrrId(60)).or_insert_with(|| urr(60, now, genes));
+        pdr.qers.extend([QerId(60)].into_iter().take(genes.below(4).min(1)));
+        pdr.urrs.extend([UrrId(60)].into_iter().take(genes.below(4).min(1)));
     }
     pdr.qers.dedup();
     pdr.urrs.dedup();
@@ -99,7 +101,7 @@ pub(crate) fn flow(set: &mut RuleSet, at: u32, place: &Place, now: Time, genes: 
         63 => pdr.active_until = Some(now + seconds(genes)),
         _ => {}
     }
-    if at > 0 || genes.chance(24) {
+    if at > 0 || genes.chance(50) {
         detection(&mut pdr.pdi, genes);
     }
     let opposite = Pdi {

@@ -25,6 +25,7 @@ pub(crate) fn urr(id: u32, now: Time, genes: &mut Genes<'_>) -> Urr {
             urr.triggers |= Trigger::QUVTI;
         }
     }
+    urr.before_qos = genes.chance(56);
     if genes.chance(64) {
         clockwork(&mut urr, now, genes);
     }
@@ -84,7 +85,7 @@ fn clockwork(urr: &mut Urr, now: Time, genes: &mut Genes<'_>) {
         }
     }
     urr.number_of_reports = genes.maybe(24, &[1, 2, 5]).and_then(NonZeroU16::new);
-    (urr.before_qos, urr.immediate_start) = (genes.chance(40), genes.chance(64));
+    urr.immediate_start = genes.chance(64);
     urr.inactive = genes.chance(12);
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn packet(src: IpAddr, dst: IpAddr, genes: &mut Genes<'_>) -> Vec<u8>
     let protocol = protocol(src.is_ipv6(), genes);
     let payload = payload(genes);
     let segment = segment(src, dst, protocol, payload, genes);
-    let tos = if genes.chance(48) { genes.octet() } else { 0 };
+    let tos = if genes.chance(64) { genes.octet() } else { 0 };
     let ttl = if genes.chance(24) { genes.pick(&[1, 0, 2, 255]) } else { 64 };
     let mut octets = Vec::new();
     let written = match (src, dst) {

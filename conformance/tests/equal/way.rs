@@ -51,7 +51,7 @@ fn acting(mut far: Far, genes: &mut Genes<'_>) -> Far {
     if let Some(way) = far.forwarding.as_mut().filter(|_| genes.chance(24)) {
         way.marking = Some(tos_marking(genes));
     }
-    if genes.chance(48) {
+    if genes.chance(50) {
         act(&mut far, genes);
     }
     if genes.chance(12) {

@@ -4,6 +4,8 @@
 //! A port carries GTP-U datagrams (N3, N9), or IP packets or Ethernet frames (N6). It never blocks, allocates nothing per
 //! packet, and counts every packet it cannot carry under one named [`Counter`]. What can only be cured by
 //! a person is a [`PortError`] that says how.
+//!
+//! What it costs to get packets in and out is measured by `cargo run --release -p causeway-ports --example io`.
 
 #![deny(unsafe_code)]
 

@@ -107,7 +107,7 @@ pub const KEYS: &[Key] = &[
         "none",
         "URL for HTTP, or address and port, that uplink traffic is redirected to",
     ),
-    key("upf.offload", "true", "the kernel joins and cuts packets of one flow on N3, where it can"),
+    key("upf.offload", "true", "the kernel joins and cuts packets of one flow on N3 and N6, where it can"),
     key("upf.routing.decrement_ttl", "true", "packets lose one hop between N3 and N6"),
     key(
         "upf.routing.router_advertisement",

@@ -74,7 +74,7 @@ pub struct Upf {
     /// What SMFs may name as forwarding policies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forwarding_policy: Vec<ForwardingPolicy>,
-    /// Packets of one flow cross N3 together where the kernel can join and cut them.
+    /// Packets of one flow cross N3 and N6 together where the kernel can join and cut them.
     pub offload: bool,
     /// The UPF as a router.
     pub routing: Routing,

@@ -24,7 +24,7 @@ struct Device<'a> {
 
 /// Opens the devices, in the order of the configuration.
 pub(super) fn open(upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
-    devices(&upf.session).iter().try_for_each(|device| open_one(device, &upf.n6_tunnel, set))
+    devices(&upf.session).iter().try_for_each(|device| open_one(device, upf, set))
 }
 
 fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
@@ -40,11 +40,12 @@ fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
     devices
 }
 
-fn open_one(device: &Device<'_>, tunnels: &[N6Tunnel], set: &mut PortSet) -> Result<(), StartError> {
+fn open_one(device: &Device<'_>, upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
     let Some(session) = device.sessions.first() else { return Ok(()) };
-    let tunnels: Vec<_> = tunnels.iter().filter(|tunnel| tunnel.dnn == session.dnn).collect();
+    let tunnels: Vec<_> = upf.n6_tunnel.iter().filter(|tunnel| tunnel.dnn == session.dnn).collect();
+    let tun = || TunOptions { offload: upf.offload, ..options(device, &tunnels, session.mtu) };
     let opened = match session.mode {
-        N6Mode::Tun => open_tun(device, &options(device, &tunnels, session.mtu)),
+        N6Mode::Tun => open_tun(device, &tun()),
         N6Mode::AfXdp => open_xdp(device, &tunnels),
     };
     let failed = |source| StartError::Port { key: format!("upf.session[{}].dev", device.first), source };
@@ -71,7 +72,8 @@ struct Opened {
 fn open_tun(device: &Device<'_>, options: &TunOptions) -> Result<Opened, PortError> {
     let there = if Netlink::open()?.link(device.name)?.is_some() { "it was there" } else { "created" };
     let port = TunPort::open(&format!("n6-{}", device.name), options)?;
-    let how = format!("TUN device {} ({there})", device.name);
+    let switched_off = if options.offload { "" } else { " (offload: false)" };
+    let how = format!("TUN device {} ({there}) with {}{switched_off}", device.name, port.offload());
     let own = device.sessions.iter().filter_map(|session| session.gateway).collect();
     Ok(Opened { port: Box::new(port), how, own })
 }
@@ -110,7 +112,7 @@ fn options(device: &Device<'_>, tunnels: &[&N6Tunnel], mtu: u32) -> TunOptions {
         addresses: device.sessions.iter().filter_map(address).collect(),
         mtu: Some(mtu),
         routes: pools.chain(tunnels.iter().map(|tunnel| tunnel.address.into())).collect(),
-        persistent: false,
+        ..TunOptions::default()
     }
 }
 

@@ -111,7 +111,7 @@ impl Compiler<'_> {
             }
             Some(first)
         };
-        lease.shared.extend(layout.shared.map(|meter| SharedRate { qer: meter.qer, direction, line }));
+        lease.shared.extend(layout.shared.map(|meter| SharedRate::new(meter.qer, direction, line)));
         for (offset, index) in (0..).zip(&layout.hot) {
             let (Some(rule), Some(leased)) = (shape.rules.get(*index), lease.rules.get_mut(*index)) else {
                 continue;

@@ -47,6 +47,15 @@ pub(crate) struct SharedRate {
     qer: QerId,
     direction: Direction,
     line: u32,
+    /// What is in the line's bucket was granted. Without it the slow room knows better.
+    is_granted: bool,
+}
+
+impl SharedRate {
+    /// A rate with its bucket in a line, not granted yet.
+    pub(crate) const fn new(qer: QerId, direction: Direction, line: u32) -> Self {
+        Self { qer, direction, line, is_granted: false }
+    }
 }
 
 /// A session in the lines.
@@ -99,7 +108,7 @@ impl Lease {
             };
             (rule.granted, rule.since) = (account.budget, account.updated);
         }
-        for shared in &self.shared {
+        for shared in &mut self.shared {
             let sharers =
                 self.rule_keys.iter().zip(grants).filter(|(key, _)| key.direction == shared.direction);
             let mut meters = sharers.filter_map(|(_, grant)| grant.as_ref()).flat_map(|grant| &grant.meters);
@@ -109,6 +118,7 @@ impl Lease {
                 line.account.tokens = meter.tokens;
                 line.account.updated = meter.updated.as_nanos();
                 line.account.last_size = octets(meter.last);
+                shared.is_granted = true;
             }
         }
         self.is_open = true;
@@ -122,7 +132,7 @@ impl Lease {
             let (packets, octets) = dropped(table, rule.place);
             let Some(account) = account(table, rule.place).filter(|_| granted > 0) else { continue };
             let passed = granted - std::mem::take(&mut account.budget);
-            if account.packets == 0 && account.updated == rule.since {
+            if account.packets == 0 && packets == 0 && account.updated == rule.since {
                 continue;
             }
             spent.push(Spent {
@@ -138,8 +148,10 @@ impl Lease {
             });
             meters.extend(rule.own.map(|qer| bucket(qer, key.direction, account)));
         }
-        for shared in std::mem::take(&mut self.is_open).then_some(&self.shared).into_iter().flatten() {
-            if let Some(line) = table.line(shared.line).filter(|line| line.account.updated > 0) {
+        self.is_open = false;
+        for shared in &mut self.shared {
+            let granted = std::mem::take(&mut shared.is_granted);
+            if let Some(line) = table.line(shared.line).filter(|_| granted) {
                 meters.push(bucket(shared.qer, shared.direction, &line.account));
             }
         }

@@ -1,22 +1,22 @@
-//! IP packets through a TUN device: the data network is whatever the kernel routes there.
+//! Opening the device and setting it up.
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
-use causeway_packet::{Ip, ParseError};
 use causeway_types::IpNet;
 use rustix::io::Errno;
 
+use super::receive::Intake;
+use super::send::Outlet;
+use super::{TunOffload, TunPort};
 use crate::netlink::{Link, Netlink, check_name};
-use crate::sys::tun::Kind;
-use crate::udp::send_failure;
-use crate::{Batch, Counter, Counters, Frame, Meta, Port, PortError, sys};
+use crate::sys::tun::{Header, Kind};
+use crate::{PortError, sys};
 
 /// Which device, and how it is set up. All of it holds in the network namespace of the calling thread.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunOptions {
     /// Name of the device: 1 to 15 characters.
     pub device: String,
@@ -29,14 +29,22 @@ pub struct TunOptions {
     /// The device stays when the port is closed. Otherwise it goes, unless it was there before as persistent.
     /// On a device that stays, so do its addresses and routes.
     pub persistent: bool,
+    /// Packets of one flow cross together and checksums are left out, where the kernel can do that.
+    pub offload: bool,
 }
 
-/// An N6 port on a TUN device.
-pub struct TunPort {
-    name: String,
-    file: File,
-    link: Link,
-    counters: Arc<Counters>,
+impl Default for TunOptions {
+    /// No device yet.
+    fn default() -> Self {
+        Self {
+            device: String::new(),
+            addresses: Vec::new(),
+            mtu: None,
+            routes: Vec::new(),
+            persistent: false,
+            offload: true,
+        }
+    }
 }
 
 impl TunPort {
@@ -53,7 +61,7 @@ impl TunPort {
         let mut netlink = Netlink::open()?;
         let existed = netlink.link(device)?.is_some();
         let file = open_device()?;
-        sys::tun::attach(&file, device, Kind::Tun).map_err(|errno| attach_error(device, errno))?;
+        let offload = attach(&file, options).map_err(|errno| attach_error(device, errno))?;
         let link =
             netlink.link(device)?.ok_or_else(|| PortError::InterfaceMissing { name: device.clone() })?;
         set_up(&mut netlink, &link, options)?;
@@ -62,57 +70,27 @@ impl TunPort {
                 .map_err(|errno| PortError::system(format!("keeping {device}"), errno, "CAP_NET_ADMIN"))?;
         }
         let mtu = options.mtu.unwrap_or(link.mtu);
-        Ok(Self { name: name.to_owned(), file, link: Link { mtu, ..link }, counters: Arc::default() })
+        Ok(Self {
+            name: name.to_owned(),
+            file,
+            link: Link { mtu, ..link },
+            offload,
+            counters: Arc::default(),
+            intake: Intake::new(offload.is_some()),
+            outlet: Outlet::new(mtu as usize, offload),
+        })
     }
+}
 
-    /// The device as it was set up.
-    pub fn link(&self) -> &Link {
-        &self.link
+/// Attaches to the device. Returns what is offloaded; `None` where packets have no header before them.
+fn attach(file: &File, options: &TunOptions) -> Result<Option<TunOffload>, Errno> {
+    if options.offload && sys::tun::attach(file, &options.device, Kind::Tun, Header::Virtio).is_ok() {
+        return Ok(Some(TunOffload::ask(file)));
     }
-
-    /// Reads one packet into the next free buffer. `None` when nothing is there.
-    fn read_one(&self, batch: &mut Batch) -> Result<Option<()>, PortError> {
-        let Some(buffer) = batch.free().next() else { return Ok(None) };
-        let len = match rustix::io::read(&self.file, &mut *buffer) {
-            Ok(len) => len,
-            Err(Errno::AGAIN) => return Ok(None),
-            Err(Errno::INTR) => return Ok(Some(())),
-            Err(errno) => return Err(PortError::lost(&self.name, errno)),
-        };
-        match Ip::parse(buffer.get(..len).unwrap_or_default()) {
-            // The driver does not tell when it cuts a packet; the packet itself does.
-            Err(ParseError::Truncated { .. }) => self.drop_received(batch, Counter::RxTruncated),
-            Err(_) => self.drop_received(batch, Counter::RxMalformed),
-            Ok(_) => {
-                batch.commit(len, Meta::Ip);
-                self.counters.received(1, len);
-            }
-        }
-        Ok(Some(()))
-    }
-
-    fn drop_received(&self, batch: &mut Batch, reason: Counter) {
-        self.counters.add(reason, 1);
-        batch.skip();
-    }
-
-    fn write_one(&self, frame: &Frame<'_>) -> Result<Result<(), Counter>, Errno> {
-        if frame.meta != Meta::Ip || Ip::parse(frame.data).is_err() {
-            return Ok(Err(Counter::TxWrongKind));
-        }
-        if frame.data.len() > self.link.mtu as usize {
-            return Ok(Err(Counter::TxTooBig));
-        }
-        loop {
-            match rustix::io::write(&self.file, frame.data) {
-                Ok(_) => return Ok(Ok(())),
-                Err(Errno::INTR) => {}
-                // The driver refuses what it takes for no IP packet.
-                Err(Errno::INVAL) => return Ok(Err(Counter::TxWrongKind)),
-                Err(errno) => return send_failure(errno).map(Err).ok_or(errno),
-            }
-        }
-    }
+    sys::tun::attach(file, &options.device, Kind::Tun, Header::None)?;
+    // A device that outlived another process may still have what that one asked for.
+    let _ = sys::tun::set_offload(file, 0);
+    Ok(None)
 }
 
 pub(crate) fn open_device() -> Result<File, PortError> {
@@ -153,42 +131,4 @@ fn set_up(netlink: &mut Netlink, link: &Link, options: &TunOptions) -> Result<()
 /// from. Where that is not permitted such errors are lost, and nothing else.
 fn accept_own_addresses(device: &str) {
     let _ = std::fs::write(format!("/proc/sys/net/ipv4/conf/{device}/accept_local"), "1");
-}
-
-impl Port for TunPort {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn mtu(&self) -> u32 {
-        self.link.mtu
-    }
-
-    fn counters(&self) -> &Arc<Counters> {
-        &self.counters
-    }
-
-    fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
-        batch.clear();
-        while !batch.is_full() && self.read_one(batch)?.is_some() {}
-        Ok(batch.len())
-    }
-
-    fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
-        let mut sent = 0;
-        for frame in frames {
-            match self.write_one(frame).map_err(|errno| PortError::lost(&self.name, errno))? {
-                Ok(()) => {
-                    self.counters.sent(1, frame.data.len());
-                    sent += 1;
-                }
-                Err(reason) => self.counters.add(reason, 1),
-            }
-        }
-        Ok(sent)
-    }
-
-    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.file.as_fd())
-    }
 }
