@@ -68,7 +68,8 @@ pub struct Twins {
 impl Twins {
     /// The reference and the fast path, both empty, in these surroundings.
     pub fn new(topology: Topology, limits: Limits) -> Self {
-        let fast = Box::new(FastPath::new(topology.clone(), limits));
+        let fast = FastPath::new(topology.clone(), limits).unwrap_or_else(|error| panic!("{error}"));
+        let fast = Box::new(fast);
         Self::of(Box::new(Reference::new(topology, limits)), fast)
     }
 

@@ -1,6 +1,6 @@
 //! What an SMF does to a session that there is.
 
-use causeway_rules::{BufferingDuration, ExtendedBuffering, Extras, RuleSet, UrrPart};
+use causeway_rules::{BufferingDuration, ExtendedBuffering, Extras, RuleMap, RuleSet, UrrPart};
 use causeway_types::{BarId, FarId, Span, Time};
 
 use crate::genes::Genes;
@@ -104,8 +104,8 @@ fn old_qers(old: &RuleSet) -> Vec<causeway_types::QerId> {
 }
 
 /// One of the rules changes.
-fn any<'a, I: Ord, R>(
-    rules: &'a mut std::collections::BTreeMap<I, R>,
+fn any<'a, I: Ord, R: Clone>(
+    rules: &'a mut RuleMap<I, R>,
     genes: &mut Genes<'_>,
     mut change: impl FnMut(&'a mut R, &mut Genes<'_>),
 ) {

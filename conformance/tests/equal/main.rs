@@ -57,7 +57,7 @@ fn config(seed: u64) -> Config {
 }
 
 fn fast_path(topology: Topology, limits: Limits) -> Box<dyn Subject> {
-    Box::new(FastPath::new(topology, limits))
+    Box::new(FastPath::new(topology, limits).unwrap())
 }
 
 /// At least so much of a hundred packets must be forwarded: a world in which all is dropped shows little.

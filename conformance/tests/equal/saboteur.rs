@@ -45,7 +45,7 @@ pub(crate) struct Saboteur {
 
 impl Saboteur {
     pub(crate) fn new(defect: Defect, topology: Topology, limits: Limits) -> Self {
-        let honest = FastPath::new(topology, limits);
+        let honest = FastPath::new(topology, limits).unwrap();
         Self { honest, defect, octets: 0, bursts: 0, withheld: None }
     }
 

@@ -78,16 +78,16 @@ pub(crate) fn flow(set: &mut RuleSet, at: u32, place: &Place, now: Time, genes: 
         set.fars.insert(FarId(down), downlink(down, tunnel, genes));
     }
     let rule = if at > 0 && genes.chance(96) { 1 } else { at + 1 };
-    set.qers.entry(QerId(rule)).or_insert_with(|| qer(rule, genes));
-    set.urrs.entry(UrrId(rule)).or_insert_with(|| urr(rule, now, genes));
+    set.qers.insert_if_absent(QerId(rule), || qer(rule, genes));
+    set.urrs.insert_if_absent(UrrId(rule), || urr(rule, now, genes));
     let mut pdr = Pdr::new(PdrId(up as u16), uplink_pdi(at, place, genes), FarId(to_network));
     pdr.removal = Some(place.removal(genes));
     pdr.precedence = Precedence(if at == 0 { 255 } else { 10 * (1 + genes.below(4) as u32) });
     (pdr.qers, pdr.urrs) = (vec![QerId(rule)], vec![UrrId(rule)]);
     if genes.chance(80) {
         // The AMBR of the session, and what all of it uses.
-        set.qers.entry(QerId(60)).or_insert_with(|| qer(60, genes));
-        set.urrs.entry(UrrId(60)).or_insert_with(|| urr(60, now, genes));
+        set.qers.insert_if_absent(QerId(60), || qer(60, genes));
+        set.urrs.insert_if_absent(UrrId(60), || urr(60, now, genes));
         pdr.qers.extend([QerId(60)].into_iter().take(genes.below(4).min(1)));
         pdr.urrs.extend([UrrId(60)].into_iter().take(genes.below(4).min(1)));
     }

@@ -1,6 +1,7 @@
 //! Why a benchmark could not be run.
 
-use causeway_dataplane::{ApplyError, Fate};
+use causeway_dataplane::ApplyError;
+use causeway_fastpath::index::ArenaError;
 use causeway_packet::BuildError;
 use causeway_rules::Rejection;
 use thiserror::Error;
@@ -27,6 +28,9 @@ pub enum BenchError {
         /// Why.
         rejection: Rejection,
     },
+    /// The tables of the fast path found no room.
+    #[error("tables of the fast path: {0}")]
+    Tables(#[from] ArenaError),
     /// The data plane refused a plan.
     #[error("the data plane refused a plan: {0}")]
     Apply(#[from] ApplyError),
@@ -36,11 +40,13 @@ pub enum BenchError {
     /// A packet of the benchmark could not be built.
     #[error("packet: {0}")]
     Packet(#[from] BuildError),
-    /// A packet did not take the way that is measured.
-    #[error("a packet ended as {fate:?}, so nothing was measured")]
-    WrongFate {
-        /// What became of the packet.
-        fate: Fate,
+    /// Packets did not take the way that is measured.
+    #[error("of {sent} packets {forwarded} were forwarded, so nothing was measured")]
+    NotForwarded {
+        /// Packets that went in.
+        sent: u64,
+        /// Packets that came out.
+        forwarded: u64,
     },
     /// A number of the command line is out of range.
     #[error("{what} is {value}: {allowed}")]

@@ -79,11 +79,11 @@ fn downlink_far(action: ApplyAction) -> Far {
 fn establishment(action: ApplyAction, delay: Duration) -> Plan {
     let ops = vec![
         Op::CreateSession,
-        Op::PutBar(Bar { id: BarId(1), notification_delay: delay, suggested_packets: None }),
-        Op::PutFar(far(1, ApplyAction::Forward, Interface::Core, None)),
-        Op::PutFar(downlink_far(action)),
-        Op::PutPdr(pdr(1, Interface::Access, true)),
-        Op::PutPdr(pdr(2, Interface::Core, false)),
+        Op::PutBar(Bar { id: BarId(1), notification_delay: delay, suggested_packets: None }.into()),
+        Op::PutFar(far(1, ApplyAction::Forward, Interface::Core, None).into()),
+        Op::PutFar(downlink_far(action).into()),
+        Op::PutPdr(pdr(1, Interface::Access, true).into()),
+        Op::PutPdr(pdr(2, Interface::Core, false).into()),
     ];
     Plan { session: SESSION, ops }
 }
@@ -145,7 +145,7 @@ async fn markings_reach_the_port_and_come_from_it() {
     bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
     let mut far = downlink_far(ApplyAction::Forward);
     far.forwarding.as_mut().unwrap().marking = Some(TosMarking::new(0xb8, 0xfc));
-    bench.apply(Plan { session: SESSION, ops: vec![Op::PutFar(far)] }).await;
+    bench.apply(Plan { session: SESSION, ops: vec![Op::PutFar(far.into())] }).await;
     let capable = |src, dst| {
         let mut packet = packet(src, dst, b"ecn");
         set_ecn(&mut packet, Ecn::Capable0).unwrap();
@@ -195,7 +195,9 @@ async fn a_buffered_packet_is_reported_and_leaves_with_the_plan() {
     let report = bench.report().await;
     assert!(matches!(report, Report::Event(Event::DownlinkData { session: SESSION, .. })), "{report:?}");
     assert_eq!(bench.snapshot().await.counters.buffered, 1);
-    bench.apply(Plan { session: SESSION, ops: vec![Op::PutFar(downlink_far(ApplyAction::Forward))] }).await;
+    bench
+        .apply(Plan { session: SESSION, ops: vec![Op::PutFar(downlink_far(ApplyAction::Forward).into())] })
+        .await;
     assert_eq!(next(&mut bench.gnb).1[8..], one_hop_on(down));
     assert_eq!(bench.snapshot().await.counters.buffered, 0);
 }

@@ -11,6 +11,7 @@ mod association;
 mod config;
 mod counters;
 mod features;
+mod hash;
 mod heartbeat;
 mod load;
 mod names;

@@ -1,10 +1,11 @@
 //! From two rule sets to the writes between them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use causeway_types::{FTeid, FarId, QerId, Seid, UrrId};
 
-use crate::{ExtendedBuffering, Op, PduSessionType, Plan, RuleSet, UeMac, UrrPart};
+use crate::{ExtendedBuffering, Op, PduSessionType, Plan, RuleMap, RuleSet, UeMac, UrrPart};
 
 /// What a modification asks for beside the rules themselves.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -71,7 +72,7 @@ fn put_changed(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>)
     ops.extend(changed(&old.bars, &new.bars).cloned().map(Op::PutBar));
     ops.extend(changed(&old.qers, &new.qers).cloned().map(Op::PutQer));
     for far in changed(&old.fars, &new.fars) {
-        ops.push(Op::PutFar(far.clone()));
+        ops.push(Op::PutFar(Arc::clone(far)));
         let tunnels = extras.end_markers.iter().filter(|(id, _)| *id == far.id).map(|(_, tunnel)| *tunnel);
         ops.extend(tunnels.map(|tunnel| Op::SendEndMarker { far: far.id, tunnel }));
     }
@@ -97,7 +98,7 @@ fn notified_again<'a>(
 
 /// Behind the FARs, which they may name.
 fn put_urrs(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>) {
-    ops.extend(changed(&old.urrs, &new.urrs).cloned().map(|urr| Op::PutUrr(Box::new(urr))));
+    ops.extend(changed(&old.urrs, &new.urrs).cloned().map(Op::PutUrr));
     let kept = |urr: &UrrId| old.urrs.contains_key(urr) && new.urrs.contains_key(urr);
     for (urr, parts) in extras.renewed.iter().filter(|(urr, parts)| kept(urr) && !parts.is_empty()) {
         ops.push(Op::RenewUrr { urr: *urr, parts: parts.clone() });
@@ -112,16 +113,17 @@ fn remove_gone(old: &RuleSet, new: &RuleSet, ops: &mut Vec<Op>) {
     ops.extend(gone(&old.bars, &new.bars).map(Op::RemoveBar));
 }
 
-fn changed<'a, I: Ord, R: PartialEq>(
-    old: &'a BTreeMap<I, R>,
-    new: &'a BTreeMap<I, R>,
-) -> impl Iterator<Item = &'a R> + 'a {
-    new.iter().filter(|(id, rule)| old.get(id) != Some(*rule)).map(|(_, rule)| rule)
+fn changed<'a, I: Ord, R: Eq>(
+    old: &'a RuleMap<I, R>,
+    new: &'a RuleMap<I, R>,
+) -> impl Iterator<Item = &'a Arc<R>> + 'a {
+    let is_new = |(id, rule): &(&I, &Arc<R>)| old.get_shared(id) != Some(*rule);
+    new.keys().zip(new.shared()).filter(is_new).map(|(_, rule)| rule)
 }
 
 fn gone<'a, I: Ord + Copy, R>(
-    old: &'a BTreeMap<I, R>,
-    new: &'a BTreeMap<I, R>,
+    old: &'a RuleMap<I, R>,
+    new: &'a RuleMap<I, R>,
 ) -> impl Iterator<Item = I> + 'a {
     old.keys().filter(|id| !new.contains_key(id)).copied()
 }

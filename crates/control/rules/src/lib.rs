@@ -44,12 +44,14 @@ mod ie;
 mod model;
 mod plan;
 mod predefined;
+mod recent;
 mod reject;
 mod resources;
 mod respond;
 mod scramble;
 mod sdf;
 mod session;
+mod sorted;
 mod tunnels;
 mod ue_mac;
 mod usage;
@@ -73,8 +75,8 @@ pub use model::{
     FlowDescription, FlowEnd, FlowMarking, Forwarding, Gate, HeaderRemoval, HttpField, MacMatch, MacRange,
     MeasurementMethod, Monitoring, NewEnd, OuterHeader, PacketRate, PacketRateReport, PacketRateStatus,
     PacketRates, PagingPolicy, Pdi, Pdr, PduSessionType, PolicyName, Proxying, Qer, RateLimit, Redirect,
-    Remaining, RemovedHeader, Replacement, RuleSet, SdfFilter, Steering, TagMatch, TosMarking, TrafficClass,
-    UeAddress, UeSide, Url, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
+    Remaining, RemovedHeader, Replacement, RuleMap, RuleSet, SdfFilter, Steering, TagMatch, TosMarking,
+    TrafficClass, UeAddress, UeSide, Url, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
 };
 pub use plan::{Op, Plan};
 pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
@@ -84,6 +86,7 @@ pub use respond::packet_rate_reports;
 pub use scramble::Scramble;
 pub use sdf::FlowError;
 pub use session::SessionRules;
+pub use sorted::{SortedMap, SortedSet};
 pub use tunnels::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TeidScheme, TunnelChange, Tunnels};
 pub use ue_mac::{MacChanges, UeMac};
 pub use usage::{Detected, Usage};

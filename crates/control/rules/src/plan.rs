@@ -1,6 +1,7 @@
 //! The writes that turn one rule set into another.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, SNssai, Seid, Span, UrrId};
 
@@ -19,7 +20,7 @@ pub struct Plan {
     pub ops: Vec<Op>,
 }
 
-/// One write of a [`Plan`].
+/// One write of a [`Plan`]. The rules in it are those of the control plane, shared with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
     /// A new session without rules. First in its plan.
@@ -33,10 +34,10 @@ pub enum Op {
     /// Drops all packets that wait for the session, before anything else is done (DROBU).
     DropBuffered,
     /// Creates the BAR or replaces the one of that id.
-    PutBar(Bar),
+    PutBar(Arc<Bar>),
     /// Creates the URR, or replaces the one of that id and goes on counting. A limit or timer that changes starts
     /// over as for [`Op::RenewUrr`].
-    PutUrr(Box<Urr>),
+    PutUrr(Arc<Urr>),
     /// Starts parts of a URR over that were given anew, even with the values they had: a threshold or quota counts
     /// what was measured since the last report and nothing before that, a time runs from now (TS 29.244 clause
     /// 5.2.2.3.1).
@@ -49,16 +50,16 @@ pub enum Op {
     /// Starts the User Plane Inactivity Timer anew, with this time; `None` stops it.
     SetInactivityTimer(Option<Span>),
     /// Creates the QER, or replaces the one of that id and keeps its meters' state.
-    PutQer(Qer),
+    PutQer(Arc<Qer>),
     /// Creates the FAR or replaces the one of that id. Buffered packets follow the new action: they drain
     /// in order before any new packet when it forwards, and are dropped when it drops.
-    PutFar(Far),
+    PutFar(Arc<Far>),
     /// Begins a new buffering period of a FAR that goes on buffering: the SMF hears of its next packet again.
     NotifyAgain(FarId),
     /// Buffers for longer than usual for the FARs of a BAR, until that ends.
     ExtendBuffering(ExtendedBuffering),
     /// Creates the PDR or replaces the one of that id.
-    PutPdr(Pdr),
+    PutPdr(Arc<Pdr>),
     /// Sends one End Marker to the far end of a tunnel that is no longer used (TS 23.501 clause 5.8.2.9).
     SendEndMarker {
         /// The FAR whose tunnel changed in this plan.

@@ -3,6 +3,7 @@
 use causeway_types::{Seid, Time};
 
 use crate::addresses::{AddressChange, AddressReservation};
+use crate::recent::Recent;
 use crate::tunnels::Reservation;
 use crate::{Addresses, SessionRules, TunnelChange, Tunnels};
 
@@ -13,6 +14,7 @@ pub struct Resources {
     pub tunnels: Tunnels,
     /// The addresses of UEs.
     pub addresses: Addresses,
+    pub(crate) recent: Recent,
 }
 
 /// What a change of one session takes and gives back. Hand it to [`Resources::commit`] once the data plane has
@@ -36,8 +38,8 @@ impl ResourceChange {
 
 impl Resources {
     /// These tunnels and addresses.
-    pub const fn new(tunnels: Tunnels, addresses: Addresses) -> Self {
-        Self { tunnels, addresses }
+    pub fn new(tunnels: Tunnels, addresses: Addresses) -> Self {
+        Self { tunnels, addresses, recent: Recent::default() }
     }
 
     /// What time it is now, which never goes backwards: what is given back rests for a while.

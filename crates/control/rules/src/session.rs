@@ -1,12 +1,10 @@
 //! What the control plane keeps of a session's rules.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use causeway_types::{FTeid, IpNet, NetworkInstance, NodeId, PdrId, UrrId};
 
 use crate::addresses::Held;
 use crate::edits::{Endpoint, EndpointId};
-use crate::{Pdr, PduSessionType, RuleSet, UeAddress, UeSide};
+use crate::{Pdr, PduSessionType, RuleSet, SortedMap, SortedSet, UeAddress, UeSide};
 
 /// The rules of a session, with what the data plane need not know: which CHOOSE ID stands for which
 /// tunnel, its traffic endpoints, and how far the reports have come.
@@ -15,15 +13,15 @@ use crate::{Pdr, PduSessionType, RuleSet, UeAddress, UeSide};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SessionRules {
     pub(crate) rules: RuleSet,
-    pub(crate) choose_ids: BTreeMap<u8, FTeid>,
-    pub(crate) reports: BTreeMap<UrrId, ReportState>,
-    pub(crate) endpoints: BTreeMap<EndpointId, Endpoint>,
+    pub(crate) choose_ids: SortedMap<u8, FTeid>,
+    pub(crate) reports: SortedMap<UrrId, ReportState>,
+    pub(crate) endpoints: SortedMap<EndpointId, Endpoint>,
     /// The traffic endpoint that a PDR refers to.
-    pub(crate) endpoint_of: BTreeMap<PdrId, EndpointId>,
+    pub(crate) endpoint_of: SortedMap<PdrId, EndpointId>,
     /// UE addresses that the UPF chose, with their data network.
-    pub(crate) chosen_ues: BTreeSet<(IpNet, NetworkInstance)>,
+    pub(crate) chosen_ues: SortedSet<(IpNet, NetworkInstance)>,
     /// UE addresses that no other session may have.
-    pub(crate) addresses: BTreeSet<Held>,
+    pub(crate) addresses: SortedSet<Held>,
     /// Who established the session: its QER Correlation IDs are this CP function's.
     pub(crate) established_by: Option<NodeId>,
 }
@@ -52,7 +50,7 @@ impl SessionRules {
     }
 
     /// The tunnels that end here for this session.
-    pub(crate) fn tunnels(&self) -> BTreeSet<FTeid> {
+    pub(crate) fn tunnels(&self) -> SortedSet<FTeid> {
         let of_pdrs = self.rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel);
         of_pdrs.chain(self.endpoints.values().filter_map(|endpoint| endpoint.tunnel)).collect()
     }
@@ -69,7 +67,7 @@ impl SessionRules {
     /// those by which packets without a tunnel are found. A PDI that names no data network means `default`.
     pub(crate) fn sync_addresses(&mut self, default: Option<&NetworkInstance>) {
         let of_endpoints = self.endpoints.values().filter_map(|endpoint| endpoint.ue.first);
-        let mut held: BTreeSet<_> = of_endpoints.flat_map(nets).filter_map(|net| self.chosen(net)).collect();
+        let mut held: SortedSet<_> = of_endpoints.flat_map(nets).filter_map(|net| self.chosen(net)).collect();
         for pdr in self.rules.pdrs.values() {
             let nets = pdr.pdi.ue.into_iter().flat_map(nets);
             held.extend(nets.filter_map(|net| self.chosen(net).or_else(|| found_by(pdr, net, default))));

@@ -79,7 +79,7 @@ fn an_mbr_is_changed_and_removed() {
         upf.modify(SessionModificationRequest { update_qers: [update].into(), ..modification() }).unwrap();
     let rule = change.session.rules().qers[&QerId(1)].clone();
     assert_eq!((rule.mbr, rule.uplink), (Some(RateLimit { uplink, downlink }), Gate::Open));
-    assert_eq!(change.plan.ops, [Op::PutQer(rule)]);
+    assert_eq!(change.plan.ops, [Op::PutQer(rule.into())]);
     upf.keep(change);
 
     let mut update = common::update_qer(1);
@@ -106,7 +106,7 @@ fn lists_are_emptied_by_null_length() {
         upf.modify(SessionModificationRequest { update_pdrs: [update].into(), ..modification() }).unwrap();
     let pdr = &change.session.rules().pdrs[&PdrId(1)];
     assert!(pdr.qers.is_empty() && pdr.urrs.is_empty());
-    assert_eq!(change.plan.ops, [Op::PutPdr(pdr.clone())]);
+    assert_eq!(change.plan.ops, [Op::PutPdr(pdr.clone().into())]);
 }
 
 // Input:  Outer Header Removal 6, one octet and two (eupf and omec drop the former silently).

@@ -1,5 +1,6 @@
 //! The engine of one worker: the contract, and what is behind it.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use causeway_rules::Applications;
 use causeway_types::{NetworkInstance, Seid, Time};
 
 use crate::filters::FilterSets;
-use crate::lease::{Compiler, Leases};
+use crate::index::ArenaError;
+use crate::lease::{Compiler, Lease};
 use crate::leaving::{Departure, Entrance, Leaving, meta_of};
 use crate::program::Programs;
 use crate::surroundings::{Exit, Surroundings};
@@ -31,7 +33,7 @@ pub struct FastPath {
     pub(crate) table: Table,
     pub(crate) programs: Programs,
     pub(crate) sets: FilterSets,
-    leases: Leases,
+    leases: HashMap<Seid, Lease>,
     /// What the lines have counted.
     pub(crate) hot: Counters,
     /// What became of the last packet.
@@ -55,19 +57,22 @@ impl fmt::Debug for Single {
 
 impl FastPath {
     /// An empty data plane in these surroundings.
-    pub fn new(topology: Topology, limits: Limits) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// [`ArenaError`] when the system has no room for the tables.
+    pub fn new(topology: Topology, limits: Limits) -> Result<Self, ArenaError> {
+        Ok(Self {
             slow: Reference::new(topology.clone(), limits),
             surroundings: Surroundings::new(&topology),
+            table: Table::new(&topology, limits.max_sessions)?,
             topology,
-            table: Table::default(),
             programs: Programs::default(),
             sets: FilterSets::new(FILTER_BLOCKS),
-            leases: Leases::default(),
+            leases: HashMap::new(),
             hot: Counters::default(),
             fate: Fate::Dropped(DropReason::UnknownUe),
             single: Some(Single::default()),
-        }
+        })
     }
 
     /// How many packets the lines have decided by themselves.
@@ -127,8 +132,7 @@ impl FastPath {
 
     /// Takes back what a session's lines were granted.
     fn settle(&mut self, seid: Seid) {
-        let Some(number) = self.leases.number(seid) else { return };
-        if let Some(lease) = self.leases.at(number).filter(|lease| lease.is_open()) {
+        if let Some(lease) = self.leases.get_mut(&seid).filter(|lease| lease.is_open()) {
             let (spent, meters) = lease.close(&mut self.table);
             self.slow.settle(seid, &spent, &meters);
         }
@@ -136,8 +140,7 @@ impl FastPath {
 
     /// Grants a session's lines what they may decide by themselves.
     fn grant(&mut self, seid: Seid, now: Time) {
-        let Some(number) = self.leases.number(seid) else { return };
-        if let Some(lease) = self.leases.at(number).filter(|lease| lease.is_hot()) {
+        if let Some(lease) = self.leases.get_mut(&seid).filter(|lease| lease.is_hot()) {
             let grants = self.slow.grants(seid, lease.rule_keys(), now);
             lease.open(&grants, &mut self.table);
         }
@@ -146,7 +149,7 @@ impl FastPath {
     /// Takes a session out of the lines.
     fn leave(&mut self, seid: Seid) {
         self.settle(seid);
-        if let Some(lease) = self.leases.remove(seid) {
+        if let Some(lease) = self.leases.remove(&seid) {
             self.compiler().remove(lease);
         }
     }
@@ -157,9 +160,8 @@ impl FastPath {
         if shape.is_none() && tunnels.is_empty() {
             return;
         }
-        let number = self.leases.reserve();
-        let lease = self.compiler().enter(number, seid, shape.as_ref(), &tunnels);
-        self.leases.insert(number, lease);
+        let lease = self.compiler().enter(shape.as_ref(), &tunnels);
+        self.leases.insert(seid, lease);
         self.grant(seid, now);
     }
 

@@ -18,6 +18,7 @@ mod packet;
 mod program;
 mod surroundings;
 mod table;
+mod work;
 
 pub use engine::FastPath;
 pub use leaving::{Departure, Entrance, Leaving};

@@ -1,6 +1,7 @@
 //! Carrying out a plan on one session.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, Op, PacketRateReport, Plan, Usage};
 use causeway_rules::{ApplyAction, Far, RuleSet, UeMac, UsageReportTrigger};
@@ -59,11 +60,11 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
         Op::TakeMacs(macs) => effects.macs.clone_from(macs),
         Op::SetSlice(slice) => rules.slice = *slice,
         Op::SetPaging(policies) => rules.paging.clone_from(policies),
-        Op::PutBar(bar) => drop(rules.bars.insert(bar.id, bar.clone())),
+        Op::PutBar(bar) => drop(rules.bars.insert(bar.id, Arc::clone(bar))),
         Op::PutUrr(urr) => session.put_urr(urr, now),
         Op::RenewUrr { urr, parts } => session.renew_urr(*urr, parts, now),
         Op::PutQer(qer) => {
-            rules.qers.insert(qer.id, qer.clone());
+            rules.qers.insert(qer.id, Arc::clone(qer));
             shared.provision(session, qer, now);
         }
         Op::PutFar(far) => {
@@ -77,7 +78,7 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
             rules.inactivity_timer = *limit;
             session.inactivity = limit.map(|limit| Inactivity::new(limit, now));
         }
-        Op::PutPdr(pdr) => drop(rules.pdrs.insert(pdr.id, pdr.clone())),
+        Op::PutPdr(pdr) => drop(rules.pdrs.insert(pdr.id, Arc::clone(pdr))),
         Op::SendEndMarker { tunnel, .. } => effects.end_markers.push(*tunnel),
         Op::QueryPacketRate(id) => report_packet_rate(session, shared, *id, now, effects),
         Op::QueryUrr(_) => {}
@@ -106,8 +107,8 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
 }
 
 /// A new action begins a new buffering period, and ends buffering for longer.
-fn put_far(session: &mut Session, far: &Far) {
-    let held = session.rules.fars.insert(far.id, far.clone());
+fn put_far(session: &mut Session, far: &Arc<Far>) {
+    let held = session.rules.fars.insert(far.id, Arc::clone(far));
     if !held.as_ref().is_some_and(|held| held.acts_like(far)) {
         session.forget_told(far.id);
     }

@@ -66,7 +66,7 @@ impl Reference {
                 self.timers.set(oldest.since + limit, seid, Timer::BufferTime);
             }
         }
-        for (bar, extended) in &session.extended {
+        for (bar, extended) in session.extended.iter() {
             if let Some(Until::Time(at)) = extended.until {
                 self.timers.set(at, seid, Timer::ExtendedBuffering(*bar));
             }

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::Bound;
 
-use causeway_rules::{PduSessionType, RuleSet, UeSide};
+use causeway_rules::{PduSessionType, RuleSet, SortedSet, UeSide};
 use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
 
 /// Finds sessions by tunnel and by UE address. Follows the rules of the sessions exactly.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     tunnels: BTreeMap<(Teid, IpAddr), Seid>,
-    ues: BTreeMap<IpNet, BTreeSet<Seid>>,
+    ues: BTreeMap<IpNet, SortedSet<Seid>>,
     /// How many of `ues` have each length of prefix, by IP version.
     lengths: [BTreeMap<u8, usize>; 2],
-    remotes: BTreeMap<(Teid, IpAddr), BTreeSet<Seid>>,
+    remotes: BTreeMap<(Teid, IpAddr), SortedSet<Seid>>,
     links: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
 }
 
@@ -54,7 +54,12 @@ impl Index {
             remove_from(&mut self.remotes, remote, seid);
         }
         for link in links(rules) {
-            remove_from(&mut self.links, link, seid);
+            if let Some(seids) = self.links.get_mut(&link) {
+                seids.remove(&seid);
+                if seids.is_empty() {
+                    self.links.remove(&link);
+                }
+            }
         }
     }
 
@@ -69,7 +74,7 @@ impl Index {
     }
 
     /// The users of a network and of each that it lies in, the longest prefix first.
-    fn covering(&self, net: IpNet) -> impl Iterator<Item = &BTreeSet<Seid>> {
+    fn covering(&self, net: IpNet) -> impl Iterator<Item = &SortedSet<Seid>> {
         let lengths = self.lengths[version(net)].range(..=net.prefix_len()).rev();
         let nets = lengths.filter_map(move |(len, _)| IpNet::new(net.addr(), *len).ok());
         nets.filter_map(|net| self.ues.get(&net.trunc()))
@@ -96,10 +101,9 @@ impl Index {
         self.covering(net).flatten().nth(1).is_none()
     }
 
-    /// There are only IPv4 addresses and IPv6 prefixes of 64 bits.
-    pub(crate) fn has_only_hosts(&self) -> bool {
-        let [v4, v6] = &self.lengths;
-        v4.keys().all(|len| *len == 32) && v6.keys().all(|len| *len == 64)
+    /// Some session has the address, by UE address or framed route.
+    pub(crate) fn has_ue(&self, ip: IpAddr) -> bool {
+        self.covering(IpNet::from(ip)).next().is_some()
     }
 
     /// There is an address or prefix that lies in this one and is not the same.
@@ -122,7 +126,7 @@ impl Index {
         rivals.into_iter().collect()
     }
 
-    fn within(&self, net: Ipv6Net) -> impl Iterator<Item = (&IpNet, &BTreeSet<Seid>)> {
+    fn within(&self, net: Ipv6Net) -> impl Iterator<Item = (&IpNet, &SortedSet<Seid>)> {
         let from = self.ues.range(IpNet::V6(net)..);
         from.take_while(move |(found, _)| matches!(found, IpNet::V6(found) if net.contains(found)))
     }
@@ -136,7 +140,7 @@ impl Index {
 }
 
 /// `false`: it was not there.
-fn remove_from<K: Ord>(map: &mut BTreeMap<K, BTreeSet<Seid>>, key: K, seid: Seid) -> bool {
+fn remove_from<K: Ord>(map: &mut BTreeMap<K, SortedSet<Seid>>, key: K, seid: Seid) -> bool {
     let Some(seids) = map.get_mut(&key) else { return false };
     let was_there = seids.remove(&seid);
     if seids.is_empty() {

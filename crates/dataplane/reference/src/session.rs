@@ -1,8 +1,8 @@
 //! One session: its rules and what its packets did to them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use causeway_rules::{Applications, Far, Pdr, Qer, RuleSet, UeSide};
+use causeway_rules::{Applications, Far, Pdr, Qer, RuleSet, SortedMap, UeSide};
 use causeway_types::{BarId, Direction, FTeid, FarId, Interface, PdrId, QerId, UrrId};
 
 use crate::buffer::Buffer;
@@ -20,8 +20,8 @@ use crate::telling::Told;
 pub(crate) struct Session {
     pub(crate) rules: RuleSet,
     /// Of the QERs that share with no other session.
-    pub(crate) enforcers: BTreeMap<QerId, Enforcer>,
-    pub(crate) measurements: BTreeMap<UrrId, Measurement>,
+    pub(crate) enforcers: SortedMap<QerId, Enforcer>,
+    pub(crate) measurements: SortedMap<UrrId, Measurement>,
     pub(crate) buffer: Buffer,
     /// What its flows have shown of themselves.
     pub(crate) detector: Detector,
@@ -30,7 +30,7 @@ pub(crate) struct Session {
     /// What the SMF was told of packets that wait or were discarded.
     pub(crate) told: Told,
     /// BARs whose packets wait for longer than usual.
-    pub(crate) extended: BTreeMap<BarId, Extended>,
+    pub(crate) extended: SortedMap<BarId, Extended>,
     /// Uplink flows that were redirected to another address.
     pub(crate) redirected: RedirectedFlows,
     /// TCP connections whose HTTP requests are enriched.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use causeway_packet::UserPacket;
 use causeway_rules::{Far, Pdr, ReportingTriggers, Urr, UrrPart, Usage, UsageReportTrigger};
@@ -26,8 +27,8 @@ pub(crate) enum Blocked {
 
 impl Session {
     /// The URR is created, or replaces the one of its id.
-    pub(crate) fn put_urr(&mut self, urr: &Urr, now: Time) {
-        let old = self.rules.urrs.insert(urr.id, urr.clone());
+    pub(crate) fn put_urr(&mut self, urr: &Arc<Urr>, now: Time) {
+        let old = self.rules.urrs.insert(urr.id, Arc::clone(urr));
         match (old, self.measurements.get_mut(&urr.id)) {
             (Some(old), Some(measurement)) => measurement.update(&old, urr, now),
             _ => drop(self.measurements.insert(urr.id, Measurement::new(urr, now))),
@@ -185,7 +186,7 @@ impl Reference {
     /// Sets the timer of each URR that has something due before the timer that is set for it.
     pub(crate) fn schedule_usage(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
-        for (id, urr) in &session.rules.urrs {
+        for (id, urr) in session.rules.urrs.iter() {
             let Some(measurement) = session.measurements.get_mut(id) else { continue };
             if let Some(at) = measurement.timer_to_set(urr, now) {
                 self.timers.set(at, seid, Timer::Usage(*id));

@@ -17,7 +17,7 @@ fn payload_of(packet: &[u8]) -> u8 {
 #[test]
 fn buffered_packets_leave_first_and_in_order() {
     let mut bench = Bench::new();
-    bench.apply(vec![Op::PutFar(buffering(true))]).unwrap();
+    bench.apply(vec![Op::PutFar(buffering(true).into())]).unwrap();
     for n in 1..=3 {
         assert_eq!(bench.downlink(&to_ue(n)), Fate::Buffered);
     }
@@ -27,7 +27,7 @@ fn buffered_packets_leave_first_and_in_order() {
     assert!(bench.sent.is_empty());
     assert_eq!(bench.plane.counters().buffered, 3);
 
-    bench.apply(vec![Op::PutFar(to_gnb(gnb_tunnel(GNB2, 0x3001)))]).unwrap();
+    bench.apply(vec![Op::PutFar(to_gnb(gnb_tunnel(GNB2, 0x3001)).into())]).unwrap();
     bench.downlink(&to_ue(4));
     assert_eq!(bench.sent.iter().map(|(_, packet)| payload_of(packet)).collect::<Vec<_>>(), [1, 2, 3, 4]);
     assert!(bench.sent.iter().all(|(_, packet)| packet[4..8] == 0x3001_u32.to_be_bytes()));
@@ -40,7 +40,7 @@ fn buffered_packets_leave_first_and_in_order() {
 #[test]
 fn without_nocp_nobody_is_told() {
     let mut bench = Bench::new();
-    bench.apply(vec![Op::PutFar(buffering(false))]).unwrap();
+    bench.apply(vec![Op::PutFar(buffering(false).into())]).unwrap();
     bench.downlink(&to_ue(1));
     assert_eq!(bench.events(), []);
 }
@@ -50,7 +50,7 @@ fn without_nocp_nobody_is_told() {
 #[test]
 fn a_new_buffering_period_tells_again() {
     let mut bench = Bench::new();
-    bench.apply(vec![Op::PutFar(buffering(true))]).unwrap();
+    bench.apply(vec![Op::PutFar(buffering(true).into())]).unwrap();
     for _ in 0..2 {
         bench.apply(vec![Op::NotifyAgain(FarId(2))]).unwrap();
         bench.downlink(&to_ue(1));
@@ -58,7 +58,7 @@ fn a_new_buffering_period_tells_again() {
         assert_eq!(bench.events().len(), 1);
     }
     let action = buffering(true).action;
-    bench.apply(vec![Op::PutFar(Far { action, ..to_gnb(gnb_tunnel(GNB2, 0x3001)) })]).unwrap();
+    bench.apply(vec![Op::PutFar(Far { action, ..to_gnb(gnb_tunnel(GNB2, 0x3001)) }.into())]).unwrap();
     bench.downlink(&to_ue(3));
     assert_eq!(bench.events(), []);
 }
@@ -68,9 +68,9 @@ fn a_new_buffering_period_tells_again() {
 #[test]
 fn what_waited_is_dropped_with_its_rule() {
     let drop = Far { action: ApplyAction::Drop, ..buffering(false) };
-    for op in [Op::PutFar(drop), Op::RemovePdr(DOWNLINK), Op::RemoveSession] {
+    for op in [Op::PutFar(drop.into()), Op::RemovePdr(DOWNLINK), Op::RemoveSession] {
         let mut bench = Bench::new();
-        bench.apply(vec![Op::PutFar(buffering(false))]).unwrap();
+        bench.apply(vec![Op::PutFar(buffering(false).into())]).unwrap();
         bench.downlink(&to_ue(1));
         bench.apply(vec![op]).unwrap();
         let counters = bench.plane.counters();
@@ -87,19 +87,19 @@ fn limits_drop_the_newest() {
         Limits { buffer_packets_per_session: 3, buffer_octets: 2 * to_ue(0).len(), ..Limits::default() };
     let mut bench = Bench::empty(limits);
     bench.apply(establishment()).unwrap();
-    bench.apply(vec![Op::PutFar(buffering(false))]).unwrap();
+    bench.apply(vec![Op::PutFar(buffering(false).into())]).unwrap();
     let fates: Vec<_> = (0..3).map(|n| bench.downlink(&to_ue(n))).collect();
     assert_eq!(fates, [Fate::Buffered, Fate::Buffered, Fate::Dropped(DropReason::BufferMemoryFull)]);
 
     let mut bench = Bench::empty(Limits { buffer_packets_per_session: 3, ..Limits::default() });
     bench.apply(establishment()).unwrap();
-    bench.apply(vec![Op::PutFar(buffering(false))]).unwrap();
+    bench.apply(vec![Op::PutFar(buffering(false).into())]).unwrap();
     assert_eq!((0..9).filter(|n| bench.downlink(&to_ue(*n)) == Fate::Buffered).count(), 3);
 
     let mut bench = Bench::new();
     let bar = Bar { suggested_packets: Some(2), ..Bar::new(BarId(1)) };
     let far = Far { bar: Some(BarId(1)), ..buffering(false) };
-    bench.apply(vec![Op::PutBar(bar), Op::PutFar(far)]).unwrap();
+    bench.apply(vec![Op::PutBar(bar.into()), Op::PutFar(far.into())]).unwrap();
     assert_eq!((0..9).filter(|n| bench.downlink(&to_ue(*n)) == Fate::Buffered).count(), 2);
     assert_eq!(bench.plane.counters().dropped(DropReason::BufferFull), 7);
 }
@@ -114,13 +114,13 @@ fn the_notification_waits_for_the_delay() {
         let delay = Span::from_millis(100);
         let bar = Bar { notification_delay: delay, ..Bar::new(BarId(1)) };
         let far = Far { bar: Some(BarId(1)), ..buffering(true) };
-        bench.apply(vec![Op::PutBar(bar), Op::PutFar(far)]).unwrap();
+        bench.apply(vec![Op::PutBar(bar.into()), Op::PutFar(far.into())]).unwrap();
         bench.downlink(&to_ue(1));
         assert_eq!(bench.plane.next_deadline(), Some(bench.now + delay));
         bench.plane.advance(bench.now + delay - Span::from_nanos(1));
         assert_eq!(bench.events(), []);
         if answers_in_time {
-            bench.apply(vec![Op::PutFar(to_gnb(gnb_tunnel(GNB, 0x2001)))]).unwrap();
+            bench.apply(vec![Op::PutFar(to_gnb(gnb_tunnel(GNB, 0x2001)).into())]).unwrap();
         }
         bench.plane.advance(bench.now + delay);
         assert_eq!(bench.events().len(), usize::from(!answers_in_time));

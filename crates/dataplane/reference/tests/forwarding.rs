@@ -35,7 +35,7 @@ fn downlink_enters_the_tunnel_with_its_qfi() {
 #[test]
 fn without_a_qfi_there_is_no_container() {
     let mut bench = Bench::new();
-    bench.apply(vec![Op::PutPdr(downlink_pdr())]).unwrap();
+    bench.apply(vec![Op::PutPdr(downlink_pdr().into())]).unwrap();
     bench.downlink(&to_ue(1));
     assert_eq!(bench.sent[0].1[..2], [0x30, 0xff]);
     assert_eq!(bench.sent[0].1[8..], one_hop_on(to_ue(1)));
@@ -59,7 +59,7 @@ fn each_miss_has_its_reason() {
     let mut bench = Bench::new();
     let mut pdr = uplink_pdr();
     pdr.pdi.qfis.insert(qfi(QFI));
-    bench.apply(vec![Op::PutPdr(pdr)]).unwrap();
+    bench.apply(vec![Op::PutPdr(pdr.into())]).unwrap();
     let spoofed = udp(("10.45.0.77".parse().unwrap(), 1), (SERVER, 53), 0, 10);
     let stranger = udp((SERVER, 53), ("10.45.0.77".parse().unwrap(), 1), 0, 10);
     let cases = [
@@ -88,11 +88,11 @@ fn each_miss_has_its_reason() {
 fn the_outer_header_must_be_the_one_to_remove() {
     for removal in [Some(HeaderRemoval::GTPU_IPV6), None] {
         let mut bench = Bench::new();
-        bench.apply(vec![Op::PutPdr(Pdr { removal, ..uplink_pdr() })]).unwrap();
+        bench.apply(vec![Op::PutPdr(Pdr { removal, ..uplink_pdr() }.into())]).unwrap();
         assert_eq!(bench.uplink(&from_ue(1)), Fate::Dropped(DropReason::OuterHeaderMismatch));
     }
     let mut bench = Bench::new();
-    bench.apply(vec![Op::PutPdr(Pdr { removal: Some(HeaderRemoval::GTPU), ..uplink_pdr() })]).unwrap();
+    bench.apply(vec![Op::PutPdr(Pdr { removal: Some(HeaderRemoval::GTPU), ..uplink_pdr() }.into())]).unwrap();
     assert_eq!(bench.uplink(&from_ue(1)), Fate::Forwarded);
 }
 
@@ -113,7 +113,7 @@ fn precedence_decides_then_the_id() {
         let mut pdr =
             Pdr { id: id.into(), far: FarId(7), precedence: Precedence(precedence), ..downlink_pdr() };
         pdr.pdi.filters = vec![dns.clone()];
-        bench.apply(vec![Op::PutFar(drop_far.clone()), Op::PutPdr(pdr)]).unwrap();
+        bench.apply(vec![Op::PutFar(drop_far.clone().into()), Op::PutPdr(pdr.into())]).unwrap();
         assert_eq!(bench.downlink(&to_ue(1)), expected, "PDR {id}, precedence {precedence}");
     }
 }
@@ -125,7 +125,7 @@ fn a_flow_description_is_turned_around_for_the_uplink() {
     let mut bench = Bench::new();
     let mut pdr = uplink_pdr();
     pdr.pdi.filters = vec!["permit out 17 from 198.51.100.0/24 80-90 to assigned".parse().unwrap()];
-    bench.apply(vec![Op::PutPdr(pdr)]).unwrap();
+    bench.apply(vec![Op::PutPdr(pdr.into())]).unwrap();
     assert_eq!(bench.uplink(&udp((UE, 9), (SERVER, 90), 0, 1)), Fate::Forwarded);
     assert_eq!(bench.uplink(&udp((UE, 9), (SERVER, 91), 0, 1)), Fate::Dropped(DropReason::NoMatchingPdr));
     assert_eq!(bench.uplink(&udp((UE, 80), (SERVER, 9), 0, 1)), Fate::Dropped(DropReason::NoMatchingPdr));
@@ -138,7 +138,7 @@ fn the_outer_header_follows_the_tunnel_s_address() {
     let mut bench = Bench::new();
     let peer: std::net::Ipv6Addr = "2001:db8::b".parse().unwrap();
     let tunnel = causeway_types::FTeid { teid: teid(5), addr: peer.into() };
-    bench.apply(vec![Op::PutFar(to_gnb(tunnel))]).unwrap();
+    bench.apply(vec![Op::PutFar(to_gnb(tunnel).into())]).unwrap();
     bench.downlink(&to_ue(1));
     let local = "2001:db8::1".parse().unwrap();
     assert_eq!(bench.sent[0].0, Egress::Gtpu { local, peer: (peer, 2152).into(), tos: 0 });
@@ -152,7 +152,7 @@ fn without_a_way_out_there_is_a_reason() {
     let mut far = to_network();
     far.forwarding.as_mut().unwrap().network_instance = Some(elsewhere);
     let mut bench = Bench::new();
-    bench.apply(vec![Op::PutFar(far)]).unwrap();
+    bench.apply(vec![Op::PutFar(far.into())]).unwrap();
     assert_eq!(bench.uplink(&from_ue(1)), Fate::Dropped(DropReason::NoEgress));
 
     let mut topology = topology();
@@ -182,7 +182,7 @@ fn a_full_table_is_a_named_error() {
     let refused = bench.apply_to(causeway_types::Seid(2), vec![Op::CreateSession]).unwrap_err();
     assert_eq!(refused.to_string(), "sessions is full: 1 entries");
     let third = Pdr { id: 3.into(), ..downlink_pdr() };
-    let refused = bench.apply(vec![Op::PutPdr(third)]).unwrap_err();
+    let refused = bench.apply(vec![Op::PutPdr(third.into())]).unwrap_err();
     assert_eq!(refused.to_string(), "PDRs of the session is full: 2 entries");
     bench.apply(vec![Op::RemoveSession]).unwrap();
     bench.apply_to(causeway_types::Seid(2), vec![Op::CreateSession]).unwrap();
@@ -196,13 +196,13 @@ fn a_refused_plan_changes_nothing() {
     let dangling = [
         vec![Op::RemoveFar(FarId(2))],
         vec![Op::RemoveQer(QerId(1))],
-        vec![Op::PutPdr(Pdr { urrs: vec![9.into()], ..uplink_pdr() })],
+        vec![Op::PutPdr(Pdr { urrs: vec![9.into()], ..uplink_pdr() }.into())],
         vec![Op::CreateSession],
     ];
     for ops in dangling {
         assert!(bench.apply(ops.clone()).is_err(), "{ops:?}");
     }
-    let thief = vec![Op::CreateSession, Op::PutFar(to_network()), Op::PutPdr(uplink_pdr())];
+    let thief = vec![Op::CreateSession, Op::PutFar(to_network().into()), Op::PutPdr(uplink_pdr().into())];
     let refused = bench.apply_to(causeway_types::Seid(2), thief).unwrap_err();
     assert_eq!(refused, causeway_dataplane::ApplyError::TunnelInUse(n3()));
     assert_eq!(bench.uplink(&from_ue(1)), Fate::Forwarded);

@@ -27,16 +27,16 @@ fn op() -> impl Strategy<Value = Op> {
     let rate = prop_oneof![Just(None), (0_u64..100).prop_map(Bitrate::from_kbps)];
     let gate = prop_oneof![Just(Gate::Open), Just(Gate::Closed)];
     prop_oneof![
-        far.prop_map(|action| Op::PutFar(Far { action, ..to_gnb(gnb_tunnel(GNB, 0x2001)) })),
+        far.prop_map(|action| Op::PutFar(Far { action, ..to_gnb(gnb_tunnel(GNB, 0x2001)) }.into())),
         (rate, gate).prop_map(|(rate, downlink)| {
             let mbr = rate.map(|rate| RateLimit { uplink: rate, downlink: rate });
-            Op::PutQer(Qer { mbr, downlink, ..open_qer(1) })
+            Op::PutQer(Qer { mbr, downlink, ..open_qer(1) }.into())
         }),
         prop_oneof![Just(None), (1_u64..2000).prop_map(Some)]
-            .prop_map(|t| Op::PutUrr(Box::new(volume_urr(1, t)))),
+            .prop_map(|t| Op::PutUrr(volume_urr(1, t).into())),
         Just(Op::QueryUrr(UrrId(1))),
-        Just(Op::PutPdr(Pdr { urrs: vec![UrrId(1)], qers: vec![QerId(1)], ..downlink_pdr() })),
-        Just(Op::PutPdr(Pdr { urrs: vec![UrrId(1)], ..uplink_pdr() })),
+        Just(Op::PutPdr(Pdr { urrs: vec![UrrId(1)], qers: vec![QerId(1)], ..downlink_pdr() }.into())),
+        Just(Op::PutPdr(Pdr { urrs: vec![UrrId(1)], ..uplink_pdr() }.into())),
         Just(Op::RemovePdr(UPLINK)),
         Just(Op::RemovePdr(DOWNLINK)),
         Just(Op::RemoveFar(FarId(2))),
@@ -75,9 +75,9 @@ fn start() -> Bench {
     let mut bench = Bench::new();
     bench
         .apply(vec![
-            Op::PutUrr(Box::new(volume_urr(1, Some(1000)))),
-            Op::PutPdr(Pdr { urrs: vec![UrrId(1)], ..uplink_pdr() }),
-            Op::PutPdr(Pdr { urrs: vec![UrrId(1)], qers: vec![QerId(1)], ..downlink_pdr() }),
+            Op::PutUrr(volume_urr(1, Some(1000)).into()),
+            Op::PutPdr(Pdr { urrs: vec![UrrId(1)], ..uplink_pdr() }.into()),
+            Op::PutPdr(Pdr { urrs: vec![UrrId(1)], qers: vec![QerId(1)], ..downlink_pdr() }.into()),
         ])
         .unwrap();
     bench

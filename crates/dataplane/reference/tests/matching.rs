@@ -142,7 +142,7 @@ fn bench(rules: &[(u32, Vec<Numbers>)]) -> Bench {
         let mut pdr =
             Pdr { id: PdrId(id), far: far.id, precedence: Precedence(*precedence), ..downlink_pdr() };
         pdr.pdi.filters = filters.iter().map(Numbers::filter).collect();
-        ops.extend([Op::PutFar(far), Op::PutPdr(pdr)]);
+        ops.extend([Op::PutFar(far.into()), Op::PutPdr(pdr.into())]);
     }
     bench.apply(ops).expect("legal rules");
     bench
@@ -190,8 +190,8 @@ fn a_framed_route_is_in_the_index() {
     assert_eq!(bench.downlink(&behind), Fate::Dropped(DropReason::UnknownUe));
     let mut pdr = downlink_pdr();
     pdr.pdi.routes = vec!["172.16.5.0/24".parse().unwrap()];
-    bench.apply(vec![Op::PutPdr(pdr)]).unwrap();
+    bench.apply(vec![Op::PutPdr(pdr.into())]).unwrap();
     assert_eq!(bench.downlink(&behind), Fate::Forwarded);
-    bench.apply(vec![Op::PutPdr(downlink_pdr())]).unwrap();
+    bench.apply(vec![Op::PutPdr(downlink_pdr().into())]).unwrap();
     assert_eq!(bench.downlink(&behind), Fate::Dropped(DropReason::UnknownUe));
 }

@@ -11,9 +11,9 @@ use common::*;
 
 fn counted(id: u32) -> Vec<Op> {
     vec![
-        Op::PutUrr(Box::new(volume_urr(id, None))),
-        Op::PutPdr(Pdr { urrs: vec![UrrId(id)], ..uplink_pdr() }),
-        Op::PutPdr(Pdr { urrs: vec![UrrId(id)], qers: vec![QerId(1)], ..downlink_pdr() }),
+        Op::PutUrr(volume_urr(id, None).into()),
+        Op::PutPdr(Pdr { urrs: vec![UrrId(id)], ..uplink_pdr() }.into()),
+        Op::PutPdr(Pdr { urrs: vec![UrrId(id)], qers: vec![QerId(1)], ..downlink_pdr() }.into()),
     ]
 }
 
@@ -27,11 +27,11 @@ fn mbr(kbps: u64) -> Option<RateLimit> {
 #[test]
 fn a_gate_closes_one_direction() {
     let mut bench = Bench::new();
-    bench.apply(vec![Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) })]).unwrap();
-    bench.apply(vec![Op::PutPdr(Pdr { qers: vec![QerId(1)], ..uplink_pdr() })]).unwrap();
+    bench.apply(vec![Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) }.into())]).unwrap();
+    bench.apply(vec![Op::PutPdr(Pdr { qers: vec![QerId(1)], ..uplink_pdr() }.into())]).unwrap();
     assert_eq!(bench.downlink(&to_ue(1)), Fate::Dropped(DropReason::GateClosed));
     assert_eq!(bench.uplink(&from_ue(1)), Fate::Forwarded);
-    bench.apply(vec![Op::PutQer(open_qer(1))]).unwrap();
+    bench.apply(vec![Op::PutQer(open_qer(1).into())]).unwrap();
     assert_eq!(bench.downlink(&to_ue(1)), Fate::Forwarded);
 }
 
@@ -41,7 +41,7 @@ fn a_gate_closes_one_direction() {
 fn the_mbr_holds_and_follows_an_update() {
     let mut bench = Bench::new();
     for kbps in [1_000, 2_000] {
-        bench.apply(vec![Op::PutQer(Qer { mbr: mbr(kbps), ..open_qer(1) })]).unwrap();
+        bench.apply(vec![Op::PutQer(Qer { mbr: mbr(kbps), ..open_qer(1) }.into())]).unwrap();
         let packet = to_ue(1);
         let bits = packet.len() as u64 * 8;
         let gap = Span::from_nanos(bits * 1_000_000 / (kbps * 4));
@@ -63,15 +63,15 @@ fn all_qers_must_let_it_pass() {
     let pdr = Pdr { qers: vec![QerId(1), QerId(2)], ..downlink_pdr() };
     bench
         .apply(vec![
-            Op::PutQer(Qer { mbr: mbr(80), ..open_qer(1) }),
-            Op::PutQer(Qer { mbr: mbr(0), ..open_qer(2) }),
-            Op::PutPdr(pdr),
+            Op::PutQer(Qer { mbr: mbr(80), ..open_qer(1) }.into()),
+            Op::PutQer(Qer { mbr: mbr(0), ..open_qer(2) }.into()),
+            Op::PutPdr(pdr.into()),
         ])
         .unwrap();
     for _ in 0..10 {
         assert_eq!(bench.downlink(&to_ue(1)), Fate::Dropped(DropReason::MbrExceeded));
     }
-    bench.apply(vec![Op::PutQer(Qer { mbr: None, ..open_qer(2) })]).unwrap();
+    bench.apply(vec![Op::PutQer(Qer { mbr: None, ..open_qer(2) }.into())]).unwrap();
     assert_eq!(bench.downlink(&to_ue(1)), Fate::Forwarded);
 }
 
@@ -105,7 +105,7 @@ fn usage_is_exact_and_never_counted_twice() {
 fn a_threshold_reports_at_the_packet_that_reaches_it() {
     let mut bench = Bench::new();
     bench.apply(counted(1)).unwrap();
-    bench.apply(vec![Op::PutUrr(Box::new(volume_urr(1, Some(300))))]).unwrap();
+    bench.apply(vec![Op::PutUrr(volume_urr(1, Some(300)).into())]).unwrap();
     let volumes = |bench: &mut Bench| -> Vec<u64> {
         let usage = bench.events().into_iter().map(|event| match event {
             Event::Usage { usage, .. } => usage[0].volume.map_or(0, |volume| volume.total()),
@@ -119,7 +119,7 @@ fn a_threshold_reports_at_the_packet_that_reaches_it() {
     bench.uplink(&from_ue(1));
     assert_eq!(volumes(&mut bench), [384]);
     bench.uplink(&from_ue(1));
-    bench.apply(vec![Op::PutUrr(Box::new(volume_urr(1, Some(100))))]).unwrap();
+    bench.apply(vec![Op::PutUrr(volume_urr(1, Some(100)).into())]).unwrap();
     assert_eq!(volumes(&mut bench), [128]);
 }
 
@@ -130,11 +130,13 @@ fn before_and_after_qos_enforcement() {
     let mut bench = Bench::new();
     let pdr = Pdr { urrs: vec![UrrId(1)], qers: vec![QerId(1)], ..downlink_pdr() };
     let urr = Urr { before_qos: true, ..volume_urr(1, Some(129)) };
-    bench.apply(vec![Op::PutUrr(Box::new(urr)), Op::PutQer(open_qer(1)), Op::PutPdr(pdr)]).unwrap();
+    bench
+        .apply(vec![Op::PutUrr(urr.into()), Op::PutQer(open_qer(1).into()), Op::PutPdr(pdr.into())])
+        .unwrap();
     bench.downlink(&to_ue(1));
-    bench.apply(vec![Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) })]).unwrap();
+    bench.apply(vec![Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) }.into())]).unwrap();
     bench.downlink(&to_ue(1));
-    bench.apply(vec![Op::PutFar(Far { action: ApplyAction::Drop, ..buffering(false) })]).unwrap();
+    bench.apply(vec![Op::PutFar(Far { action: ApplyAction::Drop, ..buffering(false) }.into())]).unwrap();
     bench.downlink(&to_ue(1));
     assert_eq!(bench.events(), []);
     let usage = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
@@ -149,12 +151,17 @@ fn before_and_after_qos_enforcement() {
 fn a_released_packet_is_counted_when_it_leaves() {
     let mut bench = Bench::new();
     bench.apply(counted(1)).unwrap();
-    bench.apply(vec![Op::PutQer(Qer { mbr: mbr(8), ..open_qer(1) }), Op::PutFar(buffering(false))]).unwrap();
+    bench
+        .apply(vec![
+            Op::PutQer(Qer { mbr: mbr(8), ..open_qer(1) }.into()),
+            Op::PutFar(buffering(false).into()),
+        ])
+        .unwrap();
     bench.downlink(&to_ue(1));
     bench.downlink(&to_ue(2));
     let queried = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
     assert_eq!(queried[0].volume, Some(Volume::ZERO));
-    bench.apply(vec![Op::PutFar(to_gnb(gnb_tunnel(GNB, 1)))]).unwrap();
+    bench.apply(vec![Op::PutFar(to_gnb(gnb_tunnel(GNB, 1)).into())]).unwrap();
     assert_eq!(bench.downlink(&to_ue(3)), Fate::Dropped(DropReason::MbrExceeded));
     let queried = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
     assert_eq!(queried[0].volume.unwrap().downlink_packets, 2);
@@ -167,9 +174,9 @@ fn losing_the_last_pdr_ends_the_measurement() {
     let mut bench = Bench::new();
     bench.apply(counted(1)).unwrap();
     bench.uplink(&from_ue(1));
-    let applied = bench.apply(vec![Op::PutPdr(uplink_pdr())]).unwrap();
+    let applied = bench.apply(vec![Op::PutPdr(uplink_pdr().into())]).unwrap();
     assert_eq!(applied.usage, []);
-    let applied = bench.apply(vec![Op::PutPdr(downlink_pdr())]).unwrap();
+    let applied = bench.apply(vec![Op::PutPdr(downlink_pdr().into())]).unwrap();
     assert_eq!(applied.usage[0].triggers, UsageReportTrigger::TERMR);
     assert_eq!(applied.usage[0].volume.unwrap().uplink, 128);
 }

@@ -93,7 +93,7 @@ fn a_relay_is_no_hop() {
     let outer = Some(OuterHeader::Gtpu(gnb_tunnel(GNB2, 0x77)));
     let to_upf =
         Far::forward(causeway_types::FarId(1), Forwarding { outer, ..Forwarding::to(Interface::Core) });
-    bench.apply(vec![causeway_dataplane::Op::PutFar(to_upf)]).unwrap();
+    bench.apply(vec![causeway_dataplane::Op::PutFar(to_upf.into())]).unwrap();
     let up = packet(UE, SERVER, 60, |ip| ip.ttl = 1);
     assert_eq!(bench.uplink(&up), Fate::Forwarded);
     assert_eq!(only_sent(&mut bench).1, up);
@@ -146,8 +146,8 @@ fn a_packet_is_fragmented_where_it_may_be() {
     let qers = vec![causeway_types::QerId(7)];
     bench
         .apply(vec![
-            causeway_dataplane::Op::PutQer(causeway_rules::Qer { mbr, ..open_qer(7) }),
-            causeway_dataplane::Op::PutPdr(causeway_rules::Pdr { qers, ..uplink_pdr() }),
+            causeway_dataplane::Op::PutQer(causeway_rules::Qer { mbr, ..open_qer(7) }.into()),
+            causeway_dataplane::Op::PutPdr(causeway_rules::Pdr { qers, ..uplink_pdr() }.into()),
         ])
         .unwrap();
     let up = packet(UE, SERVER, 1500, |ip| ip.identification = 77);

@@ -56,7 +56,9 @@ fn an_end_marker_closes_the_old_tunnel() {
     let mut bench = Bench::new();
     let old = gnb_tunnel(GNB, 0x2001);
     let far = to_gnb(gnb_tunnel(GNB2, 0x3001));
-    bench.apply(vec![Op::PutFar(far.clone()), Op::SendEndMarker { far: far.id, tunnel: old }]).unwrap();
+    bench
+        .apply(vec![Op::PutFar(far.clone().into()), Op::SendEndMarker { far: far.id, tunnel: old }])
+        .unwrap();
     bench.downlink(&to_ue(1));
     let sent = bench.take_sent();
     assert_eq!(sent.len(), 2);

@@ -146,7 +146,7 @@ impl World {
             last_end: None,
         };
         let open = Urr::new(OPEN, MeasurementMethod { volume: true, ..Default::default() });
-        world.apply(vec![Op::PutUrr(Box::new(open)), Op::PutUrr(Box::new(limited_urr(500, false)))]);
+        world.apply(vec![Op::PutUrr(open.into()), Op::PutUrr(limited_urr(500, false).into())]);
         world.associate();
         world
     }
@@ -154,9 +154,9 @@ impl World {
     fn associate(&mut self) {
         let urrs = vec![OPEN, LIMITED];
         self.apply(vec![
-            Op::PutQer(open_qer(1)),
-            Op::PutPdr(Pdr { urrs: urrs.clone(), qers: vec![QerId(1)], ..uplink_pdr() }),
-            Op::PutPdr(Pdr { urrs, qers: vec![QerId(1)], ..downlink_pdr() }),
+            Op::PutQer(open_qer(1).into()),
+            Op::PutPdr(Pdr { urrs: urrs.clone(), qers: vec![QerId(1)], ..uplink_pdr() }.into()),
+            Op::PutPdr(Pdr { urrs, qers: vec![QerId(1)], ..downlink_pdr() }.into()),
         ]);
     }
 
@@ -195,7 +195,7 @@ impl World {
 
     fn put_limited(&mut self, parts: &[UrrPart]) {
         let urr = limited_urr(self.quota, self.inactive);
-        let mut ops = vec![Op::PutUrr(Box::new(urr))];
+        let mut ops = vec![Op::PutUrr(urr.into())];
         if !parts.is_empty() {
             ops.push(Op::RenewUrr { urr: LIMITED, parts: parts.iter().copied().collect() });
         }
@@ -226,7 +226,7 @@ proptest! {
                     world.bench.now = world.bench.now + Span::from_nanos(nanos);
                     world.bench.plane.advance(world.bench.now);
                 }
-                Action::Change(urr) => world.apply(vec![Op::PutUrr(urr)]),
+                Action::Change(urr) => world.apply(vec![Op::PutUrr(urr.into())]),
                 Action::Grant(quota) => {
                     world.events();
                     // With the quota, what was not reported yet is counted against it; and packets may be let go.
@@ -241,16 +241,16 @@ proptest! {
                 }
                 Action::Query(urr) => world.apply(vec![Op::QueryUrr(urr)]),
                 Action::Far(action) => {
-                    world.apply(vec![Op::PutFar(Far { action, ..to_gnb(gnb_tunnel(GNB, 0x2001)) })]);
+                    world.apply(vec![Op::PutFar(Far { action, ..to_gnb(gnb_tunnel(GNB, 0x2001)) }.into())]);
                 }
                 Action::Gate(gate) => {
                     world.closed = gate == Gate::Closed;
-                    world.apply(vec![Op::PutQer(Qer { uplink: gate, downlink: gate, ..open_qer(1) })]);
+                    world.apply(vec![Op::PutQer(Qer { uplink: gate, downlink: gate, ..open_qer(1) }.into())]);
                 }
                 Action::Dissociate => {
                     let waiting = Dataplane::counters(&world.bench.plane).buffered;
                     if waiting == 0 {
-                        world.apply(vec![Op::PutPdr(uplink_pdr()), Op::PutPdr(downlink_pdr())]);
+                        world.apply(vec![Op::PutPdr(uplink_pdr().into()), Op::PutPdr(downlink_pdr().into())]);
                         left = world.quota;
                         world.associate();
                     }

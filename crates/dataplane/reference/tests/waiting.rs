@@ -85,7 +85,7 @@ impl Model {
 }
 
 fn far(index: usize, action: ApplyAction) -> Op {
-    Op::PutFar(Far { id: FarId(2 + index as u32), action, ..to_gnb(gnb_tunnel(GNB, 0x2001)) })
+    Op::PutFar(Far { id: FarId(2 + index as u32), action, ..to_gnb(gnb_tunnel(GNB, 0x2001)) }.into())
 }
 
 /// PDR 0 takes all downlink packets but those from port 80, which PDR 1 takes.
@@ -95,7 +95,7 @@ fn pdr(index: usize, far: usize) -> Op {
     if index == 1 {
         pdr.pdi.filters = vec!["permit out 17 from any 80 to assigned".parse().unwrap()];
     }
-    Op::PutPdr(pdr)
+    Op::PutPdr(pdr.into())
 }
 
 fn bench(limits: Limits) -> Bench {

@@ -39,7 +39,10 @@ pub struct NetworkInstance(Arc<str>);
 impl NetworkInstance {
     /// Holds the name in lower case.
     pub fn new(name: &str) -> Self {
-        Self(name.to_ascii_lowercase().into())
+        match name.bytes().any(|octet| octet.is_ascii_uppercase()) {
+            true => Self(name.to_ascii_lowercase().into()),
+            false => Self(name.into()),
+        }
     }
 
     /// The name, lower case, labels separated by dots.

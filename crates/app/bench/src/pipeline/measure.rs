@@ -3,7 +3,6 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use causeway_dataplane::Fate;
 use causeway_ports::Batch;
 use causeway_types::Time;
 
@@ -69,15 +68,21 @@ impl Bench {
         Time::from_nanos(Time::from_secs(1_000_000).as_nanos().saturating_add(since))
     }
 
-    /// One chunk that must get through, not measured: caches and branch predictors see the kind of packet.
+    /// A packet of each session that must get through, not measured: caches and branch predictors see the kind of packet, and
+    /// what only the first packet of a session does is done.
     pub(super) fn warm_up(&mut self, population: &mut Population, mix: Mix) -> Result<(), BenchError> {
-        let now = self.now();
-        self.chunk.fill(mix, &population.teids, &mut self.random)?;
-        for frame in self.chunk.batches().iter().flat_map(Batch::frames) {
-            let fate = population.worker.fate(now, frame.meta, frame.data);
-            if fate != Fate::Forwarded {
-                return Err(BenchError::WrongFate { fate });
+        for first in (0..population.teids.len()).step_by(CHUNK) {
+            let now = self.now();
+            self.chunk.fill_in_turn(mix, &population.teids, first, &mut self.random)?;
+            let before = population.worker.counters();
+            for batch in self.chunk.batches() {
+                population.worker.run(now, batch);
             }
+            let forwarded = population.worker.counters().forwarded - before.forwarded;
+            if forwarded != CHUNK as u64 {
+                return Err(BenchError::NotForwarded { sent: CHUNK as u64, forwarded });
+            }
+            population.worker.forget_events();
         }
         Ok(())
     }

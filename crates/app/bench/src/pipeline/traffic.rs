@@ -46,12 +46,35 @@ impl Chunk {
         teids: &[Teid],
         random: &mut fastrand::Rng,
     ) -> Result<(), BenchError> {
+        let last = teids.len();
+        self.fill_for(mix, teids, random, |random| random.usize(..last))
+    }
+
+    /// Makes one packet for each of the sessions from `first` on.
+    pub(super) fn fill_in_turn(
+        &mut self,
+        mix: Mix,
+        teids: &[Teid],
+        first: usize,
+        random: &mut fastrand::Rng,
+    ) -> Result<(), BenchError> {
+        let mut next = first..;
+        self.fill_for(mix, teids, random, |_| next.next().unwrap_or(0) % teids.len())
+    }
+
+    fn fill_for(
+        &mut self,
+        mix: Mix,
+        teids: &[Teid],
+        random: &mut fastrand::Rng,
+        mut choose: impl FnMut(&mut fastrand::Rng) -> usize,
+    ) -> Result<(), BenchError> {
         let mut sizes = mix.size.octets().iter().cycle();
         for (number, batch) in self.batches.iter_mut().enumerate() {
             batch.clear();
             let uplink = mix.way == Way::Uplink || (mix.way == Way::Both && number % 2 == 0);
             for size in sizes.by_ref().take(BATCH) {
-                let session = random.usize(..teids.len());
+                let session = choose(random);
                 let port = shape::FIRST_PORT + random.u16(..mix.pdrs);
                 let (meta, length) = if uplink {
                     uplink_packet(&mut self.room, session as u32, teids[session], port, *size)?

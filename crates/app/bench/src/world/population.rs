@@ -58,7 +58,7 @@ impl Founding<'_> {
     /// plane that carries them out.
     pub(crate) fn populate(&self, progress: &mut Progress) -> Result<Populated, BenchError> {
         let before = resident_memory();
-        let mut worker = self.worker();
+        let mut worker = self.worker()?;
         let capabilities = worker.capabilities();
         let mut control = Control::new(&capabilities, self.sessions);
         let mut teids = Vec::with_capacity(self.sessions as usize);
@@ -94,13 +94,13 @@ impl Founding<'_> {
         Ok(Populated::Done(Box::new(population)))
     }
 
-    fn worker(&self) -> Worker {
+    fn worker(&self) -> Result<Worker, BenchError> {
         let limits = Limits {
             max_sessions: self.sessions,
             max_pdrs_per_session: self.shape.pdrs().saturating_mul(2),
             ..Limits::default()
         };
-        Worker::new(self.backend, limits)
+        Ok(Worker::new(self.backend, limits)?)
     }
 
     /// What the rest of the sessions will need, judged by those there are, is more than there is.

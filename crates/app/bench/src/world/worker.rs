@@ -3,9 +3,9 @@
 use std::hint::black_box;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Fate, Ingress, PacketEngine, Plan,
-    Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Ingress, PacketEngine, Plan, Transmit,
 };
+use causeway_fastpath::index::ArenaError;
 use causeway_fastpath::{Entrance, FastPath, Leaving};
 use causeway_ports::{Batch, Meta};
 use causeway_reference::{Limits, Reference};
@@ -22,14 +22,17 @@ pub(crate) enum Worker {
 
 impl Worker {
     /// Without sessions.
-    pub(crate) fn new(backend: Backend, limits: Limits) -> Self {
+    ///
+    /// # Errors
+    /// [`ArenaError`] when the tables of the fast path find no room.
+    pub(crate) fn new(backend: Backend, limits: Limits) -> Result<Self, ArenaError> {
         let topology = shape::topology();
-        match backend {
+        Ok(match backend {
             Backend::Fastpath => {
-                Self::Fastpath(Box::new(FastPath::new(topology, limits)), Leaving::default())
+                Self::Fastpath(Box::new(FastPath::new(topology, limits)?), Leaving::default())
             }
             Backend::Reference => Self::Reference(Box::new(Reference::new(topology, limits))),
-        }
+        })
     }
 
     /// Handles a batch of one direction. A function of its own in the program, so that instructions can be counted in it.
@@ -52,18 +55,6 @@ impl Worker {
                     engine.process(now, ingress, frame.data, &mut Nowhere);
                 }
             }
-        }
-    }
-
-    /// Handles one packet, and says what became of it.
-    pub(crate) fn fate(&mut self, now: Time, meta: Meta, packet: &[u8]) -> Fate {
-        let ingress = match meta {
-            Meta::Gtpu { local, peer, tos } => Ingress::Gtpu { local, peer, tos },
-            _ => Ingress::Ip { network: shape::dnn() },
-        };
-        match self {
-            Self::Fastpath(engine, _) => engine.process(now, &ingress, packet, &mut Nowhere),
-            Self::Reference(engine) => engine.process(now, &ingress, packet, &mut Nowhere),
         }
     }
 

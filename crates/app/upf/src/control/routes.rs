@@ -167,7 +167,7 @@ mod tests {
 
     fn pdr(id: u16, routes: &[&str]) -> Op {
         let routes = routes.iter().map(|net| net.parse().unwrap()).collect();
-        Op::PutPdr(Pdr::new(PdrId(id), Pdi { routes, ..Pdi::new(Interface::Core) }, FarId(1)))
+        Op::PutPdr(Pdr::new(PdrId(id), Pdi { routes, ..Pdi::new(Interface::Core) }, FarId(1)).into())
     }
 
     fn shown(changes: &[Change]) -> Vec<String> {

@@ -28,7 +28,7 @@ impl N4 {
     pub(crate) fn begin_farewell(&mut self, now: Time, id: AssociationId) {
         let Some(association) = self.associations.get_mut(id).filter(|it| !it.is_leaving()) else { return };
         association.farewell = Farewell::Reporting;
-        let sessions: Vec<_> = association.sessions.iter().copied().collect();
+        let sessions = association.sessions_in_order();
         for seid in sessions {
             self.release_session(seid, ReleaseReason::AssociationReleased);
         }

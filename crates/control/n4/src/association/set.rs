@@ -8,7 +8,7 @@ use causeway_pfcp::{
 };
 use causeway_types::{Seid, Time};
 
-use super::{AssociationId, Associations};
+use super::{Association, AssociationId, Associations};
 use crate::answer::Refusal;
 use crate::session::{Session, named};
 use crate::transaction::RequestKey;
@@ -27,7 +27,7 @@ impl Associations {
     }
 
     /// The associations of the set that this one belongs to, itself first.
-    pub(crate) fn of_set(&self, id: AssociationId) -> impl Iterator<Item = &super::Association> {
+    pub(crate) fn of_set(&self, id: AssociationId) -> impl Iterator<Item = &Association> {
         let others = self.iter().filter(move |other| other.id != id && self.are_of_one_set(id, other.id));
         self.get(id).into_iter().chain(others)
     }
@@ -96,7 +96,7 @@ impl N4 {
             let sessions: Vec<_> = ids
                 .iter()
                 .filter_map(|id| self.associations.get(*id))
-                .flat_map(|it| it.sessions.clone())
+                .flat_map(Association::sessions_in_order)
                 .collect();
             for seid in sessions {
                 if self.sessions.get(seid).is_some_and(is_meant) {

@@ -1,6 +1,6 @@
 //! The peers we have an association with.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_pfcp::{AssociationUpdateRequest, CpFeatures};
@@ -8,6 +8,7 @@ use causeway_types::{NodeId, NtpSeconds, Seid, Time};
 
 use super::Farewell;
 use super::contact::{addresses, alternatives, set_name};
+use crate::hash::HashSet;
 
 /// Names one association for as long as it lasts; never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -50,7 +51,7 @@ pub(crate) struct Association {
     /// We asked it to release the association.
     pub(crate) releasing: bool,
     /// Its sessions, those being set up included.
-    pub(crate) sessions: BTreeSet<Seid>,
+    pub(crate) sessions: HashSet<Seid>,
     /// How many Session Report Requests wait for its answer.
     pub(crate) outstanding_reports: usize,
     /// It refuses Downlink Data Reports with a Paging Policy Indication value.
@@ -97,6 +98,13 @@ impl Association {
             let others = self.alternatives.iter().map(|(ip, _)| *ip);
             self.addresses = addresses(self.source, &self.node, others);
         }
+    }
+
+    /// Its sessions in the order of their SEIDs.
+    pub(crate) fn sessions_in_order(&self) -> Vec<Seid> {
+        let mut sessions: Vec<_> = self.sessions.iter().copied().collect();
+        sessions.sort_unstable();
+        sessions
     }
 
     /// It stands for a set of SMFs, of which others go on when one fails (TS 29.244 clause 5.22.2).
@@ -157,7 +165,7 @@ impl Associations {
             path_up: true,
             heartbeat_due: None,
             releasing: false,
-            sessions: BTreeSet::new(),
+            sessions: HashSet::default(),
             outstanding_reports: 0,
             refuses_paging_policy: false,
             ready: VecDeque::new(),

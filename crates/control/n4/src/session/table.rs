@@ -1,6 +1,6 @@
 //! The sessions there are, and what each is waiting for.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_pfcp::{Header, PacketRateStatusReport};
@@ -10,6 +10,7 @@ use causeway_types::{FSeid, Seid, Time};
 use super::{Membership, Takeover};
 use crate::ApplyId;
 use crate::association::{Association, AssociationId};
+use crate::hash::HashMap;
 use crate::report::ReportQueue;
 use crate::transaction::RequestKey;
 
@@ -29,7 +30,7 @@ pub(crate) struct Session {
     /// When it was established.
     pub(crate) since: Time,
     /// The plan that the data plane works on.
-    pub(crate) in_flight: Option<InFlight>,
+    pub(crate) in_flight: Option<Box<InFlight>>,
     /// What came meanwhile, the oldest first.
     pub(crate) waiting: VecDeque<Waiting>,
     /// It will be called when its association may send more reports.
@@ -83,7 +84,8 @@ impl Session {
 
     /// It is in the data plane, and so far nothing has ended it.
     pub(crate) fn is_established(&self) -> bool {
-        let establishing = matches!(&self.in_flight, Some(InFlight { work: Work::Establish(_), .. }));
+        let establishing =
+            matches!(self.in_flight.as_deref(), Some(InFlight { work: Work::Establish(_), .. }));
         !self.is_ending() && !establishing
     }
 
@@ -165,7 +167,7 @@ pub(crate) struct WaitingRequest {
 /// All sessions by our SEID, and the plans under way.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    by_seid: HashMap<Seid, Session>,
+    by_seid: HashMap<Seid, Box<Session>>,
     by_apply: HashMap<ApplyId, Seid>,
     /// By the SMF's end; those that are ending are not among them.
     by_cp: HashMap<(Seid, IpAddr), Seid>,
@@ -177,7 +179,7 @@ impl Sessions {
     pub(crate) fn insert(&mut self, session: Session) {
         let seid = session.seid;
         self.by_cp.extend(session.cp.addr.iter().map(|ip| ((session.cp.seid, ip), seid)));
-        self.by_seid.insert(seid, session);
+        self.by_seid.insert(seid, Box::new(session));
     }
 
     /// The session with this end at its SMF.
@@ -205,11 +207,11 @@ impl Sessions {
     }
 
     pub(crate) fn get(&self, seid: Seid) -> Option<&Session> {
-        self.by_seid.get(&seid)
+        self.by_seid.get(&seid).map(|session| &**session)
     }
 
     pub(crate) fn get_mut(&mut self, seid: Seid) -> Option<&mut Session> {
-        self.by_seid.get_mut(&seid)
+        self.by_seid.get_mut(&seid).map(|session| &mut **session)
     }
 
     /// Forgets a session that no plan is under way of.
@@ -217,11 +219,11 @@ impl Sessions {
         self.forget_cp(seid);
         let session = self.by_seid.remove(&seid)?;
         self.waiting_octets -= session.waiting.iter().map(Waiting::octets).sum::<usize>();
-        Some(session)
+        Some(*session)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
-        self.by_seid.values()
+        self.by_seid.values().map(|session| &**session)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -246,7 +248,7 @@ impl Sessions {
         self.last_apply += 1;
         let id = ApplyId(self.last_apply);
         let plan = std::mem::replace(&mut change.plan, Plan { session: seid, ops: Vec::new() });
-        session.in_flight = Some(InFlight { work, change });
+        session.in_flight = Some(Box::new(InFlight { work, change }));
         self.by_apply.insert(id, seid);
         Some((id, plan))
     }
@@ -255,7 +257,7 @@ impl Sessions {
     pub(crate) fn finish(&mut self, id: ApplyId) -> Option<(Seid, InFlight)> {
         let seid = self.by_apply.remove(&id)?;
         let in_flight = self.by_seid.get_mut(&seid)?.in_flight.take()?;
-        Some((seid, in_flight))
+        Some((seid, *in_flight))
     }
 
     /// Lets a request wait for its turn. False: too many wait already.

@@ -1,11 +1,14 @@
 //! Requests of peers: each is worked on once, a duplicate gets the same answer (TS 29.244 clause 6.4).
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_pfcp::{Header, MessageType};
 use causeway_types::{Span, Time};
+use foldhash::quality::FixedState;
+
+use crate::hash::HashMap;
 
 /// What makes two requests the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -23,9 +26,8 @@ pub(crate) struct RequestKey {
 impl RequestKey {
     /// The identity of a request with this header and body.
     pub(crate) fn new(from: SocketAddr, message: MessageType, header: &Header, body: &[u8]) -> Self {
-        let mut hasher = DefaultHasher::new();
-        (header.seid, body).hash(&mut hasher);
-        Self { from, sequence: header.sequence, message, digest: hasher.finish() }
+        let digest = FixedState::with_seed(0).hash_one((header.seid, body));
+        Self { from, sequence: header.sequence, message, digest }
     }
 
     /// The same request, though it may have come from elsewhere.
@@ -90,7 +92,7 @@ impl Host {
 impl Inbound {
     /// Keeps answers for `lifetime`.
     pub(crate) fn new(lifetime: Span, bounds: Bounds) -> Self {
-        Self { hosts: HashMap::new(), lifetime, bounds }
+        Self { hosts: HashMap::default(), lifetime, bounds }
     }
 
     /// What is known of this request.

@@ -4,10 +4,11 @@ mod blocks;
 mod pool;
 mod reservation;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use causeway_types::{IpNet, NetworkInstance, Seid, Span, Time};
 
+use crate::SortedSet;
 use blocks::{Block, Blocks, Family};
 use pool::Pool;
 pub(crate) use reservation::{AddressReservation, ChooseError};
@@ -88,7 +89,7 @@ pub(crate) struct AddressChange {
 
 impl AddressChange {
     /// Everything goes.
-    pub(crate) fn giving_back(session: Seid, held: BTreeSet<Held>) -> Self {
+    pub(crate) fn giving_back(session: Seid, held: SortedSet<Held>) -> Self {
         Self { session, taken: Vec::new(), released: held.into_iter().collect() }
     }
 }
@@ -166,7 +167,7 @@ impl Addresses {
     }
 
     /// Takes away what a session has, which ends in favour of another.
-    pub(crate) fn disown(&mut self, session: Seid, held: &BTreeSet<Held>) {
+    pub(crate) fn disown(&mut self, session: Seid, held: &SortedSet<Held>) {
         for held in held {
             self.release(session, held, true);
         }
@@ -174,7 +175,10 @@ impl Addresses {
 
     fn claim(&mut self, session: Seid, held: &Held) {
         let network = self.networks.entry(held.network.clone()).or_default();
-        network.version(Family::of(&held.net)).used.entry(Block::of(&held.net)).push(session);
+        let owners = network.version(Family::of(&held.net)).used.entry(Block::of(&held.net));
+        // Nearly always it stays the only one.
+        owners.reserve_exact(1);
+        owners.push(session);
     }
 
     /// The other sessions that have this address.

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use causeway_types::{IpNet, NetworkInstance, Seid};
 
 use super::blocks::{Block, Family};
+use crate::SortedSet;
+
 use super::{AddressChange, Addresses, Held, Named, Versioned};
 
 /// Addresses chosen for a change that is being made. Dropped, it gives them back as if they had not been taken.
@@ -89,8 +91,8 @@ impl<'a> AddressReservation<'a> {
     /// The first address that other sessions have, and all of those sessions; nothing is taken then.
     pub(crate) fn keep(
         mut self,
-        old: &BTreeSet<Held>,
-        new: &BTreeSet<Held>,
+        old: &SortedSet<Held>,
+        new: &SortedSet<Held>,
     ) -> Result<AddressChange, (Held, BTreeSet<Seid>)> {
         let taken: Vec<_> = new.difference(old).cloned().collect();
         let owners = |held: &Held| self.addresses.owners(self.session, held);

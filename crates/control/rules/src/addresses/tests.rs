@@ -3,6 +3,8 @@ use std::collections::BTreeSet;
 use causeway_types::{IpNet, NetworkInstance, Seid, Span, Time};
 use proptest::prelude::*;
 
+use crate::SortedSet;
+
 use super::{AddressPool, AddressReservation, Addresses, ChooseError, Held};
 
 fn internet() -> NetworkInstance {
@@ -27,7 +29,7 @@ fn addresses() -> Addresses {
     Addresses::new(pools, Span::from_secs(10))
 }
 
-fn held(text: &str, chosen: bool) -> BTreeSet<Held> {
+fn held(text: &str, chosen: bool) -> SortedSet<Held> {
     [Held { network: internet(), net: net(text), chosen }].into()
 }
 
@@ -35,14 +37,14 @@ fn held(text: &str, chosen: bool) -> BTreeSet<Held> {
 fn choose(addresses: &mut Addresses, session: u64) -> Result<String, ChooseError> {
     let mut reservation = AddressReservation::new(addresses, Seid(session));
     let net = reservation.choose_v4(&internet(), &[])?;
-    let change = reservation.keep(&BTreeSet::new(), &held(&net.to_string(), true)).unwrap();
+    let change = reservation.keep(&SortedSet::new(), &held(&net.to_string(), true)).unwrap();
     addresses.commit(&change);
     Ok(net.addr().to_string())
 }
 
 fn release(addresses: &mut Addresses, session: u64, text: &str, chosen: bool) {
     let reservation = AddressReservation::new(addresses, Seid(session));
-    let change = reservation.keep(&held(text, chosen), &BTreeSet::new()).unwrap();
+    let change = reservation.keep(&held(text, chosen), &SortedSet::new()).unwrap();
     addresses.commit(&change);
 }
 
@@ -80,8 +82,8 @@ fn an_address_rests_and_the_one_that_rested_longest_is_next() {
 #[test]
 fn what_an_smf_assigned_is_not_given_out() {
     let mut addresses = addresses();
-    let change =
-        AddressReservation::new(&mut addresses, Seid(1)).keep(&BTreeSet::new(), &held("10.45.0.2/32", false));
+    let change = AddressReservation::new(&mut addresses, Seid(1))
+        .keep(&SortedSet::new(), &held("10.45.0.2/32", false));
     addresses.commit(&change.unwrap());
     assert_eq!(choose(&mut addresses, 2).unwrap(), "10.45.0.3");
     (3..6).for_each(|session| drop(choose(&mut addresses, session).unwrap()));
@@ -96,16 +98,16 @@ fn what_an_smf_assigned_is_not_given_out() {
 fn an_address_belongs_to_one_session_of_its_network() {
     let mut addresses = addresses();
     let wanted = held("203.0.113.5/32", false);
-    let change = AddressReservation::new(&mut addresses, Seid(1)).keep(&BTreeSet::new(), &wanted).unwrap();
+    let change = AddressReservation::new(&mut addresses, Seid(1)).keep(&SortedSet::new(), &wanted).unwrap();
     addresses.commit(&change);
     let (conflict, owners) =
-        AddressReservation::new(&mut addresses, Seid(2)).keep(&BTreeSet::new(), &wanted).unwrap_err();
+        AddressReservation::new(&mut addresses, Seid(2)).keep(&SortedSet::new(), &wanted).unwrap_err();
     assert_eq!((conflict.net.to_string().as_str(), owners), ("203.0.113.5/32", [Seid(1)].into()));
     let ims =
         wanted.iter().map(|held| Held { network: NetworkInstance::new("ims"), ..held.clone() }).collect();
-    assert!(AddressReservation::new(&mut addresses, Seid(3)).keep(&BTreeSet::new(), &ims).is_ok());
+    assert!(AddressReservation::new(&mut addresses, Seid(3)).keep(&SortedSet::new(), &ims).is_ok());
     addresses.disown(Seid(1), &wanted);
-    assert!(AddressReservation::new(&mut addresses, Seid(2)).keep(&BTreeSet::new(), &wanted).is_ok());
+    assert!(AddressReservation::new(&mut addresses, Seid(2)).keep(&SortedSet::new(), &wanted).is_ok());
 }
 
 // Input:  prefixes of /64, /60, /128 of a /60 whose first /64 is barred by the gateway; one of /56; IPv4 of a
@@ -117,7 +119,7 @@ fn prefixes_of_different_lengths_do_not_overlap() {
     let mut reservation = AddressReservation::new(&mut addresses, Seid(1));
     let text = |net: Result<IpNet, ChooseError>| net.map(|net| net.to_string());
     assert_eq!(text(reservation.choose_v6(&internet(), 64, &[])).unwrap(), "2001:db8:45:1::/64");
-    let change = reservation.keep(&BTreeSet::new(), &held("2001:db8:45:1::/64", true)).unwrap();
+    let change = reservation.keep(&SortedSet::new(), &held("2001:db8:45:1::/64", true)).unwrap();
     addresses.commit(&change);
     let mut reservation = AddressReservation::new(&mut addresses, Seid(2));
     assert_eq!(reservation.choose_v6(&internet(), 60, &[]), Err(ChooseError::Occupied));
@@ -139,7 +141,7 @@ fn an_abandoned_address_is_free_at_once() {
     for _ in 0..10 {
         let mut reservation = AddressReservation::new(&mut addresses, Seid(1));
         let net = reservation.choose_v4(&internet(), &[]).unwrap();
-        let change = reservation.keep(&BTreeSet::new(), &held(&net.to_string(), true)).unwrap();
+        let change = reservation.keep(&SortedSet::new(), &held(&net.to_string(), true)).unwrap();
         addresses.abandon(&change);
     }
     assert_eq!(addresses.in_use(), 0);
@@ -177,7 +179,7 @@ proptest! {
                 let text = format!("10.45.0.{}/32", pick - 6);
                 let wanted = held(&text, false);
                 let reservation = AddressReservation::new(&mut addresses, Seid(session));
-                if let Ok(change) = reservation.keep(&BTreeSet::new(), &wanted) {
+                if let Ok(change) = reservation.keep(&SortedSet::new(), &wanted) {
                     addresses.commit(&change);
                     owned.push((session, text, false));
                 }

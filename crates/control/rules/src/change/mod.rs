@@ -190,14 +190,17 @@ fn take(
 ) -> Result<(Merged, ResourceChange), Rejection> {
     let (mut tunnels, mut addresses) = resources.reserve(session);
     let Context { endpoints, capabilities, catalogue } = context;
-    let merged =
+    let mut merged =
         merge(old, changes, endpoints, capabilities, &catalogue.predefined, &mut tunnels, &mut addresses)?;
     validate(merged.session.rules(), context)?;
     let new = merged.session.tunnels();
     let tunnels = tunnels.keep(&old.tunnels(), &new).map_err(|tunnel| in_use(tunnel, &merged.session))?;
     // Last, so that whoever gives way for this session does so for one that is otherwise legal.
     match addresses.keep(&old.addresses, &merged.session.addresses) {
-        Ok(addresses) => Ok((merged, ResourceChange { tunnels, addresses })),
+        Ok(addresses) => {
+            resources.recent.share(&mut merged.session.rules);
+            Ok((merged, ResourceChange { tunnels, addresses }))
+        }
         Err((held, owners)) => {
             resources.tunnels.abandon(tunnels);
             Err(address_in_use(&held, owners, &merged.session))

@@ -1,11 +1,10 @@
 //! Traffic endpoints: what the PDIs of a session have in common (TS 29.244 clause 5.2.1A.2).
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use causeway_types::{FTeid, Interface, IpNet, NetworkInstance, QfiSet};
 
-use crate::{Pdi, Pdr, Reason, Rejection, SessionRules, UeAddress, UeSide, ie};
+use crate::{Pdi, Pdr, Reason, Rejection, SessionRules, SortedMap, UeAddress, UeSide, ie};
 
 use super::resolve::{Resolver, fitting};
 use super::ue::ChosenUes;
@@ -74,7 +73,7 @@ pub(crate) struct EndpointEdits {
 impl EndpointEdits {
     /// # Errors
     /// When one is named twice, created though it exists, or changed though it does not.
-    pub(super) fn check(&self, held: &BTreeMap<EndpointId, Endpoint>) -> Result<(), Reason> {
+    pub(super) fn check(&self, held: &SortedMap<EndpointId, Endpoint>) -> Result<(), Reason> {
         let mut seen = Vec::new();
         let changed = self.remove.iter().copied().chain(self.update.iter().map(|update| update.id));
         for (id, exists) in

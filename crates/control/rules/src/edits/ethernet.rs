@@ -7,7 +7,7 @@ use causeway_types::PdrId;
 
 use super::filters::Definitions;
 use super::{Changes, FilterDraft, PdiDraft};
-use crate::{EthernetFilter, Pdr, Reason, Rejection};
+use crate::{EthernetFilter, Pdr, Reason, Rejection, RuleMap};
 
 /// An Ethernet Packet Filter as a message has it; its flows still have to be resolved.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,7 +42,7 @@ impl SharedFilters {
     /// [`Reason::Incorrect`] when the message defines one filter in two ways.
     pub(super) fn of(
         changes: &Changes,
-        held: &BTreeMap<PdrId, Pdr>,
+        held: &RuleMap<PdrId, Pdr>,
         definitions: &Definitions,
     ) -> Result<Self, Rejection> {
         let held = held.values().flat_map(|pdr| &pdr.pdi.ethernet);
@@ -109,11 +109,16 @@ impl SharedFilters {
     }
 
     /// Gives every PDR the definitions there are now.
-    pub(super) fn spread(&self, pdrs: &mut BTreeMap<PdrId, Pdr>) {
-        for filter in pdrs.values_mut().flat_map(|pdr| &mut pdr.pdi.ethernet) {
-            if let Some(current) = filter.shared.and_then(|id| self.0.get(&id)) {
-                *filter = current.clone();
+    pub(super) fn spread(&self, pdrs: &mut RuleMap<PdrId, Pdr>) {
+        let current = |filter: &EthernetFilter| filter.shared.and_then(|id| self.0.get(&id));
+        let is_old = |filter: &EthernetFilter| current(filter).is_some_and(|current| current != filter);
+        let concerns = |pdr: &Pdr| pdr.pdi.ethernet.iter().any(is_old);
+        pdrs.change(concerns, |pdr| {
+            for filter in &mut pdr.pdi.ethernet {
+                if let Some(current) = current(filter) {
+                    *filter = current.clone();
+                }
             }
-        }
+        });
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use causeway_types::PdrId;
 
-use crate::{Pdi, Pdr, Reason, Rejection, SdfFilter, ie};
+use crate::{Pdr, Reason, Rejection, RuleMap, SdfFilter, ie};
 
 use super::{Changes, EthernetDraft, PdiDraft};
 
@@ -30,7 +30,7 @@ pub(super) struct Definitions {
 impl Definitions {
     /// # Errors
     /// [`Reason::Incorrect`] when the message defines one filter in two ways.
-    pub(super) fn of(changes: &Changes, held: &BTreeMap<PdrId, Pdr>) -> Result<Self, Rejection> {
+    pub(super) fn of(changes: &Changes, held: &RuleMap<PdrId, Pdr>) -> Result<Self, Rejection> {
         let mut new = BTreeMap::new();
         let created = changes.pdrs.create.iter().map(|pdr| (pdr.id, &pdr.pdi));
         let updated = changes.pdrs.update.iter().filter_map(|pdr| Some((pdr.id, pdr.pdi.as_ref()?)));
@@ -60,12 +60,16 @@ impl Definitions {
     }
 
     /// Brings every PDR that names a filter up to its new definition.
-    pub(super) fn spread(&self, pdrs: &mut BTreeMap<PdrId, Pdr>) {
-        let of = |pdi: &mut Pdi| {
+    pub(super) fn spread(&self, pdrs: &mut RuleMap<PdrId, Pdr>) {
+        let is_new = |filter: &SdfFilter| filter.id.is_some_and(|id| self.new.contains_key(&id));
+        let concerns = |pdr: &Pdr| {
+            let inside = pdr.pdi.ethernet.iter().flat_map(|filter| &filter.flows);
+            pdr.pdi.filters.iter().chain(inside).any(is_new)
+        };
+        pdrs.change(concerns, |Pdr { pdi, .. }| {
             let inside = pdi.ethernet.iter_mut().flat_map(|filter| &mut filter.flows);
             pdi.filters.iter_mut().chain(inside).for_each(|filter| self.bring_up(filter));
-        };
-        pdrs.values_mut().for_each(|pdr| of(&mut pdr.pdi));
+        });
     }
 
     fn bring_up(&self, filter: &mut SdfFilter) {

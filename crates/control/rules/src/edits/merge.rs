@@ -1,6 +1,6 @@
 //! From the rules there are and the changes to the rules there will be.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use causeway_types::{FTeid, FarId, PdrId};
 
@@ -8,8 +8,8 @@ use crate::addresses::AddressReservation;
 use crate::session::ReportState;
 use crate::tunnels::Reservation;
 use crate::{
-    Activated, Capabilities, LocalEndpoints, OuterHeader, Pdr, PredefinedRules, Reason, Rejection, RuleId,
-    SessionRules, ie,
+    Activated, Capabilities, LocalEndpoints, OuterHeader, Pdr, PredefinedRules, Qer, Reason, Rejection,
+    RuleId, RuleMap, SessionRules, ie,
 };
 
 use super::Measuring;
@@ -44,7 +44,7 @@ pub(crate) struct Merged {
 /// When the changes do not fit the rules there are, or a tunnel cannot be chosen.
 pub(crate) fn merge(
     old: &SessionRules,
-    changes: Changes,
+    mut changes: Changes,
     endpoints: &LocalEndpoints,
     capabilities: &Capabilities,
     predefined: &PredefinedRules,
@@ -58,7 +58,7 @@ pub(crate) fn merge(
     remove(&mut session, &changes);
     let end_markers = end_markers(old, &changes.fars.update, capabilities)?;
     merge_session(&mut session, &changes);
-    merge_simple(&mut session, &changes)?;
+    merge_simple(&mut session, &mut changes)?;
     claim_correlations(&mut session);
     changes.inactivity_timer.apply(&mut session.rules.inactivity_timer);
     let filters = Definitions::of(&changes, &old.rules.pdrs)?;
@@ -95,17 +95,21 @@ fn remove(session: &mut SessionRules, changes: &Changes) {
     rules.qers.retain(|id, _| !changes.qers.remove.contains(id));
     rules.urrs.retain(|id, _| !changes.urrs.remove.contains(id));
     rules.bars.retain(|id, _| !changes.bars.remove.contains(id));
-    for pdr in rules.pdrs.values_mut() {
-        pdr.qers.retain(|id| !changes.qers.remove.contains(id));
-        pdr.urrs.retain(|id| !changes.urrs.remove.contains(id));
-    }
-    for far in rules.fars.values_mut() {
-        far.bar = far.bar.filter(|id| !changes.bars.remove.contains(id));
-    }
-    for urr in rules.urrs.values_mut() {
-        urr.linked.retain(|id| !changes.urrs.remove.contains(id));
-        urr.quota_far = urr.quota_far.filter(|id| !changes.fars.remove.contains(id));
-    }
+    let (fars, bars) = (&changes.fars.remove, &changes.bars.remove);
+    let (qers, urrs) = (&changes.qers.remove, &changes.urrs.remove);
+    let names_gone = |pdr: &Pdr| {
+        pdr.qers.iter().any(|id| qers.contains(id)) || pdr.urrs.iter().any(|id| urrs.contains(id))
+    };
+    rules.pdrs.change(names_gone, |pdr| {
+        pdr.qers.retain(|id| !qers.contains(id));
+        pdr.urrs.retain(|id| !urrs.contains(id));
+    });
+    rules.fars.change(|far| far.bar.is_some_and(|id| bars.contains(&id)), |far| far.bar = None);
+    rules.urrs.change(
+        |urr| urr.linked.iter().any(|id| urrs.contains(id)),
+        |urr| urr.linked.retain(|id| !urrs.contains(id)),
+    );
+    rules.urrs.change(|urr| urr.quota_far.is_some_and(|id| fars.contains(&id)), |urr| urr.quota_far = None);
 }
 
 /// The tunnels that SNDEM asks to be told of their end: the old one of each FAR whose tunnel changes.
@@ -143,17 +147,19 @@ fn merge_session(session: &mut SessionRules, changes: &Changes) {
 
 /// The numbers that correlate QERs are those of the CP function that established the session.
 fn claim_correlations(session: &mut SessionRules) {
-    for correlation in session.rules.qers.values_mut().filter_map(|qer| qer.correlation.as_mut()) {
-        correlation.chosen_by.clone_from(&session.established_by);
-    }
+    let owner = &session.established_by;
+    let is_other = |qer: &Qer| qer.correlation.as_ref().is_some_and(|it| it.chosen_by != *owner);
+    session.rules.qers.change(is_other, |qer| {
+        qer.correlation.iter_mut().for_each(|correlation| correlation.chosen_by.clone_from(owner));
+    });
 }
 
 /// Everything but PDRs: rules that are written as they come.
-fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rejection> {
+fn merge_simple(session: &mut SessionRules, changes: &mut Changes) -> Result<(), Rejection> {
     let rules = &mut session.rules;
-    rules.fars.extend(changes.fars.create.iter().map(|far| (far.id, far.clone())));
-    rules.qers.extend(changes.qers.create.iter().map(|qer| (qer.id, qer.clone())));
-    rules.bars.extend(changes.bars.create.iter().map(|bar| (bar.id, bar.clone())));
+    rules.fars.extend(std::mem::take(&mut changes.fars.create).into_iter().map(|far| (far.id, far)));
+    rules.qers.extend(std::mem::take(&mut changes.qers.create).into_iter().map(|qer| (qer.id, qer)));
+    rules.bars.extend(std::mem::take(&mut changes.bars.create).into_iter().map(|bar| (bar.id, bar)));
     for draft in &changes.urrs.create {
         let id = draft.urr.id;
         rules.urrs.insert(id, urr::create(draft).map_err(|reason| reason.of(id))?);
@@ -172,7 +178,7 @@ fn merge_simple(session: &mut SessionRules, changes: &Changes) -> Result<(), Rej
     for change in &changes.urrs.update {
         urr::update(held(&mut rules.urrs, change.id)?, change).map_err(|reason| reason.of(change.id))?;
         if let Some(measuring) = change.measuring {
-            let state = session.reports.entry(change.id).or_default();
+            let state = session.reports.get_or_insert_with(change.id, ReportState::default);
             (state.packets, state.reduced_detection) = (measuring.packets, measuring.reduced_detection);
         }
     }
@@ -236,6 +242,9 @@ fn new_pdr(
 }
 
 /// The rule to be updated. That it exists was checked before anything else.
-fn held<I: Copy + Ord + Into<RuleId>, R>(rules: &mut BTreeMap<I, R>, id: I) -> Result<&mut R, Rejection> {
+fn held<I: Copy + Ord + Into<RuleId>, R: Clone>(
+    rules: &mut RuleMap<I, R>,
+    id: I,
+) -> Result<&mut R, Rejection> {
     rules.get_mut(&id).ok_or_else(|| Reason::RuleUnknown.of(id))
 }

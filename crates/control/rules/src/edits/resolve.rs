@@ -1,13 +1,11 @@
 //! From what a PDI asks for to the tunnel, the filters and the traffic endpoint it gets.
 
-use std::collections::BTreeMap;
-
 use causeway_types::{FTeid, NetworkInstance};
 
 use crate::tunnels::Reservation;
 use crate::{
     Capabilities, EthernetFilter, HeaderRemoval, LocalEndpoints, Pdi, PredefinedRules, Reason, RemovedHeader,
-    SdfFilter, UeAddress,
+    SdfFilter, SortedMap, UeAddress,
 };
 
 use super::endpoints::check_reference;
@@ -21,7 +19,7 @@ pub(super) struct Resolver<'a, 'b, 'c> {
     pub(super) endpoints: &'a LocalEndpoints,
     pub(super) capabilities: &'a Capabilities,
     pub(super) reservation: &'a mut Reservation<'b>,
-    pub(super) choose_ids: &'a mut BTreeMap<u8, FTeid>,
+    pub(super) choose_ids: &'a mut SortedMap<u8, FTeid>,
     pub(super) filters: &'a Definitions,
     pub(super) predefined: &'a PredefinedRules,
     pub(super) ues: UeResolver<'a, 'c>,
@@ -35,7 +33,7 @@ struct Filters {
 }
 
 /// The traffic endpoints of the session.
-type Endpoints = BTreeMap<EndpointId, Endpoint>;
+type Endpoints = SortedMap<EndpointId, Endpoint>;
 
 impl Resolver<'_, '_, '_> {
     /// The PDI of a new PDR.

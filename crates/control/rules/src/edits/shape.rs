@@ -1,9 +1,7 @@
 //! Whether the changes fit the rules there are: nothing twice, nothing new that exists, nothing changed
 //! that does not.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use crate::{Reason, Rejection, RuleSet, ie};
+use crate::{Reason, Rejection, RuleMap, RuleSet, SortedSet, ie};
 
 use super::{Changes, Edits, Named};
 
@@ -30,9 +28,9 @@ pub(super) fn check(changes: &Changes, rules: &RuleSet) -> Result<(), Rejection>
 
 fn check_kind<C: Named, U: Named<Id = C::Id>, R>(
     edits: &Edits<C::Id, C, U>,
-    held: &BTreeMap<C::Id, R>,
+    held: &RuleMap<C::Id, R>,
 ) -> Result<(), Rejection> {
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     let mut once = |id: C::Id| if seen.insert(id) { Ok(()) } else { Err(Reason::RuleTwice.of(id)) };
     let known = |id: C::Id| if held.contains_key(&id) { Ok(()) } else { Err(Reason::RuleUnknown.of(id)) };
     for id in edits.remove.iter().copied().chain(edits.update.iter().map(Named::id)) {

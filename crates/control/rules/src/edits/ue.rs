@@ -1,11 +1,9 @@
 //! From what a PDI asks for to the UE address it gets (TS 29.244 clause 5.21.3).
 
-use std::collections::BTreeSet;
-
 use causeway_types::{IpNet, Ipv6Net, NetworkInstance, PdrId};
 
 use crate::addresses::{AddressReservation, ChooseError};
-use crate::{LocalEndpoints, Reason, UeAddress};
+use crate::{LocalEndpoints, Reason, SortedSet, UeAddress};
 
 use super::{Changes, EndpointId, UeChoice};
 
@@ -24,7 +22,7 @@ pub(crate) struct ChosenUes {
 pub(super) struct UeResolver<'a, 'b> {
     pub(super) endpoints: &'a LocalEndpoints,
     pub(super) reservation: &'a mut AddressReservation<'b>,
-    pub(super) chosen: &'a mut BTreeSet<(IpNet, NetworkInstance)>,
+    pub(super) chosen: &'a mut SortedSet<(IpNet, NetworkInstance)>,
     /// The data network meant by those that name none.
     pub(super) home: Option<NetworkInstance>,
 }
@@ -33,7 +31,7 @@ pub(super) struct UeResolver<'a, 'b> {
 /// of the message asks for, or the session has an address of, or the default.
 pub(super) fn home(
     changes: &Changes,
-    chosen: &BTreeSet<(IpNet, NetworkInstance)>,
+    chosen: &SortedSet<(IpNet, NetworkInstance)>,
     endpoints: &LocalEndpoints,
     reservation: &AddressReservation<'_>,
 ) -> Option<NetworkInstance> {

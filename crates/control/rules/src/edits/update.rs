@@ -1,8 +1,6 @@
 //! One rule, changed in the parts that an update names.
 
-use std::collections::BTreeMap;
-
-use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, ie};
+use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, SortedMap, ie};
 
 use crate::predefined::deactivate;
 
@@ -16,7 +14,7 @@ pub(super) fn pdr(
     pdr: &mut Pdr,
     update: PdrUpdate,
     resolver: &mut Resolver<'_, '_, '_>,
-    endpoints: &BTreeMap<EndpointId, Endpoint>,
+    endpoints: &SortedMap<EndpointId, Endpoint>,
 ) -> Result<(), Reason> {
     if let Some(pdi) = update.pdi {
         pdr.pdi = resolver.update(pdi, &pdr.pdi, endpoints)?;

@@ -3,7 +3,7 @@
 use causeway_types::{BarId, Span};
 
 /// A Buffering Action Rule (TS 29.244 clause 7.5.2.6).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Bar {
     /// Unique in the session.
     pub id: BarId,

@@ -5,7 +5,7 @@ use causeway_types::{BarId, FTeid, FarId, Interface, NetworkInstance};
 use super::{DeliveryStatus, HttpField, OuterHeader, PolicyName, Proxying, Steering, TosMarking, VlanTags};
 
 /// A Forwarding Action Rule (TS 29.244 clause 5.2.1 and 7.5.2.3).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Far {
     /// Unique in the session.
     pub id: FarId,
@@ -65,7 +65,7 @@ pub enum ApplyAction {
 }
 
 /// Forwarding Parameters (TS 29.244 clause 7.5.2.3-2).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Forwarding {
     /// The side the packet leaves by.
     pub destination: Interface,
@@ -118,7 +118,7 @@ impl Forwarding {
 }
 
 /// Duplicating Parameters (TS 29.244 table 7.5.2.3-3): one more way that a copy of the packet goes.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Duplicate {
     /// Where the copy goes.
     pub destination: CopyTo,

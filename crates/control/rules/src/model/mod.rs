@@ -12,6 +12,7 @@ mod pdr;
 mod pdu_type;
 mod qer;
 mod redirect;
+mod rule_map;
 mod sdf;
 mod set;
 mod urr;
@@ -28,6 +29,7 @@ pub use pdr::{Pdi, Pdr, UeAddress, UeSide};
 pub use pdu_type::PduSessionType;
 pub use qer::{Correlation, Gate, Qer, RateLimit};
 pub use redirect::{NewEnd, PolicyName, Redirect, Replacement, Steering, Url};
+pub use rule_map::RuleMap;
 pub use sdf::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass};
 pub use set::RuleSet;
 pub use urr::{

@@ -71,7 +71,7 @@ pub struct Remaining {
 }
 
 /// The status of one QER, on its way to the SMF.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PacketRateReport {
     /// The QER.
     pub qer: QerId,

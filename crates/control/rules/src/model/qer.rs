@@ -5,7 +5,7 @@ use causeway_types::{Bitrate, Direction, NodeId, Ppi, QerId, Qfi, Span};
 use super::{FlowMarking, PacketRateStatus, PacketRates};
 
 /// A QoS Enforcement Rule (TS 29.244 clause 7.5.2.5).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Qer {
     /// Unique in the session.
     pub id: QerId,

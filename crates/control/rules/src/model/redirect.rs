@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 /// What a FAR does with packets on their way, before an outer header comes in front of them.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Steering {
     /// Where uplink packets go instead.
     pub redirect: Option<Redirect>,
@@ -16,7 +16,7 @@ pub struct Steering {
 }
 
 /// Redirect Information (TS 29.244 clauses 5.4.7 and 8.2.20): where uplink packets go instead.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Redirect {
     /// HTTP requests are answered with a redirection to this URL; nothing else passes.
     Http(Url),

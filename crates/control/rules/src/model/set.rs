@@ -1,10 +1,8 @@
 //! All rules of one session.
 
-use std::collections::BTreeMap;
-
 use causeway_types::{BarId, FarId, PdrId, QerId, SNssai, Span, UrrId};
 
-use super::{Bar, Far, PagingPolicy, Pdr, PduSessionType, Qer, Urr};
+use super::{Bar, Far, PagingPolicy, Pdr, PduSessionType, Qer, RuleMap, Urr};
 
 /// The rules of one session, by id, and what holds for the session as a whole. Validation ensures that every
 /// reference leads somewhere.
@@ -13,15 +11,15 @@ pub struct RuleSet {
     /// What the session's user packets are.
     pub pdu_type: PduSessionType,
     /// Packet Detection Rules.
-    pub pdrs: BTreeMap<PdrId, Pdr>,
+    pub pdrs: RuleMap<PdrId, Pdr>,
     /// Forwarding Action Rules.
-    pub fars: BTreeMap<FarId, Far>,
+    pub fars: RuleMap<FarId, Far>,
     /// QoS Enforcement Rules.
-    pub qers: BTreeMap<QerId, Qer>,
+    pub qers: RuleMap<QerId, Qer>,
     /// Usage Reporting Rules.
-    pub urrs: BTreeMap<UrrId, Urr>,
+    pub urrs: RuleMap<UrrId, Urr>,
     /// Buffering Action Rules.
-    pub bars: BTreeMap<BarId, Bar>,
+    pub bars: RuleMap<BarId, Bar>,
     /// The network slice of the session, if the SMF named it.
     pub slice: Option<SNssai>,
     /// Paging policies by DSCP, for packets whose QERs name none.

@@ -68,7 +68,7 @@ impl Change {
     /// this change was planned. Needed where a data plane takes its time: call it before
     /// [`Change::usage_reports`] and before `session` replaces `held`.
     pub fn catch_up(&mut self, held: &SessionRules) {
-        for (urr, state) in &held.reports {
+        for (urr, state) in held.reports.iter() {
             if let Some(planned) = self.session.reports.get_mut(urr)
                 && held.rules.urrs.contains_key(urr)
             {

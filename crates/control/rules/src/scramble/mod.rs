@@ -48,8 +48,8 @@ impl Scramble {
     #[inline]
     pub fn reveal32_many<const N: usize>(&self, hidden: &[u32; N]) -> [u32; N] {
         let mut values = self.teids.decrypt(hidden);
-        for (value, hidden) in values.iter_mut().zip(hidden) {
-            *value = around_zero(*hidden, *value, self.to_zero);
+        for i in 0..N {
+            values[i] = around_zero(hidden[i], values[i], self.to_zero);
         }
         values
     }

@@ -29,16 +29,24 @@ impl Speck32 {
     }
 
     /// Many blocks in step, the halves apart: a machine with vectors does eight or more at a time.
-    #[inline]
+    ///
+    /// A function of its own with plain loops: only so does the compiler see the vectors.
+    #[inline(never)]
     pub(super) fn decrypt<const N: usize>(&self, blocks: &[u32; N]) -> [u32; N] {
-        let mut x = blocks.map(|block| (block >> 16) as u16);
-        let mut y = blocks.map(|block| block as u16);
+        let (mut x, mut y) = ([0_u16; N], [0_u16; N]);
+        for i in 0..N {
+            (x[i], y[i]) = ((blocks[i] >> 16) as u16, blocks[i] as u16);
+        }
         for key in self.rounds.iter().rev() {
-            for (x, y) in x.iter_mut().zip(&mut y) {
-                (*x, *y) = back(*x, *y, *key);
+            for i in 0..N {
+                (x[i], y[i]) = back(x[i], y[i], *key);
             }
         }
-        std::array::from_fn(|i| u32::from(x[i]) << 16 | u32::from(y[i]))
+        let mut plain = [0; N];
+        for i in 0..N {
+            plain[i] = u32::from(x[i]) << 16 | u32::from(y[i]);
+        }
+        plain
     }
 }
 

@@ -1,8 +1,8 @@
 //! A data plane that only keeps rules, and insists that every reference leads somewhere at any moment.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::{Op, Plan, RuleId, RuleSet};
+use crate::{Op, Plan, RuleId, RuleMap, RuleSet};
 
 /// Carries a plan out on `rules`; the first thing that is wrong with it otherwise.
 pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
@@ -44,7 +44,7 @@ fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
         Op::SetInactivityTimer(timer) => rules.inactivity_timer = *timer,
         Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
         Op::PutBar(bar) => put(&mut rules.bars, bar.id, bar)?,
-        Op::PutUrr(urr) => put(&mut rules.urrs, urr.id, urr.as_ref())?,
+        Op::PutUrr(urr) => put(&mut rules.urrs, urr.id, urr)?,
         Op::PutQer(qer) => put(&mut rules.qers, qer.id, qer)?,
         Op::PutFar(far) => put(&mut rules.fars, far.id, far)?,
         Op::PutPdr(pdr) => put(&mut rules.pdrs, pdr.id, pdr)?,
@@ -59,19 +59,15 @@ fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
 }
 
 /// A write that changes nothing is one too many.
-fn put<I: Ord + Into<RuleId>, R: Clone + PartialEq>(
-    map: &mut BTreeMap<I, R>,
-    id: I,
-    rule: &R,
-) -> Result<(), String> {
-    if map.get(&id) == Some(rule) {
+fn put<I: Ord + Into<RuleId>, R: Eq>(map: &mut RuleMap<I, R>, id: I, rule: &Arc<R>) -> Result<(), String> {
+    if map.get_shared(&id) == Some(rule) {
         return Err(format!("{} is written without a change", id.into()));
     }
-    map.insert(id, rule.clone());
+    map.insert(id, Arc::clone(rule));
     Ok(())
 }
 
-fn remove<I: Ord + Copy + Into<RuleId>, R>(map: &mut BTreeMap<I, R>, id: I) -> Result<(), String> {
+fn remove<I: Ord + Copy + Into<RuleId>, R>(map: &mut RuleMap<I, R>, id: I) -> Result<(), String> {
     map.remove(&id).map(drop).ok_or_else(|| format!("{} is removed and was not there", id.into()))
 }
 

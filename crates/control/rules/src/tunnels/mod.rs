@@ -5,11 +5,11 @@ mod reservation;
 mod scheme;
 mod slots;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use causeway_types::{FTeid, Seid, Teid};
 
-use crate::Scramble;
+use crate::{Scramble, SortedSet};
 
 pub use endpoints::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address};
 pub(crate) use reservation::Reservation;
@@ -45,7 +45,7 @@ pub struct TunnelChange {
 
 impl TunnelChange {
     /// Everything goes.
-    pub(crate) fn giving_back(session: Seid, tunnels: &BTreeSet<FTeid>) -> Self {
+    pub(crate) fn giving_back(session: Seid, tunnels: &SortedSet<FTeid>) -> Self {
         Self { session, taken: Vec::new(), released: tunnels.iter().copied().collect() }
     }
 }

@@ -1,10 +1,9 @@
 //! Choosing tunnels for a change that may still be rejected.
 
-use std::collections::BTreeSet;
-
 use causeway_types::{DualIp, FTeid, Seid, Teid};
 
 use super::{TunnelChange, Tunnels};
+use crate::SortedSet;
 
 /// TEIDs chosen for a change that is being made. Dropped, it gives them back as if they had not been taken.
 pub(crate) struct Reservation<'a> {
@@ -32,8 +31,8 @@ impl<'a> Reservation<'a> {
     /// The first tunnel that another session uses; nothing is taken then.
     pub(crate) fn keep(
         mut self,
-        old: &BTreeSet<FTeid>,
-        new: &BTreeSet<FTeid>,
+        old: &SortedSet<FTeid>,
+        new: &SortedSet<FTeid>,
     ) -> Result<TunnelChange, FTeid> {
         let taken: Vec<_> = new.difference(old).copied().collect();
         if let Some(foreign) = taken.iter().find(|tunnel| self.tunnels.is_foreign(self.session, **tunnel)) {

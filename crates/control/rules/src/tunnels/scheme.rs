@@ -40,11 +40,14 @@ impl TeidScheme {
     /// packets of a batch: eight and more at a time cost a fraction of one by one.
     #[inline]
     pub fn slots<const N: usize>(&self, teids: &[u32; N]) -> [u32; N] {
-        let plain = match &self.scramble {
+        let mut plain = match &self.scramble {
             Some(scramble) => scramble.reveal32_many(teids),
             None => *teids,
         };
-        plain.map(|plain| plain & Self::MAX_SLOT)
+        for plain in &mut plain {
+            *plain &= Self::MAX_SLOT;
+        }
+        plain
     }
 }
 

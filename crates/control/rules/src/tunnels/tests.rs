@@ -4,6 +4,7 @@ use causeway_types::{DualIp, FTeid, Seid, Teid};
 use proptest::prelude::*;
 
 use super::{Reservation, Tunnels};
+use crate::SortedSet;
 
 const HERE: &str = "192.0.2.1";
 const ALSO_HERE: &str = "2001:db8::1";
@@ -20,7 +21,7 @@ fn assigned(teid: u32, addr: DualIp) -> FTeid {
     FTeid { teid: Teid::new(teid).unwrap(), addr }
 }
 
-fn set(tunnels: &[FTeid]) -> BTreeSet<FTeid> {
+fn set(tunnels: &[FTeid]) -> SortedSet<FTeid> {
     tunnels.iter().copied().collect()
 }
 

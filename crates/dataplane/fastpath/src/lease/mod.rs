@@ -3,10 +3,8 @@
 mod compile;
 mod layout;
 
-use std::collections::HashMap;
-
 use causeway_reference::lease::{Grant, MeterSpent, Passed, RuleKey, Spent};
-use causeway_types::{Direction, QerId, Seid, Time};
+use causeway_types::{Direction, QerId, Time};
 
 use crate::line::Account;
 use crate::table::{Key, Table};
@@ -22,15 +20,13 @@ const MOST: u64 = 1 << 36;
 /// Where the account of a rule is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// Nowhere: the slow room sees all its packets.
-    Nowhere,
     /// In a door's line.
     Line(u32),
     /// In a line of its own.
     Rule(u32),
 }
 
-/// A rule and what it was granted.
+/// Rules whose packets have one account, and what they were granted.
 #[derive(Clone, Debug)]
 pub(crate) struct LeasedRule {
     place: Place,
@@ -61,12 +57,11 @@ impl SharedRate {
 /// A session in the lines.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    pub(crate) seid: Seid,
-    keys: Vec<Key>,
+    keys: Vec<(Key, u32)>,
     lines: Vec<u32>,
     programs: Vec<u32>,
     /// Runs of rule lines: the first, and how many.
-    runs: Vec<(u32, usize)>,
+    runs: Vec<(u32, u32)>,
     rule_keys: Vec<RuleKey>,
     rules: Vec<LeasedRule>,
     shared: Vec<SharedRate>,
@@ -85,8 +80,8 @@ impl Lease {
     }
 
     /// Some rule can decide by itself.
-    pub(crate) fn is_hot(&self) -> bool {
-        self.rules.iter().any(|rule| rule.place != Place::Nowhere)
+    pub(crate) const fn is_hot(&self) -> bool {
+        !self.rules.is_empty()
     }
 
     /// Writes the grants into the lines.
@@ -161,7 +156,6 @@ impl Lease {
 
 fn account(table: &mut Table, place: Place) -> Option<&mut Account> {
     match place {
-        Place::Nowhere => None,
         Place::Line(number) => table.line_mut(number).map(|line| &mut line.account),
         Place::Rule(number) => table.rule_mut(number).map(|line| &mut line.account),
     }
@@ -184,47 +178,4 @@ fn bucket(qer: QerId, direction: Direction, account: &Account) -> MeterSpent {
 /// A size in micro-bits as octets. Packets have whole ones.
 fn octets(micro_bits: i64) -> u32 {
     u32::try_from(micro_bits / PER_OCTET).unwrap_or(u32::MAX)
-}
-
-/// The leases of one worker.
-#[derive(Debug, Default)]
-pub(crate) struct Leases {
-    all: Vec<Option<Lease>>,
-    by_session: HashMap<Seid, u32>,
-    free: Vec<u32>,
-}
-
-impl Leases {
-    /// The number of a session's lease.
-    pub(crate) fn number(&self, seid: Seid) -> Option<u32> {
-        self.by_session.get(&seid).copied()
-    }
-
-    /// A lease.
-    pub(crate) fn at(&mut self, number: u32) -> Option<&mut Lease> {
-        self.all.get_mut(number as usize)?.as_mut()
-    }
-
-    /// A number for a new lease.
-    pub(crate) fn reserve(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.all.push(None);
-            self.all.len() as u32 - 1
-        })
-    }
-
-    /// Enters a lease under a reserved number.
-    pub(crate) fn insert(&mut self, number: u32, lease: Lease) {
-        self.by_session.insert(lease.seid, number);
-        if let Some(slot) = self.all.get_mut(number as usize) {
-            *slot = Some(lease);
-        }
-    }
-
-    /// Takes out a lease.
-    pub(crate) fn remove(&mut self, seid: Seid) -> Option<Lease> {
-        let number = self.by_session.remove(&seid)?;
-        self.free.push(number);
-        self.all.get_mut(number as usize)?.take()
-    }
 }

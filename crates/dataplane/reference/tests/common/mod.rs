@@ -184,11 +184,11 @@ impl Bench {
 pub fn establishment() -> Vec<Op> {
     vec![
         Op::CreateSession,
-        Op::PutQer(open_qer(1)),
-        Op::PutFar(to_network()),
-        Op::PutFar(to_gnb(gnb_tunnel(GNB, 0x2001))),
-        Op::PutPdr(uplink_pdr()),
-        Op::PutPdr(Pdr { qers: vec![QerId(1)], ..downlink_pdr() }),
+        Op::PutQer(open_qer(1).into()),
+        Op::PutFar(to_network().into()),
+        Op::PutFar(to_gnb(gnb_tunnel(GNB, 0x2001)).into()),
+        Op::PutPdr(uplink_pdr().into()),
+        Op::PutPdr(Pdr { qers: vec![QerId(1)], ..downlink_pdr() }.into()),
     ]
 }
 

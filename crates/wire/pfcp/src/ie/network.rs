@@ -27,7 +27,12 @@ macro_rules! network_name_ies {
 
             /// Detached from the datagram.
             pub fn to_owned(&self) -> causeway_types::NetworkInstance {
-                causeway_types::NetworkInstance::new(&self.to_string())
+                match self.0 {
+                    NetworkName::Octets(octets) => {
+                        causeway_types::NetworkInstance::new(&String::from_utf8_lossy(octets))
+                    }
+                    NetworkName::Labels(name) => causeway_types::NetworkInstance::new(&name.to_string()),
+                }
             }
         }
 

@@ -23,7 +23,7 @@ fn a_service_request_writes_one_far() {
     changes.fars.update =
         vec![FarUpdate { action: Some(ApplyAction::Forward), forwarding: Some(forwarding), ..far_update(2) }];
     let change = world.modify(changes).unwrap();
-    assert_eq!(change.plan.ops, [Op::PutFar(to_gnb(2, gnb(0x200)))]);
+    assert_eq!(change.plan.ops, [Op::PutFar(to_gnb(2, gnb(0x200)).into())]);
     assert_eq!(change.chosen, []);
 }
 

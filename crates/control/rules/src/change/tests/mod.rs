@@ -170,7 +170,7 @@ fn what_an_update_does_not_name_stays() {
     changes.pdrs.update = vec![PdrUpdate { precedence: Some(Precedence(5)), ..pdr_update(1) }];
     let before = world.session.rules().pdrs[&PdrId(1)].clone();
     let change = world.modify(changes).unwrap();
-    assert_eq!(change.plan.ops, [Op::PutPdr(crate::Pdr { precedence: Precedence(5), ..before })]);
+    assert_eq!(change.plan.ops, [Op::PutPdr(crate::Pdr { precedence: Precedence(5), ..before }.into())]);
     world.keep(change);
     let changes = Changes { pdrs: updates(pdr_update(1)), ..Changes::default() };
     assert_eq!(world.modify(changes).unwrap().plan.ops, []);

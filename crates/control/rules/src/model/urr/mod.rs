@@ -17,7 +17,7 @@ pub use part::UrrPart;
 use super::SdfFilter;
 
 /// A Usage Reporting Rule (TS 29.244 clause 7.5.2.4).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Urr {
     /// Unique in the session.
     pub id: UrrId,

@@ -1,6 +1,5 @@
 //! Random Usage Reporting Rules and changes to them.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 
 use causeway_types::{FarId, Span, Time, UrrId};
@@ -10,8 +9,8 @@ use proptest::prelude::*;
 
 use crate::edits::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 use crate::{
-    BaseInterval, DirectionalLimit, DroppedLimit, Far, MeasurementMethod, Monitoring, ReportingTriggers, Urr,
-    UsageLimits,
+    BaseInterval, DirectionalLimit, DroppedLimit, Far, MeasurementMethod, Monitoring, ReportingTriggers,
+    RuleMap, Urr, UsageLimits,
 };
 
 use super::{IDS, setting};
@@ -100,7 +99,7 @@ fn triggers(urr: &Urr, quotas: bool, timers: bool) -> ReportingTriggers {
 }
 
 /// The URRs by id; each that is not the first is linked to the first, and has the first FAR for its quota.
-pub(super) fn linked(urrs: &[Urr], fars: &[Far]) -> BTreeMap<UrrId, Urr> {
+pub(super) fn linked(urrs: &[Urr], fars: &[Far]) -> RuleMap<UrrId, Urr> {
     let first = urrs.first().map(|urr| urr.id);
     let link = |urr: &Urr| Urr {
         linked: first.into_iter().filter(|id| *id != urr.id).collect(),

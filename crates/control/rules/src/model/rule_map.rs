@@ -1,0 +1,162 @@
+//! The rules of one kind.
+
+use std::fmt;
+use std::ops::Index;
+use std::sync::Arc;
+
+use crate::SortedMap;
+
+/// The rules of one kind in a session, by id and in the order of their ids.
+///
+/// Rules are shared: a copy of the map, a plan and the data plane hold the same ones, and a rule is copied only when it
+/// is changed while others hold it.
+#[derive(PartialEq, Eq)]
+pub struct RuleMap<I, R>(SortedMap<I, Arc<R>>);
+
+impl<I, R> RuleMap<I, R> {
+    /// No rules.
+    pub const fn new() -> Self {
+        Self(SortedMap::new())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// There is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Ids and rules, in the order of the ids.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&I, &R)> + ExactSizeIterator + Clone {
+        self.0.iter().map(|(id, rule)| (id, &**rule))
+    }
+
+    /// The ids in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &I> + ExactSizeIterator + Clone {
+        self.0.keys()
+    }
+
+    /// The rules in the order of their ids.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &R> + ExactSizeIterator + Clone {
+        self.0.values().map(|rule| &**rule)
+    }
+
+    /// The rules in the order of their ids, to be held beyond this map.
+    pub fn shared(&self) -> impl DoubleEndedIterator<Item = &Arc<R>> + ExactSizeIterator + Clone {
+        self.0.values()
+    }
+
+    /// Puts other rules, of the same ids, in the place of those there are.
+    pub(crate) fn replace(&mut self, mut other: impl FnMut(Arc<R>) -> Arc<R>) {
+        for rule in self.0.values_mut() {
+            *rule = other(Arc::clone(rule));
+        }
+    }
+
+    /// Keeps the rules for which the answer is true.
+    pub fn retain(&mut self, mut keeps: impl FnMut(&I, &R) -> bool) {
+        self.0.retain(|id, rule| keeps(id, rule));
+    }
+}
+
+impl<I: Ord, R> RuleMap<I, R> {
+    /// The rule of this id.
+    pub fn get(&self, id: &I) -> Option<&R> {
+        self.0.get(id).map(|rule| &**rule)
+    }
+
+    /// The rule of this id, to be held beyond this map.
+    pub fn get_shared(&self, id: &I) -> Option<&Arc<R>> {
+        self.0.get(id)
+    }
+
+    /// There is a rule of this id.
+    pub fn contains_key(&self, id: &I) -> bool {
+        self.0.contains_key(id)
+    }
+
+    /// Enters a rule and returns the one that had the id.
+    pub fn insert(&mut self, id: I, rule: impl Into<Arc<R>>) -> Option<Arc<R>> {
+        self.0.insert(id, rule.into())
+    }
+
+    /// Enters a rule unless there is one of this id.
+    pub fn insert_if_absent(&mut self, id: I, rule: impl FnOnce() -> R) {
+        self.0.get_or_insert_with(id, || Arc::new(rule()));
+    }
+
+    /// Takes a rule out.
+    pub fn remove(&mut self, id: &I) -> Option<Arc<R>> {
+        self.0.remove(id)
+    }
+}
+
+impl<I: Ord, R: Clone> RuleMap<I, R> {
+    /// The rule of this id, to be changed. Copies it if it is held elsewhere too.
+    pub fn get_mut(&mut self, id: &I) -> Option<&mut R> {
+        self.0.get_mut(id).map(Arc::make_mut)
+    }
+
+    /// The rules in the order of their ids, to be changed. Copies each that is held elsewhere too.
+    pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut R> + ExactSizeIterator {
+        self.0.values_mut().map(Arc::make_mut)
+    }
+
+    /// Changes every rule for which `concerns` is true; the others stay shared.
+    pub fn change(&mut self, concerns: impl Fn(&R) -> bool, mut change: impl FnMut(&mut R)) {
+        for rule in self.0.values_mut().filter(|rule| concerns(rule)) {
+            change(Arc::make_mut(rule));
+        }
+    }
+}
+
+impl<I: Clone, R> Clone for RuleMap<I, R> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<I, R> Default for RuleMap<I, R> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<I: fmt::Debug, R: fmt::Debug> fmt::Debug for RuleMap<I, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<I: Ord, R> Index<&I> for RuleMap<I, R> {
+    type Output = R;
+
+    /// # Panics
+    /// When there is no rule of this id.
+    fn index(&self, id: &I) -> &R {
+        &self.0[id]
+    }
+}
+
+impl<I: Ord, R> Extend<(I, R)> for RuleMap<I, R> {
+    fn extend<T: IntoIterator<Item = (I, R)>>(&mut self, rules: T) {
+        self.0.extend(rules.into_iter().map(|(id, rule)| (id, Arc::new(rule))));
+    }
+}
+
+impl<I: Ord, R> FromIterator<(I, R)> for RuleMap<I, R> {
+    fn from_iter<T: IntoIterator<Item = (I, R)>>(rules: T) -> Self {
+        let mut map = Self::new();
+        map.extend(rules);
+        map
+    }
+}
+
+impl<I: Ord, R, const N: usize> From<[(I, R); N]> for RuleMap<I, R> {
+    fn from(rules: [(I, R); N]) -> Self {
+        rules.into_iter().collect()
+    }
+}
