@@ -53,15 +53,16 @@ impl FastPath {
     #[inline(never)]
     pub(crate) fn find_tunnels(&self, batch: &Batch, works: &mut [Work]) {
         let mut teids = [0; BATCH];
-        for ((work, teid), frame) in works.iter_mut().zip(&mut teids).zip(batch.frames()) {
-            let Meta::Gtpu { local, tos, .. } = frame.meta else { continue };
+        for (index, (work, teid)) in works.iter_mut().zip(&mut teids).enumerate() {
+            let (Some(bytes), Some(meta)) = (batch.data(index), batch.meta(index)) else { continue };
+            let Meta::Gtpu { local, tos, .. } = meta else { continue };
             // Congestion goes on in the user packet, which the slow room sees to.
             if tos & 0x01 != 0 {
                 continue;
             }
-            let Some(tunnelled) = Tunnelled::parse(frame.data) else { continue };
-            let Some(local) = self.surroundings.local(local) else { continue };
-            let user = frame.data.get(tunnelled.start.into()..tunnelled.end.into()).and_then(User::parse);
+            let Some(tunnelled) = Tunnelled::parse(bytes) else { continue };
+            let Some(local) = self.surroundings.local(*local) else { continue };
+            let user = bytes.get(tunnelled.start.into()..tunnelled.end.into()).and_then(User::parse);
             *teid = tunnelled.teid;
             *work = Work {
                 stage: Stage::Sought { key: Key::Tunnel(tunnelled.teid, local), near: None },
@@ -69,7 +70,7 @@ impl FastPath {
                 start: tunnelled.start,
                 qfi: tunnelled.qfi,
                 is_plain: tunnelled.is_plain,
-                octets: frame.data.len() as u32,
+                octets: bytes.len() as u32,
             };
         }
         for (work, slot) in works.iter_mut().zip(self.table.slots(&teids)) {
@@ -84,9 +85,10 @@ impl FastPath {
     /// The first stage for packets of a data network.
     #[inline(never)]
     pub(crate) fn find_addresses(&self, network: u16, batch: &Batch, works: &mut [Work]) {
-        for (work, frame) in works.iter_mut().zip(batch.frames()) {
-            work.octets = frame.data.len() as u32;
-            let Some(user) = User::parse(frame.data) else {
+        for (index, work) in works.iter_mut().enumerate() {
+            let Some(bytes) = batch.data(index) else { continue };
+            work.octets = bytes.len() as u32;
+            let Some(user) = User::parse(bytes) else {
                 work.stage = Stage::Drop(DropReason::MalformedIp);
                 continue;
             };
@@ -112,9 +114,9 @@ impl FastPath {
                 *far = self.table.approach(key);
             }
         }
-        for ((work, frame), far) in works.iter_mut().zip(batch.frames()).zip(far) {
-            if let Stage::Sought { key, near } = work.stage {
-                work.stage = self.choose(key, self.table.find(key, near, far), work, frame.data);
+        for (index, (work, far)) in works.iter_mut().zip(far).enumerate() {
+            if let (Stage::Sought { key, near }, Some(bytes)) = (work.stage, batch.data(index)) {
+                work.stage = self.choose(key, self.table.find(key, near, far), work, bytes);
             }
         }
     }
