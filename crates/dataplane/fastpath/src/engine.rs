@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_dataplane::{
@@ -78,6 +79,17 @@ impl FastPath {
     /// How many packets the lines have decided by themselves.
     pub fn hot_packets(&self) -> u64 {
         self.hot.forwarded + self.hot.dropped_total()
+    }
+
+    /// How many packets the slow room has decided.
+    pub fn slow_packets(&self) -> u64 {
+        let counters = self.slow.counters();
+        counters.gtpu_received.packets + counters.ip_received.packets + counters.ethernet_received.packets
+    }
+
+    /// Our GTP-U addresses in the order by which [`crate::Exit::Tunnel`] counts them.
+    pub fn local_addresses(&self) -> &[IpAddr] {
+        self.surroundings.local_addrs()
     }
 
     /// Where a packet goes that leaves this way.

@@ -108,6 +108,9 @@ pub const KEYS: &[Key] = &[
         "URL for HTTP, or address and port, that uplink traffic is redirected to",
     ),
     key("upf.offload", "true", "the kernel joins and cuts packets of one flow on N3 and N6, where it can"),
+    key("upf.dataplane", "fastpath", "fastpath, or reference: slow, to compare with"),
+    key("upf.workers.pin", "any", "cores that packet threads run on, with commas between them"),
+    key("upf.workers.busy_poll", "false", "true: packet threads never sleep and take a core each"),
     key("upf.routing.decrement_ttl", "true", "packets lose one hop between N3 and N6"),
     key(
         "upf.routing.router_advertisement",

@@ -13,7 +13,8 @@ use super::pfcp::Pfcp;
 use super::qos::Qos;
 use super::routing::{Echo, Routing};
 use super::shown::{octets, shown, shown_if_any, span};
-use super::words::{GtpuMode, Level, LogFormat, N6Mode, WhenFull};
+use super::words::{DataPlane, GtpuMode, Level, LogFormat, N6Mode, WhenFull};
+use super::workers::Workers;
 
 /// The PFCP port (TS 29.244 clause 4.2.2).
 pub const PFCP_PORT: u16 = 8805;
@@ -76,6 +77,10 @@ pub struct Upf {
     pub forwarding_policy: Vec<ForwardingPolicy>,
     /// Packets of one flow cross N3 and N6 together where the kernel can join and cut them.
     pub offload: bool,
+    /// What handles the packets.
+    pub dataplane: DataPlane,
+    /// The packet threads.
+    pub workers: Workers,
     /// The UPF as a router.
     pub routing: Routing,
     /// Packets that wait for idle UEs.
@@ -107,6 +112,8 @@ impl Default for Upf {
             n6_tunnel: Vec::new(),
             forwarding_policy: Vec::new(),
             offload: true,
+            dataplane: DataPlane::default(),
+            workers: Workers::default(),
             routing: Routing::default(),
             buffering: Buffering::default(),
             applications: Vec::new(),

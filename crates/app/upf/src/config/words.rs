@@ -87,6 +87,15 @@ words!(
 );
 
 words!(
+    /// What handles the packets.
+    DataPlane {
+        FastPath = "fastpath" "The software fast path: batches, and a line of each session that decides most packets.",
+        /// The reference data plane, one packet at a time: slow, and what the fast path is compared with.
+        Reference = "reference",
+    }
+);
+
+words!(
     /// How GTP-U packets are received and sent.
     GtpuMode {
         Udp = "udp" "UDP sockets of the kernel: works everywhere.",
