@@ -31,14 +31,21 @@ impl Speck32 {
     /// Many blocks in step, the halves apart: a machine with vectors does eight or more at a time.
     #[inline]
     pub(super) fn decrypt<const N: usize>(&self, blocks: &[u32; N]) -> [u32; N] {
-        let mut x = blocks.map(|block| (block >> 16) as u16);
-        let mut y = blocks.map(|block| block as u16);
+        // Loops, since `array::map` and `array::from_fn` may become a call for each element.
+        let (mut x, mut y) = ([0; N], [0; N]);
+        for (block, (x, y)) in blocks.iter().zip(x.iter_mut().zip(&mut y)) {
+            (*x, *y) = ((block >> 16) as u16, *block as u16);
+        }
         for key in self.rounds.iter().rev() {
             for (x, y) in x.iter_mut().zip(&mut y) {
                 (*x, *y) = back(*x, *y, *key);
             }
         }
-        std::array::from_fn(|i| u32::from(x[i]) << 16 | u32::from(y[i]))
+        let mut plain = [0; N];
+        for (plain, (x, y)) in plain.iter_mut().zip(x.iter().zip(&y)) {
+            *plain = u32::from(*x) << 16 | u32::from(*y);
+        }
+        plain
     }
 }
 

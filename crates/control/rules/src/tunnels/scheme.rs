@@ -40,11 +40,15 @@ impl TeidScheme {
     /// packets of a batch: eight and more at a time cost a fraction of one by one.
     #[inline]
     pub fn slots<const N: usize>(&self, teids: &[u32; N]) -> [u32; N] {
-        let plain = match &self.scramble {
+        let mut slots = match &self.scramble {
             Some(scramble) => scramble.reveal32_many(teids),
             None => *teids,
         };
-        plain.map(|plain| plain & Self::MAX_SLOT)
+        // A loop, since `array::map` may become a call for each element.
+        for slot in &mut slots {
+            *slot &= Self::MAX_SLOT;
+        }
+        slots
     }
 }
 
