@@ -33,6 +33,15 @@ Examples:
 
 Exit codes: 0 stopped by a signal, 1 failed at start or at work, 2 wrong command line or configuration.";
 
+const BENCH_HELP: &str = "\
+Examples:
+  causeway bench
+  causeway bench pipeline --sessions 10k,1M --direction uplink,downlink,both
+  causeway bench all --quick
+  causeway bench pipeline --core 1 --json pipeline.json
+
+Exit codes: 0 measured, 1 it could not be measured, 2 wrong command line.";
+
 /// What to do.
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -49,6 +58,9 @@ pub(crate) enum Command {
         after_help = "Exit codes: 0 every step passed, 1 a step failed or the demo cannot run, 2 wrong command line."
     )]
     Demo(DemoArgs),
+    /// Measure how fast this build is on this machine, or list what can be measured
+    #[command(after_help = BENCH_HELP)]
+    Bench(Box<causeway_bench::Arguments>),
 }
 
 /// How to show it.

@@ -1,5 +1,6 @@
 //! One file per subcommand.
 
+mod bench;
 mod config;
 mod demo;
 mod run;
@@ -14,5 +15,6 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Config { command } => config::run(command),
         Command::Demo(args) => demo::run(args),
+        Command::Bench(args) => bench::run(&args),
     }
 }

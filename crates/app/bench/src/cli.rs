@@ -1,0 +1,98 @@
+//! The command line of all benchmarks.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::report::{self, Report};
+use crate::{BenchError, kit, pfcp, pipeline};
+
+/// Which benchmark, and what holds for any.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// Without one, the benchmarks are listed
+    #[command(subcommand)]
+    benchmark: Option<Benchmark>,
+    /// What holds for any benchmark.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// What holds for any benchmark.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Common {
+    /// Also write the reports to this file, as JSON
+    #[arg(long, value_name = "FILE", global = true)]
+    pub json: Option<PathBuf>,
+    /// Small numbers and a short time, to see that it works; the figures mean nothing
+    #[arg(long, global = true)]
+    pub quick: bool,
+    /// Run the measured thread on this core
+    #[arg(long, value_name = "CORE", global = true)]
+    pub core: Option<usize>,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 1, global = true)]
+    pub seed: u64,
+}
+
+/// The benchmarks there are.
+#[derive(Subcommand, Clone, Debug)]
+pub enum Benchmark {
+    /// Packets through a data plane in memory: ns per packet by sessions, rules, sizes and rule changes
+    Pipeline(pipeline::Options),
+    /// PFCP requests through the control plane in memory: ns per establishment, handover and deletion, by stage
+    Pfcp(pfcp::Options),
+    /// Every benchmark with its default options, one after the other
+    All,
+}
+
+impl Benchmark {
+    /// Each with its default options, in the order of the list.
+    fn every() -> Vec<Self> {
+        vec![Self::Pipeline(pipeline::Options::default()), Self::Pfcp(pfcp::Options::default())]
+    }
+
+    fn run(&self, common: &Common) -> Result<Vec<Report>, BenchError> {
+        match self {
+            Self::Pipeline(options) => pipeline::run(options, common),
+            Self::Pfcp(options) => pfcp::run(options, common),
+            Self::All => {
+                let reports = Self::every().into_iter().map(|benchmark| benchmark.run(common));
+                Ok(reports.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+            }
+        }
+    }
+}
+
+/// Runs what the command line asks for: tables to `out`, JSON to its file.
+///
+/// # Errors
+/// [`BenchError`] when a benchmark cannot be run, or its result cannot be written.
+pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), BenchError> {
+    let writing = || BenchError::io("write to standard output");
+    let Some(benchmark) = &arguments.benchmark else {
+        return write!(out, "{}", list()).map_err(writing());
+    };
+    if let Some(core) = arguments.common.core {
+        kit::pin(core)?;
+    }
+    let reports = benchmark.run(&arguments.common)?;
+    for report in &reports {
+        writeln!(out, "{report}").map_err(writing())?;
+    }
+    match &arguments.common.json {
+        Some(path) => report::write_json(&reports, path),
+        None => Ok(()),
+    }
+}
+
+/// The benchmarks with what they measure.
+fn list() -> String {
+    let command = Benchmark::augment_subcommands(clap::Command::new("bench"));
+    let line = |benchmark: &clap::Command| {
+        let about = benchmark.get_about().map(ToString::to_string).unwrap_or_default();
+        format!("{:12} {about}\n", benchmark.get_name())
+    };
+    command.get_subcommands().map(line).collect()
+}

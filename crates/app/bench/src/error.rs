@@ -1,0 +1,72 @@
+//! Why a benchmark could not be run.
+
+use causeway_dataplane::{ApplyError, Fate};
+use causeway_packet::BuildError;
+use causeway_rules::Rejection;
+use thiserror::Error;
+
+/// Why a benchmark could not be run.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// A file or device: what was done with it, and how it went wrong.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was done, for example `write result.json`.
+        what: String,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// A report could not be written as JSON.
+    #[error("report as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The control plane refused a session of the benchmark.
+    #[error("session {number} was refused: {rejection:?}")]
+    Refused {
+        /// Which, from 0.
+        number: u32,
+        /// Why.
+        rejection: Rejection,
+    },
+    /// The data plane refused a plan.
+    #[error("the data plane refused a plan: {0}")]
+    Apply(#[from] ApplyError),
+    /// A packet of the benchmark could not be built.
+    #[error("packet: {0}")]
+    Packet(#[from] BuildError),
+    /// A packet did not take the way that is measured.
+    #[error("a packet for session {number} ended as {fate:?}, so nothing was measured")]
+    WrongFate {
+        /// The session, from 0.
+        number: u32,
+        /// What became of the packet.
+        fate: Fate,
+    },
+    /// Requests were not accepted, so nothing was measured.
+    #[error("{accepted} of {of} requests to {what} were accepted")]
+    NotAccepted {
+        /// What they asked for.
+        what: &'static str,
+        /// How many of a chunk were accepted.
+        accepted: usize,
+        /// Of how many.
+        of: usize,
+    },
+    /// A number of the command line is out of range.
+    #[error("{what} is {value}: {allowed}")]
+    OutOfRange {
+        /// Which.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// What it may be.
+        allowed: &'static str,
+    },
+}
+
+impl BenchError {
+    /// Turns an error of the system into one that says what was done.
+    pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+}

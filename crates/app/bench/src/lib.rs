@@ -1,0 +1,17 @@
+//! Benchmarks: each one command that prints a table with its conditions, and writes it as JSON if asked to.
+//!
+//! A benchmark is a folder or file here with its options (`clap`), a function from options to [`report::Report`]s, and a
+//! variant of [`Benchmark`]. [`kit`] has what they measure with. What is measured on a machine that does other things
+//! too is CPU time of the thread, in chunks, with the sides of a comparison interleaved.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod error;
+pub mod kit;
+pub mod pfcp;
+pub mod pipeline;
+pub mod report;
+
+pub use cli::{Arguments, Benchmark, Common, run};
+pub use error::BenchError;

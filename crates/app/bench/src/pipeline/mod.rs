@@ -1,0 +1,168 @@
+//! Packets through a data plane, in memory: what the pipeline itself costs.
+//!
+//! Sessions are asked for as an SMF does, and set up by the control plane's own code. Packets are made in chunks while
+//! the clock stands, so the figures have no I/O in them: neither getting a packet nor sending one.
+
+mod measure;
+mod options;
+mod population;
+mod shape;
+mod traffic;
+
+use std::time::Duration;
+
+use measure::{Bench, Trial};
+pub use options::{Backend, Options, Rules, Size, Way};
+use population::{Founding, Populated, Population};
+use shape::Shape;
+use traffic::Mix;
+
+use crate::kit::{Count, Progress};
+use crate::report::{Cell, Column, Conditions, IoCost, Report};
+use crate::{BenchError, Common};
+
+/// Measures all combinations.
+///
+/// # Errors
+/// [`BenchError`], for example when a number is out of range or packets do not get through.
+pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
+    let options = if common.quick { options.clone().quick() } else { options.clone() };
+    options.check()?;
+    let conditions = Conditions::here(IoCost::Net)
+        .with("packets", "UDP over IPv4, each of a random session; sizes are those of the user's IP packet")
+        .with("time", format!("{} ms of CPU time for each row, interleaved", options.time));
+    let mut report =
+        Report::new("pipeline", "Pipeline: packets through a data plane in memory", conditions, columns());
+    let mut progress = Progress::new();
+    for sessions in &options.sessions {
+        for pdrs in &options.pdrs {
+            for rules in &options.rules {
+                let setting = Setting { sessions: *sessions, pdrs: *pdrs, rules: *rules };
+                setting.run(&options, common, &mut progress, &mut report)?;
+            }
+        }
+    }
+    report.note("Net of looking at the packets and of reading the clock, which is measured in the same run.");
+    Ok(vec![report])
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::new("backend"),
+        Column::new("sessions"),
+        Column::new("PDRs"),
+        Column::new("rules"),
+        Column::new("direction"),
+        Column::of("size", "B"),
+        Column::of("changes", "1/s"),
+        Column::of("p10", "ns"),
+        Column::of("median", "ns"),
+        Column::of("p90", "ns"),
+        Column::of("rate", "Mpps"),
+        Column::of("loss", "packets"),
+        Column::of("change", "ns"),
+    ]
+}
+
+/// What data planes must be filled anew for.
+struct Setting {
+    sessions: Count,
+    pdrs: u16,
+    rules: Rules,
+}
+
+impl Setting {
+    fn run(
+        &self,
+        options: &Options,
+        common: &Common,
+        progress: &mut Progress,
+        report: &mut Report,
+    ) -> Result<(), BenchError> {
+        let mut bench = Bench::new(common.seed);
+        let mut sides = Vec::new();
+        for backend in &options.backend {
+            progress.stage(format!("pipeline: {} sessions in {backend}", self.sessions));
+            if let Some(population) = self.populate(*backend, &bench, progress, report)? {
+                sides.push((population, self.trials(options)));
+            }
+        }
+        for (population, trials) in &mut sides {
+            for trial in trials {
+                bench.warm_up(population, trial.mix)?;
+            }
+        }
+        progress.stage(format!("pipeline: {} sessions, {} rules", self.sessions, self.rules));
+        let enough = Duration::from_millis(options.time);
+        loop {
+            let pending = |(_, trials): &(_, Vec<Trial>)| trials.iter().any(|trial| trial.used < enough);
+            if !sides.iter().any(pending) {
+                break;
+            }
+            for (population, trials) in &mut sides {
+                for trial in trials.iter_mut().filter(|trial| trial.used < enough) {
+                    bench.step(population, trial)?;
+                }
+            }
+            progress.at(0, 0);
+        }
+        for (population, trials) in &sides {
+            self.report(population.backend, trials, &bench, report);
+        }
+        Ok(())
+    }
+
+    fn populate(
+        &self,
+        backend: Backend,
+        bench: &Bench,
+        progress: &mut Progress,
+        report: &mut Report,
+    ) -> Result<Option<Box<Population>>, BenchError> {
+        let shape = Shape::new(self.pdrs, self.rules);
+        // The options are checked: it is below 2^24.
+        let sessions = self.sessions.0 as u32;
+        match (Founding { backend, sessions, shape: &shape, now: bench.now() }).populate(progress)? {
+            Populated::Done(population) => Ok(Some(population)),
+            Populated::TooLarge(why) => {
+                report.skip(format_args!("{backend} with {} sessions", self.sessions), why);
+                Ok(None)
+            }
+        }
+    }
+
+    fn trials(&self, options: &Options) -> Vec<Trial> {
+        let mut trials = Vec::new();
+        for way in &options.direction {
+            for size in &options.size {
+                for changes in &options.changes {
+                    let mix = Mix { way: *way, size: *size, pdrs: self.pdrs };
+                    trials.push(Trial::new(mix, changes.0));
+                }
+            }
+        }
+        trials
+    }
+
+    fn report(&self, backend: Backend, trials: &[Trial], bench: &Bench, report: &mut Report) {
+        let baseline = bench.baseline.summary();
+        for trial in trials {
+            let net = trial.packets.summary().zip(baseline).map(|(gross, baseline)| gross.less(baseline));
+            report.row([
+                backend.to_string().into(),
+                self.sessions.into(),
+                Cell::Count(self.pdrs.into()),
+                self.rules.to_string().into(),
+                trial.mix.way.to_string().into(),
+                trial.mix.size.to_string().into(),
+                Cell::Count(trial.changes),
+                net.map(|net| Cell::nanos(net.p10)).into(),
+                net.map(|net| Cell::nanos(net.median)).into(),
+                net.map(|net| Cell::nanos(net.p90)).into(),
+                net.map(|net| Cell::millions_per_second(net.median)).into(),
+                Cell::Count(trial.lost),
+                trial.changed.summary().map(|changed| Cell::nanos(changed.median)).into(),
+            ]);
+        }
+    }
+}

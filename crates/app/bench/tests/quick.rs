@@ -1,0 +1,95 @@
+//! Every benchmark runs and measures something. How fast it is does not matter here.
+
+use causeway_bench::{Arguments, run};
+use clap::{Args, Command, FromArgMatches};
+use serde_json::Value;
+
+fn arguments(line: &[&str]) -> Arguments {
+    let command = Arguments::augment_args(Command::new("bench").no_binary_name(true));
+    let matches = command.try_get_matches_from(line).unwrap();
+    Arguments::from_arg_matches(&matches).unwrap()
+}
+
+/// The text and the JSON of a benchmark.
+fn output(line: &[&str]) -> (String, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("reports").join("report.json");
+    let mut arguments = arguments(line);
+    arguments.common.json = Some(path.clone());
+    let mut text = Vec::new();
+    run(&arguments, &mut text).unwrap();
+    let json = std::fs::read(path).unwrap();
+    (String::from_utf8(text).unwrap(), serde_json::from_slice(&json).unwrap())
+}
+
+/// A column of a report.
+fn column<'a>(report: &'a Value, name: &str) -> Vec<&'a Value> {
+    let columns = report["columns"].as_array().unwrap();
+    let index = columns.iter().position(|column| column["name"] == name).unwrap();
+    report["rows"].as_array().unwrap().iter().map(|row| &row[index]).collect()
+}
+
+// Input:  `bench` without a name.
+// Output: the benchmarks, each with what it measures.
+#[test]
+fn benchmarks_are_listed() {
+    let mut text = Vec::new();
+    run(&arguments(&[]), &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.starts_with("pipeline     Packets through a data plane in memory"), "{text}");
+    assert!(text.lines().all(|line| line.len() > 20), "{text}");
+}
+
+// Input:  every benchmark, as short as can be.
+// Output: each has a table with rows, says what machine and build it is of, and is in the JSON with as many cells
+//         as columns.
+#[test]
+fn all_benchmarks_run() {
+    let (text, json) = output(&["all", "--quick"]);
+    let reports = json.as_array().unwrap();
+    assert!(!reports.is_empty());
+    for report in reports {
+        let columns = report["columns"].as_array().unwrap().len();
+        let rows = report["rows"].as_array().unwrap();
+        assert!(!rows.is_empty() || text.contains("SKIPPED"), "{report}");
+        assert!(rows.iter().all(|row| row.as_array().unwrap().len() == columns), "{report}");
+        assert!(text.contains(report["title"].as_str().unwrap()));
+        for condition in ["processor", "kernel", "revision", "build", "date", "io"] {
+            assert!(report["conditions"][condition].is_string(), "{condition}: {report}");
+        }
+    }
+}
+
+// Input:  both data planes with three PDRs of each direction, all rules, packets of all kinds, and rule changes.
+// Output: each combination has a row with a time above zero, none lost a packet, and changes have a time of their own.
+#[test]
+fn packets_get_through_every_shape() {
+    let (_, json) = output(&[
+        "pipeline",
+        "--quick",
+        "--pdrs=3",
+        "--rules=none,full",
+        "--direction=uplink,both",
+        "--size=imix,1400",
+        "--changes=0,100k",
+    ]);
+    let report = &json[0];
+    assert_eq!(column(report, "backend").len(), 2 * 2 * 2 * 2 * 2);
+    assert!(column(report, "median").iter().all(|nanos| nanos.as_f64().unwrap() > 0.0), "{report}");
+    assert!(column(report, "loss").iter().all(|lost| lost.as_u64() == Some(0)), "{report}");
+    let changed = column(report, "change").into_iter().filter(|nanos| nanos.is_number()).count();
+    assert_eq!(
+        changed,
+        column(report, "changes").into_iter().filter(|rate| rate.as_u64() == Some(100_000)).count()
+    );
+}
+
+// Input:  numbers that no session count or core can be.
+// Output: an error that names them.
+#[test]
+fn impossible_numbers_are_refused() {
+    let refusal = |line: &[&str]| run(&arguments(line), &mut Vec::new()).unwrap_err().to_string();
+    assert_eq!(refusal(&["pipeline", "--sessions=17M"]), "the number of sessions is 17000000: from 1 to 16M");
+    assert_eq!(refusal(&["pipeline", "--pdrs=0"]), "the number of PDRs is 0: from 1 to 100");
+    assert_eq!(refusal(&["pipeline", "--quick", "--core=5000"]), "the core is 5000: below 1024");
+}
