@@ -214,13 +214,7 @@ impl Bench {
         self.sequence
     }
 
-    fn report(
-        &self,
-        operation: Operation,
-        measured: &Measured,
-        memory: Option<u64>,
-        report: &mut Report,
-    ) {
+    fn report(&self, operation: Operation, measured: &Measured, memory: Option<u64>, report: &mut Report) {
         let median = |samples: &Samples| samples.summary().map(|summary| Cell::nanos(summary.median)).into();
         let total = measured.total.summary();
         report.row([
