@@ -1,7 +1,7 @@
 # Causeway: every command that a developer or a CI needs. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test interop lint docs fuzz fuzz-smoke ci clean
+.PHONY: help setup build demo bench instructions test interop lint docs fuzz fuzz-smoke ci clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -18,6 +18,12 @@ demo: ## Build, then show a whole 5G user plane at work on this machine in under
 	@scripts/setup --want capture
 	cargo build --release --locked -p causeway
 	target/release/causeway demo $(DEMO_ARGS)
+
+bench: ## Run the benchmarks of docs/performance.md on core CORE (default 1): target/bench
+	@scripts/benchmarks $(or $(CORE),1)
+
+instructions: ## Count the fast path's instructions per packet and compare them with their ceiling
+	@scripts/instructions
 
 test: ## Run all tests, as CI does: unit, property, conformance, end-to-end, third-party clients
 	@scripts/test

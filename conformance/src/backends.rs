@@ -43,7 +43,7 @@ impl Backend for TheFastPath {
     }
 
     fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
-        Box::new(FastPath::new(topology, limits(setup)))
+        Box::new(FastPath::new(topology, limits(setup)).unwrap_or_else(|error| panic!("{error}")))
     }
 }
 

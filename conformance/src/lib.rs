@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod backends;
+mod bursts;
 mod capture;
 mod case;
 mod catalogue;

@@ -125,6 +125,7 @@ fn surroundings(setup: &Setup) -> Topology {
         }],
         policies: policies(),
         slices: setup.slices.iter().map(SliceLimit::from).collect(),
+        ..Topology::default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why a benchmark could not be run.
 
-use causeway_dataplane::{ApplyError, Fate};
+use causeway_dataplane::ApplyError;
+use causeway_fastpath::index::ArenaError;
 use causeway_packet::BuildError;
 use causeway_rules::Rejection;
 use thiserror::Error;
@@ -27,19 +28,25 @@ pub enum BenchError {
         /// Why.
         rejection: Rejection,
     },
+    /// The tables of the fast path found no room.
+    #[error("tables of the fast path: {0}")]
+    Tables(#[from] ArenaError),
     /// The data plane refused a plan.
     #[error("the data plane refused a plan: {0}")]
     Apply(#[from] ApplyError),
+    /// There is not enough memory, and why this is clear.
+    #[error("not enough memory: {0}")]
+    TooLarge(String),
     /// A packet of the benchmark could not be built.
     #[error("packet: {0}")]
     Packet(#[from] BuildError),
-    /// A packet did not take the way that is measured.
-    #[error("a packet for session {number} ended as {fate:?}, so nothing was measured")]
-    WrongFate {
-        /// The session, from 0.
-        number: u32,
-        /// What became of the packet.
-        fate: Fate,
+    /// Packets did not take the way that is measured.
+    #[error("of {sent} packets {forwarded} were forwarded, so nothing was measured")]
+    NotForwarded {
+        /// Packets that went in.
+        sent: u64,
+        /// Packets that came out.
+        forwarded: u64,
     },
     /// Requests were not accepted, so nothing was measured.
     #[error("{accepted} of {of} requests to {what} were accepted")]

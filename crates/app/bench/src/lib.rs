@@ -9,9 +9,12 @@
 mod cli;
 mod error;
 pub mod kit;
+pub mod memory;
 pub mod pfcp;
 pub mod pipeline;
 pub mod report;
+mod world;
 
 pub use cli::{Arguments, Benchmark, Common, run};
 pub use error::BenchError;
+pub use world::{Backend, Rules};

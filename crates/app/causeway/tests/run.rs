@@ -78,6 +78,8 @@ fn a_signal_stops_it_with_0() {
         let mut running = Running::start(&["-c", file(at, "info").to_str().unwrap()]);
         running.until("INFO causeway 0.1.0, configuration ");
         running.until(&format!("N3 on {at}:2152 over UDP with "));
+        running.until("data plane `fastpath`: ");
+        running.until("packet thread on any core, sleeps while nothing comes");
         running.until(&format!("N4 on {at}:8805, Node ID {at}"));
         running.until(&format!("metrics on http://{at}:9090/metrics"));
         running.until("ready");

@@ -1,22 +1,24 @@
 //! The daemon as a whole: what is opened, which threads run, how it stops.
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
-use causeway_dataplane::{Capabilities, Dataplane, Echo, Routing, SliceLimit, Topology};
-use causeway_reference::{Limits, Reference};
+use causeway_dataplane::{Capabilities, Echo, Routing, SliceLimit, Topology};
+use causeway_reference::Limits;
+use causeway_rules::{Scramble, TeidScheme};
 use causeway_types::NodeId;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::clock::Clock;
-use crate::config::{Config, Slice, WhenFull};
+use crate::config::{Config, DataPlane, Slice, WhenFull};
 use crate::control::{self, Stop, Surroundings};
 use crate::error::{RunError, StartError};
 use crate::open;
 use crate::policies::policies;
-use crate::worker::{PortSet, Snapshot, WorkerHandle};
+use crate::worker::{Engine, PortSet, Schedule, Snapshot, WorkerHandle, cores};
 
 /// A running UPF. Dropped, it stops at once.
 #[derive(Debug)]
@@ -82,17 +84,31 @@ impl Daemon {
         let (end, ended) = oneshot::channel();
         let policies = policies(&config.upf.forwarding_policy);
         let (routing, slices) = (routing(config), slices(config));
-        let topology = Topology { routing, policies, slices, ..ports.topology() };
-        let engine = Reference::new(topology.clone(), limits(config));
+        let secret = Scramble::new(random());
+        let teids = TeidScheme::hidden(secret);
+        let topology = Topology { routing, policies, slices, teids, ..ports.topology() };
+        let engine = engine(config, topology.clone())?;
         let capabilities = engine.capabilities();
         let counters = ports.counters();
-        let worker = WorkerHandle::spawn(Box::new(engine), ports, clock)?;
+        let schedule = schedule(config)?;
+        let worker = WorkerHandle::spawn(engine, ports, clock, schedule)?;
         let node = node_id(config, &pfcp);
-        info!("data plane `reference`: {}", abilities(&capabilities));
+        info!("data plane `{}`: {}", config.upf.dataplane.word(), abilities(&capabilities));
+        info!("packet thread {schedule}");
         announce(config, &node, &pfcp, &listens);
         let upf = config.upf.clone();
-        let given =
-            Surroundings { upf, node, topology, capabilities, clock, n4, management, ports: counters, stops };
+        let given = Surroundings {
+            upf,
+            node,
+            topology,
+            capabilities,
+            clock,
+            secret,
+            n4,
+            management,
+            ports: counters,
+            stops,
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let run = move || {
             let result = runtime.block_on(control::run(given, worker));
@@ -154,6 +170,11 @@ impl Drop for Daemon {
     }
 }
 
+/// 192 bits that nobody can guess: the keys that the system seeds hash tables with.
+fn random() -> [u64; 3] {
+    [(); 3].map(|()| RandomState::new().hash_one(0))
+}
+
 /// Octets, as many as this machine can count.
 fn size(octets: u64) -> usize {
     usize::try_from(octets).unwrap_or(usize::MAX)
@@ -178,6 +199,24 @@ fn limits(config: &Config) -> Limits {
         averaging_window: upf.qos.averaging_window,
         ..Limits::default()
     }
+}
+
+fn engine(config: &Config, topology: Topology) -> Result<Engine, StartError> {
+    Ok(match config.upf.dataplane {
+        DataPlane::FastPath => Engine::fast_path(topology, limits(config))?,
+        DataPlane::Reference => Engine::reference(topology, limits(config)),
+    })
+}
+
+/// Where the packet thread runs, if it may.
+fn schedule(config: &Config) -> Result<Schedule, StartError> {
+    let workers = &config.upf.workers;
+    let core = workers.pin.first().copied();
+    let allowed = cores()?;
+    if let Some(core) = core.filter(|core| !allowed.contains(core)) {
+        return Err(StartError::Core { core, allowed });
+    }
+    Ok(Schedule { core, busy_poll: workers.busy_poll })
 }
 
 fn slices(config: &Config) -> Vec<SliceLimit> {

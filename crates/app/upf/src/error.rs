@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use causeway_fastpath::index::ArenaError;
 use causeway_ports::PortError;
 use thiserror::Error;
 
@@ -47,6 +48,17 @@ pub enum StartError {
         /// How many are possible.
         most: usize,
     },
+    /// A packet thread is to run where it cannot.
+    #[error("upf.workers.pin: this process may not run on core {core}, only on {}", list(allowed))]
+    Core {
+        /// The core that is asked for.
+        core: usize,
+        /// Those there are for this process.
+        allowed: Vec<usize>,
+    },
+    /// The tables of the fast path do not fit into the memory.
+    #[error("cannot start: {0}; upf.max_sessions says how many sessions there is room for")]
+    Tables(#[from] ArenaError),
     /// The system has no thread or descriptor left.
     #[error("cannot start: {0}: raise the limits of the process (`ulimit -n`, `ulimit -u`)")]
     Resources(#[from] io::Error),
@@ -73,6 +85,10 @@ pub enum RunError {
     /// The packet thread or the control thread panicked.
     #[error("the {0} thread panicked; its message is above")]
     Panicked(&'static str),
+}
+
+fn list(cores: &[usize]) -> String {
+    cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn advice(error: &io::Error, address: SocketAddr, transport: Transport) -> String {

@@ -237,6 +237,26 @@ fn contradictions() {
             "6: upf.gtpu.server[0].fragment: mode tpacket sends no fragments: remove `fragment`",
         ),
         (
+            "upf:\n  gtpu:\n    mode: af_xdp\n    server:\n      - address: 192.0.2.1\n",
+            "5: upf.gtpu.server[0].dev: missing: mode af_xdp needs the interface of the address",
+        ),
+        (
+            "upf:\n  gtpu:\n    mode: af_xdp\n    server:\n      - dev: eth1\n        fragment: true\n",
+            "6: upf.gtpu.server[0].fragment: mode af_xdp sends no fragments: remove `fragment`",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n      mode: af_xdp\n      gateway: 10.45.0.1\n      dev: eth2\n",
+            "5: upf.session[0].gateway: mode af_xdp gives eth2 no address: remove `gateway` and use `ip address add`",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      mode: af_xdp\n",
+            "5: upf.session[1].mode: causeway0 has mode tun in upf.session[0].mode: give it one mode",
+        ),
+        (
+            "upf:\n  gtpu:\n    mode: af_xdp\n    server:\n      - dev: eth1\n  session:\n    - subnet: 10.45.0.0/16\n      mode: af_xdp\n      dev: eth1\n",
+            "9: upf.session[0].dev: interface eth1 is given twice, first as upf.gtpu.server[0].dev",
+        ),
+        (
             "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      mtu: 1300\n",
             "5: upf.session[1].mtu: causeway0 has MTU 1400 in upf.session[0].mtu: give it one MTU",
         ),

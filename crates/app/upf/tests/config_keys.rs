@@ -47,6 +47,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.gtpu.echo.timeout", "1s"),
     ("upf.gtpu.echo.retries", "1"),
     ("upf.session[].subnet", "10.60.0.0/16"),
+    ("upf.session[].mode", "af_xdp"),
     ("upf.session[].gateway", "10.45.0.254"),
     ("upf.session[].dnn", "ims"),
     ("upf.session[].dev", "n6"),
@@ -68,6 +69,9 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.forwarding_policy[].dscp", "46"),
     ("upf.forwarding_policy[].redirect", "http://192.0.2.80/"),
     ("upf.offload", "false"),
+    ("upf.dataplane", "reference"),
+    ("upf.workers.pin", "2, 3"),
+    ("upf.workers.busy_poll", "true"),
     ("upf.routing.decrement_ttl", "false"),
     ("upf.routing.router_advertisement", "true"),
     ("upf.routing.icmp_errors_per_second", "0"),
@@ -199,10 +203,11 @@ fn the_effective_configuration_is_a_configuration_file() {
     let text = "{logger: {level: trace, format: json}, upf: {node_id: upf.example.org, max_sessions: 7, \
                 pfcp: {server: [{address: 192.0.2.1, port: 1}, {dev: eth0}], client: {smf: [{address: 192.0.2.2}]}, \
                 heartbeat: {interval: 1500ms, timeout: 1s, retries: 1}, path_failure: purge}, \
-                gtpu: {mode: tpacket, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}], \
+                gtpu: {mode: af_xdp, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}], \
                 echo: {interval: 2m, timeout: 100ms, retries: 0}}, \
-                offload: false, routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
-                session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}], n6_tunnel: [{dnn: x, address: 192.0.2.6, port: 7}], \
+                offload: false, dataplane: reference, workers: {pin: '0, 3', busy_poll: true}, routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
+                session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}, \
+                {subnet: 10.60.0.0/16, mode: af_xdp, dnn: v, dev: w}], n6_tunnel: [{dnn: x, address: 192.0.2.6, port: 7}], \
                 ethernet: [{dnn: lan, dev: z, bridge: br0, mtu: 1500, unknown_stations: flood}], max_macs_per_session: 9, \
                 forwarding_policy: [{name: a, drop: true, dnn: x, dscp: 1, redirect: '192.0.2.80:80'}], \
                 buffering: {packets_per_session: 0, octets_per_session: 0, packets: 0, memory: 0, time: 0, \
@@ -260,6 +265,7 @@ fn the_sample_states_the_defaults() {
     sample.upf.pfcp.client.smf.clear();
     sample.upf.qos.slice.clear();
     sample.upf.pfcp.allow.clear();
+    sample.upf.workers.pin.clear();
     sample.upf.n6_tunnel.clear();
     sample.upf.forwarding_policy.clear();
     sample.upf.applications.clear();

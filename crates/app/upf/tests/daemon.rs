@@ -2,12 +2,12 @@
 
 mod common;
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 use causeway_pfcp::{Cause, Message, SessionDeletionRequest};
 use causeway_types::{PdrId, Seid, Teid};
-use causeway_upf::config::PfcpServer;
+use causeway_upf::config::{Config, DataPlane, PfcpServer};
 use common::smf::{Smf, decode};
 use common::{Gnb, SERVER, UE, config, loopback, next, one_hop_on, packet, run};
 
@@ -22,8 +22,17 @@ fn downlink() -> Teid {
 //         metrics and the API show it; a stop asks the SMF to let go, and ends.
 #[test]
 fn a_session_lives_from_setup_to_graceful_stop() {
-    let upf = loopback();
-    let mut running = run(&config(upf), upf).unwrap();
+    // On the fast path a line decides the uplink packet, the slow room the one that waits.
+    for (dataplane, by_line) in [(DataPlane::FastPath, 1.0), (DataPlane::Reference, 0.0)] {
+        let upf = loopback();
+        let mut config = config(upf);
+        config.upf.dataplane = dataplane;
+        live(&config, upf, by_line);
+    }
+}
+
+fn live(config: &Config, upf: Ipv4Addr, by_line: f64) {
+    let mut running = run(config, upf).unwrap();
     let (mut smf, gnb) = (Smf::new(loopback().into(), running.n4()), Gnb::new());
     assert_eq!(smf.associate(), Cause::RequestAccepted);
     let session = smf.establish();
@@ -40,6 +49,8 @@ fn a_session_lives_from_setup_to_graceful_stop() {
     let datagram = gnb.receive();
     assert_eq!((&datagram[4..8], &datagram[8..]), (&DOWNLINK.to_be_bytes()[..], &one_hop_on(down)[..]));
 
+    assert_eq!(running.metric("causeway_fastpath_packets_total{by=\"line\"}"), by_line);
+    assert_eq!(running.metric("causeway_fastpath_packets_total{by=\"slow_room\"}"), by_line);
     assert_eq!(running.metric("fivegs_ep_n3_gtp_indatapktn3upf"), 1.0);
     assert_eq!(running.metric("fivegs_ep_n3_gtp_outdatapktn3upf"), 1.0);
     assert_eq!(running.metric("fivegs_upffunction_upf_sessionnbr"), 1.0);
@@ -60,6 +71,23 @@ fn a_session_lives_from_setup_to_graceful_stop() {
     let totals = running.daemon.wait().unwrap();
     assert_eq!(totals.data_plane.counters.forwarded, 2);
     assert!(totals.to_string().starts_with("received 1 packets on N3 and 1 on N6, forwarded 2, dropped 0"));
+}
+
+// Input:  a packet thread that is to run on a core that no machine has, and one that shall look for packets without pause.
+// Output: an error that names the key and the cores there are; the other runs.
+#[test]
+fn a_packet_thread_runs_only_where_it_may() {
+    let upf = loopback();
+    let mut config = config(upf);
+    config.upf.workers.pin = vec![9999];
+    let error = run(&config, upf).map(drop).unwrap_err().to_string();
+    let says = "upf.workers.pin: this process may not run on core 9999, only on ";
+    assert!(error.starts_with(says), "{error}");
+    let allowed = error.trim_start_matches(says).split(", ").map(|core| core.parse().unwrap());
+    config.upf.workers.pin = allowed.take(1).collect();
+    config.upf.workers.busy_poll = true;
+    let running = run(&config, upf).unwrap();
+    assert_eq!(running.metric("causeway_forwarded_packets_total"), 0.0);
 }
 
 // Input:  requests for every page, one that does not exist, and pages of the sessions.

@@ -1,23 +1,23 @@
-//! The packet thread with the reference data plane, between two memory ports.
+//! The packet thread between two memory ports, with the fast path and with the reference data plane.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use causeway_dataplane::{DropReason, Event, GtpuEndpoint, Network, Op, Plan};
+use causeway_dataplane::{DropReason, Event, GtpuEndpoint, Network, Op, Plan, Topology};
 use causeway_packet::gtpu::prefix;
 use causeway_packet::rewrite::{Ecn, decrement_hop_limit, set_ecn};
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair};
 use causeway_ports::{Batch, Counters, Frame, Meta, Port, PortError};
-use causeway_reference::{Limits, Reference};
+use causeway_reference::Limits;
 use causeway_rules::{
     ApplyAction, Bar, Far, Forwarding, HeaderRemoval, OuterHeader, Pdi, Pdr, TosMarking, UeAddress, UeSide,
 };
 use causeway_types::{BarId, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Seid, Teid};
 use causeway_upf::clock::Clock;
-use causeway_upf::worker::{Command, PortSet, Report, Snapshot, WorkerHandle};
+use causeway_upf::worker::{Command, Engine, PortSet, Report, Schedule, Snapshot, WorkerHandle};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -31,6 +31,15 @@ const SESSION: Seid = Seid(7);
 
 type Worker = WorkerHandle<u32>;
 
+/// A data plane in its surroundings.
+type Make = fn(Topology) -> Engine;
+
+/// Every data plane that a packet thread can have.
+const ENGINES: [Make; 2] = [
+    |topology| Engine::fast_path(topology, Limits::default()).unwrap(),
+    |topology| Engine::reference(topology, Limits::default()),
+];
+
 /// The thread with the far ends of its ports.
 struct Bench {
     worker: Worker,
@@ -38,14 +47,18 @@ struct Bench {
     server: MemoryPort,
 }
 
-fn bench() -> Bench {
+fn bench(make: Make) -> Bench {
+    bench_with(make, Schedule::default())
+}
+
+fn bench_with(make: Make, schedule: Schedule) -> Bench {
     let (n3, gnb) = pair("n3", "gnb").unwrap();
     let (n6, server) = pair("n6", "server").unwrap();
     let mut set = PortSet::new();
     set.add_gtpu([GtpuEndpoint::new(UPF.into())], Box::new(n3));
     set.add_network(internet(), Box::new(n6));
-    let engine = Reference::new(set.topology(), Limits::default());
-    Bench { worker: Worker::spawn(Box::new(engine), set, Clock::new()).unwrap(), gnb, server }
+    let engine = make(set.topology());
+    Bench { worker: Worker::spawn(engine, set, Clock::new(), schedule).unwrap(), gnb, server }
 }
 
 fn internet() -> Network {
@@ -141,7 +154,13 @@ fn next(port: &mut MemoryPort) -> (Meta, Vec<u8>) {
 // Output: the port gets the type of service of both, 0xba; the uplink packet leaves with CE.
 #[tokio::test]
 async fn markings_reach_the_port_and_come_from_it() {
-    let mut bench = bench();
+    for make in ENGINES {
+        markings_reach_the_port_and_come_from_it_with(make).await;
+    }
+}
+
+async fn markings_reach_the_port_and_come_from_it_with(make: Make) {
+    let mut bench = bench(make);
     bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
     let mut far = downlink_far(ApplyAction::Forward);
     far.forwarding.as_mut().unwrap().marking = Some(TosMarking::new(0xb8, 0xfc));
@@ -166,7 +185,13 @@ async fn markings_reach_the_port_and_come_from_it() {
 // Output: the first leaves on N6 without its tunnel, the second on N3 in one, the third is counted.
 #[tokio::test]
 async fn packets_cross_in_both_directions() {
-    let mut bench = bench();
+    for make in ENGINES {
+        packets_cross_in_both_directions_with(make).await;
+    }
+}
+
+async fn packets_cross_in_both_directions_with(make: Make) {
+    let mut bench = bench(make);
     bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
     let (up, down) = (packet(UE, SERVER, b"up"), packet(SERVER, UE, b"down"));
     bench.uplink(UPLINK, &up);
@@ -184,11 +209,56 @@ async fn packets_cross_in_both_directions() {
     assert_eq!(counters.dropped(DropReason::UnknownTeid), 1);
 }
 
+// Input:  forty packets each way at once, among them one of no session.
+// Output: each direction keeps its order, though packets of both leave the data plane from one batch; lines decided them.
+#[tokio::test]
+async fn a_burst_keeps_its_order() {
+    let mut bench = bench(ENGINES[0]);
+    bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
+    let before = bench.snapshot().await;
+    for n in 0..40 {
+        bench.uplink(if n == 20 { 0x999 } else { UPLINK }, &packet(UE, SERVER, &[n]));
+        assert!(bench.server.push(Meta::Ip, &packet(SERVER, UE, &[n])));
+    }
+    let last = |frame: Vec<u8>| frame.last().copied().unwrap();
+    let uplink: Vec<u8> = (0..39).map(|_| last(next(&mut bench.server).1)).collect();
+    assert_eq!(uplink, (0..40).filter(|n| *n != 20).collect::<Vec<u8>>());
+    // The Error Indication of the one without a session is among them.
+    let downlink: Vec<Vec<u8>> = (0..41).map(|_| next(&mut bench.gnb).1).collect();
+    let user = downlink.into_iter().filter(|frame| frame[1] == 255).map(last);
+    assert_eq!(user.collect::<Vec<_>>(), (0..40).collect::<Vec<u8>>());
+    let after = bench.snapshot().await;
+    assert_eq!((after.hot - before.hot, after.slow - before.slow), (79, 1));
+}
+
+// Input:  a thread that never sleeps, a session, a packet, an idle UE's packet, and the end of the session.
+// Output: all is done as by one that sleeps.
+#[tokio::test]
+async fn a_thread_that_never_sleeps_does_the_same() {
+    let mut bench = bench_with(ENGINES[0], Schedule { core: None, busy_poll: true });
+    bench.apply(establishment(ApplyAction::Buffer { notify: true }, Duration::ZERO)).await;
+    let (up, down) = (packet(UE, SERVER, b"up"), packet(SERVER, UE, b"down"));
+    bench.uplink(UPLINK, &up);
+    assert_eq!(next(&mut bench.server).1, one_hop_on(up));
+    assert!(bench.server.push(Meta::Ip, &down));
+    assert!(matches!(bench.report().await, Report::Event(Event::DownlinkData { .. })));
+    bench.apply(Plan { session: SESSION, ops: vec![Op::RemoveSession] }).await;
+    let counters = bench.snapshot().await.counters;
+    assert_eq!((counters.sessions, counters.forwarded), (0, 1));
+    assert_eq!(counters.dropped(DropReason::BufferDiscarded), 1);
+}
+
 // Input:  a packet for an idle UE, then a FAR that forwards.
 // Output: the notification comes before the result of the plan; the packet leaves.
 #[tokio::test]
 async fn a_buffered_packet_is_reported_and_leaves_with_the_plan() {
-    let mut bench = bench();
+    for make in ENGINES {
+        a_buffered_packet_is_reported_and_leaves_with_the_plan_with(make).await;
+    }
+}
+
+async fn a_buffered_packet_is_reported_and_leaves_with_the_plan_with(make: Make) {
+    let mut bench = bench(make);
     bench.apply(establishment(ApplyAction::Buffer { notify: true }, Duration::ZERO)).await;
     let down = packet(SERVER, UE, b"wake up");
     assert!(bench.server.push(Meta::Ip, &down));
@@ -206,7 +276,13 @@ async fn a_buffered_packet_is_reported_and_leaves_with_the_plan() {
 // Output: the notification comes by itself, not before its time.
 #[tokio::test]
 async fn a_timer_of_the_data_plane_runs_without_packets() {
-    let mut bench = bench();
+    for make in ENGINES {
+        a_timer_of_the_data_plane_runs_without_packets_with(make).await;
+    }
+}
+
+async fn a_timer_of_the_data_plane_runs_without_packets_with(make: Make) {
+    let mut bench = bench(make);
     let delay = Duration::from_millis(100);
     bench.apply(establishment(ApplyAction::Buffer { notify: true }, delay)).await;
     let start = Instant::now();
@@ -219,7 +295,13 @@ async fn a_timer_of_the_data_plane_runs_without_packets() {
 // Output: the error comes back with the key; the thread goes on.
 #[tokio::test]
 async fn a_plan_that_fails_is_told() {
-    let mut bench = bench();
+    for make in ENGINES {
+        a_plan_that_fails_is_told_with(make).await;
+    }
+}
+
+async fn a_plan_that_fails_is_told_with(make: Make) {
+    let mut bench = bench(make);
     assert!(bench.worker.send(Command::Apply(42, Plan { session: Seid(99), ops: Vec::new() })));
     assert!(matches!(bench.report().await, Report::Applied(42, Err(_))));
     bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
@@ -229,7 +311,13 @@ async fn a_plan_that_fails_is_told() {
 // Output: the last counters, then the end.
 #[tokio::test]
 async fn the_last_report_has_the_totals() {
-    let mut bench = bench();
+    for make in ENGINES {
+        the_last_report_has_the_totals_with(make).await;
+    }
+}
+
+async fn the_last_report_has_the_totals_with(make: Make) {
+    let mut bench = bench(make);
     bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
     bench.uplink(UPLINK, &packet(UE, SERVER, b"last"));
     next(&mut bench.server);
@@ -245,7 +333,13 @@ async fn the_last_report_has_the_totals() {
 // Output: the thread ends.
 #[tokio::test]
 async fn a_control_plane_that_goes_away_does_not_hang_the_thread() {
-    let bench = bench();
+    for make in ENGINES {
+        a_control_plane_that_goes_away_does_not_hang_the_thread_with(make).await;
+    }
+}
+
+async fn a_control_plane_that_goes_away_does_not_hang_the_thread_with(make: Make) {
+    let bench = bench(make);
     for key in 0..10_000 {
         assert!(bench.worker.send(Command::Apply(key, Plan { session: Seid(99), ops: Vec::new() })));
     }
@@ -302,8 +396,8 @@ impl Port for Gone {
 async fn a_lost_port_ends_the_thread() {
     let mut set = PortSet::new();
     set.add_network(internet(), Box::new(Gone(Arc::default())));
-    let engine = Reference::new(set.topology(), Limits::default());
-    let mut worker = Worker::spawn(Box::new(engine), set, Clock::new()).unwrap();
+    let engine = Engine::fast_path(set.topology(), Limits::default()).unwrap();
+    let mut worker = Worker::spawn(engine, set, Clock::new(), Schedule::default()).unwrap();
     match timeout(Duration::from_secs(5), worker.report()).await.expect("in time") {
         Some(Report::Stopped(Err(error))) => {
             assert!(error.to_string().starts_with("port n3 is lost"), "{error}");

@@ -50,7 +50,7 @@ mod tests {
             let mut sequence = SeidSequence::new(seed, secret);
             (0..10_000).map(|_| sequence.next(|_| false)).collect::<BTreeSet<_>>()
         };
-        let secret = Some(Scramble::new([5, 6]));
+        let secret = Some(Scramble::new([5, 6, 7]));
         let (one, two, three) = (take(1, None), take(2, None), take(1, secret));
         assert_eq!(one.len(), 10_000);
         assert!(!one.contains(&Seid(0)));

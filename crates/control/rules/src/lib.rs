@@ -57,8 +57,8 @@ mod ue_mac;
 mod usage;
 mod validate;
 
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use addresses::{AddressPool, Addresses, PoolUsage};
 pub use applications::{
@@ -87,7 +87,7 @@ pub use scramble::Scramble;
 pub use sdf::FlowError;
 pub use session::SessionRules;
 pub use sorted::{SortedMap, SortedSet};
-pub use tunnels::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TunnelChange, Tunnels};
+pub use tunnels::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TeidScheme, TunnelChange, Tunnels};
 pub use ue_mac::{MacChanges, UeMac};
 pub use usage::{Detected, Usage};
 pub use validate::{Context, validate};

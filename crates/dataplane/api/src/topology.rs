@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_rules::{LocalEndpoint, LocalEndpoints, N6Address};
+use causeway_rules::{LocalEndpoint, LocalEndpoints, N6Address, TeidScheme};
 use causeway_types::{Bitrate, Direction, DualIp, IpNet, NetworkInstance, SNssai};
 
 use crate::{ForwardingPolicy, Routing};
@@ -24,6 +24,8 @@ pub struct Topology {
     pub policies: Vec<ForwardingPolicy>,
     /// The network slices whose traffic is limited as a whole.
     pub slices: Vec<SliceLimit>,
+    /// How TEIDs that the UPF chose lead to slots, for a data plane that keeps its sessions in slots.
+    pub teids: TeidScheme,
 }
 
 impl Topology {

@@ -1,11 +1,13 @@
 //! The engine of one worker: the contract, and what is behind it.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Event, Fate, Ingress, PacketEngine,
-    Plan, Topology, Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress,
+    PacketEngine, Plan, Topology, Transmit,
 };
 use causeway_ports::{Batch, Frame};
 use causeway_reference::{Limits, Reference};
@@ -13,10 +15,11 @@ use causeway_rules::Applications;
 use causeway_types::{NetworkInstance, Seid, Time};
 
 use crate::filters::FilterSets;
-use crate::lease::{Compiler, Leases};
+use crate::index::ArenaError;
+use crate::lease::{Compiler, Lease};
 use crate::leaving::{Departure, Entrance, Leaving, meta_of};
 use crate::program::Programs;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Exit, Surroundings};
 use crate::table::Table;
 
 /// Blocks of filters, of 448 octets each, at most.
@@ -31,7 +34,7 @@ pub struct FastPath {
     pub(crate) table: Table,
     pub(crate) programs: Programs,
     pub(crate) sets: FilterSets,
-    leases: Leases,
+    leases: HashMap<Seid, Lease>,
     /// What the lines have counted.
     pub(crate) hot: Counters,
     /// What became of the last packet.
@@ -55,24 +58,56 @@ impl fmt::Debug for Single {
 
 impl FastPath {
     /// An empty data plane in these surroundings.
-    pub fn new(topology: Topology, limits: Limits) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// [`ArenaError`] when the system has no room for the tables.
+    pub fn new(topology: Topology, limits: Limits) -> Result<Self, ArenaError> {
+        Ok(Self {
             slow: Reference::new(topology.clone(), limits),
             surroundings: Surroundings::new(&topology),
+            table: Table::new(&topology, limits.max_sessions)?,
             topology,
-            table: Table::default(),
             programs: Programs::default(),
             sets: FilterSets::new(FILTER_BLOCKS),
-            leases: Leases::default(),
+            leases: HashMap::new(),
             hot: Counters::default(),
             fate: Fate::Dropped(DropReason::UnknownUe),
             single: Some(Single::default()),
-        }
+        })
     }
 
     /// How many packets the lines have decided by themselves.
     pub fn hot_packets(&self) -> u64 {
         self.hot.forwarded + self.hot.dropped_total()
+    }
+
+    /// How many packets the slow room has decided.
+    pub fn slow_packets(&self) -> u64 {
+        let counters = self.slow.counters();
+        counters.gtpu_received.packets + counters.ip_received.packets + counters.ethernet_received.packets
+    }
+
+    /// Our GTP-U addresses in the order by which [`crate::Exit::Tunnel`] counts them.
+    pub fn local_addresses(&self) -> &[IpAddr] {
+        self.surroundings.local_addrs()
+    }
+
+    /// Where a packet goes that leaves this way.
+    pub fn egress(&self, exit: Exit) -> Option<Egress> {
+        self.surroundings.egress(exit)
+    }
+
+    /// Where packets come in that come so; `None`: from a network that there is not.
+    pub fn entrance(&self, ingress: &Ingress) -> Option<Entrance> {
+        Some(match ingress {
+            Ingress::Gtpu { .. } => Entrance::Gtpu,
+            Ingress::Ip { network } => Entrance::Network(self.surroundings.network(network)?),
+            Ingress::Ethernet { network } => {
+                let mut networks = self.topology.ethernet.iter();
+                let index = networks.position(|known| known.instance == *network)?;
+                Entrance::Ethernet(u16::try_from(index).ok()?)
+            }
+        })
     }
 
     pub(crate) fn network(&self, index: u16) -> Option<&NetworkInstance> {
@@ -109,8 +144,7 @@ impl FastPath {
 
     /// Takes back what a session's lines were granted.
     fn settle(&mut self, seid: Seid) {
-        let Some(number) = self.leases.number(seid) else { return };
-        if let Some(lease) = self.leases.at(number).filter(|lease| lease.is_open()) {
+        if let Some(lease) = self.leases.get_mut(&seid).filter(|lease| lease.is_open()) {
             let (spent, meters) = lease.close(&mut self.table);
             self.slow.settle(seid, &spent, &meters);
         }
@@ -118,8 +152,7 @@ impl FastPath {
 
     /// Grants a session's lines what they may decide by themselves.
     fn grant(&mut self, seid: Seid, now: Time) {
-        let Some(number) = self.leases.number(seid) else { return };
-        if let Some(lease) = self.leases.at(number).filter(|lease| lease.is_hot()) {
+        if let Some(lease) = self.leases.get_mut(&seid).filter(|lease| lease.is_hot()) {
             let grants = self.slow.grants(seid, lease.rule_keys(), now);
             lease.open(&grants, &mut self.table);
         }
@@ -128,7 +161,7 @@ impl FastPath {
     /// Takes a session out of the lines.
     fn leave(&mut self, seid: Seid) {
         self.settle(seid);
-        if let Some(lease) = self.leases.remove(seid) {
+        if let Some(lease) = self.leases.remove(&seid) {
             self.compiler().remove(lease);
         }
     }
@@ -139,9 +172,8 @@ impl FastPath {
         if shape.is_none() && tunnels.is_empty() {
             return;
         }
-        let number = self.leases.reserve();
-        let lease = self.compiler().enter(number, seid, shape.as_ref(), &tunnels);
-        self.leases.insert(number, lease);
+        let lease = self.compiler().enter(shape.as_ref(), &tunnels);
+        self.leases.insert(seid, lease);
         self.grant(seid, now);
     }
 

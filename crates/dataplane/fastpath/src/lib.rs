@@ -10,6 +10,7 @@ mod batch;
 mod deed;
 mod engine;
 pub mod filters;
+pub mod index;
 mod lease;
 mod leaving;
 mod line;
@@ -17,6 +18,7 @@ mod packet;
 mod program;
 mod surroundings;
 mod table;
+mod work;
 
 pub use engine::FastPath;
 pub use leaving::{Departure, Entrance, Leaving};

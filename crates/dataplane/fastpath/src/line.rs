@@ -1,10 +1,15 @@
 //! What most packets need of their session: one line of 64 octets for each direction.
 
+use zerocopy::FromZeros;
+
 /// A program number with this bit says that the line stands for another one, whose number is its budget.
 const ALIAS: u32 = 1 << 31;
 
+/// A program number with this bit is that of a line in use.
+const TAKEN: u32 = 1 << 30;
+
 /// What the packets of one rule have used up, and what they may.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, Debug, FromZeros)]
 #[repr(C)]
 pub(crate) struct Account {
     /// Octets that may still pass before the slow room must see a packet. Zero: it must see each.
@@ -23,7 +28,7 @@ pub(crate) struct Account {
 
 /// Where packets come in: the key that proves it is theirs, the UE's addresses, and the account of the only rule or, where
 /// there are more, of the rate that they share.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, Debug, FromZeros)]
 #[repr(C, align(64))]
 pub(crate) struct Line {
     /// The TEID of an uplink line or the IPv4 address of a downlink one; zero where there is none.
@@ -33,27 +38,33 @@ pub(crate) struct Line {
     pub(crate) prefix: u64,
     /// Uplink: the IPv4 address of the UE, zero where it has none. Downlink: the TEID of the only rule's tunnel.
     pub(crate) aux: u32,
-    /// The number of the session's lease.
-    pub(crate) session: u32,
+    /// Where the key is one: [`crate::table::Key::place`].
+    pub(crate) place: u32,
     /// Of the only rule. With more: the bucket of the rate they share, and as budget the first of their lines.
     pub(crate) account: Account,
 }
 
 impl Line {
     /// A line that is taken, with nothing granted.
-    pub(crate) fn new(key: u32, program: u32, session: u32) -> Self {
-        Self { key, program, session, ..Self::default() }
+    pub(crate) fn new(key: u32, place: u32, program: u32) -> Self {
+        Self { key, place, program: program | TAKEN, ..Self::default() }
     }
 
     /// A line that stands for another one, with a program of its own.
-    pub(crate) fn alias(key: u32, program: u32, session: u32, of: u32) -> Self {
+    pub(crate) fn alias(key: u32, place: u32, program: u32, of: u32) -> Self {
         let account = Account { budget: of.into(), ..Account::default() };
-        Self { key, program: program | ALIAS, session, account, ..Self::default() }
+        Self { key, place, program: program | TAKEN | ALIAS, account, ..Self::default() }
+    }
+
+    /// The line is in use.
+    #[inline]
+    pub(crate) const fn is_taken(&self) -> bool {
+        self.program & TAKEN != 0
     }
 
     /// The number of its program.
     pub(crate) const fn program(&self) -> u32 {
-        self.program & !ALIAS
+        self.program & !(ALIAS | TAKEN)
     }
 
     /// The line that it stands for, if it does.
@@ -63,7 +74,7 @@ impl Line {
 }
 
 /// The account of one of several rules.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, Debug, FromZeros)]
 #[repr(C, align(64))]
 pub(crate) struct RuleLine {
     /// What its packets have used up.

@@ -1,5 +1,7 @@
 //! What the hot lines look at in a packet.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use causeway_packet::{Ip, UserPacket, gtpu};
 use causeway_types::{Direction, Qfi, Teid};
 
@@ -87,6 +89,10 @@ pub(crate) struct User {
 }
 
 impl User {
+    /// No packet.
+    pub(crate) const NOTHING: Self =
+        Self { len: 0, src: 0, dst: 0, is_v6: false, tos: 0, hops: 0, is_plain: false, is_damaged: false };
+
     /// `None`: it is no well-formed IP packet.
     #[inline]
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
@@ -155,6 +161,15 @@ impl User {
         };
         let (len, tos) = (user.len() as u32, user.flow.tos);
         Some(Self { len, src, dst, is_v6, tos, hops, is_plain: false, is_damaged })
+    }
+
+    /// The destination.
+    pub(crate) fn dst_addr(&self) -> IpAddr {
+        if self.is_v6 {
+            IpAddr::from(self.dst.to_be_bytes())
+        } else {
+            Ipv4Addr::from_bits(self.dst as u32).into()
+        }
     }
 
     /// The upper half of an IPv6 address.

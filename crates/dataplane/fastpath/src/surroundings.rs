@@ -44,6 +44,11 @@ impl Surroundings {
         self.locals.get(usize::from(index)).copied()
     }
 
+    /// Our addresses, by index.
+    pub(crate) fn local_addrs(&self) -> &[IpAddr] {
+        &self.locals
+    }
+
     /// The index of a data network.
     #[inline]
     pub(crate) fn network(&self, instance: &NetworkInstance) -> Option<u16> {

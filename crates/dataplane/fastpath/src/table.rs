@@ -1,8 +1,22 @@
 //! The lines, and how packets find them.
+//!
+//! A line lies where its key says, if it can: at the slot of a TEID that the UPF chose, or at the number of an address in
+//! the UE pools. The others lie behind those, and tables lead there. In any case the line is compared with the key.
 
 use std::collections::HashMap;
 
+use causeway_dataplane::Topology;
+use causeway_rules::TeidScheme;
+use causeway_types::IpNet;
+
+use crate::index::{AddressKey, Arena, ArenaError, Cuckoo, Pages, Pools, PrefixKey, TunnelKey, prefetch};
 use crate::line::{Line, RuleLine};
+
+/// Slots of TEIDs for each session.
+const SLOTS_PER_SESSION: u32 = 4;
+
+/// Lines of rules for each session.
+const RULES_PER_SESSION: u32 = 16;
 
 /// What brings a packet to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,22 +29,139 @@ pub(crate) enum Key {
     Ipv6(u16, u64),
 }
 
+impl Key {
+    /// Where the key is one: our address, or the data network.
+    #[inline]
+    pub(crate) const fn place(self) -> u32 {
+        match self {
+            Self::Tunnel(_, local) => local as u32,
+            Self::Ipv4(network, _) | Self::Ipv6(network, _) => 0x100 + network as u32,
+        }
+    }
+
+    /// The line is one of this key.
+    #[inline]
+    fn fits(self, line: &Line) -> bool {
+        let is_it = match self {
+            Self::Tunnel(key, _) | Self::Ipv4(_, key) => line.key == key,
+            Self::Ipv6(_, prefix) => line.prefix == prefix,
+        };
+        is_it && line.place == self.place() && line.is_taken()
+    }
+}
+
 /// The lines of one worker.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Table {
-    index: HashMap<Key, u32>,
-    lines: Vec<Line>,
-    free: Vec<u32>,
-    rules: Vec<RuleLine>,
-    /// Free runs of rule lines by their length.
-    free_rules: HashMap<usize, Vec<u32>>,
+    scheme: TeidScheme,
+    pools: Pools,
+    /// First those of TEIDs, by slot; then those of pools, by number; then the others.
+    lines: Arena<Line>,
+    slots: u32,
+    others: Numbers,
+    rules: Arena<RuleLine>,
+    rule_numbers: Numbers,
+    tunnels: Cuckoo<TunnelKey>,
+    addresses: Cuckoo<AddressKey>,
+    prefixes: Cuckoo<PrefixKey>,
+    is_complete: bool,
 }
 
 impl Table {
-    /// The line of a key.
+    /// No lines, and room for those of so many sessions.
+    ///
+    /// # Errors
+    /// [`ArenaError`] when the system has not even the addresses.
+    pub(crate) fn new(topology: &Topology, sessions: u32) -> Result<Self, ArenaError> {
+        let slots = sessions.saturating_mul(SLOTS_PER_SESSION).min(TeidScheme::MAX_SLOT) + 1;
+        let nets = topology.networks.iter().zip(0..).flat_map(|(network, index)| {
+            let v4 = network
+                .pools
+                .iter()
+                .filter_map(|pool| if let IpNet::V4(net) = pool { Some(*net) } else { None });
+            v4.map(move |net| (index, net))
+        });
+        let pools = Pools::new(&nets.collect::<Vec<_>>(), TeidScheme::MAX_SLOT);
+        let first = slots + pools.slots();
+        let others = sessions.saturating_mul(SLOTS_PER_SESSION).min(TeidScheme::MAX_SLOT);
+        let rules = sessions.saturating_mul(RULES_PER_SESSION).min(TeidScheme::MAX_SLOT * 4);
+        let all = others as usize;
+        Ok(Self {
+            scheme: topology.teids,
+            pools,
+            lines: Arena::new((first + others) as usize, Pages::Transparent)?,
+            slots,
+            others: Numbers::new(first, first + others),
+            rules: Arena::new(rules as usize, Pages::Transparent)?,
+            rule_numbers: Numbers::new(0, rules),
+            tunnels: Cuckoo::new(all, Pages::Transparent)?,
+            addresses: Cuckoo::new(all, Pages::Transparent)?,
+            prefixes: Cuckoo::new(all, Pages::Transparent)?,
+            is_complete: true,
+        })
+    }
+
+    /// Every key that was entered has its line.
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// The slots of the TEIDs of a batch.
     #[inline]
-    pub(crate) fn find(&self, key: Key) -> Option<u32> {
-        self.index.get(&key).copied()
+    pub(crate) fn slots<const N: usize>(&self, teids: &[u32; N]) -> [u32; N] {
+        self.scheme.slots(teids)
+    }
+
+    /// Where the line of a TEID with this slot lies, if the UPF chose it.
+    #[inline]
+    pub(crate) fn at_slot(&self, slot: u32) -> Option<u32> {
+        (slot < self.slots).then_some(slot)
+    }
+
+    /// Where the line of an address lies, if it is in a pool.
+    #[inline]
+    pub(crate) fn at_address(&self, address: u32) -> Option<u32> {
+        self.pools.slot(address).map(|number| self.slots + number)
+    }
+
+    /// Fetches a line into the cache.
+    #[inline]
+    pub(crate) fn prefetch(&self, number: u32) {
+        prefetch(&self.lines, number as usize);
+    }
+
+    /// Fetches the line of a rule into the cache.
+    #[inline]
+    pub(crate) fn prefetch_rule(&self, number: u32) {
+        prefetch(&self.rules, number as usize);
+    }
+
+    /// The line of a key; `near` is where it may lie.
+    #[inline]
+    pub(crate) fn find(&self, key: Key, near: Option<u32>) -> Option<u32> {
+        let is_it = |number: u32| self.line(number).is_some_and(|line| key.fits(line));
+        if near.is_some_and(is_it) { near } else { self.find_far(key) }
+    }
+
+    #[inline]
+    fn find_far(&self, key: Key) -> Option<u32> {
+        let is_it = |number: u32| self.line(number).is_some_and(|line| key.fits(line));
+        match key {
+            Key::Tunnel(..) if self.tunnels.is_empty() => None,
+            Key::Tunnel(teid, local) => {
+                let key = TunnelKey { teid, local: local.into() };
+                self.tunnels.find(self.tunnels.probe(&key), is_it)
+            }
+            Key::Ipv4(..) if self.addresses.is_empty() => None,
+            Key::Ipv4(network, address) => {
+                let key = AddressKey { address, network: network.into() };
+                self.addresses.find(self.addresses.probe(&key), is_it)
+            }
+            Key::Ipv6(network, prefix) => {
+                let key = PrefixKey { prefix, network: network.into() };
+                self.prefixes.find(self.prefixes.probe(&key), is_it)
+            }
+        }
     }
 
     /// A line.
@@ -45,59 +176,125 @@ impl Table {
         self.lines.get_mut(number as usize)
     }
 
-    /// The line of a rule.
+    /// The line of a rule, to be written.
     #[inline]
     pub(crate) fn rule_mut(&mut self, number: u32) -> Option<&mut RuleLine> {
         self.rules.get_mut(number as usize)
     }
 
-    /// Enters a line. Returns its number.
-    pub(crate) fn insert(&mut self, key: Key, line: Line) -> u32 {
-        let number = self.free.pop().unwrap_or_else(|| {
-            self.lines.push(Line::default());
-            self.lines.len() as u32 - 1
-        });
-        if let Some(slot) = self.lines.get_mut(number as usize) {
-            *slot = line;
-        }
-        self.index.insert(key, number);
-        number
+    /// Enters a line. Returns its number; `None` where there is no room.
+    pub(crate) fn insert(&mut self, key: Key, line: Line) -> Option<u32> {
+        let near = self.near(key).filter(|near| self.line(*near).is_some_and(|line| !line.is_taken()));
+        let number = match near {
+            Some(near) => near,
+            None => {
+                let number = self.others.take(1).or_else(|| self.give_up())?;
+                if !self.lead(key, number) {
+                    self.others.give_back(number, 1);
+                    return None;
+                }
+                number
+            }
+        };
+        *self.line_mut(number)? = line;
+        Some(number)
     }
 
-    /// Lets one more key lead to a line.
-    pub(crate) fn lead(&mut self, key: Key, number: u32) {
-        self.index.insert(key, number);
+    /// Lets one more key lead to a line. `false`: there is no room.
+    pub(crate) fn lead(&mut self, key: Key, number: u32) -> bool {
+        let entered = match key {
+            Key::Tunnel(teid, local) => self.tunnels.insert(&TunnelKey { teid, local: local.into() }, number),
+            Key::Ipv4(network, address) => {
+                self.addresses.insert(&AddressKey { address, network: network.into() }, number)
+            }
+            Key::Ipv6(network, prefix) => {
+                self.prefixes.insert(&PrefixKey { prefix, network: network.into() }, number)
+            }
+        };
+        self.is_complete &= entered.is_ok();
+        entered.is_ok()
     }
 
-    /// A key leads nowhere.
-    pub(crate) fn forget(&mut self, key: Key) {
-        self.index.remove(&key);
+    /// A key leads to this line no more.
+    pub(crate) fn forget(&mut self, key: Key, number: u32) {
+        match key {
+            _ if self.near(key) == Some(number) => true,
+            Key::Tunnel(teid, local) => self.tunnels.remove(&TunnelKey { teid, local: local.into() }, number),
+            Key::Ipv4(network, address) => {
+                self.addresses.remove(&AddressKey { address, network: network.into() }, number)
+            }
+            Key::Ipv6(network, prefix) => {
+                self.prefixes.remove(&PrefixKey { prefix, network: network.into() }, number)
+            }
+        };
     }
 
     /// The line is free.
     pub(crate) fn release(&mut self, number: u32) {
-        if let Some(slot) = self.lines.get_mut(number as usize) {
-            *slot = Line::default();
-            self.free.push(number);
+        if let Some(line) = self.line_mut(number) {
+            *line = Line::default();
+        }
+        if self.others.is_one(number) {
+            self.others.give_back(number, 1);
         }
     }
 
-    /// So many rule lines one after the other. Returns the number of the first.
-    pub(crate) fn take_rules(&mut self, count: usize) -> u32 {
-        if let Some(first) = self.free_rules.get_mut(&count).and_then(Vec::pop) {
-            return first;
-        }
-        let first = self.rules.len() as u32;
-        self.rules.resize(self.rules.len() + count, RuleLine::default());
-        first
+    /// So many rule lines one after the other. Returns the number of the first; `None` where there is no room.
+    pub(crate) fn take_rules(&mut self, count: u32) -> Option<u32> {
+        self.rule_numbers.take(count)
     }
 
     /// The rule lines are free.
-    pub(crate) fn release_rules(&mut self, first: u32, count: usize) {
-        let range = first as usize..first as usize + count;
-        if let Some(lines) = self.rules.get_mut(range) {
+    pub(crate) fn release_rules(&mut self, first: u32, count: u32) {
+        if let Some(lines) = self.rules.get_mut(first as usize..(first + count) as usize) {
             lines.fill(RuleLine::default());
-            self.free_rules.entry(count).or_default().push(first);
+            self.rule_numbers.give_back(first, count);
         }
+    }
+
+    fn near(&self, key: Key) -> Option<u32> {
+        match key {
+            Key::Tunnel(teid, _) => self.at_slot(self.slots(&[teid])[0]),
+            Key::Ipv4(_, address) => self.at_address(address),
+            Key::Ipv6(..) => None,
+        }
+    }
+
+    fn give_up(&mut self) -> Option<u32> {
+        self.is_complete = false;
+        None
+    }
+}
+
+/// Numbers that are given out in runs.
+#[derive(Debug)]
+struct Numbers {
+    first: u32,
+    next: u32,
+    end: u32,
+    /// Runs that were given back, by their length.
+    free: HashMap<u32, Vec<u32>>,
+}
+
+impl Numbers {
+    fn new(first: u32, end: u32) -> Self {
+        Self { first, next: first, end, free: HashMap::new() }
+    }
+
+    fn is_one(&self, number: u32) -> bool {
+        (self.first..self.end).contains(&number)
+    }
+
+    /// The first of so many numbers.
+    fn take(&mut self, count: u32) -> Option<u32> {
+        if let Some(first) = self.free.get_mut(&count).and_then(Vec::pop) {
+            return Some(first);
+        }
+        let next = self.next.checked_add(count).filter(|next| *next <= self.end)?;
+        Some(std::mem::replace(&mut self.next, next))
+    }
+
+    fn give_back(&mut self, first: u32, count: u32) {
+        self.free.entry(count).or_default().push(first);
     }
 }

@@ -110,6 +110,53 @@ pub enum PortError {
         /// `ipv4` or `ipv6`.
         family: &'static str,
     },
+    /// The kernel has no AF_XDP.
+    #[error("this kernel has no AF_XDP: it needs Linux 5.9 with CONFIG_XDP_SOCKETS; use mode udp instead")]
+    XdpMissing,
+    /// The interface runs another XDP program.
+    #[error(
+        "{name} runs another XDP program: stop the process that holds it, or take it off with \
+         `ip link set dev {name} xdp off`"
+    )]
+    XdpBusy {
+        /// The interface.
+        name: String,
+    },
+    /// A receive queue has another AF_XDP socket.
+    #[error("queue {queue} of {name} has another AF_XDP socket: stop the process that holds it")]
+    XdpQueueBusy {
+        /// The interface.
+        name: String,
+        /// The receive queue.
+        queue: u32,
+    },
+    /// The kernel does not take our XDP program.
+    #[error("the kernel refuses the XDP program: {reason}")]
+    XdpProgram {
+        /// What its verifier said.
+        reason: String,
+    },
+    /// Frames of the interface do not fit into a chunk of AF_XDP memory.
+    #[error(
+        "{name} has MTU {mtu}, and AF_XDP takes up to {most}: `ip link set {name} mtu {most}`, or use mode udp"
+    )]
+    XdpMtu {
+        /// The interface.
+        name: String,
+        /// Its MTU, in octets.
+        mtu: u32,
+        /// The largest that can be.
+        most: u32,
+    },
+    /// The process may not lock the memory that it shares with the kernel.
+    #[error(
+        "cannot lock {octets} octets of memory for AF_XDP: raise the limit with `ulimit -l unlimited` \
+         (LimitMEMLOCK=infinity for systemd), or give CAP_IPC_LOCK"
+    )]
+    LockedMemory {
+        /// Octets that one receive queue takes.
+        octets: usize,
+    },
     /// A capture file cannot be used.
     #[error("capture file {path}: {reason}")]
     Capture {

@@ -77,17 +77,21 @@ pub(crate) fn wrap(
 ) -> Result<ArrayVec<u8, OUTER>, BuildError> {
     let udp = UdpRepr { src_port: local.port(), dst_port: peer.port() };
     let mut outer = ArrayVec::new();
+    // Both headers fit: that is how long the largest are.
+    let mut put = |octets: &[u8]| {
+        let _ = outer.try_extend_from_slice(octets);
+    };
     match IpRepr::new(local.ip(), peer.ip(), IpProtocol::UDP)?.with_tos(tos) {
         IpRepr::V4(mut v4) => {
             v4.identification = identification;
             let udp = udp.header_without_checksum(payload.len())?;
-            outer.extend(v4.header(udp.len() + payload.len())?);
-            outer.extend(udp);
+            put(&v4.header(udp.len() + payload.len())?);
+            put(&udp);
         }
         IpRepr::V6(v6) => {
             let udp = udp.header(local.ip(), peer.ip(), &[payload])?;
-            outer.extend(v6.header(udp.len() + payload.len())?);
-            outer.extend(udp);
+            put(&v6.header(udp.len() + payload.len())?);
+            put(&udp);
         }
     }
     Ok(outer)

@@ -9,7 +9,7 @@ use causeway_packet::{Ethernet, ParseError};
 use rustix::io::Errno;
 
 use crate::netlink::{Link, Netlink, check_name};
-use crate::sys::tun::Kind;
+use crate::sys::tun::{Header, Kind};
 use crate::tun::open_device;
 use crate::udp::send_failure;
 use crate::{Batch, Counter, Counters, Frame, Meta, Port, PortError, sys};
@@ -49,7 +49,8 @@ impl TapPort {
         check_name(device)?;
         let mut netlink = Netlink::open()?;
         let file = open_device()?;
-        sys::tun::attach(&file, device, Kind::Tap).map_err(|errno| attach_error(device, errno))?;
+        sys::tun::attach(&file, device, Kind::Tap, Header::None)
+            .map_err(|errno| attach_error(device, errno))?;
         let link =
             netlink.link(device)?.ok_or_else(|| PortError::InterfaceMissing { name: device.clone() })?;
         set_up(&mut netlink, &link, options)?;

@@ -2,11 +2,12 @@
 
 mod common;
 
-use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::Duration;
 
+use causeway_packet::{Ip, Ipv4, Udp, UdpChecksum};
 use causeway_ports::netlink::Netlink;
-use causeway_ports::tun::{TunOptions, TunPort};
+use causeway_ports::tun::{TunOffload, TunOptions, TunPort};
 use causeway_ports::{Batch, Counter, Frame, Meta, Port, wait};
 use common::{in_namespace, ip, message, receive, udp4, udp6};
 
@@ -20,6 +21,7 @@ fn options() -> TunOptions {
         mtu: Some(1400),
         routes: vec!["10.46.0.0/16".parse().unwrap()],
         persistent: false,
+        offload: true,
     }
 }
 
@@ -101,6 +103,49 @@ fn only_what_the_port_created_goes() {
         drop(open());
         drop(open());
         assert!(netlink.link("n6").unwrap().is_some());
+    });
+}
+
+// Input:  a device that an earlier port has left behind, which had taken checksums upon itself; a port that does not; a
+//         datagram of the kernel.
+// Output: its checksum is right.
+#[test]
+fn a_device_forgets_what_an_earlier_port_asked_for() {
+    in_namespace("a_device_forgets_what_an_earlier_port_asked_for", || {
+        ip("tuntap add n6 mode tun");
+        drop(open());
+        let mut port = TunPort::open("n6", &TunOptions { offload: false, ..options() }).unwrap();
+        assert_eq!(port.offload(), TunOffload::default());
+        UdpSocket::bind((GATEWAY, 0)).unwrap().send_to(b"sum me", (UE, 9)).unwrap();
+        let seen = receive(&mut port, 1);
+        let packet = Ipv4::parse(&seen[0].1).unwrap();
+        let sum = Udp::parse(packet.payload()).unwrap().checksum(GATEWAY.into(), UE.into());
+        assert_eq!(sum, UdpChecksum::Valid);
+    });
+}
+
+// Input:  datagrams of the kernel of odd and of even length, over IPv4 and IPv6, whose checksums it leaves to the port.
+// Output: they are right.
+#[test]
+fn checksums_are_completed() {
+    in_namespace("checksums_are_completed", || {
+        let mut port = open();
+        let ends: [(IpAddr, IpAddr); 2] = [
+            (GATEWAY.into(), UE.into()),
+            ("2001:db8:45::1".parse().unwrap(), "2001:db8:45::2".parse().unwrap()),
+        ];
+        for (from, to) in ends {
+            let socket = UdpSocket::bind((from, 0)).unwrap();
+            for len in [7, 8] {
+                socket.send_to(&[0xa5; 8][..len], (to, 9)).unwrap();
+                let seen = common::receive_while(&mut port, 1, |packet| [packet[6], packet[9]].contains(&17));
+                let above = match Ip::parse(&seen[0].1).unwrap() {
+                    Ip::V4(v4) => v4.payload(),
+                    Ip::V6(v6) => v6.payload(),
+                };
+                assert_eq!(Udp::parse(above).unwrap().checksum(from, to), UdpChecksum::Valid);
+            }
+        }
     });
 }
 

@@ -101,10 +101,9 @@ impl Index {
         self.covering(net).flatten().nth(1).is_none()
     }
 
-    /// There are only IPv4 addresses and IPv6 prefixes of 64 bits.
-    pub(crate) fn has_only_hosts(&self) -> bool {
-        let [v4, v6] = &self.lengths;
-        v4.keys().all(|len| *len == 32) && v6.keys().all(|len| *len == 64)
+    /// Some session has the address, by UE address or framed route.
+    pub(crate) fn has_ue(&self, ip: IpAddr) -> bool {
+        self.covering(IpNet::from(ip)).next().is_some()
     }
 
     /// There is an address or prefix that lies in this one and is not the same.

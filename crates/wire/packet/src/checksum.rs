@@ -20,7 +20,8 @@ impl Checksum {
     /// Adds octets, eight at a time.
     #[must_use]
     pub fn with(self, bytes: &[u8]) -> Self {
-        let part = fold(sum_of(bytes));
+        // The sum of words read in the machine's own order is the same with octets swapped (RFC 1071 clause 2).
+        let part = u16::from_be(fold(sum_of(bytes)));
         // After an odd number of octets every word straddles: its sum is the same with octets swapped.
         let part = if self.odd { part.swap_bytes() } else { part };
         Self { sum: self.sum + u64::from(part), odd: self.odd ^ (bytes.len() % 2 == 1) }
@@ -75,13 +76,13 @@ pub const fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(!checksum as u64 + !old as u64 + new as u64)
 }
 
-/// The sum of 32-bit words: wide enough that 2^32 of them cannot overflow.
+/// The sum of 32-bit words in the machine's own order, which the compiler turns into vectors: wide enough that 2^32 of them cannot overflow.
 fn sum_of(bytes: &[u8]) -> u64 {
     let (chunks, tail) = bytes.as_chunks::<8>();
-    let whole: u64 = chunks.iter().map(|chunk| halves(u64::from_be_bytes(*chunk))).sum();
+    let whole: u64 = chunks.iter().map(|chunk| halves(u64::from_ne_bytes(*chunk))).sum();
     let mut last = [0; 8];
     last.iter_mut().zip(tail).for_each(|(to, from)| *to = *from);
-    whole + halves(u64::from_be_bytes(last))
+    whole + halves(u64::from_ne_bytes(last))
 }
 
 const fn halves(word: u64) -> u64 {

@@ -39,7 +39,8 @@ impl Progress {
         if now - self.start < QUIET || (recent && self.told) {
             return;
         }
-        let share = if total > 0 { format!(" {} %", done * 100 / total) } else { String::new() };
+        let percent = (done * 100).checked_div(total);
+        let share = percent.map(|percent| format!(" {percent} %")).unwrap_or_default();
         let mut err = std::io::stderr();
         // Whoever does not read it loses nothing.
         if self.terminal {

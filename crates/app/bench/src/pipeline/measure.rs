@@ -3,13 +3,13 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use causeway_dataplane::{Egress, Fate, Transmit};
+use causeway_ports::Batch;
 use causeway_types::Time;
 
-use super::population::Population;
-use super::traffic::{CHUNK, Chunk, Ingresses, Mix};
+use super::traffic::{CHUNK, Chunk, Mix};
 use crate::BenchError;
 use crate::kit::{CpuTimer, Samples};
+use crate::world::Population;
 
 /// Packets of one kind through one data plane, with what was measured of them so far.
 pub(super) struct Trial {
@@ -22,6 +22,8 @@ pub(super) struct Trial {
     pub(super) changed: Samples,
     pub(super) sent: u64,
     pub(super) lost: u64,
+    /// Packets that the hot lines left to the slow room.
+    pub(super) slow: u64,
     pub(super) used: Duration,
     due: f64,
     turn: u32,
@@ -30,7 +32,18 @@ pub(super) struct Trial {
 impl Trial {
     pub(super) fn new(mix: Mix, changes: u64) -> Self {
         let (packets, changed) = (Samples::default(), Samples::default());
-        Self { mix, changes, packets, changed, sent: 0, lost: 0, used: Duration::ZERO, due: 0.0, turn: 0 }
+        Self {
+            mix,
+            changes,
+            packets,
+            changed,
+            sent: 0,
+            lost: 0,
+            slow: 0,
+            used: Duration::ZERO,
+            due: 0.0,
+            turn: 0,
+        }
     }
 }
 
@@ -38,7 +51,6 @@ impl Trial {
 pub(super) struct Bench {
     pub(super) random: fastrand::Rng,
     chunk: Chunk,
-    ingress: Ingresses,
     start: Instant,
     /// Nanoseconds per packet of a loop that only looks at the packets.
     pub(super) baseline: Samples,
@@ -47,8 +59,7 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) fn new(seed: u64) -> Self {
         let random = fastrand::Rng::with_seed(seed);
-        let (chunk, ingress) = (Chunk::new(), Ingresses::new());
-        Self { random, chunk, ingress, start: Instant::now(), baseline: Samples::default() }
+        Self { random, chunk: Chunk::new(), start: Instant::now(), baseline: Samples::default() }
     }
 
     /// The time that the data plane sees.
@@ -57,52 +68,56 @@ impl Bench {
         Time::from_nanos(Time::from_secs(1_000_000).as_nanos().saturating_add(since))
     }
 
-    /// One chunk that must get through, not measured: caches and branch predictors see the kind of packet.
+    /// A packet of each session that must get through, not measured: caches and branch predictors see the kind of packet, and
+    /// what only the first packet of a session does is done.
     pub(super) fn warm_up(&mut self, population: &mut Population, mix: Mix) -> Result<(), BenchError> {
-        let now = self.now();
-        self.chunk.fill(mix, &population.teids, &mut self.random)?;
-        for (number, ingress, packet) in self.chunk.iter(&self.ingress) {
-            let fate = population.engine.process(now, ingress, packet, &mut Sink::default());
-            if fate != Fate::Forwarded {
-                return Err(BenchError::WrongFate { number, fate });
+        for first in (0..population.teids.len()).step_by(CHUNK) {
+            let now = self.now();
+            self.chunk.fill_in_turn(mix, &population.teids, first, &mut self.random)?;
+            let before = population.worker.counters();
+            for batch in self.chunk.batches() {
+                population.worker.run(now, batch);
             }
+            let forwarded = population.worker.counters().forwarded - before.forwarded;
+            if forwarded != CHUNK as u64 {
+                return Err(BenchError::NotForwarded { sent: CHUNK as u64, forwarded });
+            }
+            population.worker.forget_events();
         }
         Ok(())
     }
 
-    /// One chunk of the trial, then the same packets through the loop that only looks at them, then the rule changes
-    /// that are due.
+    /// The loop that only looks at a chunk, then that chunk through the data plane, then the rule changes that are due.
     pub(super) fn step(&mut self, population: &mut Population, trial: &mut Trial) -> Result<(), BenchError> {
         self.chunk.fill(trial.mix, &population.teids, &mut self.random)?;
+        self.look();
         let now = self.now();
-        let mut sink = Sink::default();
+        let before = (population.worker.counters().forwarded, population.worker.hot_packets());
         let timer = CpuTimer::start();
-        let mut forwarded = 0;
-        for (_, ingress, packet) in self.chunk.iter(&self.ingress) {
-            forwarded +=
-                u64::from(population.engine.process(now, ingress, packet, &mut sink) == Fate::Forwarded);
+        for batch in self.chunk.batches() {
+            population.worker.run(now, batch);
         }
         let elapsed = timer.elapsed();
-        black_box(sink);
+        let forwarded = population.worker.counters().forwarded - before.0;
+        let hot = population.worker.hot_packets() - before.1;
         trial.used += elapsed;
         trial.packets.add(per_packet(elapsed));
         trial.sent += CHUNK as u64;
-        trial.lost += CHUNK as u64 - forwarded;
-        self.look();
+        trial.lost += (CHUNK as u64).saturating_sub(forwarded);
+        trial.slow += (CHUNK as u64).saturating_sub(hot);
         self.change(population, trial, elapsed)?;
-        while population.engine.poll_event().is_some() {}
+        population.worker.forget_events();
         Ok(())
     }
 
     fn look(&mut self) {
-        let mut sink = Sink::default();
+        let mut seen = 0;
         let timer = CpuTimer::start();
-        for (_, ingress, packet) in self.chunk.iter(&self.ingress) {
-            black_box(ingress);
-            sink.see(packet);
+        for frame in self.chunk.batches().iter().flat_map(Batch::frames) {
+            seen ^= frame.data.first().copied().unwrap_or_default();
         }
         self.baseline.add(per_packet(timer.elapsed()));
-        black_box(sink);
+        black_box(seen);
     }
 
     /// The changes that are due after so much of the worker's time.
@@ -126,7 +141,7 @@ impl Bench {
         let now = self.now();
         let timer = CpuTimer::start();
         for plan in &plans {
-            population.engine.apply(now, plan)?;
+            population.worker.apply(now, plan)?;
         }
         let elapsed = timer.elapsed();
         trial.changed.add(elapsed.as_secs_f64() * 1e9 / f64::from(due));
@@ -136,25 +151,4 @@ impl Bench {
 
 fn per_packet(elapsed: Duration) -> f64 {
     elapsed.as_secs_f64() * 1e9 / CHUNK as f64
-}
-
-/// Looks at what is sent, and throws it away.
-#[derive(Default)]
-struct Sink {
-    octets: usize,
-    seen: u8,
-}
-
-impl Sink {
-    fn see(&mut self, packet: &[u8]) {
-        self.octets += packet.len();
-        self.seen ^= packet.first().copied().unwrap_or_default();
-    }
-}
-
-impl Transmit for Sink {
-    fn transmit(&mut self, egress: &Egress, packet: &[u8]) {
-        black_box(egress);
-        self.see(packet);
-    }
 }

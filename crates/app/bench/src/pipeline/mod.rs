@@ -3,22 +3,21 @@
 //! Sessions are asked for as an SMF does, and set up by the control plane's own code. Packets are made in chunks while
 //! the clock stands, so the figures have no I/O in them: neither getting a packet nor sending one.
 
+mod lane;
 mod measure;
 mod options;
-mod population;
-mod shape;
 mod traffic;
 
 use std::time::Duration;
 
+pub use lane::{Lane, LaneOptions};
 use measure::{Bench, Trial};
-pub use options::{Backend, Options, Rules, Size, Way};
-use population::{Founding, Populated, Population};
-use shape::Shape;
+pub use options::{Options, Size, Way};
 use traffic::Mix;
 
 use crate::kit::{Count, Progress};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
+use crate::world::{Backend, Founding, Populated, Population, Rules, Shape};
 use crate::{BenchError, Common};
 
 /// Measures all combinations.
@@ -60,6 +59,7 @@ fn columns() -> Vec<Column> {
         Column::of("p90", "ns"),
         Column::of("rate", "Mpps"),
         Column::of("loss", "packets"),
+        Column::of("slow room", "%"),
         Column::of("change", "ns"),
     ]
 }
@@ -84,30 +84,30 @@ impl Setting {
         for backend in &options.backend {
             progress.stage(format!("pipeline: {} sessions in {backend}", self.sessions));
             if let Some(population) = self.populate(*backend, &bench, progress, report)? {
-                sides.push((population, self.trials(options)));
+                sides.push((*backend, population, self.trials(options)));
             }
         }
-        for (population, trials) in &mut sides {
+        for (_, population, trials) in &mut sides {
             for trial in trials {
                 bench.warm_up(population, trial.mix)?;
             }
         }
         progress.stage(format!("pipeline: {} sessions, {} rules", self.sessions, self.rules));
         let enough = Duration::from_millis(options.time);
-        loop {
-            let pending = |(_, trials): &(_, Vec<Trial>)| trials.iter().any(|trial| trial.used < enough);
-            if !sides.iter().any(pending) {
-                break;
-            }
-            for (population, trials) in &mut sides {
-                for trial in trials.iter_mut().filter(|trial| trial.used < enough) {
+        let pending = |trial: &Trial| match options.packets {
+            Some(packets) => trial.sent < packets.0,
+            None => trial.used < enough,
+        };
+        while sides.iter().any(|(_, _, trials)| trials.iter().any(pending)) {
+            for (_, population, trials) in &mut sides {
+                for trial in trials.iter_mut().filter(|trial| pending(trial)) {
                     bench.step(population, trial)?;
                 }
             }
             progress.at(0, 0);
         }
-        for (population, trials) in &sides {
-            self.report(population.backend, trials, &bench, report);
+        for (backend, _, trials) in &sides {
+            self.report(*backend, trials, &bench, report);
         }
         Ok(())
     }
@@ -161,6 +161,7 @@ impl Setting {
                 net.map(|net| Cell::nanos(net.p90)).into(),
                 net.map(|net| Cell::millions_per_second(net.median)).into(),
                 Cell::Count(trial.lost),
+                Cell::Number(trial.slow as f64 * 100.0 / trial.sent.max(1) as f64, 1),
                 trial.changed.summary().map(|changed| Cell::nanos(changed.median)).into(),
             ]);
         }

@@ -1,11 +1,10 @@
 //! What to measure.
 
-use std::fmt;
-
 use clap::{Args, ValueEnum};
 
 use crate::BenchError;
 use crate::kit::{Count, count};
+use crate::world::{self, Backend, Rules, displayed};
 
 /// Every list is measured in all combinations with the others.
 #[derive(Args, Clone, Debug)]
@@ -34,6 +33,9 @@ pub struct Options {
     /// Milliseconds of CPU time for each row
     #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
     pub time: u64,
+    /// Exactly so many packets for each row, rounded up to whole chunks of 1024, however long it takes
+    #[arg(long, value_name = "N")]
+    pub packets: Option<Count>,
 }
 
 impl Default for Options {
@@ -47,77 +49,24 @@ impl Default for Options {
             size: vec![Size::Small],
             changes: vec![count(0)],
             time: 1000,
+            packets: None,
         }
     }
 }
-
-/// UE addresses are of 10.0.0.0/8, tunnels of 24 bits.
-const MOST_SESSIONS: u64 = 16_000_000;
 
 impl Options {
     /// The same in little time.
     pub(super) fn quick(mut self) -> Self {
         self.sessions = vec![count(1000)];
         self.time = 1;
+        self.packets = None;
         self
     }
 
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
-        let sessions = self.sessions.iter().find(|sessions| !(1..=MOST_SESSIONS).contains(&sessions.0));
-        if let Some(sessions) = sessions {
-            let allowed = "from 1 to 16M";
-            return Err(BenchError::OutOfRange {
-                what: "the number of sessions",
-                value: sessions.0,
-                allowed,
-            });
-        }
-        match self.pdrs.iter().find(|pdrs| !(1..=100).contains(*pdrs)) {
-            Some(pdrs) => {
-                let allowed = "from 1 to 100";
-                Err(BenchError::OutOfRange { what: "the number of PDRs", value: (*pdrs).into(), allowed })
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-/// A data plane.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Backend {
-    /// The software fast path
-    Fastpath,
-    /// The oracle
-    Reference,
-}
-
-/// What sessions have beside PDRs and FARs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Rules {
-    /// Nothing
-    None,
-    /// A QER with MBR, gates and QFI
-    Qer,
-    /// A URR with a volume threshold
-    Urr,
-    /// An SDF filter in every PDR
-    Sdf,
-    /// QER, URR and SDF filters
-    Full,
-}
-
-impl Rules {
-    pub(super) const fn qer(self) -> bool {
-        matches!(self, Self::Qer | Self::Full)
-    }
-
-    pub(super) const fn urr(self) -> bool {
-        matches!(self, Self::Urr | Self::Full)
-    }
-
-    pub(super) const fn sdf(self) -> bool {
-        matches!(self, Self::Sdf | Self::Full)
+        world::check_sessions(&self.sessions)?;
+        world::check_pdrs(&self.pdrs)
     }
 }
 
@@ -156,15 +105,4 @@ impl Size {
     }
 }
 
-/// As on the command line.
-macro_rules! displayed {
-    ($($name:ty),*) => {$(
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
-            }
-        }
-    )*};
-}
-
-displayed!(Backend, Rules, Way, Size);
+displayed!(Way, Size);

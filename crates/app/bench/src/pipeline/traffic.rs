@@ -1,36 +1,28 @@
 //! Packets of random sessions, made before the clock runs.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
-use causeway_dataplane::Ingress;
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
+use causeway_ports::{BATCH, Batch, Frame, Meta};
 use causeway_types::{Qfi, Teid};
 
 use super::options::{Size, Way};
-use super::shape;
 use crate::BenchError;
+use crate::world::shape;
 
 /// Packets that are measured at once.
 pub(super) const CHUNK: usize = 1024;
 
-/// From one packet to the next: no power of two, so that packets do not share cache sets.
-const STRIDE: usize = 2112;
-
 /// The UE's port.
 const UE_PORT: u16 = 40_000;
+/// The longest packet with its GTP-U header.
+const LONGEST: usize = 1500;
 
-/// A chunk of packets.
+/// A chunk of packets, in batches of one direction each.
 pub(super) struct Chunk {
-    octets: Vec<u8>,
-    packets: Vec<Packet>,
-}
-
-/// One packet of a [`Chunk`].
-struct Packet {
-    session: u32,
-    way: Way,
-    length: usize,
+    batches: Vec<Batch>,
+    room: [u8; LONGEST],
 }
 
 /// What packets are made for.
@@ -44,7 +36,7 @@ pub(super) struct Mix {
 
 impl Chunk {
     pub(super) fn new() -> Self {
-        Self { octets: vec![0; CHUNK * STRIDE], packets: Vec::with_capacity(CHUNK) }
+        Self { batches: (0..CHUNK / BATCH).map(|_| Batch::new()).collect(), room: [0; LONGEST] }
     }
 
     /// Makes new packets.
@@ -54,53 +46,50 @@ impl Chunk {
         teids: &[Teid],
         random: &mut fastrand::Rng,
     ) -> Result<(), BenchError> {
-        self.packets.clear();
-        let sizes = mix.size.octets();
-        for (index, room) in self.octets.chunks_exact_mut(STRIDE).enumerate() {
-            let session = random.usize(..teids.len());
-            let uplink = match mix.way {
-                Way::Uplink => true,
-                Way::Downlink => false,
-                Way::Both => index % 2 == 0,
-            };
-            let port = shape::FIRST_PORT + random.u16(..mix.pdrs);
-            let size = sizes[index % sizes.len()];
-            let length = if uplink {
-                uplink_packet(room, session as u32, teids[session], port, size)?
-            } else {
-                downlink_packet(room, session as u32, port, size)?
-            };
-            let way = if uplink { Way::Uplink } else { Way::Downlink };
-            self.packets.push(Packet { session: session as u32, way, length });
+        let last = teids.len();
+        self.fill_for(mix, teids, random, |random| random.usize(..last))
+    }
+
+    /// Makes one packet for each of the sessions from `first` on.
+    pub(super) fn fill_in_turn(
+        &mut self,
+        mix: Mix,
+        teids: &[Teid],
+        first: usize,
+        random: &mut fastrand::Rng,
+    ) -> Result<(), BenchError> {
+        let mut next = first..;
+        self.fill_for(mix, teids, random, |_| next.next().unwrap_or(0) % teids.len())
+    }
+
+    fn fill_for(
+        &mut self,
+        mix: Mix,
+        teids: &[Teid],
+        random: &mut fastrand::Rng,
+        mut choose: impl FnMut(&mut fastrand::Rng) -> usize,
+    ) -> Result<(), BenchError> {
+        let mut sizes = mix.size.octets().iter().cycle();
+        for (number, batch) in self.batches.iter_mut().enumerate() {
+            batch.clear();
+            let uplink = mix.way == Way::Uplink || (mix.way == Way::Both && number % 2 == 0);
+            for size in sizes.by_ref().take(BATCH) {
+                let session = choose(random);
+                let port = shape::FIRST_PORT + random.u16(..mix.pdrs);
+                let (meta, length) = if uplink {
+                    uplink_packet(&mut self.room, session as u32, teids[session], port, *size)?
+                } else {
+                    downlink_packet(&mut self.room, session as u32, port, *size)?
+                };
+                let fits = batch.push(Frame { meta, data: &self.room[..length] });
+                debug_assert!(fits, "a batch holds {BATCH} packets of {LONGEST} octets");
+            }
         }
         Ok(())
     }
 
-    /// The packets with their sessions, where they come in, and their octets.
-    pub(super) fn iter<'a>(
-        &'a self,
-        ingress: &'a Ingresses,
-    ) -> impl Iterator<Item = (u32, &'a Ingress, &'a [u8])> {
-        self.packets.iter().zip(self.octets.chunks_exact(STRIDE)).map(|(packet, room)| {
-            let from = if packet.way == Way::Uplink { &ingress.n3 } else { &ingress.n6 };
-            (packet.session, from, &room[..packet.length])
-        })
-    }
-}
-
-/// Where packets come in.
-pub(super) struct Ingresses {
-    n3: Ingress,
-    n6: Ingress,
-}
-
-impl Ingresses {
-    pub(super) fn new() -> Self {
-        let peer = SocketAddr::from((shape::gnb(0), 2152));
-        Self {
-            n3: Ingress::Gtpu { local: IpAddr::V4(shape::UPF), peer, tos: 0 },
-            n6: Ingress::Ip { network: shape::dnn() },
-        }
+    pub(super) fn batches(&mut self) -> &mut [Batch] {
+        &mut self.batches
     }
 }
 
@@ -110,20 +99,26 @@ fn uplink_packet(
     teid: Teid,
     port: u16,
     size: usize,
-) -> Result<usize, BenchError> {
+) -> Result<(Meta, usize), BenchError> {
     let qfi = Qfi::new(shape::QFI).unwrap_or_else(|| unreachable!("a constant below 64"));
     let header = prefix::uplink(teid, qfi, size)?;
     let (front, user) = room.split_at_mut(header.len());
     front.copy_from_slice(&header);
     let ip = Ipv4Repr::new(shape::ue(session), shape::SERVER, IpProtocol::UDP);
     user_packet(user, ip, UdpRepr { src_port: UE_PORT, dst_port: port }, size)?;
-    Ok(header.len() + size)
+    let peer = (shape::gnb(session), 2152).into();
+    Ok((Meta::Gtpu { local: IpAddr::V4(shape::UPF), peer, tos: 0 }, header.len() + size))
 }
 
-fn downlink_packet(room: &mut [u8], session: u32, port: u16, size: usize) -> Result<usize, BenchError> {
+fn downlink_packet(
+    room: &mut [u8],
+    session: u32,
+    port: u16,
+    size: usize,
+) -> Result<(Meta, usize), BenchError> {
     let ip = Ipv4Repr::new(shape::SERVER, shape::ue(session), IpProtocol::UDP);
     user_packet(room, ip, UdpRepr { src_port: port, dst_port: UE_PORT }, size)?;
-    Ok(size)
+    Ok((Meta::Ip, size))
 }
 
 /// Headers in front of whatever is there; UDP over IPv4 needs no checksum.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use crate::kit::Count;
 
@@ -64,6 +65,30 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Missing, Into::into)
     }
+}
+
+/// As it was written.
+impl From<&Value> for Cell {
+    fn from(value: &Value) -> Self {
+        match value {
+            Value::String(text) => Self::Text(text.clone()),
+            Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+                (Some(count), _) => Self::Count(count),
+                (None, Some(number)) => Self::Number(number, digits(number)),
+                (None, None) => Self::Missing,
+            },
+            _ => Self::Missing,
+        }
+    }
+}
+
+/// Digits behind the point that the number was written with, as far as can be seen; three at most.
+fn digits(number: f64) -> usize {
+    let exact = |digits: &usize| {
+        let scaled = number * 10_f64.powi(*digits as i32);
+        (scaled - scaled.round()).abs() < 1e-6
+    };
+    (0..3).find(exact).unwrap_or(3)
 }
 
 /// As in a table.

@@ -8,7 +8,7 @@ use causeway_types::IpNet;
 use super::error::Problem;
 use super::ethernet;
 use super::model::{Config, GTPU_PORT, Session, Upf};
-use super::words::GtpuMode;
+use super::words::{GtpuMode, N6Mode};
 
 /// Every contradiction, with the key where it shows.
 pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
@@ -24,6 +24,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
         found.extend(rule.problem().map(|problem| (format!("upf.predefined_rules[{n}]"), problem)));
     }
     slices(upf, &mut found);
+    programs(upf, &mut found);
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
         pool(n, session, &mut found);
@@ -86,20 +87,24 @@ fn servers(upf: &Upf, found: &mut Found) {
     if gtpu.is_empty() {
         found.push(("upf.gtpu.server".into(), Problem::Missing("give an address where gNBs reach the UPF")));
     }
-    let tpacket = upf.gtpu.mode == GtpuMode::Tpacket;
-    for (key, ..) in gtpu.iter().filter(|(_, _, dev, _)| tpacket && dev.is_none()) {
-        found.push((
-            format!("{key}.dev"),
-            Problem::Missing("mode tpacket needs the interface of the address"),
-        ));
+    let mode = upf.gtpu.mode.word();
+    let (below_ip, needs_dev) = match upf.gtpu.mode {
+        GtpuMode::Udp => (false, ""),
+        GtpuMode::Tpacket => (true, "mode tpacket needs the interface of the address"),
+        GtpuMode::AfXdp => (true, "mode af_xdp needs the interface of the address"),
+    };
+    for (key, ..) in gtpu.iter().filter(|(_, _, dev, _)| below_ip && dev.is_none()) {
+        found.push((format!("{key}.dev"), Problem::Missing(needs_dev)));
     }
-    for (key, ..) in gtpu.iter().filter(|(.., port)| tpacket && *port != GTPU_PORT) {
-        found.push((format!("{key}.port"), Problem::PortIsFixed));
+    for (key, ..) in gtpu.iter().filter(|(.., port)| below_ip && *port != GTPU_PORT) {
+        found.push((format!("{key}.port"), Problem::PortIsFixed { mode }));
     }
-    let fragments = upf.gtpu.server.iter().enumerate().filter(|(_, server)| tpacket && server.fragment);
-    found.extend(fragments.map(|(n, _)| (format!("upf.gtpu.server[{n}].fragment"), Problem::NoFragments)));
-    // A packet ring needs both where its interface has several addresses.
-    let either = pfcp.iter().chain(gtpu.iter().filter(|_| !tpacket));
+    let fragments = upf.gtpu.server.iter().enumerate().filter(|(_, server)| below_ip && server.fragment);
+    found.extend(
+        fragments.map(|(n, _)| (format!("upf.gtpu.server[{n}].fragment"), Problem::NoFragments { mode })),
+    );
+    // Ports below IP need both where their interface has several addresses.
+    let either = pfcp.iter().chain(gtpu.iter().filter(|_| !below_ip));
     for (key, ..) in either.filter(|(_, address, dev, _)| address.is_some() && dev.is_some()) {
         found.push((format!("{key}.dev"), Problem::AddressAndDev));
     }
@@ -153,6 +158,20 @@ fn smfs(upf: &Upf, found: &mut Found) {
     }
 }
 
+/// No interface runs the XDP program of N3 and that of N6: the kernel takes one.
+fn programs(upf: &Upf, found: &mut Found) {
+    let on_n3 = |dev: &str| {
+        let named = upf.gtpu.server.iter().position(|server| server.dev.as_deref() == Some(dev));
+        named.filter(|_| upf.gtpu.mode == GtpuMode::AfXdp)
+    };
+    for (n, session) in upf.session.iter().enumerate().filter(|(_, session)| session.mode == N6Mode::AfXdp) {
+        if let Some(m) = on_n3(&session.dev) {
+            let (dev, first) = (session.dev.clone(), format!("upf.gtpu.server[{m}].dev"));
+            found.push((format!("upf.session[{n}].dev"), Problem::DeviceTwice { dev, first }));
+        }
+    }
+}
+
 /// No network slice twice.
 fn slices(upf: &Upf, found: &mut Found) {
     for (n, slice) in upf.qos.slice.iter().enumerate() {
@@ -165,6 +184,10 @@ fn slices(upf: &Upf, found: &mut Found) {
 
 fn gateway(n: usize, session: &Session, found: &mut Found) {
     let subnet = session.subnet;
+    if session.mode != N6Mode::Tun && session.gateway.is_some() {
+        let problem = Problem::NoGateway { mode: session.mode.word(), dev: session.dev.clone() };
+        found.push((format!("upf.session[{n}].gateway"), problem));
+    }
     if let Some(gateway) = session.gateway.filter(|gateway| !subnet.contains(gateway)) {
         let example = subnet.hosts().next().unwrap_or(subnet.addr());
         let problem = Problem::GatewayOutside { gateway, subnet, example };
@@ -203,6 +226,9 @@ fn pair((m, earlier): (usize, &Session), (n, session): (usize, &Session), found:
     if session.dnn != earlier.dnn {
         let (dnn, other) = (session.dnn.clone(), earlier.dnn.clone());
         found.push((key("dev"), Problem::DeviceShared { dev, dnn, other, first: first("dnn") }));
+    } else if session.mode != earlier.mode {
+        let other = earlier.mode.word();
+        found.push((key("mode"), Problem::ModeDiffers { dev, other, first: first("mode") }));
     } else if session.mtu != earlier.mtu {
         found.push((key("mtu"), Problem::MtuDiffers { dev, other: earlier.mtu, first: first("mtu") }));
     }

@@ -15,6 +15,7 @@ use super::qos::qos;
 use super::routing::{Echo, Routing};
 use super::section::Section;
 use super::values;
+use super::workers::Workers;
 
 /// What carries an IPv6 packet of 1280 octets behind IPv6, UDP and GTP-U with its longest container.
 const SMALLEST_N3_MTU: u32 = 1348;
@@ -52,6 +53,8 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         forwarding_policy: upf.list("forwarding_policy", forwarding_policy).unwrap_or_default(),
         offload: upf.value("offload", values::flag).unwrap_or(default.offload),
         ue_address_rest: upf.value("ue_address_rest", values::span).unwrap_or(default.ue_address_rest),
+        dataplane: upf.value("dataplane", values::word).unwrap_or_default(),
+        workers: upf.section("workers", Workers::read),
         routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),
         applications: upf.list("applications", Application::read).unwrap_or_default(),
@@ -156,6 +159,7 @@ fn session(session: &mut Section<'_>) -> Session {
     let subnet: Option<IpNet> = session.required("subnet", what, values::subnet);
     Session {
         subnet: subnet.unwrap_or(default.subnet),
+        mode: session.value("mode", values::word).unwrap_or_default(),
         gateway: session.value("gateway", values::address),
         dnn: session.value("dnn", values::network).unwrap_or(default.dnn),
         dev: session.value("dev", values::device).unwrap_or(default.dev),

@@ -225,12 +225,36 @@ pub enum Problem {
         /// The key of the first.
         first: String,
     },
-    /// A packet ring at another port than GTP-U's own.
-    #[error("mode tpacket uses port 2152 only: remove `port`")]
-    PortIsFixed,
-    /// A packet ring that is to send fragments.
-    #[error("mode tpacket sends no fragments: remove `fragment`")]
-    NoFragments,
+    /// A mode below UDP at another port than GTP-U's own.
+    #[error("mode {mode} uses port 2152 only: remove `port`")]
+    PortIsFixed {
+        /// The mode.
+        mode: &'static str,
+    },
+    /// A mode below IP that is to send fragments.
+    #[error("mode {mode} sends no fragments: remove `fragment`")]
+    NoFragments {
+        /// The mode.
+        mode: &'static str,
+    },
+    /// A mode that leaves addresses to the operator.
+    #[error("mode {mode} gives {dev} no address: remove `gateway` and use `ip address add`")]
+    NoGateway {
+        /// The mode.
+        mode: &'static str,
+        /// The interface.
+        dev: String,
+    },
+    /// One device in two modes.
+    #[error("{dev} has mode {other} in {first}: give it one mode")]
+    ModeDiffers {
+        /// The device.
+        dev: String,
+        /// The mode there.
+        other: &'static str,
+        /// Where that is said.
+        first: String,
+    },
     /// One TUN device with two MTUs.
     #[error("{dev} has MTU {other} in {first}: give it one MTU")]
     MtuDiffers {

@@ -17,6 +17,7 @@ mod section;
 mod shown;
 mod values;
 mod words;
+mod workers;
 
 use std::fs::File;
 use std::io::Read;
@@ -37,8 +38,10 @@ pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 pub use qos::{Qos, Slice};
 pub use routing::{Echo, Routing};
 pub use words::{
-    GtpuMode, Level, LogFormat, NameIn, PathFailure, RequestPort, Switch, UnknownStations, WhenFull,
+    DataPlane, GtpuMode, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, Switch, UnknownStations,
+    WhenFull,
 };
+pub use workers::Workers;
 
 use origin::Origins;
 use section::Reader;

@@ -13,7 +13,8 @@ use super::pfcp::Pfcp;
 use super::qos::Qos;
 use super::routing::{Echo, Routing};
 use super::shown::{octets, shown, shown_if_any, span};
-use super::words::{GtpuMode, Level, LogFormat, WhenFull};
+use super::words::{DataPlane, GtpuMode, Level, LogFormat, N6Mode, WhenFull};
+use super::workers::Workers;
 
 /// The PFCP port (TS 29.244 clause 4.2.2).
 pub const PFCP_PORT: u16 = 8805;
@@ -74,8 +75,12 @@ pub struct Upf {
     /// What SMFs may name as forwarding policies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forwarding_policy: Vec<ForwardingPolicy>,
-    /// Packets of one flow cross N3 together where the kernel can join and cut them.
+    /// Packets of one flow cross N3 and N6 together where the kernel can join and cut them.
     pub offload: bool,
+    /// What handles the packets.
+    pub dataplane: DataPlane,
+    /// The packet threads.
+    pub workers: Workers,
     /// The UPF as a router.
     pub routing: Routing,
     /// Packets that wait for idle UEs.
@@ -107,6 +112,8 @@ impl Default for Upf {
             n6_tunnel: Vec::new(),
             forwarding_policy: Vec::new(),
             offload: true,
+            dataplane: DataPlane::default(),
+            workers: Workers::default(),
             routing: Routing::default(),
             buffering: Buffering::default(),
             applications: Vec::new(),
@@ -169,14 +176,16 @@ pub struct Session {
     /// The addresses of the UEs.
     #[serde(serialize_with = "shown")]
     pub subnet: IpNet,
+    /// How packets are received and sent.
+    pub mode: N6Mode,
     /// Our address on the TUN device; `None` gives it none of this subnet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
     /// The data network, which is also its network instance.
     pub dnn: String,
-    /// The TUN device.
+    /// The TUN device, or the interface of AF_XDP sockets.
     pub dev: String,
-    /// The MTU of the TUN device, in octets.
+    /// The MTU of the TUN device, in octets; of another interface, the largest IP packet that is sent.
     pub mtu: u32,
     /// The part of the subnet that the UPF may give out to UEs itself; `None`: all of it.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown_if_any")]
@@ -199,6 +208,7 @@ impl Default for Session {
     fn default() -> Self {
         Self {
             subnet: IpNet::new_assert(Ipv4Addr::new(10, 45, 0, 0).into(), 16),
+            mode: N6Mode::default(),
             gateway: Some(Ipv4Addr::new(10, 45, 0, 1).into()),
             dnn: Self::DEFAULT_DNN.to_owned(),
             dev: Self::DEFAULT_DEV.to_owned(),

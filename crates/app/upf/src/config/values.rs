@@ -99,6 +99,15 @@ pub(super) fn prefixes(text: &str) -> Result<Vec<IpNet>, Problem> {
     text.split(',').map(|word| one(word.trim())).collect()
 }
 
+/// Cores of the machine, with commas between them, none twice.
+pub(super) fn cores(text: &str) -> Result<Vec<usize>, Problem> {
+    let expected = || wrong(text, "numbers of cores, none twice, for example 2, 3");
+    let cores: Result<Vec<usize>, _> = text.split(',').map(|word| word.trim().parse()).collect();
+    let cores = cores.map_err(|_| expected())?;
+    let is_once = |(n, core): (usize, &usize)| !cores[..n].contains(core);
+    if cores.iter().enumerate().all(is_once) { Ok(cores) } else { Err(expected()) }
+}
+
 /// The name of a network interface.
 pub(super) fn device(text: &str) -> Result<String, Problem> {
     let legal = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '%');

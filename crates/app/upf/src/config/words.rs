@@ -87,11 +87,31 @@ words!(
 );
 
 words!(
+    /// What handles the packets.
+    DataPlane {
+        FastPath = "fastpath" "The software fast path: batches, and a line of each session that decides most packets.",
+        /// The reference data plane, one packet at a time: slow, and what the fast path is compared with.
+        Reference = "reference",
+    }
+);
+
+words!(
     /// How GTP-U packets are received and sent.
     GtpuMode {
         Udp = "udp" "UDP sockets of the kernel: works everywhere.",
         /// Packet rings on one interface, below the kernel's IP.
         Tpacket = "tpacket",
+        /// AF_XDP sockets on one interface, past the kernel's IP.
+        AfXdp = "af_xdp",
+    }
+);
+
+words!(
+    /// How IP packets of a data network are received and sent.
+    N6Mode {
+        Tun = "tun" "A TUN device of the kernel: works everywhere.",
+        /// AF_XDP sockets on an Ethernet interface, past the kernel's IP.
+        AfXdp = "af_xdp",
     }
 );
 

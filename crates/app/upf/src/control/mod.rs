@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use causeway_dataplane::{Capabilities, Topology};
 use causeway_n4::{ApplyId, N4, Notice, Output};
+use causeway_rules::Scramble;
 use causeway_types::NodeId;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -51,6 +52,8 @@ pub(crate) struct Surroundings {
     pub(crate) topology: Topology,
     pub(crate) capabilities: Capabilities,
     pub(crate) clock: Clock,
+    /// What TEIDs and SEIDs are hidden under.
+    pub(crate) secret: Scramble,
     pub(crate) n4: Vec<UdpSocket>,
     pub(crate) management: Vec<TcpListener>,
     pub(crate) ports: Vec<PortCounters>,

@@ -1,6 +1,5 @@
 //! From the configuration to the settings of N4.
 
-use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, UdpSocket};
 use std::sync::Arc;
 
@@ -15,8 +14,8 @@ use crate::config::{PathFailure, Pfcp, RequestPort, Session, Switch, Upf, applic
 const LONGEST_WAIT: Span = Span::from_secs(8);
 
 /// What the configuration says, in the words of N4. `start` makes identifiers of this run differ from
-/// those of another.
-fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time) -> n4::Config {
+/// those of another, `secret` makes them impossible to guess.
+fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: Scramble) -> n4::Config {
     let pfcp = &upf.pfcp;
     n4::Config {
         retransmission: retransmission(pfcp),
@@ -40,7 +39,7 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time) -> n4::Config {
             predefined: Arc::new(predefined_rules(&upf.predefined_rules)),
         },
         seed: start.as_nanos(),
-        secret: Some(Scramble::new(random())),
+        secret: Some(secret),
         address_pools: upf.session.iter().map(address_pool).collect(),
         address_rest: upf.ue_address_rest,
         limits: n4::Limits {
@@ -62,15 +61,10 @@ fn address_pool(session: &Session) -> AddressPool {
     }
 }
 
-/// 128 bits that nobody can guess: the keys that the system seeds hash tables with.
-fn random() -> [u64; 2] {
-    [(); 2].map(|()| RandomState::new().hash_one(0))
-}
-
 /// N4 in these surroundings, which asks the SMFs of the configuration for associations.
 pub(super) fn state_machine(given: &Surroundings) -> N4 {
     let start = given.clock.anchor();
-    let config = config(&given.upf, given.node.clone(), address(&given.n4), start);
+    let config = config(&given.upf, given.node.clone(), address(&given.n4), start, given.secret);
     let mut n4 = N4::new(config, given.capabilities, given.topology.endpoints(), start.to_ntp());
     for smf in &given.upf.pfcp.client.smf {
         n4.associate(given.clock.now(), smf.socket());
@@ -118,7 +112,8 @@ mod tests {
         let upf = Config::parse(None, text, &Overrides::default()).unwrap().upf;
         let node = NodeId::Fqdn("upf.example.org".into());
         let address = DualIp::from(IpAddr::from([192, 0, 2, 1]));
-        let n4 = config(&upf, node.clone(), address, Time::from_secs(5));
+        let secret = Scramble::new([1, 2, 3]);
+        let n4 = config(&upf, node.clone(), address, Time::from_secs(5), secret);
         assert_eq!((n4.node, n4.address), (node, address));
         assert_eq!((n4.limits.sessions, n4.limits.associations), (7, 3));
         assert_eq!(n4.heartbeat.interval, Span::from_secs(1));
@@ -138,6 +133,6 @@ mod tests {
         let pool = &n4.address_pools[0];
         assert_eq!((pool.range.to_string(), pool.name.as_deref()), ("10.60.128.0/24".into(), Some("a")));
         assert_eq!(pool.barred, [IpNet::from(IpAddr::from([10, 60, 0, 1]))]);
-        assert!(n4.secret.is_some() && random() != random());
+        assert_eq!(n4.secret, Some(secret));
     }
 }

@@ -177,6 +177,10 @@ impl Exposition {
         let dropped =
             DropReason::ALL.iter().map(|reason| (label("reason", reason.label()), counters.dropped(*reason)));
         writer.family("causeway_drop", "Packets thrown away, by reason", dropped)?;
+        let help = "Packets of the fast path, by what decided them: a hot line or the slow room";
+        let rooms = [("line", self.snapshot.hot), ("slow_room", self.snapshot.slow)];
+        let rooms = rooms.map(|(room, count)| (label("by", room), count));
+        writer.family("causeway_fastpath_packets", help, rooms)?;
         let help = "Packets for an address or network without a port";
         writer.counter("causeway_unroutable_packets", help, self.snapshot.unroutable)
     }
@@ -229,7 +233,7 @@ mod tests {
 
     fn exposition() -> Exposition {
         let ports = vec![PortCounters { name: "n6-\"x\"".into(), counters: Arc::default() }];
-        let mut snapshot = Snapshot::default();
+        let mut snapshot = Snapshot { hot: 3, ..Snapshot::default() };
         snapshot.counters.gtpu_received.count(100);
         snapshot.counters.drop_one(DropReason::UnknownTeid);
         Exposition { started: Time::from_secs(5), snapshot, ports, n4: N4Status::default() }
@@ -249,6 +253,8 @@ mod tests {
             "process_start_time_seconds 5.0",
             "pfcp_associations 0",
             "causeway_buffered_packets 0",
+            "causeway_fastpath_packets_total{by=\"line\"} 3",
+            "causeway_fastpath_packets_total{by=\"slow_room\"} 0",
             "causeway_port_packets_total{port=\"n6-\\\"x\\\"\",event=\"tx_no_route\"} 0",
             "causeway_port_calls_total{port=\"n6-\\\"x\\\"\",event=\"rx_calls\"} 0",
         ] {

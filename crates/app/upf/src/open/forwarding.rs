@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use causeway_types::IpNet;
 
-use crate::config::Upf;
+use crate::config::{N6Mode, Upf};
 
 const IPV4: (&str, &str) = ("/proc/sys/net/ipv4/ip_forward", "net.ipv4.ip_forward");
 const IPV6: (&str, &str) = ("/proc/sys/net/ipv6/conf/all/forwarding", "net.ipv6.conf.all.forwarding");
@@ -12,7 +12,9 @@ const IPV6: (&str, &str) = ("/proc/sys/net/ipv6/conf/all/forwarding", "net.ipv6.
 /// A line for each IP version of the pools that the kernel does not forward, with the command that
 /// changes it. The kernel's setting itself is the operator's.
 pub(crate) fn forwarding_advice(upf: &Upf) -> Vec<String> {
-    let pools = |v4: bool| upf.session.iter().any(|session| matches!(session.subnet, IpNet::V4(_)) == v4);
+    // Only a TUN device leaves the way to the data network to the kernel.
+    let by_kernel = || upf.session.iter().filter(|session| session.mode == N6Mode::Tun);
+    let pools = |v4: bool| by_kernel().any(|session| matches!(session.subnet, IpNet::V4(_)) == v4);
     let asked = [(pools(true), "IPv4", IPV4), (pools(false), "IPv6", IPV6)];
     let forwards = asked
         .into_iter()

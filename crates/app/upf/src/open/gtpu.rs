@@ -5,12 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_dataplane::GtpuEndpoint;
 use causeway_ports::tpacket::{EthernetGtpu, EthernetOptions};
 use causeway_ports::udp::{UdpOptions, UdpPort};
+use causeway_ports::xdp::{XdpGtpu, XdpOptions};
 use causeway_ports::{Port, PortError};
 use causeway_types::NetworkInstance;
 use tracing::info;
 
 use super::address::addresses;
-use crate::config::{GtpuMode, GtpuServer, Upf};
+use crate::config::{Gtpu, GtpuMode, GtpuServer, Upf};
 use crate::error::StartError;
 use crate::worker::PortSet;
 
@@ -25,12 +26,12 @@ pub(super) fn open(upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
             let mut servers = gtpu.server.iter().enumerate();
             servers.try_for_each(|(n, server)| open_udp(n, server, upf.offload, set))
         }
-        GtpuMode::Tpacket => {
+        GtpuMode::Tpacket | GtpuMode::AfXdp => {
             let first = |n: usize, server: &GtpuServer| {
                 gtpu.server.iter().position(|other| other.dev == server.dev) == Some(n)
             };
             let devices = gtpu.server.iter().enumerate().filter(|(n, server)| first(*n, server));
-            devices.map(|(n, _)| n).try_for_each(|n| open_tpacket(n, &gtpu.server, set))
+            devices.map(|(n, _)| n).try_for_each(|n| open_below_ip(n, gtpu, set))
         }
     }
 }
@@ -74,8 +75,9 @@ fn open_udp(n: usize, server: &GtpuServer, offload: bool, set: &mut PortSet) -> 
     Ok(())
 }
 
-/// One ring for all addresses of an interface; the item at `first` is the first that names it.
-fn open_tpacket(first: usize, servers: &[GtpuServer], set: &mut PortSet) -> Result<(), StartError> {
+/// One port for all addresses of an interface; the item at `first` is the first that names it.
+fn open_below_ip(first: usize, gtpu: &Gtpu, set: &mut PortSet) -> Result<(), StartError> {
+    let servers = &gtpu.server;
     let dev = servers.get(first).and_then(|server| server.dev.as_deref()).unwrap_or_default();
     let mut own = Vec::new();
     for (n, server) in servers.iter().enumerate().filter(|(_, server)| server.dev.as_deref() == Some(dev)) {
@@ -84,14 +86,25 @@ fn open_tpacket(first: usize, servers: &[GtpuServer], set: &mut PortSet) -> Resu
         }
     }
     let addresses: Vec<IpAddr> = own.iter().map(|(_, address)| *address).collect();
-    let port = EthernetGtpu::open(&format!("n3-{dev}"), &addresses, &EthernetOptions::on(dev));
-    let port = port.map_err(failed(first))?;
+    let (port, how) = open_on(dev, &addresses, gtpu.mode).map_err(failed(first))?;
     let mut endpoints = Vec::new();
     for (server, address) in own {
         let endpoint = endpoint(server, address, port.mtu());
-        announce(server, &endpoint, address, &format!("packet rings on {dev}"));
+        announce(server, &endpoint, address, &how);
         endpoints.push(endpoint);
     }
-    set.add_gtpu(endpoints, Box::new(port));
+    set.add_gtpu(endpoints, port);
     Ok(())
+}
+
+/// The port on an interface, and how it works.
+fn open_on(dev: &str, addresses: &[IpAddr], mode: GtpuMode) -> Result<(Box<dyn Port>, String), PortError> {
+    let name = format!("n3-{dev}");
+    if mode == GtpuMode::AfXdp {
+        let port = XdpGtpu::open(&name, addresses, &XdpOptions::on(dev))?;
+        let how = format!("AF_XDP on {dev} ({})", port.description());
+        return Ok((Box::new(port), how));
+    }
+    let port = EthernetGtpu::open(&name, addresses, &EthernetOptions::on(dev))?;
+    Ok((Box::new(port), format!("packet rings on {dev}")))
 }

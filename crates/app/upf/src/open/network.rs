@@ -1,16 +1,17 @@
-//! N6: a TUN device per data network.
+//! N6: a TUN device or AF_XDP sockets per data network.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::Network;
-use causeway_ports::PortError;
 use causeway_ports::netlink::Netlink;
 use causeway_ports::tun::{TunOptions, TunPort};
+use causeway_ports::xdp::{XdpIp, XdpOptions};
+use causeway_ports::{Port, PortError};
 use causeway_types::{IpNet, NetworkInstance};
 use tracing::info;
 
-use crate::config::{N6Tunnel, Session, Upf};
+use crate::config::{N6Mode, N6Tunnel, Session, Upf};
 use crate::error::StartError;
 use crate::worker::PortSet;
 
@@ -21,9 +22,9 @@ struct Device<'a> {
     sessions: Vec<&'a Session>,
 }
 
-/// Opens the TUN devices, in the order of the configuration.
+/// Opens the devices, in the order of the configuration.
 pub(super) fn open(upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
-    devices(&upf.session).iter().try_for_each(|device| open_one(device, &upf.n6_tunnel, set))
+    devices(&upf.session).iter().try_for_each(|device| open_one(device, upf, set))
 }
 
 fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
@@ -39,34 +40,64 @@ fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
     devices
 }
 
-fn open_one(device: &Device<'_>, tunnels: &[N6Tunnel], set: &mut PortSet) -> Result<(), StartError> {
+fn open_one(device: &Device<'_>, upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
     let Some(session) = device.sessions.first() else { return Ok(()) };
-    let tunnels: Vec<_> = tunnels.iter().filter(|tunnel| tunnel.dnn == session.dnn).collect();
-    let options = options(device, &tunnels, session.mtu);
+    let tunnels: Vec<_> = upf.n6_tunnel.iter().filter(|tunnel| tunnel.dnn == session.dnn).collect();
+    let tun = || TunOptions { offload: upf.offload, ..options(device, &tunnels, session.mtu) };
+    let opened = match session.mode {
+        N6Mode::Tun => open_tun(device, &tun()),
+        N6Mode::AfXdp => open_xdp(device, &tunnels),
+    };
     let failed = |source| StartError::Port { key: format!("upf.session[{}].dev", device.first), source };
-    let existed = exists(device.name).map_err(failed)?;
-    let port = TunPort::open(&format!("n6-{}", device.name), &options).map_err(failed)?;
+    let Opened { port, how, own } = opened.map_err(failed)?;
+    let mtu = session.mtu.min(port.mtu());
     let pools: Vec<IpNet> = device.sessions.iter().map(|session| session.subnet).collect();
-    info!(
-        "N6 of {} on TUN device {} ({}), pools {}, MTU {}",
-        session.dnn,
-        device.name,
-        if existed { "it was there" } else { "created" },
-        listed(&pools),
-        session.mtu,
-    );
+    info!("N6 of {} on {how}, pools {}, MTU {mtu}", session.dnn, listed(&pools));
     for tunnel in tunnels {
         let end = SocketAddr::new(tunnel.address, tunnel.port);
         info!("tunnels over N6 of {} end at {end}", tunnel.dnn);
         set.add_n6_tunnel(NetworkInstance::new(&tunnel.dnn), end);
     }
-    set.add_network(network(device, pools, session.mtu), Box::new(port));
+    set.add_network(network(device, pools, own, mtu), port);
     Ok(())
 }
 
-fn network(device: &Device<'_>, pools: Vec<IpNet>, mtu: u32) -> Network {
+/// A port, how it works, and our addresses there.
+struct Opened {
+    port: Box<dyn Port>,
+    how: String,
+    own: Vec<IpAddr>,
+}
+
+fn open_tun(device: &Device<'_>, options: &TunOptions) -> Result<Opened, PortError> {
+    let there = if Netlink::open()?.link(device.name)?.is_some() { "it was there" } else { "created" };
+    let port = TunPort::open(&format!("n6-{}", device.name), options)?;
+    let switched_off = if options.offload { "" } else { " (offload: false)" };
+    let how = format!("TUN device {} ({there}) with {}{switched_off}", device.name, port.offload());
+    let own = device.sessions.iter().filter_map(|session| session.gateway).collect();
+    Ok(Opened { port: Box::new(port), how, own })
+}
+
+/// Takes packets to the pools and to our ends of tunnels from an Ethernet interface.
+fn open_xdp(device: &Device<'_>, tunnels: &[&N6Tunnel]) -> Result<Opened, PortError> {
+    let ends = tunnels.iter().map(|tunnel| IpNet::from(tunnel.address));
+    let ours: Vec<IpNet> = device.sessions.iter().map(|session| session.subnet).chain(ends).collect();
+    let port = XdpIp::open(&format!("n6-{}", device.name), &ours, &XdpOptions::on(device.name))?;
+    let how = format!("AF_XDP on {} ({})", device.name, port.description());
+    Ok(Opened { port: Box::new(port), how, own: addresses_of(device.name)? })
+}
+
+/// The addresses of an interface that others can answer to from afar.
+fn addresses_of(dev: &str) -> Result<Vec<IpAddr>, PortError> {
+    let mut netlink = Netlink::open()?;
+    let index = netlink.link(dev)?.map(|link| link.index);
+    let of_link = netlink.addresses()?.into_iter().filter(|(link, _)| Some(*link) == index);
+    let addresses = of_link.map(|(_, net)| net.addr());
+    Ok(addresses.filter(|ip| !matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local())).collect())
+}
+
+fn network(device: &Device<'_>, pools: Vec<IpNet>, gateways: Vec<IpAddr>, mtu: u32) -> Network {
     let instance = device.sessions.first().map_or("", |session| &session.dnn);
-    let gateways = device.sessions.iter().filter_map(|session| session.gateway).collect();
     Network { gateways, mtu, ..Network::new(NetworkInstance::new(instance), pools) }
 }
 
@@ -81,12 +112,8 @@ fn options(device: &Device<'_>, tunnels: &[&N6Tunnel], mtu: u32) -> TunOptions {
         addresses: device.sessions.iter().filter_map(address).collect(),
         mtu: Some(mtu),
         routes: pools.chain(tunnels.iter().map(|tunnel| tunnel.address.into())).collect(),
-        persistent: false,
+        ..TunOptions::default()
     }
-}
-
-fn exists(device: &str) -> Result<bool, PortError> {
-    Ok(Netlink::open()?.link(device)?.is_some())
 }
 
 fn listed(nets: &[IpNet]) -> String {
@@ -122,7 +149,7 @@ mod tests {
         assert_eq!(listed(&options.addresses), "10.45.0.1/16");
         assert_eq!(listed(&options.routes), "2001:db8::/48 and 192.0.2.6/32");
         assert_eq!(options.mtu, Some(1400));
-        let network = network(&devices[0], Vec::new(), 1400);
+        let network = network(&devices[0], Vec::new(), vec!["10.45.0.1".parse().unwrap()], 1400);
         assert_eq!((network.gateways, network.mtu), (vec!["10.45.0.1".parse().unwrap()], 1400));
     }
 }

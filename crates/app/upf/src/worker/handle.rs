@@ -5,13 +5,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::{io, thread};
 
-use causeway_dataplane::{Applied, ApplyError, Counters, Event, PacketEngine, Plan};
+use causeway_dataplane::{Applied, ApplyError, Counters, Event, Plan};
 use causeway_ports::{PortError, Waker};
 use causeway_rules::Applications;
 use tokio::sync::{mpsc, oneshot};
 
-use super::PortSet;
+use super::engine::Engine;
 use super::packets::Packets;
+use super::ports::PortSet;
+use super::schedule::Schedule;
 use crate::clock::Clock;
 
 /// Reports that wait for the control plane. When it falls behind that far, the packet thread waits for it:
@@ -49,6 +51,10 @@ pub struct Snapshot {
     pub counters: Counters,
     /// Packets that the data plane sent to an address or network without a port.
     pub unroutable: u64,
+    /// Packets that the hot lines of the fast path have decided.
+    pub hot: u64,
+    /// Packets that the slow room of the fast path has decided.
+    pub slow: u64,
 }
 
 /// The packet thread, as the control plane holds it. Dropped, the thread stops.
@@ -64,15 +70,26 @@ impl<K: Send + 'static> WorkerHandle<K> {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The system has no thread or no descriptor left.
-    pub fn spawn(engine: Box<dyn PacketEngine + Send>, ports: PortSet, clock: Clock) -> io::Result<Self> {
+    /// The system has no thread or no descriptor left, or the thread may not run where it should.
+    pub fn spawn(engine: Engine, ports: PortSet, clock: Clock, schedule: Schedule) -> io::Result<Self> {
         let (commands, received): (_, Receiver<Command<K>>) = channel();
         let (reported, reports) = mpsc::channel(REPORTS);
         let waker = Waker::new()?;
-        let packets = Packets::new(engine, ports, clock, waker.try_clone()?);
-        let run = move || packets.run(&received, &reported);
+        let packets = Packets::new(engine, ports, clock, waker.try_clone()?, schedule.busy_poll);
+        let (placed, place) = channel();
+        let run = move || {
+            let in_place = schedule.take_place();
+            let is_in_place = in_place.is_ok();
+            // Whoever started the thread waits for it.
+            let _ = placed.send(in_place);
+            if is_in_place {
+                packets.run(&received, &reported);
+            }
+        };
         let thread = Some(thread::Builder::new().name("packets".into()).spawn(run)?);
-        Ok(Self { commands, reports, waker, thread })
+        let worker = Self { commands, reports, waker, thread };
+        place.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))?;
+        Ok(worker)
     }
 
     /// Sends a command and wakes the thread. `false` when it has ended.

@@ -71,7 +71,7 @@ pub(crate) struct Measuring {
     pub(crate) reduced_detection: bool,
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 impl UrrDraft {
     pub(crate) fn of(urr: Urr) -> Self {
         Self { settings: UrrUpdate::new(urr.id), urr }
@@ -80,7 +80,7 @@ impl UrrDraft {
 
 impl UrrUpdate {
     /// Changes nothing, but that a measurement that was paused goes on.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn new(id: UrrId) -> Self {
         Self {
             id,

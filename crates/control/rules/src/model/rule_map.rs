@@ -83,6 +83,11 @@ impl<I: Ord, R> RuleMap<I, R> {
         self.0.insert(id, rule.into())
     }
 
+    /// Enters a rule unless there is one of this id.
+    pub fn insert_if_absent(&mut self, id: I, rule: impl FnOnce() -> R) {
+        self.0.get_or_insert_with(id, || Arc::new(rule()));
+    }
+
     /// Takes a rule out.
     pub fn remove(&mut self, id: &I) -> Option<Arc<R>> {
         self.0.remove(id)
@@ -93,6 +98,11 @@ impl<I: Ord, R: Clone> RuleMap<I, R> {
     /// The rule of this id, to be changed. Copies it if it is held elsewhere too.
     pub fn get_mut(&mut self, id: &I) -> Option<&mut R> {
         self.0.get_mut(id).map(Arc::make_mut)
+    }
+
+    /// The rules in the order of their ids, to be changed. Copies each that is held elsewhere too.
+    pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut R> + ExactSizeIterator {
+        self.0.values_mut().map(Arc::make_mut)
     }
 
     /// Changes every rule for which `concerns` is true; the others stay shared.

@@ -1,11 +1,17 @@
 //! A small world for the tests: a UPF with one access and one core address, and a UE.
 
+#![cfg_attr(
+    not(test),
+    allow(dead_code, unused_imports, reason = "the tests of other crates need random rule sets and no more")
+)]
+
 mod fit;
 mod generate;
 mod model;
 
 pub(crate) use fit::fit;
-pub(crate) use generate::{changes, rule_set};
+pub(crate) use generate::changes;
+pub use generate::rule_set;
 pub(crate) use model::apply;
 
 use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, Seid, Teid, UrrId};

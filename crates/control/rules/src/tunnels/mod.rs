@@ -2,6 +2,7 @@
 
 mod endpoints;
 mod reservation;
+mod scheme;
 mod slots;
 
 use std::collections::HashMap;
@@ -12,13 +13,14 @@ use crate::{Scramble, SortedSet};
 
 pub use endpoints::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address};
 pub(crate) use reservation::Reservation;
+pub use scheme::TeidScheme;
 use slots::Slots;
 
 /// The tunnels that end at this UPF: those it chose (CHOOSE) and those that SMFs assigned.
 ///
-/// One tunnel, a TEID at an address, belongs to one session at most. TEIDs chosen here are made of a slot
-/// (low 24 bits, 1 to the capacity) and a generation (high 8 bits), so that they are never zero and a
-/// TEID comes again as late as can be; [`Tunnels::scrambled`] then hides both.
+/// One tunnel, a TEID at an address, belongs to one session at most. TEIDs chosen here are made of a slot, 1 to the
+/// capacity, and a generation, so that they are never zero and a TEID comes again as late as can be;
+/// [`Tunnels::scrambled`] then hides both.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tunnels {
     slots: Slots,
@@ -57,7 +59,7 @@ impl Tunnels {
 
     /// The same, with TEIDs that cannot be guessed from others.
     pub fn scrambled(self, scramble: Scramble) -> Self {
-        Self { slots: self.slots.scrambled(scramble), ..self }
+        Self { slots: self.slots.made_by(TeidScheme::hidden(scramble)), ..self }
     }
 
     /// The change is in force: what it gives back is free.

@@ -4,14 +4,12 @@ use std::collections::VecDeque;
 
 use causeway_types::Teid;
 
-use crate::Scramble;
-
-const SLOT_BITS: u32 = 24;
+use super::TeidScheme;
 
 /// The largest number of slots. Slot 0 is never used, so that no TEID is zero.
-pub(super) const MAX_SLOTS: u32 = (1 << SLOT_BITS) - 1;
+pub(super) const MAX_SLOTS: u32 = TeidScheme::MAX_SLOT;
 
-/// TEIDs made of a slot (low 24 bits, 1 to capacity) and a generation (high 8 bits).
+/// TEIDs made of a slot (1 to capacity) and a generation.
 ///
 /// A data plane may use the slot as an index. The generation grows with each use of the slot, so a late
 /// packet of an earlier tunnel does not reach the next one. Slots never used come first, then those
@@ -19,7 +17,7 @@ pub(super) const MAX_SLOTS: u32 = (1 << SLOT_BITS) - 1;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Slots {
     capacity: u32,
-    scramble: Option<Scramble>,
+    scheme: TeidScheme,
     /// The slot of index 0, less one.
     start: u32,
     first_generation: u8,
@@ -43,7 +41,7 @@ impl Slots {
         let capacity = capacity.min(MAX_SLOTS);
         Self {
             capacity,
-            scramble: None,
+            scheme: TeidScheme::default(),
             start: (seed % u64::from(capacity.max(1))) as u32,
             first_generation: (seed >> 56) as u8,
             used: Vec::new(),
@@ -52,9 +50,9 @@ impl Slots {
         }
     }
 
-    /// The same, with TEIDs that show neither slot nor generation. Before the first take.
-    pub(super) fn scrambled(self, scramble: Scramble) -> Self {
-        Self { scramble: Some(scramble), ..self }
+    /// The same, with TEIDs made so. Before the first take.
+    pub(super) fn made_by(self, scheme: TeidScheme) -> Self {
+        Self { scheme, ..self }
     }
 
     /// Takes the next TEID that is `usable`; `None` when there is none.
@@ -111,19 +109,17 @@ impl Slots {
 
     fn teid(&self, index: u32, generation: u8) -> Option<Teid> {
         let slot = (u64::from(self.start) + u64::from(index)) % u64::from(self.capacity) + 1;
-        let plain = u32::from(generation) << SLOT_BITS | slot as u32;
-        Teid::new(self.scramble.map_or(plain, |scramble| scramble.hide32(plain)))
+        self.scheme.teid(slot as u32, generation)
     }
 
     fn index_if_taken(&self, teid: Teid) -> Option<u32> {
-        let plain = self.scramble.map_or(teid.value(), |scramble| scramble.reveal32(teid.value()));
-        let slot = plain & MAX_SLOTS;
+        let (slot, generation) = self.scheme.parts(teid);
         if slot == 0 || slot > self.capacity {
             return None;
         }
         let index = (slot - 1 + self.capacity - self.start) % self.capacity;
         let held = self.used.get(index as usize)?;
-        (held.taken && u32::from(held.generation) == plain >> SLOT_BITS).then_some(index)
+        (held.taken && held.generation == generation).then_some(index)
     }
 }
 
@@ -134,6 +130,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Scramble;
 
     fn any_teid(_: Teid) -> bool {
         true
@@ -161,8 +158,8 @@ mod tests {
         let first = |seed| Slots::new(1000, seed).take(any_teid).map(Teid::value);
         assert_eq!(first(999), Some(1000));
         assert_ne!(first(1), first(2));
-        assert_eq!(first(1).map(|raw| raw >> SLOT_BITS), Some(0));
-        assert_eq!(first(0x2a << 56).map(|raw| raw >> SLOT_BITS), Some(0x2a));
+        assert_eq!(first(1).map(|raw| raw >> 24), Some(0));
+        assert_eq!(first(0x2a << 56).map(|raw| raw >> 24), Some(0x2a));
     }
 
     // Input:  a TEID given back twice, one of an old generation, one never taken.
@@ -204,7 +201,7 @@ mod tests {
     // Output: TEIDs without order that all differ; each is found again when it is given back.
     #[test]
     fn scrambled_teids_find_their_slots() {
-        let mut slots = Slots::new(1000, 0).scrambled(Scramble::new([3, 4]));
+        let mut slots = Slots::new(1000, 0).made_by(TeidScheme::hidden(Scramble::new([3, 4, 5])));
         let first: Vec<_> = (0..1000).filter_map(|_| slots.take(any_teid)).collect();
         assert_eq!((first.len(), slots.available()), (1000, 0));
         assert!(first.iter().filter(|teid| teid.value() <= 1000).count() < 3);

@@ -1,44 +1,59 @@
 //! Sixteen lanes as columns, in the form in which they are compared.
 //!
 //! What nearly every filter is about stands in a [`Block`] of seven cache lines: protocol, type of service, QFI and flags in
-//! one word, ports, and the first 32 bits of both addresses, which is all of IPv4. The [`Rest`] (longer IPv6 prefixes, SPI, flow
-//! label) is looked at only for blocks that have one, when a lane fits so far.
+//! one word, ports, and the first 32 bits of the far end's address, which is all of it in IPv4. The other columns (longer IPv6
+//! prefixes, the near end's address, SPI, flow label) exist only for blocks in which a lane asks for them.
 
-use super::lane::{COLUMNS, Lane, word};
+use super::lane::{COLUMNS, Lane, Masked, REMOTE, word};
 
 /// Lanes in a block.
 pub(super) const LANES: usize = 16;
-
-/// Columns in a block; the others are in its rest.
-pub(super) const NEAR: usize = 2;
-
-/// Columns in a rest.
-pub(super) const FAR: usize = COLUMNS - NEAR;
 
 /// One number of each lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Numbers(pub(super) [u32; LANES]);
 
-/// How many low bits of each lane's number do not count, 0 to 32.
+impl Numbers {
+    const ZERO: Self = Self([0; LANES]);
+}
+
+/// A number that each lane compares under a mask.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C, align(16))]
-pub(super) struct Shifts(pub(super) [u8; LANES]);
+#[repr(C)]
+pub(super) struct Column {
+    pub(super) value: Numbers,
+    pub(super) mask: Numbers,
+}
+
+impl Column {
+    /// No lane asks for anything.
+    pub(super) const ANY: Self = Self { value: Numbers::ZERO, mask: Numbers::ZERO };
+
+    fn of<'l>(lanes: &[&'l Lane], part: impl Fn(&'l Lane) -> Masked) -> Self {
+        let mut column = Self::ANY;
+        for ((value, mask), lane) in column.value.0.iter_mut().zip(&mut column.mask.0).zip(lanes) {
+            Masked { value: *value, mask: *mask } = part(lane);
+        }
+        column
+    }
+}
 
 /// The parts of sixteen lanes that every block has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(super) struct Block {
-    pub(super) word: Numbers,
-    pub(super) word_mask: Numbers,
+    pub(super) word: Column,
     pub(super) port_low: Numbers,
     pub(super) port_width: Numbers,
-    pub(super) columns: [Numbers; NEAR],
-    pub(super) shifts: [Shifts; NEAR],
+    /// The first word of the far end's address.
+    pub(super) remote: Column,
     /// The rule of each lane.
     pub(super) rules: [u8; LANES],
-    /// Where the rest of the block is; [`Block::NO_REST`] where all lanes are here.
-    pub(super) rest: u32,
+    /// Where the block's other columns are, among those of all sets.
+    pub(super) others_at: u32,
+    /// Which columns these are, in ascending order: a bit for each.
+    pub(super) others: u16,
     /// In the first block of a set only.
     pub(super) head: Head,
 }
@@ -55,62 +70,39 @@ pub(super) struct Head {
 }
 
 impl Block {
-    /// In place of a rest.
-    pub(super) const NO_REST: u32 = u32::MAX;
-
     /// Sixteen lanes that fit no packet.
     pub(super) const EMPTY: Self = Self {
-        word: Numbers([word::NEVER; LANES]),
-        word_mask: Numbers([word::NEVER; LANES]),
-        port_low: Numbers([0; LANES]),
-        port_width: Numbers([0; LANES]),
-        columns: [Numbers([0; LANES]); NEAR],
-        shifts: [Shifts([0; LANES]); NEAR],
+        word: Column { value: Numbers([word::NEVER; LANES]), mask: Numbers([word::NEVER; LANES]) },
+        port_low: Numbers::ZERO,
+        port_width: Numbers::ZERO,
+        remote: Column::ANY,
         rules: [0; LANES],
-        rest: Self::NO_REST,
+        others_at: 0,
+        others: 0,
         head: Head { v4: 0, v6_at: 0, v6: 0 },
     };
 
-    /// At most sixteen lanes, without their rest.
-    pub(super) fn of(lanes: &[&Lane]) -> Self {
-        let mut block = Self::EMPTY;
+    /// At most sixteen lanes, and the columns that the block does not have itself. They come to be at `others_at`.
+    pub(super) fn of(lanes: &[&Lane], others_at: u32) -> (Self, Vec<Column>) {
+        let mut block =
+            Self { remote: Column::of(lanes, |lane| lane.columns[REMOTE[0]]), others_at, ..Self::EMPTY };
         for (at, lane) in lanes.iter().take(LANES).enumerate() {
-            block.word.0[at] = lane.word.value;
-            block.word_mask.0[at] = lane.word.mask;
+            block.word.value.0[at] = lane.word.value;
+            block.word.mask.0[at] = lane.word.mask;
             block.port_low.0[at] = lane.ports.low;
             block.port_width.0[at] = lane.ports.width;
             block.rules[at] = lane.rule;
-            for column in 0..NEAR {
-                block.columns[column].0[at] = lane.columns[column].value;
-                block.shifts[column].0[at] = lane.columns[column].shift;
+        }
+        let mut others = Vec::new();
+        for at in (0..COLUMNS).filter(|at| *at != REMOTE[0]) {
+            let column = Column::of(lanes, |lane| lane.columns[at]);
+            if column != Column::ANY {
+                block.others |= 1 << at;
+                others.push(column);
             }
         }
-        block
+        (block, others)
     }
 }
 
-/// The parts of sixteen lanes that few blocks need.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C)]
-pub(super) struct Rest {
-    pub(super) columns: [Numbers; FAR],
-    pub(super) shifts: [Shifts; FAR],
-}
-
-impl Rest {
-    /// Sixteen lanes that ask for nothing more.
-    pub(super) const ANY: Self =
-        Self { columns: [Numbers([0; LANES]); FAR], shifts: [Shifts([32; LANES]); FAR] };
-
-    /// The rest of at most sixteen lanes; `None` where none of them has one.
-    pub(super) fn of(lanes: &[&Lane]) -> Option<Self> {
-        let mut rest = Self::ANY;
-        for (at, lane) in lanes.iter().take(LANES).enumerate() {
-            for (column, from) in lane.columns.iter().skip(NEAR).enumerate() {
-                rest.columns[column].0[at] = from.value;
-                rest.shifts[column].0[at] = from.shift;
-            }
-        }
-        (rest != Self::ANY).then_some(rest)
-    }
-}
+const _: () = assert!(size_of::<Block>() == 7 * 64 && COLUMNS <= 16);

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use causeway_rules::{FlowAddress, FlowDescription, SdfFilter};
 use causeway_types::{Qfi, QfiSet};
 
-use super::lane::{Column, LABEL, LOCAL, Lane, Masked, PortRanges, REMOTE, SPI, word};
+use super::lane::{LABEL, LOCAL, Lane, Masked, PortRanges, REMOTE, SPI, word};
 use super::{Full, MAX_LANES, MAX_RULES};
 
 /// What one PDR asks for beyond the UE address. A packet fits when it has one of the QFIs and fits one of the filters.
@@ -68,11 +68,11 @@ fn with_small_parts(mut lane: Lane, filter: &SdfFilter) -> Lane {
     }
     if let Some(spi) = filter.spi {
         lane.word = lane.word.and(word::HAS_SPI, word::HAS_SPI);
-        lane.columns[SPI] = Column::exactly(spi);
+        lane.columns[SPI] = Masked::exactly(spi);
     }
     if let Some(label) = filter.flow_label {
         lane.word = lane.word.and(word::HAS_LABEL, word::HAS_LABEL);
-        lane.columns[LABEL] = Column::exactly(label);
+        lane.columns[LABEL] = Masked::exactly(label);
     }
     lane
 }

@@ -38,7 +38,7 @@ impl PacketKey {
             columns[LOCAL[at]] = (local >> (96 - 32 * at)) as u32;
             at += 1;
         }
-        Self { word: word::of(protocol, tos), ports: 0, columns, is_v6: true }
+        Self { word: word::of(protocol, tos) | word::IS_V6, ports: 0, columns, is_v6: true }
     }
 
     /// The packet has ports: not for later fragments, nor for protocols without ports.

@@ -2,15 +2,13 @@
 
 use causeway_types::IpNet;
 
-/// Numbers of 32 bits that a lane compares from the top bit on: addresses, SPI and flow label.
+/// Numbers of 32 bits that a lane compares: addresses, SPI and flow label.
 pub(super) const COLUMNS: usize = 10;
 
 /// Columns of the far end's address, from its highest word; IPv4 has the first one only.
-///
-/// The first words of both ends come first of all columns, as every block has them; see [`super::block`].
-pub(super) const REMOTE: [usize; 4] = [0, 2, 3, 4];
+pub(super) const REMOTE: [usize; 4] = [0, 1, 2, 3];
 /// Columns of the near end's address.
-pub(super) const LOCAL: [usize; 4] = [1, 5, 6, 7];
+pub(super) const LOCAL: [usize; 4] = [4, 5, 6, 7];
 /// Column of the Security Parameter Index.
 pub(super) const SPI: usize = 8;
 /// Column of the flow label.
@@ -33,6 +31,8 @@ pub(super) mod word {
     pub(in super::super) const HAS_SPI: u32 = 1 << 26;
     /// There is a flow label.
     pub(in super::super) const HAS_LABEL: u32 = 1 << 27;
+    /// The packet is IPv6.
+    pub(in super::super) const IS_V6: u32 = 1 << 28;
     /// No packet has this bit: a lane that asks for it fits none.
     pub(in super::super) const NEVER: u32 = 1 << 31;
 
@@ -60,31 +60,23 @@ pub(super) struct Masked {
 }
 
 impl Masked {
-    /// Asks for more, about other bits.
-    pub(super) const fn and(self, value: u32, mask: u32) -> Self {
-        Self { value: self.value | value & mask, mask: self.mask | mask }
-    }
-}
-
-/// A number of 32 bits without its `shift` lowest ones; 32 for any number.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Column {
-    pub(super) value: u32,
-    pub(super) shift: u8,
-}
-
-impl Column {
-    const ANY: Self = Self { value: 0, shift: 32 };
+    /// Any number.
+    const ANY: Self = Self { value: 0, mask: 0 };
 
     /// Exactly this number.
     pub(super) const fn exactly(value: u32) -> Self {
-        Self { value, shift: 0 }
+        Self { value, mask: u32::MAX }
     }
 
-    /// The first `bits` bits of a number, at most 32.
+    /// The first `bits` bits of a number; all of it for 32 and more.
     const fn prefix(value: u32, bits: u32) -> Self {
-        let shift = 32_u32.saturating_sub(bits);
-        if shift == 32 { Self::ANY } else { Self { value: value >> shift << shift, shift: shift as u8 } }
+        let mask = !u32::MAX.unbounded_shr(bits);
+        Self { value: value & mask, mask }
+    }
+
+    /// Asks for more, about other bits.
+    pub(super) const fn and(self, value: u32, mask: u32) -> Self {
+        Self { value: self.value | value & mask, mask: self.mask | mask }
     }
 }
 
@@ -111,15 +103,14 @@ pub(super) struct Lane {
     pub(super) ports: PortRanges,
     /// `None` where no address is asked for.
     pub(super) family: Option<Family>,
-    pub(super) columns: [Column; COLUMNS],
+    pub(super) columns: [Masked; COLUMNS],
 }
 
 impl Lane {
     /// Fits every packet.
     pub(super) const fn any(rule: u8) -> Self {
         let ports = PortRanges { low: 0, width: u32::MAX };
-        let word = Masked { value: 0, mask: 0 };
-        Self { rule, word, ports, family: None, columns: [Column::ANY; COLUMNS] }
+        Self { rule, word: Masked::ANY, ports, family: None, columns: [Masked::ANY; COLUMNS] }
     }
 
     /// Every packet fits it.
@@ -138,13 +129,14 @@ impl Lane {
             return None;
         }
         self.family = Some(family);
+        self.word = self.word.and(if family == Family::V6 { word::IS_V6 } else { 0 }, word::IS_V6);
         let (bits, len) = match net {
             IpNet::V4(net) => (u128::from(u32::from(net.addr())) << 96, u32::from(net.prefix_len())),
             IpNet::V6(net) => (u128::from(net.addr()), u32::from(net.prefix_len())),
         };
         for (at, column) in (0_u32..).zip(columns) {
             let word = (bits >> (96 - 32 * at)) as u32;
-            self.columns[column] = Column::prefix(word, len.saturating_sub(32 * at));
+            self.columns[column] = Masked::prefix(word, len.saturating_sub(32 * at));
         }
         Some(self)
     }

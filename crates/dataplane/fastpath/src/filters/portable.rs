@@ -3,47 +3,49 @@
 //! All comparisons follow one scheme: a difference that is zero where a lane fits. Differences of all columns are
 //! joined by or, and tested once.
 
-use super::block::{Block, LANES, Numbers, Rest, Shifts};
+use super::block::{Block, Column, LANES, Numbers};
 use super::key::PacketKey;
+use super::lane::REMOTE;
+use super::scan::{self, Memory};
 
-/// The lanes of a block that a packet fits, but for their rest; lane 0 in the lowest bit.
-pub(super) fn near(block: &Block, key: &PacketKey) -> u16 {
-    let mut differences = [0; LANES];
-    for (lane, difference) in differences.iter_mut().enumerate() {
-        *difference = (block.word.0[lane] ^ key.word) & block.word_mask.0[lane]
-            | beyond(key.ports, block.port_low.0[lane], block.port_width.0[lane]);
-    }
-    for (column, key) in block.columns.iter().zip(&block.shifts).zip(&key.columns) {
-        join(&mut differences, column, *key);
-    }
+/// The rule of the first lane that a packet fits, in the set whose first block is `first`.
+pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &PacketKey) -> Option<u8> {
+    let fits = |block: &Block| fits(block, key);
+    let others = |group: &[Block]| scan::fits_others(group, memory.columns, key, fits_column);
+    scan::first_fit(memory.blocks, first, key, fits, others, |group| {
+        scan::first_of_group(group, fits, others)
+    })
+}
+
+/// The lanes of a block that a packet fits but for its other columns; lane 0 in the lowest bit.
+fn fits(block: &Block, key: &PacketKey) -> u16 {
+    let mut differences = beyond(key.ports, &block.port_low, &block.port_width);
+    join(&mut differences, &block.word, key.word);
+    join(&mut differences, &block.remote, key.columns[REMOTE[0]]);
     zeros(&differences)
 }
 
-/// The lanes of a rest that a packet fits.
-pub(super) fn far(rest: &Rest, key: &PacketKey) -> u16 {
+/// The lanes that have this number in a column.
+fn fits_column(column: &Column, number: u32) -> u16 {
     let mut differences = [0; LANES];
-    let keys = key.columns.iter().skip(block_columns());
-    for (column, key) in rest.columns.iter().zip(&rest.shifts).zip(keys) {
-        join(&mut differences, column, *key);
-    }
+    join(&mut differences, column, number);
     zeros(&differences)
 }
 
-const fn block_columns() -> usize {
-    super::block::NEAR
-}
-
-fn join(differences: &mut [u32; LANES], (column, shifts): (&Numbers, &Shifts), key: u32) {
+fn join(differences: &mut [u32; LANES], column: &Column, number: u32) {
     for (lane, difference) in differences.iter_mut().enumerate() {
-        *difference |= (column.0[lane] ^ key).unbounded_shr(u32::from(shifts.0[lane]));
+        *difference |= (column.value.0[lane] ^ number) & column.mask.0[lane];
     }
 }
 
 /// How far two ports lie beyond their ranges.
-const fn beyond(ports: u32, low: u32, width: u32) -> u32 {
-    let remote = (ports as u16).wrapping_sub(low as u16).saturating_sub(width as u16);
-    let local = ((ports >> 16) as u16).wrapping_sub((low >> 16) as u16).saturating_sub((width >> 16) as u16);
-    remote as u32 | local as u32
+fn beyond(ports: u32, low: &Numbers, width: &Numbers) -> [u32; LANES] {
+    let excess = |port: u16, low: u16, width: u16| u32::from(port.wrapping_sub(low).saturating_sub(width));
+    std::array::from_fn(|lane| {
+        let (low, width) = (low.0[lane], width.0[lane]);
+        excess(ports as u16, low as u16, width as u16)
+            | excess((ports >> 16) as u16, (low >> 16) as u16, (width >> 16) as u16)
+    })
 }
 
 fn zeros(differences: &[u32; LANES]) -> u16 {

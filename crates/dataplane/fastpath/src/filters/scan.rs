@@ -1,44 +1,92 @@
 //! The first lane of a set that a packet fits.
+//!
+//! Written once for all ways of comparing: always inlined, so that each way compiles it for its instruction set.
 
-use super::block::{Block, LANES, Rest};
+use super::block::{Block, Column, LANES};
 use super::key::PacketKey;
+use super::lane::COLUMNS;
 
 /// Blocks compared before their results are looked at: four masks of sixteen lanes are one word, and looking at
 /// each would cost a mispredicted branch more often than it saves a comparison.
 const GROUP: usize = 4;
 
-/// The blocks of a set that can fit a packet of this family.
-#[inline(always)]
-pub(super) fn blocks_for<'b>(blocks: &'b [Block], first: u32, key: &PacketKey) -> &'b [Block] {
-    let Some(run) = blocks.get(first as usize..) else { return &[] };
-    let Some(head) = run.first().map(|block| block.head) else { return &[] };
-    let (at, len) = if key.is_v6 { (head.v6_at, head.v6) } else { (0, head.v4) };
-    run.get(usize::from(at)..usize::from(at) + usize::from(len)).unwrap_or_default()
+/// The blocks and other columns of all sets of a worker.
+#[derive(Clone, Copy)]
+pub(super) struct Memory<'m> {
+    pub(super) blocks: &'m [Block],
+    pub(super) columns: &'m [Column],
 }
 
-/// The rule of the first lane that fits, `near` and `far` comparing the lanes of a block and of its rest.
+/// The rule of the first lane that fits, in the set whose first block is `first`.
 ///
-/// Always inlined, so that it is compiled for the instruction set of its caller.
+/// `fits` compares a block but for its other columns, `fits_others` the other columns of a group of blocks, and `of_group` is
+/// [`first_of_group`]. The last two are functions of their own, which keeps the way of a single block short.
 #[inline(always)]
-pub(super) fn first_fit(
-    blocks: &[Block],
-    rests: &[Rest],
-    near: impl Fn(&Block) -> u16,
-    far: impl Fn(&Rest) -> u16,
+pub(super) fn first_fit<'m>(
+    blocks: &'m [Block],
+    first: u32,
+    key: &PacketKey,
+    fits: impl Fn(&Block) -> u16,
+    fits_others: impl Fn(&'m [Block]) -> u64,
+    of_group: impl Fn(&'m [Block]) -> Option<u8>,
 ) -> Option<u8> {
-    for group in blocks.chunks(GROUP) {
-        let mut fits = 0_u64;
-        for (at, block) in group.iter().enumerate() {
-            let mut lanes = near(block);
-            if block.rest != Block::NO_REST && lanes != 0 {
-                lanes &= rests.get(block.rest as usize).map_or(0, &far);
-            }
-            fits |= u64::from(lanes) << (at * LANES);
-        }
-        if fits != 0 {
-            let lane = fits.trailing_zeros() as usize;
-            return group.get(lane / LANES).map(|block| block.rules[lane % LANES]);
-        }
+    let run = blocks.get(first as usize..)?;
+    let head = run.first()?.head;
+    // A branch, not a sum, so that the first block is fetched before its head is known.
+    let (run, len) = if key.is_v6 { (run.get(usize::from(head.v6_at)..)?, head.v6) } else { (run, head.v4) };
+    match run.get(..usize::from(len))? {
+        [_] => first_of_group(run.get(..1)?, fits, fits_others),
+        run => run.chunks(GROUP).find_map(of_group),
     }
-    None
+}
+
+/// The rule of the first lane that fits, of the lanes of a few blocks.
+#[inline(always)]
+pub(super) fn first_of_group<'m>(
+    group: &'m [Block],
+    fits: impl Fn(&Block) -> u16,
+    fits_others: impl Fn(&'m [Block]) -> u64,
+) -> Option<u8> {
+    let (mut found, mut others) = (0, 0);
+    for (at, block) in group.iter().enumerate() {
+        found |= u64::from(fits(block)) << (at * LANES);
+        others |= block.others;
+    }
+    if others != 0 {
+        found &= fits_others(group);
+    }
+    if found == 0 {
+        return None;
+    }
+    let lane = found.trailing_zeros() as usize;
+    group.get(lane / LANES).map(|block| block.rules[lane % LANES])
+}
+
+/// The lanes of a group of blocks that fit their other columns. `fits` compares a column with a number of the packet.
+#[inline(always)]
+pub(super) fn fits_others(
+    group: &[Block],
+    columns: &[Column],
+    key: &PacketKey,
+    fits: impl Fn(&Column, u32) -> u16,
+) -> u64 {
+    let masks = group.iter().enumerate().map(|(at, block)| {
+        let columns = columns.get(block.others_at as usize..).unwrap_or_default();
+        let lanes =
+            asked(block.others).zip(columns).map(|(at, column)| fits(column, key.columns[at % COLUMNS]));
+        u64::from(lanes.fold(u16::MAX, |all, lanes| all & lanes)) << (at * LANES)
+    });
+    masks.fold(0, |all, mask| all | mask)
+}
+
+/// The bits that are set, in ascending order.
+#[inline(always)]
+fn asked(mut others: u16) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = others.trailing_zeros() as usize;
+        (others != 0).then(|| {
+            others &= others - 1;
+            at
+        })
+    })
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use causeway_types::Qfi;
 use thiserror::Error;
 
-use super::block::{Block, Head, LANES, Rest};
+use super::block::{Block, Column, Head, LANES};
 use super::compile::{Rule, compile};
 use super::key::PacketKey;
 use super::lane::{Family, Lane, Masked, word};
 use super::runs::Runs;
+use super::scan::Memory;
 use super::simd::{self, Compare};
 use super::{MAX_LANES, MAX_RULES};
 
@@ -70,6 +71,12 @@ pub enum Full {
     Blocks(usize),
 }
 
+/// So many blocks stay in the second-level cache by themselves: fetching them would cost more than it saves.
+const FEW_BLOCKS: usize = 1024;
+
+/// Columns beyond its own that there is room for, for each block: what IPv6 addresses at one end need.
+const COLUMNS_PER_BLOCK: u32 = 3;
+
 /// A set in use.
 #[derive(Debug)]
 struct Shared {
@@ -85,7 +92,7 @@ struct Shared {
 pub struct FilterSets {
     compare: Compare,
     blocks: Runs<Block>,
-    rests: Runs<Rest>,
+    columns: Runs<Column>,
     ids: HashMap<Arc<[Lane]>, SetId>,
     shared: HashMap<SetId, Shared>,
 }
@@ -103,7 +110,7 @@ impl FilterSets {
         Self {
             compare,
             blocks: Runs::new(blocks),
-            rests: Runs::new(blocks),
+            columns: Runs::new(blocks.saturating_mul(COLUMNS_PER_BLOCK)),
             ids: HashMap::new(),
             shared: HashMap::new(),
         }
@@ -148,7 +155,10 @@ impl FilterSets {
     #[inline]
     pub fn first_match(&self, set: SetId, key: &PacketKey) -> Option<u8> {
         match set.0.checked_sub(SetId::FIRST_BLOCK) {
-            Some(first) => self.compare.first_fit(self.blocks.as_slice(), self.rests.as_slice(), first, key),
+            Some(first) => {
+                let memory = Memory { blocks: self.blocks.as_slice(), columns: self.columns.as_slice() };
+                self.compare.first_fit(&memory, first, key)
+            }
             None => fits_without_lanes(set, key).then_some(0),
         }
     }
@@ -156,7 +166,8 @@ impl FilterSets {
     /// Fetches the set into the cache, for a match that comes soon.
     #[inline]
     pub fn prefetch(&self, set: SetId) {
-        if let Some(first) = set.0.checked_sub(SetId::FIRST_BLOCK)
+        if self.blocks.as_slice().len() > FEW_BLOCKS
+            && let Some(first) = set.0.checked_sub(SetId::FIRST_BLOCK)
             && let Some(block) = self.blocks.as_slice().get(first as usize)
         {
             simd::prefetch(block);
@@ -179,24 +190,21 @@ impl FilterSets {
     }
 
     fn place(&mut self, lanes: &[Lane]) -> Result<SetId, Full> {
-        let (mut blocks, rests) = layout(lanes);
+        let (mut blocks, columns) = layout(lanes);
         let full = Full::Blocks(blocks.len());
-        let rest_at = self.rests.insert(&rests).ok_or(full)?;
-        for block in blocks.iter_mut().filter(|block| block.rest != Block::NO_REST) {
-            block.rest += rest_at;
-        }
+        let columns_at = self.columns.insert(&columns).ok_or(full)?;
+        blocks.iter_mut().for_each(|block| block.others_at += columns_at);
         let Some(first) = self.blocks.insert(&blocks) else {
-            self.rests.remove(rest_at, rests.len() as u32, Rest::ANY);
+            self.columns.remove(columns_at, columns.len() as u32, Column::ANY);
             return Err(full);
         };
         Ok(SetId(first + SetId::FIRST_BLOCK))
     }
 
     fn free(&mut self, first: u32, lanes: &[Lane]) {
-        let (blocks, rests) = layout(lanes);
-        let placed = self.blocks.as_slice().iter().skip(first as usize).take(blocks.len());
-        if let Some(rest_at) = placed.map(|block| block.rest).find(|rest| *rest != Block::NO_REST) {
-            self.rests.remove(rest_at, rests.len() as u32, Rest::ANY);
+        let (blocks, columns) = layout(lanes);
+        if let Some(block) = self.blocks.as_slice().get(first as usize) {
+            self.columns.remove(block.others_at, columns.len() as u32, Column::ANY);
         }
         self.blocks.remove(first, blocks.len() as u32, Block::EMPTY);
     }
@@ -211,33 +219,26 @@ fn fits_without_lanes(set: SetId, key: &PacketKey) -> bool {
     }
 }
 
-/// The blocks of a set and their rests, which the blocks name by their place among them.
+/// The blocks of a set and their other columns, which the blocks name by their place among them.
 ///
-/// Packets of both families share the blocks unless a lane asks for an address.
-fn layout(lanes: &[Lane]) -> (Vec<Block>, Vec<Rest>) {
+/// Packets of both families share the blocks where no lane asks for an IPv6 address, as long as IPv6 packets do not
+/// meet more blocks for it. Else the lanes that one of them can fit are in blocks of their own.
+fn layout(lanes: &[Lane]) -> (Vec<Block>, Vec<Column>) {
     let of =
         |other: Family| -> Vec<&Lane> { lanes.iter().filter(|lane| lane.family != Some(other)).collect() };
     let (v4, v6) = (of(Family::V6), of(Family::V4));
-    let (mut blocks, mut rests) = (Vec::new(), Vec::new());
-    let mut add = |lanes: &[&Lane]| {
-        for lanes in lanes.chunks(LANES) {
-            let mut block = Block::of(lanes);
-            if let Some(rest) = Rest::of(lanes) {
-                block.rest = rests.len() as u32;
-                rests.push(rest);
-            }
-            blocks.push(block);
-        }
-    };
-    add(&v4);
-    let is_shared = lanes.iter().all(|lane| lane.family.is_none());
-    if !is_shared {
-        add(&v6);
-    }
     let count = |lanes: &[&Lane]| lanes.len().div_ceil(LANES) as u8;
+    let is_shared = v4.len() == lanes.len() && count(&v4) == count(&v6);
+    let v6_apart = if is_shared { &[][..] } else { &v6 };
+    let (mut blocks, mut columns) = (Vec::new(), Vec::new());
+    for lanes in v4.chunks(LANES).chain(v6_apart.chunks(LANES)) {
+        let (block, others) = Block::of(lanes, columns.len() as u32);
+        blocks.push(block);
+        columns.extend(others);
+    }
     let v6_at = if is_shared { 0 } else { count(&v4) };
     if let Some(block) = blocks.first_mut() {
         block.head = Head { v4: count(&v4), v6_at, v6: count(&v6) };
     }
-    (blocks, rests)
+    (blocks, columns)
 }

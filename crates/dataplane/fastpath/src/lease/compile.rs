@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use causeway_dataplane::Egress;
 use causeway_reference::lease::{Act, Door, DoorKey, RuleShape, Send, Shape};
-use causeway_types::{Direction, Seid, Teid};
+use causeway_types::{Direction, Teid};
 
 use super::layout::{Layout, counts_drops, own_meters, rate_of, teid_of};
 use super::{Lease, LeasedRule, Place, SharedRate};
@@ -23,16 +23,9 @@ pub(crate) struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Enters a session with this number. `tunnels`: where its packets come out, known to the shape or not.
-    pub(crate) fn enter(
-        &mut self,
-        number: u32,
-        seid: Seid,
-        shape: Option<&Shape>,
-        tunnels: &[(Teid, IpAddr)],
-    ) -> Lease {
+    /// Enters a session. `tunnels`: where its packets come out, known to the shape or not.
+    pub(crate) fn enter(&mut self, shape: Option<&Shape>, tunnels: &[(Teid, IpAddr)]) -> Lease {
         let mut lease = Lease {
-            seid,
             keys: Vec::new(),
             lines: Vec::new(),
             programs: Vec::new(),
@@ -43,20 +36,17 @@ impl Compiler<'_> {
             is_open: false,
         };
         if let Some(shape) = shape {
-            lease.rule_keys = shape.rules.iter().map(|rule| rule.key.clone()).collect();
-            let unplaced = LeasedRule { place: Place::Nowhere, own: None, granted: 0, since: 0 };
-            lease.rules = vec![unplaced; shape.rules.len()];
             for direction in [Direction::Uplink, Direction::Downlink] {
-                self.enter_direction(number, shape, direction, &mut lease);
+                self.enter_direction(shape, direction, &mut lease);
             }
         }
-        self.enter_others(number, tunnels, &mut lease);
+        self.enter_others(tunnels, &mut lease);
         lease
     }
 
     /// Takes a session out.
     pub(crate) fn remove(&mut self, lease: Lease) {
-        lease.keys.into_iter().for_each(|key| self.table.forget(key));
+        lease.keys.into_iter().for_each(|(key, line)| self.table.forget(key, line));
         lease.lines.into_iter().for_each(|line| self.table.release(line));
         lease.runs.into_iter().for_each(|(first, count)| self.table.release_rules(first, count));
         for program in lease.programs {
@@ -66,7 +56,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn enter_direction(&mut self, number: u32, shape: &Shape, direction: Direction, lease: &mut Lease) {
+    fn enter_direction(&mut self, shape: &Shape, direction: Direction, lease: &mut Lease) {
         let mut doors = shape.doors.iter().filter(|door| door.direction == direction).peekable();
         let Some(first) = doors.peek() else { return };
         let has_spare_teid = !matches!(first.key, DoorKey::Tunnel { .. });
@@ -81,14 +71,15 @@ impl Compiler<'_> {
                 && known == program
                 && !matches!(door.key, DoorKey::Tunnel { .. })
             {
-                self.add_address(line, door);
-                self.table.lead(key, line);
-                lease.keys.push(key);
+                if self.table.lead(key, line) {
+                    self.add_address(line, door);
+                    lease.keys.push((key, line));
+                }
                 continue;
             }
             let of = primary.map(|(line, _)| line);
-            let line = self.table.insert(key, line_of(door, program, number, of));
-            lease.keys.push(key);
+            let Some(line) = self.table.insert(key, line_of(door, key, program, of)) else { continue };
+            lease.keys.push((key, line));
             lease.lines.push(line);
             if primary.is_none() {
                 primary = Some((line, program));
@@ -101,25 +92,27 @@ impl Compiler<'_> {
 
     /// Gives the rules their accounts.
     fn place(&mut self, shape: &Shape, direction: Direction, layout: &Layout, line: u32, lease: &mut Lease) {
-        let first = if layout.is_inline || layout.hot.is_empty() {
+        let first = if layout.is_inline || layout.accounts.is_empty() {
             None
         } else {
-            let first = self.table.take_rules(layout.hot.len());
-            lease.runs.push((first, layout.hot.len()));
+            let count = layout.accounts.len() as u32;
+            // Without room the rules have nothing granted, and their packets are for the slow room.
+            let Some(first) = self.table.take_rules(count) else { return };
+            lease.runs.push((first, count));
             if let Some(line) = self.table.line_mut(line) {
                 line.account.budget = first.into();
             }
             Some(first)
         };
-        lease.shared.extend(layout.shared.map(|meter| SharedRate { qer: meter.qer, direction, line }));
-        for (offset, index) in (0..).zip(&layout.hot) {
-            let (Some(rule), Some(leased)) = (shape.rules.get(*index), lease.rules.get_mut(*index)) else {
-                continue;
-            };
-            leased.own = own_meters(rule, layout.shared.as_ref()).map(|meter| meter.qer).next();
-            leased.place = first.map_or(Place::Line(line), |first| Place::Rule(first + offset));
+        lease.shared.extend(layout.shared.map(|meter| SharedRate::new(meter.qer, direction, line)));
+        for (offset, rules) in (0..).zip(&layout.accounts) {
+            let Some(rule) = rules.first().and_then(|rule| shape.rules.get(*rule)) else { continue };
+            let place = first.map_or(Place::Line(line), |first| Place::Rule(first + offset));
+            let own = own_meters(rule, layout.shared.as_ref()).map(|meter| meter.qer).next();
+            lease.rules.push(LeasedRule { place, own, granted: 0, since: 0 });
+            lease.rule_keys.push(rule.key.clone());
             let teid = teid_of(&rule.act);
-            match (leased.place, teid) {
+            match (place, teid) {
                 (Place::Rule(rule), teid) => {
                     if let Some(slot) = self.table.rule_mut(rule) {
                         *slot = RuleLine { teid: teid.unwrap_or(0), ..RuleLine::default() };
@@ -130,24 +123,25 @@ impl Compiler<'_> {
                         line.aux = teid;
                     }
                 }
-                _ => {}
+                (Place::Line(_), None) => {}
             }
         }
     }
 
     /// Lets the tunnels that have no door lead to the slow room, so that they are not unknown.
-    fn enter_others(&mut self, number: u32, tunnels: &[(Teid, IpAddr)], lease: &mut Lease) {
+    fn enter_others(&mut self, tunnels: &[(Teid, IpAddr)], lease: &mut Lease) {
         for (teid, local) in tunnels {
             let Some(local) = self.surroundings.local(*local) else { continue };
             let key = Key::Tunnel(teid.value(), local);
-            if lease.keys.contains(&key) {
+            if lease.keys.iter().any(|(known, _)| *known == key) {
                 continue;
             }
             let (program, _) = self.programs.insert(ask(local));
             lease.programs.push(program);
-            let line = self.table.insert(key, Line::new(teid.value(), program, number));
-            lease.keys.push(key);
-            lease.lines.push(line);
+            if let Some(line) = self.table.insert(key, Line::new(teid.value(), key.place(), program)) {
+                lease.keys.push((key, line));
+                lease.lines.push(line);
+            }
         }
     }
 
@@ -268,7 +262,7 @@ fn ask(local: u8) -> Program {
     }
 }
 
-fn line_of(door: &Door, program: u32, session: u32, of: Option<u32>) -> Line {
+fn line_of(door: &Door, at: Key, program: u32, of: Option<u32>) -> Line {
     let v4 = door.ue.v4.map_or(0, u32::from);
     let (key, aux, prefix) = match door.key {
         DoorKey::Tunnel { teid, .. } => (teid.value(), v4, door.ue.v6.unwrap_or(0)),
@@ -276,8 +270,8 @@ fn line_of(door: &Door, program: u32, session: u32, of: Option<u32>) -> Line {
         DoorKey::Ipv6 { prefix, .. } => (0, 0, prefix),
     };
     let mut line = match of {
-        Some(of) => Line::alias(key, program, session, of),
-        None => Line::new(key, program, session),
+        Some(of) => Line::alias(key, at.place(), program, of),
+        None => Line::new(key, at.place(), program),
     };
     (line.aux, line.prefix) = (aux, prefix);
     line

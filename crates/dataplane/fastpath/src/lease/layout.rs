@@ -8,11 +8,11 @@ use crate::program::Rate;
 /// Rules of one direction on their way into lines. Rules are named by their index in the shape.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// The rules with an account, in order.
-    pub(super) hot: Vec<usize>,
+    /// The rules with an account, in order. Those whose packets differ only in how they are recognised have one.
+    pub(super) accounts: Vec<Vec<usize>>,
     /// The QER whose rate is in the first door's line.
     pub(super) shared: Option<MeterShape>,
-    /// The account of the only rule is in the first door's line.
+    /// The only account is in the first door's line.
     pub(super) is_inline: bool,
 }
 
@@ -20,25 +20,40 @@ impl Layout {
     /// Of the rules of a direction. `has_spare_teid`: the first door's line has room for the TEID of a tunnel.
     pub(super) fn of(shape: &Shape, direction: Direction, has_spare_teid: bool) -> Self {
         let is_hot = |rule: &RuleShape| rule.key.direction == direction && rule.act != Act::Ask;
-        let rules = || shape.rules.iter().enumerate().filter(|(_, rule)| is_hot(rule));
-        let shared = shared_rate(&rules().map(|(_, rule)| rule).collect::<Vec<_>>());
-        let fits = |rule: &RuleShape| own_meters(rule, shared.as_ref()).count() <= 1;
-        let hot: Vec<_> = rules().filter(|(_, rule)| fits(rule)).map(|(index, _)| index).collect();
-        let is_inline = match (hot.as_slice(), shared) {
-            ([only], None) => shape
-                .rules
-                .get(*only)
+        let groups = groups(shape, is_hot);
+        let first_of = |group: &Vec<usize>| shape.rules.get(*group.first()?);
+        let shared = shared_rate(&groups.iter().filter_map(first_of).collect::<Vec<_>>());
+        let fits = |group: &Vec<usize>| {
+            first_of(group).is_some_and(|rule| own_meters(rule, shared.as_ref()).count() <= 1)
+        };
+        let accounts: Vec<_> = groups.into_iter().filter(fits).collect();
+        let is_inline = match (accounts.as_slice(), shared) {
+            ([only], None) => first_of(only)
                 .is_some_and(|rule| !counts_drops(rule) && (has_spare_teid || teid_of(&rule.act).is_none())),
             _ => false,
         };
-        Self { hot, shared, is_inline }
+        Self { accounts, shared, is_inline }
     }
 
     /// Which account of the direction a rule has: 0 is that of the first door's line.
     pub(super) fn account(&self, rule: usize) -> Option<u8> {
-        let place = self.hot.iter().position(|hot| *hot == rule)?;
+        let place = self.accounts.iter().position(|rules| rules.contains(&rule))?;
         if self.is_inline { Some(0) } else { u8::try_from(place + 1).ok() }
     }
+}
+
+fn groups(shape: &Shape, is_hot: impl Fn(&RuleShape) -> bool) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (index, rule) in shape.rules.iter().enumerate().filter(|(_, rule)| is_hot(rule)) {
+        let is_like = |group: &&mut Vec<usize>| {
+            group.first().and_then(|first| shape.rules.get(*first)).is_some_and(|first| first.is_like(rule))
+        };
+        match groups.iter_mut().find(is_like) {
+            Some(group) => group.push(index),
+            None => groups.push(vec![index]),
+        }
+    }
+    groups
 }
 
 /// Drops are counted, and there may be some.
@@ -66,7 +81,7 @@ pub(super) fn own_meters<'s>(
     rule.meters.iter().filter(move |meter| Some(meter.qer) != shared)
 }
 
-/// The rate that most rules have; with one rule, its first if it has several.
+/// The rate that most accounts have; with one account, its first if it has several.
 fn shared_rate(rules: &[&RuleShape]) -> Option<MeterShape> {
     let users = |qer: QerId| rules.iter().filter(|rule| rule.key.meters.contains(&qer)).count();
     let meters = || rules.iter().flat_map(|rule| &rule.meters);

@@ -3,10 +3,8 @@
 mod compile;
 mod layout;
 
-use std::collections::HashMap;
-
 use causeway_reference::lease::{Grant, MeterSpent, Passed, RuleKey, Spent};
-use causeway_types::{Direction, QerId, Seid, Time};
+use causeway_types::{Direction, QerId, Time};
 
 use crate::line::Account;
 use crate::table::{Key, Table};
@@ -22,15 +20,13 @@ const MOST: u64 = 1 << 36;
 /// Where the account of a rule is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// Nowhere: the slow room sees all its packets.
-    Nowhere,
     /// In a door's line.
     Line(u32),
     /// In a line of its own.
     Rule(u32),
 }
 
-/// A rule and what it was granted.
+/// Rules whose packets have one account, and what they were granted.
 #[derive(Clone, Debug)]
 pub(crate) struct LeasedRule {
     place: Place,
@@ -47,17 +43,25 @@ pub(crate) struct SharedRate {
     qer: QerId,
     direction: Direction,
     line: u32,
+    /// What is in the line's bucket was granted. Without it the slow room knows better.
+    is_granted: bool,
+}
+
+impl SharedRate {
+    /// A rate with its bucket in a line, not granted yet.
+    pub(crate) const fn new(qer: QerId, direction: Direction, line: u32) -> Self {
+        Self { qer, direction, line, is_granted: false }
+    }
 }
 
 /// A session in the lines.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    pub(crate) seid: Seid,
-    keys: Vec<Key>,
+    keys: Vec<(Key, u32)>,
     lines: Vec<u32>,
     programs: Vec<u32>,
     /// Runs of rule lines: the first, and how many.
-    runs: Vec<(u32, usize)>,
+    runs: Vec<(u32, u32)>,
     rule_keys: Vec<RuleKey>,
     rules: Vec<LeasedRule>,
     shared: Vec<SharedRate>,
@@ -76,8 +80,8 @@ impl Lease {
     }
 
     /// Some rule can decide by itself.
-    pub(crate) fn is_hot(&self) -> bool {
-        self.rules.iter().any(|rule| rule.place != Place::Nowhere)
+    pub(crate) const fn is_hot(&self) -> bool {
+        !self.rules.is_empty()
     }
 
     /// Writes the grants into the lines.
@@ -99,7 +103,7 @@ impl Lease {
             };
             (rule.granted, rule.since) = (account.budget, account.updated);
         }
-        for shared in &self.shared {
+        for shared in &mut self.shared {
             let sharers =
                 self.rule_keys.iter().zip(grants).filter(|(key, _)| key.direction == shared.direction);
             let mut meters = sharers.filter_map(|(_, grant)| grant.as_ref()).flat_map(|grant| &grant.meters);
@@ -109,6 +113,7 @@ impl Lease {
                 line.account.tokens = meter.tokens;
                 line.account.updated = meter.updated.as_nanos();
                 line.account.last_size = octets(meter.last);
+                shared.is_granted = true;
             }
         }
         self.is_open = true;
@@ -122,7 +127,7 @@ impl Lease {
             let (packets, octets) = dropped(table, rule.place);
             let Some(account) = account(table, rule.place).filter(|_| granted > 0) else { continue };
             let passed = granted - std::mem::take(&mut account.budget);
-            if account.packets == 0 && account.updated == rule.since {
+            if account.packets == 0 && packets == 0 && account.updated == rule.since {
                 continue;
             }
             spent.push(Spent {
@@ -138,8 +143,10 @@ impl Lease {
             });
             meters.extend(rule.own.map(|qer| bucket(qer, key.direction, account)));
         }
-        for shared in std::mem::take(&mut self.is_open).then_some(&self.shared).into_iter().flatten() {
-            if let Some(line) = table.line(shared.line).filter(|line| line.account.updated > 0) {
+        self.is_open = false;
+        for shared in &mut self.shared {
+            let granted = std::mem::take(&mut shared.is_granted);
+            if let Some(line) = table.line(shared.line).filter(|_| granted) {
                 meters.push(bucket(shared.qer, shared.direction, &line.account));
             }
         }
@@ -149,7 +156,6 @@ impl Lease {
 
 fn account(table: &mut Table, place: Place) -> Option<&mut Account> {
     match place {
-        Place::Nowhere => None,
         Place::Line(number) => table.line_mut(number).map(|line| &mut line.account),
         Place::Rule(number) => table.rule_mut(number).map(|line| &mut line.account),
     }
@@ -172,47 +178,4 @@ fn bucket(qer: QerId, direction: Direction, account: &Account) -> MeterSpent {
 /// A size in micro-bits as octets. Packets have whole ones.
 fn octets(micro_bits: i64) -> u32 {
     u32::try_from(micro_bits / PER_OCTET).unwrap_or(u32::MAX)
-}
-
-/// The leases of one worker.
-#[derive(Debug, Default)]
-pub(crate) struct Leases {
-    all: Vec<Option<Lease>>,
-    by_session: HashMap<Seid, u32>,
-    free: Vec<u32>,
-}
-
-impl Leases {
-    /// The number of a session's lease.
-    pub(crate) fn number(&self, seid: Seid) -> Option<u32> {
-        self.by_session.get(&seid).copied()
-    }
-
-    /// A lease.
-    pub(crate) fn at(&mut self, number: u32) -> Option<&mut Lease> {
-        self.all.get_mut(number as usize)?.as_mut()
-    }
-
-    /// A number for a new lease.
-    pub(crate) fn reserve(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.all.push(None);
-            self.all.len() as u32 - 1
-        })
-    }
-
-    /// Enters a lease under a reserved number.
-    pub(crate) fn insert(&mut self, number: u32, lease: Lease) {
-        self.by_session.insert(lease.seid, number);
-        if let Some(slot) = self.all.get_mut(number as usize) {
-            *slot = Some(lease);
-        }
-    }
-
-    /// Takes out a lease.
-    pub(crate) fn remove(&mut self, seid: Seid) -> Option<Lease> {
-        let number = self.by_session.remove(&seid)?;
-        self.free.push(number);
-        self.all.get_mut(number as usize)?.take()
-    }
 }

@@ -44,7 +44,6 @@ proptest! {
             let ids: Vec<_> = lists.iter().map(|rules| sets.insert(rules)).collect();
             for (id, rules) in ids.into_iter().zip(&lists) {
                 let id = id.unwrap();
-                sets.prefetch(id);
                 for packet in &packets {
                     let (found, wanted) = (sets.first_match(id, &key(packet)), expected(rules, packet));
                     prop_assert_eq!(found, wanted, "{} {:?}", compare.name(), packet);
@@ -124,6 +123,22 @@ fn port_lists_multiply_up_to_the_most_lanes() {
     );
     assert_eq!(sets.insert(&[rule(&[], vec![port_lists(u16::MAX / 2, u16::MAX / 2)])]), Err(Full::Lanes));
     assert_eq!((sets.len(), sets.blocks(), MAX_LANES), (0, 0, 1024));
+}
+
+// Input:  more sets than the cache is thought to hold, of 64 blocks each, one fetched ahead; then a packet for it.
+// Output: it is found as ever.
+#[test]
+fn fetching_ahead_changes_nothing() {
+    let mut sets = FilterSets::new(64 * 17);
+    let ids: Vec<_> = (0..17)
+        .map(|protocol| {
+            let mut filter = port_lists(32, 32);
+            filter.flow.protocol = Some(protocol);
+            sets.insert(&[rule(&[], vec![filter])]).unwrap()
+        })
+        .collect();
+    sets.prefetch(ids[16]);
+    assert_eq!(sets.first_match(ids[16], &PacketKey::v4(1, 2, 16, 0).with_ports(62, 62)), Some(0));
 }
 
 // Input:  an IPv6 ESP packet with SPI 7 and flow label 9 against a filter for both, and packets that lack one of them.

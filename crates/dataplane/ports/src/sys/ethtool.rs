@@ -1,15 +1,17 @@
-//! Generic receive offload: whether the kernel joins received packets into larger ones.
+//! Settings of interfaces: whether the kernel joins received packets into larger ones, and the number of queues.
 #![allow(unsafe_code)]
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::{check, interface_name};
 
 /// Commands of `linux/ethtool.h`.
 const GET_GRO: u32 = 0x2b;
 const SET_GRO: u32 = 0x2c;
+const GET_CHANNELS: u32 = 0x3c;
 /// The ioctl of `linux/sockios.h`.
 const SIOCETHTOOL: u32 = 0x8946;
 
@@ -20,30 +22,88 @@ struct Value {
     data: u32,
 }
 
+/// `struct ethtool_channels`.
+#[repr(C)]
+#[derive(Default)]
+struct Channels {
+    command: u32,
+    most: [u32; 4],
+    receive: u32,
+    send: u32,
+    other: u32,
+    combined: u32,
+}
+
+/// A structure of `linux/ethtool.h` that begins with its command.
+///
+/// # Safety
+/// It is `repr(C)`, of words only, and as long as the command says that stands in it.
+unsafe trait Command {}
+
+// SAFETY: two words, which is what its commands read and write.
+unsafe impl Command for Value {}
+// SAFETY: nine words, which is what its command reads and writes.
+unsafe impl Command for Channels {}
+
 /// `struct ifreq` with a pointer.
 #[repr(C)]
-struct Request<'a> {
+struct Request<'a, T> {
     name: [u8; libc::IFNAMSIZ],
-    value: &'a mut Value,
+    value: &'a mut T,
     rest: [u8; 16],
 }
 
-/// Packets received on the interface are joined. `fd` is any socket.
-pub(crate) fn gro(fd: impl AsFd, interface: &str) -> Result<bool, Errno> {
+/// Packets received on the interface are joined.
+fn gro(fd: impl AsFd, interface: &str) -> Result<bool, Errno> {
     let mut value = Value { command: GET_GRO, data: 0 };
     call(fd, interface, &mut value)?;
     Ok(value.data != 0)
 }
 
 /// Says whether packets received on the interface shall be joined.
-pub(crate) fn set_gro(fd: impl AsFd, interface: &str, on: bool) -> Result<(), Errno> {
+fn set_gro(fd: impl AsFd, interface: &str, on: bool) -> Result<(), Errno> {
     call(fd, interface, &mut Value { command: SET_GRO, data: u32::from(on) })
 }
 
-fn call(fd: impl AsFd, interface: &str, value: &mut Value) -> Result<(), Errno> {
+/// Packets received on an interface are not joined as long as this lives.
+pub(crate) struct JoiningOff {
+    socket: OwnedFd,
+    interface: String,
+}
+
+impl JoiningOff {
+    /// Switches the offload off. `None` where it was off already, or the driver cannot do without.
+    pub(crate) fn on(interface: &str) -> Option<Self> {
+        let socket = control().ok()?;
+        let joined = gro(&socket, interface).unwrap_or(false);
+        let off = joined && set_gro(&socket, interface, false).is_ok();
+        off.then(|| Self { socket, interface: interface.to_owned() })
+    }
+}
+
+impl Drop for JoiningOff {
+    fn drop(&mut self) {
+        // The interface may be gone, and its settings with it.
+        let _ = set_gro(&self.socket, &self.interface, true);
+    }
+}
+
+/// Receive queues that the interface uses.
+pub(crate) fn receive_queues(interface: &str) -> Result<u32, Errno> {
+    let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
+    call(control()?, interface, &mut channels)?;
+    Ok(channels.receive + channels.combined)
+}
+
+/// A socket by which interfaces can be asked; not every kind of socket does.
+fn control() -> Result<OwnedFd, Errno> {
+    socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
+}
+
+fn call<T: Command>(fd: impl AsFd, interface: &str, value: &mut T) -> Result<(), Errno> {
     let mut request = Request { name: interface_name(interface), value, rest: [0; 16] };
     // SAFETY: the kernel reads and writes one `struct ifreq` of at most 40 octets, which `request` is, and through
-    // its pointer one `struct ethtool_value`, which is mutably borrowed until the call returns.
+    // its pointer what the command says (`Command`), which is mutably borrowed until the call returns.
     check(unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), SIOCETHTOOL as _, &raw mut request) })
 }
 

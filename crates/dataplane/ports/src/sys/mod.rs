@@ -2,12 +2,14 @@
 //!
 //! Each module wraps one family of calls in safe functions over borrowed slices and descriptors.
 
+pub(crate) mod bpf;
 pub(crate) mod ethtool;
 pub(crate) mod mmsg;
 pub(crate) mod packet;
 pub(crate) mod ring;
 pub(crate) mod sockopt;
 pub(crate) mod tun;
+pub(crate) mod xsk;
 
 use rustix::io::Errno;
 

@@ -24,7 +24,7 @@ const BLOCK_FIRST: usize = 16;
 
 /// A received frame, still in the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Received<'a> {
+pub(crate) struct Slot<'a> {
     /// Its octets, from the destination address.
     pub(crate) data: &'a [u8],
     /// How long it was on the line.
@@ -77,7 +77,7 @@ impl Ring {
     }
 
     /// The next frame, which stays in the ring until this is called again.
-    pub(crate) fn next(&mut self) -> Option<Received<'_>> {
+    pub(crate) fn next(&mut self) -> Option<Slot<'_>> {
         while self.left == 0 {
             self.release();
             self.acquire()?;
@@ -135,10 +135,10 @@ impl Drop for Ring {
 }
 
 /// The frame whose `struct tpacket3_hdr` begins at an offset of a block.
-fn frame(block: &[u8], at: usize) -> Option<Received<'_>> {
+fn frame(block: &[u8], at: usize) -> Option<Slot<'_>> {
     let captured = word(block, at + 12)? as usize;
     let start = at + usize::from(half(block, at + 24)?);
-    Some(Received {
+    Some(Slot {
         data: block.get(start..start.checked_add(captured)?)?,
         len: word(block, at + 16)? as usize,
         status: word(block, at + 20)?,
@@ -170,7 +170,7 @@ mod tests {
         put(48 + 32, 7);
         block[48 + 24..48 + 26].copy_from_slice(&82_u16.to_ne_bytes());
         block[130..133].copy_from_slice(b"abc");
-        let expected = Received { data: b"abc", len: 1500, status: libc::TP_STATUS_LOSING, vlan: 7 };
+        let expected = Slot { data: b"abc", len: 1500, status: libc::TP_STATUS_LOSING, vlan: 7 };
         assert_eq!(frame(&block, 48), Some(expected));
         block[60..64].copy_from_slice(&u32::MAX.to_ne_bytes());
         assert_eq!(frame(&block, 48), None);

@@ -7,16 +7,22 @@ use rustix::io::Errno;
 
 use super::check;
 
-/// A C value without padding or pointers, which the kernel may read as octets.
+/// A C value of integers without padding or pointers, which the kernel may read and write as octets.
 ///
 /// # Safety
-/// Every bit of the type is initialized and it holds no pointer that the kernel would follow.
+/// Every bit of the type is initialized, any bits are legal, and it holds no pointer that the kernel would follow.
 pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: integers have neither padding nor pointers.
 unsafe impl Plain for libc::c_int {}
 // SAFETY: seven integers of one size.
 unsafe impl Plain for libc::tpacket_req3 {}
+// SAFETY: two integers of 8 octets and four of 4. The address in it is only registered; `xsk` sees to its memory.
+unsafe impl Plain for libc::xdp_umem_reg {}
+// SAFETY: sixteen integers of one size.
+unsafe impl Plain for libc::xdp_mmap_offsets {}
+// SAFETY: six integers of one size.
+unsafe impl Plain for libc::xdp_statistics {}
 
 /// Sets an option.
 pub(crate) fn set<T: Plain>(fd: impl AsFd, level: i32, option: i32, value: T) -> Result<(), Errno> {
@@ -24,6 +30,23 @@ pub(crate) fn set<T: Plain>(fd: impl AsFd, level: i32, option: i32, value: T) ->
     // SAFETY: the descriptor is open while borrowed, and the kernel reads `len` octets of `value`, which lives
     // until the call returns and is free of padding (`Plain`).
     check(unsafe { libc::setsockopt(fd.as_fd().as_raw_fd(), level, option, (&raw const value).cast(), len) })
+}
+
+/// The value of an option, for types of which any bits are a legal value.
+///
+/// # Errors
+/// Also where the kernel gives fewer octets than the type has.
+pub(crate) fn option<T: Plain>(fd: impl AsFd, level: i32, option: i32) -> Result<T, Errno> {
+    let mut len = size_of::<T>() as libc::socklen_t;
+    // SAFETY: plain values are integers, for which zero is legal.
+    let mut value: T = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open while borrowed, and the kernel writes at most `len` octets to `value`, for which
+    // any bits are legal (`Plain`).
+    let status = unsafe {
+        libc::getsockopt(fd.as_fd().as_raw_fd(), level, option, (&raw mut value).cast(), &raw mut len)
+    };
+    check(status)?;
+    if len as usize == size_of::<T>() { Ok(value) } else { Err(Errno::NOPROTOOPT) }
 }
 
 /// Makes the socket refuse whatever arrives, before it takes room in its buffer.

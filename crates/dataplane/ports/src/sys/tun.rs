@@ -1,4 +1,4 @@
-//! The two ioctls of the TUN driver.
+//! The ioctls of the TUN driver.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd};
@@ -24,18 +24,42 @@ pub(crate) enum Kind {
     Tap,
 }
 
-/// Makes the descriptor the device of that name, which the kernel creates if it does not exist. Packets have no
-/// header before IP, frames none before Ethernet.
-pub(crate) fn attach(fd: impl AsFd, name: &str, kind: Kind) -> Result<(), Errno> {
+/// What comes before each packet or frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Header {
+    /// Nothing.
+    None,
+    /// `struct virtio_net_hdr`, ten octets in the byte order of the machine.
+    Virtio,
+}
+
+/// Makes the descriptor the device of that name, which the kernel creates if it does not exist.
+pub(crate) fn attach(fd: impl AsFd, name: &str, kind: Kind, header: Header) -> Result<(), Errno> {
     let kind = match kind {
         Kind::Tun => libc::IFF_TUN,
         Kind::Tap => libc::IFF_TAP,
     };
-    let flags = (kind | libc::IFF_NO_PI) as libc::c_short;
+    let header_flag = if header == Header::Virtio { libc::IFF_VNET_HDR } else { 0 };
+    let flags = (kind | libc::IFF_NO_PI | header_flag) as libc::c_short;
     let mut request = InterfaceRequest { name: interface_name(name), flags, rest: [0; 22] };
     // SAFETY: the kernel reads and writes one `struct ifreq` of 40 octets, which `request` is, and the name in it
     // ends with a zero.
-    check(unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) })
+    check(unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) })?;
+    if header == Header::Virtio { set_header_size(fd, 10) } else { Ok(()) }
+}
+
+/// A device that outlived another process may have a longer header.
+fn set_header_size(fd: impl AsFd, octets: libc::c_int) -> Result<(), Errno> {
+    // SAFETY: the kernel reads one integer, which lives until the call returns.
+    check(unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETVNETHDRSZ as _, &raw const octets) })
+}
+
+/// Which packets the kernel may leave uncut or without checksum: `TUN_F_*`. It refuses what it does not know.
+pub(crate) fn set_offload(fd: impl AsFd, flags: libc::c_uint) -> Result<(), Errno> {
+    // SAFETY: TUNSETOFFLOAD takes its argument by value.
+    check(unsafe {
+        libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETOFFLOAD as _, libc::c_ulong::from(flags))
+    })
 }
 
 /// Whether the device stays when the descriptor is closed.

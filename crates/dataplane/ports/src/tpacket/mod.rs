@@ -8,16 +8,24 @@
 //! unreachable"; on N6 it must not forward. Frames that were joined by offloads before they came here (on veth, by
 //! TSO of the other end) are longer than a buffer and count as truncated.
 
-mod accept;
-mod checksum;
-mod egress;
-mod gtpu;
-mod ip;
-mod line;
-mod waiting;
+mod device;
 
-pub use gtpu::EthernetGtpu;
-pub use ip::EthernetIp;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+
+use crate::PortError;
+use crate::ethernet::{Egress, Gtpu, IpPackets, Kernel, Line};
+use crate::sys::ethtool::JoiningOff;
+use device::PacketRing;
+
+/// A GTP-U port on packet rings. Outer fragments are dropped and counted.
+pub type EthernetGtpu = Gtpu<PacketRing>;
+
+/// An N6 port on a packet ring.
+///
+/// Switches generic receive offload of the interface off, which would join packets beyond the MTU, and back on
+/// when it is closed.
+pub type EthernetIp = IpPackets<PacketRing>;
 
 /// Which interface, and how it is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,4 +46,52 @@ impl EthernetOptions {
         let interface = interface.to_owned();
         Self { interface, ring: 8 << 20, bypass_queue: false, allow_kernel_forwarding: false }
     }
+}
+
+/// The ring has every frame: no other socket has to be watched.
+const NOTHING: &[OwnedFd] = &[];
+
+fn line(name: &str, options: &EthernetOptions) -> Result<Line<PacketRing>, PortError> {
+    let egress = Egress::open(&options.interface)?;
+    let device = PacketRing::open(&egress, options)?;
+    Line::new(name, egress, device, NOTHING)
+}
+
+impl EthernetGtpu {
+    /// Takes the interface into use for GTP-U to these addresses.
+    ///
+    /// # Errors
+    /// [`PortError::InterfaceMissing`], [`PortError::NotEthernet`], [`PortError::AddressInUse`],
+    /// [`PortError::AddressMissing`], [`PortError::Permission`], or [`PortError::System`].
+    pub fn open(name: &str, addresses: &[IpAddr], options: &EthernetOptions) -> Result<Self, PortError> {
+        let kernel = Kernel::refusing(addresses)?;
+        Ok(Self::new(line(name, options)?, addresses, kernel))
+    }
+}
+
+impl EthernetIp {
+    /// Takes the interface into use.
+    ///
+    /// # Errors
+    /// [`PortError::InterfaceMissing`], [`PortError::NotEthernet`], [`PortError::KernelForwards`],
+    /// [`PortError::Permission`], or [`PortError::System`].
+    pub fn open(name: &str, options: &EthernetOptions) -> Result<Self, PortError> {
+        let line = line(name, options)?;
+        if !options.allow_kernel_forwarding {
+            refuse_forwarding(&options.interface)?;
+        }
+        // A driver that cannot switch it off counts long packets as truncated.
+        let joining = JoiningOff::on(&options.interface);
+        Ok(Self::new(line, joining))
+    }
+}
+
+fn refuse_forwarding(interface: &str) -> Result<(), PortError> {
+    for family in ["ipv4", "ipv6"] {
+        let setting = format!("/proc/sys/net/{family}/conf/{interface}/forwarding");
+        if std::fs::read_to_string(setting).is_ok_and(|value| value.trim() != "0") {
+            return Err(PortError::KernelForwards { name: interface.to_owned(), family });
+        }
+    }
+    Ok(())
 }

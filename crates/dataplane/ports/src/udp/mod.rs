@@ -64,6 +64,11 @@ impl UdpPort {
         self.receive_buffer
     }
 
+    /// Counts in the counters of a port that this one is a part of.
+    pub(crate) fn count_in(&mut self, counters: &Arc<Counters>) {
+        self.counters = Arc::clone(counters);
+    }
+
     /// What the kernel does for this port.
     pub fn offload(&self) -> UdpOffload {
         self.offload
@@ -95,6 +100,12 @@ fn receive_singly(
     }
     counters.received(batch.len(), octets);
     Ok(())
+}
+
+impl AsFd for UdpPort {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 impl Port for UdpPort {

@@ -1,6 +1,8 @@
 //! What the tests of this crate share: network namespaces of their own, and small packets.
 #![allow(dead_code)] // Each test binary uses its own part.
 
+pub(crate) mod xdp;
+
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
@@ -53,6 +55,11 @@ impl Remote {
         Self { jobs, thread: told.recv().unwrap() }
     }
 
+    /// The thread there, by which ip(8) finds the namespace.
+    pub(crate) fn thread(&self) -> i32 {
+        self.thread
+    }
+
     /// Does something there. What it opens stays there.
     pub(crate) fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (tell, told) = channel();
@@ -71,7 +78,8 @@ impl Remote {
     }
 }
 
-fn set_up(name: &str, addresses: &[&str]) {
+/// Takes an interface into use with these addresses.
+pub(crate) fn set_up(name: &str, addresses: &[&str]) {
     ip(&format!("link set {name} up"));
     for address in addresses {
         let nodad = if address.contains(':') { "nodad" } else { "" };

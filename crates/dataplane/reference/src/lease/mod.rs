@@ -18,7 +18,7 @@ pub use shape::{Door, DoorKey, MeterShape, RuleKey, RuleShape, Shape, UeShape};
 
 use std::net::IpAddr;
 
-use causeway_dataplane::Ingress;
+use causeway_dataplane::{Ingress, N6Endpoint};
 use causeway_packet::{UserPacket, gtpu};
 use causeway_types::{Seid, Teid, Time};
 
@@ -52,15 +52,16 @@ impl Reference {
         }
     }
 
+    /// A packet from a data network for this address is for some session, or for our end of a tunnel.
+    pub fn knows(&self, address: IpAddr) -> bool {
+        let is_end = |end: &N6Endpoint| end.addr.contains(address);
+        self.index.has_ue(address) || self.topology.n6_tunnels.iter().any(is_end)
+    }
+
     /// The sessions that share a UE address with this one, or have one that lies in a prefix of the other.
     pub fn rivals(&self, seid: Seid) -> Vec<Seid> {
         let Some(session) = self.sessions.get(&seid) else { return Vec::new() };
         self.index.rivals(seid, &session.rules)
-    }
-
-    /// UEs have nothing but IPv4 addresses and IPv6 prefixes of 64 bits.
-    pub fn has_only_hosts(&self) -> bool {
-        self.index.has_only_hosts()
     }
 
     /// The tunnels that end here for a session.

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use causeway_rules::{Pdr, PduSessionType, SdfFilter, UeAddress, UeSide};
 use causeway_types::{
     Bitrate, Direction, Interface, IpNet, Ipv6Net, NetworkInstance, PdrId, QerId, QfiSet, Seid, Span, Teid,
+    UrrId,
 };
 
 use super::act::{Act, act_of};
@@ -46,6 +47,8 @@ pub struct RuleShape {
     pub qfis: QfiSet,
     /// SDF filters of which one must fit; none fits all.
     pub filters: Vec<SdfFilter>,
+    /// The URRs that count its packets.
+    pub urrs: Vec<UrrId>,
     /// What becomes of its packets.
     pub act: Act,
     /// The maximum bit rates that they have to keep, in the order of the key.
@@ -56,6 +59,15 @@ pub struct RuleShape {
     pub reports_drops: bool,
     /// Usage before QoS enforcement is measured.
     pub counts_before_qos: bool,
+}
+
+impl RuleShape {
+    /// Their packets differ in nothing but how they are recognised: they may have one grant.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let what = |rule: &Self| (rule.key.direction, rule.pause, rule.reports_drops, rule.counts_before_qos);
+        let with = |rule: &Self| (rule.key.meters.clone(), rule.meters.clone(), rule.urrs.clone());
+        what(self) == what(other) && with(self) == with(other) && self.act == other.act
+    }
 }
 
 /// The maximum bit rate of a QER.
@@ -172,6 +184,7 @@ impl Reference {
             pause: urrs().map(stopped_after).min().unwrap_or(Span::MAX),
             qfis: pdr.pdi.qfis,
             filters: pdr.pdi.filters.clone(),
+            urrs: pdr.urrs.clone(),
             act: act_of(session, pdr, &self.topology),
             meters,
             reports_drops: direction == Direction::Downlink

@@ -56,8 +56,9 @@ fn set_if<T>(with: bool, value: Option<T>) -> Setting<T> {
 /// How many ids of each kind are drawn from; few, so that changes meet rules that exist.
 pub(super) const IDS: u32 = 5;
 
-/// Any legal rule set with at least one PDR.
-pub(crate) fn rule_set() -> impl Strategy<Value = RuleSet> {
+/// Any legal rule set with at least one PDR, of the UE 10.45.0.2. Its tunnels at the UPF have the TEIDs 1 to 5, its times
+/// lie within minutes of zero.
+pub fn rule_set() -> impl Strategy<Value = RuleSet> {
     let simple = (
         btree_set(0..IDS as u8, 0..3).prop_flat_map(|ids| ids.into_iter().map(bar).collect::<Vec<_>>()),
         btree_set(0..IDS, 0..4).prop_flat_map(|ids| ids.into_iter().map(urr).collect::<Vec<_>>()),

@@ -1,0 +1,285 @@
+//! Lets a world happen to twins, and says where they differ first.
+
+use std::fmt::Write;
+
+use causeway_conformance::{Arrival, Subject, Twins};
+use causeway_dataplane::{Capabilities, Dataplane, Egress, PacketEngine, Plan, Topology};
+use causeway_reference::{Limits, Reference, WhenFull};
+use causeway_rules::{
+    Catalogue, LocalEndpoints, RuleSet, plan_deletion, plan_establishment, plan_modification,
+};
+use causeway_types::{Seid, Span, Time};
+
+use crate::arrival::arrival;
+use crate::change::changed;
+use crate::genes::Genes;
+use crate::place::Place;
+use crate::session::{is_legal, rules};
+use crate::surroundings::{applications, surroundings};
+use crate::tally::Tally;
+use crate::wild::settled;
+use crate::world::{Seed, Session, Step, World};
+
+const START: Time = Time::from_secs(1_700_000_000);
+
+/// Timers that a pause looks at one by one; the rest of it passes at once.
+const MOST_DEADLINES: usize = 64;
+
+/// Makes the data plane that is compared with the reference.
+pub(crate) type Make<'a> = &'a dyn Fn(Topology, Limits) -> Box<dyn Subject>;
+
+/// One session, whether it is there or not.
+struct Held {
+    place: Place,
+    seid: Seid,
+    rules: Option<RuleSet>,
+}
+
+struct Run {
+    twins: Twins,
+    now: Time,
+    capabilities: Capabilities,
+    endpoints: LocalEndpoints,
+    catalogue: Catalogue,
+    held: Vec<Held>,
+    sent: Vec<(Egress, Vec<u8>)>,
+    tally: Tally,
+}
+
+/// Lets all of it happen.
+///
+/// # Errors
+/// The step at which the two differ, how, and the rules at that time.
+pub(crate) fn happen(world: &World, make: Make<'_>) -> Result<Tally, String> {
+    let mut run = Run::new(world, make);
+    for (index, session) in world.sessions.iter().enumerate() {
+        run.held.push(Held {
+            place: Place::new(index as u32, &mut genes(session)),
+            seid: Seid(0),
+            rules: None,
+        });
+        run.begin(index, session);
+        run.check(&[index], || format!("session {index} begins"))?;
+    }
+    for (at, step) in world.steps.iter().enumerate() {
+        run.step(at as u32, step);
+        run.check(&run.concerned(step), || format!("step {at}, {step:?}"))?;
+    }
+    for index in 0..run.held.len() {
+        run.end(index);
+        run.check(&[index], || format!("session {index} ends"))?;
+    }
+    run.tally.end(&run.twins.counters(), run.twins.hot_packets());
+    Ok(run.tally)
+}
+
+impl Run {
+    fn new(world: &World, make: Make<'_>) -> Self {
+        let mut genes = Genes::new(&world.surroundings);
+        let topology = surroundings(&mut genes);
+        let full = genes.chance(64);
+        let limits = Limits {
+            buffer_packets_per_session: if full { 4 } else { 64 },
+            buffer_packets: if full { 6 } else { 256 },
+            when_full: if genes.chance(128) { WhenFull::DropOldest } else { WhenFull::DropNewest },
+            ..Limits::default()
+        };
+        let reference = Box::new(Reference::new(topology.clone(), limits));
+        let twins = Twins::of(reference, make(topology.clone(), limits));
+        let catalogue = Catalogue { applications: applications(true), ..Catalogue::default() };
+        let mut run = Self {
+            capabilities: twins.capabilities(),
+            endpoints: topology.endpoints(),
+            twins,
+            now: START,
+            catalogue,
+            held: Vec::new(),
+            sent: Vec::new(),
+            tally: Tally::default(),
+        };
+        run.twins.provision(&applications(true));
+        run
+    }
+
+    /// The sessions that a step is about.
+    fn concerned(&self, step: &Step) -> Vec<usize> {
+        match step {
+            Step::Packets(packets) => packets.iter().map(|(session, _)| self.index(*session)).collect(),
+            Step::Again { session: at, .. }
+            | Step::Modify(at, _)
+            | Step::Replace(at, _)
+            | Step::End(at, _) => {
+                vec![self.index(*at)]
+            }
+            Step::Wait(_) | Step::Applications(_) => (0..self.held.len()).collect(),
+        }
+    }
+
+    /// Nothing has differed yet.
+    fn check(&mut self, concerned: &[usize], when: impl FnOnce() -> String) -> Result<(), String> {
+        while let Some(event) = self.twins.poll_event() {
+            self.tally.event(&event);
+        }
+        self.sent.clear();
+        self.twins.verdict().check().map_err(|difference| {
+            let mut text = format!("{}:\n{difference}", when());
+            let is_concerned = |(index, _): &(usize, &Held)| concerned.contains(index);
+            for (_, held) in self.held.iter().enumerate().filter(is_concerned) {
+                let _ = write!(text, "\n{:?}{}", held.seid, shown(held.rules.as_ref()));
+            }
+            text
+        })
+    }
+
+    fn step(&mut self, at: u32, step: &Step) {
+        match step {
+            Step::Packets(packets) => {
+                let arrivals: Vec<_> = packets
+                    .iter()
+                    .zip(at * 64..)
+                    .filter_map(|((session, octets), at)| self.arrival(*session, octets, at))
+                    .collect();
+                match packets.first() {
+                    Some((_, [.., 0..64])) => arrivals.iter().for_each(|arrival| self.alone(arrival)),
+                    _ => self.burst(&arrivals),
+                }
+            }
+            Step::Again { session, packet, times } => {
+                let times = at * 256..at * 256 + u32::from(*times);
+                let arrivals: Vec<_> = times.filter_map(|at| self.arrival(*session, packet, at)).collect();
+                arrivals.chunks(32).for_each(|chunk| self.burst(chunk));
+            }
+            Step::Modify(session, seed) => self.modify(self.index(*session), seed),
+            Step::Replace(at, session) => self.replace(self.index(*at), session),
+            Step::End(at, session) => {
+                let index = self.index(*at);
+                if self.held[index].rules.is_some() {
+                    return self.end(index);
+                }
+                self.begin(index, session);
+            }
+            Step::Wait(octets) => self.wait(&mut Genes::new(octets)),
+            Step::Applications(all) => {
+                let applications = applications(*all);
+                self.twins.provision(&applications);
+                self.catalogue.applications = applications;
+            }
+        }
+    }
+
+    fn index(&self, session: u8) -> usize {
+        usize::from(session) % self.held.len()
+    }
+
+    fn arrival(&self, session: u8, octets: &[u8], at: u32) -> Option<Arrival> {
+        let index = self.index(session);
+        let rules = self.held[index].rules.as_ref()?;
+        Some(arrival(rules, index, at, &mut Genes::calm(octets, 128)))
+    }
+
+    fn burst(&mut self, arrivals: &[Arrival]) {
+        self.tally.packets += arrivals.len() as u64;
+        self.twins.burst(self.now, arrivals, &mut self.sent);
+    }
+
+    fn alone(&mut self, (ingress, packet): &Arrival) {
+        self.tally.packets += 1;
+        self.twins.process(self.now, ingress, packet, &mut self.sent);
+    }
+
+    fn begin(&mut self, index: usize, session: &Session) {
+        let mut genes = genes(session);
+        let held = &mut self.held[index];
+        held.seid = Seid(held.seid.0 + 1000 + index as u64);
+        held.place = Place::new(index as u32, &mut genes);
+        let set = rules_of(session, &held.place, self.now, &mut genes);
+        let plan = plan_establishment(held.seid, &set);
+        self.carry_out(index, &plan, set);
+    }
+
+    fn end(&mut self, index: usize) {
+        if self.held[index].rules.take().is_some() {
+            self.apply(&plan_deletion(self.held[index].seid));
+        }
+    }
+
+    fn modify(&mut self, index: usize, seed: &Seed) {
+        let held = &self.held[index];
+        let Some(old) = &held.rules else { return };
+        let (new, extras) = changed(old, &held.place, self.now, &mut Genes::new(seed));
+        let plan = plan_modification(held.seid, old, &new, &extras);
+        self.carry_out(index, &plan, new);
+    }
+
+    fn replace(&mut self, index: usize, session: &Session) {
+        let held = &self.held[index];
+        let Some(old) = &held.rules else { return };
+        let new = rules_of(session, &held.place, self.now, &mut genes(session));
+        let new = RuleSet { pdu_type: old.pdu_type, ..new };
+        let plan = plan_modification(held.seid, old, &new, &Default::default());
+        self.carry_out(index, &plan, new);
+    }
+
+    /// Carries the plan out if an SMF could have asked for its result.
+    fn carry_out(&mut self, index: usize, plan: &Plan, new: RuleSet) {
+        let is_legal = is_legal(&new, &self.capabilities, &self.endpoints, &self.catalogue);
+        if is_legal && self.apply(plan) {
+            self.held[index].rules = Some(new);
+        } else {
+            self.tally.illegal += 1;
+        }
+    }
+
+    fn apply(&mut self, plan: &Plan) -> bool {
+        self.tally.plans += 1;
+        self.twins.advance(self.now);
+        let result = self.twins.apply(self.now, plan);
+        self.twins.flush(&mut self.sent);
+        result.is_ok()
+    }
+
+    fn wait(&mut self, genes: &mut Genes<'_>) {
+        let units = [1_000, 1_000_000, 1_000_000_000, 50_000, 60_000_000_000, 30_000_000];
+        let end = self.now + Span::from_nanos(genes.pick(&units) * (1 + u64::from(genes.octet())));
+        if genes.chance(64) {
+            // Packets and plans come first, before anybody looks at the clock.
+            self.now = end;
+            return;
+        }
+        for _ in 0..MOST_DEADLINES {
+            let Some(next) = self.twins.next_deadline().filter(|next| *next <= end) else { break };
+            self.now = self.now.max(next);
+            self.twins.advance(self.now);
+            self.twins.flush(&mut self.sent);
+        }
+        self.now = end;
+        self.twins.advance(end);
+        self.twins.flush(&mut self.sent);
+    }
+}
+
+/// A line for each rule.
+fn shown(rules: Option<&RuleSet>) -> String {
+    let Some(RuleSet { pdrs, fars, qers, urrs, bars, slice, paging, inactivity_timer, .. }) = rules else {
+        return " has ended".to_owned();
+    };
+    let mut lines = vec![format!(" {slice:?} {paging:?} {inactivity_timer:?}")];
+    lines.extend(pdrs.values().map(|rule| format!("{rule:?}")));
+    lines.extend(fars.values().map(|rule| format!("{rule:?}")));
+    lines.extend(qers.values().map(|rule| format!("{rule:?}")));
+    lines.extend(urrs.values().map(|rule| format!("{rule:?}")));
+    lines.extend(bars.values().map(|rule| format!("{rule:?}")));
+    lines.join("\n  ")
+}
+
+/// Most sessions have nothing odd.
+fn genes(session: &Session) -> Genes<'_> {
+    Genes::calm(&session.seed, 160)
+}
+
+fn rules_of(session: &Session, place: &Place, now: Time, genes: &mut Genes<'_>) -> RuleSet {
+    match &session.wild {
+        Some(wild) => settled(wild, place, now),
+        None => rules(place, now, genes),
+    }
+}

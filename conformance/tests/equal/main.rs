@@ -1,0 +1,113 @@
+//! The fast path is equal to the reference: random worlds happen to both in lockstep, and after every step all that can
+//! be seen of the two must be the same.
+//!
+//! `PROPTEST_CASES` says how many worlds, `PROPTEST_RNG_SEED` which; without it they are the same ones in every run.
+//! `scripts/soak-equal HOURS` goes on for hours.
+
+#![allow(
+    clippy::print_stdout,
+    reason = "the count of what was compared is what a reader of the test output looks for"
+)]
+
+mod arrival;
+mod change;
+mod drive;
+mod genes;
+mod place;
+mod quality;
+mod saboteur;
+mod session;
+mod surroundings;
+mod tally;
+mod usage;
+mod user;
+mod way;
+mod wild;
+mod world;
+
+use std::cell::RefCell;
+
+use causeway_conformance::Subject;
+use causeway_dataplane::Topology;
+use causeway_fastpath::FastPath;
+use causeway_reference::Limits;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
+
+use drive::happen;
+use saboteur::{Defect, Saboteur};
+use tally::Tally;
+use world::world;
+
+/// Worlds in each test, if nothing else is asked for.
+const WORLDS: u32 = 250;
+
+fn config(seed: u64) -> Config {
+    let asked = Config::default();
+    Config {
+        cases: if std::env::var_os("PROPTEST_CASES").is_some() { asked.cases } else { WORLDS },
+        rng_seed: match asked.rng_seed {
+            RngSeed::Random => RngSeed::Fixed(seed),
+            fixed => fixed,
+        },
+        failure_persistence: None,
+        max_shrink_iters: 20_000,
+        ..asked
+    }
+}
+
+fn fast_path(topology: Topology, limits: Limits) -> Box<dyn Subject> {
+    Box::new(FastPath::new(topology, limits).unwrap())
+}
+
+/// At least so much of a hundred packets must be forwarded: a world in which all is dropped shows little.
+const FORWARDED: u64 = 25;
+
+/// So much of a hundred packets at least must be decided by lines, not by the reference in the slow room.
+const HOT: u64 = 20;
+
+fn compare(name: &str, sessions: usize, seed: u64) {
+    let all = RefCell::new(Tally::default());
+    let result = TestRunner::new(config(seed)).run(&world(sessions), |world| {
+        let tally = happen(&world, &fast_path).map_err(TestCaseError::fail)?;
+        all.borrow_mut().add(tally);
+        Ok(())
+    });
+    let all = all.into_inner();
+    println!("{name}: {all}");
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+    assert!(all.hot * 100 > all.packets * HOT, "{} of {} packets decided by lines", all.hot, all.packets);
+    assert!(all.forwarded * 100 > all.packets * FORWARDED, "{} of {}", all.forwarded, all.packets);
+}
+
+// Input:  random worlds of one session.
+// Output: the same results, packets, counters and events from both data planes, after every step.
+#[test]
+fn worlds_of_one_session() {
+    compare("worlds of one session", 1, 1);
+}
+
+// Input:  random worlds of several sessions, some with the same addresses, shared rates and slices.
+// Output: the same results, packets, counters and events from both data planes, after every step.
+#[test]
+fn worlds_of_many_sessions() {
+    compare("worlds of many sessions", 12, 2);
+}
+
+// Input:  data planes with a small defect each.
+// Output: each defect is found within as many worlds as are compared anyway.
+#[test]
+fn defects_are_found() {
+    for defect in Defect::ALL {
+        let make = |topology: Topology, limits: Limits| -> Box<dyn Subject> {
+            Box::new(Saboteur::new(defect, topology, limits))
+        };
+        let mut runner = TestRunner::new(config(3));
+        let worlds = std::iter::repeat_with(|| world(6).new_tree(&mut runner).expect("a world").current());
+        let found = worlds.take(WORLDS as usize).position(|world| happen(&world, &make).is_err());
+        let found = found.unwrap_or_else(|| panic!("{defect:?} was not found in {WORLDS} worlds"));
+        println!("{defect:?} found in world {}", found + 1);
+    }
+}

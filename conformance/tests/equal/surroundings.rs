@@ -1,0 +1,40 @@
+//! What surrounds the UPF of a world.
+
+use std::sync::Arc;
+
+use causeway_conformance::topology;
+use causeway_dataplane::{GtpuEndpoint, SliceLimit, Topology};
+use causeway_rules::{Applications, Pfd};
+use causeway_types::{Bitrate, DualIp, SNssai};
+
+use crate::genes::Genes;
+use crate::place::UPF;
+use crate::way::internet;
+
+/// Those of the conformance cases, with a second N3 address and limited slices; seldom without an MTU.
+pub(crate) fn surroundings(genes: &mut Genes<'_>) -> Topology {
+    let mut topology = topology();
+    let of = |(v4, v6)| GtpuEndpoint::new(DualIp { v4: Some(v4), v6: Some(v6) });
+    topology.gtpu.push(GtpuEndpoint { network_instance: Some(internet()), ..of(UPF[1]) });
+    let slice = |sst, kbps| SliceLimit {
+        slice: SNssai { sst, sd: SNssai::NO_SD },
+        uplink: Bitrate::from_kbps(kbps),
+        downlink: Bitrate::from_kbps(kbps),
+    };
+    topology.slices = vec![slice(1, 10_000_000), slice(2, 500)];
+    if genes.chance(144) {
+        topology.gtpu.iter_mut().for_each(|endpoint| endpoint.mtu = u16::MAX.into());
+        topology.networks.iter_mut().for_each(|network| network.mtu = u16::MAX.into());
+    }
+    topology.routing.decrement_ttl = !genes.chance(64);
+    topology
+}
+
+/// `game` by its port, and `video` too if all are known.
+pub(crate) fn applications(all: bool) -> Arc<Applications> {
+    let of = |flow: &str| Pfd { flows: flow.parse().into_iter().collect(), ..Pfd::default() };
+    let game = ("game", of("permit out 17 from any 53 to assigned"));
+    let video = ("video", of("permit out 6 from any 443 to assigned"));
+    let known = [game, video].into_iter().take(1 + usize::from(all));
+    Arc::new(Applications::configured(known.map(|(name, pfd)| (name.into(), vec![pfd]))))
+}

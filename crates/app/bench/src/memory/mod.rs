@@ -1,0 +1,139 @@
+//! What sessions take of memory, and how long it takes until they are there.
+
+mod apart;
+
+use std::time::Instant;
+
+use causeway_types::Time;
+use clap::Args;
+
+use crate::kit::{Count, Progress, count};
+use crate::report::{Cell, Column, Conditions, IoCost, Report};
+use crate::world::{self, Backend, Founding, Populated, Rules, Shape};
+use crate::{BenchError, Common};
+
+/// Every list is measured in all combinations with the others.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Data planes
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().backend)]
+    pub backend: Vec<Backend>,
+    /// Sessions
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
+    pub sessions: Vec<Count>,
+    /// PDRs of each direction, told apart by SDF filters
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().pdrs)]
+    pub pdrs: Vec<u16>,
+    /// What sessions have beside PDRs and FARs
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().rules)]
+    pub rules: Vec<Rules>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            backend: vec![Backend::Fastpath],
+            sessions: vec![count(10_000), count(100_000), count(1_000_000)],
+            pdrs: vec![1],
+            rules: vec![Rules::Full],
+        }
+    }
+}
+
+/// One row.
+#[derive(Clone, Copy)]
+struct Case {
+    backend: Backend,
+    sessions: Count,
+    pdrs: u16,
+    rules: Rules,
+}
+
+/// Measures all combinations. More than one are measured in a process of their own each: what a process gave back
+/// to its allocator would count for less than it takes.
+///
+/// # Errors
+/// [`BenchError`], for example when a number is out of range.
+pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
+    world::check_sessions(&options.sessions)?;
+    world::check_pdrs(&options.pdrs)?;
+    let cases = if common.quick { vec![QUICK] } else { cases(options) };
+    let conditions = Conditions::here(IoCost::Net).with(
+        "memory",
+        "gain of the resident memory of the process; what N4 and the rules keep of sessions is not in it",
+    );
+    let title = "Memory: what sessions take, and how long until they are there";
+    let mut report = Report::new("memory", title, conditions, columns());
+    let mut progress = Progress::new();
+    for case in &cases {
+        progress.stage(format!("memory: {} sessions in {}", case.sessions, case.backend));
+        match cases.len() {
+            1 => case.measure(&mut progress, &mut report)?,
+            _ => apart::measure(case, common, &mut report)?,
+        }
+    }
+    Ok(vec![report])
+}
+
+const QUICK: Case = Case { backend: Backend::Fastpath, sessions: Count(1000), pdrs: 1, rules: Rules::Full };
+
+fn cases(options: &Options) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for backend in &options.backend {
+        for rules in &options.rules {
+            for pdrs in &options.pdrs {
+                for sessions in &options.sessions {
+                    cases.push(Case { backend: *backend, sessions: *sessions, pdrs: *pdrs, rules: *rules });
+                }
+            }
+        }
+    }
+    cases
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::new("backend"),
+        Column::new("sessions"),
+        Column::new("PDRs"),
+        Column::new("rules"),
+        Column::of("memory", "B/session"),
+        Column::of("rules", "us/session"),
+        Column::of("data plane", "us/session"),
+        Column::of("CPU", "s"),
+        Column::of("wall", "s"),
+    ]
+}
+
+impl Case {
+    fn measure(&self, progress: &mut Progress, report: &mut Report) -> Result<(), BenchError> {
+        let shape = Shape::new(self.pdrs, self.rules);
+        // The options are checked: it is below 2^24.
+        let sessions = self.sessions.0 as u32;
+        let founding =
+            Founding { backend: self.backend, sessions, shape: &shape, now: Time::from_secs(1_000_000) };
+        let start = Instant::now();
+        let population = match founding.populate(progress)? {
+            Populated::Done(population) => population,
+            Populated::TooLarge(why) => {
+                report.skip(format_args!("{} with {} sessions", self.backend, self.sessions), why);
+                return Ok(());
+            }
+        };
+        let wall = start.elapsed();
+        let each = |seconds: f64| Cell::Number(seconds * 1e6 / f64::from(sessions), 2);
+        let cpu = population.ruling + population.applying;
+        report.row([
+            self.backend.to_string().into(),
+            self.sessions.into(),
+            Cell::Count(self.pdrs.into()),
+            self.rules.to_string().into(),
+            population.memory.map(|octets| Cell::Count(octets / u64::from(sessions))).into(),
+            each(population.ruling.as_secs_f64()),
+            each(population.applying.as_secs_f64()),
+            Cell::Number(cpu.as_secs_f64(), 3),
+            Cell::Number(wall.as_secs_f64(), 3),
+        ]);
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! What benchmarks let the command line choose of data planes and sessions.
+
+use clap::ValueEnum;
+
+use crate::BenchError;
+use crate::kit::Count;
+
+/// UE addresses are of 10.0.0.0/8, tunnels of 24 bits.
+const MOST_SESSIONS: u64 = 16_000_000;
+
+/// PDRs of one direction.
+const MOST_PDRS: u16 = 100;
+
+/// All are in range.
+pub(crate) fn check_sessions(counts: &[Count]) -> Result<(), BenchError> {
+    match counts.iter().find(|count| !(1..=MOST_SESSIONS).contains(&count.0)) {
+        Some(Count(value)) => {
+            let allowed = "from 1 to 16M";
+            Err(BenchError::OutOfRange { what: "the number of sessions", value: *value, allowed })
+        }
+        None => Ok(()),
+    }
+}
+
+/// All are in range.
+pub(crate) fn check_pdrs(counts: &[u16]) -> Result<(), BenchError> {
+    match counts.iter().find(|count| !(1..=MOST_PDRS).contains(*count)) {
+        Some(value) => {
+            let allowed = "from 1 to 100";
+            Err(BenchError::OutOfRange { what: "the number of PDRs", value: (*value).into(), allowed })
+        }
+        None => Ok(()),
+    }
+}
+
+/// A data plane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Backend {
+    /// The software fast path
+    Fastpath,
+    /// The oracle
+    Reference,
+}
+
+/// What sessions have beside PDRs and FARs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Rules {
+    /// Nothing
+    None,
+    /// A QER with MBR, gates and QFI
+    Qer,
+    /// A URR with a volume threshold
+    Urr,
+    /// An SDF filter in every PDR
+    Sdf,
+    /// QER, URR and SDF filters
+    Full,
+}
+
+impl Rules {
+    pub(crate) const fn qer(self) -> bool {
+        matches!(self, Self::Qer | Self::Full)
+    }
+
+    pub(crate) const fn urr(self) -> bool {
+        matches!(self, Self::Urr | Self::Full)
+    }
+
+    pub(crate) const fn sdf(self) -> bool {
+        matches!(self, Self::Sdf | Self::Full)
+    }
+}
+
+/// As on the command line.
+macro_rules! displayed {
+    ($($name:ty),*) => {$(
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+            }
+        }
+    )*};
+}
+
+pub(crate) use displayed;
+
+displayed!(Backend, Rules);

@@ -1,0 +1,11 @@
+//! A data plane full of sessions, for any benchmark.
+
+mod choice;
+mod population;
+pub(crate) mod shape;
+mod worker;
+
+pub use choice::{Backend, Rules};
+pub(crate) use choice::{check_pdrs, check_sessions, displayed};
+pub(crate) use population::{Founding, Populated, Population};
+pub(crate) use shape::Shape;

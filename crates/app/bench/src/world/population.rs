@@ -1,0 +1,176 @@
+//! A data plane full of sessions, set up by the control plane's own code.
+
+use std::time::Duration;
+
+use causeway_dataplane::Capabilities;
+use causeway_reference::Limits;
+use causeway_rules::{
+    Addresses, Catalogue, Context, Extras, Far, LocalEndpoints, Plan, Resources, RuleSet, Tunnels, establish,
+    plan_modification,
+};
+use causeway_types::{FTeid, Seid, Span, Teid, Time};
+
+use super::choice::Backend;
+use super::shape::{self, DOWNLINK_FAR, Shape};
+use super::worker::Worker;
+use crate::BenchError;
+use crate::kit::{CpuTimer, Progress, available_memory, resident_memory};
+
+/// After so many sessions it is clear how much memory all will need.
+const PROBE: u32 = 20_000;
+
+/// Sessions that are asked for before the data plane is given their plans.
+const GROUP: u32 = 256;
+
+/// A data plane with its sessions.
+pub(crate) struct Population {
+    pub(crate) worker: Worker,
+    /// The tunnel of each session, by its number.
+    pub(crate) teids: Vec<Teid>,
+    /// The downlink FAR of the first session, as the data plane has it.
+    downlink: Far,
+    /// CPU time of the rules: decoding, TEIDs, validation, plans.
+    pub(crate) ruling: Duration,
+    /// CPU time of the data plane.
+    pub(crate) applying: Duration,
+    /// Octets of memory that the process has gained, if it is known.
+    pub(crate) memory: Option<u64>,
+}
+
+/// How it ended.
+pub(crate) enum Populated {
+    /// All sessions are there.
+    Done(Box<Population>),
+    /// There is not enough memory, and why this is clear.
+    TooLarge(String),
+}
+
+/// Where and when a population is made.
+pub(crate) struct Founding<'a> {
+    pub(crate) backend: Backend,
+    pub(crate) sessions: u32,
+    pub(crate) shape: &'a Shape,
+    pub(crate) now: Time,
+}
+
+impl Founding<'_> {
+    /// Sets the sessions up: the requests of the SMF, TEIDs that the UPF chooses, validation, the plans, and the data
+    /// plane that carries them out.
+    pub(crate) fn populate(&self, progress: &mut Progress) -> Result<Populated, BenchError> {
+        let before = resident_memory();
+        let mut worker = self.worker()?;
+        let capabilities = worker.capabilities();
+        let mut control = Control::new(&capabilities, self.sessions);
+        let mut teids = Vec::with_capacity(self.sessions as usize);
+        let mut downlink = None;
+        let (mut ruling, mut applying) = (Duration::ZERO, Duration::ZERO);
+        let mut plans = Vec::with_capacity(GROUP as usize);
+        for first in (0..self.sessions).step_by(GROUP as usize) {
+            let timer = CpuTimer::start();
+            for number in first..self.sessions.min(first + GROUP) {
+                let (plan, tunnel, far) = control.establish(self.shape, number)?;
+                teids.push(tunnel.teid);
+                plans.push(plan);
+                downlink = downlink.or(Some(far));
+            }
+            let ruled = timer.elapsed();
+            for plan in &plans {
+                worker.apply(self.now, plan)?;
+            }
+            applying += timer.elapsed() - ruled;
+            ruling += ruled;
+            plans.clear();
+            progress.at(first.into(), self.sessions.into());
+            if (PROBE..PROBE + GROUP).contains(&first)
+                && let Some(why) = self.too_large(before)
+            {
+                return Ok(Populated::TooLarge(why));
+            }
+        }
+        drop(control);
+        let downlink = downlink.unwrap_or_else(|| unreachable!("there is at least one session"));
+        let memory = resident_memory().zip(before).map(|(now, before)| now.saturating_sub(before));
+        let population = Population { worker, teids, downlink, ruling, applying, memory };
+        Ok(Populated::Done(Box::new(population)))
+    }
+
+    fn worker(&self) -> Result<Worker, BenchError> {
+        let limits = Limits {
+            max_sessions: self.sessions,
+            max_pdrs_per_session: self.shape.pdrs().saturating_mul(2),
+            ..Limits::default()
+        };
+        Ok(Worker::new(self.backend, limits)?)
+    }
+
+    /// What the rest of the sessions will need, judged by those there are, is more than there is.
+    fn too_large(&self, before: Option<u64>) -> Option<String> {
+        let used = resident_memory()?.saturating_sub(before?);
+        let needed = used / u64::from(PROBE) * u64::from(self.sessions - PROBE);
+        let available = available_memory()?;
+        let gib = |octets: u64| octets as f64 / f64::from(1 << 30);
+        (needed > available / 10 * 9).then(|| {
+            format!("it needs {:.0} GiB more, of which {:.0} are there", gib(needed), gib(available))
+        })
+    }
+}
+
+/// As much of the control plane as decides on rules. What it knows of sessions is forgotten at once.
+struct Control<'a> {
+    capabilities: &'a Capabilities,
+    endpoints: LocalEndpoints,
+    catalogue: Catalogue,
+    resources: Resources,
+}
+
+impl<'a> Control<'a> {
+    fn new(capabilities: &'a Capabilities, sessions: u32) -> Self {
+        let tunnels = Tunnels::new(sessions, 0).scrambled(shape::secret());
+        Self {
+            capabilities,
+            endpoints: shape::topology().endpoints(),
+            catalogue: Catalogue::default(),
+            resources: Resources::new(tunnels, Addresses::new(Vec::new(), Span::ZERO)),
+        }
+    }
+
+    fn establish(&mut self, shape: &Shape, number: u32) -> Result<(Plan, FTeid, Far), BenchError> {
+        let request = shape.request(number);
+        let context = Context {
+            capabilities: self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &self.catalogue,
+        };
+        let change = establish(&request, seid(number), &context, &mut self.resources)
+            .map_err(|rejection| BenchError::Refused { number, rejection })?;
+        self.resources.commit(change.resources);
+        let tunnel = change.chosen.first().map(|(_, tunnel)| *tunnel);
+        let far = change.session.rules().fars.get(&DOWNLINK_FAR).cloned();
+        let (Some(tunnel), Some(far)) = (tunnel, far) else {
+            unreachable!("the request asks for a tunnel and has a downlink FAR")
+        };
+        Ok((change.plan, tunnel, far))
+    }
+}
+
+impl Population {
+    /// The plan that hands a session over to another tunnel of its gNB. `turn` makes it differ from the last one.
+    pub(crate) fn handover(&self, number: u32, turn: u32) -> Plan {
+        let with = |raw: u32| {
+            let mut far = self.downlink.clone();
+            let teid = Teid::new(raw | 1 << 31).unwrap_or_else(|| shape::gnb_teid(number));
+            let tunnel = FTeid { teid, addr: shape::gnb(number).into() };
+            if let Some(forwarding) = &mut far.forwarding {
+                forwarding.outer = Some(causeway_rules::OuterHeader::Gtpu(tunnel));
+            }
+            RuleSet { fars: [(far.id, far)].into_iter().collect(), ..RuleSet::default() }
+        };
+        let (old, new) = (with(turn.wrapping_mul(2)), with(turn.wrapping_mul(2) + 1));
+        plan_modification(seid(number), &old, &new, &Extras::default())
+    }
+}
+
+/// The UPF's SEID of a session.
+fn seid(number: u32) -> Seid {
+    Seid(u64::from(number) + 1)
+}

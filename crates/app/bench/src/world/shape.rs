@@ -1,0 +1,192 @@
+//! The sessions of the benchmark, as an SMF asks for them.
+
+use std::net::Ipv4Addr;
+
+use causeway_dataplane::{GtpuEndpoint, Network, Topology};
+use causeway_pfcp::{
+    ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
+    ForwardingParameters, GateStatus, Mbr, MeasurementMethod, NetworkInstance, NodeId, OuterHeaderCreation,
+    OuterHeaderRemoval, Pdi, PdnType, RemovedHeader, ReportingTriggers, SdfFilter,
+    SessionEstablishmentRequest, SourceInterface, UeIpAddress, VolumeThreshold, Volumes,
+};
+use causeway_rules::{Scramble, TeidScheme};
+use causeway_types::{
+    Bitrate, DualIp, FSeid, FarId, IpNet, Ipv4Net, NetworkInstance as Dnn, PdrId, Precedence, QerId, Qfi,
+    Seid, Teid, UrrId,
+};
+
+use super::choice::Rules;
+
+/// The UPF on N3.
+pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// A server in the data network.
+pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
+/// The server's port that the first PDR is about, the next one the second and so on.
+pub(crate) const FIRST_PORT: u16 = 8000;
+/// The one QoS flow of a session.
+pub(crate) const QFI: u8 = 9;
+
+const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+const DNN: &str = "internet";
+const UPLINK_FAR: FarId = FarId(1);
+pub(crate) const DOWNLINK_FAR: FarId = FarId(2);
+const QER: QerId = QerId(1);
+const URR: UrrId = UrrId(1);
+/// gNBs that the sessions are spread over.
+const GNBS: u32 = 64;
+/// The gNBs' tunnel of the first session.
+const FIRST_TEID: Teid = match Teid::new(0x4000_0000) {
+    Some(teid) => teid,
+    None => panic!("not zero"),
+};
+/// So far away that no report is due.
+const THRESHOLD: u64 = 1 << 50;
+
+/// What each session is like.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    pdrs: u16,
+    rules: Rules,
+    dnn: Dnn,
+    /// The flow description of each PDR of a direction, if it has one.
+    flows: Vec<Option<String>>,
+}
+
+impl Shape {
+    pub(crate) fn new(pdrs: u16, rules: Rules) -> Self {
+        let flow = |index: u16| {
+            let port = FIRST_PORT.saturating_add(index);
+            let last = index + 1 == pdrs;
+            let all = || rules.sdf().then(|| "permit out ip from 198.51.100.0/24 to assigned".to_owned());
+            if last { all() } else { Some(format!("permit out udp from any {port} to assigned")) }
+        };
+        Self { pdrs, rules, dnn: dnn(), flows: (0..pdrs).map(flow).collect() }
+    }
+
+    /// PDRs of one direction.
+    pub(crate) const fn pdrs(&self) -> u16 {
+        self.pdrs
+    }
+
+    /// What the SMF asks for, for one session.
+    pub(crate) fn request(&self, number: u32) -> SessionEstablishmentRequest<'_> {
+        let address = FSeid { seid: Seid(u64::from(number) + 1), addr: DualIp::from(SMF) };
+        let uplink = (0..self.pdrs).map(|index| self.uplink(number, index));
+        let downlink = (0..self.pdrs).map(|index| self.downlink(number, index));
+        let pdrs: Vec<_> = uplink.chain(downlink).collect();
+        let fars = vec![self.uplink_far(), downlink_far(number)];
+        let session = SessionEstablishmentRequest::new(NodeId::Ip(SMF.into()), address, pdrs, fars);
+        SessionEstablishmentRequest {
+            create_qers: self.rules.qer().then(qer).into_iter().collect::<Vec<_>>().into(),
+            create_urrs: self.rules.urr().then(urr).into_iter().collect::<Vec<_>>().into(),
+            pdn_type: Some(PdnType::Ipv4),
+            ..session
+        }
+    }
+
+    fn uplink(&self, number: u32, index: u16) -> CreatePdr<'_> {
+        let choose = FTeid::Choose { v4: true, v6: false, choose_id: Some(1) };
+        let pdi = Pdi {
+            local_f_teid: Some(choose),
+            ue_ip_addresses: [UeIpAddress { ipv4: Some(ue(number)), ..UeIpAddress::default() }].into(),
+            ..Pdi::new(SourceInterface::Access)
+        };
+        let pdr = CreatePdr {
+            outer_header_removal: Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4)),
+            ..self.pdr(1 + index, index, pdi)
+        };
+        CreatePdr { far_id: Some(UPLINK_FAR), ..pdr }
+    }
+
+    fn downlink(&self, number: u32, index: u16) -> CreatePdr<'_> {
+        let address = UeIpAddress { ipv4: Some(ue(number)), destination: true, ..UeIpAddress::default() };
+        let pdi = Pdi {
+            network_instance: Some(NetworkInstance::from(&self.dnn)),
+            ue_ip_addresses: [address].into(),
+            ..Pdi::new(SourceInterface::Core)
+        };
+        CreatePdr { far_id: Some(DOWNLINK_FAR), ..self.pdr(1 + self.pdrs + index, index, pdi) }
+    }
+
+    fn uplink_far(&self) -> CreateFar<'_> {
+        let forwarding = ForwardingParameters {
+            network_instance: Some(NetworkInstance::from(&self.dnn)),
+            ..ForwardingParameters::new(DestinationInterface::Core)
+        };
+        CreateFar { forwarding_parameters: Some(forwarding), ..CreateFar::new(UPLINK_FAR, ApplyAction::FORW) }
+    }
+
+    /// With what both directions have in common.
+    fn pdr<'a>(&'a self, id: u16, index: u16, pdi: Pdi<'a>) -> CreatePdr<'a> {
+        let flow = self.flows.get(usize::from(index)).and_then(Option::as_deref);
+        let filter =
+            flow.map(|flow| SdfFilter { flow_description: Some(flow.into()), ..SdfFilter::default() });
+        let pdi = Pdi { sdf_filters: filter.into_iter().collect::<Vec<_>>().into(), ..pdi };
+        CreatePdr {
+            qer_ids: self.rules.qer().then_some(QER).into_iter().collect::<Vec<_>>().into(),
+            urr_ids: self.rules.urr().then_some(URR).into_iter().collect::<Vec<_>>().into(),
+            ..CreatePdr::new(PdrId(id), Precedence(u32::from(index) + 100), pdi)
+        }
+    }
+}
+
+fn downlink_far(number: u32) -> CreateFar<'static> {
+    let forwarding = ForwardingParameters {
+        outer_header_creation: Some(OuterHeaderCreation::gtpu(gnb_teid(number).value(), gnb(number).into())),
+        ..ForwardingParameters::new(DestinationInterface::Access)
+    };
+    CreateFar { forwarding_parameters: Some(forwarding), ..CreateFar::new(DOWNLINK_FAR, ApplyAction::FORW) }
+}
+
+fn qer() -> CreateQer<'static> {
+    let qfi = Qfi::new(QFI);
+    CreateQer {
+        mbr: Some(Mbr { uplink: Bitrate::MAX, downlink: Bitrate::MAX }),
+        qfi,
+        ..CreateQer::new(QER, GateStatus::OPEN)
+    }
+}
+
+fn urr() -> CreateUrr<'static> {
+    let threshold = Volumes { total: Some(THRESHOLD), ..Volumes::default() };
+    CreateUrr {
+        volume_threshold: Some(VolumeThreshold(threshold)),
+        ..CreateUrr::new(URR, MeasurementMethod::VOLUM, ReportingTriggers::VOLTH)
+    }
+}
+
+/// The UE of a session.
+pub(crate) fn ue(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 2)) + number)
+}
+
+/// The gNB of a session.
+pub(crate) fn gnb(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(Ipv4Addr::new(203, 0, 113, 1)) + number % GNBS)
+}
+
+/// The gNB's tunnel of a session. Never zero: `number` has 24 bits.
+pub(crate) fn gnb_teid(number: u32) -> Teid {
+    Teid::new(number.wrapping_add(FIRST_TEID.value())).unwrap_or(FIRST_TEID)
+}
+
+/// The data network.
+pub(crate) fn dnn() -> Dnn {
+    Dnn::new(DNN)
+}
+
+/// What hides slots and generations in TEIDs, as the daemon does it.
+pub(crate) fn secret() -> Scramble {
+    Scramble::new([1, 2, 3])
+}
+
+/// What surrounds the data plane.
+pub(crate) fn topology() -> Topology {
+    let pool = Ipv4Net::new(Ipv4Addr::new(10, 0, 0, 0), 8).map(IpNet::V4);
+    Topology {
+        gtpu: vec![GtpuEndpoint::new(DualIp::from(UPF))],
+        networks: vec![Network::new(dnn(), pool.into_iter().collect())],
+        teids: TeidScheme::hidden(secret()),
+        ..Topology::default()
+    }
+}

@@ -1,0 +1,71 @@
+//! Which port each way out of the data plane leads to.
+
+use std::net::IpAddr;
+
+use causeway_dataplane::{Egress, Ingress};
+use causeway_fastpath::Exit;
+use causeway_ports::MAX_PORTS;
+use causeway_types::NetworkInstance;
+
+use super::ports::{PortRole, PortSet};
+
+/// The port of each way out, by the numbers of the fast path and by the names of the contract.
+#[derive(Debug, Default)]
+pub(super) struct Exits {
+    /// By the fast path's number of our GTP-U address.
+    locals: Vec<Option<usize>>,
+    /// By the number of the data network of IP packets.
+    networks: Vec<usize>,
+    addresses: Vec<(IpAddr, usize)>,
+    ip: Vec<(NetworkInstance, usize)>,
+    ethernet: Vec<(NetworkInstance, usize)>,
+}
+
+impl Exits {
+    /// The ways to these ports. `locals` are our GTP-U addresses as [`Exit::Tunnel`] counts them.
+    pub(super) fn of(set: &PortSet, locals: &[IpAddr]) -> Self {
+        let mut exits = Self::default();
+        for (index, slot) in set.slots().iter().enumerate().take(MAX_PORTS) {
+            match slot.role() {
+                PortRole::Gtpu(own) => {
+                    let addresses = own.iter().flat_map(|addr| addr.iter().collect::<Vec<_>>());
+                    exits.addresses.extend(addresses.map(|addr| (addr, index)));
+                }
+                PortRole::Network(Ingress::Ip { network }) => exits.ip.push((network.clone(), index)),
+                PortRole::Network(Ingress::Ethernet { network }) => {
+                    exits.ethernet.push((network.clone(), index));
+                }
+                PortRole::Network(Ingress::Gtpu { .. }) => {}
+            }
+        }
+        exits.locals = locals.iter().map(|local| exits.of_address(*local)).collect();
+        exits.networks = exits.ip.iter().map(|(_, index)| *index).collect();
+        exits
+    }
+
+    /// The port of an exit.
+    #[inline]
+    pub(super) fn of_exit(&self, exit: Exit) -> Option<usize> {
+        match exit {
+            Exit::Network(network) => self.networks.get(usize::from(network)).copied(),
+            Exit::Tunnel { local, .. } => self.locals.get(usize::from(local)).copied().flatten(),
+        }
+    }
+
+    /// The port that an address or network is served by.
+    pub(super) fn of_egress(&self, egress: &Egress) -> Option<usize> {
+        match egress {
+            Egress::Gtpu { local, .. } => self.of_address(*local),
+            Egress::Ip { network } => find(&self.ip, network),
+            Egress::Ethernet { network } => find(&self.ethernet, network),
+        }
+    }
+
+    fn of_address(&self, address: IpAddr) -> Option<usize> {
+        find(&self.addresses, &address)
+    }
+}
+
+fn find<T: PartialEq>(known: &[(T, usize)], asked: &T) -> Option<usize> {
+    known.iter().find(|(name, _)| name == asked).map(|(_, index)| *index)
+}

@@ -1,0 +1,131 @@
+//! The daemon with AF_XDP sockets on N3 and N6, in a network namespace of its own; the gNB and the data network are in
+//! two more.
+//!
+//! XDP programs take root in the first user namespace. Where they are not permitted the tests say by name that they are
+//! skipped.
+
+mod common;
+
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::mpsc::channel;
+
+use causeway_types::Teid;
+use causeway_upf::config::{GtpuMode, GtpuServer, N6Mode, Session};
+use causeway_upf::{Daemon, open};
+use common::namespace::{in_namespace_of_root, ip};
+use common::smf::Smf;
+use common::{PATIENCE, UE, config, loopback, packet};
+
+const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
+const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
+
+/// What makes the data network know the way to UEs.
+const ROUTED: &[&str] =
+    &["address add 198.51.100.9/24 dev far", "link set far up", "route add 10.45.0.0/16 via 198.51.100.1"];
+
+/// Joins `dev` with an address to an interface in a new namespace, where `commands` are run, and opens a socket there.
+fn far_end(dev: &str, address: &str, commands: &'static [&'static str], at: (Ipv4Addr, u16)) -> UdpSocket {
+    let ((tell, told), (go, gone)) = (channel(), channel::<()>());
+    let there = std::thread::spawn(move || {
+        // SAFETY: only the network namespace of this thread changes; no descriptor table is split.
+        #[allow(unsafe_code)]
+        unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }.unwrap();
+        tell.send(rustix::thread::gettid()).unwrap();
+        gone.recv().unwrap();
+        commands.iter().for_each(|command| ip(command));
+        let socket = UdpSocket::bind(at).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket
+    });
+    let thread = told.recv().unwrap().as_raw_nonzero();
+    ip(&format!("link add {dev} type veth peer name far"));
+    ip(&format!("link set far netns {thread}"));
+    ip(&format!("address add {address} dev {dev}"));
+    ip(&format!("link set {dev} up"));
+    go.send(()).unwrap();
+    there.join().unwrap()
+}
+
+fn gnb() -> UdpSocket {
+    far_end("n3", "192.0.2.1/24", &["address add 192.0.2.9/24 dev far", "link set far up"], (GNB, 2152))
+}
+
+/// AF_XDP cannot be had here, which was said.
+fn lacks_xdp(test: &str, config: &causeway_upf::config::Config) -> bool {
+    let error = open::ports(config).err().map(|error| error.to_string()).unwrap_or_default();
+    let lacks = error.contains("permission denied") || error.contains("has no AF_XDP");
+    if lacks {
+        eprintln!("SKIPPED {test}: needs root (AF_XDP: {error})");
+    }
+    lacks
+}
+
+// Input:  `mode: af_xdp` on N3 and on N6; a session over N4 on the loopback; a packet of a UE, its answer, a ping.
+// Output: the packet reaches the data network and the answer the gNB, in its tunnel; the kernel answers the ping.
+#[test]
+fn user_traffic_crosses_af_xdp_sockets() {
+    const NAME: &str = "user_traffic_crosses_af_xdp_sockets";
+    in_namespace_of_root(NAME, || {
+        let gnb = gnb();
+        let server = far_end("n6", "198.51.100.1/24", ROUTED, (SERVER, 2));
+        let mut config = config(loopback());
+        config.upf.gtpu.mode = GtpuMode::AfXdp;
+        config.upf.gtpu.server = vec![GtpuServer { dev: Some("n3".into()), ..GtpuServer::default() }];
+        let session = Session { mode: N6Mode::AfXdp, gateway: None, dev: "n6".into(), ..Session::default() };
+        config.upf.session = vec![session];
+        if lacks_xdp(NAME, &config) {
+            return;
+        }
+        let daemon = Daemon::start(&config).unwrap();
+        let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+        smf.associate();
+        let session = smf.establish();
+        smf.forward(session, Teid::new(7).unwrap(), GNB);
+        let user = packet(UE, SERVER, b"question");
+        let header = causeway_packet::gtpu::prefix::plain(session.uplink.teid, user.len()).unwrap();
+        gnb.send_to(&[&header[..], &user].concat(), (N3, 2152)).unwrap();
+        let mut buffer = [0; 128];
+        let (len, from) = server.recv_from(&mut buffer).unwrap();
+        assert_eq!((&buffer[..len], from.ip(), from.port()), (&b"question"[..], UE.into(), 1));
+        server.send_to(b"answer", from).unwrap();
+        let len = gnb.recv(&mut buffer).unwrap();
+        assert!(buffer[..len].ends_with(b"answer"), "{:02x?}", &buffer[..len]);
+        assert_eq!(buffer[4..8], [0, 0, 0, 7]);
+        let ping =
+            std::process::Command::new("ping").args(["-c", "1", "-W", "2", "192.0.2.9"]).output().unwrap();
+        assert!(ping.status.success(), "{ping:?}");
+    });
+}
+
+// Input:  an interface that does not exist, the loopback, and one that runs the program of another daemon.
+// Output: errors that name the key and say what to do.
+#[test]
+fn what_cannot_be_had_names_the_key_and_the_cure() {
+    const NAME: &str = "what_cannot_be_had_names_the_key_and_the_cure";
+    in_namespace_of_root(NAME, || {
+        let _gnb = gnb();
+        let mut config = config(loopback());
+        config.upf.gtpu.mode = GtpuMode::AfXdp;
+        let on = |dev: &str| {
+            vec![GtpuServer { dev: Some(dev.into()), address: Some(N3.into()), ..GtpuServer::default() }]
+        };
+        config.upf.gtpu.server = on("n3");
+        if lacks_xdp(NAME, &config) {
+            return;
+        }
+        config.upf.session =
+            vec![Session { mode: N6Mode::AfXdp, gateway: None, dev: "n3".into(), ..Session::default() }];
+        let error = open::ports(&config).err().unwrap().to_string();
+        assert!(error.starts_with("upf.session[0].dev: n3 runs another XDP program: stop"), "{error}");
+        config.upf.gtpu.server = on("lo");
+        let error = open::ports(&config).err().unwrap().to_string();
+        assert!(error.starts_with("upf.gtpu.server[0]: interface lo is not Ethernet"), "{error}");
+        config.upf.gtpu.server = on("nowhere0");
+        let error = open::ports(&config).err().unwrap().to_string();
+        assert!(
+            error.starts_with("upf.gtpu.server[0]: interface nowhere0 does not exist: create it"),
+            "{error}"
+        );
+    });
+}

@@ -1,0 +1,288 @@
+//! Large arrays of zeroes that take memory only where they are touched.
+
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ffi::c_void;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::{self, NonNull};
+
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use zerocopy::FromZeros;
+
+/// The size of a huge page of x86-64, and what large mappings are aligned to.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// What the kernel aligns every mapping to, at least.
+const PAGE: usize = 4096;
+
+/// A fixed number of elements, all zero at first, in one piece. It is used as a slice.
+///
+/// Address space is reserved for all of them. Memory is taken when an element is touched for the first time, by the page:
+/// with transparent huge pages that is 2 MiB, which the kernel clears in about 0.1 ms.
+pub struct Arena<T> {
+    base: NonNull<T>,
+    len: usize,
+    memory: Memory,
+    owned: PhantomData<T>,
+}
+
+/// Which pages to ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Pages {
+    /// Transparent huge pages where the kernel has them.
+    #[default]
+    Transparent,
+    /// Huge pages that the operator reserved (`vm.nr_hugepages`), all of them taken at once; if there are too few,
+    /// transparent ones.
+    Reserved,
+}
+
+/// What an arena lies in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backing {
+    /// Huge pages that the operator reserved.
+    Reserved,
+    /// Pages that the kernel joins to huge ones where it can.
+    Transparent,
+    /// Pages of the ordinary size.
+    Small,
+    /// The program's heap, as no mapping was to be had.
+    Heap,
+}
+
+/// An arena that cannot be had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ArenaError {
+    /// It would not fit into the address space.
+    #[error("{len} elements of {size} octets exceed the address space")]
+    TooLarge {
+        /// How many were asked for.
+        len: usize,
+        /// The size of one.
+        size: usize,
+    },
+    /// Neither the kernel nor the heap has as much.
+    #[error(
+        "no memory for {octets} octets; vm.overcommit_memory=2 or a limit on address space may be the reason"
+    )]
+    NoMemory {
+        /// How much was asked for.
+        octets: usize,
+    },
+}
+
+/// What must be given back.
+enum Memory {
+    Mapped { start: *mut c_void, octets: usize, backing: Backing },
+    Allocated(Layout),
+}
+
+// SAFETY: the memory belongs to this value alone and is valid in any thread of the process.
+unsafe impl<T: Send> Send for Arena<T> {}
+// SAFETY: a shared arena gives out shared slices only.
+unsafe impl<T: Sync> Sync for Arena<T> {}
+
+impl<T: FromZeros> Arena<T> {
+    /// So many elements, all zero.
+    ///
+    /// # Errors
+    /// When there is not as much address space, or memory.
+    pub fn new(len: usize, pages: Pages) -> Result<Self, ArenaError> {
+        const {
+            assert!(size_of::<T>() > 0 && align_of::<T>() <= PAGE && !std::mem::needs_drop::<T>());
+        }
+        let too_large = ArenaError::TooLarge { len, size: size_of::<T>() };
+        let layout = Layout::array::<T>(len.max(1)).map_err(|_| too_large)?;
+        // Room to align, and to round up to huge pages.
+        layout
+            .size()
+            .checked_add(2 * HUGE_PAGE)
+            .filter(|octets| *octets <= isize::MAX as usize)
+            .ok_or(too_large)?;
+        let (base, memory) = mapped(layout.size(), pages)
+            .or_else(|| allocated(layout))
+            .ok_or(ArenaError::NoMemory { octets: layout.size() })?;
+        Ok(Self { base: base.cast(), len, memory, owned: PhantomData })
+    }
+}
+
+impl<T> Arena<T> {
+    /// What it lies in.
+    pub fn backing(&self) -> Backing {
+        match self.memory {
+            Memory::Mapped { backing, .. } => backing,
+            Memory::Allocated(_) => Backing::Heap,
+        }
+    }
+}
+
+/// At least so many octets of zeroes from the kernel. None under Miri, which does not know the call.
+fn mapped(octets: usize, pages: Pages) -> Option<(NonNull<u8>, Memory)> {
+    if cfg!(miri) {
+        return None;
+    }
+    let reserved = || reserved(octets.next_multiple_of(HUGE_PAGE));
+    match pages {
+        Pages::Reserved => reserved().or_else(|_| transparent(octets)),
+        Pages::Transparent => transparent(octets),
+    }
+    .ok()
+}
+
+/// Huge pages of the operator's. They are filled at once: a page that turned out to be missing later would end the
+/// process.
+fn reserved(octets: usize) -> Result<(NonNull<u8>, Memory), Errno> {
+    let memory = map(octets, MapFlags::HUGETLB | MapFlags::HUGE_2MB, Backing::Reserved)?;
+    let Memory::Mapped { start, .. } = memory else { return Err(Errno::NOMEM) };
+    // SAFETY: the range is the mapping just made, which nothing else knows yet.
+    let filled = unsafe { madvise(start, octets, Advice::LinuxPopulateWrite) };
+    if let Err(error) = filled {
+        give_back(&memory);
+        return Err(error);
+    }
+    Ok((NonNull::new(start.cast()).ok_or(Errno::NOMEM)?, memory))
+}
+
+/// Ordinary pages, joined to huge ones where the kernel does that. Small arrays would waste a huge page.
+fn transparent(octets: usize) -> Result<(NonNull<u8>, Memory), Errno> {
+    if octets < HUGE_PAGE {
+        let memory = map(octets, MapFlags::NORESERVE, Backing::Small)?;
+        let Memory::Mapped { start, .. } = memory else { return Err(Errno::NOMEM) };
+        return Ok((NonNull::new(start.cast()).ok_or(Errno::NOMEM)?, memory));
+    }
+    let mut memory = map(octets + HUGE_PAGE, MapFlags::NORESERVE, Backing::Small)?;
+    let Memory::Mapped { start, backing, .. } = &mut memory else { return Err(Errno::NOMEM) };
+    let aligned = start.wrapping_byte_add(start.align_offset(HUGE_PAGE));
+    // SAFETY: the aligned range begins at most one huge page after the start of the mapping, which is longer by that.
+    if unsafe { madvise(aligned, octets, Advice::LinuxHugepage) }.is_ok() {
+        *backing = Backing::Transparent;
+    }
+    Ok((NonNull::new(aligned.cast()).ok_or(Errno::NOMEM)?, memory))
+}
+
+fn map(octets: usize, flags: MapFlags, backing: Backing) -> Result<Memory, Errno> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: the kernel chooses an unused place for the mapping.
+    let start = unsafe { mmap_anonymous(ptr::null_mut(), octets, access, MapFlags::PRIVATE | flags) }?;
+    Ok(Memory::Mapped { start, octets, backing })
+}
+
+fn allocated(layout: Layout) -> Option<(NonNull<u8>, Memory)> {
+    // SAFETY: the layout is of one element at least, and elements have a size.
+    let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+    Some((base, Memory::Allocated(layout)))
+}
+
+fn give_back(memory: &Memory) {
+    if let Memory::Mapped { start, octets, .. } = memory {
+        // SAFETY: the range is one whole mapping of ours that nobody refers to any more. It fails only for arguments that
+        // were never mapped.
+        let _ = unsafe { munmap(*start, *octets) };
+    }
+}
+
+impl<T> Drop for Arena<T> {
+    fn drop(&mut self) {
+        match &self.memory {
+            Memory::Mapped { .. } => give_back(&self.memory),
+            // SAFETY: `base` was allocated with this layout, and no slice of it outlives the arena.
+            Memory::Allocated(layout) => unsafe { dealloc(self.base.as_ptr().cast(), *layout) },
+        }
+    }
+}
+
+impl<T> Deref for Arena<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `base` is aligned for T and leads to `len` elements in one piece that live as long as the arena. All
+        // zeroes, which they are until they are written, is a T, as `new` asks for.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
+    }
+}
+
+impl<T> DerefMut for Arena<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as for `deref`; the arena is borrowed mutably for as long as the slice.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.len) }
+    }
+}
+
+impl<T> fmt::Debug for Arena<T> {
+    /// Without the elements, which may be millions.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arena").field("len", &self.len).field("backing", &self.backing()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(FromZeros)]
+    #[repr(align(64))]
+    struct Line([u64; 8]);
+
+    // Input:  arenas of no, one and some lines, with either kind of pages.
+    // Output: so many lines at multiples of 64 octets, all zero, which keep what is written to them.
+    #[test]
+    fn lines_are_zero_and_keep_what_they_are_given() {
+        for (len, pages) in [(0, Pages::Transparent), (1, Pages::Reserved), (70_000, Pages::Transparent)] {
+            let mut lines = Arena::<Line>::new(if cfg!(miri) { len.min(100) } else { len }, pages).unwrap();
+            assert!(lines.as_ptr().is_aligned() && lines.iter().all(|line| line.0 == [0; 8]));
+            for (number, line) in lines.iter_mut().enumerate() {
+                line.0 = [number as u64; 8];
+            }
+            assert!(lines.iter().enumerate().all(|(number, line)| line.0 == [number as u64; 8]));
+            assert!(lines.get(lines.len()).is_none());
+        }
+    }
+
+    // Input:  16 million lines, of which the first and the last are touched.
+    // Output: reserved at once, and by the kernel; less than 10 MB of memory is taken.
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap")]
+    fn only_what_is_touched_takes_memory() {
+        let mut lines = Arena::<Line>::new(1 << 24, Pages::Transparent).unwrap();
+        assert_ne!(lines.backing(), Backing::Heap);
+        let last = lines.len() - 1;
+        (lines[0].0[0], lines[last].0[0]) = (1, 2);
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let place = lines.as_ptr().addr();
+        assert!(resident_kb(&smaps, place) < 10_000);
+        assert_eq!((lines[0].0[0], lines[1].0[0], lines[last].0[0]), (1, 0, 2));
+    }
+
+    /// The `Rss` line of the mapping that an address lies in.
+    fn resident_kb(smaps: &str, address: usize) -> u64 {
+        let mut here = false;
+        for line in smaps.lines() {
+            let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+            if let Some((start, end)) = range {
+                let bound = |text| usize::from_str_radix(text, 16).unwrap_or(0);
+                here = (bound(start)..bound(end)).contains(&address);
+            } else if let (true, Some(rest)) = (here, line.strip_prefix("Rss:")) {
+                return rest.trim().trim_end_matches(" kB").parse().unwrap();
+            }
+        }
+        panic!("{address:#x} is in no mapping");
+    }
+
+    // Input:  more lines than there are addresses, and more than the machine can map.
+    // Output: an error that says so.
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let too_large = Arena::<Line>::new(usize::MAX / 64, Pages::Transparent).unwrap_err();
+        assert_eq!(too_large, ArenaError::TooLarge { len: usize::MAX / 64, size: 64 });
+        if !cfg!(miri) {
+            let no_memory = Arena::<Line>::new(1 << 50, Pages::Reserved).unwrap_err();
+            assert_eq!(no_memory, ArenaError::NoMemory { octets: 1 << 56 });
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Which received frames are for us, and why the others are not. Pure.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+use causeway_packet::{EtherType, Ethernet, Ip, MacAddr};
+
+use super::checksum::is_incomplete;
+use super::{Received, Sum};
+use crate::{Counter, Meta, outer};
+
+/// A frame taken in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Accepted<'a> {
+    pub(super) meta: Meta,
+    pub(super) data: &'a [u8],
+    /// The sender left the checksum behind the IP header to hardware that was not there.
+    pub(super) unsummed: bool,
+}
+
+/// The GTP-U datagram to one of our addresses in a frame to our Ethernet address.
+pub(crate) fn gtpu<'a>(
+    received: &Received<'a>,
+    mac: MacAddr,
+    ours: &[IpAddr],
+) -> Result<Accepted<'a>, Counter> {
+    let (ip, _) = ip_to(received, mac, |dst| ours.contains(&dst))?;
+    let summed = match received.sum {
+        Sum::Unverified => true,
+        Sum::Verified | Sum::Incomplete => false,
+        Sum::Unsure => !is_incomplete(&ip),
+    };
+    let (meta, data) = outer::unwrap(&ip, summed)?;
+    Ok(Accepted { meta, data, unsummed: false })
+}
+
+/// The IP packet in a frame to our Ethernet address that is not for this machine itself.
+pub(super) fn ip<'a>(
+    received: &Received<'a>,
+    mac: MacAddr,
+    local: &HashSet<IpAddr>,
+) -> Result<Accepted<'a>, Counter> {
+    let (ip, octets) = ip_to(received, mac, |dst| !dst.is_multicast() && !local.contains(&dst))?;
+    let data = octets.get(..ip.total_len()).unwrap_or(octets);
+    let unsummed = match received.sum {
+        Sum::Incomplete => true,
+        Sum::Unsure => is_incomplete(&ip),
+        Sum::Unverified | Sum::Verified => false,
+    };
+    Ok(Accepted { meta: Meta::Ip, data, unsummed })
+}
+
+/// The IP packet in a frame, with its octets and any padding.
+fn ip_to<'a>(
+    received: &Received<'a>,
+    mac: MacAddr,
+    wanted: impl Fn(IpAddr) -> bool,
+) -> Result<(Ip<'a>, &'a [u8]), Counter> {
+    // A tag other than of priority belongs to a VLAN interface, which is a port of its own.
+    if received.vlan.is_some_and(|tag| tag & 0x0fff != 0) {
+        return Err(Counter::RxNotForUs);
+    }
+    if received.data.len() < received.len {
+        return Err(Counter::RxTruncated);
+    }
+    let ethernet = Ethernet::parse(received.data).map_err(|_| Counter::RxMalformed)?;
+    let inner_tag = ethernet.tags.iter().flatten().any(|tag| tag.id() != 0);
+    if ethernet.dst != mac || inner_tag {
+        return Err(Counter::RxNotForUs);
+    }
+    let Some(EtherType::IPV4 | EtherType::IPV6) = ethernet.ether_type else {
+        return Err(Counter::RxNotForUs);
+    };
+    let ip = outer::ip(ethernet.payload).map_err(|reason| match reason {
+        // The frame is whole, so that its packet never was.
+        Counter::RxTruncated => Counter::RxMalformed,
+        reason => reason,
+    })?;
+    if wanted(ip.dst()) { Ok((ip, ethernet.payload)) } else { Err(Counter::RxNotForUs) }
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_packet::IpProtocol;
+    use causeway_packet::checksum::Checksum;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+
+    fn whole(data: &[u8]) -> Received<'_> {
+        Received { data, len: data.len(), sum: Sum::Unverified, vlan: None }
+    }
+
+    fn frame(local: &str, peer: &str, payload: &[u8]) -> Vec<u8> {
+        let header = outer::wrap(peer.parse().unwrap(), local.parse().unwrap(), 0, 0, payload).unwrap();
+        let kind: [u8; 2] = if header.len() == 28 { [8, 0] } else { [0x86, 0xdd] };
+        [&MAC.0, [2, 0, 0, 0, 0, 2].as_slice(), &kind, &header, payload].concat()
+    }
+
+    fn ours() -> [IpAddr; 2] {
+        ["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()]
+    }
+
+    fn reason(frame: &[u8]) -> Option<Counter> {
+        gtpu(&whole(frame), MAC, &ours()).err()
+    }
+
+    // Input:  GTP-U to our addresses of both families, the shorter one with padding.
+    // Output: the payload without padding.
+    #[test]
+    fn gtpu_to_us_is_accepted() {
+        for (local, peer) in [("192.0.2.1:2152", "192.0.2.9:1"), ("[2001:db8::1]:2152", "[2001:db8::9]:1")] {
+            let padded = [frame(local, peer, b"gtpu"), vec![0; 20]].concat();
+            assert_eq!(
+                gtpu(&whole(&padded), MAC, &ours()).map(|accepted| accepted.data),
+                Ok(b"gtpu".as_slice())
+            );
+        }
+    }
+
+    // Input:  frames to another Ethernet address, in a VLAN, of ARP, to another IP address; cut and broken ones.
+    // Output: each its own reason.
+    #[test]
+    fn everything_else_has_its_reason() {
+        let good = frame("192.0.2.1:2152", "192.0.2.9:1", b"gtpu");
+        let change = |at: usize, to: u8| {
+            let mut frame = good.clone();
+            frame[at] = to;
+            frame
+        };
+        assert_eq!(reason(&good), None);
+        assert_eq!(reason(&change(5, 9)), Some(Counter::RxNotForUs));
+        assert_eq!(reason(&change(13, 6)), Some(Counter::RxNotForUs));
+        assert_eq!(reason(&frame("192.0.2.2:2152", "192.0.2.9:1", b"x")), Some(Counter::RxNotForUs));
+        assert_eq!(reason(&change(22, 1)), Some(Counter::RxChecksum));
+        assert_eq!(reason(&good[..good.len() - 1]), Some(Counter::RxMalformed));
+        assert_eq!(reason(&good[..13]), Some(Counter::RxMalformed));
+        let cut = Received { len: 100, ..whole(&good) };
+        assert_eq!(gtpu(&cut, MAC, &ours()), Err(Counter::RxTruncated));
+        let tagged = Received { vlan: Some(5), ..whole(&good) };
+        assert_eq!(gtpu(&tagged, MAC, &ours()), Err(Counter::RxNotForUs));
+        assert!(gtpu(&Received { vlan: Some(0x2000), ..tagged }, MAC, &ours()).is_ok());
+    }
+
+    // Input:  an IPv6 datagram with a wrong sum, once as such, once marked as verified or as not computed.
+    // Output: refused, accepted.
+    #[test]
+    fn a_sum_is_verified_unless_the_kernel_vouches_for_it() {
+        let mut frame = frame("[2001:db8::1]:2152", "[2001:db8::9]:1", b"gtpu");
+        frame[60] ^= 1;
+        assert_eq!(reason(&frame), Some(Counter::RxChecksum));
+        for sum in [Sum::Verified, Sum::Incomplete] {
+            assert!(gtpu(&Received { sum, ..whole(&frame) }, MAC, &ours()).is_ok());
+        }
+        let unsure = Received { sum: Sum::Unsure, ..whole(&frame) };
+        assert_eq!(gtpu(&unsure, MAC, &ours()), Err(Counter::RxChecksum));
+    }
+
+    // Input:  a datagram whose sum is only that of its pseudo header, as a sender leaves it to hardware, on a device
+    //         that does not tell.
+    // Output: GTP-U is accepted; an IP packet is to be completed, unless its sum is whole.
+    #[test]
+    fn an_incomplete_sum_shows_in_the_field() {
+        for (local, peer) in [("192.0.2.1:2152", "192.0.2.9:1"), ("[2001:db8::1]:2152", "[2001:db8::9]:1")] {
+            let mut frame = frame(local, peer, b"gtpu");
+            let whole_sum = frame.clone();
+            let place = frame.len() - 6;
+            let field = pseudo_sum(&frame[14..]);
+            frame[place..place + 2].copy_from_slice(&field);
+            let unsure = |data| Received { sum: Sum::Unsure, ..whole(data) };
+            assert!(gtpu(&unsure(&frame), MAC, &ours()).is_ok());
+            assert!(ip(&unsure(&frame), MAC, &HashSet::new()).unwrap().unsummed);
+            assert!(!ip(&unsure(&whole_sum), MAC, &HashSet::new()).unwrap().unsummed);
+        }
+    }
+
+    fn pseudo_sum(packet: &[u8]) -> [u8; 2] {
+        let ip = Ip::parse(packet).unwrap();
+        let sum = Checksum::new().pseudo(ip.src(), ip.dst(), IpProtocol::UDP, 12).unwrap();
+        (!sum.finish()).to_be_bytes()
+    }
+
+    // Input:  an IP packet through us, and one to us.
+    // Output: the first is accepted without padding, the second is the kernel's.
+    #[test]
+    fn ip_through_us_is_accepted() {
+        let frame = [frame("10.45.0.2:1", "198.51.100.7:1", b"data"), vec![0; 9]].concat();
+        let none = HashSet::new();
+        assert_eq!(ip(&whole(&frame), MAC, &none).map(|accepted| accepted.data.len()), Ok(32));
+        let local = HashSet::from(["10.45.0.2".parse().unwrap()]);
+        assert_eq!(ip(&whole(&frame), MAC, &local), Err(Counter::RxNotForUs));
+    }
+
+    proptest! {
+        // Input:  any octets, alone and behind a good Ethernet header, with any flags.
+        // Output: no panic; accepted or one counter of reception, and accepted data lie in the frame.
+        #[test]
+        fn any_frame_is_accepted_or_counted(
+            octets in prop::collection::vec(any::<u8>(), 0..120), sum in 0_usize..4, vlan: Option<u16>, longer in 0_usize..3,
+        ) {
+            let sum = [Sum::Unverified, Sum::Verified, Sum::Incomplete, Sum::Unsure][sum];
+            for kind in [[8, 0], [0x86, 0xdd]] {
+                let framed = [&MAC.0, [0; 6].as_slice(), &kind, &octets].concat();
+                for data in [&octets, &framed] {
+                    let received = Received { data, len: data.len() + longer, sum, vlan };
+                    let results = [gtpu(&received, MAC, &ours()), ip(&received, MAC, &HashSet::new())];
+                    for result in results {
+                        match result {
+                            Ok(accepted) => prop_assert!(accepted.data.len() <= data.len()),
+                            Err(reason) => prop_assert!(reason.name().starts_with("rx_")),
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The way out: next hops by the kernel's tables.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use causeway_packet::{EtherType, MacAddr};
+
+use super::waiting::{Packet, Verdict, Waiting};
+use crate::netlink::{Link, NextHop, Table, Watch};
+use crate::{Counter, PortError};
+
+/// Destinations of which the next hop is remembered, at most.
+const REMEMBERED: usize = 1 << 16;
+
+/// Octets of an Ethernet header without tags.
+pub(super) const ETHERNET: usize = 14;
+
+/// Finds out where packets go.
+pub(crate) struct Egress {
+    watch: Watch,
+    link: Link,
+    mac: MacAddr,
+    known: HashMap<IpAddr, MacAddr>,
+    /// The destination of the packet before: most packets on N3 go to few gNBs.
+    last: Option<(IpAddr, [u8; ETHERNET])>,
+    waiting: Waiting,
+}
+
+/// What is to be done with a packet.
+pub(super) enum Way {
+    /// Send it behind this Ethernet header.
+    Send([u8; ETHERNET]),
+    /// Keep it until this neighbour is found.
+    Wait(IpAddr),
+    /// Drop it for this reason.
+    Drop(Counter),
+}
+
+impl Egress {
+    /// Looks the interface up.
+    pub(crate) fn open(interface: &str) -> Result<Self, PortError> {
+        let (watch, name) = (Watch::open()?, interface.to_owned());
+        let Some(link) = watch.table().link(interface).cloned() else {
+            return Err(PortError::InterfaceMissing { name });
+        };
+        let Some(mac) = link.mac else { return Err(PortError::NotEthernet { name }) };
+        Ok(Self { watch, link, mac, known: HashMap::new(), last: None, waiting: Waiting::default() })
+    }
+
+    pub(crate) const fn link(&self) -> &Link {
+        &self.link
+    }
+
+    pub(super) const fn mac(&self) -> MacAddr {
+        self.mac
+    }
+
+    pub(crate) const fn table(&self) -> &Table {
+        self.watch.table()
+    }
+
+    /// Takes in what the kernel has changed. `None` when the interface is gone, else whether anything changed.
+    pub(super) fn refresh(&mut self) -> Result<Option<bool>, PortError> {
+        if !self.watch.refresh()? {
+            return Ok(Some(false));
+        }
+        self.known.clear();
+        self.last = None;
+        let Some(link) = self.watch.table().links.get(&self.link.index) else { return Ok(None) };
+        self.mac = link.mac.unwrap_or(self.mac);
+        self.link.clone_from(link);
+        Ok(Some(true))
+    }
+
+    /// What is to be done with a packet of `len` octets to `dst`.
+    pub(super) fn way(&mut self, dst: IpAddr, len: usize) -> Way {
+        if !self.link.up {
+            return Way::Drop(Counter::TxLinkDown);
+        }
+        if len > self.link.mtu as usize {
+            return Way::Drop(Counter::TxTooBig);
+        }
+        if let Some((_, header)) = self.last.filter(|(last, _)| *last == dst) {
+            return Way::Send(header);
+        }
+        if let Some(mac) = self.known.get(&dst) {
+            let header = self.header(*mac, dst);
+            self.last = Some((dst, header));
+            return Way::Send(header);
+        }
+        match self.watch.table().next_hop(self.link.index, dst) {
+            NextHop::NoRoute => Way::Drop(Counter::TxNoRoute),
+            NextHop::Unknown(neighbour) | NextHop::Silent(neighbour) => Way::Wait(neighbour),
+            NextHop::Known { mac, confirm } => {
+                if let Some(neighbour) = confirm {
+                    self.ask_for(neighbour);
+                }
+                if self.known.len() < REMEMBERED {
+                    self.known.insert(dst, mac);
+                }
+                Way::Send(self.header(mac, dst))
+            }
+        }
+    }
+
+    /// Keeps a packet until its neighbour is found, for which the kernel is asked. `false` when too many wait.
+    pub(super) fn wait(&mut self, packet: Packet) -> bool {
+        if !self.waiting.has(packet.neighbour) {
+            self.ask_for(packet.neighbour);
+        }
+        self.waiting.push(packet)
+    }
+
+    /// Packets of which the neighbour was found, and how many are dropped because theirs was not.
+    pub(super) fn released(&mut self) -> (Vec<Packet>, u64) {
+        if self.waiting.is_empty() {
+            return (Vec::new(), 0);
+        }
+        let (table, link) = (self.watch.table(), self.link.index);
+        self.waiting.release(Instant::now(), |packet| match table.next_hop(link, packet.dst) {
+            NextHop::Known { .. } => Verdict::Go,
+            NextHop::Unknown(_) => Verdict::Wait,
+            NextHop::Silent(_) | NextHop::NoRoute => Verdict::Drop,
+        })
+    }
+
+    /// Without the privilege to ask, the packets that wait are dropped and counted in the end.
+    fn ask_for(&mut self, neighbour: IpAddr) {
+        let _ = self.watch.ask_for(self.link.index, neighbour);
+    }
+
+    fn header(&self, to: MacAddr, dst: IpAddr) -> [u8; ETHERNET] {
+        let kind = if dst.is_ipv4() { EtherType::IPV4 } else { EtherType::IPV6 };
+        let mut header = [0; ETHERNET];
+        let parts = to.0.into_iter().chain(self.mac.0).chain(kind.value().to_be_bytes());
+        header.iter_mut().zip(parts).for_each(|(octet, part)| *octet = part);
+        header
+    }
+}
+
+impl AsFd for Egress {
+    /// Readable when [`Egress::refresh`] has something to do.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.watch.as_fd()
+    }
+}

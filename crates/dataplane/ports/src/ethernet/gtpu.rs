@@ -1,0 +1,156 @@
+//! N3: GTP-U over Ethernet.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use super::line::{Line, Outward};
+use super::{Device, accept};
+use crate::netlink::Table;
+use crate::outer::{self, GTPU_PORT};
+use crate::udp::{UdpOptions, UdpPort, reserve};
+use crate::{BATCH, Batch, Counter, Counters, Frame, Meta, Port, PortError};
+
+/// A GTP-U port on an Ethernet interface, with port 2152 of one or more addresses of this machine.
+///
+/// Packets above the MTU are not fragmented: give the N3 network an MTU that holds a user's packet with its tunnel
+/// headers.
+pub struct Gtpu<D> {
+    line: Line<D>,
+    addresses: Vec<IpAddr>,
+    kernel: Kernel,
+    /// Batches until the kernel's sockets are looked at although the device has frames.
+    turn: u8,
+    identification: u16,
+}
+
+/// The kernel's own sockets of our port. They keep the kernel from refusing our datagrams, and other processes from the
+/// port.
+#[derive(Default)]
+pub(crate) struct Kernel {
+    /// They refuse everything: the device has it too.
+    _refusing: Vec<OwnedFd>,
+    /// They get what the device does not.
+    receiving: Vec<UdpPort>,
+}
+
+/// Batches of the device between two looks at the kernel's sockets, under load.
+const TURNS: u8 = 32;
+
+impl Kernel {
+    /// Holds port 2152 of these addresses and refuses what comes there.
+    pub(crate) fn refusing(addresses: &[IpAddr]) -> Result<Self, PortError> {
+        let reserved = addresses.iter().map(|ip| reserve(SocketAddr::new(*ip, GTPU_PORT)));
+        Ok(Self { _refusing: reserved.collect::<Result<_, _>>()?, ..Self::default() })
+    }
+
+    /// Receives at port 2152 of these addresses.
+    pub(crate) fn receiving(name: &str, addresses: &[IpAddr]) -> Result<Self, PortError> {
+        let options = UdpOptions { receive_buffer: 1 << 20, offload: false, ..UdpOptions::default() };
+        let bound = addresses.iter().map(|ip| UdpPort::bind(name, SocketAddr::new(*ip, GTPU_PORT), &options));
+        Ok(Self { receiving: bound.collect::<Result<_, _>>()?, ..Self::default() })
+    }
+
+    /// Those that are to be received from.
+    pub(crate) fn ports(&self) -> &[UdpPort] {
+        &self.receiving
+    }
+
+    /// Fills the batch from the first socket that has something.
+    fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
+        for port in &mut self.receiving {
+            let received = port.receive(batch)?;
+            if received > 0 {
+                return Ok(received);
+            }
+        }
+        Ok(0)
+    }
+}
+
+impl<D: Device> Gtpu<D> {
+    pub(crate) const fn device(&self) -> &D {
+        &self.line.device
+    }
+
+    pub(crate) fn new(line: Line<D>, addresses: &[IpAddr], mut kernel: Kernel) -> Self {
+        kernel.receiving.iter_mut().for_each(|port| port.count_in(&line.counters));
+        Self { line, addresses: addresses.to_vec(), kernel, turn: TURNS, identification: 0 }
+    }
+}
+
+/// The outer header of a frame, and whom it is sent to.
+fn outward(
+    frame: &Frame<'_>,
+    table: &Table,
+    addresses: &[IpAddr],
+    identification: u16,
+) -> Result<Outward, Counter> {
+    let Meta::Gtpu { local, peer, tos } = frame.meta else { return Err(Counter::TxWrongKind) };
+    let local = if local.is_unspecified() { source(table, addresses, peer.ip())? } else { local };
+    if !addresses.contains(&local) {
+        return Err(Counter::TxBadSource);
+    }
+    let local = SocketAddr::new(local, GTPU_PORT);
+    if local.is_ipv4() != peer.is_ipv4() {
+        return Err(Counter::TxBadSource);
+    }
+    let outer = outer::wrap(local, peer, tos, identification, frame.data).map_err(|_| Counter::TxTooBig)?;
+    Ok(Outward { dst: peer.ip(), outer })
+}
+
+/// The source that the route prefers, if it is one of ours, or else the first of the family.
+fn source(table: &Table, addresses: &[IpAddr], peer: IpAddr) -> Result<IpAddr, Counter> {
+    let preferred = table.routes.lookup(peer).and_then(|route| route.source);
+    let first = addresses.iter().copied().find(|ip| ip.is_ipv4() == peer.is_ipv4());
+    preferred.filter(|ip| addresses.contains(ip)).or(first).ok_or(Counter::TxBadSource)
+}
+
+impl<D: Device> Port for Gtpu<D> {
+    fn name(&self) -> &str {
+        &self.line.name
+    }
+
+    fn mtu(&self) -> u32 {
+        self.line.mtu()
+    }
+
+    fn counters(&self) -> &Arc<Counters> {
+        &self.line.counters
+    }
+
+    fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
+        batch.clear();
+        self.line.refresh()?;
+        self.turn = self.turn.checked_sub(1).unwrap_or(TURNS);
+        if self.turn == 0 && self.kernel.receive(batch)? > 0 {
+            return Ok(batch.len());
+        }
+        let Self { line, addresses, .. } = self;
+        match line.receive(batch, |received, mac| accept::gtpu(received, mac, addresses)) {
+            0 => self.kernel.receive(batch),
+            received => Ok(received),
+        }
+    }
+
+    /// A frame whose next hop is not known yet counts as taken: it waits for the kernel to find it.
+    fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
+        self.line.refresh()?;
+        let Self { line, addresses, identification, .. } = self;
+        let chunks = frames.chunks(BATCH).map(|chunk| {
+            line.send(chunk, |frame, table| {
+                *identification = identification.wrapping_add(1);
+                outward(frame, table, addresses, *identification)
+            })
+        });
+        chunks.sum()
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.line.poll_fd())
+    }
+
+    fn pending(&self) -> bool {
+        self.line.device.pending()
+    }
+}

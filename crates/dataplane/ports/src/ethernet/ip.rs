@@ -1,0 +1,87 @@
+//! N6: IP packets over Ethernet.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+use causeway_packet::Ip;
+
+use super::line::{Line, Outward};
+use super::{Device, accept};
+use crate::sys::ethtool::JoiningOff;
+use crate::{BATCH, Batch, Counter, Counters, Frame, Meta, Port, PortError};
+
+/// An N6 port on an Ethernet interface: takes in every packet to its Ethernet address that is not for this machine.
+pub struct IpPackets<D> {
+    line: Line<D>,
+    /// Our own addresses: what is for them is the kernel's.
+    local: HashSet<IpAddr>,
+    /// Receive offload of the interface, which would join packets beyond the MTU, is off as long as this lives.
+    _joining: Option<JoiningOff>,
+}
+
+impl<D: Device> IpPackets<D> {
+    pub(crate) const fn device(&self) -> &D {
+        &self.line.device
+    }
+
+    pub(crate) fn new(line: Line<D>, joining: Option<JoiningOff>) -> Self {
+        let mut port = Self { line, local: HashSet::new(), _joining: joining };
+        port.learn();
+        port
+    }
+
+    fn learn(&mut self) {
+        self.local.clear();
+        self.local.extend(self.line.table().addresses.iter().map(|(_, net)| net.addr()));
+    }
+
+    fn refresh(&mut self) -> Result<(), PortError> {
+        if self.line.refresh()? {
+            self.learn();
+        }
+        Ok(())
+    }
+}
+
+fn outward(frame: &Frame<'_>) -> Result<Outward, Counter> {
+    let ip = Ip::parse(frame.data).ok().filter(|_| frame.meta == Meta::Ip).ok_or(Counter::TxWrongKind)?;
+    Ok(Outward { dst: ip.dst(), outer: ArrayVec::new() })
+}
+
+impl<D: Device> Port for IpPackets<D> {
+    fn name(&self) -> &str {
+        &self.line.name
+    }
+
+    fn mtu(&self) -> u32 {
+        self.line.mtu()
+    }
+
+    fn counters(&self) -> &Arc<Counters> {
+        &self.line.counters
+    }
+
+    fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
+        batch.clear();
+        self.refresh()?;
+        let Self { line, local, .. } = self;
+        Ok(line.receive(batch, |received, mac| accept::ip(received, mac, local)))
+    }
+
+    /// A frame whose next hop is not known yet counts as taken: it waits for the kernel to find it.
+    fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
+        self.refresh()?;
+        frames.chunks(BATCH).map(|chunk| self.line.send(chunk, |frame, _| outward(frame))).sum()
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.line.poll_fd())
+    }
+
+    fn pending(&self) -> bool {
+        self.line.device.pending()
+    }
+}

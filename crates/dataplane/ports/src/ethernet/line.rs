@@ -1,0 +1,178 @@
+//! What ports on Ethernet share: the way in, the way out, and the counting.
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrayvec::ArrayVec;
+use causeway_packet::MacAddr;
+use rustix::event::epoll;
+use rustix::io::Errno;
+
+use super::accept::Accepted;
+use super::checksum::complete;
+use super::egress::{ETHERNET, Egress, Way};
+use super::waiting::Packet;
+use super::{Device, Header, Received};
+use crate::netlink::Table;
+use crate::outer::OUTER;
+use crate::{BATCH, Batch, Counter, Counters, Frame, PortError};
+
+/// A frame as the port wants to send it: whom to, and the headers that the port puts before it.
+pub(super) struct Outward {
+    pub(super) dst: IpAddr,
+    pub(super) outer: ArrayVec<u8, OUTER>,
+}
+
+/// An Ethernet interface in use.
+pub(crate) struct Line<D> {
+    pub(super) name: String,
+    pub(super) counters: Arc<Counters>,
+    pub(crate) device: D,
+    egress: Egress,
+    /// Ready when the device or the tables have news.
+    news: OwnedFd,
+}
+
+impl<D: Device> Line<D> {
+    /// Takes the device of the interface that `egress` leads to into use. `others` are watched with it.
+    pub(crate) fn new(
+        name: &str,
+        egress: Egress,
+        device: D,
+        others: &[impl AsFd],
+    ) -> Result<Self, PortError> {
+        let others = others.iter().map(AsFd::as_fd);
+        let news = any(device.descriptors().into_iter().chain([egress.as_fd()]).chain(others));
+        let news =
+            news.map_err(|errno| PortError::system("watching an interface", errno, "CAP_NET_ADMIN"))?;
+        Ok(Self { name: name.to_owned(), counters: Arc::default(), device, egress, news })
+    }
+
+    pub(super) const fn mtu(&self) -> u32 {
+        self.egress.link().mtu
+    }
+
+    pub(super) const fn table(&self) -> &Table {
+        self.egress.table()
+    }
+
+    pub(super) fn poll_fd(&self) -> BorrowedFd<'_> {
+        self.news.as_fd()
+    }
+
+    /// Follows the kernel, and sends what waited for it. `true` when its tables are different now.
+    pub(super) fn refresh(&mut self) -> Result<bool, PortError> {
+        let changed = self.egress.refresh()?.ok_or_else(|| PortError::lost(&self.name, Errno::NODEV))?;
+        let (released, dropped) = self.egress.released();
+        self.counters.add(Counter::NeighbourUnresolved, dropped);
+        for packet in released {
+            self.send_waiting(packet)?;
+        }
+        Ok(changed)
+    }
+
+    /// Fills the batch with the frames that `accept` takes; each other one ends in its counter.
+    pub(super) fn receive(
+        &mut self,
+        batch: &mut Batch,
+        accept: impl for<'a> Fn(&Received<'a>, MacAddr) -> Result<Accepted<'a>, Counter>,
+    ) -> usize {
+        let mac = self.egress.mac();
+        while !batch.is_full() {
+            let Some(received) = self.device.next() else { break };
+            match accept(&received, mac).and_then(|accepted| store(batch, &accepted)) {
+                Ok(octets) => self.counters.received(1, octets),
+                Err(reason) => self.counters.add(reason, 1),
+            }
+        }
+        self.device.settle(&self.counters);
+        batch.len()
+    }
+
+    /// Sends up to [`BATCH`] frames; each ends in one counter, at once or when its neighbour is found.
+    pub(super) fn send(
+        &mut self,
+        frames: &[Frame<'_>],
+        mut outward: impl FnMut(&Frame<'_>, &Table) -> Result<Outward, Counter>,
+    ) -> Result<usize, PortError> {
+        let mut ready = ArrayVec::<(Header, &[u8]), BATCH>::new();
+        let mut kept = 0;
+        for frame in frames {
+            let out = match outward(frame, self.egress.table()) {
+                Ok(out) => out,
+                Err(reason) => {
+                    self.counters.add(reason, 1);
+                    continue;
+                }
+            };
+            match self.egress.way(out.dst, out.outer.len() + frame.data.len()) {
+                Way::Send(ethernet) => {
+                    ready.push((joined(&ethernet, &out.outer), frame.data));
+                }
+                Way::Wait(neighbour) => kept += usize::from(self.wait(&out, neighbour, frame.data)),
+                Way::Drop(reason) => self.counters.add(reason, 1),
+            }
+        }
+        Ok(self.transmit(&ready)? + kept)
+    }
+
+    fn wait(&mut self, out: &Outward, neighbour: IpAddr, data: &[u8]) -> bool {
+        let (header, octets) = (out.outer.len(), [&out.outer, data].concat());
+        let kept =
+            self.egress.wait(Packet { dst: out.dst, neighbour, since: Instant::now(), header, octets });
+        if !kept {
+            self.counters.add(Counter::NeighbourUnresolved, 1);
+        }
+        kept
+    }
+
+    fn send_waiting(&mut self, packet: Packet) -> Result<(), PortError> {
+        let (outer, payload) = packet.octets.split_at_checked(packet.header).unwrap_or_default();
+        match self.egress.way(packet.dst, packet.octets.len()) {
+            Way::Send(ethernet) => self.transmit(&[(joined(&ethernet, outer), payload)]).map(drop),
+            Way::Wait(_) => {
+                self.counters.add(Counter::NeighbourUnresolved, 1);
+                Ok(())
+            }
+            Way::Drop(reason) => {
+                self.counters.add(reason, 1);
+                Ok(())
+            }
+        }
+    }
+
+    fn transmit(&mut self, frames: &[(Header, &[u8])]) -> Result<usize, PortError> {
+        self.device.transmit(frames, &self.counters).map_err(|errno| PortError::lost(&self.name, errno))
+    }
+}
+
+/// The Ethernet header with an outer header behind it.
+fn joined(ethernet: &[u8; ETHERNET], outer: &[u8]) -> Header {
+    let mut header = Header::new();
+    // Both fit: that is how long a header can be.
+    let _ = header.try_extend_from_slice(ethernet).and_then(|()| header.try_extend_from_slice(outer));
+    header
+}
+
+/// Copies an accepted frame into the batch. Returns its length.
+fn store(batch: &mut Batch, accepted: &Accepted<'_>) -> Result<usize, Counter> {
+    if !batch.push(Frame { meta: accepted.meta, data: accepted.data }) {
+        return Err(Counter::RxTruncated);
+    }
+    let last = batch.len().saturating_sub(1);
+    if let Some(mut frame) = batch.frame_mut(last).filter(|_| accepted.unsummed) {
+        complete(frame.data());
+    }
+    Ok(accepted.data.len())
+}
+
+/// A descriptor that is ready when one of these is.
+fn any<'a>(descriptors: impl Iterator<Item = BorrowedFd<'a>>) -> Result<OwnedFd, Errno> {
+    let news = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    for (data, fd) in descriptors.enumerate() {
+        epoll::add(&news, fd, epoll::EventData::new_u64(data as u64), epoll::EventFlags::IN)?;
+    }
+    Ok(news)
+}

@@ -1,0 +1,244 @@
+//! AF_XDP sockets: frames of one receive queue in memory that is shared with the kernel.
+#![allow(unsafe_code)]
+
+mod ring;
+mod umem;
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use super::sockopt::{option, set};
+use super::{check, last_errno};
+use ring::Ring;
+use umem::Umem;
+
+/// The address family (`linux/socket.h`).
+const AF_XDP: u16 = 44;
+
+/// What the kernel keeps free before each received frame (`XDP_PACKET_HEADROOM`).
+pub(crate) const HEADROOM: usize = 256;
+
+/// Octets between the places at which neighbouring frames to send begin, so that their headers do not share the
+/// sets of a cache.
+const STAGGER: usize = 64;
+
+/// How large a socket's memory is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sizes {
+    /// Octets of a chunk, 2048 or 4096: a frame may have [`HEADROOM`] fewer.
+    pub(crate) chunk: usize,
+    /// Frames in the receive ring, a power of two.
+    pub(crate) receive: u32,
+    /// Frames in the send ring, a power of two.
+    pub(crate) send: u32,
+}
+
+/// What a socket lost, since it was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Losses {
+    /// Frames that were not received for want of a free chunk or of a place in the ring.
+    pub(crate) received: u64,
+    /// Frames to send that the kernel found illegal.
+    pub(crate) sent: u64,
+}
+
+/// A socket on one receive queue of an interface.
+///
+/// The first `receive` chunks of its memory go round between the fill ring, the kernel, the receive ring and us; the
+/// others between us, the send ring, the kernel and the completion ring. So neither direction takes the other's.
+pub(crate) struct Socket {
+    receive: Ring<libc::xdp_desc>,
+    fill: Ring<u64>,
+    send: Ring<libc::xdp_desc>,
+    completion: Ring<u64>,
+    /// Chunks for frames to send that are ours.
+    free: Vec<u64>,
+    /// The chunk of the frame that was received last, which goes back to the kernel next.
+    held: Option<u64>,
+    umem: Umem,
+    socket: OwnedFd,
+}
+
+impl Socket {
+    /// A socket with its memory and rings, which hears nothing yet.
+    ///
+    /// # Errors
+    /// [`Errno::NOBUFS`] when the process may not lock that much memory.
+    pub(crate) fn open(sizes: Sizes) -> Result<Self, Errno> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let family = AddressFamily::from_raw(AF_XDP);
+        let socket = socket_with(family, SocketType::RAW, flags, None)?;
+        let umem = Umem::new((sizes.receive + sizes.send) as usize, sizes.chunk)?;
+        set(&socket, libc::SOL_XDP, libc::XDP_UMEM_REG, umem.registration())?;
+        let rings = [
+            (libc::XDP_UMEM_FILL_RING, sizes.receive),
+            (libc::XDP_UMEM_COMPLETION_RING, sizes.send),
+            (libc::XDP_RX_RING, sizes.receive),
+            (libc::XDP_TX_RING, sizes.send),
+        ];
+        for (ring, size) in rings {
+            set(&socket, libc::SOL_XDP, ring, size as libc::c_int)?;
+        }
+        let at: libc::xdp_mmap_offsets = option(&socket, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)?;
+        let of_send = |n: u32| u64::from(sizes.receive + n) * sizes.chunk as u64;
+        let mut opened = Self {
+            receive: Ring::map(&socket, libc::XDP_PGOFF_RX_RING as u64, at.rx, sizes.receive)?,
+            send: Ring::map(&socket, libc::XDP_PGOFF_TX_RING as u64, at.tx, sizes.send)?,
+            fill: Ring::map(&socket, libc::XDP_UMEM_PGOFF_FILL_RING, at.fr, sizes.receive)?,
+            completion: Ring::map(&socket, libc::XDP_UMEM_PGOFF_COMPLETION_RING, at.cr, sizes.send)?,
+            free: (0..sizes.send).rev().map(of_send).collect(),
+            held: None,
+            umem,
+            socket,
+        };
+        for n in 0..sizes.receive {
+            opened.fill.produce(u64::from(n) * sizes.chunk as u64);
+        }
+        opened.fill.publish_produced();
+        Ok(opened)
+    }
+
+    /// From now on hears what an XDP program sends it from that queue. `zero_copy`: the driver writes into our memory.
+    pub(crate) fn bind(&self, interface: u32, queue: u32, zero_copy: bool) -> Result<(), Errno> {
+        let mode = if zero_copy { libc::XDP_ZEROCOPY } else { libc::XDP_COPY };
+        let address = libc::sockaddr_xdp {
+            sxdp_family: AF_XDP,
+            sxdp_flags: libc::XDP_USE_NEED_WAKEUP | mode,
+            sxdp_ifindex: interface,
+            sxdp_queue_id: queue,
+            sxdp_shared_umem_fd: 0,
+        };
+        let len = size_of::<libc::sockaddr_xdp>() as libc::socklen_t;
+        // SAFETY: the kernel reads `len` octets of `address`, which lives until the call returns.
+        check(unsafe { libc::bind(self.socket.as_raw_fd(), (&raw const address).cast(), len) })
+    }
+
+    /// [`Socket::next`] has a frame.
+    pub(crate) fn is_ready(&mut self) -> bool {
+        self.receive.is_ready()
+    }
+
+    /// Octets of the largest frame that can be sent.
+    pub(crate) const fn frame_size(&self) -> usize {
+        self.umem.chunk_size()
+    }
+
+    /// The next received frame, which stays valid until this or [`Socket::settle`] is called.
+    pub(crate) fn next(&mut self) -> Option<&[u8]> {
+        self.give_back();
+        let descriptor = self.receive.consume()?;
+        self.held = Some(self.umem.chunk_of(descriptor.addr));
+        // SAFETY: the kernel has passed the chunk to us by the receive ring, and gets it back by `give_back` only,
+        // which borrows the socket mutably and so ends the life of the slice.
+        let octets = unsafe { self.umem.octets(descriptor.addr, descriptor.len as usize) };
+        Some(octets.unwrap_or_default())
+    }
+
+    fn give_back(&mut self) {
+        if let Some(chunk) = self.held.take() {
+            // There are as many places as chunks that go round.
+            self.fill.produce(chunk);
+        }
+    }
+
+    /// Gives all received frames back to the kernel.
+    pub(crate) fn settle(&mut self) {
+        self.give_back();
+        self.receive.publish_consumed();
+        self.fill.publish_produced();
+        if self.fill.needs_wakeup() {
+            // SAFETY: no octet is received; the call only makes the driver look at the fill ring.
+            let _ =
+                unsafe { libc::recv(self.socket.as_raw_fd(), std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
+        }
+    }
+
+    /// Copies a frame, header and payload, to where the kernel takes it from. `false` when there is no room for it.
+    pub(crate) fn put(&mut self, header: &[u8], payload: &[u8]) -> bool {
+        let len = header.len() + payload.len();
+        let Some(room) = self.umem.chunk_size().checked_sub(len) else { return false };
+        let Some(chunk) = self.take_chunk() else { return false };
+        let number = chunk as usize / self.umem.chunk_size();
+        let start = chunk + (number * STAGGER % (HEADROOM + STAGGER)).min(room) as u64;
+        // SAFETY: the chunk was in our list of free ones, so that neither the kernel nor a slice refers to it.
+        let octets = unsafe { self.umem.octets_mut(start, len) }.unwrap_or_default();
+        if let Some((front, back)) = octets.split_at_mut_checked(header.len()) {
+            front.copy_from_slice(header);
+            back.copy_from_slice(payload);
+        }
+        // As many places as chunks: there is one.
+        self.send.produce(libc::xdp_desc { addr: start, len: len as u32, options: 0 })
+    }
+
+    fn take_chunk(&mut self) -> Option<u64> {
+        if self.free.is_empty() {
+            self.complete();
+        }
+        self.free.pop()
+    }
+
+    /// Takes back the chunks of frames that have left.
+    fn complete(&mut self) {
+        while let Some(address) = self.completion.consume() {
+            self.free.push(self.umem.chunk_of(address));
+        }
+        self.completion.publish_consumed();
+    }
+
+    /// Hands over the frames that were put there, and makes the kernel send them. Returns how many wait for another
+    /// call, because the interface takes no more for now.
+    ///
+    /// # Errors
+    /// What the kernel said of the interface; the frames wait until it is better.
+    pub(crate) fn flush(&mut self) -> Result<u32, Errno> {
+        self.send.publish_produced();
+        let mut waiting = self.send.waiting();
+        while waiting > 0 && self.send.needs_wakeup() {
+            match self.kick() {
+                Ok(()) | Err(Errno::AGAIN | Errno::BUSY | Errno::NOBUFS | Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+            let now = self.send.waiting();
+            // The kernel sends some 32 frames in one call; when it sends none, the interface is full.
+            if now == waiting {
+                break;
+            }
+            waiting = now;
+        }
+        // A driver that wants no call takes the rest by itself.
+        Ok(if self.send.needs_wakeup() { waiting } else { 0 })
+    }
+
+    fn kick(&self) -> Result<(), Errno> {
+        // SAFETY: no octet is sent and no address read; the call only makes the kernel look at the send ring.
+        let sent = unsafe {
+            libc::sendto(
+                self.socket.as_raw_fd(),
+                std::ptr::null(),
+                0,
+                libc::MSG_DONTWAIT,
+                std::ptr::null(),
+                0,
+            )
+        };
+        if sent == 0 { Ok(()) } else { Err(last_errno()) }
+    }
+
+    /// What was lost so far.
+    pub(crate) fn losses(&self) -> Losses {
+        let stats: Result<libc::xdp_statistics, _> =
+            option(&self.socket, libc::SOL_XDP, libc::XDP_STATISTICS);
+        stats.map_or(Losses::default(), |stats| Losses {
+            received: stats.rx_dropped + stats.rx_ring_full,
+            sent: stats.tx_invalid_descs,
+        })
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

@@ -1,0 +1,134 @@
+//! Opening the device and setting it up.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
+
+use causeway_types::IpNet;
+use rustix::io::Errno;
+
+use super::receive::Intake;
+use super::send::Outlet;
+use super::{TunOffload, TunPort};
+use crate::netlink::{Link, Netlink, check_name};
+use crate::sys::tun::{Header, Kind};
+use crate::{PortError, sys};
+
+/// Which device, and how it is set up. All of it holds in the network namespace of the calling thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TunOptions {
+    /// Name of the device: 1 to 15 characters.
+    pub device: String,
+    /// Addresses of ours on it, with the prefix that lies behind it.
+    pub addresses: Vec<IpNet>,
+    /// The MTU to set, in octets. `None` leaves it as it is: 1500 for a new device.
+    pub mtu: Option<u32>,
+    /// Further prefixes to route there, for example UE pools that no address covers.
+    pub routes: Vec<IpNet>,
+    /// The device stays when the port is closed. Otherwise it goes, unless it was there before as persistent.
+    /// On a device that stays, so do its addresses and routes.
+    pub persistent: bool,
+    /// Packets of one flow cross together and checksums are left out, where the kernel can do that.
+    pub offload: bool,
+}
+
+impl Default for TunOptions {
+    /// No device yet.
+    fn default() -> Self {
+        Self {
+            device: String::new(),
+            addresses: Vec::new(),
+            mtu: None,
+            routes: Vec::new(),
+            persistent: false,
+            offload: true,
+        }
+    }
+}
+
+impl TunPort {
+    /// Opens the device, which is created if it does not exist, sets it up and takes it into use.
+    ///
+    /// Addresses and routes that are there already stay as they are.
+    ///
+    /// # Errors
+    /// [`PortError::BadName`], [`PortError::TunMissing`], [`PortError::TunBusy`], [`PortError::NotTun`],
+    /// [`PortError::Permission`], or [`PortError::System`]. A device created by this call is gone again.
+    pub fn open(name: &str, options: &TunOptions) -> Result<Self, PortError> {
+        let device = &options.device;
+        check_name(device)?;
+        let mut netlink = Netlink::open()?;
+        let existed = netlink.link(device)?.is_some();
+        let file = open_device()?;
+        let offload = attach(&file, options).map_err(|errno| attach_error(device, errno))?;
+        let link =
+            netlink.link(device)?.ok_or_else(|| PortError::InterfaceMissing { name: device.clone() })?;
+        set_up(&mut netlink, &link, options)?;
+        if options.persistent && !existed {
+            sys::tun::set_persistent(&file, true)
+                .map_err(|errno| PortError::system(format!("keeping {device}"), errno, "CAP_NET_ADMIN"))?;
+        }
+        let mtu = options.mtu.unwrap_or(link.mtu);
+        Ok(Self {
+            name: name.to_owned(),
+            file,
+            link: Link { mtu, ..link },
+            offload,
+            counters: Arc::default(),
+            intake: Intake::new(offload.is_some()),
+            outlet: Outlet::new(mtu as usize, offload),
+        })
+    }
+}
+
+/// Attaches to the device. Returns what is offloaded; `None` where packets have no header before them.
+fn attach(file: &File, options: &TunOptions) -> Result<Option<TunOffload>, Errno> {
+    if options.offload && sys::tun::attach(file, &options.device, Kind::Tun, Header::Virtio).is_ok() {
+        return Ok(Some(TunOffload::ask(file)));
+    }
+    sys::tun::attach(file, &options.device, Kind::Tun, Header::None)?;
+    // A device that outlived another process may still have what that one asked for.
+    let _ = sys::tun::set_offload(file, 0);
+    Ok(None)
+}
+
+pub(crate) fn open_device() -> Result<File, PortError> {
+    let opened =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun");
+    opened.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => PortError::TunMissing,
+        _ => match Errno::from_io_error(&error) {
+            Some(Errno::NODEV | Errno::NXIO) => PortError::TunMissing,
+            errno => PortError::system("opening /dev/net/tun", errno.unwrap_or(Errno::IO), "CAP_NET_ADMIN"),
+        },
+    })
+}
+
+fn attach_error(device: &str, errno: Errno) -> PortError {
+    let name = device.to_owned();
+    match errno {
+        Errno::BUSY => PortError::TunBusy { name },
+        Errno::INVAL => PortError::NotTun { name },
+        _ => PortError::system(format!("creating TUN device {name}"), errno, "CAP_NET_ADMIN"),
+    }
+}
+
+fn set_up(netlink: &mut Netlink, link: &Link, options: &TunOptions) -> Result<(), PortError> {
+    // Without this the kernel sends router solicitations of its own into the data plane.
+    netlink.disable_link_local(link)?;
+    if let Some(mtu) = options.mtu {
+        netlink.set_mtu(link, mtu)?;
+    }
+    // First up: before that the kernel does not serve an IPv6 address, and would be waited for in vain.
+    netlink.set_up(link)?;
+    accept_own_addresses(&link.name);
+    options.addresses.iter().try_for_each(|address| netlink.add_address(link, *address))?;
+    options.routes.iter().try_for_each(|route| netlink.add_route(*route, link, None))
+}
+
+/// Lets the kernel take packets from our own IPv4 addresses out of the device, which ICMP errors for hosts behind it come
+/// from. Where that is not permitted such errors are lost, and nothing else.
+fn accept_own_addresses(device: &str) {
+    let _ = std::fs::write(format!("/proc/sys/net/ipv4/conf/{device}/accept_local"), "1");
+}

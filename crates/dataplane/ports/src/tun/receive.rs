@@ -1,0 +1,156 @@
+//! Reception: whole packets straight into the batch, others cut into it.
+
+use std::fs::File;
+use std::io::IoSliceMut;
+
+use causeway_packet::{Ip, ParseError};
+use rustix::io::Errno;
+
+use super::cut::{Cutter, Piece};
+use super::virtio::{HEADER, VirtioHeader};
+use crate::{Batch, Counter, Counters, Meta};
+
+/// Octets of the longest packet that is still to be cut.
+const LONGEST: usize = 1 << 16;
+
+/// The way in of one device.
+pub(super) struct Intake {
+    /// A header comes before each packet.
+    has_header: bool,
+    /// A packet that is longer than the buffers of the batch.
+    long: Box<[u8]>,
+    /// How far it was cut.
+    cutter: Option<Cutter>,
+    /// Octets of it.
+    len: usize,
+}
+
+/// What one call of [`Intake::receive`] has done.
+#[derive(Default)]
+struct Tally {
+    calls: u64,
+    octets: usize,
+}
+
+impl Intake {
+    pub(super) fn new(has_header: bool) -> Self {
+        Self { has_header, long: vec![0; LONGEST].into(), cutter: None, len: 0 }
+    }
+
+    /// Pieces of a packet wait here, which the device does not show.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.cutter.is_some()
+    }
+
+    /// Fills the batch.
+    ///
+    /// # Errors
+    /// What makes the device useless.
+    pub(super) fn receive(
+        &mut self,
+        file: &File,
+        batch: &mut Batch,
+        counters: &Counters,
+    ) -> Result<(), Errno> {
+        let mut tally = Tally::default();
+        let end = self.fill(file, batch, counters, &mut tally);
+        counters.received(batch.len(), tally.octets);
+        counters.add(Counter::RxCalls, tally.calls);
+        end
+    }
+
+    fn fill(
+        &mut self,
+        file: &File,
+        batch: &mut Batch,
+        counters: &Counters,
+        tally: &mut Tally,
+    ) -> Result<(), Errno> {
+        while !batch.is_full() {
+            if self.cutter.is_some() {
+                tally.octets += self.cut(batch, counters);
+                continue;
+            }
+            let (len, header) = match self.read(file, batch) {
+                Ok(read) => read,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(errno),
+            };
+            tally.calls += 1;
+            match self.accept(batch, len, &header) {
+                Ok(octets) => tally.octets += octets,
+                Err(reason) => {
+                    counters.add(reason, 1);
+                    batch.skip();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads one packet: as much as fits into the next free buffer, the rest where it lies in a long packet.
+    fn read(&mut self, file: &File, batch: &mut Batch) -> Result<(usize, [u8; HEADER]), Errno> {
+        let mut header = [0; HEADER];
+        let before = if self.has_header { HEADER } else { 0 };
+        let size = batch.frame_size();
+        let Some(buffer) = batch.free().next() else { return Err(Errno::AGAIN) };
+        let mut parts = [
+            IoSliceMut::new(header.get_mut(..before).unwrap_or_default()),
+            IoSliceMut::new(buffer),
+            IoSliceMut::new(self.long.get_mut(size..).unwrap_or_default()),
+        ];
+        let read = rustix::io::readv(file, &mut parts)?;
+        Ok((read.saturating_sub(before), header))
+    }
+
+    /// Makes what was read a frame, or begins to cut it. Returns the octets that are in the batch now.
+    fn accept(&mut self, batch: &mut Batch, len: usize, header: &[u8; HEADER]) -> Result<usize, Counter> {
+        let header = VirtioHeader::parse(header).ok_or(Counter::RxMalformed)?;
+        if header.gso.is_some() {
+            return self.begin(batch, len, &header).map(|()| 0);
+        }
+        let packet = batch.free().next().and_then(|buffer| buffer.get_mut(..len));
+        let packet = packet.ok_or(Counter::RxTruncated)?;
+        if header.partial.is_some_and(|partial| !partial.complete(packet)) {
+            return Err(Counter::RxMalformed);
+        }
+        Ip::parse(packet).map_err(|error| match error {
+            ParseError::Truncated { .. } => Counter::RxTruncated,
+            _ => Counter::RxMalformed,
+        })?;
+        batch.commit(len, Meta::Ip);
+        Ok(len)
+    }
+
+    /// Takes up a packet that is to be cut.
+    fn begin(&mut self, batch: &mut Batch, len: usize, header: &VirtioHeader) -> Result<(), Counter> {
+        let Some(buffer) = batch.free().next() else { return Err(Counter::RxTruncated) };
+        let first = buffer.get(..len.min(buffer.len())).unwrap_or_default();
+        let room = self.long.get_mut(..first.len()).ok_or(Counter::RxTruncated)?;
+        room.copy_from_slice(first);
+        let packet = self.long.get(..len).ok_or(Counter::RxTruncated)?;
+        self.cutter = Some(Cutter::new(packet, header).ok_or(Counter::RxMalformed)?);
+        self.len = len;
+        Ok(())
+    }
+
+    /// Cuts until the batch is full or the packet is at its end. Returns the octets of the pieces.
+    fn cut(&mut self, batch: &mut Batch, counters: &Counters) -> usize {
+        let (mut cutter, packet) = (self.cutter.take(), self.long.get(..self.len).unwrap_or_default());
+        let mut octets = 0;
+        while let Some(cut) = &mut cutter {
+            let Some(buffer) = batch.free().next() else { break };
+            match cut.next(packet, buffer) {
+                Some(Piece::Packet(len)) => {
+                    batch.commit(len, Meta::Ip);
+                    octets += len;
+                }
+                Some(Piece::TooLong) => counters.add(Counter::RxTruncated, 1),
+                None => cutter = None,
+            }
+        }
+        self.cutter = cutter;
+        octets
+    }
+}

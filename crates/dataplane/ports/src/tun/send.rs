@@ -1,0 +1,163 @@
+//! Transmission: runs of packets that the kernel cuts, and single ones.
+
+use std::fs::File;
+use std::io::IoSlice;
+
+use arrayvec::ArrayVec;
+use causeway_packet::Ip;
+use rustix::io::Errno;
+
+use super::TunOffload;
+use super::join::{Kinds, Packet, Run, Runs, WINDOW};
+use super::virtio::HEADER;
+use crate::udp::send_failure;
+use crate::{Counter, Counters, Frame, Meta};
+
+/// Packets that go one by one after the kernel has refused a run: it does not say why, and may do it again.
+const REST: u32 = 1024;
+
+/// The way out of one device.
+pub(super) struct Outlet {
+    mtu: usize,
+    /// A header comes before each packet.
+    has_header: bool,
+    kinds: Kinds,
+    /// Calls that are still to go without runs.
+    rest: u32,
+}
+
+/// What one call of [`Outlet::send`] has done.
+#[derive(Default)]
+struct Tally {
+    frames: usize,
+    octets: usize,
+    calls: u64,
+}
+
+impl Outlet {
+    /// `offload`: `None` where packets have no header before them.
+    pub(super) fn new(mtu: usize, offload: Option<TunOffload>) -> Self {
+        let kinds = offload.map_or(Kinds::default(), TunOffload::kinds);
+        Self { mtu, has_header: offload.is_some(), kinds, rest: 0 }
+    }
+
+    /// Sends the frames; each ends in one counter. Returns how many left.
+    ///
+    /// # Errors
+    /// What makes the device useless.
+    pub(super) fn send(
+        &mut self,
+        file: &File,
+        frames: &[Frame<'_>],
+        counters: &Counters,
+    ) -> Result<usize, Errno> {
+        let mut tally = Tally::default();
+        let end =
+            frames.chunks(WINDOW).try_for_each(|chunk| self.send_chunk(file, chunk, counters, &mut tally));
+        counters.sent(tally.frames, tally.octets);
+        counters.add(Counter::TxCalls, tally.calls);
+        end.map(|()| tally.frames)
+    }
+
+    fn send_chunk(
+        &mut self,
+        file: &File,
+        frames: &[Frame<'_>],
+        counters: &Counters,
+        tally: &mut Tally,
+    ) -> Result<(), Errno> {
+        let mut packets = ArrayVec::<Packet<'_>, WINDOW>::new();
+        for frame in frames {
+            match self.accept(frame) {
+                Ok(packet) => packets.push(packet),
+                Err(reason) => counters.add(reason, 1),
+            }
+        }
+        let kinds = if self.rest > 0 { Kinds::default() } else { self.kinds };
+        self.rest = self.rest.saturating_sub(1);
+        let runs = Runs::of(&packets, kinds);
+        for run in runs.iter() {
+            if run.len() > 1 && self.write_run(file, &runs, run, counters, tally)? {
+                continue;
+            }
+            for packet in runs.packets(run) {
+                self.write_one(file, packet.data, counters, tally)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn accept<'a>(&self, frame: &Frame<'a>) -> Result<Packet<'a>, Counter> {
+        let ip = Ip::parse(frame.data).map_err(|_| Counter::TxWrongKind)?;
+        match frame.meta {
+            Meta::Ip if frame.data.len() <= self.mtu => Ok(Packet::new(frame.data, &ip)),
+            Meta::Ip => Err(Counter::TxTooBig),
+            Meta::Gtpu { .. } | Meta::Ethernet => Err(Counter::TxWrongKind),
+        }
+    }
+
+    /// Writes several packets as one. `false`: the kernel would not have it, and each is to be tried by itself.
+    fn write_run(
+        &mut self,
+        file: &File,
+        runs: &Runs<'_>,
+        run: &Run,
+        counters: &Counters,
+        tally: &mut Tally,
+    ) -> Result<bool, Errno> {
+        let Some((virtio, headers)) = runs.headers(run) else { return Ok(false) };
+        let virtio = virtio.octets();
+        let mut parts = ArrayVec::<IoSlice<'_>, { WINDOW + 2 }>::new();
+        parts.extend([IoSlice::new(&virtio), IoSlice::new(&headers)]);
+        parts.extend(runs.payloads(run).map(IoSlice::new));
+        match write(file, &parts) {
+            Ok(()) => {
+                tally.calls += 1;
+                tally.frames += run.len();
+                tally.octets += runs.packets(run).map(|packet| packet.data.len()).sum::<usize>();
+                Ok(true)
+            }
+            Err(Errno::AGAIN) => {
+                counters.add(Counter::TxWouldBlock, run.len() as u64);
+                Ok(true)
+            }
+            Err(Errno::INVAL) => {
+                self.rest = REST;
+                Ok(false)
+            }
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn write_one(
+        &self,
+        file: &File,
+        data: &[u8],
+        counters: &Counters,
+        tally: &mut Tally,
+    ) -> Result<(), Errno> {
+        let header: &[u8] = if self.has_header { &[0; HEADER] } else { &[] };
+        match write(file, &[IoSlice::new(header), IoSlice::new(data)]) {
+            Ok(()) => {
+                tally.calls += 1;
+                tally.frames += 1;
+                tally.octets += data.len();
+            }
+            // The driver refuses what it takes for no IP packet.
+            Err(Errno::INVAL) => counters.add(Counter::TxWrongKind, 1),
+            Err(errno) => counters.add(send_failure(errno).ok_or(errno)?, 1),
+        }
+        Ok(())
+    }
+}
+
+/// Writes one packet from its parts.
+fn write(file: &File, parts: &[IoSlice<'_>]) -> Result<(), Errno> {
+    loop {
+        match rustix::io::writev(file, parts) {
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}

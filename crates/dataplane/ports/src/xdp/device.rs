@@ -1,0 +1,125 @@
+//! The AF_XDP sockets of an interface, one for each receive queue.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use super::attach::Attachment;
+use crate::ethernet::{Device, Header, Received, Sum};
+use crate::sys::xsk::{Losses, Socket};
+use crate::{Counter, Counters};
+
+/// Runs of reception after which losses are asked for when there is no pause.
+const RUNS: u32 = 256;
+
+/// Receive queues of one interface.
+pub struct Queues {
+    /// Shared with the ports of the other queues, where each queue has its own.
+    pub(super) attachment: Arc<Attachment>,
+    sockets: Vec<Socket>,
+    /// The drivers write into our memory.
+    pub(super) zero_copy: bool,
+    /// The queue at hand.
+    current: usize,
+    /// Frames came in since the last [`Device::settle`].
+    seen: bool,
+    /// Runs since losses were asked for.
+    runs: u32,
+    /// What was counted already.
+    losses: Losses,
+    /// Frames wait in the send ring that the interface did not take.
+    waiting: bool,
+}
+
+impl Queues {
+    pub(super) fn new(attachment: Arc<Attachment>, sockets: Vec<Socket>, zero_copy: bool) -> Self {
+        let losses = Losses::default();
+        Self { attachment, sockets, zero_copy, current: 0, seen: false, runs: 0, losses, waiting: false }
+    }
+
+    /// Each queue by itself, in the order of the queues.
+    pub(super) fn split(self) -> impl Iterator<Item = Self> {
+        let Self { attachment, sockets, zero_copy, .. } = self;
+        sockets.into_iter().map(move |socket| Self::new(Arc::clone(&attachment), vec![socket], zero_copy))
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.sockets.len()
+    }
+
+    /// Losses since this was asked last. Frames that are too long for a chunk are among them, but the MTU of the
+    /// interface keeps them away.
+    fn count_losses(&mut self, counters: &Counters) {
+        self.runs = 0;
+        let now = self.sockets.iter().map(Socket::losses).fold(Losses::default(), |sum, one| Losses {
+            received: sum.received + one.received,
+            sent: sum.sent + one.sent,
+        });
+        counters.add(Counter::RxOverrun, now.received.saturating_sub(self.losses.received));
+        counters.add(Counter::TxError, now.sent.saturating_sub(self.losses.sent));
+        self.losses = now;
+    }
+
+    /// Makes the kernel send what was put into the ring of the first queue, by which everything leaves.
+    fn flush(&mut self) {
+        let Some(socket) = self.sockets.first_mut() else { return };
+        // While the link is down frames wait for it, and nothing is gained by asking again and again.
+        self.waiting = socket.flush().is_ok_and(|waiting| waiting > 0);
+    }
+}
+
+impl Device for Queues {
+    fn next(&mut self) -> Option<Received<'_>> {
+        for _ in 0..self.sockets.len() {
+            if self.sockets.get_mut(self.current)?.is_ready() {
+                break;
+            }
+            self.current = (self.current + 1) % self.sockets.len();
+        }
+        let data = self.sockets.get_mut(self.current)?.next()?;
+        self.seen = true;
+        Some(Received { data, len: data.len(), sum: Sum::Unsure, vlan: None })
+    }
+
+    fn settle(&mut self, counters: &Counters) {
+        self.sockets.iter_mut().for_each(Socket::settle);
+        if self.waiting {
+            self.flush();
+        }
+        let seen = std::mem::take(&mut self.seen);
+        if self.runs > 0 && (!seen || self.runs == RUNS) {
+            self.count_losses(counters);
+        }
+        if seen {
+            self.runs += 1;
+            // The next run begins with the next queue, so that none is forgotten.
+            self.current = (self.current + 1) % self.sockets.len().max(1);
+        }
+    }
+
+    fn transmit(&mut self, frames: &[(Header, &[u8])], counters: &Counters) -> Result<usize, Errno> {
+        let Some(socket) = self.sockets.first_mut() else { return Ok(0) };
+        let mut taken = 0;
+        for (header, payload) in frames {
+            if header.len() + payload.len() > socket.frame_size() {
+                counters.add(Counter::TxTooBig, 1);
+            } else if socket.put(header, payload) || (socket.flush().is_ok() && socket.put(header, payload)) {
+                counters.sent(1, payload.len());
+                taken += 1;
+            } else {
+                counters.add(Counter::TxWouldBlock, 1);
+            }
+        }
+        self.flush();
+        Ok(taken)
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.sockets.iter().map(AsFd::as_fd).collect()
+    }
+
+    fn pending(&self) -> bool {
+        self.waiting
+    }
+}

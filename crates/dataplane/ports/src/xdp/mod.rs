@@ -1,0 +1,235 @@
+//! Ports on an Ethernet interface below IP, by AF_XDP sockets: the fastest way in and out that needs no driver of
+//! its own.
+//!
+//! A small XDP program, assembled here, gives the frames that are ours to one socket for each receive queue: on N3
+//! GTP-U to our addresses, on N6 packets to UEs. Everything else goes on to the kernel, which keeps the addresses,
+//! ARP, neighbour discovery and routing: ping and SSH work as before. So does GTP-U that the program does not look into:
+//! fragments, IP options, extension headers. The kernel puts it together, and the port gets it by a UDP socket.
+//!
+//! The program runs in the driver where that can, else in the stack; the driver writes into our memory where it can
+//! (zero copy), else the kernel copies. It is taken off when the port is dropped and when the process ends in any way.
+//! It takes `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`, Linux 5.9, and for each queue 8 MiB of locked memory.
+//!
+//! Chunks are of 2048 or 4096 octets, aligned, since every driver takes these also for zero copy; those of another
+//! size would need huge pages. Frames to send begin at different places of their chunks instead, so that their
+//! headers do not compete for the same sets of a cache.
+//!
+//! What it costs beside the other ports: `cargo run --release -p causeway-ports --example echo`.
+//!
+//! A driver that takes VLAN tags off before the program sees the frame hides them: switch that off with
+//! `ethtool -K <interface> rxvlan off` where tagged and untagged frames come by one interface.
+
+mod asm;
+mod attach;
+mod device;
+mod program;
+
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use causeway_types::IpNet;
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::PortError;
+use crate::ethernet::{Egress, Gtpu, IpPackets, Kernel, Line};
+use crate::netlink::Link;
+use crate::sys::bpf::Mode;
+use crate::sys::ethtool::{JoiningOff, receive_queues};
+use crate::sys::xsk::{HEADROOM, Sizes, Socket};
+use attach::Attachment;
+use device::Queues;
+use program::Wanted;
+
+/// A GTP-U port on AF_XDP sockets.
+pub type XdpGtpu = Gtpu<Queues>;
+
+/// An N6 port on AF_XDP sockets.
+pub type XdpIp = IpPackets<Queues>;
+
+/// On N6 no other socket has to be watched.
+const NOTHING: &[OwnedFd] = &[];
+/// Octets of an Ethernet header.
+const ETHERNET: usize = 14;
+/// Octets of the largest chunk: a page, where pages are smallest.
+const LARGEST_CHUNK: usize = 4096;
+/// The largest MTU of which frames fit into a chunk.
+pub const LARGEST_MTU: u32 = (LARGEST_CHUNK - HEADROOM - ETHERNET) as u32;
+
+/// Which interface, and how it is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct XdpOptions {
+    /// Name of the Ethernet interface.
+    pub interface: String,
+    /// Frames in each ring of each queue, a power of two up to 2^15.
+    pub ring: u32,
+    /// Lets the driver run the program and write into our memory, where it can.
+    pub native: bool,
+}
+
+impl XdpOptions {
+    /// Rings of 2048 frames on the interface, in the fastest mode that it offers.
+    pub fn on(interface: &str) -> Self {
+        Self { interface: interface.to_owned(), ring: 2048, native: true }
+    }
+}
+
+impl XdpGtpu {
+    /// Takes GTP-U to these addresses from the interface.
+    ///
+    /// # Errors
+    /// [`PortError::InterfaceMissing`], [`PortError::NotEthernet`], [`PortError::AddressInUse`],
+    /// [`PortError::AddressMissing`], one of the `Xdp` errors, [`PortError::Permission`], or [`PortError::System`].
+    pub fn open(name: &str, addresses: &[IpAddr], options: &XdpOptions) -> Result<Self, PortError> {
+        let kernel = Kernel::receiving(name, addresses)?;
+        let egress = Egress::open(&options.interface)?;
+        let queues = open(&egress, &Wanted::Gtpu(addresses.to_vec()), options)?;
+        Ok(Self::new(Line::new(name, egress, queues, kernel.ports())?, addresses, kernel))
+    }
+
+    /// As [`XdpGtpu::open`], with a port of its own for each receive queue, so that each can be another thread's. Their
+    /// names are `name` with the number of the queue; the first one also has what comes by way of the kernel.
+    ///
+    /// # Errors
+    /// Those of [`XdpGtpu::open`].
+    pub fn open_each(name: &str, addresses: &[IpAddr], options: &XdpOptions) -> Result<Vec<Self>, PortError> {
+        let kernel = Kernel::receiving(&format!("{name}-0"), addresses)?;
+        let mut kernel = Some(kernel);
+        let egress = Egress::open(&options.interface)?;
+        let queues = open(&egress, &Wanted::Gtpu(addresses.to_vec()), options)?.split();
+        let port = |(number, queue)| {
+            let (name, egress) = (format!("{name}-{number}"), Egress::open(&options.interface)?);
+            let kernel = kernel.take().unwrap_or_default();
+            Ok(Self::new(Line::new(&name, egress, queue, kernel.ports())?, addresses, kernel))
+        };
+        (0..).zip(queues).map(port).collect()
+    }
+
+    /// How the port works, for people: queues, mode, and why none that is faster.
+    pub fn description(&self) -> String {
+        describe(self.device())
+    }
+}
+
+impl XdpIp {
+    /// Takes packets to these prefixes from the interface, but not those to addresses that this machine has now.
+    ///
+    /// Where the program cannot run in the driver, generic receive offload of the interface is switched off, which
+    /// would join packets beyond the MTU, and back on when the port is closed.
+    ///
+    /// # Errors
+    /// [`PortError::InterfaceMissing`], [`PortError::NotEthernet`], one of the `Xdp` errors,
+    /// [`PortError::Permission`], or [`PortError::System`].
+    pub fn open(name: &str, pools: &[IpNet], options: &XdpOptions) -> Result<Self, PortError> {
+        let egress = Egress::open(&options.interface)?;
+        let except = egress.table().addresses.iter().map(|(_, net)| net.addr()).collect();
+        let queues = open(&egress, &Wanted::Prefixes { pools: pools.to_vec(), except }, options)?;
+        let generic = queues.attachment.mode == Mode::Generic;
+        let joining = if generic { JoiningOff::on(&options.interface) } else { None };
+        Ok(Self::new(Line::new(name, egress, queues, NOTHING)?, joining))
+    }
+
+    /// How the port works, for people: queues, mode, and why none that is faster.
+    pub fn description(&self) -> String {
+        describe(self.device())
+    }
+}
+
+/// Opens a socket on every receive queue and lets the program fill them.
+fn open(egress: &Egress, wanted: &Wanted, options: &XdpOptions) -> Result<Queues, PortError> {
+    raise_locked_memory();
+    let link = egress.link();
+    let sizes = sizes(&link.name, link.mtu, options.ring)?;
+    let first = socket(sizes)?;
+    let queues = receive_queues(&link.name).unwrap_or(1).max(1);
+    let attachment = Attachment::new(link, wanted, queues, options.native)?;
+    let mut zero_copy = attachment.mode == Mode::Native;
+    let mut sockets = vec![first];
+    while sockets.len() < queues as usize {
+        sockets.push(socket(sizes)?);
+    }
+    for (queue, socket) in (0..).zip(&sockets) {
+        zero_copy = zero_copy && bind(socket, link, queue, true).is_ok();
+        if !zero_copy {
+            bind(socket, link, queue, false)?;
+        }
+        attachment.add(queue, socket)?;
+    }
+    Ok(Queues::new(Arc::new(attachment), sockets, zero_copy))
+}
+
+/// Binds a socket to a queue. The kernel takes its time to free the queue of a socket that was closed just before.
+fn bind(socket: &Socket, link: &Link, queue: u32, zero_copy: bool) -> Result<(), PortError> {
+    let end = Instant::now() + Duration::from_secs(1);
+    loop {
+        match socket.bind(link.index, queue, zero_copy) {
+            Err(Errno::BUSY) if Instant::now() < end => std::thread::sleep(Duration::from_millis(5)),
+            Err(Errno::BUSY) => return Err(PortError::XdpQueueBusy { name: link.name.clone(), queue }),
+            bound => {
+                let doing = || format!("binding queue {queue} of {}", link.name);
+                return bound.map_err(|errno| PortError::system(doing(), errno, "CAP_NET_RAW"));
+            }
+        }
+    }
+}
+
+fn socket(sizes: Sizes) -> Result<Socket, PortError> {
+    Socket::open(sizes).map_err(|errno| match errno {
+        Errno::AFNOSUPPORT => PortError::XdpMissing,
+        Errno::NOBUFS => {
+            let octets = sizes.chunk * (sizes.receive + sizes.send) as usize;
+            PortError::LockedMemory { octets }
+        }
+        errno => PortError::system("opening an AF_XDP socket", errno, "CAP_NET_RAW"),
+    })
+}
+
+/// Chunks in which every frame of the interface fits.
+fn sizes(name: &str, mtu: u32, ring: u32) -> Result<Sizes, PortError> {
+    if mtu > LARGEST_MTU {
+        return Err(PortError::XdpMtu { name: name.to_owned(), mtu, most: LARGEST_MTU });
+    }
+    let chunk = (mtu as usize + HEADROOM + ETHERNET).next_power_of_two().max(2048);
+    let ring = ring.next_power_of_two().clamp(64, 1 << 15);
+    Ok(Sizes { chunk, receive: ring, send: ring })
+}
+
+/// As far as the system permits. Where it does not, the limit may still do.
+fn raise_locked_memory() {
+    let unlimited = Rlimit { current: None, maximum: None };
+    if setrlimit(Resource::Memlock, unlimited).is_err() {
+        let maximum = getrlimit(Resource::Memlock).maximum;
+        let _ = setrlimit(Resource::Memlock, Rlimit { current: maximum, maximum });
+    }
+}
+
+fn describe(queues: &Queues) -> String {
+    let (count, many) = (queues.count(), if queues.count() == 1 { "queue" } else { "queues" });
+    let how = match (queues.attachment.mode, queues.attachment.refused, queues.zero_copy) {
+        (Mode::Native, _, true) => "native, zero copy".to_owned(),
+        (Mode::Native, _, false) => "native, copy mode: the driver has no zero copy".to_owned(),
+        (Mode::Generic, Some(errno), _) => {
+            format!("generic, copy mode: the driver runs no XDP program ({errno})")
+        }
+        (Mode::Generic, None, _) => "generic, copy mode, as configured".to_owned(),
+    };
+    format!("{count} {many}, {how}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  MTUs around the limits of both chunks.
+    // Output: chunks that hold a frame with the kernel's headroom; an error that names the largest.
+    #[test]
+    fn frames_of_the_mtu_fit_into_a_chunk() {
+        let chunk = |mtu| sizes("n3", mtu, 2048).map(|sizes| sizes.chunk).map_err(|error| error.to_string());
+        assert_eq!((chunk(1500), chunk(1778), chunk(1779)), (Ok(2048), Ok(2048), Ok(4096)));
+        assert_eq!(chunk(LARGEST_MTU), Ok(4096));
+        assert!(chunk(9000).unwrap_err().contains("ip link set n3 mtu 3826"));
+        assert_eq!(sizes("n3", 1500, 1000).unwrap().receive, 1024);
+    }
+}
