@@ -54,7 +54,9 @@ fn transmit(
 ) {
     match departure {
         Departure::Frame(index, exit) => {
-            if let (Some(frame), Some(egress)) = (batch.frame(index), engine.egress(exit)) {
+            let frame = batch.frame(index);
+            let egress = frame.as_ref().and_then(|frame| engine.egress(exit, &frame.meta));
+            if let (Some(frame), Some(egress)) = (frame, egress) {
                 out.transmit(&egress, frame.data);
             }
         }

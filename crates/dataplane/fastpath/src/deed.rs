@@ -213,7 +213,7 @@ impl Ready<'_> {
         if let Some(local) = surroundings.local_addr(tunnel.local) {
             frame.set_meta(Meta::Gtpu { local, peer: tunnel.peer, tos });
         }
-        Verdict::Sent(Exit::Tunnel { local: tunnel.local, peer: tunnel.peer, tos })
+        Verdict::Sent(Exit::Tunnel { local: tunnel.local })
     }
 }
 

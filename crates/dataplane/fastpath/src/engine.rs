@@ -9,7 +9,7 @@ use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress,
     PacketEngine, Plan, Topology, Transmit,
 };
-use causeway_ports::{Batch, Frame};
+use causeway_ports::{Batch, Frame, Meta};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::Applications;
 use causeway_types::{NetworkInstance, Seid, Time};
@@ -93,8 +93,8 @@ impl FastPath {
     }
 
     /// Where a packet goes that leaves this way.
-    pub fn egress(&self, exit: Exit) -> Option<Egress> {
-        self.surroundings.egress(exit)
+    pub fn egress(&self, exit: Exit, meta: &Meta) -> Option<Egress> {
+        self.surroundings.egress(exit, meta)
     }
 
     /// Where packets come in that come so; `None`: from a network that there is not.
@@ -208,9 +208,10 @@ impl FastPath {
             for departure in leaving.departures() {
                 match departure {
                     Departure::Frame(index, exit) => {
-                        if let (Some(frame), Some(egress)) =
-                            (batch.frame(*index), self.surroundings.egress(*exit))
-                        {
+                        if let (Some(frame), Some(egress)) = (
+                            batch.frame(*index),
+                            batch.meta(*index).and_then(|meta| self.surroundings.egress(*exit, meta)),
+                        ) {
                             out.transmit(&egress, frame.data);
                         }
                     }
