@@ -33,6 +33,9 @@ use sockets::Sockets;
 /// Questions of the management server that wait, at most.
 const ASKS: usize = 64;
 
+/// Datagrams, or reports of the packet thread, that are taken one after the other before anything else has its turn.
+const BURST: usize = 64;
+
 /// How to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
@@ -79,6 +82,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         routes,
         asks,
         stops: given.stops,
+        has_plans: false,
     };
     control.run().await
 }
@@ -103,32 +107,30 @@ struct Control {
     routes: FramedRoutes<ApplyId>,
     asks: mpsc::Receiver<Ask>,
     stops: mpsc::UnboundedReceiver<Stop>,
+    /// The packet thread has commands that it was not woken for.
+    has_plans: bool,
 }
 
 impl Control {
     async fn run(mut self) -> Result<Totals, RunError> {
         loop {
             self.carry_out();
+            self.wake();
             let timer = self.n4.next_timer().map(|at| self.clock.until(at));
             tokio::select! {
                 datagram = self.sockets.receive() => match datagram {
                     Ok((from, datagram)) => {
                         self.n4.datagram(self.clock.now(), from, datagram);
+                        self.receive_more();
                     }
                     Err(error) => self.log.warn(self.clock.now(), &format_args!("receiving on N4: {error}")),
                 },
-                report = self.worker.report() => match report {
-                    Some(Report::Applied(id, result)) => {
-                        routes::tell(&self.routes.applied(id, result.is_ok()));
-                        self.n4.applied(self.clock.now(), id, result);
+                report = self.worker.report() => {
+                    let report = report.ok_or(RunError::Panicked("packets"))?;
+                    if let Some(end) = self.reported(report).or_else(|| self.hear_more()) {
+                        return end;
                     }
-                    Some(Report::Event(event)) => {
-                        debug!("data plane: {event:?}");
-                        self.n4.event(self.clock.now(), event);
-                    }
-                    Some(Report::Stopped(end)) => return end.map(|last| Totals::of(*last)).map_err(RunError::Port),
-                    None => return Err(RunError::Panicked("packets")),
-                },
+                }
                 () = sleep(timer.unwrap_or(Duration::MAX)), if timer.is_some() => {
                     self.n4.timer(self.clock.now());
                 }
@@ -138,19 +140,58 @@ impl Control {
         }
     }
 
-    /// Does what N4 wants done.
+    /// Takes the datagrams that have come already, in their order.
+    fn receive_more(&mut self) {
+        for _ in 1..BURST {
+            self.carry_out();
+            let Some((from, datagram)) = self.sockets.receive_now() else { break };
+            self.n4.datagram(self.clock.now(), from, datagram);
+        }
+    }
+
+    /// Takes the reports that have come already, in their order, up to the one that the packet thread has ended.
+    fn hear_more(&mut self) -> Option<Result<Totals, RunError>> {
+        for _ in 1..BURST {
+            self.carry_out();
+            let end = self.worker.report_now().map(|report| self.reported(report))?;
+            if end.is_some() {
+                return end;
+            }
+        }
+        None
+    }
+
+    /// Takes a report of the packet thread; how it ended, if that is what it says.
+    fn reported(&mut self, report: Report<ApplyId>) -> Option<Result<Totals, RunError>> {
+        match report {
+            Report::Applied(id, result) => {
+                routes::tell(&self.routes.applied(id, result.is_ok()));
+                self.n4.applied(self.clock.now(), id, result);
+            }
+            Report::Event(event) => {
+                debug!("data plane: {event:?}");
+                self.n4.event(self.clock.now(), event);
+            }
+            Report::Stopped(end) => return Some(end.map(|last| Totals::of(*last)).map_err(RunError::Port)),
+        }
+        None
+    }
+
+    /// Does what N4 wants done. Plans wait for [`Control::wake`].
     fn carry_out(&mut self) {
         while let Some(output) = self.n4.poll_output() {
             match output {
                 Output::Send { to, bytes } => self.send(to, &bytes),
                 Output::Applications(applications) => {
-                    self.worker.send(Command::Provision(applications));
+                    self.worker.queue(Command::Provision(applications));
+                    self.has_plans = true;
                 }
                 Output::Apply { id, plan } => {
                     log::plan(&plan);
                     self.routes.plan(id, &plan);
                     // When the packet thread has ended, its last report ends this one too.
-                    self.worker.send(Command::Apply(id, plan));
+                    self.worker.queue(Command::Apply(id, plan));
+                    self.has_plans = true;
                 }
                 Output::Notice(notice) => {
                     self.log.notice(self.clock.now(), &notice);
@@ -159,6 +200,13 @@ impl Control {
                     }
                 }
             }
+        }
+    }
+
+    /// One system call for all plans of this turn.
+    fn wake(&mut self) {
+        if std::mem::take(&mut self.has_plans) {
+            self.worker.wake();
         }
     }
 

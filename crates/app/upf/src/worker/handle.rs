@@ -94,14 +94,29 @@ impl<K: Send + 'static> WorkerHandle<K> {
 
     /// Sends a command and wakes the thread. `false` when it has ended.
     pub fn send(&self, command: Command<K>) -> bool {
-        let sent = self.commands.send(command).is_ok();
-        self.waker.wake();
+        let sent = self.queue(command);
+        self.wake();
         sent
+    }
+
+    /// Lets a command wait for [`WorkerHandle::wake`]: many cost one system call. `false` when the thread has ended.
+    pub fn queue(&self, command: Command<K>) -> bool {
+        self.commands.send(command).is_ok()
+    }
+
+    /// Has the thread carry out the commands that wait.
+    pub fn wake(&self) {
+        self.waker.wake();
     }
 
     /// The next report; `None` when the thread has ended and everything was reported.
     pub async fn report(&mut self) -> Option<Report<K>> {
         self.reports.recv().await
+    }
+
+    /// The next report, if it has come already.
+    pub fn report_now(&mut self) -> Option<Report<K>> {
+        self.reports.try_recv().ok()
     }
 
     /// Another way to the counters, which the thread does not wait for when it stops.
