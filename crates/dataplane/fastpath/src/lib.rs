@@ -14,6 +14,7 @@ pub mod index;
 mod lease;
 mod leaving;
 mod line;
+mod numbers;
 mod packet;
 mod program;
 mod surroundings;

@@ -3,14 +3,13 @@
 //! A line lies where its key says, if it can: at the slot of a TEID that the UPF chose, or at the number of an address in
 //! the UE pools. The others lie behind those, and tables lead there. In any case the line is compared with the key.
 
-use std::collections::HashMap;
-
 use causeway_dataplane::Topology;
 use causeway_rules::TeidScheme;
 use causeway_types::IpNet;
 
 use crate::index::{AddressKey, Arena, ArenaError, Cuckoo, Pages, Pools, PrefixKey, TunnelKey, prefetch};
 use crate::line::{Line, RuleLine};
+use crate::numbers::Numbers;
 
 /// Slots of TEIDs for each session.
 const SLOTS_PER_SESSION: u32 = 4;
@@ -297,38 +296,5 @@ impl Table {
     fn give_up(&mut self) -> Option<u32> {
         self.is_complete = false;
         None
-    }
-}
-
-/// Numbers that are given out in runs.
-#[derive(Debug)]
-struct Numbers {
-    first: u32,
-    next: u32,
-    end: u32,
-    /// Runs that were given back, by their length.
-    free: HashMap<u32, Vec<u32>>,
-}
-
-impl Numbers {
-    fn new(first: u32, end: u32) -> Self {
-        Self { first, next: first, end, free: HashMap::new() }
-    }
-
-    fn is_one(&self, number: u32) -> bool {
-        (self.first..self.end).contains(&number)
-    }
-
-    /// The first of so many numbers.
-    fn take(&mut self, count: u32) -> Option<u32> {
-        if let Some(first) = self.free.get_mut(&count).and_then(Vec::pop) {
-            return Some(first);
-        }
-        let next = self.next.checked_add(count).filter(|next| *next <= self.end)?;
-        Some(std::mem::replace(&mut self.next, next))
-    }
-
-    fn give_back(&mut self, first: u32, count: u32) {
-        self.free.entry(count).or_default().push(first);
     }
 }
