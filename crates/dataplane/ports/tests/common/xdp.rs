@@ -1,6 +1,7 @@
 //! AF_XDP ports on one end of a veth pair, n3; the other end, gnb, is in a namespace of its own.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -63,7 +64,10 @@ pub(crate) fn until(port: &mut dyn Port, counter: Counter, value: u64) {
 
 /// Exchanges a datagram each way between the port and a GTP-U socket of the kernel at the other end.
 pub(crate) fn exchange(upf: &mut XdpGtpu, remote: &Remote, ours: IpAddr, theirs: SocketAddr) {
-    let mut gnb = remote.run(move || UdpPort::bind("gnb", theirs, &UdpOptions::default()).unwrap());
+    let mut gnb = remote.run(move || {
+        drop(bound(theirs));
+        UdpPort::bind("gnb", theirs, &UdpOptions::default()).unwrap()
+    });
     let ours = SocketAddr::new(ours, 2152);
     let before = upf.counters().value(Counter::Tx);
     let down = Frame { meta: gtpu(ours.ip(), theirs), data: b"downlink" };
@@ -73,6 +77,31 @@ pub(crate) fn exchange(upf: &mut XdpGtpu, remote: &Remote, ours: IpAddr, theirs:
     let up = Frame { meta: gtpu(theirs.ip(), ours), data: b"uplink" };
     assert_eq!(gnb.send(&[up]).unwrap(), 1);
     assert_eq!(receive(upf, 1), [(gtpu(ours.ip(), theirs), b"uplink".to_vec())]);
+}
+
+/// The program goes off the interface n3: at once, or when the processes that other tests are starting have become
+/// other programs, for until then they have all files of this one.
+pub(crate) fn detached() {
+    let end = Instant::now() + Duration::from_secs(10);
+    while attached() {
+        assert!(Instant::now() < end, "the program is still there");
+        std::thread::yield_now();
+    }
+}
+
+/// A UDP socket of this address. One that was closed just now may be held for a moment by a process that another test is
+/// starting, which has all files until it becomes another program.
+pub(crate) fn bound(addr: impl Into<SocketAddr>) -> UdpSocket {
+    let addr = addr.into();
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        match UdpSocket::bind(addr) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < end => {
+                std::thread::yield_now();
+            }
+            socket => return socket.unwrap(),
+        }
+    }
 }
 
 /// An XDP program is on the interface n3.
