@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use causeway_ports::xdp::{XdpGtpu, XdpIp, XdpOptions};
 use causeway_ports::{Batch, Counter, Frame, Meta, Port, wait};
-use common::xdp::{GNB, UPF, bound, connected, exchange, generic, n3, native, until, with_xdp};
+use common::xdp::{GNB, UPF, connected, exchange, generic, n3, native, until, with_xdp};
 use common::{RawSocket, checksum, ip, receive, run, udp4, udp6};
 
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
@@ -153,7 +153,7 @@ fn a_burst_larger_than_the_rings_is_counted() {
     with_xdp("a_burst_larger_than_the_rings_is_counted", || {
         let remote = connected();
         let mut upf = n3(&XdpOptions { ring: 64, ..native() });
-        let gnb = remote.run(|| bound((GNB, 2152)));
+        let gnb = remote.run(|| UdpSocket::bind((GNB, 2152)).unwrap());
         // Fewer than the 256 that wait between the ends of a veth pair.
         for _ in 0..200 {
             gnb.send_to(b"burst", (UPF, 2152)).unwrap();
@@ -178,7 +178,7 @@ fn chunks_go_round() {
         let remote = connected();
         let mut upf = n3(&XdpOptions { ring: 64, ..native() });
         exchange(&mut upf, &remote, UPF.into(), (GNB, 2152).into());
-        let gnb = remote.run(|| bound((GNB, 2152)));
+        let gnb = remote.run(|| UdpSocket::bind((GNB, 2152)).unwrap());
         gnb.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
         let (mut batch, mut octets) = (Batch::new(), [0; 64]);
         for round in 0..1000_u32 {

@@ -1,8 +1,8 @@
 //! AF_XDP ports on one end of a veth pair, n3; the other end, gnb, is in a namespace of its own.
 
-use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use causeway_ports::udp::{UdpOptions, UdpPort};
@@ -39,8 +39,13 @@ pub(crate) fn generic() -> XdpOptions {
     XdpOptions { native: false, ..native() }
 }
 
+/// One test at a time: a process that is being started has all files of this one until it becomes another program, and what
+/// a test has closed would stay bound or attached for as long.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// Runs the test in a namespace if AF_XDP sockets and programs can be had here.
 pub(crate) fn with_xdp(name: &'static str, test: impl FnOnce() + Send + 'static) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     in_namespace(name, move || {
         let _remote = connected();
         match XdpGtpu::open("n3", &addresses(), &native()) {
@@ -64,10 +69,7 @@ pub(crate) fn until(port: &mut dyn Port, counter: Counter, value: u64) {
 
 /// Exchanges a datagram each way between the port and a GTP-U socket of the kernel at the other end.
 pub(crate) fn exchange(upf: &mut XdpGtpu, remote: &Remote, ours: IpAddr, theirs: SocketAddr) {
-    let mut gnb = remote.run(move || {
-        drop(bound(theirs));
-        UdpPort::bind("gnb", theirs, &UdpOptions::default()).unwrap()
-    });
+    let mut gnb = remote.run(move || UdpPort::bind("gnb", theirs, &UdpOptions::default()).unwrap());
     let ours = SocketAddr::new(ours, 2152);
     let before = upf.counters().value(Counter::Tx);
     let down = Frame { meta: gtpu(ours.ip(), theirs), data: b"downlink" };
@@ -77,31 +79,6 @@ pub(crate) fn exchange(upf: &mut XdpGtpu, remote: &Remote, ours: IpAddr, theirs:
     let up = Frame { meta: gtpu(theirs.ip(), ours), data: b"uplink" };
     assert_eq!(gnb.send(&[up]).unwrap(), 1);
     assert_eq!(receive(upf, 1), [(gtpu(ours.ip(), theirs), b"uplink".to_vec())]);
-}
-
-/// The program goes off the interface n3: at once, or when the processes that other tests are starting have become
-/// other programs, for until then they have all files of this one.
-pub(crate) fn detached() {
-    let end = Instant::now() + Duration::from_secs(10);
-    while attached() {
-        assert!(Instant::now() < end, "the program is still there");
-        std::thread::yield_now();
-    }
-}
-
-/// A UDP socket of this address. One that was closed just now may be held for a moment by a process that another test is
-/// starting, which has all files until it becomes another program.
-pub(crate) fn bound(addr: impl Into<SocketAddr>) -> UdpSocket {
-    let addr = addr.into();
-    let end = Instant::now() + Duration::from_secs(10);
-    loop {
-        match UdpSocket::bind(addr) {
-            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < end => {
-                std::thread::yield_now();
-            }
-            socket => return socket.unwrap(),
-        }
-    }
 }
 
 /// An XDP program is on the interface n3.
