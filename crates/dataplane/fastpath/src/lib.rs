@@ -22,5 +22,5 @@ mod table;
 mod work;
 
 pub use engine::FastPath;
-pub use leaving::{Departure, Entrance, Leaving};
+pub use leaving::{Departure, Entrance, Leaving, meta_of};
 pub use surroundings::Exit;
