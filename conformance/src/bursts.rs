@@ -1,8 +1,8 @@
 //! The fast path given packets in batches, as ports give them.
 
-use causeway_dataplane::{Ingress, PacketEngine, Transmit};
-use causeway_fastpath::{Departure, FastPath, Leaving};
-use causeway_ports::{Batch, Frame, Meta};
+use causeway_dataplane::{PacketEngine, Transmit};
+use causeway_fastpath::{FastPath, Leaving, meta_of};
+use causeway_ports::{Batch, Frame};
 use causeway_types::Time;
 
 use crate::twins::{Arrival, Subject};
@@ -23,10 +23,7 @@ impl Subject for FastPath {
                 continue;
             };
             self.process_batch(now, entrance, &mut batch, &mut leaving);
-            leaving
-                .departures()
-                .iter()
-                .for_each(|departure| transmit(self, *departure, &batch, &leaving, out));
+            self.transmit(&batch, &leaving, out);
             rest = rest.get(count..).unwrap_or_default();
         }
     }
@@ -37,31 +34,5 @@ impl Subject for FastPath {
 }
 
 fn push(batch: &mut Batch, (ingress, packet): &Arrival) -> bool {
-    let meta = match ingress {
-        Ingress::Gtpu { local, peer, tos } => Meta::Gtpu { local: *local, peer: *peer, tos: *tos },
-        Ingress::Ip { .. } => Meta::Ip,
-        Ingress::Ethernet { .. } => Meta::Ethernet,
-    };
-    batch.push(Frame { meta, data: packet })
-}
-
-fn transmit(
-    engine: &FastPath,
-    departure: Departure,
-    batch: &Batch,
-    leaving: &Leaving,
-    out: &mut dyn Transmit,
-) {
-    match departure {
-        Departure::Frame(index, exit) => {
-            if let (Some(frame), Some(egress)) = (batch.frame(index), engine.egress(exit)) {
-                out.transmit(&egress, frame.data);
-            }
-        }
-        Departure::Stored(index) => {
-            if let Some((egress, packet)) = leaving.stored(index) {
-                out.transmit(egress, packet);
-            }
-        }
-    }
+    batch.push(Frame { meta: meta_of(ingress), data: packet })
 }

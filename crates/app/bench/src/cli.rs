@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::report::{self, Report};
-use crate::{BenchError, kit, memory, pipeline};
+use crate::{BenchError, kit, memory, pfcp, pipeline};
 
 /// Which benchmark, and what holds for any.
 #[derive(Args, Debug)]
@@ -43,6 +43,8 @@ pub enum Benchmark {
     Pipeline(pipeline::Options),
     /// Memory for each session, and how long it takes to set up so many
     Memory(memory::Options),
+    /// PFCP requests through the control plane in memory: ns per establishment, handover and deletion, by stage
+    Pfcp(pfcp::Options),
     /// Every benchmark with its default options, one after the other
     All,
 }
@@ -50,13 +52,18 @@ pub enum Benchmark {
 impl Benchmark {
     /// Each with its default options, in the order of the list.
     fn every() -> Vec<Self> {
-        vec![Self::Pipeline(pipeline::Options::default()), Self::Memory(memory::Options::default())]
+        vec![
+            Self::Pipeline(pipeline::Options::default()),
+            Self::Memory(memory::Options::default()),
+            Self::Pfcp(pfcp::Options::default()),
+        ]
     }
 
     fn run(&self, common: &Common) -> Result<Vec<Report>, BenchError> {
         match self {
             Self::Pipeline(options) => pipeline::run(options, common),
             Self::Memory(options) => memory::run(options, common),
+            Self::Pfcp(options) => pfcp::run(options, common),
             Self::All => {
                 let reports = Self::every().into_iter().map(|benchmark| benchmark.run(common));
                 Ok(reports.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())

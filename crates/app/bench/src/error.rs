@@ -48,6 +48,16 @@ pub enum BenchError {
         /// Packets that came out.
         forwarded: u64,
     },
+    /// Requests were not accepted, so nothing was measured.
+    #[error("{accepted} of {of} requests to {what} were accepted")]
+    NotAccepted {
+        /// What they asked for.
+        what: &'static str,
+        /// How many of a chunk were accepted.
+        accepted: usize,
+        /// Of how many.
+        of: usize,
+    },
     /// A number of the command line is out of range.
     #[error("{what} is {value}: {allowed}")]
     OutOfRange {

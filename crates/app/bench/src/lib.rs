@@ -10,6 +10,7 @@ mod cli;
 mod error;
 pub mod kit;
 pub mod memory;
+pub mod pfcp;
 pub mod pipeline;
 pub mod report;
 mod world;

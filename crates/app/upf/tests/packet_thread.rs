@@ -120,6 +120,7 @@ impl Bench {
 
     async fn apply(&mut self, plan: Plan) {
         assert!(self.worker.apply(1, plan));
+        self.worker.wake();
         let report = self.report().await;
         assert!(matches!(report, Report::Applied(1, Ok(_))), "{report:?}");
     }
@@ -301,6 +302,7 @@ async fn a_plan_that_fails_is_told() {
 async fn a_plan_that_fails_is_told_with(make: Make) {
     let mut bench = bench(make);
     assert!(bench.worker.apply(42, Plan { session: Seid(99), ops: Vec::new() }));
+    bench.worker.wake();
     assert!(matches!(bench.report().await, Report::Applied(42, Err(_))));
     bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
 }
@@ -341,6 +343,7 @@ async fn a_control_plane_that_goes_away_does_not_hang_the_thread_with(make: Make
     for key in 0..10_000 {
         assert!(bench.worker.apply(key, Plan { session: Seid(99), ops: Vec::new() }));
     }
+    bench.worker.wake();
     let (ended, end) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         drop(bench);

@@ -143,6 +143,7 @@ impl Bench {
     async fn apply(&mut self, plan: Plan) -> Result<Applied, ApplyError> {
         self.plans += 1;
         assert!(self.workers.apply(self.plans, plan));
+        self.workers.wake();
         loop {
             match self.report().await {
                 Report::Applied(key, result) => {
@@ -304,6 +305,7 @@ async fn nothing_is_lost_or_doubled_while_sessions_come_and_go() {
         let n = round % 16;
         let plan = if round % 32 < 16 { establishment(n, vec![]) } else { removal(n) };
         assert!(bench.workers.apply(u64::from(round), plan));
+        bench.workers.wake();
         for other in 0..16 {
             // Each gNB and each flow of the data network comes in at one worker.
             bench.uplink(((other + 1) % 3) as usize, other, &round.to_be_bytes());

@@ -11,7 +11,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::io::{self, Write};
 
-use causeway_fastpath::index::{Arena, Cuckoo, Pages, Pools, PrefixKey, prefetch};
+use causeway_fastpath::index::{Arena, Cuckoo, Pages, Pools, PrefixKey, Probe, prefetch};
 use causeway_rules::{Scramble, TeidScheme};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
@@ -33,6 +33,7 @@ const PREPARED: usize = 1 << 15;
 const FIRST_ADDRESS: u32 = 0x0a00_0000;
 const FIRST_PREFIX: u64 = 0x2001_0db8 << 32;
 
+/// Filled by loops, since `array::map` may become a call for each element.
 type Batch<T> = [T; BATCH];
 
 #[derive(FromZeros)]
@@ -143,17 +144,26 @@ impl Bench {
 
     fn pool_offset(&mut self) {
         let addresses = &self.addresses[self.next];
-        let slots = addresses.map(|address| self.pools.slot(address).unwrap_or(0));
+        let mut slots = [0; BATCH];
+        for (slot, address) in slots.iter_mut().zip(addresses) {
+            *slot = self.pools.slot(*address).unwrap_or(0);
+        }
         Self::count(&mut self.lines, &slots, |index, line| line.address == addresses[index]);
     }
 
     fn cuckoo(&mut self) {
         let keys = &self.prefixes[self.next];
-        let probes = keys.map(|key| self.cuckoo.probe(&key));
-        probes.iter().for_each(|probe| self.cuckoo.prefetch(*probe));
+        let mut probes = [Probe::default(); BATCH];
+        for (probe, key) in probes.iter_mut().zip(keys) {
+            *probe = self.cuckoo.probe(key);
+            self.cuckoo.prefetch(*probe);
+        }
         let mut found = [None; BATCH];
         self.cuckoo.candidates(&probes, &mut found);
-        let mut numbers = found.map(|found| found.unwrap_or(0));
+        let mut numbers = [0; BATCH];
+        for (number, found) in numbers.iter_mut().zip(found) {
+            *number = found.unwrap_or(0);
+        }
         let mut wrong = [false; BATCH];
         for number in &numbers {
             prefetch(&self.lines, *number as usize);
@@ -173,7 +183,10 @@ impl Bench {
 
     fn map_staged(&mut self) {
         let keys = &self.prefixes[self.next];
-        let numbers = keys.map(|key| self.map.get(&key).copied().unwrap_or(0));
+        let mut numbers = [0; BATCH];
+        for (number, key) in numbers.iter_mut().zip(keys) {
+            *number = self.map.get(key).copied().unwrap_or(0);
+        }
         Self::count(&mut self.lines, &numbers, |index, line| line.prefix == keys[index].prefix);
     }
 

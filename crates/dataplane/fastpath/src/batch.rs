@@ -51,13 +51,13 @@ impl FastPath {
             Stage::Matched { program, step, line } => {
                 self.act(now, batch, index, work, (program, step, line))
             }
-            Stage::Near { .. } => Verdict::Ask,
+            Stage::Sought { .. } => Verdict::Ask,
         };
         if verdict == Verdict::Ask {
             self.ask(now, entrance, batch, index, leaving);
             return;
         }
-        let octets = batch.frame(index).map_or(0, |frame| frame.data.len());
+        let octets = batch.data(index).map_or(0, <[u8]>::len);
         self.count(entrance, work, verdict, octets);
         if let Verdict::Sent(exit) = verdict {
             leaving.depart(index, exit);
@@ -67,7 +67,7 @@ impl FastPath {
     /// The slow room tells the peer, unless it has been told enough.
     #[cold]
     fn unknown_tunnel(&mut self, now: Time, batch: &Batch, index: usize) -> Verdict {
-        match batch.frame(index).map(|frame| frame.meta) {
+        match batch.meta(index).copied() {
             Some(Meta::Gtpu { peer, .. })
                 if self.table.is_complete() && !self.slow.may_signal(peer.ip(), now) =>
             {

@@ -4,14 +4,11 @@ use causeway_dataplane::DropReason;
 use causeway_packet::rewrite::decrement_hop_limit;
 use causeway_ports::{FrameMut, Meta};
 
-use crate::line::Account;
+use crate::line::{Account, PER_OCTET};
 use crate::packet::User;
 use crate::program::{Deed, Program, Rate, Sending, Step, Tunnel, Way};
 use crate::surroundings::{Exit, Surroundings};
 use crate::table::Table;
-
-/// Micro-bits in an octet.
-const PER_OCTET: i64 = 8_000_000;
 
 /// What became of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -213,7 +210,7 @@ impl Ready<'_> {
         if let Some(local) = surroundings.local_addr(tunnel.local) {
             frame.set_meta(Meta::Gtpu { local, peer: tunnel.peer, tos });
         }
-        Verdict::Sent(Exit::Tunnel { local: tunnel.local, peer: tunnel.peer, tos })
+        Verdict::Sent(Exit::Tunnel { local: tunnel.local })
     }
 }
 

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress,
-    PacketEngine, Plan, Topology, Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Event, Fate, Ingress, PacketEngine,
+    Plan, Topology, Transmit,
 };
 use causeway_ports::{Batch, Frame};
 use causeway_reference::{Limits, Reference};
@@ -17,9 +17,9 @@ use causeway_types::{NetworkInstance, Seid, Time};
 use crate::filters::FilterSets;
 use crate::index::ArenaError;
 use crate::lease::{Compiler, Lease};
-use crate::leaving::{Departure, Entrance, Leaving, meta_of};
+use crate::leaving::{Entrance, Leaving, meta_of};
 use crate::program::Programs;
-use crate::surroundings::{Exit, Surroundings};
+use crate::surroundings::Surroundings;
 use crate::table::Table;
 
 /// Blocks of filters, of 448 octets each, at most.
@@ -98,9 +98,9 @@ impl FastPath {
         self.surroundings.local_addrs()
     }
 
-    /// Where a packet goes that leaves this way.
-    pub fn egress(&self, exit: Exit) -> Option<Egress> {
-        self.surroundings.egress(exit)
+    /// Sends what leaves because of a batch, in order, as the contract says it.
+    pub fn transmit(&self, batch: &Batch, leaving: &Leaving, out: &mut dyn Transmit) {
+        leaving.transmit(batch, &self.surroundings, out);
     }
 
     /// Where packets come in that come so; `None`: from a network that there is not.
@@ -200,33 +200,14 @@ impl FastPath {
         packet: &[u8],
         out: &mut dyn Transmit,
     ) -> Option<Fate> {
-        let entrance = match ingress {
-            Ingress::Gtpu { .. } => Entrance::Gtpu,
-            Ingress::Ip { network } => Entrance::Network(self.surroundings.network(network)?),
-            Ingress::Ethernet { .. } => return None,
-        };
+        let entrance = self.entrance(ingress)?;
         let mut single = self.single.take()?;
         let Single { batch, leaving } = &mut single;
         batch.clear();
         let fits = batch.push(Frame { meta: meta_of(ingress), data: packet });
         if fits {
             self.process_batch(now, entrance, batch, leaving);
-            for departure in leaving.departures() {
-                match departure {
-                    Departure::Frame(index, exit) => {
-                        if let (Some(frame), Some(egress)) =
-                            (batch.frame(*index), self.surroundings.egress(*exit))
-                        {
-                            out.transmit(&egress, frame.data);
-                        }
-                    }
-                    Departure::Stored(index) => {
-                        if let Some((egress, packet)) = leaving.stored(*index) {
-                            out.transmit(egress, packet);
-                        }
-                    }
-                }
-            }
+            leaving.transmit(batch, &self.surroundings, out);
         }
         self.single = Some(single);
         fits.then_some(self.fate)

@@ -1,9 +1,9 @@
 //! Where batches come in, and what leaves because of them.
 
-use causeway_dataplane::{Egress, Ingress};
-use causeway_ports::Meta;
+use causeway_dataplane::{Egress, Ingress, Transmit};
+use causeway_ports::{Batch, Meta};
 
-use crate::surroundings::Exit;
+use crate::surroundings::{Exit, Surroundings};
 
 /// Where the frames of a batch came in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +43,26 @@ impl Leaving {
         self.stored.get(index).map(|(egress, packet)| (egress, packet.as_slice()))
     }
 
+    /// Sends everything, in order. A frame of a batch that is not this one goes nowhere.
+    pub(crate) fn transmit(&self, batch: &Batch, surroundings: &Surroundings, out: &mut dyn Transmit) {
+        for departure in &self.entries {
+            match departure {
+                Departure::Frame(index, exit) => {
+                    let frame = batch.frame(*index);
+                    let egress = frame.as_ref().and_then(|frame| surroundings.egress(*exit, &frame.meta));
+                    if let (Some(frame), Some(egress)) = (frame, egress) {
+                        out.transmit(&egress, frame.data);
+                    }
+                }
+                Departure::Stored(index) => {
+                    if let Some((egress, packet)) = self.stored(*index) {
+                        out.transmit(egress, packet);
+                    }
+                }
+            }
+        }
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.entries.clear();
@@ -62,8 +82,8 @@ impl Leaving {
     }
 }
 
-/// Where a single packet came in.
-pub(crate) fn meta_of(ingress: &Ingress) -> Meta {
+/// Where a packet came in, as frames of a batch say it.
+pub fn meta_of(ingress: &Ingress) -> Meta {
     match ingress {
         Ingress::Gtpu { local, peer, tos } => Meta::Gtpu { local: *local, peer: *peer, tos: *tos },
         Ingress::Ip { .. } => Meta::Ip,

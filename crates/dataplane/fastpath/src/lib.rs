@@ -14,6 +14,7 @@ pub mod index;
 mod lease;
 mod leaving;
 mod line;
+mod numbers;
 mod packet;
 mod program;
 mod surroundings;
@@ -21,5 +22,5 @@ mod table;
 mod work;
 
 pub use engine::FastPath;
-pub use leaving::{Departure, Entrance, Leaving};
+pub use leaving::{Departure, Entrance, Leaving, meta_of};
 pub use surroundings::Exit;

@@ -8,6 +8,9 @@ const ALIAS: u32 = 1 << 31;
 /// A program number with this bit is that of a line in use.
 const TAKEN: u32 = 1 << 30;
 
+/// Micro-bits in an octet: buckets count kbit/s times nanoseconds.
+pub(crate) const PER_OCTET: i64 = 8_000_000;
+
 /// What the packets of one rule have used up, and what they may.
 #[derive(Clone, Copy, Default, Debug, FromZeros)]
 #[repr(C)]

@@ -1,8 +1,9 @@
 //! The topology as plain numbers.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use causeway_dataplane::{Egress, Topology};
+use causeway_ports::Meta;
 use causeway_types::NetworkInstance;
 
 /// What surrounds the fast path, by index.
@@ -64,11 +65,14 @@ impl Surroundings {
         self.gateways.contains(&address)
     }
 
-    /// Where a packet goes, as the contract says it.
-    pub(crate) fn egress(&self, exit: Exit) -> Option<Egress> {
-        Some(match exit {
-            Exit::Network(index) => Egress::Ip { network: self.networks.get(usize::from(index))?.clone() },
-            Exit::Tunnel { local, peer, tos } => Egress::Gtpu { local: self.local_addr(local)?, peer, tos },
+    /// Where a frame goes, as the contract says it.
+    pub(crate) fn egress(&self, exit: Exit, meta: &Meta) -> Option<Egress> {
+        Some(match (exit, *meta) {
+            (Exit::Network(index), _) => {
+                Egress::Ip { network: self.networks.get(usize::from(index))?.clone() }
+            }
+            (Exit::Tunnel { .. }, Meta::Gtpu { local, peer, tos }) => Egress::Gtpu { local, peer, tos },
+            (Exit::Tunnel { .. }, _) => return None,
         })
     }
 }
@@ -78,14 +82,10 @@ impl Surroundings {
 pub enum Exit {
     /// To a data network, by its index in the topology.
     Network(u16),
-    /// Into a tunnel.
+    /// Into a tunnel; the frame says where to.
     Tunnel {
         /// The index of our address, counted over the endpoints of the topology.
         local: u8,
-        /// The other end.
-        peer: SocketAddr,
-        /// Type of Service or Traffic Class of the outer header.
-        tos: u8,
     },
 }
 

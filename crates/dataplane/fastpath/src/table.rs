@@ -3,17 +3,19 @@
 //! A line lies where its key says, if it can: at the slot of a TEID that the UPF chose, or at the number of an address in
 //! the UE pools. The others lie behind those, and tables lead there. In any case the line is compared with the key.
 
-use std::collections::HashMap;
-
 use causeway_dataplane::Topology;
 use causeway_rules::TeidScheme;
 use causeway_types::IpNet;
 
 use crate::index::{AddressKey, Arena, ArenaError, Cuckoo, Pages, Pools, PrefixKey, TunnelKey, prefetch};
 use crate::line::{Line, RuleLine};
+use crate::numbers::Numbers;
 
 /// Slots of TEIDs for each session.
 const SLOTS_PER_SESSION: u32 = 4;
+
+/// Addresses of pools that have a line of their own, at most: those of two pools of 8 bits.
+const NUMBERED: u32 = 1 << 25;
 
 /// Lines of rules for each session.
 const RULES_PER_SESSION: u32 = 16;
@@ -81,7 +83,7 @@ impl Table {
                 .filter_map(|pool| if let IpNet::V4(net) = pool { Some(*net) } else { None });
             v4.map(move |net| (index, net))
         });
-        let pools = Pools::new(&nets.collect::<Vec<_>>(), TeidScheme::MAX_SLOT);
+        let pools = Pools::new(&nets.collect::<Vec<_>>(), NUMBERED);
         let first = slots + pools.slots();
         let others = sessions.saturating_mul(SLOTS_PER_SESSION).min(TeidScheme::MAX_SLOT);
         let rules = sessions.saturating_mul(RULES_PER_SESSION).min(TeidScheme::MAX_SLOT * 4);
@@ -136,23 +138,54 @@ impl Table {
         prefetch(&self.rules, number as usize);
     }
 
-    /// The line of a key; `near` is where it may lie.
+    /// Fetches what leads to the line of a key that may not lie near.
     #[inline]
-    pub(crate) fn find(&self, key: Key, near: Option<u32>) -> Option<u32> {
+    pub(crate) fn prefetch_far(&self, key: Key) {
+        match key {
+            Key::Tunnel(teid, local) if !self.tunnels.is_empty() => {
+                self.tunnels.prefetch(self.tunnels.probe(&TunnelKey { teid, local: local.into() }));
+            }
+            Key::Ipv4(network, address) if !self.addresses.is_empty() => {
+                let key = AddressKey { address, network: network.into() };
+                self.addresses.prefetch(self.addresses.probe(&key));
+            }
+            Key::Ipv6(network, prefix) => {
+                self.prefixes.prefetch(self.prefixes.probe(&PrefixKey { prefix, network: network.into() }));
+            }
+            Key::Tunnel(..) | Key::Ipv4(..) => {}
+        }
+    }
+
+    /// The line that the tables lead to, which is not compared yet, and fetches it.
+    #[inline]
+    pub(crate) fn approach(&self, key: Key) -> Option<u32> {
+        let number = match key {
+            Key::Tunnel(..) if self.tunnels.is_empty() => None,
+            Key::Ipv4(..) if self.addresses.is_empty() => None,
+            _ => self.find_far(key, |_| true),
+        };
+        number.iter().for_each(|number| self.prefetch(*number));
+        number
+    }
+
+    /// The line of a key; `near` and `far` are where it may lie.
+    #[inline]
+    pub(crate) fn find(&self, key: Key, near: Option<u32>, far: Option<u32>) -> Option<u32> {
         let is_it = |number: u32| self.line(number).is_some_and(|line| key.fits(line));
-        if near.is_some_and(is_it) { near } else { self.find_far(key) }
+        if near.is_some_and(is_it) {
+            return near;
+        }
+        // The tables may lead to others first.
+        if far.is_none_or(is_it) { far } else { self.find_far(key, is_it) }
     }
 
     #[inline]
-    fn find_far(&self, key: Key) -> Option<u32> {
-        let is_it = |number: u32| self.line(number).is_some_and(|line| key.fits(line));
+    fn find_far(&self, key: Key, is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         match key {
-            Key::Tunnel(..) if self.tunnels.is_empty() => None,
             Key::Tunnel(teid, local) => {
                 let key = TunnelKey { teid, local: local.into() };
                 self.tunnels.find(self.tunnels.probe(&key), is_it)
             }
-            Key::Ipv4(..) if self.addresses.is_empty() => None,
             Key::Ipv4(network, address) => {
                 let key = AddressKey { address, network: network.into() };
                 self.addresses.find(self.addresses.probe(&key), is_it)
@@ -263,38 +296,5 @@ impl Table {
     fn give_up(&mut self) -> Option<u32> {
         self.is_complete = false;
         None
-    }
-}
-
-/// Numbers that are given out in runs.
-#[derive(Debug)]
-struct Numbers {
-    first: u32,
-    next: u32,
-    end: u32,
-    /// Runs that were given back, by their length.
-    free: HashMap<u32, Vec<u32>>,
-}
-
-impl Numbers {
-    fn new(first: u32, end: u32) -> Self {
-        Self { first, next: first, end, free: HashMap::new() }
-    }
-
-    fn is_one(&self, number: u32) -> bool {
-        (self.first..self.end).contains(&number)
-    }
-
-    /// The first of so many numbers.
-    fn take(&mut self, count: u32) -> Option<u32> {
-        if let Some(first) = self.free.get_mut(&count).and_then(Vec::pop) {
-            return Some(first);
-        }
-        let next = self.next.checked_add(count).filter(|next| *next <= self.end)?;
-        Some(std::mem::replace(&mut self.next, next))
-    }
-
-    fn give_back(&mut self, first: u32, count: u32) {
-        self.free.entry(count).or_default().push(first);
     }
 }

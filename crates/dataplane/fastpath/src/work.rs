@@ -36,8 +36,8 @@ pub(crate) enum Stage {
     UnknownTunnel,
     /// No line has its destination.
     UnknownUe,
-    /// Its line, if there is one, may lie here.
-    Near { key: Key, near: Option<u32> },
+    /// Its line, if there is one, lies near or where the tables lead.
+    Sought { key: Key, near: Option<u32> },
     /// It has a rule: the program and the step, and the first door's line.
     Matched { program: u32, step: u8, line: u32 },
 }
@@ -53,29 +53,31 @@ impl FastPath {
     #[inline(never)]
     pub(crate) fn find_tunnels(&self, batch: &Batch, works: &mut [Work]) {
         let mut teids = [0; BATCH];
-        for ((work, teid), frame) in works.iter_mut().zip(&mut teids).zip(batch.frames()) {
-            let Meta::Gtpu { local, tos, .. } = frame.meta else { continue };
+        for (index, (work, teid)) in works.iter_mut().zip(&mut teids).enumerate() {
+            let (Some(bytes), Some(meta)) = (batch.data(index), batch.meta(index)) else { continue };
+            let Meta::Gtpu { local, tos, .. } = meta else { continue };
             // Congestion goes on in the user packet, which the slow room sees to.
             if tos & 0x01 != 0 {
                 continue;
             }
-            let Some(tunnelled) = Tunnelled::parse(frame.data) else { continue };
-            let Some(local) = self.surroundings.local(local) else { continue };
-            let user = frame.data.get(tunnelled.start.into()..tunnelled.end.into()).and_then(User::parse);
+            let Some(tunnelled) = Tunnelled::parse(bytes) else { continue };
+            let Some(local) = self.surroundings.local(*local) else { continue };
+            let user = bytes.get(tunnelled.start.into()..tunnelled.end.into()).and_then(User::parse);
             *teid = tunnelled.teid;
             *work = Work {
-                stage: Stage::Near { key: Key::Tunnel(tunnelled.teid, local), near: None },
+                stage: Stage::Sought { key: Key::Tunnel(tunnelled.teid, local), near: None },
                 user: user.unwrap_or(User::NOTHING),
                 start: tunnelled.start,
                 qfi: tunnelled.qfi,
                 is_plain: tunnelled.is_plain,
-                octets: frame.data.len() as u32,
+                octets: bytes.len() as u32,
             };
         }
         for (work, slot) in works.iter_mut().zip(self.table.slots(&teids)) {
-            if let Stage::Near { near, .. } = &mut work.stage {
+            if let Stage::Sought { key, near } = &mut work.stage {
                 *near = self.table.at_slot(slot);
                 near.iter().for_each(|near| self.table.prefetch(*near));
+                self.table.prefetch_far(*key);
             }
         }
     }
@@ -83,41 +85,49 @@ impl FastPath {
     /// The first stage for packets of a data network.
     #[inline(never)]
     pub(crate) fn find_addresses(&self, network: u16, batch: &Batch, works: &mut [Work]) {
-        for (work, frame) in works.iter_mut().zip(batch.frames()) {
-            work.octets = frame.data.len() as u32;
-            let Some(user) = User::parse(frame.data) else {
+        for (index, work) in works.iter_mut().enumerate() {
+            let Some(bytes) = batch.data(index) else { continue };
+            work.octets = bytes.len() as u32;
+            let Some(user) = User::parse(bytes) else {
                 work.stage = Stage::Drop(DropReason::MalformedIp);
                 continue;
             };
             work.user = user;
-            work.stage = if user.is_v6 {
-                Stage::Near { key: Key::Ipv6(network, User::prefix(user.dst)), near: None }
+            let (key, near) = if user.is_v6 {
+                (Key::Ipv6(network, User::prefix(user.dst)), None)
             } else {
                 let near = self.table.at_address(user.dst as u32);
-                near.iter().for_each(|near| self.table.prefetch(*near));
-                Stage::Near { key: Key::Ipv4(network, user.dst as u32), near }
+                (Key::Ipv4(network, user.dst as u32), near)
             };
+            near.iter().for_each(|near| self.table.prefetch(*near));
+            self.table.prefetch_far(key);
+            work.stage = Stage::Sought { key, near };
         }
     }
 
     /// The second stage: which line and which rule, and fetch the line of the rule.
     #[inline(never)]
     pub(crate) fn choose_all(&self, batch: &Batch, works: &mut [Work]) {
-        for (work, frame) in works.iter_mut().zip(batch.frames()) {
-            self.choose(work, frame.data);
+        let mut far = [None; BATCH];
+        for (work, far) in works.iter().zip(&mut far) {
+            if let Stage::Sought { key, .. } = work.stage {
+                *far = self.table.approach(key);
+            }
+        }
+        for (index, (work, far)) in works.iter_mut().zip(far).enumerate() {
+            if let (Stage::Sought { key, near }, Some(bytes)) = (work.stage, batch.data(index)) {
+                work.stage = self.choose(key, self.table.find(key, near, far), work, bytes);
+            }
         }
     }
 
     #[inline]
-    fn choose(&self, work: &mut Work, bytes: &[u8]) {
-        let Stage::Near { key, near } = work.stage else { return };
-        let found = self.table.find(key, near);
-        let is_tunnel = matches!(key, Key::Tunnel(..));
-        work.stage = match found.and_then(|number| self.table.line(number).zip(Some(number))) {
+    fn choose(&self, key: Key, found: Option<u32>, work: &Work, bytes: &[u8]) -> Stage {
+        match found.and_then(|number| self.table.line(number).zip(Some(number))) {
             Some((line, number)) => self.choose_rule(line, number, work, bytes),
-            None if is_tunnel => Stage::UnknownTunnel,
+            None if matches!(key, Key::Tunnel(..)) => Stage::UnknownTunnel,
             None => Stage::UnknownUe,
-        };
+        }
     }
 
     #[inline]

@@ -120,6 +120,7 @@ impl Batch {
     }
 
     /// The frame at `index`.
+    #[inline]
     pub fn frame(&self, index: usize) -> Option<Frame<'_>> {
         self.frames.get(index).and_then(|place| self.at(place))
     }
@@ -134,7 +135,20 @@ impl Batch {
         self.frames().collect()
     }
 
+    /// The octets of the frame at `index`.
+    #[inline]
+    pub fn data(&self, index: usize) -> Option<&[u8]> {
+        self.frames.get(index).and_then(|place| self.buffers.get(place.start..place.end))
+    }
+
+    /// What the frame at `index` is.
+    #[inline]
+    pub fn meta(&self, index: usize) -> Option<&Meta> {
+        self.frames.get(index).map(|place| &place.meta)
+    }
+
     /// The frame at `index`, to be changed.
+    #[inline]
     pub fn frame_mut(&mut self, index: usize) -> Option<FrameMut<'_>> {
         let place = self.frames.get_mut(index)?;
         let base = place.slot * self.stride;
@@ -171,21 +185,25 @@ pub struct FrameMut<'a> {
 
 impl FrameMut<'_> {
     /// What the frame is.
+    #[inline]
     pub fn meta(&self) -> Meta {
         self.place.meta
     }
 
     /// Says what the frame is from now on.
+    #[inline]
     pub fn set_meta(&mut self, meta: Meta) {
         self.place.meta = meta;
     }
 
     /// The octets of the frame.
+    #[inline]
     pub fn data(&mut self) -> &mut [u8] {
         self.buffers.get_mut(self.place.start..self.place.end).unwrap_or_default()
     }
 
     /// Puts `len` octets before the frame and returns them. `None` where the headroom is too small.
+    #[inline]
     pub fn prepend(&mut self, len: usize) -> Option<&mut [u8]> {
         let start = self.place.start.checked_sub(len).filter(|start| *start >= self.base)?;
         let old = std::mem::replace(&mut self.place.start, start);
@@ -194,6 +212,7 @@ impl FrameMut<'_> {
 
     /// Takes `len` octets from the front. `false`, and nothing happens, when the frame is shorter.
     #[must_use]
+    #[inline]
     pub fn trim_front(&mut self, len: usize) -> bool {
         let fits = self.place.end - self.place.start >= len;
         if fits {
@@ -204,6 +223,7 @@ impl FrameMut<'_> {
 
     /// Sets the length of the frame. `false`, and nothing happens, when the buffer ends before.
     #[must_use]
+    #[inline]
     pub fn resize(&mut self, len: usize) -> bool {
         let end = self.place.start + len;
         if end <= self.limit {

@@ -57,11 +57,6 @@ impl Bucket {
         self.tokens = self.tokens.max(before.min(-self.capacity()));
     }
 
-    /// Its rate and burst.
-    pub(crate) const fn shape(&self) -> (Bitrate, Span) {
-        (self.rate, self.burst)
-    }
-
     /// What is in it, the size of the last packet, and when it was last filled.
     pub(crate) const fn level(&self) -> (i64, i64, Time) {
         (self.tokens, self.last, self.updated)

@@ -23,6 +23,14 @@ pub trait Ie<'a>: Sized {
     /// An [`IeError`] without this IE's own type; the caller adds it with [`IeError::at`].
     fn decode(value: &'a [u8]) -> Result<Self, IeError>;
 
+    /// Whether [`Ie::decode`] would succeed, without the value.
+    ///
+    /// # Errors
+    /// Those of [`Ie::decode`].
+    fn check(value: &'a [u8]) -> Result<(), IeError> {
+        Self::decode(value).map(drop)
+    }
+
     /// Appends the value, without type and length.
     fn encode(&self, out: &mut Vec<u8>);
 

@@ -7,11 +7,11 @@ use crate::{Ie, RawIes};
 /// All IEs of one type in a message or group, in their order.
 ///
 /// Decoded messages hold a view into the datagram: every item was checked when the message was decoded,
-/// and is decoded again, without allocation, when iterated. Messages to be sent hold a list.
+/// and is decoded, without allocation, when iterated. Messages to be sent hold a list.
 pub struct Many<'a, T>(Items<'a, T>);
 
 enum Items<'a, T> {
-    /// The octets of the whole group, and how many of its IEs of this type can be used.
+    /// The octets of the group from the first such IE on, and how many of its IEs of this type can be used.
     Wire {
         group: &'a [u8],
         ie_type: u16,
@@ -21,7 +21,7 @@ enum Items<'a, T> {
 }
 
 impl<'a, T: Ie<'a>> Many<'a, T> {
-    /// The items of `ie_type` within `group`, of which `count` were found usable.
+    /// The items of `ie_type` within `group`, of which `count` were found usable: the first of them is its first IE.
     pub(crate) const fn wire(group: &'a [u8], ie_type: u16, count: usize) -> Self {
         Self(Items::Wire { group, ie_type, count })
     }
@@ -44,8 +44,9 @@ impl<'a, T: Ie<'a> + Clone> Many<'a, T> {
     /// The items in their order.
     pub fn iter(&self) -> ManyIter<'_, 'a, T> {
         ManyIter(match &self.0 {
-            Items::Wire { group, ie_type, count: 1.. } => Source::Wire(RawIes::new(group), *ie_type),
-            Items::Wire { .. } => Source::List([].iter()),
+            Items::Wire { group, ie_type, count } => {
+                Source::Wire { ies: RawIes::new(group), ie_type: *ie_type, left: *count }
+            }
             Items::List(items) => Source::List(items.iter()),
         })
     }
@@ -60,7 +61,7 @@ impl<'a, T: Ie<'a> + Clone> Many<'a, T> {
 pub struct ManyIter<'m, 'a, T>(Source<'m, 'a, T>);
 
 enum Source<'m, 'a, T> {
-    Wire(RawIes<'a>, u16),
+    Wire { ies: RawIes<'a>, ie_type: u16, left: usize },
     List(std::slice::Iter<'m, T>),
 }
 
@@ -70,12 +71,22 @@ impl<'a, T: Ie<'a> + Clone> Iterator for ManyIter<'_, 'a, T> {
     fn next(&mut self) -> Option<T> {
         match &mut self.0 {
             Source::List(items) => items.next().cloned(),
-            Source::Wire(ies, ie_type) => ies
-                .by_ref()
-                .flatten()
-                .filter(|ie| ie.ie_type == *ie_type && is_value::<T>(ie.value))
-                .find_map(|ie| T::decode(ie.value).ok()),
+            Source::Wire { left: 0, .. } => None,
+            Source::Wire { ies, ie_type, left } => {
+                *left -= 1;
+                ies.flatten()
+                    .filter(|ie| ie.ie_type == *ie_type && is_value::<T>(ie.value))
+                    .find_map(|ie| T::decode(ie.value).ok())
+            }
         }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = match &self.0 {
+            Source::List(items) => items.len(),
+            Source::Wire { left, .. } => *left,
+        };
+        (left, Some(left))
     }
 }
 

@@ -14,20 +14,31 @@ pub struct Others<'a>(Content<'a>);
 
 #[derive(Clone)]
 enum Content<'a> {
-    Wire { group: &'a [u8], known: &'static [Field], ignored: Option<IeError> },
+    Wire {
+        group: &'a [u8],
+        known: &'static [Field],
+        ignored: Option<IeError>,
+        /// Some IE has a null length.
+        nulls: bool,
+    },
     List(Vec<RawIe<'a>>),
 }
 
 impl Default for Content<'_> {
     fn default() -> Self {
-        Self::Wire { group: &[], known: &[], ignored: None }
+        Self::Wire { group: &[], known: &[], ignored: None, nulls: false }
     }
 }
 
 impl<'a> Others<'a> {
-    /// The IEs of `group` that are not `known`.
-    pub(crate) const fn wire(group: &'a [u8], known: &'static [Field], ignored: Option<IeError>) -> Self {
-        Self(Content::Wire { group, known, ignored })
+    /// The IEs of `group` that are not `known`; `nulls` says whether any IE in it has a null length.
+    pub(crate) const fn wire(
+        group: &'a [u8],
+        known: &'static [Field],
+        ignored: Option<IeError>,
+        nulls: bool,
+    ) -> Self {
+        Self(Content::Wire { group, known, ignored, nulls })
     }
 
     /// The IEs in their order.
@@ -52,7 +63,8 @@ impl<'a> Others<'a> {
 
     /// [`Self::removes`] for an IE type by number.
     pub fn removes_type(&self, ie_type: u16) -> bool {
-        self.iter().any(|ie| ie.ie_type == ie_type && ie.value.is_empty())
+        let none = matches!(self.0, Content::Wire { nulls: false, .. });
+        !none && self.iter().any(|ie| ie.ie_type == ie_type && ie.value.is_empty())
     }
 
     /// The first optional IE that was treated as absent since its value is incorrect (clause 7.6.8).

@@ -94,6 +94,13 @@ impl<'a> RawIes<'a> {
     }
 }
 
+impl<'a> RawIes<'a> {
+    /// The octets that are still to come.
+    pub(crate) const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
 impl<'a> Iterator for RawIes<'a> {
     type Item = Result<RawIe<'a>, IeError>;
 

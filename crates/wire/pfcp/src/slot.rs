@@ -38,31 +38,41 @@ impl<T> Single<T> {
 }
 
 /// What was found for a field that may be repeated.
-pub(crate) struct Repeated {
+pub(crate) struct Repeated<'a> {
     count: usize,
+    /// The group from the first usable occurrence on.
+    group: &'a [u8],
 }
 
-impl Repeated {
+impl<'a> Repeated<'a> {
     pub(crate) const fn new() -> Self {
-        Self { count: 0 }
+        Self { count: 0, group: &[] }
     }
 
-    /// Checks one occurrence.
-    pub(crate) fn take<'a, T: Ie<'a>>(
+    /// Checks one occurrence, with which the rest of the group begins.
+    pub(crate) fn take<T: Ie<'a>>(
         &mut self,
         ie: RawIe<'a>,
+        rest: &'a [u8],
         presence: Presence,
         ignored: &mut Option<IeError>,
     ) -> Result<(), IeError> {
-        if !is_removal::<T>(ie, presence) {
-            let item: Option<T> = decode(ie, presence, ignored)?;
-            self.count += usize::from(item.is_some());
+        if is_removal::<T>(ie, presence) {
+            return Ok(());
         }
+        if let Err(error) = T::check(ie.value) {
+            ignored.get_or_insert(judge(error.at(ie.ie_type), presence)?);
+            return Ok(());
+        }
+        if self.count == 0 {
+            self.group = rest;
+        }
+        self.count += 1;
         Ok(())
     }
 
-    pub(crate) fn view<'a, T: Ie<'a>>(&self, group: &'a [u8], ie_type: u16) -> Many<'a, T> {
-        Many::wire(group, ie_type, self.count)
+    pub(crate) fn view<T: Ie<'a>>(&self, ie_type: u16) -> Many<'a, T> {
+        Many::wire(self.group, ie_type, self.count)
     }
 
     /// At least one, or the IE is missing.
@@ -80,21 +90,36 @@ fn is_removal<'a, T: Ie<'a>>(ie: RawIe<'a>, presence: Presence) -> bool {
     presence != Presence::Mandatory && !is_value::<T>(ie.value)
 }
 
-/// Decodes an IE and judges a failure by its presence requirement (clauses 7.2.3.2, 7.6.7 and 7.6.8).
+/// Decodes an IE and judges a failure by its presence requirement.
 fn decode<'a, T: Ie<'a>>(
     ie: RawIe<'a>,
     presence: Presence,
     ignored: &mut Option<IeError>,
 ) -> Result<Option<T>, IeError> {
-    let mut error = match T::decode(ie.value) {
-        Ok(value) => return Ok(Some(value)),
-        Err(error) => error.at(ie.ie_type),
-    };
-    match presence {
-        Presence::Optional if error.fault != Fault::InvalidLength => {
-            ignored.get_or_insert(error);
-            return Ok(None);
+    match T::decode(ie.value) {
+        Ok(value) => Ok(Some(value)),
+        Err(error) => {
+            ignored.get_or_insert(judge(error.at(ie.ie_type), presence)?);
+            Ok(None)
         }
+    }
+}
+
+/// Checks an IE of a group as it would be decoded. False: it is a removal.
+pub(crate) fn check<'a, T: Ie<'a>>(ie: RawIe<'a>, presence: Presence) -> Result<bool, IeError> {
+    if is_removal::<T>(ie, presence) {
+        return Ok(false);
+    }
+    match T::check(ie.value) {
+        Ok(()) => Ok(true),
+        Err(error) => judge(error.at(ie.ie_type), presence).map(|_| true),
+    }
+}
+
+/// What a failure makes of the IE: it is ignored, or refuses the message (clauses 7.2.3.2, 7.6.7 and 7.6.8).
+fn judge(mut error: IeError, presence: Presence) -> Result<IeError, IeError> {
+    match presence {
+        Presence::Optional if error.fault != Fault::InvalidLength => return Ok(error),
         Presence::Conditional if error.fault == Fault::MandatoryMissing => {
             error.fault = Fault::ConditionalMissing;
         }

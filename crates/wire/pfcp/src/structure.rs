@@ -48,13 +48,18 @@ macro_rules! structure {
             pub(crate) fn from_ies(group: &$lt [u8]) -> Result<Self, $crate::IeError> {
                 #[allow(unused_mut)]
                 let mut ignored = None;
+                let mut nulls = false;
                 $( let mut $field = $crate::structure::slot!($kind); )*
-                for ie in $crate::RawIes::new(group) {
-                    let _ie = ie?;
-                    match _ie.ie_type {
+                let mut ies = $crate::RawIes::new(group);
+                loop {
+                    let _rest = ies.rest();
+                    let Some(ie) = ies.next() else { break };
+                    let ie = ie?;
+                    nulls |= ie.value.is_empty();
+                    match ie.ie_type {
                         $(
                             Self::$field if $crate::structure::open!($kind $field) => {
-                                $crate::structure::take!($kind $ty, $field, _ie, &mut ignored)?;
+                                $crate::structure::take!($kind $ty, $field, ie, _rest, &mut ignored)?;
                             }
                         )*
                         _ => {}
@@ -62,9 +67,9 @@ macro_rules! structure {
                 }
                 Ok(Self {
                     $( $field: $crate::structure::finish!(
-                        $kind $ty, $field, group, $crate::structure::tag!($ty $(, $tag)?)
+                        $kind $ty, $field, $crate::structure::tag!($ty $(, $tag)?)
                     ), )*
-                    other: $crate::Others::wire(group, Self::FIELDS, ignored),
+                    other: $crate::Others::wire(group, Self::FIELDS, ignored, nulls),
                 })
             }
 
@@ -101,11 +106,51 @@ macro_rules! group {
                 Self::from_ies(value)
             }
 
+            fn check(value: &$lt [u8]) -> Result<(), $crate::IeError> {
+                $crate::structure::checker!($name<$lt> value $($fields)*);
+                Ok(())
+            }
+
             fn encode(&self, out: &mut Vec<u8>) {
                 self.write_ies(out);
             }
         }
     };
+}
+
+/// Walks the IEs of a group as its decoder does, and keeps nothing: a repeated group is checked before it is
+/// decoded, and is a large structure.
+macro_rules! checker {
+    ($name:ident<$lt:lifetime> $value:ident $( $(#[$fmeta:meta])* $kind:ident $field:ident : $ty:ty $(= $tag:literal)?, )*) => {
+        $( let mut $field = false; )*
+        for ie in $crate::RawIes::new($value) {
+            let ie = ie?;
+            match ie.ie_type {
+                $(
+                    Self::$field if $crate::structure::repeated!($kind) || !$field => {
+                        $field |= $crate::slot::check::<$ty>(ie, $crate::structure::presence!($kind))?;
+                    }
+                )*
+                _ => {}
+            }
+        }
+        $( $crate::structure::demand!($kind $field, $crate::structure::tag!($ty $(, $tag)?)); )*
+    };
+}
+
+/// A mandatory IE was there.
+macro_rules! demand {
+    (req $field:ident, $tag:expr) => {
+        if !$field {
+            return Err($crate::slot::missing($tag));
+        }
+    };
+    (req_many $field:ident, $tag:expr) => {
+        if !$field {
+            return Err($crate::slot::missing($tag));
+        }
+    };
+    ($kind:ident $field:ident, $tag:expr) => {};
 }
 
 macro_rules! field_type {
@@ -213,35 +258,35 @@ macro_rules! open {
 }
 
 macro_rules! take {
-    (req $ty:ty, $slot:ident, $ie:expr, $ignored:expr) => {
+    (req $ty:ty, $slot:ident, $ie:expr, $rest:expr, $ignored:expr) => {
         $slot.take($ie, $crate::Presence::Mandatory, $ignored)
     };
-    (con $ty:ty, $slot:ident, $ie:expr, $ignored:expr) => {
+    (con $ty:ty, $slot:ident, $ie:expr, $rest:expr, $ignored:expr) => {
         $slot.take($ie, $crate::Presence::Conditional, $ignored)
     };
-    (opt $ty:ty, $slot:ident, $ie:expr, $ignored:expr) => {
+    (opt $ty:ty, $slot:ident, $ie:expr, $rest:expr, $ignored:expr) => {
         $slot.take($ie, $crate::Presence::Optional, $ignored)
     };
-    ($many:ident $ty:ty, $slot:ident, $ie:expr, $ignored:expr) => {
-        $slot.take::<$ty>($ie, $crate::structure::presence!($many), $ignored)
+    ($many:ident $ty:ty, $slot:ident, $ie:expr, $rest:expr, $ignored:expr) => {
+        $slot.take::<$ty>($ie, $rest, $crate::structure::presence!($many), $ignored)
     };
 }
 
 macro_rules! finish {
-    (req $ty:ty, $slot:ident, $group:ident, $tag:expr) => {
+    (req $ty:ty, $slot:ident, $tag:expr) => {
         $slot.value.ok_or_else(|| $crate::slot::missing($tag))?
     };
-    (con $ty:ty, $slot:ident, $group:ident, $tag:expr) => {
+    (con $ty:ty, $slot:ident, $tag:expr) => {
         $slot.value
     };
-    (opt $ty:ty, $slot:ident, $group:ident, $tag:expr) => {
+    (opt $ty:ty, $slot:ident, $tag:expr) => {
         $slot.value
     };
-    (req_many $ty:ty, $slot:ident, $group:ident, $tag:expr) => {
-        $slot.required($tag)?.view::<$ty>($group, $tag)
+    (req_many $ty:ty, $slot:ident, $tag:expr) => {
+        $slot.required($tag)?.view::<$ty>($tag)
     };
-    ($many:ident $ty:ty, $slot:ident, $group:ident, $tag:expr) => {
-        $slot.view::<$ty>($group, $tag)
+    ($many:ident $ty:ty, $slot:ident, $tag:expr) => {
+        $slot.view::<$ty>($tag)
     };
 }
 
@@ -296,6 +341,6 @@ macro_rules! constructor {
 }
 
 pub(crate) use {
-    constructor, emit, field_doc, field_type, finish, group, open, presence, repeated, slot, structure, tag,
-    take,
+    checker, constructor, demand, emit, field_doc, field_type, finish, group, open, presence, repeated, slot,
+    structure, tag, take,
 };

@@ -2,7 +2,6 @@
 
 mod clock;
 mod count;
-mod latency;
 mod memory;
 mod pin;
 mod progress;
@@ -10,7 +9,6 @@ mod samples;
 
 pub use clock::CpuTimer;
 pub use count::{Count, count};
-pub use latency::Latency;
 pub use memory::{available_memory, resident_memory};
 pub use pin::pin;
 pub use progress::Progress;

@@ -76,7 +76,7 @@ impl Bench {
             self.chunk.fill_in_turn(mix, &population.teids, first, &mut self.random)?;
             let before = population.worker.counters();
             for batch in self.chunk.batches() {
-                population.worker.run(now, batch);
+                population.worker.warm_up(now, batch);
             }
             let forwarded = population.worker.counters().forwarded - before.forwarded;
             if forwarded != CHUNK as u64 {

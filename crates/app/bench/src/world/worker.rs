@@ -38,6 +38,19 @@ impl Worker {
     /// Handles a batch of one direction. A function of its own in the program, so that instructions can be counted in it.
     #[inline(never)]
     pub(crate) fn run(&mut self, now: Time, batch: &mut Batch) {
+        self.handle(now, batch);
+    }
+
+    /// The same before anything is counted.
+    #[inline(never)]
+    pub(crate) fn warm_up(&mut self, now: Time, batch: &mut Batch) {
+        // Lest the compiler make one function of both.
+        black_box(&now);
+        self.handle(now, batch);
+    }
+
+    #[inline(always)]
+    fn handle(&mut self, now: Time, batch: &mut Batch) {
         match self {
             Self::Fastpath(engine, leaving) => {
                 let Some(first) = batch.frame(0) else { return };

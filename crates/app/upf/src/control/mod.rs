@@ -33,6 +33,9 @@ use sockets::Sockets;
 /// Questions of the management server that wait, at most.
 const ASKS: usize = 64;
 
+/// Datagrams, or reports of the packet thread, that are taken one after the other before anything else has its turn.
+const BURST: usize = 64;
+
 /// How to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
@@ -109,26 +112,22 @@ impl Control {
     async fn run(mut self) -> Result<Totals, RunError> {
         loop {
             self.carry_out();
+            self.worker.wake();
             let timer = self.n4.next_timer().map(|at| self.clock.until(at));
             tokio::select! {
                 datagram = self.sockets.receive() => match datagram {
                     Ok((from, datagram)) => {
                         self.n4.datagram(self.clock.now(), from, datagram);
+                        self.receive_more();
                     }
                     Err(error) => self.log.warn(self.clock.now(), &format_args!("receiving on N4: {error}")),
                 },
-                report = self.worker.report() => match report {
-                    Some(Report::Applied(id, result)) => {
-                        routes::tell(&self.routes.applied(id, result.is_ok()));
-                        self.n4.applied(self.clock.now(), id, result);
+                report = self.worker.report() => {
+                    let report = report.ok_or(RunError::Panicked("packets"))?;
+                    if let Some(end) = self.reported(report).or_else(|| self.hear_more()) {
+                        return end;
                     }
-                    Some(Report::Event(event)) => {
-                        debug!("data plane: {event:?}");
-                        self.n4.event(self.clock.now(), event);
-                    }
-                    Some(Report::Stopped(end)) => return end.map(|last| Totals::of(*last)).map_err(RunError::Port),
-                    None => return Err(RunError::Panicked("packets")),
-                },
+                }
                 () = sleep(timer.unwrap_or(Duration::MAX)), if timer.is_some() => {
                     self.n4.timer(self.clock.now());
                 }
@@ -138,7 +137,44 @@ impl Control {
         }
     }
 
-    /// Does what N4 wants done.
+    /// Takes the datagrams that have come already, in their order.
+    fn receive_more(&mut self) {
+        for _ in 1..BURST {
+            self.carry_out();
+            let Some((from, datagram)) = self.sockets.receive_now() else { break };
+            self.n4.datagram(self.clock.now(), from, datagram);
+        }
+    }
+
+    /// Takes the reports that have come already, in their order, up to the one that the packet thread has ended.
+    fn hear_more(&mut self) -> Option<Result<Totals, RunError>> {
+        for _ in 1..BURST {
+            self.carry_out();
+            let end = self.worker.report_now().map(|report| self.reported(report))?;
+            if end.is_some() {
+                return end;
+            }
+        }
+        None
+    }
+
+    /// Takes a report of the packet thread; how it ended, if that is what it says.
+    fn reported(&mut self, report: Report<ApplyId>) -> Option<Result<Totals, RunError>> {
+        match report {
+            Report::Applied(id, result) => {
+                routes::tell(&self.routes.applied(id, result.is_ok()));
+                self.n4.applied(self.clock.now(), id, result);
+            }
+            Report::Event(event) => {
+                debug!("data plane: {event:?}");
+                self.n4.event(self.clock.now(), event);
+            }
+            Report::Stopped(end) => return Some(end.map(|last| Totals::of(*last)).map_err(RunError::Port)),
+        }
+        None
+    }
+
+    /// Does what N4 wants done. Plans wait until the packet threads are woken for them.
     fn carry_out(&mut self) {
         while let Some(output) = self.n4.poll_output() {
             match output {

@@ -49,6 +49,20 @@ impl Sockets {
         Ok((from, self.buffer.get(..len).unwrap_or_default()))
     }
 
+    /// The next datagram, if it has come already; an error is left to [`Sockets::receive`].
+    pub(super) fn receive_now(&mut self) -> Option<(SocketAddr, &[u8])> {
+        let count = self.sockets.len();
+        for index in (self.first..count).chain(0..self.first) {
+            let Some((_, socket)) = self.sockets.get(index) else { continue };
+            if let Ok((len, from)) = socket.try_recv_from(&mut self.buffer) {
+                self.first = if index + 1 < count { index + 1 } else { 0 };
+                self.remember(from, index);
+                return Some((from, self.buffer.get(..len).unwrap_or_default()));
+            }
+        }
+        None
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<(SocketAddr, usize)>> {
         let count = self.sockets.len();
         for index in (self.first..count).chain(0..self.first) {
@@ -133,6 +147,21 @@ mod tests {
             heard.push(sockets.receive().await.unwrap().1[0]);
         }
         assert!(heard == *b"132" || heard == *b"312", "{heard:?}");
+    }
+
+    // Input:  two datagrams at one of two addresses, taken without waiting once the first was waited for.
+    // Output: the second, then nothing.
+    #[tokio::test]
+    async fn what_has_come_is_taken_at_once() {
+        let (a, b) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
+        let to = b.local_addr().unwrap();
+        let mut sockets = Sockets::new(vec![a, b]).await.unwrap();
+        let peer = Std::bind("127.0.0.1:0").unwrap();
+        peer.send_to(b"1", to).unwrap();
+        peer.send_to(b"2", to).unwrap();
+        assert_eq!(sockets.receive().await.unwrap().1, b"1");
+        assert_eq!(sockets.receive_now(), Some((peer.local_addr().unwrap(), &b"2"[..])));
+        assert_eq!(sockets.receive_now(), None);
     }
 
     #[tokio::test]

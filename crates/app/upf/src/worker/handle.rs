@@ -1,84 +1,28 @@
-//! How the control plane talks to the packet threads.
+//! The packet threads in the hands of the control plane.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
-use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
+use std::{io, mem};
 
-use causeway_dataplane::{Applied, ApplyError, Counters, Event, Plan, Topology};
-use causeway_ports::{PortError, Waker};
+use causeway_dataplane::{Plan, Topology};
+use causeway_ports::Waker;
 use causeway_rules::Applications;
-use causeway_types::Seid;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::directory::Directory;
 use super::engine::Engine;
+use super::messages::{Command, Report, Snapshot, SnapshotClient};
 use super::packets::{Packets, frame_size};
 use super::placement::Placement;
 use super::ports::PortSet;
 use super::schedule::Schedule;
-use super::team::{FIRST, team};
+use super::team::{FIRST, Team, team};
 use super::thread::{PacketThread, Said, channel};
 use crate::clock::Clock;
 
-/// What the control plane asks of a packet thread. `K` names a plan.
-#[derive(Debug)]
-pub(super) enum Command<K> {
-    /// Carry out a plan and send [`Report::Applied`] with the same key.
-    Apply(K, Plan),
-    /// Detect these applications from now on.
-    Provision(Arc<Applications>),
-    /// Supervise these paths for a session of another worker.
-    Follow(Seid, Vec<(IpAddr, IpAddr)>),
-    /// Answer with the counters as they are.
-    Snapshot(oneshot::Sender<Snapshot>),
-    /// Stop.
-    Stop,
-}
-
-/// What the packet threads tell the control plane.
-#[derive(Debug)]
-pub enum Report<K> {
-    /// A plan was carried out, or not.
-    Applied(K, Result<Applied, ApplyError>),
-    /// The data plane has seen something. Comes before the [`Report::Applied`] of any later plan of its session.
-    Event(Event),
-    /// The threads have ended, and why: a command, or a port that is lost.
-    Stopped(Result<Box<Snapshot>, PortError>),
-}
-
-/// The counters at one moment.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Snapshot {
-    /// Those of the data plane.
-    pub counters: Counters,
-    /// Packets that the data plane sent to an address or network without a port.
-    pub unroutable: u64,
-    /// Packets that the hot lines of the fast path have decided.
-    pub hot: u64,
-    /// Packets that the slow room of the fast path has decided.
-    pub slow: u64,
-    /// Packets that one worker has received and handed to another, whose they are.
-    pub handed: u64,
-    /// Packets that one worker has received for another, and dropped since the way to it was full.
-    pub handed_in_vain: u64,
-}
-
-impl Snapshot {
-    /// The sum of both: of two workers.
-    #[must_use]
-    pub fn with(self, other: &Self) -> Self {
-        Self {
-            counters: self.counters.with(&other.counters),
-            unroutable: self.unroutable + other.unroutable,
-            hot: self.hot + other.hot,
-            slow: self.slow + other.slow,
-            handed: self.handed + other.handed,
-            handed_in_vain: self.handed_in_vain + other.handed_in_vain,
-        }
-    }
-}
+/// Entries of the directory that there is room for, for each session: a tunnel each way, an IPv4 and an IPv6 address.
+const ENTRIES_PER_SESSION: usize = 4;
 
 /// A data plane with the ports of one worker, and where its thread runs.
 pub struct Seat {
@@ -99,10 +43,15 @@ pub struct WorkerHandle<K> {
     placement: Option<Placement<K>>,
     /// What the control side answers in the place of a thread.
     own: VecDeque<Report<K>>,
+    /// Threads with commands that they were not woken for, a bit each.
+    unwoken: u64,
     /// Threads that have not ended, and the last counters of those that have.
     running: usize,
     last: Snapshot,
 }
+
+/// What several threads need beyond what one does.
+type Several<K> = (Option<Placement<K>>, Vec<Team>);
 
 impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     /// Starts one thread.
@@ -136,7 +85,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     fn start(
         seats: Vec<Seat>,
         clock: Clock,
-        assemble: impl FnOnce(&[Waker], usize) -> io::Result<(Option<Placement<K>>, Vec<super::team::Team>)>,
+        assemble: impl FnOnce(&[Waker], usize) -> io::Result<Several<K>>,
     ) -> io::Result<Self> {
         let (said, reports) = channel();
         let wakers = seats.iter().map(|_| Waker::new()).collect::<io::Result<Vec<_>>>()?;
@@ -150,14 +99,15 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
                 Packets::new(engine, ports, clock, waker.try_clone()?, schedule.busy_poll, teams.next());
             threads.push(PacketThread::spawn(number, packets, waker, schedule, said.clone())?);
         }
-        let running = threads.len();
-        Ok(Self { threads, reports, placement, own: VecDeque::new(), running, last: Snapshot::default() })
+        let (own, running, last) = (VecDeque::new(), threads.len(), Snapshot::default());
+        Ok(Self { threads, reports, placement, own, unwoken: 0, running, last })
     }
 
-    /// Lets a plan be carried out; [`Report::Applied`] with the same key says how that went. `false` when the thread has ended.
+    /// Lets a plan be carried out once [`WorkerHandle::wake`] is called; [`Report::Applied`] with the same key says how that
+    /// went. `false` when the thread has ended.
     pub fn apply(&mut self, key: K, plan: Plan) -> bool {
         match self.placement.as_mut().map_or(Ok(FIRST), |placement| placement.place(key, &plan)) {
-            Ok(worker) => self.command(worker, Command::Apply(key, plan)),
+            Ok(worker) => self.queue(worker, Command::Apply(key, plan)),
             Err(error) => {
                 self.own.push_back(Report::Applied(key, Err(error)));
                 true
@@ -165,21 +115,31 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         }
     }
 
-    /// Lets these applications be detected from now on.
+    /// Lets these applications be detected once [`WorkerHandle::wake`] is called.
     pub fn provision(&mut self, applications: &Arc<Applications>) {
-        for thread in &self.threads {
-            thread.command(Command::Provision(Arc::clone(applications)));
+        for worker in 0..self.threads.len() {
+            // A thread that has ended says so by its last report.
+            let _ = self.queue(worker, Command::Provision(Arc::clone(applications)));
         }
+    }
+
+    /// Has the threads carry out what waits for them: one system call for each that something waits for.
+    pub fn wake(&mut self) {
+        let unwoken = mem::take(&mut self.unwoken);
+        let waiting = self.threads.iter().enumerate().filter(|(worker, _)| unwoken & 1 << worker != 0);
+        waiting.for_each(|(_, thread)| thread.wake());
     }
 
     /// Stops the threads. `false` when they have ended.
     pub fn stop(&mut self) -> bool {
-        let stopped = self.threads.iter().filter(|thread| thread.command(Command::Stop));
+        let stopped = self.threads.iter().filter(|thread| thread.stop());
         stopped.count() > 0
     }
 
-    fn command(&self, worker: usize, command: Command<K>) -> bool {
-        self.threads.get(worker).is_some_and(|thread| thread.command(command))
+    /// Lets a command wait for [`WorkerHandle::wake`]. `false` when the thread has ended.
+    fn queue(&mut self, worker: usize, command: Command<K>) -> bool {
+        self.unwoken |= 1 << worker;
+        self.threads.get(worker).is_some_and(|thread| thread.queue(command))
     }
 
     /// The next report; `None` when a thread has ended without saying why, or all have and everything was reported.
@@ -188,34 +148,49 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
             if let Some(report) = self.own.pop_front() {
                 return Some(report);
             }
-            match self.reports.recv().await? {
-                Said::Report(report) => {
-                    if let Some(report) = self.hear(report) {
-                        return Some(report);
-                    }
-                }
-                Said::Panicked => return None,
+            let said = self.reports.recv().await?;
+            if let Some(report) = self.hear(said) {
+                return Some(report);
             }
         }
     }
 
-    /// What the control plane hears of a thread's report.
-    fn hear(&mut self, report: Report<K>) -> Option<Report<K>> {
-        match report {
-            Report::Applied(key, result) => {
+    /// The next report, if it has come already.
+    pub fn report_now(&mut self) -> Option<Report<K>> {
+        loop {
+            if let Some(report) = self.own.pop_front() {
+                return Some(report);
+            }
+            let said = self.reports.try_recv().ok()?;
+            if let Some(report) = self.hear(said) {
+                return Some(report);
+            }
+        }
+    }
+
+    /// What the control plane hears of what a thread said.
+    fn hear(&mut self, said: Said<K>) -> Option<Report<K>> {
+        match said {
+            Said::Report(Report::Applied(key, result)) => {
                 let news =
                     self.placement.as_mut().and_then(|placement| placement.settle(key, result.is_ok()));
                 if let Some((session, paths)) = news {
-                    self.command(FIRST, Command::Follow(session, paths));
+                    // When the first thread has ended, its last report ends the control plane too.
+                    let _ = self.queue(FIRST, Command::Follow(session, paths));
                 }
                 Some(Report::Applied(key, result))
             }
-            Report::Stopped(Ok(last)) => {
-                self.last = std::mem::take(&mut self.last).with(&last);
+            Said::Report(Report::Stopped(Ok(last))) => {
+                self.last = mem::take(&mut self.last).with(&last);
                 self.running = self.running.saturating_sub(1);
                 (self.running == 0).then(|| Report::Stopped(Ok(Box::new(self.last.clone()))))
             }
-            other => Some(other),
+            Said::Report(other) => Some(other),
+            Said::Panicked => {
+                // The end of the reports is how the control plane learns it.
+                self.reports.close();
+                None
+            }
         }
     }
 
@@ -228,40 +203,13 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     }
 }
 
-/// Entries of the directory that there is room for, for each session: a tunnel each way, an IPv4 and an IPv6 address.
-const ENTRIES_PER_SESSION: usize = 4;
-
 impl<K> Drop for WorkerHandle<K> {
     fn drop(&mut self) {
         // A thread may be waiting for room for a report that nobody will read.
         self.reports.close();
         // First all, then one after the other.
         for thread in &self.threads {
-            thread.command(Command::Stop);
+            thread.stop();
         }
-    }
-}
-
-/// Asks one packet thread for its counters.
-pub(super) type Asker = Box<dyn Fn(oneshot::Sender<Snapshot>) + Send + Sync>;
-
-/// Asks the packet threads for their counters, from any thread or task.
-pub struct SnapshotClient(Vec<Asker>);
-
-impl SnapshotClient {
-    /// The counters now; `None` when a thread has ended.
-    pub async fn snapshot(&self) -> Option<Snapshot> {
-        let ask = |asker: &Asker| {
-            let (reply, snapshot) = oneshot::channel();
-            asker(reply);
-            snapshot
-        };
-        // All are asked before the first answers.
-        let snapshots: Vec<_> = self.0.iter().map(ask).collect();
-        let mut sum = Snapshot::default();
-        for snapshot in snapshots {
-            sum = sum.with(&snapshot.await.ok()?);
-        }
-        Some(sum)
     }
 }

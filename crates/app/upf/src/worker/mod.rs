@@ -6,6 +6,7 @@ mod engine;
 mod exits;
 mod handle;
 mod handoff;
+mod messages;
 mod outgoing;
 mod packets;
 mod placement;
@@ -17,7 +18,8 @@ mod thread;
 
 pub(crate) use directory::MAX_WORKERS;
 pub use engine::Engine;
-pub use handle::{Report, Seat, Snapshot, SnapshotClient, WorkerHandle};
+pub use handle::{Seat, WorkerHandle};
+pub use messages::{Report, Snapshot, SnapshotClient};
 pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use causeway_ports::{BATCH, Batch, MAX_PORTS, PortError, Ready, Waker, wait};
 
 use super::engine::Engine;
-use super::handle::{Command, Report, Snapshot};
+use super::messages::{Command, Report, Snapshot};
 use super::ports::PortSet;
 use super::room::Room;
 use super::team::Team;

@@ -7,7 +7,7 @@ use causeway_types::{Seid, Time};
 
 use super::engine::Engine;
 use super::exits::Exits;
-use super::handle::Snapshot;
+use super::messages::Snapshot;
 use super::outgoing::Outgoing;
 use super::placement::Path;
 use super::ports::PortSet;

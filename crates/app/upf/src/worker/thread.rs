@@ -7,7 +7,7 @@ use std::{io, mem};
 use causeway_ports::Waker;
 use tokio::sync::mpsc;
 
-use super::handle::{Asker, Command, Report};
+use super::messages::{Asker, Command, Report};
 use super::packets::{End, Packets};
 use super::schedule::Schedule;
 
@@ -102,10 +102,20 @@ impl<K: Send + 'static> PacketThread<K> {
 }
 
 impl<K> PacketThread<K> {
-    /// Sends a command and wakes the thread. `false` when it has ended.
-    pub(super) fn command(&self, command: Command<K>) -> bool {
-        let sent = self.commands.send(command).is_ok();
+    /// Lets a command wait for [`PacketThread::wake`]. `false` when the thread has ended.
+    pub(super) fn queue(&self, command: Command<K>) -> bool {
+        self.commands.send(command).is_ok()
+    }
+
+    /// Has the thread carry out the commands that wait.
+    pub(super) fn wake(&self) {
         self.waker.wake();
+    }
+
+    /// Has the thread stop. `false` when it has ended.
+    pub(super) fn stop(&self) -> bool {
+        let sent = self.queue(Command::Stop);
+        self.wake();
         sent
     }
 }
@@ -113,7 +123,7 @@ impl<K> PacketThread<K> {
 impl<K> Drop for PacketThread<K> {
     fn drop(&mut self) {
         // It fails only when the thread has ended.
-        let _ = self.command(Command::Stop);
+        let _ = self.stop();
         if let Some(thread) = mem::take(&mut self.thread) {
             // A panic there has been written to standard error already.
             let _ = thread.join();

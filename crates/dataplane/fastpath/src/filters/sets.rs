@@ -34,11 +34,6 @@ impl SetId {
     /// The set whose first block is the first of all.
     const FIRST_BLOCK: u32 = Self::FIRST_QFI + Qfi::MAX as u32 + 1;
 
-    /// The number. [`SetId::from_raw`] makes the id of it again.
-    pub const fn raw(self) -> u32 {
-        self.0
-    }
-
     /// The id whose number this is; of a number that is no set's, nothing fits.
     pub const fn from_raw(raw: u32) -> Self {
         Self(raw)

@@ -23,10 +23,11 @@ pub fn prefetch<T>(elements: &[T], index: usize) {
 #[inline]
 pub(super) fn equal(words: &[u16; 8], word: u16) -> u32 {
     use std::arch::x86_64::{_mm_cmpeq_epi16, _mm_movemask_epi8, _mm_set1_epi16, _mm_setr_epi16};
-    let [a, b, c, d, e, f, g, h] = words.map(u16::cast_signed);
+    let [a, b, c, d, e, f, g, h] = *words;
     // SAFETY: the instructions touch no memory. SSE2, which has them, is part of every x86-64.
     let bits = unsafe {
-        let words = _mm_setr_epi16(a, b, c, d, e, f, g, h);
+        let words =
+            _mm_setr_epi16(a as i16, b as i16, c as i16, d as i16, e as i16, f as i16, g as i16, h as i16);
         _mm_movemask_epi8(_mm_cmpeq_epi16(words, _mm_set1_epi16(word.cast_signed())))
     };
     bits.cast_unsigned()

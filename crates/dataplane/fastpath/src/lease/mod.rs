@@ -6,13 +6,10 @@ mod layout;
 use causeway_reference::lease::{Grant, MeterSpent, Passed, RuleKey, Spent};
 use causeway_types::{Direction, QerId, Time};
 
-use crate::line::Account;
+use crate::line::{Account, PER_OCTET};
 use crate::table::{Key, Table};
 
 pub(crate) use compile::Compiler;
-
-/// Micro-bits in an octet.
-const PER_OCTET: i64 = 8_000_000;
 
 /// No more octets are granted at a time, so that packets of 20 octets and more can be counted in 32 bits.
 const MOST: u64 = 1 << 36;

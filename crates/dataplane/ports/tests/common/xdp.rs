@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use causeway_ports::udp::{UdpOptions, UdpPort};
@@ -38,8 +39,13 @@ pub(crate) fn generic() -> XdpOptions {
     XdpOptions { native: false, ..native() }
 }
 
+/// One test at a time: a process that is being started has all files of this one until it becomes another program, and what
+/// a test has closed would stay bound or attached for as long.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// Runs the test in a namespace if AF_XDP sockets and programs can be had here.
 pub(crate) fn with_xdp(name: &'static str, test: impl FnOnce() + Send + 'static) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     in_namespace(name, move || {
         let _remote = connected();
         match XdpGtpu::open("n3", &addresses(), &native()) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use causeway_rules::Pdr;
-use causeway_types::{Bitrate, Direction, PdrId, QerId, Seid, Span, Time, UrrId};
+use causeway_types::{Direction, PdrId, QerId, Seid, Time, UrrId};
 
 use super::shape::RuleKey;
 use crate::engine::Reference;
@@ -27,10 +27,6 @@ pub struct Grant {
 pub struct MeterGrant {
     /// The QER.
     pub qer: QerId,
-    /// The rate.
-    pub rate: Bitrate,
-    /// The burst, as time at the full rate.
-    pub burst: Span,
     /// What is in it, in micro-bits: kbit/s times nanoseconds. Below zero after a packet of more than was in it.
     pub tokens: i64,
     /// The size of the last packet that passed, in micro-bits.
@@ -91,7 +87,6 @@ fn budget(session: &Session, pdr: PdrId, sharers: &BTreeMap<UrrId, u64>) -> u64 
 
 fn meter_of(session: &mut Session, qer: QerId, direction: Direction) -> Option<MeterGrant> {
     let bucket = session.enforcers.get_mut(&qer)?.way(direction).meter.peak()?;
-    let (rate, burst) = bucket.shape();
     let (tokens, last, updated) = bucket.level();
-    Some(MeterGrant { qer, rate, burst, tokens, last, updated })
+    Some(MeterGrant { qer, tokens, last, updated })
 }

@@ -1,6 +1,7 @@
 //! The codec seen from outside.
 
 mod capture;
+mod check;
 mod datagram;
 mod dialect;
 mod octets;

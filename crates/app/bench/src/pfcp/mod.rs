@@ -1,0 +1,256 @@
+//! PFCP requests through the control plane, in memory.
+//!
+//! Datagrams are made in chunks while the clock stands, and answers are looked at while it stands: the figures have
+//! no sockets in them. All requests of a chunk go through one stage before the next, so stages can be told apart.
+
+mod decoding;
+mod options;
+mod requests;
+mod world;
+
+use causeway_pfcp::{Cause, Header, Message};
+use causeway_types::Seid;
+
+use decoding::{Alone, Costs};
+pub use options::{Options, Plane};
+use world::{Stages, World};
+
+use crate::kit::{Count, Progress, Samples, available_memory, resident_memory};
+use crate::report::{Cell, Column, Conditions, IoCost, Report};
+use crate::{BenchError, Common};
+
+/// Requests that are measured as one.
+const CHUNK: u32 = 256;
+
+/// Octets that a session takes at most, with what comes and goes beside it.
+const SESSION: u64 = 8192;
+
+/// One session after another is this far away: they are not met in the order in which they were set up.
+const STRIDE: u64 = 7919;
+
+/// Measures all combinations.
+///
+/// # Errors
+/// [`BenchError`], for example when a number is out of range or a request is not accepted.
+pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
+    let options = if common.quick { options.clone().quick() } else { options.clone() };
+    options.check()?;
+    let length = requests::establishment(0, 0).len();
+    let conditions = Conditions::here(IoCost::Net).with(
+        "requests",
+        format!("establishments of {length} octets: 2 PDRs, 2 FARs, 1 QER, 1 URR, 1 SDF filter"),
+    );
+    let mut report = Report::new("pfcp", "PFCP: requests through the control plane", conditions, columns());
+    let mut progress = Progress::new();
+    for sessions in &options.sessions {
+        for plane in &options.plane {
+            progress.stage(format!("pfcp: {sessions} sessions, {plane}"));
+            if available_memory().is_some_and(|octets| octets < sessions.0 * SESSION) {
+                report.skip(format_args!("{plane} with {sessions} sessions"), "too little memory");
+                continue;
+            }
+            // The options are checked: it is below 2^32.
+            let bench = Bench::new(*plane, sessions.0 as u32, &options, common.seed as u32);
+            bench.run(&mut progress, &mut report)?;
+        }
+    }
+    report.note("activate: the first gNB of a session; handover: another one, with an End Marker.");
+    report.note("decode and rules are measured apart, and are part of request.");
+    Ok(vec![report])
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::new("plane"),
+        Column::new("sessions"),
+        Column::new("requests"),
+        Column::of("decode", "ns"),
+        Column::of("rules", "ns"),
+        Column::of("request", "ns"),
+        Column::of("apply", "ns"),
+        Column::of("response", "ns"),
+        Column::of("p10", "ns"),
+        Column::of("median", "ns"),
+        Column::of("p90", "ns"),
+        Column::of("rate", "k/s"),
+        Column::of("memory", "B/session"),
+    ]
+}
+
+/// What an SMF asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Operation {
+    Establish,
+    Activate,
+    HandOver,
+    Delete,
+}
+
+impl Operation {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Establish => "establish",
+            Self::Activate => "activate",
+            Self::HandOver => "handover",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// The chunks of one operation.
+#[derive(Default)]
+struct Measured {
+    total: Samples,
+    request: Samples,
+    apply: Samples,
+    response: Samples,
+    decode: Samples,
+    rules: Samples,
+}
+
+impl Measured {
+    fn add(&mut self, stages: Stages, costs: Costs, requests: usize) {
+        let each = |samples: &mut Samples, span: std::time::Duration| {
+            samples.add(span.as_secs_f64() * 1e9 / requests.max(1) as f64);
+        };
+        each(&mut self.total, stages.total());
+        each(&mut self.request, stages.request);
+        each(&mut self.apply, stages.apply);
+        each(&mut self.response, stages.response);
+        self.decode.add(costs.decode);
+        self.rules.add(costs.rules);
+    }
+}
+
+struct Bench {
+    plane: Plane,
+    sessions: u32,
+    measured: u32,
+    world: World,
+    alone: Alone,
+    seids: Vec<Seid>,
+    sequence: u32,
+    resident: Option<u64>,
+}
+
+impl Bench {
+    fn new(plane: Plane, sessions: u32, options: &Options, seed: u32) -> Self {
+        let measured = u32::try_from(options.requests.0).unwrap_or(u32::MAX);
+        let seids = Vec::with_capacity(sessions as usize);
+        let resident = resident_memory();
+        let world = World::new(sessions, plane);
+        let alone = Alone::new(&requests::establishment(0, 0));
+        Self { plane, sessions, measured, world, alone, seids, sequence: seed, resident }
+    }
+
+    fn run(mut self, progress: &mut Progress, report: &mut Report) -> Result<(), BenchError> {
+        let established = self.establish(progress)?;
+        let grown = resident_memory().zip(self.resident).map(|(now, before)| now.saturating_sub(before));
+        let memory = grown.map(|octets| octets / u64::from(self.sessions));
+        self.report(Operation::Establish, &established, memory, report);
+        for operation in [Operation::Activate, Operation::HandOver, Operation::Delete] {
+            let measured = self.over_all(operation)?;
+            self.report(operation, &measured, None, report);
+        }
+        Ok(())
+    }
+
+    /// All sessions; the last ones are measured.
+    fn establish(&mut self, progress: &mut Progress) -> Result<Measured, BenchError> {
+        let mut measured = Measured::default();
+        let from = self.sessions.saturating_sub(self.measured);
+        for first in (0..self.sessions).step_by(CHUNK as usize) {
+            progress.at(first.into(), self.sessions.into());
+            let numbers = first..self.sessions.min(first + CHUNK);
+            let requests: Vec<_> =
+                numbers.map(|number| requests::establishment(number, self.next_sequence())).collect();
+            let stages = self.serve(Operation::Establish, &requests)?;
+            for answer in &self.world.answers {
+                self.seids.extend(up_seid(answer));
+            }
+            if first >= from && requests.len() == CHUNK as usize {
+                measured.add(stages, self.alone.measure(&requests), requests.len());
+            }
+        }
+        Ok(measured)
+    }
+
+    /// Requests about sessions all over the table; half of them at most are deleted, so that it stays full.
+    fn over_all(&mut self, operation: Operation) -> Result<Measured, BenchError> {
+        let mut measured = Measured::default();
+        let share = if operation == Operation::Delete { 2 } else { 1 };
+        for chunk in 0..(self.measured.min(self.sessions / share) / CHUNK).max(1) {
+            let requests: Vec<_> = (0..CHUNK).map(|at| self.request(operation, chunk * CHUNK + at)).collect();
+            let costs = self.alone.measure(&requests);
+            measured.add(self.serve(operation, &requests)?, costs, requests.len());
+        }
+        Ok(measured)
+    }
+
+    fn request(&mut self, operation: Operation, turn: u32) -> Vec<u8> {
+        let number = (u64::from(turn) * STRIDE % u64::from(self.sessions)) as u32;
+        let seid = self.seids.get(number as usize).copied().unwrap_or(Seid(0));
+        let sequence = self.next_sequence();
+        match operation {
+            Operation::Establish => requests::establishment(number, sequence),
+            Operation::Activate => requests::handover(seid, number, 0, sequence),
+            Operation::HandOver => requests::handover(seid, number, 1, sequence),
+            Operation::Delete => requests::deletion(seid, sequence),
+        }
+    }
+
+    /// Every request must be accepted, or the figures mean something else.
+    fn serve(&mut self, operation: Operation, requests: &[Vec<u8>]) -> Result<Stages, BenchError> {
+        let stages = self.world.serve(requests);
+        let accepted = self.world.answers.iter().filter(|answer| is_accepted(answer)).count();
+        if accepted == requests.len() {
+            return Ok(stages);
+        }
+        Err(BenchError::NotAccepted { what: operation.name(), accepted, of: requests.len() })
+    }
+
+    const fn next_sequence(&mut self) -> u32 {
+        self.sequence = self.sequence.wrapping_add(1) & 0x00ff_ffff;
+        self.sequence
+    }
+
+    fn report(&self, operation: Operation, measured: &Measured, memory: Option<u64>, report: &mut Report) {
+        let median = |samples: &Samples| samples.summary().map(|summary| Cell::nanos(summary.median)).into();
+        let total = measured.total.summary();
+        report.row([
+            self.plane.to_string().into(),
+            Count(self.sessions.into()).into(),
+            operation.name().into(),
+            median(&measured.decode),
+            median(&measured.rules),
+            median(&measured.request),
+            median(&measured.apply),
+            median(&measured.response),
+            total.map(|total| Cell::nanos(total.p10)).into(),
+            total.map(|total| Cell::nanos(total.median)).into(),
+            total.map(|total| Cell::nanos(total.p90)).into(),
+            total.map(|total| Cell::Number(1e6 / total.median, 1)).into(),
+            memory.map(Cell::Count).into(),
+        ]);
+    }
+}
+
+/// The UPF's SEID in an establishment response.
+fn up_seid(answer: &[u8]) -> Option<Seid> {
+    let (header, body, _) = Header::decode(answer).ok()?;
+    match Message::decode(&header, body).ok()? {
+        Message::SessionEstablishmentResponse(response) => Some(response.up_f_seid?.seid),
+        _ => None,
+    }
+}
+
+fn is_accepted(answer: &[u8]) -> bool {
+    let Ok((header, body, _)) = Header::decode(answer) else { return false };
+    let cause = match Message::decode(&header, body) {
+        Ok(Message::SessionEstablishmentResponse(response)) => response.cause,
+        Ok(Message::SessionModificationResponse(response)) => response.cause,
+        Ok(Message::SessionDeletionResponse(response)) => response.cause,
+        _ => return false,
+    };
+    cause == Cause::RequestAccepted
+}

@@ -1,0 +1,69 @@
+//! What to measure.
+
+use std::fmt;
+
+use clap::{Args, ValueEnum};
+
+use crate::BenchError;
+use crate::kit::{Count, count};
+
+/// Every list is measured in all combinations with the others.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// What carries the plans out
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().plane)]
+    pub plane: Vec<Plane>,
+    /// Sessions there are when requests are measured
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
+    pub sessions: Vec<Count>,
+    /// Requests of each kind that are measured, at most
+    #[arg(long, value_name = "N", default_value_t = Options::default().requests)]
+    pub requests: Count,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            plane: vec![Plane::Accepting, Plane::Reference],
+            sessions: vec![count(10_000), count(150_000), count(1_000_000)],
+            requests: count(100_000),
+        }
+    }
+}
+
+/// UE addresses are of 10.0.0.0/8, and chosen TEIDs have 24 bits for the session.
+const MOST_SESSIONS: u64 = 4_000_000;
+
+impl Options {
+    /// The same in little time.
+    pub(super) fn quick(self) -> Self {
+        Self { sessions: vec![count(1000)], requests: count(500), ..self }
+    }
+
+    /// All numbers are in range.
+    pub(super) fn check(&self) -> Result<(), BenchError> {
+        let is_out = |sessions: &&Count| !(512..=MOST_SESSIONS).contains(&sessions.0);
+        match self.sessions.iter().find(is_out) {
+            Some(sessions) => {
+                let allowed = "from 512 to 4M";
+                Err(BenchError::OutOfRange { what: "the number of sessions", value: sessions.0, allowed })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// What carries the plans out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Plane {
+    /// Nothing: every plan succeeds and is forgotten
+    Accepting,
+    /// The oracle
+    Reference,
+}
+
+impl fmt::Display for Plane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+    }
+}

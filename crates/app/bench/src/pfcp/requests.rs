@@ -1,0 +1,141 @@
+//! What an SMF sends for a PDU session, as datagrams of the shape that Open5GS and free5GC send.
+
+use std::net::Ipv4Addr;
+
+use causeway_pfcp::{
+    ApplyAction, AssociationSetupRequest, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface,
+    Dnn, FTeid, ForwardingParameters, GateStatus, Mbr, MeasurementMethod, Message, NetworkInstance, NodeId,
+    Octets, OuterHeaderCreation, OuterHeaderRemoval, Pdi, PdnType, RecoveryTimeStamp, RemovedHeader,
+    ReportingTriggers, SdfFilter, SessionDeletionRequest, SessionEstablishmentRequest,
+    SessionModificationFlags, SessionModificationRequest, SourceInterface, UeIpAddress, UpdateFar,
+    UpdateForwardingParameters, VolumeThreshold, Volumes,
+};
+use causeway_types::{
+    Bitrate, DualIp, FSeid, FarId, NetworkInstance as Network, NtpSeconds, PdrId, Precedence, QerId, Qfi,
+    Seid, UrrId,
+};
+
+/// The SMF.
+pub(super) const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
+
+/// The gNBs between which UEs move.
+const GNBS: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 11), Ipv4Addr::new(192, 0, 2, 12)];
+
+/// The address of the UE of this number.
+fn ue(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 0)) + number)
+}
+
+/// The setup of the association.
+pub(super) fn association() -> Vec<u8> {
+    let stamp = RecoveryTimeStamp(NtpSeconds(3_900_000_000));
+    encode(AssociationSetupRequest::new(NodeId::Ip(SMF.into()), stamp).into(), None, 0)
+}
+
+/// 2 PDRs (one with a flow description), 2 FARs, 1 QER, 1 URR; the downlink waits for a gNB.
+pub(super) fn establishment(number: u32, sequence: u32) -> Vec<u8> {
+    let dnn = Network::new("internet");
+    let ue = |destination| UeIpAddress { ipv4: Some(ue(number)), destination, ..UeIpAddress::default() };
+    let choose = FTeid::Choose { v4: true, v6: false, choose_id: Some(5) };
+    let qfi = Qfi::from_low_bits(9);
+    let flow = SdfFilter {
+        flow_description: Some(Octets(b"permit out ip from any to assigned")),
+        ..SdfFilter::default()
+    };
+    let uplink = CreatePdr {
+        outer_header_removal: Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4)),
+        far_id: Some(FarId(1)),
+        qer_ids: [QerId(1)].into(),
+        urr_ids: [UrrId(1)].into(),
+        ..CreatePdr::new(
+            PdrId(1),
+            Precedence(255),
+            Pdi {
+                local_f_teid: Some(choose),
+                network_instance: Some(NetworkInstance::from(&dnn)),
+                ue_ip_addresses: [ue(false)].into(),
+                qfis: [qfi].into(),
+                ..Pdi::new(SourceInterface::Access)
+            },
+        )
+    };
+    let downlink = CreatePdr {
+        far_id: Some(FarId(2)),
+        qer_ids: [QerId(1)].into(),
+        urr_ids: [UrrId(1)].into(),
+        ..CreatePdr::new(
+            PdrId(2),
+            Precedence(255),
+            Pdi {
+                network_instance: Some(NetworkInstance::from(&dnn)),
+                ue_ip_addresses: [ue(true)].into(),
+                sdf_filters: [flow].into(),
+                ..Pdi::new(SourceInterface::Core)
+            },
+        )
+    };
+    let to_network = ForwardingParameters {
+        network_instance: Some(NetworkInstance::from(&dnn)),
+        ..ForwardingParameters::new(DestinationInterface::Core)
+    };
+    let to_access = ForwardingParameters::new(DestinationInterface::Access);
+    let fars = [
+        CreateFar { forwarding_parameters: Some(to_network), ..CreateFar::new(FarId(1), ApplyAction::FORW) },
+        CreateFar {
+            forwarding_parameters: Some(to_access),
+            ..CreateFar::new(FarId(2), ApplyAction::BUFF | ApplyAction::NOCP)
+        },
+    ];
+    let rate = Bitrate::from_kbps(100_000).unwrap_or_default();
+    let qer = CreateQer {
+        mbr: Some(Mbr { uplink: rate, downlink: rate }),
+        qfi: Some(qfi),
+        ..CreateQer::new(QerId(1), GateStatus::OPEN)
+    };
+    let threshold = Volumes { total: Some(100_000_000), ..Volumes::default() };
+    let urr = CreateUrr {
+        volume_threshold: Some(VolumeThreshold(threshold)),
+        ..CreateUrr::new(UrrId(1), MeasurementMethod::VOLUM, ReportingTriggers::VOLTH)
+    };
+    let cp = FSeid { seid: Seid(u64::from(number) + 1), addr: DualIp::from(SMF) };
+    let request = SessionEstablishmentRequest {
+        create_qers: [qer].into(),
+        create_urrs: [urr].into(),
+        pdn_type: Some(PdnType::Ipv4),
+        dnn: Some(Dnn::from(&dnn)),
+        ..SessionEstablishmentRequest::new(NodeId::Ip(SMF.into()), cp, [uplink, downlink], fars)
+    };
+    encode(request.into(), Some(Seid(0)), sequence)
+}
+
+/// The UE is connected, for the first time or by another gNB: the downlink goes there, and the old tunnel hears of
+/// its end.
+pub(super) fn handover(seid: Seid, number: u32, round: usize, sequence: u32) -> Vec<u8> {
+    let gnb = GNBS[round % GNBS.len()];
+    let forwarding = UpdateForwardingParameters {
+        destination_interface: Some(DestinationInterface::Access),
+        outer_header_creation: Some(OuterHeaderCreation::gtpu(number + 1, DualIp::from(gnb))),
+        flags: (round > 0).then_some(SessionModificationFlags::SNDEM),
+        ..UpdateForwardingParameters::default()
+    };
+    let far = UpdateFar {
+        apply_action: Some(ApplyAction::FORW),
+        update_forwarding_parameters: Some(forwarding),
+        ..UpdateFar::new(FarId(2))
+    };
+    let request =
+        SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() };
+    encode(request.into(), Some(seid), sequence)
+}
+
+/// The end of the session.
+pub(super) fn deletion(seid: Seid, sequence: u32) -> Vec<u8> {
+    encode(SessionDeletionRequest::default().into(), Some(seid), sequence)
+}
+
+fn encode(message: Message<'_>, seid: Option<Seid>, sequence: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // A session of a few rules is no longer than a datagram.
+    let _ = message.encode(seid, sequence & 0xff_ffff, &mut bytes);
+    bytes
+}

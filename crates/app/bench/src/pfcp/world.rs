@@ -1,0 +1,131 @@
+//! N4 and a data plane without sockets: requests go through in chunks, each stage for the whole chunk.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use causeway_dataplane::{Applied, ApplyError, Capabilities, Dataplane, GtpuEndpoint, Network, Topology};
+use causeway_n4::{ApplyId, Config, N4, Output};
+use causeway_reference::{Limits, Reference};
+use causeway_rules::{LocalEndpoints, Plan};
+use causeway_types::{DualIp, NetworkInstance, NodeId, NtpSeconds, Span, Time};
+
+use super::options::Plane;
+use super::requests::{SMF, association};
+use crate::kit::CpuTimer;
+
+const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+
+/// The time that a chunk of requests took, by stage.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Stages {
+    /// N4 takes the request: duplicate check, decoding, rules, plan.
+    pub(super) request: Duration,
+    /// The data plane carries the plan out.
+    pub(super) apply: Duration,
+    /// N4 takes the result, commits the session, writes the response and keeps it for duplicates.
+    pub(super) response: Duration,
+}
+
+impl Stages {
+    pub(super) fn total(&self) -> Duration {
+        self.request + self.apply + self.response
+    }
+}
+
+/// A UPF in memory, with one SMF.
+pub(super) struct World {
+    n4: N4,
+    plane: Option<Box<Reference>>,
+    now: Time,
+    from: SocketAddr,
+    /// What was sent in answer to the last chunk.
+    pub(super) answers: Vec<Vec<u8>>,
+    plans: Vec<(ApplyId, Plan)>,
+}
+
+/// What surrounds the UPF.
+pub(super) fn topology() -> Topology {
+    let pool = "10.0.0.0/8".parse().into_iter().collect();
+    Topology {
+        gtpu: vec![GtpuEndpoint::new(DualIp::from(Ipv4Addr::new(192, 0, 2, 100)))],
+        networks: vec![Network::new(NetworkInstance::new("internet"), pool)],
+        ..Topology::default()
+    }
+}
+
+/// What a data plane for so many sessions can do.
+pub(super) fn capabilities(sessions: u32) -> Capabilities {
+    Capabilities { outer_ipv6: false, traffic_steering: false, ..Capabilities::all(sessions, 64) }
+}
+
+impl World {
+    /// With room for `sessions`, and an association.
+    pub(super) fn new(sessions: u32, plane: Plane) -> Self {
+        let topology = topology();
+        let endpoints: LocalEndpoints = topology.endpoints();
+        let limits = Limits { max_sessions: sessions, ..Limits::default() };
+        let plane = match plane {
+            Plane::Accepting => None,
+            Plane::Reference => Some(Box::new(Reference::new(topology, limits))),
+        };
+        let mut config = Config::new(NodeId::Ip(IpAddr::V4(UPF)), DualIp::from(UPF));
+        config.heartbeat.interval = Span::ZERO;
+        config.limits.sessions = sessions as usize;
+        let mut world = Self {
+            n4: N4::new(config, capabilities(sessions), endpoints, NtpSeconds(3_900_000_000)),
+            plane,
+            now: Time::from_secs(1_700_000_000),
+            from: SocketAddr::from((SMF, 8805)),
+            answers: Vec::new(),
+            plans: Vec::new(),
+        };
+        world.serve(&[association()]);
+        world
+    }
+
+    /// Serves the requests, each stage for all of them before the next. A microsecond passes for each.
+    pub(super) fn serve(&mut self, requests: &[Vec<u8>]) -> Stages {
+        self.answers.clear();
+        self.now = self.now + Span::from_micros(requests.len() as u64);
+        let timer = CpuTimer::start();
+        for request in requests {
+            self.n4.datagram(self.now, self.from, request);
+            self.drain();
+        }
+        let request = timer.elapsed();
+        let timer = CpuTimer::start();
+        let plans = std::mem::take(&mut self.plans);
+        let results: Vec<_> = plans.iter().map(|(id, plan)| (*id, self.apply(plan))).collect();
+        drop(plans);
+        let apply = timer.elapsed();
+        let timer = CpuTimer::start();
+        for (id, result) in results {
+            self.n4.applied(self.now, id, result);
+            self.drain();
+        }
+        if self.n4.next_timer().is_some_and(|due| due <= self.now) {
+            self.n4.timer(self.now);
+        }
+        Stages { request, apply, response: timer.elapsed() }
+    }
+
+    fn apply(&mut self, plan: &Plan) -> Result<Applied, ApplyError> {
+        match &mut self.plane {
+            None => Ok(Applied::default()),
+            Some(plane) => {
+                plane.advance(self.now);
+                plane.apply(self.now, plan)
+            }
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.n4.poll_output() {
+            match output {
+                Output::Send { bytes, .. } => self.answers.push(bytes),
+                Output::Apply { id, plan } => self.plans.push((id, plan)),
+                Output::Applications(_) | Output::Notice(_) => {}
+            }
+        }
+    }
+}
