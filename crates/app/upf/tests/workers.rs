@@ -137,13 +137,13 @@ fn packet(src: Ipv4Addr, dst: Ipv4Addr, payload: &[u8]) -> Vec<u8> {
 
 impl Bench {
     async fn report(&mut self) -> Report<u64> {
+        self.workers.wake();
         timeout(PATIENCE, self.workers.report()).await.expect("in time").expect("a report")
     }
 
     async fn apply(&mut self, plan: Plan) -> Result<Applied, ApplyError> {
         self.plans += 1;
         assert!(self.workers.apply(self.plans, plan));
-        self.workers.wake();
         loop {
             match self.report().await {
                 Report::Applied(key, result) => {

@@ -14,7 +14,7 @@ use super::send::Sender;
 use super::{Intake, UdpOffload, UdpPort};
 use crate::netlink::Netlink;
 use crate::sys::{mmsg, sockopt};
-use crate::{Counters, PortError};
+use crate::{Counters, PortError, Share};
 
 /// How a GTP-U socket behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +27,9 @@ pub struct UdpOptions {
     pub dont_fragment: bool,
     /// Lets the kernel join and cut datagrams of one flow, where it can.
     pub offload: bool,
-    /// The port is one of several at its address; all of them say so, and belong to one user. The kernel spreads peers over
-    /// them.
-    pub shared: bool,
+    /// Whether the port is one of several at its address, which belong to one user then. The kernel spreads peers over them:
+    /// what one of them sends comes in at one port, in its order.
+    pub share: Share,
 }
 
 impl Default for UdpOptions {
@@ -39,7 +39,7 @@ impl Default for UdpOptions {
             send_buffer: 4 << 20,
             dont_fragment: false,
             offload: true,
-            shared: false,
+            share: Share::Alone,
         }
     }
 }
@@ -54,10 +54,17 @@ impl UdpPort {
     /// [`PortError::AddressInUse`], [`PortError::AddressMissing`], [`PortError::Permission`], or
     /// [`PortError::System`].
     pub fn bind(name: &str, address: SocketAddr, options: &UdpOptions) -> Result<Self, PortError> {
-        let socket = open(address, options).map_err(|errno| {
-            PortError::system(format!("opening UDP socket {address}"), errno, "CAP_NET_RAW")
-        })?;
+        let failed =
+            |errno| PortError::system(format!("opening UDP socket {address}"), errno, "CAP_NET_RAW");
+        let socket = open(address, options).map_err(failed)?;
+        if options.share == Share::Further {
+            sockopt::share_address(&socket).map_err(failed)?;
+        }
         bind(&socket, &address).map_err(|errno| bind_error(address, errno))?;
+        if options.share == Share::First {
+            // Only now: before, another process that shares the address would have gone unnoticed.
+            sockopt::share_address(&socket).map_err(failed)?;
+        }
         let local = getsockname(&socket).ok().and_then(|bound| SocketAddr::try_from(bound).ok());
         let local = local.unwrap_or(address);
         let mtu = mtu(address.ip());
@@ -116,9 +123,6 @@ fn open(address: SocketAddr, options: &UdpOptions) -> Result<OwnedFd, Errno> {
     }
     option::set_socket_send_buffer_size(&socket, options.send_buffer)?;
     sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
-    if options.shared {
-        sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
-    }
     let discover = options.dont_fragment;
     if address.is_ipv4() {
         let discover = if discover { libc::IP_PMTUDISC_DO } else { libc::IP_PMTUDISC_DONT };
