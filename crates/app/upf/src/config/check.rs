@@ -9,6 +9,7 @@ use super::error::Problem;
 use super::ethernet;
 use super::model::{Config, GTPU_PORT, Session, Upf};
 use super::words::{GtpuMode, N6Mode};
+use super::workers;
 
 /// Every contradiction, with the key where it shows.
 pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
@@ -25,7 +26,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     }
     slices(upf, &mut found);
     programs(upf, &mut found);
-    one_worker(upf, &mut found);
+    found.extend(workers::check(upf));
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
         pool(n, session, &mut found);
@@ -156,16 +157,6 @@ fn smfs(upf: &Upf, found: &mut Found) {
             let first = format!("upf.pfcp.client.smf[{m}].address");
             found.push((key, Problem::EndpointTwice { socket: smf.socket(), first }));
         }
-    }
-}
-
-/// Several packet threads have ports of which each has a queue.
-fn one_worker(upf: &Upf, found: &mut Found) {
-    let gtpu = Some(upf.gtpu.mode).filter(|mode| *mode != GtpuMode::Udp).map(GtpuMode::word);
-    let mut networks = upf.session.iter().map(|session| session.mode);
-    let network = networks.find(|mode| *mode != N6Mode::Tun).map(N6Mode::word);
-    if let Some(mode) = gtpu.or(network).filter(|_| upf.workers.count > 1) {
-        found.push(("upf.workers.count".into(), Problem::OneWorker { mode }));
     }
 }
 

@@ -261,6 +261,14 @@ pub enum Problem {
         /// How packets are received.
         mode: &'static str,
     },
+    /// Cores are named for more or fewer packet threads than there are.
+    #[error("cores: {pinned}, packet threads: {count}: name one core for each (upf.workers.count), or none")]
+    PinsDiffer {
+        /// Cores that are named.
+        pinned: usize,
+        /// Packet threads.
+        count: usize,
+    },
     /// One TUN device with two MTUs.
     #[error("{dev} has MTU {other} in {first}: give it one MTU")]
     MtuDiffers {

@@ -68,7 +68,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
     let management = Management {
         started: given.clock.anchor(),
         control,
-        worker: worker.snapshot_client().map_err(RunError::Sockets)?,
+        workers: worker.snapshot_client().map_err(RunError::Sockets)?,
         ports: given.ports,
     };
     // Dropped at the end, which stops the servers.

@@ -64,9 +64,8 @@ fn announce(server: &GtpuServer, endpoint: &GtpuEndpoint, address: IpAddr, how: 
 fn open_udp(n: usize, server: &GtpuServer, offload: bool, set: &mut PortSet) -> Result<(), StartError> {
     for address in addresses(&key(n), server.address, server.dev.as_deref())? {
         let socket = SocketAddr::new(address, server.port);
-        let shared = set.is_one_of_many();
-        let options =
-            UdpOptions { dont_fragment: !server.fragment, offload, shared, ..UdpOptions::default() };
+        let share = set.share();
+        let options = UdpOptions { dont_fragment: !server.fragment, offload, share, ..UdpOptions::default() };
         let name = set.port_name(&format!("n3-{address}"));
         let port = UdpPort::bind(&name, socket, &options).map_err(failed(n))?;
         let endpoint = endpoint(server, address, port.mtu());

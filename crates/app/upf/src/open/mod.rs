@@ -11,7 +11,7 @@ use causeway_ports::MAX_PORTS;
 
 use crate::config::Config;
 use crate::error::StartError;
-use crate::worker::PortSet;
+use crate::worker::{PortSet, cores};
 
 pub(crate) use address::n4_addresses;
 pub(crate) use forwarding::forwarding_advice;
@@ -23,7 +23,7 @@ pub(crate) use socket::{management_sockets, n4_sockets};
 /// # Errors
 /// The first port that cannot be opened, with its key and the cure.
 pub fn ports(config: &Config) -> Result<Vec<PortSet>, StartError> {
-    let workers = config.upf.workers.count;
+    let workers = config.upf.packet_threads(cores()?.len());
     (0..workers).map(|number| ports_of(config, PortSet::of_worker(number, workers))).collect()
 }
 

@@ -43,8 +43,8 @@ fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
 fn open_one(device: &Device<'_>, upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
     let Some(session) = device.sessions.first() else { return Ok(()) };
     let tunnels: Vec<_> = upf.n6_tunnel.iter().filter(|tunnel| tunnel.dnn == session.dnn).collect();
-    let multi_queue = set.is_one_of_many();
-    let tun = || TunOptions { offload: upf.offload, multi_queue, ..options(device, &tunnels, session.mtu) };
+    let share = set.share();
+    let tun = || TunOptions { offload: upf.offload, share, ..options(device, &tunnels, session.mtu) };
     let opened = match session.mode {
         N6Mode::Tun => open_tun(&set.port_name(&format!("n6-{}", device.name)), device, &tun()),
         N6Mode::AfXdp => open_xdp(device, &tunnels),

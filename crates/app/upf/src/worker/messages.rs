@@ -1,6 +1,5 @@
 //! What the control plane and the packet threads say to each other.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, Counters, Event, Plan};
@@ -8,6 +7,8 @@ use causeway_ports::PortError;
 use causeway_rules::Applications;
 use causeway_types::Seid;
 use tokio::sync::oneshot;
+
+use super::record::Path;
 
 /// What the control plane asks of a packet thread. `K` names a plan.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub(super) enum Command<K> {
     /// Detect these applications from now on.
     Provision(Arc<Applications>),
     /// Supervise these paths for a session of another worker.
-    Follow(Seid, Vec<(IpAddr, IpAddr)>),
+    Follow(Seid, Vec<Path>),
     /// Answer with the counters as they are.
     Snapshot(oneshot::Sender<Snapshot>),
     /// Stop.
@@ -48,8 +49,6 @@ pub struct Snapshot {
     pub slow: u64,
     /// Packets that one worker has received and handed to another, whose they are.
     pub handed: u64,
-    /// Packets that one worker has received for another, and dropped since the way to it was full.
-    pub handed_in_vain: u64,
 }
 
 impl Snapshot {
@@ -62,7 +61,6 @@ impl Snapshot {
             hot: self.hot + other.hot,
             slow: self.slow + other.slow,
             handed: self.handed + other.handed,
-            handed_in_vain: self.handed_in_vain + other.handed_in_vain,
         }
     }
 }

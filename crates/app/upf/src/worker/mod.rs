@@ -11,6 +11,7 @@ mod outgoing;
 mod packets;
 mod placement;
 mod ports;
+mod record;
 mod room;
 mod schedule;
 mod team;

@@ -175,7 +175,12 @@ impl Packets {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let (handed, handed_in_vain) = self.team.as_ref().map_or((0, 0), |team| (team.handed, team.lost));
-        Snapshot { handed, handed_in_vain, ..self.room.snapshot() }
+        let snapshot = self.room.snapshot();
+        match &self.team {
+            Some(team) => {
+                Snapshot { counters: snapshot.counters.with(team.lost()), handed: team.handed(), ..snapshot }
+            }
+            None => snapshot,
+        }
     }
 }

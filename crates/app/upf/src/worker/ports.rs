@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use causeway_dataplane::{EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, Topology};
 use causeway_fastpath::Entrance;
-use causeway_ports::Port;
+use causeway_ports::{Port, Share};
 use causeway_types::{DualIp, NetworkInstance};
 
 use crate::management::PortCounters;
@@ -59,9 +59,13 @@ impl PortSet {
         Self { place: (number, workers), ..Self::default() }
     }
 
-    /// Others have ports at the same addresses and devices.
-    pub(crate) fn is_one_of_many(&self) -> bool {
-        self.place.1 > 1
+    /// Whether others have ports at the same addresses and devices.
+    pub(crate) fn share(&self) -> Share {
+        match self.place {
+            (_, 0 | 1) => Share::Alone,
+            (0, _) => Share::First,
+            _ => Share::Further,
+        }
     }
 
     /// They are the first worker's.

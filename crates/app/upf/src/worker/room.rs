@@ -9,8 +9,8 @@ use super::engine::Engine;
 use super::exits::Exits;
 use super::messages::Snapshot;
 use super::outgoing::Outgoing;
-use super::placement::Path;
 use super::ports::PortSet;
+use super::record::Path;
 
 /// A data plane with its ports.
 pub(super) struct Room {

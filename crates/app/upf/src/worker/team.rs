@@ -4,10 +4,11 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use causeway_dataplane::Topology;
+use arrayvec::ArrayVec;
+use causeway_dataplane::{Counters, DropReason, Topology};
 use causeway_fastpath::Entrance;
 use causeway_packet::gtpu::{Message, Packet};
-use causeway_ports::{Batch, Frame, Meta, Waker};
+use causeway_ports::{BATCH, Batch, Frame, Meta, Waker};
 
 use super::directory::{Directory, EVERYONE};
 use super::handoff::{self, Bell, Inbox, Outbox};
@@ -34,9 +35,9 @@ pub(super) struct Team {
     inboxes: Vec<Inbox>,
     bell: Arc<Bell>,
     /// Packets handed to other workers.
-    pub(super) handed: u64,
-    /// Packets for other workers for which there was no room.
-    pub(super) lost: u64,
+    handed: u64,
+    /// What was received for other workers and found no room.
+    lost: Counters,
 }
 
 /// Our GTP-U addresses in the order of the topology, as the directory numbers them.
@@ -67,7 +68,7 @@ pub(super) fn team(
             inboxes: Vec::new(),
             bell: handoff::bell(waker)?,
             handed: 0,
-            lost: 0,
+            lost: Counters::default(),
         });
     }
     let bells: Vec<Arc<Bell>> = teams.iter().map(|team| Arc::clone(&team.bell)).collect();
@@ -88,22 +89,51 @@ pub(super) fn team(
 impl Team {
     /// Hands the packets of a batch that are others' to them; what stays is this worker's.
     pub(super) fn hand_over(&mut self, entrance: Entrance, batch: &mut Batch) {
+        // All are looked up before the first one moves: their ways through the memory overlap.
+        let owners: ArrayVec<usize, BATCH> =
+            batch.frames().map(|frame| self.owner(entrance, &frame)).collect();
+        if owners.iter().all(|owner| *owner == self.own) {
+            return;
+        }
+        let mut owners = owners.into_iter();
         batch.retain(|frame| {
-            let owner = self.owner(entrance, &frame);
-            if owner == self.own {
-                return true;
+            let owner = owners.next().unwrap_or(self.own);
+            if owner != self.own {
+                self.hand(owner, entrance, frame);
             }
-            let is_for = |worker: &usize| owner == EVERYONE || owner == *worker;
-            for (_, outbox) in self.outboxes.iter_mut().enumerate().filter(|(worker, _)| is_for(worker)) {
-                match outbox.as_mut().map(|outbox| outbox.put(entrance, frame)) {
-                    Some(true) => self.handed += 1,
-                    Some(false) => self.lost += 1,
-                    None => {}
-                }
-            }
-            owner == EVERYONE
+            owner == self.own || owner == EVERYONE
         });
         self.outboxes.iter_mut().flatten().for_each(Outbox::post);
+    }
+
+    /// Hands a packet to one other worker, or to each.
+    fn hand(&mut self, owner: usize, entrance: Entrance, frame: Frame<'_>) {
+        let is_for = |worker: &usize| owner == EVERYONE || owner == *worker;
+        for (_, outbox) in self.outboxes.iter_mut().enumerate().filter(|(worker, _)| is_for(worker)) {
+            match outbox.as_mut().map(|outbox| outbox.put(entrance, frame)) {
+                Some(true) => self.handed += 1,
+                Some(false) => {
+                    let received = match entrance {
+                        Entrance::Gtpu => &mut self.lost.gtpu_received,
+                        Entrance::Network(_) => &mut self.lost.ip_received,
+                        Entrance::Ethernet(_) => &mut self.lost.ethernet_received,
+                    };
+                    received.count(frame.data.len());
+                    self.lost.drop_one(DropReason::WorkerBusy);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Packets handed to other workers.
+    pub(super) fn handed(&self) -> u64 {
+        self.handed
+    }
+
+    /// What was received for other workers and found no room.
+    pub(super) fn lost(&self) -> &Counters {
+        &self.lost
     }
 
     /// Whose a packet is.

@@ -54,8 +54,7 @@ impl UdpPort {
     /// [`PortError::AddressInUse`], [`PortError::AddressMissing`], [`PortError::Permission`], or
     /// [`PortError::System`].
     pub fn bind(name: &str, address: SocketAddr, options: &UdpOptions) -> Result<Self, PortError> {
-        let failed =
-            |errno| PortError::system(format!("opening UDP socket {address}"), errno, "CAP_NET_RAW");
+        let failed = |errno| PortError::system(format!("opening UDP socket {address}"), errno, "CAP_NET_RAW");
         let socket = open(address, options).map_err(failed)?;
         if options.share == Share::Further {
             sockopt::share_address(&socket).map_err(failed)?;
