@@ -1,14 +1,14 @@
 //! Workers on memory ports, and the sessions and packets that they are given.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Echo, Event, GtpuEndpoint, Network, Op, Plan, Routing, SliceLimit, Topology,
+    Applied, ApplyError, Event, GtpuEndpoint, Network, Op, Plan, Routing, SliceLimit, Topology,
 };
-use causeway_packet::gtpu::{Repr, prefix};
+use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_ports::Meta;
 use causeway_ports::memory::{MemoryPort, pair_with};

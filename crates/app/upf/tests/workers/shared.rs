@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use causeway_dataplane::{ApplyError, Echo, Event, Op, Plan, Routing};
 use causeway_packet::gtpu::Repr;
 use causeway_ports::memory::MemoryPort;
-use causeway_types::{Seid, Span, Teid};
+use causeway_types::{Span, Teid};
 use causeway_upf::worker::Report;
 
 use crate::bench::{

@@ -39,10 +39,10 @@ fn read(meta: Meta, datagram: &[u8]) -> (usize, u32, u32) {
     let word = |at: usize| u32::from_be_bytes(*datagram[at..].first_chunk().unwrap());
     assert_eq!((datagram[1], datagram[11]), (255, 0x85), "a G-PDU with a PDU Session Container");
     let (teid, qfi, inner) = (word(4), datagram[14] & 0x3f, &datagram[16..]);
-    let ue = u32::from_be_bytes(*inner[16..].first_chunk().unwrap()) - u32::from(self::ue(0));
-    let seen = (peer.ip(), teid - (ue << 16), qfi);
+    let user = u32::from_be_bytes(*inner[16..].first_chunk().unwrap()) - u32::from(ue(0));
+    let seen = (peer.ip(), teid - (user << 16), qfi);
     let side = SIDES.iter().position(|(gnb, teid, qfi)| seen == ((*gnb).into(), *teid, *qfi));
-    (side.unwrap_or_else(|| panic!("UE {ue}: a mix of rules: {seen:x?}")), ue, word(datagram.len() - 4))
+    (side.unwrap_or_else(|| panic!("UE {user}: a mix of rules: {seen:x?}")), user, word(datagram.len() - 4))
 }
 
 /// Sends to both UEs by one worker, numbered, until told to stop. Returns how many to each.
