@@ -46,7 +46,7 @@ impl World {
         let daemon = Daemon::start(&config).unwrap();
         let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
         smf.associate();
-        let sessions = (0..UES).map(|n| smf.establish_for(ue(n))).collect();
+        let sessions = (0..UES).map(|n| smf.establish_counting(ue(n))).collect();
         let server = UdpSocket::bind((GATEWAY, 2)).unwrap();
         server.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { upf, daemon, smf, gnbs: [Gnb::new(), Gnb::new()], server, sessions }
@@ -130,9 +130,9 @@ fn everything_arrives_wherever_it_came_in() {
         assert_eq!(metric(&world.daemon, "causeway_forwarded_packets_total"), 192.0);
         let each = |n: u32| 12 * (HEADERS + u64::from(n) + 1);
         assert_eq!(world.smf.query(world.sessions[0]), (each(0), each(0)));
-        assert_eq!(world.smf.delete(world.sessions[0]), (0, 0));
+        assert_eq!(world.smf.delete(world.sessions[0]), Some((0, 0)));
         for n in 1..UES {
-            assert_eq!(world.smf.delete(world.sessions[n as usize]), (each(n), each(n)));
+            assert_eq!(world.smf.delete(world.sessions[n as usize]), Some((each(n), each(n))));
         }
         assert_eq!(world.of_both("causeway_worker_sessions"), 0.0);
     });

@@ -89,19 +89,27 @@ impl Smf {
 
     /// A session of the first UE that buffers its downlink and notifies.
     pub fn establish(&mut self) -> Session {
-        self.establish_for(UE)
+        self.establish_with(uplink_pdr(UE), downlink_pdr(UE), None)
     }
 
     /// A session that buffers its downlink, notifies, and counts volumes.
-    pub fn establish_for(&mut self, ue: Ipv4Addr) -> Session {
+    pub fn establish_counting(&mut self, ue: Ipv4Addr) -> Session {
+        let counting = |pdr: CreatePdr<'static>| CreatePdr { urr_ids: [URR].into(), ..pdr };
+        self.establish_with(counting(uplink_pdr(ue)), counting(downlink_pdr(ue)), Some(urr()))
+    }
+
+    fn establish_with(
+        &mut self,
+        uplink: CreatePdr<'_>,
+        downlink: CreatePdr<'_>,
+        urr: Option<CreateUrr<'_>>,
+    ) -> Session {
         let cp_seid = Seid(CP_SEID.0 + self.sessions);
         self.sessions += 1;
         let cp = FSeid { seid: cp_seid, addr: DualIp::from(self.address) };
-        let pdrs = [uplink_pdr(ue), downlink_pdr(ue)];
-        let request = SessionEstablishmentRequest {
-            create_urrs: [urr()].into(),
-            ..SessionEstablishmentRequest::new(self.node(), cp, pdrs, [uplink_far(), downlink_far()])
-        };
+        let fars = [uplink_far(), downlink_far()];
+        let mut request = SessionEstablishmentRequest::new(self.node(), cp, [uplink, downlink], fars);
+        request.create_urrs = urr.into_iter().collect();
         let answer = self.request(request.into(), Some(Seid(0)));
         let Message::SessionEstablishmentResponse(response) = decode(&answer).1 else {
             panic!("{answer:02x?}")
@@ -166,13 +174,13 @@ impl Smf {
         }
     }
 
-    /// Ends a session. Returns what was counted since the last report: octets from and to the UE.
-    pub fn delete(&mut self, session: Session) -> (u64, u64) {
+    /// Ends a session. Returns what was counted since the last report, if that was wanted: octets from and to the UE.
+    pub fn delete(&mut self, session: Session) -> Option<(u64, u64)> {
         let request = SessionDeletionRequest::default();
         match decode(&self.request(request.into(), Some(session.up_seid))).1 {
             Message::SessionDeletionResponse(response) => {
                 assert!(response.cause.is_accepted());
-                volumes(response.usage_reports.iter().next().unwrap())
+                response.usage_reports.iter().next().map(volumes)
             }
             other => panic!("{other:?}"),
         }
@@ -248,7 +256,6 @@ fn uplink_pdr(ue: Ipv4Addr) -> CreatePdr<'static> {
     CreatePdr {
         outer_header_removal: Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4)),
         far_id: Some(FarId(1)),
-        urr_ids: [URR].into(),
         ..CreatePdr::new(PdrId(1), Precedence(255), pdi)
     }
 }
@@ -256,11 +263,7 @@ fn uplink_pdr(ue: Ipv4Addr) -> CreatePdr<'static> {
 fn downlink_pdr(ue: Ipv4Addr) -> CreatePdr<'static> {
     let ue = UeIpAddress { ipv4: Some(ue), destination: true, ..UeIpAddress::default() };
     let pdi = Pdi { ue_ip_addresses: [ue].into(), ..Pdi::new(SourceInterface::Core) };
-    CreatePdr {
-        far_id: Some(FarId(2)),
-        urr_ids: [URR].into(),
-        ..CreatePdr::new(PdrId(2), Precedence(255), pdi)
-    }
+    CreatePdr { far_id: Some(FarId(2)), ..CreatePdr::new(PdrId(2), Precedence(255), pdi) }
 }
 
 fn uplink_far() -> CreateFar<'static> {
