@@ -8,10 +8,14 @@
 
 mod cli;
 mod error;
+pub mod filters;
+pub mod index;
 pub mod kit;
 pub mod memory;
+pub mod nets;
 pub mod pfcp;
 pub mod pipeline;
+pub mod ports;
 pub mod report;
 mod world;
 
