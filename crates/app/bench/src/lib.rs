@@ -17,6 +17,7 @@ pub mod pfcp;
 pub mod pipeline;
 pub mod ports;
 pub mod report;
+pub mod upf;
 mod world;
 
 pub use cli::{Arguments, Benchmark, Common, run};

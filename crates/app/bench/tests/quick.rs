@@ -125,6 +125,24 @@ fn ports_are_measured_in_namespaces() {
     assert_eq!(kinds, 4, "{text}");
 }
 
+// Input:  the daemon with each kind of ports between namespaces, three sessions, some packets each way.
+// Output: each has a row for each direction, with rate, CPU time and latency; what a kernel lacks is named.
+#[test]
+fn a_whole_upf_is_measured_in_namespaces() {
+    let name = "a_whole_upf_is_measured_in_namespaces";
+    let Some((text, json)) = output_if_possible(name, &["upf", "--quick"]) else { return };
+    text.lines().filter(|line| line.contains("SKIPPED")).for_each(|line| eprintln!("{line}"));
+    let ports = column(&json[0], "ports");
+    assert_eq!(ports.iter().filter(|ports| **ports == "udp").count(), 2, "{text}");
+    assert_eq!(ports.len() / 2 + text.matches("SKIPPED").count(), 3, "{text}");
+    for figure in ["CPU", "p50", "p99.9"] {
+        assert!(
+            column(&json[0], figure).iter().all(|value| value.as_f64().unwrap() > 0.0),
+            "{figure}: {text}"
+        );
+    }
+}
+
 // Input:  numbers that no session count or core can be.
 // Output: an error that names them.
 #[test]
@@ -133,6 +151,7 @@ fn impossible_numbers_are_refused() {
     assert_eq!(refusal(&["pipeline", "--sessions=17M"]), "the number of sessions is 17000000: from 1 to 16M");
     assert_eq!(refusal(&["index", "--entries=31"]), "the number of entries is 31: from 32 to 16777215");
     assert_eq!(refusal(&["filters", "--rules=65"]), "the number of rules is 65: from 1 to 64");
+    assert_eq!(refusal(&["upf", "--sessions=61k"]), "the number of sessions is 61000: from 1 to 60k");
     assert_eq!(refusal(&["ports", "--size=1401"]), "the size is 1401: from 64 to 1400");
     assert_eq!(refusal(&["pipeline", "--pdrs=0"]), "the number of PDRs is 0: from 1 to 100");
     assert_eq!(refusal(&["pipeline", "--quick", "--core=5000"]), "the core is 5000: below 1024");
