@@ -81,6 +81,9 @@ pub enum BenchError {
     /// A packet port could not be opened, or is of no use any more.
     #[error(transparent)]
     Port(#[from] causeway_ports::PortError),
+    /// Our daemon could not be started.
+    #[error("the UPF cannot start: {0}")]
+    Daemon(#[from] causeway_upf::StartError),
     /// A number of the command line is out of range.
     #[error("{what} is {value}: {allowed}")]
     OutOfRange {

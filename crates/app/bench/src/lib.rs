@@ -8,6 +8,7 @@
 
 mod cli;
 mod error;
+pub mod events;
 pub mod filters;
 pub mod index;
 pub mod kit;
@@ -17,6 +18,7 @@ pub mod pfcp;
 pub mod pipeline;
 pub mod ports;
 pub mod report;
+pub mod upf;
 mod world;
 
 pub use cli::{Arguments, Benchmark, Common, run};
