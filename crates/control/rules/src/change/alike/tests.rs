@@ -76,7 +76,7 @@ impl Asked {
         };
         let pdi = Pdi {
             local_f_teid: is_uplink.then_some(tunnel),
-            network_instance: (!is_uplink).then(|| internet()),
+            network_instance: (!is_uplink).then(internet),
             ue_ip_addresses: [self.ue_address(ue, !is_uplink)].into(),
             sdf_filters: [any_flow()].into(),
             ..Pdi::new(source)
