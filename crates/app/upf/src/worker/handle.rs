@@ -174,9 +174,9 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
             Said::Report(Report::Applied(key, result)) => {
                 let news =
                     self.placement.as_mut().and_then(|placement| placement.settle(key, result.is_ok()));
-                if let Some((session, paths)) = news {
+                if let Some(paths) = news {
                     // When the first thread has ended, its last report ends the control plane too.
-                    let _ = self.queue(FIRST, Command::Follow(session, paths));
+                    let _ = self.queue(FIRST, Command::Follow(paths));
                 }
                 Some(Report::Applied(key, result))
             }

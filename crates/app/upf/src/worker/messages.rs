@@ -5,10 +5,9 @@ use std::sync::Arc;
 use causeway_dataplane::{Applied, ApplyError, Counters, Event, Plan};
 use causeway_ports::PortError;
 use causeway_rules::Applications;
-use causeway_types::Seid;
 use tokio::sync::oneshot;
 
-use super::record::Path;
+use super::record::NewPaths;
 
 /// What the control plane asks of a packet thread. `K` names a plan.
 #[derive(Debug)]
@@ -17,8 +16,8 @@ pub(super) enum Command<K> {
     Apply(K, Plan),
     /// Detect these applications from now on.
     Provision(Arc<Applications>),
-    /// Supervise these paths for a session of another worker.
-    Follow(Seid, Vec<Path>),
+    /// Supervise other paths than before for a session of another worker.
+    Follow(NewPaths),
     /// Answer with the counters as they are.
     Snapshot(oneshot::Sender<Snapshot>),
     /// Stop.

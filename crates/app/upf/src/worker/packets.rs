@@ -156,9 +156,7 @@ impl Packets {
                     reports.tell(Report::Applied(key, applied))?;
                 }
                 Ok(Command::Provision(applications)) => self.room.engine().provision(&applications),
-                Ok(Command::Follow(session, paths)) => {
-                    self.room.follow_paths(self.clock.now(), session, &paths);
-                }
+                Ok(Command::Follow(paths)) => self.room.follow_paths(self.clock.now(), &paths),
                 // Whoever asked may have gone away.
                 Ok(Command::Snapshot(reply)) => drop(reply.send(self.snapshot())),
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Err(End::Asked),

@@ -14,7 +14,7 @@ use causeway_rules::PduSessionType;
 use causeway_types::{DualIp, FTeid, IpNet, SNssai, Seid};
 
 use super::directory::{EVERYONE, Key, Writer};
-use super::record::{Holding, Path, Record, is_one_ue, wide_length};
+use super::record::{Holding, NewPaths, Record, is_one_ue, wide_length};
 use super::team::{FIRST, local_addresses};
 
 /// Who holds it, and for how many sessions.
@@ -102,8 +102,8 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         Ok(worker)
     }
 
-    /// The worker has carried out the plan, or refused it. Returns the session and its paths where worker 0 must hear of them.
-    pub(super) fn settle(&mut self, key: K, is_done: bool) -> Option<(Seid, Vec<Path>)> {
+    /// The worker has carried out the plan, or refused it. Returns the session's paths where worker 0 must hear of them.
+    pub(super) fn settle(&mut self, key: K, is_done: bool) -> Option<NewPaths> {
         let Pending { session, before, is_removal, added, removed } = self.pending.remove(&key)?;
         let record = self.sessions.get(&session)?;
         let worker = record.worker;
@@ -117,7 +117,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
             _ => {}
         }
         let is_news = is_done && worker != FIRST && paths != old_paths;
-        is_news.then(|| (session, paths.into_iter().collect()))
+        is_news.then(|| NewPaths { old: old_paths.into_iter().collect(), new: paths.into_iter().collect() })
     }
 
     fn forget(&mut self, session: Seid, worker: usize) {

@@ -11,6 +11,15 @@ use causeway_types::{FarId, IpNet, PdrId, Teid};
 /// Our address and a peer's.
 pub(super) type Path = (IpAddr, IpAddr);
 
+/// The paths of a session that have changed.
+#[derive(Debug)]
+pub(super) struct NewPaths {
+    /// Those before.
+    pub(super) old: Vec<Path>,
+    /// Those from now on.
+    pub(super) new: Vec<Path>,
+}
+
 /// What packets find a session by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Holding {

@@ -3,14 +3,14 @@
 use causeway_dataplane::{Ingress, PacketEngine};
 use causeway_fastpath::{Entrance, Leaving};
 use causeway_ports::{Batch, Frame, Meta, PortError};
-use causeway_types::{Seid, Time};
+use causeway_types::Time;
 
 use super::engine::Engine;
 use super::exits::Exits;
 use super::messages::Snapshot;
 use super::outgoing::Outgoing;
 use super::ports::PortSet;
-use super::record::Path;
+use super::record::NewPaths;
 
 /// A data plane with its ports.
 pub(super) struct Room {
@@ -116,11 +116,11 @@ impl Room {
         self.out.send_all()
     }
 
-    /// Supervises these paths for a session of another worker.
-    pub(super) fn follow_paths(&mut self, now: Time, session: Seid, paths: &[Path]) {
+    /// Supervises other paths than before for a session of another worker.
+    pub(super) fn follow_paths(&mut self, now: Time, NewPaths { old, new }: &NewPaths) {
         match &mut self.engine {
-            Engine::FastPath(engine) => engine.follow_paths(now, session, paths),
-            Engine::Reference(engine) => engine.follow_paths(now, session, paths),
+            Engine::FastPath(engine) => engine.follow_paths(now, old, new),
+            Engine::Reference(engine) => engine.follow_paths(now, old, new),
         }
     }
 
