@@ -11,7 +11,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::io::{self, Write};
 
-use causeway_fastpath::index::{Arena, Cuckoo, Pages, Pools, PrefixKey, Probe, prefetch};
+use causeway_fastpath::index::{Arena, Cuckoo, Pools, PrefixKey, Probe, prefetch};
 use causeway_rules::{Scramble, TeidScheme};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
@@ -82,10 +82,10 @@ impl Bench {
         let nets =
             [(0, "10.0.0.0/8".parse()?), (1, "172.16.0.0/12".parse()?), (2, "192.168.0.0/16".parse()?)];
         let mut bench = Self {
-            lines: Arena::new(entries as usize + 1, Pages::Transparent)?,
+            lines: Arena::new(entries as usize + 1)?,
             scheme: TeidScheme::hidden(scramble),
             pools: Pools::new(&nets, u32::MAX),
-            cuckoo: Cuckoo::new(entries as usize, Pages::Transparent)?,
+            cuckoo: Cuckoo::new(entries as usize)?,
             map: HashMap::with_capacity(entries as usize),
             slots: Vec::new(),
             teids: Vec::new(),
@@ -158,11 +158,9 @@ impl Bench {
             *probe = self.cuckoo.probe(key);
             self.cuckoo.prefetch(*probe);
         }
-        let mut found = [None; BATCH];
-        self.cuckoo.candidates(&probes, &mut found);
         let mut numbers = [0; BATCH];
-        for (number, found) in numbers.iter_mut().zip(found) {
-            *number = found.unwrap_or(0);
+        for (number, probe) in numbers.iter_mut().zip(&probes) {
+            *number = self.cuckoo.find(*probe, |_| true).unwrap_or(0);
         }
         let mut wrong = [false; BATCH];
         for number in &numbers {
