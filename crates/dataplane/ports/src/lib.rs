@@ -5,7 +5,7 @@
 //! packet, and counts every packet it cannot carry under one named [`Counter`]. What can only be cured by
 //! a person is a [`PortError`] that says how.
 //!
-//! What it costs to get packets in and out is measured by `cargo run --release -p causeway-ports --example io`.
+//! What it costs to get packets in and out is measured by `causeway bench ports`.
 
 #![deny(unsafe_code)]
 

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use causeway_ports::{BATCH, Batch, Frame, Meta, Port, PortError};
 
-use crate::Failure;
-use crate::clock::CpuTimer;
-use crate::frames::{self, CHUNK, GTPU};
-use crate::place::Place;
+use super::frames::{self, CHUNK, GTPU};
+use super::place::Place;
+use crate::BenchError;
+use crate::kit::CpuTimer;
 
 /// Where packets come in and go out.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Way {
+pub(super) enum Way {
     /// In at N3 and out again.
     N3,
     /// In at N6 and out again, turned round.
@@ -23,9 +23,9 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    pub(crate) const ALL: [Self; 4] = [Self::N3, Self::N6, Self::Uplink, Self::Downlink];
+    pub(super) const ALL: [Self; 4] = [Self::N3, Self::N6, Self::Uplink, Self::Downlink];
 
-    pub(crate) const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::N3 => "N3 echo",
             Self::N6 => "N6 echo",
@@ -35,7 +35,7 @@ impl Way {
     }
 
     /// What the kernel does for the ports on this way.
-    pub(crate) fn offload(self, place: &Place) -> String {
+    pub(super) fn offload(self, place: &Place) -> String {
         let (n3, n6) = (place.n3.offload(), place.n6.offload());
         match self {
             Self::N3 => n3.to_string(),
@@ -46,39 +46,39 @@ impl Way {
 }
 
 /// What one chunk has shown.
-pub(crate) struct Step {
+pub(super) struct Step {
     /// CPU time of the ports.
-    pub(crate) elapsed: Duration,
+    pub(super) elapsed: Duration,
     /// Packets that the ports passed on.
-    pub(crate) passed: usize,
+    pub(super) passed: usize,
     /// Packets that arrived at the other end.
-    pub(crate) arrived: usize,
+    pub(super) arrived: usize,
     /// System calls of the ports.
-    pub(crate) calls: u64,
+    pub(super) calls: u64,
 }
 
 /// Packets of one size on one way.
-pub(crate) struct Line {
+pub(super) struct Line {
     way: Way,
     frames: Vec<Vec<u8>>,
     header: [u8; GTPU],
 }
 
 impl Line {
-    pub(crate) fn new(way: Way, size: usize, place: usize) -> Result<Self, Failure> {
+    pub(super) fn new(way: Way, size: usize, place: u8) -> Result<Self, BenchError> {
         let frames = match way {
-            Way::N3 | Way::Uplink => frames::gtpu(place as u8, size)?,
+            Way::N3 | Way::Uplink => frames::gtpu(place, size)?,
             Way::N6 | Way::Downlink => vec![vec![7; size - frames::USER]; CHUNK],
         };
         Ok(Self { way, frames, header: frames::header(size)? })
     }
 
-    pub(crate) const fn way(&self) -> Way {
+    pub(super) const fn way(&self) -> Way {
         self.way
     }
 
     /// One chunk: sent while the clock stands, passed on while it runs, and counted.
-    pub(crate) fn step(&self, place: &mut Place) -> Result<Step, Failure> {
+    pub(super) fn step(&self, place: &mut Place) -> Result<Step, BenchError> {
         self.send(place)?;
         let before = place.calls();
         let timer = CpuTimer::start();
@@ -97,7 +97,7 @@ impl Line {
         Ok(Step { elapsed, passed, arrived, calls })
     }
 
-    fn send(&self, place: &mut Place) -> Result<(), Failure> {
+    fn send(&self, place: &mut Place) -> Result<(), BenchError> {
         let ue = place.ue();
         let (from, peer) = match self.way {
             Way::N3 | Way::Uplink => (&mut place.gnb, place.n3.local()),

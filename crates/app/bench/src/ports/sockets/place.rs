@@ -1,28 +1,26 @@
 //! A pair of ports with the kernel behind them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::process::Command;
 
+use causeway_lab::LabError;
 use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_ports::{Batch, Counter, Port};
 use causeway_types::IpNet;
 
-use crate::Failure;
-
 /// Ports with or without the kernel's help, and sockets that talk to them.
-pub(crate) struct Place {
+pub(super) struct Place {
     /// Its addresses are 198.18.`number`.*.
     number: u8,
     /// The N3 port that is measured.
-    pub(crate) n3: UdpPort,
+    pub(super) n3: UdpPort,
     /// The N6 port that is measured.
-    pub(crate) n6: TunPort,
+    pub(super) n6: TunPort,
     /// A gNB.
-    pub(crate) gnb: UdpPort,
+    pub(super) gnb: UdpPort,
     /// A server behind the TUN device.
-    pub(crate) server: UdpPort,
-    pub(crate) batch: Batch,
+    pub(super) server: UdpPort,
+    pub(super) batch: Batch,
 }
 
 impl Place {
@@ -30,14 +28,13 @@ impl Place {
     ///
     /// # Errors
     /// What cannot be opened.
-    pub(crate) fn open(number: u8, offload: bool) -> Result<Self, Failure> {
-        bring_loopback_up()?;
+    pub(super) fn open(number: u8, offload: bool) -> Result<Self, LabError> {
         let bind = |address: SocketAddr, offload| {
             let options = UdpOptions { offload, ..UdpOptions::default() };
             UdpPort::bind("bench", address, &options)
         };
         let device = format!("bench{number}");
-        let addresses = vec![net(number)?];
+        let addresses = vec![net(number)];
         let options = TunOptions { device, addresses, mtu: Some(1400), offload, ..TunOptions::default() };
         let local = |last| SocketAddr::new([127, 0, number, last].into(), 2152);
         Ok(Self {
@@ -51,12 +48,12 @@ impl Place {
     }
 
     /// The UE behind the N3 port.
-    pub(crate) fn ue(&self) -> SocketAddr {
+    pub(super) fn ue(&self) -> SocketAddr {
         SocketAddr::new(ue(self.number).into(), UE)
     }
 
     /// System calls of both ports so far.
-    pub(crate) fn calls(&self) -> u64 {
+    pub(super) fn calls(&self) -> u64 {
         let of = |port: &dyn Port| {
             port.counters().value(Counter::RxCalls) + port.counters().value(Counter::TxCalls)
         };
@@ -65,26 +62,21 @@ impl Place {
 }
 
 /// The port of the server.
-pub(crate) const SERVER: u16 = 7;
+pub(super) const SERVER: u16 = 7;
 
 /// The port of the UE.
-pub(crate) const UE: u16 = 5000;
+pub(super) const UE: u16 = 5000;
 
 /// The server's address, that of the kernel on the TUN device.
-pub(crate) const fn server(number: u8) -> Ipv4Addr {
+pub(super) const fn server(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(198, 18, number, 1)
 }
 
 /// The UE's address.
-pub(crate) const fn ue(number: u8) -> Ipv4Addr {
+pub(super) const fn ue(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(198, 18, number, 2)
 }
 
-fn net(number: u8) -> Result<IpNet, Failure> {
-    Ok(IpNet::new(IpAddr::V4(server(number)), 24)?)
-}
-
-fn bring_loopback_up() -> Result<(), Failure> {
-    Command::new("ip").args(["link", "set", "lo", "up"]).status()?;
-    Ok(())
+fn net(number: u8) -> IpNet {
+    IpNet::new_assert(IpAddr::V4(server(number)), 24)
 }
