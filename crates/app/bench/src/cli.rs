@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::report::{self, Conditions, IoCost, Report};
-use crate::{BenchError, filters, index, kit, memory, pfcp, pipeline, ports, upf};
+use crate::{BenchError, events, filters, index, kit, memory, pfcp, pipeline, ports, upf};
 
 /// Which benchmark, and what holds for any.
 #[derive(Args, Debug)]
@@ -53,6 +53,8 @@ pub enum Benchmark {
     Ports(ports::Options),
     /// A whole UPF over veth: packets a second, CPU time and latency from one end to the other (needs root)
     Upf(upf::Options),
+    /// A whole UPF: microseconds from a threshold to its report, from a handover to its response, until a rule holds
+    Events(events::Options),
     /// Every benchmark with its default options, one after the other
     All,
 }
@@ -68,6 +70,7 @@ impl Benchmark {
             Self::Filters(filters::Options::default()),
             Self::Ports(ports::Options::default()),
             Self::Upf(upf::Options::default()),
+            Self::Events(events::Options::default()),
         ]
     }
 
@@ -95,6 +98,7 @@ impl Benchmark {
             Self::Filters(_) => "filters",
             Self::Ports(_) => "ports",
             Self::Upf(_) => "upf",
+            Self::Events(_) => "events",
             Self::All => "all",
         }
     }
@@ -108,6 +112,7 @@ impl Benchmark {
             Self::Filters(options) => filters::run(options, common),
             Self::Ports(options) => ports::run(options, common),
             Self::Upf(options) => upf::run(options, common),
+            Self::Events(options) => events::run(options, common),
             Self::All => {
                 let reports = Self::every().into_iter().map(|benchmark| benchmark.run_if_possible(common));
                 Ok(reports.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())

@@ -8,6 +8,7 @@
 
 mod cli;
 mod error;
+pub mod events;
 pub mod filters;
 pub mod index;
 pub mod kit;

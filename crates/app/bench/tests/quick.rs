@@ -143,6 +143,22 @@ fn a_whole_upf_is_measured_in_namespaces() {
     }
 }
 
+// Input:  the daemon with 200 sessions, some packets, handovers and rule changes, as short as can be.
+// Output: each event has its rows; every change was answered and seen, and no packet was treated by a rule that was gone.
+#[test]
+fn events_of_a_whole_upf_are_measured() {
+    let (text, json) = output(&["events", "--quick"]);
+    let events = column(&json[0], "event");
+    assert_eq!(events, ["report", "report", "handover", "change", "rule visible"], "{text}");
+    assert!(column(&json[0], "missing").iter().all(|missing| **missing == 0), "{text}");
+    let (p50, measured) = (column(&json[0], "p50"), column(&json[0], "measured"));
+    for index in [3, 4] {
+        assert_eq!(measured[index], 5, "{text}");
+        assert!(p50[index].as_f64().unwrap() > 0.0, "{text}");
+    }
+    assert!(!text.contains("by the old rule"), "{text}");
+}
+
 // Input:  numbers that no session count or core can be.
 // Output: an error that names them.
 #[test]
@@ -151,6 +167,7 @@ fn impossible_numbers_are_refused() {
     assert_eq!(refusal(&["pipeline", "--sessions=17M"]), "the number of sessions is 17000000: from 1 to 16M");
     assert_eq!(refusal(&["index", "--entries=31"]), "the number of entries is 31: from 32 to 16777215");
     assert_eq!(refusal(&["filters", "--rules=65"]), "the number of rules is 65: from 1 to 64");
+    assert_eq!(refusal(&["events", "--rate=0"]), "the rate is 0: from 1 to 1M");
     assert_eq!(refusal(&["upf", "--sessions=61k"]), "the number of sessions is 61000: from 1 to 60k");
     assert_eq!(refusal(&["ports", "--size=1401"]), "the size is 1401: from 64 to 1400");
     assert_eq!(refusal(&["pipeline", "--pdrs=0"]), "the number of PDRs is 0: from 1 to 100");

@@ -47,13 +47,25 @@ impl Running {
     /// [`BenchError::Daemon`] with what it cannot open.
     pub fn start(field: &Field, setting: Setting, cores: Cores) -> Result<Self, BenchError> {
         let config = config(setting, cores);
+        Self::begin(cores, || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from))
+    }
+
+    /// Runs `start` where the daemon may put its packet thread on its core, and everything else of it on the other one.
+    ///
+    /// # Errors
+    /// Those of `start`.
+    pub(crate) fn begin(
+        cores: Cores,
+        start: impl FnOnce() -> Result<Daemon, BenchError> + Send,
+    ) -> Result<Self, BenchError> {
         let before = Threads::of_this_process()?;
-        let start = || {
-            // It looks for the core of its packet thread among those of the thread that starts it.
-            let placed = pin_to_any(&[cores.packets, cores.others]);
-            Ok(placed.and_then(|()| Ok(Daemon::start(&config)?)))
+        let there = || {
+            // The daemon looks for the core of its packet thread among those of the thread that starts it.
+            pin_to_any(&[cores.packets, cores.others])?;
+            start()
         };
-        let daemon = field.upf.enter(start)??;
+        let started = std::thread::scope(|scope| scope.spawn(there).join());
+        let daemon = started.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let all = Threads::of_this_process()?.without(&before);
         let packets = all.named("packets");
         all.clone().without(&packets).pin(cores.others)?;
