@@ -144,8 +144,7 @@ impl Side {
         let mut sum = 0;
         for batch in packets.chunks(BATCH) {
             let ids = batch.iter().map(|packet| self.ids.get(packet.set).copied().unwrap_or(SetId::NOTHING));
-            let found =
-                batch.iter().zip(ids).map(|(packet, set)| self.sets.first_match(set, &packet.key()));
+            let found = batch.iter().zip(ids).map(|(packet, set)| self.sets.first_match(set, &packet.key()));
             sum += found.map(|rule| rule.map_or(0, u32::from)).sum::<u32>();
         }
         black_box(sum);
