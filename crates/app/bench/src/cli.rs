@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::report::{self, Conditions, IoCost, Report};
-use crate::{BenchError, events, filters, index, kit, memory, pfcp, pipeline, ports, upf};
+use crate::{BenchError, events, filters, index, kit, memory, pfcp, pipeline, ports, upf, workers};
 
 /// Which benchmark, and what holds for any.
 #[derive(Args, Debug)]
@@ -41,6 +41,8 @@ pub struct Common {
 pub enum Benchmark {
     /// Packets through a data plane in memory: ns per packet by sessions, rules, sizes and rule changes
     Pipeline(pipeline::Options),
+    /// Several workers at once, each with a data plane of its own: ns per packet of each, and how the rate grows
+    Workers(workers::Options),
     /// Memory for each session, and how long it takes to set up so many
     Memory(memory::Options),
     /// PFCP requests through the control plane in memory: ns per establishment, handover and deletion, by stage
@@ -64,6 +66,7 @@ impl Benchmark {
     fn every() -> Vec<Self> {
         vec![
             Self::Pipeline(pipeline::Options::default()),
+            Self::Workers(workers::Options::default()),
             Self::Memory(memory::Options::default()),
             Self::Pfcp(pfcp::Options::default()),
             Self::Index(index::Options::default()),
@@ -92,6 +95,7 @@ impl Benchmark {
     const fn name(&self) -> &'static str {
         match self {
             Self::Pipeline(_) => "pipeline",
+            Self::Workers(_) => "workers",
             Self::Memory(_) => "memory",
             Self::Pfcp(_) => "pfcp",
             Self::Index(_) => "index",
@@ -106,6 +110,7 @@ impl Benchmark {
     fn run(&self, common: &Common) -> Result<Vec<Report>, BenchError> {
         match self {
             Self::Pipeline(options) => pipeline::run(options, common),
+            Self::Workers(options) => workers::run(options, common),
             Self::Memory(options) => memory::run(options, common),
             Self::Pfcp(options) => pfcp::run(options, common),
             Self::Index(options) => index::run(options, common),

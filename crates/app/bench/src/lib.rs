@@ -19,6 +19,7 @@ pub mod pipeline;
 pub mod ports;
 pub mod report;
 pub mod upf;
+pub mod workers;
 mod world;
 
 pub use cli::{Arguments, Benchmark, Common, run};

@@ -99,6 +99,18 @@ fn packets_get_through_every_shape() {
     );
 }
 
+// Input:  one worker, and two at once, with a thousand sessions each.
+// Output: a row for each that there are cores for, without loss; two have a time each, and the other row is named as skipped.
+#[test]
+fn workers_are_measured_at_once() {
+    let (_, json) = output(&["workers", "--quick"]);
+    let rows = column(&json[0], "workers").len();
+    assert_eq!(rows == 2, std::thread::available_parallelism().unwrap().get() > 1);
+    assert!(column(&json[0], "median").iter().all(|nanos| nanos.as_f64().is_some()));
+    assert!(column(&json[0], "loss").iter().all(|lost| lost.as_u64() == Some(0)));
+    assert_eq!(column(&json[0], "of the first row")[0].as_f64(), Some(1.0));
+}
+
 // Input:  filter sets and an index, as small as can be.
 // Output: a time above zero for every way of comparing and of finding; every lookup found its line, or it would fail.
 #[test]

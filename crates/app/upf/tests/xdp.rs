@@ -10,11 +10,11 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::mpsc::channel;
 
 use causeway_types::Teid;
-use causeway_upf::config::{GtpuMode, GtpuServer, N6Mode, Session};
+use causeway_upf::config::{GtpuMode, GtpuServer, N6Mode, Session, WorkerCount};
 use causeway_upf::{Daemon, open};
 use common::namespace::{in_namespace_of_root, ip};
 use common::smf::Smf;
-use common::{PATIENCE, UE, config, loopback, packet};
+use common::{PATIENCE, UE, config, loopback, metric, packet};
 
 const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
@@ -39,7 +39,9 @@ fn far_end(dev: &str, address: &str, commands: &'static [&'static str], at: (Ipv
         socket
     });
     let thread = told.recv().unwrap().as_raw_nonzero();
-    ip(&format!("link add {dev} type veth peer name far"));
+    ip(&format!(
+        "link add {dev} numrxqueues 2 numtxqueues 2 type veth peer name far numrxqueues 2 numtxqueues 2"
+    ));
     ip(&format!("link set far netns {thread}"));
     ip(&format!("address add {address} dev {dev}"));
     ip(&format!("link set {dev} up"));
@@ -95,6 +97,55 @@ fn user_traffic_crosses_af_xdp_sockets() {
         let ping =
             std::process::Command::new("ping").args(["-c", "1", "-W", "2", "192.0.2.9"]).output().unwrap();
         assert!(ping.status.success(), "{ping:?}");
+    });
+}
+
+// Input:  two packet threads on N3 and N6 interfaces with two receive queues each; four UEs of one gNB send, and get an answer
+//         each time.
+// Output: all of it arrives, though the gNB's packets all come in at one thread; with three packet threads the error says what to
+//         do.
+#[test]
+fn each_packet_thread_has_a_share_of_the_queues() {
+    const NAME: &str = "each_packet_thread_has_a_share_of_the_queues";
+    in_namespace_of_root(NAME, || {
+        let gnb = gnb();
+        let server = far_end("n6", "198.51.100.1/24", ROUTED, (SERVER, 2));
+        let mut config = config(loopback());
+        config.upf.gtpu.mode = GtpuMode::AfXdp;
+        config.upf.gtpu.server = vec![GtpuServer { dev: Some("n3".into()), ..GtpuServer::default() }];
+        let session = Session { mode: N6Mode::AfXdp, gateway: None, dev: "n6".into(), ..Session::default() };
+        config.upf.session = vec![session];
+        if lacks_xdp(NAME, &config) {
+            return;
+        }
+        config.upf.workers.count = WorkerCount::Exactly(3);
+        let error = open::ports(&config).err().unwrap().to_string();
+        assert!(error.contains("3 packet threads need as many receive queues, and n3 has 2"), "{error}");
+        config.upf.workers.count = WorkerCount::Exactly(2);
+        let daemon = Daemon::start(&config).unwrap();
+        let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+        smf.associate();
+        let ue = |n: u8| Ipv4Addr::new(10, 45, 0, 2 + n);
+        let mut buffer = [0; 128];
+        for n in 0..4 {
+            let session = smf.establish_counting(ue(n));
+            smf.forward(session, Teid::new(7 + u32::from(n)).unwrap(), GNB);
+            for _ in 0..20 {
+                let user = packet(ue(n), SERVER, b"question");
+                let header = causeway_packet::gtpu::prefix::plain(session.uplink.teid, user.len()).unwrap();
+                gnb.send_to(&[&header[..], &user].concat(), (N3, 2152)).unwrap();
+                let (_, from) = server.recv_from(&mut buffer).unwrap();
+                server.send_to(b"answer", from).unwrap();
+                let len = gnb.recv(&mut buffer).unwrap();
+                assert!(buffer[..len].ends_with(b"answer") && buffer[7] == 7 + n, "{:02x?}", &buffer[..len]);
+            }
+            assert_eq!(smf.query(session), (20 * 36, 20 * 34));
+        }
+        for worker in ["0", "1"] {
+            let series = format!("causeway_worker_packets_total{{worker=\"{worker}\"}}");
+            assert_eq!(metric(&daemon, &series), 80.0);
+        }
+        assert_eq!(metric(&daemon, "causeway_drop_total{reason=\"worker_busy\"}"), 0.0);
     });
 }
 

@@ -52,9 +52,9 @@ impl From<&ApplyError> for Refusal {
     fn from(error: &ApplyError) -> Self {
         let cause = match error {
             ApplyError::Full { .. } => Cause::NoResourcesAvailable,
-            ApplyError::TunnelInUse(_) | ApplyError::DanglingReference { .. } => {
-                Cause::RuleCreationModificationFailure
-            }
+            ApplyError::TunnelInUse(_)
+            | ApplyError::UeAddressInUse(_)
+            | ApplyError::DanglingReference { .. } => Cause::RuleCreationModificationFailure,
             ApplyError::Unsupported(_) => Cause::ServiceNotSupported,
             ApplyError::UnknownSession(_) | ApplyError::SessionExists(_) | ApplyError::Backend(_) => {
                 Cause::SystemFailure

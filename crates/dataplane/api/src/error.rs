@@ -1,6 +1,6 @@
 //! Why a plan could not be carried out.
 
-use causeway_types::{FTeid, Seid};
+use causeway_types::{FTeid, IpNet, Seid};
 use thiserror::Error;
 
 /// Why a plan could not be carried out. Nothing has changed.
@@ -23,6 +23,9 @@ pub enum ApplyError {
     /// Another session uses this tunnel endpoint.
     #[error("the tunnel {} at {} belongs to another session", .0.teid, .0.addr)]
     TunnelInUse(FTeid),
+    /// A session in another part of the data plane has this UE address, or one that the prefix is about.
+    #[error("the UE address {0} belongs to a session of another packet thread")]
+    UeAddressInUse(IpNet),
     /// A table is full.
     #[error("{table} is full: {capacity} entries")]
     Full {

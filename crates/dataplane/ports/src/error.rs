@@ -72,6 +72,19 @@ pub enum PortError {
         /// The device.
         name: String,
     },
+    /// The interface has fewer receive queues than there are ports to share them.
+    #[error(
+        "{ports} packet threads need as many receive queues, and {name} has {queues}: give it more with `ethtool -L {name} combined {ports}`, \
+         or set upf.workers.count to {queues} at most"
+    )]
+    XdpQueues {
+        /// The interface.
+        name: String,
+        /// Its receive queues.
+        queues: usize,
+        /// Ports that are to share them.
+        ports: usize,
+    },
     /// An interface of that name exists and is no TUN device.
     #[error("interface {name} exists and is not a TUN device: remove it or choose another upf.session[].dev")]
     NotTun {

@@ -9,7 +9,7 @@ use causeway_packet::{Ip, Ipv4, Udp, UdpChecksum};
 use causeway_ports::netlink::Netlink;
 use causeway_ports::tun::{TunOffload, TunOptions, TunPort};
 use causeway_ports::{Batch, Counter, Frame, Meta, Port, wait};
-use common::{in_namespace, ip, message, receive, udp4, udp6};
+use common::{in_namespace, ip, message, once_free, receive, udp4, udp6};
 
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
@@ -100,7 +100,7 @@ fn only_what_the_port_created_goes() {
         assert!(gone);
         ip("tuntap add n6 mode tun");
         drop(open());
-        drop(open());
+        drop(once_free(|| TunPort::open("internet", &options())));
         assert!(netlink.link("n6").unwrap().is_some());
     });
 }

@@ -141,9 +141,11 @@ fn every_receive_queue_has_a_socket() {
 fn queues_can_be_ports_of_their_own() {
     with_xdp("queues_can_be_ports_of_their_own", || {
         let remote = connected_twice();
-        let mut ports = XdpGtpu::open_each("n3", &addresses(), &native()).unwrap();
-        let names: Vec<&str> = ports.iter().map(|port| port.name()).collect();
-        assert_eq!(names, ["n3-0", "n3-1"]);
+        let names = |count: usize| (0..count).map(|n| format!("n3.{n}")).collect::<Vec<_>>();
+        let error = message(XdpGtpu::open_each(&names(3), &addresses(), &native()));
+        assert!(error.starts_with("3 packet threads need as many receive queues, and "), "{error}");
+        let mut ports = XdpGtpu::open_each(&names(2), &addresses(), &native()).unwrap();
+        assert_eq!(ports.iter().map(|port| port.name().to_owned()).collect::<Vec<_>>(), names(2));
         let sent = send_from_many(&remote);
         let (mut seen, end) = (0, Instant::now() + Duration::from_secs(2));
         while seen < sent && Instant::now() < end {

@@ -37,13 +37,21 @@ pub fn other_core(core: usize) -> Result<usize, BenchError> {
     }
 }
 
-/// The last core that the calling thread may run on.
+/// The cores that the calling thread may run on, in ascending order.
 ///
 /// # Errors
 /// What sched_getaffinity(2) says.
-pub fn last_core() -> Result<usize, BenchError> {
+pub fn cores() -> Result<Vec<usize>, BenchError> {
     let cores = sched_getaffinity(None).map_err(|errno| BenchError::io("list the cores")(errno.into()))?;
-    Ok((0..CpuSet::MAX_CPU).rev().find(|core| cores.is_set(*core)).unwrap_or(0))
+    Ok((0..CpuSet::MAX_CPU).filter(|core| cores.is_set(*core)).collect())
+}
+
+/// The last core that the calling thread may run on.
+///
+/// # Errors
+/// As [`cores`].
+pub fn last_core() -> Result<usize, BenchError> {
+    Ok(cores()?.pop().unwrap_or(0))
 }
 
 /// Cores that are tried for another one.

@@ -256,7 +256,7 @@ pub enum Problem {
         first: String,
     },
     /// Several packet threads on ports that have one queue.
-    #[error("mode {mode} has one packet thread: set upf.workers.count to 1, or use the modes udp and tun")]
+    #[error("mode {mode} has one packet thread: set upf.workers.count to 1, or use mode udp or af_xdp")]
     OneWorker {
         /// How packets are received.
         mode: &'static str,

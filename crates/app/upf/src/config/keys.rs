@@ -112,7 +112,7 @@ pub const KEYS: &[Key] = &[
     key(
         "upf.workers.count",
         "1",
-        "packet threads, each with its own sessions, or auto; more than 1 need mode udp",
+        "packet threads, each with its own sessions, or auto; more than 1 need mode udp or af_xdp",
     ),
     key("upf.workers.pin", "any", "cores that packet threads run on, one for each, with commas between them"),
     key("upf.workers.busy_poll", "false", "true: packet threads never sleep and take a core each"),

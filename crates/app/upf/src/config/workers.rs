@@ -6,7 +6,7 @@ use super::error::Problem;
 use super::model::Upf;
 use super::section::Section;
 use super::values;
-use super::words::{GtpuMode, N6Mode};
+use super::words::GtpuMode;
 use crate::worker::MAX_WORKERS;
 
 /// How many packet threads there are.
@@ -14,7 +14,7 @@ use crate::worker::MAX_WORKERS;
 #[serde(rename_all = "lowercase")]
 pub enum WorkerCount {
     /// One for each core that is named; where none is, one for each that the process may use but one, which is left to the
-    /// control plane. One where packets are received in a mode that has but one.
+    /// control plane, and no more than an AF_XDP interface has receive queues. One in mode tpacket.
     Auto,
     /// So many: from 1 to 63.
     #[serde(untagged)]
@@ -58,19 +58,13 @@ fn count(text: &str) -> Result<WorkerCount, Problem> {
 }
 
 impl Upf {
-    /// The mode of a port that has one packet thread, if there is such a port.
-    fn single_mode(&self) -> Option<&'static str> {
-        let gtpu = Some(self.gtpu.mode).filter(|mode| *mode != GtpuMode::Udp).map(GtpuMode::word);
-        let mut networks = self.session.iter().map(|session| session.mode);
-        gtpu.or_else(|| networks.find(|mode| *mode != N6Mode::Tun).map(N6Mode::word))
-    }
-
-    /// How many packet threads there are where the process may use so many cores.
-    pub(crate) fn packet_threads(&self, cores: usize) -> usize {
+    /// How many packet threads there are where the process may use so many cores, and the AF_XDP interfaces have so many receive
+    /// queues.
+    pub(crate) fn packet_threads(&self, cores: usize, queues: usize) -> usize {
         match (self.workers.count, self.workers.pin.len()) {
             (WorkerCount::Exactly(count), _) => count,
-            (WorkerCount::Auto, _) if self.single_mode().is_some() => 1,
-            (WorkerCount::Auto, 0) => cores.saturating_sub(1).clamp(1, MAX_WORKERS),
+            (WorkerCount::Auto, _) if self.gtpu.mode == GtpuMode::Tpacket => 1,
+            (WorkerCount::Auto, 0) => cores.saturating_sub(1).min(queues).clamp(1, MAX_WORKERS),
             (WorkerCount::Auto, pinned) => pinned.min(MAX_WORKERS),
         }
     }
@@ -79,10 +73,10 @@ impl Upf {
 /// What contradicts the number of packet threads, with its key.
 pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     let mut found = Vec::new();
-    let (pinned, cores) = (upf.workers.pin.len(), upf.workers.pin.len().saturating_add(1));
-    let count = upf.packet_threads(cores);
-    if let Some(mode) = upf.single_mode().filter(|_| count > 1) {
-        found.push(("upf.workers.count".into(), Problem::OneWorker { mode }));
+    let pinned = upf.workers.pin.len();
+    let count = upf.packet_threads(pinned.saturating_add(1), usize::MAX);
+    if upf.gtpu.mode == GtpuMode::Tpacket && count > 1 {
+        found.push(("upf.workers.count".into(), Problem::OneWorker { mode: upf.gtpu.mode.word() }));
     }
     if pinned > 0 && pinned != count {
         found.push(("upf.workers.pin".into(), Problem::PinsDiffer { pinned, count }));

@@ -18,20 +18,20 @@ use crate::worker::PortSet;
 /// Assumed for addresses on the loopback interface.
 const LOOPBACK_MTU: u32 = 1500;
 
-/// Opens the GTP-U ports.
-pub(super) fn open(upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
+/// Opens the GTP-U ports, of each worker.
+pub(super) fn open(upf: &Upf, sets: &mut [PortSet]) -> Result<(), StartError> {
     let gtpu = &upf.gtpu;
     match gtpu.mode {
-        GtpuMode::Udp => {
+        GtpuMode::Udp => sets.iter_mut().try_for_each(|set| {
             let mut servers = gtpu.server.iter().enumerate();
             servers.try_for_each(|(n, server)| open_udp(n, server, upf.offload, set))
-        }
+        }),
         GtpuMode::Tpacket | GtpuMode::AfXdp => {
             let first = |n: usize, server: &GtpuServer| {
                 gtpu.server.iter().position(|other| other.dev == server.dev) == Some(n)
             };
             let devices = gtpu.server.iter().enumerate().filter(|(n, server)| first(*n, server));
-            devices.map(|(n, _)| n).try_for_each(|n| open_below_ip(n, gtpu, set))
+            devices.map(|(n, _)| n).try_for_each(|n| open_below_ip(n, gtpu, sets))
         }
     }
 }
@@ -79,8 +79,8 @@ fn open_udp(n: usize, server: &GtpuServer, offload: bool, set: &mut PortSet) -> 
     Ok(())
 }
 
-/// One port for all addresses of an interface; the item at `first` is the first that names it.
-fn open_below_ip(first: usize, gtpu: &Gtpu, set: &mut PortSet) -> Result<(), StartError> {
+/// For each worker one port for all addresses of an interface; the item at `first` is the first that names it.
+fn open_below_ip(first: usize, gtpu: &Gtpu, sets: &mut [PortSet]) -> Result<(), StartError> {
     let servers = &gtpu.server;
     let dev = servers.get(first).and_then(|server| server.dev.as_deref()).unwrap_or_default();
     let mut own = Vec::new();
@@ -90,25 +90,39 @@ fn open_below_ip(first: usize, gtpu: &Gtpu, set: &mut PortSet) -> Result<(), Sta
         }
     }
     let addresses: Vec<IpAddr> = own.iter().map(|(_, address)| *address).collect();
-    let (port, how) = open_on(dev, &addresses, gtpu.mode).map_err(failed(first))?;
-    let mut endpoints = Vec::new();
-    for (server, address) in own {
-        let endpoint = endpoint(server, address, port.mtu());
-        announce(server, &endpoint, address, &how);
-        endpoints.push(endpoint);
+    let names: Vec<String> = sets.iter().map(|set| set.port_name(&format!("n3-{dev}"))).collect();
+    let ports = open_on(dev, &names, &addresses, gtpu.mode).map_err(failed(first))?;
+    for (set, (port, how)) in sets.iter_mut().zip(ports) {
+        let mut endpoints = Vec::new();
+        for (server, address) in &own {
+            let endpoint = endpoint(server, *address, port.mtu());
+            announce(server, &endpoint, *address, &how);
+            endpoints.push(endpoint);
+        }
+        set.add_gtpu(endpoints, port);
     }
-    set.add_gtpu(endpoints, port);
     Ok(())
 }
 
-/// The port on an interface, and how it works.
-fn open_on(dev: &str, addresses: &[IpAddr], mode: GtpuMode) -> Result<(Box<dyn Port>, String), PortError> {
-    let name = format!("n3-{dev}");
+/// A port, and how it works.
+type Opened = (Box<dyn Port>, String);
+
+/// The ports on an interface. Packet rings have one.
+fn open_on(
+    dev: &str,
+    names: &[String],
+    addresses: &[IpAddr],
+    mode: GtpuMode,
+) -> Result<Vec<Opened>, PortError> {
     if mode == GtpuMode::AfXdp {
-        let port = XdpGtpu::open(&name, addresses, &XdpOptions::on(dev))?;
-        let how = format!("AF_XDP on {dev} ({})", port.description());
-        return Ok((Box::new(port), how));
+        let opened = |port: XdpGtpu| -> Opened {
+            let how = format!("AF_XDP on {dev} ({})", port.description());
+            (Box::new(port), how)
+        };
+        let ports = XdpGtpu::open_each(names, addresses, &XdpOptions::on(dev))?;
+        return Ok(ports.into_iter().map(opened).collect());
     }
-    let port = EthernetGtpu::open(&name, addresses, &EthernetOptions::on(dev))?;
-    Ok((Box::new(port), format!("packet rings on {dev}")))
+    let name = names.first().map_or(dev, String::as_str);
+    let port = EthernetGtpu::open(name, addresses, &EthernetOptions::on(dev))?;
+    Ok(vec![(Box::new(port), format!("packet rings on {dev}"))])
 }

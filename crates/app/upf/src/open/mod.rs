@@ -7,9 +7,9 @@ mod gtpu;
 mod network;
 mod socket;
 
-use causeway_ports::MAX_PORTS;
+use causeway_ports::{MAX_PORTS, xdp};
 
-use crate::config::Config;
+use crate::config::{Config, GtpuMode, N6Mode, Upf};
 use crate::error::StartError;
 use crate::worker::{PortSet, cores};
 
@@ -23,21 +23,27 @@ pub(crate) use socket::{management_sockets, n4_sockets};
 /// # Errors
 /// The first port that cannot be opened, with its key and the cure.
 pub fn ports(config: &Config) -> Result<Vec<PortSet>, StartError> {
-    let workers = config.upf.packet_threads(cores()?.len());
-    (0..workers).map(|number| ports_of(config, PortSet::of_worker(number, workers))).collect()
-}
-
-fn ports_of(config: &Config, mut set: PortSet) -> Result<PortSet, StartError> {
-    gtpu::open(&config.upf, &mut set)?;
-    network::open(&config.upf, &mut set)?;
-    if set.is_first() {
-        ethernet::open(&config.upf, &mut set)?;
+    let workers = config.upf.packet_threads(cores()?.len(), receive_queues(&config.upf));
+    let mut sets: Vec<PortSet> = (0..workers).map(|number| PortSet::of_worker(number, workers)).collect();
+    gtpu::open(&config.upf, &mut sets)?;
+    network::open(&config.upf, &mut sets)?;
+    if let Some(first) = sets.first_mut() {
+        ethernet::open(&config.upf, first)?;
     }
-    let ports = set.slots().len();
+    let ports = sets.iter().map(|set| set.slots().len()).max().unwrap_or(0);
     if ports > MAX_PORTS {
         return Err(StartError::TooManyPorts { ports, most: MAX_PORTS });
     }
-    Ok(set)
+    Ok(sets)
+}
+
+/// The receive queues of the AF_XDP interface that has the fewest.
+fn receive_queues(upf: &Upf) -> usize {
+    let n3 = upf.gtpu.server.iter().filter(|_| upf.gtpu.mode == GtpuMode::AfXdp);
+    let n3 = n3.filter_map(|server| server.dev.as_deref());
+    let n6 = upf.session.iter().filter(|session| session.mode == N6Mode::AfXdp);
+    let devices = n3.chain(n6.map(|session| session.dev.as_str()));
+    devices.map(xdp::queues).min().unwrap_or(usize::MAX)
 }
 
 /// Opens only the GTP-U ports of a single worker, for callers that bring the ports of the data networks themselves.
@@ -46,6 +52,6 @@ fn ports_of(config: &Config, mut set: PortSet) -> Result<PortSet, StartError> {
 /// The first port that cannot be opened, with its key and the cure.
 pub fn gtpu_ports(config: &Config) -> Result<PortSet, StartError> {
     let mut set = PortSet::new();
-    gtpu::open(&config.upf, &mut set)?;
+    gtpu::open(&config.upf, std::slice::from_mut(&mut set))?;
     Ok(set)
 }

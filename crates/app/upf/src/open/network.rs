@@ -22,9 +22,9 @@ struct Device<'a> {
     sessions: Vec<&'a Session>,
 }
 
-/// Opens the devices, in the order of the configuration.
-pub(super) fn open(upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
-    devices(&upf.session).iter().try_for_each(|device| open_one(device, upf, set))
+/// Opens the devices, in the order of the configuration, for each worker.
+pub(super) fn open(upf: &Upf, sets: &mut [PortSet]) -> Result<(), StartError> {
+    devices(&upf.session).iter().try_for_each(|device| open_one(device, upf, sets))
 }
 
 fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
@@ -40,17 +40,32 @@ fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
     devices
 }
 
-fn open_one(device: &Device<'_>, upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
+fn open_one(device: &Device<'_>, upf: &Upf, sets: &mut [PortSet]) -> Result<(), StartError> {
     let Some(session) = device.sessions.first() else { return Ok(()) };
     let tunnels: Vec<_> = upf.n6_tunnel.iter().filter(|tunnel| tunnel.dnn == session.dnn).collect();
-    let share = set.share();
-    let tun = || TunOptions { offload: upf.offload, share, ..options(device, &tunnels, session.mtu) };
-    let opened = match session.mode {
-        N6Mode::Tun => open_tun(&set.port_name(&format!("n6-{}", device.name)), device, &tun()),
-        N6Mode::AfXdp => open_xdp(device, &tunnels),
+    let base = TunOptions { offload: upf.offload, ..options(device, &tunnels, session.mtu) };
+    let name = |set: &PortSet| set.port_name(&format!("n6-{}", device.name));
+    let opened: Result<Vec<Opened>, PortError> = match session.mode {
+        N6Mode::Tun => sets
+            .iter()
+            .map(|set| open_tun(&name(set), device, &TunOptions { share: set.share(), ..base.clone() }))
+            .collect(),
+        N6Mode::AfXdp => open_xdp(&sets.iter().map(name).collect::<Vec<_>>(), device, &tunnels),
     };
     let failed = |source| StartError::Port { key: format!("upf.session[{}].dev", device.first), source };
-    let Opened { port, how, own } = opened.map_err(failed)?;
+    for (set, opened) in sets.iter_mut().zip(opened.map_err(failed)?) {
+        add(set, device, session, &tunnels, opened);
+    }
+    Ok(())
+}
+
+fn add(
+    set: &mut PortSet,
+    device: &Device<'_>,
+    session: &Session,
+    tunnels: &[&N6Tunnel],
+    Opened { port, how, own }: Opened,
+) {
     let mtu = session.mtu.min(port.mtu());
     let pools: Vec<IpNet> = device.sessions.iter().map(|session| session.subnet).collect();
     if set.is_first() {
@@ -64,7 +79,6 @@ fn open_one(device: &Device<'_>, upf: &Upf, set: &mut PortSet) -> Result<(), Sta
         set.add_n6_tunnel(NetworkInstance::new(&tunnel.dnn), end);
     }
     set.add_network(network(device, pools, own, mtu), port);
-    Ok(())
 }
 
 /// A port, how it works, and our addresses there.
@@ -84,12 +98,16 @@ fn open_tun(name: &str, device: &Device<'_>, options: &TunOptions) -> Result<Ope
 }
 
 /// Takes packets to the pools and to our ends of tunnels from an Ethernet interface.
-fn open_xdp(device: &Device<'_>, tunnels: &[&N6Tunnel]) -> Result<Opened, PortError> {
+fn open_xdp(names: &[String], device: &Device<'_>, tunnels: &[&N6Tunnel]) -> Result<Vec<Opened>, PortError> {
     let ends = tunnels.iter().map(|tunnel| IpNet::from(tunnel.address));
     let ours: Vec<IpNet> = device.sessions.iter().map(|session| session.subnet).chain(ends).collect();
-    let port = XdpIp::open(&format!("n6-{}", device.name), &ours, &XdpOptions::on(device.name))?;
-    let how = format!("AF_XDP on {} ({})", device.name, port.description());
-    Ok(Opened { port: Box::new(port), how, own: addresses_of(device.name)? })
+    let own = addresses_of(device.name)?;
+    let opened = |port: XdpIp| {
+        let how = format!("AF_XDP on {} ({})", device.name, port.description());
+        Opened { port: Box::new(port), how, own: own.clone() }
+    };
+    let ports = XdpIp::open_each(names, &ours, &XdpOptions::on(device.name))?;
+    Ok(ports.into_iter().map(opened).collect())
 }
 
 /// The addresses of an interface that others can answer to from afar.

@@ -1,14 +1,18 @@
 //! Which worker owns the session of a packet: a table that every worker reads without a lock, and one thread writes.
 //!
 //! An entry is one word, so that a reader sees it whole: what the packet is found by in the upper 58 bits, the
-//! worker in the lower 6. What is not there belongs to worker 0.
+//! worker in the lower 6. What is not there belongs to nobody.
+//!
+//! A UE address is found by itself, else by a prefix that it lies in, of the lengths of which there are any.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use causeway_types::Teid;
+use causeway_types::{IpNet, Teid};
+
+use super::lengths::Lengths;
 
 /// Workers that an entry can name, at most.
 pub(crate) const MAX_WORKERS: usize = EVERYONE;
@@ -42,16 +46,20 @@ pub(super) struct Directory {
     factor: u64,
     /// For what does not fit into an entry: it is found by 56 bits that nobody can aim at.
     hasher: RandomState,
+    /// The lengths of prefixes that are there.
+    lengths: Lengths,
 }
 
 impl Directory {
-    /// A table for so many entries, and the one hand that may write into it.
+    /// A table for so many entries, of which at most three quarters are in use, and the one hand that may write into it.
     pub(super) fn new(entries: usize) -> (Arc<Self>, Writer) {
-        let slots = (0..(entries.max(32) * 2).next_power_of_two()).map(|_| AtomicU64::new(EMPTY)).collect();
+        let most = entries.max(32);
+        let size = (most + most.div_ceil(3)).next_power_of_two();
+        let slots = (0..size).map(|_| AtomicU64::new(EMPTY)).collect();
         let hasher = RandomState::new();
-        let directory = Arc::new(Self { slots, factor: hasher.hash_one(0_u8) | 1, hasher });
-        let writer = Writer { directory: Arc::clone(&directory), entries: 0, most: entries.max(32) };
-        (directory, writer)
+        let factor = hasher.hash_one(0_u8) | 1;
+        let directory = Arc::new(Self { slots, factor, hasher, lengths: Lengths::default() });
+        (Arc::clone(&directory), Writer { directory, entries: 0, most })
     }
 
     /// A tunnel that ends at the address of ours with this number.
@@ -59,8 +67,13 @@ impl Directory {
         Key(TUNNEL | (u64::from(local) << 32 | u64::from(teid)) << OWNER_BITS)
     }
 
+    /// A UE address or prefix, of zeros after its length: an IPv4 address and 64 bits of IPv6 are what one UE has.
+    pub(super) fn ue(&self, net: IpNet) -> Key {
+        if is_one_ue(net) { self.address(net.addr()) } else { self.hashed(&(net.addr(), net.prefix_len())) }
+    }
+
     /// A UE address; of an IPv6 address the first 64 bits.
-    pub(super) fn ue(&self, address: IpAddr) -> Key {
+    fn address(&self, address: IpAddr) -> Key {
         match address {
             IpAddr::V4(ip) => Key(IPV4 | u64::from(u32::from(ip)) << OWNER_BITS),
             IpAddr::V6(ip) => self.hashed(&(u128::from(ip) >> 64)),
@@ -78,8 +91,19 @@ impl Directory {
 
     /// Who owns what is found by the key.
     #[inline]
-    pub(super) fn owner(&self, key: Key) -> usize {
-        self.find(key).map_or(0, |(_, entry)| (entry & OWNER) as usize)
+    pub(super) fn owner(&self, key: Key) -> Option<usize> {
+        self.find(key).map(|(_, entry)| (entry & OWNER) as usize)
+    }
+
+    /// Who owns the UE address, or a prefix that it lies in.
+    #[inline]
+    pub(super) fn owner_of(&self, address: IpAddr) -> Option<usize> {
+        self.owner(self.address(address)).or_else(|| self.owner_of_prefix(address))
+    }
+
+    fn owner_of_prefix(&self, address: IpAddr) -> Option<usize> {
+        let prefix = |length| IpNet::new(address, length).ok().map(|net| self.ue(net.trunc()));
+        self.lengths.of(address).filter_map(prefix).find_map(|key| self.owner(key))
     }
 
     /// The places where a key may be, in order.
@@ -118,6 +142,11 @@ impl Directory {
     }
 }
 
+/// The prefix is what a UE alone has: an IPv4 address or 64 bits of IPv6.
+pub(super) fn is_one_ue(net: IpNet) -> bool {
+    net.prefix_len() == if net.addr().is_ipv4() { 32 } else { 64 }
+}
+
 /// The one hand that writes into a [`Directory`].
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -140,6 +169,11 @@ impl Writer {
     /// How many entries fit.
     pub(super) fn capacity(&self) -> usize {
         self.most
+    }
+
+    /// There are prefixes of this length, or there are none any more.
+    pub(super) fn has_prefixes(&self, is_v4: bool, length: u8, are_there: bool) {
+        self.directory.lengths.set(is_v4, length, are_there);
     }
 
     /// Makes a worker, or all of them, the owner of what is found by a key. `false`, and nothing changes, when the table is full.
@@ -179,87 +213,4 @@ impl Writer {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    fn teid(raw: u32) -> Teid {
-        Teid::new(raw).unwrap()
-    }
-
-    // Input:  a tunnel, an IPv4 and an IPv6 address and a peer's tunnel with an owner each, and others that differ a little.
-    // Output: each has its owner; the others are worker 0's.
-    #[test]
-    fn every_kind_of_key_has_its_owner() {
-        let (directory, mut writer) = Directory::new(8);
-        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
-        let keys = [
-            directory.tunnel(1, 7),
-            directory.ue(ip("10.0.0.7")),
-            directory.ue(ip("2001:db8:0:7::1")),
-            directory.remote(ip("192.0.2.1"), teid(7)),
-        ];
-        for (n, key) in keys.iter().enumerate() {
-            assert!(writer.set(*key, n + 59));
-        }
-        assert_eq!(keys.map(|key| directory.owner(key)), [59, 60, 61, 62]);
-        assert_eq!(directory.owner(directory.ue(ip("2001:db8:0:7:ffff::"))), 61);
-        for other in [
-            directory.tunnel(0, 7),
-            directory.ue(ip("0.0.0.7")),
-            directory.ue(ip("2001:db8:0:8::1")),
-            directory.remote(ip("192.0.2.2"), teid(7)),
-        ] {
-            assert_eq!(directory.owner(other), 0);
-        }
-    }
-
-    // Input:  100,000 random insertions and removals in a table that is nearly full, and a map beside it.
-    // Output: both say the same all the time; the full table refuses; emptied, nothing is left behind.
-    #[test]
-    fn the_table_is_a_map() {
-        let (directory, mut writer) = Directory::new(500);
-        let mut map = BTreeMap::new();
-        let mut seed = 1_u64;
-        for _ in 0..100_000 {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let (raw, owner) = ((seed >> 33) as u32 % 1000, 1 + (seed >> 20) as usize % 3);
-            let key = directory.tunnel(0, raw);
-            if map.remove(&raw).is_some() {
-                writer.remove(key);
-            } else {
-                let has_room = map.len() < 500;
-                assert_eq!(writer.set(key, owner), has_room);
-                if has_room {
-                    map.insert(raw, owner);
-                }
-            }
-            let asked = (seed >> 44) as u32 % 1000;
-            assert_eq!(directory.owner(directory.tunnel(0, asked)), map.get(&asked).copied().unwrap_or(0));
-        }
-        for raw in map.into_keys() {
-            writer.remove(directory.tunnel(0, raw));
-        }
-        assert!(directory.slots.iter().all(|slot| slot.load(Ordering::Relaxed) == EMPTY));
-    }
-
-    // Input:  one thread that inserts and removes neighbours of a key all the time, two that look for the key.
-    // Output: they find it each time.
-    #[test]
-    fn readers_find_what_stays() {
-        let (directory, mut writer) = Directory::new(32);
-        let stays: Vec<Key> = (0..8).map(|raw| directory.tunnel(0, raw)).collect();
-        assert!(stays.iter().all(|key| writer.set(*key, 2)));
-        std::thread::scope(|scope| {
-            let look = || (0..20_000).all(|_| stays.iter().all(|key| directory.owner(*key) == 2));
-            let readers = [scope.spawn(look), scope.spawn(look)];
-            for round in 0..20_000 {
-                let passing = (0..24).map(|n| directory.tunnel(1, round + n));
-                passing.clone().for_each(|key| assert!(writer.set(key, 1)));
-                passing.for_each(|key| writer.remove(key));
-            }
-            assert!(readers.into_iter().all(|reader| reader.join().unwrap()));
-        });
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@ mod engine;
 mod exits;
 mod handle;
 mod handoff;
+mod lengths;
 mod messages;
 mod outgoing;
 mod packets;

@@ -1,8 +1,8 @@
 //! Which worker owns which session, as the control side decides it.
 //!
 //! A session stays with the worker that it was given to. What sessions share has one owner, worker 0: allowances of
-//! correlated QERs, limits of slices, Ethernet networks, and prefixes that are more than one UE's. Sessions with a common UE
-//! address are with one worker, so that a packet that the rules of one do not fit is tried by those of the other.
+//! correlated QERs, limits of slices, and Ethernet networks. Sessions with a common UE address, or with prefixes of which one lies
+//! in the other, are with one worker, so that a packet that the rules of one do not fit is tried by those of the other.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -14,7 +14,7 @@ use causeway_rules::PduSessionType;
 use causeway_types::{DualIp, FTeid, IpNet, SNssai, Seid};
 
 use super::directory::{EVERYONE, Key, Writer};
-use super::record::{Holding, NewPaths, Record, is_one_ue, wide_length};
+use super::record::{Holding, NewPaths, Record, wide_length};
 use super::team::{FIRST, local_addresses};
 
 /// Who holds it, and for how many sessions.
@@ -133,17 +133,13 @@ impl<K: Copy + Eq + Hash> Placement<K> {
 
     /// The worker of a session that is new, or is to hold what is added.
     fn choose(&self, before: Option<&Record>, plan: &Plan, added: &[Holding]) -> Result<usize, ApplyError> {
-        let is_for_first = plan.ops.iter().any(|op| self.is_for_first(op))
-            || added.iter().any(|holding| matches!(holding, Holding::Ue(net) if !is_one_ue(*net)));
-        let holders: BTreeMap<usize, Holding> = added
-            .iter()
-            .flat_map(|holding| self.holders(*holding).map(|worker| (worker, *holding)))
-            .collect();
-        let worker = match (before, holders.keys().next()) {
+        let is_for_first = plan.ops.iter().any(|op| self.is_for_first(op));
+        let taken: BTreeMap<usize, ApplyError> =
+            added.iter().flat_map(|holding| self.taken(*holding)).collect();
+        let worker = match (before, taken.keys().next()) {
             (Some(known), _) => known.worker,
             (None, _) if is_for_first => FIRST,
             (None, Some(holder)) => *holder,
-            (None, None) if !self.writer.has_room(added.len()) => FIRST,
             (None, None) => self.least_loaded(),
         };
         if is_for_first && worker != FIRST {
@@ -151,12 +147,9 @@ impl<K: Copy + Eq + Hash> Placement<K> {
                 "a session that comes to share something after it was set up, with several workers",
             ));
         }
-        match holders.into_iter().find(|(holder, _)| *holder != worker) {
-            Some((_, Holding::Tunnel(addr, teid))) => {
-                Err(ApplyError::TunnelInUse(FTeid { teid, addr: DualIp::from(addr) }))
-            }
-            Some(_) => Err(ApplyError::Unsupported("a UE address of sessions of several workers")),
-            None if worker != FIRST && !self.writer.has_room(added.len()) => Err(ApplyError::Full {
+        match taken.into_iter().find(|(holder, _)| *holder != worker) {
+            Some((_, error)) => Err(error),
+            None if !self.writer.has_room(added.len()) => Err(ApplyError::Full {
                 table: "directory of the workers",
                 capacity: self.writer.capacity() as u64,
             }),
@@ -180,14 +173,21 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         }
     }
 
-    /// The workers of sessions that packets for this holding may concern.
-    fn holders(&self, holding: Holding) -> impl Iterator<Item = usize> {
-        let same = self.held.get(&holding).filter(|_| !matches!(holding, Holding::Remote(..)));
-        let around = match holding {
-            Holding::Ue(net) => self.around(net),
-            _ => Vec::new(),
-        };
-        same.map(|held| held.worker).into_iter().chain(around)
+    /// The workers that a session with this holding can only be with, each with why it cannot be with another. Sessions of several
+    /// workers may send to one tunnel.
+    fn taken(&self, holding: Holding) -> Vec<(usize, ApplyError)> {
+        let same = self.held.get(&holding).map(|held| held.worker);
+        match holding {
+            Holding::Tunnel(addr, teid) => {
+                let error = ApplyError::TunnelInUse(FTeid { teid, addr: DualIp::from(addr) });
+                same.map(|worker| (worker, error)).into_iter().collect()
+            }
+            Holding::Ue(net) => {
+                let workers = same.into_iter().chain(self.around(net));
+                workers.map(|worker| (worker, ApplyError::UeAddressInUse(net))).collect()
+            }
+            Holding::Remote(..) => Vec::new(),
+        }
     }
 
     /// The workers of prefixes that a prefix lies in, and of those in it.
@@ -206,18 +206,16 @@ impl<K: Copy + Eq + Hash> Placement<K> {
     fn hold(&mut self, worker: usize, added: &[Holding]) {
         for holding in added {
             let held = self.held.entry(*holding).or_insert(Held { worker, sessions: 0, is_shared: false });
-            if held.sessions == 0
-                && let Some(length) = wide_length(*holding)
-            {
-                *self.wide.entry(length).or_default() += 1;
-            }
+            let is_first = held.sessions == 0;
             held.sessions += 1;
             held.is_shared |= held.worker != worker;
             let owner = if held.is_shared { EVERYONE } else { worker };
-            if owner != FIRST
-                && let Some(key) = self.key(*holding)
-            {
+            if let Some(key) = self.key(*holding) {
                 self.writer.set(key, owner);
+            }
+            if let Some((is_v4, length)) = wide_length(*holding).filter(|_| is_first) {
+                *self.wide.entry((is_v4, length)).or_default() += 1;
+                self.writer.has_prefixes(is_v4, length, true);
             }
         }
     }
@@ -228,13 +226,23 @@ impl<K: Copy + Eq + Hash> Placement<K> {
             held.sessions -= 1;
             if held.sessions == 0 {
                 self.held.remove(holding);
-                if let Some(count) = wide_length(*holding).and_then(|length| self.wide.get_mut(&length)) {
-                    *count -= 1;
+                if let Some(length) = wide_length(*holding) {
+                    self.narrow(length);
                 }
                 if let Some(key) = self.key(*holding) {
                     self.writer.remove(key);
                 }
             }
+        }
+    }
+
+    /// There is a prefix of this length less.
+    fn narrow(&mut self, (is_v4, length): (bool, u8)) {
+        let count = self.wide.entry((is_v4, length)).or_default();
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            self.wide.remove(&(is_v4, length));
+            self.writer.has_prefixes(is_v4, length, false);
         }
     }
 
@@ -246,8 +254,11 @@ impl<K: Copy + Eq + Hash> Placement<K> {
                 let number = self.locals.iter().position(|known| *known == local)?;
                 Some(directory.tunnel(u8::try_from(number).ok()?, teid.value()))
             }
-            Holding::Ue(net) => is_one_ue(net).then(|| directory.ue(net.addr())),
+            Holding::Ue(net) => Some(directory.ue(net)),
             Holding::Remote(peer, teid) => Some(directory.remote(peer, teid)),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

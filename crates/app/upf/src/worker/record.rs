@@ -8,6 +8,8 @@ use causeway_reference::path_of;
 use causeway_rules::{Far, Pdr, UeSide};
 use causeway_types::{FarId, IpNet, PdrId, Teid};
 
+use super::directory::is_one_ue;
+
 /// Our address and a peer's.
 pub(super) type Path = (IpAddr, IpAddr);
 
@@ -69,7 +71,9 @@ impl Record {
 fn of_pdr(pdr: &Pdr) -> Vec<Holding> {
     match pdr.pdi.tunnel {
         Some(tunnel) => tunnel.addr.iter().map(|ip| Holding::Tunnel(ip, tunnel.teid)).collect(),
-        None if pdr.pdi.ue_side() == UeSide::Destination => pdr.pdi.ue_nets().map(Holding::Ue).collect(),
+        None if pdr.pdi.ue_side() == UeSide::Destination => {
+            pdr.pdi.ue_nets().map(|net| Holding::Ue(net.trunc())).collect()
+        }
         None => Vec::new(),
     }
 }
@@ -87,9 +91,4 @@ pub(super) fn wide_length(holding: Holding) -> Option<(bool, u8)> {
         Holding::Ue(net) if !is_one_ue(net) => Some((net.addr().is_ipv4(), net.prefix_len())),
         _ => None,
     }
-}
-
-/// The prefix is what a UE alone has: an IPv4 address or 64 bits of IPv6.
-pub(super) fn is_one_ue(net: IpNet) -> bool {
-    net.prefix_len() == if net.addr().is_ipv4() { 32 } else { 64 }
 }

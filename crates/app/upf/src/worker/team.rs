@@ -13,7 +13,7 @@ use causeway_ports::{BATCH, Batch, Frame, Meta, Waker};
 use super::directory::{Directory, EVERYONE};
 use super::handoff::{self, Bell, Inbox, Outbox};
 
-/// The owner of what nobody else owns.
+/// The owner of what sessions share, and of signalling.
 pub(super) const FIRST: usize = 0;
 
 /// GTP-U messages that go the way of the tunnel in their header: G-PDU and End Marker.
@@ -136,7 +136,7 @@ impl Team {
         &self.lost
     }
 
-    /// Whose a packet is.
+    /// Whose a packet is. What nobody owns is dropped where it came in, and costs nobody else anything.
     fn owner(&self, entrance: Entrance, frame: &Frame<'_>) -> usize {
         match (entrance, frame.meta) {
             (Entrance::Gtpu, Meta::Gtpu { local, .. }) => self.owner_of_message(local, frame.data),
@@ -146,30 +146,34 @@ impl Team {
     }
 
     fn owner_of_message(&self, local: IpAddr, message: &[u8]) -> usize {
-        let Some([_, kind, _, _, teid @ ..]) = message.first_chunk::<8>() else { return FIRST };
+        let Some([_, kind, _, _, teid @ ..]) = message.first_chunk::<8>() else { return self.own };
         if OF_TUNNEL.contains(kind) {
             let number = self.locals.iter().position(|known| *known == local);
             let number = number.and_then(|number| u8::try_from(number).ok());
             let key = number.map(|number| self.directory.tunnel(number, u32::from_be_bytes(*teid)));
-            return key.map_or(FIRST, |key| self.directory.owner(key));
+            return key.and_then(|key| self.directory.owner(key)).unwrap_or(self.own);
         }
-        match (*kind == ERROR_INDICATION).then(|| Packet::parse(message)) {
-            Some(Ok(Packet { message: Message::ErrorIndication(indication), .. })) => indication
-                .teid
-                .map_or(FIRST, |teid| self.directory.owner(self.directory.remote(indication.peer, teid))),
-            _ => FIRST,
+        if *kind != ERROR_INDICATION {
+            return FIRST;
         }
+        let refused = match Packet::parse(message) {
+            Ok(Packet { message: Message::ErrorIndication(indication), .. }) => {
+                indication.teid.map(|teid| self.directory.remote(indication.peer, teid))
+            }
+            _ => None,
+        };
+        refused.and_then(|key| self.directory.owner(key)).unwrap_or(self.own)
     }
 
     fn owner_of_packet(&self, packet: &[u8]) -> usize {
-        let Some(mut ue) = destination(packet) else { return FIRST };
-        if self.n6_ends.contains(&ue) {
-            match causeway_reference::inside_n6_tunnel(packet).and_then(destination) {
-                Some(inner) => ue = inner,
-                None => return FIRST,
+        let outer = destination(packet);
+        let ue = match outer {
+            Some(end) if self.n6_ends.contains(&end) => {
+                causeway_reference::inside_n6_tunnel(packet).and_then(destination)
             }
-        }
-        self.directory.owner(self.directory.ue(ue))
+            _ => outer,
+        };
+        ue.and_then(|ue| self.directory.owner_of(ue)).unwrap_or(self.own)
     }
 
     /// The next batch that others have for this worker.

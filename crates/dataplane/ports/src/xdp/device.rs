@@ -38,10 +38,16 @@ impl Queues {
         Self { attachment, sockets, zero_copy, current: 0, seen: false, runs: 0, losses, waiting: false }
     }
 
-    /// Each queue by itself, in the order of the queues.
-    pub(super) fn split(self) -> impl Iterator<Item = Self> {
+    /// So many parts, to which the queues are dealt out in turn.
+    pub(super) fn split(self, parts: usize) -> impl Iterator<Item = Self> {
         let Self { attachment, sockets, zero_copy, .. } = self;
-        sockets.into_iter().map(move |socket| Self::new(Arc::clone(&attachment), vec![socket], zero_copy))
+        let mut dealt: Vec<Vec<Socket>> = (0..parts).map(|_| Vec::new()).collect();
+        for (number, socket) in sockets.into_iter().enumerate() {
+            if let Some(part) = dealt.get_mut(number % parts.max(1)) {
+                part.push(socket);
+            }
+        }
+        dealt.into_iter().map(move |sockets| Self::new(Arc::clone(&attachment), sockets, zero_copy))
     }
 
     pub(super) fn count(&self) -> usize {

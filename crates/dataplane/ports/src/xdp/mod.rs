@@ -89,22 +89,25 @@ impl XdpGtpu {
         Ok(Self::new(Line::new(name, egress, queues, kernel.ports())?, addresses, kernel))
     }
 
-    /// As [`XdpGtpu::open`], with a port of its own for each receive queue, so that each can be another thread's. Their
-    /// names are `name` with the number of the queue; the first one also has what comes by way of the kernel.
+    /// As [`XdpGtpu::open`], with a port for each name, so that each can be another thread's. The receive queues are dealt out to
+    /// them: a socket is bound to one queue, so that what comes in there comes in at that port. The first one also has what comes by
+    /// way of the kernel.
     ///
     /// # Errors
-    /// Those of [`XdpGtpu::open`].
-    pub fn open_each(name: &str, addresses: &[IpAddr], options: &XdpOptions) -> Result<Vec<Self>, PortError> {
-        let kernel = Kernel::receiving(&format!("{name}-0"), addresses)?;
-        let mut kernel = Some(kernel);
-        let egress = Egress::open(&options.interface)?;
-        let queues = open(&egress, &Wanted::Gtpu(addresses.to_vec()), options)?.split();
-        let port = |(number, queue)| {
-            let (name, egress) = (format!("{name}-{number}"), Egress::open(&options.interface)?);
-            let kernel = kernel.take().unwrap_or_default();
-            Ok(Self::new(Line::new(&name, egress, queue, kernel.ports())?, addresses, kernel))
+    /// Those of [`XdpGtpu::open`], and [`PortError::XdpQueues`].
+    pub fn open_each(
+        names: &[String],
+        addresses: &[IpAddr],
+        options: &XdpOptions,
+    ) -> Result<Vec<Self>, PortError> {
+        let name = names.first().map_or("", String::as_str);
+        let mut kernel = Some(Kernel::receiving(name, addresses)?);
+        let queues = open_parts(names.len(), &Wanted::Gtpu(addresses.to_vec()), options)?;
+        let port = |(name, queues): (&String, Queues)| {
+            let (egress, kernel) = (Egress::open(&options.interface)?, kernel.take().unwrap_or_default());
+            Ok(Self::new(Line::new(name, egress, queues, kernel.ports())?, addresses, kernel))
         };
-        (0..).zip(queues).map(port).collect()
+        names.iter().zip(queues).map(port).collect()
     }
 
     /// How the port works, for people: queues, mode, and why none that is faster.
@@ -124,17 +127,62 @@ impl XdpIp {
     /// [`PortError::Permission`], or [`PortError::System`].
     pub fn open(name: &str, pools: &[IpNet], options: &XdpOptions) -> Result<Self, PortError> {
         let egress = Egress::open(&options.interface)?;
-        let except = egress.table().addresses.iter().map(|(_, net)| net.addr()).collect();
-        let queues = open(&egress, &Wanted::Prefixes { pools: pools.to_vec(), except }, options)?;
-        let generic = queues.attachment.mode == Mode::Generic;
-        let joining = if generic { JoiningOff::on(&options.interface) } else { None };
+        let queues = open(&egress, &but_ours(&egress, pools), options)?;
+        let joining = joining_off(&queues, options);
         Ok(Self::new(Line::new(name, egress, queues, NOTHING)?, joining))
+    }
+
+    /// As [`XdpIp::open`], with a port for each name, to which the receive queues are dealt out, so that each can be another
+    /// thread's.
+    ///
+    /// # Errors
+    /// Those of [`XdpIp::open`], and [`PortError::XdpQueues`].
+    pub fn open_each(
+        names: &[String],
+        pools: &[IpNet],
+        options: &XdpOptions,
+    ) -> Result<Vec<Self>, PortError> {
+        let wanted = but_ours(&Egress::open(&options.interface)?, pools);
+        let queues = open_parts(names.len(), &wanted, options)?;
+        // The first one to be closed switches joining on again; by then the others do not receive for long.
+        let mut joining = queues.first().and_then(|queues| joining_off(queues, options));
+        let port = |(name, queues): (&String, Queues)| {
+            let egress = Egress::open(&options.interface)?;
+            Ok(Self::new(Line::new(name, egress, queues, NOTHING)?, joining.take()))
+        };
+        names.iter().zip(queues).map(port).collect()
     }
 
     /// How the port works, for people: queues, mode, and why none that is faster.
     pub fn description(&self) -> String {
         describe(self.device())
     }
+}
+
+/// Packets to these prefixes, but not those to addresses that this machine has.
+fn but_ours(egress: &Egress, pools: &[IpNet]) -> Wanted {
+    let except = egress.table().addresses.iter().map(|(_, net)| net.addr()).collect();
+    Wanted::Prefixes { pools: pools.to_vec(), except }
+}
+
+/// Where the program cannot run in the driver, the kernel would join packets beyond the MTU before it sees them.
+fn joining_off(queues: &Queues, options: &XdpOptions) -> Option<JoiningOff> {
+    (queues.attachment.mode == Mode::Generic).then(|| JoiningOff::on(&options.interface)).flatten()
+}
+
+/// How many receive queues an interface has: 1 where it does not say.
+pub fn queues(interface: &str) -> usize {
+    receive_queues(interface).map_or(1, |queues| queues.max(1) as usize)
+}
+
+/// Opens a socket on every receive queue, dealt out to so many parts.
+fn open_parts(parts: usize, wanted: &Wanted, options: &XdpOptions) -> Result<Vec<Queues>, PortError> {
+    let egress = Egress::open(&options.interface)?;
+    let queues = queues(&options.interface);
+    if queues < parts {
+        return Err(PortError::XdpQueues { name: options.interface.clone(), queues, ports: parts });
+    }
+    Ok(open(&egress, wanted, options)?.split(parts).collect())
 }
 
 /// Opens a socket on every receive queue and lets the program fill them.

@@ -150,6 +150,20 @@ pub(crate) fn message<T>(result: Result<T, PortError>) -> String {
 }
 
 /// The Internet checksum of RFC 1071.
+/// What a port is opened by, once its device is free: a process that another test starts just now may hold a descriptor for a
+/// moment that is closed here.
+pub(crate) fn once_free<P>(open: impl Fn() -> Result<P, PortError>) -> P {
+    let end = Instant::now() + Duration::from_secs(2);
+    loop {
+        match open() {
+            Err(PortError::TunBusy { .. }) if Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(5))
+            }
+            opened => return opened.unwrap(),
+        }
+    }
+}
+
 pub(crate) fn checksum(parts: &[&[u8]]) -> u16 {
     let octets: Vec<u8> = parts.concat();
     let sum: u32 =

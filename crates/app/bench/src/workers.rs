@@ -1,0 +1,177 @@
+//! Several workers at once, each with a data plane and sessions of its own: what they cost each other.
+//!
+//! As in `pipeline`, packets are made while the clock stands, and the figures are CPU time of each worker. What workers share is the
+//! memory: its caches and its bandwidth. They share no line and no counter, so whatever a packet costs more beside others is that.
+
+use std::sync::Barrier;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::kit::{self, Count, Progress, count};
+use crate::pipeline::{Lane, LaneOptions, Size, Way};
+use crate::report::{Cell, Column, Conditions, IoCost, Report};
+use crate::world::{Backend, Rules};
+use crate::{BenchError, Common};
+
+/// CPU time of a worker from one meeting of all to the next.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// The lists are measured in all combinations.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// How many work at the same time, interleaved, each on a core of its own
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().workers)]
+    pub workers: Vec<Count>,
+    /// Sessions of each worker; each packet is of a random one
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
+    pub sessions: Vec<Count>,
+    /// What sessions have beside PDRs and FARs
+    #[arg(long, value_enum, default_value_t = Options::default().rules)]
+    pub rules: Rules,
+    /// The user's IP packets
+    #[arg(long, value_enum, default_value_t = Options::default().size)]
+    pub size: Size,
+    /// Milliseconds of CPU time of each worker for each row
+    #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
+    pub time: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            workers: vec![count(1), count(2)],
+            sessions: vec![count(10_000), count(100_000), count(1_000_000)],
+            rules: Rules::Full,
+            size: Size::Small,
+            time: 1000,
+        }
+    }
+}
+
+/// Measures all combinations.
+///
+/// # Errors
+/// [`BenchError`], for example when a number is out of range or packets do not get through.
+pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
+    let mut options = options.clone();
+    if common.quick {
+        (options.sessions, options.time) = (vec![count(1000)], 1);
+    }
+    let conditions = Conditions::here(IoCost::Net)
+        .with("packets", "UDP over IPv4 both ways, each of a random session of its worker")
+        .with("time", format!("{} ms of CPU time of each worker for each row, interleaved", options.time));
+    let title = "Workers: packets through several data planes at once, in memory";
+    let mut report = Report::new("workers", title, conditions, columns());
+    let cores = kit::cores()?;
+    let fits = |workers: &&Count| (1..=cores.len() as u64).contains(&workers.0);
+    let counts: Vec<usize> = options.workers.iter().filter(fits).map(|workers| workers.0 as usize).collect();
+    for workers in options.workers.iter().filter(|workers| !fits(workers)) {
+        let why = format!("this process may use {} cores", cores.len());
+        report.skip(format_args!("{workers} workers"), why);
+    }
+    let mut progress = Progress::new();
+    for sessions in &options.sessions {
+        Setting { options: &options, sessions: *sessions, counts: &counts, cores: &cores }.run(
+            common,
+            &mut progress,
+            &mut report,
+        )?;
+    }
+    Ok(vec![report])
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::of("sessions", "each"),
+        Column::new("workers"),
+        Column::of("median", "ns"),
+        Column::of("slowest", "ns"),
+        Column::of("rate", "Mpps"),
+        Column::of("of the first row", "times"),
+        Column::of("loss", "packets"),
+    ]
+}
+
+/// What data planes must be filled anew for.
+struct Setting<'a> {
+    options: &'a Options,
+    sessions: Count,
+    /// How many work at the same time, of each row.
+    counts: &'a [usize],
+    cores: &'a [usize],
+}
+
+impl Setting<'_> {
+    fn run(&self, common: &Common, progress: &mut Progress, report: &mut Report) -> Result<(), BenchError> {
+        let most = self.counts.iter().copied().max().unwrap_or(0);
+        let mut lanes = Vec::new();
+        for number in 0..most {
+            progress.stage(format!("workers: {} sessions of worker {number}", self.sessions));
+            lanes.push(self.lane(common.seed + number as u64, progress)?);
+        }
+        progress.stage(format!("workers: {} sessions each", self.sessions));
+        let meeting = Barrier::new(most);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = lanes
+                .iter_mut()
+                .zip(self.cores)
+                .enumerate()
+                .map(|(number, (lane, core))| {
+                    let meeting = &meeting;
+                    scope.spawn(move || self.work(number, *core, lane, meeting))
+                })
+                .collect();
+            let ended = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            ended.collect::<Result<(), _>>()
+        })?;
+        self.report(&lanes, report);
+        Ok(())
+    }
+
+    /// Every row is a way of its own, all of the same packets.
+    fn lane(&self, seed: u64, progress: &mut Progress) -> Result<Lane, BenchError> {
+        let Options { rules, size, .. } = *self.options;
+        let options =
+            LaneOptions { backend: Backend::Fastpath, sessions: self.sessions, pdrs: 1, rules, size, seed };
+        Lane::new(&options, &vec![Way::Both; self.counts.len()], progress)
+    }
+
+    /// What one worker does. All meet before and after each slice, also those that have nothing to do in it.
+    fn work(&self, number: usize, core: usize, lane: &mut Lane, meeting: &Barrier) -> Result<(), BenchError> {
+        let mut result = kit::pin(core);
+        let rounds = Duration::from_millis(self.options.time).as_nanos().div_ceil(SLICE.as_nanos());
+        for round in 1..=u32::try_from(rounds).unwrap_or(u32::MAX) {
+            for (row, workers) in self.counts.iter().enumerate() {
+                meeting.wait();
+                while number < *workers && result.is_ok() && lane.used(row) < SLICE * round {
+                    result = lane.step(row);
+                }
+            }
+        }
+        result
+    }
+
+    fn report(&self, lanes: &[Lane], report: &mut Report) {
+        let mut first = None;
+        for (row, workers) in self.counts.iter().enumerate() {
+            let medians = lanes.iter().take(*workers).filter_map(|lane| Some(lane.summary(row)?.median));
+            let medians: Vec<f64> = medians.collect();
+            let rate: f64 = medians.iter().map(|nanos| 1e3 / nanos).sum();
+            let mean = medians.iter().sum::<f64>() / medians.len().max(1) as f64;
+            let slowest = medians.iter().copied().fold(0.0, f64::max);
+            let lost: u64 = lanes.iter().take(*workers).map(|lane| lane.lost(row)).sum();
+            report.row([
+                self.sessions.to_string().into(),
+                Cell::Count(*workers as u64),
+                Cell::nanos(mean),
+                Cell::nanos(slowest),
+                Cell::Number(rate, 2),
+                Cell::Number(rate / *first.get_or_insert(rate), 2),
+                Cell::Count(lost),
+            ]);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+use std::collections::BTreeMap;
+
+use super::*;
+
+fn teid(raw: u32) -> Teid {
+    Teid::new(raw).unwrap()
+}
+
+// Input:  a tunnel, an IPv4 and an IPv6 address and a peer's tunnel with an owner each, and others that differ a little.
+// Output: each has its owner; the others have none.
+#[test]
+fn every_kind_of_key_has_its_owner() {
+    let (directory, mut writer) = Directory::new(8);
+    let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+    let net = |text: &str| text.parse::<IpNet>().unwrap();
+    let keys = [
+        directory.tunnel(1, 7),
+        directory.ue(net("10.0.0.7/32")),
+        directory.ue(net("2001:db8:0:7::/64")),
+        directory.remote(ip("192.0.2.1"), teid(7)),
+    ];
+    for (n, key) in keys.iter().enumerate() {
+        assert!(writer.set(*key, n + 59));
+    }
+    assert_eq!(keys.map(|key| directory.owner(key)), [59, 60, 61, 62].map(Some));
+    assert_eq!(directory.owner_of(ip("10.0.0.7")), Some(60));
+    assert_eq!(directory.owner_of(ip("2001:db8:0:7:ffff::")), Some(61));
+    for other in [
+        directory.tunnel(0, 7),
+        directory.ue(net("0.0.0.7/32")),
+        directory.ue(net("2001:db8:0:8::/64")),
+        directory.remote(ip("192.0.2.2"), teid(7)),
+    ] {
+        assert_eq!(directory.owner(other), None);
+    }
+}
+
+// Input:  100,000 random insertions and removals in a table that is nearly full, and a map beside it.
+// Output: both say the same all the time; the full table refuses; emptied, nothing is left behind.
+#[test]
+fn the_table_is_a_map() {
+    let (directory, mut writer) = Directory::new(500);
+    let mut map = BTreeMap::new();
+    let mut seed = 1_u64;
+    for _ in 0..100_000 {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let (raw, owner) = ((seed >> 33) as u32 % 1000, 1 + (seed >> 20) as usize % 3);
+        let key = directory.tunnel(0, raw);
+        if map.remove(&raw).is_some() {
+            writer.remove(key);
+        } else {
+            let has_room = map.len() < 500;
+            assert_eq!(writer.set(key, owner), has_room);
+            if has_room {
+                map.insert(raw, owner);
+            }
+        }
+        let asked = (seed >> 44) as u32 % 1000;
+        assert_eq!(directory.owner(directory.tunnel(0, asked)), map.get(&asked).copied());
+    }
+    for raw in map.into_keys() {
+        writer.remove(directory.tunnel(0, raw));
+    }
+    assert!(directory.slots.iter().all(|slot| slot.load(Ordering::Relaxed) == EMPTY));
+}
+
+// Input:  one thread that inserts and removes neighbours of a key all the time, two that look for the key.
+// Output: they find it each time.
+#[test]
+fn readers_find_what_stays() {
+    let (directory, mut writer) = Directory::new(32);
+    let stays: Vec<Key> = (0..8).map(|raw| directory.tunnel(0, raw)).collect();
+    assert!(stays.iter().all(|key| writer.set(*key, 2)));
+    std::thread::scope(|scope| {
+        let look = || (0..20_000).all(|_| stays.iter().all(|key| directory.owner(*key) == Some(2)));
+        let readers = [scope.spawn(look), scope.spawn(look)];
+        for round in 0..20_000 {
+            let passing = (0..24).map(|n| directory.tunnel(1, round + n));
+            passing.clone().for_each(|key| assert!(writer.set(key, 1)));
+            passing.for_each(|key| writer.remove(key));
+        }
+        assert!(readers.into_iter().all(|reader| reader.join().unwrap()));
+    });
+}
+
+// Input:  prefixes of three lengths, of which one goes again; addresses in them, beside them, and one with an owner of its own.
+// Output: an address belongs to its own owner, else to that of a prefix that is there.
+#[test]
+fn an_address_is_found_by_the_prefix_that_it_lies_in() {
+    let (directory, mut writer) = Directory::new(8);
+    let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+    let net = |text: &str| text.parse::<IpNet>().unwrap();
+    let nets = [("172.16.5.0/24", 1), ("2001:db8:1::/48", 2), ("2001:db8:2::7/128", 3)];
+    for (text, owner) in nets {
+        assert!(writer.set(directory.ue(net(text)), owner));
+        writer.has_prefixes(net(text).addr().is_ipv4(), net(text).prefix_len(), true);
+    }
+    assert!(writer.set(directory.ue(net("172.16.5.9/32")), 4));
+    let owner = |text| directory.owner_of(ip(text));
+    assert_eq!(["172.16.5.8", "172.16.5.9", "172.16.6.8"].map(owner), [Some(1), Some(4), None]);
+    assert_eq!(["2001:db8:1:ff::", "2001:db8:2::7", "2001:db8:2::8"].map(owner), [Some(2), Some(3), None]);
+    writer.has_prefixes(true, 24, false);
+    writer.remove(directory.ue(net("172.16.5.0/24")));
+    assert_eq!(["172.16.5.8", "172.16.5.9"].map(owner), [None, Some(4)]);
+}
+
+// Input:  three hundred thousand entries that come and go at random in a table that stays full.
+// Output: what went leaves no more behind than a table of that size bears: an entry is found within few steps.
+#[test]
+fn what_went_does_not_make_ways_long() {
+    let (directory, mut writer) = Directory::new(3000);
+    let mut there: Vec<u32> = (0..3000).collect();
+    there.iter().for_each(|raw| assert!(writer.set(directory.tunnel(0, *raw), 1)));
+    let mut random = fastrand::Rng::with_seed(7);
+    for raw in 3000..300_000 {
+        let place = random.usize(..there.len());
+        writer.remove(directory.tunnel(0, there[place]));
+        there[place] = raw;
+        assert!(writer.set(directory.tunnel(0, raw), 1));
+    }
+    let steps = |raw: u32| {
+        let places = directory.places(directory.tunnel(0, raw));
+        places.take_while(|place| directory.at(*place) != EMPTY).count()
+    };
+    let mean = (300_000..310_000).map(steps).sum::<usize>() / 10_000;
+    assert!(mean < 40, "{mean} steps to learn that nothing is there");
+}
