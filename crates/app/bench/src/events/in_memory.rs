@@ -7,7 +7,7 @@ use causeway_ports::memory::{MemoryPort, pair_with};
 use causeway_reference::Limits;
 use causeway_rules::{Far, Plan};
 use causeway_upf::clock::Clock;
-use causeway_upf::worker::{Command, Engine, PortSet, Report, Schedule, WorkerHandle};
+use causeway_upf::worker::{Engine, PortSet, Report, Schedule, WorkerHandle};
 
 use super::changes::Changing;
 use super::world::{SIZE, told, user_packet};
@@ -78,7 +78,7 @@ impl InMemory {
     fn hand(&mut self, plan: Plan) {
         self.last = self.last.wrapping_add(1);
         // One that has ended is noticed by the report that does not come.
-        let _ = self.thread.queue(Command::Apply(self.last, plan));
+        let _ = self.thread.apply(self.last, plan);
     }
 
     /// Until the last plan was carried out.
