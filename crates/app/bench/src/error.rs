@@ -52,7 +52,7 @@ pub enum BenchError {
     #[error("{accepted} of {of} requests to {what} were accepted")]
     NotAccepted {
         /// What they asked for.
-        what: &'static str,
+        what: String,
         /// How many of a chunk were accepted.
         accepted: usize,
         /// Of how many.

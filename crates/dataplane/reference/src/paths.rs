@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_dataplane::{Echo, Egress, Event, Topology};
 use causeway_packet::gtpu::Repr;
 use causeway_rules::RuleSet;
-use causeway_types::{Seid, Span, Time};
+use causeway_types::{Span, Time};
 
 use crate::egress::{GTPU_PORT, to_tunnel};
 use crate::engine::Reference;
@@ -31,7 +31,8 @@ pub(crate) struct Paths {
 
 #[derive(Debug)]
 struct Path {
-    users: BTreeSet<Seid>,
+    /// FARs that lead there.
+    users: u64,
     due: Time,
     /// When the current or the last question was first asked.
     asked: Time,
@@ -64,24 +65,23 @@ impl Paths {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// The session has these rules now.
-    pub(crate) fn follow(&mut self, now: Time, seid: Seid, rules: &RuleSet, topology: &Topology) {
-        if self.echo.interval.is_zero() {
+    /// A session that had the rules `old` has the rules `new` from now on.
+    pub(crate) fn follow(&mut self, now: Time, old: &RuleSet, new: &RuleSet, topology: &Topology) {
+        if self.echo.interval.is_zero() || old.fars == new.fars {
             return;
         }
-        let ends: BTreeSet<Ends> = paths_of(rules, topology).collect();
-        for (of, path) in &mut self.paths {
-            if !ends.contains(of) {
-                path.users.remove(&seid);
+        for of in paths_of(old, topology) {
+            if let Some(path) = self.paths.get_mut(&of) {
+                path.users = path.users.saturating_sub(1);
             }
         }
-        for of in ends {
+        for of in paths_of(new, topology) {
             let due = &mut self.due;
             let path = self.paths.entry(of).or_insert_with(|| {
                 due.insert((now, of));
-                Path { users: BTreeSet::new(), due: now, asked: now, waiting: None, is_down: false }
+                Path { users: 0, due: now, asked: now, waiting: None, is_down: false }
             });
-            path.users.insert(seid);
+            path.users += 1;
         }
     }
 
@@ -105,7 +105,7 @@ impl Paths {
         let timeout = self.echo.timeout.max(SHORTEST_WAIT);
         let path = self.paths.get_mut(&of)?;
         let (due, next) = match &mut path.waiting {
-            None if path.users.is_empty() => {
+            None if path.users == 0 => {
                 self.paths.remove(&of);
                 return Some((of, Due::Forgotten));
             }
