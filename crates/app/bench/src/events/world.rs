@@ -76,7 +76,7 @@ impl World {
             let mut ports = open::gtpu_ports(&config)?;
             let pool = POOL.parse().into_iter().collect();
             ports.add_network(Network::new(NetworkInstance::new(DNN), pool), Box::new(n6));
-            Ok(Daemon::start_with(&config, ports)?)
+            Ok(Daemon::start_with(&config, vec![ports])?)
         })?;
         let gnb = UdpPort::bind("gnb", (address, GTPU_PORT).into(), &UdpOptions::default())?;
         let mut smf = BulkSmf::open(smf, SocketAddr::from((upf, PFCP_PORT)))?;
