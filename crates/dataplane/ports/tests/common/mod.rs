@@ -149,7 +149,6 @@ pub(crate) fn message<T>(result: Result<T, PortError>) -> String {
     result.err().map(|error| error.to_string()).unwrap_or_default()
 }
 
-/// The Internet checksum of RFC 1071.
 /// What a port is opened by, once its device is free: a process that another test starts just now may hold a descriptor for a
 /// moment that is closed here.
 pub(crate) fn once_free<P>(open: impl Fn() -> Result<P, PortError>) -> P {
@@ -164,6 +163,7 @@ pub(crate) fn once_free<P>(open: impl Fn() -> Result<P, PortError>) -> P {
     }
 }
 
+/// The Internet checksum of RFC 1071.
 pub(crate) fn checksum(parts: &[&[u8]]) -> u16 {
     let octets: Vec<u8> = parts.concat();
     let sum: u32 =
