@@ -1,7 +1,8 @@
 //! Which worker owns the session of a packet: a table that every worker reads without a lock, and one thread writes.
 //!
 //! An entry is one word, so that a reader sees it whole: what the packet is found by in the upper 58 bits, the
-//! worker in the lower 6. What is not there belongs to nobody.
+//! worker in the lower 6. What is not there belongs to nobody. A key has two buckets of one cache line each where its entry may
+//! be, and stays where it was put: whatever comes and goes, a reader looks at no more than these.
 //!
 //! A UE address is found by itself, else by a prefix that it lies in, of the lengths of which there are any.
 
@@ -23,11 +24,11 @@ pub(super) const EVERYONE: usize = OWNER as usize;
 const OWNER_BITS: u32 = 6;
 const OWNER: u64 = (1 << OWNER_BITS) - 1;
 
-/// Nothing was ever here, and nothing lies behind it.
+/// Nothing is here.
 const EMPTY: u64 = 0;
 
-/// An entry was here; others may lie behind it.
-const GONE: u64 = 1;
+/// Entries of a bucket.
+const WAYS: usize = 8;
 
 /// The two upper bits of an entry.
 const TUNNEL: u64 = 1 << 62;
@@ -38,12 +39,18 @@ const HASHED: u64 = 3 << 62;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Key(u64);
 
+/// A cache line of entries.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Bucket([AtomicU64; WAYS]);
+
 /// The table.
 #[derive(Debug)]
 pub(super) struct Directory {
-    slots: Box<[AtomicU64]>,
+    /// A power of two of them.
+    buckets: Box<[Bucket]>,
     /// Odd, and known to nobody outside.
-    factor: u64,
+    factors: [u64; 2],
     /// For what does not fit into an entry: it is found by 56 bits that nobody can aim at.
     hasher: RandomState,
     /// The lengths of prefixes that are there.
@@ -51,14 +58,14 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// A table for so many entries, of which at most three quarters are in use, and the one hand that may write into it.
+    /// A table for so many entries, half full with them, and the one hand that may write into it.
     pub(super) fn new(entries: usize) -> (Arc<Self>, Writer) {
         let most = entries.max(32);
-        let size = (most + most.div_ceil(3)).next_power_of_two();
-        let slots = (0..size).map(|_| AtomicU64::new(EMPTY)).collect();
+        let count = (most * 2 / WAYS).next_power_of_two();
+        let buckets = (0..count).map(|_| Bucket::default()).collect();
         let hasher = RandomState::new();
-        let factor = hasher.hash_one(0_u8) | 1;
-        let directory = Arc::new(Self { slots, factor, hasher, lengths: Lengths::default() });
+        let factors = [0_u8, 1].map(|number| hasher.hash_one(number) | 1);
+        let directory = Arc::new(Self { buckets, factors, hasher, lengths: Lengths::default() });
         (Arc::clone(&directory), Writer { directory, entries: 0, most })
     }
 
@@ -106,39 +113,27 @@ impl Directory {
         self.lengths.of(address).filter_map(prefix).find_map(|key| self.owner(key))
     }
 
-    /// The places where a key may be, in order.
+    /// The buckets where the entry of a key may be.
     #[inline]
-    fn places(&self, key: Key) -> impl Iterator<Item = usize> + use<> {
-        let mask = self.slots.len() - 1;
-        let mixed = (key.0 >> OWNER_BITS ^ key.0 >> 62).wrapping_mul(self.factor);
-        let first = (mixed >> 32 ^ mixed) as usize;
-        (0..=mask).map(move |step| first.wrapping_add(step) & mask)
+    fn buckets(&self, key: Key) -> impl Iterator<Item = &Bucket> {
+        let folded = key.0 >> OWNER_BITS ^ key.0 >> 62;
+        let bits = self.buckets.len().trailing_zeros();
+        let place = move |factor: &u64| (folded.wrapping_mul(*factor) >> (u64::BITS - bits)) as usize;
+        self.factors.iter().filter_map(move |factor| self.buckets.get(place(factor)))
     }
 
-    /// The entry of a key and its place.
+    /// The entry of a key and where it is.
     #[inline]
-    fn find(&self, key: Key) -> Option<(usize, u64)> {
-        for place in self.places(key) {
-            let entry = self.at(place);
-            if entry & !OWNER == key.0 {
-                return Some((place, entry));
-            }
-            if entry == EMPTY {
-                return None;
-            }
-        }
-        None
+    fn find(&self, key: Key) -> Option<(&AtomicU64, u64)> {
+        let slots = self.buckets(key).flat_map(|bucket| &bucket.0);
+        let mut entries = slots.map(|slot| (slot, slot.load(Ordering::Acquire)));
+        entries.find(|(_, entry)| entry & !OWNER == key.0)
     }
+}
 
-    #[inline]
-    fn at(&self, place: usize) -> u64 {
-        self.slots.get(place).map_or(EMPTY, |slot| slot.load(Ordering::Acquire))
-    }
-
-    fn put(&self, place: usize, entry: u64) {
-        if let Some(slot) = self.slots.get(place) {
-            slot.store(entry, Ordering::Release);
-        }
+impl Bucket {
+    fn free(&self) -> impl Iterator<Item = &AtomicU64> {
+        self.0.iter().filter(|slot| slot.load(Ordering::Relaxed) == EMPTY)
     }
 }
 
@@ -161,11 +156,6 @@ impl Writer {
         &self.directory
     }
 
-    /// So many more entries fit.
-    pub(super) fn has_room(&self, more: usize) -> bool {
-        self.entries + more <= self.most
-    }
-
     /// How many entries fit.
     pub(super) fn capacity(&self) -> usize {
         self.most
@@ -176,38 +166,29 @@ impl Writer {
         self.directory.lengths.set(is_v4, length, are_there);
     }
 
-    /// Makes a worker, or all of them, the owner of what is found by a key. `false`, and nothing changes, when the table is full.
+    /// Makes a worker, or all of them, the owner of what is found by a key. `false`, and nothing changes, when there is no room: the
+    /// table is full or, which is as rare as one in 2^30, both buckets are.
     pub(super) fn set(&mut self, key: Key, owner: usize) -> bool {
-        let directory = &self.directory;
-        if let Some((place, _)) = directory.find(key) {
-            directory.put(place, key.0 | owner as u64 & OWNER);
+        let entry = key.0 | owner as u64 & OWNER;
+        if let Some((slot, _)) = self.directory.find(key) {
+            slot.store(entry, Ordering::Release);
             return true;
         }
-        let free = || directory.places(key).find(|place| directory.at(*place) <= GONE);
-        let Some(place) = self.has_room(1).then(free).flatten() else { return false };
-        directory.put(place, key.0 | owner as u64 & OWNER);
+        let emptier = self.directory.buckets(key).max_by_key(|bucket| bucket.free().count());
+        let Some(slot) = emptier.filter(|_| self.entries < self.most).and_then(|bucket| bucket.free().next())
+        else {
+            return false;
+        };
+        slot.store(entry, Ordering::Release);
         self.entries += 1;
         true
     }
 
     /// Forgets a key.
     pub(super) fn remove(&mut self, key: Key) {
-        let directory = &self.directory;
-        let Some((place, _)) = directory.find(key) else { return };
-        self.entries -= 1;
-        let mask = directory.slots.len() - 1;
-        if directory.at((place + 1) & mask) != EMPTY {
-            return directory.put(place, GONE);
-        }
-        // Nothing lies behind: what has gone before it need not lead there any more.
-        let mut last = place;
-        directory.put(last, EMPTY);
-        loop {
-            last = last.wrapping_sub(1) & mask;
-            if directory.at(last) != GONE {
-                return;
-            }
-            directory.put(last, EMPTY);
+        if let Some((slot, _)) = self.directory.find(key) {
+            slot.store(EMPTY, Ordering::Release);
+            self.entries -= 1;
         }
     }
 }

@@ -90,7 +90,10 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         let (old, new) = (before.as_ref().map(Record::holdings).unwrap_or_default(), after.holdings());
         let added: Vec<Holding> = new.difference(&old).copied().collect();
         after.worker = self.choose(before.as_ref(), plan, &added)?;
-        self.hold(after.worker, &added);
+        if !self.hold(after.worker, &added) {
+            self.release(&added);
+            return Err(self.full());
+        }
         let is_removal = plan.ops.last() == Some(&Op::RemoveSession);
         let removed = old.difference(&new).copied().collect();
         if before.is_none() {
@@ -149,12 +152,12 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         }
         match taken.into_iter().find(|(holder, _)| *holder != worker) {
             Some((_, error)) => Err(error),
-            None if !self.writer.has_room(added.len()) => Err(ApplyError::Full {
-                table: "directory of the workers",
-                capacity: self.writer.capacity() as u64,
-            }),
             None => Ok(worker),
         }
+    }
+
+    fn full(&self) -> ApplyError {
+        ApplyError::Full { table: "directory of the workers", capacity: self.writer.capacity() as u64 }
     }
 
     fn least_loaded(&self) -> usize {
@@ -203,21 +206,22 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         wider.chain(inside).map(|held| held.worker).collect()
     }
 
-    fn hold(&mut self, worker: usize, added: &[Holding]) {
+    /// `false`: the directory has no room, and what was added is to be released again.
+    fn hold(&mut self, worker: usize, added: &[Holding]) -> bool {
+        let mut fits = true;
         for holding in added {
             let held = self.held.entry(*holding).or_insert(Held { worker, sessions: 0, is_shared: false });
             let is_first = held.sessions == 0;
             held.sessions += 1;
             held.is_shared |= held.worker != worker;
             let owner = if held.is_shared { EVERYONE } else { worker };
-            if let Some(key) = self.key(*holding) {
-                self.writer.set(key, owner);
-            }
+            fits &= self.key(*holding).is_none_or(|key| self.writer.set(key, owner));
             if let Some((is_v4, length)) = wide_length(*holding).filter(|_| is_first) {
                 *self.wide.entry((is_v4, length)).or_default() += 1;
                 self.writer.has_prefixes(is_v4, length, true);
             }
         }
+        fits
     }
 
     fn release(&mut self, holdings: &[Holding]) {

@@ -156,7 +156,7 @@ pub(crate) fn once_free<P>(open: impl Fn() -> Result<P, PortError>) -> P {
     loop {
         match open() {
             Err(PortError::TunBusy { .. }) if Instant::now() < end => {
-                std::thread::sleep(Duration::from_millis(5))
+                std::thread::sleep(Duration::from_millis(5));
             }
             opened => return opened.unwrap(),
         }

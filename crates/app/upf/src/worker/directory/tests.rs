@@ -61,7 +61,7 @@ fn the_table_is_a_map() {
     for raw in map.into_keys() {
         writer.remove(directory.tunnel(0, raw));
     }
-    assert!(directory.slots.iter().all(|slot| slot.load(Ordering::Relaxed) == EMPTY));
+    assert!(directory.buckets.iter().all(|bucket| bucket.free().count() == WAYS));
 }
 
 // Input:  one thread that inserts and removes neighbours of a key all the time, two that look for the key.
@@ -104,24 +104,18 @@ fn an_address_is_found_by_the_prefix_that_it_lies_in() {
     assert_eq!(["172.16.5.8", "172.16.5.9"].map(owner), [None, Some(4)]);
 }
 
-// Input:  three hundred thousand entries that come and go at random in a table that stays full.
-// Output: what went leaves no more behind than a table of that size bears: an entry is found within few steps.
+// Input:  three hundred thousand entries that come and go at random in a table that stays nearly full.
+// Output: there is room for each all the time: what went leaves nothing behind.
 #[test]
-fn what_went_does_not_make_ways_long() {
-    let (directory, mut writer) = Directory::new(3000);
-    let mut there: Vec<u32> = (0..3000).collect();
-    there.iter().for_each(|raw| assert!(writer.set(directory.tunnel(0, *raw), 1)));
+fn what_went_leaves_room() {
+    let (directory, mut writer) = Directory::new(3600);
+    let mut there: Vec<u32> = (0..3600).collect();
+    assert!(there.iter().all(|raw| writer.set(directory.tunnel(0, *raw), 1)));
     let mut random = fastrand::Rng::with_seed(7);
-    for raw in 3000..300_000 {
+    for raw in 3600..300_000 {
         let place = random.usize(..there.len());
         writer.remove(directory.tunnel(0, there[place]));
         there[place] = raw;
-        assert!(writer.set(directory.tunnel(0, raw), 1));
+        assert!(writer.set(directory.tunnel(0, raw), 1), "{raw}");
     }
-    let steps = |raw: u32| {
-        let places = directory.places(directory.tunnel(0, raw));
-        places.take_while(|place| directory.at(*place) != EMPTY).count()
-    };
-    let mean = (300_000..310_000).map(steps).sum::<usize>() / 10_000;
-    assert!(mean < 40, "{mean} steps to learn that nothing is there");
 }
