@@ -98,7 +98,8 @@ impl Daemon {
         let node = node_id(config, &pfcp);
         info!("data plane `{}`: {}", config.upf.dataplane.word(), abilities_of(&capabilities));
         for (number, schedule) in schedules.iter().enumerate() {
-            info!("packet thread {number} {schedule}");
+            let which = if schedules.len() > 1 { format!(" {number}") } else { String::new() };
+            info!("packet thread{which} {schedule}");
         }
         announce(config, &node, &pfcp, &listens);
         let upf = config.upf.clone();
