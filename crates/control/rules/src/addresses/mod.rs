@@ -88,6 +88,11 @@ pub(crate) struct AddressChange {
 }
 
 impl AddressChange {
+    /// Nothing is taken or given back.
+    pub(crate) const fn nothing(session: Seid) -> Self {
+        Self { session, taken: Vec::new(), released: Vec::new() }
+    }
+
     /// Everything goes.
     pub(crate) fn giving_back(session: Seid, held: SortedSet<Held>) -> Self {
         Self { session, taken: Vec::new(), released: held.into_iter().collect() }
