@@ -44,7 +44,7 @@ impl Session {
     /// The PDRs in the order in which they are tried: by precedence, then by id.
     pub(crate) fn pdrs_in_order(&self) -> Vec<&Pdr> {
         let mut pdrs: Vec<_> = self.rules.pdrs.values().collect();
-        pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
+        pdrs.sort_unstable_by_key(|pdr| (pdr.precedence, pdr.id));
         pdrs
     }
 

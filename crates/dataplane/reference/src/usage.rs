@@ -242,7 +242,7 @@ impl Reference {
     /// A packet that a PDR matched was dropped. Only downlink ones count.
     pub(crate) fn count_dropped(&mut self, now: Time, seid: Seid, pdr: PdrId, octets: usize) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
-        let Some(pdr) = session.rules.pdrs.get(&pdr).cloned() else { return };
+        let Some(pdr) = session.rules.pdrs.get_shared(&pdr).cloned() else { return };
         if direction_of(&pdr) != Direction::Downlink {
             return;
         }

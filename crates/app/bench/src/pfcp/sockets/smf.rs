@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use causeway_pfcp::{Header, HeartbeatResponse, Message, MessageType, RecoveryTimeStamp};
 use causeway_types::NtpSeconds;
+use causeway_upf::config::PFCP_PORT;
 
 use super::super::{Operation, is_accepted, requests};
 use super::SMF_SOCKET;
@@ -46,7 +47,7 @@ impl Smf {
     /// Opens the socket in the network namespace of the calling thread.
     pub(super) fn open(upf: SocketAddr) -> Result<Self, BenchError> {
         let open = || {
-            let socket = UdpSocket::bind((SMF_SOCKET, 0))?;
+            let socket = UdpSocket::bind((SMF_SOCKET, PFCP_PORT))?;
             socket.connect(upf)?;
             socket.set_read_timeout(Some(T1))?;
             Ok(socket)
