@@ -90,6 +90,12 @@ impl FastPath {
         counters.gtpu_received.packets + counters.ip_received.packets + counters.ethernet_received.packets
     }
 
+    /// Supervises the paths `new` for a session that another worker has, and no longer those in `old`, which it was told for
+    /// that session before.
+    pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {
+        self.slow.follow_paths(now, old, new);
+    }
+
     /// Our GTP-U addresses in the order by which [`crate::Exit::Tunnel`] counts them.
     pub fn local_addresses(&self) -> &[IpAddr] {
         self.surroundings.local_addrs()

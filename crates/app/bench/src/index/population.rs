@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use causeway_fastpath::index::{Arena, Cuckoo, Pages, Pools, PrefixKey};
+use causeway_fastpath::index::{Arena, Cuckoo, Pools, PrefixKey};
 use causeway_rules::{Scramble, TeidScheme};
 use causeway_types::Ipv4Net;
 
@@ -56,10 +56,10 @@ impl Population {
     pub(super) fn new(entries: u32) -> Result<Self, BenchError> {
         let scramble = Scramble::new([1, 2, 3]);
         let mut population = Self {
-            lines: Arena::new(entries as usize + 1, Pages::Transparent)?,
+            lines: Arena::new(entries as usize + 1)?,
             scheme: TeidScheme::hidden(scramble),
             pools: Pools::new(&nets(), u32::MAX),
-            cuckoo: Cuckoo::new(entries as usize, Pages::Transparent)?,
+            cuckoo: Cuckoo::new(entries as usize)?,
             map: HashMap::with_capacity(entries as usize),
             slots: Vec::new(),
             teids: Vec::new(),

@@ -60,7 +60,7 @@ impl Population {
         count(&mut self.lines, &slots, |index, line| line[ADDRESS] == u64::from(addresses[index]));
     }
 
-    /// Buckets are asked for, then the lines of the first candidates; what those are not is looked for in full.
+    /// Buckets are asked for, then the lines that they lead to first; what those are not is looked for in full.
     fn cuckoo(&mut self) {
         let keys = &self.prefixes[self.next];
         let mut probes = [Probe::default(); BATCH];
@@ -68,11 +68,9 @@ impl Population {
             *probe = self.cuckoo.probe(key);
             self.cuckoo.prefetch(*probe);
         }
-        let mut found = [None; BATCH];
-        self.cuckoo.candidates(&probes, &mut found);
         let mut numbers = [0; BATCH];
-        for (number, found) in numbers.iter_mut().zip(found) {
-            *number = found.unwrap_or(0);
+        for (number, probe) in numbers.iter_mut().zip(&probes) {
+            *number = self.cuckoo.find(*probe, |_| true).unwrap_or(0);
         }
         let mut wrong = [false; BATCH];
         for number in &numbers {

@@ -10,10 +10,11 @@ use causeway_types::{Direction, Teid};
 use super::layout::{Layout, counts_drops, own_meters, rate_of, teid_of};
 use super::{Lease, LeasedRule, Pattern, Place, SharedRate};
 use crate::filters::{FilterSets, Rule, SetId};
+use crate::key::Key;
 use crate::line::{Line, RuleLine};
 use crate::program::{Deed, MAX_HEADER, Program, Programs, Sending, Step, Tunnel, Way};
 use crate::surroundings::Surroundings;
-use crate::table::{Key, Table};
+use crate::table::Table;
 
 /// Writes sessions into lines and takes them out.
 pub(crate) struct Compiler<'a> {
@@ -155,7 +156,7 @@ impl Compiler<'_> {
             if lease.keys.iter().any(|(known, _)| *known == key) {
                 continue;
             }
-            let (program, _) = self.programs.insert(ask(local));
+            let (program, _) = self.programs.insert(ask(local), self.surroundings);
             lease.programs.push(program);
             if let Some(line) = self.table.insert(key, Line::new(teid.value(), key.place(), program)) {
                 lease.keys.push((key, line));
@@ -206,7 +207,7 @@ impl Compiler<'_> {
             has_more: door.ue.has_more,
             is_final: door.is_final,
         };
-        let (id, is_new) = self.programs.insert(program);
+        let (id, is_new) = self.programs.insert(program, self.surroundings);
         if !is_new {
             self.sets.remove(set);
         }

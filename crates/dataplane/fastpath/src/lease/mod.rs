@@ -11,8 +11,9 @@ use causeway_reference::lease::{Grant, MeterSpent, Passed, RuleKey, Spent};
 use causeway_types::{Direction, QerId, Time};
 use thin_vec::ThinVec;
 
+use crate::key::Key;
 use crate::line::{Account, PER_OCTET};
-use crate::table::{Key, Table};
+use crate::table::Table;
 
 pub(crate) use compile::Compiler;
 pub(crate) use kinds::Kinds;

@@ -42,25 +42,26 @@ pub struct Reading {
     pub is_last: bool,
 }
 
-/// Picks all entries, however many: usage pulling without a choice.
-pub fn everything(members: &[SwitchPdr], budget: usize) -> Vec<SwitchPdr> {
+/// Picks all entries, as many as may be: usage pulling without a choice.
+pub fn everything(_: Partition, members: &[SwitchPdr], budget: usize) -> Vec<SwitchPdr> {
     members.iter().take(budget).copied().collect()
 }
 
-/// Picks one entry after the other, and starts again at the end.
+/// Picks one entry after the other of each partition, and starts again at the end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoundRobin {
-    next: usize,
+    next: [usize; 2],
 }
 
 impl RoundRobin {
     /// The next entries, `budget` at most.
-    pub fn pick(&mut self, members: &[SwitchPdr], budget: usize) -> Vec<SwitchPdr> {
-        if self.next >= members.len() {
-            self.next = 0;
+    pub fn pick(&mut self, partition: Partition, members: &[SwitchPdr], budget: usize) -> Vec<SwitchPdr> {
+        let Some(next) = self.next.get_mut(usize::from(partition.0)) else { return Vec::new() };
+        if *next >= members.len() {
+            *next = 0;
         }
-        let picked: Vec<SwitchPdr> = members.iter().skip(self.next).take(budget).copied().collect();
-        self.next += picked.len();
+        let picked: Vec<SwitchPdr> = members.iter().skip(*next).take(budget).copied().collect();
+        *next += picked.len();
         picked
     }
 }

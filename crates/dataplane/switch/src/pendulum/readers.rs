@@ -21,7 +21,7 @@ impl<W> TableAccess<W> {
         &mut self,
         now: Time,
         side: Side,
-        pick: impl FnOnce(&[SwitchPdr], usize) -> Vec<SwitchPdr>,
+        pick: impl FnOnce(Partition, &[SwitchPdr], usize) -> Vec<SwitchPdr>,
     ) -> Option<&Pass> {
         if !self.may_read(now, side) {
             return None;
@@ -124,7 +124,7 @@ impl<W> TableAccess<W> {
         now: Time,
         side: Side,
         partition: Partition,
-        pick: impl FnOnce(&[SwitchPdr], usize) -> Vec<SwitchPdr>,
+        pick: impl FnOnce(Partition, &[SwitchPdr], usize) -> Vec<SwitchPdr>,
     ) -> Vec<SwitchPdr> {
         let budget = self.config.mode.budget();
         let entries = self.tables[side as usize].entries(partition);
@@ -132,7 +132,7 @@ impl<W> TableAccess<W> {
         let mut chosen: Vec<SwitchPdr> =
             entries.expired.iter().take(budget).take_while(is_ripe).copied().collect();
         let first: HashSet<SwitchPdr, RandomState> = chosen.iter().copied().collect();
-        let picked = pick(&entries.members, budget - chosen.len());
+        let picked = pick(partition, &entries.members, budget - chosen.len());
         let is_there =
             |number: &SwitchPdr| self.place(side, *number).is_some_and(|at| at.partition == partition);
         let picked = picked.into_iter().filter(|number| !first.contains(number) && is_there(number));

@@ -27,7 +27,7 @@ fn live_and_end(config: Config, numbers: u32, faults: u8, steps: usize, seed: u6
             }
             _ => {}
         }
-        world.step(|members, budget| robin.pick(members, budget));
+        world.step(|partition, members, budget| robin.pick(partition, members, budget));
         let (writes, passes) = world.jobs();
         if !matches!(config.mode, Mode::Pendulum { .. }) {
             assert!(writes + passes <= 1, "{writes} writes beside {passes} passes");

@@ -266,7 +266,8 @@ fn a_single_thread_writes_first() {
     let mut robins = [RoundRobin::default(); 2];
     let mut read = |access: &mut TableAccess<()>, now: u64, side: Side| -> Vec<u32> {
         let robin = &mut robins[side as usize];
-        let pass = access.poll_pass(at(now), side, |members, budget| robin.pick(members, budget));
+        let pass = access
+            .poll_pass(at(now), side, |partition, members, budget| robin.pick(partition, members, budget));
         pass.map(|pass| pass.numbers.iter().map(|number| number.0).collect()).unwrap_or_default()
     };
     let mut seen = Vec::new();

@@ -95,7 +95,7 @@ impl World {
     }
 
     /// Lets time pass: packets are counted, jobs end, new ones start.
-    pub(super) fn step(&mut self, pick: impl FnMut(&[SwitchPdr], usize) -> Vec<SwitchPdr>) {
+    pub(super) fn step(&mut self, pick: impl FnMut(Partition, &[SwitchPdr], usize) -> Vec<SwitchPdr>) {
         self.now = self.now + Span::from_micros(self.random.u64(0..20));
         self.packets();
         self.finish_write();
@@ -179,7 +179,7 @@ impl World {
         self.access.written(self.now, true);
     }
 
-    fn start_readers(&mut self, mut pick: impl FnMut(&[SwitchPdr], usize) -> Vec<SwitchPdr>) {
+    fn start_readers(&mut self, mut pick: impl FnMut(Partition, &[SwitchPdr], usize) -> Vec<SwitchPdr>) {
         for side in Side::ALL {
             let Some(pass) = self.access.poll_pass(self.now, side, &mut pick).cloned() else { continue };
             let early: Vec<Sample> = pass
