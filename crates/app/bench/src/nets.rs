@@ -38,4 +38,9 @@ impl Nets {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Ok(Namespace::create(&format!("{role}{number}"), &self.cleanup)?)
     }
+
+    /// What else is to be undone, for what else is set up.
+    pub fn cleanup(&self) -> &Cleanup {
+        &self.cleanup
+    }
 }

@@ -90,6 +90,12 @@ impl FastPath {
         counters.gtpu_received.packets + counters.ip_received.packets + counters.ethernet_received.packets
     }
 
+    /// Supervises the paths `new` for a session that another worker has, and no longer those in `old`, which it was told for
+    /// that session before.
+    pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {
+        self.slow.follow_paths(now, old, new);
+    }
+
     /// Our GTP-U addresses in the order by which [`crate::Exit::Tunnel`] counts them.
     pub fn local_addresses(&self) -> &[IpAddr] {
         self.surroundings.local_addrs()
@@ -193,6 +199,12 @@ impl FastPath {
         let lease = self.compiler().enter(pattern, own.as_ref(), &tunnels);
         self.leases.insert(seid, lease);
         self.grant(seid, now);
+    }
+
+    /// The pattern that a session was entered by.
+    #[cfg(test)]
+    pub(crate) fn pattern_of(&self, seid: Seid) -> Option<Arc<crate::lease::Pattern>> {
+        self.leases.get(&seid)?.pattern().cloned()
     }
 
     fn compiler(&mut self) -> Compiler<'_> {

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{Echo, Egress, Event, Topology};
 use causeway_packet::gtpu::Repr;
-use causeway_rules::RuleSet;
+use causeway_rules::{Far, RuleSet};
 use causeway_types::{Span, Time};
 
 use crate::egress::{GTPU_PORT, to_tunnel};
@@ -67,15 +67,23 @@ impl Paths {
 
     /// A session that had the rules `old` has the rules `new` from now on.
     pub(crate) fn follow(&mut self, now: Time, old: &RuleSet, new: &RuleSet, topology: &Topology) {
-        if self.echo.interval.is_zero() || old.fars == new.fars {
-            return;
+        if !self.echo.interval.is_zero() && old.fars != new.fars {
+            self.follow_ends(now, paths_of(old, topology), paths_of(new, topology));
         }
-        for of in paths_of(old, topology) {
+    }
+
+    fn follow_ends(
+        &mut self,
+        now: Time,
+        old: impl IntoIterator<Item = Ends>,
+        new: impl IntoIterator<Item = Ends>,
+    ) {
+        for of in old {
             if let Some(path) = self.paths.get_mut(&of) {
                 path.users = path.users.saturating_sub(1);
             }
         }
-        for of in paths_of(new, topology) {
+        for of in new {
             let due = &mut self.due;
             let path = self.paths.entry(of).or_insert_with(|| {
                 due.insert((now, of));
@@ -130,19 +138,30 @@ impl Paths {
     }
 }
 
-/// The paths of the tunnels that these rules send to.
+/// The paths of the tunnels that these rules send to, once for each FAR.
 fn paths_of(rules: &RuleSet, topology: &Topology) -> impl Iterator<Item = Ends> {
-    rules.fars.values().filter_map(|far| {
-        let forwarding = far.forwarding.as_ref()?;
-        let egress = to_tunnel(forwarding.tunnel()?, forwarding.network_instance.as_ref(), topology).ok()?;
-        match egress {
-            Egress::Gtpu { local, peer, .. } => Some((local, peer.ip())),
-            Egress::Ip { .. } | Egress::Ethernet { .. } => None,
-        }
-    })
+    rules.fars.values().filter_map(|far| path_of(far, topology))
+}
+
+/// The path of the tunnel that a FAR sends to: our address and the peer's.
+pub fn path_of(far: &Far, topology: &Topology) -> Option<(IpAddr, IpAddr)> {
+    let forwarding = far.forwarding.as_ref()?;
+    let egress = to_tunnel(forwarding.tunnel()?, forwarding.network_instance.as_ref(), topology).ok()?;
+    match egress {
+        Egress::Gtpu { local, peer, .. } => Some((local, peer.ip())),
+        Egress::Ip { .. } | Egress::Ethernet { .. } => None,
+    }
 }
 
 impl Reference {
+    /// Supervises the paths `new`, as [`path_of`] names them, for a session that another data plane has, and no longer those in
+    /// `old`, which it was told for that session before.
+    pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {
+        if !self.topology.routing.echo.interval.is_zero() {
+            self.paths.follow_ends(now, old.iter().copied(), new.iter().copied());
+        }
+    }
+
     /// Asks the peers that are due, and tells of those that do not answer.
     pub(crate) fn expire_paths(&mut self, now: Time) {
         while let Some(((local, peer), due)) = self.paths.expire(now) {

@@ -2,16 +2,31 @@
 
 use std::time::{Duration, Instant};
 
-use causeway_lab::smf::Heard;
-
-use super::world::World;
 use crate::BenchError;
 use crate::kit::{Progress, Samples};
 
 /// Packets under way at most: few, so that none waits for others.
 const WINDOW: usize = 4;
 /// What is not there by then does not come.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A UPF whose sessions' downlink tunnels are changed, and what its packets show.
+pub(super) trait Changing {
+    /// How many sessions there are.
+    fn sessions(&self) -> usize;
+
+    /// Asks for the downlink of a session to go to another tunnel.
+    fn change(&mut self, session: usize, teid: u32) -> Result<(), BenchError>;
+
+    /// The change that was asked for last has been carried out, says the UPF.
+    fn is_done(&mut self) -> Result<bool, BenchError>;
+
+    /// Sends a packet to the session's UE with a mark in it. `false` when it was not taken.
+    fn send_downlink(&mut self, session: usize, mark: u64) -> Result<bool, BenchError>;
+
+    /// Takes what has arrived at the gNB, and tells TEID and mark of each packet.
+    fn receive_downlink(&mut self, arrived: impl FnMut(u32, u64)) -> Result<(), BenchError>;
+}
 
 /// What was measured of changes one by one.
 #[derive(Default)]
@@ -29,7 +44,6 @@ pub(super) struct Changes {
 /// A change under way. Times are since it was asked for.
 struct Watch {
     asked: Instant,
-    sequence: Option<u32>,
     teid: u32,
     response: Option<Duration>,
     /// When the first packet was sent that was treated by the new rule.
@@ -41,7 +55,7 @@ struct Watch {
 impl Changes {
     /// Changes the downlink tunnel of random sessions, each while packets to its UE go without pause.
     pub(super) fn watch(
-        world: &mut World,
+        upf: &mut impl Changing,
         count: u64,
         random: &mut fastrand::Rng,
         progress: &mut Progress,
@@ -49,8 +63,8 @@ impl Changes {
         let mut changes = Self::default();
         for number in 0..count {
             progress.at(number, count);
-            let session = random.usize(..world.sessions.len());
-            let watch = Watch::change(world, session, random.u32(1..))?;
+            let session = random.usize(..upf.sessions());
+            let watch = Watch::change(upf, session, random.u32(1..))?;
             changes.stale += watch.stale;
             match (watch.response, watch.visible) {
                 (Some(response), Some(visible)) => {
@@ -65,17 +79,10 @@ impl Changes {
 }
 
 impl Watch {
-    fn change(world: &mut World, session: usize, teid: u32) -> Result<Self, BenchError> {
-        let mut watch = Self {
-            asked: Instant::now(),
-            sequence: None,
-            teid,
-            response: None,
-            visible: None,
-            under_way: 0,
-            stale: 0,
-        };
-        watch.sequence = world.hand_over(session, teid)?;
+    fn change(upf: &mut impl Changing, session: usize, teid: u32) -> Result<Self, BenchError> {
+        let mut watch =
+            Self { asked: Instant::now(), teid, response: None, visible: None, under_way: 0, stale: 0 };
+        upf.change(session, teid)?;
         while watch.asked.elapsed() < PATIENCE {
             let done = watch.response.is_some() && watch.visible.is_some();
             if done && watch.under_way == 0 {
@@ -83,13 +90,11 @@ impl Watch {
             }
             if !done && watch.under_way < WINDOW {
                 let mark = u64::try_from(watch.asked.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                watch.under_way += usize::from(world.send_downlink(session, mark)?);
+                watch.under_way += usize::from(upf.send_downlink(session, mark)?);
             }
-            world.drain_gnb(|teid, mark| watch.arrived(teid, Duration::from_nanos(mark)))?;
-            while let Some(heard) = world.smf.poll()? {
-                if matches!(heard, Heard::Answer(sequence) if Some(sequence) == watch.sequence) {
-                    watch.response.get_or_insert(watch.asked.elapsed());
-                }
+            upf.receive_downlink(|teid, mark| watch.arrived(teid, Duration::from_nanos(mark)))?;
+            if watch.response.is_none() && upf.is_done()? {
+                watch.response = Some(watch.asked.elapsed());
             }
             std::thread::yield_now();
         }

@@ -4,6 +4,7 @@
 //! rights. SMF, gNB and server are one thread, on another core than the packet thread.
 
 mod changes;
+mod in_memory;
 mod options;
 mod traffic;
 mod world;
@@ -16,7 +17,8 @@ use crate::kit::{Count, Progress, Samples, available_memory, pin};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, choose_cores};
 use crate::{BenchError, Common};
-use changes::Changes;
+use changes::{Changes, Changing};
+use in_memory::InMemory;
 use traffic::{Pace, Traffic};
 use world::{SIZE, SPREAD, World};
 
@@ -50,7 +52,8 @@ fn measure(options: &Options, common: &Common) -> Result<Report, BenchError> {
     report.note(
         "report: from sending the packet that crosses a volume threshold to the Session Report Request. handover, change: \
          from the Session Modification Request (another tunnel, SNDEM) to its response. rule visible: from the request of \
-         a change until the first packet is sent that is treated by the new rule, exact to the time between two packets.",
+         a change until the first packet is sent that is treated by the new rule, exact to the time between two packets. in \
+         memory: the packet thread alone, which is handed the plan and gives its result back; ports in memory.",
     );
     Ok(report)
 }
@@ -87,14 +90,33 @@ fn setting(
         }
     }
     progress.stage(format!("events: rule changes among {sessions} sessions"));
-    let changes = Changes::watch(&mut world, options.changes.0, &mut random, progress)?;
+    watch("", sessions, &mut world, options, &mut random, progress, report)?;
+    // Its packet thread may never sleep, and the next one has the same core.
+    drop(world);
+    progress.stage(format!("events: rule changes among {sessions} sessions in memory"));
+    // It is below 2^32, as above.
+    let mut thread = InMemory::open(sessions.0 as u32, !options.sleep, cores, progress)?;
+    watch(", in memory", sessions, &mut thread, options, &mut random, progress, report)
+}
+
+/// Changes one by one.
+fn watch(
+    place: &str,
+    sessions: Count,
+    upf: &mut impl Changing,
+    options: &Options,
+    random: &mut fastrand::Rng,
+    progress: &mut Progress,
+    report: &mut Report,
+) -> Result<(), BenchError> {
+    let changes = Changes::watch(upf, options.changes.0, random, progress)?;
     let row = Row { sessions, packets: Count(0), handovers: 0 };
-    row.add("change", &changes.response, changes.missing, report);
-    row.add("rule visible", &changes.visible, changes.missing, report);
+    row.add(&format!("change{place}"), &changes.response, changes.missing, report);
+    row.add(&format!("rule visible{place}"), &changes.visible, changes.missing, report);
     if changes.stale > 0 {
         let stale = changes.stale;
         report.note(format!(
-            "{sessions} sessions: {stale} packets after a response were treated by the old rule."
+            "{sessions} sessions{place}: {stale} packets after a response were treated by the old rule."
         ));
     }
     Ok(())

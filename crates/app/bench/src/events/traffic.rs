@@ -10,7 +10,7 @@ use crate::BenchError;
 use crate::kit::{Progress, Samples};
 
 /// What is not there by then does not come.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(3);
 /// Packets under way while every session has its first one.
 const WINDOW: u64 = 128;
 

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::Network;
-use causeway_lab::smf::{BulkSmf, Downlink, Session, SessionPlan};
+use causeway_lab::smf::{BulkSmf, Downlink, Heard, Session, SessionPlan};
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair_with};
@@ -13,6 +13,7 @@ use causeway_types::{Bitrate, DualIp, FTeid, NetworkInstance, Qfi, Teid};
 use causeway_upf::config::{Config, GtpuServer, Metrics, PFCP_PORT, PfcpServer, Session as Pool, Upf};
 use causeway_upf::{Daemon, open};
 
+use super::changes::Changing;
 use crate::BenchError;
 use crate::kit::Progress;
 use crate::upf::{Cores, Running};
@@ -48,6 +49,8 @@ pub(super) struct World {
     peer: Meta,
     address: Ipv4Addr,
     batch: Batch,
+    /// The sequence number of the last change that was asked for.
+    changed: Option<u32>,
     _upf: Running,
 }
 
@@ -76,7 +79,7 @@ impl World {
             let mut ports = open::gtpu_ports(&config)?;
             let pool = POOL.parse().into_iter().collect();
             ports.add_network(Network::new(NetworkInstance::new(DNN), pool), Box::new(n6));
-            Ok(Daemon::start_with(&config, ports)?)
+            Ok(Daemon::start_with(&config, vec![ports])?)
         })?;
         let gnb = UdpPort::bind("gnb", (address, GTPU_PORT).into(), &UdpOptions::default())?;
         let mut smf = BulkSmf::open(smf, SocketAddr::from((upf, PFCP_PORT)))?;
@@ -92,6 +95,7 @@ impl World {
             peer,
             address,
             batch: Batch::new(),
+            changed: None,
             _upf: running,
         };
         world.attach(progress)?;
@@ -128,13 +132,6 @@ impl World {
         Ok(self.gnb.send(&[Frame { meta: self.peer, data: &data }])? == 1)
     }
 
-    /// A packet of the server to the session's UE, with a mark in it.
-    pub(super) fn send_downlink(&mut self, number: usize, mark: u64) -> Result<bool, BenchError> {
-        let mut data = Vec::with_capacity(SIZE);
-        user_packet(SERVER, ue(number as u32), mark, &mut data)?;
-        Ok(self.server.push(Meta::Ip, &data))
-    }
-
     /// Takes what has arrived at the server. Returns how many packets that were.
     pub(super) fn drain_server(&mut self) -> u64 {
         std::iter::from_fn(|| self.server.pop()).count() as u64
@@ -143,19 +140,50 @@ impl World {
     /// Takes what has arrived at the gNB, and tells TEID and mark of each G-PDU with a user's packet.
     pub(super) fn drain_gnb(&mut self, mut arrived: impl FnMut(u32, u64)) -> Result<(), BenchError> {
         while self.gnb.receive(&mut self.batch)? > 0 {
-            for frame in self.batch.frames() {
-                let teid =
-                    frame.data.get(4..).and_then(<[u8]>::first_chunk).map(|teid| u32::from_be_bytes(*teid));
-                let payload = frame.data.len().checked_sub(SIZE - USER);
-                let mark = payload.and_then(|at| frame.data.get(at..)?.first_chunk());
-                // An End Marker is shorter.
-                if let (Some(teid), Some(mark)) = (teid, mark) {
-                    arrived(teid, u64::from_be_bytes(*mark));
-                }
+            for (teid, mark) in self.batch.frames().filter_map(|frame| told(frame.data)) {
+                arrived(teid, mark);
             }
         }
         Ok(())
     }
+}
+
+impl Changing for World {
+    fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    fn change(&mut self, session: usize, teid: u32) -> Result<(), BenchError> {
+        self.changed = self.hand_over(session, teid)?;
+        Ok(())
+    }
+
+    fn is_done(&mut self) -> Result<bool, BenchError> {
+        while let Some(heard) = self.smf.poll()? {
+            if matches!(heard, Heard::Answer(sequence) if Some(sequence) == self.changed) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn send_downlink(&mut self, number: usize, mark: u64) -> Result<bool, BenchError> {
+        let mut data = Vec::with_capacity(SIZE);
+        user_packet(SERVER, ue(number as u32), mark, &mut data)?;
+        Ok(self.server.push(Meta::Ip, &data))
+    }
+
+    fn receive_downlink(&mut self, arrived: impl FnMut(u32, u64)) -> Result<(), BenchError> {
+        self.drain_gnb(arrived)
+    }
+}
+
+/// TEID and mark of a G-PDU with a user's packet; an End Marker is shorter.
+pub(super) fn told(datagram: &[u8]) -> Option<(u32, u64)> {
+    let teid = datagram.get(4..)?.first_chunk()?;
+    let payload = datagram.len().checked_sub(SIZE - USER)?;
+    let mark = datagram.get(payload..)?.first_chunk()?;
+    Some((u32::from_be_bytes(*teid), u64::from_be_bytes(*mark)))
 }
 
 fn config(upf: Ipv4Addr, sessions: u32, busy_poll: bool, cores: Cores) -> Config {
@@ -200,9 +228,15 @@ fn tunnel(gnb: Ipv4Addr, teid: u32) -> FTeid {
     FTeid { teid: Teid::new(teid).unwrap_or(FIRST), addr: DualIp::from(gnb) }
 }
 
-fn user_packet(src: Ipv4Addr, dst: Ipv4Addr, mark: u64, out: &mut Vec<u8>) -> Result<(), BenchError> {
+/// A user's packet of [`SIZE`] octets with a mark in it.
+pub(super) fn user_packet(
+    src: Ipv4Addr,
+    dst: Ipv4Addr,
+    mark: u64,
+    out: &mut Vec<u8>,
+) -> Result<(), BenchError> {
     let mut payload = [0; SIZE - USER];
     payload[..8].copy_from_slice(&mark.to_be_bytes());
     let ip = IpRepr::V4(Ipv4Repr::new(src, dst, IpProtocol::UDP));
-    Ok(ip.write_udp(UdpRepr { src_port: 40_000, dst_port: 7000 }, true, &[&payload], out)?)
+    Ok(ip.write_udp(UdpRepr { src_port: 8000, dst_port: 8000 }, true, &[&payload], out)?)
 }

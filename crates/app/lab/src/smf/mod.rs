@@ -219,6 +219,4 @@ fn own(header: Header, cp_seid: Seid) -> Result<(), LabError> {
 }
 
 #[cfg(test)]
-mod bulk_tests;
-#[cfg(test)]
 mod tests;

@@ -1,9 +1,10 @@
 //! An SMF for many sessions: it keeps so many requests under way, and has no thread of its own.
 
-use std::collections::HashMap;
-use std::io::ErrorKind;
+mod flights;
+#[cfg(test)]
+mod tests;
+
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
-use std::time::{Duration, Instant};
 
 use causeway_pfcp::{Cause, Header, HeartbeatResponse, Message, RecoveryTimeStamp, SessionReportResponse};
 use causeway_types::{NtpSeconds, Seid};
@@ -13,13 +14,10 @@ use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_s
 use super::model::{Downlink, Session, SessionPlan};
 use super::{build, read};
 use crate::LabError;
+use flights::{Flights, T1};
 
 /// The UDP port of PFCP (TS 29.244 clause 4.2.2).
 const PORT: u16 = 8805;
-/// How long to wait for a response before sending again (T1).
-const T1: Duration = Duration::from_secs(1);
-/// How often a request is sent again (N1).
-const N1: u32 = 5;
 /// Octets of receive buffer to ask for.
 const RECEIVE_BUFFER: usize = 8 << 20;
 /// Octets of the longest datagram.
@@ -49,14 +47,6 @@ pub enum Heard {
     Answer(u32),
     /// It has sent a Session Report Request about the session with this SEID of ours, which was answered.
     Report(Seid),
-}
-
-/// A request that is not answered yet.
-struct Flight {
-    number: usize,
-    request: Vec<u8>,
-    sent: Instant,
-    repeated: u32,
 }
 
 impl BulkSmf {
@@ -226,62 +216,32 @@ impl BulkSmf {
         mut request: impl FnMut(usize) -> (Option<Seid>, Message<'a>),
         mut heard: impl FnMut(usize, &Header, Message<'_>) -> Result<(), LabError>,
     ) -> Result<(), LabError> {
-        let mut flights: HashMap<u32, Flight> = HashMap::with_capacity(window);
+        let mut flights = Flights::new(what, window);
         let mut buffer = vec![0; DATAGRAM];
         let mut asked = 0;
         while asked < count || !flights.is_empty() {
-            while asked < count && flights.len() < window.max(1) {
+            while asked < count && !flights.is_full() {
                 let sequence = self.next_sequence();
                 let (seid, message) = request(asked);
                 let mut octets = Vec::with_capacity(512);
                 encode(&message, seid, sequence, &mut octets)?;
-                // A refusal of the host, as while the UPF starts, is as good as silence.
-                let _ = self.socket.send(&octets);
-                let flight = Flight { number: asked, request: octets, sent: Instant::now(), repeated: 0 };
-                flights.insert(sequence, flight);
+                flights.send(&self.socket, sequence, asked, octets);
                 asked += 1;
             }
             let received = match self.socket.recv(&mut buffer) {
                 Ok(length) => buffer.get(..length).unwrap_or_default(),
                 Err(error) => {
-                    self.repeat(what, &mut flights, &error)?;
+                    self.repeated += flights.repeat(&self.socket, &error)?;
                     continue;
                 }
             };
             let (header, message) = read::message(received)?;
             if message.message_type().is_request() {
                 self.serve(&header, &message)?;
-            } else if let Some(flight) = flights.remove(&header.sequence) {
+            } else if let Some(number) = flights.answered(header.sequence) {
                 check(what, &message)?;
-                heard(flight.number, &header, message)?;
+                heard(number, &header, message)?;
             }
-        }
-        Ok(())
-    }
-
-    /// Sends again what has waited long enough.
-    fn repeat(
-        &mut self,
-        what: &str,
-        flights: &mut HashMap<u32, Flight>,
-        error: &std::io::Error,
-    ) -> Result<(), LabError> {
-        if error.kind() == ErrorKind::ConnectionRefused {
-            // The UPF is not there yet: asking at once again would only be refused again.
-            std::thread::sleep(T1 / 10);
-        }
-        let waited = |flight: &&mut Flight| flight.sent.elapsed() >= T1;
-        for flight in flights.values_mut().filter(waited) {
-            if flight.repeated == N1 {
-                return Err(LabError::Timeout {
-                    what: format!("the answer to a request for {what}"),
-                    within: T1 * (N1 + 1),
-                });
-            }
-            flight.repeated += 1;
-            flight.sent = Instant::now();
-            self.repeated += 1;
-            let _ = self.socket.send(&flight.request);
         }
         Ok(())
     }

@@ -8,7 +8,8 @@ use causeway_pfcp::{
 };
 use causeway_types::{DualIp, FTeid, Seid, Teid};
 
-use super::{BulkSmf, Downlink, Heard, Session, read};
+use super::{BulkSmf, Heard, read};
+use crate::smf::{Downlink, Session};
 
 const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
