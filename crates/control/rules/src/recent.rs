@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
+use crate::change::Alike;
 use crate::{Far, Qer, RuleSet, Urr};
 
 /// How many rules of a kind are remembered.
@@ -19,6 +20,8 @@ pub(crate) struct Recent {
     fars: Slots<Far>,
     qers: Slots<Qer>,
     urrs: Slots<Urr>,
+    /// Whole sessions.
+    pub(crate) alike: Alike,
 }
 
 impl PartialEq for Recent {

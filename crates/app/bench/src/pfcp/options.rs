@@ -13,6 +13,9 @@ pub struct Options {
     /// What carries the plans out
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().plane)]
     pub plane: Vec<Plane>,
+    /// What is asked for; what must come before it happens without being measured
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().operation)]
+    pub operation: Vec<Operation>,
     /// Sessions there are when requests are measured
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
     pub sessions: Vec<Count>,
@@ -24,7 +27,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            plane: vec![Plane::Accepting, Plane::Reference],
+            plane: vec![Plane::Accepting, Plane::Reference, Plane::Fastpath],
+            operation: Operation::value_variants().to_vec(),
             sessions: vec![count(10_000), count(150_000), count(1_000_000)],
             requests: count(100_000),
         }
@@ -60,6 +64,27 @@ pub enum Plane {
     Accepting,
     /// The oracle
     Reference,
+    /// The software fast path
+    Fastpath,
+}
+
+/// What an SMF asks for, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Operation {
+    /// A new session
+    Establish,
+    /// The first gNB of a session
+    Activate,
+    /// Another gNB, with an End Marker for the one before
+    Handover,
+    /// The end of the session
+    Delete,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+    }
 }
 
 impl fmt::Display for Plane {

@@ -38,16 +38,21 @@ pub struct MeterGrant {
 impl Reference {
     /// What these rules of a session may use up from now on, in their order. `None`: the reference must see the next
     /// packet of that rule.
-    pub fn grants(&mut self, seid: Seid, rules: &[RuleKey], now: Time) -> Vec<Option<Grant>> {
-        let none = || rules.iter().map(|_| None).collect();
+    pub fn grants<'a>(
+        &mut self,
+        seid: Seid,
+        rules: impl Iterator<Item = &'a RuleKey> + Clone,
+        now: Time,
+    ) -> Vec<Option<Grant>> {
+        let none = || rules.clone().map(|_| None).collect();
         let Some(session) = self.sessions.get_mut(&seid) else { return none() };
         let is_told = session.inactivity.is_some_and(|inactivity| inactivity.has_told());
         if is_told || !session.buffer.is_empty() || session.has_changed_flows() {
             return none();
         }
-        let quiet: Vec<_> = rules.iter().map(|rule| quiet_since(session, rule.pdr, now)).collect();
+        let quiet: Vec<_> = rules.clone().map(|rule| quiet_since(session, rule.pdr, now)).collect();
         let mut sharers: BTreeMap<UrrId, u64> = BTreeMap::new();
-        for (rule, _) in rules.iter().zip(&quiet).filter(|(_, quiet)| quiet.is_some()) {
+        for (rule, _) in rules.clone().zip(&quiet).filter(|(_, quiet)| quiet.is_some()) {
             let pdr = session.rules.pdrs.get(&rule.pdr);
             pdr.into_iter().flat_map(|pdr| &pdr.urrs).for_each(|urr| *sharers.entry(*urr).or_default() += 1);
         }
@@ -58,7 +63,7 @@ impl Reference {
             let meters = meters.collect::<Option<Vec<_>>>()?;
             Some(Grant { budget, quiet_since, meters })
         };
-        rules.iter().zip(quiet).map(&mut grant).collect()
+        rules.zip(quiet).map(&mut grant).collect()
     }
 }
 
