@@ -44,8 +44,8 @@ Examples:
 Exit codes: 0 measured, 1 it could not be measured, 2 wrong command line.";
 
 const PLAN_HELP: &str = "\
-Places the tables of the P4 programs into the stages of a Tofino pipeline, without a compiler: how many UEs fit, whether so
-many do, or whether tables of given sizes do. docs/planner.md describes the model and how near it comes to a compiler.
+Places the tables of a UPF in P4 into the stages of a Tofino pipeline, without a compiler: how many UEs fit, whether so many
+do, or whether tables of given sizes do. docs/planner.md describes the model and how near it comes to a compiler.
 
 Examples:
   causeway plan
@@ -75,7 +75,7 @@ pub(crate) enum Command {
     /// Measure how fast this build is on this machine, or list what can be measured
     #[command(after_help = BENCH_HELP)]
     Bench(Box<causeway_bench::Arguments>),
-    /// Say how many UEs the P4 programs have room for on a switch, and draw where their tables are
+    /// Say how many UEs a UPF in P4 has room for on a switch, and draw where their tables are
     #[command(after_help = PLAN_HELP)]
     Plan(Box<causeway_plan::Arguments>),
 }

@@ -52,7 +52,7 @@ fn it_says_what_does_not_fit() {
 // Output: whether they fit, by the exit code too.
 #[test]
 fn it_answers_for_sizes() {
-    let small = plan(&["--profile", "baseline", "--ues", "40000", "--sizes", "far=50000,meter_id=1000"]);
+    let small = plan(&["--profile", "baseline", "--ues", "40000", "--sizes", "far=50000,meter_lookup=1000"]);
     assert_eq!(small.status.code(), Some(0));
     assert!(text(&small.stdout).contains("\nthese sizes fit"));
     let large = plan(&["--profile", "baseline", "--ues", "40000", "--sizes", "far=500000"]);

@@ -120,8 +120,8 @@ proptest! {
 }
 
 // Input:  every program at every ratio of the paper.
-// Output: the larger pipeline holds more; shared filters hold more at 1:5 than unique ones; a second partition never
-//         adds UEs at 1:50.
+// Output: the larger pipeline holds more; shared filters hold more at 1:5 than unique ones; a second partition
+//         costs UEs at 1:50.
 #[test]
 fn more_room_holds_more() {
     let ues = |arch: &Architecture, program: &Program, ratio| {
@@ -137,5 +137,5 @@ fn more_room_holds_more() {
     let shared = Program { filters: Filters::Shared, ..direct };
     assert!(ues(&one, &shared, 5) > ues(&one, &direct, 5));
     let hip4 = Program::of(Profile::Hip4);
-    assert!(ues(&one, &Program { partitions: 2, ..hip4 }, 50) <= ues(&one, &hip4, 50));
+    assert!(ues(&one, &Program { partitions: 2, ..hip4 }, 50) < ues(&one, &hip4, 50));
 }

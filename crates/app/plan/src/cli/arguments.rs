@@ -66,7 +66,7 @@ pub struct Arguments {
     /// Simple UEs whose uplink goes to another UPF
     #[arg(long, value_name = "N", default_value_t = Population::N9)]
     pub(super) n9: u32,
-    /// Accounting tables on each side; two let one be read while the other is written
+    /// Accounting tables on each side; two, each for 5/8 of the PDRs, let one be read while the other is written
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=2))]
     pub(super) partitions: u32,
     /// What is addressed by index instead of by a stored key [default: both for direct, none otherwise]

@@ -34,11 +34,11 @@ fn side(
         return instances(pipeline, pdrs, gress, after);
     }
     for partition in 0..program.partitions {
-        let name = match program.partitions {
-            1 => format!("accounting_{gress}"),
-            _ => format!("accounting_{gress}_{}", partition + 1),
+        let (name, entries) = match program.partitions {
+            1 => (format!("accounting_{gress}"), pdrs),
+            // Half of the PDRs and an eighth more: which partition takes entries is a matter of when they come.
+            _ => (format!("accounting_{gress}_{}", partition + 1), (pdrs / 2 + pdrs / 8).max(1)),
         };
-        let entries = pdrs.div_ceil(program.partitions);
         pipeline.add(Table::new(name, gress, Match::Exact(key(&[PDR_ID])), entries).counted(), after)?;
     }
     Ok(())

@@ -36,7 +36,7 @@ pub(super) fn enforcement(pipeline: &mut Pipeline, pdrs: u32, before: &Before<'_
     let meters = pdrs.div_ceil(PDRS_PER_METER).max(1);
     pipeline
         .add(Table::new("meters", Ingress, Match::Exact(key(&[METER_ID])), meters).metered(), before.meter)?;
-    let queue = Table::new("qfi_to_queue", Ingress, Match::Exact(key(&[&[("qfi", 6)]])), 64);
+    let queue = Table::new("queue_assignment", Ingress, Match::Exact(key(&[&[("qfi", 6)]])), 64);
     let after: Vec<_> = before.action.iter().copied().chain([("meters", Dependency::Match)]).collect();
     pipeline.add(queue.actions(&[&[8]]).when("yellow", 1), &after)
 }
@@ -48,12 +48,12 @@ pub(super) fn delivery(pipeline: &mut Pipeline, before: &Before<'_>) -> Result<(
     let flags = key(&[&[("buffer", 1), ("nocp", 1)]]);
     let copies = Table::new("to_cpu", Ingress, Match::Exact(flags), 3).actions(&[&[8, 8]]);
     pipeline.add(copies, before.action)?;
-    for (way, side, address) in [(0, "outer", ("outer.dst", 32)), (1, "inner", ("inner.dst", 32))] {
+    for (way, side, address) in [(0, "tunnel", ("outer.dst", 32)), (1, "network", ("inner.dst", 32))] {
         let under = |table: Table| table.actions(&[ROUTE]).when("buffer", 0).when("encapsulated", way);
-        let hosts = format!("route_{side}_host");
+        let hosts = format!("{side}_exact");
         let exact = Table::new(hosts.as_str(), Ingress, Match::Exact(key(&[&[address]])), HOST_ROUTES);
         pipeline.add(under(exact), before.action)?;
-        let name = format!("route_{side}_prefix");
+        let name = format!("{side}_lpm");
         let prefixes = Table::new(name, Ingress, Match::Ternary(key(&[&[address]])), PREFIX_ROUTES);
         pipeline.add(under(prefixes), &[(&hosts, Dependency::Control)])?;
     }

@@ -1,4 +1,4 @@
-//! The tables of the P4 programs, by profile and by what they must hold.
+//! The tables of the UPF programs, by profile and by what they must hold.
 
 mod accounting;
 mod after;

@@ -30,7 +30,7 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
         }
         _ => {
             by_id(&mut pipeline, all)?;
-            Before { pdr: PDR, action: &[("far", Matches)], meter: &[("meter_id", Matches)] }
+            Before { pdr: PDR, action: &[("far", Matches)], meter: &[("meter_lookup", Matches)] }
         }
     };
     after::enforcement(&mut pipeline, all, &before)?;
@@ -70,7 +70,7 @@ fn by_id(pipeline: &mut Pipeline, all: u32) -> Result<(), PlanError> {
     let decap = [OPERAND_OCTET, OPERAND_OCTET];
     let far = Table::new("far", Ingress, Match::Exact(key(&[PDR_ID])), all);
     pipeline.add(far.actions(&[&[OPERAND_OCTET], &encap, &decap, &[]]).when("user data", 1), PDR)?;
-    let meter = Table::new("meter_id", Ingress, Match::Exact(key(&[PDR_ID])), all);
+    let meter = Table::new("meter_lookup", Ingress, Match::Exact(key(&[PDR_ID])), all);
     pipeline.add(meter.actions(&[&[OPERAND_METER]]), PDR)
 }
 

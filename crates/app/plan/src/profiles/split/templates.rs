@@ -24,12 +24,12 @@ pub(super) fn add(
     };
     let uplink = Names::of(&names.uplink);
     let decap = [OPERAND_OCTET, OPERAND_OCTET];
-    pipeline.add(table("template_ul_to_n6", to_n6, 1).actions(&[&decap, &[]]), &uplink)?;
-    let after: Vec<_> = uplink.into_iter().chain([("template_ul_to_n6", Control)]).collect();
-    pipeline.add(table("template_ul_to_n9_n3", to_n9, 1).actions(&[&encap]), &after)?;
-    let template = table("template_dl", downlink, 0).actions(&[&encap, &[]]);
+    pipeline.add(table("ul_to_n6_template", to_n6, 1).actions(&[&decap, &[]]), &uplink)?;
+    let after: Vec<_> = uplink.into_iter().chain([("ul_to_n6_template", Control)]).collect();
+    pipeline.add(table("ul_to_n9_n3_template", to_n9, 1).actions(&[&encap]), &after)?;
+    let template = table("dl_template", downlink, 0).actions(&[&encap, &[]]);
     pipeline.add(template, &Names::of(&names.downlink))?;
-    Ok(["template_ul_to_n6", "template_ul_to_n9_n3", "template_dl"].map(|name| (name, Matches)).to_vec())
+    Ok(["ul_to_n6_template", "ul_to_n9_n3_template", "dl_template"].map(|name| (name, Matches)).to_vec())
 }
 
 /// Only the constants of tunnel headers, once.
