@@ -34,7 +34,7 @@ pub struct Placement {
     pub parts: Vec<Part>,
     /// The use of each stage that is needed; there may be more of them than the pipeline has.
     pub stages: Vec<StageUse>,
-    /// What stopped a table from being in the stage before, by table.
+    /// What kept tables, or the rest of them, out of stages.
     pub waits: Vec<Wait>,
 }
 
@@ -54,7 +54,7 @@ pub struct Wait {
 pub enum Reason {
     /// The stage had too little left.
     Short(Shortage),
-    /// Another table is spread over stages, and nothing may run between its parts.
+    /// Another table has to be placed first: nothing may run between its parts, or within its block.
     Between(usize),
 }
 
