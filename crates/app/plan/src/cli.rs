@@ -51,11 +51,7 @@ struct Document<'a> {
 
 fn plan(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, PlanError> {
     let program = arguments.program();
-    let mut progress = Progress::new();
-    progress.stage("");
-    let answer = ask::answer(arguments, &program)?;
-    drop(progress);
-    let Answer { title, verdict, population, report } = answer;
+    let Answer { title, verdict, population, report } = ask::answer(arguments, &program)?;
     let mut text = format!("{title}\n{verdict}\n\n{}", map(&report));
     if arguments.why {
         text.push('\n');

@@ -10,6 +10,11 @@ use crate::profiles::{Population, Program, Ratio};
 use crate::report::Report;
 use crate::search::{self, Fit};
 
+/// Tables that an answer names.
+const NAMED: usize = 8;
+/// The most UEs that can be asked about, several times what any pipeline holds.
+const MOST_UES: u32 = 1_000_000;
+
 /// An answer.
 pub(super) struct Answer {
     /// What was asked.
@@ -104,8 +109,8 @@ fn divide(ratio: Ratio, ues: u32, n9: u32) -> Result<Population, PlanError> {
     let (complex, simple) = (u64::from(ratio.complex), u64::from(ratio.simple));
     let share = (u64::from(ues) * simple).div_ceil(complex + simple);
     let simple = u32::try_from(share).unwrap_or(u32::MAX);
-    if simple <= n9 || ues > 4_000_000 {
-        let allowed = format!("more than {} at {ratio}, and not above 4,000,000", grouped(n9));
+    if simple <= n9 || ues > MOST_UES {
+        let allowed = format!("more than {} at {ratio}, and not above {}", grouped(n9), grouped(MOST_UES));
         return Err(PlanError::Argument { what: "--ues", given: ues.to_string(), allowed });
     }
     Ok(Population { simple, complex: ues - simple, n9 })
@@ -124,7 +129,10 @@ fn missing(arch: &Architecture, pipeline: &Pipeline, placement: &Placement) -> S
         let table = &pipeline.tables()[*table];
         format!("{} ({} of {} entries)", table.name, grouped(*entries), grouped(table.entries))
     };
-    let names: Vec<_> = tables.iter().map(name).collect();
+    let mut names: Vec<_> = tables.iter().take(NAMED).map(name).collect();
+    if tables.len() > NAMED {
+        names.push(format!("and {} more", tables.len() - NAMED));
+    }
     let (needed, there) = (placement.stages.len(), arch.stages);
     format!("{needed} stages are needed and {there} there; without a place: {}", names.join(", "))
 }
