@@ -19,6 +19,7 @@ Examples:
   causeway config check --config upf.yaml
   causeway config keys
   causeway demo
+  causeway plan --profile hip4 --ratio 1:10
 
 Exit codes: 0 done, 1 failed, 2 wrong command line or (run) wrong configuration.";
 
@@ -42,6 +43,19 @@ Examples:
 
 Exit codes: 0 measured, 1 it could not be measured, 2 wrong command line.";
 
+const PLAN_HELP: &str = "\
+Places the tables of a UPF in P4 into the stages of a Tofino pipeline, without a compiler: how many UEs fit, whether so many
+do, or whether tables of given sizes do. docs/planner.md describes the model and how near it comes to a compiler.
+
+Examples:
+  causeway plan
+  causeway plan --profile direct --ratio 1:5 --filters shared --svg stages.svg
+  causeway plan --ues 120000 --ratio 1:10 --partitions 2 --why
+  causeway plan --sizes accounting_egress=400000,dl_from_n6_simple=200000
+  causeway plan accuracy
+
+Exit codes: 0 it fits, 1 it does not or cannot be planned, 2 wrong command line.";
+
 /// What to do.
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -61,6 +75,9 @@ pub(crate) enum Command {
     /// Measure how fast this build is on this machine, or list what can be measured
     #[command(after_help = BENCH_HELP)]
     Bench(Box<causeway_bench::Arguments>),
+    /// Say how many UEs a UPF in P4 has room for on a switch, and draw where their tables are
+    #[command(after_help = PLAN_HELP)]
+    Plan(Box<causeway_plan::Arguments>),
 }
 
 /// How to show it.

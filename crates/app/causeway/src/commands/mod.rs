@@ -3,6 +3,7 @@
 mod bench;
 mod config;
 mod demo;
+mod plan;
 mod run;
 
 use std::process::ExitCode;
@@ -16,5 +17,6 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Config { command } => config::run(command),
         Command::Demo(args) => demo::run(args),
         Command::Bench(args) => bench::run(&args),
+        Command::Plan(args) => plan::run(&args),
     }
 }

@@ -1,0 +1,129 @@
+//! How near the planner comes to what compilers said.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::architecture::Architecture;
+use crate::draw::grouped;
+use crate::error::PlanError;
+use crate::outcomes::{Outcome, SWEEPS, Sweep, all};
+use crate::profiles::{Population, Profile, Program};
+use crate::search::largest;
+
+/// The planner against the compilers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Accuracy {
+    /// Largest populations.
+    pub capacities: Vec<Comparison>,
+    /// Single outcomes of the paper's baseline.
+    pub sweeps: Vec<Sides>,
+}
+
+/// One capacity.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// The program.
+    pub name: &'static str,
+    /// Where the compiler's figure is from.
+    pub source: &'static str,
+    /// Complex UEs to simple ones.
+    pub ratio: String,
+    /// The largest population that the compiler was seen to fit.
+    pub compiled: u32,
+    /// The next larger one that it was, or would have been, asked for: the true limit is below.
+    pub below: u32,
+    /// The planner's answer.
+    pub planned: u32,
+    /// Hundredths that the answer is above (or below, if negative) the nearest number that the compiler's outcome leaves
+    /// possible.
+    pub deviation: f64,
+}
+
+/// One sweep.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sides {
+    /// Complex UEs to simple ones.
+    pub ratio: String,
+    /// Outcomes.
+    pub outcomes: u32,
+    /// Those that the planner gets right.
+    pub right: u32,
+}
+
+impl Accuracy {
+    /// Plans all that an outcome is known of. `at` is told what is being planned.
+    ///
+    /// # Errors
+    /// [`PlanError`] when a program cannot be built.
+    pub fn measure(mut at: impl FnMut(&str)) -> Result<Self, PlanError> {
+        let mut capacities = Vec::new();
+        for outcome in all() {
+            at(&format!("{} at {}", outcome.name, outcome.ratio));
+            capacities.push(compare(&outcome)?);
+        }
+        let sweeps = SWEEPS.iter().map(sides).collect::<Result<_, _>>()?;
+        Ok(Self { capacities, sweeps })
+    }
+
+    /// Outcomes of sweeps that are right, and all of them.
+    pub fn right(&self) -> (u32, u32) {
+        let right = self.sweeps.iter().map(|sides| sides.right).sum();
+        (right, self.sweeps.iter().map(|sides| sides.outcomes).sum())
+    }
+}
+
+/// The UEs that the planner finds room for.
+fn planned(program: &Program, ratio: crate::profiles::Ratio) -> Result<Population, PlanError> {
+    let none = Population { simple: 0, complex: 0, n9: 0 };
+    let fit = largest(&Architecture::TOFINO1, program, ratio, Population::N9)?;
+    Ok(fit.map_or(none, |fit| fit.population))
+}
+
+fn compare(outcome: &Outcome) -> Result<Comparison, PlanError> {
+    let at = |steps: u32| Population::at(outcome.ratio, steps * Population::STEP, Population::N9).ues();
+    let (compiled, below) = (at(outcome.steps), at(outcome.steps + outcome.search));
+    let planned = planned(&outcome.program, outcome.ratio)?.ues();
+    let nearest = planned.clamp(compiled, at(outcome.steps + outcome.search - 1));
+    let deviation = (f64::from(planned) / f64::from(nearest) - 1.0) * 100.0;
+    Ok(Comparison {
+        name: outcome.name,
+        source: outcome.source,
+        ratio: outcome.ratio.to_string(),
+        compiled,
+        below,
+        planned,
+        deviation,
+    })
+}
+
+fn sides(sweep: &Sweep) -> Result<Sides, PlanError> {
+    let limit = planned(&Program::of(Profile::Baseline), sweep.ratio)?.simple / Population::STEP;
+    let outcomes = sweep.fit + sweep.failed;
+    let right = (0..outcomes).filter(|number| (*number < sweep.fit) == (sweep.first + number <= limit));
+    Ok(Sides { ratio: sweep.ratio.to_string(), outcomes, right: right.count() as u32 })
+}
+
+impl fmt::Display for Accuracy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:27} {:6} {:>9} {:>9} {:>8}  source of the compiler's figure",
+            "program", "ratio", "compiled", "planned", "off"
+        )?;
+        for row in &self.capacities {
+            let (compiled, planned) = (grouped(row.compiled), grouped(row.planned));
+            writeln!(
+                f,
+                "{:27} {:6} {compiled:>9} {planned:>9} {:>+6.1} %  {}",
+                row.name, row.ratio, row.deviation, row.source
+            )?;
+        }
+        writeln!(f, "\noutcomes of the paper's baseline (fits or does not) on the right side")?;
+        for row in &self.sweeps {
+            writeln!(f, "  {:6} {} of {}", row.ratio, row.right, row.outcomes)?;
+        }
+        let (right, outcomes) = self.right();
+        write!(f, "  all    {right} of {outcomes}, {:.1} %", f64::from(right) * 100.0 / f64::from(outcomes))
+    }
+}

@@ -1,0 +1,92 @@
+//! What compilers said of known programs: facts to hold the planner to.
+
+use crate::profiles::{Counting, Indexed, Profile, Program, Ratio};
+
+/// The largest population that a compiler found to fit.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// What the program is called in the source.
+    pub name: &'static str,
+    /// Where the figure is from.
+    pub source: &'static str,
+    /// The program, as the planner knows it.
+    pub program: Program,
+    /// Complex UEs to simple ones.
+    pub ratio: Ratio,
+    /// Simple UEs, in thousands of 1,024.
+    pub steps: u32,
+    /// Steps of the search: the next larger population that was tried, or would have been, has so many more.
+    pub search: u32,
+}
+
+/// Wen and Yan, HiP4-UPF, USENIX ATC 2024: section 3.1 and figure 10; found again with the open-source p4c.
+const PAPER: &str = "HiP4-UPF (ATC'24), figure 10";
+/// The paper's released programs, compiled with the open-source p4c.
+const RELEASED: &str = "released program, p4c 9.13.4";
+/// Changes of the paper's program that compile, but are not functionally complete.
+const TRIAL: &str = "trial compile, p4c 9.13.4";
+
+/// All outcomes.
+pub fn all() -> Vec<Outcome> {
+    let ratios = [5, 10, 20, 50].map(Ratio::one_to);
+    let row = |name, source, profile, steps: [u32; 4]| {
+        let outcome = move |(ratio, steps)| Outcome {
+            name,
+            source,
+            program: Program::of(profile),
+            ratio,
+            steps,
+            search: 1,
+        };
+        ratios.into_iter().zip(steps).map(outcome)
+    };
+    row("baseline", PAPER, Profile::Baseline, [43, 60, 75, 80])
+        .chain(row("full", RELEASED, Profile::Hip4, [85, 130, 149, 155]))
+        .chain(trials())
+        .collect()
+}
+
+/// Their sizes are multiples of 8,192 and 4,096 simple UEs of N6, so larger ones were tried in such steps only.
+fn trials() -> impl Iterator<Item = Outcome> {
+    let keyed = Program::of(Profile::Hip4);
+    let narrow = Program { indexed: Indexed::Both, narrow_keys: true, ..keyed };
+    let outcome = |name, program, ratio, steps, search| Outcome {
+        name,
+        source: TRIAL,
+        program,
+        ratio: Ratio::one_to(ratio),
+        steps,
+        search,
+    };
+    [
+        outcome("simple tables by index", Program { indexed: Indexed::Simple, ..keyed }, 50, 162, 8),
+        outcome("counters by index", Program { indexed: Indexed::Accounting, ..keyed }, 50, 162, 8),
+        outcome("both by index", Program { indexed: Indexed::Both, ..keyed }, 50, 186, 8),
+        outcome("both by index, narrow keys", narrow, 5, 94, 4),
+        outcome("the same, post-QoS only", Program { counting: Counting::PostQos, ..narrow }, 5, 114, 4),
+    ]
+    .into_iter()
+}
+
+/// Outcomes of one sweep of the paper's baseline: which of 80 populations, each 1,024 simple UEs larger than the one
+/// before, fit. All that fit are smaller than all that do not.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Sweep {
+    /// Complex UEs to simple ones.
+    pub ratio: Ratio,
+    /// Simple UEs of the first population, in thousands of 1,024.
+    pub first: u32,
+    /// Populations that fit.
+    pub fit: u32,
+    /// Populations that do not.
+    pub failed: u32,
+}
+
+/// The 320 outcomes that the authors of the paper published with their programs (`baseline_upf/gs-result.txt` of
+/// github.com/CyberSecurityScience/HiP4-UPF), by Bf SDE 9.11.2.
+pub const SWEEPS: [Sweep; 4] = [
+    Sweep { ratio: Ratio::one_to(5), first: 40, fit: 4, failed: 76 },
+    Sweep { ratio: Ratio::one_to(10), first: 40, fit: 21, failed: 59 },
+    Sweep { ratio: Ratio::one_to(20), first: 40, fit: 36, failed: 44 },
+    Sweep { ratio: Ratio::one_to(50), first: 40, fit: 41, failed: 39 },
+];

@@ -1,0 +1,101 @@
+//! How entries of an exact table share SRAM words.
+
+use crate::architecture::Architecture;
+use crate::table::Field;
+
+/// Bits of the key that the address of the word stands for, so that they need not be stored.
+const GHOST_BITS: u32 = 10;
+/// Bits of each entry that say which version of the table it belongs to, for hitless changes.
+const VERSION_BITS: u32 = 4;
+/// Entries that can lie in one word.
+const ENTRIES_PER_WORD: u32 = 5;
+/// Entries that can lie in the words of one wide row.
+const ENTRIES_PER_ROW: u32 = 9;
+/// Bits of one word that can be read out with a match (immediate bits, number of the action).
+const OVERHEAD_BITS: u32 = 64;
+
+/// Entries side by side in words of several blocks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Packing {
+    /// Entries that lie together.
+    pub(super) entries: u32,
+    /// Blocks that they lie in.
+    pub(super) width: u32,
+}
+
+/// The packings of a key with `overhead` further bits for each entry.
+pub(super) fn packings(arch: &Architecture, key: &[Field], overhead: u32) -> Vec<Packing> {
+    let key_bits: u32 = key.iter().map(|field| field.bits).sum();
+    let bits = key_bits.saturating_sub(GHOST_BITS) + VERSION_BITS + overhead;
+    let octets = stored_octets(key);
+    let mut packings = Vec::new();
+    for entries in 1..=ENTRIES_PER_ROW {
+        let width = [
+            (entries * bits).div_ceil(arch.sram_bits),
+            (entries * octets).div_ceil(arch.sram_bits / 8),
+            (entries * overhead).div_ceil(OVERHEAD_BITS),
+            entries.div_ceil(ENTRIES_PER_WORD),
+        ];
+        let width = width.into_iter().max().unwrap_or(1).max(1);
+        let (few, many) = (entries.min(width), entries.max(width));
+        // What is twice something smaller is the same packing, only less flexible.
+        let multiple = few > 1 && many % few == 0;
+        if width <= arch.sram_rows && !multiple && width <= bits.div_ceil(arch.sram_bits).max(1) {
+            packings.push(Packing { entries, width });
+        }
+    }
+    packings
+}
+
+/// Octets of the key that are compared: the smallest ones may go with the ghost bits.
+fn stored_octets(key: &[Field]) -> u32 {
+    let mut sizes: Vec<u32> = Vec::new();
+    for field in key {
+        sizes.extend(std::iter::repeat_n(8, (field.bits / 8) as usize));
+        sizes.extend((field.bits % 8 != 0).then_some(field.bits % 8));
+    }
+    sizes.sort_unstable();
+    let mut left = GHOST_BITS;
+    let kept = sizes.iter().filter(|size| match left.checked_sub(**size) {
+        Some(rest) => {
+            left = rest;
+            false
+        }
+        None => true,
+    });
+    kept.count() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Packing, packings};
+    use crate::architecture::Architecture;
+    use crate::table::Field;
+
+    fn best(bits: u32, overhead: u32) -> Packing {
+        let key = [Field { name: "key", bits }];
+        let packings = packings(&Architecture::TOFINO1, &key, overhead);
+        packings.into_iter().max_by_key(|p| p.entries * 1000 / p.width).unwrap()
+    }
+
+    // Input:  a 24-bit id without operands: 14 + 4 bits for each entry.
+    // Output: five in a word, as more cannot be.
+    #[test]
+    fn a_word_has_five_entries_at_most() {
+        assert_eq!(best(24, 0), Packing { entries: 5, width: 1 });
+    }
+
+    // Input:  an IPv4 address with 32 immediate bits: 22 + 4 + 32 = 58 bits.
+    // Output: two in a word.
+    #[test]
+    fn immediate_bits_take_room() {
+        assert_eq!(best(32, 32), Packing { entries: 2, width: 1 });
+    }
+
+    // Input:  two IPv6 addresses.
+    // Output: one entry over two blocks, as 246 + 4 bits need.
+    #[test]
+    fn wide_keys_take_several_blocks() {
+        assert_eq!(best(256, 0), Packing { entries: 1, width: 2 });
+    }
+}

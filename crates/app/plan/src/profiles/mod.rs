@@ -1,0 +1,171 @@
+//! The tables of the UPF programs, by profile and by what they must hold.
+
+mod accounting;
+mod after;
+mod fields;
+mod population;
+mod red;
+mod split;
+
+use std::fmt;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::error::PlanError;
+use crate::pipeline::Pipeline;
+pub use population::{Population, Ratio};
+
+/// A program.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// Three PDR tables, then tables of FARs and meters by PDR_ID
+    Baseline,
+    /// FARs and meters in the PDR tables (RED)
+    Red,
+    /// Seven PDR tables by direction and interface besides (RED + SPT)
+    RedSpt,
+    /// Shared action data in three small tables of templates besides (RED + SPT + CAD)
+    Hip4,
+    /// As hip4, with simple PDRs and counters addressed by index
+    Direct,
+}
+
+impl Profile {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Baseline, Self::Red, Self::RedSpt, Self::Hip4, Self::Direct];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Red => "red",
+            Self::RedSpt => "red-spt",
+            Self::Hip4 => "hip4",
+            Self::Direct => "direct",
+        }
+    }
+
+    /// Whether its PDR tables are split by direction and interface.
+    const fn is_split(self) -> bool {
+        matches!(self, Self::RedSpt | Self::Hip4 | Self::Direct)
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is addressed by index instead of by a stored key.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Indexed {
+    /// Nothing
+    None,
+    /// The tables of simple PDRs
+    Simple,
+    /// The counters
+    Accounting,
+    /// Both
+    Both,
+}
+
+/// Whose filters complex UEs have.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Filters {
+    /// Each its own: rows of TCAM for every complex UE
+    Unique,
+    /// Shared ones: packets are classified once, then looked up by UE and filter in SRAM
+    Shared,
+}
+
+/// Where usage is counted.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counting {
+    /// Before and after QoS enforcement
+    Both,
+    /// After QoS enforcement only
+    PostQos,
+}
+
+/// A program with its options.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+pub struct Program {
+    /// Which.
+    pub profile: Profile,
+    /// Accounting tables on each side, 1 or 2: pendulum access reads one while it writes the other.
+    pub partitions: u32,
+    /// What is addressed by index.
+    pub indexed: Indexed,
+    /// Whose filters complex UEs have.
+    pub filters: Filters,
+    /// Where usage is counted.
+    pub counting: Counting,
+    /// Whether TCAM keys of uplink PDRs are cut to 17 octets (no DSCP), so that three blocks hold them instead of four.
+    pub narrow_keys: bool,
+}
+
+impl Program {
+    /// A profile with its own options.
+    pub const fn of(profile: Profile) -> Self {
+        let indexed = match profile {
+            Profile::Direct => Indexed::Both,
+            _ => Indexed::None,
+        };
+        let narrow_keys = matches!(profile, Profile::Direct);
+        Self {
+            profile,
+            partitions: 1,
+            indexed,
+            filters: Filters::Unique,
+            counting: Counting::Both,
+            narrow_keys,
+        }
+    }
+
+    /// The tables for so many UEs.
+    ///
+    /// # Errors
+    /// [`PlanError`] when the profile has no such option, or there are fewer simple UEs than N9 ones.
+    pub fn pipeline(&self, population: &Population) -> Result<Pipeline, PlanError> {
+        self.check(population)?;
+        match self.profile {
+            Profile::Baseline | Profile::Red => red::build(self, population),
+            Profile::RedSpt | Profile::Hip4 | Profile::Direct => split::build(self, population),
+        }
+    }
+
+    fn check(&self, population: &Population) -> Result<(), PlanError> {
+        let wrong = |why: &str| Err(PlanError::Profile { profile: self.profile.name(), why: why.to_owned() });
+        if !self.profile.is_split()
+            && (self.filters == Filters::Shared || self.narrow_keys || self.index_simple())
+        {
+            return wrong(
+                "its PDR tables are not split, so they have no index, narrow keys or shared filters",
+            );
+        }
+        if self.index_accounting() && self.partitions != 1 {
+            return wrong("counters addressed by index need no partitions, as nothing is inserted");
+        }
+        if !(1..=2).contains(&self.partitions) {
+            return wrong("an accounting table has 1 or 2 partitions");
+        }
+        if population.simple == 0 || population.simple <= population.n9 {
+            return wrong("the N9 UEs are among the simple ones, of which there must be more");
+        }
+        Ok(())
+    }
+
+    const fn index_simple(&self) -> bool {
+        matches!(self.indexed, Indexed::Simple | Indexed::Both)
+    }
+
+    const fn index_accounting(&self) -> bool {
+        matches!(self.indexed, Indexed::Accounting | Indexed::Both)
+    }
+}
