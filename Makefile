@@ -22,7 +22,7 @@ demo: ## Build, then show a whole 5G user plane at work on this machine in under
 bench: ## Run the benchmarks of docs/performance.md on core CORE (default 1): target/bench
 	@scripts/benchmarks $(or $(CORE),1)
 
-instructions: ## Count the fast path's instructions per packet and compare them with their ceiling
+instructions: ## Count instructions per packet and per PFCP request, and compare them with their ceilings
 	@scripts/instructions
 
 test: ## Run all tests, as CI does: unit, property, conformance, end-to-end, third-party clients

@@ -201,6 +201,12 @@ impl FastPath {
         self.grant(seid, now);
     }
 
+    /// The pattern that a session was entered by.
+    #[cfg(test)]
+    pub(crate) fn pattern_of(&self, seid: Seid) -> Option<Arc<crate::lease::Pattern>> {
+        self.leases.get(&seid)?.pattern().cloned()
+    }
+
     fn compiler(&mut self) -> Compiler<'_> {
         Compiler {
             table: &mut self.table,

@@ -202,7 +202,7 @@ impl Reference {
     fn release_one(&mut self, now: Time, seid: Seid, waiting: &Waiting) {
         let mut reports = Vec::new();
         let decision = self.sessions.get_mut(&seid).and_then(|session| {
-            let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
+            let pdr = Arc::clone(session.rules.pdrs.get_shared(&waiting.pdr)?);
             let (carried, packet) = (&waiting.carried, &waiting.packet);
             let matched = Matched { pdr: &pdr, qfi: waiting.qfi, carried, packet, has_waited: true };
             match session.far_of(pdr.id)?.action {
@@ -242,7 +242,8 @@ impl Reference {
     }
 
     fn refuse_waiting(&mut self, now: Time, seid: Seid, waiting: &Waiting, refusal: Refusal) {
-        let pdr = self.sessions.get(&seid).and_then(|session| session.rules.pdrs.get(&waiting.pdr)).cloned();
+        let session = self.sessions.get(&seid);
+        let pdr = session.and_then(|session| session.rules.pdrs.get_shared(&waiting.pdr)).cloned();
         let fate = pdr.map(|pdr| self.refuse(now, seid, &pdr, None, &waiting.packet, refusal));
         match fate {
             Some(Fate::Consumed) => self.counters.consumed += 1,

@@ -27,6 +27,7 @@ mod icmp;
 mod inactivity;
 mod index;
 mod indication;
+mod late;
 pub mod lease;
 mod limits;
 mod link_scope;

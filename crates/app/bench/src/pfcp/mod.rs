@@ -6,6 +6,7 @@
 mod decoding;
 mod options;
 mod requests;
+mod sockets;
 mod world;
 
 use causeway_fastpath::index::ArenaError;
@@ -36,6 +37,9 @@ const STRIDE: u64 = 7919;
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
+    if options.sockets {
+        return sockets::run(&options, common);
+    }
     let length = requests::establishment(0, 0).len();
     let conditions = Conditions::here(IoCost::Net).with(
         "requests",

@@ -114,7 +114,8 @@ pub fn instruct(
 /// The end of a session: everything goes, and every URR reports.
 pub fn delete(old: &SessionRules, session: Seid) -> Change {
     Change {
-        session: old.clone(),
+        // What is still needed of it: how far the reports have come.
+        session: SessionRules { reports: old.reports.clone(), ..SessionRules::default() },
         plan: plan_deletion(session),
         chosen: Vec::new(),
         chosen_endpoints: Vec::new(),
@@ -206,18 +207,22 @@ fn take(
     let mut merged =
         merge(old, changes, endpoints, capabilities, &catalogue.predefined, &mut tunnels, &mut addresses)?;
     validate(merged.session.rules(), context)?;
-    let change = claim(old, &merged.session, tunnels, addresses)?;
-    resources.recent.share(&mut merged.session.rules);
+    let change = claim(session, old, &merged.session, tunnels, addresses)?;
+    resources.recent.share(&mut merged.session.rules, &old.rules);
     Ok((merged, change))
 }
 
 /// Takes the tunnels and addresses that a session has from now on and did not have before.
 fn claim(
+    session: Seid,
     old: &SessionRules,
     new: &SessionRules,
     tunnels: Reservation<'_>,
     addresses: AddressReservation<'_>,
 ) -> Result<ResourceChange, Rejection> {
+    if old.rules.pdrs == new.rules.pdrs && old.endpoints == new.endpoints && old.addresses == new.addresses {
+        return Ok(ResourceChange::nothing(session));
+    }
     let (held, wanted) = (old.tunnels(), new.tunnels());
     tunnels.check(&held, &wanted).map_err(|tunnel| in_use(tunnel, new))?;
     // Last, so that whoever gives way for this session does so for one that is otherwise legal.

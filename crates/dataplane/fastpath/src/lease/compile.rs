@@ -103,21 +103,6 @@ impl Compiler<'_> {
         }
     }
 
-    /// What sessions of a shape have in common, with the programs of its doors.
-    pub(crate) fn pattern(&mut self, shape: Shape) -> Pattern {
-        let layouts = [Direction::Uplink, Direction::Downlink].map(|direction| {
-            let first = shape.doors.iter().find(|door| door.direction == direction);
-            let has_spare_teid = first.is_some_and(|door| !matches!(door.key, DoorKey::Tunnel { .. }));
-            Layout::of(&shape, direction, has_spare_teid)
-        });
-        let mut programs = Vec::with_capacity(shape.doors.len());
-        for door in &shape.doors {
-            let layout = &layouts[door.direction as usize];
-            programs.push(self.key_of(door).map(|_| self.program(&shape, door, layout)));
-        }
-        Pattern::new(shape, layouts, programs)
-    }
-
     /// Gives the rules their accounts.
     fn place(
         &mut self,
@@ -189,7 +174,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn key_of(&self, door: &Door) -> Option<Key> {
+    pub(super) fn key_of(&self, door: &Door) -> Option<Key> {
         Some(match door.key {
             DoorKey::Tunnel { teid, local } => Key::Tunnel(teid.value(), self.surroundings.local(local)?),
             DoorKey::Ipv4 { network, ue } => Key::Ipv4(u16::try_from(network).ok()?, ue.into()),
@@ -198,7 +183,7 @@ impl Compiler<'_> {
     }
 
     /// The number of the program of a door, which has one user more.
-    fn program(&mut self, shape: &Shape, door: &Door, layout: &Layout) -> u32 {
+    pub(super) fn program(&mut self, shape: &Shape, door: &Door, layout: &Layout) -> u32 {
         let asked =
             || door.rules.iter().filter_map(|index| Some((*index, shape.rules.get(usize::from(*index))?)));
         let rules: Vec<_> =

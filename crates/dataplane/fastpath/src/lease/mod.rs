@@ -84,6 +84,12 @@ impl Lease {
         self.rules.iter().filter_map(move |rule| pattern?.key(rule.rule))
     }
 
+    /// What it has in common with others.
+    #[cfg(test)]
+    pub(crate) const fn pattern(&self) -> Option<&Arc<Pattern>> {
+        self.pattern.as_ref()
+    }
+
     /// Something is granted.
     pub(crate) const fn is_open(&self) -> bool {
         self.is_open

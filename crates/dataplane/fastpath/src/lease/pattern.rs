@@ -1,8 +1,9 @@
 //! What sessions have in common that are treated alike.
 
-use causeway_reference::lease::{Door, RuleKey, RuleShape, Shape};
+use causeway_reference::lease::{Door, DoorKey, RuleKey, RuleShape, Shape};
 use causeway_types::Direction;
 
+use super::compile::Compiler;
 use super::layout::Layout;
 
 /// The shape of one of them, ready to be written into lines.
@@ -54,5 +55,22 @@ impl Pattern {
     /// The programs that it uses.
     pub(super) fn programs(&self) -> impl Iterator<Item = u32> {
         self.programs.iter().copied().flatten()
+    }
+}
+
+impl Compiler<'_> {
+    /// What sessions of a shape have in common, with the programs of its doors.
+    pub(crate) fn pattern(&mut self, shape: Shape) -> Pattern {
+        let layouts = [Direction::Uplink, Direction::Downlink].map(|direction| {
+            let first = shape.doors.iter().find(|door| door.direction == direction);
+            let has_spare_teid = first.is_some_and(|door| !matches!(door.key, DoorKey::Tunnel { .. }));
+            Layout::of(&shape, direction, has_spare_teid)
+        });
+        let mut programs = Vec::with_capacity(shape.doors.len());
+        for door in &shape.doors {
+            let layout = &layouts[door.direction as usize];
+            programs.push(self.key_of(door).map(|_| self.program(&shape, door, layout)));
+        }
+        Pattern::new(shape, layouts, programs)
     }
 }

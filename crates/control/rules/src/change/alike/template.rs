@@ -72,7 +72,7 @@ impl Template {
         }
         let session = self.session_with(own, &fresh);
         let addresses = AddressReservation::new(addresses, seid);
-        Some(claim(&SessionRules::default(), &session, tunnels, addresses).map(|resources| Change {
+        Some(claim(seid, &SessionRules::default(), &session, tunnels, addresses).map(|resources| Change {
             plan: plan_establishment(seid, session.rules()),
             chosen: self.chosen.iter().map(|(pdr, tunnel)| (*pdr, self.renewed(*tunnel, &fresh))).collect(),
             chosen_endpoints: Vec::new(),
