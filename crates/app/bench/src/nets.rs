@@ -24,8 +24,12 @@ impl Nets {
         remove_stale();
         let cleanup = Cleanup::default();
         cleanup.on_signal(|| (), || ())?;
-        let guard = cleanup.guard();
-        Ok(Self { cleanup, _guard: guard })
+        let nets = Self { _guard: cleanup.guard(), cleanup };
+        // A container may have the right and still no place to keep namespaces in.
+        match nets.namespace("probe") {
+            Err(BenchError::Lab(error)) => Err(needs(error)),
+            made => made.map(|_| nets),
+        }
     }
 
     /// Makes an empty namespace with its loopback up.

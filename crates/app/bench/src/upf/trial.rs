@@ -21,13 +21,9 @@ pub struct Trial {
     pub wall: Samples,
     /// Microseconds from one end to the other.
     pub latency: Samples,
-    /// Packets that were sent, and that did not arrive: while the rate was measured, and the latency.
-    pub sent: u64,
-    /// See `sent`.
+    /// Packets that did not arrive while the rate was measured.
     pub lost: u64,
-    /// See `sent`.
-    pub sent_marked: u64,
-    /// See `sent`.
+    /// Packets that did not arrive while the latency was measured.
     pub lost_marked: u64,
 }
 
@@ -43,7 +39,8 @@ pub fn warm_up(ends: &mut Ends, stream: &mut Stream) -> Result<(), BenchError> {
         let tried = Instant::now();
         while tried.elapsed() < PATIENCE {
             if ends.receive(stream, |_| ())? > 0 {
-                return drain(ends, stream);
+                // Nobody waits for the others of these first ones.
+                return settle(ends, stream, usize::MAX).map(drop);
             }
             std::thread::yield_now();
         }
@@ -51,16 +48,18 @@ pub fn warm_up(ends: &mut Ends, stream: &mut Stream) -> Result<(), BenchError> {
     Err(BenchError::NotForwarded { sent, forwarded: 0 })
 }
 
-/// Takes what is still under way.
-fn drain(ends: &mut Ends, stream: &Stream) -> Result<(), BenchError> {
+/// Waits for what is under way. Returns how many packets are lost.
+fn settle(ends: &mut Ends, stream: &Stream, mut under_way: usize) -> Result<u64, BenchError> {
     let mut last = Instant::now();
-    while last.elapsed() < PATIENCE {
-        if ends.receive(stream, |_| ())? > 0 {
+    while under_way > 0 && last.elapsed() < PATIENCE {
+        let got = ends.receive(stream, |_| ())?;
+        under_way = under_way.saturating_sub(got);
+        if got > 0 {
             last = Instant::now();
         }
         std::thread::yield_now();
     }
-    Ok(())
+    Ok(under_way as u64)
 }
 
 impl Trial {
@@ -78,15 +77,13 @@ impl Trial {
     ) -> Result<(), BenchError> {
         let before = threads.cpu_time()?;
         let start = Instant::now();
-        let (mut arrived, mut sent, mut under_way) = (0_u64, 0_u64, 0);
+        let (mut arrived, mut under_way) = (0_u64, 0);
         let mut last = start;
         // On a busy machine it may be long until the first one arrives.
         while start.elapsed() < span || (arrived == 0 && start.elapsed() < START) {
             // In halves, so that many go together.
             if under_way <= window / 2 {
-                let taken = ends.send(stream, window - under_way)?;
-                sent += taken as u64;
-                under_way += taken;
+                under_way += ends.send(stream, window - under_way)?;
             }
             let got = ends.receive(stream, |_| ())?;
             arrived += got as u64;
@@ -107,23 +104,8 @@ impl Trial {
             self.cpu.add(used.as_nanos() as f64 / arrived as f64);
             self.wall.add(wall.as_nanos() as f64 / arrived as f64);
         }
-        self.sent += sent;
-        self.lost += self.settle(ends, stream, under_way)?;
+        self.lost += settle(ends, stream, under_way)?;
         Ok(())
-    }
-
-    /// Waits for what is under way. Returns how many packets are lost.
-    fn settle(&self, ends: &mut Ends, stream: &Stream, mut under_way: usize) -> Result<u64, BenchError> {
-        let mut last = Instant::now();
-        while under_way > 0 && last.elapsed() < PATIENCE {
-            let got = ends.receive(stream, |_| ())?;
-            under_way = under_way.saturating_sub(got);
-            if got > 0 {
-                last = Instant::now();
-            }
-            std::thread::yield_now();
-        }
-        Ok(under_way as u64)
     }
 
     /// Single packets at even distances, each with the time at which it was sent.
@@ -167,7 +149,6 @@ impl Trial {
             }
             std::hint::spin_loop();
         }
-        self.sent_marked += sent;
         self.lost_marked += sent.saturating_sub(arrived);
         Ok(())
     }
