@@ -5,7 +5,7 @@
 //! costs its time: [`Timing`] says how much, and where its figures are from. All of that is model time: it passes by what is
 //! told to the model, and says nothing about how fast this computer is.
 //!
-//! What packets go through is a [`Pipeline`].
+//! What packets go through is a [`Pipeline`]; [`upf`] has that of the UPF.
 
 mod driver;
 mod key;
@@ -15,6 +15,7 @@ mod queue;
 mod state;
 mod table;
 mod timing;
+pub mod upf;
 
 #[cfg(test)]
 mod tests;
