@@ -25,17 +25,17 @@ impl FastPath {
         let mut plains = [Plain::ASK; BATCH];
         let Some(plains) = plains.get_mut(..batch.len().min(BATCH)) else { return };
         let mut odd = Odd::new();
-        let compare = self.sets.compare();
+        let (compare, odd) = (self.sets.compare(), &mut odd);
         match entrance {
             Entrance::Gtpu => {
-                let octets = self.find_tunnels(batch, plains, &mut odd);
-                self.choose_some::<UPLINK>(batch, plains, &mut odd);
+                let octets = self.find_tunnels(batch, plains, odd);
+                self.choose_some::<UPLINK>(batch, plains, odd);
                 let engine = self;
                 compare.run(Pass::<UPLINK> { engine, now, entrance, batch, plains, odd, leaving, octets });
             }
             Entrance::Network(network) => {
-                let octets = self.find_addresses(network, batch, plains, &mut odd);
-                self.choose_some::<DOWNLINK>(batch, plains, &mut odd);
+                let octets = self.find_addresses(network, batch, plains, odd);
+                self.choose_some::<DOWNLINK>(batch, plains, odd);
                 let engine = self;
                 compare.run(Pass::<DOWNLINK> { engine, now, entrance, batch, plains, odd, leaving, octets });
             }
@@ -64,7 +64,7 @@ struct Pass<'a, const WAY: bool> {
     entrance: Entrance,
     batch: &'a mut Batch,
     plains: &'a [Plain],
-    odd: Odd,
+    odd: &'a mut Odd,
     leaving: &'a mut Leaving,
     /// Of all frames.
     octets: u64,
@@ -137,10 +137,8 @@ impl<const WAY: bool> Pass<'_, WAY> {
         // Those before have been chosen for.
         let first = self.odd.len();
         let fork = match self.entrance {
-            Entrance::Network(network) => {
-                self.engine.find_odd_address(network, self.batch, index, &mut self.odd)
-            }
-            _ => self.engine.find_odd_tunnel(self.batch, index, &mut self.odd),
+            Entrance::Network(network) => self.engine.find_odd_address(network, self.batch, index, self.odd),
+            _ => self.engine.find_odd_tunnel(self.batch, index, self.odd),
         };
         self.engine.choose_odd(self.batch, self.odd.get_mut(first..).unwrap_or_default());
         fork

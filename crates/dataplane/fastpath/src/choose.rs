@@ -24,8 +24,8 @@ impl FastPath {
         let mut octets = 0;
         let frames = plains.iter_mut().zip(&mut teids).zip(batch.each());
         for (index, ((plain, teid), (meta, frame))) in frames.enumerate() {
-            octets += frame.len() as u64;
-            if self.take_tunnelled(plain, meta, frame) {
+            octets += frame.map_or(0, <[u8]>::len) as u64;
+            if frame.is_some_and(|frame| self.take_tunnelled(plain, meta, frame)) {
                 (plain.fork, *teid) = (Fork::Sought, plain.key);
             } else {
                 plain.fork = self.find_odd_tunnel(batch, index, odd);
@@ -63,9 +63,9 @@ impl FastPath {
         let place = Key::Ipv4(network, 0).place();
         let mut octets = 0;
         for (index, (plain, (_, frame))) in plains.iter_mut().zip(batch.each()).enumerate() {
-            octets += frame.len() as u64;
+            octets += frame.map_or(0, <[u8]>::len) as u64;
             plain.place = place;
-            if plain.take_packet(frame) {
+            if frame.is_some_and(|frame| plain.take_packet(frame)) {
                 // It is compared with the key later, wherever it leads.
                 plain.line = self.table.at_address(plain.key).unwrap_or(u32::MAX);
                 self.table.prefetch(plain.line);

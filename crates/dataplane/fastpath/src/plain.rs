@@ -68,18 +68,22 @@ impl Plain {
     #[inline(always)]
     pub(crate) fn take_message(&mut self, frame: &[u8]) -> bool {
         let Some(head) = frame.first_chunk::<LOOKED_AT>() else { return false };
-        self.key = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
-        let end = HEADER + usize::from(u16::from_be_bytes([head[2], head[3]]));
+        let words = head.as_chunks::<4>().0;
+        let [first, teid, ..] = words else { return false };
+        self.key = u32::from_be_bytes(*teid);
+        let first = u32::from_be_bytes(*first);
+        let end = HEADER + usize::from(first as u16);
         if end > frame.len() {
             return false;
         }
-        match [head[0], head[1]] {
-            [0x34, 0xff] if holds_qfi_alone(head) => {
-                let is_taken = self.take_user::<CONTAINER>(head, end);
-                self.gist = self.gist.with_qfi(Qfi::from_low_bits(head[14]));
+        match first >> 16 {
+            0x34ff => {
+                let Some(qfi) = only_qfi(words) else { return false };
+                let is_taken = self.take_user::<CONTAINER>(words, end);
+                self.gist = self.gist.with_qfi(qfi);
                 is_taken
             }
-            [0x30, 0xff] => self.take_user::<HEADER>(head, end),
+            0x30ff => self.take_user::<HEADER>(words, end),
             _ => false,
         }
     }
@@ -88,25 +92,29 @@ impl Plain {
     #[inline(always)]
     pub(crate) fn take_packet(&mut self, frame: &[u8]) -> bool {
         let Some(head) = frame.first_chunk::<USER>() else { return false };
-        let is_taken = self.take_user::<0>(head, frame.len());
+        let is_taken = self.take_user::<0>(head.as_chunks::<4>().0, frame.len());
         self.gist = self.gist.reversed(&mut self.local);
         self.key = self.local;
         is_taken
     }
 
-    /// The user packet, which begins at `START` and ends at `end` or before; its destination is the far end.
+    /// The user packet, which begins at octet `START` of these words and ends at `end` or before; its destination is the far
+    /// end.
     #[inline(always)]
-    fn take_user<const START: usize>(&mut self, head: &[u8], end: usize) -> bool {
-        let Some(user) = head.get(START..).and_then(|user| user.first_chunk::<USER>()) else { return false };
-        let word = |at: usize| u32::from_be_bytes([user[at], user[at + 1], user[at + 2], user[at + 3]]);
-        self.local = word(12);
-        self.gist = Gist::v4(word(16), word(20), user[9], user[1]);
-        let len = u16::from_be_bytes([user[2], user[3]]);
+    fn take_user<const START: usize>(&mut self, words: &[[u8; 4]], end: usize) -> bool {
+        let Some([first, fragment, hops, src, dst, ports]) = words.get(START / 4..START / 4 + USER / 4)
+        else {
+            return false;
+        };
+        let (first, [_, protocol, ..]) = (u32::from_be_bytes(*first), *hops);
+        let (len, tos) = (first as u16, (first >> 16) as u8);
+        self.local = u32::from_be_bytes(*src);
+        self.gist = Gist::v4(u32::from_be_bytes(*dst), u32::from_be_bytes(*ports), protocol, tos);
         (self.len, self.start) = (len, START as u16);
         // Flags and offset of fragments but for "do not fragment".
-        let is_whole = u16::from_ne_bytes([user[6], user[7]]) & 0x3fff_u16.to_be() == 0;
+        let is_whole = u32::from_ne_bytes(*fragment) & 0x3fff_u32.to_be() == 0;
         let fits = usize::from(len) >= USER && START + usize::from(len) <= end;
-        user[0] == 0x45 && is_whole && fits && matches!(user[9], 6 | 17)
+        first >> 24 == 0x45 && is_whole && fits && matches!(protocol, 6 | 17)
     }
 
     /// What leads to its line.
@@ -121,10 +129,13 @@ impl Plain {
     }
 }
 
-/// After the sequence number, which does not count: the type of the extension header, its length of one word, the type of PDU
-/// (0 or 1), flags that are not set, the QFI, and that no further header follows.
+/// The QFI of a message that says nothing else. After the sequence number, which does not count, there is the type of the
+/// extension header, its length of one word, the type of PDU (0 or 1), flags that are not set, the QFI, and that no further
+/// header follows.
 #[inline(always)]
-fn holds_qfi_alone(head: &[u8; LOOKED_AT]) -> bool {
-    let rest = u32::from_ne_bytes([head[12], head[13], head[14], head[15]]);
-    head[11] == PDU_SESSION_CONTAINER && rest & 0xffef_c0ff_u32.to_be() == 0x0100_0000_u32.to_be()
+fn only_qfi(words: &[[u8; 4]]) -> Option<Qfi> {
+    let [_, _, [.., kind], container, ..] = words else { return None };
+    let container = u32::from_be_bytes(*container);
+    let is_it = *kind == PDU_SESSION_CONTAINER && container & 0xffef_c0ff == 0x0100_0000;
+    is_it.then(|| Qfi::from_low_bits((container >> 8) as u8))
 }

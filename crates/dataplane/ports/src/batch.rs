@@ -132,9 +132,8 @@ impl Batch {
 
     /// What each frame is and its octets, in order.
     #[inline]
-    pub fn each(&self) -> impl Iterator<Item = (&Meta, &[u8])> {
-        let data = |place: &Place| self.buffers.get(place.start..place.end).unwrap_or_default();
-        self.frames.iter().map(move |place| (&place.meta, data(place)))
+    pub fn each(&self) -> impl Iterator<Item = (&Meta, Option<&[u8]>)> {
+        self.frames.iter().map(|place| (&place.meta, self.buffers.get(place.start..place.end)))
     }
 
     /// The frames, in order, as [`crate::Port::send`] takes them.
@@ -321,7 +320,7 @@ mod tests {
         batch.skip();
         batch.commit(1, Meta::Ip);
         let seen: Vec<_> = batch.frames().map(|f| f.data[0]).collect();
-        assert!(batch.each().map(|(_, data)| data).eq([&[0], &[2]]));
+        assert!(batch.each().filter_map(|(_, data)| data).eq([&[0], &[2]]));
         assert_eq!(seen, [0, 2]);
         batch.swap(0, 1);
         batch.swap(0, 2);

@@ -42,9 +42,9 @@ impl Gist {
     /// Which ends are addresses of the UE: what `assigned` in a filter means.
     #[inline]
     #[must_use]
-    pub const fn with_ue(mut self, is_remote: bool, is_local: bool) -> Self {
-        self.word |= (word::REMOTE_IS_UE * is_remote as u32) | (word::LOCAL_IS_UE * is_local as u32);
-        self
+    pub const fn with_ue(&self, is_remote: bool, is_local: bool) -> Self {
+        let ends = (word::REMOTE_IS_UE * is_remote as u32) | (word::LOCAL_IS_UE * is_local as u32);
+        Self { word: self.word | ends, ports: self.ports, remote: self.remote }
     }
 
     /// The address of the far end, if the packet is IPv4.
