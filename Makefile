@@ -25,7 +25,7 @@ bench: ## Run the benchmarks of docs/performance.md on core CORE (default 1): ta
 p4: ## Compile the P4 programs, where the compiler is on PATH: target/p4
 	@scripts/p4
 
-instructions: ## Count the fast path's instructions per packet and compare them with their ceiling
+instructions: ## Count instructions per packet and per PFCP request, and compare them with their ceilings
 	@scripts/instructions
 
 test: ## Run all tests, as CI does: unit, property, conformance, end-to-end, third-party clients

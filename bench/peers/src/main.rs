@@ -6,13 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod eupf;
+mod open5gs;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use causeway_bench::Common;
 use causeway_bench::kit::{Count, count, pin};
 use causeway_bench::report::write_json;
+use causeway_bench::{BenchError, Common};
 use clap::Parser;
 
 /// The same work by Causeway and by other UPFs that are installed, in one run
@@ -25,9 +26,18 @@ struct Options {
     /// Which version that is, for the report
     #[arg(long, value_name = "TEXT", env = "CAUSEWAY_EUPF_VERSION", default_value = "unknown")]
     eupf_version: String,
-    /// Sessions; each packet is of a random one
+    /// Sessions beside eUPF; each packet is of a random one
     #[arg(long, value_delimiter = ',', default_values_t = [count(10_000), count(65_000), count(1_000_000)])]
     sessions: Vec<Count>,
+    /// Open5GS's UPF; the one in PATH if not given
+    #[arg(long, value_name = "FILE", env = "CAUSEWAY_OPEN5GS_UPFD")]
+    open5gs_upfd: Option<PathBuf>,
+    /// Sessions beside Open5GS: established, modified and deleted
+    #[arg(long, value_delimiter = ',', default_values_t = [count(10_000)])]
+    open5gs_sessions: Vec<Count>,
+    /// PFCP requests under way at a time
+    #[arg(long, value_delimiter = ',', default_values_t = [10, 100])]
+    window: Vec<usize>,
     /// Milliseconds of CPU time for each side of each row
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     time: u64,
@@ -49,13 +59,33 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     use std::io::Write;
+    options.check()?;
     if let Some(core) = options.common.core {
         pin(core)?;
     }
-    let report = eupf::run(options)?;
-    writeln!(std::io::stdout(), "{report}")?;
+    let mut reports = vec![eupf::run(options)?];
+    reports.extend(open5gs::run(options)?);
+    for report in &reports {
+        writeln!(std::io::stdout(), "{report}")?;
+    }
     if let Some(path) = &options.common.json {
-        write_json(&[report], path)?;
+        write_json(&reports, path)?;
     }
     Ok(())
+}
+
+impl Options {
+    /// A /16 has so many UEs, gateway and network left out.
+    const MOST_OPEN5GS_SESSIONS: u64 = 60_000;
+
+    fn check(&self) -> Result<(), BenchError> {
+        let out = |sessions: &&Count| !(1..=Self::MOST_OPEN5GS_SESSIONS).contains(&sessions.0);
+        match self.open5gs_sessions.iter().find(out) {
+            Some(Count(value)) => {
+                let what = "the number of sessions beside Open5GS";
+                Err(BenchError::OutOfRange { what, value: *value, allowed: "from 1 to 60k" })
+            }
+            None => Ok(()),
+        }
+    }
 }

@@ -8,7 +8,7 @@ mod records;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use causeway_bench::kit::{Count, Progress, Samples, Summary};
+use causeway_bench::kit::{Count, Progress, Samples, Summary, available_memory};
 use causeway_bench::pipeline::{Lane, LaneOptions, Size};
 use causeway_bench::report::{Cell, Column, Conditions, IoCost, Report};
 use causeway_bench::{Backend, BenchError, Rules, pipeline};
@@ -52,6 +52,9 @@ pub(crate) enum PeerError {
     NotForwarded(Way),
 }
 
+/// Octets that a session takes at most, in eUPF's maps and in our tables together.
+const SESSION: u64 = 9000;
+
 /// Measures both sides for every number of sessions.
 pub(crate) fn run(options: &Options) -> Result<Report, PeerError> {
     let mut report = empty(options);
@@ -62,6 +65,10 @@ pub(crate) fn run(options: &Options) -> Result<Report, PeerError> {
     let mut progress = Progress::new();
     let sessions = if options.common.quick { &[Count(1000)][..] } else { &options.sessions };
     for sessions in sessions {
+        if available_memory().is_some_and(|octets| octets < sessions.0.saturating_mul(SESSION)) {
+            report.skip(format_args!("{sessions} sessions"), "too little memory");
+            continue;
+        }
         compare(object, *sessions, options, &mut progress, &mut report)?;
     }
     report.note(

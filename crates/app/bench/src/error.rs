@@ -52,12 +52,38 @@ pub enum BenchError {
     #[error("{accepted} of {of} requests to {what} were accepted")]
     NotAccepted {
         /// What they asked for.
-        what: &'static str,
+        what: String,
         /// How many of a chunk were accepted.
         accepted: usize,
         /// Of how many.
         of: usize,
     },
+    /// Lookups did not find what is there, so nothing was measured.
+    #[error("{found} of {of} lookups found their line")]
+    NotFound {
+        /// How many did.
+        found: u64,
+        /// Of how many.
+        of: u64,
+    },
+    /// The filters of the benchmark found no room.
+    #[error("filter sets: {0}")]
+    Filters(#[from] causeway_fastpath::filters::Full),
+    /// The table of the benchmark found no room.
+    #[error("lookup table: {0}")]
+    Table(#[from] causeway_fastpath::index::Full),
+    /// The benchmark needs something that this process or this machine lacks.
+    #[error("{0}")]
+    Needs(String),
+    /// The network of the benchmark could not be made.
+    #[error(transparent)]
+    Lab(#[from] causeway_lab::LabError),
+    /// A packet port could not be opened, or is of no use any more.
+    #[error(transparent)]
+    Port(#[from] causeway_ports::PortError),
+    /// Our daemon could not be started.
+    #[error("the UPF cannot start: {0}")]
+    Daemon(#[from] causeway_upf::StartError),
     /// A number of the command line is out of range.
     #[error("{what} is {value}: {allowed}")]
     OutOfRange {

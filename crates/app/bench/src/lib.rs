@@ -8,11 +8,17 @@
 
 mod cli;
 mod error;
+pub mod events;
+pub mod filters;
+pub mod index;
 pub mod kit;
 pub mod memory;
+pub mod nets;
 pub mod pfcp;
 pub mod pipeline;
+pub mod ports;
 pub mod report;
+pub mod upf;
 mod world;
 
 pub use cli::{Arguments, Benchmark, Common, run};

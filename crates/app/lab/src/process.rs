@@ -64,6 +64,11 @@ impl Daemon {
         Ok(Self { child, log: log.into() })
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        lock(&self.child).id()
+    }
+
     /// Its exit status, once it has ended.
     ///
     /// # Errors

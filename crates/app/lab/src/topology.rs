@@ -70,7 +70,7 @@ impl Topology {
         let link = |device, address, far, far_device, far_address| {
             let a = VethEnd { namespace: &self.upf, device, address };
             let b = VethEnd { namespace: far, device: far_device, address: far_address };
-            connect(Veth { a, b, prefix: 24 })
+            connect(Veth { a, b, prefix: 24, joined: false })
         };
         let [gnb1, gnb2] = &self.gnbs;
         let [n3_1, n3_2] = GNBS;

@@ -6,19 +6,19 @@ use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
 use causeway_dataplane::{Capabilities, Echo, Routing, SliceLimit, Topology};
-use causeway_reference::Limits;
 use causeway_rules::{Scramble, TeidScheme};
 use causeway_types::NodeId;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::clock::Clock;
-use crate::config::{Config, DataPlane, Slice, WhenFull};
+use crate::config::{Config, Slice};
 use crate::control::{self, Stop, Surroundings};
 use crate::error::{RunError, StartError};
 use crate::open;
 use crate::policies::policies;
-use crate::worker::{Engine, PortSet, Schedule, Snapshot, WorkerHandle, cores};
+use crate::seats::seats;
+use crate::worker::{PortSet, Schedule, Snapshot, WorkerHandle};
 
 /// A running UPF. Dropped, it stops at once.
 #[derive(Debug)]
@@ -68,12 +68,12 @@ impl Daemon {
         Self::start_with(config, ports)
     }
 
-    /// Runs on packet ports that the caller opened, for example [`open::gtpu_ports`] with a memory port
+    /// Runs on packet ports that the caller opened, a set for each worker, for example [`open::gtpu_ports`] with a memory port
     /// as data network.
     ///
     /// # Errors
     /// As for [`Daemon::start`].
-    pub fn start_with(config: &Config, ports: PortSet) -> Result<Self, StartError> {
+    pub fn start_with(config: &Config, ports: Vec<PortSet>) -> Result<Self, StartError> {
         let clock = Clock::new();
         let n4 = open::n4_sockets(&config.upf.pfcp)?;
         let management = open::management_sockets(config)?;
@@ -86,15 +86,20 @@ impl Daemon {
         let (routing, slices) = (routing(config), slices(config));
         let secret = Scramble::new(random());
         let teids = TeidScheme::hidden(secret);
-        let topology = Topology { routing, policies, slices, teids, ..ports.topology() };
-        let engine = engine(config, topology.clone())?;
-        let capabilities = engine.capabilities();
-        let counters = ports.counters();
-        let schedule = schedule(config)?;
-        let worker = WorkerHandle::spawn(engine, ports, clock, schedule)?;
+        let surroundings = ports.first().map(PortSet::topology).unwrap_or_default();
+        let topology = Topology { routing, policies, slices, teids, ..surroundings };
+        let counters = ports.iter().flat_map(PortSet::counters).collect();
+        let seats = seats(config, &topology, ports)?;
+        let abilities = seats.first().map(|seat| seat.engine.capabilities());
+        let capabilities = abilities.unwrap_or_else(Capabilities::default);
+        let schedules: Vec<Schedule> = seats.iter().map(|seat| seat.schedule).collect();
+        let most_sessions = config.upf.max_sessions as usize;
+        let worker = WorkerHandle::spawn_all(seats, clock, &topology, most_sessions)?;
         let node = node_id(config, &pfcp);
-        info!("data plane `{}`: {}", config.upf.dataplane.word(), abilities(&capabilities));
-        info!("packet thread {schedule}");
+        info!("data plane `{}`: {}", config.upf.dataplane.word(), abilities_of(&capabilities));
+        for (number, schedule) in schedules.iter().enumerate() {
+            info!("packet thread {number} {schedule}");
+        }
         announce(config, &node, &pfcp, &listens);
         let upf = config.upf.clone();
         let given = Surroundings {
@@ -175,50 +180,6 @@ fn random() -> [u64; 3] {
     [(); 3].map(|()| RandomState::new().hash_one(0))
 }
 
-/// Octets, as many as this machine can count.
-fn size(octets: u64) -> usize {
-    usize::try_from(octets).unwrap_or(usize::MAX)
-}
-
-fn limits(config: &Config) -> Limits {
-    let upf = &config.upf;
-    Limits {
-        max_sessions: upf.max_sessions,
-        max_pdrs_per_session: upf.max_pdrs_per_session,
-        macs_per_session: upf.max_macs_per_session as usize,
-        buffer_packets_per_session: upf.buffering.packets_per_session as usize,
-        buffer_octets_per_session: size(upf.buffering.octets_per_session),
-        buffer_packets: upf.buffering.packets as usize,
-        buffer_octets: size(upf.buffering.memory),
-        buffer_time: Some(upf.buffering.time).filter(|time| !time.is_zero()),
-        when_full: match upf.buffering.when_full {
-            WhenFull::DropNewest => causeway_reference::WhenFull::DropNewest,
-            WhenFull::DropOldest => causeway_reference::WhenFull::DropOldest,
-        },
-        notify_again: Some(upf.buffering.notify_again).filter(|span| !span.is_zero()),
-        averaging_window: upf.qos.averaging_window,
-        ..Limits::default()
-    }
-}
-
-fn engine(config: &Config, topology: Topology) -> Result<Engine, StartError> {
-    Ok(match config.upf.dataplane {
-        DataPlane::FastPath => Engine::fast_path(topology, limits(config))?,
-        DataPlane::Reference => Engine::reference(topology, limits(config)),
-    })
-}
-
-/// Where the packet thread runs, if it may.
-fn schedule(config: &Config) -> Result<Schedule, StartError> {
-    let workers = &config.upf.workers;
-    let core = workers.pin.first().copied();
-    let allowed = cores()?;
-    if let Some(core) = core.filter(|core| !allowed.contains(core)) {
-        return Err(StartError::Core { core, allowed });
-    }
-    Ok(Schedule { core, busy_poll: workers.busy_poll })
-}
-
 fn slices(config: &Config) -> Vec<SliceLimit> {
     let limit =
         |slice: &Slice| SliceLimit { slice: slice.id(), uplink: slice.uplink, downlink: slice.downlink };
@@ -242,7 +203,7 @@ fn node_id(config: &Config, pfcp: &[SocketAddr]) -> NodeId {
 }
 
 /// What SMFs are told that the UPF can do, and how much of it.
-fn abilities(capabilities: &Capabilities) -> String {
+fn abilities_of(capabilities: &Capabilities) -> String {
     let named = [
         (capabilities.buffering, "buffering"),
         (capabilities.notification_delay, "notification delay"),

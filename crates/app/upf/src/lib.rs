@@ -28,6 +28,7 @@ pub mod logging;
 mod management;
 pub mod open;
 mod policies;
+mod seats;
 pub mod service;
 pub mod worker;
 

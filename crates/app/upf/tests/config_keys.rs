@@ -70,7 +70,8 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.forwarding_policy[].redirect", "http://192.0.2.80/"),
     ("upf.offload", "false"),
     ("upf.dataplane", "reference"),
-    ("upf.workers.pin", "2, 3"),
+    ("upf.workers.count", "2"),
+    ("upf.workers.pin", "2"),
     ("upf.workers.busy_poll", "true"),
     ("upf.routing.decrement_ttl", "false"),
     ("upf.routing.router_advertisement", "true"),
@@ -205,7 +206,7 @@ fn the_effective_configuration_is_a_configuration_file() {
                 heartbeat: {interval: 1500ms, timeout: 1s, retries: 1}, path_failure: purge}, \
                 gtpu: {mode: af_xdp, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}], \
                 echo: {interval: 2m, timeout: 100ms, retries: 0}}, \
-                offload: false, dataplane: reference, workers: {pin: '0, 3', busy_poll: true}, routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
+                offload: false, dataplane: reference, workers: {count: auto, pin: '3', busy_poll: true}, routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
                 session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}, \
                 {subnet: 10.60.0.0/16, mode: af_xdp, dnn: v, dev: w}], n6_tunnel: [{dnn: x, address: 192.0.2.6, port: 7}], \
                 ethernet: [{dnn: lan, dev: z, bridge: br0, mtu: 1500, unknown_stations: flood}], max_macs_per_session: 9, \

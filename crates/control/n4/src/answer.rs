@@ -14,6 +14,9 @@ use crate::status::Status;
 use crate::transaction::RequestKey;
 use crate::{MessageResult, N4, Notice, Output};
 
+/// Octets that most answers have at most.
+const ANSWER: usize = 256;
+
 /// Why a request is refused, and what the answer says of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Refusal {
@@ -93,7 +96,7 @@ impl N4 {
         let result = cause.map_or(MessageResult::Ok, MessageResult::Cause);
         self.counters.received(Some(key.message), result);
         let seid = key.message.is_session_related().then_some(seid);
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(ANSWER);
         if let Err(error) = response.encode(seid, key.sequence, &mut bytes) {
             self.notice(Notice::AnswerTooLong { to: key.from, octets: error.octets });
             return None;

@@ -33,7 +33,9 @@ pub struct Extras {
 
 /// Plans a new session with these rules. O(rules).
 pub fn plan_establishment(session: Seid, new: &RuleSet) -> Plan {
-    let mut ops = vec![Op::CreateSession];
+    let rules = new.bars.len() + new.urrs.len() + new.qers.len() + new.fars.len() + new.pdrs.len();
+    let mut ops = Vec::with_capacity(2 + rules);
+    ops.push(Op::CreateSession);
     if new.pdu_type != PduSessionType::default() {
         ops.push(Op::SetPduType(new.pdu_type));
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
+use crate::change::Alike;
 use crate::{Far, Qer, RuleSet, Urr};
 
 /// How many rules of a kind are remembered.
@@ -19,6 +20,8 @@ pub(crate) struct Recent {
     fars: Slots<Far>,
     qers: Slots<Qer>,
     urrs: Slots<Urr>,
+    /// Whole sessions.
+    pub(crate) alike: Alike,
 }
 
 impl PartialEq for Recent {
@@ -30,13 +33,17 @@ impl PartialEq for Recent {
 impl Eq for Recent {}
 
 impl Recent {
-    /// Puts rules that were given lately in the place of equal ones. O(rules).
-    pub(crate) fn share(&mut self, rules: &mut RuleSet) {
+    /// Puts rules that were given lately in the place of equal ones, but for those of `old`, where that was done before.
+    /// O(changed rules).
+    pub(crate) fn share(&mut self, rules: &mut RuleSet, old: &RuleSet) {
         // A tunnel is one session's alone.
         let has_tunnel = |far: &Far| far.forwarding.as_ref().is_some_and(|it| it.tunnel().is_some());
-        rules.fars.replace(|far| if has_tunnel(&far) { far } else { self.fars.known(far) });
-        rules.qers.replace(|qer| self.qers.known(qer));
-        rules.urrs.replace(|urr| self.urrs.known(urr));
+        let is_held = |far: &Arc<Far>| old.fars.get_shared(&far.id).is_some_and(|old| Arc::ptr_eq(old, far));
+        rules.fars.replace(|far| if has_tunnel(&far) || is_held(&far) { far } else { self.fars.known(far) });
+        let is_held = |qer: &Arc<Qer>| old.qers.get_shared(&qer.id).is_some_and(|old| Arc::ptr_eq(old, qer));
+        rules.qers.replace(|qer| if is_held(&qer) { qer } else { self.qers.known(qer) });
+        let is_held = |urr: &Arc<Urr>| old.urrs.get_shared(&urr.id).is_some_and(|old| Arc::ptr_eq(old, urr));
+        rules.urrs.replace(|urr| if is_held(&urr) { urr } else { self.urrs.known(urr) });
     }
 }
 
@@ -88,7 +95,7 @@ mod tests {
             rules
         });
         let given = sessions.clone();
-        sessions.iter_mut().for_each(|rules| recent.share(rules));
+        sessions.iter_mut().for_each(|rules| recent.share(rules, &RuleSet::default()));
         assert_eq!(sessions, given);
         let [one, two, three] = &sessions;
         let qer = |rules: &RuleSet| Arc::clone(rules.qers.get_shared(&QerId(1)).unwrap());
@@ -103,8 +110,8 @@ mod tests {
     fn a_shared_rule_changes_for_one_session_alone() {
         let mut recent = Recent::default();
         let (mut one, mut two) = (far(Forwarding::to(Interface::Core)), far(Forwarding::to(Interface::Core)));
-        recent.share(&mut one);
-        recent.share(&mut two);
+        recent.share(&mut one, &RuleSet::default());
+        recent.share(&mut two, &RuleSet::default());
         two.fars.get_mut(&FarId(1)).unwrap().action = ApplyAction::Drop;
         assert_eq!(one.fars[&FarId(1)].action, ApplyAction::Forward);
     }
@@ -115,11 +122,11 @@ mod tests {
     fn tunnels_are_not_remembered() {
         let mut recent = Recent::default();
         let mut rules = far(Forwarding::to(Interface::Core));
-        recent.share(&mut rules);
+        recent.share(&mut rules, &RuleSet::default());
         for teid in 1..1000 {
             let addr = DualIp::from(std::net::Ipv4Addr::LOCALHOST);
             let tunnel = FTeid { teid: Teid::new(teid).unwrap(), addr };
-            recent.share(&mut far(Forwarding::into_tunnel(Interface::Access, tunnel)));
+            recent.share(&mut far(Forwarding::into_tunnel(Interface::Access, tunnel)), &RuleSet::default());
         }
         assert_eq!(recent.fars.0.iter().flatten().count(), 1);
     }

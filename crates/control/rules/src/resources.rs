@@ -27,6 +27,11 @@ pub struct ResourceChange {
 }
 
 impl ResourceChange {
+    /// Nothing is taken or given back.
+    pub(crate) const fn nothing(session: Seid) -> Self {
+        Self { tunnels: TunnelChange::nothing(session), addresses: AddressChange::nothing(session) }
+    }
+
     /// Everything goes.
     pub(crate) fn giving_back(session: Seid, rules: &SessionRules) -> Self {
         Self {

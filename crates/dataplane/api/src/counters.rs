@@ -84,6 +84,11 @@ impl Counters {
         self
     }
 
+    /// Packets received, of all kinds.
+    pub fn received(&self) -> u64 {
+        self.gtpu_received.packets + self.ip_received.packets + self.ethernet_received.packets
+    }
+
     /// Counts one packet thrown away.
     pub fn drop_one(&mut self, reason: DropReason) {
         self.dropped.0[reason as usize] += 1;

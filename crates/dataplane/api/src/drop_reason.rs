@@ -101,6 +101,8 @@ reasons! {
     NoTunnel = "no_tunnel",
     /// With its outer header the packet is larger than any IP packet.
     TooBig = "too_big",
+    /// It came in at one packet thread for a session of another, which did not keep up.
+    WorkerBusy = "worker_busy",
 }
 
 impl fmt::Display for DropReason {

@@ -1,14 +1,16 @@
 //! A batch of packets through the lines: find and fetch, choose and fetch, act.
 
-use causeway_dataplane::{DropReason, Fate, Ingress};
+use causeway_dataplane::{DropReason, Fate, Ingress, TrafficCounter};
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::Time;
 
 use crate::deed::{Ready, Verdict};
 use crate::engine::FastPath;
 use crate::leaving::{Entrance, Leaving};
+use crate::packet::User;
+use crate::plain::{Fork, Plain};
 use crate::surroundings::Exit;
-use crate::work::{Stage, Work};
+use crate::work::{Odd, Stage, Work};
 
 impl FastPath {
     /// Handles the frames of a batch that came in together. What leaves is in `leaving`, which is cleared first; frames of
@@ -17,33 +19,91 @@ impl FastPath {
     pub fn process_batch(&mut self, now: Time, entrance: Entrance, batch: &mut Batch, leaving: &mut Leaving) {
         leaving.clear();
         self.expire(now);
-        let mut works = [Work::NOTHING; BATCH];
+        let mut plains = [Plain::ASK; BATCH];
+        let mut odd = Odd::new();
         let count = batch.len().min(BATCH);
-        let Some(works) = works.get_mut(..count) else { return };
+        let Some(plains) = plains.get_mut(..count) else { return };
         match entrance {
-            Entrance::Gtpu => self.find_tunnels(batch, works),
-            Entrance::Network(network) => self.find_addresses(network, batch, works),
+            Entrance::Gtpu => {
+                self.find_tunnels(batch, plains, &mut odd);
+                self.choose_uplink(batch, plains, &mut odd);
+            }
+            Entrance::Network(network) => {
+                self.find_addresses(network, batch, plains, &mut odd);
+                self.choose_downlink(network, batch, plains, &mut odd);
+            }
             Entrance::Ethernet(_) => {}
         }
-        self.choose_all(batch, works);
-        for (index, work) in works.iter().enumerate() {
-            self.finish(now, entrance, batch, index, work, leaving);
+        if !odd.is_empty() {
+            self.choose_odd(batch, &mut odd);
         }
+        self.act_all(now, entrance, batch, (plains, &odd), leaving);
     }
 
     /// The third stage: act, in order.
-    #[inline]
+    #[inline(never)]
+    fn act_all(
+        &mut self,
+        now: Time,
+        entrance: Entrance,
+        batch: &mut Batch,
+        (plains, odd): (&[Plain], &Odd),
+        leaving: &mut Leaving,
+    ) {
+        let mut received = TrafficCounter::default();
+        for (index, plain) in plains.iter().enumerate() {
+            let octets = batch.data(index).map_or(0, <[u8]>::len);
+            if let Fork::Course(course) = plain.fork
+                && let Some(exit) = self.forward(now, batch, index, plain, course)
+            {
+                received.count(octets);
+                self.count_sent(exit, batch, index);
+                leaving.depart(index, exit);
+            } else {
+                self.finish(now, entrance, batch, (index, plain, odd), leaving);
+            }
+        }
+        let all = self.received(entrance);
+        *all = all.with(received);
+    }
+
+    /// What is not as simple.
+    #[inline(never)]
     fn finish(
         &mut self,
         now: Time,
         entrance: Entrance,
         batch: &mut Batch,
-        index: usize,
-        work: &Work,
+        (index, plain, odd): (usize, &Plain, &Odd),
         leaving: &mut Leaving,
     ) {
-        let verdict = match work.stage {
-            Stage::Ask => Verdict::Ask,
+        let octets = batch.data(index).map_or(0, <[u8]>::len);
+        let verdict = match plain.fork {
+            Fork::Ask | Fork::Sought => Verdict::Ask,
+            Fork::Drop(reason) => Verdict::Dropped(reason),
+            Fork::Course(course) => self.act_plain(now, batch, index, plain, course),
+            Fork::Odd(place) => match odd.get(usize::from(place)) {
+                Some(work) => self.act_odd(now, batch, index, work),
+                None => Verdict::Ask,
+            },
+        };
+        match verdict {
+            Verdict::Ask => return self.ask(now, entrance, batch, index, leaving),
+            Verdict::Sent(exit) => {
+                self.count_sent(exit, batch, index);
+                leaving.depart(index, exit);
+            }
+            Verdict::Dropped(reason) => {
+                self.hot.drop_one(reason);
+                self.fate = Fate::Dropped(reason);
+            }
+        }
+        self.received(entrance).count(octets);
+    }
+
+    fn act_odd(&mut self, now: Time, batch: &mut Batch, index: usize, work: &Work) -> Verdict {
+        match work.stage {
+            Stage::Ask | Stage::Sought { .. } => Verdict::Ask,
             Stage::Drop(reason) => Verdict::Dropped(reason),
             Stage::UnknownTunnel => self.unknown_tunnel(now, batch, index),
             Stage::UnknownUe if self.slow.knows(work.user.dst_addr()) => Verdict::Ask,
@@ -51,17 +111,24 @@ impl FastPath {
             Stage::Matched { program, step, line } => {
                 self.act(now, batch, index, work, (program, step, line))
             }
-            Stage::Sought { .. } => Verdict::Ask,
-        };
-        if verdict == Verdict::Ask {
-            self.ask(now, entrance, batch, index, leaving);
-            return;
         }
-        let octets = batch.data(index).map_or(0, <[u8]>::len);
-        self.count(entrance, work, verdict, octets);
-        if let Verdict::Sent(exit) = verdict {
-            leaving.depart(index, exit);
-        }
+    }
+
+    /// A plain packet by a course that is not ordinary, or not for this packet.
+    fn act_plain(
+        &mut self,
+        now: Time,
+        batch: &mut Batch,
+        index: usize,
+        plain: &Plain,
+        course: u32,
+    ) -> Verdict {
+        let Some(course) = self.programs.course(course) else { return Verdict::Ask };
+        let step = (course.program, course.index, plain.line);
+        let user = batch.data(index).and_then(|frame| frame.get(plain.start.into()..)).and_then(User::parse);
+        let Some(user) = user else { return Verdict::Ask };
+        let work = Work { user, start: plain.start, ..Work::nothing(index) };
+        self.act(now, batch, index, &work, step)
     }
 
     /// The slow room tells the peer, unless it has been told enough.
@@ -77,7 +144,6 @@ impl FastPath {
         }
     }
 
-    #[inline]
     fn act(
         &mut self,
         now: Time,
@@ -115,29 +181,25 @@ impl FastPath {
         })
     }
 
-    /// Counts what a line decided.
+    /// What was received of this kind.
     #[inline]
-    fn count(&mut self, entrance: Entrance, work: &Work, verdict: Verdict, octets: usize) {
-        let counters = &mut self.hot;
+    fn received(&mut self, entrance: Entrance) -> &mut TrafficCounter {
         match entrance {
-            Entrance::Gtpu => counters.gtpu_received.count(work.octets as usize),
-            Entrance::Network(_) => counters.ip_received.count(work.octets as usize),
-            Entrance::Ethernet(_) => counters.ethernet_received.count(work.octets as usize),
+            Entrance::Gtpu => &mut self.hot.gtpu_received,
+            Entrance::Network(_) => &mut self.hot.ip_received,
+            Entrance::Ethernet(_) => &mut self.hot.ethernet_received,
         }
-        match verdict {
-            Verdict::Sent(exit) => {
-                counters.forwarded += 1;
-                match exit {
-                    Exit::Network(_) => counters.ip_sent.count(octets),
-                    Exit::Tunnel { .. } => counters.gtpu_sent.count(octets),
-                }
-                self.fate = Fate::Forwarded;
-            }
-            Verdict::Dropped(reason) => {
-                counters.drop_one(reason);
-                self.fate = Fate::Dropped(reason);
-            }
-            Verdict::Ask => {}
+    }
+
+    /// Counts a frame, as it is now, that a line let out.
+    #[inline(always)]
+    fn count_sent(&mut self, exit: Exit, batch: &Batch, index: usize) {
+        let octets = batch.data(index).map_or(0, <[u8]>::len);
+        match exit {
+            Exit::Network(_) => self.hot.ip_sent.count(octets),
+            Exit::Tunnel { .. } => self.hot.gtpu_sent.count(octets),
         }
+        self.hot.forwarded += 1;
+        self.fate = Fate::Forwarded;
     }
 }

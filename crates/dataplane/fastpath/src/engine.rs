@@ -13,10 +13,11 @@ use causeway_ports::{Batch, Frame};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::Applications;
 use causeway_types::{NetworkInstance, Seid, Time};
+use foldhash::fast::RandomState;
 
 use crate::filters::FilterSets;
 use crate::index::ArenaError;
-use crate::lease::{Compiler, Lease};
+use crate::lease::{Compiler, Kinds, Lease};
 use crate::leaving::{Entrance, Leaving, meta_of};
 use crate::program::Programs;
 use crate::surroundings::Surroundings;
@@ -34,7 +35,8 @@ pub struct FastPath {
     pub(crate) table: Table,
     pub(crate) programs: Programs,
     pub(crate) sets: FilterSets,
-    leases: HashMap<Seid, Lease>,
+    leases: HashMap<Seid, Lease, RandomState>,
+    kinds: Kinds,
     /// What the lines have counted.
     pub(crate) hot: Counters,
     /// What became of the last packet.
@@ -69,7 +71,8 @@ impl FastPath {
             topology,
             programs: Programs::default(),
             sets: FilterSets::new(FILTER_BLOCKS),
-            leases: HashMap::new(),
+            leases: HashMap::default(),
+            kinds: Kinds::default(),
             hot: Counters::default(),
             fate: Fate::Dropped(DropReason::UnknownUe),
             single: Some(Single::default()),
@@ -85,6 +88,12 @@ impl FastPath {
     pub fn slow_packets(&self) -> u64 {
         let counters = self.slow.counters();
         counters.gtpu_received.packets + counters.ip_received.packets + counters.ethernet_received.packets
+    }
+
+    /// Supervises the paths `new` for a session that another worker has, and no longer those in `old`, which it was told for
+    /// that session before.
+    pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {
+        self.slow.follow_paths(now, old, new);
     }
 
     /// Our GTP-U addresses in the order by which [`crate::Exit::Tunnel`] counts them.
@@ -166,15 +175,36 @@ impl FastPath {
         }
     }
 
-    /// Writes a session into the lines as its rules are now.
-    fn enter(&mut self, seid: Seid, now: Time) {
-        let (shape, tunnels) = (self.slow.shape(seid), self.slow.tunnels(seid));
-        if shape.is_none() && tunnels.is_empty() {
-            return;
-        }
-        let lease = self.compiler().enter(shape.as_ref(), &tunnels);
+    /// Writes a session into the lines as its rules are now. `is_alone`: it has no rivals.
+    fn enter(&mut self, seid: Seid, is_alone: bool, now: Time) {
+        let candidate = if is_alone { self.kinds.candidate(&self.slow, seid) } else { None };
+        let known = candidate.as_ref().and_then(|candidate| self.kinds.find(&self.slow, seid, candidate));
+        let own = candidate.as_ref().map(|candidate| candidate.own).filter(|_| known.is_some());
+        let pattern = match (known, self.slow.tunnels(seid)) {
+            (None, tunnels) => {
+                let shape = self.slow.shape(seid);
+                if shape.is_none() && tunnels.is_empty() {
+                    return;
+                }
+                let pattern = shape.map(|shape| Arc::new(self.compiler().pattern(shape)));
+                if let (Some(candidate), Some(pattern)) = (&candidate, &pattern) {
+                    let displaced = self.kinds.remember(&self.slow, seid, candidate, pattern);
+                    displaced.into_iter().for_each(|held| self.compiler().forget_pattern(held));
+                }
+                (pattern, tunnels)
+            }
+            (known, tunnels) => (known, tunnels),
+        };
+        let (pattern, tunnels) = pattern;
+        let lease = self.compiler().enter(pattern, own.as_ref(), &tunnels);
         self.leases.insert(seid, lease);
         self.grant(seid, now);
+    }
+
+    /// The pattern that a session was entered by.
+    #[cfg(test)]
+    pub(crate) fn pattern_of(&self, seid: Seid) -> Option<Arc<crate::lease::Pattern>> {
+        self.leases.get(&seid)?.pattern().cloned()
     }
 
     fn compiler(&mut self) -> Compiler<'_> {
@@ -218,13 +248,13 @@ impl Dataplane for FastPath {
         let mut rivals = self.slow.rivals(plan.session);
         self.leave(plan.session);
         let applied = self.slow.apply(now, plan);
-        self.enter(plan.session, now);
         rivals.extend(self.slow.rivals(plan.session));
         rivals.sort_unstable();
         rivals.dedup();
+        self.enter(plan.session, rivals.is_empty(), now);
         for rival in rivals {
             self.leave(rival);
-            self.enter(rival, now);
+            self.enter(rival, false, now);
         }
         applied
     }

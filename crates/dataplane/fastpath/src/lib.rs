@@ -7,15 +7,20 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod choose;
+mod course;
 mod deed;
 mod engine;
 pub mod filters;
+mod forward;
 pub mod index;
+mod key;
 mod lease;
 mod leaving;
 mod line;
 mod numbers;
 mod packet;
+mod plain;
 mod program;
 mod surroundings;
 mod table;

@@ -5,9 +5,6 @@ use zerocopy::FromZeros;
 /// A program number with this bit says that the line stands for another one, whose number is its budget.
 const ALIAS: u32 = 1 << 31;
 
-/// A program number with this bit is that of a line in use.
-const TAKEN: u32 = 1 << 30;
-
 /// Micro-bits in an octet: buckets count kbit/s times nanoseconds.
 pub(crate) const PER_OCTET: i64 = 8_000_000;
 
@@ -41,7 +38,7 @@ pub(crate) struct Line {
     pub(crate) prefix: u64,
     /// Uplink: the IPv4 address of the UE, zero where it has none. Downlink: the TEID of the only rule's tunnel.
     pub(crate) aux: u32,
-    /// Where the key is one: [`crate::table::Key::place`].
+    /// Where the key is one: [`crate::key::Key::place`]. Zero in a line that is free.
     pub(crate) place: u32,
     /// Of the only rule. With more: the bucket of the rate they share, and as budget the first of their lines.
     pub(crate) account: Account,
@@ -50,24 +47,30 @@ pub(crate) struct Line {
 impl Line {
     /// A line that is taken, with nothing granted.
     pub(crate) fn new(key: u32, place: u32, program: u32) -> Self {
-        Self { key, place, program: program | TAKEN, ..Self::default() }
+        Self { key, place, program, ..Self::default() }
     }
 
     /// A line that stands for another one, with a program of its own.
     pub(crate) fn alias(key: u32, place: u32, program: u32, of: u32) -> Self {
         let account = Account { budget: of.into(), ..Account::default() };
-        Self { key, place, program: program | TAKEN | ALIAS, account, ..Self::default() }
+        Self { key, place, program: program | ALIAS, account, ..Self::default() }
     }
 
     /// The line is in use.
     #[inline]
     pub(crate) const fn is_taken(&self) -> bool {
-        self.program & TAKEN != 0
+        self.place != 0
     }
 
     /// The number of its program.
     pub(crate) const fn program(&self) -> u32 {
-        self.program & !(ALIAS | TAKEN)
+        self.program & !ALIAS
+    }
+
+    /// The number of its program; of a line that stands for another one, a number that no program has.
+    #[inline]
+    pub(crate) const fn own_program(&self) -> u32 {
+        self.program
     }
 
     /// The line that it stands for, if it does.

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use causeway_dataplane::DropReason;
 use causeway_types::Direction;
 
+use crate::course::{Course, Head};
 use crate::filters::SetId;
+use crate::numbers::Numbers;
+use crate::surroundings::Surroundings;
 
 /// The largest GTP-U header with the extension headers that we put in front.
 pub(crate) const MAX_HEADER: usize = 32;
@@ -123,11 +126,16 @@ pub(crate) struct Tunnel {
 }
 
 /// The programs of one worker, each once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Programs {
     all: Vec<Option<Shared>>,
     ids: HashMap<Arc<Program>, u32>,
     free: Vec<u32>,
+    /// Of each program, by its number.
+    heads: Vec<Head>,
+    /// Of the steps of all programs; those of one follow one another.
+    courses: Vec<Course>,
+    course_numbers: Numbers,
 }
 
 #[derive(Debug)]
@@ -136,29 +144,58 @@ struct Shared {
     users: u32,
 }
 
+impl Default for Programs {
+    fn default() -> Self {
+        Self {
+            all: Vec::new(),
+            ids: HashMap::new(),
+            free: Vec::new(),
+            heads: Vec::new(),
+            courses: Vec::new(),
+            course_numbers: Numbers::new(0, u32::MAX),
+        }
+    }
+}
+
 impl Programs {
     /// The number of a program, with one user more. `false`: it was there already.
-    pub(crate) fn insert(&mut self, program: Program) -> (u32, bool) {
+    pub(crate) fn insert(&mut self, program: Program, surroundings: &Surroundings) -> (u32, bool) {
         if let Some(id) = self.ids.get(&program).copied() {
             if let Some(shared) = self.all.get_mut(id as usize).and_then(Option::as_mut) {
                 shared.users += 1;
             }
             return (id, false);
         }
-        let program = Arc::new(program);
-        let shared = Some(Shared { program: Arc::clone(&program), users: 1 });
         let id = match self.free.pop() {
             Some(id) => id,
             None => {
                 self.all.push(None);
+                self.heads.push(Head::NOTHING);
                 self.all.len() as u32 - 1
             }
         };
-        if let Some(slot) = self.all.get_mut(id as usize) {
-            *slot = shared;
+        let head = self.lay_out(id, &program, surroundings);
+        let program = Arc::new(program);
+        if let (Some(slot), Some(place)) = (self.all.get_mut(id as usize), self.heads.get_mut(id as usize)) {
+            *slot = Some(Shared { program: Arc::clone(&program), users: 1 });
+            *place = head;
         }
         self.ids.insert(program, id);
         (id, true)
+    }
+
+    /// Writes the courses of a new program.
+    fn lay_out(&mut self, id: u32, program: &Program, surroundings: &Surroundings) -> Head {
+        let Some(first) = self.course_numbers.take(program.steps.len() as u32) else { return Head::NOTHING };
+        let end = first as usize + program.steps.len();
+        if self.courses.len() < end {
+            self.courses.resize(end, Course::ASK);
+        }
+        let courses = self.courses.iter_mut().skip(first as usize);
+        for ((course, step), index) in courses.zip(&program.steps).zip(0..) {
+            *course = Course::of(step, surroundings).numbered(id, index);
+        }
+        Head::of(program, first)
     }
 
     /// A program has one user less. Returns the set that it used if it was the last.
@@ -169,10 +206,14 @@ impl Programs {
         if shared.users > 0 {
             return None;
         }
-        let set = shared.program.set;
+        let (set, steps) = (shared.program.set, shared.program.steps.len() as u32);
         self.ids.remove(&shared.program);
         *slot = None;
         self.free.push(id);
+        if let Some(head) = self.heads.get_mut(id as usize) {
+            self.course_numbers.give_back(head.first, steps);
+            *head = Head::NOTHING;
+        }
         Some(set)
     }
 
@@ -180,6 +221,18 @@ impl Programs {
     #[inline]
     pub(crate) fn at(&self, id: u32) -> Option<&Program> {
         self.all.get(id as usize)?.as_ref().map(|shared| &*shared.program)
+    }
+
+    /// The head of a program.
+    #[inline(always)]
+    pub(crate) fn head(&self, id: u32) -> Option<&Head> {
+        self.heads.get(id as usize)
+    }
+
+    /// A course.
+    #[inline(always)]
+    pub(crate) fn course(&self, number: u32) -> Option<&Course> {
+        self.courses.get(number as usize)
     }
 }
 

@@ -36,6 +36,12 @@ impl Surroundings {
     /// The index of an address of ours.
     #[inline]
     pub(crate) fn local(&self, addr: IpAddr) -> Option<u8> {
+        // There is hardly more than one.
+        if let (IpAddr::V4(ip), Some(IpAddr::V4(first))) = (addr, self.locals.first())
+            && ip == *first
+        {
+            return Some(0);
+        }
         self.locals.iter().position(|local| *local == addr).and_then(|index| u8::try_from(index).ok())
     }
 
@@ -57,6 +63,12 @@ impl Surroundings {
             .iter()
             .position(|network| network == instance)
             .and_then(|index| u16::try_from(index).ok())
+    }
+
+    /// We have addresses in data networks.
+    #[inline]
+    pub(crate) fn has_gateways(&self) -> bool {
+        !self.gateways.is_empty()
     }
 
     /// The address is ours in a data network.

@@ -7,7 +7,8 @@ use causeway_dataplane::Topology;
 use causeway_rules::TeidScheme;
 use causeway_types::IpNet;
 
-use crate::index::{AddressKey, Arena, ArenaError, Cuckoo, Pages, Pools, PrefixKey, TunnelKey, prefetch};
+use crate::index::{AddressKey, Arena, ArenaError, Cuckoo, Pools, PrefixKey, TunnelKey, prefetch};
+use crate::key::Key;
 use crate::line::{Line, RuleLine};
 use crate::numbers::Numbers;
 
@@ -19,38 +20,6 @@ const NUMBERED: u32 = 1 << 25;
 
 /// Lines of rules for each session.
 const RULES_PER_SESSION: u32 = 16;
-
-/// What brings a packet to a line.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Key {
-    /// A TEID at one of our addresses, by its index.
-    Tunnel(u32, u8),
-    /// An IPv4 address in a data network, by its index.
-    Ipv4(u16, u32),
-    /// The upper half of IPv6 addresses in a data network, by its index.
-    Ipv6(u16, u64),
-}
-
-impl Key {
-    /// Where the key is one: our address, or the data network.
-    #[inline]
-    pub(crate) const fn place(self) -> u32 {
-        match self {
-            Self::Tunnel(_, local) => local as u32,
-            Self::Ipv4(network, _) | Self::Ipv6(network, _) => 0x100 + network as u32,
-        }
-    }
-
-    /// The line is one of this key.
-    #[inline]
-    fn fits(self, line: &Line) -> bool {
-        let is_it = match self {
-            Self::Tunnel(key, _) | Self::Ipv4(_, key) => line.key == key,
-            Self::Ipv6(_, prefix) => line.prefix == prefix,
-        };
-        is_it && line.place == self.place() && line.is_taken()
-    }
-}
 
 /// The lines of one worker.
 #[derive(Debug)]
@@ -91,14 +60,14 @@ impl Table {
         Ok(Self {
             scheme: topology.teids,
             pools,
-            lines: Arena::new((first + others) as usize, Pages::Transparent)?,
+            lines: Arena::new((first + others) as usize)?,
             slots,
             others: Numbers::new(first, first + others),
-            rules: Arena::new(rules as usize, Pages::Transparent)?,
+            rules: Arena::new(rules as usize)?,
             rule_numbers: Numbers::new(0, rules),
-            tunnels: Cuckoo::new(all, Pages::Transparent)?,
-            addresses: Cuckoo::new(all, Pages::Transparent)?,
-            prefixes: Cuckoo::new(all, Pages::Transparent)?,
+            tunnels: Cuckoo::new(all)?,
+            addresses: Cuckoo::new(all)?,
+            prefixes: Cuckoo::new(all)?,
             is_complete: true,
         })
     }
@@ -124,6 +93,18 @@ impl Table {
     #[inline]
     pub(crate) fn at_address(&self, address: u32) -> Option<u32> {
         self.pools.slot(address).map(|number| self.slots + number)
+    }
+
+    /// There are tunnels whose lines do not lie at their slots.
+    #[inline]
+    pub(crate) const fn has_far_tunnels(&self) -> bool {
+        !self.tunnels.is_empty()
+    }
+
+    /// There are IPv4 addresses whose lines do not lie at their numbers.
+    #[inline]
+    pub(crate) const fn has_far_addresses(&self) -> bool {
+        !self.addresses.is_empty()
     }
 
     /// Fetches a line into the cache.

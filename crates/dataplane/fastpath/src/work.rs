@@ -1,14 +1,16 @@
-//! One packet between the stages of a batch.
+//! Packets of any kind between the stages of a batch: those that are not [`crate::plain`].
 
+use arrayvec::ArrayVec;
 use causeway_dataplane::DropReason;
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::{Direction, Qfi};
 
 use crate::engine::FastPath;
+use crate::key::Key;
 use crate::line::Line;
 use crate::packet::{Tunnelled, User};
+use crate::plain::Fork;
 use crate::program::Program;
-use crate::table::Key;
 
 /// A packet on its way through the stages.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +23,8 @@ pub(crate) struct Work {
     pub(crate) qfi: Option<Qfi>,
     /// What came with it that may be for the next tunnel is nothing but the QFI.
     pub(crate) is_plain: bool,
-    /// Octets of the frame.
-    pub(crate) octets: u32,
+    /// The frame of the batch.
+    pub(crate) index: u8,
 }
 
 /// How far it is.
@@ -42,80 +44,84 @@ pub(crate) enum Stage {
     Matched { program: u32, step: u8, line: u32 },
 }
 
+/// The packets of a batch that are not plain.
+pub(crate) type Odd = ArrayVec<Work, BATCH>;
+
 impl Work {
-    /// No packet yet, or one for the slow room.
-    pub(crate) const NOTHING: Self =
-        Self { stage: Stage::Ask, user: User::NOTHING, start: 0, qfi: None, is_plain: true, octets: 0 };
+    /// For the slow room.
+    pub(crate) const fn nothing(index: usize) -> Self {
+        let index = index as u8;
+        Self { index, stage: Stage::Ask, user: User::NOTHING, start: 0, qfi: None, is_plain: true }
+    }
+}
+
+/// Takes a packet in, and says where it is now.
+fn keep(odd: &mut Odd, work: Work) -> Fork {
+    let place = odd.len() as u8;
+    match odd.try_push(work) {
+        Ok(()) => Fork::Odd(place),
+        // There are not more packets in a batch.
+        Err(_) => Fork::Ask,
+    }
 }
 
 impl FastPath {
-    /// The first stage for GTP-U: where the lines are, and fetch them.
+    /// The first stage for a packet by GTP-U: where the line is, and fetch it.
     #[inline(never)]
-    pub(crate) fn find_tunnels(&self, batch: &Batch, works: &mut [Work]) {
-        let mut teids = [0; BATCH];
-        for (index, (work, teid)) in works.iter_mut().zip(&mut teids).enumerate() {
-            let (Some(bytes), Some(meta)) = (batch.data(index), batch.meta(index)) else { continue };
-            let Meta::Gtpu { local, tos, .. } = meta else { continue };
-            // Congestion goes on in the user packet, which the slow room sees to.
-            if tos & 0x01 != 0 {
-                continue;
-            }
-            let Some(tunnelled) = Tunnelled::parse(bytes) else { continue };
-            let Some(local) = self.surroundings.local(*local) else { continue };
-            let user = bytes.get(tunnelled.start.into()..tunnelled.end.into()).and_then(User::parse);
-            *teid = tunnelled.teid;
-            *work = Work {
-                stage: Stage::Sought { key: Key::Tunnel(tunnelled.teid, local), near: None },
-                user: user.unwrap_or(User::NOTHING),
-                start: tunnelled.start,
-                qfi: tunnelled.qfi,
-                is_plain: tunnelled.is_plain,
-                octets: bytes.len() as u32,
-            };
-        }
-        for (work, slot) in works.iter_mut().zip(self.table.slots(&teids)) {
-            if let Stage::Sought { key, near } = &mut work.stage {
-                *near = self.table.at_slot(slot);
-                near.iter().for_each(|near| self.table.prefetch(*near));
-                self.table.prefetch_far(*key);
-            }
-        }
+    pub(crate) fn find_odd_tunnel(&self, batch: &Batch, index: usize, odd: &mut Odd) -> Fork {
+        self.odd_tunnel(batch, index).map_or(Fork::Ask, |work| keep(odd, work))
     }
 
-    /// The first stage for packets of a data network.
-    #[inline(never)]
-    pub(crate) fn find_addresses(&self, network: u16, batch: &Batch, works: &mut [Work]) {
-        for (index, work) in works.iter_mut().enumerate() {
-            let Some(bytes) = batch.data(index) else { continue };
-            work.octets = bytes.len() as u32;
-            let Some(user) = User::parse(bytes) else {
-                work.stage = Stage::Drop(DropReason::MalformedIp);
-                continue;
-            };
-            work.user = user;
-            let (key, near) = if user.is_v6 {
-                (Key::Ipv6(network, User::prefix(user.dst)), None)
-            } else {
-                let near = self.table.at_address(user.dst as u32);
-                (Key::Ipv4(network, user.dst as u32), near)
-            };
-            near.iter().for_each(|near| self.table.prefetch(*near));
-            self.table.prefetch_far(key);
-            work.stage = Stage::Sought { key, near };
+    fn odd_tunnel(&self, batch: &Batch, index: usize) -> Option<Work> {
+        let (bytes, Meta::Gtpu { local, tos, .. }) = (batch.data(index)?, batch.meta(index)?) else {
+            return None;
+        };
+        // Congestion goes on in the user packet, which the slow room sees to.
+        if tos & 0x01 != 0 {
+            return None;
         }
+        let tunnelled = Tunnelled::parse(bytes)?;
+        let key = Key::Tunnel(tunnelled.teid, self.surroundings.local(*local)?);
+        let user = bytes.get(tunnelled.start.into()..tunnelled.end.into()).and_then(User::parse);
+        Some(Work {
+            stage: self.seek(key, self.table.at_slot(self.table.slots(&[tunnelled.teid])[0])),
+            user: user.unwrap_or(User::NOTHING),
+            start: tunnelled.start,
+            qfi: tunnelled.qfi,
+            is_plain: tunnelled.is_plain,
+            ..Work::nothing(index)
+        })
+    }
+
+    /// The first stage for a packet of a data network.
+    #[inline(never)]
+    pub(crate) fn find_odd_address(&self, network: u16, batch: &Batch, index: usize, odd: &mut Odd) -> Fork {
+        let Some(bytes) = batch.data(index) else { return Fork::Ask };
+        let Some(user) = User::parse(bytes) else { return Fork::Drop(DropReason::MalformedIp) };
+        let stage = if user.is_v6 {
+            self.seek(Key::Ipv6(network, User::prefix(user.dst)), None)
+        } else {
+            self.seek(Key::Ipv4(network, user.dst as u32), self.table.at_address(user.dst as u32))
+        };
+        keep(odd, Work { stage, user, ..Work::nothing(index) })
+    }
+
+    fn seek(&self, key: Key, near: Option<u32>) -> Stage {
+        near.iter().for_each(|near| self.table.prefetch(*near));
+        self.table.prefetch_far(key);
+        Stage::Sought { key, near }
     }
 
     /// The second stage: which line and which rule, and fetch the line of the rule.
     #[inline(never)]
-    pub(crate) fn choose_all(&self, batch: &Batch, works: &mut [Work]) {
-        let mut far = [None; BATCH];
-        for (work, far) in works.iter().zip(&mut far) {
-            if let Stage::Sought { key, .. } = work.stage {
-                *far = self.table.approach(key);
-            }
-        }
-        for (index, (work, far)) in works.iter_mut().zip(far).enumerate() {
-            if let (Stage::Sought { key, near }, Some(bytes)) = (work.stage, batch.data(index)) {
+    pub(crate) fn choose_odd(&self, batch: &Batch, odd: &mut Odd) {
+        let mut far = ArrayVec::<Option<u32>, BATCH>::new();
+        far.extend(odd.iter().map(|work| match work.stage {
+            Stage::Sought { key, .. } => self.table.approach(key),
+            _ => None,
+        }));
+        for (work, far) in odd.iter_mut().zip(far) {
+            if let (Stage::Sought { key, near }, Some(bytes)) = (work.stage, batch.data(work.index.into())) {
                 work.stage = self.choose(key, self.table.find(key, near, far), work, bytes);
             }
         }

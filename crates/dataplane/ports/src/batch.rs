@@ -221,6 +221,18 @@ impl FrameMut<'_> {
         fits
     }
 
+    /// Keeps `len` octets from `start` on. `false`, and nothing happens, when the frame is shorter.
+    #[must_use]
+    #[inline]
+    pub fn keep(&mut self, start: usize, len: usize) -> bool {
+        let start = self.place.start + start;
+        let fits = start + len <= self.place.end;
+        if fits {
+            (self.place.start, self.place.end) = (start, start + len);
+        }
+        fits
+    }
+
     /// Sets the length of the frame. `false`, and nothing happens, when the buffer ends before.
     #[must_use]
     #[inline]
@@ -269,7 +281,8 @@ mod tests {
         assert_eq!(frame.data().len(), HEADROOM + 2);
         assert!(frame.trim_front(HEADROOM));
         assert_eq!(frame.data(), [2, 2]);
-        assert!(!frame.trim_front(3));
+        assert!(!frame.trim_front(3) && !frame.keep(1, 2) && frame.keep(1, 1));
+        assert_eq!(frame.data(), [2]);
         assert_eq!(batch.frame(0), Some(ip(&[1; 2048])));
     }
 

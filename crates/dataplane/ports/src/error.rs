@@ -63,6 +63,15 @@ pub enum PortError {
         /// The device.
         name: String,
     },
+    /// The TUN device exists with a single queue, and several ports are to share it.
+    #[error(
+        "TUN device {name} exists with one queue: remove it, create it with `ip tuntap add dev {name} mode tun multi_queue`, \
+         or set upf.workers.count to 1"
+    )]
+    TunOneQueue {
+        /// The device.
+        name: String,
+    },
     /// An interface of that name exists and is no TUN device.
     #[error("interface {name} exists and is not a TUN device: remove it or choose another upf.session[].dev")]
     NotTun {

@@ -5,7 +5,7 @@
 //! packet, and counts every packet it cannot carry under one named [`Counter`]. What can only be cured by
 //! a person is a [`PortError`] that says how.
 //!
-//! What it costs to get packets in and out is measured by `cargo run --release -p causeway-ports --example io`.
+//! What it costs to get packets in and out is measured by `causeway bench ports`.
 
 #![deny(unsafe_code)]
 
@@ -21,6 +21,7 @@ mod outer;
 pub mod pcap;
 mod poll;
 mod port;
+mod share;
 mod sys;
 pub mod tap;
 pub mod tpacket;
@@ -35,4 +36,5 @@ pub use error::PortError;
 pub use faulty::{FaultCounts, Faults, Faulty};
 pub use poll::{MAX_PORTS, Ready, Waker, wait};
 pub use port::{Frame, Meta, Port};
+pub use share::Share;
 pub use traced::Traced;

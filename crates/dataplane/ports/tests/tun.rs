@@ -20,8 +20,7 @@ fn options() -> TunOptions {
         addresses: vec!["10.45.0.1/16".parse().unwrap(), "2001:db8:45::1/64".parse().unwrap()],
         mtu: Some(1400),
         routes: vec!["10.46.0.0/16".parse().unwrap()],
-        persistent: false,
-        offload: true,
+        ..TunOptions::default()
     }
 }
 

@@ -64,8 +64,8 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
         Op::PutUrr(urr) => session.put_urr(urr, now),
         Op::RenewUrr { urr, parts } => session.renew_urr(*urr, parts, now),
         Op::PutQer(qer) => {
-            rules.qers.insert(qer.id, Arc::clone(qer));
-            shared.provision(session, qer, now);
+            let old = rules.qers.insert(qer.id, Arc::clone(qer));
+            shared.provision(session, old.as_deref(), qer, now);
         }
         Op::PutFar(far) => {
             session.trust_tunnels_of(far.id);
@@ -131,8 +131,9 @@ fn remove_session(session: &mut Session, shared: &Shared, now: Time, effects: &m
 
 /// Nothing, where packets are not limited.
 fn report_packet_rate(session: &Session, shared: &Shared, id: QerId, now: Time, effects: &mut Effects) {
-    let enforcer = session.rules.qers.get(&id).and_then(|qer| shared.enforcer(session, qer));
-    let status = enforcer.and_then(|enforcer| enforcer.packet_rate_status(now));
+    let qer = session.rules.qers.get(&id);
+    let status =
+        qer.and_then(|qer| shared.look(session, qer, |enforcer| enforcer.packet_rate_status(now))).flatten();
     effects.packet_rates.extend(status.map(|status| PacketRateReport { qer: id, status }));
 }
 

@@ -50,6 +50,14 @@ impl Enforcer {
         }
     }
 
+    /// One direction, to look at.
+    pub(crate) const fn look(&self, direction: Direction) -> &OneWay {
+        match direction {
+            Direction::Uplink => &self.uplink,
+            Direction::Downlink => &self.downlink,
+        }
+    }
+
     /// One direction.
     pub(crate) fn way(&mut self, direction: Direction) -> &mut OneWay {
         match direction {

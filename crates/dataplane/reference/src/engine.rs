@@ -1,14 +1,16 @@
 //! The data plane as a whole: the contract, and the state behind it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress, Op,
     PacketEngine, Plan, Topology, Transmit, Usage,
 };
-use causeway_rules::{Applications, ApplyAction, UeMac};
+use causeway_rules::{Applications, ApplyAction, RuleSet, UeMac};
 use causeway_types::{Seid, Time, UrrId};
+use foldhash::fast::RandomState;
 
 use crate::Limits;
 use crate::act::{Decision, Matched, act};
@@ -40,7 +42,7 @@ const SIGNALLING_PER_PEER: u32 = 200;
 pub struct Reference {
     pub(crate) topology: Topology,
     pub(crate) limits: Limits,
-    pub(crate) sessions: BTreeMap<Seid, Session>,
+    pub(crate) sessions: HashMap<Seid, Box<Session>, RandomState>,
     pub(crate) index: Index,
     pub(crate) indications: Indications,
     pub(crate) icmp: Ration,
@@ -73,7 +75,7 @@ impl Reference {
             shared: Shared::new(&topology.slices, limits.averaging_window),
             topology,
             limits,
-            sessions: BTreeMap::new(),
+            sessions: HashMap::default(),
             index: Index::default(),
             indications: Indications::default(),
             stations: Stations::default(),
@@ -135,13 +137,13 @@ impl Reference {
     }
 
     /// The session that a plan starts from.
-    fn starting_point(&self, plan: &Plan) -> Result<Session, ApplyError> {
+    fn starting_point(&self, plan: &Plan) -> Result<Box<Session>, ApplyError> {
         let is_new = plan.ops.first() == Some(&Op::CreateSession);
         match (self.sessions.get(&plan.session), is_new) {
             (None, true) if self.sessions.len() >= self.limits.max_sessions as usize => {
                 Err(ApplyError::Full { table: "sessions", capacity: self.limits.max_sessions.into() })
             }
-            (None, true) => Ok(Session::default()),
+            (None, true) => Ok(Box::default()),
             (Some(session), false) => Ok(session.clone()),
             (Some(_), true) => Err(ApplyError::SessionExists(plan.session)),
             (None, false) => Err(ApplyError::UnknownSession(plan.session)),
@@ -149,14 +151,22 @@ impl Reference {
     }
 
     /// Makes the changed session the one that packets see.
-    fn commit(&mut self, now: Time, plan: &Plan, session: Session, effects: &Effects) {
+    fn commit(&mut self, now: Time, plan: &Plan, session: Box<Session>, effects: &Effects) {
         let seid = plan.session;
-        let old = self.sessions.remove(&seid).unwrap_or_default();
-        self.index.remove(seid, &old.rules);
-        self.shared.follow(seid, &old.rules, &session.rules, now);
-        self.index.add(seid, &session.rules);
-        self.paths.follow(now, seid, &session.rules, &self.topology);
-        self.sessions.insert(seid, session);
+        let old = match self.sessions.entry(seid) {
+            Entry::Occupied(mut held) => Some(held.insert(session)),
+            Entry::Vacant(place) => {
+                place.insert(session);
+                None
+            }
+        };
+        let none = RuleSet::default();
+        let old = old.as_ref().map_or(&none, |old| &old.rules);
+        if let Some(session) = self.sessions.get(&seid) {
+            self.index.follow(seid, old, &session.rules);
+            self.shared.follow(seid, old, &session.rules, now);
+            self.paths.follow(now, old, &session.rules, &self.topology);
+        }
         for tunnel in &effects.end_markers {
             if let Ok((egress, packet)) = end_marker(*tunnel, None, &self.topology) {
                 self.send(egress, packet);
@@ -192,7 +202,7 @@ impl Reference {
     fn release_one(&mut self, now: Time, seid: Seid, waiting: &Waiting) {
         let mut reports = Vec::new();
         let decision = self.sessions.get_mut(&seid).and_then(|session| {
-            let pdr = session.rules.pdrs.get(&waiting.pdr)?.clone();
+            let pdr = Arc::clone(session.rules.pdrs.get_shared(&waiting.pdr)?);
             let (carried, packet) = (&waiting.carried, &waiting.packet);
             let matched = Matched { pdr: &pdr, qfi: waiting.qfi, carried, packet, has_waited: true };
             match session.far_of(pdr.id)?.action {
@@ -232,7 +242,8 @@ impl Reference {
     }
 
     fn refuse_waiting(&mut self, now: Time, seid: Seid, waiting: &Waiting, refusal: Refusal) {
-        let pdr = self.sessions.get(&seid).and_then(|session| session.rules.pdrs.get(&waiting.pdr)).cloned();
+        let session = self.sessions.get(&seid);
+        let pdr = session.and_then(|session| session.rules.pdrs.get_shared(&waiting.pdr)).cloned();
         let fate = pdr.map(|pdr| self.refuse(now, seid, &pdr, None, &waiting.packet, refusal));
         match fate {
             Some(Fate::Consumed) => self.counters.consumed += 1,

@@ -56,7 +56,7 @@ impl Reference {
     ) -> Fate {
         let Some(teid) = packet.header.teid else { return Fate::Dropped(DropReason::UnknownTeid) };
         let session = self.session_of(Some(teid), local).and_then(|seid| self.sessions.get(&seid));
-        if has_unknown(&packet.extensions, session, teid, local) {
+        if has_unknown(&packet.extensions, session.map(Box::as_ref), teid, local) {
             self.tell_extension_headers(now, local, peer.ip());
             return Fate::Dropped(DropReason::UnsupportedExtension);
         }

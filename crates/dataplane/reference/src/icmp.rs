@@ -82,7 +82,7 @@ impl Reference {
             return false;
         }
         let Ok(user) = UserPacket::parse(packet) else { return false };
-        let prefix = self.sessions.get(&seid).and_then(ipv6_prefix);
+        let prefix = self.sessions.get(&seid).and_then(|session| ipv6_prefix(session));
         let (IpAddr::V6(src), Some(prefix), true) = (user.flow.src, prefix, is_router_solicitation(&user))
         else {
             return false;

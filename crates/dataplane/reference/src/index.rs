@@ -1,42 +1,60 @@
 //! Which session a packet may belong to.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::ops::Bound;
 
 use causeway_rules::{PduSessionType, RuleSet, SortedSet, UeSide};
 use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
+use foldhash::fast::RandomState;
 
 /// Finds sessions by tunnel and by UE address. Follows the rules of the sessions exactly.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    tunnels: BTreeMap<(Teid, IpAddr), Seid>,
+    tunnels: HashMap<(Teid, IpAddr), Seid, RandomState>,
     ues: BTreeMap<IpNet, SortedSet<Seid>>,
     /// How many of `ues` have each length of prefix, by IP version.
     lengths: [BTreeMap<u8, usize>; 2],
-    remotes: BTreeMap<(Teid, IpAddr), SortedSet<Seid>>,
+    remotes: HashMap<(Teid, IpAddr), SortedSet<Seid>, RandomState>,
     links: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
 }
 
 impl Index {
-    /// Enters the rules of a session.
-    pub(crate) fn add(&mut self, seid: Seid, rules: &RuleSet) {
+    /// A session that had the rules `old` has the rules `new` from now on.
+    pub(crate) fn follow(&mut self, seid: Seid, old: &RuleSet, new: &RuleSet) {
+        if old.pdrs != new.pdrs || old.pdu_type != new.pdu_type {
+            self.remove_ways_in(seid, old);
+            self.add_ways_in(seid, new);
+        }
+        if old.fars != new.fars {
+            for remote in remote_tunnels(old) {
+                if let Entry::Occupied(mut users) = self.remotes.entry(remote) {
+                    users.get_mut().remove(&seid);
+                    if users.get().is_empty() {
+                        users.remove();
+                    }
+                }
+            }
+            for remote in remote_tunnels(new) {
+                self.remotes.entry(remote).or_default().insert(seid);
+            }
+        }
+    }
+
+    fn add_ways_in(&mut self, seid: Seid, rules: &RuleSet) {
         self.tunnels.extend(local_tunnels(rules).map(|tunnel| (tunnel, seid)));
         for net in ue_nets(rules) {
             if self.ues.entry(net).or_default().insert(seid) {
                 *self.lengths[version(net)].entry(net.prefix_len()).or_default() += 1;
             }
         }
-        for remote in remote_tunnels(rules) {
-            self.remotes.entry(remote).or_default().insert(seid);
-        }
         for link in links(rules) {
             self.links.entry(link).or_default().insert(seid);
         }
     }
 
-    /// Takes out the rules of a session.
-    pub(crate) fn remove(&mut self, seid: Seid, rules: &RuleSet) {
+    fn remove_ways_in(&mut self, seid: Seid, rules: &RuleSet) {
         for tunnel in local_tunnels(rules) {
             self.tunnels.remove(&tunnel);
         }
@@ -49,9 +67,6 @@ impl Index {
                     lengths.remove(&net.prefix_len());
                 }
             }
-        }
-        for remote in remote_tunnels(rules) {
-            remove_from(&mut self.remotes, remote, seid);
         }
         for link in links(rules) {
             if let Some(seids) = self.links.get_mut(&link) {

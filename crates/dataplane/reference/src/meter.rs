@@ -37,7 +37,12 @@ impl Meter {
     }
 
     /// The bucket of the peak rate.
-    pub(crate) const fn peak(&mut self) -> Option<&mut Bucket> {
+    pub(crate) const fn peak(&self) -> Option<&Bucket> {
+        self.peak.as_ref()
+    }
+
+    /// The bucket of the peak rate, to be changed.
+    pub(crate) const fn peak_mut(&mut self) -> Option<&mut Bucket> {
         self.peak.as_mut()
     }
 

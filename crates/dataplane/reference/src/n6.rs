@@ -12,6 +12,16 @@ const IPV4_INSIDE: IpProtocol = IpProtocol(4);
 /// An IPv6 packet inside an IP packet (RFC 2473, RFC 4213).
 const IPV6_INSIDE: IpProtocol = IpProtocol(41);
 
+/// The packet inside a UDP/IP or IP in IP packet, as far as it can be told without more.
+pub fn inside_n6_tunnel(packet: &[u8]) -> Option<&[u8]> {
+    let packet = UserPacket::parse(packet).ok()?;
+    match packet.flow.protocol {
+        IpProtocol::UDP => Some(Udp::parse(packet.transport()).ok()?.payload()),
+        IPV4_INSIDE | IPV6_INSIDE => Some(packet.transport()),
+        _ => None,
+    }
+}
+
 /// What is inside a packet to our end of a tunnel, with the kind of its outer header; `None` for any other
 /// packet.
 ///

@@ -8,8 +8,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{Echo, Egress, Event, Topology};
 use causeway_packet::gtpu::Repr;
-use causeway_rules::RuleSet;
-use causeway_types::{Seid, Span, Time};
+use causeway_rules::{Far, RuleSet};
+use causeway_types::{Span, Time};
 
 use crate::egress::{GTPU_PORT, to_tunnel};
 use crate::engine::Reference;
@@ -31,7 +31,8 @@ pub(crate) struct Paths {
 
 #[derive(Debug)]
 struct Path {
-    users: BTreeSet<Seid>,
+    /// FARs that lead there.
+    users: u64,
     due: Time,
     /// When the current or the last question was first asked.
     asked: Time,
@@ -64,24 +65,31 @@ impl Paths {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// The session has these rules now.
-    pub(crate) fn follow(&mut self, now: Time, seid: Seid, rules: &RuleSet, topology: &Topology) {
-        if self.echo.interval.is_zero() {
-            return;
+    /// A session that had the rules `old` has the rules `new` from now on.
+    pub(crate) fn follow(&mut self, now: Time, old: &RuleSet, new: &RuleSet, topology: &Topology) {
+        if !self.echo.interval.is_zero() && old.fars != new.fars {
+            self.follow_ends(now, paths_of(old, topology), paths_of(new, topology));
         }
-        let ends: BTreeSet<Ends> = paths_of(rules, topology).collect();
-        for (of, path) in &mut self.paths {
-            if !ends.contains(of) {
-                path.users.remove(&seid);
+    }
+
+    fn follow_ends(
+        &mut self,
+        now: Time,
+        old: impl IntoIterator<Item = Ends>,
+        new: impl IntoIterator<Item = Ends>,
+    ) {
+        for of in old {
+            if let Some(path) = self.paths.get_mut(&of) {
+                path.users = path.users.saturating_sub(1);
             }
         }
-        for of in ends {
+        for of in new {
             let due = &mut self.due;
             let path = self.paths.entry(of).or_insert_with(|| {
                 due.insert((now, of));
-                Path { users: BTreeSet::new(), due: now, asked: now, waiting: None, is_down: false }
+                Path { users: 0, due: now, asked: now, waiting: None, is_down: false }
             });
-            path.users.insert(seid);
+            path.users += 1;
         }
     }
 
@@ -105,7 +113,7 @@ impl Paths {
         let timeout = self.echo.timeout.max(SHORTEST_WAIT);
         let path = self.paths.get_mut(&of)?;
         let (due, next) = match &mut path.waiting {
-            None if path.users.is_empty() => {
+            None if path.users == 0 => {
                 self.paths.remove(&of);
                 return Some((of, Due::Forgotten));
             }
@@ -130,19 +138,30 @@ impl Paths {
     }
 }
 
-/// The paths of the tunnels that these rules send to.
+/// The paths of the tunnels that these rules send to, once for each FAR.
 fn paths_of(rules: &RuleSet, topology: &Topology) -> impl Iterator<Item = Ends> {
-    rules.fars.values().filter_map(|far| {
-        let forwarding = far.forwarding.as_ref()?;
-        let egress = to_tunnel(forwarding.tunnel()?, forwarding.network_instance.as_ref(), topology).ok()?;
-        match egress {
-            Egress::Gtpu { local, peer, .. } => Some((local, peer.ip())),
-            Egress::Ip { .. } | Egress::Ethernet { .. } => None,
-        }
-    })
+    rules.fars.values().filter_map(|far| path_of(far, topology))
+}
+
+/// The path of the tunnel that a FAR sends to: our address and the peer's.
+pub fn path_of(far: &Far, topology: &Topology) -> Option<(IpAddr, IpAddr)> {
+    let forwarding = far.forwarding.as_ref()?;
+    let egress = to_tunnel(forwarding.tunnel()?, forwarding.network_instance.as_ref(), topology).ok()?;
+    match egress {
+        Egress::Gtpu { local, peer, .. } => Some((local, peer.ip())),
+        Egress::Ip { .. } | Egress::Ethernet { .. } => None,
+    }
 }
 
 impl Reference {
+    /// Supervises the paths `new`, as [`path_of`] names them, for a session that another data plane has, and no longer those in
+    /// `old`, which it was told for that session before.
+    pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {
+        if !self.topology.routing.echo.interval.is_zero() {
+            self.paths.follow_ends(now, old.iter().copied(), new.iter().copied());
+        }
+    }
+
     /// Asks the peers that are due, and tells of those that do not answer.
     pub(crate) fn expire_paths(&mut self, now: Time) {
         while let Some(((local, peer), due)) = self.paths.expire(now) {

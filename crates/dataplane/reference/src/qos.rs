@@ -13,6 +13,7 @@ use causeway_types::{Direction, QerId, SNssai, Seid, Span, Time};
 use crate::act::Matched;
 use crate::bucket::Bucket;
 use crate::enforcer::Enforcer;
+use crate::late::Late;
 use crate::meter::Colour;
 use crate::session::Session;
 
@@ -60,14 +61,16 @@ impl Shared {
 
     /// The state of a QER that a plan writes into its session; those of a correlation follow with
     /// [`Shared::follow`].
-    pub(crate) fn provision(&self, session: &mut Session, qer: &Qer, now: Time) {
+    pub(crate) fn provision(&self, session: &mut Session, old: Option<&Qer>, qer: &Qer, now: Time) {
         if qer.correlation.is_some() {
             session.enforcers.remove(&qer.id);
             return;
         }
-        match session.enforcers.get_mut(&qer.id) {
-            Some(enforcer) => enforcer.update(qer, self.burst, now),
-            None => drop(session.enforcers.insert(qer.id, Enforcer::new(qer, self.burst, now))),
+        match (session.enforcers.get_mut(&qer.id), old) {
+            (Some(enforcer), Some(old)) => {
+                enforcer.make(|begin| Enforcer::new(old, self.burst, begin)).update(qer, self.burst, now);
+            }
+            _ => drop(session.enforcers.insert(qer.id, Late::since(now))),
         }
     }
 
@@ -99,16 +102,29 @@ impl Shared {
     }
 
     /// The state of a QER of a session.
-    pub(crate) fn enforcer<'a>(&'a self, session: &'a Session, qer: &Qer) -> Option<&'a Enforcer> {
+    pub(crate) fn look<R>(
+        &self,
+        session: &Session,
+        qer: &Qer,
+        look: impl FnOnce(&Enforcer) -> R,
+    ) -> Option<R> {
         match &qer.correlation {
-            Some(correlation) => self.correlated.get(correlation).map(|correlated| &correlated.enforcer),
-            None => session.enforcers.get(&qer.id),
+            Some(correlation) => {
+                self.correlated.get(correlation).map(|correlated| look(&correlated.enforcer))
+            }
+            None => {
+                let enforcer = session.enforcers.get(&qer.id)?;
+                Some(enforcer.look(|begin| Enforcer::new(qer, self.burst, begin), look))
+            }
         }
     }
 
     fn at<'a>(&'a mut self, session: &'a mut Session, place: &Place) -> Option<&'a mut Enforcer> {
         match place {
-            Place::Session(id) => session.enforcers.get_mut(id),
+            Place::Session(id) => {
+                let (enforcer, qer) = (session.enforcers.get_mut(id)?, session.rules.qers.get(id)?);
+                Some(enforcer.make(|begin| Enforcer::new(qer, self.burst, begin)))
+            }
             Place::Shared(correlation) => {
                 self.correlated.get_mut(correlation).map(|correlated| &mut correlated.enforcer)
             }

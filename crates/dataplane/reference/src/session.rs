@@ -11,6 +11,7 @@ use crate::enforcer::Enforcer;
 use crate::enrich::EnrichedFlows;
 use crate::expiry::Extended;
 use crate::inactivity::Inactivity;
+use crate::late::Late;
 use crate::measure::Measurement;
 use crate::steer::RedirectedFlows;
 use crate::telling::Told;
@@ -20,8 +21,8 @@ use crate::telling::Told;
 pub(crate) struct Session {
     pub(crate) rules: RuleSet,
     /// Of the QERs that share with no other session.
-    pub(crate) enforcers: SortedMap<QerId, Enforcer>,
-    pub(crate) measurements: SortedMap<UrrId, Measurement>,
+    pub(crate) enforcers: SortedMap<QerId, Late<Enforcer>>,
+    pub(crate) measurements: SortedMap<UrrId, Late<Measurement>>,
     pub(crate) buffer: Buffer,
     /// What its flows have shown of themselves.
     pub(crate) detector: Detector,
@@ -43,7 +44,7 @@ impl Session {
     /// The PDRs in the order in which they are tried: by precedence, then by id.
     pub(crate) fn pdrs_in_order(&self) -> Vec<&Pdr> {
         let mut pdrs: Vec<_> = self.rules.pdrs.values().collect();
-        pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
+        pdrs.sort_unstable_by_key(|pdr| (pdr.precedence, pdr.id));
         pdrs
     }
 

@@ -12,6 +12,7 @@ use causeway_types::{Direction, FarId, PdrId, Seid, Span, Teid, Time, UrrId};
 use crate::act::Matched;
 use crate::engine::Reference;
 use crate::filter;
+use crate::late::Late;
 use crate::measure::Measurement;
 use crate::session::{Session, direction_of};
 use crate::timers::Timer;
@@ -30,8 +31,10 @@ impl Session {
     pub(crate) fn put_urr(&mut self, urr: &Arc<Urr>, now: Time) {
         let old = self.rules.urrs.insert(urr.id, Arc::clone(urr));
         match (old, self.measurements.get_mut(&urr.id)) {
-            (Some(old), Some(measurement)) => measurement.update(&old, urr, now),
-            _ => drop(self.measurements.insert(urr.id, Measurement::new(urr, now))),
+            (Some(old), Some(measurement)) => {
+                measurement.make(|begin| Measurement::new(&old, begin)).update(&old, urr, now);
+            }
+            _ => drop(self.measurements.insert(urr.id, Late::since(now))),
         }
     }
 
@@ -46,7 +49,34 @@ impl Session {
     }
 
     fn with_urr<R>(&mut self, id: UrrId, act: impl FnOnce(&mut Measurement, &Urr) -> R) -> Option<R> {
-        Some(act(self.measurements.get_mut(&id)?, self.rules.urrs.get(&id)?))
+        let (measurement, urr) = (self.measurements.get_mut(&id)?, self.rules.urrs.get(&id)?);
+        Some(act(measurement.make(|begin| Measurement::new(urr, begin)), urr))
+    }
+
+    /// Looks at what a URR has measured.
+    pub(crate) fn look_at_urr<R>(&self, id: UrrId, look: impl FnOnce(&Measurement, &Urr) -> R) -> Option<R> {
+        let (measurement, urr) = (self.measurements.get(&id)?, self.rules.urrs.get(&id)?);
+        Some(measurement.look(|begin| Measurement::new(urr, begin), |measurement| look(measurement, urr)))
+    }
+
+    /// Makes the measurements that have something to report or wait for. The others stay as they were when they began.
+    fn make_busy(&mut self, now: Time) {
+        for (id, measurement) in self.measurements.iter_mut() {
+            if let (Some(begin), Some(urr)) = (measurement.idle(), self.rules.urrs.get(id)) {
+                let fresh = Measurement::new(urr, begin);
+                let mut probe = fresh.clone();
+                let is_idle = probe.check(urr, now).is_empty() && probe.timer_to_set(urr, now).is_none();
+                if !is_idle || probe != fresh {
+                    measurement.make(|_| fresh);
+                }
+            }
+        }
+    }
+
+    /// The URRs of which something was measured, or that wait for something.
+    fn busy_urrs(&self) -> Vec<UrrId> {
+        let busy = self.measurements.iter().filter(|(_, measurement)| measurement.idle().is_none());
+        busy.map(|(id, _)| *id).collect()
     }
 
     /// Reports a URR, and those that are linked to it and not in `reported` yet.
@@ -71,7 +101,7 @@ impl Session {
 
     fn linked_to(&self, id: UrrId) -> Vec<UrrId> {
         let links = |urr: &&Urr| urr.triggers.contains(ReportingTriggers::LIUSA) && urr.linked.contains(&id);
-        let may = |urr: &&Urr| self.measurements.get(&urr.id).is_some_and(Measurement::may_report);
+        let may = |urr: &&Urr| self.look_at_urr(urr.id, |it, _| it.may_report()).unwrap_or(false);
         self.rules.urrs.values().filter(links).filter(may).map(|urr| urr.id).collect()
     }
 
@@ -120,7 +150,7 @@ impl Session {
 
     /// The URRs of the PDR whose quota is exhausted.
     fn exhausted_urrs<'s>(&'s self, pdr: &'s Pdr) -> impl Iterator<Item = &'s Urr> {
-        let is_exhausted = |id: &&UrrId| self.measurements.get(id).is_some_and(Measurement::is_exhausted);
+        let is_exhausted = |id: &&UrrId| self.look_at_urr(**id, |it, _| it.is_exhausted()).unwrap_or(false);
         pdr.urrs.iter().filter(is_exhausted).filter_map(|id| self.rules.urrs.get(id))
     }
 
@@ -147,18 +177,17 @@ impl Session {
         reports: &mut Vec<Usage>,
     ) -> bool {
         let (direction, octets) = (direction_of(matched.pdr), matched.packet.len());
-        let too_much = self.measurements_of(matched.pdr).find(|(measurement, urr)| {
-            !measurement.is_exhausted() && measurement.is_too_much(urr, direction, octets)
-        });
-        let Some(id) = too_much.map(|(_, urr)| urr.id) else { return false };
+        let is_too_much = |id: &&UrrId| {
+            let is = |measurement: &Measurement, urr: &Urr| {
+                !measurement.is_exhausted() && measurement.is_too_much(urr, direction, octets)
+            };
+            self.look_at_urr(**id, is).unwrap_or(false)
+        };
+        let Some(id) = matched.pdr.urrs.iter().find(is_too_much).copied() else { return false };
         let exhaust = |measurement: &mut Measurement, urr: &Urr| measurement.exhaust_volume(urr, now);
         let due = self.triggered(&[id], exhaust);
         reports.extend(self.report_all(due, now));
         true
-    }
-
-    fn measurements_of<'s>(&'s self, pdr: &'s Pdr) -> impl Iterator<Item = (&'s Measurement, &'s Urr)> {
-        pdr.urrs.iter().filter_map(|id| Some((self.measurements.get(id)?, self.rules.urrs.get(id)?)))
     }
 }
 
@@ -176,7 +205,8 @@ impl Reference {
     /// Reports what a plan made due, and sets the timers of the session's URRs.
     pub(crate) fn check_usage(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
-        let urrs: Vec<_> = session.rules.urrs.keys().copied().collect();
+        session.make_busy(now);
+        let urrs = session.busy_urrs();
         let due = session.triggered(&urrs, |measurement, urr| measurement.check(urr, now));
         let usages = session.report_all(due, now);
         self.report(seid, usages);
@@ -187,7 +217,7 @@ impl Reference {
     pub(crate) fn schedule_usage(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         for (id, urr) in session.rules.urrs.iter() {
-            let Some(measurement) = session.measurements.get_mut(id) else { continue };
+            let Some(measurement) = session.measurements.get_mut(id).and_then(Late::made) else { continue };
             if let Some(at) = measurement.timer_to_set(urr, now) {
                 self.timers.set(at, seid, Timer::Usage(*id));
             }
@@ -198,7 +228,7 @@ impl Reference {
     pub(crate) fn usage_due(&mut self, at: Time, seid: Seid, id: UrrId) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let is_set =
-            session.measurements.get_mut(&id).is_some_and(|measurement| measurement.timer_expired(at));
+            session.measurements.get_mut(&id).and_then(Late::made).is_some_and(|it| it.timer_expired(at));
         if !is_set {
             return;
         }
@@ -212,7 +242,7 @@ impl Reference {
     /// A packet that a PDR matched was dropped. Only downlink ones count.
     pub(crate) fn count_dropped(&mut self, now: Time, seid: Seid, pdr: PdrId, octets: usize) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
-        let Some(pdr) = session.rules.pdrs.get(&pdr).cloned() else { return };
+        let Some(pdr) = session.rules.pdrs.get_shared(&pdr).cloned() else { return };
         if direction_of(&pdr) != Direction::Downlink {
             return;
         }

@@ -59,7 +59,7 @@ impl Reference {
             let detection = Detection { applications, seen: seen.as_ref() };
             match find_pdr(session, &arrival, &detection, now) {
                 Ok(pdr) => {
-                    let pdr = pdr.clone();
+                    let Some(pdr) = session.rules.pdrs.get_shared(&pdr.id).cloned() else { continue };
                     let network = arrival.origin.network.clone();
                     return self.receive_matched(now, *seid, &pdr, &arrival.origin, octets).unwrap_or_else(
                         |refusal| self.refuse(now, *seid, &pdr, network.as_ref(), octets, refusal),

@@ -116,7 +116,8 @@ impl Reference {
         self.leaves_buffer(waiting);
         self.counters.drop_one(reason);
         self.count_dropped(now, seid, waiting.pdr, waiting.packet.len());
-        let pdr = self.sessions.get(&seid).and_then(|session| session.rules.pdrs.get(&waiting.pdr)).cloned();
+        let session = self.sessions.get(&seid);
+        let pdr = session.and_then(|session| session.rules.pdrs.get_shared(&waiting.pdr)).cloned();
         if let Some(pdr) = pdr {
             self.tell_of_discarded(seid, &pdr, waiting.qfi, &waiting.packet);
         }

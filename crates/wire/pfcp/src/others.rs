@@ -51,6 +51,14 @@ impl<'a> Others<'a> {
         wire.chain(list.iter().copied())
     }
 
+    /// All octets of the message or group, those of its fields too; `None` if it was not decoded.
+    pub const fn octets(&self) -> Option<&'a [u8]> {
+        match &self.0 {
+            Content::Wire { group, .. } if !group.is_empty() => Some(*group),
+            _ => None,
+        }
+    }
+
     /// There is none.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()

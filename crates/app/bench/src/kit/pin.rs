@@ -1,6 +1,6 @@
 //! Where the measured thread runs.
 
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
 use crate::BenchError;
 
@@ -9,14 +9,58 @@ use crate::BenchError;
 /// # Errors
 /// [`BenchError::Io`] when there is no such core for this process.
 pub fn pin(core: usize) -> Result<(), BenchError> {
-    if core >= CpuSet::MAX_CPU {
-        let allowed = "below 1024";
-        return Err(BenchError::OutOfRange { what: "the core", value: core as u64, allowed });
+    allow(None, &[core])
+}
+
+/// Lets the calling thread, and those that it will start, run on these cores.
+///
+/// # Errors
+/// As [`pin`].
+pub fn pin_to_any(cores: &[usize]) -> Result<(), BenchError> {
+    allow(None, cores)
+}
+
+/// A core that this process may use beside `core`, or `core` where there is no other.
+///
+/// # Errors
+/// As [`pin`].
+pub fn other_core(core: usize) -> Result<usize, BenchError> {
+    // In a thread of its own, which takes its place with it.
+    let find = || {
+        let others = (0..CpuSet::MAX_CPU).filter(|other| *other != core);
+        others.take(MOST_CORES).find(|other| pin(*other).is_ok())
+    };
+    let found = std::thread::scope(|scope| scope.spawn(find).join()).unwrap_or(None);
+    match found {
+        Some(other) => Ok(other),
+        None => pin(core).map(|()| core),
     }
-    let mut cores = CpuSet::new();
-    cores.set(core);
-    sched_setaffinity(None, &cores)
-        .map_err(|errno| BenchError::io(format!("run on core {core}"))(errno.into()))
+}
+
+/// The last core that the calling thread may run on.
+///
+/// # Errors
+/// What sched_getaffinity(2) says.
+pub fn last_core() -> Result<usize, BenchError> {
+    let cores = sched_getaffinity(None).map_err(|errno| BenchError::io("list the cores")(errno.into()))?;
+    Ok((0..CpuSet::MAX_CPU).rev().find(|core| cores.is_set(*core)).unwrap_or(0))
+}
+
+/// Cores that are tried for another one.
+const MOST_CORES: usize = 256;
+
+/// Lets a thread, or the calling one, run on these cores.
+pub(super) fn allow(thread: Option<Pid>, cores: &[usize]) -> Result<(), BenchError> {
+    let mut set = CpuSet::new();
+    for core in cores {
+        if *core >= CpuSet::MAX_CPU {
+            let allowed = "below 1024";
+            return Err(BenchError::OutOfRange { what: "the core", value: *core as u64, allowed });
+        }
+        set.set(*core);
+    }
+    sched_setaffinity(thread, &set)
+        .map_err(|errno| BenchError::io(format!("run on core {cores:?}"))(errno.into()))
 }
 
 #[cfg(test)]
@@ -28,7 +72,7 @@ mod tests {
     #[test]
     fn a_thread_stays_on_its_core() {
         std::thread::spawn(|| {
-            let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+            let allowed = sched_getaffinity(None).unwrap();
             let core = (0..CpuSet::MAX_CPU).find(|core| allowed.is_set(*core)).unwrap();
             pin(core).unwrap();
             assert_eq!(rustix::thread::sched_getcpu(), core);
@@ -36,5 +80,17 @@ mod tests {
         .join()
         .unwrap();
         assert!(pin(CpuSet::MAX_CPU).is_err());
+    }
+
+    // Input:  the last core that this process may use.
+    // Output: another one, unless there is none; the calling thread stays where it was.
+    #[test]
+    fn another_core_is_found() {
+        let before = sched_getaffinity(None).unwrap();
+        let last = last_core().unwrap();
+        let other = other_core(last).unwrap();
+        assert_eq!(sched_getaffinity(None).unwrap(), before);
+        let is_alone = (0..CpuSet::MAX_CPU).filter(|core| before.is_set(*core)).count() == 1;
+        assert!(is_alone || other != last, "{other}");
     }
 }

@@ -33,11 +33,16 @@ impl Samples {
 
     /// `None` without any.
     pub fn summary(&self) -> Option<Summary> {
+        let [p10, median, p90] = self.percentiles([100, 500, 900])?;
+        Some(Summary { p10, median, p90 })
+    }
+
+    /// Those that so many thousandths are below. `None` without any.
+    pub fn percentiles<const N: usize>(&self, thousandths: [usize; N]) -> Option<[f64; N]> {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         let last = sorted.len().checked_sub(1)?;
-        let at = |tenths: usize| sorted.get((last * tenths + 5) / 10).copied();
-        Some(Summary { p10: at(1)?, median: at(5)?, p90: at(9)? })
+        Some(thousandths.map(|share| sorted.get((last * share + 500) / 1000).copied().unwrap_or_default()))
     }
 }
 
@@ -60,6 +65,7 @@ mod tests {
         let samples = Samples((0..=100).map(|value| f64::from((value * 37) % 101)).collect());
         assert_eq!(samples.summary(), Some(Summary { p10: 10.0, median: 50.0, p90: 90.0 }));
         assert_eq!(Samples(vec![3.0]).summary(), Some(Summary { p10: 3.0, median: 3.0, p90: 3.0 }));
+        assert_eq!(samples.percentiles([0, 990, 1000]), Some([0.0, 99.0, 100.0]));
         assert_eq!(Samples::default().summary(), None);
     }
 

@@ -6,13 +6,15 @@
 mod decoding;
 mod options;
 mod requests;
+mod sockets;
 mod world;
 
+use causeway_fastpath::index::ArenaError;
 use causeway_pfcp::{Cause, Header, Message};
 use causeway_types::Seid;
 
 use decoding::{Alone, Costs};
-pub use options::{Options, Plane};
+pub use options::{Operation, Options, Plane};
 use world::{Stages, World};
 
 use crate::kit::{Count, Progress, Samples, available_memory, resident_memory};
@@ -35,6 +37,9 @@ const STRIDE: u64 = 7919;
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
+    if options.sockets {
+        return sockets::run(&options, common);
+    }
     let length = requests::establishment(0, 0).len();
     let conditions = Conditions::here(IoCost::Net).with(
         "requests",
@@ -50,8 +55,10 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
                 continue;
             }
             // The options are checked: it is below 2^32.
-            let bench = Bench::new(*plane, sessions.0 as u32, &options, common.seed as u32);
-            bench.run(&mut progress, &mut report)?;
+            match Bench::new(*plane, sessions.0 as u32, &options, common.seed as u32) {
+                Ok(bench) => bench.run(&mut progress, &mut report)?,
+                Err(error) => report.skip(format_args!("{plane} with {sessions} sessions"), error),
+            }
         }
     }
     report.note("activate: the first gNB of a session; handover: another one, with an End Marker.");
@@ -75,26 +82,6 @@ fn columns() -> Vec<Column> {
         Column::of("rate", "k/s"),
         Column::of("memory", "B/session"),
     ]
-}
-
-/// What an SMF asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Operation {
-    Establish,
-    Activate,
-    HandOver,
-    Delete,
-}
-
-impl Operation {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Establish => "establish",
-            Self::Activate => "activate",
-            Self::HandOver => "handover",
-            Self::Delete => "delete",
-        }
-    }
 }
 
 /// The chunks of one operation.
@@ -124,6 +111,7 @@ impl Measured {
 
 struct Bench {
     plane: Plane,
+    operations: Vec<Operation>,
     sessions: u32,
     measured: u32,
     world: World,
@@ -134,13 +122,16 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(plane: Plane, sessions: u32, options: &Options, seed: u32) -> Self {
+    /// # Errors
+    /// [`ArenaError`] when the data plane finds no room.
+    fn new(plane: Plane, sessions: u32, options: &Options, seed: u32) -> Result<Self, ArenaError> {
         let measured = u32::try_from(options.requests.0).unwrap_or(u32::MAX);
         let seids = Vec::with_capacity(sessions as usize);
         let resident = resident_memory();
-        let world = World::new(sessions, plane);
+        let world = World::new(sessions, plane)?;
         let alone = Alone::new(&requests::establishment(0, 0));
-        Self { plane, sessions, measured, world, alone, seids, sequence: seed, resident }
+        let operations = options.operation.clone();
+        Ok(Self { plane, operations, sessions, measured, world, alone, seids, sequence: seed, resident })
     }
 
     fn run(mut self, progress: &mut Progress, report: &mut Report) -> Result<(), BenchError> {
@@ -148,9 +139,12 @@ impl Bench {
         let grown = resident_memory().zip(self.resident).map(|(now, before)| now.saturating_sub(before));
         let memory = grown.map(|octets| octets / u64::from(self.sessions));
         self.report(Operation::Establish, &established, memory, report);
-        for operation in [Operation::Activate, Operation::HandOver, Operation::Delete] {
-            let measured = self.over_all(operation)?;
-            self.report(operation, &measured, None, report);
+        for operation in [Operation::Activate, Operation::Handover, Operation::Delete] {
+            // Each needs the ones before it, but for the end of a session.
+            if self.operations.contains(&operation) || operation == Operation::Activate {
+                let measured = self.over_all(operation)?;
+                self.report(operation, &measured, None, report);
+            }
         }
         Ok(())
     }
@@ -194,19 +188,20 @@ impl Bench {
         match operation {
             Operation::Establish => requests::establishment(number, sequence),
             Operation::Activate => requests::handover(seid, number, 0, sequence),
-            Operation::HandOver => requests::handover(seid, number, 1, sequence),
+            Operation::Handover => requests::handover(seid, number, 1, sequence),
             Operation::Delete => requests::deletion(seid, sequence),
         }
     }
 
     /// Every request must be accepted, or the figures mean something else.
     fn serve(&mut self, operation: Operation, requests: &[Vec<u8>]) -> Result<Stages, BenchError> {
-        let stages = self.world.serve(requests);
+        let is_measured = self.operations.contains(&operation) && requests.len() == CHUNK as usize;
+        let stages = if is_measured { self.world.serve(requests) } else { self.world.prepare(requests) };
         let accepted = self.world.answers.iter().filter(|answer| is_accepted(answer)).count();
         if accepted == requests.len() {
             return Ok(stages);
         }
-        Err(BenchError::NotAccepted { what: operation.name(), accepted, of: requests.len() })
+        Err(BenchError::NotAccepted { what: operation.to_string(), accepted, of: requests.len() })
     }
 
     const fn next_sequence(&mut self) -> u32 {
@@ -215,12 +210,15 @@ impl Bench {
     }
 
     fn report(&self, operation: Operation, measured: &Measured, memory: Option<u64>, report: &mut Report) {
+        if !self.operations.contains(&operation) {
+            return;
+        }
         let median = |samples: &Samples| samples.summary().map(|summary| Cell::nanos(summary.median)).into();
         let total = measured.total.summary();
         report.row([
             self.plane.to_string().into(),
             Count(self.sessions.into()).into(),
-            operation.name().into(),
+            operation.to_string().into(),
             median(&measured.decode),
             median(&measured.rules),
             median(&measured.request),

@@ -13,23 +13,38 @@ pub struct Options {
     /// What carries the plans out
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().plane)]
     pub plane: Vec<Plane>,
+    /// What is asked for; what must come before it happens without being measured
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().operation)]
+    pub operation: Vec<Operation>,
     /// Sessions there are when requests are measured
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
     pub sessions: Vec<Count>,
     /// Requests of each kind that are measured, at most
     #[arg(long, value_name = "N", default_value_t = Options::default().requests)]
     pub requests: Count,
+    /// Ask the daemon over its sockets instead, in a network namespace
+    #[arg(long)]
+    pub sockets: bool,
+    /// With `--sockets`: requests that are under way at a time
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().window)]
+    pub window: Vec<Count>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
-            plane: vec![Plane::Accepting, Plane::Reference],
+            plane: vec![Plane::Accepting, Plane::Reference, Plane::Fastpath],
+            operation: Operation::value_variants().to_vec(),
             sessions: vec![count(10_000), count(150_000), count(1_000_000)],
             requests: count(100_000),
+            sockets: false,
+            window: vec![count(10), count(100)],
         }
     }
 }
+
+/// So many fit into the buffers of the sockets.
+const MOST_UNDER_WAY: u64 = 1000;
 
 /// UE addresses are of 10.0.0.0/8, and chosen TEIDs have 24 bits for the session.
 const MOST_SESSIONS: u64 = 4_000_000;
@@ -42,6 +57,10 @@ impl Options {
 
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
+        if let Some(window) = self.window.iter().find(|window| !(1..=MOST_UNDER_WAY).contains(&window.0)) {
+            let (what, allowed) = ("the number of requests under way", "from 1 to 1000");
+            return Err(BenchError::OutOfRange { what, value: window.0, allowed });
+        }
         let is_out = |sessions: &&Count| !(512..=MOST_SESSIONS).contains(&sessions.0);
         match self.sessions.iter().find(is_out) {
             Some(sessions) => {
@@ -60,6 +79,27 @@ pub enum Plane {
     Accepting,
     /// The oracle
     Reference,
+    /// The software fast path
+    Fastpath,
+}
+
+/// What an SMF asks for, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Operation {
+    /// A new session
+    Establish,
+    /// The first gNB of a session
+    Activate,
+    /// Another gNB, with an End Marker for the one before
+    Handover,
+    /// The end of the session
+    Delete,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+    }
 }
 
 impl fmt::Display for Plane {

@@ -20,7 +20,7 @@ pub enum IoCost {
 pub struct Conditions {
     /// The processor, as it names itself.
     pub processor: String,
-    /// Cores that this process may use.
+    /// Cores of the machine.
     pub cores: usize,
     /// The kernel's release.
     pub kernel: String,
@@ -47,7 +47,7 @@ impl Conditions {
         let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
         Self {
             processor: value("/proc/cpuinfo", "model name"),
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            cores: cores(),
             kernel: uname.release().to_string_lossy().into_owned(),
             memory_gib: memory_gib(),
             huge_pages: huge_pages(),
@@ -92,6 +92,13 @@ fn value(file: &str, name: &str) -> String {
     let text = fs::read_to_string(file).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.split_once(':'));
     line.map_or("unknown", |(_, value)| value.trim()).into()
+}
+
+/// However many of them this thread may use.
+fn cores() -> usize {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let listed = text.lines().filter(|line| line.starts_with("processor")).count();
+    if listed > 0 { listed } else { std::thread::available_parallelism().map_or(1, usize::from) }
 }
 
 fn memory_gib() -> u64 {

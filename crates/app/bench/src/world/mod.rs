@@ -7,5 +7,5 @@ mod worker;
 
 pub use choice::{Backend, Rules};
 pub(crate) use choice::{check_pdrs, check_sessions, displayed};
-pub(crate) use population::{Founding, Populated, Population};
+pub(crate) use population::{Control, Founding, Populated, Population, hand_over};
 pub(crate) use shape::Shape;

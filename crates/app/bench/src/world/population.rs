@@ -116,7 +116,7 @@ impl Founding<'_> {
 }
 
 /// As much of the control plane as decides on rules. What it knows of sessions is forgotten at once.
-struct Control<'a> {
+pub(crate) struct Control<'a> {
     capabilities: &'a Capabilities,
     endpoints: LocalEndpoints,
     catalogue: Catalogue,
@@ -124,7 +124,7 @@ struct Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    fn new(capabilities: &'a Capabilities, sessions: u32) -> Self {
+    pub(crate) fn new(capabilities: &'a Capabilities, sessions: u32) -> Self {
         let tunnels = Tunnels::new(sessions, 0).scrambled(shape::secret());
         Self {
             capabilities,
@@ -134,7 +134,8 @@ impl<'a> Control<'a> {
         }
     }
 
-    fn establish(&mut self, shape: &Shape, number: u32) -> Result<(Plan, FTeid, Far), BenchError> {
+    /// The plan of a session, the tunnel that was chosen for it, and its downlink FAR.
+    pub(crate) fn establish(&mut self, shape: &Shape, number: u32) -> Result<(Plan, FTeid, Far), BenchError> {
         let request = shape.request(number);
         let context = Context {
             capabilities: self.capabilities,
@@ -156,18 +157,24 @@ impl<'a> Control<'a> {
 impl Population {
     /// The plan that hands a session over to another tunnel of its gNB. `turn` makes it differ from the last one.
     pub(crate) fn handover(&self, number: u32, turn: u32) -> Plan {
-        let with = |raw: u32| {
-            let mut far = self.downlink.clone();
-            let teid = Teid::new(raw | 1 << 31).unwrap_or_else(|| shape::gnb_teid(number));
-            let tunnel = FTeid { teid, addr: shape::gnb(number).into() };
-            if let Some(forwarding) = &mut far.forwarding {
-                forwarding.outer = Some(causeway_rules::OuterHeader::Gtpu(tunnel));
-            }
-            RuleSet { fars: [(far.id, far)].into_iter().collect(), ..RuleSet::default() }
-        };
-        let (old, new) = (with(turn.wrapping_mul(2)), with(turn.wrapping_mul(2) + 1));
-        plan_modification(seid(number), &old, &new, &Extras::default())
+        let tunnel = |raw: u32| raw | 1 << 31;
+        let old = turn.wrapping_mul(2);
+        hand_over(&self.downlink, number, tunnel(old), tunnel(old.wrapping_add(1)))
     }
+}
+
+/// The plan that hands a session over from one tunnel of its gNB to another. Its downlink FAR is like `downlink`.
+pub(crate) fn hand_over(downlink: &Far, number: u32, old: u32, new: u32) -> Plan {
+    let with = |raw: u32| {
+        let mut far = downlink.clone();
+        let teid = Teid::new(raw).unwrap_or_else(|| shape::gnb_teid(number));
+        let tunnel = FTeid { teid, addr: shape::gnb(number).into() };
+        if let Some(forwarding) = &mut far.forwarding {
+            forwarding.outer = Some(causeway_rules::OuterHeader::Gtpu(tunnel));
+        }
+        RuleSet { fars: [(far.id, far)].into_iter().collect(), ..RuleSet::default() }
+    };
+    plan_modification(seid(number), &with(old), &with(new), &Extras::default())
 }
 
 /// The UPF's SEID of a session.

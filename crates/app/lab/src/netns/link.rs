@@ -14,6 +14,8 @@ pub struct Veth<'a> {
     pub b: VethEnd<'a>,
     /// Length of the network prefix that both addresses are in.
     pub prefix: u8,
+    /// Segments of one flow may cross in one frame. Without it a capture shows packets as a cable would carry them.
+    pub joined: bool,
 }
 
 /// One end of a [`Veth`].
@@ -32,7 +34,7 @@ pub struct VethEnd<'a> {
 /// # Errors
 /// [`LabError::Command`] with what `ip` said.
 pub fn connect(veth: Veth<'_>) -> Result<(), LabError> {
-    let Veth { a, b, prefix } = veth;
+    let Veth { a, b, prefix, joined } = veth;
     let pair = format!(
         "link add name {} netns {} type veth peer name {} netns {}",
         a.device,
@@ -42,11 +44,11 @@ pub fn connect(veth: Veth<'_>) -> Result<(), LabError> {
     );
     run_program("ip", pair.split(' '), "")?;
     for end in [a, b] {
-        // One segment per frame, so that a capture shows packets as a cable would carry them.
-        end.namespace.ip(format!(
-            "link set dev {0} gso_max_segs 1\naddress add {1}/{prefix} dev {0}\nlink set dev {0} up",
-            end.device, end.address
-        ))?;
+        if !joined {
+            end.namespace.ip(format!("link set dev {} gso_max_segs 1", end.device))?;
+        }
+        let (device, address) = (end.device, end.address);
+        end.namespace.ip(format!("address add {address}/{prefix} dev {device}\nlink set dev {device} up"))?;
     }
     Ok(())
 }

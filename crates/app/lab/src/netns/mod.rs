@@ -14,7 +14,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 pub use command::run_program;
 pub use link::{Veth, VethEnd, connect};
-pub use privilege::{Privilege, acquire_privilege};
+pub use privilege::{Privilege, acquire_privilege, check_privilege};
 pub use stale::remove_stale;
 
 use crate::LabError;

@@ -48,6 +48,19 @@ pub fn acquire_privilege() -> Result<Privilege, LabError> {
     Ok(privilege)
 }
 
+/// Sees whether this process, as it is, may make namespaces and TUN devices. Unlike [`acquire_privilege`] it changes nothing.
+///
+/// # Errors
+/// [`LabError::Missing`]: what the process or the machine lacks, and how to provide it.
+pub fn check_privilege() -> Result<(), LabError> {
+    require_programs(&["ip"])?;
+    if effective_caps() & NEEDED_CAPS != NEEDED_CAPS {
+        let cure = "it makes network namespaces and takes CAP_NET_ADMIN and CAP_SYS_ADMIN: run it as root";
+        return Err(LabError::Missing(format!("not root: {cure}")));
+    }
+    require_tun()
+}
+
 /// Returns only with the reason why it could not be done.
 fn enter_user_namespace() -> LabError {
     if let Err(error) = run_program("unshare", UNSHARE.into_iter().chain(["true"]), "") {

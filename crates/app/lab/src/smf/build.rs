@@ -5,10 +5,11 @@ use std::net::Ipv4Addr;
 use causeway_pfcp::{
     ApplyAction, AssociationReleaseRequest, AssociationSetupRequest, CpFeatures, CreateFar, CreatePdr,
     CreateQer, CreateUrr, DestinationInterface, FTeid, ForwardingParameters, GateStatus, HeartbeatRequest,
-    Mbr, MeasurementMethod, Message, NetworkInstance, NodeId, OuterHeaderCreation, OuterHeaderRemoval, Pdi,
-    PdnType, QueryUrr, RecoveryTimeStamp, RemovedHeader, ReportingTriggers, SessionDeletionRequest,
-    SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest, SourceInterface,
-    UeIpAddress, UpdateFar, UpdateForwardingParameters, UpdateUrr, VolumeThreshold, Volumes,
+    InterfaceType, Mbr, MeasurementMethod, Message, NetworkInstance, NodeId, OuterHeaderCreation,
+    OuterHeaderRemoval, Pdi, PdnType, QueryUrr, RecoveryTimeStamp, RemovedHeader, ReportingTriggers,
+    SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationFlags,
+    SessionModificationRequest, SourceInterface, UeIpAddress, UpdateFar, UpdateForwardingParameters,
+    UpdateUrr, VolumeThreshold, Volumes,
 };
 use causeway_types::{DualIp, FSeid, NtpSeconds, Precedence, Seid};
 
@@ -53,6 +54,7 @@ fn uplink_pdr(plan: &SessionPlan) -> CreatePdr<'_> {
         local_f_teid: Some(choose),
         ue_ip_addresses: [UeIpAddress { ipv4: Some(plan.ue), ..UeIpAddress::default() }].into(),
         qfis: [plan.qfi].into(),
+        source_interface_type: Some(InterfaceType::N3),
         ..Pdi::new(SourceInterface::Access)
     };
     CreatePdr {
@@ -69,6 +71,7 @@ fn downlink_pdr(plan: &SessionPlan) -> CreatePdr<'_> {
     let pdi = Pdi {
         network_instance: Some(NetworkInstance::from(&plan.dnn)),
         ue_ip_addresses: [ue].into(),
+        source_interface_type: Some(InterfaceType::N6),
         ..Pdi::new(SourceInterface::Core)
     };
     CreatePdr {
@@ -81,8 +84,11 @@ fn downlink_pdr(plan: &SessionPlan) -> CreatePdr<'_> {
 
 fn uplink_far(plan: &SessionPlan) -> CreateFar<'_> {
     let network_instance = Some(NetworkInstance::from(&plan.dnn));
-    let forwarding =
-        ForwardingParameters { network_instance, ..ForwardingParameters::new(DestinationInterface::Core) };
+    let forwarding = ForwardingParameters {
+        network_instance,
+        destination_interface_type: Some(InterfaceType::N6),
+        ..ForwardingParameters::new(DestinationInterface::Core)
+    };
     CreateFar { forwarding_parameters: Some(forwarding), ..CreateFar::new(UPLINK_FAR, ApplyAction::FORW) }
 }
 

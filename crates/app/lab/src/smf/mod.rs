@@ -4,6 +4,7 @@
 //! are retransmitted as TS 29.244 clause 6.4 says; the UPF's own requests are answered at once by a thread.
 
 mod build;
+mod bulk;
 mod describe;
 mod exchange;
 mod model;
@@ -19,6 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use causeway_pfcp::{Cause, Header, Message, OffendingIe};
 use causeway_types::{NodeId, NtpSeconds, Seid, Time};
 
+pub use bulk::{BulkSmf, Heard};
 pub use model::*;
 
 use crate::LabError;

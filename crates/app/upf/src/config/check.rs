@@ -9,6 +9,7 @@ use super::error::Problem;
 use super::ethernet;
 use super::model::{Config, GTPU_PORT, Session, Upf};
 use super::words::{GtpuMode, N6Mode};
+use super::workers;
 
 /// Every contradiction, with the key where it shows.
 pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
@@ -25,6 +26,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     }
     slices(upf, &mut found);
     programs(upf, &mut found);
+    found.extend(workers::check(upf));
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
         pool(n, session, &mut found);

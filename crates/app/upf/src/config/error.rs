@@ -255,6 +255,20 @@ pub enum Problem {
         /// Where that is said.
         first: String,
     },
+    /// Several packet threads on ports that have one queue.
+    #[error("mode {mode} has one packet thread: set upf.workers.count to 1, or use the modes udp and tun")]
+    OneWorker {
+        /// How packets are received.
+        mode: &'static str,
+    },
+    /// Cores are named for more or fewer packet threads than there are.
+    #[error("cores: {pinned}, packet threads: {count}: name one core for each (upf.workers.count), or none")]
+    PinsDiffer {
+        /// Cores that are named.
+        pinned: usize,
+        /// Packet threads.
+        count: usize,
+    },
     /// One TUN device with two MTUs.
     #[error("{dev} has MTU {other} in {first}: give it one MTU")]
     MtuDiffers {

@@ -109,7 +109,12 @@ pub const KEYS: &[Key] = &[
     ),
     key("upf.offload", "true", "the kernel joins and cuts packets of one flow on N3 and N6, where it can"),
     key("upf.dataplane", "fastpath", "fastpath, or reference: slow, to compare with"),
-    key("upf.workers.pin", "any", "cores that packet threads run on, with commas between them"),
+    key(
+        "upf.workers.count",
+        "1",
+        "packet threads, each with its own sessions, or auto; more than 1 need mode udp",
+    ),
+    key("upf.workers.pin", "any", "cores that packet threads run on, one for each, with commas between them"),
     key("upf.workers.busy_poll", "false", "true: packet threads never sleep and take a core each"),
     key("upf.routing.decrement_ttl", "true", "packets lose one hop between N3 and N6"),
     key(

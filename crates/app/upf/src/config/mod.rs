@@ -41,7 +41,7 @@ pub use words::{
     DataPlane, GtpuMode, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, Switch, UnknownStations,
     WhenFull,
 };
-pub use workers::Workers;
+pub use workers::{WorkerCount, Workers};
 
 use origin::Origins;
 use section::Reader;

@@ -2,12 +2,30 @@
 
 use serde::{Serialize, Serializer};
 
+use super::error::Problem;
+use super::model::Upf;
 use super::section::Section;
 use super::values;
+use super::words::{GtpuMode, N6Mode};
+use crate::worker::MAX_WORKERS;
+
+/// How many packet threads there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkerCount {
+    /// One for each core that is named; where none is, one for each that the process may use but one, which is left to the
+    /// control plane. One where packets are received in a mode that has but one.
+    Auto,
+    /// So many: from 1 to 63.
+    #[serde(untagged)]
+    Exactly(usize),
+}
 
 /// The packet threads.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Workers {
+    /// How many there are.
+    pub count: WorkerCount,
     /// The cores that they run on, in their order; none leaves that to the kernel.
     #[serde(serialize_with = "cores", skip_serializing_if = "Vec::is_empty")]
     pub pin: Vec<usize>,
@@ -15,14 +33,61 @@ pub struct Workers {
     pub busy_poll: bool,
 }
 
+impl Default for Workers {
+    fn default() -> Self {
+        Self { count: WorkerCount::Exactly(1), pin: Vec::new(), busy_poll: false }
+    }
+}
+
 impl Workers {
     pub(super) fn read(workers: &mut Section<'_>) -> Self {
         let default = Self::default();
         Self {
+            count: workers.value("count", count).unwrap_or(default.count),
             pin: workers.value("pin", values::cores).unwrap_or_default(),
             busy_poll: workers.value("busy_poll", values::flag).unwrap_or(default.busy_poll),
         }
     }
+}
+
+fn count(text: &str) -> Result<WorkerCount, Problem> {
+    let number = || values::number(1..=MAX_WORKERS)(text).map(WorkerCount::Exactly).ok();
+    let count = (text == "auto").then_some(WorkerCount::Auto).or_else(number);
+    let expected = || format!("auto, or a whole number from 1 to {MAX_WORKERS}");
+    count.ok_or_else(|| Problem::WrongValue { found: text.to_owned(), expected: expected() })
+}
+
+impl Upf {
+    /// The mode of a port that has one packet thread, if there is such a port.
+    fn single_mode(&self) -> Option<&'static str> {
+        let gtpu = Some(self.gtpu.mode).filter(|mode| *mode != GtpuMode::Udp).map(GtpuMode::word);
+        let mut networks = self.session.iter().map(|session| session.mode);
+        gtpu.or_else(|| networks.find(|mode| *mode != N6Mode::Tun).map(N6Mode::word))
+    }
+
+    /// How many packet threads there are where the process may use so many cores.
+    pub(crate) fn packet_threads(&self, cores: usize) -> usize {
+        match (self.workers.count, self.workers.pin.len()) {
+            (WorkerCount::Exactly(count), _) => count,
+            (WorkerCount::Auto, _) if self.single_mode().is_some() => 1,
+            (WorkerCount::Auto, 0) => cores.saturating_sub(1).clamp(1, MAX_WORKERS),
+            (WorkerCount::Auto, pinned) => pinned.min(MAX_WORKERS),
+        }
+    }
+}
+
+/// What contradicts the number of packet threads, with its key.
+pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
+    let mut found = Vec::new();
+    let (pinned, cores) = (upf.workers.pin.len(), upf.workers.pin.len().saturating_add(1));
+    let count = upf.packet_threads(cores);
+    if let Some(mode) = upf.single_mode().filter(|_| count > 1) {
+        found.push(("upf.workers.count".into(), Problem::OneWorker { mode }));
+    }
+    if pinned > 0 && pinned != count {
+        found.push(("upf.workers.pin".into(), Problem::PinsDiffer { pinned, count }));
+    }
+    found
 }
 
 fn cores<S: Serializer>(cores: &[usize], serializer: S) -> Result<S::Ok, S::Error> {

@@ -25,7 +25,7 @@ use crate::config::Upf;
 use crate::daemon::Totals;
 use crate::error::RunError;
 use crate::management::{self, Ask, Management, PortCounters};
-use crate::worker::{Command, Report, WorkerHandle};
+use crate::worker::{Report, WorkerHandle};
 use log::Log;
 use routes::FramedRoutes;
 use sockets::Sockets;
@@ -68,7 +68,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
     let management = Management {
         started: given.clock.anchor(),
         control,
-        worker: worker.snapshot_client().map_err(RunError::Sockets)?,
+        workers: worker.snapshot_client().map_err(RunError::Sockets)?,
         ports: given.ports,
     };
     // Dropped at the end, which stops the servers.
@@ -82,7 +82,6 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         routes,
         asks,
         stops: given.stops,
-        has_plans: false,
     };
     control.run().await
 }
@@ -107,15 +106,13 @@ struct Control {
     routes: FramedRoutes<ApplyId>,
     asks: mpsc::Receiver<Ask>,
     stops: mpsc::UnboundedReceiver<Stop>,
-    /// The packet thread has commands that it was not woken for.
-    has_plans: bool,
 }
 
 impl Control {
     async fn run(mut self) -> Result<Totals, RunError> {
         loop {
             self.carry_out();
-            self.wake();
+            self.worker.wake();
             let timer = self.n4.next_timer().map(|at| self.clock.until(at));
             tokio::select! {
                 datagram = self.sockets.receive() => match datagram {
@@ -177,36 +174,27 @@ impl Control {
         None
     }
 
-    /// Does what N4 wants done. Plans wait for [`Control::wake`].
+    /// Does what N4 wants done. Plans wait until the packet threads are woken for them.
     fn carry_out(&mut self) {
         while let Some(output) = self.n4.poll_output() {
             match output {
                 Output::Send { to, bytes } => self.send(to, &bytes),
                 Output::Applications(applications) => {
-                    self.worker.queue(Command::Provision(applications));
-                    self.has_plans = true;
+                    self.worker.provision(&applications);
                 }
                 Output::Apply { id, plan } => {
                     log::plan(&plan);
                     self.routes.plan(id, &plan);
                     // When the packet thread has ended, its last report ends this one too.
-                    self.worker.queue(Command::Apply(id, plan));
-                    self.has_plans = true;
+                    self.worker.apply(id, plan);
                 }
                 Output::Notice(notice) => {
                     self.log.notice(self.clock.now(), &notice);
                     if notice == Notice::Finished {
-                        self.worker.send(Command::Stop);
+                        self.worker.stop();
                     }
                 }
             }
-        }
-    }
-
-    /// One system call for all plans of this turn.
-    fn wake(&mut self) {
-        if std::mem::take(&mut self.has_plans) {
-            self.worker.wake();
         }
     }
 
@@ -219,7 +207,7 @@ impl Control {
     fn stop(&mut self, stop: Stop) {
         match stop {
             Stop::Graceful => self.n4.shutdown(self.clock.now()),
-            Stop::Now => drop(self.worker.send(Command::Stop)),
+            Stop::Now => drop(self.worker.stop()),
         }
     }
 }

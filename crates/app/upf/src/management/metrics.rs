@@ -7,12 +7,12 @@ use causeway_dataplane::DropReason;
 use causeway_ports::{CounterUnit, Counters};
 use causeway_types::Time;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use super::writer::{Writer, label};
 use crate::worker::Snapshot;
 
 /// The content type of [`Exposition::text`].
@@ -51,13 +51,21 @@ pub(crate) struct MessageCount {
 /// Everything that is measured, at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Exposition {
-    pub(crate) started: Time,
-    pub(crate) snapshot: Snapshot,
-    pub(crate) ports: Vec<PortCounters>,
-    pub(crate) n4: N4Status,
+    started: Time,
+    workers: Vec<Snapshot>,
+    /// The sum of all workers.
+    snapshot: Snapshot,
+    ports: Vec<PortCounters>,
+    n4: N4Status,
 }
 
 impl Exposition {
+    /// With the counters of each worker, in the order of their numbers.
+    pub(super) fn new(started: Time, workers: Vec<Snapshot>, ports: Vec<PortCounters>, n4: N4Status) -> Self {
+        let snapshot = workers.iter().fold(Snapshot::default(), Snapshot::with);
+        Self { started, workers, snapshot, ports, n4 }
+    }
+
     /// The text that a scrape gets.
     pub(super) fn text(self) -> Result<String, fmt::Error> {
         let mut registry = Registry::default();
@@ -74,55 +82,9 @@ impl Collector for Exposition {
         self.process(&mut writer)?;
         self.three_gpp(&mut writer)?;
         self.data_plane(&mut writer)?;
+        self.workers(&mut writer)?;
         self.ports(&mut writer)?;
         self.pfcp(&mut writer)
-    }
-}
-
-type Label = (&'static str, String);
-
-fn label(name: &'static str, value: impl Into<String>) -> Vec<Label> {
-    vec![(name, value.into())]
-}
-
-fn integer(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-/// Writes metrics of one kind each.
-struct Writer<'a>(DescriptorEncoder<'a>);
-
-impl Writer<'_> {
-    fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        let gauge = ConstGauge::new(integer(value));
-        gauge.encode(self.0.encode_descriptor(name, help, None, gauge.metric_type())?)
-    }
-
-    /// The name gets `_total` at its end.
-    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        let counter = ConstCounter::new(value);
-        counter.encode(self.0.encode_descriptor(name, help, None, counter.metric_type())?)
-    }
-
-    /// A counter whose name other UPFs have without `_total`, which OpenMetrics does not let a counter have.
-    fn named(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        let value = ConstGauge::new(integer(value));
-        value.encode(self.0.encode_descriptor(name, help, None, MetricType::Unknown)?)
-    }
-
-    /// A counter for each set of labels.
-    fn family<L: EncodeLabelSet>(
-        &mut self,
-        name: &str,
-        help: &str,
-        values: impl IntoIterator<Item = (L, u64)>,
-    ) -> fmt::Result {
-        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (labels, value) in values {
-            let counter = ConstCounter::new(value);
-            counter.encode(metric.encode_family(&labels)?)?;
-        }
-        Ok(())
     }
 }
 
@@ -185,6 +147,19 @@ impl Exposition {
         writer.counter("causeway_unroutable_packets", help, self.snapshot.unroutable)
     }
 
+    fn workers(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let by_worker = || (0_u64..).map(|number| label("worker", number.to_string())).zip(&self.workers);
+        let help = "PDU sessions of each packet thread";
+        let sessions = by_worker().map(|(worker, snapshot)| (worker, snapshot.counters.sessions));
+        writer.gauges("causeway_worker_sessions", help, sessions)?;
+        let help = "Packets that each packet thread dealt with, wherever they came in";
+        let taken = by_worker().map(|(worker, snapshot)| (worker, snapshot.counters.received()));
+        writer.family("causeway_worker_packets", help, taken)?;
+        let help = "Packets that each packet thread received and handed to the one that has their session";
+        let handed = by_worker().map(|(worker, snapshot)| (worker, snapshot.handed));
+        writer.family("causeway_worker_handed_packets", help, handed)
+    }
+
     fn ports(&self, writer: &mut Writer<'_>) -> fmt::Result {
         let of = |unit: CounterUnit| {
             self.ports.iter().flat_map(move |port| {
@@ -236,7 +211,8 @@ mod tests {
         let mut snapshot = Snapshot { hot: 3, ..Snapshot::default() };
         snapshot.counters.gtpu_received.count(100);
         snapshot.counters.drop_one(DropReason::UnknownTeid);
-        Exposition { started: Time::from_secs(5), snapshot, ports, n4: N4Status::default() }
+        let workers = vec![snapshot, Snapshot { handed: 7, ..Snapshot::default() }];
+        Exposition::new(Time::from_secs(5), workers, ports, N4Status::default())
     }
 
     // Input:  one GTP-U packet of 100 octets that was dropped.
@@ -255,6 +231,9 @@ mod tests {
             "causeway_buffered_packets 0",
             "causeway_fastpath_packets_total{by=\"line\"} 3",
             "causeway_fastpath_packets_total{by=\"slow_room\"} 0",
+            "causeway_worker_packets_total{worker=\"0\"} 1",
+            "causeway_worker_handed_packets_total{worker=\"1\"} 7",
+            "causeway_worker_sessions{worker=\"1\"} 0",
             "causeway_port_packets_total{port=\"n6-\\\"x\\\"\",event=\"tx_no_route\"} 0",
             "causeway_port_calls_total{port=\"n6-\\\"x\\\"\",event=\"rx_calls\"} 0",
         ] {

@@ -3,6 +3,7 @@
 mod metrics;
 mod server;
 mod views;
+mod writer;
 
 pub(crate) use metrics::{MessageCount, N4Status, PortCounters};
 pub(crate) use server::{Ask, Management, serve};

@@ -28,7 +28,7 @@ const PAGE: usize = 1000;
 
 const ROOT: &str = "<!doctype html><title>Causeway UPF</title><h1>Causeway UPF</h1><ul>\
     <li><a href=/metrics>/metrics</a> counters and gauges in OpenMetrics text\
-    <li><a href=/healthz>/healthz</a> 200 when the control plane and the packet thread answer\
+    <li><a href=/healthz>/healthz</a> 200 when the control plane and the packet threads answer\
     <li><a href=/api/v1/associations>/api/v1/associations</a> the SMFs\
     <li><a href=/api/v1/sessions>/api/v1/sessions</a> the PFCP sessions; ?limit=N&amp;after=SEID for pages\
     </ul>\n";
@@ -48,7 +48,7 @@ pub(crate) enum Ask {
 pub(crate) struct Management {
     pub(crate) started: Time,
     pub(crate) control: mpsc::Sender<Ask>,
-    pub(crate) worker: SnapshotClient,
+    pub(crate) workers: SnapshotClient,
     pub(crate) ports: Vec<PortCounters>,
 }
 
@@ -64,8 +64,8 @@ impl Management {
 
     async fn exposition(&self) -> Option<Exposition> {
         let n4 = self.ask(Ask::Status).await?;
-        let snapshot = timeout(PATIENCE, self.worker.snapshot()).await.ok().flatten()?;
-        Some(Exposition { started: self.started, snapshot, ports: self.ports.clone(), n4 })
+        let workers = timeout(PATIENCE, self.workers.snapshots()).await.ok().flatten()?;
+        Some(Exposition::new(self.started, workers, self.ports.clone(), n4))
     }
 }
 

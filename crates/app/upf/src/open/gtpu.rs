@@ -64,12 +64,16 @@ fn announce(server: &GtpuServer, endpoint: &GtpuEndpoint, address: IpAddr, how: 
 fn open_udp(n: usize, server: &GtpuServer, offload: bool, set: &mut PortSet) -> Result<(), StartError> {
     for address in addresses(&key(n), server.address, server.dev.as_deref())? {
         let socket = SocketAddr::new(address, server.port);
-        let options = UdpOptions { dont_fragment: !server.fragment, offload, ..UdpOptions::default() };
-        let port = UdpPort::bind(&format!("n3-{address}"), socket, &options).map_err(failed(n))?;
+        let share = set.share();
+        let options = UdpOptions { dont_fragment: !server.fragment, offload, share, ..UdpOptions::default() };
+        let name = set.port_name(&format!("n3-{address}"));
+        let port = UdpPort::bind(&name, socket, &options).map_err(failed(n))?;
         let endpoint = endpoint(server, address, port.mtu());
         let switched_off = if offload { "" } else { " (offload: false)" };
         let how = format!("UDP with {}{switched_off}", port.offload());
-        announce(server, &endpoint, address, &how);
+        if set.is_first() {
+            announce(server, &endpoint, address, &how);
+        }
         set.add_gtpu([endpoint], Box::new(port));
     }
     Ok(())

@@ -43,19 +43,24 @@ fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
 fn open_one(device: &Device<'_>, upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
     let Some(session) = device.sessions.first() else { return Ok(()) };
     let tunnels: Vec<_> = upf.n6_tunnel.iter().filter(|tunnel| tunnel.dnn == session.dnn).collect();
-    let tun = || TunOptions { offload: upf.offload, ..options(device, &tunnels, session.mtu) };
+    let share = set.share();
+    let tun = || TunOptions { offload: upf.offload, share, ..options(device, &tunnels, session.mtu) };
     let opened = match session.mode {
-        N6Mode::Tun => open_tun(device, &tun()),
+        N6Mode::Tun => open_tun(&set.port_name(&format!("n6-{}", device.name)), device, &tun()),
         N6Mode::AfXdp => open_xdp(device, &tunnels),
     };
     let failed = |source| StartError::Port { key: format!("upf.session[{}].dev", device.first), source };
     let Opened { port, how, own } = opened.map_err(failed)?;
     let mtu = session.mtu.min(port.mtu());
     let pools: Vec<IpNet> = device.sessions.iter().map(|session| session.subnet).collect();
-    info!("N6 of {} on {how}, pools {}, MTU {mtu}", session.dnn, listed(&pools));
+    if set.is_first() {
+        info!("N6 of {} on {how}, pools {}, MTU {mtu}", session.dnn, listed(&pools));
+    }
     for tunnel in tunnels {
         let end = SocketAddr::new(tunnel.address, tunnel.port);
-        info!("tunnels over N6 of {} end at {end}", tunnel.dnn);
+        if set.is_first() {
+            info!("tunnels over N6 of {} end at {end}", tunnel.dnn);
+        }
         set.add_n6_tunnel(NetworkInstance::new(&tunnel.dnn), end);
     }
     set.add_network(network(device, pools, own, mtu), port);
@@ -69,9 +74,9 @@ struct Opened {
     own: Vec<IpAddr>,
 }
 
-fn open_tun(device: &Device<'_>, options: &TunOptions) -> Result<Opened, PortError> {
+fn open_tun(name: &str, device: &Device<'_>, options: &TunOptions) -> Result<Opened, PortError> {
     let there = if Netlink::open()?.link(device.name)?.is_some() { "it was there" } else { "created" };
-    let port = TunPort::open(&format!("n6-{}", device.name), options)?;
+    let port = TunPort::open(name, options)?;
     let switched_off = if options.offload { "" } else { " (offload: false)" };
     let how = format!("TUN device {} ({there}) with {}{switched_off}", device.name, port.offload());
     let own = device.sessions.iter().filter_map(|session| session.gateway).collect();

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use causeway_dataplane::{Egress, Ingress};
-use causeway_fastpath::Exit;
+use causeway_fastpath::{Entrance, Exit};
 use causeway_ports::MAX_PORTS;
 use causeway_types::NetworkInstance;
 
@@ -58,6 +58,20 @@ impl Exits {
             Egress::Gtpu { local, .. } => self.of_address(*local),
             Egress::Ip { network } => find(&self.ip, network),
             Egress::Ethernet { network } => find(&self.ethernet, network),
+        }
+    }
+
+    /// The data network that an entrance comes from; `None`: none, but GTP-U.
+    pub(super) fn ingress(&self, entrance: Entrance) -> Option<Ingress> {
+        let named = |known: &[(NetworkInstance, usize)], number: u16| {
+            known.get(usize::from(number)).map(|(network, _)| network.clone())
+        };
+        match entrance {
+            Entrance::Gtpu => None,
+            Entrance::Network(number) => named(&self.ip, number).map(|network| Ingress::Ip { network }),
+            Entrance::Ethernet(number) => {
+                named(&self.ethernet, number).map(|network| Ingress::Ethernet { network })
+            }
         }
     }
 

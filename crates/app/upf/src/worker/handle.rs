@@ -1,160 +1,215 @@
-//! How the control plane talks to the packet thread.
+//! The packet threads in the hands of the control plane.
 
+use std::collections::VecDeque;
+use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
-use std::{io, thread};
+use std::{io, mem};
 
-use causeway_dataplane::{Applied, ApplyError, Counters, Event, Plan};
-use causeway_ports::{PortError, Waker};
+use causeway_dataplane::{Plan, Topology};
+use causeway_ports::Waker;
 use causeway_rules::Applications;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
+use super::directory::Directory;
 use super::engine::Engine;
-use super::packets::Packets;
+use super::messages::{Command, Report, Snapshot, SnapshotClient};
+use super::packets::{Packets, frame_size};
+use super::placement::Placement;
 use super::ports::PortSet;
 use super::schedule::Schedule;
+use super::team::{FIRST, Team, team};
+use super::thread::{PacketThread, Said, channel};
 use crate::clock::Clock;
 
-/// Reports that wait for the control plane. When it falls behind that far, the packet thread waits for it:
-/// a flood of events fills a socket buffer, not the memory.
-const REPORTS: usize = 4096;
+/// Entries of the directory that there is room for, for each session: a tunnel each way, an IPv4 and an IPv6 address.
+const ENTRIES_PER_SESSION: usize = 4;
 
-/// What the control plane asks of the packet thread. `K` names a plan.
-#[derive(Debug)]
-pub enum Command<K> {
-    /// Carry out a plan and send [`Report::Applied`] with the same key.
-    Apply(K, Plan),
-    /// Detect these applications from now on.
-    Provision(Arc<Applications>),
-    /// Answer with the counters as they are.
-    Snapshot(oneshot::Sender<Snapshot>),
-    /// Stop.
-    Stop,
+/// A data plane with the ports of one worker, and where its thread runs.
+pub struct Seat {
+    /// The data plane, empty.
+    pub engine: Engine,
+    /// The ports: those of the first worker make the surroundings, the others have further queues of them.
+    pub ports: PortSet,
+    /// How the thread runs.
+    pub schedule: Schedule,
 }
 
-/// What the packet thread tells the control plane.
-#[derive(Debug)]
-pub enum Report<K> {
-    /// A plan was carried out, or not.
-    Applied(K, Result<Applied, ApplyError>),
-    /// The data plane has seen something. Comes before the [`Report::Applied`] of any later plan.
-    Event(Event),
-    /// The thread has ended, and why: a command, or a port that is lost.
-    Stopped(Result<Box<Snapshot>, PortError>),
-}
-
-/// The counters at one moment.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Snapshot {
-    /// Those of the data plane.
-    pub counters: Counters,
-    /// Packets that the data plane sent to an address or network without a port.
-    pub unroutable: u64,
-    /// Packets that the hot lines of the fast path have decided.
-    pub hot: u64,
-    /// Packets that the slow room of the fast path has decided.
-    pub slow: u64,
-}
-
-/// The packet thread, as the control plane holds it. Dropped, the thread stops.
+/// The packet threads, as the control plane holds them. Dropped, they stop.
 #[derive(Debug)]
 pub struct WorkerHandle<K> {
-    commands: Sender<Command<K>>,
-    reports: mpsc::Receiver<Report<K>>,
-    waker: Waker,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<PacketThread<K>>,
+    reports: mpsc::Receiver<Said<K>>,
+    /// Which thread has which session; `None`: there is but one.
+    placement: Option<Placement<K>>,
+    /// What the control side answers in the place of a thread.
+    own: VecDeque<Report<K>>,
+    /// Threads with commands that they were not woken for, a bit each.
+    unwoken: u64,
+    /// Threads that have not ended, and the last counters of those that have.
+    running: usize,
+    last: Snapshot,
 }
 
-impl<K: Send + 'static> WorkerHandle<K> {
-    /// Starts the thread.
+/// What several threads need beyond what one does.
+type Several<K> = (Option<Placement<K>>, Vec<Team>);
+
+impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
+    /// Starts one thread.
     ///
     /// # Errors
     /// The system has no thread or no descriptor left, or the thread may not run where it should.
     pub fn spawn(engine: Engine, ports: PortSet, clock: Clock, schedule: Schedule) -> io::Result<Self> {
-        let (commands, received): (_, Receiver<Command<K>>) = channel();
-        let (reported, reports) = mpsc::channel(REPORTS);
-        let waker = Waker::new()?;
-        let packets = Packets::new(engine, ports, clock, waker.try_clone()?, schedule.busy_poll);
-        let (placed, place) = channel();
-        let run = move || {
-            let in_place = schedule.take_place();
-            let is_in_place = in_place.is_ok();
-            // Whoever started the thread waits for it.
-            let _ = placed.send(in_place);
-            if is_in_place {
-                packets.run(&received, &reported);
+        Self::start(vec![Seat { engine, ports, schedule }], clock, |_, _| Ok((None, Vec::new())))
+    }
+
+    /// Starts a thread for each seat, each the owner of a part of the sessions: of `most_sessions`, in these surroundings.
+    ///
+    /// # Errors
+    /// As for [`WorkerHandle::spawn`].
+    pub fn spawn_all(
+        seats: Vec<Seat>,
+        clock: Clock,
+        topology: &Topology,
+        most_sessions: usize,
+    ) -> io::Result<Self> {
+        if seats.len() == 1 {
+            return Self::start(seats, clock, |_, _| Ok((None, Vec::new())));
+        }
+        Self::start(seats, clock, |wakers, frame_size| {
+            let (directory, writer) = Directory::new(most_sessions.saturating_mul(ENTRIES_PER_SESSION));
+            let teams = team(wakers, &directory, topology, frame_size)?;
+            Ok((Some(Placement::new(topology.clone(), most_sessions, wakers.len(), writer)), teams))
+        })
+    }
+
+    fn start(
+        seats: Vec<Seat>,
+        clock: Clock,
+        assemble: impl FnOnce(&[Waker], usize) -> io::Result<Several<K>>,
+    ) -> io::Result<Self> {
+        let (said, reports) = channel();
+        let wakers = seats.iter().map(|_| Waker::new()).collect::<io::Result<Vec<_>>>()?;
+        let frame_size = seats.iter().map(|seat| frame_size(&seat.ports)).max().unwrap_or(0);
+        let (placement, teams) = assemble(&wakers, frame_size)?;
+        let mut teams = teams.into_iter();
+        let mut threads = Vec::new();
+        for (number, (seat, waker)) in seats.into_iter().zip(wakers).enumerate() {
+            let Seat { engine, ports, schedule } = seat;
+            let packets =
+                Packets::new(engine, ports, clock, waker.try_clone()?, schedule.busy_poll, teams.next());
+            threads.push(PacketThread::spawn(number, packets, waker, schedule, said.clone())?);
+        }
+        let (own, running, last) = (VecDeque::new(), threads.len(), Snapshot::default());
+        Ok(Self { threads, reports, placement, own, unwoken: 0, running, last })
+    }
+
+    /// Lets a plan be carried out once [`WorkerHandle::wake`] is called; [`Report::Applied`] with the same key says how that
+    /// went. `false` when the thread has ended.
+    pub fn apply(&mut self, key: K, plan: Plan) -> bool {
+        match self.placement.as_mut().map_or(Ok(FIRST), |placement| placement.place(key, &plan)) {
+            Ok(worker) => self.queue(worker, Command::Apply(key, plan)),
+            Err(error) => {
+                self.own.push_back(Report::Applied(key, Err(error)));
+                true
             }
-        };
-        let thread = Some(thread::Builder::new().name("packets".into()).spawn(run)?);
-        let worker = Self { commands, reports, waker, thread };
-        place.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))?;
-        Ok(worker)
+        }
     }
 
-    /// Sends a command and wakes the thread. `false` when it has ended.
-    pub fn send(&self, command: Command<K>) -> bool {
-        let sent = self.queue(command);
-        self.wake();
-        sent
+    /// Lets these applications be detected once [`WorkerHandle::wake`] is called.
+    pub fn provision(&mut self, applications: &Arc<Applications>) {
+        for worker in 0..self.threads.len() {
+            // A thread that has ended says so by its last report.
+            let _ = self.queue(worker, Command::Provision(Arc::clone(applications)));
+        }
     }
 
-    /// Lets a command wait for [`WorkerHandle::wake`]: many cost one system call. `false` when the thread has ended.
-    pub fn queue(&self, command: Command<K>) -> bool {
-        self.commands.send(command).is_ok()
+    /// Has the threads carry out what waits for them: one system call for each that something waits for.
+    pub fn wake(&mut self) {
+        let unwoken = mem::take(&mut self.unwoken);
+        let waiting = self.threads.iter().enumerate().filter(|(worker, _)| unwoken & 1 << worker != 0);
+        waiting.for_each(|(_, thread)| thread.wake());
     }
 
-    /// Has the thread carry out the commands that wait.
-    pub fn wake(&self) {
-        self.waker.wake();
+    /// Stops the threads. `false` when they have ended.
+    pub fn stop(&mut self) -> bool {
+        let stopped = self.threads.iter().filter(|thread| thread.stop());
+        stopped.count() > 0
     }
 
-    /// The next report; `None` when the thread has ended and everything was reported.
+    /// Lets a command wait for [`WorkerHandle::wake`]. `false` when the thread has ended.
+    fn queue(&mut self, worker: usize, command: Command<K>) -> bool {
+        self.unwoken |= 1 << worker;
+        self.threads.get(worker).is_some_and(|thread| thread.queue(command))
+    }
+
+    /// The next report; `None` when a thread has ended without saying why, or all have and everything was reported.
     pub async fn report(&mut self) -> Option<Report<K>> {
-        self.reports.recv().await
+        loop {
+            if let Some(report) = self.own.pop_front() {
+                return Some(report);
+            }
+            let said = self.reports.recv().await?;
+            if let Some(report) = self.hear(said) {
+                return Some(report);
+            }
+        }
     }
 
     /// The next report, if it has come already.
     pub fn report_now(&mut self) -> Option<Report<K>> {
-        self.reports.try_recv().ok()
+        loop {
+            if let Some(report) = self.own.pop_front() {
+                return Some(report);
+            }
+            let said = self.reports.try_recv().ok()?;
+            if let Some(report) = self.hear(said) {
+                return Some(report);
+            }
+        }
     }
 
-    /// Another way to the counters, which the thread does not wait for when it stops.
+    /// What the control plane hears of what a thread said.
+    fn hear(&mut self, said: Said<K>) -> Option<Report<K>> {
+        match said {
+            Said::Report(Report::Applied(key, result)) => {
+                let news =
+                    self.placement.as_mut().and_then(|placement| placement.settle(key, result.is_ok()));
+                if let Some(paths) = news {
+                    // When the first thread has ended, its last report ends the control plane too.
+                    let _ = self.queue(FIRST, Command::Follow(paths));
+                }
+                Some(Report::Applied(key, result))
+            }
+            Said::Report(Report::Stopped(Ok(last))) => {
+                self.last = mem::take(&mut self.last).with(&last);
+                self.running = self.running.saturating_sub(1);
+                (self.running == 0).then(|| Report::Stopped(Ok(Box::new(self.last.clone()))))
+            }
+            Said::Report(other) => Some(other),
+            Said::Panicked => {
+                // The end of the reports is how the control plane learns it.
+                self.reports.close();
+                None
+            }
+        }
+    }
+
+    /// A way to the counters, which the threads do not wait for when they stop.
     ///
     /// # Errors
     /// The system has no descriptor left.
-    pub(crate) fn snapshot_client(&self) -> io::Result<SnapshotClient> {
-        let (commands, waker) = (self.commands.clone(), self.waker.try_clone()?);
-        Ok(SnapshotClient(Box::new(move |reply| {
-            // When it fails the thread has ended, and the answer says so.
-            let _ = commands.send(Command::Snapshot(reply));
-            waker.wake();
-        })))
+    pub fn snapshot_client(&self) -> io::Result<SnapshotClient> {
+        self.threads.iter().map(PacketThread::snapshot_asker).collect::<io::Result<_>>().map(SnapshotClient)
     }
 }
 
 impl<K> Drop for WorkerHandle<K> {
     fn drop(&mut self) {
-        // The thread may be waiting for room for a report that nobody will read.
+        // A thread may be waiting for room for a report that nobody will read.
         self.reports.close();
-        // It fails only when the thread has ended.
-        let _ = self.commands.send(Command::Stop);
-        self.waker.wake();
-        if let Some(thread) = self.thread.take() {
-            // A panic there has been written to standard error already.
-            let _ = thread.join();
+        // First all, then one after the other.
+        for thread in &self.threads {
+            thread.stop();
         }
-    }
-}
-
-/// Asks the packet thread for its counters, from any thread or task.
-pub(crate) struct SnapshotClient(Box<dyn Fn(oneshot::Sender<Snapshot>) + Send + Sync>);
-
-impl SnapshotClient {
-    /// The counters now; `None` when the thread has ended.
-    pub(crate) async fn snapshot(&self) -> Option<Snapshot> {
-        let (reply, snapshot) = oneshot::channel();
-        (self.0)(reply);
-        snapshot.await.ok()
     }
 }

@@ -1,16 +1,26 @@
-//! The packet thread: one thread owns a data plane and its ports, and shares nothing with any other.
+//! The packet threads: each owns a data plane with its sessions and its ports, and shares nothing with any other but the table that
+//! says whose a packet is, and the ways by which they hand packets to each other.
 
+mod directory;
 mod engine;
 mod exits;
 mod handle;
+mod handoff;
+mod messages;
 mod outgoing;
 mod packets;
+mod placement;
 mod ports;
+mod record;
+mod room;
 mod schedule;
+mod team;
+mod thread;
 
+pub(crate) use directory::MAX_WORKERS;
 pub use engine::Engine;
-pub(crate) use handle::SnapshotClient;
-pub use handle::{Command, Report, Snapshot, WorkerHandle};
+pub use handle::{Seat, WorkerHandle};
+pub use messages::{Report, Snapshot, SnapshotClient};
 pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;

@@ -28,6 +28,11 @@ impl Outgoing {
         Self { set, exits, pending, ways: Vec::with_capacity(BATCH), lost: None, unroutable: 0 }
     }
 
+    /// Which port each way out leads to.
+    pub(super) fn exits(&self) -> &Exits {
+        &self.exits
+    }
+
     /// Sends what leaves because of a batch, straight from its buffers: each port gets its packets at once, in order.
     ///
     /// # Errors

@@ -1,19 +1,16 @@
-//! The loop of the packet thread.
+//! The loop of a packet thread.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
-use causeway_dataplane::{Ingress, PacketEngine};
-use causeway_fastpath::Leaving;
-use causeway_ports::{BATCH, Batch, Frame, MAX_PORTS, Meta, PortError, Ready, Waker, wait};
-use causeway_types::Time;
-use tokio::sync::mpsc::Sender;
+use causeway_ports::{BATCH, Batch, MAX_PORTS, PortError, Ready, Waker, wait};
 
 use super::engine::Engine;
-use super::exits::Exits;
-use super::handle::{Command, Report, Snapshot};
-use super::outgoing::Outgoing;
-use super::ports::{PortRole, PortSet};
+use super::messages::{Command, Report, Snapshot};
+use super::ports::PortSet;
+use super::room::Room;
+use super::team::Team;
+use super::thread::Reports;
 use crate::clock::Clock;
 
 /// Octets of the smallest batch frames.
@@ -23,8 +20,11 @@ const MIN_FRAME: usize = 2048;
 /// for extension headers that others put there.
 const OUTER: usize = 128;
 
+/// Batches of one port, or from one other worker, in one turn, at most: then the others have theirs.
+const BURST: usize = 4;
+
 /// Why the loop ends.
-enum End {
+pub(super) enum End {
     Asked,
     Lost(PortError),
 }
@@ -35,38 +35,39 @@ impl From<PortError> for End {
     }
 }
 
-/// Batches of one port in one turn, at most: then the others have theirs.
-const BURST: usize = 4;
+/// Octets of the largest frame that these ports bring.
+pub(super) fn frame_size(ports: &PortSet) -> usize {
+    let mtu = ports.ports().map(|port| port.mtu() as usize).max().unwrap_or(0);
+    MIN_FRAME.max(mtu + OUTER)
+}
 
 /// A data plane with its ports, in the hands of one thread.
 pub(super) struct Packets {
-    engine: Engine,
-    out: Outgoing,
+    room: Room,
     received: Batch,
-    leaving: Leaving,
     clock: Clock,
     waker: Waker,
     busy_poll: bool,
+    /// The other workers, if there are any.
+    team: Option<Team>,
 }
 
 impl Packets {
-    pub(super) fn new(engine: Engine, ports: PortSet, clock: Clock, waker: Waker, busy_poll: bool) -> Self {
-        let mtu = ports.ports().map(|port| port.mtu() as usize).max().unwrap_or(0);
-        let frame = MIN_FRAME.max(mtu + OUTER);
-        let exits = Exits::of(&ports, engine.local_addresses());
-        Self {
-            engine,
-            out: Outgoing::new(ports, exits, frame),
-            received: Batch::with_frame_size(frame),
-            leaving: Leaving::default(),
-            clock,
-            waker,
-            busy_poll,
-        }
+    pub(super) fn new(
+        engine: Engine,
+        ports: PortSet,
+        clock: Clock,
+        waker: Waker,
+        busy_poll: bool,
+        team: Option<Team>,
+    ) -> Self {
+        let frame = frame_size(&ports);
+        let received = Batch::with_frame_size(frame);
+        Self { room: Room::new(engine, ports, frame), received, clock, waker, busy_poll, team }
     }
 
     /// Runs until a command or a lost port ends it, then reports the last counters.
-    pub(super) fn run<K>(mut self, commands: &Receiver<Command<K>>, reports: &Sender<Report<K>>) {
+    pub(super) fn run<K>(mut self, commands: &Receiver<Command<K>>, reports: &Reports<K>) {
         let end = loop {
             if let Err(end) = self.turn(commands, reports) {
                 break end;
@@ -77,54 +78,48 @@ impl Packets {
             End::Lost(error) => Err(error),
         };
         // Nobody is left to hear it when the control plane is gone.
-        let _ = reports.blocking_send(Report::Stopped(last));
+        let _ = reports.tell(Report::Stopped(last));
     }
 
     /// One turn: wait, receive, obey, let timers expire, report.
-    fn turn<K>(&mut self, commands: &Receiver<Command<K>>, reports: &Sender<Report<K>>) -> Result<(), End> {
+    fn turn<K>(&mut self, commands: &Receiver<Command<K>>, reports: &Reports<K>) -> Result<(), End> {
         let ready = if self.busy_poll { None } else { Some(self.wait()?) };
-        for index in 0..self.out.set.slots().len().min(MAX_PORTS) {
+        for index in 0..self.room.ports().slots().len().min(MAX_PORTS) {
             if ready.is_none_or(|ready| ready.port(index)) {
                 self.receive(index)?;
             }
         }
+        self.receive_from_others()?;
         if ready.is_none_or(|ready| ready.woken) {
             self.obey(commands, reports)?;
         }
-        if self.contract().next_deadline().is_some() {
-            self.advance(self.clock.now())?;
+        if self.room.next_deadline().is_some() {
+            self.room.advance(self.clock.now())?;
         }
         self.report(reports)
     }
 
-    fn contract(&self) -> &dyn PacketEngine {
-        self.engine.contract()
-    }
-
     fn wait(&self) -> Result<Ready, End> {
-        let timeout: Option<Duration> = self.contract().next_deadline().map(|at| self.clock.until(at));
-        wait(self.out.set.ports(), Some(&self.waker), timeout)
-            .map_err(|source| End::Lost(PortError::System { doing: "waiting for packets".into(), source }))
+        let timeout: Option<Duration> = self.room.next_deadline().map(|at| self.clock.until(at));
+        let may_sleep = self.team.as_ref().is_none_or(Team::falls_asleep);
+        let timeout = if may_sleep { timeout } else { Some(Duration::ZERO) };
+        let ready = wait(self.room.ports().ports(), Some(&self.waker), timeout)
+            .map_err(|source| End::Lost(PortError::System { doing: "waiting for packets".into(), source }));
+        if let Some(team) = &self.team {
+            team.is_awake();
+        }
+        ready
     }
 
     /// Handles the batches that wait at one port.
     fn receive(&mut self, index: usize) -> Result<(), End> {
         for _ in 0..BURST {
-            let Some(slot) = self.out.set.slot_mut(index) else { break };
-            let count = slot.port.receive(&mut self.received)?;
-            let entrance = slot.entrance();
-            if count == 0 {
-                break;
+            let Some((entrance, count)) = self.room.receive(index, &mut self.received)? else { break };
+            if let Some(team) = &mut self.team {
+                team.hand_over(entrance, &mut self.received);
             }
-            let now = self.clock.now();
-            // What timers set free leaves before the packets that came after them.
-            self.advance(now)?;
-            match &mut self.engine {
-                Engine::FastPath(engine) => {
-                    engine.process_batch(now, entrance, &mut self.received, &mut self.leaving);
-                    self.out.send_leaving(&self.received, &self.leaving)?;
-                }
-                Engine::Reference(_) => self.one_by_one(now, index)?,
+            if !self.received.is_empty() {
+                self.room.process(self.clock.now(), entrance, &mut self.received)?;
             }
             if count < BATCH {
                 break;
@@ -133,39 +128,35 @@ impl Packets {
         Ok(())
     }
 
-    /// Handles the batch by a data plane that knows no batches.
-    fn one_by_one(&mut self, now: Time, index: usize) -> Result<(), End> {
-        let Some(role) = self.out.set.slot_mut(index).map(|slot| slot.role().clone()) else { return Ok(()) };
-        let engine = self.engine.contract_mut();
-        for frame in self.received.frames() {
-            match (&role, frame) {
-                (PortRole::Network(ingress), Frame { data, .. }) => {
-                    engine.process(now, ingress, data, &mut self.out);
-                }
-                (PortRole::Gtpu(_), Frame { meta: Meta::Gtpu { local, peer, tos }, data }) => {
-                    engine.process(now, &Ingress::Gtpu { local, peer, tos }, data, &mut self.out);
-                }
-                // A port hands over only its own kind of frames.
-                (PortRole::Gtpu(_), Frame { meta: Meta::Ip | Meta::Ethernet, .. }) => {}
+    /// Handles the batches that other workers have received for this one.
+    fn receive_from_others(&mut self) -> Result<(), End> {
+        let Some(team) = &mut self.team else { return Ok(()) };
+        for from in 0..team.others() {
+            for _ in 0..BURST {
+                let Some((entrance, mut batch)) = team.take(from) else { break };
+                let done = self.room.process(self.clock.now(), entrance, &mut batch);
+                team.give_back(from, batch);
+                done?;
             }
         }
-        Ok(self.out.send_all()?)
+        Ok(())
     }
 
     /// Carries out the commands that wait.
-    fn obey<K>(&mut self, commands: &Receiver<Command<K>>, reports: &Sender<Report<K>>) -> Result<(), End> {
+    fn obey<K>(&mut self, commands: &Receiver<Command<K>>, reports: &Reports<K>) -> Result<(), End> {
         loop {
             match commands.try_recv() {
                 Ok(Command::Apply(key, plan)) => {
                     // What was due or seen before the plan is told before its result, what it leads to after it.
                     let now = self.clock.now();
-                    self.engine.contract_mut().advance(now);
+                    self.room.engine().advance(now);
                     self.report(reports)?;
-                    let applied = self.engine.contract_mut().apply(now, &plan);
-                    self.flush()?;
-                    reports.blocking_send(Report::Applied(key, applied)).map_err(|_| End::Asked)?;
+                    let applied = self.room.engine().apply(now, &plan);
+                    self.room.flush()?;
+                    reports.tell(Report::Applied(key, applied))?;
                 }
-                Ok(Command::Provision(applications)) => self.engine.contract_mut().provision(&applications),
+                Ok(Command::Provision(applications)) => self.room.engine().provision(&applications),
+                Ok(Command::Follow(paths)) => self.room.follow_paths(self.clock.now(), &paths),
                 // Whoever asked may have gone away.
                 Ok(Command::Snapshot(reply)) => drop(reply.send(self.snapshot())),
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Err(End::Asked),
@@ -174,29 +165,20 @@ impl Packets {
         }
     }
 
-    /// Lets timers that are due expire, and sends what that sets free.
-    fn advance(&mut self, now: Time) -> Result<(), End> {
-        if self.contract().next_deadline().is_some_and(|at| at <= now) {
-            self.engine.contract_mut().advance(now);
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), End> {
-        self.engine.contract_mut().flush(&mut self.out);
-        Ok(self.out.send_all()?)
-    }
-
-    fn report<K>(&mut self, reports: &Sender<Report<K>>) -> Result<(), End> {
-        while let Some(event) = self.engine.contract_mut().poll_event() {
-            reports.blocking_send(Report::Event(event)).map_err(|_| End::Asked)?;
+    fn report<K>(&mut self, reports: &Reports<K>) -> Result<(), End> {
+        while let Some(event) = self.room.engine().poll_event() {
+            reports.tell(Report::Event(event))?;
         }
         Ok(())
     }
 
     fn snapshot(&self) -> Snapshot {
-        let (hot, slow) = self.engine.rooms();
-        Snapshot { counters: self.contract().counters(), unroutable: self.out.unroutable, hot, slow }
+        let snapshot = self.room.snapshot();
+        match &self.team {
+            Some(team) => {
+                Snapshot { counters: snapshot.counters.with(team.lost()), handed: team.handed(), ..snapshot }
+            }
+            None => snapshot,
+        }
     }
 }

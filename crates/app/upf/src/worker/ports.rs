@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use causeway_dataplane::{EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, Topology};
 use causeway_fastpath::Entrance;
-use causeway_ports::Port;
+use causeway_ports::{Port, Share};
 use causeway_types::{DualIp, NetworkInstance};
 
 use crate::management::PortCounters;
@@ -44,12 +44,38 @@ impl PortSlot {
 pub struct PortSet {
     slots: Vec<PortSlot>,
     topology: Topology,
+    /// Which worker's ports these are, and of how many; of none where there is but one.
+    place: (usize, usize),
 }
 
 impl PortSet {
     /// No port yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// No port yet; those to come are one worker's of so many.
+    pub fn of_worker(number: usize, workers: usize) -> Self {
+        Self { place: (number, workers), ..Self::default() }
+    }
+
+    /// Whether others have ports at the same addresses and devices.
+    pub(crate) fn share(&self) -> Share {
+        match self.place {
+            (_, 0 | 1) => Share::Alone,
+            (0, _) => Share::First,
+            _ => Share::Further,
+        }
+    }
+
+    /// They are the first worker's.
+    pub(crate) fn is_first(&self) -> bool {
+        self.place.0 == 0
+    }
+
+    /// A name that the other workers' ports do not have.
+    pub(crate) fn port_name(&self, name: &str) -> String {
+        if self.is_first() { name.to_owned() } else { format!("{name}.{}", self.place.0) }
     }
 
     /// Adds a port that carries GTP-U of the addresses in `endpoints`.

@@ -63,7 +63,7 @@ pub fn run(config: &Config, upf: Ipv4Addr) -> Result<Running, StartError> {
     let (n6, server) = pair("n6", "server").unwrap();
     let pools = config.upf.session.iter().map(|session| session.subnet).collect();
     ports.add_network(Network::new(NetworkInstance::new("internet"), pools), Box::new(n6));
-    Ok(Running { daemon: Daemon::start_with(config, ports)?, upf, server })
+    Ok(Running { daemon: Daemon::start_with(config, vec![ports])?, upf, server })
 }
 
 impl Running {
@@ -73,22 +73,32 @@ impl Running {
 
     /// Fetches a page of the management server: the status line and headers, and the body.
     pub fn fetch(&self, path: &str) -> (String, String) {
-        let at = self.daemon.management_addresses()[0];
-        let mut stream = TcpStream::connect_timeout(&at, PATIENCE).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head.to_owned(), body.to_owned())
+        fetch(&self.daemon, path)
     }
 
     /// One value of `/metrics`.
     pub fn metric(&self, series: &str) -> f64 {
-        let (_, body) = self.fetch("/metrics");
-        let line = body.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
-        line.unwrap_or_else(|| panic!("{series} is not in\n{body}")).parse().unwrap()
+        metric(&self.daemon, series)
     }
+}
+
+/// Fetches a page of the management server: the status line and headers, and the body.
+pub fn fetch(daemon: &Daemon, path: &str) -> (String, String) {
+    let at = daemon.management_addresses()[0];
+    let mut stream = TcpStream::connect_timeout(&at, PATIENCE).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+/// One value of `/metrics`.
+pub fn metric(daemon: &Daemon, series: &str) -> f64 {
+    let (_, body) = fetch(daemon, "/metrics");
+    let line = body.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{series} is not in\n{body}")).parse().unwrap()
 }
 
 /// The next packet that leaves to the data network.

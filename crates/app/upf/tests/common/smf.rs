@@ -4,31 +4,37 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use causeway_pfcp::{
-    ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar, CreatePdr,
-    DestinationInterface, FTeid, ForwardingParameters, FramedRoute, Header, HeartbeatRequest, Message,
-    NodeId, NodeReportResponse, NodeReportType, OuterHeaderCreation, OuterHeaderRemoval, Pdi,
-    RecoveryTimeStamp, RemovedHeader, SessionDeletionRequest, SessionEstablishmentRequest,
+    ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar, CreatePdr, CreateUrr,
+    DestinationInterface, FTeid, ForwardingParameters, FramedRoute, Header, HeartbeatRequest,
+    MeasurementMethod, Message, NodeId, NodeReportResponse, NodeReportType, OuterHeaderCreation,
+    OuterHeaderRemoval, Pdi, QueryUrr, RecoveryTimeStamp, RemovedHeader, ReportingTriggers,
+    SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationFlags,
     SessionModificationRequest, SessionReportResponse, SourceInterface, UeIpAddress, UpdateFar,
-    UpdateForwardingParameters, UpdatePdr,
+    UpdateForwardingParameters, UpdatePdr, UsageReport, VolumeThreshold, Volumes,
 };
-use causeway_types::{DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, Seid, Teid};
+use causeway_types::{
+    DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, Seid, Teid, UrrId,
+};
 
 use super::{PATIENCE, UE};
 
 const RECOVERY: RecoveryTimeStamp = RecoveryTimeStamp(NtpSeconds(0xe000_0000));
 const CP_SEID: Seid = Seid(0x51);
+const URR: UrrId = UrrId(1);
 
 /// The SMF. Requests are sent from its address to the UPF's.
 pub struct Smf {
     address: IpAddr,
     socket: UdpSocket,
     sequence: u32,
+    sessions: u64,
 }
 
 /// A session that the UPF has accepted.
 #[derive(Clone, Copy, Debug)]
 pub struct Session {
     pub up_seid: Seid,
+    pub cp_seid: Seid,
     pub uplink: Tunnel,
 }
 
@@ -37,7 +43,7 @@ impl Smf {
         let socket = UdpSocket::bind((address, 0)).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         socket.connect(upf).unwrap();
-        Self { address, socket, sequence: 0 }
+        Self { address, socket, sequence: 0, sessions: 0 }
     }
 
     pub fn local(&self) -> SocketAddr {
@@ -81,29 +87,53 @@ impl Smf {
         }
     }
 
-    /// A session that buffers its downlink and notifies.
+    /// A session of the first UE that buffers its downlink and notifies.
     pub fn establish(&mut self) -> Session {
-        let cp = FSeid { seid: CP_SEID, addr: DualIp::from(self.address) };
-        let request = SessionEstablishmentRequest::new(
-            self.node(),
-            cp,
-            [uplink_pdr(), downlink_pdr()],
-            [uplink_far(), downlink_far()],
-        );
+        self.establish_with(uplink_pdr(UE), downlink_pdr(UE), None)
+    }
+
+    /// A session that buffers its downlink, notifies, and counts volumes.
+    pub fn establish_counting(&mut self, ue: Ipv4Addr) -> Session {
+        let counting = |pdr: CreatePdr<'static>| CreatePdr { urr_ids: [URR].into(), ..pdr };
+        self.establish_with(counting(uplink_pdr(ue)), counting(downlink_pdr(ue)), Some(urr()))
+    }
+
+    fn establish_with(
+        &mut self,
+        uplink: CreatePdr<'_>,
+        downlink: CreatePdr<'_>,
+        urr: Option<CreateUrr<'_>>,
+    ) -> Session {
+        let cp_seid = Seid(CP_SEID.0 + self.sessions);
+        self.sessions += 1;
+        let cp = FSeid { seid: cp_seid, addr: DualIp::from(self.address) };
+        let fars = [uplink_far(), downlink_far()];
+        let mut request = SessionEstablishmentRequest::new(self.node(), cp, [uplink, downlink], fars);
+        request.create_urrs = urr.into_iter().collect();
         let answer = self.request(request.into(), Some(Seid(0)));
         let Message::SessionEstablishmentResponse(response) = decode(&answer).1 else {
             panic!("{answer:02x?}")
         };
         assert!(response.cause.is_accepted(), "{:?} {:?}", response.cause, response.offending_ie);
         let created = response.created_pdrs.iter().find_map(|pdr| pdr.local_f_teid?.assigned());
-        Session { up_seid: response.up_f_seid.unwrap().seid, uplink: created.unwrap() }
+        Session { up_seid: response.up_f_seid.unwrap().seid, cp_seid, uplink: created.unwrap() }
     }
 
     /// Lets the downlink out to a gNB.
     pub fn forward(&mut self, session: Session, teid: Teid, gnb: Ipv4Addr) {
+        self.lead(session, teid, gnb, None);
+    }
+
+    /// Lets the downlink out to another gNB, and has the old one told.
+    pub fn hand_over(&mut self, session: Session, teid: Teid, gnb: Ipv4Addr) {
+        self.lead(session, teid, gnb, Some(SessionModificationFlags::SNDEM));
+    }
+
+    fn lead(&mut self, session: Session, teid: Teid, gnb: Ipv4Addr, flags: Option<SessionModificationFlags>) {
         let parameters = UpdateForwardingParameters {
             destination_interface: Some(DestinationInterface::Access),
             outer_header_creation: Some(OuterHeaderCreation::gtpu(teid.value(), DualIp::from(gnb))),
+            flags,
             ..UpdateForwardingParameters::default()
         };
         let far = UpdateFar {
@@ -121,7 +151,7 @@ impl Smf {
 
     /// Gives the downlink PDR a route behind the UE.
     pub fn add_framed_route(&mut self, session: Session, route: &str) {
-        let pdi = Pdi { framed_routes: [FramedRoute(route.as_bytes())].into(), ..downlink_pdr().pdi };
+        let pdi = Pdi { framed_routes: [FramedRoute(route.as_bytes())].into(), ..downlink_pdr(UE).pdi };
         let pdr = UpdatePdr { pdi: Some(pdi), ..UpdatePdr::new(PdrId(2)) };
         let request =
             SessionModificationRequest { update_pdrs: [pdr].into(), ..SessionModificationRequest::default() };
@@ -131,10 +161,27 @@ impl Smf {
         }
     }
 
-    pub fn delete(&mut self, session: Session) {
+    /// Asks for what was counted since the last report: octets from and to the UE.
+    pub fn query(&mut self, session: Session) -> (u64, u64) {
+        let query_urrs = [QueryUrr::new(URR)].into();
+        let request = SessionModificationRequest { query_urrs, ..SessionModificationRequest::default() };
+        match decode(&self.request(request.into(), Some(session.up_seid))).1 {
+            Message::SessionModificationResponse(response) => {
+                assert!(response.cause.is_accepted());
+                volumes(response.usage_reports.iter().next().unwrap())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Ends a session. Returns what was counted since the last report, if that was wanted: octets from and to the UE.
+    pub fn delete(&mut self, session: Session) -> Option<(u64, u64)> {
         let request = SessionDeletionRequest::default();
         match decode(&self.request(request.into(), Some(session.up_seid))).1 {
-            Message::SessionDeletionResponse(response) => assert!(response.cause.is_accepted()),
+            Message::SessionDeletionResponse(response) => {
+                assert!(response.cause.is_accepted());
+                response.usage_reports.iter().next().map(volumes)
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -144,7 +191,7 @@ impl Smf {
         let octets = self.receive();
         let (header, message) = decode(&octets);
         let Message::SessionReportRequest(report) = message else { panic!("{message:?}") };
-        assert_eq!(header.seid, Some(CP_SEID));
+        assert_eq!(header.seid, Some(session.cp_seid));
         let accepted = SessionReportResponse::new(Cause::RequestAccepted);
         self.send(accepted.into(), Some(session.up_seid), header.sequence);
         report.downlink_data_report.iter().flat_map(|data| data.pdr_ids.iter()).next().unwrap()
@@ -186,10 +233,24 @@ pub fn decode(octets: &[u8]) -> (Header, Message<'_>) {
     (header, Message::decode(&header, body).unwrap())
 }
 
-fn uplink_pdr() -> CreatePdr<'static> {
+fn volumes(report: UsageReport<'_>) -> (u64, u64) {
+    let octets = report.volume_measurement.unwrap().octets;
+    (octets.uplink.unwrap(), octets.downlink.unwrap())
+}
+
+/// Counts volumes, with a threshold that no test reaches.
+fn urr() -> CreateUrr<'static> {
+    let threshold = Volumes { total: Some(1 << 40), ..Volumes::default() };
+    CreateUrr {
+        volume_threshold: Some(VolumeThreshold(threshold)),
+        ..CreateUrr::new(URR, MeasurementMethod::VOLUM, ReportingTriggers::VOLTH)
+    }
+}
+
+fn uplink_pdr(ue: Ipv4Addr) -> CreatePdr<'static> {
     let pdi = Pdi {
         local_f_teid: Some(FTeid::Choose { v4: true, v6: false, choose_id: None }),
-        ue_ip_addresses: [UeIpAddress { ipv4: Some(UE), ..UeIpAddress::default() }].into(),
+        ue_ip_addresses: [UeIpAddress { ipv4: Some(ue), ..UeIpAddress::default() }].into(),
         ..Pdi::new(SourceInterface::Access)
     };
     CreatePdr {
@@ -199,8 +260,8 @@ fn uplink_pdr() -> CreatePdr<'static> {
     }
 }
 
-fn downlink_pdr() -> CreatePdr<'static> {
-    let ue = UeIpAddress { ipv4: Some(UE), destination: true, ..UeIpAddress::default() };
+fn downlink_pdr(ue: Ipv4Addr) -> CreatePdr<'static> {
+    let ue = UeIpAddress { ipv4: Some(ue), destination: true, ..UeIpAddress::default() };
     let pdi = Pdi { ue_ip_addresses: [ue].into(), ..Pdi::new(SourceInterface::Core) };
     CreatePdr { far_id: Some(FarId(2)), ..CreatePdr::new(PdrId(2), Precedence(255), pdi) }
 }

@@ -164,6 +164,7 @@ impl N4 {
         let pending = session.reports.is_on_its_way().then_some(SessionDeletionResponseFlags::PURU);
         let mut usage_reports = session.reports.take_additional();
         let waited = session.reports.take_unsent_usage();
+        usage_reports.reserve_exact(waited.len() + applied.usage.len());
         usage_reports.extend(waited.iter().map(|usage| change.session.usage_report(usage)));
         usage_reports.extend(change.usage_reports(&applied.usage));
         let packet_rates = packet_rate_reports(&applied.packet_rates);

@@ -88,6 +88,11 @@ pub(crate) struct AddressChange {
 }
 
 impl AddressChange {
+    /// Nothing is taken or given back.
+    pub(crate) const fn nothing(session: Seid) -> Self {
+        Self { session, taken: Vec::new(), released: Vec::new() }
+    }
+
     /// Everything goes.
     pub(crate) fn giving_back(session: Seid, held: SortedSet<Held>) -> Self {
         Self { session, taken: Vec::new(), released: held.into_iter().collect() }
@@ -183,13 +188,21 @@ impl Addresses {
 
     /// The other sessions that have this address.
     fn owners(&self, session: Seid, held: &Held) -> Vec<Seid> {
-        let Some(network) = self.networks.get(&held.network) else { return Vec::new() };
-        let version = match Family::of(&held.net) {
+        self.others(session, held).collect()
+    }
+
+    /// Another session has this address.
+    fn is_taken(&self, session: Seid, held: &Held) -> bool {
+        self.others(session, held).next().is_some()
+    }
+
+    fn others(&self, session: Seid, held: &Held) -> impl Iterator<Item = Seid> {
+        let version = self.networks.get(&held.network).map(|network| match Family::of(&held.net) {
             Family::V4 => &network.v4,
             Family::V6 => &network.v6,
-        };
-        let owners = version.used.get(Block::of(&held.net)).into_iter().flatten();
-        owners.copied().filter(|owner| *owner != session).collect()
+        });
+        let owners = version.and_then(|version| version.used.get(Block::of(&held.net)));
+        owners.into_iter().flatten().copied().filter(move |owner| *owner != session)
     }
 
     /// Nothing happens if the session does not have it (any more).

@@ -96,7 +96,7 @@ impl<'a> AddressReservation<'a> {
     ) -> Result<AddressChange, (Held, BTreeSet<Seid>)> {
         let taken: Vec<_> = new.difference(old).cloned().collect();
         let owners = |held: &Held| self.addresses.owners(self.session, held);
-        if let Some(conflict) = taken.iter().find(|held| !owners(held).is_empty()) {
+        if let Some(conflict) = taken.iter().find(|held| self.addresses.is_taken(self.session, held)) {
             return Err((conflict.clone(), taken.iter().flat_map(owners).collect()));
         }
         for held in &taken {

@@ -1,5 +1,7 @@
 //! From a request of the SMF to a change that the data plane can carry out, or a rejection.
 
+mod alike;
+
 use std::collections::BTreeSet;
 
 use causeway_pfcp::{
@@ -8,12 +10,15 @@ use causeway_pfcp::{
 };
 use causeway_types::{FTeid, PdrId, Seid};
 
-use crate::addresses::Held;
+pub(crate) use self::alike::Alike;
+use self::alike::{establish_alike, remember};
+use crate::addresses::{AddressReservation, Held};
 use crate::decode;
 use crate::diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 use crate::edits::{Changes, ChosenUes, EndpointId, Merged, Setting, merge};
 use crate::reject::refuse_if;
 use crate::session::nets;
+use crate::tunnels::Reservation;
 use crate::validate::{Context, validate};
 use crate::{
     Pdr, PduSessionType, Plan, Reason, Rejection, ResourceChange, Resources, SessionRules, UeMac, ie,
@@ -52,7 +57,15 @@ pub fn establish(
     context: &Context<'_>,
     resources: &mut Resources,
 ) -> Result<Change, Rejection> {
-    establish_with(decode::establishment(request)?, session, context, resources)
+    let wording = match establish_alike(request, session, context, resources) {
+        Ok(result) => return result,
+        Err(wording) => wording,
+    };
+    let change = establish_with(decode::establishment(request)?, session, context, resources)?;
+    if let Some(wording) = wording {
+        remember(wording, &change, context, resources);
+    }
+    Ok(change)
 }
 
 /// Plans the change that a request asks for of the session with the UPF's SEID `session`.
@@ -101,7 +114,8 @@ pub fn instruct(
 /// The end of a session: everything goes, and every URR reports.
 pub fn delete(old: &SessionRules, session: Seid) -> Change {
     Change {
-        session: old.clone(),
+        // What is still needed of it: how far the reports have come.
+        session: SessionRules { reports: old.reports.clone(), ..SessionRules::default() },
         plan: plan_deletion(session),
         chosen: Vec::new(),
         chosen_endpoints: Vec::new(),
@@ -193,19 +207,29 @@ fn take(
     let mut merged =
         merge(old, changes, endpoints, capabilities, &catalogue.predefined, &mut tunnels, &mut addresses)?;
     validate(merged.session.rules(), context)?;
-    let new = merged.session.tunnels();
-    let tunnels = tunnels.keep(&old.tunnels(), &new).map_err(|tunnel| in_use(tunnel, &merged.session))?;
-    // Last, so that whoever gives way for this session does so for one that is otherwise legal.
-    match addresses.keep(&old.addresses, &merged.session.addresses) {
-        Ok(addresses) => {
-            resources.recent.share(&mut merged.session.rules);
-            Ok((merged, ResourceChange { tunnels, addresses }))
-        }
-        Err((held, owners)) => {
-            resources.tunnels.abandon(tunnels);
-            Err(address_in_use(&held, owners, &merged.session))
-        }
+    let change = claim(session, old, &merged.session, tunnels, addresses)?;
+    resources.recent.share(&mut merged.session.rules, &old.rules);
+    Ok((merged, change))
+}
+
+/// Takes the tunnels and addresses that a session has from now on and did not have before.
+fn claim(
+    session: Seid,
+    old: &SessionRules,
+    new: &SessionRules,
+    tunnels: Reservation<'_>,
+    addresses: AddressReservation<'_>,
+) -> Result<ResourceChange, Rejection> {
+    if old.rules.pdrs == new.rules.pdrs && old.endpoints == new.endpoints && old.addresses == new.addresses {
+        return Ok(ResourceChange::nothing(session));
     }
+    let (held, wanted) = (old.tunnels(), new.tunnels());
+    tunnels.check(&held, &wanted).map_err(|tunnel| in_use(tunnel, new))?;
+    // Last, so that whoever gives way for this session does so for one that is otherwise legal.
+    let addresses = addresses
+        .keep(&old.addresses, &new.addresses)
+        .map_err(|(held, owners)| address_in_use(&held, owners, new))?;
+    Ok(ResourceChange { tunnels: tunnels.keep(&held, &wanted), addresses })
 }
 
 fn address_in_use(held: &Held, owners: BTreeSet<Seid>, session: &SessionRules) -> Rejection {

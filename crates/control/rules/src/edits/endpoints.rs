@@ -71,6 +71,11 @@ pub(crate) struct EndpointEdits {
 }
 
 impl EndpointEdits {
+    /// Nothing is asked.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.remove.is_empty() && self.create.is_empty() && self.update.is_empty()
+    }
+
     /// # Errors
     /// When one is named twice, created though it exists, or changed though it does not.
     pub(super) fn check(&self, held: &SortedMap<EndpointId, Endpoint>) -> Result<(), Reason> {

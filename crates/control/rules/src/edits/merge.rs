@@ -61,6 +61,11 @@ pub(crate) fn merge(
     merge_simple(&mut session, &mut changes)?;
     claim_correlations(&mut session);
     changes.inactivity_timer.apply(&mut session.rules.inactivity_timer);
+    // A handover changes where packets go, and nothing about which they are.
+    if changes.pdrs.is_empty() && changes.endpoints.is_empty() {
+        let (chosen, chosen_endpoints, ues) = (Vec::new(), Vec::new(), ChosenUes::default());
+        return Ok(Merged { session, chosen, chosen_endpoints, ues, end_markers });
+    }
     let filters = Definitions::of(&changes, &old.rules.pdrs)?;
     let frames = SharedFilters::of(&changes, &old.rules.pdrs, &filters)?;
     let mut choose_ids = std::mem::take(&mut session.choose_ids);
@@ -88,6 +93,13 @@ pub(crate) fn merge(
 }
 
 fn remove(session: &mut SessionRules, changes: &Changes) {
+    let keeps_others = changes.fars.remove.is_empty()
+        && changes.qers.remove.is_empty()
+        && changes.urrs.remove.is_empty()
+        && changes.bars.remove.is_empty();
+    if keeps_others && changes.pdrs.remove.is_empty() && changes.endpoints.remove.is_empty() {
+        return;
+    }
     points::remove(session, &changes.endpoints.remove);
     let rules = &mut session.rules;
     rules.pdrs.retain(|id, _| !changes.pdrs.remove.contains(id));

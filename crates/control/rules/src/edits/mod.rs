@@ -76,6 +76,13 @@ pub(crate) struct Edits<I, C, U> {
     pub(crate) update: Vec<U>,
 }
 
+impl<I, C, U> Edits<I, C, U> {
+    /// Nothing is asked.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.remove.is_empty() && self.create.is_empty() && self.update.is_empty()
+    }
+}
+
 impl<I, C, U> Default for Edits<I, C, U> {
     fn default() -> Self {
         Self { remove: Vec::new(), create: Vec::new(), update: Vec::new() }

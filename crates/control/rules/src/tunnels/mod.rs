@@ -44,6 +44,11 @@ pub struct TunnelChange {
 }
 
 impl TunnelChange {
+    /// Nothing is taken or given back.
+    pub(crate) const fn nothing(session: Seid) -> Self {
+        Self { session, taken: Vec::new(), released: Vec::new() }
+    }
+
     /// Everything goes.
     pub(crate) fn giving_back(session: Seid, tunnels: &SortedSet<FTeid>) -> Self {
         Self { session, taken: Vec::new(), released: tunnels.iter().copied().collect() }

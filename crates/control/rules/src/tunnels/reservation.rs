@@ -25,25 +25,24 @@ impl<'a> Reservation<'a> {
         Some(FTeid { teid, addr })
     }
 
-    /// Takes the tunnels of `new` that are not in `old`, which the session has already.
+    /// The tunnels of `new` that are not in `old`, which the session has already, can be taken.
     ///
     /// # Errors
-    /// The first tunnel that another session uses; nothing is taken then.
-    pub(crate) fn keep(
-        mut self,
-        old: &SortedSet<FTeid>,
-        new: &SortedSet<FTeid>,
-    ) -> Result<TunnelChange, FTeid> {
+    /// The first tunnel that another session uses.
+    pub(crate) fn check(&self, old: &SortedSet<FTeid>, new: &SortedSet<FTeid>) -> Result<(), FTeid> {
+        let is_foreign = |tunnel: &&FTeid| self.tunnels.is_foreign(self.session, **tunnel);
+        new.difference(old).find(is_foreign).map_or(Ok(()), |foreign| Err(*foreign))
+    }
+
+    /// Takes the tunnels of `new` that are not in `old`. They were checked.
+    pub(crate) fn keep(mut self, old: &SortedSet<FTeid>, new: &SortedSet<FTeid>) -> TunnelChange {
         let taken: Vec<_> = new.difference(old).copied().collect();
-        if let Some(foreign) = taken.iter().find(|tunnel| self.tunnels.is_foreign(self.session, **tunnel)) {
-            return Err(*foreign);
-        }
         for tunnel in &taken {
             self.tunnels.claim(self.session, *tunnel);
         }
         self.chosen.retain(|teid| !taken.iter().any(|tunnel| tunnel.teid == *teid));
         let released = old.difference(new).copied().collect();
-        Ok(TunnelChange { session: self.session, taken, released })
+        TunnelChange { session: self.session, taken, released }
     }
 }
 

@@ -27,7 +27,9 @@ fn set(tunnels: &[FTeid]) -> SortedSet<FTeid> {
 
 /// Takes these tunnels for a session that has none, and puts them in force.
 fn take(tunnels: &mut Tunnels, session: u64, wanted: &[FTeid]) -> Result<(), FTeid> {
-    let change = Reservation::new(tunnels, Seid(session)).keep(&set(&[]), &set(wanted))?;
+    let reservation = Reservation::new(tunnels, Seid(session));
+    reservation.check(&set(&[]), &set(wanted))?;
+    let change = reservation.keep(&set(&[]), &set(wanted));
     tunnels.commit(change);
     Ok(())
 }
@@ -35,13 +37,13 @@ fn take(tunnels: &mut Tunnels, session: u64, wanted: &[FTeid]) -> Result<(), FTe
 fn choose(tunnels: &mut Tunnels, session: u64) -> Option<FTeid> {
     let mut reservation = Reservation::new(tunnels, Seid(session));
     let tunnel = reservation.choose(addr(HERE))?;
-    let change = reservation.keep(&set(&[]), &set(&[tunnel])).unwrap();
+    let change = reservation.keep(&set(&[]), &set(&[tunnel]));
     tunnels.commit(change);
     Some(tunnel)
 }
 
 fn release(tunnels: &mut Tunnels, session: u64, held: &[FTeid]) {
-    let change = Reservation::new(tunnels, Seid(session)).keep(&set(held), &set(&[])).unwrap();
+    let change = Reservation::new(tunnels, Seid(session)).keep(&set(held), &set(&[]));
     tunnels.commit(change);
 }
 
@@ -68,7 +70,7 @@ fn a_change_is_committed_or_abandoned() {
         let old = choose(&mut tunnels, 1).unwrap();
         let mut reservation = Reservation::new(&mut tunnels, Seid(1));
         let new = reservation.choose(addr(HERE)).unwrap();
-        let change = reservation.keep(&set(&[old]), &set(&[new])).unwrap();
+        let change = reservation.keep(&set(&[old]), &set(&[new]));
         assert_eq!(tunnels.available(), 0);
         let held = if commit {
             tunnels.commit(change);
@@ -112,7 +114,7 @@ fn a_teid_is_free_when_nobody_names_it() {
     let mut reservation = Reservation::new(&mut tunnels, Seid(1));
     let whole = reservation.choose(both()).unwrap();
     let part = FTeid { addr: addr(HERE), ..whole };
-    let change = reservation.keep(&set(&[]), &set(&[whole, part])).unwrap();
+    let change = reservation.keep(&set(&[]), &set(&[whole, part]));
     tunnels.commit(change);
     release(&mut tunnels, 1, &[whole]);
     assert_eq!(tunnels.available(), 0);

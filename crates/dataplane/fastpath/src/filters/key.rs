@@ -7,65 +7,20 @@ use causeway_types::{Direction, Qfi};
 
 use super::lane::{COLUMNS, LABEL, LOCAL, REMOTE, SPI, word};
 
-/// What filters look at in one packet, packed as the lanes are. All numbers in host byte order.
-///
-/// The far end is `remote`, the UE's side `local`, whatever the direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PacketKey {
+/// What nearly every filter is about, packed as the lanes are. All numbers in host byte order.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Gist {
     pub(super) word: u32,
     pub(super) ports: u32,
-    pub(super) columns: [u32; COLUMNS],
-    pub(super) is_v6: bool,
+    /// The first word of the far end's address.
+    pub(super) remote: u32,
 }
 
-impl PacketKey {
-    /// An IPv4 packet; `tos` is its type of service.
+impl Gist {
+    /// An IPv4 packet with ports; `tos` is its type of service, and the local port is in the upper half of `ports`.
     #[inline]
-    pub const fn v4(remote: u32, local: u32, protocol: u8, tos: u8) -> Self {
-        let mut columns = [0; COLUMNS];
-        columns[REMOTE[0]] = remote;
-        columns[LOCAL[0]] = local;
-        Self { word: word::of(protocol, tos), ports: 0, columns, is_v6: false }
-    }
-
-    /// An IPv6 packet; `protocol` is the one behind the extension headers, `tos` the traffic class.
-    #[inline]
-    pub const fn v6(remote: u128, local: u128, protocol: u8, tos: u8) -> Self {
-        let mut columns = [0; COLUMNS];
-        let mut at = 0;
-        while at < 4 {
-            columns[REMOTE[at]] = (remote >> (96 - 32 * at)) as u32;
-            columns[LOCAL[at]] = (local >> (96 - 32 * at)) as u32;
-            at += 1;
-        }
-        Self { word: word::of(protocol, tos) | word::IS_V6, ports: 0, columns, is_v6: true }
-    }
-
-    /// The packet has ports: not for later fragments, nor for protocols without ports.
-    #[inline]
-    #[must_use]
-    pub const fn with_ports(mut self, remote: u16, local: u16) -> Self {
-        self.word |= word::HAS_PORTS;
-        self.ports = remote as u32 | (local as u32) << 16;
-        self
-    }
-
-    /// The Security Parameter Index of ESP or AH.
-    #[inline]
-    #[must_use]
-    pub const fn with_spi(mut self, spi: u32) -> Self {
-        self.word |= word::HAS_SPI;
-        self.columns[SPI] = spi;
-        self
-    }
-
-    /// The flow label of IPv6, 20 bits.
-    #[inline]
-    #[must_use]
-    pub const fn with_flow_label(mut self, label: u32) -> Self {
-        self.word |= word::HAS_LABEL;
-        self.columns[LABEL] = label;
-        self
+    pub const fn v4(remote: u32, ports: u32, protocol: u8, tos: u8) -> Self {
+        Self { word: word::of(protocol, tos) | word::HAS_PORTS, ports, remote }
     }
 
     /// The QFI of the tunnel header.
@@ -81,6 +36,111 @@ impl PacketKey {
     #[must_use]
     pub const fn with_ue(mut self, is_remote: bool, is_local: bool) -> Self {
         self.word |= (word::REMOTE_IS_UE * is_remote as u32) | (word::LOCAL_IS_UE * is_local as u32);
+        self
+    }
+
+    /// The address of the far end, if the packet is IPv4.
+    #[inline]
+    pub const fn remote(&self) -> u32 {
+        self.remote
+    }
+
+    /// The type of service.
+    #[inline]
+    pub const fn tos(&self) -> u8 {
+        word::tos(self.word)
+    }
+
+    /// The packet's QFI, if it has one.
+    #[inline]
+    pub(super) const fn has_qfi(&self, qfi: Qfi) -> bool {
+        self.word & word::qfi_mask(1) == word::qfi(qfi)
+    }
+}
+
+/// What filters look at in one packet, packed as the lanes are. All numbers in host byte order.
+///
+/// The far end is `remote`, the UE's side `local`, whatever the direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketKey {
+    pub(super) gist: Gist,
+    pub(super) columns: [u32; COLUMNS],
+    pub(super) is_v6: bool,
+}
+
+impl PacketKey {
+    /// An IPv4 packet; `tos` is its type of service.
+    #[inline]
+    pub const fn v4(remote: u32, local: u32, protocol: u8, tos: u8) -> Self {
+        let mut columns = [0; COLUMNS];
+        columns[REMOTE[0]] = remote;
+        columns[LOCAL[0]] = local;
+        let gist = Gist { word: word::of(protocol, tos), ports: 0, remote };
+        Self { gist, columns, is_v6: false }
+    }
+
+    /// An IPv4 packet of which the gist is known, and the local address.
+    pub const fn of_v4(gist: Gist, local: u32) -> Self {
+        let mut columns = [0; COLUMNS];
+        columns[REMOTE[0]] = gist.remote;
+        columns[LOCAL[0]] = local;
+        Self { gist, columns, is_v6: false }
+    }
+
+    /// An IPv6 packet; `protocol` is the one behind the extension headers, `tos` the traffic class.
+    #[inline]
+    pub const fn v6(remote: u128, local: u128, protocol: u8, tos: u8) -> Self {
+        let mut columns = [0; COLUMNS];
+        let mut at = 0;
+        while at < 4 {
+            columns[REMOTE[at]] = (remote >> (96 - 32 * at)) as u32;
+            columns[LOCAL[at]] = (local >> (96 - 32 * at)) as u32;
+            at += 1;
+        }
+        let word = word::of(protocol, tos) | word::IS_V6;
+        Self { gist: Gist { word, ports: 0, remote: columns[REMOTE[0]] }, columns, is_v6: true }
+    }
+
+    /// The packet has ports: not for later fragments, nor for protocols without ports.
+    #[inline]
+    #[must_use]
+    pub const fn with_ports(mut self, remote: u16, local: u16) -> Self {
+        self.gist.word |= word::HAS_PORTS;
+        self.gist.ports = remote as u32 | (local as u32) << 16;
+        self
+    }
+
+    /// The Security Parameter Index of ESP or AH.
+    #[inline]
+    #[must_use]
+    pub const fn with_spi(mut self, spi: u32) -> Self {
+        self.gist.word |= word::HAS_SPI;
+        self.columns[SPI] = spi;
+        self
+    }
+
+    /// The flow label of IPv6, 20 bits.
+    #[inline]
+    #[must_use]
+    pub const fn with_flow_label(mut self, label: u32) -> Self {
+        self.gist.word |= word::HAS_LABEL;
+        self.columns[LABEL] = label;
+        self
+    }
+
+    /// The QFI of the tunnel header.
+    #[inline]
+    #[must_use]
+    pub const fn with_qfi(mut self, qfi: Qfi) -> Self {
+        self.gist = self.gist.with_qfi(qfi);
+        self
+    }
+
+    /// Which ends are addresses of the UE: what `assigned` in a filter means.
+    #[inline]
+    #[must_use]
+    pub const fn with_ue(mut self, is_remote: bool, is_local: bool) -> Self {
+        self.gist = self.gist.with_ue(is_remote, is_local);
         self
     }
 
@@ -114,11 +174,5 @@ impl PacketKey {
             (IpAddr::V4(remote), IpAddr::V4(local)) => Self::v4(remote.into(), local.into(), protocol, tos),
             _ => Self::v6(wide(remote), wide(local), protocol, tos),
         }
-    }
-
-    /// The packet's QFI, if it has one.
-    #[inline]
-    pub(super) const fn has_qfi(&self, qfi: Qfi) -> bool {
-        self.word & word::qfi_mask(1) == word::qfi(qfi)
     }
 }

@@ -41,6 +41,11 @@ pub(super) mod word {
         protocol as u32 | (tos as u32) << TOS_AT
     }
 
+    /// The type of service.
+    pub(in super::super) const fn tos(word: u32) -> u8 {
+        (word >> TOS_AT) as u8
+    }
+
     /// A QFI, and that there is one.
     pub(in super::super) const fn qfi(qfi: Qfi) -> u32 {
         (qfi.value() as u32) << QFI_AT | HAS_QFI

@@ -20,7 +20,7 @@ mod sets;
 mod simd;
 
 pub use compile::Rule;
-pub use key::PacketKey;
+pub use key::{Gist, PacketKey};
 pub use sets::{FilterSets, Full, SetId};
 pub use simd::Compare;
 

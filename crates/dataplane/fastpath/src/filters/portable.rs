@@ -4,13 +4,12 @@
 //! joined by or, and tested once.
 
 use super::block::{Block, Column, LANES, Numbers};
-use super::key::PacketKey;
-use super::lane::REMOTE;
+use super::key::{Gist, PacketKey};
 use super::scan::{self, Memory};
 
 /// The rule of the first lane that a packet fits, in the set whose first block is `first`.
 pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &PacketKey) -> Option<u8> {
-    let fits = |block: &Block| fits(block, key);
+    let fits = |block: &Block| fits(block, &key.gist);
     let others = |group: &[Block]| scan::fits_others(group, memory.columns, key, fits_column);
     scan::first_fit(memory.blocks, first, key, fits, others, |group| {
         scan::first_of_group(group, fits, others)
@@ -18,10 +17,10 @@ pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &PacketKey) -> Opt
 }
 
 /// The lanes of a block that a packet fits but for its other columns; lane 0 in the lowest bit.
-fn fits(block: &Block, key: &PacketKey) -> u16 {
-    let mut differences = beyond(key.ports, &block.port_low, &block.port_width);
-    join(&mut differences, &block.word, key.word);
-    join(&mut differences, &block.remote, key.columns[REMOTE[0]]);
+pub(super) fn fits(block: &Block, gist: &Gist) -> u16 {
+    let mut differences = beyond(gist.ports, &block.port_low, &block.port_width);
+    join(&mut differences, &block.word, gist.word);
+    join(&mut differences, &block.remote, gist.remote);
     zeros(&differences)
 }
 

@@ -3,7 +3,7 @@
 //! The scheme is that of [`super::portable`], which is also what remains where there are no such instructions.
 
 use super::block::Block;
-use super::key::PacketKey;
+use super::key::{Gist, PacketKey};
 use super::portable;
 use super::scan::Memory;
 
@@ -73,54 +73,50 @@ impl Compare {
             Way::Avx512 => unsafe { avx512::first_fit(memory, first, key) },
         }
     }
-}
 
-/// Fetches a block into the cache.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-pub(super) fn prefetch(block: &Block) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    let lines = std::ptr::from_ref(block).cast::<[i8; 64]>();
-    for line in 0..size_of::<Block>() / 64 {
-        // SAFETY: a prefetch reads nothing and cannot fault; the pointer stays within the block, whose size is a
-        // multiple of 64.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(lines.add(line).cast()) };
+    /// The lanes of a block that a packet fits but for other columns; lane 0 in the lowest bit. The block is the only one for
+    /// such packets.
+    #[inline(always)]
+    pub(super) fn fits(self, block: &Block, gist: &Gist) -> u16 {
+        match self.0 {
+            Way::Portable => portable::fits(block, gist),
+            // SAFETY: as in `first_fit`.
+            #[cfg(target_arch = "x86_64")]
+            Way::Avx2 => unsafe { avx2::fits_only(block, gist) },
+            // SAFETY: as in `first_fit`.
+            #[cfg(target_arch = "x86_64")]
+            Way::Avx512 => unsafe { avx512::fits(block, gist) },
+        }
     }
 }
-
-/// Fetches a block into the cache, where there is an instruction for it.
-#[cfg(not(target_arch = "x86_64"))]
-#[inline]
-pub(super) fn prefetch(_block: &Block) {}
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::*;
 
     use super::super::block::{Block, Column, Numbers};
-    use super::super::key::PacketKey;
-    use super::super::lane::REMOTE;
+    use super::super::key::{Gist, PacketKey};
     use super::super::scan::{self, Memory};
 
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &PacketKey) -> Option<u8> {
         let others = |group: &[Block]| fits_others(group, memory, key);
         let of_group = |group: &[Block]| first_of_group(group, memory, key);
-        scan::first_fit(memory.blocks, first, key, |block| fits(block, key), others, of_group)
+        scan::first_fit(memory.blocks, first, key, |block| fits(block, &key.gist), others, of_group)
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline(never)]
     fn first_of_group(group: &[Block], memory: &Memory<'_>, key: &PacketKey) -> Option<u8> {
-        scan::first_of_group(group, |block| fits(block, key), |group| fits_others(group, memory, key))
+        scan::first_of_group(group, |block| fits(block, &key.gist), |group| fits_others(group, memory, key))
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
-    fn fits(block: &Block, key: &PacketKey) -> u16 {
-        let word = difference(&block.word, key.word);
-        let remote = difference(&block.remote, key.columns[REMOTE[0]]);
-        let ports = _mm512_sub_epi16(broadcast(key.ports), load(&block.port_low));
+    pub(super) fn fits(block: &Block, gist: &Gist) -> u16 {
+        let word = difference(&block.word, gist.word);
+        let remote = difference(&block.remote, gist.remote);
+        let ports = _mm512_sub_epi16(broadcast(gist.ports), load(&block.port_low));
         let beyond = _mm512_subs_epu16(ports, load(&block.port_width));
         zeros(_mm512_or_si512(_mm512_or_si512(word, remote), beyond))
     }
@@ -163,8 +159,7 @@ mod avx2 {
     use std::arch::x86_64::*;
 
     use super::super::block::{Block, Column, LANES, Numbers};
-    use super::super::key::PacketKey;
-    use super::super::lane::REMOTE;
+    use super::super::key::{Gist, PacketKey};
     use super::super::scan::{self, Memory};
 
     /// Eight of sixteen lanes.
@@ -178,26 +173,40 @@ mod avx2 {
     pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &PacketKey) -> Option<u8> {
         let others = |group: &[Block]| fits_others(group, memory, key);
         let of_group = |group: &[Block]| first_of_group(group, memory, key);
-        scan::first_fit(memory.blocks, first, key, |block| fits(block, key), others, of_group)
+        scan::first_fit(memory.blocks, first, key, |block| fits(block, &key.gist), others, of_group)
     }
 
     #[target_feature(enable = "avx2")]
     #[inline(never)]
     fn first_of_group(group: &[Block], memory: &Memory<'_>, key: &PacketKey) -> Option<u8> {
-        scan::first_of_group(group, |block| fits(block, key), |group| fits_others(group, memory, key))
+        scan::first_of_group(group, |block| fits(block, &key.gist), |group| fits_others(group, memory, key))
     }
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn fits(block: &Block, key: &PacketKey) -> u16 {
-        let half = |half: Half| {
-            let word = difference(&block.word, key.word, half);
-            let remote = difference(&block.remote, key.columns[REMOTE[0]], half);
-            let ports = _mm256_sub_epi16(broadcast(key.ports), load(&block.port_low, half));
-            let beyond = _mm256_subs_epu16(ports, load(&block.port_width, half));
-            _mm256_or_si256(_mm256_or_si256(word, remote), beyond)
-        };
-        zeros(half(Half::Low), half(Half::High))
+    fn fits(block: &Block, gist: &Gist) -> u16 {
+        zeros(half(block, gist, Half::Low), half(block, gist, Half::High))
+    }
+
+    /// As `fits`, for a block whose head counts its lanes.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(super) fn fits_only(block: &Block, gist: &Gist) -> u16 {
+        if usize::from(block.head.few) > LANES / 2 {
+            return fits(block, gist);
+        }
+        zeros_of(half(block, gist, Half::Low))
+    }
+
+    /// Zero where a lane fits.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn half(block: &Block, gist: &Gist, half: Half) -> __m256i {
+        let word = difference(&block.word, gist.word, half);
+        let remote = difference(&block.remote, gist.remote, half);
+        let ports = _mm256_sub_epi16(broadcast(gist.ports), load(&block.port_low, half));
+        let beyond = _mm256_subs_epu16(ports, load(&block.port_width, half));
+        _mm256_or_si256(_mm256_or_si256(word, remote), beyond)
     }
 
     #[target_feature(enable = "avx2")]
@@ -218,9 +227,14 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     #[inline]
     fn zeros(low: __m256i, high: __m256i) -> u16 {
-        let zero = _mm256_setzero_si256();
-        let bits = |half| _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(half, zero))) as u16;
-        bits(low) | bits(high) << 8
+        zeros_of(low) | zeros_of(high) << 8
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn zeros_of(half: __m256i) -> u16 {
+        let zero = _mm256_cmpeq_epi32(half, _mm256_setzero_si256());
+        _mm256_movemask_ps(_mm256_castsi256_ps(zero)) as u16
     }
 
     #[target_feature(enable = "avx2")]

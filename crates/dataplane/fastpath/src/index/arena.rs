@@ -30,22 +30,9 @@ pub struct Arena<T> {
     owned: PhantomData<T>,
 }
 
-/// Which pages to ask for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Pages {
-    /// Transparent huge pages where the kernel has them.
-    #[default]
-    Transparent,
-    /// Huge pages that the operator reserved (`vm.nr_hugepages`), all of them taken at once; if there are too few,
-    /// transparent ones.
-    Reserved,
-}
-
 /// What an arena lies in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backing {
-    /// Huge pages that the operator reserved.
-    Reserved,
     /// Pages that the kernel joins to huge ones where it can.
     Transparent,
     /// Pages of the ordinary size.
@@ -91,7 +78,7 @@ impl<T: FromZeros> Arena<T> {
     ///
     /// # Errors
     /// When there is not as much address space, or memory.
-    pub fn new(len: usize, pages: Pages) -> Result<Self, ArenaError> {
+    pub fn new(len: usize) -> Result<Self, ArenaError> {
         const {
             assert!(size_of::<T>() > 0 && align_of::<T>() <= PAGE && !std::mem::needs_drop::<T>());
         }
@@ -103,7 +90,7 @@ impl<T: FromZeros> Arena<T> {
             .checked_add(2 * HUGE_PAGE)
             .filter(|octets| *octets <= isize::MAX as usize)
             .ok_or(too_large)?;
-        let (base, memory) = mapped(layout.size(), pages)
+        let (base, memory) = mapped(layout.size())
             .or_else(|| allocated(layout))
             .ok_or(ArenaError::NoMemory { octets: layout.size() })?;
         Ok(Self { base: base.cast(), len, memory, owned: PhantomData })
@@ -121,40 +108,18 @@ impl<T> Arena<T> {
 }
 
 /// At least so many octets of zeroes from the kernel. None under Miri, which does not know the call.
-fn mapped(octets: usize, pages: Pages) -> Option<(NonNull<u8>, Memory)> {
-    if cfg!(miri) {
-        return None;
-    }
-    let reserved = || reserved(octets.next_multiple_of(HUGE_PAGE));
-    match pages {
-        Pages::Reserved => reserved().or_else(|_| transparent(octets)),
-        Pages::Transparent => transparent(octets),
-    }
-    .ok()
-}
-
-/// Huge pages of the operator's. They are filled at once: a page that turned out to be missing later would end the
-/// process.
-fn reserved(octets: usize) -> Result<(NonNull<u8>, Memory), Errno> {
-    let memory = map(octets, MapFlags::HUGETLB | MapFlags::HUGE_2MB, Backing::Reserved)?;
-    let Memory::Mapped { start, .. } = memory else { return Err(Errno::NOMEM) };
-    // SAFETY: the range is the mapping just made, which nothing else knows yet.
-    let filled = unsafe { madvise(start, octets, Advice::LinuxPopulateWrite) };
-    if let Err(error) = filled {
-        give_back(&memory);
-        return Err(error);
-    }
-    Ok((NonNull::new(start.cast()).ok_or(Errno::NOMEM)?, memory))
+fn mapped(octets: usize) -> Option<(NonNull<u8>, Memory)> {
+    if cfg!(miri) { None } else { transparent(octets).ok() }
 }
 
 /// Ordinary pages, joined to huge ones where the kernel does that. Small arrays would waste a huge page.
 fn transparent(octets: usize) -> Result<(NonNull<u8>, Memory), Errno> {
     if octets < HUGE_PAGE {
-        let memory = map(octets, MapFlags::NORESERVE, Backing::Small)?;
+        let memory = map(octets)?;
         let Memory::Mapped { start, .. } = memory else { return Err(Errno::NOMEM) };
         return Ok((NonNull::new(start.cast()).ok_or(Errno::NOMEM)?, memory));
     }
-    let mut memory = map(octets + HUGE_PAGE, MapFlags::NORESERVE, Backing::Small)?;
+    let mut memory = map(octets + HUGE_PAGE)?;
     let Memory::Mapped { start, backing, .. } = &mut memory else { return Err(Errno::NOMEM) };
     let aligned = start.wrapping_byte_add(start.align_offset(HUGE_PAGE));
     // SAFETY: the aligned range begins at most one huge page after the start of the mapping, which is longer by that.
@@ -164,11 +129,12 @@ fn transparent(octets: usize) -> Result<(NonNull<u8>, Memory), Errno> {
     Ok((NonNull::new(aligned.cast()).ok_or(Errno::NOMEM)?, memory))
 }
 
-fn map(octets: usize, flags: MapFlags, backing: Backing) -> Result<Memory, Errno> {
+fn map(octets: usize) -> Result<Memory, Errno> {
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: the kernel chooses an unused place for the mapping.
-    let start = unsafe { mmap_anonymous(ptr::null_mut(), octets, access, MapFlags::PRIVATE | flags) }?;
-    Ok(Memory::Mapped { start, octets, backing })
+    let start = unsafe { mmap_anonymous(ptr::null_mut(), octets, access, flags) }?;
+    Ok(Memory::Mapped { start, octets, backing: Backing::Small })
 }
 
 fn allocated(layout: Layout) -> Option<(NonNull<u8>, Memory)> {
@@ -229,12 +195,12 @@ mod tests {
     #[repr(align(64))]
     struct Line([u64; 8]);
 
-    // Input:  arenas of no, one and some lines, with either kind of pages.
+    // Input:  arenas of no, one and many lines.
     // Output: so many lines at multiples of 64 octets, all zero, which keep what is written to them.
     #[test]
     fn lines_are_zero_and_keep_what_they_are_given() {
-        for (len, pages) in [(0, Pages::Transparent), (1, Pages::Reserved), (70_000, Pages::Transparent)] {
-            let mut lines = Arena::<Line>::new(if cfg!(miri) { len.min(100) } else { len }, pages).unwrap();
+        for len in [0, 1, 70_000] {
+            let mut lines = Arena::<Line>::new(if cfg!(miri) { len.min(100) } else { len }).unwrap();
             assert!(lines.as_ptr().is_aligned() && lines.iter().all(|line| line.0 == [0; 8]));
             for (number, line) in lines.iter_mut().enumerate() {
                 line.0 = [number as u64; 8];
@@ -249,7 +215,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "needs mmap")]
     fn only_what_is_touched_takes_memory() {
-        let mut lines = Arena::<Line>::new(1 << 24, Pages::Transparent).unwrap();
+        let mut lines = Arena::<Line>::new(1 << 24).unwrap();
         assert_ne!(lines.backing(), Backing::Heap);
         let last = lines.len() - 1;
         (lines[0].0[0], lines[last].0[0]) = (1, 2);
@@ -278,10 +244,10 @@ mod tests {
     // Output: an error that says so.
     #[test]
     fn what_does_not_fit_is_refused() {
-        let too_large = Arena::<Line>::new(usize::MAX / 64, Pages::Transparent).unwrap_err();
+        let too_large = Arena::<Line>::new(usize::MAX / 64).unwrap_err();
         assert_eq!(too_large, ArenaError::TooLarge { len: usize::MAX / 64, size: 64 });
         if !cfg!(miri) {
-            let no_memory = Arena::<Line>::new(1 << 50, Pages::Reserved).unwrap_err();
+            let no_memory = Arena::<Line>::new(1 << 50).unwrap_err();
             assert_eq!(no_memory, ArenaError::NoMemory { octets: 1 << 56 });
         }
     }

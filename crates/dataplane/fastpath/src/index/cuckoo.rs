@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use arrayvec::ArrayVec;
 
-use super::arena::{Arena, ArenaError, Pages};
+use super::arena::{Arena, ArenaError};
 use super::bucket::{Bucket, Entry, PLACES};
 use super::hash::KeyedHash;
 use super::key::Key;
@@ -24,7 +24,7 @@ const LOAD: usize = 90;
 /// in the line found. A wrong line comes with one in about 8000 lookups of a full table. The hash is keyed at random, so
 /// that nobody can choose keys that crowd.
 ///
-/// Looking up is made in stages for batches: [`Cuckoo::probe`], [`Cuckoo::prefetch`], [`Cuckoo::candidate`].
+/// Looking up is made in stages for batches: [`Cuckoo::probe`], [`Cuckoo::prefetch`], [`Cuckoo::find`].
 pub struct Cuckoo<K> {
     buckets: Arena<Bucket>,
     hash: KeyedHash,
@@ -68,16 +68,16 @@ impl<K: Key> Cuckoo<K> {
     ///
     /// # Errors
     /// As for [`Arena::new`].
-    pub fn new(capacity: usize, pages: Pages) -> Result<Self, ArenaError> {
-        Self::with_hash(capacity, pages, KeyedHash::random())
+    pub fn new(capacity: usize) -> Result<Self, ArenaError> {
+        Self::with_hash(capacity, KeyedHash::random())
     }
 
-    fn with_hash(capacity: usize, pages: Pages, hash: KeyedHash) -> Result<Self, ArenaError> {
+    fn with_hash(capacity: usize, hash: KeyedHash) -> Result<Self, ArenaError> {
         let too_large = ArenaError::TooLarge { len: capacity, size: size_of::<Bucket>() };
         let places = capacity.checked_mul(100).ok_or(too_large)?.div_ceil(LOAD);
         let buckets = places.div_ceil(PLACES).max(2).next_power_of_two();
         let mask = u32::try_from(buckets - 1).map_err(|_| too_large)?;
-        Ok(Self { buckets: Arena::new(buckets, pages)?, hash, mask, entries: 0, key: PhantomData })
+        Ok(Self { buckets: Arena::new(buckets)?, hash, mask, entries: 0, key: PhantomData })
     }
 
     /// Where to look for a key.
@@ -87,47 +87,14 @@ impl<K: Key> Cuckoo<K> {
         Probe { bucket: hash as u32 & self.mask, tag: ((hash >> 48) as u16).max(1) }
     }
 
-    /// Brings nearer what [`Cuckoo::candidate`] will read first.
+    /// Brings nearer what [`Cuckoo::find`] will read first.
     #[inline]
     pub fn prefetch(&self, probe: Probe) {
         prefetch(&self.buckets, probe.bucket as usize);
     }
 
-    /// The first line that the key may have. It is that of the key, if the key is in the table, but for about one in 8000:
-    /// when the line has another key, [`Cuckoo::find`] tells.
-    #[inline]
-    pub fn candidate(&self, probe: Probe) -> Option<u32> {
-        self.find(probe, |_| true)
-    }
-
-    /// As [`Cuckoo::candidate`] for each probe of a batch, as many as there is room for results: second buckets are waited for
-    /// together and not one by one.
-    #[inline]
-    pub fn candidates(&self, probes: &[Probe], found: &mut [Option<u32>]) {
-        let mut missing = false;
-        for (probe, found) in probes.iter().zip(&mut *found) {
-            let bucket = self.bucket(probe.bucket);
-            *found = Self::first(bucket, probe.tag);
-            if found.is_none() && bucket.has_displaced() {
-                prefetch(&self.buckets, self.second(*probe) as usize);
-                missing = true;
-            }
-        }
-        if missing {
-            self.second_candidates(probes, found);
-        }
-    }
-
-    #[inline(never)]
-    fn second_candidates(&self, probes: &[Probe], found: &mut [Option<u32>]) {
-        for (probe, found) in probes.iter().zip(found) {
-            if found.is_none() && self.bucket(probe.bucket).has_displaced() {
-                *found = Self::first(self.bucket(self.second(*probe)), probe.tag);
-            }
-        }
-    }
-
-    /// The line that `is_it` says is that of the key.
+    /// The first line that the key may have and `is_it` says yes to. When it says so to any, the line is that of the key, if
+    /// the key is in the table, but for about one in 8000.
     #[inline]
     pub fn find(&self, probe: Probe, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let first = self.bucket(probe.bucket);
@@ -136,11 +103,6 @@ impl<K: Key> Cuckoo<K> {
             return found;
         }
         Self::find_in(self.bucket(self.second(probe)), probe.tag, &mut is_it)
-    }
-
-    #[inline]
-    fn first(bucket: &Bucket, tag: u16) -> Option<u32> {
-        bucket.places_of(tag).next().map(|place| bucket.line(place))
     }
 
     #[inline]

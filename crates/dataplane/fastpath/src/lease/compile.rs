@@ -1,18 +1,20 @@
 //! From the shape of a session to its lines.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use causeway_dataplane::Egress;
-use causeway_reference::lease::{Act, Door, DoorKey, RuleShape, Send, Shape};
+use causeway_reference::lease::{Act, Door, DoorKey, Own, RuleShape, Send, Shape};
 use causeway_types::{Direction, Teid};
 
 use super::layout::{Layout, counts_drops, own_meters, rate_of, teid_of};
-use super::{Lease, LeasedRule, Place, SharedRate};
+use super::{Lease, LeasedRule, Pattern, Place, SharedRate};
 use crate::filters::{FilterSets, Rule, SetId};
+use crate::key::Key;
 use crate::line::{Line, RuleLine};
 use crate::program::{Deed, MAX_HEADER, Program, Programs, Sending, Step, Tunnel, Way};
 use crate::surroundings::Surroundings;
-use crate::table::{Key, Table};
+use crate::table::Table;
 
 /// Writes sessions into lines and takes them out.
 pub(crate) struct Compiler<'a> {
@@ -23,23 +25,21 @@ pub(crate) struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Enters a session. `tunnels`: where its packets come out, known to the shape or not.
-    pub(crate) fn enter(&mut self, shape: Option<&Shape>, tunnels: &[(Teid, IpAddr)]) -> Lease {
-        let mut lease = Lease {
-            keys: Vec::new(),
-            lines: Vec::new(),
-            programs: Vec::new(),
-            runs: Vec::new(),
-            rule_keys: Vec::new(),
-            rules: Vec::new(),
-            shared: Vec::new(),
-            is_open: false,
-        };
-        if let Some(shape) = shape {
+    /// Enters a session. `own`: what it has of its own, if the pattern is another's. `tunnels`: where its packets come
+    /// out, known to the pattern or not.
+    pub(crate) fn enter(
+        &mut self,
+        pattern: Option<Arc<Pattern>>,
+        own: Option<&Own>,
+        tunnels: &[(Teid, IpAddr)],
+    ) -> Lease {
+        let mut lease = Lease::default();
+        if let Some(pattern) = &pattern {
             for direction in [Direction::Uplink, Direction::Downlink] {
-                self.enter_direction(shape, direction, &mut lease);
+                self.enter_direction(pattern, direction, own, &mut lease);
             }
         }
+        lease.pattern = pattern;
         self.enter_others(tunnels, &mut lease);
         lease
     }
@@ -49,23 +49,35 @@ impl Compiler<'_> {
         lease.keys.into_iter().for_each(|(key, line)| self.table.forget(key, line));
         lease.lines.into_iter().for_each(|line| self.table.release(line));
         lease.runs.into_iter().for_each(|(first, count)| self.table.release_rules(first, count));
-        for program in lease.programs {
-            if let Some(set) = self.programs.remove(program) {
-                self.sets.remove(set);
-            }
+        lease.programs.into_iter().for_each(|program| self.forget_program(program));
+        lease.pattern.into_iter().for_each(|pattern| self.forget_pattern(pattern));
+    }
+
+    /// A pattern has one user less.
+    pub(crate) fn forget_pattern(&mut self, pattern: Arc<Pattern>) {
+        let last = Arc::into_inner(pattern);
+        last.into_iter()
+            .for_each(|pattern| pattern.programs().for_each(|program| self.forget_program(program)));
+    }
+
+    fn forget_program(&mut self, program: u32) {
+        if let Some(set) = self.programs.remove(program) {
+            self.sets.remove(set);
         }
     }
 
-    fn enter_direction(&mut self, shape: &Shape, direction: Direction, lease: &mut Lease) {
-        let mut doors = shape.doors.iter().filter(|door| door.direction == direction).peekable();
-        let Some(first) = doors.peek() else { return };
-        let has_spare_teid = !matches!(first.key, DoorKey::Tunnel { .. });
-        let layout = Layout::of(shape, direction, has_spare_teid);
+    fn enter_direction(
+        &mut self,
+        pattern: &Pattern,
+        direction: Direction,
+        own: Option<&Own>,
+        lease: &mut Lease,
+    ) {
         let mut primary = None;
-        for door in doors {
-            let Some(key) = self.key_of(door) else { continue };
-            let program = self.program(shape, door, &layout);
-            lease.programs.push(program);
+        for (door, program) in pattern.doors(direction) {
+            let renewed = own.map(|own| door.of_another(own));
+            let door = renewed.as_ref().unwrap_or(door);
+            let (Some(key), Some(program)) = (self.key_of(door), program) else { continue };
             // Both addresses of a UE lead to one line where the rules are the same.
             if let Some((line, known)) = primary
                 && known == program
@@ -86,12 +98,21 @@ impl Compiler<'_> {
             }
         }
         if let Some((line, _)) = primary {
-            self.place(shape, direction, &layout, line, lease);
+            let remote = own.and_then(|own| own.remote);
+            self.place(pattern, direction, remote, line, lease);
         }
     }
 
     /// Gives the rules their accounts.
-    fn place(&mut self, shape: &Shape, direction: Direction, layout: &Layout, line: u32, lease: &mut Lease) {
+    fn place(
+        &mut self,
+        pattern: &Pattern,
+        direction: Direction,
+        remote: Option<Teid>,
+        line: u32,
+        lease: &mut Lease,
+    ) {
+        let layout = pattern.layout(direction);
         let first = if layout.is_inline || layout.accounts.is_empty() {
             None
         } else {
@@ -106,12 +127,11 @@ impl Compiler<'_> {
         };
         lease.shared.extend(layout.shared.map(|meter| SharedRate::new(meter.qer, direction, line)));
         for (offset, rules) in (0..).zip(&layout.accounts) {
-            let Some(rule) = rules.first().and_then(|rule| shape.rules.get(*rule)) else { continue };
+            let Some((number, rule)) = rules.first().and_then(|rule| pattern.rule(*rule)) else { continue };
             let place = first.map_or(Place::Line(line), |first| Place::Rule(first + offset));
             let own = own_meters(rule, layout.shared.as_ref()).map(|meter| meter.qer).next();
-            lease.rules.push(LeasedRule { place, own, granted: 0, since: 0 });
-            lease.rule_keys.push(rule.key.clone());
-            let teid = teid_of(&rule.act);
+            lease.rules.push(LeasedRule { rule: number, place, own, granted: 0, since: 0 });
+            let teid = teid_of(&rule.act).map(|teid| remote.map_or(teid, Teid::value));
             match (place, teid) {
                 (Place::Rule(rule), teid) => {
                     if let Some(slot) = self.table.rule_mut(rule) {
@@ -136,7 +156,7 @@ impl Compiler<'_> {
             if lease.keys.iter().any(|(known, _)| *known == key) {
                 continue;
             }
-            let (program, _) = self.programs.insert(ask(local));
+            let (program, _) = self.programs.insert(ask(local), self.surroundings);
             lease.programs.push(program);
             if let Some(line) = self.table.insert(key, Line::new(teid.value(), key.place(), program)) {
                 lease.keys.push((key, line));
@@ -154,7 +174,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn key_of(&self, door: &Door) -> Option<Key> {
+    pub(super) fn key_of(&self, door: &Door) -> Option<Key> {
         Some(match door.key {
             DoorKey::Tunnel { teid, local } => Key::Tunnel(teid.value(), self.surroundings.local(local)?),
             DoorKey::Ipv4 { network, ue } => Key::Ipv4(u16::try_from(network).ok()?, ue.into()),
@@ -163,7 +183,7 @@ impl Compiler<'_> {
     }
 
     /// The number of the program of a door, which has one user more.
-    fn program(&mut self, shape: &Shape, door: &Door, layout: &Layout) -> u32 {
+    pub(super) fn program(&mut self, shape: &Shape, door: &Door, layout: &Layout) -> u32 {
         let asked =
             || door.rules.iter().filter_map(|index| Some((*index, shape.rules.get(usize::from(*index))?)));
         let rules: Vec<_> =
@@ -187,7 +207,7 @@ impl Compiler<'_> {
             has_more: door.ue.has_more,
             is_final: door.is_final,
         };
-        let (id, is_new) = self.programs.insert(program);
+        let (id, is_new) = self.programs.insert(program, self.surroundings);
         if !is_new {
             self.sets.remove(set);
         }

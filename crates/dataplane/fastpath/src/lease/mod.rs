@@ -1,15 +1,23 @@
 //! What a session has in the lines, and its way back into the slow room.
 
 mod compile;
+mod kinds;
 mod layout;
+mod pattern;
+
+use std::sync::Arc;
 
 use causeway_reference::lease::{Grant, MeterSpent, Passed, RuleKey, Spent};
 use causeway_types::{Direction, QerId, Time};
+use thin_vec::ThinVec;
 
+use crate::key::Key;
 use crate::line::{Account, PER_OCTET};
-use crate::table::{Key, Table};
+use crate::table::Table;
 
 pub(crate) use compile::Compiler;
+pub(crate) use kinds::Kinds;
+pub(crate) use pattern::Pattern;
 
 /// No more octets are granted at a time, so that packets of 20 octets and more can be counted in 32 bits.
 const MOST: u64 = 1 << 36;
@@ -26,6 +34,8 @@ pub(crate) enum Place {
 /// Rules whose packets have one account, and what they were granted.
 #[derive(Clone, Debug)]
 pub(crate) struct LeasedRule {
+    /// Which rule of the pattern it is.
+    rule: u8,
     place: Place,
     /// The QER whose rate is the rule's own.
     own: Option<QerId>,
@@ -52,23 +62,32 @@ impl SharedRate {
 }
 
 /// A session in the lines.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Lease {
-    keys: Vec<(Key, u32)>,
-    lines: Vec<u32>,
-    programs: Vec<u32>,
+    /// What it has in common with others; `None`: it has no rules that decide by themselves.
+    pattern: Option<Arc<Pattern>>,
+    keys: ThinVec<(Key, u32)>,
+    lines: ThinVec<u32>,
+    /// The programs of doors that the pattern does not have.
+    programs: ThinVec<u32>,
     /// Runs of rule lines: the first, and how many.
-    runs: Vec<(u32, u32)>,
-    rule_keys: Vec<RuleKey>,
-    rules: Vec<LeasedRule>,
-    shared: Vec<SharedRate>,
+    runs: ThinVec<(u32, u32)>,
+    rules: ThinVec<LeasedRule>,
+    shared: ThinVec<SharedRate>,
     is_open: bool,
 }
 
 impl Lease {
     /// The rules, to ask grants for.
-    pub(crate) fn rule_keys(&self) -> &[RuleKey] {
-        &self.rule_keys
+    pub(crate) fn rule_keys(&self) -> impl Iterator<Item = &RuleKey> + Clone {
+        let pattern = self.pattern.as_deref();
+        self.rules.iter().filter_map(move |rule| pattern?.key(rule.rule))
+    }
+
+    /// What it has in common with others.
+    #[cfg(test)]
+    pub(crate) const fn pattern(&self) -> Option<&Arc<Pattern>> {
+        self.pattern.as_ref()
     }
 
     /// Something is granted.
@@ -77,7 +96,7 @@ impl Lease {
     }
 
     /// Some rule can decide by itself.
-    pub(crate) const fn is_hot(&self) -> bool {
+    pub(crate) fn is_hot(&self) -> bool {
         !self.rules.is_empty()
     }
 
@@ -101,8 +120,9 @@ impl Lease {
             (rule.granted, rule.since) = (account.budget, account.updated);
         }
         for shared in &mut self.shared {
-            let sharers =
-                self.rule_keys.iter().zip(grants).filter(|(key, _)| key.direction == shared.direction);
+            let pattern = self.pattern.as_deref();
+            let keys = self.rules.iter().filter_map(|rule| pattern?.key(rule.rule));
+            let sharers = keys.zip(grants).filter(|(key, _)| key.direction == shared.direction);
             let mut meters = sharers.filter_map(|(_, grant)| grant.as_ref()).flat_map(|grant| &grant.meters);
             if let (Some(meter), Some(line)) =
                 (meters.find(|meter| meter.qer == shared.qer), table.line_mut(shared.line))
@@ -119,7 +139,9 @@ impl Lease {
     /// Takes back what is granted, and says what of it was used.
     pub(crate) fn close(&mut self, table: &mut Table) -> (Vec<Spent>, Vec<MeterSpent>) {
         let (mut spent, mut meters) = (Vec::new(), Vec::new());
-        for (rule, key) in self.rules.iter_mut().zip(&self.rule_keys) {
+        let pattern = self.pattern.as_deref();
+        for rule in &mut self.rules {
+            let Some(key) = pattern.and_then(|pattern| pattern.key(rule.rule)) else { continue };
             let granted = std::mem::take(&mut rule.granted);
             let (packets, octets) = dropped(table, rule.place);
             let Some(account) = account(table, rule.place).filter(|_| granted > 0) else { continue };

@@ -7,49 +7,15 @@ use causeway_types::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkFlags, LinkLayerType, LinkMessage,
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkFlags, LinkMessage,
 };
 use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
 
-use super::{MacAddr, Netlink};
+use super::{Link, Netlink};
 use crate::PortError;
-
-/// A network interface.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Link {
-    /// The number that the kernel knows it by.
-    pub index: u32,
-    /// Its name.
-    pub name: String,
-    /// The largest IP packet it carries, in octets.
-    pub mtu: u32,
-    /// Its Ethernet address, where it has one.
-    pub mac: Option<MacAddr>,
-    /// It is up, administratively.
-    pub up: bool,
-}
-
-impl Link {
-    pub(super) fn from_message(message: &LinkMessage) -> Self {
-        let ethernet = message.header.link_layer_type == LinkLayerType::Ether;
-        let up = message.header.flags.contains(LinkFlags::Up);
-        let mut link = Self { index: message.header.index, up, ..Self::default() };
-        for attribute in &message.attributes {
-            match attribute {
-                LinkAttribute::IfName(name) => link.name.clone_from(name),
-                LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
-                LinkAttribute::Address(mac) if ethernet => {
-                    link.mac = mac.as_slice().try_into().ok().map(MacAddr);
-                }
-                _ => {}
-            }
-        }
-        link
-    }
-}
 
 impl Netlink {
     /// The link of that name, if it exists.

@@ -4,13 +4,15 @@
 //! namespace of the thread that opened them.
 
 mod configure;
+mod link;
 mod neighbours;
 mod request;
 mod routes;
 mod table;
 mod watch;
 
-pub use configure::{ANNOUNCED_METRIC, Link};
+pub use configure::ANNOUNCED_METRIC;
+pub use link::{Link, TunQueues};
 pub use neighbours::{MacAddr, Neighbour, Neighbours};
 pub use request::Netlink;
 pub use routes::{Hop, Route, Routes};

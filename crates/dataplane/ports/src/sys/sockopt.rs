@@ -49,6 +49,11 @@ pub(crate) fn option<T: Plain>(fd: impl AsFd, level: i32, option: i32) -> Result
     if len as usize == size_of::<T>() { Ok(value) } else { Err(Errno::NOPROTOOPT) }
 }
 
+/// Lets further sockets of this user be bound to the address of this one.
+pub(crate) fn share_address(fd: impl AsFd) -> Result<(), Errno> {
+    set(fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)
+}
+
 /// Makes the socket refuse whatever arrives, before it takes room in its buffer.
 pub(crate) fn refuse_all(fd: impl AsFd) -> Result<(), Errno> {
     // "Return 0": keep no octet of the packet.

@@ -20,6 +20,8 @@ struct InterfaceRequest {
 pub(crate) enum Kind {
     /// IP packets.
     Tun,
+    /// IP packets, of which each descriptor of the device gets those of some flows.
+    TunQueue,
     /// Ethernet frames.
     Tap,
 }
@@ -37,6 +39,7 @@ pub(crate) enum Header {
 pub(crate) fn attach(fd: impl AsFd, name: &str, kind: Kind, header: Header) -> Result<(), Errno> {
     let kind = match kind {
         Kind::Tun => libc::IFF_TUN,
+        Kind::TunQueue => libc::IFF_TUN | libc::IFF_MULTI_QUEUE,
         Kind::Tap => libc::IFF_TAP,
     };
     let header_flag = if header == Header::Virtio { libc::IFF_VNET_HDR } else { 0 };

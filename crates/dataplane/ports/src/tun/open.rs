@@ -11,9 +11,9 @@ use rustix::io::Errno;
 use super::receive::Intake;
 use super::send::Outlet;
 use super::{TunOffload, TunPort};
-use crate::netlink::{Link, Netlink, check_name};
+use crate::netlink::{Link, Netlink, TunQueues, check_name};
 use crate::sys::tun::{Header, Kind};
-use crate::{PortError, sys};
+use crate::{PortError, Share, sys};
 
 /// Which device, and how it is set up. All of it holds in the network namespace of the calling thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,9 @@ pub struct TunOptions {
     pub persistent: bool,
     /// Packets of one flow cross together and checksums are left out, where the kernel can do that.
     pub offload: bool,
+    /// Whether the port is one of several on the device, which has a queue for each then. The kernel spreads flows over them, and
+    /// brings a flow to the port that last sent packets of it the other way.
+    pub share: Share,
 }
 
 impl Default for TunOptions {
@@ -43,6 +46,7 @@ impl Default for TunOptions {
             routes: Vec::new(),
             persistent: false,
             offload: true,
+            share: Share::Alone,
         }
     }
 }
@@ -53,17 +57,22 @@ impl TunPort {
     /// Addresses and routes that are there already stay as they are.
     ///
     /// # Errors
-    /// [`PortError::BadName`], [`PortError::TunMissing`], [`PortError::TunBusy`], [`PortError::NotTun`],
-    /// [`PortError::Permission`], or [`PortError::System`]. A device created by this call is gone again.
+    /// [`PortError::BadName`], [`PortError::TunMissing`], [`PortError::TunBusy`], [`PortError::TunOneQueue`],
+    /// [`PortError::NotTun`], [`PortError::Permission`], or [`PortError::System`]. A device created by this call is gone again.
     pub fn open(name: &str, options: &TunOptions) -> Result<Self, PortError> {
         let device = &options.device;
         check_name(device)?;
         let mut netlink = Netlink::open()?;
-        let existed = netlink.link(device)?.is_some();
+        let before = netlink.link(device)?;
+        let existed = before.is_some();
         let file = open_device()?;
-        let offload = attach(&file, options).map_err(|errno| attach_error(device, errno))?;
+        let queues = before.and_then(|link| link.tun);
+        let offload = attach(&file, options, queues).map_err(|errno| attach_error(options, queues, errno))?;
         let link =
             netlink.link(device)?.ok_or_else(|| PortError::InterfaceMissing { name: device.clone() })?;
+        if options.share != Share::Further && link.tun.is_some_and(|tun| tun.queues_in_use > 1) {
+            return Err(PortError::TunBusy { name: device.clone() });
+        }
         set_up(&mut netlink, &link, options)?;
         if options.persistent && !existed {
             sys::tun::set_persistent(&file, true)
@@ -82,12 +91,15 @@ impl TunPort {
     }
 }
 
-/// Attaches to the device. Returns what is offloaded; `None` where packets have no header before them.
-fn attach(file: &File, options: &TunOptions) -> Result<Option<TunOffload>, Errno> {
-    if options.offload && sys::tun::attach(file, &options.device, Kind::Tun, Header::Virtio).is_ok() {
+/// Attaches to the device, which was there before if `queues` are. Returns what is offloaded; `None` where packets have no
+/// header before them.
+fn attach(file: &File, options: &TunOptions, queues: Option<TunQueues>) -> Result<Option<TunOffload>, Errno> {
+    let is_queue = options.share != Share::Alone || queues.is_some_and(|queues| queues.are_many);
+    let kind = if is_queue { Kind::TunQueue } else { Kind::Tun };
+    if options.offload && sys::tun::attach(file, &options.device, kind, Header::Virtio).is_ok() {
         return Ok(Some(TunOffload::ask(file)));
     }
-    sys::tun::attach(file, &options.device, Kind::Tun, Header::None)?;
+    sys::tun::attach(file, &options.device, kind, Header::None)?;
     // A device that outlived another process may still have what that one asked for.
     let _ = sys::tun::set_offload(file, 0);
     Ok(None)
@@ -105,10 +117,12 @@ pub(crate) fn open_device() -> Result<File, PortError> {
     })
 }
 
-fn attach_error(device: &str, errno: Errno) -> PortError {
-    let name = device.to_owned();
+fn attach_error(options: &TunOptions, queues: Option<TunQueues>, errno: Errno) -> PortError {
+    let name = options.device.clone();
+    let has_one_queue = queues.is_some_and(|queues| !queues.are_many);
     match errno {
         Errno::BUSY => PortError::TunBusy { name },
+        Errno::INVAL if has_one_queue && options.share != Share::Alone => PortError::TunOneQueue { name },
         Errno::INVAL => PortError::NotTun { name },
         _ => PortError::system(format!("creating TUN device {name}"), errno, "CAP_NET_ADMIN"),
     }

@@ -14,7 +14,7 @@ use super::send::Sender;
 use super::{Intake, UdpOffload, UdpPort};
 use crate::netlink::Netlink;
 use crate::sys::{mmsg, sockopt};
-use crate::{Counters, PortError};
+use crate::{Counters, PortError, Share};
 
 /// How a GTP-U socket behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,11 +27,20 @@ pub struct UdpOptions {
     pub dont_fragment: bool,
     /// Lets the kernel join and cut datagrams of one flow, where it can.
     pub offload: bool,
+    /// Whether the port is one of several at its address, which belong to one user then. The kernel spreads peers over them:
+    /// what one of them sends comes in at one port, in its order.
+    pub share: Share,
 }
 
 impl Default for UdpOptions {
     fn default() -> Self {
-        Self { receive_buffer: 8 << 20, send_buffer: 4 << 20, dont_fragment: false, offload: true }
+        Self {
+            receive_buffer: 8 << 20,
+            send_buffer: 4 << 20,
+            dont_fragment: false,
+            offload: true,
+            share: Share::Alone,
+        }
     }
 }
 
@@ -45,10 +54,16 @@ impl UdpPort {
     /// [`PortError::AddressInUse`], [`PortError::AddressMissing`], [`PortError::Permission`], or
     /// [`PortError::System`].
     pub fn bind(name: &str, address: SocketAddr, options: &UdpOptions) -> Result<Self, PortError> {
-        let socket = open(address, options).map_err(|errno| {
-            PortError::system(format!("opening UDP socket {address}"), errno, "CAP_NET_RAW")
-        })?;
+        let failed = |errno| PortError::system(format!("opening UDP socket {address}"), errno, "CAP_NET_RAW");
+        let socket = open(address, options).map_err(failed)?;
+        if options.share == Share::Further {
+            sockopt::share_address(&socket).map_err(failed)?;
+        }
         bind(&socket, &address).map_err(|errno| bind_error(address, errno))?;
+        if options.share == Share::First {
+            // Only now: before, another process that shares the address would have gone unnoticed.
+            sockopt::share_address(&socket).map_err(failed)?;
+        }
         let local = getsockname(&socket).ok().and_then(|bound| SocketAddr::try_from(bound).ok());
         let local = local.unwrap_or(address);
         let mtu = mtu(address.ip());
@@ -83,7 +98,7 @@ fn longest_datagram(local: IpAddr, mtu: u32) -> usize {
 
 /// Binds a socket that refuses everything: the kernel takes the port for served, and nobody else gets it.
 pub(crate) fn reserve(address: SocketAddr) -> Result<OwnedFd, PortError> {
-    let options = UdpOptions { receive_buffer: 0, send_buffer: 0, dont_fragment: false, offload: false };
+    let options = UdpOptions { receive_buffer: 0, send_buffer: 0, offload: false, ..UdpOptions::default() };
     let socket = open(address, &options)
         .and_then(|socket| sockopt::refuse_all(&socket).map(|()| socket))
         .map_err(|errno| PortError::system(format!("reserving {address}"), errno, "CAP_NET_RAW"))?;

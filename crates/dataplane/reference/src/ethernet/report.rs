@@ -96,12 +96,17 @@ impl Reference {
 
     /// The URRs of uplink PDRs that ask for MAC addresses.
     fn urrs_of_macs(&self, seid: Seid) -> Vec<UrrId> {
-        let urrs = self.sessions.get(&seid).into_iter().flat_map(urrs_of_macs);
+        let urrs = self.sessions.get(&seid).into_iter().flat_map(|session| urrs_of_macs(session));
         urrs.map(|urr| urr.id).collect()
     }
 
     fn mac_inactivity(&self, seid: Seid) -> Option<Span> {
-        self.sessions.get(&seid).into_iter().flat_map(urrs_of_macs).filter_map(|urr| urr.mac_inactivity).min()
+        self.sessions
+            .get(&seid)
+            .into_iter()
+            .flat_map(|session| urrs_of_macs(session))
+            .filter_map(|urr| urr.mac_inactivity)
+            .min()
     }
 }
 

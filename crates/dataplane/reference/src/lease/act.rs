@@ -5,7 +5,7 @@ use causeway_rules::{
     ApplyAction, Far, Forwarding, Gate, HeaderRemoval, OuterHeader, Pdr, Qer, RemovedHeader,
 };
 use causeway_rules::{Steering, TosMarking};
-use causeway_types::{Direction, Interface};
+use causeway_types::{Direction, Interface, Teid};
 
 use crate::act::{Matched, marking};
 use crate::carried::Carried;
@@ -42,6 +42,17 @@ pub struct Send {
     pub leaves_link: bool,
     /// A gate is closed: after all that, it is dropped.
     pub is_gated: bool,
+}
+
+impl Act {
+    /// The same, into the tunnel of this TEID if it is into one.
+    pub(super) fn lead_to(&mut self, teid: Option<Teid>) {
+        if let (Self::Send(Send { header, .. }), Some(teid)) = (self, teid)
+            && let Some(octets) = header.get_mut(4..8)
+        {
+            octets.copy_from_slice(&teid.value().to_be_bytes());
+        }
+    }
 }
 
 /// What becomes of the packets of a PDR.

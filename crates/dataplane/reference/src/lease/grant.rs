@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use causeway_rules::Pdr;
-use causeway_types::{Direction, PdrId, QerId, Seid, Time, UrrId};
+use causeway_types::{Direction, PdrId, QerId, Seid, Span, Time, UrrId};
 
 use super::shape::RuleKey;
+use crate::enforcer::Enforcer;
 use crate::engine::Reference;
 use crate::session::{Session, direction_of};
 
@@ -38,27 +39,33 @@ pub struct MeterGrant {
 impl Reference {
     /// What these rules of a session may use up from now on, in their order. `None`: the reference must see the next
     /// packet of that rule.
-    pub fn grants(&mut self, seid: Seid, rules: &[RuleKey], now: Time) -> Vec<Option<Grant>> {
-        let none = || rules.iter().map(|_| None).collect();
-        let Some(session) = self.sessions.get_mut(&seid) else { return none() };
+    pub fn grants<'a>(
+        &self,
+        seid: Seid,
+        rules: impl Iterator<Item = &'a RuleKey> + Clone,
+        now: Time,
+    ) -> Vec<Option<Grant>> {
+        let none = || rules.clone().map(|_| None).collect();
+        let burst = self.shared.burst();
+        let Some(session) = self.sessions.get(&seid) else { return none() };
         let is_told = session.inactivity.is_some_and(|inactivity| inactivity.has_told());
         if is_told || !session.buffer.is_empty() || session.has_changed_flows() {
             return none();
         }
-        let quiet: Vec<_> = rules.iter().map(|rule| quiet_since(session, rule.pdr, now)).collect();
+        let quiet: Vec<_> = rules.clone().map(|rule| quiet_since(session, rule.pdr, now)).collect();
         let mut sharers: BTreeMap<UrrId, u64> = BTreeMap::new();
-        for (rule, _) in rules.iter().zip(&quiet).filter(|(_, quiet)| quiet.is_some()) {
+        for (rule, _) in rules.clone().zip(&quiet).filter(|(_, quiet)| quiet.is_some()) {
             let pdr = session.rules.pdrs.get(&rule.pdr);
             pdr.into_iter().flat_map(|pdr| &pdr.urrs).for_each(|urr| *sharers.entry(*urr).or_default() += 1);
         }
-        let mut grant = |(rule, quiet): (&RuleKey, Option<Time>)| {
+        let grant = |(rule, quiet): (&RuleKey, Option<Time>)| {
             let quiet_since = quiet?;
             let budget = budget(session, rule.pdr, &sharers);
-            let meters = rule.meters.iter().map(|qer| meter_of(session, *qer, rule.direction));
+            let meters = rule.meters.iter().map(|qer| meter_of(session, *qer, rule.direction, burst));
             let meters = meters.collect::<Option<Vec<_>>>()?;
             Some(Grant { budget, quiet_since, meters })
         };
-        rules.iter().zip(quiet).map(&mut grant).collect()
+        rules.zip(quiet).map(grant).collect()
     }
 }
 
@@ -67,8 +74,8 @@ fn quiet_since(session: &Session, pdr: PdrId, now: Time) -> Option<Time> {
     let pdr = session.rules.pdrs.get(&pdr)?;
     let mut quiet = now;
     for id in &pdr.urrs {
-        let (urr, measurement) = (session.rules.urrs.get(id)?, session.measurements.get(id)?);
-        quiet = quiet.min(measurement.may_run(urr, pdr, now)?);
+        let since = session.look_at_urr(*id, |measurement, urr| measurement.may_run(urr, pdr, now));
+        quiet = quiet.min(since??);
     }
     Some(quiet)
 }
@@ -76,8 +83,7 @@ fn quiet_since(session: &Session, pdr: PdrId, now: Time) -> Option<Time> {
 /// The rule's share of what its URRs have left.
 fn budget(session: &Session, pdr: PdrId, sharers: &BTreeMap<UrrId, u64>) -> u64 {
     let share = |pdr: &Pdr, id: &UrrId| {
-        let (urr, measurement) = (session.rules.urrs.get(id)?, session.measurements.get(id)?);
-        let room = measurement.room(urr, direction_of(pdr));
+        let room = session.look_at_urr(*id, |measurement, urr| measurement.room(urr, direction_of(pdr)))?;
         Some(room / sharers.get(id).copied().unwrap_or(1).max(1))
     };
     let pdr = session.rules.pdrs.get(&pdr);
@@ -85,8 +91,10 @@ fn budget(session: &Session, pdr: PdrId, sharers: &BTreeMap<UrrId, u64>) -> u64 
     shares.min().unwrap_or(u64::MAX)
 }
 
-fn meter_of(session: &mut Session, qer: QerId, direction: Direction) -> Option<MeterGrant> {
-    let bucket = session.enforcers.get_mut(&qer)?.way(direction).meter.peak()?;
-    let (tokens, last, updated) = bucket.level();
+fn meter_of(session: &Session, qer: QerId, direction: Direction, burst: Span) -> Option<MeterGrant> {
+    let rule = session.rules.qers.get(&qer)?;
+    let level = |enforcer: &Enforcer| Some(enforcer.look(direction).meter.peak()?.level());
+    let enforcer = session.enforcers.get(&qer)?;
+    let (tokens, last, updated) = enforcer.look(|begin| Enforcer::new(rule, burst, begin), level)?;
     Some(MeterGrant { qer, tokens, last, updated })
 }

@@ -8,11 +8,13 @@
 
 mod act;
 mod grant;
+mod own;
 mod settle;
 mod shape;
 
 pub use act::{Act, Send};
 pub use grant::{Grant, MeterGrant};
+pub use own::{Likeness, Own};
 pub use settle::{MeterSpent, Passed, Spent};
 pub use shape::{Door, DoorKey, MeterShape, RuleKey, RuleShape, Shape, UeShape};
 

@@ -2,7 +2,9 @@
 
 use causeway_types::{Direction, PdrId, QerId, Seid, Time};
 
+use crate::enforcer::Enforcer;
 use crate::engine::Reference;
+use crate::measure::Measurement;
 use crate::session::direction_of;
 
 /// What the packets of one rule used up of its grant.
@@ -49,6 +51,7 @@ pub struct MeterSpent {
 impl Reference {
     /// Folds in what happened to a session since its grants. They hold no longer.
     pub fn settle(&mut self, seid: Seid, spent: &[Spent], meters: &[MeterSpent]) {
+        let burst = self.shared.burst();
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         for rule in spent {
             let Some(pdr) = session.rules.pdrs.get(&rule.pdr) else { continue };
@@ -57,6 +60,7 @@ impl Reference {
                 if let (Some(urr), Some(measurement)) =
                     (session.rules.urrs.get(id), session.measurements.get_mut(id))
                 {
+                    let measurement = measurement.make(|begin| Measurement::new(urr, begin));
                     measurement.settle(urr, pdr, direction, rule);
                 }
             }
@@ -65,8 +69,13 @@ impl Reference {
             }
         }
         for meter in meters {
-            let enforcer = session.enforcers.get_mut(&meter.qer);
-            if let Some(bucket) = enforcer.and_then(|enforcer| enforcer.way(meter.direction).meter.peak()) {
+            let (Some(enforcer), Some(qer)) =
+                (session.enforcers.get_mut(&meter.qer), session.rules.qers.get(&meter.qer))
+            else {
+                continue;
+            };
+            let enforcer = enforcer.make(|begin| Enforcer::new(qer, burst, begin));
+            if let Some(bucket) = enforcer.way(meter.direction).meter.peak_mut() {
                 bucket.set_level(meter.tokens, meter.last, meter.updated);
             }
         }

@@ -17,7 +17,7 @@ struct Bench {
 
 impl Bench {
     fn new(capacity: usize) -> Self {
-        let table = Cuckoo::with_hash(capacity, Pages::Transparent, KeyedHash::new(SECRET)).unwrap();
+        let table = Cuckoo::with_hash(capacity, KeyedHash::new(SECRET)).unwrap();
         Self { table, lines: Vec::new(), model: HashMap::new() }
     }
 
@@ -141,7 +141,7 @@ fn only_what_is_there_is_removed() {
 // Output: the places differ, as each has a secret of its own, and `Debug` does not show it.
 #[test]
 fn each_table_has_its_secret() {
-    let tables = [(); 2].map(|()| Cuckoo::<TunnelKey>::new(1000, Pages::Transparent).unwrap());
+    let tables = [(); 2].map(|()| Cuckoo::<TunnelKey>::new(1000).unwrap());
     let key = TunnelKey { teid: 7, local: 0 };
     assert_ne!(tables[0].probe(&key), tables[1].probe(&key));
     assert!(!format!("{:?}", tables[0]).contains("hash"));
@@ -167,7 +167,7 @@ fn different_keys_have_different_words() {
 #[test]
 fn a_table_beyond_the_address_space_is_refused() {
     for capacity in [usize::MAX, 1 << 40] {
-        let refused = Cuckoo::<TunnelKey>::new(capacity, Pages::Transparent).unwrap_err();
+        let refused = Cuckoo::<TunnelKey>::new(capacity).unwrap_err();
         assert!(matches!(refused, ArenaError::TooLarge { .. }), "{refused}");
     }
 }
@@ -192,9 +192,7 @@ proptest! {
         bench.assert_consistent();
         let probes: [Probe; 40] = std::array::from_fn(|number| bench.table.probe(&key(number as u64)));
         probes.iter().for_each(|probe| bench.table.prefetch(*probe));
-        let mut candidates = [None; 40];
-        bench.table.candidates(&probes, &mut candidates);
-        prop_assert_eq!(candidates, probes.map(|probe| bench.table.candidate(probe)));
+        let candidates = probes.map(|probe| bench.table.find(probe, |_| true));
         for (key, line) in &bench.model {
             let found = candidates[key.prefix as usize];
             prop_assert!(found.is_some());

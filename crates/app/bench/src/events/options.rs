@@ -1,0 +1,74 @@
+//! What to measure.
+
+use clap::Args;
+
+use crate::BenchError;
+use crate::kit::{Count, count};
+
+/// Every number of sessions is measured by itself.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Sessions, all with traffic and a volume threshold
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
+    pub sessions: Vec<Count>,
+    /// Uplink packets in a second, each of a random session
+    #[arg(long, value_name = "N", default_value_t = Options::default().rate)]
+    pub rate: Count,
+    /// Handovers in a second, each of a random session
+    #[arg(long, value_name = "N", default_value_t = Options::default().handovers)]
+    pub handovers: Count,
+    /// Rule changes that are watched one by one
+    #[arg(long, value_name = "N", default_value_t = Options::default().changes)]
+    pub changes: Count,
+    /// Milliseconds with reports, and again with handovers
+    #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
+    pub time: u64,
+    /// The packet thread of the UPF sleeps while nothing comes, as it does by default; here it does not
+    #[arg(long)]
+    pub sleep: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sessions: vec![count(10_000), count(150_000)],
+            rate: count(20_000),
+            handovers: count(1000),
+            changes: count(1000),
+            time: 5000,
+            sleep: false,
+        }
+    }
+}
+
+/// UE addresses are of 10.0.0.0/8.
+const MOST_SESSIONS: u64 = 4_000_000;
+
+impl Options {
+    /// The same in little time, with a packet thread that leaves its core to others.
+    pub(super) fn quick(self) -> Self {
+        Self {
+            sessions: vec![count(200)],
+            rate: count(1000),
+            handovers: count(100),
+            changes: count(5),
+            time: 100,
+            sleep: true,
+        }
+    }
+
+    /// All numbers are in range.
+    pub(super) fn check(&self) -> Result<(), BenchError> {
+        let out = |what, value, allowed| Err(BenchError::OutOfRange { what, value, allowed });
+        if let Some(sessions) = self.sessions.iter().find(|count| !(1..=MOST_SESSIONS).contains(&count.0)) {
+            return out("the number of sessions", sessions.0, "from 1 to 4M");
+        }
+        if !(1..=1_000_000).contains(&self.rate.0) {
+            return out("the rate", self.rate.0, "from 1 to 1M");
+        }
+        if !(1..=1_000_000).contains(&self.handovers.0) {
+            return out("the number of handovers", self.handovers.0, "from 1 to 1M");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! CPU time of other threads: those of a UPF that is measured from outside.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::thread::Pid;
+
+use super::pin::allow;
+use crate::BenchError;
+
+/// Threads of this or another process, whose CPU time is looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Threads(Vec<PathBuf>);
+
+impl Threads {
+    /// Those that this process has now.
+    ///
+    /// # Errors
+    /// [`BenchError::Io`] without `/proc`.
+    pub fn of_this_process() -> Result<Self, BenchError> {
+        Self::listed(Path::new("/proc/self/task"))
+    }
+
+    /// Those that a process has now.
+    ///
+    /// # Errors
+    /// [`BenchError::Io`] when there is no such process.
+    pub fn of_process(process: u32) -> Result<Self, BenchError> {
+        Self::listed(Path::new(&format!("/proc/{process}/task")))
+    }
+
+    fn listed(folder: &Path) -> Result<Self, BenchError> {
+        let listing = || BenchError::io(format!("list {}", folder.display()));
+        let entries = fs::read_dir(folder).map_err(listing())?;
+        let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+        Ok(Self(paths.collect::<Result<_, _>>().map_err(listing())?))
+    }
+
+    /// Those that are not among `others`.
+    #[must_use]
+    pub fn without(self, others: &Self) -> Self {
+        Self(self.0.into_iter().filter(|thread| !others.0.contains(thread)).collect())
+    }
+
+    /// Those whose name begins so.
+    #[must_use]
+    pub fn named(&self, prefix: &str) -> Self {
+        let name = |thread: &&PathBuf| fs::read_to_string(thread.join("comm")).unwrap_or_default();
+        Self(self.0.iter().filter(|thread| name(thread).starts_with(prefix)).cloned().collect())
+    }
+
+    /// There are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// CPU time of all of them so far. A running one is up to date to the last tick of its core, a few milliseconds: measure
+    /// some hundred.
+    ///
+    /// # Errors
+    /// [`BenchError::Io`] when a thread has ended or the kernel keeps no statistics.
+    pub fn cpu_time(&self) -> Result<Duration, BenchError> {
+        self.0.iter().map(|thread| cpu_time(&thread.join("schedstat"))).sum()
+    }
+
+    /// Keeps them on one core.
+    ///
+    /// # Errors
+    /// [`BenchError::Io`] when a thread has ended, or there is no such core for it.
+    pub fn pin(&self, core: usize) -> Result<(), BenchError> {
+        let number = |thread: &PathBuf| thread.file_name()?.to_str()?.parse().ok();
+        let mut threads = self.0.iter().filter_map(number).filter_map(Pid::from_raw);
+        threads.try_for_each(|thread| allow(Some(thread), &[core]))
+    }
+}
+
+/// The first number, nanoseconds on a core.
+fn cpu_time(file: &Path) -> Result<Duration, BenchError> {
+    let reading = || BenchError::io(format!("read {}", file.display()));
+    let text = fs::read_to_string(file).map_err(reading())?;
+    let nanos = text.split(' ').next().and_then(|first| first.parse().ok());
+    nanos.map(Duration::from_nanos).ok_or_else(|| reading()(std::io::ErrorKind::InvalidData.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    // Input:  a thread with a name that computes for three ticks of its own clock at least, then waits.
+    // Output: it is found by its name and by when it came; its time is known, and less than that of the whole test.
+    #[test]
+    fn threads_are_found_and_timed() {
+        let before = Threads::of_this_process().unwrap();
+        let ((told, tell), (go, gone)) = (channel(), channel::<()>());
+        let work = move || {
+            let timer = super::super::CpuTimer::start();
+            while timer.elapsed() < Duration::from_millis(15) {}
+            told.send(()).unwrap();
+            // Until the sender is dropped.
+            let _ = gone.recv();
+        };
+        let thread = std::thread::Builder::new().name("measured-7".into()).spawn(work).unwrap();
+        tell.recv().unwrap();
+        let new = Threads::of_this_process().unwrap().without(&before).named("measured");
+        assert_eq!(new.0.len(), 1);
+        assert!(new.cpu_time().unwrap() >= Duration::from_millis(5));
+        assert!(new.named("other").is_empty());
+        drop(go);
+        thread.join().unwrap();
+        assert!(Threads::of_process(u32::MAX).is_err());
+    }
+}

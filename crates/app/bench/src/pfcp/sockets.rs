@@ -1,0 +1,220 @@
+//! PFCP requests to the daemon, over its sockets.
+//!
+//! The daemon runs in a network namespace of this process, all of its threads but the one for packets on a core of their
+//! own. The generator is on the core of the packet thread: it has its requests ready, keeps so many under way, and sends the
+//! next one when an answer has come.
+
+mod smf;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use causeway_types::Seid;
+use causeway_upf::Daemon;
+use causeway_upf::config::{Config, Gtpu, GtpuServer, Metrics, PFCP_PORT, PfcpServer, Session, Upf};
+
+use super::options::Options;
+use super::{Operation, STRIDE, requests, up_seid};
+use crate::kit::{Count, Progress, available_memory, pin};
+use crate::nets::Nets;
+use crate::report::{Cell, Column, Conditions, IoCost, Report};
+use crate::upf::{Cores, Field, Running, UPF_N3, UPF_N4, choose_cores};
+use crate::{BenchError, Common};
+use smf::{Exchange, Smf};
+
+/// Requests under way while what is not measured is asked for.
+const FILLING: usize = 64;
+
+/// The subnet of the UEs.
+const UES: &str = "10.0.0.0/8";
+
+/// Measures all combinations.
+///
+/// # Errors
+/// [`BenchError::Needs`] without the right to make network namespaces, [`BenchError::NotAccepted`] when a request is
+/// refused.
+pub(super) fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
+    let nets = Nets::allowed()?;
+    // In a thread of its own, which takes its core with it when it ends.
+    let measured = std::thread::scope(|scope| scope.spawn(|| measure(options, common, &nets)).join());
+    measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|report| vec![report])
+}
+
+fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, BenchError> {
+    let cores = choose_cores(common)?;
+    pin(cores.packets)?;
+    let Cores { packets, others } = cores;
+    let conditions = Conditions::here(IoCost::Gross)
+        .with("UPF", format!("control plane on core {others}; packet thread and generator on core {packets}"))
+        .with("network", "the loopback of a namespace, one UDP socket on each side")
+        .with("requests", "2 PDRs, 2 FARs, 1 QER, 1 URR, 1 SDF filter");
+    let mut report =
+        Report::new("pfcp-sockets", "PFCP: requests to the daemon over sockets", conditions, columns());
+    let mut progress = Progress::new();
+    for sessions in &options.sessions {
+        progress.stage(format!("pfcp: {sessions} sessions, over sockets"));
+        if available_memory().is_some_and(|octets| octets < sessions.0 * super::SESSION) {
+            report.skip(format_args!("{sessions} sessions"), "too little memory");
+            continue;
+        }
+        // The options are checked: it is below 2^32.
+        let mut side = Side::open(sessions.0 as u32, options, cores, nets)?;
+        side.run(options, &mut progress, &mut report)?;
+    }
+    report.note("CPU: of the threads of the control plane, and of the packet thread, with what the kernel does in them.");
+    report.note("latency: from the request to its answer, of which so many are under way.");
+    Ok(report)
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::new("sessions"),
+        Column::new("requests"),
+        Column::new("under way"),
+        Column::of("rate", "k/s"),
+        Column::of("control CPU", "ns"),
+        Column::of("packet CPU", "ns"),
+        Column::of("p50", "us"),
+        Column::of("p99", "us"),
+        Column::new("repeated"),
+    ]
+}
+
+/// A UPF, and its SMF.
+struct Side {
+    sessions: u32,
+    /// Requests that are measured as one.
+    measured: u32,
+    smf: Smf,
+    running: Running,
+    seids: Vec<Seid>,
+    /// What the namespaces stand behind.
+    _field: Field,
+}
+
+impl Side {
+    fn open(sessions: u32, options: &Options, cores: Cores, nets: &Nets) -> Result<Self, BenchError> {
+        let field = Field::build(nets)?;
+        let config = config(sessions);
+        let start = || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from);
+        let running = Running::begin(cores, start)?;
+        let mut smf = field.upf.enter(|| Ok(Smf::open((UPF_N4, PFCP_PORT).into())))??;
+        smf.associate()?;
+        let most = sessions / (2 * options.window.len().max(1) as u32);
+        let measured = u32::try_from(options.requests.0).unwrap_or(u32::MAX).min(most).max(1);
+        Ok(Self { sessions, measured, smf, running, seids: Vec::new(), _field: field })
+    }
+
+    fn run(
+        &mut self,
+        options: &Options,
+        progress: &mut Progress,
+        report: &mut Report,
+    ) -> Result<(), BenchError> {
+        let windows: Vec<_> = options.window.iter().map(|window| window.0 as usize).collect();
+        let measured = self.measured * windows.len() as u32;
+        self.fill(self.sessions.saturating_sub(measured), progress)?;
+        for window in &windows {
+            self.trial(Operation::Establish, 0, *window, options, report)?;
+        }
+        for operation in [Operation::Activate, Operation::Handover, Operation::Delete] {
+            for (turn, window) in windows.iter().enumerate() {
+                self.trial(operation, turn as u32, *window, options, report)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sessions that are there before anything is measured.
+    fn fill(&mut self, sessions: u32, progress: &mut Progress) -> Result<(), BenchError> {
+        const CHUNK: u32 = 4096;
+        while (self.seids.len() as u32) < sessions {
+            let there = self.seids.len() as u32;
+            progress.at(there.into(), sessions.into());
+            self.establish(CHUNK.min(sessions - there), FILLING)?;
+        }
+        Ok(())
+    }
+
+    fn establish(&mut self, count: u32, window: usize) -> Result<Exchange, BenchError> {
+        let first = self.seids.len() as u32 + 1;
+        let requests =
+            (first..first + count).map(|number| move |sequence| requests::establishment(number, sequence));
+        let exchange = self.smf.ask(Operation::Establish, requests, window)?;
+        self.seids.extend(exchange.answers.iter().filter_map(|answer| up_seid(answer)));
+        Ok(exchange)
+    }
+
+    fn trial(
+        &mut self,
+        operation: Operation,
+        turn: u32,
+        window: usize,
+        options: &Options,
+        report: &mut Report,
+    ) -> Result<(), BenchError> {
+        let control = self.running.all.clone().without(&self.running.packets);
+        let before = (control.cpu_time()?, self.running.packets.cpu_time()?);
+        let exchange = match operation {
+            Operation::Establish => self.establish(self.measured, window)?,
+            _ => {
+                let there = self.seids.len() as u64;
+                let numbers = (turn * self.measured..(turn + 1) * self.measured)
+                    .map(|at| (u64::from(at) * STRIDE % there) as u32);
+                let seids = &self.seids;
+                let requests = numbers.map(|number| {
+                    let seid = seids.get(number as usize).copied().unwrap_or(Seid(0));
+                    move |sequence| match operation {
+                        Operation::Delete => requests::deletion(seid, sequence),
+                        Operation::Handover => requests::handover(seid, number, 1, sequence),
+                        Operation::Activate | Operation::Establish => {
+                            requests::handover(seid, number, 0, sequence)
+                        }
+                    }
+                });
+                self.smf.ask(operation, requests, window)?
+            }
+        };
+        let each = |after: Duration, before: Duration| {
+            Cell::nanos(after.saturating_sub(before).as_secs_f64() * 1e9 / f64::from(self.measured))
+        };
+        if options.operation.contains(&operation) {
+            let latency = exchange.latency.percentiles([500, 990]);
+            let micros = |index: usize| -> Cell {
+                latency.and_then(|all| all.get(index).copied()).map(|micros| Cell::Number(micros, 1)).into()
+            };
+            let rate = f64::from(self.measured) / exchange.wall.as_secs_f64() / 1e3;
+            report.row([
+                Count(self.sessions.into()).into(),
+                operation.to_string().into(),
+                Cell::Count(window as u64),
+                Cell::Number(rate, 1),
+                each(control.cpu_time()?, before.0),
+                each(self.running.packets.cpu_time()?, before.1),
+                micros(0),
+                micros(1),
+                Cell::Count(exchange.repeated),
+            ]);
+        }
+        Ok(())
+    }
+}
+
+fn config(sessions: u32) -> Config {
+    let n3 = GtpuServer { address: Some(UPF_N3.into()), ..GtpuServer::default() };
+    let n4 = PfcpServer { address: Some(IpAddr::V4(UPF_N4)), dev: None, port: PFCP_PORT };
+    let default = Session::default();
+    let session = Session { subnet: UES.parse().unwrap_or(default.subnet), gateway: None, ..default };
+    let mut upf = Upf {
+        max_sessions: sessions,
+        gtpu: Gtpu { server: vec![n3], ..Gtpu::default() },
+        session: vec![session],
+        metrics: Metrics { server: Vec::new() },
+        ..Upf::default()
+    };
+    upf.pfcp.server = vec![n4];
+    Config { upf, ..Config::default() }
+}
+
+/// Where the SMF's socket is.
+const SMF_SOCKET: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 4);

@@ -1,0 +1,78 @@
+//! GTP-U through each kind of N3 port and back, over veth.
+//!
+//! One thread plays both ends: it sends a burst as a gNB, then receives and sends back what the port under test gives it, so
+//! that the kernel's work for both is done in its own CPU time. What it costs to send the burst to an interface that drops
+//! it is measured in the same run, in turns with the others, and taken off. What comes back is dropped at the gNB's
+//! interface.
+
+mod kinds;
+mod side;
+
+use super::options::Options;
+use super::sockets::GTPU;
+use crate::BenchError;
+use crate::kit::{Progress, Summary};
+use crate::nets::Nets;
+use crate::report::{Cell, Column, Conditions, IoCost, Report};
+use kinds::KINDS;
+use side::{FRAMES, Side};
+
+/// Bursts of each side for each size that do not count.
+const WARM_UP: u64 = 20;
+
+/// Measures all sizes with all kinds of ports, interleaved.
+pub(super) fn run(options: &Options, nets: &Nets, progress: &mut Progress) -> Result<Report, BenchError> {
+    let conditions = Conditions::here(IoCost::Gross)
+        .with("ports", "N3 ports on one end of a veth pair, there and back, no data plane behind them")
+        .with("packets", format!("G-PDUs, {FRAMES} at a time; sizes are those of the user's IP packet"))
+        .with("measured", "CPU time of receiving and sending one packet; the sender's part is taken off");
+    let columns = vec![
+        Column::new("port"),
+        Column::of("size", "B"),
+        Column::of("p10", "ns"),
+        Column::of("median", "ns"),
+        Column::of("p90", "ns"),
+        Column::of("rate", "Mpps"),
+        Column::of("loss", "packets"),
+        Column::new("how"),
+    ];
+    let mut report = Report::new("ports-ethernet", "Ports: N3 over veth", conditions, columns);
+    let mut idle = Side::open(None, nets)?;
+    let mut sides = Vec::new();
+    for kind in KINDS {
+        match Side::open(Some(kind), nets) {
+            Ok(side) => sides.push((kind.0, side)),
+            Err(error) => report.skip(kind.0, error),
+        }
+    }
+    for size in &options.size {
+        progress.stage(format!("ports: veth, {size} octets"));
+        let octets = GTPU + usize::from(*size);
+        for burst in 0..options.chunks.0 + WARM_UP {
+            let counted = burst >= WARM_UP;
+            idle.step(octets, counted)?;
+            sides.iter_mut().try_for_each(|(_, side)| side.step(octets, counted))?;
+            progress.at(burst, options.chunks.0);
+        }
+        let (baseline, _) = idle.take();
+        for (name, side) in &mut sides {
+            add_row(name, *size, side, baseline, &mut report);
+        }
+    }
+    Ok(report)
+}
+
+fn add_row(name: &str, size: u16, side: &mut Side, baseline: Option<Summary>, report: &mut Report) {
+    let (gross, lost) = side.take();
+    let net = gross.zip(baseline).map(|(gross, baseline)| gross.less(baseline));
+    report.row([
+        name.into(),
+        Cell::Count(size.into()),
+        net.map(|net| Cell::nanos(net.p10)).into(),
+        net.map(|net| Cell::nanos(net.median)).into(),
+        net.map(|net| Cell::nanos(net.p90)).into(),
+        net.map(|net| Cell::millions_per_second(net.median)).into(),
+        Cell::Count(lost),
+        side.how().into(),
+    ]);
+}

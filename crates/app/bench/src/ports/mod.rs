@@ -1,0 +1,24 @@
+//! What getting packets in and out costs, without a data plane between: the ports of N3 and N6 with the kernel behind them.
+
+mod ethernet;
+mod options;
+mod sockets;
+
+pub use options::Options;
+
+use crate::kit::Progress;
+use crate::nets::Nets;
+use crate::report::Report;
+use crate::{BenchError, Common};
+
+/// Measures ports above IP with the kernel's help and without, and each kind of N3 port on Ethernet.
+///
+/// # Errors
+/// [`BenchError::Needs`] without the right to make network namespaces, or what cannot be opened there.
+pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
+    let options = if common.quick { options.clone().quick() } else { options.clone() };
+    options.check()?;
+    let nets = Nets::allowed()?;
+    let mut progress = Progress::new();
+    Ok(vec![sockets::run(&options, &nets, &mut progress)?, ethernet::run(&options, &nets, &mut progress)?])
+}

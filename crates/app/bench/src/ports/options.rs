@@ -1,0 +1,40 @@
+//! What to measure.
+
+use clap::Args;
+
+use crate::BenchError;
+use crate::kit::{Count, count};
+
+/// Every size is measured on all ways and ports.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// The user's IP packets, in octets
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().size)]
+    pub size: Vec<u16>,
+    /// Chunks of 256 packets for each row
+    #[arg(long, value_name = "N", default_value_t = Options::default().chunks)]
+    pub chunks: Count,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { size: vec![64, 512, 1400], chunks: count(500) }
+    }
+}
+
+impl Options {
+    /// The same in little time.
+    pub(super) fn quick(self) -> Self {
+        Self { size: vec![64], chunks: count(3) }
+    }
+
+    pub(super) fn check(&self) -> Result<(), BenchError> {
+        match self.size.iter().find(|size| !(64..=1400).contains(*size)) {
+            Some(size) => {
+                let allowed = "from 64 to 1400";
+                Err(BenchError::OutOfRange { what: "the size", value: (*size).into(), allowed })
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The ends of N3 and N6 that are not the UPF: a gNB and a server, as sockets of their namespaces.
+
+use std::net::SocketAddr;
+
+use causeway_lab::LabError;
+use causeway_packet::gtpu::prefix;
+use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
+use causeway_ports::udp::{UdpOptions, UdpPort};
+use causeway_ports::{Batch, Frame, Meta, Port};
+use causeway_types::{Qfi, Teid};
+
+use super::field::{Field, GNB, SERVER, UPF_N3, ue};
+use super::options::Direction;
+use crate::BenchError;
+
+/// The port of the server.
+const SERVER_PORT: u16 = 7000;
+/// The port of a UE.
+const UE_PORT: u16 = 40_000;
+const GTPU_PORT: u16 = 2152;
+/// Octets of the IPv4 and UDP headers of the user.
+const USER: usize = 28;
+/// Frames that are given to a socket at once.
+const MOST_FRAMES: usize = 64;
+
+/// A gNB and a server.
+pub struct Ends {
+    gnb: UdpPort,
+    server: UdpPort,
+    batch: Batch,
+}
+
+/// The packets of one direction and size, a frame for each session.
+pub struct Stream {
+    direction: Direction,
+    size: usize,
+    frames: Vec<(Meta, Vec<u8>)>,
+    /// Packets of one session in a row.
+    run: usize,
+    next: usize,
+}
+
+impl Ends {
+    /// Opens the sockets.
+    ///
+    /// # Errors
+    /// [`BenchError::Lab`] with what cannot be opened.
+    pub fn open(field: &Field) -> Result<Self, BenchError> {
+        let bind = |address: SocketAddr| -> Result<UdpPort, LabError> {
+            Ok(UdpPort::bind("bench", address, &UdpOptions::default())?)
+        };
+        let gnb = field.gnb.enter(|| bind((GNB, GTPU_PORT).into()))?;
+        let server = field.dn.enter(|| bind((SERVER, SERVER_PORT).into()))?;
+        Ok(Self { gnb, server, batch: Batch::new() })
+    }
+
+    /// Sends so many of the stream's packets. Returns how many the kernel took.
+    ///
+    /// # Errors
+    /// [`BenchError::Port`] when a socket is of no use any more.
+    pub fn send(&mut self, stream: &mut Stream, count: usize) -> Result<usize, BenchError> {
+        let mut sent = 0;
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(MOST_FRAMES);
+            let frames: Vec<_> = (0..now).filter_map(|index| stream.frame(index)).collect();
+            sent += self.from(stream.direction).send(&frames)?;
+            stream.advance(now);
+            left -= now;
+        }
+        Ok(sent)
+    }
+
+    /// Sends the stream's next packet with a mark in it.
+    ///
+    /// # Errors
+    /// As [`Ends::send`].
+    pub fn send_marked(&mut self, stream: &mut Stream, mark: u64) -> Result<usize, BenchError> {
+        stream.mark(mark);
+        let frames: Vec<_> = stream.frame(0).into_iter().collect();
+        let sent = self.from(stream.direction).send(&frames)?;
+        stream.advance(1);
+        Ok(sent)
+    }
+
+    /// Takes what has arrived at the far end, and tells the mark of each packet.
+    ///
+    /// # Errors
+    /// As [`Ends::send`].
+    pub fn receive(&mut self, stream: &Stream, mut arrived: impl FnMut(u64)) -> Result<usize, BenchError> {
+        let port = match stream.direction {
+            Direction::Uplink => &mut self.server,
+            Direction::Downlink => &mut self.gnb,
+        };
+        port.receive(&mut self.batch)?;
+        for frame in self.batch.frames() {
+            // The outer headers differ in length, what the user sends does not.
+            let payload = frame.data.len().checked_sub(stream.size - USER);
+            let mark = payload.and_then(|at| frame.data.get(at..)?.first_chunk());
+            arrived(mark.map_or(0, |mark| u64::from_be_bytes(*mark)));
+        }
+        Ok(self.batch.len())
+    }
+
+    fn from(&mut self, direction: Direction) -> &mut UdpPort {
+        match direction {
+            Direction::Uplink => &mut self.gnb,
+            Direction::Downlink => &mut self.server,
+        }
+    }
+}
+
+impl Stream {
+    /// Packets of `size` octets for each of these tunnels of the UPF, or the UEs behind them.
+    ///
+    /// # Errors
+    /// [`BenchError::Packet`] when one cannot be built.
+    pub fn new(direction: Direction, size: usize, tunnels: &[Teid], run: usize) -> Result<Self, BenchError> {
+        let frame = |(number, teid): (usize, &Teid)| match direction {
+            Direction::Uplink => uplink(*teid, number as u32, size),
+            Direction::Downlink => Ok(downlink(number as u32, size)),
+        };
+        let frames = tunnels.iter().enumerate().map(frame).collect::<Result<_, _>>()?;
+        Ok(Self { direction, size, frames, run, next: 0 })
+    }
+
+    /// The packet that is so many after the next one.
+    fn frame(&self, index: usize) -> Option<Frame<'_>> {
+        let number = (self.next + index) / self.run % self.frames.len();
+        self.frames.get(number).map(|(meta, data)| Frame { meta: *meta, data })
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.next = (self.next + count) % (self.frames.len() * self.run);
+    }
+
+    /// Writes into the payload of the next packet.
+    fn mark(&mut self, mark: u64) {
+        let (number, size) = (self.next / self.run, self.size);
+        let Some((_, data)) = self.frames.get_mut(number) else { return };
+        let at = data.len().saturating_sub(size - USER);
+        if let Some(payload) = data.get_mut(at..).and_then(|payload| payload.first_chunk_mut()) {
+            *payload = mark.to_be_bytes();
+        }
+        if self.direction == Direction::Uplink
+            && let Some(checksum) = data.get_mut(at - 2..at)
+        {
+            // None, lest it be wrong (RFC 768): such packets go one by one.
+            checksum.fill(0);
+        }
+    }
+}
+
+/// A G-PDU with a packet from the UE to the server.
+fn uplink(teid: Teid, number: u32, size: usize) -> Result<(Meta, Vec<u8>), BenchError> {
+    let qfi = Qfi::from_low_bits(super::field::QFI);
+    let mut data = prefix::uplink(teid, qfi, size)?.to_vec();
+    let (src, dst) = (ue(number), SERVER);
+    let mut udp = Vec::new();
+    let ports = UdpRepr { src_port: UE_PORT, dst_port: SERVER_PORT };
+    ports.write(src.into(), dst.into(), &vec![0; size - USER], &mut udp)?;
+    Ipv4Repr::new(src, dst, IpProtocol::UDP).write(&[], &udp, &mut data)?;
+    let meta = Meta::Gtpu { local: GNB.into(), peer: (UPF_N3, GTPU_PORT).into(), tos: 0 };
+    Ok((meta, data))
+}
+
+/// What the server gives its socket for the UE.
+fn downlink(number: u32, size: usize) -> (Meta, Vec<u8>) {
+    let meta = Meta::Gtpu { local: SERVER.into(), peer: (ue(number), UE_PORT).into(), tos: 0 };
+    (meta, vec![0; size - USER])
+}

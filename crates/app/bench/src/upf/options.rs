@@ -1,0 +1,114 @@
+//! What to measure.
+
+use causeway_ports::BATCH;
+use clap::{Args, ValueEnum};
+
+use crate::BenchError;
+use crate::kit::{Count, count};
+use crate::world::displayed;
+
+/// Every list is measured in all combinations with the others.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Ports of N3 and N6
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().ports)]
+    pub ports: Vec<Ports>,
+    /// Which way packets go
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().direction)]
+    pub direction: Vec<Direction>,
+    /// The user's IP packets, in octets
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().size)]
+    pub size: Vec<u16>,
+    /// Sessions, whose packets come in turns of `--run` packets each
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
+    pub sessions: Vec<Count>,
+    /// Packets of one session in a row
+    #[arg(long, value_name = "N", default_value_t = Options::default().run)]
+    pub run: usize,
+    /// Packets that are under way at most while the rate is measured: less than any buffer holds
+    #[arg(long, value_name = "N", default_value_t = Options::default().window)]
+    pub window: usize,
+    /// Packets in a second while latency is measured, one by one
+    #[arg(long, value_name = "N", default_value_t = Options::default().rate)]
+    pub rate: Count,
+    /// Milliseconds for each row, first for the rate and again for the latency
+    #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
+    pub time: u64,
+    /// The packet thread of the UPF never sleeps: for latency; its CPU time then says nothing
+    #[arg(long)]
+    pub busy_poll: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            ports: vec![Ports::Udp, Ports::AfXdp, Ports::AfXdpTun],
+            direction: vec![Direction::Uplink, Direction::Downlink],
+            size: vec![64, 512, 1400],
+            sessions: vec![count(1), count(1000)],
+            run: BATCH,
+            window: 256,
+            rate: count(10_000),
+            time: 2000,
+            busy_poll: false,
+        }
+    }
+}
+
+/// A /16 has so many UEs, gateway and network left out.
+const MOST_SESSIONS: u64 = 60_000;
+
+impl Options {
+    /// The same in little time.
+    pub(super) fn quick(self) -> Self {
+        Self { size: vec![64], sessions: vec![count(3)], rate: count(500), time: 40, ..self }
+    }
+
+    /// All numbers are in range.
+    pub(super) fn check(&self) -> Result<(), BenchError> {
+        let sizes = self.size.iter().map(|size| u64::from(*size)).collect::<Vec<_>>();
+        let sessions = self.sessions.iter().map(|sessions| sessions.0).collect::<Vec<_>>();
+        within("the size", &sizes, 64, 1400, "from 64 to 1400")?;
+        within("the number of sessions", &sessions, 1, MOST_SESSIONS, "from 1 to 60k")?;
+        within("the run", &[self.run as u64], 1, 4096, "from 1 to 4096")?;
+        within("the window", &[self.window as u64], 1, 4096, "from 1 to 4096")?;
+        within("the rate", &[self.rate.0], 1, 1_000_000, "from 1 to 1M")
+    }
+}
+
+fn within(
+    what: &'static str,
+    values: &[u64],
+    least: u64,
+    most: u64,
+    allowed: &'static str,
+) -> Result<(), BenchError> {
+    match values.iter().find(|value| !(least..=most).contains(*value)) {
+        Some(value) => Err(BenchError::OutOfRange { what, value: *value, allowed }),
+        None => Ok(()),
+    }
+}
+
+/// The ports of N3 and N6.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Ports {
+    /// UDP sockets with GRO and GSO, and a TUN device
+    Udp,
+    /// AF_XDP sockets on both
+    #[value(name = "af_xdp")]
+    AfXdp,
+    /// AF_XDP sockets on N3, a TUN device on N6
+    #[value(name = "af_xdp-tun")]
+    AfXdpTun,
+}
+
+/// Which way packets go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Direction {
+    /// From the gNB through N3 and N6 to the data network
+    Uplink,
+    /// From the data network through N6 and N3 to the gNB
+    Downlink,
+}
+
+displayed!(Ports, Direction);

@@ -1,0 +1,253 @@
+//! Which worker owns which session, as the control side decides it.
+//!
+//! A session stays with the worker that it was given to. What sessions share has one owner, worker 0: allowances of
+//! correlated QERs, limits of slices, Ethernet networks, and prefixes that are more than one UE's. Sessions with a common UE
+//! address are with one worker, so that a packet that the rules of one do not fit is tried by those of the other.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::ops::Bound;
+
+use causeway_dataplane::{ApplyError, Op, Plan, Topology};
+use causeway_rules::PduSessionType;
+use causeway_types::{DualIp, FTeid, IpNet, SNssai, Seid};
+
+use super::directory::{EVERYONE, Key, Writer};
+use super::record::{Holding, NewPaths, Record, is_one_ue, wide_length};
+use super::team::{FIRST, local_addresses};
+
+/// Who holds it, and for how many sessions.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    worker: usize,
+    sessions: usize,
+    /// Sessions of several workers do.
+    is_shared: bool,
+}
+
+/// A plan that a worker has.
+#[derive(Debug)]
+struct Pending {
+    session: Seid,
+    /// The session before it; `None`: it is new.
+    before: Option<Record>,
+    is_removal: bool,
+    added: Vec<Holding>,
+    removed: Vec<Holding>,
+}
+
+/// Which worker owns which session. `K` names a plan.
+#[derive(Debug)]
+pub(super) struct Placement<K> {
+    topology: Topology,
+    locals: Vec<IpAddr>,
+    most_sessions: usize,
+    writer: Writer,
+    /// How many sessions each worker has.
+    loads: Vec<usize>,
+    sessions: HashMap<Seid, Record>,
+    held: BTreeMap<Holding, Held>,
+    /// How many of them are prefixes of each length that are more than one UE's, by IP version.
+    wide: BTreeMap<(bool, u8), usize>,
+    pending: HashMap<K, Pending>,
+}
+
+impl<K: Copy + Eq + Hash> Placement<K> {
+    /// No session yet.
+    pub(super) fn new(topology: Topology, most_sessions: usize, workers: usize, writer: Writer) -> Self {
+        Self {
+            locals: local_addresses(&topology),
+            topology,
+            most_sessions,
+            writer,
+            loads: vec![0; workers],
+            sessions: HashMap::new(),
+            held: BTreeMap::new(),
+            wide: BTreeMap::new(),
+            pending: HashMap::new(),
+        }
+    }
+
+    /// The worker that is to carry out a plan. Packets for what the plan adds go to it from now on.
+    ///
+    /// # Errors
+    /// Why no worker can.
+    pub(super) fn place(&mut self, key: K, plan: &Plan) -> Result<usize, ApplyError> {
+        let before = self.sessions.get(&plan.session).cloned();
+        let is_new = plan.ops.first() == Some(&Op::CreateSession);
+        match &before {
+            // The worker knows what is wrong.
+            None if !is_new => return Ok(FIRST),
+            Some(known) if is_new => return Ok(known.worker),
+            None if self.sessions.len() >= self.most_sessions => {
+                return Err(ApplyError::Full { table: "sessions", capacity: self.most_sessions as u64 });
+            }
+            _ => {}
+        }
+        let mut after = before.clone().unwrap_or_default();
+        plan.ops.iter().for_each(|op| after.write(op, &self.topology));
+        let (old, new) = (before.as_ref().map(Record::holdings).unwrap_or_default(), after.holdings());
+        let added: Vec<Holding> = new.difference(&old).copied().collect();
+        after.worker = self.choose(before.as_ref(), plan, &added)?;
+        self.hold(after.worker, &added);
+        let is_removal = plan.ops.last() == Some(&Op::RemoveSession);
+        let removed = old.difference(&new).copied().collect();
+        if before.is_none() {
+            self.count(after.worker, true);
+        }
+        let worker = after.worker;
+        self.sessions.insert(plan.session, after);
+        self.pending.insert(key, Pending { session: plan.session, before, is_removal, added, removed });
+        Ok(worker)
+    }
+
+    /// The worker has carried out the plan, or refused it. Returns the session's paths where worker 0 must hear of them.
+    pub(super) fn settle(&mut self, key: K, is_done: bool) -> Option<NewPaths> {
+        let Pending { session, before, is_removal, added, removed } = self.pending.remove(&key)?;
+        let record = self.sessions.get(&session)?;
+        let worker = record.worker;
+        let paths = record.paths();
+        self.release(if is_done { &removed } else { &added });
+        let old_paths = before.as_ref().map(Record::paths).unwrap_or_default();
+        match before {
+            Some(before) if !is_done => drop(self.sessions.insert(session, before)),
+            None if !is_done => self.forget(session, worker),
+            _ if is_removal => self.forget(session, worker),
+            _ => {}
+        }
+        let is_news = is_done && worker != FIRST && paths != old_paths;
+        is_news.then(|| NewPaths { old: old_paths.into_iter().collect(), new: paths.into_iter().collect() })
+    }
+
+    fn forget(&mut self, session: Seid, worker: usize) {
+        self.sessions.remove(&session);
+        self.count(worker, false);
+    }
+
+    fn count(&mut self, worker: usize, is_more: bool) {
+        if let Some(load) = self.loads.get_mut(worker) {
+            *load = if is_more { *load + 1 } else { load.saturating_sub(1) };
+        }
+    }
+
+    /// The worker of a session that is new, or is to hold what is added.
+    fn choose(&self, before: Option<&Record>, plan: &Plan, added: &[Holding]) -> Result<usize, ApplyError> {
+        let is_for_first = plan.ops.iter().any(|op| self.is_for_first(op))
+            || added.iter().any(|holding| matches!(holding, Holding::Ue(net) if !is_one_ue(*net)));
+        let holders: BTreeMap<usize, Holding> = added
+            .iter()
+            .flat_map(|holding| self.holders(*holding).map(|worker| (worker, *holding)))
+            .collect();
+        let worker = match (before, holders.keys().next()) {
+            (Some(known), _) => known.worker,
+            (None, _) if is_for_first => FIRST,
+            (None, Some(holder)) => *holder,
+            (None, None) if !self.writer.has_room(added.len()) => FIRST,
+            (None, None) => self.least_loaded(),
+        };
+        if is_for_first && worker != FIRST {
+            return Err(ApplyError::Unsupported(
+                "a session that comes to share something after it was set up, with several workers",
+            ));
+        }
+        match holders.into_iter().find(|(holder, _)| *holder != worker) {
+            Some((_, Holding::Tunnel(addr, teid))) => {
+                Err(ApplyError::TunnelInUse(FTeid { teid, addr: DualIp::from(addr) }))
+            }
+            Some(_) => Err(ApplyError::Unsupported("a UE address of sessions of several workers")),
+            None if worker != FIRST && !self.writer.has_room(added.len()) => Err(ApplyError::Full {
+                table: "directory of the workers",
+                capacity: self.writer.capacity() as u64,
+            }),
+            None => Ok(worker),
+        }
+    }
+
+    fn least_loaded(&self) -> usize {
+        let loads = self.loads.iter().enumerate();
+        loads.min_by_key(|(_, load)| **load).map_or(FIRST, |(worker, _)| worker)
+    }
+
+    /// What the write brings is shared with other sessions.
+    fn is_for_first(&self, op: &Op) -> bool {
+        let is_limited = |slice: SNssai| self.topology.slices.iter().any(|limit| limit.slice == slice);
+        match op {
+            Op::SetPduType(pdu_type) => *pdu_type == PduSessionType::Ethernet,
+            Op::SetSlice(slice) => slice.is_some_and(is_limited),
+            Op::PutQer(qer) => qer.correlation.is_some(),
+            _ => false,
+        }
+    }
+
+    /// The workers of sessions that packets for this holding may concern.
+    fn holders(&self, holding: Holding) -> impl Iterator<Item = usize> {
+        let same = self.held.get(&holding).filter(|_| !matches!(holding, Holding::Remote(..)));
+        let around = match holding {
+            Holding::Ue(net) => self.around(net),
+            _ => Vec::new(),
+        };
+        same.map(|held| held.worker).into_iter().chain(around)
+    }
+
+    /// The workers of prefixes that a prefix lies in, and of those in it.
+    fn around(&self, net: IpNet) -> Vec<usize> {
+        let is_v4 = net.addr().is_ipv4();
+        let lengths = self.wide.range((is_v4, 0)..(is_v4, net.prefix_len()));
+        let wider = lengths.filter_map(|((_, len), _)| IpNet::new(net.addr(), *len).ok());
+        let wider = wider.filter_map(|wider| self.held.get(&Holding::Ue(wider.trunc())));
+        let inside = self.held.range((Bound::Excluded(Holding::Ue(net)), Bound::Unbounded));
+        let inside = inside
+            .take_while(|(found, _)| matches!(found, Holding::Ue(found) if net.contains(&found.addr())))
+            .map(|(_, held)| held);
+        wider.chain(inside).map(|held| held.worker).collect()
+    }
+
+    fn hold(&mut self, worker: usize, added: &[Holding]) {
+        for holding in added {
+            let held = self.held.entry(*holding).or_insert(Held { worker, sessions: 0, is_shared: false });
+            if held.sessions == 0
+                && let Some(length) = wide_length(*holding)
+            {
+                *self.wide.entry(length).or_default() += 1;
+            }
+            held.sessions += 1;
+            held.is_shared |= held.worker != worker;
+            let owner = if held.is_shared { EVERYONE } else { worker };
+            if owner != FIRST
+                && let Some(key) = self.key(*holding)
+            {
+                self.writer.set(key, owner);
+            }
+        }
+    }
+
+    fn release(&mut self, holdings: &[Holding]) {
+        for holding in holdings {
+            let Some(held) = self.held.get_mut(holding) else { continue };
+            held.sessions -= 1;
+            if held.sessions == 0 {
+                self.held.remove(holding);
+                if let Some(count) = wide_length(*holding).and_then(|length| self.wide.get_mut(&length)) {
+                    *count -= 1;
+                }
+                if let Some(key) = self.key(*holding) {
+                    self.writer.remove(key);
+                }
+            }
+        }
+    }
+
+    /// What the directory knows it by, if it does.
+    fn key(&self, holding: Holding) -> Option<Key> {
+        let directory = self.writer.directory();
+        match holding {
+            Holding::Tunnel(local, teid) => {
+                let number = self.locals.iter().position(|known| *known == local)?;
+                Some(directory.tunnel(u8::try_from(number).ok()?, teid.value()))
+            }
+            Holding::Ue(net) => is_one_ue(net).then(|| directory.ue(net.addr())),
+            Holding::Remote(peer, teid) => Some(directory.remote(peer, teid)),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! A data plane with its ports: packets in, packets out.
+
+use causeway_dataplane::{Ingress, PacketEngine};
+use causeway_fastpath::{Entrance, Leaving};
+use causeway_ports::{Batch, Frame, Meta, PortError};
+use causeway_types::Time;
+
+use super::engine::Engine;
+use super::exits::Exits;
+use super::messages::Snapshot;
+use super::outgoing::Outgoing;
+use super::ports::PortSet;
+use super::record::NewPaths;
+
+/// A data plane with its ports.
+pub(super) struct Room {
+    engine: Engine,
+    out: Outgoing,
+    leaving: Leaving,
+}
+
+impl Room {
+    /// A data plane with these ports, for frames of that size.
+    pub(super) fn new(engine: Engine, ports: PortSet, frame_size: usize) -> Self {
+        let exits = Exits::of(&ports, engine.local_addresses());
+        Self { engine, out: Outgoing::new(ports, exits, frame_size), leaving: Leaving::default() }
+    }
+
+    /// The ports.
+    pub(super) fn ports(&self) -> &PortSet {
+        &self.out.set
+    }
+
+    /// What all data planes have in common.
+    pub(super) fn engine(&mut self) -> &mut dyn PacketEngine {
+        self.engine.contract_mut()
+    }
+
+    /// When [`Room::advance`] has something to do.
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.engine.contract().next_deadline()
+    }
+
+    /// Receives a batch from a port. Returns where it came in and how many packets it has; `None`: nothing is there.
+    ///
+    /// # Errors
+    /// [`PortError::Lost`] when the port is of no use any more.
+    pub(super) fn receive(
+        &mut self,
+        index: usize,
+        batch: &mut Batch,
+    ) -> Result<Option<(Entrance, usize)>, PortError> {
+        let Some(slot) = self.out.set.slot_mut(index) else { return Ok(None) };
+        let count = slot.port.receive(batch)?;
+        Ok((count > 0).then(|| (slot.entrance(), count)))
+    }
+
+    /// Handles a batch, and sends what leaves because of it.
+    ///
+    /// # Errors
+    /// [`PortError::Lost`] when a port is of no use any more.
+    pub(super) fn process(
+        &mut self,
+        now: Time,
+        entrance: Entrance,
+        batch: &mut Batch,
+    ) -> Result<(), PortError> {
+        // What timers set free leaves before the packets that came after them.
+        self.advance(now)?;
+        match &mut self.engine {
+            Engine::FastPath(engine) => {
+                engine.process_batch(now, entrance, batch, &mut self.leaving);
+                self.out.send_leaving(batch, &self.leaving)
+            }
+            Engine::Reference(_) => self.one_by_one(now, entrance, batch),
+        }
+    }
+
+    /// Handles the batch by a data plane that knows no batches.
+    fn one_by_one(&mut self, now: Time, entrance: Entrance, batch: &Batch) -> Result<(), PortError> {
+        let network = self.out.exits().ingress(entrance);
+        let engine = self.engine.contract_mut();
+        for frame in batch.frames() {
+            match (&network, frame) {
+                (Some(ingress), Frame { data, .. }) => {
+                    engine.process(now, ingress, data, &mut self.out);
+                }
+                (None, Frame { meta: Meta::Gtpu { local, peer, tos }, data }) => {
+                    engine.process(now, &Ingress::Gtpu { local, peer, tos }, data, &mut self.out);
+                }
+                // A port hands over only its own kind of frames.
+                (None, Frame { meta: Meta::Ip | Meta::Ethernet, .. }) => {}
+            }
+        }
+        self.out.send_all()
+    }
+
+    /// Lets timers that are due expire, and sends what that sets free.
+    ///
+    /// # Errors
+    /// As for [`Room::process`].
+    pub(super) fn advance(&mut self, now: Time) -> Result<(), PortError> {
+        if self.next_deadline().is_some_and(|at| at <= now) {
+            self.engine().advance(now);
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Sends what a plan or a timer set free.
+    ///
+    /// # Errors
+    /// As for [`Room::process`].
+    pub(super) fn flush(&mut self) -> Result<(), PortError> {
+        self.engine.contract_mut().flush(&mut self.out);
+        self.out.send_all()
+    }
+
+    /// Supervises other paths than before for a session of another worker.
+    pub(super) fn follow_paths(&mut self, now: Time, NewPaths { old, new }: &NewPaths) {
+        match &mut self.engine {
+            Engine::FastPath(engine) => engine.follow_paths(now, old, new),
+            Engine::Reference(engine) => engine.follow_paths(now, old, new),
+        }
+    }
+
+    /// The counters as they are.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let (hot, slow) = self.engine.rooms();
+        let counters = self.engine.contract().counters();
+        Snapshot { counters, unroutable: self.out.unroutable, hot, slow, ..Snapshot::default() }
+    }
+}

@@ -1,0 +1,211 @@
+//! A worker among others: whose packets are whose, and the ways between them.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+use causeway_dataplane::{Counters, DropReason, Topology};
+use causeway_fastpath::Entrance;
+use causeway_packet::gtpu::{Message, Packet};
+use causeway_ports::{BATCH, Batch, Frame, Meta, Waker};
+
+use super::directory::{Directory, EVERYONE};
+use super::handoff::{self, Bell, Inbox, Outbox};
+
+/// The owner of what nobody else owns.
+pub(super) const FIRST: usize = 0;
+
+/// GTP-U messages that go the way of the tunnel in their header: G-PDU and End Marker.
+const OF_TUNNEL: [u8; 2] = [255, 254];
+
+/// The GTP-U message that goes the way of the tunnel which it complains of.
+const ERROR_INDICATION: u8 = 26;
+
+/// What a worker has of the others.
+pub(super) struct Team {
+    own: usize,
+    directory: Arc<Directory>,
+    /// Our GTP-U addresses, as the directory numbers them.
+    locals: Vec<IpAddr>,
+    /// Our ends of tunnels over N6.
+    n6_ends: Vec<IpAddr>,
+    /// The way to each worker; none to itself.
+    outboxes: Vec<Option<Outbox>>,
+    inboxes: Vec<Inbox>,
+    bell: Arc<Bell>,
+    /// Packets handed to other workers.
+    handed: u64,
+    /// What was received for other workers and found no room.
+    lost: Counters,
+}
+
+/// Our GTP-U addresses in the order of the topology, as the directory numbers them.
+pub(super) fn local_addresses(topology: &Topology) -> Vec<IpAddr> {
+    topology.gtpu.iter().flat_map(|endpoint| endpoint.addr.iter().collect::<Vec<_>>()).collect()
+}
+
+/// Makes as many workers as there are wakers know each other.
+///
+/// # Errors
+/// The system has no descriptor left.
+pub(super) fn team(
+    wakers: &[Waker],
+    directory: &Arc<Directory>,
+    topology: &Topology,
+    frame_size: usize,
+) -> io::Result<Vec<Team>> {
+    let ends = topology.n6_tunnels.iter().flat_map(|end| end.addr.iter().collect::<Vec<_>>());
+    let n6_ends: Vec<IpAddr> = ends.collect();
+    let mut teams = Vec::new();
+    for (own, waker) in wakers.iter().enumerate() {
+        teams.push(Team {
+            own,
+            directory: Arc::clone(directory),
+            locals: local_addresses(topology),
+            n6_ends: n6_ends.clone(),
+            outboxes: wakers.iter().map(|_| None).collect(),
+            inboxes: Vec::new(),
+            bell: handoff::bell(waker)?,
+            handed: 0,
+            lost: Counters::default(),
+        });
+    }
+    let bells: Vec<Arc<Bell>> = teams.iter().map(|team| Arc::clone(&team.bell)).collect();
+    for (to, bell) in bells.iter().enumerate() {
+        for from in (0..wakers.len()).filter(|from| *from != to) {
+            let (outbox, inbox) = handoff::way(Arc::clone(bell), frame_size);
+            if let Some(place) = teams.get_mut(from).and_then(|team| team.outboxes.get_mut(to)) {
+                *place = Some(outbox);
+            }
+            if let Some(team) = teams.get_mut(to) {
+                team.inboxes.push(inbox);
+            }
+        }
+    }
+    Ok(teams)
+}
+
+impl Team {
+    /// Hands the packets of a batch that are others' to them; what stays is this worker's.
+    pub(super) fn hand_over(&mut self, entrance: Entrance, batch: &mut Batch) {
+        // All are looked up before the first one moves: their ways through the memory overlap.
+        let owners: ArrayVec<usize, BATCH> =
+            batch.frames().map(|frame| self.owner(entrance, &frame)).collect();
+        if owners.iter().all(|owner| *owner == self.own) {
+            return;
+        }
+        let mut owners = owners.into_iter();
+        batch.retain(|frame| {
+            let owner = owners.next().unwrap_or(self.own);
+            if owner != self.own {
+                self.hand(owner, entrance, frame);
+            }
+            owner == self.own || owner == EVERYONE
+        });
+        self.outboxes.iter_mut().flatten().for_each(Outbox::post);
+    }
+
+    /// Hands a packet to one other worker, or to each.
+    fn hand(&mut self, owner: usize, entrance: Entrance, frame: Frame<'_>) {
+        let is_for = |worker: &usize| owner == EVERYONE || owner == *worker;
+        for (_, outbox) in self.outboxes.iter_mut().enumerate().filter(|(worker, _)| is_for(worker)) {
+            match outbox.as_mut().map(|outbox| outbox.put(entrance, frame)) {
+                Some(true) => self.handed += 1,
+                Some(false) => {
+                    let received = match entrance {
+                        Entrance::Gtpu => &mut self.lost.gtpu_received,
+                        Entrance::Network(_) => &mut self.lost.ip_received,
+                        Entrance::Ethernet(_) => &mut self.lost.ethernet_received,
+                    };
+                    received.count(frame.data.len());
+                    self.lost.drop_one(DropReason::WorkerBusy);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Packets handed to other workers.
+    pub(super) fn handed(&self) -> u64 {
+        self.handed
+    }
+
+    /// What was received for other workers and found no room.
+    pub(super) fn lost(&self) -> &Counters {
+        &self.lost
+    }
+
+    /// Whose a packet is.
+    fn owner(&self, entrance: Entrance, frame: &Frame<'_>) -> usize {
+        match (entrance, frame.meta) {
+            (Entrance::Gtpu, Meta::Gtpu { local, .. }) => self.owner_of_message(local, frame.data),
+            (Entrance::Network(_), _) => self.owner_of_packet(frame.data),
+            _ => FIRST,
+        }
+    }
+
+    fn owner_of_message(&self, local: IpAddr, message: &[u8]) -> usize {
+        let Some([_, kind, _, _, teid @ ..]) = message.first_chunk::<8>() else { return FIRST };
+        if OF_TUNNEL.contains(kind) {
+            let number = self.locals.iter().position(|known| *known == local);
+            let number = number.and_then(|number| u8::try_from(number).ok());
+            let key = number.map(|number| self.directory.tunnel(number, u32::from_be_bytes(*teid)));
+            return key.map_or(FIRST, |key| self.directory.owner(key));
+        }
+        match (*kind == ERROR_INDICATION).then(|| Packet::parse(message)) {
+            Some(Ok(Packet { message: Message::ErrorIndication(indication), .. })) => indication
+                .teid
+                .map_or(FIRST, |teid| self.directory.owner(self.directory.remote(indication.peer, teid))),
+            _ => FIRST,
+        }
+    }
+
+    fn owner_of_packet(&self, packet: &[u8]) -> usize {
+        let Some(mut ue) = destination(packet) else { return FIRST };
+        if self.n6_ends.contains(&ue) {
+            match causeway_reference::inside_n6_tunnel(packet).and_then(destination) {
+                Some(inner) => ue = inner,
+                None => return FIRST,
+            }
+        }
+        self.directory.owner(self.directory.ue(ue))
+    }
+
+    /// The next batch that others have for this worker.
+    pub(super) fn take(&mut self, from: usize) -> Option<(Entrance, Box<Batch>)> {
+        self.inboxes.get_mut(from)?.take()
+    }
+
+    /// Sends a batch of [`Team::take`] back.
+    pub(super) fn give_back(&mut self, from: usize, batch: Box<Batch>) {
+        if let Some(inbox) = self.inboxes.get_mut(from) {
+            inbox.give_back(batch);
+        }
+    }
+
+    /// How many others there are.
+    pub(super) fn others(&self) -> usize {
+        self.inboxes.len()
+    }
+
+    /// The worker means to sleep. `false`: others have something for it.
+    pub(super) fn falls_asleep(&self) -> bool {
+        self.bell.falls_asleep();
+        self.inboxes.iter().all(Inbox::is_empty)
+    }
+
+    /// The worker is awake.
+    pub(super) fn is_awake(&self) {
+        self.bell.is_awake();
+    }
+}
+
+/// The destination of an IP packet.
+fn destination(packet: &[u8]) -> Option<IpAddr> {
+    match packet.first()? >> 4 {
+        4 => packet.get(16..20)?.first_chunk::<4>().map(|ip| Ipv4Addr::from(*ip).into()),
+        6 => packet.get(24..40)?.first_chunk::<16>().map(|ip| Ipv6Addr::from(*ip).into()),
+        _ => None,
+    }
+}

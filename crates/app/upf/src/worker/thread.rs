@@ -1,0 +1,132 @@
+//! One packet thread, as the control side holds it.
+
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use std::{io, mem};
+
+use causeway_ports::Waker;
+use tokio::sync::mpsc;
+
+use super::messages::{Asker, Command, Report};
+use super::packets::{End, Packets};
+use super::schedule::Schedule;
+
+/// Reports that wait for the control plane. When it falls behind that far, the packet threads wait for it:
+/// a flood of events fills socket buffers, not the memory.
+const REPORTS: usize = 4096;
+
+/// What comes from the packet threads.
+#[derive(Debug)]
+pub(super) enum Said<K> {
+    Report(Report<K>),
+    /// A thread has ended, and its last words are on standard error.
+    Panicked,
+}
+
+/// The way of the reports of all threads.
+pub(super) fn channel<K>() -> (mpsc::Sender<Said<K>>, mpsc::Receiver<Said<K>>) {
+    mpsc::channel(REPORTS)
+}
+
+/// The way of one thread's reports. Dropped by a panic, it tells of it.
+pub(super) struct Reports<K>(mpsc::Sender<Said<K>>);
+
+impl<K> Reports<K> {
+    /// Reports, and waits for room.
+    ///
+    /// # Errors
+    /// Nobody is left to hear it.
+    pub(super) fn tell(&self, report: Report<K>) -> Result<(), End> {
+        self.0.blocking_send(Said::Report(report)).map_err(|_| End::Asked)
+    }
+}
+
+impl<K> Drop for Reports<K> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // Nobody is left to hear it when the control plane is gone.
+            let _ = self.0.blocking_send(Said::Panicked);
+        }
+    }
+}
+
+/// A packet thread. Dropped, it is stopped and waited for.
+#[derive(Debug)]
+pub(super) struct PacketThread<K> {
+    commands: Sender<Command<K>>,
+    waker: Waker,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<K: Send + 'static> PacketThread<K> {
+    /// Starts the thread with that number.
+    ///
+    /// # Errors
+    /// The system has no thread left, or the thread may not run where it should.
+    pub(super) fn spawn(
+        number: usize,
+        packets: Packets,
+        waker: Waker,
+        schedule: Schedule,
+        said: mpsc::Sender<Said<K>>,
+    ) -> io::Result<Self> {
+        let (commands, received): (_, Receiver<Command<K>>) = std::sync::mpsc::channel();
+        let (placed, place) = std::sync::mpsc::channel();
+        let run = move || {
+            let in_place = schedule.take_place();
+            let is_in_place = in_place.is_ok();
+            // Whoever started the thread waits for it.
+            let _ = placed.send(in_place);
+            if is_in_place {
+                packets.run(&received, &Reports(said));
+            }
+        };
+        let thread = thread::Builder::new().name(format!("packets-{number}")).spawn(run)?;
+        let thread = Self { commands, waker, thread: Some(thread) };
+        place.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))?;
+        Ok(thread)
+    }
+
+    /// Asks for the counters, without the handle.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
+    pub(super) fn snapshot_asker(&self) -> io::Result<Asker> {
+        let (commands, waker) = (self.commands.clone(), self.waker.try_clone()?);
+        Ok(Box::new(move |reply| {
+            // When it fails the thread has ended, and the answer says so.
+            let _ = commands.send(Command::Snapshot(reply));
+            waker.wake();
+        }))
+    }
+}
+
+impl<K> PacketThread<K> {
+    /// Lets a command wait for [`PacketThread::wake`]. `false` when the thread has ended.
+    pub(super) fn queue(&self, command: Command<K>) -> bool {
+        self.commands.send(command).is_ok()
+    }
+
+    /// Has the thread carry out the commands that wait.
+    pub(super) fn wake(&self) {
+        self.waker.wake();
+    }
+
+    /// Has the thread stop. `false` when it has ended.
+    pub(super) fn stop(&self) -> bool {
+        let sent = self.queue(Command::Stop);
+        self.wake();
+        sent
+    }
+}
+
+impl<K> Drop for PacketThread<K> {
+    fn drop(&mut self) {
+        // It fails only when the thread has ended.
+        let _ = self.stop();
+        if let Some(thread) = mem::take(&mut self.thread) {
+            // A panic there has been written to standard error already.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Keys that cannot work together.
+
+use crate::assert_error;
+
+// Input:  keys that are legal alone and cannot work together.
+// Output: the line of the later one, with the key of the earlier one.
+#[test]
+fn contradictions() {
+    let cases = [
+        (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.45.128.0/17\n",
+            "4: upf.session[1].subnet: 10.45.128.0/17 overlaps 10.45.0.0/16 of upf.session[0].subnet: give each UE address one pool",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n      gateway: 10.46.0.1\n",
+            "4: upf.session[0].gateway: 10.46.0.1 is not in 10.45.0.0/16: give an address of the subnet, for example 10.45.0.1",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 2001:db8::/48\n      mtu: 1000\n",
+            "4: upf.session[0].mtu: IPv6 (2001:db8::/48) needs an MTU of 1280 or more",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      dnn: ims\n",
+            "4: upf.session[1].dev: causeway0 carries `internet` (of upf.session[0].dnn) already: give `ims` a device of its own",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      dev: n6\n",
+            "5: upf.session[1].dev: `internet` is on causeway0 (of upf.session[0].dev) already: put all its pools on one device",
+        ),
+        (
+            "upf:\n  gtpu:\n    mode: tpacket\n    server:\n      - dev: eth1\n        port: 2153\n",
+            "6: upf.gtpu.server[0].port: mode tpacket uses port 2152 only: remove `port`",
+        ),
+        (
+            "upf:\n  gtpu:\n    mode: tpacket\n    server:\n      - dev: eth1\n        fragment: true\n",
+            "6: upf.gtpu.server[0].fragment: mode tpacket sends no fragments: remove `fragment`",
+        ),
+        (
+            "upf:\n  gtpu:\n    mode: af_xdp\n    server:\n      - address: 192.0.2.1\n",
+            "5: upf.gtpu.server[0].dev: missing: mode af_xdp needs the interface of the address",
+        ),
+        (
+            "upf:\n  gtpu:\n    mode: af_xdp\n    server:\n      - dev: eth1\n        fragment: true\n",
+            "6: upf.gtpu.server[0].fragment: mode af_xdp sends no fragments: remove `fragment`",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n      mode: af_xdp\n      gateway: 10.45.0.1\n      dev: eth2\n",
+            "5: upf.session[0].gateway: mode af_xdp gives eth2 no address: remove `gateway` and use `ip address add`",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      mode: af_xdp\n",
+            "5: upf.session[1].mode: causeway0 has mode tun in upf.session[0].mode: give it one mode",
+        ),
+        (
+            "upf:\n  gtpu:\n    mode: af_xdp\n    server:\n      - dev: eth1\n  session:\n    - subnet: 10.45.0.0/16\n      mode: af_xdp\n      dev: eth1\n",
+            "9: upf.session[0].dev: interface eth1 is given twice, first as upf.gtpu.server[0].dev",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      mtu: 1300\n",
+            "5: upf.session[1].mtu: causeway0 has MTU 1400 in upf.session[0].mtu: give it one MTU",
+        ),
+        (
+            "upf:\n  ethernet:\n    - dnn: internet\n",
+            "3: upf.ethernet[0].dnn: `internet` is a data network already (upf.session[0].dnn): give each its own name",
+        ),
+        (
+            "upf:\n  ethernet:\n    - dnn: lan\n    - dnn: plant\n      dev: causeway-eth0\n",
+            "5: upf.ethernet[1].dev: interface causeway-eth0 is given twice, first as upf.ethernet[0].dev",
+        ),
+        (
+            "upf:\n  ethernet:\n    - dev: tap0\n",
+            "3: upf.ethernet[0].dnn: missing: give the name of the Ethernet network, for example lan",
+        ),
+        (
+            "upf:\n  ethernet:\n    - dnn: lan\n      unknown_stations: guess\n",
+            "4: upf.ethernet[0].unknown_stations: `guess` is not one of drop, flood",
+        ),
+        (
+            "upf:\n  pfcp:\n    server:\n      - address: 127.0.0.7\n      - address: 127.0.0.7\n",
+            "5: upf.pfcp.server[1].address: 127.0.0.7:8805 is given twice, first as upf.pfcp.server[0].address",
+        ),
+        (
+            "upf:\n  pfcp:\n    server:\n      - address: 127.0.0.7\n        port: 2152\n  gtpu:\n    server:\n      - address: 127.0.0.7\n",
+            "8: upf.gtpu.server[0].address: 127.0.0.7:2152 is given twice, first as upf.pfcp.server[0].address",
+        ),
+        (
+            "upf:\n  pfcp:\n    server:\n      - dev: eth0\n      - dev: eth0\n",
+            "5: upf.pfcp.server[1].dev: interface eth0 is given twice, first as upf.pfcp.server[0].dev",
+        ),
+        (
+            "upf:\n  pfcp:\n    server:\n      - address: 127.0.0.7\n        dev: lo\n",
+            "5: upf.pfcp.server[0].dev: give `address` or `dev`, not both",
+        ),
+        (
+            "upf:\n  pfcp:\n    client:\n      smf:\n        - address: 2001:db8::5\n",
+            "5: upf.pfcp.client.smf[0].address: 2001:db8::5 is IPv6, but no upf.pfcp.server has an IPv6 address: add one",
+        ),
+        (
+            "upf:\n  pfcp:\n    client:\n      smf:\n        - address: 127.0.0.4\n        - address: 127.0.0.4\n",
+            "6: upf.pfcp.client.smf[1].address: 127.0.0.4:8805 is given twice, first as upf.pfcp.client.smf[0].address",
+        ),
+        (
+            "upf:\n  workers:\n    count: 2\n    pin: 1\n",
+            "4: upf.workers.pin: cores: 1, packet threads: 2: name one core for each (upf.workers.count), or none",
+        ),
+        (
+            "upf:\n  workers:\n    pin: 2, 3\n",
+            "3: upf.workers.pin: cores: 2, packet threads: 1: name one core for each (upf.workers.count), or none",
+        ),
+        (
+            "upf:\n  gtpu:\n    mode: tpacket\n    server:\n      - dev: eth1\n  workers:\n    count: 2\n",
+            "7: upf.workers.count: mode tpacket has one packet thread: set upf.workers.count to 1, or use the modes udp and tun",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n      mode: af_xdp\n      dev: eth2\n  workers:\n    count: 2\n",
+            "7: upf.workers.count: mode af_xdp has one packet thread: set upf.workers.count to 1, or use the modes udp and tun",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_error(text, &format!("upf.yaml:{expected}"));
+    }
+}

@@ -1,0 +1,263 @@
+use std::net::Ipv4Addr;
+
+use causeway_pfcp::{
+    ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
+    ForwardingParameters, GateStatus, Header, Ie, MeasurementMethod, Message, NetworkInstance, NodeId,
+    OuterHeaderCreation, OuterHeaderRemoval, Pdi, RemovedHeader, ReportingTriggers, SdfFilter,
+    SourceInterface, UeIpAddress, UserId,
+};
+use causeway_types::{DualIp, FSeid, FarId, PdrId, Precedence, QerId, Span, UrrId};
+use proptest::prelude::*;
+
+use super::*;
+use crate::change::{establish_with, not_restored};
+use crate::testing::{capabilities, endpoints};
+use crate::{Addresses, Catalogue, Tunnels, decode};
+
+fn internet() -> NetworkInstance<'static> {
+    NetworkInstance::decode(b"internet").unwrap()
+}
+
+fn any_flow() -> SdfFilter<'static> {
+    SdfFilter {
+        flow_description: Some(causeway_pfcp::Octets(b"permit out ip from any to assigned")),
+        ..SdfFilter::default()
+    }
+}
+
+/// What differs between two requests, in words or only in what is a session's own.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    ue: u8,
+    other_ue: Option<u8>,
+    is_v6: bool,
+    teid: u32,
+    gnb: u8,
+    choose_id: Option<u8>,
+    is_assigned: bool,
+    pdrs: u8,
+    has_urr: bool,
+    has_bad_far: bool,
+    cp: u64,
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let own = (0..6_u8, proptest::option::weighted(0.1, 0..6_u8), 0..4_u32, any::<u64>());
+    let words = (
+        proptest::bool::weighted(0.1),
+        0..2_u8,
+        proptest::option::of(0..2_u8),
+        proptest::bool::weighted(0.1),
+        1..3_u8,
+        any::<bool>(),
+        proptest::bool::weighted(0.1),
+    );
+    (own, words).prop_map(|((ue, other_ue, teid, cp), words)| {
+        let (is_v6, gnb, choose_id, is_assigned, pdrs, has_urr, has_bad_far) = words;
+        Asked { ue, other_ue, is_v6, teid, gnb, choose_id, is_assigned, pdrs, has_urr, has_bad_far, cp }
+    })
+}
+
+impl Asked {
+    fn ue_address(&self, last: u8, destination: bool) -> UeIpAddress {
+        let (ipv4, ipv6) = match self.is_v6 {
+            true => (None, Some([0x20, 1, 0xd, 0xb8, 0, 0, 0, last, 0, 0, 0, 0, 0, 0, 0, 0].into())),
+            false => (Some(Ipv4Addr::new(10, 45, 0, last)), None),
+        };
+        UeIpAddress { ipv4, ipv6, destination, ..UeIpAddress::default() }
+    }
+
+    fn pdr(&self, number: u8, is_uplink: bool) -> CreatePdr<'static> {
+        let source = if is_uplink { SourceInterface::Access } else { SourceInterface::Core };
+        let ue = if is_uplink { self.ue } else { self.other_ue.unwrap_or(self.ue) };
+        let tunnel = match self.is_assigned {
+            true => FTeid::Assigned { teid: self.teid + 0x100, addr: Ipv4Addr::new(192, 0, 2, 1).into() },
+            false => FTeid::Choose { v4: true, v6: false, choose_id: self.choose_id },
+        };
+        let pdi = Pdi {
+            local_f_teid: is_uplink.then_some(tunnel),
+            network_instance: (!is_uplink).then(internet),
+            ue_ip_addresses: [self.ue_address(ue, !is_uplink)].into(),
+            sdf_filters: [any_flow()].into(),
+            ..Pdi::new(source)
+        };
+        let removal = OuterHeaderRemoval { header: RemovedHeader::GtpuIp, extensions: None };
+        CreatePdr {
+            outer_header_removal: is_uplink.then_some(removal),
+            far_id: Some(FarId(if is_uplink { 1 } else { 2 })),
+            qer_ids: [QerId(1)].into(),
+            urr_ids: if self.has_urr { vec![UrrId(1)] } else { Vec::new() }.into(),
+            ..CreatePdr::new(PdrId(number.into()), Precedence(number.into()), pdi)
+        }
+    }
+
+    fn octets(&self) -> Vec<u8> {
+        let mut pdrs = Vec::new();
+        for number in 0..self.pdrs {
+            pdrs.push(self.pdr(2 * number + 1, true));
+            pdrs.push(self.pdr(2 * number + 2, false));
+        }
+        let gnb = DualIp::from(Ipv4Addr::new(198, 51, 100, self.gnb));
+        let to_network = ForwardingParameters {
+            network_instance: Some(internet()),
+            ..ForwardingParameters::new(DestinationInterface::Core)
+        };
+        let to_gnb = ForwardingParameters {
+            outer_header_creation: Some(OuterHeaderCreation::gtpu(self.teid, gnb)),
+            ..ForwardingParameters::new(DestinationInterface::Access)
+        };
+        let far = |id, to| CreateFar {
+            forwarding_parameters: Some(to),
+            ..CreateFar::new(FarId(id), ApplyAction::FORW)
+        };
+        let fars = [far(1, to_network), far(if self.has_bad_far { 3 } else { 2 }, to_gnb)];
+        let urr = CreateUrr::new(UrrId(1), MeasurementMethod::VOLUM, ReportingTriggers::empty());
+        let smf = Ipv4Addr::new(203, 0, 113, 1);
+        let user = [1, 8, self.ue, 2, 3, 4, 5, 6, 7, 8];
+        let request = SessionEstablishmentRequest {
+            create_qers: [CreateQer::new(QerId(1), GateStatus::OPEN)].into(),
+            create_urrs: if self.has_urr { vec![urr] } else { Vec::new() }.into(),
+            user_id: UserId::decode(&user).ok(),
+            ..SessionEstablishmentRequest::new(
+                NodeId::Ip(smf.into()),
+                FSeid { seid: Seid(self.cp), addr: smf.into() },
+                pdrs,
+                fars,
+            )
+        };
+        let mut octets = Vec::new();
+        Message::from(request).encode(Some(Seid(0)), 1, &mut octets).unwrap();
+        octets
+    }
+}
+
+struct World {
+    resources: Resources,
+    held: Vec<Change>,
+}
+
+impl World {
+    fn new() -> Self {
+        Self {
+            resources: Resources::new(Tunnels::new(12, 0), Addresses::new(Vec::new(), Span::ZERO)),
+            held: Vec::new(),
+        }
+    }
+
+    fn ask(
+        &mut self,
+        octets: &[u8],
+        seid: u64,
+        plan: impl FnOnce(
+            &SessionEstablishmentRequest<'_>,
+            Seid,
+            &Context<'_>,
+            &mut Resources,
+        ) -> Result<Change, Rejection>,
+    ) -> Result<Change, Rejection> {
+        let (header, body, _) = Header::decode(octets).unwrap();
+        let Ok(Message::SessionEstablishmentRequest(request)) = Message::decode(&header, body) else {
+            panic!()
+        };
+        let (capabilities, endpoints) = (capabilities(), endpoints());
+        let catalogue = Catalogue::default();
+        let context = Context { capabilities: &capabilities, endpoints: &endpoints, catalogue: &catalogue };
+        let result = plan(&request, Seid(seid), &context, &mut self.resources);
+        self.held.extend(result.clone().ok());
+        result
+    }
+
+    fn delete(&mut self, at: usize) {
+        let change = self.held.swap_remove(at);
+        self.resources.abandon(change.resources);
+    }
+
+    /// How many wordings are known.
+    fn known(&self) -> usize {
+        self.resources.recent.alike.places.iter().filter(|place| place.template.is_some()).count()
+    }
+}
+
+fn without_memory(
+    request: &SessionEstablishmentRequest<'_>,
+    seid: Seid,
+    context: &Context<'_>,
+    resources: &mut Resources,
+) -> Result<Change, Rejection> {
+    establish_with(decode::establishment(request)?, seid, context, resources)
+}
+
+proptest! {
+    // Input:  sessions established and ended in two worlds, of which one remembers how it was asked before.
+    // Output: the same changes, refusals, tunnels and addresses in both.
+    #[test]
+    fn memory_changes_nothing(steps in proptest::collection::vec((asked(), any::<usize>()), 1..40)) {
+        let (mut with, mut without) = (World::new(), World::new());
+        for (number, (asked, luck)) in (1..).zip(steps) {
+            let octets = asked.octets();
+            let one = with.ask(&octets, number, crate::establish);
+            let other = without.ask(&octets, number, without_memory);
+            prop_assert_eq!(one, other);
+            prop_assert_eq!(&with.resources, &without.resources);
+            if luck % 3 == 0 && !with.held.is_empty() {
+                let at = luck % with.held.len();
+                with.delete(at);
+                without.delete(at);
+            }
+        }
+    }
+}
+
+const USUAL: Asked = Asked {
+    ue: 1,
+    other_ue: None,
+    is_v6: false,
+    teid: 0x100,
+    gnb: 1,
+    choose_id: None,
+    is_assigned: false,
+    pdrs: 1,
+    has_urr: true,
+    has_bad_far: false,
+    cp: 1,
+};
+
+// Input:  three sessions in the same words, each with its own UE address, F-SEID, user and TEID; then one to another gNB;
+//         then ones in words that are not told apart for certain.
+// Output: the words are known from the second session on; the others are not.
+#[test]
+fn words_are_known_when_they_are_met_again() {
+    let mut world = World::new();
+    for (own, known) in [(1, 0), (2, 1), (3, 1)] {
+        let asked = Asked { ue: own, teid: 0x100 + u32::from(own), cp: own.into(), ..USUAL };
+        world.ask(&asked.octets(), own.into(), crate::establish).unwrap();
+        assert_eq!(world.known(), known, "{own}");
+    }
+    world.ask(&Asked { gnb: 2, ue: 4, ..USUAL }.octets(), 4, crate::establish).unwrap();
+    assert_eq!(world.known(), 1);
+    let odd = [Asked { other_ue: Some(9), ..USUAL }, Asked { is_assigned: true, ..USUAL }];
+    for asked in odd {
+        for (ue, seid) in [(5, 5), (6, 6)] {
+            let asked = Asked { ue, teid: u32::from(ue), ..asked };
+            world.ask(&asked.octets(), seid, crate::establish).unwrap();
+            let last = world.held.len() - 1;
+            world.delete(last);
+        }
+    }
+    assert_eq!(world.known(), 1);
+}
+
+// Input:  known words for an address that another session has; for a session to be restored.
+// Output: refused as without memory.
+#[test]
+fn known_words_are_refused_like_others() {
+    let mut world = World::new();
+    for own in [1, 2] {
+        world.ask(&Asked { ue: own, ..USUAL }.octets(), own.into(), crate::establish).unwrap();
+    }
+    let free = world.resources.tunnels.available();
+    let refused = world.ask(&Asked { ue: 1, ..USUAL }.octets(), 3, crate::establish).unwrap_err();
+    assert!(matches!(refused.reason, crate::Reason::AddressInUse { restored: false, .. }), "{refused}");
+    assert!(matches!(not_restored(refused).reason, crate::Reason::AddressInUse { restored: true, .. }));
+    assert_eq!(world.resources.tunnels.available(), free);
+}

@@ -1,0 +1,161 @@
+//! What most packets ask of a program, laid out to be read at a glance.
+
+use causeway_ports::Meta;
+use causeway_types::Direction;
+
+use crate::filters::SetId;
+use crate::program::{Deed, Program, Rate, Sending, Step, Tunnel, Way};
+use crate::surroundings::{Exit, Surroundings};
+
+/// What the choice of a rule asks of a program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    /// Which rule a packet is for.
+    pub(crate) set: SetId,
+    /// The number of its first step's course.
+    pub(crate) first: u32,
+    /// Uplink packets come in by tunnel, downlink ones from a data network. Others are chosen for by [`crate::work`].
+    pub(crate) is_plain: bool,
+    /// As in [`Program`].
+    pub(crate) names_ue: bool,
+    /// As in [`Program`].
+    pub(crate) has_more: bool,
+    /// As in [`Program`].
+    pub(crate) is_final: bool,
+    /// Some account is not in the line.
+    pub(crate) has_rule_lines: bool,
+}
+
+impl Head {
+    /// Of no program.
+    pub(crate) const NOTHING: Self = Self {
+        set: SetId::NOTHING,
+        first: 0,
+        is_plain: false,
+        names_ue: false,
+        has_more: false,
+        is_final: false,
+        has_rule_lines: false,
+    };
+
+    /// Of a program, whose courses begin at a number.
+    pub(crate) fn of(program: &Program, first: u32) -> Self {
+        Self {
+            set: program.set,
+            first,
+            is_plain: program.local.is_some() == (program.direction == Direction::Uplink),
+            names_ue: program.names_ue,
+            has_more: program.has_more,
+            is_final: program.is_final,
+            has_rule_lines: program.steps.iter().any(|step| step.account > 0),
+        }
+    }
+}
+
+/// A step. It is ordinary if it sends packets by the account of the line alone.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub(crate) struct Course {
+    /// The program and the step in it.
+    pub(crate) program: u32,
+    pub(crate) index: u8,
+    /// As in [`Step`].
+    pub(crate) account: u8,
+    /// Anything else is done by [`crate::deed`].
+    pub(crate) is_ordinary: bool,
+    /// As in [`Sending`].
+    pub(crate) leaves_link: bool,
+    pub(crate) is_routed: bool,
+    /// It is routed, and loses a hop.
+    pub(crate) loses_hop: bool,
+    /// The rule has a rate of its own.
+    pub(crate) is_metered: bool,
+    /// As in [`Tunnel`]; zero where there is no tunnel.
+    pub(crate) header_len: u8,
+    /// As in [`Sending`].
+    pub(crate) room: u32,
+    /// As in [`Step`].
+    pub(crate) pause: u64,
+    pub(crate) rate: Rate,
+    /// The header of a tunnel, without length and TEID.
+    pub(crate) header: [u64; 2],
+    pub(crate) exit: Exit,
+    /// What the frame is then, but for the ECN.
+    pub(crate) meta: Meta,
+}
+
+/// Octets of a GTP-U header, alone and with a PDU Session Container. Other headers are not ordinary.
+pub(crate) const HEADER: u8 = 8;
+pub(crate) const HEADER_AND_CONTAINER: u8 = 16;
+
+impl Course {
+    /// Nothing is ordinary.
+    pub(crate) const ASK: Self = Self {
+        program: u32::MAX,
+        index: 0,
+        account: 0,
+        is_ordinary: false,
+        leaves_link: false,
+        is_routed: false,
+        loses_hop: false,
+        is_metered: false,
+        header_len: 0,
+        room: 0,
+        pause: 0,
+        rate: Rate { kbps: 0, burst: 0 },
+        header: [0; 2],
+        exit: Exit::Network(0),
+        meta: Meta::Ip,
+    };
+
+    /// Of a step.
+    pub(crate) fn of(step: &Step, surroundings: &Surroundings) -> Self {
+        match &step.deed {
+            Deed::Send(sending) if step.account == 0 && !step.is_shared && !sending.is_gated => {
+                Self::sending(step, sending, surroundings).unwrap_or(Self::ASK)
+            }
+            _ => Self { account: step.account, ..Self::ASK },
+        }
+    }
+
+    /// The course of a step of a program.
+    pub(crate) fn numbered(self, program: u32, index: u8) -> Self {
+        Self { program, index, ..self }
+    }
+
+    fn sending(step: &Step, sending: &Sending, surroundings: &Surroundings) -> Option<Self> {
+        let course = Self {
+            is_ordinary: true,
+            leaves_link: sending.leaves_link,
+            is_routed: sending.is_routed,
+            loses_hop: sending.is_routed && surroundings.decrement_ttl,
+            is_metered: step.own.is_some(),
+            room: sending.room,
+            pause: step.pause,
+            rate: step.own.unwrap_or(Self::ASK.rate),
+            ..Self::ASK
+        };
+        match &sending.way {
+            Way::Network(network) => Some(Self { exit: Exit::Network(*network), ..course }),
+            Way::Tunnel(tunnel) => course.into_tunnel(tunnel, surroundings),
+        }
+    }
+
+    fn into_tunnel(self, tunnel: &Tunnel, surroundings: &Surroundings) -> Option<Self> {
+        if !matches!(tunnel.header_len, HEADER | HEADER_AND_CONTAINER) {
+            return None;
+        }
+        let (words, _) = tunnel.header.as_chunks::<8>();
+        let &[first, second, ..] = words else { return None };
+        // The octets of length and TEID are those of the packet.
+        let first = u64::from_be_bytes(first) & 0xffff << 48;
+        let local = surroundings.local_addr(tunnel.local)?;
+        Some(Self {
+            header_len: tunnel.header_len,
+            header: [first, u64::from_be_bytes(second)],
+            exit: Exit::Tunnel { local: tunnel.local },
+            meta: Meta::Gtpu { local, peer: tunnel.peer, tos: tunnel.tos },
+            ..self
+        })
+    }
+}

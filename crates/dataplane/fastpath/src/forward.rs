@@ -1,0 +1,147 @@
+//! Plain packets by an ordinary course: what [`crate::deed`] does, written for them alone.
+
+use causeway_ports::{Batch, Meta};
+use causeway_types::Time;
+
+use crate::course::{Course, HEADER, HEADER_AND_CONTAINER};
+use crate::engine::FastPath;
+use crate::line::{Account, PER_OCTET};
+use crate::plain::Plain;
+use crate::surroundings::Exit;
+
+/// An IPv4 header without options.
+type Header = [u8; 20];
+
+impl FastPath {
+    /// Sends a packet on by a course. `None`: it is not as simple as that, and nothing has changed.
+    #[inline(always)]
+    pub(crate) fn forward(
+        &mut self,
+        now: Time,
+        batch: &mut Batch,
+        index: usize,
+        plain: &Plain,
+        course: u32,
+    ) -> Option<Exit> {
+        let course = self.programs.course(course).filter(|course| course.is_ordinary)?;
+        let line = self.table.line_mut(plain.line)?;
+        let (start, len) = (usize::from(plain.start), usize::from(plain.len));
+        if u32::from(plain.len) > course.room || course.leaves_link && plain.is_of_link() {
+            return None;
+        }
+        let mut frame = batch.frame_mut(index)?;
+        let header: &mut Header = frame.data().get_mut(start..)?.first_chunk_mut()?;
+        if course.is_routed && !may_be_routed(header, course) {
+            return None;
+        }
+        if course.loses_hop
+            && self.surroundings.has_gateways()
+            && [plain.local, plain.gist.remote()]
+                .iter()
+                .any(|end| self.surroundings.is_gateway((*end).into()))
+        {
+            return None;
+        }
+        line.account.charge(course, plain.len, now.as_nanos())?;
+        if course.loses_hop {
+            lose_hop(header);
+        }
+        // That many octets are there: they were looked at.
+        let _ = frame.keep(start, len);
+        let Meta::Gtpu { local, peer, tos } = course.meta else {
+            frame.set_meta(Meta::Ip);
+            return Some(course.exit);
+        };
+        let behind = (u64::from(course.header_len) + len as u64 - u64::from(HEADER)) as u16;
+        let first = course.header[0] | u64::from(behind) << 32 | u64::from(line.aux);
+        // The headroom of a batch's frames has place for it.
+        if course.header_len == HEADER_AND_CONTAINER {
+            let whole = u128::from(first) << 64 | u128::from(course.header[1]);
+            *frame.prepend(16)?.first_chunk_mut()? = whole.to_be_bytes();
+        } else {
+            *frame.prepend(8)?.first_chunk_mut()? = first.to_be_bytes();
+        }
+        frame.set_meta(Meta::Gtpu { local, peer, tos: tos | plain.gist.tos() & 0x03 });
+        Some(course.exit)
+    }
+}
+
+/// The checksum is right, and more than one hop is left.
+#[inline(always)]
+fn may_be_routed(header: &Header, course: &Course) -> bool {
+    sums_up(header) && !(course.loses_hop && header[8] <= 1)
+}
+
+/// The sum of the words of the header, carries added, is all ones: it is a multiple of that. Powers of 2^16 leave a remainder
+/// of one, so that larger words have the same sum, in either byte order.
+#[inline(always)]
+fn sums_up(header: &Header) -> bool {
+    let (words, rest) = header.as_chunks::<8>();
+    let (&[a, b], Some(c)) = (words, rest.first_chunk()) else { return false };
+    let (sum, carry) = u64::from_ne_bytes(a).overflowing_add(u64::from_ne_bytes(b));
+    let (sum, other) = sum.overflowing_add(u64::from(u32::from_ne_bytes(*c)) + u64::from(carry));
+    sum.wrapping_add(other.into()).is_multiple_of(0xffff)
+}
+
+/// Takes one from the time to live, which is more than zero, and keeps the checksum right (RFC 1624 equation 3).
+#[inline(always)]
+fn lose_hop(header: &mut Header) {
+    header[8] = header[8].wrapping_sub(1);
+    let sum = u32::from(!u16::from_be_bytes([header[10], header[11]])) + (0xffff - 0x0100);
+    [header[10], header[11]] = (!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes();
+}
+
+impl Account {
+    /// Counts a packet that passes. `None`: the slow room must see it, or the rate does not let it pass.
+    #[inline(always)]
+    fn charge(&mut self, course: &Course, len: u16, now: u64) -> Option<()> {
+        if self.budget < u64::from(len) || now.saturating_sub(self.last_pass) >= course.pause {
+            return None;
+        }
+        if course.is_metered {
+            let gained = course.rate.kbps.saturating_mul(now.saturating_sub(self.updated));
+            let capacity = course.rate.burst.max(i64::from(self.last_size) * PER_OCTET);
+            let tokens = self.tokens.saturating_add(gained.min(i64::MAX as u64) as i64).min(capacity);
+            if tokens <= 0 {
+                return None;
+            }
+            self.tokens = tokens - i64::from(len) * PER_OCTET;
+        }
+        self.budget -= u64::from(len);
+        (self.updated, self.last_pass) = (now, now);
+        (self.last_size, self.packets) = (len.into(), self.packets + 1);
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_packet::rewrite::decrement_hop_limit;
+    use causeway_packet::{IpProtocol, Ipv4Repr};
+
+    use super::*;
+
+    // Input:  headers of all times to live above one with many identifications, right and with one octet changed.
+    // Output: the right ones sum up, and are changed to what the library makes of them; the others do not.
+    #[test]
+    fn a_header_loses_a_hop_as_it_should() {
+        for ttl in 2..=u8::MAX {
+            for id in (0..=u16::MAX).step_by(if cfg!(miri) { 8191 } else { 257 }) {
+                let repr = Ipv4Repr::new([10, 0, 0, 1].into(), [198, 51, 100, 9].into(), IpProtocol::UDP);
+                let mut header = repr.header(100).unwrap();
+                [header[4], header[5]] = id.to_be_bytes();
+                header[8] = ttl;
+                [header[10], header[11]] = [0, 0];
+                let sum = causeway_packet::checksum::checksum(&header);
+                [header[10], header[11]] = sum.to_be_bytes();
+                assert!(sums_up(&header));
+                let mut expected = header;
+                decrement_hop_limit(&mut expected).unwrap();
+                let mut damaged = header;
+                damaged[usize::from(ttl) % 20] ^= 1 << (id % 8);
+                lose_hop(&mut header);
+                assert_eq!((header, sums_up(&header), sums_up(&damaged)), (expected, true, false));
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What the kernel says of a network interface.
+
+use netlink_packet_core::Nla;
+use netlink_packet_route::link::{
+    InfoData, InfoTun, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
+};
+
+use super::MacAddr;
+
+/// A network interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// The number that the kernel knows it by.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// The largest IP packet it carries, in octets.
+    pub mtu: u32,
+    /// Its Ethernet address, where it has one.
+    pub mac: Option<MacAddr>,
+    /// It is up, administratively.
+    pub up: bool,
+    /// What queues it has, where it is a TUN or TAP device.
+    pub tun: Option<TunQueues>,
+}
+
+/// The queues of a TUN device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TunQueues {
+    /// It can have several.
+    pub are_many: bool,
+    /// How many descriptors have one now; 0 where it can have but one.
+    pub queues_in_use: u32,
+}
+
+/// Attributes of a TUN device (`IFLA_TUN_MULTI_QUEUE` and `IFLA_TUN_NUM_QUEUES` of linux/if_link.h).
+const TUN_MULTI_QUEUE: u16 = 7;
+const TUN_NUM_QUEUES: u16 = 8;
+
+impl TunQueues {
+    fn from_attributes(attributes: &[InfoTun]) -> Self {
+        let mut queues = Self::default();
+        for attribute in attributes {
+            let mut value = [0; 4];
+            match (attribute.kind(), attribute.value_len()) {
+                (TUN_MULTI_QUEUE, 1) => {
+                    attribute.emit_value(&mut value[..1]);
+                    queues.are_many = value[0] != 0;
+                }
+                (TUN_NUM_QUEUES, 4) => {
+                    attribute.emit_value(&mut value);
+                    queues.queues_in_use = u32::from_ne_bytes(value);
+                }
+                _ => {}
+            }
+        }
+        queues
+    }
+}
+
+impl Link {
+    pub(super) fn from_message(message: &LinkMessage) -> Self {
+        let ethernet = message.header.link_layer_type == LinkLayerType::Ether;
+        let up = message.header.flags.contains(LinkFlags::Up);
+        let mut link = Self { index: message.header.index, up, ..Self::default() };
+        for attribute in &message.attributes {
+            match attribute {
+                LinkAttribute::IfName(name) => link.name.clone_from(name),
+                LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
+                LinkAttribute::Address(mac) if ethernet => {
+                    link.mac = mac.as_slice().try_into().ok().map(MacAddr);
+                }
+                LinkAttribute::LinkInfo(infos) => {
+                    link.tun = infos.iter().find_map(|info| match info {
+                        LinkInfo::Data(InfoData::Tun(tun)) => Some(TunQueues::from_attributes(tun)),
+                        _ => None,
+                    });
+                }
+                _ => {}
+            }
+        }
+        link
+    }
+}

@@ -1,0 +1,13 @@
+//! Several ports at one address or device, each for a thread of its own.
+
+/// Whether a port has its address or device for itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Share {
+    /// There is no other.
+    #[default]
+    Alone,
+    /// Others follow. Nobody else is there yet: not another process either.
+    First,
+    /// The first one is there.
+    Further,
+}

@@ -1,0 +1,225 @@
+//! Sessions whose packets are treated alike: their rules differ in nothing but what is each session's own.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use causeway_rules::{Far, Pdi, Pdr, RuleMap, RuleSet, UeAddress};
+use causeway_types::{FTeid, Seid, Teid};
+use foldhash::fast::RandomState;
+
+use super::shape::{Door, DoorKey, Shape};
+use crate::engine::Reference;
+
+/// What a session has of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Own {
+    /// The IPv4 address of its UE.
+    pub ue: Option<Ipv4Addr>,
+    /// The tunnel that its packets come out of.
+    pub tunnel: Option<(Teid, IpAddr)>,
+    /// The TEID of the tunnel that they leave by.
+    pub remote: Option<Teid>,
+}
+
+/// The rules that sessions have in common which are treated alike.
+#[derive(Clone, Debug)]
+pub struct Likeness(RuleSet);
+
+impl Own {
+    /// `None`: it may have more of its own than this.
+    fn of(rules: &RuleSet) -> Option<Self> {
+        let mut own = Self { ue: None, tunnel: None, remote: None };
+        for pdi in rules.pdrs.values().map(|pdr| &pdr.pdi) {
+            if !pdi.routes.is_empty() {
+                return None;
+            }
+            if let Some(ue) = pdi.ue {
+                let ip = ue.v4.filter(|_| ue.v6.is_none())?;
+                (*own.ue.get_or_insert(ip) == ip).then_some(())?;
+            }
+            if let Some(tunnel) = pdi.tunnel {
+                let ip = tunnel.addr.v4.filter(|_| tunnel.addr.v6.is_none())?;
+                let end = (tunnel.teid, ip.into());
+                (*own.tunnel.get_or_insert(end) == end).then_some(())?;
+            }
+        }
+        for far in rules.fars.values() {
+            if let Some(tunnel) = tunnel_of(far)
+                && own.remote.replace(tunnel.teid).is_some()
+            {
+                return None;
+            }
+        }
+        Some(own)
+    }
+}
+
+impl DoorKey {
+    /// The same way into a session with `its` of its own, where this one leads into one with `mine`.
+    pub fn of_another(self, its: &Own) -> Self {
+        match (self, its.ue, its.tunnel) {
+            (Self::Tunnel { local, .. }, _, Some((teid, _))) => Self::Tunnel { teid, local },
+            (Self::Ipv4 { network, .. }, Some(ue), _) => Self::Ipv4 { network, ue },
+            (key, ..) => key,
+        }
+    }
+}
+
+impl Door {
+    /// The same door of a session with `its` of its own.
+    pub fn of_another(&self, its: &Own) -> Self {
+        let mut door = Self { key: self.key.of_another(its), rules: Vec::new(), ..*self };
+        door.ue.v4 = door.ue.v4.and(its.ue);
+        door
+    }
+}
+
+impl Reference {
+    /// What a session has of its own, and a hash of what it may have in common with others. `None`: it is alike to none
+    /// for certain. The session has no rivals.
+    pub fn own(&self, seid: Seid, hasher: &RandomState) -> Option<(Own, u64)> {
+        let rules = &self.sessions.get(&seid)?.rules;
+        let own = Own::of(rules)?;
+        let mut state = hasher.build_hasher();
+        for pdr in rules.pdrs.values() {
+            (pdr.id, pdr.far, pdr.precedence).hash(&mut state);
+        }
+        for far in rules.fars.shared() {
+            match tunnel_of(far) {
+                Some(tunnel) => (far.id, tunnel.addr).hash(&mut state),
+                None => state.write_usize(Arc::as_ptr(far).addr()),
+            }
+        }
+        // Sessions mostly share these.
+        rules.qers.shared().for_each(|qer| state.write_usize(Arc::as_ptr(qer).addr()));
+        rules.urrs.shared().for_each(|urr| state.write_usize(Arc::as_ptr(urr).addr()));
+        Some((own, state.finish()))
+    }
+
+    /// What the session has in common with others. It has something of its own that is known.
+    pub fn likeness(&self, seid: Seid) -> Option<Likeness> {
+        self.sessions.get(&seid).map(|session| Likeness(session.rules.clone()))
+    }
+
+    /// The session has this in common with others, and something of its own that is known.
+    pub fn is_like(&self, seid: Seid, likeness: &Likeness) -> bool {
+        self.sessions.get(&seid).is_some_and(|session| are_alike(&session.rules, &likeness.0))
+    }
+}
+
+impl Shape {
+    /// The shape of a session with `its` of its own, alike to the one whose shape this is.
+    pub fn of_another(&self, its: &Own) -> Self {
+        let mut shape = self.clone();
+        for door in &mut shape.doors {
+            door.key = door.key.of_another(its);
+            door.ue.v4 = door.ue.v4.and(its.ue);
+        }
+        for rule in &mut shape.rules {
+            rule.act.lead_to(its.remote);
+        }
+        shape
+    }
+}
+
+fn tunnel_of(far: &Far) -> Option<FTeid> {
+    far.forwarding.as_ref()?.tunnel()
+}
+
+fn are_alike(one: &RuleSet, other: &RuleSet) -> bool {
+    let RuleSet { pdu_type, pdrs, fars, qers, urrs, bars, slice, paging, inactivity_timer } = one;
+    *pdu_type == other.pdu_type
+        && *slice == other.slice
+        && *inactivity_timer == other.inactivity_timer
+        && *qers == other.qers
+        && *urrs == other.urrs
+        && *bars == other.bars
+        && *paging == other.paging
+        && all_alike(fars, &other.fars, is_like_far)
+        && all_alike(pdrs, &other.pdrs, is_like_pdr)
+}
+
+fn all_alike<I: Ord, R>(
+    one: &RuleMap<I, R>,
+    other: &RuleMap<I, R>,
+    is_like: impl Fn(&R, &R) -> bool,
+) -> bool {
+    let is_like = |(one, other)| Arc::ptr_eq(one, other) || is_like(one, other);
+    one.len() == other.len() && one.shared().zip(other.shared()).all(is_like)
+}
+
+/// The same but for the TEID that it leads to.
+fn is_like_far(one: &Far, other: &Far) -> bool {
+    let (Some(to), Some(of)) = (tunnel_of(one), tunnel_of(other)) else { return one == other };
+    let (Some(forwarding), Some(its)) = (&one.forwarding, &other.forwarding) else { return false };
+    let Far { id, action, forwarding: _, duplicate, duplicates, bar, delivery_status } = one;
+    let causeway_rules::Forwarding {
+        destination,
+        network_instance,
+        outer: _,
+        marking,
+        vlan,
+        proxying,
+        steering,
+        enrichment,
+    } = forwarding;
+    to.addr == of.addr
+        && (*id, *action, *duplicate, *bar) == (other.id, other.action, other.duplicate, other.bar)
+        && *delivery_status == other.delivery_status
+        && *duplicates == other.duplicates
+        && (*destination, *marking, *vlan) == (its.destination, its.marking, its.vlan)
+        && *proxying == its.proxying
+        && *network_instance == its.network_instance
+        && *steering == its.steering
+        && *enrichment == its.enrichment
+}
+
+/// The same but for UE address and TEID.
+fn is_like_pdr(one: &Pdr, other: &Pdr) -> bool {
+    let Pdr {
+        id,
+        precedence,
+        pdi,
+        removal,
+        vlan_removal,
+        far,
+        qers,
+        urrs,
+        predefined,
+        active_from,
+        active_until,
+    } = one;
+    (*id, *precedence, *far) == (other.id, other.precedence, other.far)
+        && (*removal, *vlan_removal) == (other.removal, other.vlan_removal)
+        && (*active_from, *active_until) == (other.active_from, other.active_until)
+        && is_like_pdi(pdi, &other.pdi)
+        && *qers == other.qers
+        && *urrs == other.urrs
+        && *predefined == other.predefined
+}
+
+fn is_like_pdi(one: &Pdi, other: &Pdi) -> bool {
+    let Pdi {
+        source,
+        tunnel,
+        network_instance,
+        ue,
+        routes,
+        qfis,
+        filters,
+        application,
+        whole_ethernet_session,
+        ethernet,
+    } = one;
+    let addr = |tunnel: &Option<FTeid>| tunnel.map(|tunnel| tunnel.addr);
+    let form = |ue: &Option<UeAddress>| ue.map(|ue| (ue.side, ue.v4.is_some(), ue.v6));
+    (*source, *qfis, *whole_ethernet_session) == (other.source, other.qfis, other.whole_ethernet_session)
+        && addr(tunnel) == addr(&other.tunnel)
+        && form(ue) == form(&other.ue)
+        && *network_instance == other.network_instance
+        && *routes == other.routes
+        && *filters == other.filters
+        && *application == other.application
+        && *ethernet == other.ethernet
+}

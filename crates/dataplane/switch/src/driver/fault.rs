@@ -1,0 +1,143 @@
+//! A driver that fails.
+
+use std::collections::{HashMap, VecDeque};
+
+use causeway_types::{Span, Time};
+use foldhash::fast::RandomState;
+
+use super::{DriverError, Outcome, Request, SwitchDriver, Ticket};
+
+/// How likely each fault is, of a thousand requests; together at most 1000.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Chances {
+    /// The switch cannot be reached: nothing is done.
+    pub unavailable: u16,
+    /// All is done, and no answer comes.
+    pub unanswered: u16,
+    /// Only the first updates of a batch are made, and no answer comes: a driver without atomic batches.
+    pub half: u16,
+    /// The answer comes late.
+    pub late: u16,
+}
+
+/// Wraps a driver and lets requests fail, from a seed.
+#[derive(Debug)]
+pub struct Faulty<D> {
+    inner: D,
+    random: fastrand::Rng,
+    chances: Chances,
+    /// How late an answer may be.
+    lateness: Span,
+    tickets: u64,
+    /// By the ticket of the wrapped driver.
+    under_way: HashMap<Ticket, (Ticket, Fate), RandomState>,
+    failed: VecDeque<Ticket>,
+    held: Vec<(Time, Ticket, Outcome)>,
+}
+
+/// What becomes of an answer.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Told,
+    Lost,
+    Late(Span),
+}
+
+impl<D: SwitchDriver> Faulty<D> {
+    /// Lets requests of a driver fail; late answers come up to `lateness` later.
+    pub fn new(inner: D, chances: Chances, lateness: Span, seed: u64) -> Self {
+        let random = fastrand::Rng::with_seed(seed);
+        Self {
+            inner,
+            random,
+            chances,
+            lateness,
+            tickets: 0,
+            under_way: HashMap::default(),
+            failed: VecDeque::new(),
+            held: Vec::new(),
+        }
+    }
+
+    /// Other chances from now on.
+    pub const fn set_chances(&mut self, chances: Chances) {
+        self.chances = chances;
+    }
+
+    /// The driver that is wrapped.
+    pub const fn inner(&mut self) -> &mut D {
+        &mut self.inner
+    }
+
+    /// What is handed on of a request, and what becomes of the answer; `None`: it is not handed on.
+    fn decide(&mut self, request: Request) -> Option<(Request, Fate)> {
+        let Chances { unavailable, unanswered, half, late } = self.chances;
+        let mut drawn = self.random.u16(0..1000);
+        let mut falls = |chance: u16| {
+            let falls = drawn < chance;
+            drawn = drawn.wrapping_sub(chance);
+            falls
+        };
+        if falls(unavailable) {
+            return None;
+        }
+        if falls(unanswered) {
+            return Some((request, Fate::Lost));
+        }
+        if falls(half)
+            && let Request::Write(mut updates) = request
+        {
+            updates.truncate(updates.len() / 2);
+            return Some((Request::Write(updates), Fate::Lost));
+        } else if falls(late) {
+            let late = self.lateness.mul_f64(self.random.f64());
+            return Some((request, Fate::Late(late)));
+        }
+        Some((request, Fate::Told))
+    }
+
+    fn take_held(&mut self, now: Time) -> Option<(Ticket, Outcome)> {
+        let due = self.held.iter().position(|(at, ..)| *at <= now)?;
+        let (_, ticket, outcome) = self.held.remove(due);
+        Some((ticket, outcome))
+    }
+}
+
+impl<D: SwitchDriver> SwitchDriver for Faulty<D> {
+    fn submit(&mut self, now: Time, request: Request) -> Ticket {
+        let ticket = Ticket(self.tickets);
+        self.tickets += 1;
+        match self.decide(request) {
+            None => self.failed.push_back(ticket),
+            Some((request, fate)) => {
+                let inner = self.inner.submit(now, request);
+                self.under_way.insert(inner, (ticket, fate));
+            }
+        }
+        ticket
+    }
+
+    fn poll(&mut self, now: Time) -> Option<(Ticket, Outcome)> {
+        if let Some(ticket) = self.failed.pop_front() {
+            return Some((ticket, Err(DriverError::Unavailable)));
+        }
+        while let Some((inner, outcome)) = self.inner.poll(now) {
+            match self.under_way.remove(&inner) {
+                Some((ticket, Fate::Told)) => return Some((ticket, outcome)),
+                Some((ticket, Fate::Lost)) => return Some((ticket, Err(DriverError::Uncertain))),
+                Some((ticket, Fate::Late(late))) => self.held.push((now + late, ticket, outcome)),
+                None => {}
+            }
+        }
+        self.take_held(now)
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        let held = self.held.iter().map(|(at, ..)| *at).chain(self.inner.next_event()).min();
+        if self.failed.is_empty() { held } else { Some(Time::default()) }
+    }
+
+    fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
+        self.inner.poll_packet(now)
+    }
+}

@@ -1,0 +1,36 @@
+//! What every driver of a switch does: tables, counters, meters and packets of its control plane.
+//!
+//! [`SwitchDriver`] takes requests and yields their outcomes later, so that one caller can write while it reads. The words are those of
+//! P4Runtime; [`Program`] says which tables there are.
+
+mod entry;
+mod error;
+mod fault;
+mod program;
+mod request;
+
+use causeway_types::Time;
+
+pub use entry::{Entry, EntryKey, FieldMatch};
+pub use error::{DriverError, Rejected, WriteError};
+pub use fault::{Chances, Faulty};
+pub use program::{Action, Counter, Key, MatchKind, Meter, Parameter, Program, Table};
+pub use request::{Outcome, Rates, Reply, Request, Ticket, Update};
+
+/// A switch as its controller reaches it.
+///
+/// Requests that concern the same table are carried out in the order in which they came; others may overtake each other. Nothing here
+/// waits.
+pub trait SwitchDriver {
+    /// Hands over a request. Its outcome comes from [`SwitchDriver::poll`], once.
+    fn submit(&mut self, now: Time, request: Request) -> Ticket;
+
+    /// The outcome of a request that is over by now; `None` while there is none.
+    fn poll(&mut self, now: Time) -> Option<(Ticket, Outcome)>;
+
+    /// When [`SwitchDriver::poll`] or [`SwitchDriver::poll_packet`] may have something, if the driver can tell: those of a model can.
+    fn next_event(&self) -> Option<Time>;
+
+    /// A frame that the switch has sent to its CPU port by now, oldest first.
+    fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>>;
+}

@@ -1,0 +1,78 @@
+//! What is asked of a driver, and what it answers.
+
+use super::{DriverError, Entry, EntryKey};
+use crate::Count;
+
+/// A request by its number, unique to the driver.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Ticket(pub u64);
+
+/// What a request came to.
+pub type Outcome = Result<Reply, DriverError>;
+
+/// A request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// All of these or none, and for packets at one moment.
+    Write(Vec<Update>),
+    /// The counters of entries.
+    ReadDirect(Vec<EntryKey>),
+    /// Counters by index.
+    ReadIndexed {
+        /// P4Runtime id.
+        counter: u32,
+        /// Which.
+        indices: Vec<u32>,
+    },
+    /// All entries of a table.
+    ReadEntries {
+        /// P4Runtime id.
+        table: u32,
+    },
+    /// A frame for the switch's CPU port.
+    PacketOut(Vec<u8>),
+}
+
+/// A change of one thing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Update {
+    /// A new entry. Its counter starts at zero.
+    Insert(Entry),
+    /// Another action for an entry that is there. Its counter goes on.
+    Modify(Entry),
+    /// The entry goes, with its counter.
+    Delete(EntryKey),
+    /// Rates of a meter, whose buckets are full then; `None`: it lets everything pass.
+    SetMeter {
+        /// P4Runtime id.
+        meter: u32,
+        /// Which.
+        index: u32,
+        /// In octets.
+        rates: Option<Rates>,
+    },
+}
+
+/// Rates of a meter (RFC 2698), in octets and octets per second. The peak rate is at least the committed one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rates {
+    /// CIR.
+    pub committed: u64,
+    /// CBS.
+    pub committed_burst: u64,
+    /// PIR.
+    pub peak: u64,
+    /// PBS.
+    pub peak_burst: u64,
+}
+
+/// What a request yielded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// All of it is written, or the frame is sent.
+    Done,
+    /// In the order in which they were asked for; `None` where there is no such entry.
+    Counts(Vec<Option<Count>>),
+    /// In no order.
+    Entries(Vec<Entry>),
+}

@@ -1,0 +1,252 @@
+//! The model as a driver, in model time.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use causeway_types::Time;
+use foldhash::fast::RandomState;
+
+use super::operation::{Operation, Resource, counters, resources};
+use super::queue::Port;
+use super::state::State;
+use super::timing::Timing;
+use crate::Count;
+use crate::driver::{
+    DriverError, Outcome, Program, Rejected, Reply, Request, SwitchDriver, Ticket, WriteError,
+};
+
+/// What packets go through: the program, on both sides of the queues.
+pub trait Pipeline {
+    /// A packet between the two sides, with its metadata.
+    type Packet;
+
+    /// A frame came by a port. What leaves, copies included, goes to `out`.
+    fn ingress(
+        &mut self,
+        state: &mut State,
+        now: Time,
+        port: u16,
+        frame: &[u8],
+        out: &mut Vec<Departing<Self::Packet>>,
+    );
+
+    /// A packet leaves its queue. Returns the frame to be sent.
+    fn egress(&mut self, state: &mut State, now: Time, port: u16, packet: Self::Packet) -> Option<Vec<u8>>;
+}
+
+/// A packet on its way to a queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Departing<T> {
+    /// The port that it leaves by.
+    pub port: u16,
+    /// The queue of that port, below [`super::QUEUES`].
+    pub queue: u8,
+    /// What it takes of the queue's room and of the port's rate.
+    pub octets: u64,
+    /// The rest.
+    pub packet: T,
+}
+
+/// What a model is like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// What requests cost.
+    pub timing: Timing,
+    /// The port whose frames go to the controller.
+    pub cpu_port: u16,
+    /// Octets per second of each other port; `None`: any number at once.
+    pub port_rate: Option<u64>,
+    /// Octets that a queue holds.
+    pub queue_room: u64,
+}
+
+/// A switch in memory.
+#[derive(Debug)]
+pub struct Model<P: Pipeline> {
+    config: Config,
+    state: State,
+    pipeline: P,
+    ports: BTreeMap<u16, Port<P::Packet>>,
+    operations: Vec<Operation>,
+    /// Until when each thing is in use.
+    in_use: HashMap<Resource, Time, RandomState>,
+    outcomes: VecDeque<(Ticket, Outcome)>,
+    tickets: u64,
+    to_controller: VecDeque<Vec<u8>>,
+    sent: VecDeque<(Time, u16, Vec<u8>)>,
+    overflowed: u64,
+}
+
+impl<P: Pipeline> Model<P> {
+    /// An empty switch with this program.
+    pub fn new(program: Program, pipeline: P, config: Config) -> Self {
+        Self {
+            config,
+            state: State::new(program),
+            pipeline,
+            ports: BTreeMap::new(),
+            operations: Vec::new(),
+            in_use: HashMap::default(),
+            outcomes: VecDeque::new(),
+            tickets: 0,
+            to_controller: VecDeque::new(),
+            sent: VecDeque::new(),
+            overflowed: 0,
+        }
+    }
+
+    /// A frame comes by a port. Time must not go back from call to call.
+    pub fn receive(&mut self, now: Time, port: u16, frame: &[u8]) {
+        self.advance(now);
+        let mut out = Vec::new();
+        self.pipeline.ingress(&mut self.state, now, port, frame, &mut out);
+        for Departing { port, queue, octets, packet } in out {
+            let rate = self.config.port_rate.filter(|_| port != self.config.cpu_port);
+            let queues = self.ports.entry(port).or_insert_with(|| Port::new(rate, self.config.queue_room));
+            self.overflowed += u64::from(!queues.enter(now, queue, octets, packet));
+        }
+        self.advance(now);
+    }
+
+    /// A frame that was sent by a port other than the CPU's, with when and which.
+    pub fn poll_sent(&mut self) -> Option<(Time, u16, Vec<u8>)> {
+        self.sent.pop_front()
+    }
+
+    /// Packets that found no room in their queue.
+    pub const fn overflowed(&self) -> u64 {
+        self.overflowed
+    }
+
+    /// What it holds.
+    pub const fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// It loses everything it held, packets included, and answers none of the requests that are under way.
+    pub fn restart(&mut self, now: Time) {
+        self.advance(now);
+        self.state.clear();
+        self.ports.values_mut().for_each(Port::clear);
+        let lost = self.operations.drain(..).map(|operation| (operation.ticket, Err(DriverError::Uncertain)));
+        self.outcomes.extend(lost);
+        self.in_use.clear();
+    }
+
+    /// Lets time pass: packets leave their queues, counters are read, batches take effect.
+    pub fn advance(&mut self, now: Time) {
+        loop {
+            let leaving = self.ports.iter().filter_map(|(port, queues)| Some((queues.next()?, *port))).min();
+            let places = self.operations.iter().enumerate();
+            let acting = places.map(|(place, operation)| (self.next_step(operation), place)).min();
+            match (leaving, acting) {
+                (Some((at, port)), acting) if at <= now && acting.is_none_or(|(step, _)| at <= step) => {
+                    self.leave(at, port);
+                }
+                (_, Some((at, place))) if at <= now => self.step(at, place),
+                _ => return,
+            }
+        }
+    }
+
+    fn leave(&mut self, now: Time, port: u16) {
+        let Some(packet) = self.ports.get_mut(&port).and_then(Port::leave) else { return };
+        let Some(frame) = self.pipeline.egress(&mut self.state, now, port, packet) else { return };
+        if port == self.config.cpu_port {
+            self.to_controller.push_back(frame);
+        } else {
+            self.sent.push_back((now, port, frame));
+        }
+    }
+
+    /// When the next counter of an operation is read, or when it ends.
+    fn next_step(&self, operation: &Operation) -> Time {
+        if operation.counts.len() < counters(&operation.request) {
+            operation.start + self.config.timing.until_read(operation.counts.len() + 1)
+        } else {
+            operation.end
+        }
+    }
+
+    fn step(&mut self, now: Time, place: usize) {
+        let Some(operation) = self.operations.get_mut(place) else { return };
+        let next = operation.counts.len();
+        let count = match &operation.request {
+            Request::ReadDirect(keys) => keys.get(next).map(|key| self.state.direct_count(key)),
+            Request::ReadIndexed { counter, indices } => {
+                indices.get(next).map(|index| self.state.indexed_count(*counter, *index))
+            }
+            Request::Write(_) | Request::ReadEntries { .. } | Request::PacketOut(_) => None,
+        };
+        match count {
+            Some(count) => operation.counts.push(count),
+            None => {
+                let operation = self.operations.swap_remove(place);
+                let outcome = self.outcome(now, operation.request, operation.counts);
+                self.outcomes.push_back((operation.ticket, outcome));
+            }
+        }
+    }
+
+    fn outcome(&mut self, now: Time, request: Request, counts: Vec<Option<Count>>) -> Outcome {
+        match request {
+            Request::Write(updates) => {
+                self.state.write(now, &updates)?;
+                Ok(Reply::Done)
+            }
+            Request::ReadDirect(_) => Ok(Reply::Counts(counts)),
+            Request::ReadIndexed { counter, indices } => {
+                let missing = counts.iter().zip(&indices).position(|(count, _)| count.is_none());
+                match missing.and_then(|update| Some((update, *indices.get(update)?))) {
+                    None => Ok(Reply::Counts(counts)),
+                    Some((update, index)) => {
+                        let error = WriteError::UnknownCounter { counter, index };
+                        Err(Rejected { update, error }.into())
+                    }
+                }
+            }
+            Request::ReadEntries { table } => {
+                let unknown = Rejected { update: 0, error: WriteError::UnknownTable(table) };
+                let entries = self.state.entries(table).ok_or(unknown)?;
+                Ok(Reply::Entries(entries.cloned().collect()))
+            }
+            Request::PacketOut(_) => Ok(Reply::Done),
+        }
+    }
+}
+
+impl<P: Pipeline> SwitchDriver for Model<P> {
+    fn submit(&mut self, now: Time, request: Request) -> Ticket {
+        self.advance(now);
+        let ticket = Ticket(self.tickets);
+        self.tickets += 1;
+        if let Request::PacketOut(frame) = &request {
+            self.receive(now, self.config.cpu_port, frame);
+        }
+        let resources = resources(&request);
+        let busy = resources.iter().filter_map(|resource| self.in_use.get(resource));
+        let start = busy.fold(now, |start, until| start.max(*until));
+        let entries = match &request {
+            Request::ReadEntries { table } => self.state.entries(*table).map_or(0, Iterator::count),
+            _ => 0,
+        };
+        let end = start + self.config.timing.of(&request, entries);
+        self.in_use.extend(resources.into_iter().map(|resource| (resource, end)));
+        self.operations.push(Operation { ticket, request, start, end, counts: Vec::new() });
+        ticket
+    }
+
+    fn poll(&mut self, now: Time) -> Option<(Ticket, Outcome)> {
+        self.advance(now);
+        self.outcomes.pop_front()
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        let ends = self.operations.iter().map(|operation| operation.end);
+        ends.chain(self.ports.values().filter_map(Port::next)).min()
+    }
+
+    fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
+        self.advance(now);
+        self.to_controller.pop_front()
+    }
+}

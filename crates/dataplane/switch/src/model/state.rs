@@ -1,0 +1,172 @@
+//! What a switch holds: tables, counters and meters, changed all or nothing.
+
+use std::collections::HashMap;
+
+use causeway_types::Time;
+use foldhash::fast::RandomState;
+
+use super::meter::{Colour, TrTcm};
+use super::table::{Row, Table};
+use crate::Count;
+use crate::driver::{Entry, EntryKey, Program, Rates, Rejected, Update, WriteError};
+
+/// The state of the switch.
+#[derive(Clone, Debug)]
+pub struct State {
+    program: Program,
+    tables: HashMap<u32, Table, RandomState>,
+    counters: HashMap<u32, Vec<Count>, RandomState>,
+    meters: HashMap<u32, Vec<Option<TrTcm>>, RandomState>,
+}
+
+/// How to take back an update.
+enum Undo {
+    Delete(EntryKey),
+    Modify(Entry),
+    Restore(u32, Row),
+    Meter(u32, u32, Option<TrTcm>),
+}
+
+impl State {
+    /// Empty tables, counters at zero, meters that let everything pass.
+    pub fn new(program: Program) -> Self {
+        let tables = program.tables.iter().map(|info| (info.id, Table::new(&program, info))).collect();
+        let indexed = program.counters.iter().filter(|counter| counter.table.is_none());
+        let counters = indexed.map(|counter| (counter.id, vec![Count::ZERO; counter.size])).collect();
+        let meters = program.meters.iter().map(|meter| (meter.id, vec![None; meter.size])).collect();
+        Self { program, tables, counters, meters }
+    }
+
+    /// What is in it.
+    pub const fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The action and parameters of the entry that a packet with these keys matches, counted with so many octets if the table's
+    /// entries have counters. `None` if none matches, or there is no such table.
+    pub fn apply_table(&mut self, table: u32, keys: &[u128], octets: u64) -> Option<&Entry> {
+        self.tables.get_mut(&table)?.look_up(keys, octets).map(|row| &row.entry)
+    }
+
+    /// Counts a packet. Without effect beyond the counter's size, as on a switch.
+    pub fn count(&mut self, counter: u32, index: u32, octets: u64) {
+        let cells = self.counters.get_mut(&counter);
+        if let Some(cell) = cells.and_then(|cells| cells.get_mut(index as usize)) {
+            *cell += Count { octets, packets: 1 };
+        }
+    }
+
+    /// Marks a packet. Green where no rates are set.
+    pub fn mark(&mut self, now: Time, meter: u32, index: u32, octets: u64) -> Colour {
+        let cells = self.meters.get_mut(&meter);
+        let meter = cells.and_then(|cells| cells.get_mut(index as usize)).and_then(Option::as_mut);
+        meter.map_or(Colour::Green, |meter| meter.mark(now, octets))
+    }
+
+    /// Makes all updates, in their order.
+    ///
+    /// # Errors
+    /// The first update that cannot be made; none has been made then.
+    pub fn write(&mut self, now: Time, updates: &[Update]) -> Result<(), Rejected> {
+        let mut undo = Vec::with_capacity(updates.len());
+        for (place, update) in updates.iter().enumerate() {
+            match self.update(now, update) {
+                Ok(step) => undo.push(step),
+                Err(error) => {
+                    undo.into_iter().rev().for_each(|step| self.undo(step));
+                    return Err(Rejected { update: place, error });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The counter of an entry; `None` if it is not there.
+    pub fn direct_count(&self, key: &EntryKey) -> Option<Count> {
+        self.tables.get(&key.table)?.count(key)
+    }
+
+    /// A counter by index; `None` if it is not there.
+    pub fn indexed_count(&self, counter: u32, index: u32) -> Option<Count> {
+        self.counters.get(&counter)?.get(index as usize).copied()
+    }
+
+    /// All entries of a table, in no order.
+    pub fn entries(&self, table: u32) -> Option<impl Iterator<Item = &Entry>> {
+        self.tables.get(&table).map(Table::entries)
+    }
+
+    /// As after a restart of the switch.
+    pub fn clear(&mut self) {
+        self.tables.values_mut().for_each(Table::clear);
+        self.counters.values_mut().flatten().for_each(|count| *count = Count::ZERO);
+        self.meters.values_mut().flatten().for_each(|meter| *meter = None);
+    }
+
+    fn update(&mut self, now: Time, update: &Update) -> Result<Undo, WriteError> {
+        match update {
+            Update::Insert(entry) => {
+                let (program, table) = self.table(entry.key.table)?;
+                table.insert(program, entry.clone())?;
+                Ok(Undo::Delete(entry.key.clone()))
+            }
+            Update::Modify(entry) => {
+                let (program, table) = self.table(entry.key.table)?;
+                table.modify(program, entry.clone()).map(Undo::Modify)
+            }
+            Update::Delete(key) => {
+                let (_, table) = self.table(key.table)?;
+                table.delete(key).map(|row| Undo::Restore(key.table, row))
+            }
+            Update::SetMeter { meter, index, rates } => self.set_meter(now, *meter, *index, *rates),
+        }
+    }
+
+    fn set_meter(
+        &mut self,
+        now: Time,
+        meter: u32,
+        index: u32,
+        rates: Option<Rates>,
+    ) -> Result<Undo, WriteError> {
+        let cells = self.meters.get_mut(&meter);
+        let cell = cells.and_then(|cells| cells.get_mut(index as usize));
+        let cell = cell.ok_or(WriteError::UnknownMeter { meter, index })?;
+        if rates.is_some_and(|rates| rates.peak < rates.committed) {
+            return Err(WriteError::MeterRates);
+        }
+        let before = std::mem::replace(cell, rates.map(|rates| TrTcm::new(rates, now)));
+        Ok(Undo::Meter(meter, index, before))
+    }
+
+    fn undo(&mut self, step: Undo) {
+        match step {
+            Undo::Delete(key) => {
+                if let Some(table) = self.tables.get_mut(&key.table) {
+                    let _gone = table.delete(&key);
+                }
+            }
+            Undo::Modify(entry) => {
+                if let Ok((program, table)) = self.table(entry.key.table) {
+                    let _after = table.modify(program, entry);
+                }
+            }
+            Undo::Restore(table, row) => {
+                if let Some(table) = self.tables.get_mut(&table) {
+                    table.restore(row);
+                }
+            }
+            Undo::Meter(meter, index, before) => {
+                let cells = self.meters.get_mut(&meter);
+                if let Some(cell) = cells.and_then(|cells| cells.get_mut(index as usize)) {
+                    *cell = before;
+                }
+            }
+        }
+    }
+
+    fn table(&mut self, id: u32) -> Result<(&Program, &mut Table), WriteError> {
+        let table = self.tables.get_mut(&id).ok_or(WriteError::UnknownTable(id))?;
+        Ok((&self.program, table))
+    }
+}

@@ -1,0 +1,89 @@
+//! Numbers that the program and its controller agree on.
+
+/// Why a packet is dropped: an index of the counter `drops`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum DropReason {
+    /// The GTP-U header or an extension header is cut short or contradicts itself.
+    MalformedGtpu = 1,
+    /// The GTP version is not 1, or the protocol type is GTP'.
+    UnsupportedGtpVersion = 2,
+    /// An extension header that must be understood is not, or there are more than the parser walks.
+    UnsupportedExtension = 3,
+    /// The user packet is not a well-formed IP packet, or the checksum of its IPv4 header is wrong.
+    MalformedIp = 4,
+    /// The frame is no IP packet of a family that the program carries.
+    UnsupportedFrame = 5,
+    /// No PDR of any session is for this tunnel, QFI and packet.
+    UnknownTeid = 6,
+    /// No PDR of any session is for this UE address and packet.
+    UnknownUe = 7,
+    /// The source address of an uplink packet is not the UE's.
+    SpoofedSource = 8,
+    /// The FAR says DROP.
+    FarDrop = 9,
+    /// The gate of a QER is closed.
+    GateClosed = 10,
+    /// The meter of the packet's QER is red.
+    MbrExceeded = 11,
+    /// The network marked the outer header as congested, and the user packet cannot carry that on.
+    Congested = 12,
+    /// No route leads to the packet's next address.
+    NoEgress = 13,
+    /// A PDR matched whose forwarding data are not there.
+    NoForwarding = 14,
+    /// A frame of the CPU port asks for something that is not in the contract.
+    BadCommand = 15,
+}
+
+impl DropReason {
+    const ALL: [Self; 15] = [
+        Self::MalformedGtpu,
+        Self::UnsupportedGtpVersion,
+        Self::UnsupportedExtension,
+        Self::MalformedIp,
+        Self::UnsupportedFrame,
+        Self::UnknownTeid,
+        Self::UnknownUe,
+        Self::SpoofedSource,
+        Self::FarDrop,
+        Self::GateClosed,
+        Self::MbrExceeded,
+        Self::Congested,
+        Self::NoEgress,
+        Self::NoForwarding,
+        Self::BadCommand,
+    ];
+
+    /// The reason that an entry's action carries as a number; one that has no name counts as [`DropReason::FarDrop`].
+    pub(super) fn of(number: u128) -> Self {
+        Self::ALL.into_iter().find(|reason| *reason as u128 == number).unwrap_or(Self::FarDrop)
+    }
+}
+
+/// Why a frame goes to the CPU port or the software UPF: `code` of its header.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Punt {
+    /// A copy: the FAR has NOCP.
+    Notify = 1,
+    /// The FAR has BUFF.
+    Buffer = 2,
+    /// GTP-U signalling.
+    Signalling = 3,
+    /// Addressed to the UPF itself.
+    Local = 4,
+    /// The last hop of the packet ends here.
+    TtlExpired = 5,
+    /// ARP.
+    Arp = 6,
+}
+
+/// What a frame from the CPU port asks for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Command {
+    /// Treat the packet as if it had come from a network.
+    Process = 1,
+    /// Route the packet, complete with its tunnel.
+    Route = 2,
+    /// Send the frame by the port and queue of its header.
+    Send = 3,
+}

@@ -1,0 +1,252 @@
+//! What packets go through in the UPF's P4 program, in the profiles whose rules are entries of tables: `baseline`, `red`, `red-spt` and
+//! `hip4`.
+//!
+//! Which tables there are, with which keys and actions, is the program's; they are found by their names. What is asked in which
+//! order, and what a miss means, is written here as the program has it for BMv2: a copy for the controller is the frame as it came.
+//! Only IPv4 tunnels are known.
+
+mod codes;
+mod names;
+mod packet;
+mod parser;
+mod rewrite;
+
+#[cfg(test)]
+mod tests;
+
+use std::net::Ipv4Addr;
+
+use causeway_types::Time;
+
+pub use codes::{Command, DropReason, Punt};
+pub use names::UnknownProgram;
+
+use super::{Colour, Departing, Pipeline, State};
+use crate::driver::Program;
+use names::Names;
+use packet::{Family, Forward, Packet};
+
+/// The packet path of the UPF.
+#[derive(Clone, Debug)]
+pub struct Upf {
+    names: Names,
+    cpu_port: u16,
+    local: Vec<Ipv4Addr>,
+}
+
+/// A frame on its way to its queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ready {
+    /// It leaves, and is counted for its rule.
+    Forwarded {
+        /// The rule; zero for none.
+        rule: u32,
+        /// The frame.
+        frame: Vec<u8>,
+    },
+    /// It is for the controller or the software UPF, with the header that says why.
+    Punted(Vec<u8>),
+}
+
+/// What matches a packet is not there.
+struct Miss;
+
+impl Upf {
+    /// The packet path of a program. `local` are the addresses at which GTP-U arrives.
+    ///
+    /// # Errors
+    /// The program is not one of the UPF's, or of a profile that is not modelled.
+    pub fn new(program: &Program, cpu_port: u16, local: Vec<Ipv4Addr>) -> Result<Self, UnknownProgram> {
+        Ok(Self { names: Names::new(program)?, cpu_port, local })
+    }
+
+    /// Carries out the action of the entry that the packet matches. A table that the profile does not have misses.
+    fn apply(&self, state: &mut State, packet: &mut Packet, table: &str) -> Result<(), Miss> {
+        let table = self.names.table(table).ok_or(Miss)?;
+        let entry = state.apply_table(table.id, &table.keys(packet), packet.octets).ok_or(Miss)?;
+        self.names.act(packet, entry.action, &entry.parameters);
+        Ok(())
+    }
+
+    /// The first of these tables that has an entry for the packet.
+    fn first(&self, state: &mut State, packet: &mut Packet, tables: &[&str]) -> Result<(), Miss> {
+        tables.iter().find_map(|table| self.apply(state, packet, table).ok()).ok_or(Miss)
+    }
+
+    /// What becomes of a user packet.
+    fn treat(&self, state: &mut State, now: Time, packet: &mut Packet) {
+        let spoofed = packet.is_tunnelled && self.is_spoofed(state, packet);
+        let congested = packet.is_tunnelled && carry_congestion(packet);
+        self.match_pdr(state, packet);
+        if spoofed {
+            packet.drop = Some(DropReason::SpoofedSource);
+        } else if congested {
+            packet.drop = Some(DropReason::Congested);
+        } else {
+            self.forward(state, packet);
+            self.account(state, packet.rule, packet.octets, ["pre_qos_a", "pre_qos_b"]);
+            self.meter(state, now, packet);
+        }
+        if packet.drop.is_none() {
+            rewrite::rewrite(packet);
+        }
+    }
+
+    fn is_spoofed(&self, state: &mut State, packet: &mut Packet) -> bool {
+        let guard = if packet.family == Some(Family::V4) { "source_guard" } else { "source_guard_ipv6" };
+        self.apply(state, packet, guard).is_err()
+    }
+
+    fn match_pdr(&self, state: &mut State, packet: &mut Packet) {
+        if self.first(state, packet, &["complex", "complex_ipv6"]).is_ok() {
+            return;
+        }
+        let (tables, reason): (&[&str], DropReason) = match (packet.is_tunnelled, packet.family) {
+            (true, _) => (
+                &[
+                    "ul_to_n6_complex",
+                    "ul_to_n9_n3_complex",
+                    "ul_to_n6_complex_ipv6",
+                    "ul_to_n9_n3_complex_ipv6",
+                    "ul_to_n6_simple",
+                    "ul_to_n9_n3_simple",
+                    "dl_from_n9_simple",
+                    "ul_simple",
+                ],
+                DropReason::UnknownTeid,
+            ),
+            (false, Some(Family::V6)) => (
+                &["dl_from_n6_complex_ipv6", "dl_from_n6_simple_ipv6", "dl_simple_ipv6"],
+                DropReason::UnknownUe,
+            ),
+            (false, _) => (&["dl_from_n6_complex", "dl_from_n6_simple", "dl_simple"], DropReason::UnknownUe),
+        };
+        if self.first(state, packet, tables).is_err() {
+            packet.drop = Some(reason);
+        }
+    }
+
+    /// What the FAR and the QER ask for, where the rule's entry does not say it.
+    fn forward(&self, state: &mut State, packet: &mut Packet) {
+        let tables = ["far", "ul_to_n6_template", "ul_to_n9_n3_template", "dl_template"];
+        let has_tables = tables.iter().any(|table| self.names.table(table).is_some());
+        if packet.rule == 0 || !has_tables {
+            return;
+        }
+        if self.first(state, packet, &tables).is_err() {
+            packet.drop = Some(DropReason::NoForwarding);
+        }
+        let _without_meter = self.apply(state, packet, "meter_lookup");
+    }
+
+    fn account(&self, state: &mut State, rule: u32, octets: u64, tables: [&str; 2]) {
+        for table in tables.iter().filter_map(|table| self.names.table(table)) {
+            let _uncounted = state.apply_table(table.id, &[rule.into()], octets);
+        }
+    }
+
+    fn meter(&self, state: &mut State, now: Time, packet: &mut Packet) {
+        if packet.meter != 0 {
+            let colour = state.mark(now, self.names.meters, packet.meter, packet.octets);
+            packet.colour = colour as u8;
+            if colour == Colour::Red {
+                packet.drop = Some(DropReason::MbrExceeded);
+            }
+        }
+    }
+
+    /// The port and queue of a packet that is not dropped.
+    fn direct(&self, state: &mut State, packet: &mut Packet) {
+        if packet.punt.is_some() {
+            packet.egress_port = self.cpu_port;
+            let _default = self.apply(state, packet, "punt_ports");
+        } else if packet.command != Some(Command::Send) {
+            let _queue_zero = self.apply(state, packet, "queue_assignment");
+            state.count(self.names.queue_packets, packet.queue.into(), packet.octets);
+            let tables: &[&str] = match (packet.forward, packet.family) {
+                (Some(Forward::Encapsulate), _) => &["tunnel_exact", "tunnel_lpm"],
+                (_, Some(Family::V6)) => &["network_lpm_ipv6"],
+                (_, _) => &["network_exact", "network_lpm"],
+            };
+            if self.first(state, packet, tables).is_err() {
+                packet.drop = Some(DropReason::NoEgress);
+            }
+        }
+    }
+}
+
+impl Pipeline for Upf {
+    type Packet = Ready;
+
+    fn ingress(
+        &mut self,
+        state: &mut State,
+        now: Time,
+        port: u16,
+        frame: &[u8],
+        out: &mut Vec<Departing<Self::Packet>>,
+    ) {
+        let mut packet = parser::parse(frame, port, self.cpu_port, &self.local);
+        match packet.command {
+            Some(Command::Route) => packet.forward = Some(Forward::Encapsulate),
+            Some(Command::Send) => (packet.egress_port, packet.queue) = packet.send_to,
+            None if packet.bad_command => packet.drop = Some(DropReason::BadCommand),
+            Some(Command::Process) | None => {}
+        }
+        let is_user_packet = matches!(packet.command, None | Some(Command::Process));
+        if packet.drop.is_none() && packet.punt.is_none() && is_user_packet {
+            self.treat(state, now, &mut packet);
+        }
+        if packet.drop.is_none() {
+            self.direct(state, &mut packet);
+        }
+        if packet.notify {
+            let as_it_came = rewrite::without_cpu_header(frame, &packet);
+            let copy = rewrite::push(&as_it_came, Punt::Notify, true, port, packet.rule);
+            let octets = copy.len() as u64;
+            out.push(Departing { port: self.cpu_port, queue: 0, octets, packet: Ready::Punted(copy) });
+        }
+        if let Some(reason) = packet.drop {
+            state.count(self.names.drops, reason as u32, packet.octets);
+            return;
+        }
+        let frame = rewrite::frame(&packet);
+        let ready = match packet.punt {
+            Some(punt) => Ready::Punted(rewrite::push(&frame, punt, false, port, packet.rule)),
+            None => Ready::Forwarded { rule: packet.rule, frame },
+        };
+        let octets = ready.frame().len() as u64;
+        out.push(Departing { port: packet.egress_port, queue: packet.queue, octets, packet: ready });
+    }
+
+    fn egress(&mut self, state: &mut State, _: Time, _: u16, packet: Self::Packet) -> Option<Vec<u8>> {
+        if let Ready::Forwarded { rule, frame } = &packet {
+            self.account(state, *rule, frame.len() as u64, ["post_qos_a", "post_qos_b"]);
+        }
+        match packet {
+            Ready::Forwarded { frame, .. } | Ready::Punted(frame) => Some(frame),
+        }
+    }
+}
+
+impl Ready {
+    const fn frame(&self) -> &Vec<u8> {
+        match self {
+            Self::Forwarded { frame, .. } | Self::Punted(frame) => frame,
+        }
+    }
+}
+
+/// Carries a congestion mark of the outer header into the user packet (RFC 6040 clause 4.2); true if it cannot carry it.
+fn carry_congestion(packet: &mut Packet) -> bool {
+    let packet::Outer::AsItCame(outer) = &packet.outer else { return false };
+    let mark = outer.get(1).map_or(0, |tos| tos & 3);
+    let tos = packet.tos();
+    match (mark, tos & 3) {
+        (3, 0) => return true,
+        (3, 1 | 2) => packet.set_tos(tos | 3),
+        (1, 2) => packet.set_tos(tos & !3 | 1),
+        _ => {}
+    }
+    false
+}

@@ -1,0 +1,167 @@
+//! A packet between the parser and its queue.
+
+use super::codes::{Command, DropReason, Punt};
+
+/// EtherType of frames of the CPU port.
+pub(super) const ETHERTYPE_CPU: u16 = 0x88b5;
+pub(super) const ETHERTYPE_IPV4: u16 = 0x0800;
+pub(super) const ETHERTYPE_IPV6: u16 = 0x86dd;
+pub(super) const ETHERTYPE_ARP: u16 = 0x0806;
+
+/// How a matched packet leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Forward {
+    /// Without a tunnel.
+    Decapsulate,
+    /// In a new tunnel.
+    Encapsulate,
+}
+
+/// A new tunnel around a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Tunnel {
+    pub(super) peer: u32,
+    pub(super) teid: u32,
+    pub(super) qfi: u8,
+    pub(super) pdu_type: u8,
+    /// DSCP and ECN of the outer header.
+    pub(super) tos: u8,
+    /// Octets of the user packet, as its header says.
+    pub(super) length: u16,
+}
+
+/// What stands between the Ethernet header and the user packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Outer {
+    /// Nothing.
+    None,
+    /// What came.
+    AsItCame(Vec<u8>),
+    /// A tunnel of ours.
+    New(Tunnel),
+}
+
+/// The user packet's IP version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Family {
+    V4,
+    V6,
+}
+
+/// Headers and metadata.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Packet {
+    /// Destination, source and EtherType.
+    pub(super) ethernet: [u8; 14],
+    pub(super) outer: Outer,
+    /// The user packet and whatever follows, or what the parser did not look into.
+    pub(super) inner: Vec<u8>,
+    /// It has a user packet of this family.
+    pub(super) family: Option<Family>,
+    /// Octets of the user packet: of IPv4 with, of IPv6 without its header, as they have it.
+    pub(super) length: u16,
+    pub(super) ports: Option<(u16, u16)>,
+    pub(super) bad_checksum: bool,
+    pub(super) ingress_port: u16,
+    /// Octets of the frame as it came.
+    pub(super) octets: u64,
+    pub(super) command: Option<Command>,
+    /// From the CPU port with a code that is none.
+    pub(super) bad_command: bool,
+    /// What SEND says: port and queue.
+    pub(super) send_to: (u16, u8),
+    pub(super) drop: Option<DropReason>,
+    pub(super) punt: Option<Punt>,
+    pub(super) is_tunnelled: bool,
+    pub(super) teid_in: u32,
+    pub(super) qfi_in: u8,
+    pub(super) rule: u32,
+    pub(super) meter: u32,
+    pub(super) teid_out: u32,
+    pub(super) forward: Option<Forward>,
+    pub(super) notify: bool,
+    pub(super) buffer: bool,
+    pub(super) mark_dscp: bool,
+    pub(super) dscp: u8,
+    pub(super) tunnel: u32,
+    /// Our own address on the way to the tunnel's other end.
+    pub(super) local: u32,
+    pub(super) qfi_out: u8,
+    pub(super) pdu_type: u8,
+    pub(super) colour: u8,
+    pub(super) egress_port: u16,
+    pub(super) queue: u8,
+}
+
+impl Packet {
+    pub(super) fn new(ingress_port: u16, frame: &[u8]) -> Self {
+        Self {
+            ethernet: frame.first_chunk().copied().unwrap_or_default(),
+            outer: Outer::None,
+            inner: frame.get(14..).unwrap_or_default().to_vec(),
+            family: None,
+            length: 0,
+            ports: None,
+            bad_checksum: false,
+            ingress_port,
+            octets: frame.len() as u64,
+            command: None,
+            bad_command: false,
+            send_to: (0, 0),
+            drop: None,
+            punt: None,
+            is_tunnelled: false,
+            teid_in: 0,
+            qfi_in: 0,
+            rule: 0,
+            meter: 0,
+            teid_out: 0,
+            forward: None,
+            notify: false,
+            buffer: false,
+            mark_dscp: false,
+            dscp: 0,
+            tunnel: 0,
+            local: 0,
+            qfi_out: 0,
+            pdu_type: 0,
+            colour: 0,
+            egress_port: 0,
+            queue: 0,
+        }
+    }
+
+    pub(super) fn ether_type(&self) -> u16 {
+        u16::from_be_bytes([self.ethernet[12], self.ethernet[13]])
+    }
+
+    pub(super) fn set_ether_type(&mut self, ether_type: u16) {
+        self.ethernet[12..].copy_from_slice(&ether_type.to_be_bytes());
+    }
+
+    /// Bits of the user packet's header as a number, big endian; zero beyond its end.
+    pub(super) fn inner_field(&self, octets: std::ops::Range<usize>) -> u128 {
+        let bytes = self.inner.get(octets).unwrap_or_default();
+        bytes.iter().fold(0, |value, octet| value << 8 | u128::from(*octet))
+    }
+
+    /// DSCP and ECN of the user packet.
+    pub(super) fn tos(&self) -> u8 {
+        match self.family {
+            Some(Family::V4) => self.inner_field(1..2) as u8,
+            Some(Family::V6) => (self.inner_field(0..2) >> 4) as u8,
+            None => 0,
+        }
+    }
+
+    pub(super) fn set_tos(&mut self, tos: u8) {
+        match (self.family, self.inner.as_mut_slice()) {
+            (Some(Family::V4), [_, field, ..]) => *field = tos,
+            (Some(Family::V6), [first, second, ..]) => {
+                *first = *first & 0xf0 | tos >> 4;
+                *second = *second & 0x0f | tos << 4;
+            }
+            _ => {}
+        }
+    }
+}

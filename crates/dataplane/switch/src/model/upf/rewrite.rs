@@ -1,0 +1,130 @@
+//! The packet as it leaves.
+
+use causeway_packet::checksum::checksum;
+
+use super::codes::{Command, DropReason, Punt};
+use super::packet::{ETHERTYPE_CPU, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Family, Forward, Outer, Packet, Tunnel};
+
+/// Octets of UDP, GTP-U, its optional fields and a PDU Session Container.
+const TUNNEL: u16 = 24;
+
+/// One hop less where the packet enters or leaves the tunnels, the old tunnel away, DSCP marking or the new tunnel.
+pub(super) fn rewrite(packet: &mut Packet) {
+    let ecn = packet.tos() & 3;
+    if packet.family == Some(Family::V6) {
+        packet.length = packet.length.wrapping_add(40);
+    }
+    if packet.buffer {
+        packet.punt = Some(Punt::Buffer);
+    } else if !packet.is_tunnelled || packet.forward == Some(Forward::Decapsulate) {
+        hop(packet);
+    }
+    if packet.is_tunnelled {
+        packet.outer = Outer::None;
+    }
+    if packet.punt.is_none() && packet.forward == Some(Forward::Encapsulate) {
+        packet.outer = Outer::New(Tunnel {
+            peer: packet.tunnel,
+            teid: packet.teid_out,
+            qfi: packet.qfi_out,
+            pdu_type: packet.pdu_type,
+            tos: packet.dscp << 2 | ecn,
+            length: packet.length,
+        });
+        packet.set_ether_type(ETHERTYPE_IPV4);
+        return;
+    }
+    packet.set_ether_type(if packet.family == Some(Family::V6) { ETHERTYPE_IPV6 } else { ETHERTYPE_IPV4 });
+    if packet.mark_dscp && packet.punt.is_none() {
+        packet.set_tos(packet.dscp << 2 | ecn);
+    }
+}
+
+fn hop(packet: &mut Packet) {
+    let place = match packet.family {
+        Some(Family::V4) if packet.bad_checksum => {
+            packet.drop = Some(DropReason::MalformedIp);
+            return;
+        }
+        Some(Family::V4) => 8,
+        Some(Family::V6) => 7,
+        None => return,
+    };
+    match packet.inner.get_mut(place) {
+        Some(hops) if *hops > 1 => *hops -= 1,
+        _ => packet.punt = Some(Punt::TtlExpired),
+    }
+}
+
+/// The frame with its headers; checksums of IPv4 are right, but for a user packet's that came wrong.
+pub(super) fn frame(packet: &Packet) -> Vec<u8> {
+    let mut frame = packet.ethernet.to_vec();
+    match &packet.outer {
+        Outer::None => {}
+        Outer::AsItCame(outer) => frame.extend_from_slice(outer),
+        Outer::New(tunnel) => frame.extend_from_slice(&outer(tunnel, packet.local)),
+    }
+    let mut inner = packet.inner.clone();
+    if packet.command == Some(Command::Route) {
+        if let Some(source) = inner.get_mut(12..16) {
+            source.copy_from_slice(&packet.local.to_be_bytes());
+        }
+        set_checksum(&mut inner, 20);
+    } else if packet.family == Some(Family::V4) && !packet.bad_checksum {
+        let header = inner.first().map_or(0, |first| usize::from(first & 0x0f) * 4);
+        set_checksum(&mut inner, header);
+    }
+    frame.extend_from_slice(&inner);
+    frame
+}
+
+/// The frame as it came; one of the CPU port without its header.
+pub(super) fn without_cpu_header(frame: &[u8], packet: &Packet) -> Vec<u8> {
+    if packet.command.is_none() {
+        return frame.to_vec();
+    }
+    let rest = frame.get(24..).unwrap_or_default();
+    let ethernet = frame.get(..12).into_iter().chain(frame.get(22..24));
+    ethernet.flatten().chain(rest).copied().collect()
+}
+
+/// A frame for the CPU port: behind the Ethernet header, the one that says why.
+pub(super) fn push(frame: &[u8], code: Punt, is_copy: bool, ingress_port: u16, rule: u32) -> Vec<u8> {
+    let (ethernet, rest) = frame.split_at_checked(14).unwrap_or((frame, &[]));
+    let mut pushed = ethernet.get(..12).unwrap_or(ethernet).to_vec();
+    pushed.extend_from_slice(&ETHERTYPE_CPU.to_be_bytes());
+    pushed.extend_from_slice(&[code as u8, u8::from(is_copy)]);
+    pushed.extend_from_slice(&ingress_port.to_be_bytes());
+    pushed.push(0);
+    pushed.extend_from_slice(&rule.to_be_bytes()[1..]);
+    pushed.extend_from_slice(ethernet.get(12..).unwrap_or_default());
+    pushed.extend_from_slice(rest);
+    pushed
+}
+
+/// IPv4, UDP without a checksum, GTP-U, and a PDU Session Container of four octets.
+fn outer(tunnel: &Tunnel, local: u32) -> [u8; 44] {
+    let mut octets = [0; 44];
+    let mut at = |place: usize, bytes: &[u8]| octets[place..place + bytes.len()].copy_from_slice(bytes);
+    let udp = tunnel.length.wrapping_add(TUNNEL);
+    at(0, &[0x45, tunnel.tos]);
+    at(2, &udp.wrapping_add(20).to_be_bytes());
+    at(6, &[0x40, 0, 64, 17]);
+    at(12, &local.to_be_bytes());
+    at(16, &tunnel.peer.to_be_bytes());
+    at(20, &[0x08, 0x68, 0x08, 0x68]);
+    at(24, &udp.to_be_bytes());
+    at(28, &[0x34, 255]);
+    at(30, &tunnel.length.wrapping_add(8).to_be_bytes());
+    at(32, &tunnel.teid.to_be_bytes());
+    at(39, &[0x85, 1, tunnel.pdu_type << 4, tunnel.qfi, 0]);
+    set_checksum(&mut octets, 20);
+    octets
+}
+
+fn set_checksum(packet: &mut [u8], header: usize) {
+    let Some(header) = packet.get_mut(..header).filter(|header| header.len() >= 20) else { return };
+    header[10..12].fill(0);
+    let sum = checksum(header);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+}

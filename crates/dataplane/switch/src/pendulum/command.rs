@@ -1,0 +1,97 @@
+//! Changes of rules, as the writer carries them out.
+
+use causeway_types::Time;
+
+use super::{Partition, Side};
+use crate::SwitchPdr;
+
+/// A change of a session's rules, all or nothing: packets have the old numbers until it is written, and the new ones from then on.
+///
+/// An establishment only adds, a deletion only expires, and a modification does both: it never keeps the number of a rule that it
+/// changes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Command<W> {
+    /// Numbers that are new; they get entries in the accounting tables of both sides.
+    pub add: Vec<SwitchPdr>,
+    /// Numbers that no packet has once the command is written.
+    pub expire: Vec<SwitchPdr>,
+    /// What else is written with it, at the same moment: the entries of the PDR tables.
+    pub writes: W,
+}
+
+/// A command by its number, in the order of submission.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Token(pub(super) u64);
+
+/// New entries of one accounting table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Insertion {
+    /// The table.
+    pub side: Side,
+    /// The partition; it is not read until the batch has been written.
+    pub partition: Partition,
+    /// The keys of the entries; their counters start at zero.
+    pub numbers: Vec<SwitchPdr>,
+}
+
+/// What the writer is to write as one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Batch<W> {
+    /// The command.
+    pub token: Token,
+    /// Entries of the accounting tables, to be written first.
+    pub insertions: Vec<Insertion>,
+    /// The rest.
+    pub writes: W,
+}
+
+/// What the writer does next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Turn<W> {
+    /// It writes this, and then says how it went ([`super::TableAccess::written`]).
+    Write(Batch<W>),
+    /// This command is over: it cannot be carried out. All is as if it had not been submitted.
+    Refuse {
+        /// The command.
+        token: Token,
+        /// What it came with.
+        writes: W,
+        /// Why.
+        full: Full,
+    },
+}
+
+/// Neither partition of an accounting table has room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "the {side:?} accounting table is full: {needed} entries are needed, its partitions have room for {free:?}"
+)]
+pub struct Full {
+    /// The table.
+    pub side: Side,
+    /// Entries needed.
+    pub needed: usize,
+    /// Entries that are free, in the partition for writes and in the other one.
+    pub free: [usize; 2],
+}
+
+/// A command that makes no sense. Nothing has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Invalid {
+    /// A number to add is in use, or has not retired on both sides.
+    #[error("number {0} is in use")]
+    InUse(SwitchPdr),
+    /// A number to expire is not in use, or expires already.
+    #[error("number {0} is not in use")]
+    NotInUse(SwitchPdr),
+}
+
+/// A command that waits for its turn.
+#[derive(Clone, Debug)]
+pub(super) struct Queued<W> {
+    pub(super) token: Token,
+    pub(super) command: Command<W>,
+    pub(super) submitted: Time,
+    /// It found no room at first.
+    pub(super) waited: bool,
+}

@@ -1,0 +1,57 @@
+//! How readers and the writer share the tables.
+
+use causeway_types::Span;
+
+/// Who waits for whom.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Mode {
+    /// Two partitions on each side, a reader for each side, and a writer: nobody waits for more than a change of roles. A pass reads
+    /// at most so many entries.
+    Pendulum {
+        /// Entries of one pass; the paper has 10,000.
+        batch: usize,
+    },
+    /// One partition, one reader for both sides, and a writer: a pass reads a whole table, and writes wait for it. Then the reader
+    /// sleeps, so that it reads for this fraction of the time (above 0, at most 1): beta in section 3.2.
+    Baseline {
+        /// Fraction of the time spent reading.
+        beta: f64,
+    },
+    /// One partition and one thread: it carries out writes while there are any, and else reads a few entries.
+    SingleThread {
+        /// Entries that are read before it looks for writes again; the paper has 100.
+        chunk: usize,
+    },
+}
+
+impl Mode {
+    /// The mode of the paper, with its batch.
+    pub const PENDULUM: Self = Self::Pendulum { batch: 10_000 };
+
+    /// Reads and writes go on at the same time, in different partitions.
+    pub(super) const fn is_pendulum(self) -> bool {
+        matches!(self, Self::Pendulum { .. })
+    }
+
+    /// Partitions of each side.
+    pub(super) const fn partitions(self) -> usize {
+        if self.is_pendulum() { 2 } else { 1 }
+    }
+
+    /// The most entries that one pass reads.
+    pub(super) const fn budget(self) -> usize {
+        match self {
+            Self::Pendulum { batch } => batch,
+            Self::Baseline { .. } => usize::MAX,
+            Self::SingleThread { chunk } => chunk,
+        }
+    }
+
+    /// How long the reader sleeps after it has read for so long.
+    pub(super) fn rest(self, busy: Span) -> Span {
+        match self {
+            Self::Baseline { beta } if beta > 0.0 && beta < 1.0 => busy.mul_f64((1.0 - beta) / beta),
+            _ => Span::ZERO,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Volumes that are not to be passed.
+
+use causeway_types::Volume;
+
+/// A volume threshold or quota (TS 29.244 clauses 8.2.13 and 8.2.50): octets, of which any may be left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Limit {
+    /// Of both directions together.
+    pub total: Option<u64>,
+    /// From the UE.
+    pub uplink: Option<u64>,
+    /// Towards the UE.
+    pub downlink: Option<u64>,
+}
+
+impl Limit {
+    /// Of both directions together.
+    pub const fn total(octets: u64) -> Self {
+        Self { total: Some(octets), uplink: None, downlink: None }
+    }
+
+    /// It is reached.
+    pub fn is_reached(&self, volume: &Volume) -> bool {
+        self.parts(volume).any(|(limit, counted)| counted >= limit)
+    }
+
+    /// Each limit that there is, with what counts towards it.
+    fn parts(&self, volume: &Volume) -> impl Iterator<Item = (u64, u64)> {
+        let counted = [volume.total(), volume.uplink, volume.downlink];
+        let limits = [self.total, self.uplink, self.downlink];
+        limits.into_iter().zip(counted).filter_map(|(limit, counted)| Some((limit?, counted)))
+    }
+
+    /// The least that is missing, as seconds at the given rates in octets per second (both, uplink, downlink), each since the
+    /// moment at which what is counted was so, in seconds from now. `None` if no limit is nearing.
+    pub(super) fn reached_in(&self, volume: &Volume, flows: &[Flow; 3]) -> Option<f64> {
+        let counted = [volume.total(), volume.uplink, volume.downlink];
+        let limits = [self.total, self.uplink, self.downlink];
+        let parts = limits.into_iter().zip(counted).zip(flows);
+        let seconds = parts.filter_map(|((limit, counted), flow)| {
+            let missing = limit?.saturating_sub(counted);
+            (flow.rate > 0.0).then(|| flow.since + missing as f64 / flow.rate)
+        });
+        seconds.min_by(f64::total_cmp)
+    }
+}
+
+/// Traffic as it is estimated.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Flow {
+    /// Octets per second.
+    pub(super) rate: f64,
+    /// When its counters were read, weighed by their rates: seconds from now, mostly negative.
+    pub(super) since: f64,
+}
+
+impl Flow {
+    /// The flow of several counters: each its rate, and when it was read.
+    pub(super) fn sum(parts: impl Iterator<Item = (f64, f64)>) -> Self {
+        let (rate, weighed) =
+            parts.fold((0.0, 0.0), |(rate, weighed), (part, since)| (rate + part, weighed + part * since));
+        Self { rate, since: if rate > 0.0 { weighed / rate } else { 0.0 } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  1000 octets in all and 300 uplink; 400 counted downlink and 200 uplink; flows of 10 and 5 octets per second.
+    // Output: the uplink limit is nearer: 100 octets at 5 per second, less the four seconds since the counter was read.
+    #[test]
+    fn the_nearest_limit_counts() {
+        let limit = Limit { total: Some(1000), uplink: Some(300), downlink: None };
+        let volume = Volume { uplink: 200, downlink: 400, ..Volume::ZERO };
+        let flow = |rate, since| Flow { rate, since };
+        let flows = [Flow::sum([(5.0, -4.0), (10.0, -1.0)].into_iter()), flow(5.0, -4.0), flow(10.0, -1.0)];
+        assert_eq!(flows[0], flow(15.0, -2.0));
+        assert_eq!(limit.reached_in(&volume, &flows), Some(16.0));
+        assert!(!limit.is_reached(&volume));
+        assert!(limit.is_reached(&Volume { uplink: 300, ..volume }));
+        assert!(Limit::total(600).is_reached(&volume));
+        assert_eq!(Limit::default().reached_in(&volume, &flows), None);
+        assert_eq!(limit.reached_in(&volume, &[Flow::default(); 3]), None);
+    }
+}

@@ -1,0 +1,268 @@
+//! From readings to what is read next, and to reports.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+
+use causeway_types::{Direction, Span, Time, Volume};
+use foldhash::fast::RandomState;
+
+use super::report::{Report, Triggers};
+use super::rule::{Rule, Watch};
+use super::urr::{State, Urr};
+use super::wheel::Wheel;
+use crate::SwitchPdr;
+use crate::pendulum::{Partition, Reading, Side};
+
+/// How counters are picked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// No counter that a URR counts is left unread for longer, as far as the switch can be read that fast; at most 8 s.
+    pub longest: Span,
+    /// Counters that are not needed within this time are not picked, so that a pass with little to do is short. `None`: a
+    /// pass is always as long as it may be.
+    pub ahead: Option<Span>,
+}
+
+impl Default for Config {
+    /// As in the paper: 5 s, and passes as long as they may be.
+    fn default() -> Self {
+        Self { longest: Span::from_secs(5), ahead: None }
+    }
+}
+
+/// A rule with what counts its packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured<'a, K> {
+    /// Its number.
+    pub number: SwitchPdr,
+    /// Which way its packets go.
+    pub direction: Direction,
+    /// Where its entries are: in the ingress and in the egress table.
+    pub partitions: [Partition; 2],
+    /// All its URRs.
+    pub urrs: &'a [K],
+    /// The number that it takes the place of; its traffic is likely to be the same.
+    pub replaces: Option<SwitchPdr>,
+}
+
+/// A rule names a URR that is not there. Nothing has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("URR {0:?} is not known")]
+pub struct UnknownUrr<K>(pub K);
+
+/// All URRs, and the counters that they need. `K` names a URR.
+#[derive(Clone, Debug)]
+pub struct Pulling<K> {
+    pub(super) config: Config,
+    urrs: Vec<Option<State<K>>>,
+    vacant: Vec<u32>,
+    keys: HashMap<K, u32, RandomState>,
+    pub(super) rules: HashMap<SwitchPdr, Rule, RandomState>,
+    /// For each side and partition.
+    pub(super) wheels: [[Wheel; 2]; 2],
+    /// URRs without rules, by the end of their next time: no reading will remind of it.
+    pub(super) bare: BTreeSet<(Time, u32)>,
+}
+
+impl<K: Copy + Eq + Hash> Pulling<K> {
+    /// Without URRs and rules.
+    pub fn new(config: Config) -> Self {
+        let config = Config { longest: config.longest.min(Span::from_secs(8)), ..config };
+        let wheels = [(); 2].map(|()| [(); 2].map(|()| Wheel::new()));
+        Self {
+            config,
+            urrs: Vec::new(),
+            vacant: Vec::new(),
+            keys: HashMap::default(),
+            rules: HashMap::default(),
+            wheels,
+            bare: BTreeSet::new(),
+        }
+    }
+
+    /// A new URR, or other thresholds, quotas and periods of one that is known: its quotas start anew, what it has counted stays.
+    pub fn provision(&mut self, now: Time, key: K, urr: Urr) {
+        let place = match self.keys.get(&key) {
+            Some(place) => *place,
+            None => self.add(now, key, urr),
+        };
+        let Some(state) = self.state_mut(place) else { return };
+        state.update(urr, now);
+        for number in state.numbers.clone() {
+            if let Some(rule) = self.rules.get_mut(&number) {
+                rule.watches[urr.side as usize].get_or_insert(Watch::new(now));
+            }
+        }
+        self.list(place);
+        self.estimate(now, place);
+    }
+
+    /// Forgets a URR. Returns what it has counted since its last report: all there is, once all its rules have retired.
+    pub fn remove(&mut self, key: K) -> Option<Volume> {
+        let place = self.keys.remove(&key)?;
+        self.unlist(place);
+        let state = self.urrs.get_mut(place as usize)?.take()?;
+        self.vacant.push(place);
+        for number in state.numbers.iter().chain(&state.expired) {
+            if let Some(rule) = self.rules.get_mut(number) {
+                rule.urrs.retain(|urr| *urr != place);
+            }
+        }
+        Some(state.counted)
+    }
+
+    /// What a URR has counted since its last report.
+    pub fn counted(&self, key: K) -> Option<Volume> {
+        self.state(*self.keys.get(&key)?).map(|state| state.counted)
+    }
+
+    /// The rule is on the switch from now on.
+    ///
+    /// # Errors
+    /// One of its URRs is not known.
+    pub fn enter(&mut self, now: Time, measured: &Measured<'_, K>) -> Result<(), UnknownUrr<K>> {
+        let place = |key: &K| self.keys.get(key).copied().ok_or(UnknownUrr(*key));
+        let urrs: Vec<u32> = measured.urrs.iter().map(place).collect::<Result<_, _>>()?;
+        let Measured { number, direction, partitions, .. } = *measured;
+        let before = measured.replaces.and_then(|before| self.rules.get(&before));
+        let rates = Side::ALL.map(|side| before.and_then(|rule| rule.watch(side)?.rate));
+        let mut watches = [None; 2];
+        for place in &urrs {
+            if let Some(state) = self.state_mut(*place) {
+                state.numbers.push(number);
+                let side = state.urr.side as usize;
+                watches[side] = Some(Watch { rate: rates[side], ..Watch::new(now) });
+            }
+            self.list(*place);
+        }
+        self.rules
+            .insert(number, Rule { direction, partitions, urrs: urrs.clone(), watches, is_expired: false });
+        urrs.into_iter().for_each(|place| self.estimate(now, place));
+        Side::ALL.into_iter().for_each(|side| self.schedule(now, side, number));
+        Ok(())
+    }
+
+    /// No packet has the number any more. What is still to be read of it counts, but it is not picked again: what has expired is read
+    /// first anyway.
+    pub fn expire(&mut self, number: SwitchPdr) {
+        Side::ALL.into_iter().for_each(|side| self.unschedule(side, number));
+        let Some(rule) = self.rules.get_mut(&number).filter(|rule| !rule.is_expired) else { return };
+        rule.is_expired = true;
+        for place in rule.urrs.clone() {
+            if let Some(state) = self.state_mut(place) {
+                state.numbers.retain(|other| *other != number);
+                state.expired.push(number);
+            }
+            self.list(place);
+        }
+    }
+
+    /// The number has retired: nothing more comes of it.
+    pub fn retire(&mut self, number: SwitchPdr) {
+        self.expire(number);
+        for place in self.rules.remove(&number).map(|rule| rule.urrs).unwrap_or_default() {
+            if let Some(state) = self.state_mut(place) {
+                state.expired.retain(|other| *other != number);
+            }
+        }
+    }
+
+    /// The counters of this partition that are needed first.
+    pub fn pick(&mut self, now: Time, side: Side, partition: Partition, budget: usize) -> Vec<SwitchPdr> {
+        let until = now + self.config.ahead.unwrap_or(Span::from_secs(60));
+        match self.wheels[side as usize].get_mut(usize::from(partition.0)) {
+            Some(wheel) => wheel.pick(now, until, budget),
+            None => Vec::new(),
+        }
+    }
+
+    /// Takes what a pass has read, which started at `started`, and says what there is to report.
+    pub fn readings(&mut self, started: Time, readings: &[Reading]) -> Vec<Report<K>> {
+        let mut reports = Vec::new();
+        for reading in readings {
+            self.reading(started, reading, &mut reports);
+        }
+        reports
+    }
+
+    /// Reports of URRs without rules, whose time or period is over.
+    pub fn advance(&mut self, now: Time) -> Vec<Report<K>> {
+        let mut reports = Vec::new();
+        while let Some((_, place)) = self.bare.first().copied().filter(|(end, _)| *end <= now) {
+            self.unlist(place);
+            if let Some(state) = self.state_mut(place) {
+                reports.push(report(state, state.time_triggers(now), now));
+            }
+            self.list(place);
+        }
+        reports
+    }
+
+    /// When [`Pulling::advance`] has something to do.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.bare.first().map(|(end, _)| *end)
+    }
+
+    fn reading(&mut self, now: Time, reading: &Reading, reports: &mut Vec<Report<K>>) {
+        let Some(rule) = self.rules.get_mut(&reading.number) else { return };
+        let (volume, urrs) = (rule.volume(reading.usage), rule.urrs.clone());
+        if let Some(watch) = &mut rule.watches[reading.side as usize] {
+            watch.observe(now, reading.usage.octets);
+        }
+        for place in urrs {
+            let is_due = self.is_due(place, now);
+            let Some(state) = self.state_mut(place).filter(|state| state.urr.side == reading.side) else {
+                continue;
+            };
+            state.count(volume, now);
+            let mut triggers = state.volume_triggers();
+            if is_due {
+                triggers |= state.time_triggers(now);
+            }
+            if !triggers.is_empty() {
+                reports.push(report(state, triggers, now));
+            }
+            self.list(place);
+            self.estimate(now, place);
+        }
+        self.schedule(now, reading.side, reading.number);
+    }
+
+    /// One of its times is over, and all its counters have been read since.
+    fn is_due(&self, place: u32, now: Time) -> bool {
+        let Some(state) = self.state(place) else { return false };
+        let Some(end) = state.next_end().filter(|end| *end <= now) else { return false };
+        let rules = state.numbers.iter().filter_map(|number| self.rules.get(number));
+        let mut watches = rules.filter_map(|rule| rule.watch(state.urr.side));
+        watches.all(|watch| watch.read >= end)
+    }
+
+    fn add(&mut self, now: Time, key: K, urr: Urr) -> u32 {
+        let state = Some(State::new(key, urr, now));
+        let place = match self.vacant.pop() {
+            Some(place) => place,
+            None => {
+                self.urrs.push(None);
+                (self.urrs.len() - 1) as u32
+            }
+        };
+        if let Some(urr) = self.urrs.get_mut(place as usize) {
+            *urr = state;
+        }
+        self.keys.insert(key, place);
+        place
+    }
+
+    pub(super) fn state(&self, place: u32) -> Option<&State<K>> {
+        self.urrs.get(place as usize)?.as_ref()
+    }
+
+    pub(super) fn state_mut(&mut self, place: u32) -> Option<&mut State<K>> {
+        self.urrs.get_mut(place as usize)?.as_mut()
+    }
+}
+
+fn report<K: Copy>(state: &mut State<K>, triggers: Triggers, now: Time) -> Report<K> {
+    let (usage, from) = state.report(triggers, now);
+    Report { key: state.key, triggers, usage, from, until: now }
+}

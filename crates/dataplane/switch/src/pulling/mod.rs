@@ -1,0 +1,30 @@
+//! Which counters to read first, and what follows from what they hold (HiP4-UPF section 5.2).
+//!
+//! A pass reads few of the entries of a partition. [`Pulling`] picks those by the moment at which each is needed: when a volume threshold
+//! or quota is likely to be reached, when a time or a period is over, and in any case [`Config::longest`] after it was read
+//! last. What was read is added up for every URR of the rule, and thresholds, quotas and periods make [`Report`]s of it.
+//!
+//! Where this is not the paper:
+//!
+//! - An urgency counts from the moment of each counter's last reading, not from that of the estimate: the need for a rule that was not
+//!   read grows. It is kept as a point in time, which changes only with a reading. So a pass costs as much as it reads, where
+//!   the paper looks at all rules and sorts them.
+//! - Two volumes that are in reach are compared by all rules of the URR, each read at its own time.
+//! - No rule is left for longer than [`Config::longest`], also if a longer period is asked for.
+//! - A report for a time or a period waits until all counters of the URR have been read after it was over.
+
+mod limit;
+mod machine;
+mod report;
+mod rule;
+mod schedule;
+mod urr;
+mod wheel;
+
+#[cfg(test)]
+mod tests;
+
+pub use limit::Limit;
+pub use machine::{Config, Measured, Pulling, UnknownUrr};
+pub use report::{Report, Triggers};
+pub use urr::{Start, Urr};

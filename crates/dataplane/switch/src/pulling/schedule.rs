@@ -1,0 +1,93 @@
+//! When each counter is needed, and what no counter reminds of.
+
+use std::hash::Hash;
+
+use causeway_types::{Direction, Time};
+
+use super::limit::Flow;
+use super::machine::Pulling;
+use crate::SwitchPdr;
+use crate::pendulum::Side;
+
+impl<K: Copy + Eq + Hash> Pulling<K> {
+    /// Works out when a URR needs its counters, and moves them there if that has changed.
+    pub(super) fn estimate(&mut self, now: Time, place: u32) {
+        let needed = self.end(place, now);
+        let Some(state) = self.state_mut(place) else { return };
+        if state.needed == needed {
+            return;
+        }
+        state.needed = needed;
+        let (side, numbers) = (state.urr.side, state.numbers.clone());
+        numbers.into_iter().for_each(|number| self.schedule(now, side, number));
+    }
+
+    /// Moves a counter to where it is needed: for any of its URRs, and not too long after it was read.
+    pub(super) fn schedule(&mut self, now: Time, side: Side, number: SwitchPdr) {
+        self.unschedule(side, number);
+        let Some(needed) = self.needed(side, number) else { return };
+        let Some(rule) = self.rules.get_mut(&number).filter(|rule| !rule.is_expired) else { return };
+        let partition = rule.partitions[side as usize];
+        if let Some(watch) = &mut rule.watches[side as usize]
+            && let Some(wheel) = self.wheels[side as usize].get_mut(usize::from(partition.0))
+        {
+            watch.slot = Some(wheel.insert(number, now, needed));
+        }
+    }
+
+    /// Takes a counter out of those that are picked.
+    pub(super) fn unschedule(&mut self, side: Side, number: SwitchPdr) {
+        let Some(rule) = self.rules.get_mut(&number) else { return };
+        let partition = rule.partitions[side as usize];
+        let Some(slot) = rule.watches[side as usize].as_mut().and_then(|watch| watch.slot.take()) else {
+            return;
+        };
+        let wheel = self.wheels[side as usize].get_mut(usize::from(partition.0));
+        if let Some(moved) = wheel.and_then(|wheel| wheel.remove(slot))
+            && let Some(moved) =
+                self.rules.get_mut(&moved).and_then(|rule| rule.watches[side as usize].as_mut())
+        {
+            moved.slot = Some(slot);
+        }
+    }
+
+    /// Enters a URR without rules by the end of its next time, or takes one out that has rules.
+    pub(super) fn list(&mut self, place: u32) {
+        self.unlist(place);
+        let Some(state) = self.state_mut(place).filter(|state| state.numbers.is_empty()) else { return };
+        state.listed = state.next_end();
+        if let Some(end) = state.listed {
+            self.bare.insert((end, place));
+        }
+    }
+
+    pub(super) fn unlist(&mut self, place: u32) {
+        if let Some(end) = self.state_mut(place).and_then(|state| state.listed.take()) {
+            self.bare.remove(&(end, place));
+        }
+    }
+
+    fn needed(&self, side: Side, number: SwitchPdr) -> Option<Time> {
+        let rule = self.rules.get(&number)?;
+        let latest = rule.watch(side)?.latest(self.config.longest);
+        let urrs = rule.urrs.iter().filter_map(|place| self.state(*place));
+        let needed = urrs.filter(|state| state.urr.side == side).filter_map(|state| state.needed);
+        Some(needed.fold(latest, Time::min))
+    }
+
+    /// When the volume of a URR is likely to be reached, or one of its times is over.
+    fn end(&self, place: u32, now: Time) -> Option<Time> {
+        let state = self.state(place)?;
+        let flow = |wanted: Option<Direction>| {
+            let rules = state.numbers.iter().filter_map(|number| self.rules.get(number));
+            let rules = rules.filter(|rule| wanted.is_none_or(|wanted| wanted == rule.direction));
+            Flow::sum(rules.filter_map(|rule| rule.watch(state.urr.side)).map(|watch| {
+                let ahead = watch.read.since(now).as_secs_f64();
+                (watch.rate(), ahead - now.since(watch.read).as_secs_f64())
+            }))
+        };
+        let flows = [flow(None), flow(Some(Direction::Uplink)), flow(Some(Direction::Downlink))];
+        let ends = [state.volume_end(now, &flows), state.next_end()];
+        ends.into_iter().flatten().min()
+    }
+}
