@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::report::{self, Conditions, IoCost, Report};
-use crate::{BenchError, events, filters, index, kit, memory, pfcp, pipeline, ports, upf};
+use crate::{BenchError, events, filters, index, kit, memory, pfcp, pipeline, ports, switch, upf};
 
 /// Which benchmark, and what holds for any.
 #[derive(Args, Debug)]
@@ -49,6 +49,8 @@ pub enum Benchmark {
     Index(index::Options),
     /// Filter sets of the fast path: ns to find the rule that a packet fits
     Filters(filters::Options),
+    /// The controller of a P4 switch: ns to number a rule, and to choose a counter and work it off
+    Switch(switch::Options),
     /// Ports of N3 and N6 without a data plane between: ns to get a packet in and out (needs root)
     Ports(ports::Options),
     /// A whole UPF over veth: packets a second, CPU time and latency from one end to the other (needs root)
@@ -68,6 +70,7 @@ impl Benchmark {
             Self::Pfcp(pfcp::Options::default()),
             Self::Index(index::Options::default()),
             Self::Filters(filters::Options::default()),
+            Self::Switch(switch::Options::default()),
             Self::Ports(ports::Options::default()),
             Self::Upf(upf::Options::default()),
             Self::Events(events::Options::default()),
@@ -96,6 +99,7 @@ impl Benchmark {
             Self::Pfcp(_) => "pfcp",
             Self::Index(_) => "index",
             Self::Filters(_) => "filters",
+            Self::Switch(_) => "switch",
             Self::Ports(_) => "ports",
             Self::Upf(_) => "upf",
             Self::Events(_) => "events",
@@ -110,6 +114,7 @@ impl Benchmark {
             Self::Pfcp(options) => pfcp::run(options, common),
             Self::Index(options) => index::run(options, common),
             Self::Filters(options) => filters::run(options, common),
+            Self::Switch(options) => switch::run(options, common),
             Self::Ports(options) => ports::run(options, common),
             Self::Upf(options) => upf::run(options, common),
             Self::Events(options) => events::run(options, common),

@@ -18,6 +18,7 @@ pub mod pfcp;
 pub mod pipeline;
 pub mod ports;
 pub mod report;
+pub mod switch;
 pub mod upf;
 mod world;
 

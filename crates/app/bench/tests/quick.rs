@@ -111,6 +111,15 @@ fn parts_of_the_fast_path_are_measured_alone() {
     assert!(column(&json[0], "found by").iter().any(|name| *name == "cuckoo"));
 }
 
+// Input:  a thousand rules of a switch's controller.
+// Output: a time above zero for numbers and for counters.
+#[test]
+fn the_controller_of_a_switch_is_measured() {
+    let (_, json) = output(&["switch", "--quick", "--rules=1k"]);
+    assert_eq!(column(&json[0], "what"), ["number", "counter"]);
+    assert!(column(&json[0], "median").iter().all(|nanos| nanos.as_f64().unwrap() > 0.0));
+}
+
 // Input:  a few packets through ports of every kind, in network namespaces.
 // Output: all ways of the sockets and all kinds of N3 ports have a row; what a kernel lacks is named.
 #[test]
@@ -168,6 +177,7 @@ fn impossible_numbers_are_refused() {
     assert_eq!(refusal(&["pipeline", "--sessions=17M"]), "the number of sessions is 17000000: from 1 to 16M");
     assert_eq!(refusal(&["index", "--entries=31"]), "the number of entries is 31: from 32 to 16777215");
     assert_eq!(refusal(&["filters", "--rules=65"]), "the number of rules is 65: from 1 to 64");
+    assert_eq!(refusal(&["switch", "--rules=9M"]), "the number of rules is 9000000: from 1 to 8M");
     assert_eq!(refusal(&["events", "--rate=0"]), "the rate is 0: from 1 to 1M");
     assert_eq!(refusal(&["upf", "--sessions=61k"]), "the number of sessions is 61000: from 1 to 60k");
     assert_eq!(refusal(&["ports", "--size=1401"]), "the size is 1401: from 64 to 1400");

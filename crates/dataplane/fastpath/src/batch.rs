@@ -1,11 +1,14 @@
-//! A batch of packets through the lines: find and fetch, choose and fetch, act.
+//! A batch of packets through the lines: find and fetch, then choose and act.
 
 use causeway_dataplane::{DropReason, Fate, Ingress, TrafficCounter};
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::Time;
 
+use crate::choose::{DOWNLINK, UPLINK};
 use crate::deed::{Ready, Verdict};
 use crate::engine::FastPath;
+use crate::filters::{Block, Comparing, Gist};
+use crate::forward::Sent;
 use crate::leaving::{Entrance, Leaving};
 use crate::packet::User;
 use crate::plain::{Fork, Plain};
@@ -20,87 +23,131 @@ impl FastPath {
         leaving.clear();
         self.expire(now);
         let mut plains = [Plain::ASK; BATCH];
+        let Some(plains) = plains.get_mut(..batch.len().min(BATCH)) else { return };
         let mut odd = Odd::new();
-        let count = batch.len().min(BATCH);
-        let Some(plains) = plains.get_mut(..count) else { return };
+        let compare = self.sets.compare();
         match entrance {
             Entrance::Gtpu => {
-                self.find_tunnels(batch, plains, &mut odd);
-                self.choose_uplink(batch, plains, &mut odd);
+                let octets = self.find_tunnels(batch, plains, &mut odd);
+                self.choose_some::<UPLINK>(batch, plains, &mut odd);
+                let engine = self;
+                compare.run(Pass::<UPLINK> { engine, now, entrance, batch, plains, odd, leaving, octets });
             }
             Entrance::Network(network) => {
-                self.find_addresses(network, batch, plains, &mut odd);
-                self.choose_downlink(network, batch, plains, &mut odd);
+                let octets = self.find_addresses(network, batch, plains, &mut odd);
+                self.choose_some::<DOWNLINK>(batch, plains, &mut odd);
+                let engine = self;
+                compare.run(Pass::<DOWNLINK> { engine, now, entrance, batch, plains, odd, leaving, octets });
             }
-            Entrance::Ethernet(_) => {}
+            Entrance::Ethernet(_) => {
+                (0..plains.len()).for_each(|index| self.ask(now, entrance, batch, index, leaving));
+            }
+        }
+    }
+
+    /// The second stage for packets and rules that are not as simple as most.
+    #[inline(always)]
+    fn choose_some<const WAY: bool>(&self, batch: &Batch, plains: &mut [Plain], odd: &mut Odd) {
+        if self.programs.has_rule_lines() {
+            self.choose_ahead::<WAY>(plains);
         }
         if !odd.is_empty() {
-            self.choose_odd(batch, &mut odd);
+            self.choose_odd(batch, odd);
         }
-        self.act_all(now, entrance, batch, (plains, &odd), leaving);
     }
+}
 
-    /// The third stage: act, in order.
-    #[inline(never)]
-    fn act_all(
-        &mut self,
-        now: Time,
-        entrance: Entrance,
-        batch: &mut Batch,
-        (plains, odd): (&[Plain], &Odd),
-        leaving: &mut Leaving,
-    ) {
-        let mut received = TrafficCounter::default();
-        for (index, plain) in plains.iter().enumerate() {
-            let octets = batch.data(index).map_or(0, <[u8]>::len);
-            if let Fork::Course(course) = plain.fork
-                && let Some(exit) = self.forward(now, batch, index, plain, course)
-            {
-                received.count(octets);
-                self.count_sent(exit, batch, index);
-                leaving.depart(index, exit);
-            } else {
-                self.finish(now, entrance, batch, (index, plain, odd), leaving);
+/// The second and the third stage of a batch: which rule, and act, in order.
+struct Pass<'a, const WAY: bool> {
+    engine: &'a mut FastPath,
+    now: Time,
+    entrance: Entrance,
+    batch: &'a mut Batch,
+    plains: &'a [Plain],
+    odd: Odd,
+    leaving: &'a mut Leaving,
+    /// Of all frames.
+    octets: u64,
+}
+
+impl<const WAY: bool> Comparing for Pass<'_, WAY> {
+    #[inline(always)]
+    fn run(mut self, fits: impl Fn(&Block, Gist) -> u16) {
+        let mut sent = Sent::default();
+        for (index, plain) in self.plains.iter().enumerate() {
+            let course = self.engine.choose::<WAY>(plain, &fits);
+            let is_done = course.and_then(|course| {
+                let frame = (&mut *self.batch, index);
+                self.engine.forward(self.now, frame, (plain, course), (&mut sent, self.leaving))
+            });
+            match is_done {
+                Some(()) => self.engine.fate = Fate::Forwarded,
+                None => self.finish(index, plain, course),
             }
         }
-        let all = self.received(entrance);
-        *all = all.with(received);
+        let counters = &mut self.engine.hot;
+        counters.forwarded += sent.all();
+        counters.ip_sent = counters.ip_sent.with(sent.by_ip());
+        counters.gtpu_sent = counters.gtpu_sent.with(sent.by_gtpu());
+        let received = self.engine.received(self.entrance);
+        *received = received.with(TrafficCounter { packets: sent.all(), octets: self.octets });
     }
+}
 
-    /// What is not as simple.
+impl<const WAY: bool> Pass<'_, WAY> {
+    /// What is not as simple. `course`: the packet was for it.
     #[inline(never)]
-    fn finish(
-        &mut self,
-        now: Time,
-        entrance: Entrance,
-        batch: &mut Batch,
-        (index, plain, odd): (usize, &Plain, &Odd),
-        leaving: &mut Leaving,
-    ) {
-        let octets = batch.data(index).map_or(0, <[u8]>::len);
-        let verdict = match plain.fork {
+    fn finish(&mut self, index: usize, plain: &Plain, course: Option<u32>) {
+        let octets = self.batch.data(index).map_or(0, <[u8]>::len);
+        self.octets -= octets as u64;
+        let fork = match (course, plain.fork) {
+            (Some(course), _) => Fork::Course(course),
+            (None, Fork::Sought) => self.choose_late(index, plain),
+            (None, fork) => fork,
+        };
+        let (engine, now, entrance) = (&mut *self.engine, self.now, self.entrance);
+        let verdict = match fork {
             Fork::Ask | Fork::Sought => Verdict::Ask,
             Fork::Drop(reason) => Verdict::Dropped(reason),
-            Fork::Course(course) => self.act_plain(now, batch, index, plain, course),
-            Fork::Odd(place) => match odd.get(usize::from(place)) {
-                Some(work) => self.act_odd(now, batch, index, work),
+            Fork::Course(course) => engine.act_plain(now, self.batch, index, plain, course),
+            Fork::Odd(place) => match self.odd.get(usize::from(place)) {
+                Some(work) => engine.act_odd(now, self.batch, index, work),
                 None => Verdict::Ask,
             },
         };
         match verdict {
-            Verdict::Ask => return self.ask(now, entrance, batch, index, leaving),
+            Verdict::Ask => return engine.ask(now, entrance, self.batch, index, self.leaving),
             Verdict::Sent(exit) => {
-                self.count_sent(exit, batch, index);
-                leaving.depart(index, exit);
+                engine.count_sent(exit, self.batch, index);
+                self.leaving.depart(index, exit);
             }
             Verdict::Dropped(reason) => {
-                self.hot.drop_one(reason);
-                self.fate = Fate::Dropped(reason);
+                engine.hot.drop_one(reason);
+                engine.fate = Fate::Dropped(reason);
             }
         }
-        self.received(entrance).count(octets);
+        engine.received(entrance).count(octets);
     }
 
+    /// The second stage for a packet that is not as simple as it looked.
+    fn choose_late(&mut self, index: usize, plain: &Plain) -> Fork {
+        if let Some(fork) = self.engine.choose_otherwise::<WAY>(plain) {
+            return fork;
+        }
+        // Those before have been chosen for.
+        let first = self.odd.len();
+        let fork = match self.entrance {
+            Entrance::Network(network) => {
+                self.engine.find_odd_address(network, self.batch, index, &mut self.odd)
+            }
+            _ => self.engine.find_odd_tunnel(self.batch, index, &mut self.odd),
+        };
+        self.engine.choose_odd(self.batch, self.odd.get_mut(first..).unwrap_or_default());
+        fork
+    }
+}
+
+impl FastPath {
     fn act_odd(&mut self, now: Time, batch: &mut Batch, index: usize, work: &Work) -> Verdict {
         match work.stage {
             Stage::Ask | Stage::Sought { .. } => Verdict::Ask,
@@ -192,7 +239,6 @@ impl FastPath {
     }
 
     /// Counts a frame, as it is now, that a line let out.
-    #[inline(always)]
     fn count_sent(&mut self, exit: Exit, batch: &Batch, index: usize) {
         let octets = batch.data(index).map_or(0, <[u8]>::len);
         match exit {

@@ -3,7 +3,7 @@
 use causeway_ports::Meta;
 use causeway_types::Direction;
 
-use crate::filters::SetId;
+use crate::filters::{FilterSets, SetId};
 use crate::program::{Deed, Program, Rate, Sending, Step, Tunnel, Way};
 use crate::surroundings::{Exit, Surroundings};
 
@@ -12,10 +12,14 @@ use crate::surroundings::{Exit, Surroundings};
 pub(crate) struct Head {
     /// Which rule a packet is for.
     pub(crate) set: SetId,
+    /// Its first block, as [`FilterSets::block_of`] says.
+    pub(crate) block: u32,
     /// The number of its first step's course.
     pub(crate) first: u32,
     /// Uplink packets come in by tunnel, downlink ones from a data network. Others are chosen for by [`crate::work`].
     pub(crate) is_plain: bool,
+    /// That, and the UE's address is asked for.
+    pub(crate) is_named: bool,
     /// As in [`Program`].
     pub(crate) names_ue: bool,
     /// As in [`Program`].
@@ -30,8 +34,10 @@ impl Head {
     /// Of no program.
     pub(crate) const NOTHING: Self = Self {
         set: SetId::NOTHING,
+        block: u32::MAX,
         first: 0,
         is_plain: false,
+        is_named: false,
         names_ue: false,
         has_more: false,
         is_final: false,
@@ -40,10 +46,13 @@ impl Head {
 
     /// Of a program, whose courses begin at a number.
     pub(crate) fn of(program: &Program, first: u32) -> Self {
+        let is_plain = program.local.is_some() == (program.direction == Direction::Uplink);
         Self {
             set: program.set,
+            block: FilterSets::block_of(program.set),
             first,
-            is_plain: program.local.is_some() == (program.direction == Direction::Uplink),
+            is_plain,
+            is_named: is_plain && program.names_ue,
             names_ue: program.names_ue,
             has_more: program.has_more,
             is_final: program.is_final,
@@ -68,8 +77,14 @@ pub(crate) struct Course {
     pub(crate) is_routed: bool,
     /// It is routed, and loses a hop.
     pub(crate) loses_hop: bool,
+    /// Packets to and from our addresses in data networks are not ordinary.
+    pub(crate) spares_gateways: bool,
     /// The rule has a rate of its own.
     pub(crate) is_metered: bool,
+    /// There is a longest pause.
+    pub(crate) has_pause: bool,
+    /// It is sent into a tunnel.
+    pub(crate) is_tunnel: bool,
     /// As in [`Tunnel`]; zero where there is no tunnel.
     pub(crate) header_len: u8,
     /// As in [`Sending`].
@@ -98,7 +113,10 @@ impl Course {
         leaves_link: false,
         is_routed: false,
         loses_hop: false,
+        spares_gateways: false,
         is_metered: false,
+        has_pause: false,
+        is_tunnel: false,
         header_len: 0,
         room: 0,
         pause: 0,
@@ -129,7 +147,9 @@ impl Course {
             leaves_link: sending.leaves_link,
             is_routed: sending.is_routed,
             loses_hop: sending.is_routed && surroundings.decrement_ttl,
+            spares_gateways: sending.is_routed && surroundings.decrement_ttl && surroundings.has_gateways(),
             is_metered: step.own.is_some(),
+            has_pause: step.pause != u64::MAX,
             room: sending.room,
             pause: step.pause,
             rate: step.own.unwrap_or(Self::ASK.rate),
@@ -151,6 +171,7 @@ impl Course {
         let first = u64::from_be_bytes(first) & 0xffff << 48;
         let local = surroundings.local_addr(tunnel.local)?;
         Some(Self {
+            is_tunnel: true,
             header_len: tunnel.header_len,
             header: [first, u64::from_be_bytes(second)],
             exit: Exit::Tunnel { local: tunnel.local },

@@ -1,16 +1,48 @@
 //! Plain packets by an ordinary course: what [`crate::deed`] does, written for them alone.
 
-use causeway_ports::{Batch, Meta};
+use causeway_dataplane::TrafficCounter;
+use causeway_ports::{Batch, FrameMut, Meta};
 use causeway_types::Time;
 
 use crate::course::{Course, HEADER, HEADER_AND_CONTAINER};
 use crate::engine::FastPath;
+use crate::leaving::Leaving;
 use crate::line::{Account, PER_OCTET};
 use crate::plain::Plain;
-use crate::surroundings::Exit;
 
 /// An IPv4 header without options.
 type Header = [u8; 20];
+
+/// What a batch has sent, to data networks and into tunnels.
+#[derive(Default)]
+pub(crate) struct Sent {
+    packets: [u64; 2],
+    octets: [u64; 2],
+}
+
+impl Sent {
+    /// All packets.
+    pub(crate) const fn all(&self) -> u64 {
+        self.packets[0] + self.packets[1]
+    }
+
+    /// What went to data networks.
+    pub(crate) const fn by_ip(&self) -> TrafficCounter {
+        TrafficCounter { packets: self.packets[0], octets: self.octets[0] }
+    }
+
+    /// What went into tunnels.
+    pub(crate) const fn by_gtpu(&self) -> TrafficCounter {
+        TrafficCounter { packets: self.packets[1], octets: self.octets[1] }
+    }
+
+    #[inline(always)]
+    const fn count(&mut self, is_tunnel: bool, octets: u64) {
+        let way = is_tunnel as usize;
+        self.packets[way] += 1;
+        self.octets[way] += octets;
+    }
+}
 
 impl FastPath {
     /// Sends a packet on by a course. `None`: it is not as simple as that, and nothing has changed.
@@ -18,28 +50,22 @@ impl FastPath {
     pub(crate) fn forward(
         &mut self,
         now: Time,
-        batch: &mut Batch,
-        index: usize,
-        plain: &Plain,
-        course: u32,
-    ) -> Option<Exit> {
+        frame: (&mut Batch, usize),
+        (plain, course): (&Plain, u32),
+        (sent, leaving): (&mut Sent, &mut Leaving),
+    ) -> Option<()> {
+        let (batch, index) = frame;
         let course = self.programs.course(course).filter(|course| course.is_ordinary)?;
         let line = self.table.line_mut(plain.line)?;
-        let (start, len) = (usize::from(plain.start), usize::from(plain.len));
         if u32::from(plain.len) > course.room || course.leaves_link && plain.is_of_link() {
             return None;
         }
         let mut frame = batch.frame_mut(index)?;
-        let header: &mut Header = frame.data().get_mut(start..)?.first_chunk_mut()?;
+        let header = frame.chunk_mut(plain.start.into())?;
         if course.is_routed && !may_be_routed(header, course) {
             return None;
         }
-        if course.loses_hop
-            && self.surroundings.has_gateways()
-            && [plain.local, plain.gist.remote()]
-                .iter()
-                .any(|end| self.surroundings.is_gateway((*end).into()))
-        {
+        if course.spares_gateways && self.surroundings.has_gateway_of(plain) {
             return None;
         }
         line.account.charge(course, plain.len, now.as_nanos())?;
@@ -47,23 +73,35 @@ impl FastPath {
             lose_hop(header);
         }
         // That many octets are there: they were looked at.
-        let _ = frame.keep(start, len);
-        let Meta::Gtpu { local, peer, tos } = course.meta else {
-            frame.set_meta(Meta::Ip);
-            return Some(course.exit);
-        };
-        let behind = (u64::from(course.header_len) + len as u64 - u64::from(HEADER)) as u16;
-        let first = course.header[0] | u64::from(behind) << 32 | u64::from(line.aux);
-        // The headroom of a batch's frames has place for it.
-        if course.header_len == HEADER_AND_CONTAINER {
-            let whole = u128::from(first) << 64 | u128::from(course.header[1]);
-            *frame.prepend(16)?.first_chunk_mut()? = whole.to_be_bytes();
+        let _ = frame.keep(plain.start.into(), plain.len.into());
+        let mut octets = u64::from(plain.len);
+        if course.is_tunnel {
+            wrap(&mut frame, plain, course, line.aux)?;
+            octets += u64::from(course.header_len);
         } else {
-            *frame.prepend(8)?.first_chunk_mut()? = first.to_be_bytes();
+            frame.set_meta(Meta::Ip);
         }
-        frame.set_meta(Meta::Gtpu { local, peer, tos: tos | plain.gist.tos() & 0x03 });
-        Some(course.exit)
+        sent.count(course.is_tunnel, octets);
+        leaving.depart(index, course.exit);
+        Some(())
     }
+}
+
+/// Puts the header of the tunnel in front. The headroom of a batch's frames has place for it.
+#[inline(always)]
+fn wrap(frame: &mut FrameMut<'_>, plain: &Plain, course: &Course, teid: u32) -> Option<()> {
+    let behind = u16::from(course.header_len - HEADER).wrapping_add(plain.len);
+    let first = course.header[0] | u64::from(behind) << 32 | u64::from(teid);
+    if course.header_len == HEADER_AND_CONTAINER {
+        let whole = u128::from(first) << 64 | u128::from(course.header[1]);
+        *frame.prepend_chunk()? = whole.to_be_bytes();
+    } else {
+        *frame.prepend_chunk()? = first.to_be_bytes();
+    }
+    if let Meta::Gtpu { local, peer, tos } = course.meta {
+        frame.set_meta(Meta::Gtpu { local, peer, tos: tos | plain.gist.tos() & 0x03 });
+    }
+    Some(())
 }
 
 /// The checksum is right, and more than one hop is left.
@@ -87,15 +125,18 @@ fn sums_up(header: &Header) -> bool {
 #[inline(always)]
 fn lose_hop(header: &mut Header) {
     header[8] = header[8].wrapping_sub(1);
-    let sum = u32::from(!u16::from_be_bytes([header[10], header[11]])) + (0xffff - 0x0100);
-    [header[10], header[11]] = (!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes();
+    // The sum is the same in either byte order, if the difference of the words has that order too.
+    let old = !u16::from_ne_bytes([header[10], header[11]]);
+    let (sum, carry) = old.overflowing_add((0xffff_u16 - 0x0100).to_be());
+    [header[10], header[11]] = (!sum.wrapping_add(carry.into())).to_ne_bytes();
 }
 
 impl Account {
     /// Counts a packet that passes. `None`: the slow room must see it, or the rate does not let it pass.
     #[inline(always)]
     fn charge(&mut self, course: &Course, len: u16, now: u64) -> Option<()> {
-        if self.budget < u64::from(len) || now.saturating_sub(self.last_pass) >= course.pause {
+        let is_late = || course.has_pause && now.saturating_sub(self.last_pass) >= course.pause;
+        if self.budget < u64::from(len) || is_late() {
             return None;
         }
         if course.is_metered {

@@ -8,9 +8,6 @@ use causeway_types::Qfi;
 use crate::filters::Gist;
 use crate::key::Key;
 
-/// The octets of a user packet that are looked at: its IPv4 header, and the ports behind it.
-const LOOKED_AT: usize = 24;
-
 /// A packet on its way through the stages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain {
@@ -45,13 +42,14 @@ pub(crate) enum Fork {
     Ask,
 }
 
-/// A G-PDU as nearly all are.
-struct Tunnelled {
-    teid: u32,
-    start: usize,
-    end: usize,
-    qfi: Option<Qfi>,
-}
+/// Octets that are looked at: a GTP-U header with a PDU Session Container, an IPv4 header, and the ports behind it.
+const LOOKED_AT: usize = CONTAINER + USER;
+/// The GTP-U header alone.
+const HEADER: usize = 8;
+/// The header with a container.
+const CONTAINER: usize = 16;
+/// The octets of a user packet that are looked at.
+const USER: usize = 24;
 
 impl Plain {
     /// For the slow room.
@@ -66,36 +64,49 @@ impl Plain {
         start: 0,
     };
 
-    /// An uplink packet in a GTP-U message. `None`: it is no such packet. Its place is not known yet.
+    /// Takes in what is looked at in a GTP-U message with an uplink packet. `false`: it is another kind of packet.
     #[inline(always)]
-    pub(crate) fn of_tunnel(frame: &[u8]) -> Option<Self> {
-        let Tunnelled { teid, start, end, qfi } = Tunnelled::parse(frame)?;
-        let packet = Ipv4::parse(frame.get(start..end)?)?;
-        let gist = Gist::v4(packet.dst, packet.ports, packet.protocol, packet.tos);
-        Some(Self {
-            fork: Fork::Sought,
-            key: teid,
-            local: packet.src,
-            gist: qfi.map_or(gist, |qfi| gist.with_qfi(qfi)),
-            len: packet.len,
-            start: start as u16,
-            ..Self::ASK
-        })
+    pub(crate) fn take_message(&mut self, frame: &[u8]) -> bool {
+        let Some(head) = frame.first_chunk::<LOOKED_AT>() else { return false };
+        self.key = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
+        let end = HEADER + usize::from(u16::from_be_bytes([head[2], head[3]]));
+        if end > frame.len() {
+            return false;
+        }
+        match [head[0], head[1]] {
+            [0x34, 0xff] if holds_qfi_alone(head) => {
+                let is_taken = self.take_user::<CONTAINER>(head, end);
+                self.gist = self.gist.with_qfi(Qfi::from_low_bits(head[14]));
+                is_taken
+            }
+            [0x30, 0xff] => self.take_user::<HEADER>(head, end),
+            _ => false,
+        }
     }
 
-    /// A downlink packet of a data network at a place. `None`: it is no such packet.
+    /// Takes in what is looked at in a downlink packet. `false`: it is another kind of packet.
     #[inline(always)]
-    pub(crate) fn of_network(frame: &[u8], place: u32) -> Option<Self> {
-        let packet = Ipv4::parse(frame)?;
-        Some(Self {
-            fork: Fork::Sought,
-            key: packet.dst,
-            place,
-            local: packet.dst,
-            gist: Gist::v4(packet.src, packet.ports.rotate_left(16), packet.protocol, packet.tos),
-            len: packet.len,
-            ..Self::ASK
-        })
+    pub(crate) fn take_packet(&mut self, frame: &[u8]) -> bool {
+        let Some(head) = frame.first_chunk::<USER>() else { return false };
+        let is_taken = self.take_user::<0>(head, frame.len());
+        self.gist = self.gist.reversed(&mut self.local);
+        self.key = self.local;
+        is_taken
+    }
+
+    /// The user packet, which begins at `START` and ends at `end` or before; its destination is the far end.
+    #[inline(always)]
+    fn take_user<const START: usize>(&mut self, head: &[u8], end: usize) -> bool {
+        let Some(user) = head.get(START..).and_then(|user| user.first_chunk::<USER>()) else { return false };
+        let word = |at: usize| u32::from_be_bytes([user[at], user[at + 1], user[at + 2], user[at + 3]]);
+        self.local = word(12);
+        self.gist = Gist::v4(word(16), word(20), user[9], user[1]);
+        let len = u16::from_be_bytes([user[2], user[3]]);
+        (self.len, self.start) = (len, START as u16);
+        // Flags and offset of fragments but for "do not fragment".
+        let is_whole = u16::from_ne_bytes([user[6], user[7]]) & 0x3fff_u16.to_be() == 0;
+        let fits = usize::from(len) >= USER && START + usize::from(len) <= end;
+        user[0] == 0x45 && is_whole && fits && matches!(user[9], 6 | 17)
     }
 
     /// What leads to its line.
@@ -106,60 +117,14 @@ impl Plain {
     /// One of its ends is of a link.
     #[inline(always)]
     pub(crate) const fn is_of_link(&self) -> bool {
-        self.local >> 16 == 0xa9fe || self.gist.remote() >> 16 == 0xa9fe
+        (self.local >> 16) as u16 == 0xa9fe || (self.gist.remote() >> 16) as u16 == 0xa9fe
     }
 }
 
-impl Tunnelled {
-    /// With a QFI, or with nothing, and no more.
-    #[inline(always)]
-    fn parse(frame: &[u8]) -> Option<Self> {
-        let (words, _) = frame.first_chunk::<16>()?.as_chunks::<8>();
-        let &[first, second] = words else { return None };
-        let (first, second) = (u64::from_be_bytes(first), u64::from_be_bytes(second));
-        let (start, qfi) = match first >> 48 {
-            // After the sequence number, which does not count: the type of the extension header, its length of one word, the
-            // type of PDU (0 or 1), flags, QFI, and that no further header follows.
-            0x34ff if second & 0xff_ffef_c0ff == (PDU_SESSION_CONTAINER as u64) << 32 | 1 << 24 => {
-                (16, Some(Qfi::from_low_bits((second >> 8) as u8)))
-            }
-            0x30ff => (8, None),
-            _ => return None,
-        };
-        Some(Self { teid: first as u32, start, end: 8 + usize::from((first >> 32) as u16), qfi })
-    }
-}
-
-/// What is looked at in an IPv4 packet.
-struct Ipv4 {
-    len: u16,
-    src: u32,
-    dst: u32,
-    /// Source port above destination port.
-    ports: u32,
-    protocol: u8,
-    tos: u8,
-}
-
-impl Ipv4 {
-    #[inline(always)]
-    fn parse(packet: &[u8]) -> Option<Self> {
-        let (words, _) = packet.first_chunk::<LOOKED_AT>()?.as_chunks::<8>();
-        let &[a, b, c] = words else { return None };
-        let (a, b, c) = (u64::from_be_bytes(a), u64::from_be_bytes(b), u64::from_be_bytes(c));
-        // Version and length of the header; flags and offset of fragments.
-        if a & 0xff00_0000_0000_3fff != 0x45 << 56 {
-            return None;
-        }
-        let (len, protocol) = ((a >> 32) as u16, (b >> 48) as u8);
-        let is_whole = usize::from(len) >= LOOKED_AT && usize::from(len) <= packet.len();
-        (is_whole && matches!(protocol, 6 | 17)).then_some(Self {
-            len,
-            src: b as u32,
-            dst: (c >> 32) as u32,
-            ports: c as u32,
-            protocol,
-            tos: (a >> 48) as u8,
-        })
-    }
+/// After the sequence number, which does not count: the type of the extension header, its length of one word, the type of PDU
+/// (0 or 1), flags that are not set, the QFI, and that no further header follows.
+#[inline(always)]
+fn holds_qfi_alone(head: &[u8; LOOKED_AT]) -> bool {
+    let rest = u32::from_ne_bytes([head[12], head[13], head[14], head[15]]);
+    head[11] == PDU_SESSION_CONTAINER && rest & 0xffef_c0ff_u32.to_be() == 0x0100_0000_u32.to_be()
 }

@@ -136,6 +136,8 @@ pub(crate) struct Programs {
     /// Of the steps of all programs; those of one follow one another.
     courses: Vec<Course>,
     course_numbers: Numbers,
+    /// Programs with accounts that are not in the line.
+    with_rule_lines: usize,
 }
 
 #[derive(Debug)]
@@ -153,6 +155,7 @@ impl Default for Programs {
             heads: Vec::new(),
             courses: Vec::new(),
             course_numbers: Numbers::new(0, u32::MAX),
+            with_rule_lines: 0,
         }
     }
 }
@@ -195,7 +198,9 @@ impl Programs {
         for ((course, step), index) in courses.zip(&program.steps).zip(0..) {
             *course = Course::of(step, surroundings).numbered(id, index);
         }
-        Head::of(program, first)
+        let head = Head::of(program, first);
+        self.with_rule_lines += usize::from(head.has_rule_lines);
+        head
     }
 
     /// A program has one user less. Returns the set that it used if it was the last.
@@ -212,6 +217,7 @@ impl Programs {
         self.free.push(id);
         if let Some(head) = self.heads.get_mut(id as usize) {
             self.course_numbers.give_back(head.first, steps);
+            self.with_rule_lines -= usize::from(head.has_rule_lines);
             *head = Head::NOTHING;
         }
         Some(set)
@@ -221,6 +227,11 @@ impl Programs {
     #[inline]
     pub(crate) fn at(&self, id: u32) -> Option<&Program> {
         self.all.get(id as usize)?.as_ref().map(|shared| &*shared.program)
+    }
+
+    /// Some program has accounts that are not in the line.
+    pub(crate) const fn has_rule_lines(&self) -> bool {
+        self.with_rule_lines > 0
     }
 
     /// The head of a program.

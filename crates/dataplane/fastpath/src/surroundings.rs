@@ -6,11 +6,15 @@ use causeway_dataplane::{Egress, Topology};
 use causeway_ports::Meta;
 use causeway_types::NetworkInstance;
 
+use crate::plain::Plain;
+
 /// What surrounds the fast path, by index.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     /// Our GTP-U addresses.
     locals: Vec<IpAddr>,
+    /// The octets of the first of them, if it is of IPv4; else more than 32 bits.
+    first: u64,
     /// The data networks of IP packets.
     networks: Vec<NetworkInstance>,
     /// Our addresses in the data networks; IPv4 ones in the lower 32 bits.
@@ -25,8 +29,13 @@ impl Surroundings {
             topology.gtpu.iter().flat_map(|endpoint| endpoint.addr.iter().collect::<Vec<_>>()).collect();
         locals.dedup();
         let gateways = topology.networks.iter().flat_map(|network| &network.gateways);
+        let first = match locals.first() {
+            Some(IpAddr::V4(ip)) => u32::from_ne_bytes(ip.octets()).into(),
+            _ => u64::MAX,
+        };
         Self {
             locals,
+            first,
             networks: topology.networks.iter().map(|network| network.instance.clone()).collect(),
             gateways: gateways.map(|gateway| number_of(*gateway)).collect(),
             decrement_ttl: topology.routing.decrement_ttl,
@@ -34,15 +43,18 @@ impl Surroundings {
     }
 
     /// The index of an address of ours.
-    #[inline]
-    pub(crate) fn local(&self, addr: IpAddr) -> Option<u8> {
-        // There is hardly more than one.
-        if let (IpAddr::V4(ip), Some(IpAddr::V4(first))) = (addr, self.locals.first())
-            && ip == *first
-        {
-            return Some(0);
+    #[inline(always)]
+    pub(crate) fn local(&self, addr: &IpAddr) -> Option<u8> {
+        match addr {
+            // There is hardly more than one.
+            IpAddr::V4(ip) if u64::from(u32::from_ne_bytes(ip.octets())) == self.first => Some(0),
+            _ => self.local_of_any(addr),
         }
-        self.locals.iter().position(|local| *local == addr).and_then(|index| u8::try_from(index).ok())
+    }
+
+    #[inline(never)]
+    fn local_of_any(&self, addr: &IpAddr) -> Option<u8> {
+        self.locals.iter().position(|local| local == addr).and_then(|index| u8::try_from(index).ok())
     }
 
     /// The address of ours with this index.
@@ -66,7 +78,6 @@ impl Surroundings {
     }
 
     /// We have addresses in data networks.
-    #[inline]
     pub(crate) fn has_gateways(&self) -> bool {
         !self.gateways.is_empty()
     }
@@ -75,6 +86,12 @@ impl Surroundings {
     #[inline]
     pub(crate) fn is_gateway(&self, address: u128) -> bool {
         self.gateways.contains(&address)
+    }
+
+    /// One of the ends of a packet is ours in a data network.
+    #[inline(never)]
+    pub(crate) fn has_gateway_of(&self, plain: &Plain) -> bool {
+        [plain.local, plain.gist.remote()].iter().any(|end| self.is_gateway((*end).into()))
     }
 
     /// Where a frame goes, as the contract says it.

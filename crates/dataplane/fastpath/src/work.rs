@@ -81,7 +81,7 @@ impl FastPath {
             return None;
         }
         let tunnelled = Tunnelled::parse(bytes)?;
-        let key = Key::Tunnel(tunnelled.teid, self.surroundings.local(*local)?);
+        let key = Key::Tunnel(tunnelled.teid, self.surroundings.local(local)?);
         let user = bytes.get(tunnelled.start.into()..tunnelled.end.into()).and_then(User::parse);
         Some(Work {
             stage: self.seek(key, self.table.at_slot(self.table.slots(&[tunnelled.teid])[0])),
@@ -114,7 +114,7 @@ impl FastPath {
 
     /// The second stage: which line and which rule, and fetch the line of the rule.
     #[inline(never)]
-    pub(crate) fn choose_odd(&self, batch: &Batch, odd: &mut Odd) {
+    pub(crate) fn choose_odd(&self, batch: &Batch, odd: &mut [Work]) {
         let mut far = ArrayVec::<Option<u32>, BATCH>::new();
         far.extend(odd.iter().map(|work| match work.stage {
             Stage::Sought { key, .. } => self.table.approach(key),
@@ -122,13 +122,13 @@ impl FastPath {
         }));
         for (work, far) in odd.iter_mut().zip(far) {
             if let (Stage::Sought { key, near }, Some(bytes)) = (work.stage, batch.data(work.index.into())) {
-                work.stage = self.choose(key, self.table.find(key, near, far), work, bytes);
+                work.stage = self.choose_line(key, self.table.find(key, near, far), work, bytes);
             }
         }
     }
 
     #[inline]
-    fn choose(&self, key: Key, found: Option<u32>, work: &Work, bytes: &[u8]) -> Stage {
+    fn choose_line(&self, key: Key, found: Option<u32>, work: &Work, bytes: &[u8]) -> Stage {
         match found.and_then(|number| self.table.line(number).zip(Some(number))) {
             Some((line, number)) => self.choose_rule(line, number, work, bytes),
             None if matches!(key, Key::Tunnel(..)) => Stage::UnknownTunnel,

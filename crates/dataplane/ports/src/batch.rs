@@ -130,6 +130,13 @@ impl Batch {
         self.frames.iter().filter_map(|place| self.at(place))
     }
 
+    /// What each frame is and its octets, in order.
+    #[inline]
+    pub fn each(&self) -> impl Iterator<Item = (&Meta, &[u8])> {
+        let data = |place: &Place| self.buffers.get(place.start..place.end).unwrap_or_default();
+        self.frames.iter().map(move |place| (&place.meta, data(place)))
+    }
+
     /// The frames, in order, as [`crate::Port::send`] takes them.
     pub fn as_frames(&self) -> ArrayVec<Frame<'_>, BATCH> {
         self.frames().collect()
@@ -200,6 +207,20 @@ impl FrameMut<'_> {
     #[inline]
     pub fn data(&mut self) -> &mut [u8] {
         self.buffers.get_mut(self.place.start..self.place.end).unwrap_or_default()
+    }
+
+    /// So many octets of its buffer, counted from the frame's beginning. `None` where the buffers end before.
+    #[inline]
+    pub fn chunk_mut<const N: usize>(&mut self, at: usize) -> Option<&mut [u8; N]> {
+        self.buffers.get_mut(self.place.start + at..)?.first_chunk_mut()
+    }
+
+    /// As [`FrameMut::prepend`], for a number of octets that is known beforehand.
+    #[inline]
+    pub fn prepend_chunk<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
+        let start = self.place.start.checked_sub(N).filter(|start| *start >= self.base)?;
+        self.place.start = start;
+        self.chunk_mut(0)
     }
 
     /// Puts `len` octets before the frame and returns them. `None` where the headroom is too small.
@@ -276,8 +297,10 @@ mod tests {
         let mut batch = Batch::new();
         assert!(batch.push(ip(&[1; 2048])) && batch.push(ip(&[2, 2])));
         let mut frame = batch.frame_mut(1).unwrap();
-        frame.prepend(HEADROOM).unwrap().fill(9);
-        assert!(frame.prepend(1).is_none());
+        frame.prepend(HEADROOM - 2).unwrap().fill(9);
+        *frame.prepend_chunk().unwrap() = [9; 2];
+        assert!(frame.prepend(1).is_none() && frame.prepend_chunk::<1>().is_none());
+        assert_eq!(frame.chunk_mut::<3>(HEADROOM - 1), Some(&mut [9, 2, 2]));
         assert_eq!(frame.data().len(), HEADROOM + 2);
         assert!(frame.trim_front(HEADROOM));
         assert_eq!(frame.data(), [2, 2]);
@@ -298,6 +321,7 @@ mod tests {
         batch.skip();
         batch.commit(1, Meta::Ip);
         let seen: Vec<_> = batch.frames().map(|f| f.data[0]).collect();
+        assert!(batch.each().map(|(_, data)| data).eq([&[0], &[2]]));
         assert_eq!(seen, [0, 2]);
         batch.swap(0, 1);
         batch.swap(0, 2);

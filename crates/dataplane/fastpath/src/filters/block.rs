@@ -42,7 +42,7 @@ impl Column {
 /// The parts of sixteen lanes that every block has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-pub(super) struct Block {
+pub(crate) struct Block {
     pub(super) word: Column,
     pub(super) port_low: Numbers,
     pub(super) port_width: Numbers,

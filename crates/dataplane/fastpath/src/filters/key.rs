@@ -23,6 +23,14 @@ impl Gist {
         Self { word: word::of(protocol, tos) | word::HAS_PORTS, ports, remote }
     }
 
+    /// The packet seen from the other end, whose address was `local`, and is then that of this one.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn reversed(self, local: &mut u32) -> Self {
+        let remote = std::mem::replace(local, self.remote);
+        Self { ports: self.ports.rotate_left(16), remote, ..self }
+    }
+
     /// The QFI of the tunnel header.
     #[inline]
     #[must_use]

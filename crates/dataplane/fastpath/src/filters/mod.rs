@@ -19,10 +19,12 @@ mod sets;
 #[allow(unsafe_code, reason = "vector instructions")]
 mod simd;
 
+pub(crate) use block::Block;
 pub use compile::Rule;
 pub use key::{Gist, PacketKey};
 pub use sets::{FilterSets, Full, SetId};
 pub use simd::Compare;
+pub(crate) use simd::Comparing;
 
 /// Rules in a set, at most.
 pub const MAX_RULES: usize = 64;

@@ -155,24 +155,35 @@ impl FilterSets {
         }
     }
 
-    /// As [`FilterSets::first_match`] for an IPv4 packet, given its gist and the local address. Faster, as nearly
-    /// every set is one block about nothing but the gist.
-    #[inline(always)]
-    pub fn first_match_v4(&self, set: SetId, gist: Gist, local: u32) -> Option<u8> {
-        let Some(first) = set.0.checked_sub(SetId::FIRST_BLOCK) else {
-            return fits_without_lanes(set, &gist).then_some(0);
-        };
-        match self.blocks.as_slice().get(first as usize) {
-            Some(block) if block.head.few != 0 => {
-                let lanes = self.compare.fits(block, &gist);
-                (lanes != 0).then(|| block.rules[lanes.trailing_zeros() as usize % LANES])
-            }
-            _ => self.first_match_wide(set, gist, local),
+    /// The first block of a set; of a set without, a number that no block has.
+    pub(crate) const fn block_of(set: SetId) -> u32 {
+        match set.0.checked_sub(SetId::FIRST_BLOCK) {
+            Some(first) => first,
+            None => u32::MAX,
         }
     }
 
-    #[inline(never)]
-    fn first_match_wide(&self, set: SetId, gist: Gist, local: u32) -> Option<u8> {
+    /// How these sets are compared.
+    pub(crate) const fn compare(&self) -> Compare {
+        self.compare
+    }
+
+    /// As [`FilterSets::first_match`] for an IPv4 packet of which the gist is known, in the set with this first block.
+    /// `None` also for a set that is not one block about nothing but the gist.
+    #[inline(always)]
+    pub(crate) fn first_of_few(
+        &self,
+        block: u32,
+        gist: Gist,
+        fits: &impl Fn(&Block, Gist) -> u16,
+    ) -> Option<u8> {
+        let block = self.blocks.as_slice().get(block as usize).filter(|block| block.head.few != 0)?;
+        let lanes = fits(block, gist);
+        (lanes != 0).then(|| block.rules[lanes.trailing_zeros() as usize % LANES])
+    }
+
+    /// As [`FilterSets::first_match`] for an IPv4 packet, given its gist and the local address.
+    pub fn first_match_v4(&self, set: SetId, gist: Gist, local: u32) -> Option<u8> {
         self.first_match(set, &PacketKey::of_v4(gist, local))
     }
 

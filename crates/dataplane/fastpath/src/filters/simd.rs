@@ -74,20 +74,25 @@ impl Compare {
         }
     }
 
-    /// The lanes of a block that a packet fits but for other columns; lane 0 in the lowest bit. The block is the only one for
-    /// such packets.
+    /// Runs something with the comparison of blocks, compiled for the instructions that it takes.
     #[inline(always)]
-    pub(super) fn fits(self, block: &Block, gist: &Gist) -> u16 {
+    pub(crate) fn run(self, comparing: impl Comparing) {
         match self.0 {
-            Way::Portable => portable::fits(block, gist),
+            Way::Portable => comparing.run(|block, gist| portable::fits(block, &gist)),
             // SAFETY: as in `first_fit`.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx2 => unsafe { avx2::fits_only(block, gist) },
+            Way::Avx2 => unsafe { avx2::run(comparing) },
             // SAFETY: as in `first_fit`.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx512 => unsafe { avx512::fits(block, gist) },
+            Way::Avx512 => unsafe { avx512::run(comparing) },
         }
     }
+}
+
+/// What compares packets with blocks that have no other columns and are the only ones of their set for IPv4.
+pub(crate) trait Comparing {
+    /// Does it. `fits`: the lanes of a block that a packet fits, lane 0 in the lowest bit. To be inlined always.
+    fn run(self, fits: impl Fn(&Block, Gist) -> u16);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -97,12 +102,18 @@ mod avx512 {
     use super::super::block::{Block, Column, Numbers};
     use super::super::key::{Gist, PacketKey};
     use super::super::scan::{self, Memory};
+    use super::Comparing;
 
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &PacketKey) -> Option<u8> {
         let others = |group: &[Block]| fits_others(group, memory, key);
         let of_group = |group: &[Block]| first_of_group(group, memory, key);
         scan::first_fit(memory.blocks, first, key, |block| fits(block, &key.gist), others, of_group)
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(super) fn run(comparing: impl Comparing) {
+        comparing.run(|block, gist| fits(block, &gist));
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
@@ -113,7 +124,7 @@ mod avx512 {
 
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
-    pub(super) fn fits(block: &Block, gist: &Gist) -> u16 {
+    fn fits(block: &Block, gist: &Gist) -> u16 {
         let word = difference(&block.word, gist.word);
         let remote = difference(&block.remote, gist.remote);
         let ports = _mm512_sub_epi16(broadcast(gist.ports), load(&block.port_low));
@@ -161,6 +172,7 @@ mod avx2 {
     use super::super::block::{Block, Column, LANES, Numbers};
     use super::super::key::{Gist, PacketKey};
     use super::super::scan::{self, Memory};
+    use super::Comparing;
 
     /// Eight of sixteen lanes.
     #[derive(Clone, Copy)]
@@ -174,6 +186,11 @@ mod avx2 {
         let others = |group: &[Block]| fits_others(group, memory, key);
         let of_group = |group: &[Block]| first_of_group(group, memory, key);
         scan::first_fit(memory.blocks, first, key, |block| fits(block, &key.gist), others, of_group)
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn run(comparing: impl Comparing) {
+        comparing.run(|block, gist| fits_only(block, &gist));
     }
 
     #[target_feature(enable = "avx2")]
@@ -191,7 +208,7 @@ mod avx2 {
     /// As `fits`, for a block whose head counts its lanes.
     #[target_feature(enable = "avx2")]
     #[inline]
-    pub(super) fn fits_only(block: &Block, gist: &Gist) -> u16 {
+    fn fits_only(block: &Block, gist: &Gist) -> u16 {
         if usize::from(block.head.few) > LANES / 2 {
             return fits(block, gist);
         }

@@ -12,6 +12,8 @@ pub struct Pools {
     /// Ascending and apart.
     ranges: Vec<Range>,
     slots: u32,
+    /// One of the largest ranges: its first address, how many there are, and the number of the first.
+    largest: (u32, u32, u32),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +32,10 @@ impl Pools {
         for (first, last) in unambiguous(pools) {
             numbered.add(first, last, most);
         }
+        // Below 2^32, as all numbers are.
+        let sizes =
+            numbered.ranges.iter().map(|range| (range.first, range.last - range.first + 1, range.slot));
+        numbered.largest = sizes.max_by_key(|(_, size, _)| *size).unwrap_or_default();
         numbered
     }
 
@@ -44,8 +50,15 @@ impl Pools {
     }
 
     /// The number of an address (host byte order), if it has one.
-    #[inline]
+    #[inline(always)]
     pub fn slot(&self, address: u32) -> Option<u32> {
+        let (first, size, slot) = self.largest;
+        let offset = address.wrapping_sub(first);
+        if offset < size { Some(slot + offset) } else { self.slot_elsewhere(address) }
+    }
+
+    #[inline(never)]
+    fn slot_elsewhere(&self, address: u32) -> Option<u32> {
         let after = self.ranges.partition_point(|range| range.first <= address);
         let range = self.ranges.get(after.wrapping_sub(1))?;
         (address <= range.last).then(|| range.slot + (address - range.first))

@@ -151,7 +151,7 @@ impl Compiler<'_> {
     /// Lets the tunnels that have no door lead to the slow room, so that they are not unknown.
     fn enter_others(&mut self, tunnels: &[(Teid, IpAddr)], lease: &mut Lease) {
         for (teid, local) in tunnels {
-            let Some(local) = self.surroundings.local(*local) else { continue };
+            let Some(local) = self.surroundings.local(local) else { continue };
             let key = Key::Tunnel(teid.value(), local);
             if lease.keys.iter().any(|(known, _)| *known == key) {
                 continue;
@@ -176,7 +176,7 @@ impl Compiler<'_> {
 
     pub(super) fn key_of(&self, door: &Door) -> Option<Key> {
         Some(match door.key {
-            DoorKey::Tunnel { teid, local } => Key::Tunnel(teid.value(), self.surroundings.local(local)?),
+            DoorKey::Tunnel { teid, local } => Key::Tunnel(teid.value(), self.surroundings.local(&local)?),
             DoorKey::Ipv4 { network, ue } => Key::Ipv4(u16::try_from(network).ok()?, ue.into()),
             DoorKey::Ipv6 { network, prefix } => Key::Ipv6(u16::try_from(network).ok()?, prefix),
         })
@@ -189,7 +189,7 @@ impl Compiler<'_> {
         let rules: Vec<_> =
             asked().map(|(_, rule)| Rule { qfis: rule.qfis, filters: rule.filters.clone() }).collect();
         let local = match door.key {
-            DoorKey::Tunnel { local, .. } => self.surroundings.local(local),
+            DoorKey::Tunnel { local, .. } => self.surroundings.local(&local),
             _ => None,
         };
         let (set, steps) = match self.sets.insert(&rules) {
@@ -249,7 +249,7 @@ impl Compiler<'_> {
                 header.get_mut(..send.header.len())?.copy_from_slice(&send.header);
                 header[4..8].fill(0);
                 Way::Tunnel(Tunnel {
-                    local: self.surroundings.local(*local)?,
+                    local: self.surroundings.local(local)?,
                     peer: *peer,
                     header,
                     header_len: send.header.len() as u8,

@@ -141,6 +141,8 @@ impl Plain {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
     // Input:  URRs, rules and readings come and go in any order.
     // Output: for each URR, what was reported and what is counted is what was read of its rules on its side, to the octet; what is picked
     //         is a rule in use with a URR on that side, once.
