@@ -1,10 +1,10 @@
 # Causeway: every command that a developer or a CI needs. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo bench instructions test interop lint docs fuzz fuzz-smoke ci clean
+.PHONY: help setup build p4 demo bench instructions test interop lint docs fuzz fuzz-smoke ci clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 setup: ## Install the system packages that build, demo and tests need (as root; else say which)
 	@scripts/setup all
@@ -21,6 +21,9 @@ demo: ## Build, then show a whole 5G user plane at work on this machine in under
 
 bench: ## Run the benchmarks of docs/performance.md on core CORE (default 1): target/bench
 	@scripts/benchmarks $(or $(CORE),1)
+
+p4: ## Compile the P4 programs, where the compiler is on PATH: target/p4
+	@scripts/p4
 
 instructions: ## Count instructions per packet and per PFCP request, and compare them with their ceilings
 	@scripts/instructions

@@ -1,0 +1,18 @@
+//! The contract of each profile, generated.
+
+mod baseline;
+mod direct;
+mod hip4;
+mod red;
+mod red_spt;
+
+pub use baseline::BASELINE;
+pub use direct::DIRECT;
+pub use hip4::HIP4;
+pub use red::RED;
+pub use red_spt::RED_SPT;
+
+use crate::Contract;
+
+/// Every profile.
+pub static ALL: [&Contract; 5] = [&BASELINE, &RED, &RED_SPT, &HIP4, &DIRECT];

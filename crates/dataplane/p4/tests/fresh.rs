@@ -1,0 +1,48 @@
+//! What is committed belongs together: P4Info of both targets, and the code made from it.
+
+use std::path::{Path, PathBuf};
+
+use causeway_p4::p4info::P4Info;
+use causeway_p4::render::{PROFILES, profile};
+
+fn committed(profile: &str, target: &str) -> PathBuf {
+    let name = format!("../../../p4/p4info/{profile}.{target}.txtpb");
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn read(path: &Path) -> P4Info {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    P4Info::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+// Input:  the P4Info of each profile, and the code that stands in `src/profiles`.
+// Output: that code is what the P4Info becomes today.
+#[test]
+fn the_generated_contract_is_not_stale() {
+    for (name, constant) in PROFILES {
+        let file = format!("src/profiles/{}.rs", name.replace('-', "_"));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        let stands = std::fs::read_to_string(&path).unwrap();
+        let becomes = profile(name, constant, &read(&committed(name, "bmv2")));
+        assert!(stands == becomes, "{} is stale: run scripts/p4 contract", path.display());
+    }
+}
+
+// Input:  every profile.
+// Output: each drop reason has its number in all of them, and no number has two names.
+#[test]
+fn reasons_are_the_same_in_every_profile() {
+    use causeway_p4::profiles::{ALL, HIP4};
+    assert!(HIP4.drop_reasons.len() > 10);
+    for contract in ALL {
+        assert_eq!(contract.drop_reasons, HIP4.drop_reasons, "{}", contract.profile);
+        assert_eq!(contract.punt_reasons, HIP4.punt_reasons, "{}", contract.profile);
+        assert_eq!(contract.cpu_commands, HIP4.cpu_commands, "{}", contract.profile);
+        for reasons in [contract.drop_reasons, contract.punt_reasons, contract.cpu_commands] {
+            let mut values: Vec<_> = reasons.iter().map(|reason| reason.value).collect();
+            values.sort_unstable();
+            values.dedup();
+            assert_eq!(values.len(), reasons.len(), "{}", contract.profile);
+        }
+    }
+}

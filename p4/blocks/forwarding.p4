@@ -1,0 +1,121 @@
+// What the FAR and the QER ask for, where the PDR's entry does not say it itself.
+//
+// - `baseline`: two tables keyed by PDR_ID, one entry per rule (HiP4-UPF appendix B).
+// - `hip4`: three tables of action templates, each row for a range of PDR_IDs (section 4.3).
+// - `direct`: the same three tables, addressed by the number of the template.
+// - `red`, `red-spt`: nothing, the rules have it all.
+//
+// PDR_ID 0 is no rule.
+
+control Forwarding(inout metadata_t meta) {
+#if defined(PROFILE_BASELINE)
+    action decapsulate(bit<1> mark, bit<6> dscp, bit<1> notify) {
+        DO_DECAPSULATE(mark, dscp, notify)
+    }
+
+    action encapsulate(teid_t teid, tunnel_address_t tunnel, qfi_t qfi, bit<4> pdu_type, bit<6> dscp, bit<1> notify) {
+        meta.teid_out = teid;
+        DO_ENCAPSULATE(tunnel, qfi, pdu_type, dscp, notify)
+    }
+
+    action buffer(bit<1> notify) {
+        DO_BUFFER(notify)
+    }
+
+    action drop(DropReason reason, bit<1> notify) {
+        DO_DROP(reason, notify)
+    }
+
+    action missing() {
+        meta.drop_reason = DropReason.NO_FORWARDING;
+    }
+
+    action set_meter(meter_index_t meter_index) {
+        meta.meter = meter_index;
+    }
+
+    @id(40)
+    table far {
+        key = { meta.rule : exact @name("rule"); }
+        actions = { decapsulate; encapsulate; buffer; drop; @defaultonly missing; }
+        const default_action = missing();
+        size = RULES;
+    }
+
+    @id(41)
+    table meter_lookup {
+        key = { meta.rule : exact @name("rule"); }
+        actions = { set_meter; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = RULES;
+    }
+
+    apply {
+        if (meta.rule != 0) {
+            far.apply();
+            meter_lookup.apply();
+        }
+    }
+#elif defined(PROFILE_HIP4) || defined(PROFILE_DIRECT)
+#ifdef PROFILE_HIP4
+#define TEMPLATE_KEY meta.rule : ternary @name("rule");
+#else
+#define TEMPLATE_KEY meta.template : exact @name("template");
+#endif
+    action decapsulate(bit<1> mark, bit<6> dscp, bit<1> notify) {
+        DO_DECAPSULATE(mark, dscp, notify)
+    }
+
+    action encapsulate(tunnel_address_t tunnel, qfi_t qfi, bit<4> pdu_type, bit<6> dscp, bit<1> notify) {
+        DO_ENCAPSULATE(tunnel, qfi, pdu_type, dscp, notify)
+    }
+
+    action buffer(bit<1> notify) {
+        DO_BUFFER(notify)
+    }
+
+    action drop(DropReason reason, bit<1> notify) {
+        DO_DROP(reason, notify)
+    }
+
+    action missing() {
+        meta.drop_reason = DropReason.NO_FORWARDING;
+    }
+
+    @id(42)
+    table ul_to_n6_template {
+        key = { TEMPLATE_KEY }
+        actions = { decapsulate; drop; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_UL_TO_N6_TEMPLATE;
+    }
+
+    @id(43)
+    table ul_to_n9_n3_template {
+        key = { TEMPLATE_KEY }
+        actions = { encapsulate; drop; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_UL_TO_N9_N3_TEMPLATE;
+    }
+
+    @id(44)
+    table dl_template {
+        key = { TEMPLATE_KEY }
+        actions = { encapsulate; buffer; drop; @defaultonly missing; }
+        const default_action = missing();
+        size = SIZE_DL_TEMPLATE;
+    }
+
+    apply {
+        if (meta.rule != 0) {
+            if (ul_to_n6_template.apply().miss) {
+                if (ul_to_n9_n3_template.apply().miss) {
+                    dl_template.apply();
+                }
+            }
+        }
+    }
+#else
+    apply {}
+#endif
+}

@@ -1,0 +1,218 @@
+// Headers on the wire, and the metadata that blocks pass to each other. Network byte order; lengths in octets.
+
+#ifndef CAUSEWAY_HEADERS
+#define CAUSEWAY_HEADERS
+
+#include "../contract/reasons.p4"
+
+typedef bit<48> mac_t;
+typedef bit<32> teid_t;
+typedef bit<24> rule_t;
+typedef bit<16> meter_index_t;
+typedef bit<6> qfi_t;
+typedef bit<5> queue_t;
+#ifdef OUTER_IPV6
+typedef bit<128> tunnel_address_t;
+#else
+typedef bit<32> tunnel_address_t;
+#endif
+
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<16> ETHERTYPE_ARP = 0x0806;
+const bit<16> ETHERTYPE_IPV6 = 0x86dd;
+// IEEE 802 local experimental EtherType 1: frames of the CPU port and of the software UPF's port.
+const bit<16> ETHERTYPE_CPU = 0x88b5;
+const bit<8> PROTOCOL_TCP = 6;
+const bit<8> PROTOCOL_UDP = 17;
+const bit<16> PORT_GTPU = 2152;
+const bit<8> GTPU_G_PDU = 255;
+const bit<8> EXTENSION_PDU_SESSION_CONTAINER = 0x85;
+// Octets in front of the user packet in what we send: UDP 8, GTP-U 8, optional fields 4, PDU Session Container 4.
+const bit<16> TUNNEL_OCTETS = 24;
+const bit<16> IPV4_OCTETS = 20;
+const bit<16> IPV6_OCTETS = 40;
+
+header ethernet_h {
+    mac_t dst;
+    mac_t src;
+    bit<16> ether_type;
+}
+
+// Behind the Ethernet header on the CPU port and the software UPF's port, in both directions; p4/README.md tells it.
+header cpu_h {
+    // PuntReason from the switch, CpuCommand to it.
+    bit<8> code;
+    // Bit 0: the packet is a copy, and its original goes its way.
+    bit<8> flags;
+    // The port the packet came by, or for SEND the one to leave by.
+    bit<16> port;
+    // For SEND the queue, in the lower five bits.
+    bit<8> queue;
+    // PDR_ID of the rule that matched, or zero.
+    bit<24> rule;
+    // EtherType of what follows.
+    bit<16> ether_type;
+}
+
+header ipv4_h {
+    bit<4> version;
+    bit<4> ihl;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<16> length;
+    bit<16> identification;
+    bit<3> flags;
+    bit<13> fragment_offset;
+    bit<8> ttl;
+    bit<8> protocol;
+    bit<16> checksum;
+    bit<32> src;
+    bit<32> dst;
+}
+
+header ipv4_options_h {
+    varbit<320> options;
+}
+
+header ipv6_h {
+    bit<4> version;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<20> flow_label;
+    bit<16> length;
+    bit<8> next_header;
+    bit<8> hop_limit;
+    bit<128> src;
+    bit<128> dst;
+}
+
+header udp_h {
+    bit<16> src;
+    bit<16> dst;
+    bit<16> length;
+    bit<16> checksum;
+}
+
+// The first four octets of TCP and UDP.
+header ports_h {
+    bit<16> src;
+    bit<16> dst;
+}
+
+// TS 29.281 clause 5.1.
+header gtpu_h {
+    bit<3> version;
+    bit<1> protocol_type;
+    bit<1> spare;
+    bit<1> has_extension;
+    bit<1> has_sequence;
+    bit<1> has_npdu;
+    bit<8> message_type;
+    bit<16> length;
+    teid_t teid;
+}
+
+// There when any of the three flags is set.
+header gtpu_options_h {
+    bit<16> sequence;
+    bit<8> npdu;
+    bit<8> next_extension;
+}
+
+// The part of a PDU Session Container that every one has (TS 38.415 clause 5.5.2); its length counts units of four octets.
+header psc_h {
+    bit<8> length;
+    bit<4> pdu_type;
+    bit<4> type_flags;
+    bit<2> flow_flags;
+    qfi_t qfi;
+}
+
+// The last octet of an extension header.
+header next_extension_h {
+    bit<8> next;
+}
+
+// The target defines TARGET_HEADERS: what it puts in front.
+struct headers_t {
+    TARGET_HEADERS
+    ethernet_h ethernet;
+    cpu_h cpu;
+    ipv4_h outer_ipv4;
+#ifdef OUTER_IPV6
+    ipv6_h outer_ipv6;
+#endif
+    udp_h outer_udp;
+    gtpu_h gtpu;
+    gtpu_options_h gtpu_options;
+    psc_h psc;
+    next_extension_h psc_next;
+    ipv4_h inner_ipv4;
+    ipv4_options_h inner_ipv4_options;
+#ifdef INNER_IPV6
+    ipv6_h inner_ipv6;
+#endif
+    ports_h ports;
+}
+
+// How a matched packet leaves.
+enum bit<2> Forward {
+    NONE = 0,
+    // Without a tunnel, to a data network.
+    DECAPSULATE = 1,
+    // In a new tunnel.
+    ENCAPSULATE = 2
+}
+
+// The target defines KEPT_IN_COPY: the fields that the header of a copy for the CPU port is made from.
+struct metadata_t {
+    KEPT_IN_COPY bit<9> ingress_port;
+    bit<9> egress_port;
+    queue_t queue;
+    // What becomes of the packet, once that is no longer forwarding.
+    DropReason drop_reason;
+    KEPT_IN_COPY PuntReason punt;
+    CpuCommand command;
+    // 1: it came in one of our tunnels; its TEID and QFI are keys. QFI 0 stands for none.
+    bit<1> is_tunnelled;
+    bit<24> teid_in;
+    qfi_t qfi_in;
+    // 1: the parser has come to the user packet of a tunnel.
+    bit<1> has_user_packet;
+    // 1: the packet has the ports that its keys hold.
+    bit<1> has_ports;
+    // The checksum of the inner IPv4 header is wrong.
+    bool bad_checksum;
+    // 1: the source is not that of the tunnel's UE.
+    bit<1> is_spoofed;
+    // 1: the outer header tells of congestion, and the user packet cannot.
+    bit<1> is_congested;
+    // Octets of the user packet.
+    bit<16> length;
+    // What the PDR says.
+    KEPT_IN_COPY rule_t rule;
+    meter_index_t meter;
+    teid_t teid_out;
+    // What the FAR and QER say, wherever the profile keeps that.
+    Forward forward;
+    KEPT_IN_COPY bit<1> notify;
+    bit<1> buffer;
+    bit<1> mark_dscp;
+    bit<6> dscp;
+    tunnel_address_t tunnel;
+    qfi_t qfi_out;
+    bit<4> pdu_type;
+    bit<8> color;
+#ifdef PROFILE_DIRECT
+    // The number of the session that the UE's address names.
+    bit<18> session;
+    bit<6> generation;
+    qfi_t qfi_wanted;
+    bit<12> filter_class;
+    bit<10> template;
+#endif
+    // Sum of the parts of the inner IPv4 header that never change, for targets that update checksums from it.
+    bit<16> checksum_residue;
+}
+
+#endif

@@ -1,0 +1,247 @@
+// Parser states, included into the parser of each main, which extracts what its target puts in front and goes to `frame`.
+//
+// A packet that cannot be followed is accepted with a drop reason, so that it is counted under its name. Octets of extension
+// headers are passed over, not kept: what they stand in front of always leaves without its tunnel or in a new one. GTP-U
+// signalling and whatever else is for the UPF itself is kept as it came, for the CPU port.
+//
+// The target defines INGRESS_PORT, and three hooks for the checksum of the inner IPv4 header.
+
+// TEIDs that this UPF gives out have these first eight bits; tables know the other 24.
+#ifndef TEID_PREFIX
+#define TEID_PREFIX 8w0
+#endif
+
+// Addresses of the UPF at which GTP-U arrives: first the whole IPv4 address, then the first 64 bits of the IPv6 address, a
+// network that no UE has.
+value_set<bit<32>>(SIZE_LOCAL) local_ipv4;
+#ifdef OUTER_IPV6
+value_set<bit<32>>(SIZE_LOCAL) local_ipv6_high;
+value_set<bit<32>>(SIZE_LOCAL) local_ipv6_low;
+#endif
+
+state frame {
+    pkt.extract(hdr.ethernet);
+    transition select(hdr.ethernet.ether_type, INGRESS_PORT) {
+        (ETHERTYPE_IPV4, _): ipv4;
+        (ETHERTYPE_IPV6, _): ipv6;
+        (ETHERTYPE_CPU, CPU_PORT): from_cpu;
+        (ETHERTYPE_ARP, _): arp;
+        default: unsupported_frame;
+    }
+}
+
+state arp {
+    meta.punt = PuntReason.ARP;
+    transition accept;
+}
+
+state unsupported_frame {
+    meta.drop_reason = DropReason.UNSUPPORTED_FRAME;
+    transition accept;
+}
+
+state from_cpu {
+    pkt.extract(hdr.cpu);
+    meta.command = (CpuCommand)hdr.cpu.code;
+    transition select(hdr.cpu.code, hdr.cpu.ether_type) {
+        (1, ETHERTYPE_IPV4): ipv4;
+        (1, ETHERTYPE_IPV6): ipv6;
+        (2, ETHERTYPE_IPV4): whole_ipv4;
+        (2, ETHERTYPE_IPV6): whole_ipv6;
+        default: accept;
+    }
+}
+
+// A packet of the control plane, complete with its tunnel.
+state whole_ipv4 {
+    pkt.extract(hdr.outer_ipv4);
+    transition accept;
+}
+
+state whole_ipv6 {
+#ifdef OUTER_IPV6
+    pkt.extract(hdr.outer_ipv6);
+    transition accept;
+#else
+    transition unsupported_frame;
+#endif
+}
+
+state ipv4 {
+    ipv4_h front = pkt.lookahead<ipv4_h>();
+    transition select(front.dst) {
+        local_ipv4: outer_ipv4;
+        default: inner_ipv4;
+    }
+}
+
+state outer_ipv4 {
+    pkt.extract(hdr.outer_ipv4);
+    transition select(hdr.outer_ipv4.ihl, hdr.outer_ipv4.flags, hdr.outer_ipv4.fragment_offset, hdr.outer_ipv4.protocol) {
+        (5, 0 &&& 1, 0, PROTOCOL_UDP): outer_udp;
+        default: local;
+    }
+}
+
+state ipv6 {
+#ifdef OUTER_IPV6
+    ipv6_h front = pkt.lookahead<ipv6_h>();
+    transition select(front.dst[127:96]) {
+        local_ipv6_high: ipv6_low;
+        default: inner_ipv6;
+    }
+#else
+    transition inner_ipv6;
+#endif
+}
+
+#ifdef OUTER_IPV6
+state ipv6_low {
+    ipv6_h front = pkt.lookahead<ipv6_h>();
+    transition select(front.dst[95:64]) {
+        local_ipv6_low: outer_ipv6;
+        default: inner_ipv6;
+    }
+}
+
+state outer_ipv6 {
+    pkt.extract(hdr.outer_ipv6);
+    transition select(hdr.outer_ipv6.next_header) {
+        PROTOCOL_UDP: outer_udp;
+        default: local;
+    }
+}
+#endif
+
+state local {
+    meta.punt = PuntReason.LOCAL;
+    transition accept;
+}
+
+state outer_udp {
+    pkt.extract(hdr.outer_udp);
+    transition select(hdr.outer_udp.dst) {
+        PORT_GTPU: gtpu;
+        default: local;
+    }
+}
+
+state gtpu {
+    pkt.extract(hdr.gtpu);
+    transition select(hdr.gtpu.version, hdr.gtpu.protocol_type, hdr.gtpu.message_type) {
+        (1, 1, GTPU_G_PDU): tunnel;
+        (1, 1, _): signalling;
+        default: unsupported_gtp_version;
+    }
+}
+
+state signalling {
+    meta.punt = PuntReason.SIGNALLING;
+    transition accept;
+}
+
+state unsupported_gtp_version {
+    meta.drop_reason = DropReason.UNSUPPORTED_GTP_VERSION;
+    transition accept;
+}
+
+state malformed_gtpu {
+    meta.drop_reason = DropReason.MALFORMED_GTPU;
+    transition accept;
+}
+
+state unsupported_extension {
+    meta.drop_reason = DropReason.UNSUPPORTED_EXTENSION;
+    transition accept;
+}
+
+state unknown_teid {
+    meta.drop_reason = DropReason.UNKNOWN_TEID;
+    transition accept;
+}
+
+state tunnel {
+    meta.is_tunnelled = 1;
+    meta.teid_in = hdr.gtpu.teid[23:0];
+    transition select(
+        hdr.gtpu.teid[31:24], hdr.gtpu.has_extension, hdr.gtpu.has_sequence, hdr.gtpu.has_npdu
+    ) {
+        (TEID_PREFIX, 0, 0, 0): user_packet;
+        (TEID_PREFIX, 1, _, _): gtpu_extended;
+        (TEID_PREFIX, 0, _, _): gtpu_numbered;
+        default: unknown_teid;
+    }
+}
+
+// Sequence or N-PDU number: the type of the next extension header is there, and means nothing.
+state gtpu_numbered {
+    pkt.extract(hdr.gtpu_options);
+    transition user_packet;
+}
+
+#include "extensions.p4"
+
+state user_packet {
+    meta.has_user_packet = 1;
+    bit<4> version = pkt.lookahead<bit<4>>();
+    transition select(version) {
+        4: inner_ipv4;
+        6: inner_ipv6;
+        default: malformed_ip;
+    }
+}
+
+state malformed_ip {
+    meta.drop_reason = DropReason.MALFORMED_IP;
+    transition accept;
+}
+
+state inner_ipv4 {
+    pkt.extract(hdr.inner_ipv4);
+    meta.length = hdr.inner_ipv4.length;
+    INNER_IPV4_CHECKSUM_BEGIN
+    transition select(hdr.inner_ipv4.version, hdr.inner_ipv4.ihl) {
+        (4, 5): inner_ipv4_whole;
+        (4, 0 &&& 0xc): malformed_ip;
+        (4, 4): malformed_ip;
+        (4, _): inner_ipv4_options;
+        default: malformed_ip;
+    }
+}
+
+state inner_ipv4_options {
+    pkt.extract(hdr.inner_ipv4_options, (bit<32>)(hdr.inner_ipv4.ihl - 5) * 32);
+    INNER_IPV4_CHECKSUM_OPTIONS
+    transition inner_ipv4_whole;
+}
+
+// Only the first fragment of a packet has its ports.
+state inner_ipv4_whole {
+    INNER_IPV4_CHECKSUM_END
+    transition select(hdr.inner_ipv4.fragment_offset, hdr.inner_ipv4.protocol) {
+        (0, PROTOCOL_TCP): ports;
+        (0, PROTOCOL_UDP): ports;
+        default: accept;
+    }
+}
+
+state inner_ipv6 {
+#ifdef INNER_IPV6
+    pkt.extract(hdr.inner_ipv6);
+    meta.length = hdr.inner_ipv6.length;
+    transition select(hdr.inner_ipv6.version, hdr.inner_ipv6.next_header) {
+        (6, PROTOCOL_TCP): ports;
+        (6, PROTOCOL_UDP): ports;
+        (6, _): accept;
+        default: malformed_ip;
+    }
+#else
+    transition unsupported_frame;
+#endif
+}
+
+state ports {
+    pkt.extract(hdr.ports);
+    meta.has_ports = 1;
+    transition accept;
+}

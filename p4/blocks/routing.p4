@@ -1,0 +1,85 @@
+// The port and neighbour that a packet leaves by: one pair of tables for tunnels, by the outer destination, and one for what
+// leaves them, by the user packet's. They are asked side by side, as in HiP4-UPF appendix B.
+
+control Routing(inout headers_t hdr, inout metadata_t meta) {
+    action no_route() {
+        meta.drop_reason = DropReason.NO_EGRESS;
+    }
+
+    action hop(bit<9> port, mac_t source, mac_t neighbour) {
+        meta.egress_port = port;
+        hdr.ethernet.src = source;
+        hdr.ethernet.dst = neighbour;
+    }
+
+    // `address` is the UPF's own on that way.
+    action tunnel_hop(bit<9> port, mac_t source, mac_t neighbour, tunnel_address_t address) {
+        meta.egress_port = port;
+        hdr.ethernet.src = source;
+        hdr.ethernet.dst = neighbour;
+#ifdef OUTER_IPV6
+        hdr.outer_ipv6.src = address;
+#else
+        hdr.outer_ipv4.src = address;
+#endif
+    }
+
+    @id(70)
+    table tunnel_exact {
+        key = { meta.tunnel : exact @name("destination"); }
+        actions = { tunnel_hop; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_ROUTE_EXACT;
+    }
+
+    @id(71)
+    table tunnel_lpm {
+        key = { meta.tunnel : lpm @name("destination"); }
+        actions = { tunnel_hop; @defaultonly no_route; }
+        const default_action = no_route();
+        size = SIZE_ROUTE_LPM;
+    }
+
+    @id(72)
+    table network_exact {
+        key = { hdr.inner_ipv4.dst : exact @name("destination"); }
+        actions = { hop; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_ROUTE_EXACT;
+    }
+
+    @id(73)
+    table network_lpm {
+        key = { hdr.inner_ipv4.dst : lpm @name("destination"); }
+        actions = { hop; @defaultonly no_route; }
+        const default_action = no_route();
+        size = SIZE_ROUTE_LPM;
+    }
+
+#ifdef INNER_IPV6
+    @id(74)
+    table network_lpm_ipv6 {
+        key = { hdr.inner_ipv6.dst : lpm @name("destination"); }
+        actions = { hop; @defaultonly no_route; }
+        const default_action = no_route();
+        size = SIZE_IPV6_ROUTE;
+    }
+#endif
+
+    apply {
+        if (meta.forward == Forward.ENCAPSULATE) {
+            if (tunnel_exact.apply().miss) {
+                tunnel_lpm.apply();
+            }
+        } else if (hdr.inner_ipv4.isValid()) {
+            if (network_exact.apply().miss) {
+                network_lpm.apply();
+            }
+        }
+#ifdef INNER_IPV6
+        else if (hdr.inner_ipv6.isValid()) {
+            network_lpm_ipv6.apply();
+        }
+#endif
+    }
+}

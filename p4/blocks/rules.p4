@@ -1,0 +1,58 @@
+// What a match means, for all profiles: macros for actions, because P4 has no other way to share them between controls.
+//
+// `meta.rule` is the PDR_ID; it alone is carried to the egress side, where it keys accounting.
+
+#ifndef CAUSEWAY_RULES
+#define CAUSEWAY_RULES
+
+// Keys of a table for rules with filters. The UE's own address is no key where the tunnel names the UE already: the source guard
+// has held it against the TEID.
+#define FILTER_KEYS_IPV4(remote) \
+    remote : ternary @name("remote_address"); \
+    hdr.inner_ipv4.protocol : ternary @name("protocol"); \
+    hdr.inner_ipv4.dscp : ternary @name("dscp"); \
+    hdr.ports.src : ternary @name("source_port"); \
+    hdr.ports.dst : ternary @name("destination_port"); \
+    meta.has_ports : ternary @name("has_ports");
+
+#define FILTER_KEYS_IPV6(remote) \
+    remote : ternary @name("remote_address"); \
+    hdr.inner_ipv6.next_header : ternary @name("protocol"); \
+    hdr.inner_ipv6.dscp : ternary @name("dscp"); \
+    hdr.ports.src : ternary @name("source_port"); \
+    hdr.ports.dst : ternary @name("destination_port"); \
+    meta.has_ports : ternary @name("has_ports");
+
+#define TUNNEL_KEYS \
+    meta.teid_in : exact @name("teid"); \
+    meta.qfi_in : exact @name("qfi");
+
+#define TUNNEL_KEYS_TERNARY \
+    meta.teid_in : exact @name("teid"); \
+    meta.qfi_in : ternary @name("qfi");
+
+// The parts of a forwarding decision, wherever a profile keeps them.
+#define DO_DECAPSULATE(mark_, dscp_, notify_) \
+    meta.forward = Forward.DECAPSULATE; \
+    meta.mark_dscp = mark_; \
+    meta.dscp = dscp_; \
+    meta.notify = notify_;
+
+// For encapsulation `meta.dscp` is that of the outer header.
+#define DO_ENCAPSULATE(tunnel_, qfi_, pdu_type_, dscp_, notify_) \
+    meta.forward = Forward.ENCAPSULATE; \
+    meta.tunnel = tunnel_; \
+    meta.qfi_out = qfi_; \
+    meta.pdu_type = pdu_type_; \
+    meta.dscp = dscp_; \
+    meta.notify = notify_;
+
+#define DO_BUFFER(notify_) \
+    meta.buffer = 1; \
+    meta.notify = notify_;
+
+#define DO_DROP(reason_, notify_) \
+    meta.drop_reason = reason_; \
+    meta.notify = notify_;
+
+#endif

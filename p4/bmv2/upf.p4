@@ -1,0 +1,118 @@
+// The UPF for BMv2's simple_switch: the blocks on v1model.
+
+#include <core.p4>
+#include <v1model.p4>
+#include "target.p4"
+#include "../contract/sizes.p4"
+#include "../blocks/headers.p4"
+#include "../blocks/pipeline.p4"
+
+// The mirroring session whose port is CPU_PORT: the control plane configures it.
+const bit<32> CPU_SESSION = 1;
+const bit<32> INSTANCE_INGRESS_CLONE = 1;
+
+parser UpfParser(
+    packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata
+) {
+#include "../blocks/parser.p4"
+
+    state start {
+        meta.ingress_port = standard_metadata.ingress_port;
+        transition frame;
+    }
+}
+
+control UpfVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        verify_checksum(
+            hdr.inner_ipv4.isValid(),
+            {
+                hdr.inner_ipv4.version, hdr.inner_ipv4.ihl, hdr.inner_ipv4.dscp, hdr.inner_ipv4.ecn, hdr.inner_ipv4.length,
+                hdr.inner_ipv4.identification, hdr.inner_ipv4.flags, hdr.inner_ipv4.fragment_offset, hdr.inner_ipv4.ttl,
+                hdr.inner_ipv4.protocol, hdr.inner_ipv4.src, hdr.inner_ipv4.dst, hdr.inner_ipv4_options.options
+            },
+            hdr.inner_ipv4.checksum, HashAlgorithm.csum16
+        );
+    }
+}
+
+control UpfIngressMain(
+    inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata
+) {
+    UpfIngress() upf;
+
+    apply {
+        meta.bad_checksum = standard_metadata.checksum_error == 1;
+        // What is cut short in front of the user packet is malformed there, as is any frame that ends too early.
+        if (standard_metadata.parser_error != error.NoError) {
+            if (hdr.outer_udp.isValid() && meta.has_user_packet == 0) {
+                meta.drop_reason = DropReason.MALFORMED_GTPU;
+            } else {
+                meta.drop_reason = DropReason.MALFORMED_IP;
+            }
+        }
+        upf.apply(hdr, meta);
+        if (meta.notify == 1) {
+            clone_preserving_field_list(CloneType.I2E, CPU_SESSION, 1);
+        }
+        if (meta.drop_reason != DropReason.NONE) {
+            mark_to_drop(standard_metadata);
+        } else {
+            standard_metadata.egress_spec = meta.egress_port;
+            // simple_switch has eight queues where it has any: the upper bits choose.
+            standard_metadata.priority = meta.queue[4:2];
+        }
+    }
+}
+
+control UpfEgressMain(
+    inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata
+) {
+    PostQosAccounting() post_qos;
+    PushCpuHeader() push;
+
+    apply {
+        bit<1> is_copy = 0;
+        if (standard_metadata.instance_type == INSTANCE_INGRESS_CLONE) {
+            is_copy = 1;
+        }
+        if (is_copy == 1 || meta.punt != PuntReason.NONE) {
+            push.apply(hdr.ethernet, hdr.cpu, meta.punt, is_copy, meta.ingress_port, meta.rule);
+        } else {
+            post_qos.apply(meta.rule);
+        }
+    }
+}
+
+control UpfComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        update_checksum(
+            hdr.outer_ipv4.isValid(),
+            {
+                hdr.outer_ipv4.version, hdr.outer_ipv4.ihl, hdr.outer_ipv4.dscp, hdr.outer_ipv4.ecn, hdr.outer_ipv4.length,
+                hdr.outer_ipv4.identification, hdr.outer_ipv4.flags, hdr.outer_ipv4.fragment_offset, hdr.outer_ipv4.ttl,
+                hdr.outer_ipv4.protocol, hdr.outer_ipv4.src, hdr.outer_ipv4.dst
+            },
+            hdr.outer_ipv4.checksum, HashAlgorithm.csum16
+        );
+        update_checksum(
+            hdr.inner_ipv4.isValid() && !meta.bad_checksum,
+            {
+                hdr.inner_ipv4.version, hdr.inner_ipv4.ihl, hdr.inner_ipv4.dscp, hdr.inner_ipv4.ecn, hdr.inner_ipv4.length,
+                hdr.inner_ipv4.identification, hdr.inner_ipv4.flags, hdr.inner_ipv4.fragment_offset, hdr.inner_ipv4.ttl,
+                hdr.inner_ipv4.protocol, hdr.inner_ipv4.src, hdr.inner_ipv4.dst, hdr.inner_ipv4_options.options
+            },
+            hdr.inner_ipv4.checksum, HashAlgorithm.csum16
+        );
+    }
+}
+
+control UpfDeparser(packet_out pkt, in headers_t hdr) {
+    apply {
+        pkt.emit(hdr);
+    }
+}
+
+V1Switch(
+    UpfParser(), UpfVerifyChecksum(), UpfIngressMain(), UpfEgressMain(), UpfComputeChecksum(), UpfDeparser()
+) main;

@@ -1,0 +1,77 @@
+// How many entries each table has, from the numbers of UEs that a build is made for.
+//
+// The model is that of HiP4-UPF section 6.1: SIMPLE_UES have one rule per direction; COMPLEX_UES have two rules with filters in
+// each program without split tables, and half of them behind N9 in those with; 2,048 UEs are behind another UPF.
+
+#ifndef CAUSEWAY_SIZES
+#define CAUSEWAY_SIZES
+
+#ifndef SIMPLE_UES
+#define SIMPLE_UES 20480
+#endif
+#ifndef COMPLEX_UES
+#define COMPLEX_UES 2048
+#endif
+// UEs whose simple rules lead to or come from another UPF, or another gNB.
+#ifndef N9_UES
+#define N9_UES 2048
+#endif
+// Accounting tables on each side: two for pendulum access, where one is read while the other takes entries.
+#ifndef ACCOUNTING_PARTITIONS
+#define ACCOUNTING_PARTITIONS 2
+#endif
+
+// Split tables.
+#define SIZE_N6_SIMPLE (SIMPLE_UES - N9_UES)
+#define SIZE_N9_SIMPLE N9_UES
+#define SIZE_COMPLEX (COMPLEX_UES / 2)
+#define SIZE_DL_FROM_N9_SIMPLE (N9_UES + COMPLEX_UES / 2)
+
+// Tables that are not split.
+#define SIZE_ALL_COMPLEX (2 * COMPLEX_UES)
+
+// Profile `direct`: distinct filters of each direction, intersections included, and rules that are not addressed by their session.
+#ifndef SIZE_FILTERS
+#define SIZE_FILTERS 512
+#endif
+#define RULES_WITH_ENTRIES (SIZE_N9_SIMPLE + SIZE_DL_FROM_N9_SIMPLE + 3 * SIZE_COMPLEX)
+#if RULES_WITH_ENTRIES > 65536
+#define SIZE_RULES_BANK 65536
+#else
+#define SIZE_RULES_BANK RULES_WITH_ENTRIES
+#endif
+
+// Rules of all kinds: what an accounting table must hold when there is but one on each side.
+#if defined(PROFILE_BASELINE) || defined(PROFILE_RED)
+#define RULES (2 * SIMPLE_UES + SIZE_ALL_COMPLEX)
+#else
+#define RULES (2 * SIZE_N6_SIMPLE + SIZE_N9_SIMPLE + SIZE_DL_FROM_N9_SIMPLE + 3 * SIZE_COMPLEX)
+#endif
+
+// With two partitions each takes half of the rules and an eighth more, for rules come when they come.
+#if ACCOUNTING_PARTITIONS == 1
+#define SIZE_ACCOUNTING RULES
+#else
+#define SIZE_ACCOUNTING (RULES / 2 + RULES / 8)
+#endif
+
+// One rule in eight has a meter of its own; cell 0 is for rules without one.
+#define SIZE_METERS (RULES / 8)
+
+#define SIZE_UL_TO_N6_TEMPLATE 2048
+#define SIZE_UL_TO_N9_N3_TEMPLATE 1024
+#define SIZE_DL_TEMPLATE 2048
+#define SIZE_ROUTE_EXACT 2048
+#define SIZE_ROUTE_LPM 512
+#define SIZE_SOURCE_GUARD 64
+#define SIZE_QUEUES 192
+
+// IPv6 inside: rows of their own, for their keys are four times as wide.
+#define SIZE_IPV6_SIMPLE 1024
+#define SIZE_IPV6_COMPLEX 128
+#define SIZE_IPV6_ROUTE 256
+
+// Addresses of the UPF that GTP-U is received at.
+#define SIZE_LOCAL 8
+
+#endif
