@@ -3,8 +3,14 @@
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+/// Longer than a loaded machine takes for any line of the log.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A loopback address that no other test, in this process or another, uses at the same time.
 fn loopback() -> Ipv4Addr {
@@ -27,7 +33,7 @@ fn file(at: Ipv4Addr, level: &str) -> PathBuf {
 /// A daemon that runs, with its log.
 struct Running {
     child: Child,
-    log: BufReader<ChildStderr>,
+    log: Receiver<String>,
 }
 
 impl Running {
@@ -38,7 +44,9 @@ impl Running {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap());
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let (to, log) = mpsc::channel();
+        thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| to.send(line)));
         Self { child, log }
     }
 
@@ -46,12 +54,13 @@ impl Running {
     fn until(&mut self, text: &str) -> String {
         let mut seen = String::new();
         loop {
-            let mut line = String::new();
-            assert_ne!(self.log.read_line(&mut line).unwrap(), 0, "{text} is not in the log:\n{seen}");
+            let line = self.log.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|e| panic!("`{text}` is not in the log ({e}):\n{seen}"));
             if line.contains(text) {
                 return line;
             }
             seen.push_str(&line);
+            seen.push('\n');
         }
     }
 
