@@ -36,7 +36,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    const ALL: [Self; 15] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::MalformedGtpu,
         Self::UnsupportedGtpVersion,
         Self::UnsupportedExtension,

@@ -1,6 +1,7 @@
 //! The packet path with the tables of each profile.
 
 mod bench;
+mod codes;
 mod frames;
 mod paths;
 mod program;
