@@ -140,7 +140,7 @@ impl FastPath {
         if !(head.is_named && is_ue) {
             return None;
         }
-        let step = self.sets.first_of_few(head.block, plain.gist.with_ue(false, true), fits)?;
+        let step = self.sets.first_of_few(head.set, head.block, plain.gist.with_ue(false, true), fits)?;
         Some(head.first + u32::from(step))
     }
 

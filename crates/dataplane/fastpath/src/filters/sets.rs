@@ -69,6 +69,9 @@ pub enum Full {
 /// Columns beyond its own that there is room for, for each block: what IPv6 addresses at one end need.
 const COLUMNS_PER_BLOCK: u32 = 3;
 
+/// Where a set has none.
+const NO_BLOCK: u32 = u32::MAX;
+
 /// A set in use.
 #[derive(Debug)]
 struct Shared {
@@ -159,7 +162,7 @@ impl FilterSets {
     pub(crate) const fn block_of(set: SetId) -> u32 {
         match set.0.checked_sub(SetId::FIRST_BLOCK) {
             Some(first) => first,
-            None => u32::MAX,
+            None => NO_BLOCK,
         }
     }
 
@@ -168,15 +171,19 @@ impl FilterSets {
         self.compare
     }
 
-    /// As [`FilterSets::first_match`] for an IPv4 packet of which the gist is known, in the set with this first block.
-    /// `None` also for a set that is not one block about nothing but the gist.
+    /// As [`FilterSets::first_match`] for an IPv4 packet of which the gist is known, in the set with this first block, as
+    /// [`FilterSets::block_of`] says. `None` also for a set of more than one block, or about more than the gist.
     #[inline(always)]
     pub(crate) fn first_of_few(
         &self,
+        set: SetId,
         block: u32,
         gist: Gist,
         fits: &impl Fn(&Block, Gist) -> u16,
     ) -> Option<u8> {
+        if block == NO_BLOCK {
+            return fits_without_lanes(set, &gist).then_some(0);
+        }
         let block = self.blocks.as_slice().get(block as usize).filter(|block| block.head.few != 0)?;
         let lanes = fits(block, gist);
         (lanes != 0).then(|| block.rules[lanes.trailing_zeros() as usize % LANES])
