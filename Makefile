@@ -1,7 +1,7 @@
 # Causeway: every command that a developer or a CI needs. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build p4 demo bench instructions test interop lint docs fuzz fuzz-smoke ci clean
+.PHONY: help setup build p4 p4-test demo bench instructions test interop lint docs fuzz fuzz-smoke ci clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -13,17 +13,20 @@ build: ## Build the release binary, target/release/causeway
 	@scripts/setup build
 	cargo build --release --locked -p causeway
 
-demo: ## Build, then show a whole 5G user plane at work on this machine in under a minute
+demo: ## Build, then show a whole 5G user plane at work in under a minute; DATAPLANE=switch: on a model of a P4 switch
 	@scripts/setup build net
 	@scripts/setup --want capture
 	cargo build --release --locked -p causeway
-	target/release/causeway demo $(DEMO_ARGS)
+	target/release/causeway demo $(if $(DATAPLANE),--dataplane $(DATAPLANE)) $(DEMO_ARGS)
 
 bench: ## Run the benchmarks of docs/performance.md on core CORE (default 1): target/bench
 	@scripts/benchmarks $(or $(CORE),1)
 
 p4: ## Compile the P4 programs, where the compiler is on PATH: target/p4
 	@scripts/p4
+
+p4-test: ## Send packets through the P4 programs, on BMv2 where it is on PATH, and on the model
+	@scripts/p4 test
 
 instructions: ## Count instructions per packet and per PFCP request, and compare them with their ceilings
 	@scripts/instructions
@@ -53,4 +56,4 @@ ci: ## Run everything that CI runs
 
 clean: ## Remove what was built
 	cargo clean
-	rm -rf fuzz/target fuzz/corpus-new fuzz/artifacts demo-out
+	rm -rf fuzz/target fuzz/corpus-new fuzz/artifacts demo-out experiment-out

@@ -2,7 +2,10 @@
 
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;
+use causeway_p4::profiles;
 use causeway_reference::{Limits, Reference, WhenFull};
+use causeway_switch::backend::InProcess;
+use causeway_switch::driver::Program;
 use causeway_types::Span;
 
 use crate::setup::Setup;
@@ -47,8 +50,23 @@ impl Backend for TheFastPath {
     }
 }
 
+/// A P4 switch in profile `hip4`, as a model in process.
+#[derive(Clone, Copy, Debug)]
+pub struct TheSwitch;
+
+impl Backend for TheSwitch {
+    fn name(&self) -> &'static str {
+        "switch"
+    }
+
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
+        let program = Program::from(&profiles::HIP4);
+        Box::new(InProcess::new(&program, topology, limits(setup)).unwrap_or_else(|error| panic!("{error}")))
+    }
+}
+
 /// The usual limits, but for those that the case sets.
-fn limits(setup: &Setup) -> Limits {
+pub fn limits(setup: &Setup) -> Limits {
     let usual = Limits::default();
     Limits {
         max_sessions: setup.max_sessions.unwrap_or(usual.max_sessions),

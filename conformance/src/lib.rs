@@ -33,12 +33,12 @@ mod twins;
 mod upf;
 mod variables;
 
-pub use backends::{BACKENDS, Backend, TheFastPath, TheReference};
+pub use backends::{BACKENDS, Backend, TheFastPath, TheReference, TheSwitch, limits};
 pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};
 pub use error::CaseError;
 pub use matrix::matrix;
-pub use record::{Outcome, compare_or_record};
+pub use record::{Outcome, compare, compare_or_record};
 pub use runner::{Transcript, run, topology};
 pub use script::{Input, replay};
 pub use setup::Setup;

@@ -37,6 +37,16 @@ pub fn compare_or_record(case: &Case, transcript: &str) -> Result<Outcome, CaseE
     Ok(first_difference(&recording, transcript))
 }
 
+/// Compares a transcript with the recording beside the case, both as `filter` leaves them.
+///
+/// # Errors
+/// [`CaseError::File`] when there is no recording.
+pub fn compare(case: &Case, transcript: &str, filter: impl Fn(&str) -> String) -> Result<Outcome, CaseError> {
+    let path: PathBuf = case.path.with_extension("txt");
+    let recording = std::fs::read_to_string(&path).map_err(|source| CaseError::File { path, source })?;
+    Ok(first_difference(&filter(&recording), &filter(transcript)))
+}
+
 fn first_difference(recording: &str, transcript: &str) -> Outcome {
     let (mut recorded, mut seen) = (recording.lines(), transcript.lines());
     for line in 1.. {

@@ -1,59 +1,151 @@
 // Usage of each rule, before and after QoS enforcement, for profile `direct`: the PDR_ID is the index of its counter. Nothing is
-// ever inserted or moved, so the control plane reads whenever it likes.
+// ever inserted or moved, so the control plane reads whenever it likes. Only what is forwarded is counted.
 //
-// PDR_IDs 0x00000 to 0x2ffff are sessions' uplink, 0x40000 to 0x6ffff their downlink, from 0x80000 rules with an entry of
-// their own. Each bank has 65,536 counters, the most that Tofino 1 places as one. Only what is forwarded is counted.
+// PDR_IDs below 0x400000 are sessions' uplink, below 0x800000 their downlink, with the session's number in the last 18 bits: sessions
+// without filters have the lowest numbers, and only they are counted here. From 0x800000 on are rules with an entry of their own. A bank has 32,768 counters; what
+// is left is in banks of 8,192, for a stage of Tofino 1 has room for two of each.
 
-#if SIMPLE_UES > 131072
-#define BANKS_OF_MORE_SESSIONS(side) \
-    USAGE_COUNTER(side##_ul_2, 65536, bit<16>) \
-    USAGE_COUNTER(side##_dl_2, 65536, bit<16>)
-#define COUNT_MORE_SESSIONS(side, index) \
-    else if (rule[23:16] == 2) { COUNT(side##_ul_2, bit<16>, index) } \
-    else if (rule[23:16] == 6) { COUNT(side##_dl_2, bit<16>, index) }
+#define COUNTED_SESSIONS SIZE_N6_SIMPLE
+#define WHOLE_BANKS (COUNTED_SESSIONS / 32768)
+#define REST_OF_BANKS (COUNTED_SESSIONS % 32768)
+
+#define BANK(name) USAGE_COUNTER(name, 32768, bit<15>)
+#define COUNT_IN_BANK(name, number) if (rule[17:15] == number) { COUNT(name, bit<15>, rule[14:0]) } else
+#define SMALL_BANK(name) USAGE_COUNTER(name, 8192, bit<13>)
+#define COUNT_IN_SMALL_BANK(name, number) \
+    if (rule[17:13] == 4 * WHOLE_BANKS + number) { COUNT(name, bit<13>, rule[12:0]) } else
+
+#if COUNTED_SESSIONS >= 32768
+#define BANK_0(way) BANK(way##_0)
+#define COUNT_0(way) COUNT_IN_BANK(way##_0, 0)
 #else
-#define BANKS_OF_MORE_SESSIONS(side)
-#define COUNT_MORE_SESSIONS(side, index)
+#define BANK_0(way)
+#define COUNT_0(way)
+#endif
+#if COUNTED_SESSIONS >= 65536
+#define BANK_1(way) BANK(way##_1)
+#define COUNT_1(way) COUNT_IN_BANK(way##_1, 1)
+#else
+#define BANK_1(way)
+#define COUNT_1(way)
+#endif
+#if COUNTED_SESSIONS >= 98304
+#define BANK_2(way) BANK(way##_2)
+#define COUNT_2(way) COUNT_IN_BANK(way##_2, 2)
+#else
+#define BANK_2(way)
+#define COUNT_2(way)
+#endif
+#if COUNTED_SESSIONS >= 131072
+#define BANK_3(way) BANK(way##_3)
+#define COUNT_3(way) COUNT_IN_BANK(way##_3, 3)
+#else
+#define BANK_3(way)
+#define COUNT_3(way)
+#endif
+#if COUNTED_SESSIONS >= 163840
+#define BANK_4(way) BANK(way##_4)
+#define COUNT_4(way) COUNT_IN_BANK(way##_4, 4)
+#else
+#define BANK_4(way)
+#define COUNT_4(way)
+#endif
+#if COUNTED_SESSIONS >= 196608
+#define BANK_5(way) BANK(way##_5)
+#define COUNT_5(way) COUNT_IN_BANK(way##_5, 5)
+#else
+#define BANK_5(way)
+#define COUNT_5(way)
+#endif
+#if REST_OF_BANKS > 0
+#define SMALL_BANK_0(way) SMALL_BANK(way##_small_0)
+#define COUNT_SMALL_0(way) COUNT_IN_SMALL_BANK(way##_small_0, 0)
+#else
+#define SMALL_BANK_0(way)
+#define COUNT_SMALL_0(way)
+#endif
+#if REST_OF_BANKS > 8192
+#define SMALL_BANK_1(way) SMALL_BANK(way##_small_1)
+#define COUNT_SMALL_1(way) COUNT_IN_SMALL_BANK(way##_small_1, 1)
+#else
+#define SMALL_BANK_1(way)
+#define COUNT_SMALL_1(way)
+#endif
+#if REST_OF_BANKS > 16384
+#define SMALL_BANK_2(way) SMALL_BANK(way##_small_2)
+#define COUNT_SMALL_2(way) COUNT_IN_SMALL_BANK(way##_small_2, 2)
+#else
+#define SMALL_BANK_2(way)
+#define COUNT_SMALL_2(way)
+#endif
+#if REST_OF_BANKS > 24576
+#define SMALL_BANK_3(way) SMALL_BANK(way##_small_3)
+#define COUNT_SMALL_3(way) COUNT_IN_SMALL_BANK(way##_small_3, 3)
+#else
+#define SMALL_BANK_3(way)
+#define COUNT_SMALL_3(way)
 #endif
 
-#if RULES_WITH_ENTRIES > 65536
-#define BANKS_OF_MORE_RULES(side) USAGE_COUNTER(side##_rules_1, 65536, bit<16>)
-#define COUNT_MORE_RULES(side, index) else if (rule[23:16] == 9) { COUNT(side##_rules_1, bit<16>, index) }
+#if RULES_WITH_ENTRIES > 32768
+#define MORE_RULE_BANKS(side) USAGE_COUNTER(side##_rules_1, RULES_WITH_ENTRIES - 32768, bit<15>)
+#define COUNT_MORE_RULES(side) COUNT(side##_rules_1, bit<15>, rule[14:0])
+#define SIZE_RULES_BANK 32768
 #else
-#define BANKS_OF_MORE_RULES(side)
-#define COUNT_MORE_RULES(side, index)
+#define MORE_RULE_BANKS(side)
+#define COUNT_MORE_RULES(side)
+#define SIZE_RULES_BANK RULES_WITH_ENTRIES
 #endif
 
-#define BANKS(side) \
-    USAGE_COUNTER(side##_ul_0, 65536, bit<16>) \
-    USAGE_COUNTER(side##_ul_1, 65536, bit<16>) \
-    USAGE_COUNTER(side##_dl_0, 65536, bit<16>) \
-    USAGE_COUNTER(side##_dl_1, 65536, bit<16>) \
-    BANKS_OF_MORE_SESSIONS(side) \
-    USAGE_COUNTER(side##_rules_0, SIZE_RULES_BANK, bit<16>) \
-    BANKS_OF_MORE_RULES(side)
-
-#define COUNT_IN_BANK(side, index) \
-    if (rule[23:16] == 0) { COUNT(side##_ul_0, bit<16>, index) } \
-    else if (rule[23:16] == 1) { COUNT(side##_ul_1, bit<16>, index) } \
-    else if (rule[23:16] == 4) { COUNT(side##_dl_0, bit<16>, index) } \
-    else if (rule[23:16] == 5) { COUNT(side##_dl_1, bit<16>, index) } \
-    COUNT_MORE_SESSIONS(side, index) \
-    else if (rule[23:16] == 8) { COUNT(side##_rules_0, bit<16>, index) } \
-    COUNT_MORE_RULES(side, index)
+#define BANKS(way) \
+    BANK_0(way) BANK_1(way) BANK_2(way) BANK_3(way) BANK_4(way) BANK_5(way) \
+    SMALL_BANK_0(way) SMALL_BANK_1(way) SMALL_BANK_2(way) SMALL_BANK_3(way)
+#define COUNT_SESSION(way) \
+    COUNT_0(way) COUNT_1(way) COUNT_2(way) COUNT_3(way) COUNT_4(way) COUNT_5(way) \
+    COUNT_SMALL_0(way) COUNT_SMALL_1(way) COUNT_SMALL_2(way) COUNT_SMALL_3(way) {}
 
 control PreQosAccounting(in rule_t rule) {
-    BANKS(pre_qos)
+    BANKS(pre_qos_ul)
+    BANKS(pre_qos_dl)
 
     apply {
-        COUNT_IN_BANK(pre_qos, rule[15:0])
+        if (rule[22:22] == 0) {
+            COUNT_SESSION(pre_qos_ul)
+        } else {
+            COUNT_SESSION(pre_qos_dl)
+        }
+    }
+}
+
+control PreQosRuleAccounting(in rule_t rule) {
+    USAGE_COUNTER(pre_qos_rules_0, SIZE_RULES_BANK, bit<15>)
+    MORE_RULE_BANKS(pre_qos)
+
+    apply {
+        if (rule[15:15] == 0) {
+            COUNT(pre_qos_rules_0, bit<15>, rule[14:0])
+        } else {
+            COUNT_MORE_RULES(pre_qos)
+        }
     }
 }
 
 control PostQosAccounting(in rule_t rule) {
-    BANKS(post_qos)
+    BANKS(post_qos_ul)
+    BANKS(post_qos_dl)
+    USAGE_COUNTER(post_qos_rules_0, SIZE_RULES_BANK, bit<15>)
+    MORE_RULE_BANKS(post_qos)
 
     apply {
-        COUNT_IN_BANK(post_qos, rule[15:0])
+        if (rule[23:23] == 1) {
+            if (rule[15:15] == 0) {
+                COUNT(post_qos_rules_0, bit<15>, rule[14:0])
+            } else {
+                COUNT_MORE_RULES(post_qos)
+            }
+        } else if (rule[22:22] == 0) {
+            COUNT_SESSION(post_qos_ul)
+        } else {
+            COUNT_SESSION(post_qos_dl)
+        }
     }
 }

@@ -1,69 +1,54 @@
 // What the outer header says of congestion goes into the user packet before the tunnel is taken away (RFC 6040 clause 4.2).
 
-control Congestion(inout headers_t hdr, inout metadata_t meta) {
-    bit<2> outer = 0;
-    bit<2> inner = 0;
+#ifdef OUTER_IPV6
+#define OUTER_ECN hdr.outer_ipv6.ecn
+#else
+#define OUTER_ECN hdr.outer_ipv4.ecn
+#endif
 
-    action keep() {}
-
-    action set_ipv4(bit<2> ecn) {
-        hdr.inner_ipv4.ecn = ecn;
+// By the outer mark and the user packet's.
+#define ECN_TABLE(name, inner, set) \
+    @hidden \
+    table name { \
+        key = { OUTER_ECN : exact; inner : exact; } \
+        actions = { keep; set; lost; } \
+        const default_action = keep(); \
+        const entries = { \
+            (3, 0) : lost(); \
+            (3, 1) : set(3); \
+            (3, 2) : set(3); \
+            (1, 2) : set(1); \
+        } \
+        size = 4; \
     }
+
+control Congestion(inout headers_t hdr, inout metadata_t meta) {
+    action keep() {}
 
     action lost() {
         meta.is_congested = 1;
     }
 
-    @hidden
-    table ecn_ipv4 {
-        key = { outer : exact; inner : exact; }
-        actions = { keep; set_ipv4; lost; }
-        const default_action = keep();
-        const entries = {
-            (3, 0) : lost();
-            (3, 1) : set_ipv4(3);
-            (3, 2) : set_ipv4(3);
-            (1, 2) : set_ipv4(1);
-        }
-        size = 4;
+    action set_ipv4(bit<2> ecn) {
+        hdr.inner_ipv4.ecn = ecn;
     }
+
+    ECN_TABLE(ecn_ipv4, hdr.inner_ipv4.ecn, set_ipv4)
 
 #ifdef INNER_IPV6
     action set_ipv6(bit<2> ecn) {
         hdr.inner_ipv6.ecn = ecn;
     }
 
-    @hidden
-    table ecn_ipv6 {
-        key = { outer : exact; inner : exact; }
-        actions = { keep; set_ipv6; lost; }
-        const default_action = keep();
-        const entries = {
-            (3, 0) : lost();
-            (3, 1) : set_ipv6(3);
-            (3, 2) : set_ipv6(3);
-            (1, 2) : set_ipv6(1);
-        }
-        size = 4;
-    }
+    ECN_TABLE(ecn_ipv6, hdr.inner_ipv6.ecn, set_ipv6)
 #endif
 
     apply {
-        if (hdr.outer_ipv4.isValid()) {
-            outer = hdr.outer_ipv4.ecn;
-        }
-#ifdef OUTER_IPV6
-        if (hdr.outer_ipv6.isValid()) {
-            outer = hdr.outer_ipv6.ecn;
-        }
-#endif
         if (hdr.inner_ipv4.isValid()) {
-            inner = hdr.inner_ipv4.ecn;
             ecn_ipv4.apply();
         }
 #ifdef INNER_IPV6
         else if (hdr.inner_ipv6.isValid()) {
-            inner = hdr.inner_ipv6.ecn;
             ecn_ipv6.apply();
         }
 #endif

@@ -1,14 +1,13 @@
 // The CPU port and the software UPF's port: what their frames ask for, and the header of those sent there (`cpu_h`).
 
 // Commands of the control plane and the software UPF.
-control CpuCommands(inout headers_t hdr, inout metadata_t meta) {
+control CpuCommands(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
     action process() {
         hdr.ethernet.ether_type = hdr.cpu.ether_type;
         hdr.cpu.setInvalid();
     }
 
     action route() {
-        meta.forward = Forward.ENCAPSULATE;
         hdr.ethernet.ether_type = hdr.cpu.ether_type;
 #ifdef OUTER_IPV6
         meta.tunnel = hdr.outer_ipv6.dst;
@@ -19,8 +18,8 @@ control CpuCommands(inout headers_t hdr, inout metadata_t meta) {
     }
 
     action send() {
-        meta.egress_port = hdr.cpu.port[8:0];
-        meta.queue = hdr.cpu.queue[4:0];
+        EGRESS_PORT = hdr.cpu.port[8:0];
+        QUEUE = hdr.cpu.queue[4:0];
         hdr.ethernet.ether_type = hdr.cpu.ether_type;
         hdr.cpu.setInvalid();
     }
@@ -48,10 +47,10 @@ control CpuCommands(inout headers_t hdr, inout metadata_t meta) {
 }
 
 // Where what is not forwarded goes: the CPU port, but buffered packets to the software UPF's.
-control Punting(inout metadata_t meta) {
+control Punting(inout metadata_t meta TARGET_PARAMS) {
     action to_port(bit<9> port, queue_t queue) {
-        meta.egress_port = port;
-        meta.queue = queue;
+        EGRESS_PORT = port;
+        QUEUE = queue;
     }
 
     @id(81)
@@ -67,18 +66,21 @@ control Punting(inout metadata_t meta) {
     }
 }
 
-// The header in front of what leaves by those ports; `is_copy` where the original went its own way.
+// The header in front of what leaves by those ports; `is_original` is 0 for a copy, whose original went its own way.
 control PushCpuHeader(
-    inout ethernet_h ethernet, inout cpu_h cpu, in PuntReason punt, in bit<1> is_copy, in bit<9> ingress_port, in rule_t rule
+    inout ethernet_h ethernet, inout cpu_h cpu, in PuntReason punt, in bit<1> is_original, in bit<9> ingress_port, in rule_t rule
 ) {
     apply {
-        cpu.setValid();
-        cpu.ether_type = ethernet.ether_type;
-        ethernet.ether_type = ETHERTYPE_CPU;
+        // The copy of a frame that came with this header has it already.
+        if (!cpu.isValid()) {
+            cpu.setValid();
+            cpu.ether_type = ethernet.ether_type;
+            ethernet.ether_type = ETHERTYPE_CPU;
+        }
         cpu.port = (bit<16>)ingress_port;
         cpu.queue = 0;
         cpu.rule = rule;
-        if (is_copy == 1) {
+        if (is_original == 0) {
             cpu.code = (bit<8>)PuntReason.NOTIFY;
             cpu.flags = 1;
         } else {

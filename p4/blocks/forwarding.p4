@@ -2,7 +2,7 @@
 //
 // - `baseline`: two tables keyed by PDR_ID, one entry per rule (HiP4-UPF appendix B).
 // - `hip4`: three tables of action templates, each row for a range of PDR_IDs (section 4.3).
-// - `direct`: the same three tables, addressed by the number of the template.
+// - `direct`: the same three tables, by the number of the template in the session's entry; rules with entries of their own have it all.
 // - `red`, `red-spt`: nothing, the rules have it all.
 //
 // PDR_ID 0 is no rule.
@@ -59,8 +59,10 @@ control Forwarding(inout metadata_t meta) {
 #elif defined(PROFILE_HIP4) || defined(PROFILE_DIRECT)
 #ifdef PROFILE_HIP4
 #define TEMPLATE_KEY meta.rule : ternary @name("rule");
+#define HAS_TEMPLATE (meta.rule != 0)
 #else
 #define TEMPLATE_KEY meta.template : exact @name("template");
+#define HAS_TEMPLATE (true)
 #endif
     action decapsulate(bit<1> mark, bit<6> dscp, bit<1> notify) {
         DO_DECAPSULATE(mark, dscp, notify)
@@ -107,7 +109,7 @@ control Forwarding(inout metadata_t meta) {
     }
 
     apply {
-        if (meta.rule != 0) {
+        if (HAS_TEMPLATE) {
             if (ul_to_n6_template.apply().miss) {
                 if (ul_to_n9_n3_template.apply().miss) {
                     dl_template.apply();

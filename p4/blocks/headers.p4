@@ -133,6 +133,11 @@ header next_extension_h {
     bit<8> next;
 }
 
+// Octets of an extension header that mean nothing here.
+header passed_h {
+    varbit<120> octets;
+}
+
 // The target defines TARGET_HEADERS: what it puts in front.
 struct headers_t {
     TARGET_HEADERS
@@ -145,8 +150,19 @@ struct headers_t {
     udp_h outer_udp;
     gtpu_h gtpu;
     gtpu_options_h gtpu_options;
+#ifdef KEEP_EXTENSIONS
+    passed_h before;
+    next_extension_h before_next;
+#endif
     psc_h psc;
+#ifdef KEEP_EXTENSIONS
+    passed_h psc_rest;
+#endif
     next_extension_h psc_next;
+#ifdef KEEP_EXTENSIONS
+    passed_h behind;
+    next_extension_h behind_next;
+#endif
     ipv4_h inner_ipv4;
     ipv4_options_h inner_ipv4_options;
 #ifdef INNER_IPV6
@@ -164,31 +180,39 @@ enum bit<2> Forward {
     ENCAPSULATE = 2
 }
 
-// The target defines KEPT_IN_COPY: the fields that the header of a copy for the CPU port is made from.
+// The target defines KEPT_IN_COPY, for the fields that the header of a copy for the CPU port is made from, and its own metadata.
 struct metadata_t {
     KEPT_IN_COPY bit<9> ingress_port;
-    bit<9> egress_port;
     queue_t queue;
     // What becomes of the packet, once that is no longer forwarding.
     DropReason drop_reason;
     KEPT_IN_COPY PuntReason punt;
     CpuCommand command;
-    // 1: it came in one of our tunnels; its TEID and QFI are keys. QFI 0 stands for none.
+    // 1: it came in one of our tunnels, and the parser has come to the user packet; TEID and QFI are keys. QFI 0 stands for none.
     bit<1> is_tunnelled;
     bit<24> teid_in;
     qfi_t qfi_in;
-    // 1: the parser has come to the user packet of a tunnel.
+    // 1: the frame came with UDP behind one of our addresses.
+    bit<1> has_outer_udp;
+    // 1: the header of a user packet has been found, in a tunnel or not.
     bit<1> has_user_packet;
     // 1: the packet has the ports that its keys hold.
     bit<1> has_ports;
     // The checksum of the inner IPv4 header is wrong.
     bool bad_checksum;
+    // 1: the frame ends before the headers do.
+    bit<1> is_cut_short;
+    // 1: the last hop of the user packet would end here.
+    bit<1> is_expired;
+    // 1: no route leads to the packet's next address.
+    bit<1> has_no_route;
     // 1: the source is not that of the tunnel's UE.
     bit<1> is_spoofed;
     // 1: the outer header tells of congestion, and the user packet cannot.
     bit<1> is_congested;
-    // Octets of the user packet.
+    // Octets of the user packet, and its ECN field.
     bit<16> length;
+    bit<2> ecn;
     // What the PDR says.
     KEPT_IN_COPY rule_t rule;
     meter_index_t meter;
@@ -205,14 +229,19 @@ struct metadata_t {
     bit<8> color;
 #ifdef PROFILE_DIRECT
     // The number of the session that the UE's address names.
-    bit<18> session;
-    bit<6> generation;
+    bit<24> session;
+    bit<1> has_session;
+    // Where the TEID is not the session's, but one of another generation.
+    bit<24> stale;
+    // 1: the entry of the session's number has its simple rule.
+    bit<1> is_simple;
     qfi_t qfi_wanted;
     bit<12> filter_class;
     bit<10> template;
 #endif
     // Sum of the parts of the inner IPv4 header that never change, for targets that update checksums from it.
     bit<16> checksum_residue;
+    TARGET_METADATA
 }
 
 #endif

@@ -1,16 +1,71 @@
 // QER enforcement by trTCM meters (RFC 2698): PIR is the MBR, CIR the GBR. Green and yellow go on, to queues by colour; red is
 // dropped. A rule without MBR has meter 0, which is not asked.
+//
+// Meters are in two halves where there are many: the first has those with even numbers.
+
+#define HALVES_FROM 32768
 
 control Metering(inout metadata_t meta) {
+#if SIZE_METERS > HALVES_FROM && !defined(PROFILE_DIRECT)
     @id(50)
-    METER(rule_meters, SIZE_METERS)
+    METER(rule_meters_even, SIZE_METERS / 2, bit<15>)
+
+    @id(51)
+    METER(rule_meters_odd, SIZE_METERS / 2, bit<15>)
+
+    apply {
+        if (meta.meter != 0) {
+            if (meta.meter[0:0] == 0) {
+                METER_EXECUTE(rule_meters_even, meta.meter[15:1], meta.color)
+            } else {
+                METER_EXECUTE(rule_meters_odd, meta.meter[15:1], meta.color)
+            }
+        }
+    }
+#else
+    @id(50)
+#ifdef PROFILE_DIRECT
+    METER(rule_meters, SIZE_RULE_METERS, bit<16>)
+#else
+    METER(rule_meters, SIZE_METERS, bit<16>)
+#endif
 
     apply {
         if (meta.meter != 0) {
             METER_EXECUTE(rule_meters, meta.meter, meta.color)
-            if (meta.color == METER_RED) {
-                meta.drop_reason = DropReason.MBR_EXCEEDED;
+        }
+    }
+#endif
+}
+
+#ifdef PROFILE_DIRECT
+// Those of sessions' simple rules.
+control SessionMetering(inout metadata_t meta) {
+#if SIZE_SESSION_METERS > HALVES_FROM
+    @id(52)
+    METER(session_meters_even, SIZE_SESSION_METERS / 2, bit<15>)
+
+    @id(53)
+    METER(session_meters_odd, SIZE_SESSION_METERS / 2, bit<15>)
+
+    apply {
+        if (meta.meter != 0) {
+            if (meta.meter[0:0] == 0) {
+                METER_EXECUTE(session_meters_even, meta.meter[15:1], meta.color)
+            } else {
+                METER_EXECUTE(session_meters_odd, meta.meter[15:1], meta.color)
             }
         }
     }
+#else
+    @id(52)
+    METER(session_meters, SIZE_SESSION_METERS, bit<16>)
+
+    apply {
+        if (meta.meter != 0) {
+            METER_EXECUTE(session_meters, meta.meter, meta.color)
+        }
+    }
+#endif
 }
+#endif

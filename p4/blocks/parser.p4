@@ -1,7 +1,7 @@
 // Parser states, included into the parser of each main, which extracts what its target puts in front and goes to `frame`.
 //
 // A packet that cannot be followed is accepted with a drop reason, so that it is counted under its name. Octets of extension
-// headers are passed over, not kept: what they stand in front of always leaves without its tunnel or in a new one. GTP-U
+// headers need not be kept: what they stand in front of always leaves without its tunnel or in a new one, copies aside. GTP-U
 // signalling and whatever else is for the UPF itself is kept as it came, for the CPU port.
 //
 // The target defines INGRESS_PORT, and three hooks for the checksum of the inner IPv4 header.
@@ -46,32 +46,32 @@ state from_cpu {
     transition select(hdr.cpu.code, hdr.cpu.ether_type) {
         (1, ETHERTYPE_IPV4): ipv4;
         (1, ETHERTYPE_IPV6): ipv6;
-        (2, ETHERTYPE_IPV4): whole_ipv4;
-        (2, ETHERTYPE_IPV6): whole_ipv6;
+#ifdef OUTER_IPV6
+        (2, ETHERTYPE_IPV6): whole_packet;
+#else
+        (2, ETHERTYPE_IPV4): whole_packet;
+#endif
+        (1, _): unsupported_frame;
+        (2, _): unsupported_frame;
         default: accept;
     }
 }
 
 // A packet of the control plane, complete with its tunnel.
-state whole_ipv4 {
-    pkt.extract(hdr.outer_ipv4);
-    transition accept;
-}
-
-state whole_ipv6 {
+state whole_packet {
 #ifdef OUTER_IPV6
     pkt.extract(hdr.outer_ipv6);
-    transition accept;
 #else
-    transition unsupported_frame;
+    pkt.extract(hdr.outer_ipv4);
 #endif
+    transition accept;
 }
 
 state ipv4 {
     ipv4_h front = pkt.lookahead<ipv4_h>();
     transition select(front.dst) {
         local_ipv4: outer_ipv4;
-        default: inner_ipv4;
+        default: network_ipv4;
     }
 }
 
@@ -88,10 +88,10 @@ state ipv6 {
     ipv6_h front = pkt.lookahead<ipv6_h>();
     transition select(front.dst[127:96]) {
         local_ipv6_high: ipv6_low;
-        default: inner_ipv6;
+        default: network_ipv6;
     }
 #else
-    transition inner_ipv6;
+    transition network_ipv6;
 #endif
 }
 
@@ -100,7 +100,7 @@ state ipv6_low {
     ipv6_h front = pkt.lookahead<ipv6_h>();
     transition select(front.dst[95:64]) {
         local_ipv6_low: outer_ipv6;
-        default: inner_ipv6;
+        default: network_ipv6;
     }
 }
 
@@ -120,6 +120,7 @@ state local {
 
 state outer_udp {
     pkt.extract(hdr.outer_udp);
+    meta.has_outer_udp = 1;
     transition select(hdr.outer_udp.dst) {
         PORT_GTPU: gtpu;
         default: local;
@@ -161,7 +162,6 @@ state unknown_teid {
 }
 
 state tunnel {
-    meta.is_tunnelled = 1;
     meta.teid_in = hdr.gtpu.teid[23:0];
     transition select(
         hdr.gtpu.teid[31:24], hdr.gtpu.has_extension, hdr.gtpu.has_sequence, hdr.gtpu.has_npdu
@@ -181,12 +181,34 @@ state gtpu_numbered {
 
 #include "extensions.p4"
 
+// A header is taken for a user packet's only when it can be one, so tables need not ask again. The first octet of an IPv4
+// header without options is 0x45.
 state user_packet {
-    meta.has_user_packet = 1;
-    bit<4> version = pkt.lookahead<bit<4>>();
-    transition select(version) {
-        4: inner_ipv4;
-        6: inner_ipv6;
+    meta.is_tunnelled = 1;
+    bit<8> first = pkt.lookahead<bit<8>>();
+    transition select(first) {
+        0x45: inner_ipv4;
+        0x46 &&& 0xfe: inner_ipv4;
+        0x48 &&& 0xf8: inner_ipv4;
+        0x60 &&& 0xf0: inner_ipv6;
+        default: malformed_ip;
+    }
+}
+
+state network_ipv4 {
+    bit<8> first = pkt.lookahead<bit<8>>();
+    transition select(first) {
+        0x45: inner_ipv4;
+        0x46 &&& 0xfe: inner_ipv4;
+        0x48 &&& 0xf8: inner_ipv4;
+        default: malformed_ip;
+    }
+}
+
+state network_ipv6 {
+    bit<8> first = pkt.lookahead<bit<8>>();
+    transition select(first) {
+        0x60 &&& 0xf0: inner_ipv6;
         default: malformed_ip;
     }
 }
@@ -198,14 +220,12 @@ state malformed_ip {
 
 state inner_ipv4 {
     pkt.extract(hdr.inner_ipv4);
+    meta.has_user_packet = 1;
     meta.length = hdr.inner_ipv4.length;
     INNER_IPV4_CHECKSUM_BEGIN
-    transition select(hdr.inner_ipv4.version, hdr.inner_ipv4.ihl) {
-        (4, 5): inner_ipv4_whole;
-        (4, 0 &&& 0xc): malformed_ip;
-        (4, 4): malformed_ip;
-        (4, _): inner_ipv4_options;
-        default: malformed_ip;
+    transition select(hdr.inner_ipv4.ihl) {
+        5: inner_ipv4_whole;
+        default: inner_ipv4_options;
     }
 }
 
@@ -228,12 +248,12 @@ state inner_ipv4_whole {
 state inner_ipv6 {
 #ifdef INNER_IPV6
     pkt.extract(hdr.inner_ipv6);
+    meta.has_user_packet = 1;
     meta.length = hdr.inner_ipv6.length;
-    transition select(hdr.inner_ipv6.version, hdr.inner_ipv6.next_header) {
-        (6, PROTOCOL_TCP): ports;
-        (6, PROTOCOL_UDP): ports;
-        (6, _): accept;
-        default: malformed_ip;
+    transition select(hdr.inner_ipv6.next_header) {
+        PROTOCOL_TCP: ports;
+        PROTOCOL_UDP: ports;
+        default: accept;
     }
 #else
     transition unsupported_frame;

@@ -9,14 +9,6 @@
 //   control plane writes none of it; what comes before it has filters, and those tables are asked first.
 
 control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
-    action unknown_teid() {
-        meta.drop_reason = DropReason.UNKNOWN_TEID;
-    }
-
-    action unknown_ue() {
-        meta.drop_reason = DropReason.UNKNOWN_UE;
-    }
-
 #ifdef PROFILE_HIP4
     action set_rule(rule_t rule, meter_index_t meter_index) {
         meta.rule = rule;
@@ -105,8 +97,8 @@ control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
     @id(24)
     table dl_from_n9_simple {
         key = { TUNNEL_KEYS }
-        actions = { TUNNEL_ACTIONS @defaultonly unknown_teid; }
-        const default_action = unknown_teid();
+        actions = { TUNNEL_ACTIONS @defaultonly NoAction; }
+        const default_action = NoAction();
         size = SIZE_DL_FROM_N9_SIMPLE;
     }
 
@@ -124,8 +116,8 @@ control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
     @id(26)
     table dl_from_n6_simple {
         key = { hdr.inner_ipv4.dst : exact @name("ue_address"); }
-        actions = { TUNNEL_ACTIONS @defaultonly unknown_ue; }
-        const default_action = unknown_ue();
+        actions = { TUNNEL_ACTIONS @defaultonly NoAction; }
+        const default_action = NoAction();
         size = SIZE_N6_SIMPLE;
     }
 
@@ -168,8 +160,8 @@ control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
     @id(33)
     table dl_from_n6_simple_ipv6 {
         key = { hdr.inner_ipv6.dst[127:64] : exact @name("ue_prefix"); }
-        actions = { TUNNEL_ACTIONS @defaultonly unknown_ue; }
-        const default_action = unknown_ue();
+        actions = { TUNNEL_ACTIONS @defaultonly NoAction; }
+        const default_action = NoAction();
         size = SIZE_IPV6_SIMPLE;
     }
 #endif

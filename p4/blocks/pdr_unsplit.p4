@@ -5,14 +5,6 @@
 // it are in `complex`, which is asked first.
 
 control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
-    action unknown_teid() {
-        meta.drop_reason = DropReason.UNKNOWN_TEID;
-    }
-
-    action unknown_ue() {
-        meta.drop_reason = DropReason.UNKNOWN_UE;
-    }
-
 #ifdef PROFILE_BASELINE
     action set_rule(rule_t rule) {
         meta.rule = rule;
@@ -70,16 +62,16 @@ control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
     @id(11)
     table ul_simple {
         key = { TUNNEL_KEYS }
-        actions = { UNSPLIT_ACTIONS @defaultonly unknown_teid; }
-        const default_action = unknown_teid();
+        actions = { UNSPLIT_ACTIONS @defaultonly NoAction; }
+        const default_action = NoAction();
         size = SIMPLE_UES;
     }
 
     @id(12)
     table dl_simple {
         key = { hdr.inner_ipv4.dst : exact @name("ue_address"); }
-        actions = { UNSPLIT_ACTIONS @defaultonly unknown_ue; }
-        const default_action = unknown_ue();
+        actions = { UNSPLIT_ACTIONS @defaultonly NoAction; }
+        const default_action = NoAction();
         size = SIMPLE_UES;
     }
 
@@ -107,8 +99,8 @@ control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
     @id(14)
     table dl_simple_ipv6 {
         key = { hdr.inner_ipv6.dst[127:64] : exact @name("ue_prefix"); }
-        actions = { UNSPLIT_ACTIONS @defaultonly unknown_ue; }
-        const default_action = unknown_ue();
+        actions = { UNSPLIT_ACTIONS @defaultonly NoAction; }
+        const default_action = NoAction();
         size = SIZE_IPV6_SIMPLE;
     }
 #endif
@@ -125,7 +117,7 @@ control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
                     dl_simple.apply();
                 }
 #ifdef INNER_IPV6
-                else {
+                else if (hdr.inner_ipv6.isValid()) {
                     dl_simple_ipv6.apply();
                 }
 #endif

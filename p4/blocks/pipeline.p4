@@ -1,5 +1,8 @@
-// The ingress side of the UPF, from the blocks. It decides; each main then tells its target: `meta.drop_reason`, else
-// `meta.egress_port` and `meta.queue`, and `meta.notify` for a copy to the CPU port.
+// The ingress side of the UPF, from the blocks. It decides; each main then tells its target what remains: `meta.notify` for a copy
+// to the CPU port, and the header of frames to it.
+//
+// Blocks stand side by side as far as they can: what one finds out is a field that later ones look at, and no block stands
+// inside a condition on another's result but for the rule's. A target with stages places them beside each other then.
 
 #include "../contract/reasons.p4"
 #include "../contract/sizes.p4"
@@ -8,6 +11,7 @@
 #include "rules.p4"
 #if defined(PROFILE_DIRECT)
 #include "pdr_direct.p4"
+#include "pdr_filters.p4"
 #elif defined(PROFILE_BASELINE) || defined(PROFILE_RED)
 #include "pdr_unsplit.p4"
 #else
@@ -24,12 +28,24 @@
 #include "rewrite.p4"
 #include "routing.p4"
 #include "cpu_port.p4"
+#include "verdict.p4"
 
-control UpfIngress(inout headers_t hdr, inout metadata_t meta) {
+// The packet is whole, its source is its UE's, and its mark of congestion has been kept: its rule is for it.
+#define IS_SOUND (meta.is_cut_short == 0 && meta.is_spoofed == 0 && meta.is_congested == 0)
+
+control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
     CpuCommands() commands;
     SourceGuard() source;
     Congestion() congestion;
+    UserPacket() user_packet;
+#ifdef PROFILE_DIRECT
+    SessionIndex() sessions;
+    SessionMetering() session_metering;
+    RuleMatching() rules;
+    PreQosRuleAccounting() pre_qos_rules;
+#else
     PdrMatching() pdr;
+#endif
     Forwarding() forwarding;
     Metering() metering;
     PreQosAccounting() pre_qos;
@@ -37,50 +53,64 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta) {
     Routing() routing;
     Queueing() queueing;
     Punting() punting;
-
-    @id(90)
-    COUNTER(drops, DROP_REASONS, bit<8>)
+    Verdict() verdict;
 
     apply {
         if (hdr.cpu.isValid()) {
-            commands.apply(hdr, meta);
+            commands.apply(hdr, meta TARGET_ARGUMENTS);
         }
-        if (meta.drop_reason == DropReason.NONE && meta.punt == PuntReason.NONE
-            && (meta.command == CpuCommand.NONE || meta.command == CpuCommand.PROCESS)) {
-            if (meta.is_tunnelled == 1) {
-                source.apply(hdr, meta);
-                congestion.apply(hdr, meta);
-            }
-            pdr.apply(hdr, meta);
-            if (meta.is_spoofed == 1) {
-                meta.drop_reason = DropReason.SPOOFED_SOURCE;
-            } else if (meta.is_congested == 1) {
-                meta.drop_reason = DropReason.CONGESTED;
-            } else {
-                forwarding.apply(meta);
+        if (meta.is_tunnelled == 1) {
+            source.apply(hdr, meta);
+            congestion.apply(hdr, meta);
+        }
+        user_packet.apply(hdr, meta);
 #ifdef PROFILE_DIRECT
-                // Rules of the other profiles that do not forward have neither a meter nor entries for accounting.
-                if (meta.forward != Forward.NONE)
-#endif
-                {
+        sessions.apply(hdr, meta);
+        if (HAS_SIMPLE_ENTRY) {
+            meta.is_simple = 1;
+        }
+        if (IS_SIMPLE) {
+            if (IS_SOUND) {
+                forwarding.apply(meta);
+                session_metering.apply(meta);
+                if (TEMPLATE_FORWARDS) {
                     pre_qos.apply(meta.rule);
-                    metering.apply(meta);
                 }
             }
-            if (meta.drop_reason == DropReason.NONE) {
-                rewrite.apply(hdr, meta);
+        } else {
+            rules.apply(hdr, meta);
+            if (IS_SOUND) {
+                metering.apply(meta);
+                // Rules of the other profiles that do not forward have no entries for accounting.
+                if (meta.forward != Forward.NONE) {
+                    pre_qos_rules.apply(meta.rule);
+                }
             }
         }
-        if (meta.drop_reason == DropReason.NONE) {
-            if (meta.punt != PuntReason.NONE) {
-                punting.apply(meta);
-            } else if (meta.command != CpuCommand.SEND) {
-                queueing.apply(meta);
-                routing.apply(hdr, meta);
-            }
+#else
+        if (meta.has_user_packet == 1) {
+            pdr.apply(hdr, meta);
         }
-        if (meta.drop_reason != DropReason.NONE) {
-            COUNT(drops, bit<8>, (bit<8>)meta.drop_reason)
+        if (IS_SOUND) {
+            forwarding.apply(meta);
         }
+        if (IS_SOUND) {
+            metering.apply(meta);
+        }
+#endif
+        if (meta.command != CpuCommand.SEND) {
+            queueing.apply(meta TARGET_ARGUMENTS);
+        }
+        rewrite.apply(hdr, meta);
+        routing.apply(hdr, meta TARGET_ARGUMENTS);
+        if (meta.punt != PuntReason.NONE) {
+            punting.apply(meta TARGET_ARGUMENTS);
+        }
+        verdict.apply(meta TARGET_ARGUMENTS);
+#ifndef PROFILE_DIRECT
+        if (IS_SOUND) {
+            pre_qos.apply(meta.rule);
+        }
+#endif
     }
 }

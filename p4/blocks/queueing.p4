@@ -1,11 +1,8 @@
 // The queue of a packet, by the colour of its meter and the QFI of its QoS flow: 0 where no row says otherwise.
 
-control Queueing(inout metadata_t meta) {
-    @id(55)
-    COUNTER(queue_packets, 32, queue_t)
-
+control Queueing(inout metadata_t meta TARGET_PARAMS) {
     action set_queue(queue_t queue) {
-        meta.queue = queue;
+        QUEUE = queue;
     }
 
     @id(56)
@@ -21,6 +18,15 @@ control Queueing(inout metadata_t meta) {
 
     apply {
         queue_assignment.apply();
-        COUNT(queue_packets, queue_t, meta.queue)
+    }
+}
+
+// Packets that have left by each queue, but for those to the control plane and the software UPF.
+control QueueCounting(in queue_t queue) {
+    @id(55)
+    COUNTER(queue_packets, 32, queue_t)
+
+    apply {
+        COUNT(queue_packets, queue_t, queue)
     }
 }

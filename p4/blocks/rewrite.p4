@@ -1,10 +1,35 @@
-// The packet as it leaves: one hop less where it enters or leaves the tunnels, DSCP marking, the old tunnel away, the new one
+// The packet as it leaves: one hop less where it enters or leaves the tunnels, DSCP marking, the old tunnel away or the new one
 // around it. Checksums are the target's, in its deparser.
+//
+// Nothing here waits for another part of it, so a target with stages does it all in one.
+
+// The packet gets a new tunnel. One that stays in the tunnels, from one to another, is not routed: it keeps its hops.
+#define STAYS_IN_TUNNELS \
+    (meta.forward == Forward.ENCAPSULATE && (meta.is_tunnelled == 1 || meta.is_expired == 0))
+
+// What later blocks ask of the user packet.
+control UserPacket(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        if (hdr.inner_ipv4.isValid()) {
+            meta.ecn = hdr.inner_ipv4.ecn;
+            if (hdr.inner_ipv4.ttl <= 1) {
+                meta.is_expired = 1;
+            }
+        }
+#ifdef INNER_IPV6
+        else if (hdr.inner_ipv6.isValid()) {
+            meta.ecn = hdr.inner_ipv6.ecn;
+            meta.length = meta.length + IPV6_OCTETS;
+            if (hdr.inner_ipv6.hop_limit <= 1) {
+                meta.is_expired = 1;
+            }
+        }
+#endif
+    }
+}
 
 control Rewrite(inout headers_t hdr, inout metadata_t meta) {
-    // The user packet's ECN field, for its outer header.
-    bit<2> ecn = 0;
-
+    // The parser may have gone over extension headers: nothing leaves in the tunnel that it came in, not even for the CPU.
     action take_tunnel_away() {
         hdr.outer_ipv4.setInvalid();
 #ifdef OUTER_IPV6
@@ -14,6 +39,14 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta) {
         hdr.gtpu.setInvalid();
         hdr.gtpu_options.setInvalid();
         hdr.psc.setInvalid();
+        hdr.psc_next.setInvalid();
+#ifdef KEEP_EXTENSIONS
+        hdr.before.setInvalid();
+        hdr.before_next.setInvalid();
+        hdr.psc_rest.setInvalid();
+        hdr.behind.setInvalid();
+        hdr.behind_next.setInvalid();
+#endif
     }
 
     // PDU Session Container of four octets; UDP without a checksum (RFC 768; for IPv6 as RFC 6935 allows for tunnels).
@@ -45,6 +78,13 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta) {
         hdr.psc.qfi = meta.qfi_out;
         hdr.psc_next.setValid();
         hdr.psc_next.next = 0;
+#ifdef KEEP_EXTENSIONS
+        hdr.before.setInvalid();
+        hdr.before_next.setInvalid();
+        hdr.psc_rest.setInvalid();
+        hdr.behind.setInvalid();
+        hdr.behind_next.setInvalid();
+#endif
     }
 
 #ifdef OUTER_IPV6
@@ -53,12 +93,13 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta) {
         hdr.outer_ipv6.setValid();
         hdr.outer_ipv6.version = 6;
         hdr.outer_ipv6.dscp = meta.dscp;
-        hdr.outer_ipv6.ecn = ecn;
+        hdr.outer_ipv6.ecn = meta.ecn;
         hdr.outer_ipv6.flow_label = 0;
         hdr.outer_ipv6.length = meta.length + TUNNEL_OCTETS;
         hdr.outer_ipv6.next_header = PROTOCOL_UDP;
         hdr.outer_ipv6.hop_limit = 64;
         hdr.outer_ipv6.dst = meta.tunnel;
+        hdr.outer_ipv4.setInvalid();
     }
 #else
     action put_outer() {
@@ -67,8 +108,8 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta) {
         hdr.outer_ipv4.version = 4;
         hdr.outer_ipv4.ihl = 5;
         hdr.outer_ipv4.dscp = meta.dscp;
-        hdr.outer_ipv4.ecn = ecn;
-        hdr.outer_ipv4.length = meta.length + TUNNEL_OCTETS + IPV4_OCTETS;
+        hdr.outer_ipv4.ecn = meta.ecn;
+        hdr.outer_ipv4.length = meta.length + (TUNNEL_OCTETS + IPV4_OCTETS);
         hdr.outer_ipv4.identification = 0;
         hdr.outer_ipv4.flags = 2;
         hdr.outer_ipv4.fragment_offset = 0;
@@ -78,59 +119,70 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta) {
     }
 #endif
 
-    apply {
-        if (hdr.inner_ipv4.isValid()) {
-            ecn = hdr.inner_ipv4.ecn;
-        }
+    action to_buffer() {
+        meta.punt = PuntReason.BUFFER;
+    }
+
+    action expire() {
+        meta.punt = PuntReason.TTL_EXPIRED;
+    }
+
+    action hop_ipv4() {
+        hdr.inner_ipv4.ttl = hdr.inner_ipv4.ttl - 1;
+    }
+
+    action mark_ipv4() {
+        hdr.inner_ipv4.dscp = meta.dscp;
+    }
+
 #ifdef INNER_IPV6
-        else if (hdr.inner_ipv6.isValid()) {
-            ecn = hdr.inner_ipv6.ecn;
-            meta.length = meta.length + IPV6_OCTETS;
-        }
+    action hop_ipv6() {
+        hdr.inner_ipv6.hop_limit = hdr.inner_ipv6.hop_limit - 1;
+    }
+
+    action mark_ipv6() {
+        hdr.inner_ipv6.dscp = meta.dscp;
+    }
 #endif
-        // A packet that stays in the tunnels, from one to another, is not routed: it keeps its hops.
+
+    apply {
         if (meta.buffer == 1) {
-            meta.punt = PuntReason.BUFFER;
-        } else if (meta.is_tunnelled == 0 || meta.forward == Forward.DECAPSULATE) {
-            if (hdr.inner_ipv4.isValid()) {
-                if (meta.bad_checksum) {
-                    meta.drop_reason = DropReason.MALFORMED_IP;
-                } else if (hdr.inner_ipv4.ttl <= 1) {
-                    meta.punt = PuntReason.TTL_EXPIRED;
-                } else {
-                    hdr.inner_ipv4.ttl = hdr.inner_ipv4.ttl - 1;
-                }
+            to_buffer();
+        } else if (meta.forward == Forward.DECAPSULATE || (meta.forward == Forward.ENCAPSULATE && meta.is_tunnelled == 0)) {
+            if (meta.is_expired == 1) {
+                expire();
+            } else if (hdr.inner_ipv4.isValid()) {
+                hop_ipv4();
             }
 #ifdef INNER_IPV6
             else if (hdr.inner_ipv6.isValid()) {
-                if (hdr.inner_ipv6.hop_limit <= 1) {
-                    meta.punt = PuntReason.TTL_EXPIRED;
-                } else {
-                    hdr.inner_ipv6.hop_limit = hdr.inner_ipv6.hop_limit - 1;
-                }
+                hop_ipv6();
             }
 #endif
         }
-        // The parser has gone over extension headers: nothing leaves in the tunnel that it came in, not even for the CPU.
-        if (meta.is_tunnelled == 1) {
-            take_tunnel_away();
-        }
-        if (meta.punt == PuntReason.NONE && meta.forward == Forward.ENCAPSULATE) {
+        if (STAYS_IN_TUNNELS) {
             put_gtpu();
             put_outer();
-        } else if (hdr.inner_ipv4.isValid()) {
-            hdr.ethernet.ether_type = ETHERTYPE_IPV4;
-            if (meta.mark_dscp == 1 && meta.punt == PuntReason.NONE) {
-                hdr.inner_ipv4.dscp = meta.dscp;
+        } else if (meta.forward != Forward.NONE || meta.buffer == 1) {
+            take_tunnel_away();
+            if (hdr.inner_ipv4.isValid()) {
+                hdr.ethernet.ether_type = ETHERTYPE_IPV4;
             }
-        }
 #ifdef INNER_IPV6
-        else if (hdr.inner_ipv6.isValid()) {
-            hdr.ethernet.ether_type = ETHERTYPE_IPV6;
-            if (meta.mark_dscp == 1 && meta.punt == PuntReason.NONE) {
-                hdr.inner_ipv6.dscp = meta.dscp;
+            else if (hdr.inner_ipv6.isValid()) {
+                hdr.ethernet.ether_type = ETHERTYPE_IPV6;
             }
-        }
 #endif
+        }
+        if (meta.forward == Forward.DECAPSULATE && meta.mark_dscp == 1 && meta.is_expired == 0) {
+            if (hdr.inner_ipv4.isValid()) {
+                mark_ipv4();
+            }
+#ifdef INNER_IPV6
+            else if (hdr.inner_ipv6.isValid()) {
+                mark_ipv6();
+            }
+#endif
+        }
     }
 }

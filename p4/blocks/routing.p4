@@ -1,20 +1,20 @@
 // The port and neighbour that a packet leaves by: one pair of tables for tunnels, by the outer destination, and one for what
 // leaves them, by the user packet's. They are asked side by side, as in HiP4-UPF appendix B.
 
-control Routing(inout headers_t hdr, inout metadata_t meta) {
+control Routing(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
     action no_route() {
-        meta.drop_reason = DropReason.NO_EGRESS;
+        meta.has_no_route = 1;
     }
 
     action hop(bit<9> port, mac_t source, mac_t neighbour) {
-        meta.egress_port = port;
+        EGRESS_PORT = port;
         hdr.ethernet.src = source;
         hdr.ethernet.dst = neighbour;
     }
 
     // `address` is the UPF's own on that way.
     action tunnel_hop(bit<9> port, mac_t source, mac_t neighbour, tunnel_address_t address) {
-        meta.egress_port = port;
+        EGRESS_PORT = port;
         hdr.ethernet.src = source;
         hdr.ethernet.dst = neighbour;
 #ifdef OUTER_IPV6
@@ -67,19 +67,21 @@ control Routing(inout headers_t hdr, inout metadata_t meta) {
 #endif
 
     apply {
-        if (meta.forward == Forward.ENCAPSULATE) {
+        if (STAYS_IN_TUNNELS || meta.command == CpuCommand.ROUTE) {
             if (tunnel_exact.apply().miss) {
                 tunnel_lpm.apply();
             }
-        } else if (hdr.inner_ipv4.isValid()) {
-            if (network_exact.apply().miss) {
-                network_lpm.apply();
+        } else if (meta.forward == Forward.DECAPSULATE && meta.is_expired == 0) {
+            if (hdr.inner_ipv4.isValid()) {
+                if (network_exact.apply().miss) {
+                    network_lpm.apply();
+                }
             }
-        }
 #ifdef INNER_IPV6
-        else if (hdr.inner_ipv6.isValid()) {
-            network_lpm_ipv6.apply();
-        }
+            else if (hdr.inner_ipv6.isValid()) {
+                network_lpm_ipv6.apply();
+            }
 #endif
+        }
     }
 }

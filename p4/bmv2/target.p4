@@ -1,12 +1,21 @@
-// What the blocks leave to the target, for v1model: counters, meters, and the port of the CPU.
+// What the blocks leave to the target, for v1model: counters, meters, ports, and the port of the CPU.
 
 #ifndef CAUSEWAY_TARGET
 #define CAUSEWAY_TARGET
 
 #define CPU_PORT 9w510
 #define INGRESS_PORT standard_metadata.ingress_port
-// Fields of list 1 come along with a clone.
+// Fields of list 1 come along with a clone, whose frame is put together again from its parsed headers.
 #define KEPT_IN_COPY @field_list(1)
+#define KEEP_EXTENSIONS
+
+// What the target is told by: handed on to the blocks that decide where a packet goes.
+#define TARGET_PARAMS , inout standard_metadata_t standard_metadata
+#define TARGET_ARGUMENTS , standard_metadata
+#define EGRESS_PORT standard_metadata.egress_spec
+// simple_switch has eight queues where it has any: the main chooses by the upper bits.
+#define QUEUE meta.queue
+#define DROP_PACKET mark_to_drop(standard_metadata);
 
 #define COUNTER(name, size, index) counter(size, CounterType.packets) name;
 #define COUNT(name, index, value) name.count((bit<32>)value);
@@ -14,7 +23,7 @@
 #define DIRECT_COUNT(name) name.count();
 #define USAGE_COUNTER(name, size, index) counter(size, CounterType.packets_and_bytes) name;
 
-#define METER(name, size) meter(size, MeterType.bytes) name;
+#define METER(name, size, index) meter(size, MeterType.bytes) name;
 #define METER_EXECUTE(name, index, color) name.execute_meter((bit<32>)index, color);
 #define METER_RED 2
 
@@ -25,5 +34,6 @@
 
 // Nothing but the frame goes from one side to the other: metadata do by themselves.
 #define TARGET_HEADERS
+#define TARGET_METADATA
 
 #endif

@@ -43,25 +43,15 @@ control UpfIngressMain(
 
     apply {
         meta.bad_checksum = standard_metadata.checksum_error == 1;
-        // What is cut short in front of the user packet is malformed there, as is any frame that ends too early.
         if (standard_metadata.parser_error != error.NoError) {
-            if (hdr.outer_udp.isValid() && meta.has_user_packet == 0) {
-                meta.drop_reason = DropReason.MALFORMED_GTPU;
-            } else {
-                meta.drop_reason = DropReason.MALFORMED_IP;
-            }
+            meta.is_cut_short = 1;
         }
-        upf.apply(hdr, meta);
-        if (meta.notify == 1) {
+        upf.apply(hdr, meta, standard_metadata);
+        if (meta.notify == 1 && meta.is_cut_short == 0) {
             clone_preserving_field_list(CloneType.I2E, CPU_SESSION, 1);
         }
-        if (meta.drop_reason != DropReason.NONE) {
-            mark_to_drop(standard_metadata);
-        } else {
-            standard_metadata.egress_spec = meta.egress_port;
-            // simple_switch has eight queues where it has any: the upper bits choose.
-            standard_metadata.priority = meta.queue[4:2];
-        }
+        // simple_switch has eight queues where it has any: the upper bits choose.
+        standard_metadata.priority = meta.queue[4:2];
     }
 }
 
@@ -69,25 +59,33 @@ control UpfEgressMain(
     inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata
 ) {
     PostQosAccounting() post_qos;
+    QueueCounting() queues;
     PushCpuHeader() push;
 
     apply {
-        bit<1> is_copy = 0;
+        bit<1> is_original = 1;
         if (standard_metadata.instance_type == INSTANCE_INGRESS_CLONE) {
-            is_copy = 1;
+            is_original = 0;
+            // A copy is the frame as it came: what is wrong in it stays so.
+            meta.bad_checksum = true;
         }
-        if (is_copy == 1 || meta.punt != PuntReason.NONE) {
-            push.apply(hdr.ethernet, hdr.cpu, meta.punt, is_copy, meta.ingress_port, meta.rule);
+        if (is_original == 0 || meta.punt != PuntReason.NONE) {
+            push.apply(hdr.ethernet, hdr.cpu, meta.punt, is_original, meta.ingress_port, meta.rule);
         } else {
             post_qos.apply(meta.rule);
+            // The control plane chose the queue of a frame for SEND itself.
+            if (meta.command != CpuCommand.SEND) {
+                queues.apply(meta.queue);
+            }
         }
     }
 }
 
 control UpfComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
+        // What came in a tunnel and goes to the CPU port has the checksum that it came with.
         update_checksum(
-            hdr.outer_ipv4.isValid(),
+            hdr.outer_ipv4.isValid() && (meta.forward == Forward.ENCAPSULATE || meta.command == CpuCommand.ROUTE),
             {
                 hdr.outer_ipv4.version, hdr.outer_ipv4.ihl, hdr.outer_ipv4.dscp, hdr.outer_ipv4.ecn, hdr.outer_ipv4.length,
                 hdr.outer_ipv4.identification, hdr.outer_ipv4.flags, hdr.outer_ipv4.fragment_offset, hdr.outer_ipv4.ttl,

@@ -7,7 +7,12 @@
 #define CAUSEWAY_SIZES
 
 #ifndef SIMPLE_UES
+#ifdef PROFILE_DIRECT
+// As many as its tables hold, whose size is a power of two.
+#define SIMPLE_UES 129024
+#else
 #define SIMPLE_UES 20480
+#endif
 #endif
 #ifndef COMPLEX_UES
 #define COMPLEX_UES 2048
@@ -30,16 +35,14 @@
 // Tables that are not split.
 #define SIZE_ALL_COMPLEX (2 * COMPLEX_UES)
 
+// Profile `direct`: sessions with an entry of their number, of which those without filters have the lowest numbers.
+#define SESSIONS (SIZE_N6_SIMPLE + SIZE_COMPLEX)
+
 // Profile `direct`: distinct filters of each direction, intersections included, and rules that are not addressed by their session.
 #ifndef SIZE_FILTERS
 #define SIZE_FILTERS 512
 #endif
 #define RULES_WITH_ENTRIES (SIZE_N9_SIMPLE + SIZE_DL_FROM_N9_SIMPLE + 3 * SIZE_COMPLEX)
-#if RULES_WITH_ENTRIES > 65536
-#define SIZE_RULES_BANK 65536
-#else
-#define SIZE_RULES_BANK RULES_WITH_ENTRIES
-#endif
 
 // Rules of all kinds: what an accounting table must hold when there is but one on each side.
 #if defined(PROFILE_BASELINE) || defined(PROFILE_RED)
@@ -55,8 +58,12 @@
 #define SIZE_ACCOUNTING (RULES / 2 + RULES / 8)
 #endif
 
-// One rule in eight has a meter of its own; cell 0 is for rules without one.
+// One rule in eight has a meter of its own; cell 0 is for rules without one. Tofino 1 places no more than about 36,000 as one, so
+// there are two of half the size where more are wanted.
 #define SIZE_METERS (RULES / 8)
+// Profile `direct`: those of sessions' simple rules apart from the others'.
+#define SIZE_SESSION_METERS (2 * SIZE_N6_SIMPLE / 8)
+#define SIZE_RULE_METERS (RULES_WITH_ENTRIES / 8)
 
 #define SIZE_UL_TO_N6_TEMPLATE 2048
 #define SIZE_UL_TO_N9_N3_TEMPLATE 1024

@@ -7,6 +7,7 @@ use causeway_dataplane::{Capabilities, Dataplane, Egress, PacketEngine, Plan, To
 use causeway_reference::{Limits, Reference, WhenFull};
 use causeway_rules::{
     Catalogue, LocalEndpoints, RuleSet, plan_deletion, plan_establishment, plan_modification,
+    testing::Templates,
 };
 use causeway_types::{Seid, Span, Time};
 
@@ -41,6 +42,7 @@ struct Run {
     capabilities: Capabilities,
     endpoints: LocalEndpoints,
     catalogue: Catalogue,
+    templates: Templates,
     held: Vec<Held>,
     sent: Vec<(Egress, Vec<u8>)>,
     tally: Tally,
@@ -93,6 +95,7 @@ impl Run {
             twins,
             now: START,
             catalogue,
+            templates: Templates::default(),
             held: Vec::new(),
             sent: Vec::new(),
             tally: Tally::default(),
@@ -193,7 +196,15 @@ impl Run {
         held.seid = Seid(held.seid.0 + 1000 + index as u64);
         held.place = Place::new(index as u32, &mut genes);
         let set = rules_of(session, &held.place, self.now, &mut genes);
-        let plan = plan_establishment(held.seid, &set);
+        let seid = held.seid;
+        let Some(alike) = self.templates.alike(&set).filter(|_| seid.0.is_multiple_of(2)) else {
+            return self.carry_out(index, &plan_establishment(seid, &set), set);
+        };
+        // The first of its kind shows how those are that follow; it may have been there before.
+        let plan = Plan { session: seid, ops: alike.into() };
+        if is_legal(&set, &self.capabilities, &self.endpoints, &self.catalogue) && self.apply(&plan) {
+            self.apply(&plan_deletion(seid));
+        }
         self.carry_out(index, &plan, set);
     }
 

@@ -224,7 +224,7 @@ mod tests {
             );
             return;
         }
-        assert_eq!(report.rows.len(), 4);
-        assert!(report.rows.iter().all(|row| matches!(row[4], Cell::Number(nanos, _) if nanos > 0.0)));
+        assert_eq!(report.table.rows.len(), 4);
+        assert!(report.table.rows.iter().all(|row| matches!(row[4], Cell::Number(nanos, _) if nanos > 0.0)));
     }
 }

@@ -108,9 +108,9 @@ mod tests {
             return;
         }
         let [requests, forwarding] = &reports[..] else { panic!("{} reports", reports.len()) };
-        assert_eq!((requests.rows.len(), forwarding.rows.len()), (2 * 3 * 2, 2 * 2));
+        assert_eq!((requests.table.rows.len(), forwarding.table.rows.len()), (2 * 3 * 2, 2 * 2));
         let is_above_zero = |cell: &Cell| matches!(cell, Cell::Number(value, _) if *value > 0.0);
-        assert!(requests.rows.iter().all(|row| is_above_zero(&row[4])), "{requests}");
-        assert!(forwarding.rows.iter().all(|row| is_above_zero(&row[3])), "{forwarding}");
+        assert!(requests.table.rows.iter().all(|row| is_above_zero(&row[4])), "{requests}");
+        assert!(forwarding.table.rows.iter().all(|row| is_above_zero(&row[3])), "{forwarding}");
     }
 }

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod apart;
 mod cli;
 mod error;
 pub mod events;

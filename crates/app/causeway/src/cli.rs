@@ -1,9 +1,12 @@
 //! The command line: what there is to say, and what the help texts say about it.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use causeway_p4runtime::server::PROFILES;
 use causeway_upf::config::Overrides;
-use clap::{Args, Parser, Subcommand};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Causeway, a 5G User Plane Function.
 #[derive(Parser)]
@@ -20,6 +23,8 @@ Examples:
   causeway config keys
   causeway demo
   causeway plan --profile hip4 --ratio 1:10
+  causeway experiment hip4
+  causeway switch-model --listen 127.0.0.1:9559
 
 Exit codes: 0 done, 1 failed, 2 wrong command line or (run) wrong configuration.";
 
@@ -56,6 +61,30 @@ Examples:
 
 Exit codes: 0 it fits, 1 it does not or cannot be planned, 2 wrong command line.";
 
+const EXPERIMENT_HELP: &str = "\
+Experiments of HiP4-UPF (ATC'24) with the mechanisms of the switch backend over a modelled switch. Times are model time: they are
+the same on any machine, and the same seed gives the same files. docs/experiments.md says what is modelled.
+
+Examples:
+  causeway experiment
+  causeway experiment hip4
+  causeway experiment hip4-fig12 --ues 1M --runs 5
+  causeway experiment hip4 --quick --out quick
+
+Exit codes: 0 carried out (also if a figure is not reached), 1 it could not be, 2 wrong command line.";
+
+const SWITCH_MODEL_HELP: &str = "\
+Any controller that speaks P4Runtime can drive it: read and set the program, write and read entries, counters and meters, send and
+get packets. Frames have no ports to come by but the CPU's: a packet-out with command PROCESS goes through the tables, and what
+would leave by a port is counted. docs/p4runtime.md says more. SIGTERM and SIGINT end it.
+
+Examples:
+  causeway switch-model
+  causeway switch-model --listen 127.0.0.1:0 --profile baseline --timing paper
+  causeway switch-model --empty --not-atomic
+
+Exit codes: 0 ended by a signal, 1 it cannot listen or run the program, 2 wrong command line.";
+
 /// What to do.
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -75,9 +104,55 @@ pub(crate) enum Command {
     /// Measure how fast this build is on this machine, or list what can be measured
     #[command(after_help = BENCH_HELP)]
     Bench(Box<causeway_bench::Arguments>),
+    /// Repeat the experiments of a paper on a modelled switch, and put ours beside its figures
+    #[command(after_help = EXPERIMENT_HELP)]
+    Experiment(Box<causeway_experiment::Arguments>),
     /// Say how many UEs a UPF in P4 has room for on a switch, and draw where their tables are
     #[command(after_help = PLAN_HELP)]
     Plan(Box<causeway_plan::Arguments>),
+    /// Serve the model of a P4 switch by P4Runtime, until SIGTERM or SIGINT
+    #[command(after_help = SWITCH_MODEL_HELP)]
+    SwitchModel(SwitchModelArgs),
+}
+
+/// Which switch, and where.
+#[derive(Args)]
+pub(crate) struct SwitchModelArgs {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9559")]
+    pub(crate) listen: SocketAddr,
+    /// The profile of the P4 program
+    #[arg(long, default_value = "hip4", value_parser = PossibleValuesParser::new(PROFILES.map(|(name, _)| name)))]
+    pub(crate) profile: String,
+    /// Start without a program: a controller sets it
+    #[arg(long, conflicts_with = "profile")]
+    pub(crate) empty: bool,
+    /// The id of the device
+    #[arg(long, value_name = "ID", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) device_id: u64,
+    /// The port whose frames go to the controller
+    #[arg(long, value_name = "PORT", default_value_t = 510, value_parser = clap::value_parser!(u16).range(1..512))]
+    pub(crate) cpu_port: u16,
+    /// Addresses at which GTP-U arrives, until a controller sets others
+    #[arg(long, value_name = "IPV4", value_delimiter = ',', default_value = "192.0.2.1")]
+    pub(crate) local: Vec<Ipv4Addr>,
+    /// How long requests take
+    #[arg(long, value_enum, default_value_t = SwitchTiming::Instant)]
+    pub(crate) timing: SwitchTiming,
+    /// Refuse batches that are all or nothing, as the P4Runtime server of BMv2 does
+    #[arg(long)]
+    pub(crate) not_atomic: bool,
+}
+
+/// How long a switch takes.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SwitchTiming {
+    /// As long as the model needs
+    Instant,
+    /// As HiP4-UPF's driver, as far as its figures tell
+    Paper,
+    /// As HiP4-UPF's driver with the slowest writes that its figures allow for
+    PaperAllDriver,
 }
 
 /// How to show it.
@@ -86,6 +161,10 @@ pub(crate) struct DemoArgs {
     /// Folder for captures, log and report
     #[arg(short, long, value_name = "FOLDER", default_value = "demo-out")]
     pub(crate) out: PathBuf,
+
+    /// Data plane of the UPF: fastpath, reference, or switch (a model of a P4 switch)
+    #[arg(short, long, value_name = "WORD", value_parser = ["fastpath", "reference", "switch"])]
+    pub(crate) dataplane: Option<String>,
 }
 
 /// What to do with a configuration.

@@ -15,7 +15,7 @@ fn a_upf_that_ends_is_the_reason() {
         return eprintln!("SKIPPED demo_failure: needs root ({error})");
     }
     let out = std::env::temp_dir().join(format!("causeway-demo-{}", std::process::id()));
-    let passed = run(&Options { out: out.clone(), program: "/bin/false".into() }).unwrap();
+    let passed = run(&Options { out: out.clone(), dataplane: None, program: "/bin/false".into() }).unwrap();
     assert!(!passed);
     let report = std::fs::read(out.join("report.json")).unwrap();
     let report: serde_json::Value = serde_json::from_slice(&report).unwrap();

@@ -6,13 +6,13 @@ mod ask;
 use std::io::Write;
 use std::path::Path;
 
+use causeway_show::Progress;
 use serde::Serialize;
 
 use crate::accuracy::Accuracy;
 use crate::draw::{map, svg, why};
 use crate::error::PlanError;
 use crate::profiles::{Population, Program};
-use crate::progress::Progress;
 use crate::report::Report;
 pub use arguments::Arguments;
 use arguments::Command;
@@ -31,7 +31,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, PlanError
 
 fn accuracy(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, PlanError> {
     let mut progress = Progress::new();
-    let accuracy = Accuracy::measure(|what| progress.stage(what))?;
+    let accuracy = Accuracy::measure(|what| progress.stage(format!("planning {what}")))?;
     drop(progress);
     writeln!(out, "{accuracy}").map_err(PlanError::io("write to standard output"))?;
     if let Some(path) = &arguments.json {

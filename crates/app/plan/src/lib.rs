@@ -16,7 +16,6 @@ pub mod pack;
 pub mod pipeline;
 pub mod place;
 pub mod profiles;
-mod progress;
 pub mod report;
 pub mod search;
 pub mod stage;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use causeway_fastpath::index::ArenaError;
 use causeway_ports::PortError;
+use causeway_switch::backend::InProcessError;
 use thiserror::Error;
 
 /// Why the daemon cannot start.
@@ -59,6 +60,9 @@ pub enum StartError {
     /// The tables of the fast path do not fit into the memory.
     #[error("cannot start: {0}; upf.max_sessions says how many sessions there is room for")]
     Tables(#[from] ArenaError),
+    /// The switch cannot serve these addresses and networks.
+    #[error("upf.dataplane switch: {0}")]
+    Switch(#[from] InProcessError),
     /// The system has no thread or descriptor left.
     #[error("cannot start: {0}: raise the limits of the process (`ulimit -n`, `ulimit -u`)")]
     Resources(#[from] io::Error),

@@ -28,6 +28,7 @@ pub(crate) fn seats(
         let engine = match config.upf.dataplane {
             DataPlane::FastPath => Engine::fast_path(own, limits)?,
             DataPlane::Reference => Engine::reference(own, limits),
+            DataPlane::Switch => Engine::switch(own, limits)?,
         };
         seats.push(Seat { engine, ports, schedule: schedule(config, number)? });
     }

@@ -85,6 +85,15 @@ impl N4 {
         }
     }
 
+    /// The same with the octets of a response that accepts the request.
+    pub(crate) fn answer_with(&mut self, now: Time, key: RequestKey, message: MessageType, bytes: Vec<u8>) {
+        let result = MessageResult::Cause(Cause::RequestAccepted);
+        self.counters.received(Some(key.message), result);
+        self.counters.sent(message, result);
+        self.push(Output::Send { to: key.from, bytes: bytes.clone() });
+        self.inbound.answer(now, key, bytes);
+    }
+
     /// Sends a response that is not kept: a duplicate of its request is as good as the request.
     pub(crate) fn answer_at_once(
         &mut self,

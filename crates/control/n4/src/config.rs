@@ -40,6 +40,8 @@ pub struct Config {
     pub seed: u64,
     /// Makes SEIDs and TEIDs impossible to guess; `None`, for tests: they follow a known order.
     pub secret: Option<Scramble>,
+    /// TEIDs have at most 24 bits, and are not hidden by the secret.
+    pub short_teids: bool,
     /// The UE addresses that we may give out (feature UEIP), the preferred pools first.
     pub address_pools: Vec<AddressPool>,
     /// How long a UE address that is given back rests before it is given out again.
@@ -69,6 +71,7 @@ impl Config {
             catalogue: Catalogue::default(),
             seed: 0,
             secret: None,
+            short_teids: false,
             address_pools: Vec::new(),
             address_rest: Span::from_secs(60),
             limits: Limits::default(),

@@ -1,16 +1,17 @@
 //! What was received, sent and refused since the start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use causeway_pfcp::{Cause, MessageType};
+use foldhash::fast::FixedState;
 
 use crate::names::{cause_label, message_label};
 
 /// Counters since the start. For metrics, `pfcp_messages_total{message_type,direction,result}`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    messages: BTreeMap<MessageKey, u64>,
+    messages: HashMap<MessageKey, u64, FixedState>,
     /// Session events of the data plane that came after the end of their session.
     pub late_events: u64,
     /// Reports that were dropped because too many wait, or because their rule is gone.
@@ -67,7 +68,9 @@ pub enum MessageResult {
 impl Counters {
     /// Message counters, ordered.
     pub fn messages(&self) -> impl Iterator<Item = (MessageKey, u64)> + '_ {
-        self.messages.iter().map(|(key, count)| (*key, *count))
+        let mut all: Vec<_> = self.messages.iter().map(|(key, count)| (*key, *count)).collect();
+        all.sort_unstable();
+        all.into_iter()
     }
 
     /// How many such messages there were; zero if none.

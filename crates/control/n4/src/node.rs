@@ -11,7 +11,7 @@ use crate::counters::{Counters, Occupancy};
 use crate::load::Load;
 use crate::overload::Overload;
 use crate::seid::SeidSequence;
-use crate::session::{Session, Sessions};
+use crate::session::{Forms, Session, Sessions};
 use crate::shutdown::Phase;
 use crate::transaction::{Bounds, Expired, Inbound, Outbound};
 use crate::view::{AssociationView, SessionView};
@@ -43,6 +43,7 @@ pub struct N4 {
     pub(crate) associations: Associations,
     pub(crate) targets: Targets,
     pub(crate) sessions: Sessions,
+    pub(crate) forms: Forms,
     pub(crate) seids: SeidSequence,
     pub(crate) resources: Resources,
     pub(crate) inbound: Inbound,
@@ -95,11 +96,12 @@ impl N4 {
         endpoints: LocalEndpoints,
         recovery: NtpSeconds,
     ) -> Self {
-        let Config { seed, secret, answer_lifetime, limits, .. } = &config;
+        let Config { seed, secret, short_teids, answer_lifetime, limits, .. } = &config;
         let sessions = limits.sessions.min(capabilities.max_sessions as usize) as u64;
         let teids = u32::try_from(sessions * TUNNELS_PER_SESSION).unwrap_or(u32::MAX);
         let tunnels = Tunnels::new(teids, *seed);
         let tunnels = match secret {
+            _ if *short_teids => tunnels.short(),
             Some(secret) => tunnels.scrambled(*secret),
             None => tunnels,
         };
@@ -114,6 +116,7 @@ impl N4 {
             associations: Associations::default(),
             targets: Targets::default(),
             sessions: Sessions::default(),
+            forms: Forms::default(),
             seids: SeidSequence::new(*seed, *secret),
             resources: Resources::new(tunnels, addresses),
             inbound: Inbound::new(*answer_lifetime, bounds),
@@ -180,7 +183,7 @@ impl N4 {
             associations: self.associations.len(),
             sessions: self.sessions.len(),
             plans: self.sessions.in_flight(),
-            waiting_requests: self.sessions.iter().map(|session| session.waiting.len()).sum(),
+            waiting_requests: self.sessions.iter().map(|session| session.waiting().count()).sum(),
             remembered_requests: self.inbound.len(),
             unanswered_requests: self.outbound.len(),
             waiting_reports: self.sessions.iter().map(|session| session.reports.waiting()).sum(),

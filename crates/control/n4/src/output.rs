@@ -32,9 +32,21 @@ pub enum Output {
     Notice(Notice),
 }
 
-/// Names a plan that was handed out; never reused.
+/// Names a plan that was handed out, among those that are under way.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct ApplyId(pub(crate) u64);
+pub struct ApplyId(u64);
+
+impl ApplyId {
+    /// The plan that was handed out as one of so many, modulo 2^32, for the session at this place.
+    pub(crate) const fn new(number: u32, place: u32) -> Self {
+        Self((number as u64) << 32 | place as u64)
+    }
+
+    /// The place of the session.
+    pub(crate) const fn place(self) -> u32 {
+        self.0 as u32
+    }
+}
 
 impl fmt::Display for ApplyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,8 +1,9 @@
 //! Sessions and associations as metrics and management see them.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 
-use causeway_rules::RuleSet;
+use causeway_rules::{Kept, RuleSet};
 use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
 
 use crate::association::Association;
@@ -19,20 +20,24 @@ pub struct SessionView<'a> {
     pub node: &'a NodeId,
     /// When it was established.
     pub since: Time,
-    /// Its rules as the data plane has them.
-    pub rules: &'a RuleSet,
     /// Reports that wait to be sent.
     pub waiting_reports: usize,
+    rules: &'a Kept,
 }
 
 impl<'a> SessionView<'a> {
+    /// Its rules as the data plane has them. O(rules).
+    pub fn rules(&self) -> Cow<'a, RuleSet> {
+        self.rules.rules()
+    }
+
     pub(crate) fn of(session: &'a Session, association: &'a Association) -> Self {
         Self {
             seid: session.seid,
             cp: session.cp,
             node: &association.node,
             since: session.since,
-            rules: session.rules.rules(),
+            rules: &session.rules,
             waiting_reports: session.reports.waiting(),
         }
     }
@@ -63,7 +68,7 @@ impl<'a> AssociationView<'a> {
             recovery: association.recovery,
             since: association.since,
             path_up: association.path_up,
-            sessions: association.sessions.len(),
+            sessions: association.sessions,
         }
     }
 }

@@ -40,7 +40,7 @@ pub fn plan_establishment(session: Seid, new: &RuleSet) -> Plan {
         ops.push(Op::SetPduType(new.pdu_type));
     }
     put_changed(&RuleSet::default(), new, &Extras::default(), &mut ops);
-    Plan { session, ops }
+    Plan { session, ops: ops.into() }
 }
 
 /// Plans the way from `old` to `new`: only what differs is written, and what is removed is not written.
@@ -56,12 +56,12 @@ pub fn plan_modification(session: Seid, old: &RuleSet, new: &RuleSet, extras: &E
     if !extras.macs.is_empty() {
         ops.push(Op::TakeMacs(extras.macs.clone()));
     }
-    Plan { session, ops }
+    Plan { session, ops: ops.into() }
 }
 
 /// Plans the end of a session.
 pub fn plan_deletion(session: Seid) -> Plan {
-    Plan { session, ops: vec![Op::RemoveSession] }
+    Plan { session, ops: vec![Op::RemoveSession].into() }
 }
 
 fn put_changed(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>) {

@@ -40,8 +40,11 @@ mod change;
 mod decode;
 mod diff;
 mod edits;
+mod few;
 mod ie;
+mod kept;
 mod model;
+mod places;
 mod plan;
 mod predefined;
 mod recent;
@@ -67,8 +70,9 @@ pub use applications::{
 pub use capabilities::Capabilities;
 pub use catalogue::Catalogue;
 pub use causeway_pfcp::{ReportingTriggers, UsageInformation, UsageReportTrigger};
-pub use change::{Change, Instructions, delete, establish, instruct, modify};
+pub use change::{Alike, Change, Instructions, Known, Own, Template, delete, establish, instruct, modify};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
+pub use kept::Kept;
 pub use model::{
     Allowance, ApplyAction, Bar, BaseInterval, BufferingDuration, CopyTo, Correlation, DeliveryStatus,
     DirectionalLimit, DroppedLimit, Duplicate, EthernetFilter, ExtendedBuffering, Far, FlowAddress,
@@ -78,7 +82,8 @@ pub use model::{
     Remaining, RemovedHeader, Replacement, RuleMap, RuleSet, SdfFilter, Steering, TagMatch, TosMarking,
     TrafficClass, UeAddress, UeSide, Url, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
 };
-pub use plan::{Op, Plan};
+pub use places::Places;
+pub use plan::{Op, Ops, Plan};
 pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
 pub use reject::{Reason, Rejection, RuleId};
 pub use resources::{ResourceChange, Resources};

@@ -1,11 +1,15 @@
 //! The writes that turn one rule set into another.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, SNssai, Seid, Span, UrrId};
 
-use crate::{Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, PduSessionType, Qer, UeMac, Urr, UrrPart};
+use crate::{
+    Alike, Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, PduSessionType, Qer, UeMac, Urr, UrrPart,
+};
 
 /// An ordered list of writes for one session, applied all or nothing.
 ///
@@ -17,7 +21,99 @@ pub struct Plan {
     /// The UPF's SEID of the session.
     pub session: Seid,
     /// The writes, in order.
-    pub ops: Vec<Op>,
+    pub ops: Ops,
+}
+
+/// The writes of a plan: a list, which is made when it is first looked at where a session is established as others were.
+#[derive(Clone)]
+pub struct Ops(Form);
+
+#[derive(Clone)]
+enum Form {
+    Listed(Vec<Op>),
+    Alike(Alike, OnceLock<Vec<Op>>),
+}
+
+impl Ops {
+    /// What is established, where that is a session as others were: [`Deref`] gives the same as a list.
+    pub const fn alike(&self) -> Option<&Alike> {
+        match &self.0 {
+            Form::Listed(_) => None,
+            Form::Alike(alike, _) => Some(alike),
+        }
+    }
+
+    /// The list.
+    pub fn into_vec(self) -> Vec<Op> {
+        match self.0 {
+            Form::Listed(ops) => ops,
+            Form::Alike(alike, listed) => listed.into_inner().unwrap_or_else(|| alike.establishment()),
+        }
+    }
+}
+
+impl Deref for Ops {
+    type Target = [Op];
+
+    fn deref(&self) -> &[Op] {
+        match &self.0 {
+            Form::Listed(ops) => ops,
+            Form::Alike(alike, listed) => listed.get_or_init(|| alike.establishment()),
+        }
+    }
+}
+
+impl Default for Ops {
+    fn default() -> Self {
+        Self(Form::Listed(Vec::new()))
+    }
+}
+
+impl From<Vec<Op>> for Ops {
+    fn from(ops: Vec<Op>) -> Self {
+        Self(Form::Listed(ops))
+    }
+}
+
+impl From<Alike> for Ops {
+    fn from(alike: Alike) -> Self {
+        Self(Form::Alike(alike, OnceLock::new()))
+    }
+}
+
+impl<'a> IntoIterator for &'a Ops {
+    type Item = &'a Op;
+    type IntoIter = std::slice::Iter<'a, Op>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl PartialEq for Ops {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Ops {}
+
+impl<const N: usize> PartialEq<[Op; N]> for Ops {
+    fn eq(&self, other: &[Op; N]) -> bool {
+        **self == *other
+    }
+}
+
+impl PartialEq<Vec<Op>> for Ops {
+    fn eq(&self, other: &Vec<Op>) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Debug for Ops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 /// One write of a [`Plan`]. The rules in it are those of the control plane, shared with it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
-use crate::change::Alike;
+use crate::change::Wordings;
 use crate::{Far, Qer, RuleSet, Urr};
 
 /// How many rules of a kind are remembered.
@@ -21,7 +21,7 @@ pub(crate) struct Recent {
     qers: Slots<Qer>,
     urrs: Slots<Urr>,
     /// Whole sessions.
-    pub(crate) alike: Alike,
+    pub(crate) alike: Wordings,
 }
 
 impl PartialEq for Recent {

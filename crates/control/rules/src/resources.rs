@@ -5,7 +5,7 @@ use causeway_types::{Seid, Time};
 use crate::addresses::{AddressChange, AddressReservation};
 use crate::recent::Recent;
 use crate::tunnels::Reservation;
-use crate::{Addresses, SessionRules, TunnelChange, Tunnels};
+use crate::{Addresses, Alike, SessionRules, TunnelChange, Tunnels};
 
 /// Everything of which there is only so much, over all sessions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,6 +39,14 @@ impl ResourceChange {
             addresses: AddressChange::giving_back(session, rules.addresses.clone()),
         }
     }
+
+    /// The same of a session that was asked for as others were.
+    pub(crate) fn giving_back_of(session: Seid, alike: &Alike) -> Self {
+        Self {
+            tunnels: TunnelChange::giving_back(session, &alike.tunnels().collect()),
+            addresses: AddressChange::giving_back(session, alike.addresses().collect()),
+        }
+    }
 }
 
 impl Resources {
@@ -67,6 +75,13 @@ impl Resources {
     /// Takes away the UE addresses of a session that ends in favour of another, before its end has come.
     pub fn disown(&mut self, session: Seid, rules: &SessionRules) {
         self.addresses.disown(session, &rules.addresses);
+    }
+
+    /// The same of a session that was asked for as others were.
+    pub fn disown_alike(&mut self, session: Seid, alike: &Alike) {
+        for held in alike.addresses() {
+            self.addresses.release(session, &held, true);
+        }
     }
 
     /// For a change of this session that may still be rejected.

@@ -4,7 +4,7 @@ use causeway_dataplane::{DropReason, Fate, Ingress, TrafficCounter};
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::Time;
 
-use crate::choose::{DOWNLINK, UPLINK};
+use crate::choose::{AHEAD, DOWNLINK, UPLINK};
 use crate::deed::{Ready, Verdict};
 use crate::engine::FastPath;
 use crate::filters::{Block, Comparing, Gist};
@@ -26,15 +26,16 @@ impl FastPath {
         let Some(plains) = plains.get_mut(..batch.len().min(BATCH)) else { return };
         let mut odd = Odd::new();
         let (compare, odd) = (self.sets.compare(), &mut odd);
+        let octets = batch.octets() as u64;
         match entrance {
             Entrance::Gtpu => {
-                let octets = self.find_tunnels(batch, plains, odd);
+                self.find_tunnels(batch, plains, odd);
                 self.choose_some::<UPLINK>(batch, plains, odd);
                 let engine = self;
                 compare.run(Pass::<UPLINK> { engine, now, entrance, batch, plains, odd, leaving, octets });
             }
             Entrance::Network(network) => {
-                let octets = self.find_addresses(network, batch, plains, odd);
+                self.find_addresses(network, batch, plains, odd);
                 self.choose_some::<DOWNLINK>(batch, plains, odd);
                 let engine = self;
                 compare.run(Pass::<DOWNLINK> { engine, now, entrance, batch, plains, odd, leaving, octets });
@@ -48,9 +49,7 @@ impl FastPath {
     /// The second stage for packets and rules that are not as simple as most.
     #[inline(always)]
     fn choose_some<const WAY: bool>(&self, batch: &Batch, plains: &mut [Plain], odd: &mut Odd) {
-        if self.programs.has_rule_lines() {
-            self.choose_ahead::<WAY>(plains);
-        }
+        self.look_twice::<WAY>(plains);
         if !odd.is_empty() {
             self.choose_odd(batch, odd);
         }
@@ -74,15 +73,18 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
     #[inline(always)]
     fn run(mut self, fits: impl Fn(&Block, Gist) -> u16) {
         let mut sent = Sent::default();
+        self.engine.fate = Fate::Forwarded;
         for (index, plain) in self.plains.iter().enumerate() {
-            let course = self.engine.choose::<WAY>(plain, &fits);
-            let is_done = course.and_then(|course| {
-                let frame = (&mut *self.batch, index);
-                self.engine.forward(self.now, frame, (plain, course), (&mut sent, self.leaving))
-            });
-            match is_done {
-                Some(()) => self.engine.fate = Fate::Forwarded,
-                None => self.finish(index, plain, course),
+            if let Some(later) = self.plains.get(index + AHEAD) {
+                self.engine.table.prefetch(later.line);
+            }
+            let Some(course) = self.engine.choose::<WAY>(plain, &fits) else {
+                self.finish(index, plain, None);
+                continue;
+            };
+            let frame = (&mut *self.batch, index);
+            if self.engine.forward(self.now, frame, (plain, course), (&mut sent, self.leaving)).is_none() {
+                self.finish(index, plain, Some(course));
             }
         }
         let counters = &mut self.engine.hot;
@@ -151,7 +153,7 @@ impl FastPath {
             Stage::Ask | Stage::Sought { .. } => Verdict::Ask,
             Stage::Drop(reason) => Verdict::Dropped(reason),
             Stage::UnknownTunnel => self.unknown_tunnel(now, batch, index),
-            Stage::UnknownUe if self.slow.knows(work.user.dst_addr()) => Verdict::Ask,
+            Stage::UnknownUe if self.knows(work.user.dst_addr()) => Verdict::Ask,
             Stage::UnknownUe => Verdict::Dropped(DropReason::UnknownUe),
             Stage::Matched { program, step, line } => {
                 self.act(now, batch, index, work, (program, step, line))
@@ -172,7 +174,7 @@ impl FastPath {
         let step = (course.program, course.index, plain.line);
         let user = batch.data(index).and_then(|frame| frame.get(plain.start.into()..)).and_then(User::parse);
         let Some(user) = user else { return Verdict::Ask };
-        let work = Work { user, start: plain.start, ..Work::nothing(index) };
+        let work = Work { user, start: plain.start.into(), ..Work::nothing(index) };
         self.act(now, batch, index, &work, step)
     }
 
@@ -180,8 +182,10 @@ impl FastPath {
     #[cold]
     fn unknown_tunnel(&mut self, now: Time, batch: &Batch, index: usize) -> Verdict {
         match batch.meta(index).copied() {
-            Some(Meta::Gtpu { peer, .. })
-                if self.table.is_complete() && !self.slow.may_signal(peer.ip(), now) =>
+            Some(Meta::Gtpu { peer, local, .. })
+                if self.table.is_complete()
+                    && !self.leads_to_resting(batch.data(index), local)
+                    && !self.slow.may_signal(peer.ip(), now) =>
             {
                 Verdict::Dropped(DropReason::UnknownTeid)
             }

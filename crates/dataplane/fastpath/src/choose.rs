@@ -16,68 +16,77 @@ pub(crate) const UPLINK: bool = true;
 /// Downlink packets, which come in from a data network.
 pub(crate) const DOWNLINK: bool = false;
 
+/// Packets of a batch whose lines are fetched while they are found. Those of the others are fetched one by one while the
+/// packets that are so many before are acted on: more at once than a core keeps track of would be waited for.
+pub(crate) const AHEAD: usize = BATCH / 2;
+
 impl FastPath {
-    /// The first stage for GTP-U: where the lines are, and fetch them. Returns the octets of all frames.
+    /// The first stage for GTP-U: where the lines are. Fetches those of the first [`AHEAD`] packets.
     #[inline(never)]
-    pub(crate) fn find_tunnels(&self, batch: &Batch, plains: &mut [Plain], odd: &mut Odd) -> u64 {
-        let mut teids = [0; BATCH];
-        let mut octets = 0;
-        let frames = plains.iter_mut().zip(&mut teids).zip(batch.each());
-        for (index, ((plain, teid), (meta, frame))) in frames.enumerate() {
-            octets += frame.map_or(0, <[u8]>::len) as u64;
+    pub(crate) fn find_tunnels(&self, batch: &Batch, plains: &mut [Plain], odd: &mut Odd) {
+        let teids = teids_of(batch);
+        let slots = self.table.slots(&teids);
+        for (index, (plain, (meta, frame))) in plains.iter_mut().zip(batch.each()).enumerate() {
+            let (teid, slot) = (teids[index % BATCH], slots[index % BATCH]);
+            if index < AHEAD {
+                // It is compared with the key later, wherever it leads.
+                self.table.prefetch(slot);
+            }
+            plain.line = slot;
+            plain.id = teid.into();
             if frame.is_some_and(|frame| self.take_tunnelled(plain, meta, frame)) {
-                (plain.fork, *teid) = (Fork::Sought, plain.key);
+                plain.fork = Fork::Sought;
             } else {
                 plain.fork = self.find_odd_tunnel(batch, index, odd);
             }
         }
-        for (plain, slot) in plains.iter_mut().zip(self.table.slots(&teids)) {
-            // It is compared with the key later, wherever it leads.
-            plain.line = slot;
-            self.table.prefetch(slot);
-        }
-        if self.table.has_far_tunnels() {
-            self.seek_far(plains);
-        }
-        octets
     }
 
     #[inline(always)]
     fn take_tunnelled(&self, plain: &mut Plain, meta: &Meta, frame: &[u8]) -> bool {
         let Meta::Gtpu { local, tos, .. } = meta else { return false };
         let Some(local) = self.surroundings.local(local) else { return false };
-        plain.place = Key::Tunnel(0, local).place();
+        plain.id |= u64::from(Key::Tunnel(0, local).place()) << 32;
         // Congestion goes on in the user packet, which the slow room sees to.
         tos & 0x01 == 0 && plain.take_message(frame)
     }
 
-    /// The first stage for packets of a data network. Returns the octets of all frames.
+    /// The first stage for packets of a data network: where the lines are. Fetches those of the first [`AHEAD`] packets.
     #[inline(never)]
-    pub(crate) fn find_addresses(
-        &self,
-        network: u16,
-        batch: &Batch,
-        plains: &mut [Plain],
-        odd: &mut Odd,
-    ) -> u64 {
+    pub(crate) fn find_addresses(&self, network: u16, batch: &Batch, plains: &mut [Plain], odd: &mut Odd) {
         let place = Key::Ipv4(network, 0).place();
-        let mut octets = 0;
         for (index, (plain, (_, frame))) in plains.iter_mut().zip(batch.each()).enumerate() {
-            octets += frame.map_or(0, <[u8]>::len) as u64;
-            plain.place = place;
             if frame.is_some_and(|frame| plain.take_packet(frame)) {
                 // It is compared with the key later, wherever it leads.
-                plain.line = self.table.at_address(plain.key).unwrap_or(u32::MAX);
-                self.table.prefetch(plain.line);
+                plain.id = u64::from(place) << 32 | u64::from(plain.local);
+                plain.line = self.table.at_address(plain.local).unwrap_or(0);
                 plain.fork = Fork::Sought;
+                if index < AHEAD {
+                    self.table.prefetch(plain.line);
+                }
             } else {
                 plain.fork = self.find_odd_address(network, batch, index, odd);
             }
         }
-        if self.table.has_far_addresses() {
+    }
+
+    /// What some packets need before any is acted on: lines that are not near, and rules with lines of their own.
+    #[inline(always)]
+    pub(crate) fn look_twice<const WAY: bool>(&self, plains: &mut [Plain]) {
+        let has_far = match WAY {
+            UPLINK => self.table.has_far_tunnels(),
+            DOWNLINK => self.table.has_far_addresses(),
+        };
+        if !has_far && !self.programs.has_rule_lines() {
+            return;
+        }
+        plains.iter().skip(AHEAD).for_each(|plain| self.table.prefetch(plain.line));
+        if has_far {
             self.seek_far(plains);
         }
-        octets
+        if self.programs.has_rule_lines() {
+            self.choose_ahead::<WAY>(plains);
+        }
     }
 
     /// Where tables lead to keys that are not near: fetches first what they say of all, then the lines.
@@ -96,7 +105,7 @@ impl FastPath {
 
     /// A stage more where rules have lines of their own: which rule, and fetch its line.
     #[inline(never)]
-    pub(crate) fn choose_ahead<const WAY: bool>(&self, plains: &mut [Plain]) {
+    fn choose_ahead<const WAY: bool>(&self, plains: &mut [Plain]) {
         for plain in plains.iter_mut().filter(|plain| plain.fork == Fork::Sought) {
             let head =
                 self.line_of(plain).and_then(|line| Some((line, self.programs.head(line.own_program())?)));
@@ -119,7 +128,7 @@ impl FastPath {
 
     #[inline(always)]
     fn line_of(&self, plain: &Plain) -> Option<&Line> {
-        self.table.line(plain.line).filter(|line| line.key == plain.key && line.place == plain.place)
+        self.table.line(plain.line).filter(|line| line.id() == plain.id)
     }
 
     /// The second stage: which course, where it is as simple as for nearly all. `fits` is that of
@@ -136,7 +145,7 @@ impl FastPath {
         let line = self.line_of(plain)?;
         let head = self.programs.head(line.own_program())?;
         let ue = ue_of::<WAY>(line);
-        let is_ue = plain.local == ue && plain.gist.remote() != ue && ue != 0;
+        let is_ue = (WAY == DOWNLINK || plain.local == ue) && plain.gist.remote() != ue && ue != 0;
         if !(head.is_named && is_ue) {
             return None;
         }
@@ -176,4 +185,14 @@ fn choose_by<const WAY: bool>(engine: &FastPath, plain: &Plain, line: &Line, hea
         Some(_) => None,
         None => Some(Fork::Drop(DropReason::NoMatchingPdr)),
     }
+}
+
+/// The TEIDs of the GTP-U messages of a batch; of what is none, whatever is there.
+#[inline(always)]
+fn teids_of(batch: &Batch) -> [u32; BATCH] {
+    let mut teids = [0; BATCH];
+    for (teid, octets) in teids.iter_mut().zip(batch.peek(4)) {
+        *teid = octets.map_or(0, |octets| u32::from_be_bytes(*octets));
+    }
+    teids
 }

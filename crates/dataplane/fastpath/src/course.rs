@@ -4,6 +4,7 @@ use causeway_ports::Meta;
 use causeway_types::Direction;
 
 use crate::filters::{FilterSets, SetId};
+use crate::plain::flaw;
 use crate::program::{Deed, Program, Rate, Sending, Step, Tunnel, Way};
 use crate::surroundings::{Exit, Surroundings};
 
@@ -61,7 +62,7 @@ impl Head {
     }
 }
 
-/// A step. It is ordinary if it sends packets by the account of the line alone.
+/// A step. It is ordinary if it sends packets by the account of the line alone; anything else is done by [`crate::deed`].
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Course {
@@ -70,24 +71,17 @@ pub(crate) struct Course {
     pub(crate) index: u8,
     /// As in [`Step`].
     pub(crate) account: u8,
-    /// Anything else is done by [`crate::deed`].
-    pub(crate) is_ordinary: bool,
-    /// As in [`Sending`].
-    pub(crate) leaves_link: bool,
-    pub(crate) is_routed: bool,
+    /// What must not be the matter with a packet: bits of [`flaw`].
+    pub(crate) minds: u8,
     /// It is routed, and loses a hop.
     pub(crate) loses_hop: bool,
-    /// Packets to and from our addresses in data networks are not ordinary.
-    pub(crate) spares_gateways: bool,
     /// The rule has a rate of its own.
     pub(crate) is_metered: bool,
-    /// There is a longest pause.
-    pub(crate) has_pause: bool,
     /// It is sent into a tunnel.
     pub(crate) is_tunnel: bool,
     /// As in [`Tunnel`]; zero where there is no tunnel.
     pub(crate) header_len: u8,
-    /// As in [`Sending`].
+    /// As in [`Sending`]; zero where nothing is ordinary.
     pub(crate) room: u32,
     /// As in [`Step`].
     pub(crate) pause: u64,
@@ -109,13 +103,9 @@ impl Course {
         program: u32::MAX,
         index: 0,
         account: 0,
-        is_ordinary: false,
-        leaves_link: false,
-        is_routed: false,
+        minds: 0,
         loses_hop: false,
-        spares_gateways: false,
         is_metered: false,
-        has_pause: false,
         is_tunnel: false,
         header_len: 0,
         room: 0,
@@ -142,14 +132,17 @@ impl Course {
     }
 
     fn sending(step: &Step, sending: &Sending, surroundings: &Surroundings) -> Option<Self> {
+        let loses_hop = sending.is_routed && surroundings.decrement_ttl;
+        let minds = [
+            (sending.is_routed, flaw::DAMAGED),
+            (loses_hop, flaw::LAST_HOP),
+            (sending.leaves_link, flaw::LINK),
+            (loses_hop && surroundings.has_gateways(), flaw::OURS),
+        ];
         let course = Self {
-            is_ordinary: true,
-            leaves_link: sending.leaves_link,
-            is_routed: sending.is_routed,
-            loses_hop: sending.is_routed && surroundings.decrement_ttl,
-            spares_gateways: sending.is_routed && surroundings.decrement_ttl && surroundings.has_gateways(),
+            minds: minds.into_iter().map(|(minds, flaw)| flaw * u8::from(minds)).sum(),
+            loses_hop,
             is_metered: step.own.is_some(),
-            has_pause: step.pause != u64::MAX,
             room: sending.room,
             pause: step.pause,
             rate: step.own.unwrap_or(Self::ASK.rate),

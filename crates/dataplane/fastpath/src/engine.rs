@@ -20,6 +20,7 @@ use crate::index::ArenaError;
 use crate::lease::{Compiler, Kinds, Lease};
 use crate::leaving::{Entrance, Leaving, meta_of};
 use crate::program::Programs;
+use crate::resting::Resting;
 use crate::surroundings::Surroundings;
 use crate::table::Table;
 
@@ -37,9 +38,12 @@ pub struct FastPath {
     pub(crate) sets: FilterSets,
     leases: HashMap<Seid, Lease, RandomState>,
     kinds: Kinds,
+    /// Sessions that neither the lines nor the slow room know of.
+    pub(crate) resting: Resting,
+    pub(crate) most_sessions: u32,
     /// What the lines have counted.
     pub(crate) hot: Counters,
-    /// What became of the last packet.
+    /// What became of the only packet of a batch.
     pub(crate) fate: Fate,
     /// For packets that come one by one.
     single: Option<Single>,
@@ -73,6 +77,8 @@ impl FastPath {
             sets: FilterSets::new(FILTER_BLOCKS),
             leases: HashMap::default(),
             kinds: Kinds::default(),
+            resting: Resting::new(limits.max_sessions),
+            most_sessions: limits.max_sessions,
             hot: Counters::default(),
             fate: Fate::Dropped(DropReason::UnknownUe),
             single: Some(Single::default()),
@@ -144,6 +150,9 @@ impl FastPath {
         packet: &[u8],
         out: &mut dyn Transmit,
     ) -> Fate {
+        if let Some(addressee) = self.slow.addressee(ingress, packet).filter(|_| self.resting.len() > 0) {
+            self.resting.of(addressee).into_iter().for_each(|seid| self.wake(seid, now));
+        }
         let concerned = self.slow.concerned(ingress, packet);
         concerned.iter().for_each(|seid| self.settle(*seid));
         let fate = self.slow.process(now, ingress, packet, out);
@@ -176,7 +185,7 @@ impl FastPath {
     }
 
     /// Writes a session into the lines as its rules are now. `is_alone`: it has no rivals.
-    fn enter(&mut self, seid: Seid, is_alone: bool, now: Time) {
+    pub(crate) fn enter(&mut self, seid: Seid, is_alone: bool, now: Time) {
         let candidate = if is_alone { self.kinds.candidate(&self.slow, seid) } else { None };
         let known = candidate.as_ref().and_then(|candidate| self.kinds.find(&self.slow, seid, candidate));
         let own = candidate.as_ref().map(|candidate| candidate.own).filter(|_| known.is_some());
@@ -245,6 +254,10 @@ impl Dataplane for FastPath {
 
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         self.expire(now);
+        if let Some(applied) = self.apply_resting(now, plan) {
+            return applied;
+        }
+        self.wake_concerned(now, plan);
         let mut rivals = self.slow.rivals(plan.session);
         self.leave(plan.session);
         let applied = self.slow.apply(now, plan);
@@ -255,6 +268,9 @@ impl Dataplane for FastPath {
         for rival in rivals {
             self.leave(rival);
             self.enter(rival, false, now);
+        }
+        if applied.is_ok() {
+            self.learn(now, plan);
         }
         applied
     }
@@ -277,7 +293,9 @@ impl Dataplane for FastPath {
     }
 
     fn counters(&self) -> Counters {
-        self.slow.counters().with(&self.hot)
+        let mut counters = self.slow.counters().with(&self.hot);
+        counters.sessions += self.resting.len() as u64;
+        counters
     }
 }
 

@@ -8,7 +8,7 @@ use crate::course::{Course, HEADER, HEADER_AND_CONTAINER};
 use crate::engine::FastPath;
 use crate::leaving::Leaving;
 use crate::line::{Account, PER_OCTET};
-use crate::plain::Plain;
+use crate::plain::{Plain, flaw};
 
 /// An IPv4 header without options.
 type Header = [u8; 20];
@@ -45,6 +45,13 @@ impl Sent {
 }
 
 impl FastPath {
+    /// Something is the matter that the course does mind. Hardly ever asked.
+    #[inline(never)]
+    fn is_flawed(&self, plain: &Plain, course: &Course) -> bool {
+        let minds = plain.flaws & course.minds;
+        minds != flaw::OURS || self.surroundings.has_gateway_of(plain)
+    }
+
     /// Sends a packet on by a course. `None`: it is not as simple as that, and nothing has changed.
     #[inline(always)]
     pub(crate) fn forward(
@@ -55,21 +62,18 @@ impl FastPath {
         (sent, leaving): (&mut Sent, &mut Leaving),
     ) -> Option<()> {
         let (batch, index) = frame;
-        let course = self.programs.course(course).filter(|course| course.is_ordinary)?;
+        let course = self.programs.course(course)?;
+        if u32::from(plain.len) > course.room
+            || plain.flaws & course.minds != 0 && self.is_flawed(plain, course)
+        {
+            return None;
+        }
         let line = self.table.line_mut(plain.line)?;
-        if u32::from(plain.len) > course.room || course.leaves_link && plain.is_of_link() {
-            return None;
-        }
         let mut frame = batch.frame_mut(index)?;
-        let header = frame.chunk_mut(plain.start.into())?;
-        if course.is_routed && !may_be_routed(header, course) {
-            return None;
-        }
-        if course.spares_gateways && self.surroundings.has_gateway_of(plain) {
-            return None;
-        }
         line.account.charge(course, plain.len, now.as_nanos())?;
-        if course.loses_hop {
+        if course.loses_hop
+            && let Some(header) = frame.chunk_mut(plain.start.into())
+        {
             lose_hop(header);
         }
         // That many octets are there: they were looked at.
@@ -98,27 +102,11 @@ fn wrap(frame: &mut FrameMut<'_>, plain: &Plain, course: &Course, teid: u32) -> 
     } else {
         *frame.prepend_chunk()? = first.to_be_bytes();
     }
-    if let Meta::Gtpu { local, peer, tos } = course.meta {
-        frame.set_meta(Meta::Gtpu { local, peer, tos: tos | plain.gist.tos() & 0x03 });
+    *frame.meta_mut() = course.meta;
+    if let Meta::Gtpu { tos, .. } = frame.meta_mut() {
+        *tos |= plain.gist.tos() & 0x03;
     }
     Some(())
-}
-
-/// The checksum is right, and more than one hop is left.
-#[inline(always)]
-fn may_be_routed(header: &Header, course: &Course) -> bool {
-    sums_up(header) && !(course.loses_hop && header[8] <= 1)
-}
-
-/// The sum of the words of the header, carries added, is all ones: it is a multiple of that. Powers of 2^16 leave a remainder
-/// of one, so that larger words have the same sum, in either byte order.
-#[inline(always)]
-fn sums_up(header: &Header) -> bool {
-    let (words, rest) = header.as_chunks::<8>();
-    let (&[a, b], Some(c)) = (words, rest.first_chunk()) else { return false };
-    let (sum, carry) = u64::from_ne_bytes(a).overflowing_add(u64::from_ne_bytes(b));
-    let (sum, other) = sum.overflowing_add(u64::from(u32::from_ne_bytes(*c)) + u64::from(carry));
-    sum.wrapping_add(other.into()).is_multiple_of(0xffff)
 }
 
 /// Takes one from the time to live, which is more than zero, and keeps the checksum right (RFC 1624 equation 3).
@@ -135,8 +123,8 @@ impl Account {
     /// Counts a packet that passes. `None`: the slow room must see it, or the rate does not let it pass.
     #[inline(always)]
     fn charge(&mut self, course: &Course, len: u16, now: u64) -> Option<()> {
-        let is_late = || course.has_pause && now.saturating_sub(self.last_pass) >= course.pause;
-        if self.budget < u64::from(len) || is_late() {
+        // A time that runs backwards is for [`crate::deed`] as well.
+        if self.budget < u64::from(len) || now.wrapping_sub(self.last_pass) >= course.pause {
             return None;
         }
         if course.is_metered {
@@ -161,6 +149,7 @@ mod tests {
     use causeway_packet::{IpProtocol, Ipv4Repr};
 
     use super::*;
+    use crate::plain::sums_up;
 
     // Input:  headers of all times to live above one with many identifications, right and with one octet changed.
     // Output: the right ones sum up, and are changed to what the library makes of them; the others do not.

@@ -22,6 +22,8 @@ mod numbers;
 mod packet;
 mod plain;
 mod program;
+mod rest;
+mod resting;
 mod surroundings;
 mod table;
 mod work;

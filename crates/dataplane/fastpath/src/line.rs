@@ -33,13 +33,13 @@ pub(crate) struct Account {
 pub(crate) struct Line {
     /// The TEID of an uplink line or the IPv4 address of a downlink one; zero where there is none.
     pub(crate) key: u32,
-    program: u32,
-    /// The upper half of the UE's IPv6 addresses; zero where it has none.
-    pub(crate) prefix: u64,
-    /// Uplink: the IPv4 address of the UE, zero where it has none. Downlink: the TEID of the only rule's tunnel.
-    pub(crate) aux: u32,
     /// Where the key is one: [`crate::key::Key::place`]. Zero in a line that is free.
     pub(crate) place: u32,
+    program: u32,
+    /// Uplink: the IPv4 address of the UE, zero where it has none. Downlink: the TEID of the only rule's tunnel.
+    pub(crate) aux: u32,
+    /// The upper half of the UE's IPv6 addresses; zero where it has none.
+    pub(crate) prefix: u64,
     /// Of the only rule. With more: the bucket of the rate they share, and as budget the first of their lines.
     pub(crate) account: Account,
 }
@@ -54,6 +54,12 @@ impl Line {
     pub(crate) fn alias(key: u32, place: u32, program: u32, of: u32) -> Self {
         let account = Account { budget: of.into(), ..Account::default() };
         Self { key, place, program: program | ALIAS, account, ..Self::default() }
+    }
+
+    /// Key and place as a packet has them: [`crate::plain::Plain::id`].
+    #[inline(always)]
+    pub(crate) const fn id(&self) -> u64 {
+        (self.place as u64) << 32 | self.key as u64
     }
 
     /// The line is in use.

@@ -3,16 +3,18 @@
 mod baseline;
 mod direct;
 mod hip4;
+mod hip4_outer_ipv6;
 mod red;
 mod red_spt;
 
 pub use baseline::BASELINE;
 pub use direct::DIRECT;
 pub use hip4::HIP4;
+pub use hip4_outer_ipv6::HIP4_OUTER_IPV6;
 pub use red::RED;
 pub use red_spt::RED_SPT;
 
 use crate::Contract;
 
 /// Every profile.
-pub static ALL: [&Contract; 5] = [&BASELINE, &RED, &RED_SPT, &HIP4, &DIRECT];
+pub static ALL: [&Contract; 6] = [&BASELINE, &RED, &RED_SPT, &HIP4, &DIRECT, &HIP4_OUTER_IPV6];

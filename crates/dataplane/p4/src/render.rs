@@ -5,12 +5,13 @@ use std::fmt::Write;
 use crate::p4info::{Enumeration, P4Info};
 
 /// The profiles, each with the file of its P4Info in `p4/p4info` and the constant it becomes.
-pub const PROFILES: [(&str, &str); 5] = [
+pub const PROFILES: [(&str, &str); 6] = [
     ("baseline", "BASELINE"),
     ("red", "RED"),
     ("red-spt", "RED_SPT"),
     ("hip4", "HIP4"),
     ("direct", "DIRECT"),
+    ("hip4-outer-ipv6", "HIP4_OUTER_IPV6"),
 ];
 
 /// The file `profiles/NAME.rs` for one profile.

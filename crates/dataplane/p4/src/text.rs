@@ -55,6 +55,11 @@ impl Message {
         Ok(message)
     }
 
+    /// All fields with their values, in the order of the file.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.fields.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
     /// Every value of that field.
     pub fn all<'m>(&'m self, name: &'m str) -> impl Iterator<Item = &'m Value> {
         self.fields.iter().filter(move |(field, _)| field == name).map(|(_, value)| value)

@@ -130,6 +130,17 @@ impl Batch {
         self.frames.iter().filter_map(|place| self.at(place))
     }
 
+    /// How many octets all frames have.
+    pub fn octets(&self) -> usize {
+        self.frames.iter().map(|place| place.end - place.start).sum()
+    }
+
+    /// What lies at octet `at` of each frame, in order, or behind it: octets of its buffer, be they of the frame or not.
+    #[inline]
+    pub fn peek<const N: usize>(&self, at: usize) -> impl Iterator<Item = Option<&[u8; N]>> {
+        self.frames.iter().map(move |place| self.buffers.get(place.start + at..)?.first_chunk())
+    }
+
     /// What each frame is and its octets, in order.
     #[inline]
     pub fn each(&self) -> impl Iterator<Item = (&Meta, Option<&[u8]>)> {
@@ -157,8 +168,7 @@ impl Batch {
     #[inline]
     pub fn frame_mut(&mut self, index: usize) -> Option<FrameMut<'_>> {
         let place = self.frames.get_mut(index)?;
-        let base = place.slot * self.stride;
-        Some(FrameMut { base, limit: base + self.stride, buffers: &mut self.buffers, place })
+        Some(FrameMut { stride: self.stride, buffers: &mut self.buffers, place })
     }
 
     /// Keeps the frames for which `keep` says so. Their order stays.
@@ -185,15 +195,26 @@ impl Batch {
 pub struct FrameMut<'a> {
     buffers: &'a mut [u8],
     place: &'a mut Place,
-    base: usize,
-    limit: usize,
+    stride: usize,
 }
 
 impl FrameMut<'_> {
+    /// Where its buffer begins.
+    #[inline(always)]
+    fn base(&self) -> usize {
+        self.place.slot * self.stride
+    }
+
     /// What the frame is.
     #[inline]
     pub fn meta(&self) -> Meta {
         self.place.meta
+    }
+
+    /// What the frame is, to be changed.
+    #[inline(always)]
+    pub fn meta_mut(&mut self) -> &mut Meta {
+        &mut self.place.meta
     }
 
     /// Says what the frame is from now on.
@@ -217,7 +238,7 @@ impl FrameMut<'_> {
     /// As [`FrameMut::prepend`], for a number of octets that is known beforehand.
     #[inline]
     pub fn prepend_chunk<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
-        let start = self.place.start.checked_sub(N).filter(|start| *start >= self.base)?;
+        let start = self.place.start.checked_sub(N).filter(|start| *start >= self.base())?;
         self.place.start = start;
         self.chunk_mut(0)
     }
@@ -225,7 +246,7 @@ impl FrameMut<'_> {
     /// Puts `len` octets before the frame and returns them. `None` where the headroom is too small.
     #[inline]
     pub fn prepend(&mut self, len: usize) -> Option<&mut [u8]> {
-        let start = self.place.start.checked_sub(len).filter(|start| *start >= self.base)?;
+        let start = self.place.start.checked_sub(len).filter(|start| *start >= self.base())?;
         let old = std::mem::replace(&mut self.place.start, start);
         self.buffers.get_mut(start..old)
     }
@@ -258,87 +279,13 @@ impl FrameMut<'_> {
     #[inline]
     pub fn resize(&mut self, len: usize) -> bool {
         let end = self.place.start + len;
-        if end <= self.limit {
+        let fits = end <= self.base() + self.stride;
+        if fits {
             self.place.end = end;
         }
-        end <= self.limit
+        fits
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ip(data: &[u8]) -> Frame<'_> {
-        Frame { meta: Meta::Ip, data }
-    }
-
-    // Input:  one frame more than a batch holds, then one frame longer than a buffer.
-    // Output: both are refused; the frames before them are intact.
-    #[test]
-    fn a_full_batch_and_a_long_frame_refuse() {
-        let mut batch = Batch::new();
-        for n in 0..BATCH as u8 {
-            assert!(batch.push(ip(&[n; 3])));
-        }
-        assert!(batch.is_full());
-        assert!(!batch.push(ip(&[0])));
-        assert_eq!(batch.frame(31).map(|f| f.data[2]), Some(31));
-        batch.clear();
-        assert!(!batch.push(ip(&[0; STRIDE])));
-        assert!(batch.push(ip(&[0; STRIDE - HEADROOM])));
-    }
-
-    // Input:  a frame in the second buffer; a header is put before it and taken away again.
-    // Output: the first buffer is untouched, and no more than the headroom can be put before it.
-    #[test]
-    fn a_header_goes_into_the_headroom() {
-        let mut batch = Batch::new();
-        assert!(batch.push(ip(&[1; 2048])) && batch.push(ip(&[2, 2])));
-        let mut frame = batch.frame_mut(1).unwrap();
-        frame.prepend(HEADROOM - 2).unwrap().fill(9);
-        *frame.prepend_chunk().unwrap() = [9; 2];
-        assert!(frame.prepend(1).is_none() && frame.prepend_chunk::<1>().is_none());
-        assert_eq!(frame.chunk_mut::<3>(HEADROOM - 1), Some(&mut [9, 2, 2]));
-        assert_eq!(frame.data().len(), HEADROOM + 2);
-        assert!(frame.trim_front(HEADROOM));
-        assert_eq!(frame.data(), [2, 2]);
-        assert!(!frame.trim_front(3) && !frame.keep(1, 2) && frame.keep(1, 1));
-        assert_eq!(frame.data(), [2]);
-        assert_eq!(batch.frame(0), Some(ip(&[1; 2048])));
-    }
-
-    // Input:  a received run of three buffers of which the second is not wanted.
-    // Output: two frames, in order, from the first and the third buffer.
-    #[test]
-    fn a_skipped_buffer_leaves_no_frame() {
-        let mut batch = Batch::new();
-        for (n, buffer) in batch.free().take(3).enumerate() {
-            buffer[0] = n as u8;
-        }
-        batch.commit(1, Meta::Ip);
-        batch.skip();
-        batch.commit(1, Meta::Ip);
-        let seen: Vec<_> = batch.frames().map(|f| f.data[0]).collect();
-        assert!(batch.each().filter_map(|(_, data)| data).eq([&[0], &[2]]));
-        assert_eq!(seen, [0, 2]);
-        batch.swap(0, 1);
-        batch.swap(0, 2);
-        batch.retain(|frame| frame.data[0] == 2);
-        assert_eq!(batch.as_frames().as_slice(), [ip(&[2])]);
-    }
-
-    // Input:  a frame grown to the end of its buffer, and one octet further.
-    // Output: the first is granted, the second not.
-    #[test]
-    fn a_frame_never_grows_into_the_next_buffer() {
-        let mut batch = Batch::with_frame_size(100);
-        let size = batch.frame_size();
-        assert!(size >= 100);
-        assert!(batch.push(ip(&[1])));
-        let mut frame = batch.frame_mut(0).unwrap();
-        assert!(frame.resize(size));
-        assert!(!frame.resize(size + 1));
-        assert_eq!(frame.data().len(), size);
-    }
-}
+mod tests;

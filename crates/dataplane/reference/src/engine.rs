@@ -125,6 +125,42 @@ impl Reference {
         }
     }
 
+    /// Carries out a plan without letting timers expire first.
+    pub(crate) fn carry(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        let (session, effects) = self.try_out(now, plan)?;
+        self.commit(now, plan, session, &effects);
+        Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
+    }
+
+    /// The session as the plan would leave it, and what else it would do.
+    pub(crate) fn try_out(&self, now: Time, plan: &Plan) -> Result<(Box<Session>, Effects), ApplyError> {
+        let mut session = self.starting_point(plan)?;
+        let effects = carry_out(&mut session, &self.shared, plan, now)?;
+        self.check_room(plan, &session)?;
+        self.check_macs(plan.session, &session, &effects.macs)?;
+        Ok((session, effects))
+    }
+
+    /// Handles a packet without letting timers expire first; what leaves waits for [`PacketEngine::flush`].
+    pub(crate) fn receive(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Fate {
+        let fate = match ingress {
+            Ingress::Gtpu { local, peer, tos } => {
+                self.counters.gtpu_received.count(packet.len());
+                self.receive_gtpu(now, *local, *peer, *tos, packet)
+            }
+            Ingress::Ip { network } => {
+                self.counters.ip_received.count(packet.len());
+                self.receive_ip(now, network, packet)
+            }
+            Ingress::Ethernet { network } => {
+                self.counters.ethernet_received.count(packet.len());
+                self.receive_frame(now, network, packet)
+            }
+        };
+        self.count_fate(fate);
+        fate
+    }
+
     fn check_room(&self, plan: &Plan, session: &Session) -> Result<(), ApplyError> {
         let (pdrs, capacity) = (session.rules.pdrs.len(), self.limits.max_pdrs_per_session);
         if pdrs > usize::from(capacity) {
@@ -270,12 +306,7 @@ impl Dataplane for Reference {
 
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         self.expire(now);
-        let mut session = self.starting_point(plan)?;
-        let effects = carry_out(&mut session, &self.shared, plan, now)?;
-        self.check_room(plan, &session)?;
-        self.check_macs(plan.session, &session, &effects.macs)?;
-        self.commit(now, plan, session, &effects);
-        Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
+        self.carry(now, plan)
     }
 
     fn provision(&mut self, applications: &Arc<Applications>) {
@@ -303,21 +334,7 @@ impl Dataplane for Reference {
 impl PacketEngine for Reference {
     fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
         self.expire(now);
-        let fate = match ingress {
-            Ingress::Gtpu { local, peer, tos } => {
-                self.counters.gtpu_received.count(packet.len());
-                self.receive_gtpu(now, *local, *peer, *tos, packet)
-            }
-            Ingress::Ip { network } => {
-                self.counters.ip_received.count(packet.len());
-                self.receive_ip(now, network, packet)
-            }
-            Ingress::Ethernet { network } => {
-                self.counters.ethernet_received.count(packet.len());
-                self.receive_frame(now, network, packet)
-            }
-        };
-        self.count_fate(fate);
+        let fate = self.receive(now, ingress, packet);
         self.flush(out);
         fate
     }

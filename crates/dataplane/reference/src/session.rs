@@ -101,7 +101,7 @@ impl Session {
 
 /// The direction of the traffic that a PDR matches: what comes from the access side is uplink. What comes
 /// from the SMF is downlink, unless the PDI says that the UE sent it (TS 29.244 clause 5.3.5.3).
-pub(crate) fn direction_of(pdr: &Pdr) -> Direction {
+pub fn direction_of(pdr: &Pdr) -> Direction {
     let from_ue = pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Source);
     match pdr.pdi.source {
         Interface::Access => Direction::Uplink,

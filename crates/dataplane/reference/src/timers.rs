@@ -44,6 +44,18 @@ impl Timers {
         self.0.first().filter(|(at, ..)| *at <= now).map(|(_, session, _)| *session)
     }
 
+    /// The sessions of those that are due, in their order; one for each timer.
+    pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = Seid> {
+        self.0.iter().take_while(move |(at, ..)| *at <= now).map(|(_, session, _)| *session)
+    }
+
+    /// Takes out the next one of a session that is due.
+    pub(crate) fn expire_of(&mut self, now: Time, wanted: Seid) -> Option<(Time, Seid, Timer)> {
+        let mut due = self.0.iter().take_while(|(at, ..)| *at <= now);
+        let found = *due.find(|(_, session, _)| *session == wanted)?;
+        self.0.take(&found)
+    }
+
     /// Takes out the next one that is due, with the time it was set to.
     fn expire(&mut self, now: Time) -> Option<(Time, Seid, Timer)> {
         if self.next()? > now { None } else { self.0.pop_first() }
@@ -59,6 +71,12 @@ impl Reference {
     /// Lets the first timer that is due expire; `false` when none is.
     pub fn expire_one(&mut self, now: Time) -> bool {
         let Some((at, session, timer)) = self.timers.expire(now) else { return false };
+        self.act_on_timer(at, session, timer);
+        true
+    }
+
+    /// Does what a timer of this time is there for.
+    pub(crate) fn act_on_timer(&mut self, at: Time, session: Seid, timer: Timer) {
         match timer {
             Timer::Notification => self.notify(at, session),
             Timer::BufferTime => self.expire_waiting(at, session),
@@ -67,6 +85,5 @@ impl Reference {
             Timer::MacInactivity => self.expire_macs(at, session),
             Timer::Usage(urr) => self.usage_due(at, session, urr),
         }
-        true
     }
 }

@@ -13,6 +13,7 @@ use crate::act::Matched;
 use crate::engine::Reference;
 use crate::filter;
 use crate::late::Late;
+use crate::lease::Reading;
 use crate::measure::Measurement;
 use crate::session::{Session, direction_of};
 use crate::timers::Timer;
@@ -138,6 +139,18 @@ impl Session {
     pub(crate) fn count_arrival(&mut self, matched: &Matched<'_>, now: Time, reports: &mut Vec<Usage>) {
         let (pdr, octets) = (matched.pdr, matched.packet.len());
         self.each_urr(pdr, now, reports, |measurement, urr| measurement.arrived(urr, now, pdr, octets));
+    }
+
+    /// Counters of a PDR were read.
+    pub(crate) fn read_urrs(&mut self, pdr: &Pdr, reading: &Reading, now: Time, reports: &mut Vec<Usage>) {
+        self.each_urr(pdr, now, reports, |measurement, urr| measurement.read(urr, now, pdr, reading));
+    }
+
+    /// Finds out which quotas are exhausted from the start.
+    pub(crate) fn check_urrs(&mut self, now: Time) {
+        self.make_busy(now);
+        let urrs = self.busy_urrs();
+        let _due = self.triggered(&urrs, |measurement, urr| measurement.check(urr, now));
     }
 
     /// A packet passes.

@@ -3,6 +3,7 @@
 //! They follow HiP4-UPF (USENIX ATC 2024), and say where they differ. Each is a state machine without clocks, threads or
 //! I/O: what happens is told to it, time included, and it answers with what to do.
 //!
+//! - [`backend`]: the data plane that is made of them.
 //! - [`driver`]: what every driver of a switch does, and one that fails.
 //! - [`model`]: a switch in memory, accurate by the table, that takes its time like the driver of a real one.
 //! - [`pendulum`]: who reads and who writes the accounting tables, and when a number can be used again.
@@ -11,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod backend;
 mod count;
 pub mod driver;
 mod id;

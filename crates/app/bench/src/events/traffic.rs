@@ -1,6 +1,6 @@
 //! Traffic over all sessions, with the usage reports that it leads to, and handovers under way.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use causeway_lab::smf::Heard;
@@ -18,8 +18,8 @@ const WINDOW: u64 = 128;
 pub(super) struct Traffic {
     /// Packets of each session since its last report.
     counts: Vec<u32>,
-    /// When the packet was sent that each session's report is due for.
-    crossed: Vec<Option<Instant>>,
+    /// When the packets were sent that each session's reports are due for, the oldest first.
+    crossed: Vec<VecDeque<Instant>>,
     /// When the handovers were asked for that are not answered, by sequence number.
     asked: HashMap<u32, Instant>,
     sent: u64,
@@ -35,7 +35,7 @@ pub(super) struct Measured {
     pub(super) handovers: Samples,
     /// Reports and responses that did not come.
     pub(super) missing: (u64, u64),
-    /// Reports that were not expected: a packet was lost, or more than one report was due.
+    /// Reports that were not expected: a packet was lost, or one was told twice.
     pub(super) unexpected: u64,
     /// Packets that did not arrive at the server.
     pub(super) lost: u64,
@@ -73,7 +73,7 @@ impl Due {
 
 impl Traffic {
     pub(super) fn new(sessions: usize) -> Self {
-        let (counts, crossed) = (vec![0; sessions], vec![None; sessions]);
+        let (counts, crossed) = (vec![0; sessions], vec![VecDeque::new(); sessions]);
         Self { counts, crossed, asked: HashMap::new(), sent: 0, arrived: 0 }
     }
 
@@ -146,7 +146,7 @@ impl Traffic {
             *count += 1;
             if Some(*count) == period {
                 *count = 0;
-                crossed.get_or_insert(at);
+                crossed.push_back(at);
             }
         }
         Ok(())
@@ -161,11 +161,15 @@ impl Traffic {
                     let asked = self.asked.remove(&sequence);
                     asked.into_iter().for_each(|at| measured.handovers.add(micros(at)));
                 }
-                Heard::Report(session) => {
+                Heard::Report(session, count) => {
                     let index = usize::try_from(session.0).ok().and_then(|seid| seid.checked_sub(1));
-                    match index.and_then(|index| self.crossed.get_mut(index)?.take()) {
-                        Some(at) => measured.reports.add(micros(at)),
-                        None => measured.unexpected += 1,
+                    let mut crossed = index.and_then(|index| self.crossed.get_mut(index));
+                    // What crosses twice before the first is told may be told in one request.
+                    for _ in 0..count.max(1) {
+                        match crossed.as_mut().and_then(|due| due.pop_front()) {
+                            Some(at) => measured.reports.add(micros(at)),
+                            None => measured.unexpected += 1,
+                        }
                     }
                 }
             }
@@ -185,7 +189,7 @@ impl Traffic {
             std::thread::yield_now();
         }
         measured.missing = (left as u64, self.asked.len() as u64);
-        self.crossed.fill(None);
+        self.crossed.iter_mut().for_each(VecDeque::clear);
         self.asked.clear();
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! What sessions take of memory, and how long it takes until they are there.
 
-mod apart;
-
 use std::time::Instant;
 
 use causeway_types::Time;
@@ -10,7 +8,7 @@ use clap::Args;
 use crate::kit::{Count, Progress, count};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::world::{self, Backend, Founding, Populated, Rules, Shape};
-use crate::{BenchError, Common};
+use crate::{BenchError, Common, apart};
 
 /// Every list is measured in all combinations with the others.
 #[derive(Args, Clone, Debug)]
@@ -69,7 +67,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
         progress.stage(format!("memory: {} sessions in {}", case.sessions, case.backend));
         match cases.len() {
             1 => case.measure(&mut progress, &mut report)?,
-            _ => apart::measure(case, common, &mut report)?,
+            _ => apart::measure("memory", &case.flags(), common, &mut report)?,
         }
     }
     Ok(vec![report])
@@ -106,6 +104,16 @@ fn columns() -> Vec<Column> {
 }
 
 impl Case {
+    /// What asks for this case alone.
+    fn flags(&self) -> [(&'static str, String); 4] {
+        [
+            ("--backend", self.backend.to_string()),
+            ("--sessions", self.sessions.to_string()),
+            ("--pdrs", self.pdrs.to_string()),
+            ("--rules", self.rules.to_string()),
+        ]
+    }
+
     fn measure(&self, progress: &mut Progress, report: &mut Report) -> Result<(), BenchError> {
         let shape = Shape::new(self.pdrs, self.rules);
         // The options are checked: it is below 2^24.

@@ -9,6 +9,8 @@ mod requests;
 mod sockets;
 mod world;
 
+use std::time::Duration;
+
 use causeway_fastpath::index::ArenaError;
 use causeway_pfcp::{Cause, Header, Message};
 use causeway_types::Seid;
@@ -19,7 +21,7 @@ use world::{Stages, World};
 
 use crate::kit::{Count, Progress, Samples, available_memory, resident_memory};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
-use crate::{BenchError, Common};
+use crate::{BenchError, Common, apart};
 
 /// Requests that are measured as one.
 const CHUNK: u32 = 256;
@@ -27,10 +29,17 @@ const CHUNK: u32 = 256;
 /// Octets that a session takes at most, with what comes and goes beside it.
 const SESSION: u64 = 8192;
 
+/// What the columns do not say.
+const NOTES: [&str; 3] = [
+    "activate: the first gNB of a session; handover: another one, with an End Marker.",
+    "decode and rules are measured apart, as for a request in words that nobody used before; most are in known ones.",
+    "memory: of all that is kept of sessions for which no packet has come, and of the last 5000 answers.",
+];
+
 /// One session after another is this far away: they are not met in the order in which they were set up.
 const STRIDE: u64 = 7919;
 
-/// Measures all combinations.
+/// Measures all combinations. More than one are measured in a process of their own each.
 ///
 /// # Errors
 /// [`BenchError`], for example when a number is out of range or a request is not accepted.
@@ -54,6 +63,17 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
                 report.skip(format_args!("{plane} with {sessions} sessions"), "too little memory");
                 continue;
             }
+            if options.sessions.len() * options.plane.len() > 1 && !common.quick {
+                let operations: Vec<_> = options.operation.iter().map(ToString::to_string).collect();
+                let flags = [
+                    ("--plane", plane.to_string()),
+                    ("--sessions", sessions.to_string()),
+                    ("--operation", operations.join(",")),
+                    ("--requests", options.requests.to_string()),
+                ];
+                apart::measure("pfcp", &flags, common, &mut report)?;
+                continue;
+            }
             // The options are checked: it is below 2^32.
             match Bench::new(*plane, sessions.0 as u32, &options, common.seed as u32) {
                 Ok(bench) => bench.run(&mut progress, &mut report)?,
@@ -61,8 +81,9 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
             }
         }
     }
-    report.note("activate: the first gNB of a session; handover: another one, with an End Marker.");
-    report.note("decode and rules are measured apart, and are part of request.");
+    for note in NOTES {
+        report.note(note);
+    }
     Ok(vec![report])
 }
 
@@ -97,7 +118,7 @@ struct Measured {
 
 impl Measured {
     fn add(&mut self, stages: Stages, costs: Costs, requests: usize) {
-        let each = |samples: &mut Samples, span: std::time::Duration| {
+        let each = |samples: &mut Samples, span: Duration| {
             samples.add(span.as_secs_f64() * 1e9 / requests.max(1) as f64);
         };
         each(&mut self.total, stages.total());
@@ -135,7 +156,9 @@ impl Bench {
     }
 
     fn run(mut self, progress: &mut Progress, report: &mut Report) -> Result<(), BenchError> {
-        let established = self.establish(progress)?;
+        let (established, spent) = self.establish(progress)?;
+        let (sessions, plane, seconds) = (Count(self.sessions.into()), self.plane, spent.as_secs_f64());
+        report.note(format!("{plane}: {sessions} sessions were there after {seconds:.3} s of CPU time."));
         let grown = resident_memory().zip(self.resident).map(|(now, before)| now.saturating_sub(before));
         let memory = grown.map(|octets| octets / u64::from(self.sessions));
         self.report(Operation::Establish, &established, memory, report);
@@ -149,9 +172,9 @@ impl Bench {
         Ok(())
     }
 
-    /// All sessions; the last ones are measured.
-    fn establish(&mut self, progress: &mut Progress) -> Result<Measured, BenchError> {
-        let mut measured = Measured::default();
+    /// All sessions; the last ones are measured. Also how long all of them took.
+    fn establish(&mut self, progress: &mut Progress) -> Result<(Measured, Duration), BenchError> {
+        let (mut measured, mut spent) = (Measured::default(), Duration::ZERO);
         let from = self.sessions.saturating_sub(self.measured);
         for first in (0..self.sessions).step_by(CHUNK as usize) {
             progress.at(first.into(), self.sessions.into());
@@ -159,6 +182,7 @@ impl Bench {
             let requests: Vec<_> =
                 numbers.map(|number| requests::establishment(number, self.next_sequence())).collect();
             let stages = self.serve(Operation::Establish, &requests)?;
+            spent += stages.total();
             for answer in &self.world.answers {
                 self.seids.extend(up_seid(answer));
             }
@@ -166,7 +190,7 @@ impl Bench {
                 measured.add(stages, self.alone.measure(&requests), requests.len());
             }
         }
-        Ok(measured)
+        Ok((measured, spent))
     }
 
     /// Requests about sessions all over the table; half of them at most are deleted, so that it stays full.

@@ -77,6 +77,8 @@ impl World {
         let mut config = Config::new(NodeId::Ip(IpAddr::V4(UPF)), DualIp::from(UPF));
         config.heartbeat.interval = Span::ZERO;
         config.limits.sessions = sessions as usize;
+        // A microsecond passes for each request: answers are kept for the last 5000 of them.
+        config.answer_lifetime = Span::from_millis(5);
         let mut world = Self {
             n4: N4::new(config, capabilities(sessions), endpoints, NtpSeconds(3_900_000_000)),
             plane,

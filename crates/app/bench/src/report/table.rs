@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cell, Report};
+use super::Report;
 
 /// Title, conditions, an aligned table, notes.
 pub(super) fn write(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -13,34 +13,9 @@ pub(super) fn write(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result 
         writeln!(f, "  {what:width$}  {how}")?;
     }
     writeln!(f)?;
-    write_rows(report, f)?;
+    write!(f, "{}", report.table)?;
     for note in &report.notes {
         writeln!(f, "\n  {note}")?;
-    }
-    Ok(())
-}
-
-fn write_rows(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let heads: Vec<_> = report.columns.iter().map(|column| column.name.clone()).collect();
-    let units: Vec<_> = report.columns.iter().map(|column| column.unit.clone()).collect();
-    let rows: Vec<Vec<_>> =
-        report.rows.iter().map(|row| row.iter().map(ToString::to_string).collect()).collect();
-    let lines = || [&heads, &units].into_iter().chain(&rows);
-    let cell_width =
-        |line: &Vec<String>, column: usize| line.get(column).map_or(0, |cell| cell.chars().count());
-    let widths: Vec<_> = (0..heads.len())
-        .map(|column| lines().map(|line| cell_width(line, column)).max().unwrap_or(0))
-        .collect();
-    let is_number: Vec<_> = (0..heads.len())
-        .map(|column| report.rows.iter().filter_map(|row| row.get(column)).all(Cell::is_number))
-        .collect();
-    for line in lines().filter(|line| line.iter().any(|cell| !cell.is_empty())) {
-        let mut text = String::from(" ");
-        for ((cell, width), number) in line.iter().zip(&widths).zip(&is_number) {
-            text.push(' ');
-            text += &if *number { format!("{cell:>width$} ") } else { format!("{cell:width$} ") };
-        }
-        writeln!(f, "{}", text.trim_end())?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ pub(super) fn run(args: DemoArgs) -> ExitCode {
             return exit::end(exit::FAILED, format_args!("cannot find this program's own file: {error}"));
         }
     };
-    match demo::run(&Options { out: args.out, program }) {
+    match demo::run(&Options { out: args.out, dataplane: args.dataplane, program }) {
         Ok(true) => ExitCode::from(exit::OK),
         Ok(false) => ExitCode::from(exit::FAILED),
         Err(error) => exit::end(exit::FAILED, format_args!("the demo cannot run: {error}")),

@@ -3,8 +3,10 @@
 mod bench;
 mod config;
 mod demo;
+mod experiment;
 mod plan;
 mod run;
+mod switch_model;
 
 use std::process::ExitCode;
 
@@ -17,6 +19,8 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Config { command } => config::run(command),
         Command::Demo(args) => demo::run(args),
         Command::Bench(args) => bench::run(&args),
+        Command::Experiment(args) => experiment::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::SwitchModel(args) => switch_model::run(&args),
     }
 }

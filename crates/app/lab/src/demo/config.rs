@@ -6,14 +6,15 @@ use crate::topology::{POOL, POOL_GATEWAY, UPF_N3, UPF_N4};
 /// The name of the data network.
 pub(super) const DNN: &str = "internet";
 
-/// `upf.yaml`.
-pub(super) fn upf(mtu: u32) -> String {
+/// `upf.yaml`, with this data plane.
+pub(super) fn upf(mtu: u32, dataplane: Option<&str>) -> String {
+    let dataplane = dataplane.map(|word| format!("  dataplane: {word}\n")).unwrap_or_default();
     format!(
         "# The UPF of `causeway demo`.
 logger:
   level: info
 upf:
-  pfcp:
+{dataplane}  pfcp:
     server:
       - address: {UPF_N4}
   gtpu:

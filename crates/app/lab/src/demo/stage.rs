@@ -35,6 +35,8 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 pub struct Options {
     /// Where its files go; made if it does not exist.
     pub out: PathBuf,
+    /// `upf.dataplane` of its configuration; `None`: the usual one.
+    pub dataplane: Option<String>,
     /// The program whose `run --config` is the UPF.
     pub program: PathBuf,
 }

@@ -1,39 +1,28 @@
 //! The page for people: one file, no script, light and dark.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use causeway_show::page;
+use maud::{Markup, html};
 
 use super::{CounterRow, Report, chart, sequence};
 use crate::demo::{Check, StepReport};
 use crate::topology::{DN, GNBS, SMF, UPF_N3, UPF_N4, UPF_N6};
 
-const STYLE: &str = include_str!("style.css");
-
 /// The whole page.
 pub(super) fn render(report: &Report) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "Causeway demo" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                (header(report))
-                section { h2 { "The network" } (network()) }
-                section { h2 { "Timeline" } (chart::draw(report)) }
-                section { h2 { "Steps" } @for step in &report.steps { (one_step(step)) } (not_reached(report)) }
-                section {
-                    h2 { "Messages" }
-                    p.hint { "Repeated exchanges are drawn once with their number; hover for details." }
-                    (sequence::draw(&report.messages))
-                }
-                section { h2 { "Counters of the UPF" } (counters(&report.counters)) }
-                section { h2 { "Files" } (files(report)) }
-            }
+    let body = html! {
+        (header(report))
+        section { h2 { "The network" } (network()) }
+        section { h2 { "Timeline" } (chart::draw(report)) }
+        section { h2 { "Steps" } @for step in &report.steps { (one_step(step)) } (not_reached(report)) }
+        section {
+            h2 { "Messages" }
+            p.hint { "Repeated exchanges are drawn once with their number; hover for details." }
+            (sequence::draw(&report.messages))
         }
-    }
+        section { h2 { "Counters of the UPF" } (counters(&report.counters)) }
+        section { h2 { "Files" } (files(report)) }
+    };
+    page("Causeway demo", &body)
 }
 
 fn header(report: &Report) -> Markup {

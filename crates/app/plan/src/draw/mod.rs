@@ -1,9 +1,8 @@
 //! A report for people: as text, and as a picture.
 
-mod number;
 mod svg;
 mod text;
 
-pub use number::grouped;
+pub use causeway_show::grouped;
 pub use svg::svg;
 pub use text::{map, why};

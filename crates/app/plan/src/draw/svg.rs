@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::number::grouped;
+use causeway_show::grouped;
+
 use crate::report::{Entry, Report, Stage};
 
 /// Width of a stage's column.

@@ -1,6 +1,7 @@
 //! The stage map as text.
 
-use super::number::grouped;
+use causeway_show::grouped;
+
 use crate::report::{Entry, Level, Report, Stage};
 use crate::stage::Resource;
 

@@ -261,6 +261,12 @@ pub enum Problem {
         /// How packets are received.
         mode: &'static str,
     },
+    /// Several packet threads for one switch.
+    #[error("upf.dataplane switch has one packet thread: set upf.workers.count to 1 or auto")]
+    OneSwitch,
+    /// The P4 program always takes a hop.
+    #[error("upf.dataplane switch takes a hop from packets: leave it out, or use another data plane")]
+    SwitchHops,
     /// Cores are named for more or fewer packet threads than there are.
     #[error("cores: {pinned}, packet threads: {count}: name one core for each (upf.workers.count), or none")]
     PinsDiffer {

@@ -108,7 +108,11 @@ pub const KEYS: &[Key] = &[
         "URL for HTTP, or address and port, that uplink traffic is redirected to",
     ),
     key("upf.offload", "true", "the kernel joins and cuts packets of one flow on N3 and N6, where it can"),
-    key("upf.dataplane", "fastpath", "fastpath, or reference: slow, to compare with"),
+    key(
+        "upf.dataplane",
+        "fastpath",
+        "fastpath; reference: slow, to compare with; switch: a model of a P4 switch, slow, to try",
+    ),
     key(
         "upf.workers.count",
         "1",

@@ -92,6 +92,8 @@ words!(
         FastPath = "fastpath" "The software fast path: batches, and a line of each session that decides most packets.",
         /// The reference data plane, one packet at a time: slow, and what the fast path is compared with.
         Reference = "reference",
+        /// A model of a P4 switch in this process, with its controller: slow, to try rules on.
+        Switch = "switch",
     }
 );
 

@@ -6,7 +6,7 @@ use super::error::Problem;
 use super::model::Upf;
 use super::section::Section;
 use super::values;
-use super::words::GtpuMode;
+use super::words::{DataPlane, GtpuMode};
 use crate::worker::MAX_WORKERS;
 
 /// How many packet threads there are.
@@ -64,6 +64,7 @@ impl Upf {
         match (self.workers.count, self.workers.pin.len()) {
             (WorkerCount::Exactly(count), _) => count,
             (WorkerCount::Auto, _) if self.gtpu.mode == GtpuMode::Tpacket => 1,
+            (WorkerCount::Auto, _) if self.dataplane == DataPlane::Switch => 1,
             (WorkerCount::Auto, 0) => cores.saturating_sub(1).min(queues).clamp(1, MAX_WORKERS),
             (WorkerCount::Auto, pinned) => pinned.min(MAX_WORKERS),
         }
@@ -77,6 +78,12 @@ pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     let count = upf.packet_threads(pinned.saturating_add(1), usize::MAX);
     if upf.gtpu.mode == GtpuMode::Tpacket && count > 1 {
         found.push(("upf.workers.count".into(), Problem::OneWorker { mode: upf.gtpu.mode.word() }));
+    }
+    if upf.dataplane == DataPlane::Switch && count > 1 {
+        found.push(("upf.workers.count".into(), Problem::OneSwitch));
+    }
+    if upf.dataplane == DataPlane::Switch && !upf.routing.decrement_ttl {
+        found.push(("upf.routing.decrement_ttl".into(), Problem::SwitchHops));
     }
     if pinned > 0 && pinned != count {
         found.push(("upf.workers.pin".into(), Problem::PinsDiffer { pinned, count }));

@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_plan_is_named_by_what_it_does_to_its_session() {
-        let of = |ops: Vec<Op>| what(&Plan { session: Seid(1), ops });
+        let of = |ops: Vec<Op>| what(&Plan { session: Seid(1), ops: ops.into() });
         assert_eq!(of(vec![Op::CreateSession]), "established");
         assert_eq!(of(vec![Op::RemoveSession]), "removed");
         assert_eq!(of(vec![]), "modified");

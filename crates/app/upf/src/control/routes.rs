@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use causeway_dataplane::{Op, Plan};
 use causeway_ports::PortError;
 use causeway_ports::netlink::Netlink;
-use causeway_rules::{Pdr, UeSide};
+use causeway_rules::{Alike, Pdr, UeSide};
 use causeway_types::{IpNet, NetworkInstance, PdrId, Seid};
 use tracing::{debug, warn};
 
@@ -59,6 +59,12 @@ impl<K: Ord> FramedRoutes<K> {
     /// Takes note of a plan that the data plane is to carry out.
     pub(super) fn plan(&mut self, id: K, plan: &Plan) {
         let known = self.sessions.contains_key(&plan.session);
+        let is_plain =
+            |alike: &Alike| alike.template().rules().pdrs.values().all(|pdr| self.routes_of(pdr).is_empty());
+        // Routes are none of what is a session's own.
+        if !known && plan.ops.alike().is_some_and(is_plain) {
+            return;
+        }
         let mut planned = Planned { session: Some(plan.session), ..Planned::default() };
         for op in &plan.ops {
             match op {
@@ -183,7 +189,7 @@ mod tests {
     impl World {
         fn apply(&mut self, session: u64, ops: Vec<Op>, is_carried_out: bool) -> Vec<String> {
             self.1 += 1;
-            self.0.plan(self.1, &Plan { session: Seid(session), ops });
+            self.0.plan(self.1, &Plan { session: Seid(session), ops: ops.into() });
             shown(&self.0.applied(self.1, is_carried_out))
         }
     }

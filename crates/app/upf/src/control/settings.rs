@@ -8,7 +8,9 @@ use causeway_rules::{AddressPool, Catalogue, Scramble};
 use causeway_types::{DualIp, IpNet, NetworkInstance, NodeId, Span, Time};
 
 use super::Surroundings;
-use crate::config::{PathFailure, Pfcp, RequestPort, Session, Switch, Upf, applications, predefined_rules};
+use crate::config::{
+    DataPlane, PathFailure, Pfcp, RequestPort, Session, Switch, Upf, applications, predefined_rules,
+};
 
 /// The longest wait that doubling T1 may lead to.
 const LONGEST_WAIT: Span = Span::from_secs(8);
@@ -40,6 +42,7 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: Scrambl
         },
         seed: start.as_nanos(),
         secret: Some(secret),
+        short_teids: upf.dataplane == DataPlane::Switch,
         address_pools: upf.session.iter().map(address_pool).collect(),
         address_rest: upf.ue_address_rest,
         limits: n4::Limits {

@@ -63,21 +63,21 @@ fn hexadecimal(seid: Seid) -> String {
 }
 
 fn session(view: &n4::SessionView<'_>) -> SessionView {
-    let node: &NodeId = view.node;
+    let (node, rules): (&NodeId, _) = (view.node, view.rules());
     SessionView {
         seid: hexadecimal(view.seid),
         cp_seid: hexadecimal(view.cp.seid),
         cp_address: view.cp.addr.to_string(),
         node_id: node.to_string(),
         since: view.since.as_nanos() / 1_000_000_000,
-        ue: ue_addresses(view.rules),
-        tunnels: tunnels(view.rules),
+        ue: ue_addresses(&rules),
+        tunnels: tunnels(&rules),
         rules: RuleCounts {
-            pdr: view.rules.pdrs.len(),
-            far: view.rules.fars.len(),
-            qer: view.rules.qers.len(),
-            urr: view.rules.urrs.len(),
-            bar: view.rules.bars.len(),
+            pdr: rules.pdrs.len(),
+            far: rules.fars.len(),
+            qer: rules.qers.len(),
+            urr: rules.urrs.len(),
+            bar: rules.bars.len(),
         },
     }
 }

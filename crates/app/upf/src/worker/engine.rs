@@ -5,7 +5,14 @@ use std::net::IpAddr;
 use causeway_dataplane::{Capabilities, PacketEngine, Topology};
 use causeway_fastpath::FastPath;
 use causeway_fastpath::index::ArenaError;
+use causeway_p4::profiles;
 use causeway_reference::{Limits, Reference};
+use causeway_switch::backend::{InProcess, InProcessError};
+use causeway_switch::driver::Program;
+use causeway_types::Span;
+
+/// How often the counters of a switch in this process are read.
+const PACE: Span = Span::from_millis(20);
 
 /// Which data plane runs, and its state.
 #[derive(Debug)]
@@ -14,6 +21,8 @@ pub enum Engine {
     FastPath(Box<FastPath>),
     /// The reference data plane, one packet at a time.
     Reference(Box<Reference>),
+    /// A model of a P4 switch in this process.
+    Switch(Box<InProcess>),
 }
 
 impl Engine {
@@ -30,6 +39,16 @@ impl Engine {
         Self::Reference(Box::new(Reference::new(topology, limits)))
     }
 
+    /// A model of a P4 switch in profile `hip4`, without sessions, in these surroundings.
+    ///
+    /// # Errors
+    /// [`InProcessError`] when the program cannot serve them.
+    pub fn switch(topology: Topology, limits: Limits) -> Result<Self, InProcessError> {
+        let program = Program::from(&profiles::HIP4);
+        let engine = InProcess::new(&program, topology, limits)?.paced(PACE);
+        Ok(Self::Switch(Box::new(engine)))
+    }
+
     /// What it can do.
     pub fn capabilities(&self) -> Capabilities {
         self.contract().capabilities()
@@ -40,6 +59,7 @@ impl Engine {
         match self {
             Self::FastPath(engine) => &**engine,
             Self::Reference(engine) => &**engine,
+            Self::Switch(engine) => &**engine,
         }
     }
 
@@ -48,6 +68,7 @@ impl Engine {
         match self {
             Self::FastPath(engine) => &mut **engine,
             Self::Reference(engine) => &mut **engine,
+            Self::Switch(engine) => &mut **engine,
         }
     }
 
@@ -55,7 +76,7 @@ impl Engine {
     pub(super) fn local_addresses(&self) -> &[IpAddr] {
         match self {
             Self::FastPath(engine) => engine.local_addresses(),
-            Self::Reference(_) => &[],
+            Self::Reference(_) | Self::Switch(_) => &[],
         }
     }
 
@@ -63,7 +84,7 @@ impl Engine {
     pub(super) fn rooms(&self) -> (u64, u64) {
         match self {
             Self::FastPath(engine) => (engine.hot_packets(), engine.slow_packets()),
-            Self::Reference(_) => (0, 0),
+            Self::Reference(_) | Self::Switch(_) => (0, 0),
         }
     }
 }

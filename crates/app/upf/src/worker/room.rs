@@ -72,7 +72,7 @@ impl Room {
                 engine.process_batch(now, entrance, batch, &mut self.leaving);
                 self.out.send_leaving(batch, &self.leaving)
             }
-            Engine::Reference(_) => self.one_by_one(now, entrance, batch),
+            Engine::Reference(_) | Engine::Switch(_) => self.one_by_one(now, entrance, batch),
         }
     }
 
@@ -121,6 +121,7 @@ impl Room {
         match &mut self.engine {
             Engine::FastPath(engine) => engine.follow_paths(now, old, new),
             Engine::Reference(engine) => engine.follow_paths(now, old, new),
+            Engine::Switch(engine) => engine.follow_paths(now, old, new),
         }
     }
 

@@ -111,6 +111,14 @@ fn contradictions() {
             "upf:\n  gtpu:\n    mode: tpacket\n    server:\n      - dev: eth1\n  workers:\n    count: 2\n",
             "7: upf.workers.count: mode tpacket has one packet thread: set upf.workers.count to 1, or use mode udp or af_xdp",
         ),
+        (
+            "upf:\n  dataplane: switch\n  workers:\n    count: 2\n",
+            "4: upf.workers.count: upf.dataplane switch has one packet thread: set upf.workers.count to 1 or auto",
+        ),
+        (
+            "upf:\n  dataplane: switch\n  routing:\n    decrement_ttl: false\n",
+            "4: upf.routing.decrement_ttl: upf.dataplane switch takes a hop from packets: leave it out, or use another data plane",
+        ),
     ];
     for (text, expected) in cases {
         assert_error(text, &format!("upf.yaml:{expected}"));

@@ -95,7 +95,7 @@ pub(crate) fn establishment(action: ApplyAction, delay: Duration) -> Plan {
         Op::PutPdr(pdr(1, Interface::Access, true).into()),
         Op::PutPdr(pdr(2, Interface::Core, false).into()),
     ];
-    Plan { session: SESSION, ops }
+    Plan { session: SESSION, ops: ops.into() }
 }
 
 /// The packet after it passed the UPF.

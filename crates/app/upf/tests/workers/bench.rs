@@ -132,11 +132,11 @@ pub(crate) fn establishment(n: u32, more: Vec<Op>) -> Plan {
     ))));
     ops.extend([true, false].map(|uplink| Op::PutFar(far(n, uplink).into())));
     ops.extend([true, false].map(|uplink| Op::PutPdr(pdr(n, uplink).into())));
-    Plan { session: seid(n), ops }
+    Plan { session: seid(n), ops: ops.into() }
 }
 
 pub(crate) fn removal(n: u32) -> Plan {
-    Plan { session: seid(n), ops: vec![Op::RemoveSession] }
+    Plan { session: seid(n), ops: vec![Op::RemoveSession].into() }
 }
 
 pub(crate) fn packet(src: Ipv4Addr, dst: Ipv4Addr, payload: &[u8]) -> Vec<u8> {

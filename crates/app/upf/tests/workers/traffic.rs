@@ -61,7 +61,7 @@ async fn churn(mut bench: Bench, workers: u32) -> (BTreeMap<Seid, Vec<(u64, u64)
         for n in (0..20).filter(|n| (n + round) % 5 == 2) {
             let query = Plan {
                 session: seid(n),
-                ops: vec![Op::QueryUrr(UrrId(1)), Op::PutFar(far(n, false).into())],
+                ops: vec![Op::QueryUrr(UrrId(1)), Op::PutFar(far(n, false).into())].into(),
             };
             let applied = bench.apply(query).await;
             let volumes = applied.iter().flat_map(|applied| &applied.usage).filter_map(|usage| usage.volume);

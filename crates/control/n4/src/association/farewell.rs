@@ -28,8 +28,7 @@ impl N4 {
     pub(crate) fn begin_farewell(&mut self, now: Time, id: AssociationId) {
         let Some(association) = self.associations.get_mut(id).filter(|it| !it.is_leaving()) else { return };
         association.farewell = Farewell::Reporting;
-        let sessions = association.sessions_in_order();
-        for seid in sessions {
+        for seid in self.sessions_of(id) {
             self.release_session(seid, ReleaseReason::AssociationReleased);
         }
         self.check_farewell(now, id);
@@ -39,7 +38,7 @@ impl N4 {
     pub(crate) fn check_farewell(&mut self, now: Time, id: AssociationId) {
         let deadline = now + self.config.release_period;
         let Some(association) = self.associations.get_mut(id) else { return };
-        if association.farewell != Farewell::Reporting || !association.sessions.is_empty() {
+        if association.farewell != Farewell::Reporting || association.sessions > 0 {
             return;
         }
         association.farewell = Farewell::Told(deadline);

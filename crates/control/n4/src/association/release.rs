@@ -83,12 +83,21 @@ impl N4 {
         }
     }
 
+    /// The sessions of an association in the order of their SEIDs, without those that are doomed. O(all sessions).
+    pub(crate) fn sessions_of(&self, id: AssociationId) -> Vec<Seid> {
+        if self.associations.get(id).is_none_or(|association| association.sessions == 0) {
+            return Vec::new();
+        }
+        let of_it = self.sessions.iter().filter(|session| session.association == id && !session.doomed);
+        let mut sessions: Vec<_> = of_it.map(|session| session.seid).collect();
+        sessions.sort_unstable();
+        sessions
+    }
+
     /// Dooms those sessions of an association that are unwanted, and says how many.
     pub(crate) fn purge_sessions(&mut self, id: AssociationId, unwanted: impl Fn(&Session) -> bool) -> usize {
-        let Some(association) = self.associations.get(id) else { return 0 };
-        let sessions = association.sessions.iter().filter_map(|seid| self.sessions.get(*seid));
-        let doomed: Vec<_> =
-            sessions.filter(|session| unwanted(session)).map(|session| session.seid).collect();
+        let mut doomed = self.sessions_of(id);
+        doomed.retain(|seid| self.sessions.get(*seid).is_some_and(&unwanted));
         for seid in &doomed {
             self.doom(*seid);
         }

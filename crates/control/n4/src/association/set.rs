@@ -54,7 +54,7 @@ impl N4 {
         let removed: usize = self
             .set_of(id)
             .into_iter()
-            .map(|id| self.purge_sessions(id, |it| it.membership.is_in(&sets)))
+            .map(|id| self.purge_sessions(id, |it| it.membership().is_some_and(|of| of.is_in(&sets))))
             .sum();
         self.notice(Notice::SessionSetDeleted { from: key.from, sessions: removed });
         let node = self.config.node.clone();
@@ -86,18 +86,17 @@ impl N4 {
             let Some(to) = info.alternative_smf_ip_address.addr.preferred() else { continue };
             let sets = named(&info.fq_csids);
             let is_meant = |session: &Session| {
-                session.membership.is_in(&sets)
-                    || info.group_ids.iter().any(|group| session.membership.is_of(group.0))
+                session.membership().is_some_and(|of| of.is_in(&sets))
+                    || info
+                        .group_ids
+                        .iter()
+                        .any(|group| session.membership().is_some_and(|of| of.is_of(group.0)))
                     || info
                         .cp_ip_addresses
                         .iter()
                         .any(|cp| session.cp.addr.iter().any(|ip| cp.0.contains(ip)))
             };
-            let sessions: Vec<_> = ids
-                .iter()
-                .filter_map(|id| self.associations.get(*id))
-                .flat_map(Association::sessions_in_order)
-                .collect();
+            let sessions: Vec<_> = ids.iter().flat_map(|id| self.sessions_of(*id)).collect();
             for seid in sessions {
                 if self.sessions.get(seid).is_some_and(is_meant) {
                     self.report_elsewhere(seid, to);
@@ -126,18 +125,11 @@ impl N4 {
 
     /// Gives the sessions of an association to another one of its set.
     pub(crate) fn hand_over(&mut self, from: AssociationId, to: AssociationId) -> usize {
-        let Some(association) = self.associations.get_mut(from) else { return 0 };
-        let sessions = std::mem::take(&mut association.sessions);
+        let sessions = self.sessions_of(from);
         for seid in &sessions {
-            if let Some(session) = self.sessions.get_mut(*seid) {
-                session.association = to;
-            }
+            self.move_to_association(*seid, to);
         }
-        let count = sessions.len();
-        if let Some(association) = self.associations.get_mut(to) {
-            association.sessions.extend(sessions);
-        }
-        count
+        sessions.len()
     }
 
     /// Where a request about a session goes next that its SMF does not answer: other entities of the SMF, the preferred
@@ -156,8 +148,6 @@ impl N4 {
         };
         let siblings = self.associations.of_set(association.id).filter(|it| it.path_up).map(|it| it.peer);
         let mut all = entities(true).chain(entities(false)).chain(siblings);
-        all.find(|peer| {
-            !session.tried.contains(&peer.ip()) && peer.ip() != session.reports_to(association).ip()
-        })
+        all.find(|peer| !session.has_tried(peer.ip()) && peer.ip() != session.reports_to(association).ip())
     }
 }

@@ -124,7 +124,7 @@ impl N4 {
         self.call_ready(now, id);
         self.schedule_heartbeat(now, id);
         self.stop_asking(peer, id);
-        let kept = self.associations.get(id).map_or(0, |association| association.sessions.len());
+        let kept = self.associations.get(id).map_or(0, |association| association.sessions);
         self.notice(Notice::AssociationRenewed { node, peer, kept, purged });
         kept
     }

@@ -8,7 +8,6 @@ use causeway_types::{NodeId, NtpSeconds, Seid, Time};
 
 use super::Farewell;
 use super::contact::{addresses, alternatives, set_name};
-use crate::hash::HashSet;
 
 /// Names one association for as long as it lasts; never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -50,8 +49,8 @@ pub(crate) struct Association {
     pub(crate) heartbeat_due: Option<Time>,
     /// We asked it to release the association.
     pub(crate) releasing: bool,
-    /// Its sessions, those being set up included.
-    pub(crate) sessions: HashSet<Seid>,
+    /// How many sessions it has, those being set up included, and without those that nobody wants any more.
+    pub(crate) sessions: usize,
     /// How many Session Report Requests wait for its answer.
     pub(crate) outstanding_reports: usize,
     /// It refuses Downlink Data Reports with a Paging Policy Indication value.
@@ -98,13 +97,6 @@ impl Association {
             let others = self.alternatives.iter().map(|(ip, _)| *ip);
             self.addresses = addresses(self.source, &self.node, others);
         }
-    }
-
-    /// Its sessions in the order of their SEIDs.
-    pub(crate) fn sessions_in_order(&self) -> Vec<Seid> {
-        let mut sessions: Vec<_> = self.sessions.iter().copied().collect();
-        sessions.sort_unstable();
-        sessions
     }
 
     /// It stands for a set of SMFs, of which others go on when one fails (TS 29.244 clause 5.22.2).
@@ -165,7 +157,7 @@ impl Associations {
             path_up: true,
             heartbeat_due: None,
             releasing: false,
-            sessions: HashSet::default(),
+            sessions: 0,
             outstanding_reports: 0,
             refuses_paging_policy: false,
             ready: VecDeque::new(),

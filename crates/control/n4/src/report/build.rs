@@ -31,7 +31,8 @@ pub(super) fn request(
     if has_ended && report_type.is_empty() {
         report_type = ReportType::UISR;
     }
-    let last_rates = if has_ended { std::mem::take(&mut session.last_rates) } else { Vec::new() };
+    let seldom = session.seldom_mut().filter(|_| has_ended);
+    let last_rates = seldom.map(|it| std::mem::take(&mut it.last_rates)).unwrap_or_default();
     (!report_type.is_empty()).then(|| SessionReportRequest {
         downlink_data_report: downlink_data_report(&downlink_data, names_policy),
         error_indication_report: (!tunnels.is_empty()).then(|| ErrorIndicationReport::new(tunnels)),
@@ -75,7 +76,7 @@ fn usage_reports(session: &mut Session, reports: &[Report]) -> Vec<UsageReport<'
             _ => continue,
         };
         for usage in parts {
-            if session.rules.rules().urrs.contains_key(&usage.urr) {
+            if session.rules.has_urr(usage.urr) {
                 let report = session.rules.usage_report(usage);
                 let is_end = session.ended && report.usage_report_trigger == UsageReportTrigger::TERMR;
                 let trigger = if is_end { UsageReportTrigger::TEBUR } else { report.usage_report_trigger };

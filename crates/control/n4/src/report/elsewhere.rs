@@ -55,12 +55,12 @@ impl N4 {
         let Some(to) = self.next_peer(session) else {
             // All were tried; the next time it begins with the first.
             if let Some(session) = self.sessions.get_mut(session) {
-                session.tried.clear();
+                session.forget_tried();
             }
             return Some(lost);
         };
         let Some(held) = self.sessions.get_mut(session) else { return Some(lost) };
-        held.tried.push(to.ip());
+        held.make_seldom().tried.push(to.ip());
         let cp = held.cp;
         self.notice(Notice::ReportElsewhere { session, from: lost.to, to });
         let (request, policy) = (lost.request, self.config.retransmission);
@@ -81,7 +81,7 @@ impl N4 {
         let Message::SessionReportResponse(answer) = answer else { return false };
         let Some((session, ip)) = self.redirection(from, header, answer) else { return false };
         let Some(held) = self.sessions.get_mut(session) else { return false };
-        held.tried.push(ip);
+        held.make_seldom().tried.push(ip);
         let cp = held.cp;
         let Some(association) = self.associations.get(held.association) else { return false };
         let known = self.associations.of_set(association.id).find(|it| it.peer.ip() == ip).map(|it| it.peer);
@@ -109,7 +109,7 @@ impl N4 {
             return None;
         };
         let held = self.sessions.get(*session)?;
-        (!held.tried.contains(&ip) && ip != from.ip()).then_some((*session, ip))
+        (!held.has_tried(ip) && ip != from.ip()).then_some((*session, ip))
     }
 }
 

@@ -5,8 +5,10 @@ mod bundle;
 mod elsewhere;
 mod paths;
 mod queue;
+mod reports;
 mod send;
 
 pub(crate) use bundle::USAGES;
 pub(crate) use elsewhere::{from_another_smf, set_seid};
-pub(crate) use queue::{Report, ReportQueue};
+pub(crate) use queue::Report;
+pub(crate) use reports::ReportQueue;

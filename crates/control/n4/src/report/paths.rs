@@ -54,7 +54,8 @@ impl N4 {
     fn users_of(&self, peer: IpAddr) -> BTreeMap<AssociationId, Ways> {
         let mut users: BTreeMap<AssociationId, Ways> = BTreeMap::new();
         for session in self.sessions.iter().filter(|session| !session.doomed) {
-            for forwarding in session.rules.rules().fars.values().filter_map(|far| far.forwarding.as_ref()) {
+            let rules = session.rules.rules();
+            for forwarding in rules.fars.values().filter_map(|far| far.forwarding.as_ref()) {
                 if forwarding.tunnel().is_some_and(|tunnel| tunnel.addr.contains(peer)) {
                     let way = (forwarding.destination, forwarding.network_instance.clone());
                     users.entry(session.association).or_default().insert(way);

@@ -27,19 +27,19 @@ pub(crate) enum Report {
     Ended,
 }
 
-/// The reports of one session.
+/// The reports of a session that has some.
 #[derive(Debug, Default)]
-pub(crate) struct ReportQueue {
+pub(super) struct Queue {
     waiting: VecDeque<Report>,
     /// The downlink data of the request that was sent and is not answered.
     on_its_way: Option<Vec<DownlinkData>>,
 }
 
-impl ReportQueue {
+impl Queue {
     /// Adds a report. What the SMF is being told of is not said twice. Above `limit`, usage is added to what waits
     /// of the same URR, so nothing is lost; other reports are then refused.
     #[must_use]
-    pub(crate) fn push(&mut self, report: Report, limit: usize) -> bool {
+    pub(super) fn push(&mut self, report: Report, limit: usize) -> bool {
         if self.is_being_told(&report) {
             return true;
         }
@@ -54,7 +54,7 @@ impl ReportQueue {
 
     /// Takes what goes into the next request: the first reports that go together. Empty when there is nothing, or
     /// when one is on its way.
-    pub(crate) fn next_request(&mut self) -> Vec<Report> {
+    pub(super) fn next_request(&mut self) -> Vec<Report> {
         if self.on_its_way.is_some() {
             return Vec::new();
         }
@@ -68,7 +68,7 @@ impl ReportQueue {
 
     /// The request was refused for its paging policy: its downlink data is the next to be told. False if it named
     /// no policy.
-    pub(crate) fn again_without_policy(&mut self) -> bool {
+    pub(super) fn again_without_policy(&mut self) -> bool {
         let Some(data) = self.on_its_way.take() else { return false };
         if !data.iter().any(names_policy) {
             return false;
@@ -80,32 +80,32 @@ impl ReportQueue {
     }
 
     /// The request is answered or given up: the next may go.
-    pub(crate) fn done(&mut self) {
+    pub(super) fn done(&mut self) {
         self.on_its_way = None;
     }
 
     /// A request could go out now.
-    pub(crate) fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         self.on_its_way.is_none() && !self.waiting.is_empty()
     }
 
     /// A request was sent and is not answered.
-    pub(crate) fn is_on_its_way(&self) -> bool {
+    pub(super) fn is_on_its_way(&self) -> bool {
         self.on_its_way.is_some()
     }
 
     /// How many reports wait to be sent.
-    pub(crate) fn waiting(&self) -> usize {
+    pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Forgets everything.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
+    /// There is nothing, waiting or on its way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.on_its_way.is_none()
     }
 
     /// Puts what a response had no room for before all else, and says how much that is; `None` if it is nothing.
-    pub(crate) fn put_first(
+    pub(super) fn put_first(
         &mut self,
         additional: Vec<UsageReport<'static>>,
     ) -> Option<AdditionalUsageReports> {
@@ -117,7 +117,7 @@ impl ReportQueue {
     }
 
     /// The session ends: what an earlier response had no room for and was not sent either.
-    pub(crate) fn take_additional(&mut self) -> Vec<UsageReport<'static>> {
+    pub(super) fn take_additional(&mut self) -> Vec<UsageReport<'static>> {
         let mut taken = Vec::new();
         for report in std::mem::take(&mut self.waiting) {
             match report {
@@ -129,7 +129,7 @@ impl ReportQueue {
     }
 
     /// Takes the usages of URRs that are gone, to go into the response that says so.
-    pub(crate) fn take_usage_of(&mut self, gone: impl Fn(UrrId) -> bool) -> Vec<Usage> {
+    pub(super) fn take_usage_of(&mut self, gone: impl Fn(UrrId) -> bool) -> Vec<Usage> {
         let mut taken = Vec::new();
         for report in std::mem::take(&mut self.waiting) {
             match report {
@@ -141,7 +141,7 @@ impl ReportQueue {
     }
 
     /// The session ends: the usages that were not sent, to go into the last response.
-    pub(crate) fn take_unsent_usage(&mut self) -> Vec<Usage> {
+    pub(super) fn take_unsent_usage(&mut self) -> Vec<Usage> {
         let usages = |report| if let Report::Usage(parts) = report { parts } else { Vec::new() };
         self.waiting.drain(..).flat_map(usages).collect()
     }

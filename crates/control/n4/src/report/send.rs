@@ -82,7 +82,7 @@ impl N4 {
         let Some(association) = self.associations.get_mut(id) else { return };
         association.outstanding_reports += 1;
         let to = session.reports_to(association);
-        let is_elsewhere = session.contact.is_some();
+        let is_elsewhere = session.contact().is_some();
         let cp = if is_elsewhere { Seid(0) } else { session.cp.seid };
         let old_cp_f_seid = is_elsewhere.then_some(session.cp);
         let request = SessionReportRequest { old_cp_f_seid, ..request.clone() };
@@ -104,7 +104,7 @@ impl N4 {
         let refuses_policy =
             answer.cause == Cause::ServiceNotSupported && session.reports.again_without_policy();
         session.reports.done();
-        session.tried.clear();
+        session.forget_tried();
         let has_ended = session.ended;
         if refuses_policy {
             self.leave_policy_out(association);
@@ -178,7 +178,7 @@ impl N4 {
     pub(crate) fn move_session(&mut self, seid: Seid, cp: FSeid) {
         self.sessions.set_cp(seid, cp);
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        session.contact = None;
+        session.seldom_mut().into_iter().for_each(|it| it.contact = None);
         let Some(association) = self.associations.get(session.association) else { return };
         if !session.reports.is_on_its_way() {
             return;

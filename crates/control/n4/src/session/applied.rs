@@ -2,16 +2,18 @@
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{
-    Cause, CreatedPdr, CreatedTrafficEndpoint, NodeId, SessionDeletionResponse, SessionDeletionResponseFlags,
-    SessionEstablishmentResponse, SessionModificationResponse, UpdatedPdr, UsageReport,
+    Cause, CreatedPdr, CreatedTrafficEndpoint, MessageType, NodeId, SessionDeletionResponse,
+    SessionDeletionResponseFlags, SessionEstablishmentResponse, SessionModificationResponse, UpdatedPdr,
+    UsageReport,
 };
-use causeway_rules::{Change, packet_rate_reports};
+use causeway_rules::{Alike, Change, packet_rate_reports};
 use causeway_types::{FSeid, Seid, Time};
 
 use super::Takeover;
-use super::table::{InFlight, Waiting, Work};
+use super::work::{InFlight, Waiting, Work};
 use crate::report::USAGES;
-use crate::transaction::RequestKey;
+use crate::status::Status;
+use crate::transaction::{RequestKey, Seen};
 use crate::{ApplyId, N4, Notice};
 
 /// What the UPF chose, for the response.
@@ -35,14 +37,32 @@ impl N4 {
     pub fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
         self.resources.set_time(now);
         let Some((seid, in_flight)) = self.sessions.finish(id) else { return };
-        let InFlight { work, change } = in_flight;
         if let Err(error) = &result {
             self.counters.failed_plans += 1;
             self.notice(Notice::ApplyFailed { session: seid, error: error.clone() });
         }
-        if self.sessions.get(seid).is_some_and(|session| session.doomed) {
-            return self.doomed_applied(now, seid, work, change, &result);
+        let is_doomed = self.sessions.get(seid).is_some_and(|session| session.doomed);
+        match in_flight {
+            InFlight::Alike(key, alike) if is_doomed => {
+                return self.doomed_alike(now, seid, key, alike, result.is_ok());
+            }
+            InFlight::Change { work, change } if is_doomed => {
+                return self.doomed_applied(now, seid, work, *change, &result);
+            }
+            InFlight::Alike(key, alike) => self.applied_alike(now, seid, key, alike, result),
+            InFlight::Change { work, change } => self.changed(now, seid, work, *change, result),
         }
+        self.next_in_line(now, seid);
+    }
+
+    fn changed(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        work: Work,
+        change: Change,
+        result: Result<Applied, ApplyError>,
+    ) {
         match (work, result) {
             (Work::Establish(key), Ok(_)) => self.established(now, seid, key, change),
             (Work::Establish(key), Err(error)) => self.not_established(now, seid, key, change, &error),
@@ -63,23 +83,49 @@ impl N4 {
             // Only a doomed session is purged.
             (Work::Purge, _) => self.resources.abandon(change.resources),
         }
-        self.next_in_line(now, seid);
     }
 
     fn established(&mut self, now: Time, seid: Seid, key: RequestKey, change: Change) {
         let created = Created::by(&change);
         self.resources.commit(change.resources);
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        session.rules = change.session;
+        session.rules = change.session.into();
         session.since = now;
-        let cp = session.cp;
-        self.accept_establishment(now, key, cp, seid, created);
+        let (cp, association) = (session.cp, session.association);
+        let status = self.status(now, Some(association), 0);
+        self.accept_establishment(now, key, cp, seid, created, status);
     }
 
-    fn accept_establishment(&mut self, now: Time, key: RequestKey, cp: FSeid, seid: Seid, created: Created) {
+    pub(super) fn established_alike(&mut self, now: Time, seid: Seid, key: RequestKey, alike: Alike) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        session.rules = alike.clone().into();
+        session.since = now;
+        let (cp, association) = (session.cp, session.association);
+        let status = self.status(now, Some(association), 0);
+        let is_plain = status == Status::default();
+        let form = self.forms.fill(&alike, seid, cp.seid, key.sequence).filter(|_| is_plain);
+        if let Some(bytes) = form {
+            return self.answer_with(now, key, MessageType::SessionEstablishmentResponse, bytes);
+        }
+        let created = Created { pdrs: alike.created_pdrs(), endpoints: Vec::new(), updated: Vec::new() };
+        self.accept_establishment(now, key, cp, seid, created, status);
+        if let Seen::Answered(bytes) = self.inbound.look_up(&key)
+            && is_plain
+        {
+            self.forms.remember(&alike, seid, cp.seid, key.sequence, bytes);
+        }
+    }
+
+    fn accept_establishment(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        cp: FSeid,
+        seid: Seid,
+        created: Created,
+        status: Status,
+    ) {
         let node = self.config.node.clone();
-        let association = self.sessions.get(seid).map(|session| session.association);
-        let status = self.status(now, association, 0);
         let cause = Cause::RequestAccepted;
         let response = SessionEstablishmentResponse {
             load_control_information: status.load,
@@ -101,6 +147,17 @@ impl N4 {
         error: &ApplyError,
     ) {
         self.resources.abandon(change.resources);
+        self.refuse_establishment(now, seid, key, error);
+    }
+
+    /// The data plane would not have the session.
+    pub(super) fn refuse_establishment(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        key: RequestKey,
+        error: &ApplyError,
+    ) {
         let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
         self.refuse(now, key, cp, error.into());
         self.drop_session(now, seid);
@@ -128,7 +185,7 @@ impl N4 {
             waited.iter().map(|usage| change.session.usage_report(usage)).collect();
         usage_reports.extend(change.usage_reports(&applied.usage));
         let additional = session.reports.put_first(split_additional(&mut usage_reports));
-        session.rules = change.session;
+        session.rules = change.session.into();
         self.resources.commit(change.resources);
         self.take_over(seid, takeover);
         let session = self.sessions.get(seid);

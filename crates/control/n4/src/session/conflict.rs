@@ -10,6 +10,7 @@ use causeway_pfcp::{Cause, SessionEstablishmentRequest};
 use causeway_rules::{Change, Context, Reason, Rejection};
 use causeway_types::{FSeid, Seid};
 
+use super::work::InFlight;
 use crate::answer::Refusal;
 use crate::association::AssociationId;
 use crate::transaction::{RequestKey, Seen};
@@ -84,9 +85,11 @@ impl N4 {
     /// Takes the UE addresses of a session away, those of a change that is under way too.
     pub(crate) fn disown(&mut self, seid: Seid) {
         let Some(session) = self.sessions.get(seid) else { return };
-        self.resources.disown(seid, &session.rules);
-        if let Some(in_flight) = &session.in_flight {
-            self.resources.disown(seid, &in_flight.change.session);
+        session.rules.disown(seid, &mut self.resources);
+        match session.in_flight.as_deref() {
+            Some((_, InFlight::Alike(_, alike))) => self.resources.disown_alike(seid, alike),
+            Some((_, InFlight::Change { change, .. })) => self.resources.disown(seid, &change.session),
+            None => {}
         }
     }
 

@@ -4,7 +4,7 @@ use causeway_pfcp::SessionReportResponse;
 use causeway_rules::{Change, Context, Instructions, Rejection};
 use causeway_types::Seid;
 
-use super::table::Work;
+use super::work::Work;
 use crate::{N4, Notice};
 
 impl N4 {
@@ -29,7 +29,13 @@ impl N4 {
             endpoints: &self.endpoints,
             catalogue: &self.catalogue,
         };
-        match causeway_rules::instruct(&session.rules, instructions, seid, &context, &mut self.resources) {
+        match causeway_rules::instruct(
+            &session.rules.whole(),
+            instructions,
+            seid,
+            &context,
+            &mut self.resources,
+        ) {
             Err(rejection) => self.refuse_instructions(seid, &rejection),
             Ok(change) if change.plan.ops.is_empty() => self.instructed(seid, change),
             Ok(change) => self.hand_out(Work::Instruct, change),
@@ -40,7 +46,7 @@ impl N4 {
     pub(crate) fn instructed(&mut self, seid: Seid, change: Change) {
         self.resources.commit(change.resources);
         if let Some(session) = self.sessions.get_mut(seid) {
-            session.rules = change.session;
+            session.rules = change.session.into();
         }
     }
 

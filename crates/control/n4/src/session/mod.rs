@@ -1,15 +1,22 @@
 //! Sessions: requests, plans and their outcome (TS 29.244 clause 6.3).
 
+mod alike;
 mod applied;
 mod conflict;
+mod form;
 mod instruct;
 mod membership;
 mod purge;
 mod release;
 mod request;
+mod slab;
+mod state;
 mod table;
 mod takeover;
+mod work;
 
+pub(crate) use form::Forms;
 pub(crate) use membership::{Membership, named};
-pub(crate) use table::{Session, Sessions};
+pub(crate) use state::Session;
+pub(crate) use table::Sessions;
 pub(crate) use takeover::Takeover;

@@ -4,7 +4,7 @@ use causeway_dataplane::{Applied, ApplyError};
 use causeway_rules::Change;
 use causeway_types::{Seid, Time};
 
-use super::table::{Waiting, Work};
+use super::work::{Waiting, Work};
 use crate::N4;
 use crate::node::Purpose;
 
@@ -31,7 +31,7 @@ impl N4 {
             |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
         let cancelled = if reports { self.outbound.cancel(of_session) } else { 0 };
         if let Some(association) = self.associations.get_mut(association) {
-            association.sessions.remove(&seid);
+            association.sessions -= 1;
             association.outstanding_reports -= cancelled.min(association.outstanding_reports);
         }
         if has_ended {
@@ -42,9 +42,9 @@ impl N4 {
     }
 
     /// Has the data plane remove a doomed session.
-    fn purge(&mut self, seid: Seid) {
+    pub(super) fn purge(&mut self, seid: Seid) {
         if let Some(session) = self.sessions.get(seid).filter(|session| session.in_flight.is_none()) {
-            let change = causeway_rules::delete(&session.rules, seid);
+            let change = session.rules.delete(seid);
             self.hand_out(Work::Purge, change);
         }
     }
@@ -88,7 +88,7 @@ impl N4 {
         }
         self.resources.commit(change.resources);
         if let Some(session) = self.sessions.get_mut(seid) {
-            session.rules = change.session;
+            session.rules = change.session.into();
         }
     }
 
@@ -103,11 +103,12 @@ impl N4 {
     /// Forgets a session that is not in the data plane any more. Requests that wait for it are told so.
     pub(crate) fn drop_session(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.remove(seid) else { return };
-        if let Some(association) = self.associations.get_mut(session.association) {
-            association.sessions.remove(&seid);
+        if let Some(association) = self.associations.get_mut(session.association).filter(|_| !session.doomed)
+        {
+            association.sessions -= 1;
         }
         self.check_farewell(now, session.association);
-        for waiting in session.waiting {
+        for waiting in session.waiting() {
             if let Waiting::Request(request) = waiting {
                 self.refuse_unknown(now, request.key);
             }

@@ -5,7 +5,7 @@ use causeway_pfcp::{CpFeatures, UpFeatures};
 use causeway_rules::{Change, Usage, packet_rate_reports};
 use causeway_types::{Seid, Time, Volume};
 
-use super::table::{Waiting, Work};
+use super::work::{Waiting, Work};
 use crate::report::Report;
 use crate::{N4, Notice, ReleaseReason};
 
@@ -31,7 +31,7 @@ impl N4 {
     pub(crate) fn go_on_releasing(&mut self, seid: Seid) {
         let is_next = |session: &&super::Session| session.releasing && session.in_flight.is_none();
         if let Some(session) = self.sessions.get(seid).filter(is_next) {
-            let change = causeway_rules::delete(&session.rules, seid);
+            let change = session.rules.delete(seid);
             self.hand_out(Work::Release, change);
         }
     }
@@ -57,7 +57,10 @@ impl N4 {
         let tells = self.tells_of_ends(seid);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         (session.releasing, session.ended) = (false, true);
-        session.last_rates = packet_rate_reports(&applied.packet_rates);
+        let rates = packet_rate_reports(&applied.packet_rates);
+        if !rates.is_empty() {
+            session.make_seldom().last_rates = rates;
+        }
         let used =
             in_parts(applied.usage).into_iter().filter(|parts| is_not_nothing(parts)).map(Report::Usage);
         let end = tells.then_some(Report::Ended);

@@ -7,9 +7,10 @@ use causeway_pfcp::{
     Cause, Header, Ie, Message, MessageType, RawIes, SessionEstablishmentRequest, SessionModificationRequest,
 };
 use causeway_rules::{Change, Context};
-use causeway_types::{FSeid, Seid, Time};
+use causeway_types::{FSeid, NodeId, Seid, Time};
 
-use super::table::{Session, WaitingRequest, Work};
+use super::state::Session;
+use super::work::{WaitingRequest, Work};
 use crate::answer::Refusal;
 use crate::association::AssociationId;
 use crate::transaction::RequestKey;
@@ -74,6 +75,9 @@ impl N4 {
     }
 
     fn establish(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
+        if self.establish_alike(now, key, body) {
+            return;
+        }
         let request = match Message::decode(header, body) {
             Ok(Message::SessionEstablishmentRequest(request)) => request,
             Ok(_) => return self.inbound.forget(&key),
@@ -87,7 +91,10 @@ impl N4 {
             Ok((association, change, owners)) => {
                 self.make_way(&cp, association, owners);
                 let mut session = Session::new(now, change.plan.session, association, cp, key);
-                session.membership.update(request.fq_csids.iter(), request.group_id);
+                if !request.fq_csids.is_empty() || request.group_id.is_some() {
+                    let membership = &mut session.make_seldom().membership;
+                    membership.update(request.fq_csids.iter(), request.group_id);
+                }
                 self.begin_session(session, key, change);
             }
             Err(refusal) => self.refuse(now, key, cp.seid, refusal),
@@ -100,10 +107,19 @@ impl N4 {
         key: RequestKey,
         request: &SessionEstablishmentRequest<'_>,
     ) -> Result<(AssociationId, Change, BTreeSet<Seid>), Refusal> {
-        let association = self.speaker(key, request)?;
+        let association = self.speaker(key, &request.node_id.to_owned())?;
         if let Some(stamp) = request.recovery_time_stamp {
             self.check_recovery(now, association, key.from.ip(), stamp.0);
         }
+        self.refuse_new_session(association)?;
+        let sessions = &self.sessions;
+        let seid = self.seids.next(|seid| sessions.get(seid).is_some());
+        let (change, owners) = self.plan_session(request, seid, association)?;
+        Ok((association, change, owners))
+    }
+
+    /// There are to be no more sessions.
+    pub(super) fn refuse_new_session(&self, association: AssociationId) -> Result<(), Refusal> {
         self.refuse_while_releasing(association)?;
         let most = self.most_sessions();
         if self.is_stopping() {
@@ -113,19 +129,12 @@ impl N4 {
             let detail = format!("there are {most} sessions already");
             return Err(Refusal::new(Cause::NoResourcesAvailable, &detail));
         }
-        let sessions = &self.sessions;
-        let seid = self.seids.next(|seid| sessions.get(seid).is_some());
-        let (change, owners) = self.plan_session(request, seid, association)?;
-        Ok((association, change, owners))
+        Ok(())
     }
 
     /// The association of the Node ID in the request, if the sender may speak for that node.
-    fn speaker(
-        &self,
-        key: RequestKey,
-        request: &SessionEstablishmentRequest<'_>,
-    ) -> Result<AssociationId, Refusal> {
-        let id = self.associations.of_node(&request.node_id.to_owned());
+    pub(super) fn speaker(&self, key: RequestKey, node: &NodeId) -> Result<AssociationId, Refusal> {
+        let id = self.associations.of_node(node);
         let association = id.and_then(|id| self.associations.get(id));
         association
             .filter(|association| association.speaks_from(key.from.ip()))
@@ -136,11 +145,15 @@ impl N4 {
     }
 
     fn begin_session(&mut self, session: Session, key: RequestKey, change: Change) {
+        self.add_session(session);
+        self.hand_out(Work::Establish(key), change);
+    }
+
+    pub(super) fn add_session(&mut self, session: Session) {
         if let Some(association) = self.associations.get_mut(session.association) {
-            association.sessions.insert(session.seid);
+            association.sessions += 1;
         }
         self.sessions.insert(session);
-        self.hand_out(Work::Establish(key), change);
     }
 
     fn modify(&mut self, now: Time, seid: Seid, key: RequestKey, request: &SessionModificationRequest<'_>) {
@@ -155,7 +168,7 @@ impl N4 {
             endpoints: &self.endpoints,
             catalogue: &self.catalogue,
         };
-        match causeway_rules::modify(&session.rules, request, seid, &context, &mut self.resources) {
+        match causeway_rules::modify(&session.rules.whole(), request, seid, &context, &mut self.resources) {
             Err(rejection) => self.refuse(now, key, cp, rejection.into()),
             Ok(change) if change.plan.ops.is_empty() => {
                 self.modified(now, seid, key, takeover, change, Applied::default());
@@ -165,7 +178,7 @@ impl N4 {
     }
 
     fn delete(&mut self, now: Time, seid: Seid, key: RequestKey) {
-        match self.sessions.get(seid).map(|session| causeway_rules::delete(&session.rules, seid)) {
+        match self.sessions.get(seid).map(|session| session.rules.delete(seid)) {
             None => self.refuse_unknown(now, key),
             Some(change) => self.hand_out(Work::Delete(key), change),
         }

@@ -50,7 +50,7 @@ impl N4 {
         };
         let says_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
         let membership = says_sets.then(|| {
-            let mut membership = session.membership.clone();
+            let mut membership = session.membership().cloned().unwrap_or_default();
             membership.update(request.fq_csids.iter(), request.group_id);
             membership
         });
@@ -61,7 +61,7 @@ impl N4 {
     pub(crate) fn take_over(&mut self, seid: Seid, takeover: Takeover) {
         let Takeover { cp, association, membership } = takeover;
         if let (Some(membership), Some(session)) = (membership, self.sessions.get_mut(seid)) {
-            session.membership = membership;
+            session.make_seldom().membership = membership;
         }
         if let Some(association) = association {
             self.move_to_association(seid, association);
@@ -75,7 +75,7 @@ impl N4 {
     pub(crate) fn taken_over_by_answer(&mut self, seid: Seid, answer: &SessionReportResponse<'_>) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         if answer.fq_csid.is_some() || answer.group_id.is_some() {
-            session.membership.update(answer.fq_csid.into_iter(), answer.group_id);
+            session.make_seldom().membership.update(answer.fq_csid.into_iter(), answer.group_id);
         }
         let held = session.association;
         let named = answer.node_id.as_ref().and_then(|node| self.associations.of_node(&node.to_owned()));
@@ -87,14 +87,14 @@ impl N4 {
         }
     }
 
-    fn move_to_association(&mut self, seid: Seid, id: AssociationId) {
+    pub(crate) fn move_to_association(&mut self, seid: Seid, id: AssociationId) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        let before = std::mem::replace(&mut session.association, id);
-        if let Some(association) = self.associations.get_mut(before) {
-            association.sessions.remove(&seid);
+        let (before, counts) = (std::mem::replace(&mut session.association, id), !session.doomed);
+        if let Some(association) = self.associations.get_mut(before).filter(|_| counts) {
+            association.sessions -= 1;
         }
-        if let Some(association) = self.associations.get_mut(id) {
-            association.sessions.insert(seid);
+        if let Some(association) = self.associations.get_mut(id).filter(|_| counts) {
+            association.sessions += 1;
         }
     }
 
@@ -102,8 +102,8 @@ impl N4 {
     /// on its way too.
     pub(crate) fn report_elsewhere(&mut self, seid: Seid, ip: IpAddr) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        session.contact = Some(ip);
-        session.tried.clear();
+        session.make_seldom().contact = Some(ip);
+        session.forget_tried();
         let cp = session.cp;
         let Some(association) = self.associations.get(session.association) else { return };
         let to = session.reports_to(association);

@@ -1,7 +1,7 @@
 //! Requests of peers: each is worked on once, a duplicate gets the same answer (TS 29.244 clause 6.4).
 
 use std::collections::VecDeque;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_pfcp::{Header, MessageType};
@@ -11,7 +11,7 @@ use foldhash::quality::FixedState;
 use crate::hash::HashMap;
 
 /// What makes two requests the same.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RequestKey {
     /// Who sent it, port included.
     pub(crate) from: SocketAddr,
@@ -21,6 +21,14 @@ pub(crate) struct RequestKey {
     pub(crate) message: MessageType,
     /// Stands for its contents: a peer that restarted may use the numbers of its last life for other requests.
     digest: u64,
+}
+
+impl Hash for RequestKey {
+    /// Its number and contents tell it apart from nearly all others.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u32(self.sequence);
+        state.write_u64(self.digest);
+    }
 }
 
 impl RequestKey {

@@ -1,5 +1,6 @@
 //! Stories of N4: an SMF, a UPF, a data plane, and time that the tests pass.
 
+mod alike;
 mod associations;
 mod bad_input;
 mod chaos;

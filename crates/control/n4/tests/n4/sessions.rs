@@ -26,7 +26,7 @@ fn a_session_is_established() {
     assert_eq!(created.len(), 1);
     assert!(created[0].local_f_teid.and_then(|tunnel| tunnel.assigned()).is_some());
     let view = world.n4.session(up.seid).unwrap();
-    assert_eq!((view.cp, view.node, view.rules.pdrs.len()), (cp, &smf.node(), 2));
+    assert_eq!((view.cp, view.node, view.rules().pdrs.len()), (cp, &smf.node(), 2));
     assert!(world.plane.has(up.seid));
 }
 
@@ -231,11 +231,11 @@ fn a_deletion_reports_the_final_usage() {
 fn a_refused_modification_changes_nothing() {
     let (mut world, mut smf) = World::associated();
     let seid = world.establish(&mut smf);
-    let before = world.n4.session(seid).unwrap().rules.clone();
+    let before = world.n4.session(seid).unwrap().rules().into_owned();
     let got = world.ask(&mut smf, Some(seid), wrong_removal());
     let Message::SessionModificationResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
     assert_eq!(response.failed_rule_id, Some(FailedRuleId { kind: RuleKind::Far, id: 77 }));
-    assert_eq!(world.n4.session(seid).unwrap().rules, &before);
+    assert_eq!(*world.n4.session(seid).unwrap().rules(), before);
     assert_eq!(world.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::RequestAccepted);
 }
 
@@ -250,11 +250,11 @@ fn a_failure_of_the_data_plane_leaves_everything_as_it_was() {
     assert_eq!(world.rest(), Default::default());
 
     let seid = world.establish(&mut smf);
-    let before = world.n4.session(seid).unwrap().rules.clone();
+    let before = world.n4.session(seid).unwrap().rules().into_owned();
     world.plane.failures.push_back(ApplyError::DanglingReference { session: seid, rule: "FAR 2".into() });
     let got = world.ask(&mut smf, Some(seid), activation(1));
     assert_eq!(got.cause(), Cause::RuleCreationModificationFailure);
-    assert_eq!(world.n4.session(seid).unwrap().rules, &before);
+    assert_eq!(*world.n4.session(seid).unwrap().rules(), before);
 
     world.plane.failures.push_back(ApplyError::Backend("timed out".into()));
     let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());

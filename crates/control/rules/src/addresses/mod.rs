@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use causeway_types::{IpNet, NetworkInstance, Seid, Span, Time};
 
 use crate::SortedSet;
+use crate::few::Few;
 use blocks::{Block, Blocks, Family};
 use pool::Pool;
 pub(crate) use reservation::{AddressReservation, ChooseError};
@@ -69,7 +70,7 @@ struct Network {
 /// The addresses of one IP version in one data network.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Versioned {
-    used: Blocks<Vec<Seid>>,
+    used: Blocks<Few<Seid>>,
     pools: Vec<Named>,
 }
 
@@ -91,6 +92,11 @@ impl AddressChange {
     /// Nothing is taken or given back.
     pub(crate) const fn nothing(session: Seid) -> Self {
         Self { session, taken: Vec::new(), released: Vec::new() }
+    }
+
+    /// These are taken already.
+    pub(crate) const fn taking(session: Seid, taken: Vec<Held>) -> Self {
+        Self { session, taken, released: Vec::new() }
     }
 
     /// Everything goes.
@@ -178,11 +184,9 @@ impl Addresses {
         }
     }
 
-    fn claim(&mut self, session: Seid, held: &Held) {
+    pub(crate) fn claim(&mut self, session: Seid, held: &Held) {
         let network = self.networks.entry(held.network.clone()).or_default();
         let owners = network.version(Family::of(&held.net)).used.entry(Block::of(&held.net));
-        // Nearly always it stays the only one.
-        owners.reserve_exact(1);
         owners.push(session);
     }
 
@@ -192,7 +196,7 @@ impl Addresses {
     }
 
     /// Another session has this address.
-    fn is_taken(&self, session: Seid, held: &Held) -> bool {
+    pub(crate) fn is_taken(&self, session: Seid, held: &Held) -> bool {
         self.others(session, held).next().is_some()
     }
 
@@ -202,17 +206,18 @@ impl Addresses {
             Family::V6 => &network.v6,
         });
         let owners = version.and_then(|version| version.used.get(Block::of(&held.net)));
-        owners.into_iter().flatten().copied().filter(move |owner| *owner != session)
+        owners.into_iter().flat_map(Few::iter).copied().filter(move |owner| *owner != session)
     }
 
     /// Nothing happens if the session does not have it (any more).
-    fn release(&mut self, session: Seid, held: &Held, was_seen: bool) {
+    pub(crate) fn release(&mut self, session: Seid, held: &Held, was_seen: bool) {
         let (now, rest, block) = (self.now, self.rest, Block::of(&held.net));
         let Some(network) = self.networks.get_mut(&held.network) else { return };
         let Versioned { used, pools } = network.version(Family::of(&held.net));
         let Some(sessions) = used.get_mut(block) else { return };
-        let Some(at) = sessions.iter().position(|owner| *owner == session) else { return };
-        sessions.swap_remove(at);
+        if !sessions.remove(&session) {
+            return;
+        }
         if sessions.is_empty() {
             used.remove(block);
         }

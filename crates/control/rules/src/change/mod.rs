@@ -10,7 +10,8 @@ use causeway_pfcp::{
 };
 use causeway_types::{FTeid, PdrId, Seid};
 
-pub(crate) use self::alike::Alike;
+pub(crate) use self::alike::Wordings;
+pub use self::alike::{Alike, Known, Own, Template};
 use self::alike::{establish_alike, remember};
 use crate::addresses::{AddressReservation, Held};
 use crate::decode;
@@ -58,7 +59,7 @@ pub fn establish(
     resources: &mut Resources,
 ) -> Result<Change, Rejection> {
     let wording = match establish_alike(request, session, context, resources) {
-        Ok(result) => return result,
+        Ok(change) => return Ok(change),
         Err(wording) => wording,
     };
     let change = establish_with(decode::establishment(request)?, session, context, resources)?;
@@ -113,15 +114,22 @@ pub fn instruct(
 
 /// The end of a session: everything goes, and every URR reports.
 pub fn delete(old: &SessionRules, session: Seid) -> Change {
-    Change {
-        // What is still needed of it: how far the reports have come.
-        session: SessionRules { reports: old.reports.clone(), ..SessionRules::default() },
-        plan: plan_deletion(session),
-        chosen: Vec::new(),
-        chosen_endpoints: Vec::new(),
-        ues: ChosenUes::default(),
-        resources: ResourceChange::giving_back(session, old),
-        query_reference: None,
+    // What is still needed of it: how far the reports have come.
+    let left = SessionRules { reports: old.reports.clone(), ..SessionRules::default() };
+    Change::of_deletion(left, plan_deletion(session), ResourceChange::giving_back(session, old))
+}
+
+impl Change {
+    pub(crate) fn of_deletion(left: SessionRules, plan: Plan, resources: ResourceChange) -> Self {
+        Self {
+            session: left,
+            plan,
+            chosen: Vec::new(),
+            chosen_endpoints: Vec::new(),
+            ues: ChosenUes::default(),
+            resources,
+            query_reference: None,
+        }
     }
 }
 

@@ -6,12 +6,12 @@ use causeway_pfcp::{
     TimeOfLastPacket, TimeStamp, TrafficEndpointId, UeIpAddress, UpdatedPdr, UrSeqn, UsageReport,
     UsageReportTrigger, VolumeMeasurement, Volumes,
 };
-use causeway_types::{Span, Volume};
+use causeway_types::{Span, UrrId, Volume};
 
 use crate::decode::packet_rate::status_ie;
 use crate::edits::{EndpointId, is_unusual};
 use crate::session::ReportState;
-use crate::{Change, Detected, PacketRateReport, SessionRules, UeAddress, Usage};
+use crate::{Alike, Change, Detected, PacketRateReport, SessionRules, SortedMap, UeAddress, Usage};
 
 /// The Packet Rate Status Report IEs of a modification or deletion response.
 pub fn packet_rate_reports(reports: &[PacketRateReport]) -> Vec<PacketRateStatusReport<'static>> {
@@ -94,14 +94,35 @@ impl Change {
     }
 }
 
+impl Alike {
+    /// The Created PDR IEs: the F-TEID of each PDR that asked for one with CHOOSE.
+    pub fn created_pdrs(&self) -> Vec<CreatedPdr<'static>> {
+        let mut chosen: Vec<_> = self.chosen().collect();
+        chosen.sort_by_key(|(pdr, _)| *pdr);
+        let created = |(pdr, tunnel): (_, causeway_types::FTeid)| CreatedPdr {
+            local_f_teid: Some(tunnel.into()),
+            ..CreatedPdr::new(pdr)
+        };
+        chosen.into_iter().map(created).collect()
+    }
+}
+
 impl SessionRules {
     /// The Usage Report IE of what the data plane measured. Counts its sequence number (UR-SEQN), which
     /// begins at 0 for each URR.
     pub fn usage_report(&mut self, usage: &Usage) -> UsageReport<'static> {
-        let mut state = self.reports.get(&usage.urr).copied().unwrap_or_default();
+        Self::usage_report_of(&mut self.reports, usage)
+    }
+
+    /// The same, with these states of the reports.
+    pub(crate) fn usage_report_of(
+        reports: &mut SortedMap<UrrId, ReportState>,
+        usage: &Usage,
+    ) -> UsageReport<'static> {
+        let mut state = reports.get(&usage.urr).copied().unwrap_or_default();
         let report = report(usage, &state);
         state.next = state.next.wrapping_add(1);
-        self.reports.insert(usage.urr, state);
+        reports.insert(usage.urr, state);
         report
     }
 }

@@ -5,10 +5,12 @@
     allow(dead_code, unused_imports, reason = "the tests of other crates need random rule sets and no more")
 )]
 
+mod alike;
 mod fit;
 mod generate;
 mod model;
 
+pub use alike::Templates;
 pub(crate) use fit::fit;
 pub(crate) use generate::changes;
 pub use generate::rule_set;

@@ -9,6 +9,9 @@ use std::collections::HashMap;
 
 use causeway_types::{FTeid, Seid, Teid};
 
+use foldhash::fast::RandomState;
+
+use crate::few::Few;
 use crate::{Scramble, SortedSet};
 
 pub use endpoints::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address};
@@ -24,7 +27,7 @@ use slots::Slots;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tunnels {
     slots: Slots,
-    claims: HashMap<Teid, Vec<Claim>>,
+    claims: HashMap<Teid, Few<Claim>, RandomState>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +52,11 @@ impl TunnelChange {
         Self { session, taken: Vec::new(), released: Vec::new() }
     }
 
+    /// These are taken already.
+    pub(crate) const fn taking(session: Seid, taken: Vec<FTeid>) -> Self {
+        Self { session, taken, released: Vec::new() }
+    }
+
     /// Everything goes.
     pub(crate) fn giving_back(session: Seid, tunnels: &SortedSet<FTeid>) -> Self {
         Self { session, taken: Vec::new(), released: tunnels.iter().copied().collect() }
@@ -59,12 +67,17 @@ impl Tunnels {
     /// No tunnels. `capacity` is how many TEIDs can be chosen at a time, at most 2^24 - 1; `seed` decides
     /// where the choice starts, so that a restarted UPF does not give out the TEIDs of its last life.
     pub fn new(capacity: u32, seed: u64) -> Self {
-        Self { slots: Slots::new(capacity, seed), claims: HashMap::new() }
+        Self { slots: Slots::new(capacity, seed), claims: HashMap::default() }
     }
 
     /// The same, with TEIDs that cannot be guessed from others.
     pub fn scrambled(self, scramble: Scramble) -> Self {
         Self { slots: self.slots.made_by(TeidScheme::hidden(scramble)), ..self }
+    }
+
+    /// The same, with TEIDs of at most 24 bits, for a data plane that has no room for longer ones. They can be guessed.
+    pub fn short(self) -> Self {
+        Self { slots: self.slots.short(), ..self }
     }
 
     /// The change is in force: what it gives back is free.
@@ -84,24 +97,24 @@ impl Tunnels {
 
     /// How many tunnels are in use.
     pub fn in_use(&self) -> usize {
-        self.claims.values().map(Vec::len).sum()
+        self.claims.values().map(|claims| claims.iter().count()).sum()
     }
 
     /// Another session has this TEID at one of these addresses.
     fn is_foreign(&self, session: Seid, tunnel: FTeid) -> bool {
         let overlaps = |claim: &Claim| claim.tunnel.addr.iter().any(|ip| tunnel.addr.contains(ip));
-        let claims = self.claims.get(&tunnel.teid).into_iter().flatten();
-        claims.into_iter().any(|claim| claim.session != session && overlaps(claim))
+        let mut claims = self.claims.get(&tunnel.teid).into_iter().flat_map(Few::iter);
+        claims.any(|claim| claim.session != session && overlaps(claim))
     }
 
     fn claim(&mut self, session: Seid, tunnel: FTeid) {
         self.claims.entry(tunnel.teid).or_default().push(Claim { session, tunnel });
     }
 
-    fn release(&mut self, session: Seid, tunnels: &[FTeid]) {
+    pub(crate) fn release(&mut self, session: Seid, tunnels: &[FTeid]) {
         for tunnel in tunnels {
             let Some(claims) = self.claims.get_mut(&tunnel.teid) else { continue };
-            claims.retain(|claim| *claim != Claim { session, tunnel: *tunnel });
+            claims.remove(&Claim { session, tunnel: *tunnel });
             if claims.is_empty() {
                 self.claims.remove(&tunnel.teid);
                 self.slots.give_back(tunnel.teid);

@@ -44,6 +44,12 @@ impl<'a> Reservation<'a> {
         let released = old.difference(new).copied().collect();
         TunnelChange { session: self.session, taken, released }
     }
+
+    /// Takes these, which were chosen for the session.
+    pub(crate) fn keep_all(mut self, chosen: impl Iterator<Item = FTeid>) {
+        chosen.for_each(|tunnel| self.tunnels.claim(self.session, tunnel));
+        self.chosen.clear();
+    }
 }
 
 impl Drop for Reservation<'_> {

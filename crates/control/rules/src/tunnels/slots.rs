@@ -18,6 +18,8 @@ pub(super) const MAX_SLOTS: u32 = TeidScheme::MAX_SLOT;
 pub(super) struct Slots {
     capacity: u32,
     scheme: TeidScheme,
+    /// The largest TEID that is given out.
+    largest: u32,
     /// The slot of index 0, less one.
     start: u32,
     first_generation: u8,
@@ -42,6 +44,7 @@ impl Slots {
         Self {
             capacity,
             scheme: TeidScheme::default(),
+            largest: u32::MAX,
             start: (seed % u64::from(capacity.max(1))) as u32,
             first_generation: (seed >> 56) as u8,
             used: Vec::new(),
@@ -55,6 +58,11 @@ impl Slots {
         Self { scheme, ..self }
     }
 
+    /// The same, with TEIDs that are nothing but slots. Before the first take.
+    pub(super) fn short(self) -> Self {
+        Self { scheme: TeidScheme::default(), largest: TeidScheme::MAX_SLOT, ..self }
+    }
+
     /// Takes the next TEID that is `usable`; `None` when there is none.
     pub(super) fn take(&mut self, usable: impl Fn(Teid) -> bool) -> Option<Teid> {
         for _ in 0..self.available() {
@@ -62,7 +70,8 @@ impl Slots {
             let last = self.used.get(index as usize)?.generation;
             let fit = (1..=u8::MAX).chain([0]).find_map(|step| {
                 let generation = last.wrapping_add(step);
-                self.teid(index, generation).filter(|teid| usable(*teid)).map(|teid| (generation, teid))
+                let fits = |teid: &Teid| teid.value() <= self.largest && usable(*teid);
+                self.teid(index, generation).filter(fits).map(|teid| (generation, teid))
             });
             if let Some((generation, teid)) = fit {
                 self.used[index as usize] = Slot { generation, taken: true };
@@ -149,6 +158,18 @@ mod tests {
         }
         let again: Vec<_> = (0..2).filter_map(|_| slots.take(any_teid)).map(Teid::value).collect();
         assert_eq!(again, [0x0100_0002, 0x0100_0001]);
+    }
+
+    // Input:  slots of a seed with a generation, for short TEIDs; one is taken, given back and taken again.
+    // Output: both times the slot alone.
+    #[test]
+    fn short_teids_are_slots() {
+        let mut slots = Slots::new(1, 0x2a << 56).short();
+        for _ in 0..2 {
+            let teid = slots.take(any_teid).unwrap();
+            assert_eq!(teid.value(), 1);
+            slots.give_back(teid);
+        }
     }
 
     // Input:  two seeds.

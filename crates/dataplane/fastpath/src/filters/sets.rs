@@ -181,10 +181,13 @@ impl FilterSets {
         gist: Gist,
         fits: &impl Fn(&Block, Gist) -> u16,
     ) -> Option<u8> {
-        if block == NO_BLOCK {
+        // `NO_BLOCK` is none of them.
+        let Some(block) = self.blocks.as_slice().get(block as usize) else {
             return fits_without_lanes(set, &gist).then_some(0);
+        };
+        if block.head.few == 0 {
+            return None;
         }
-        let block = self.blocks.as_slice().get(block as usize).filter(|block| block.head.few != 0)?;
         let lanes = fits(block, gist);
         (lanes != 0).then(|| block.rules[lanes.trailing_zeros() as usize % LANES])
     }

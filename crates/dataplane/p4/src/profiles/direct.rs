@@ -27,33 +27,33 @@ pub static DIRECT: Contract = Contract {
             keys: &[
                 Key { id: 1, name: "ue_address", width: 32, kind: MatchKind::Ternary },
             ],
-            actions: &[0x11ac393],
+            actions: &[0x182a4a6],
         },
         Table { id: 0x2000015, name: "ul_sessions_low", size: 131072, is_const: false,
             keys: &[
                 Key { id: 1, name: "session", width: 17, kind: MatchKind::Exact },
             ],
-            actions: &[0x15797b8],
+            actions: &[0x1bbf3af],
         },
         Table { id: 0x2000016, name: "dl_sessions_low", size: 131072, is_const: false,
             keys: &[
                 Key { id: 1, name: "session", width: 17, kind: MatchKind::Exact },
             ],
-            actions: &[0x1df7570],
+            actions: &[0x132de59],
         },
         Table { id: 0x2000019, name: "ul_to_n9_n3_simple", size: 2048, is_const: false,
             keys: &[
                 Key { id: 1, name: "teid", width: 24, kind: MatchKind::Exact },
                 Key { id: 2, name: "qfi", width: 6, kind: MatchKind::Exact },
             ],
-            actions: &[0x140b577],
+            actions: &[0x13678c3, 0x16215e5, 0x127b16a],
         },
         Table { id: 0x200001a, name: "dl_from_n9_simple", size: 3072, is_const: false,
             keys: &[
                 Key { id: 1, name: "teid", width: 24, kind: MatchKind::Exact },
                 Key { id: 2, name: "qfi", width: 6, kind: MatchKind::Exact },
             ],
-            actions: &[0x140b577],
+            actions: &[0x13678c3, 0x16215e5, 0x127b16a],
         },
         Table { id: 0x200001b, name: "filters_ul", size: 512, is_const: false,
             keys: &[
@@ -65,7 +65,7 @@ pub static DIRECT: Contract = Contract {
                 Key { id: 6, name: "destination_port", width: 16, kind: MatchKind::Ternary },
                 Key { id: 7, name: "has_ports", width: 1, kind: MatchKind::Ternary },
             ],
-            actions: &[0x1ff2e45],
+            actions: &[0x1e0d098],
         },
         Table { id: 0x200001c, name: "filters_dl", size: 512, is_const: false,
             keys: &[
@@ -77,15 +77,15 @@ pub static DIRECT: Contract = Contract {
                 Key { id: 6, name: "destination_port", width: 16, kind: MatchKind::Ternary },
                 Key { id: 7, name: "has_ports", width: 1, kind: MatchKind::Ternary },
             ],
-            actions: &[0x1ff2e45],
+            actions: &[0x1e0d098],
         },
         Table { id: 0x200001d, name: "ul_to_n6_rules", size: 1024, is_const: false,
             keys: &[
-                Key { id: 1, name: "session", width: 18, kind: MatchKind::Exact },
+                Key { id: 1, name: "teid", width: 24, kind: MatchKind::Exact },
                 Key { id: 2, name: "qfi", width: 6, kind: MatchKind::Exact },
                 Key { id: 3, name: "filter_class", width: 12, kind: MatchKind::Exact },
             ],
-            actions: &[0x17fe30f],
+            actions: &[0x11bc1c6, 0x127b16a],
         },
         Table { id: 0x200001e, name: "ul_to_n9_n3_rules", size: 1024, is_const: false,
             keys: &[
@@ -93,20 +93,20 @@ pub static DIRECT: Contract = Contract {
                 Key { id: 2, name: "qfi", width: 6, kind: MatchKind::Exact },
                 Key { id: 3, name: "filter_class", width: 12, kind: MatchKind::Exact },
             ],
-            actions: &[0x15995ac],
+            actions: &[0x11bc1c6, 0x13678c3, 0x127b16a],
         },
         Table { id: 0x200001f, name: "dl_from_n6_rules", size: 1024, is_const: false,
             keys: &[
-                Key { id: 1, name: "session", width: 18, kind: MatchKind::Exact },
+                Key { id: 1, name: "session", width: 24, kind: MatchKind::Exact },
                 Key { id: 2, name: "filter_class", width: 12, kind: MatchKind::Exact },
             ],
-            actions: &[0x17fe30f],
+            actions: &[0x13678c3, 0x16215e5, 0x127b16a],
         },
         Table { id: 0x2000020, name: "ue_pools_ipv6", size: 64, is_const: false,
             keys: &[
                 Key { id: 1, name: "ue_prefix", width: 64, kind: MatchKind::Ternary },
             ],
-            actions: &[0x1950a88],
+            actions: &[0x10d5bbb],
         },
         Table { id: 0x2000021, name: "filters_ul_ipv6", size: 128, is_const: false,
             keys: &[
@@ -118,7 +118,7 @@ pub static DIRECT: Contract = Contract {
                 Key { id: 6, name: "destination_port", width: 16, kind: MatchKind::Ternary },
                 Key { id: 7, name: "has_ports", width: 1, kind: MatchKind::Ternary },
             ],
-            actions: &[0x1ff2e45],
+            actions: &[0x1e0d098],
         },
         Table { id: 0x2000022, name: "filters_dl_ipv6", size: 128, is_const: false,
             keys: &[
@@ -130,7 +130,20 @@ pub static DIRECT: Contract = Contract {
                 Key { id: 6, name: "destination_port", width: 16, kind: MatchKind::Ternary },
                 Key { id: 7, name: "has_ports", width: 1, kind: MatchKind::Ternary },
             ],
-            actions: &[0x1ff2e45],
+            actions: &[0x1e0d098],
+        },
+        Table { id: 0x2000026, name: "ul_to_n6_simple", size: 1024, is_const: false,
+            keys: &[
+                Key { id: 1, name: "teid", width: 24, kind: MatchKind::Exact },
+                Key { id: 2, name: "qfi", width: 6, kind: MatchKind::Exact },
+            ],
+            actions: &[0x11bc1c6, 0x127b16a],
+        },
+        Table { id: 0x2000027, name: "dl_from_n6_simple", size: 1024, is_const: false,
+            keys: &[
+                Key { id: 1, name: "session", width: 24, kind: MatchKind::Exact },
+            ],
+            actions: &[0x13678c3, 0x16215e5, 0x127b16a],
         },
         Table { id: 0x200002a, name: "ul_to_n6_template", size: 2048, is_const: false,
             keys: &[
@@ -203,17 +216,46 @@ pub static DIRECT: Contract = Contract {
     actions: &[
         Action { id: 0x1001094, name: "lost", params: &[
         ] },
-        Action { id: 0x10f77ef, name: "unknown_ue", params: &[
+        Action { id: 0x1077963, name: "to_buffer", params: &[
+        ] },
+        Action { id: 0x10d5bbb, name: "set_session_ipv6", params: &[
+            Field { id: 1, name: "offset", width: 24 },
         ] },
         Action { id: 0x1145328, name: "put_outer", params: &[
         ] },
-        Action { id: 0x11ac393, name: "set_session_ipv4", params: &[
-            Field { id: 1, name: "offset", width: 18 },
+        Action { id: 0x11bc1c6, name: "decapsulate_by_rule", params: &[
+            Field { id: 1, name: "rule", width: 24 },
+            Field { id: 2, name: "meter_index", width: 16 },
+            Field { id: 3, name: "mark", width: 1 },
+            Field { id: 4, name: "dscp", width: 6 },
+            Field { id: 5, name: "notify", width: 1 },
         ] },
         Action { id: 0x12047d5, name: "hop", params: &[
             Field { id: 1, name: "port", width: 9 },
             Field { id: 2, name: "source", width: 48 },
             Field { id: 3, name: "neighbour", width: 48 },
+        ] },
+        Action { id: 0x127b16a, name: "drop_by_rule", params: &[
+            Field { id: 1, name: "rule", width: 24 },
+            Field { id: 2, name: "reason", width: 8 },
+            Field { id: 3, name: "notify", width: 1 },
+        ] },
+        Action { id: 0x132de59, name: "set_downlink", params: &[
+            Field { id: 1, name: "teid", width: 32 },
+            Field { id: 2, name: "template", width: 10 },
+            Field { id: 3, name: "meter_index", width: 16 },
+        ] },
+        Action { id: 0x13678c3, name: "encapsulate_by_rule", params: &[
+            Field { id: 1, name: "rule", width: 24 },
+            Field { id: 2, name: "meter_index", width: 16 },
+            Field { id: 3, name: "teid", width: 32 },
+            Field { id: 4, name: "tunnel", width: 32 },
+            Field { id: 5, name: "qfi", width: 6 },
+            Field { id: 6, name: "pdu_type", width: 4 },
+            Field { id: 7, name: "dscp", width: 6 },
+            Field { id: 8, name: "notify", width: 1 },
+        ] },
+        Action { id: 0x137aa37, name: "expire", params: &[
         ] },
         Action { id: 0x137dbb3, name: "drop", params: &[
             Field { id: 1, name: "reason", width: 8 },
@@ -225,12 +267,6 @@ pub static DIRECT: Contract = Contract {
             Field { id: 3, name: "neighbour", width: 48 },
             Field { id: 4, name: "address", width: 32 },
         ] },
-        Action { id: 0x140b577, name: "set_tunnel", params: &[
-            Field { id: 1, name: "rule", width: 24 },
-            Field { id: 2, name: "template", width: 10 },
-            Field { id: 3, name: "meter_index", width: 16 },
-            Field { id: 4, name: "teid", width: 32 },
-        ] },
         Action { id: 0x1445b37, name: "NoAction", params: &[
         ] },
         Action { id: 0x14cdbc1, name: "buffer", params: &[
@@ -241,19 +277,17 @@ pub static DIRECT: Contract = Contract {
             Field { id: 2, name: "dscp", width: 6 },
             Field { id: 3, name: "notify", width: 1 },
         ] },
-        Action { id: 0x15797b8, name: "set_uplink", params: &[
-            Field { id: 1, name: "generation", width: 6 },
-            Field { id: 2, name: "qfi", width: 6 },
-            Field { id: 3, name: "template", width: 10 },
-            Field { id: 4, name: "meter_index", width: 16 },
-        ] },
-        Action { id: 0x15995ac, name: "set_rule_and_tunnel", params: &[
-            Field { id: 1, name: "rule", width: 24 },
-            Field { id: 2, name: "template", width: 10 },
-            Field { id: 3, name: "meter_index", width: 16 },
-            Field { id: 4, name: "teid", width: 32 },
+        Action { id: 0x15bf9bf, name: "hop_ipv6", params: &[
         ] },
         Action { id: 0x15df449, name: "put_gtpu", params: &[
+        ] },
+        Action { id: 0x16215e5, name: "buffer_by_rule", params: &[
+            Field { id: 1, name: "rule", width: 24 },
+            Field { id: 2, name: "notify", width: 1 },
+        ] },
+        Action { id: 0x16bb131, name: "unknown", params: &[
+        ] },
+        Action { id: 0x16d6b20, name: "mark_ipv6", params: &[
         ] },
         Action { id: 0x173c368, name: "pass", params: &[
         ] },
@@ -261,25 +295,26 @@ pub static DIRECT: Contract = Contract {
         ] },
         Action { id: 0x1798c3b, name: "commands.refuse", params: &[
         ] },
-        Action { id: 0x17fe30f, name: "set_rule", params: &[
-            Field { id: 1, name: "rule", width: 24 },
-            Field { id: 2, name: "template", width: 10 },
-            Field { id: 3, name: "meter_index", width: 16 },
-        ] },
         Action { id: 0x180df3c, name: "set_queue", params: &[
             Field { id: 1, name: "queue", width: 5 },
         ] },
+        Action { id: 0x182a4a6, name: "set_session_ipv4", params: &[
+            Field { id: 1, name: "offset", width: 24 },
+        ] },
         Action { id: 0x194f3a0, name: "send", params: &[
-        ] },
-        Action { id: 0x1950a88, name: "set_session_ipv6", params: &[
-            Field { id: 1, name: "offset", width: 18 },
-        ] },
-        Action { id: 0x1a9235c, name: "unknown_teid", params: &[
         ] },
         Action { id: 0x1b746f2, name: "set_ipv4", params: &[
             Field { id: 1, name: "ecn", width: 2 },
         ] },
+        Action { id: 0x1bbf3af, name: "set_uplink", params: &[
+            Field { id: 1, name: "teid", width: 24 },
+            Field { id: 2, name: "qfi", width: 6 },
+            Field { id: 3, name: "template", width: 10 },
+            Field { id: 4, name: "meter_index", width: 16 },
+        ] },
         Action { id: 0x1c11278, name: "source.refuse", params: &[
+        ] },
+        Action { id: 0x1ce30a4, name: "hop_ipv4", params: &[
         ] },
         Action { id: 0x1d1ffd8, name: "encapsulate", params: &[
             Field { id: 1, name: "tunnel", width: 32 },
@@ -291,12 +326,10 @@ pub static DIRECT: Contract = Contract {
         Action { id: 0x1d5312e, name: "set_ipv6", params: &[
             Field { id: 1, name: "ecn", width: 2 },
         ] },
-        Action { id: 0x1df7570, name: "set_downlink", params: &[
-            Field { id: 1, name: "teid", width: 32 },
-            Field { id: 2, name: "template", width: 10 },
-            Field { id: 3, name: "meter_index", width: 16 },
-        ] },
         Action { id: 0x1e05190, name: "process", params: &[
+        ] },
+        Action { id: 0x1e0d098, name: "set_class", params: &[
+            Field { id: 1, name: "filter_class", width: 12 },
         ] },
         Action { id: 0x1ed9711, name: "keep", params: &[
         ] },
@@ -310,26 +343,46 @@ pub static DIRECT: Contract = Contract {
         ] },
         Action { id: 0x1f94b07, name: "no_route", params: &[
         ] },
-        Action { id: 0x1ff2e45, name: "set_class", params: &[
-            Field { id: 1, name: "filter_class", width: 12 },
+        Action { id: 0x1f9b039, name: "mark_ipv4", params: &[
         ] },
     ],
     counters: &[
         Counter { id: 0x12000037, name: "queue_packets", unit: Unit::Packets, size: 32, table: None },
         Counter { id: 0x1200005a, name: "drops", unit: Unit::Packets, size: 32, table: None },
-        Counter { id: 0x121694d9, name: "pre_qos_dl_0", unit: Unit::Both, size: 65536, table: None },
+        Counter { id: 0x1214bcdf, name: "post_qos_ul_small_1", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x121694d9, name: "pre_qos_dl_0", unit: Unit::Both, size: 32768, table: None },
+        Counter { id: 0x122287c0, name: "post_qos_dl_small_3", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x123108d3, name: "pre_qos_ul_small_3", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x12379125, name: "post_qos_ul_small_0", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x12456a06, name: "post_qos_dl_small_0", unit: Unit::Both, size: 8192, table: None },
         Counter { id: 0x12481875, name: "post_qos_rules_0", unit: Unit::Both, size: 8192, table: None },
-        Counter { id: 0x125724cb, name: "post_qos_ul_0", unit: Unit::Both, size: 65536, table: None },
-        Counter { id: 0x125ec969, name: "pre_qos_dl_1", unit: Unit::Both, size: 65536, table: None },
-        Counter { id: 0x12838724, name: "post_qos_ul_1", unit: Unit::Both, size: 65536, table: None },
-        Counter { id: 0x128f6d1d, name: "pre_qos_ul_0", unit: Unit::Both, size: 65536, table: None },
-        Counter { id: 0x12950e76, name: "pre_qos_rules_0", unit: Unit::Both, size: 8192, table: None },
-        Counter { id: 0x129f5b50, name: "post_qos_dl_1", unit: Unit::Both, size: 65536, table: None },
-        Counter { id: 0x12b8df89, name: "post_qos_dl_0", unit: Unit::Both, size: 65536, table: None },
-        Counter { id: 0x12ec0bd6, name: "pre_qos_ul_1", unit: Unit::Both, size: 65536, table: None },
+        Counter { id: 0x125724cb, name: "post_qos_ul_0", unit: Unit::Both, size: 32768, table: None },
+        Counter { id: 0x12585c68, name: "pre_qos_dl_small_1", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x125ec969, name: "pre_qos_dl_1", unit: Unit::Both, size: 32768, table: None },
+        Counter { id: 0x126278e2, name: "post_qos_ul_2", unit: Unit::Both, size: 32768, table: None },
+        Counter { id: 0x126dad4c, name: "pre_qos_ul_small_0", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x127d96b3, name: "pre_qos_dl_small_3", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x12838724, name: "post_qos_ul_1", unit: Unit::Both, size: 32768, table: None },
+        Counter { id: 0x1287ce8b, name: "post_qos_dl_small_1", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x128f6d1d, name: "pre_qos_ul_0", unit: Unit::Both, size: 32768, table: None },
+        Counter { id: 0x128f70d6, name: "pre_qos_dl_small_2", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x1296272a, name: "pre_qos_ul_2", unit: Unit::Both, size: 32768, table: None },
+        Counter { id: 0x129f5b50, name: "post_qos_dl_1", unit: Unit::Both, size: 32768, table: None },
+        Counter { id: 0x12abc1c8, name: "pre_qos_ul_small_1", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x12b8df89, name: "post_qos_dl_0", unit: Unit::Both, size: 32768, table: None },
+        Counter { id: 0x12c2583a, name: "post_qos_ul_small_2", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x12d6f425, name: "pre_qos_ul_small_2", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x12e6f876, name: "pre_qos_dl_2", unit: Unit::Both, size: 32768, table: None },
+        Counter { id: 0x12e6ffdf, name: "post_qos_dl_2", unit: Unit::Both, size: 32768, table: None },
+        Counter { id: 0x12e8eb32, name: "pre_qos_rules_0", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x12e9234d, name: "post_qos_dl_small_2", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x12ebad1e, name: "pre_qos_dl_small_0", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x12ec0bd6, name: "pre_qos_ul_1", unit: Unit::Both, size: 32768, table: None },
+        Counter { id: 0x12f7fca5, name: "post_qos_ul_small_3", unit: Unit::Both, size: 8192, table: None },
     ],
     meters: &[
-        Meter { id: 0x14000032, name: "rule_meters", unit: Unit::Bytes, size: 5632 },
+        Meter { id: 0x14000032, name: "rule_meters", unit: Unit::Bytes, size: 1024 },
+        Meter { id: 0x14000034, name: "session_meters", unit: Unit::Bytes, size: 31744 },
     ],
     drop_reasons: &[
         Reason { name: "none", value: 0 },

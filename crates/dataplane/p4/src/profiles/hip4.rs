@@ -231,7 +231,7 @@ pub static HIP4: Contract = Contract {
     actions: &[
         Action { id: 0x1001094, name: "lost", params: &[
         ] },
-        Action { id: 0x10f77ef, name: "unknown_ue", params: &[
+        Action { id: 0x1077963, name: "to_buffer", params: &[
         ] },
         Action { id: 0x1145328, name: "put_outer", params: &[
         ] },
@@ -241,6 +241,8 @@ pub static HIP4: Contract = Contract {
             Field { id: 3, name: "neighbour", width: 48 },
         ] },
         Action { id: 0x1375ee7, name: "count_post_a", params: &[
+        ] },
+        Action { id: 0x137aa37, name: "expire", params: &[
         ] },
         Action { id: 0x137dbb3, name: "drop", params: &[
             Field { id: 1, name: "reason", width: 8 },
@@ -267,11 +269,15 @@ pub static HIP4: Contract = Contract {
             Field { id: 2, name: "meter_index", width: 16 },
             Field { id: 3, name: "teid", width: 32 },
         ] },
+        Action { id: 0x15bf9bf, name: "hop_ipv6", params: &[
+        ] },
         Action { id: 0x15df449, name: "put_gtpu", params: &[
         ] },
         Action { id: 0x1673b73, name: "count_pre_a", params: &[
         ] },
         Action { id: 0x16ab551, name: "count_post_b", params: &[
+        ] },
+        Action { id: 0x16d6b20, name: "mark_ipv6", params: &[
         ] },
         Action { id: 0x173c368, name: "pass", params: &[
         ] },
@@ -290,12 +296,12 @@ pub static HIP4: Contract = Contract {
         ] },
         Action { id: 0x194f3a0, name: "send", params: &[
         ] },
-        Action { id: 0x1a9235c, name: "unknown_teid", params: &[
-        ] },
         Action { id: 0x1b746f2, name: "set_ipv4", params: &[
             Field { id: 1, name: "ecn", width: 2 },
         ] },
         Action { id: 0x1c11278, name: "source.refuse", params: &[
+        ] },
+        Action { id: 0x1ce30a4, name: "hop_ipv4", params: &[
         ] },
         Action { id: 0x1d1ffd8, name: "encapsulate", params: &[
             Field { id: 1, name: "tunnel", width: 32 },
@@ -320,6 +326,8 @@ pub static HIP4: Contract = Contract {
             Field { id: 2, name: "queue", width: 5 },
         ] },
         Action { id: 0x1f94b07, name: "no_route", params: &[
+        ] },
+        Action { id: 0x1f9b039, name: "mark_ipv4", params: &[
         ] },
     ],
     counters: &[

@@ -151,7 +151,7 @@ pub static RED: Contract = Contract {
     actions: &[
         Action { id: 0x1001094, name: "lost", params: &[
         ] },
-        Action { id: 0x10f77ef, name: "unknown_ue", params: &[
+        Action { id: 0x1077963, name: "to_buffer", params: &[
         ] },
         Action { id: 0x1145328, name: "put_outer", params: &[
         ] },
@@ -167,6 +167,8 @@ pub static RED: Contract = Contract {
         ] },
         Action { id: 0x1375ee7, name: "count_post_a", params: &[
         ] },
+        Action { id: 0x137aa37, name: "expire", params: &[
+        ] },
         Action { id: 0x13de7e8, name: "buffer", params: &[
             Field { id: 1, name: "rule", width: 24 },
             Field { id: 2, name: "notify", width: 1 },
@@ -179,11 +181,15 @@ pub static RED: Contract = Contract {
         ] },
         Action { id: 0x1445b37, name: "NoAction", params: &[
         ] },
+        Action { id: 0x15bf9bf, name: "hop_ipv6", params: &[
+        ] },
         Action { id: 0x15df449, name: "put_gtpu", params: &[
         ] },
         Action { id: 0x1673b73, name: "count_pre_a", params: &[
         ] },
         Action { id: 0x16ab551, name: "count_post_b", params: &[
+        ] },
+        Action { id: 0x16d6b20, name: "mark_ipv6", params: &[
         ] },
         Action { id: 0x173c368, name: "pass", params: &[
         ] },
@@ -196,8 +202,6 @@ pub static RED: Contract = Contract {
         ] },
         Action { id: 0x194f3a0, name: "send", params: &[
         ] },
-        Action { id: 0x1a9235c, name: "unknown_teid", params: &[
-        ] },
         Action { id: 0x1b746f2, name: "set_ipv4", params: &[
             Field { id: 1, name: "ecn", width: 2 },
         ] },
@@ -209,6 +213,8 @@ pub static RED: Contract = Contract {
             Field { id: 3, name: "mark", width: 1 },
             Field { id: 4, name: "dscp", width: 6 },
             Field { id: 5, name: "notify", width: 1 },
+        ] },
+        Action { id: 0x1ce30a4, name: "hop_ipv4", params: &[
         ] },
         Action { id: 0x1d5312e, name: "set_ipv6", params: &[
             Field { id: 1, name: "ecn", width: 2 },
@@ -226,6 +232,8 @@ pub static RED: Contract = Contract {
             Field { id: 2, name: "queue", width: 5 },
         ] },
         Action { id: 0x1f94b07, name: "no_route", params: &[
+        ] },
+        Action { id: 0x1f9b039, name: "mark_ipv4", params: &[
         ] },
         Action { id: 0x1fa43df, name: "encapsulate", params: &[
             Field { id: 1, name: "rule", width: 24 },

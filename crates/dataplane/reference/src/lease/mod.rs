@@ -8,15 +8,20 @@
 
 mod act;
 mod grant;
+mod outside;
 mod own;
+mod rest;
 mod settle;
 mod shape;
 
 pub use act::{Act, Send};
 pub use grant::{Grant, MeterGrant};
+pub use outside::{Counted, Outcome, Reading};
 pub use own::{Likeness, Own};
 pub use settle::{MeterSpent, Passed, Spent};
 pub use shape::{Door, DoorKey, MeterShape, RuleKey, RuleShape, Shape, UeShape};
+
+pub use crate::session::direction_of;
 
 use std::net::IpAddr;
 
@@ -28,6 +33,17 @@ use crate::engine::Reference;
 use crate::index::local_tunnels;
 use crate::n6;
 
+/// Whom a packet is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Addressee {
+    /// The session that the tunnel with this TEID at this address of ours ends in.
+    Tunnel(Teid, IpAddr),
+    /// The sessions of a UE address.
+    Ue(IpAddr),
+    /// The sessions that send into the tunnel with this TEID at this address of a peer.
+    Senders(Teid, IpAddr),
+}
+
 impl Reference {
     /// Whose timer expires next, if it is due.
     pub fn due(&self, now: Time) -> Option<Seid> {
@@ -36,21 +52,33 @@ impl Reference {
 
     /// The sessions whose rules a packet may be measured against.
     pub fn concerned(&self, ingress: &Ingress, packet: &[u8]) -> Vec<Seid> {
+        match self.addressee(ingress, packet) {
+            Some(Addressee::Tunnel(teid, local)) => self.index.by_tunnel(teid, local).into_iter().collect(),
+            Some(Addressee::Ue(ip)) => self.index.by_ue(ip),
+            Some(Addressee::Senders(..)) | None => Vec::new(),
+        }
+    }
+
+    /// Whom a packet is for. `None`: for no session by its address.
+    pub fn addressee(&self, ingress: &Ingress, packet: &[u8]) -> Option<Addressee> {
         match ingress {
             Ingress::Gtpu { local, .. } => {
-                let teid = gtpu::Packet::parse(packet).ok().and_then(|packet| packet.header.teid);
-                teid.and_then(|teid| self.index.by_tunnel(teid, *local)).into_iter().collect()
+                let packet = gtpu::Packet::parse(packet).ok()?;
+                if let gtpu::Message::ErrorIndication(indication) = packet.message {
+                    return Some(Addressee::Senders(indication.teid?, indication.peer));
+                }
+                Some(Addressee::Tunnel(packet.header.teid?, *local))
             }
             Ingress::Ip { network } => {
-                let Ok(user) = UserPacket::parse(packet) else { return Vec::new() };
-                match n6::decapsulate(&user, network, &self.topology) {
-                    Ok(None) => self.index.by_ue(user.flow.dst),
-                    Ok(Some((_, inner))) => UserPacket::parse(inner)
-                        .map_or_else(|_| Vec::new(), |user| self.index.by_ue(user.flow.dst)),
-                    Err(_) => Vec::new(),
+                let user = UserPacket::parse(packet).ok()?;
+                match n6::decapsulate(&user, network, &self.topology).ok()? {
+                    None => Some(Addressee::Ue(user.flow.dst)),
+                    Some((_, inner)) => {
+                        UserPacket::parse(inner).ok().map(|user| Addressee::Ue(user.flow.dst))
+                    }
                 }
             }
-            Ingress::Ethernet { .. } => Vec::new(),
+            Ingress::Ethernet { .. } => None,
         }
     }
 

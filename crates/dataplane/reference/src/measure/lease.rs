@@ -1,12 +1,13 @@
 //! What of a URR can be measured elsewhere and folded in later.
 
-use causeway_rules::{DirectionalLimit, Pdr, ReportingTriggers as Asked, Urr};
+use causeway_rules::{DirectionalLimit, Pdr, ReportingTriggers as Asked, Urr, UsageReportTrigger};
 use causeway_types::{Direction, Time, Volume};
 
 use super::clock::Pace;
 use super::totals::difference;
 use super::{Measurement, stopped_after};
-use crate::lease::Spent;
+use crate::lease::{Reading, Spent};
+use crate::session::direction_of;
 
 impl Measurement {
     /// The next packets of the PDR only add up: none starts or stops anything. Says since when there is silence,
@@ -61,6 +62,40 @@ impl Measurement {
             self.clock.prolong_to(passed.last);
         }
         self.running.last_packet = self.running.last_packet.max(Some(passed.last));
+    }
+
+    /// Takes what counters showed that are read now and then: all of it counts, also what passed before an exhausted quota
+    /// could stop it. What has packets has traffic now.
+    pub(crate) fn read(&mut self, urr: &Urr, now: Time, pdr: &Pdr, reading: &Reading) -> UsageReportTrigger {
+        let (arrived, passed) = (reading.arrived, reading.passed);
+        let mut triggers = UsageReportTrigger::empty();
+        if arrived.packets > 0 || passed.packets > 0 {
+            let goes_on = self.traffic.goes_on(pdr, now, stopped_after(urr));
+            self.traffic.prolong(pdr, now);
+            self.last_packet = Some(now);
+            self.timers.active_from.get_or_insert(now);
+            if self.is_active(urr) && !goes_on {
+                triggers |= self.traffic_of(pdr, urr, now);
+            }
+        }
+        if !self.is_active(urr) {
+            return triggers;
+        }
+        let direction = direction_of(pdr);
+        if urr.method.volume {
+            if urr.before_qos {
+                add(&mut self.before_qos, direction, arrived.packets, arrived.octets);
+            }
+            add(&mut self.volume, direction, passed.packets, passed.octets);
+        }
+        if passed.packets > 0 {
+            if urr.method.duration && !self.is_exhausted() {
+                self.clock.packet(now, Pace::of(urr));
+            }
+            self.running.first_packet.get_or_insert(now);
+            self.running.last_packet = Some(now);
+        }
+        triggers | self.check(urr, now)
     }
 }
 

@@ -154,7 +154,7 @@ impl Bench {
     }
 
     pub fn apply_to(&mut self, session: Seid, ops: Vec<Op>) -> Result<Applied, ApplyError> {
-        let applied = self.plane.apply(self.now, &Plan { session, ops });
+        let applied = self.plane.apply(self.now, &Plan { session, ops: ops.into() });
         self.plane.flush(&mut self.sent);
         applied
     }

@@ -9,6 +9,9 @@ pub enum DriverError {
     /// The switch cannot be reached. Nothing was done.
     #[error("the switch cannot be reached")]
     Unavailable,
+    /// Another controller has the switch. Nothing was done.
+    #[error("another controller has the switch")]
+    Superseded,
     /// No answer came: all, a part or nothing of the request may have been done. What the switch holds must be read before it is used.
     #[error("the switch did not answer; what it holds must be read")]
     Uncertain,
@@ -100,6 +103,16 @@ pub enum WriteError {
         table: String,
         /// What it holds.
         size: usize,
+    },
+    /// The switch refuses it for a reason of its own.
+    #[error("table {table}: the switch says {status}: {message}")]
+    Refused {
+        /// Alias of the table, or of the counter or meter.
+        table: String,
+        /// The gRPC status, as a number.
+        status: i32,
+        /// In the words of the switch.
+        message: String,
     },
     /// The table's entries are part of the program.
     #[error("the entries of table {0} cannot be changed")]

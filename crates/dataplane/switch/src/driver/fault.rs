@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use causeway_types::{Span, Time};
 use foldhash::fast::RandomState;
 
-use super::{DriverError, Outcome, Request, SwitchDriver, Ticket};
+use super::{DriverError, Link, Outcome, Request, SwitchDriver, Ticket};
 
 /// How likely each fault is, of a thousand requests; together at most 1000.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -139,5 +139,9 @@ impl<D: SwitchDriver> SwitchDriver for Faulty<D> {
 
     fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
         self.inner.poll_packet(now)
+    }
+
+    fn poll_link(&mut self, now: Time) -> Option<Link> {
+        self.inner.poll_link(now)
     }
 }

@@ -3,19 +3,25 @@
 //! [`SwitchDriver`] takes requests and yields their outcomes later, so that one caller can write while it reads. The words are those of
 //! P4Runtime; [`Program`] says which tables there are.
 
+mod check;
 mod entry;
 mod error;
 mod fault;
+mod link;
 mod program;
 mod request;
+mod resource;
 
 use causeway_types::Time;
 
+pub(crate) use check::ones;
 pub use entry::{Entry, EntryKey, FieldMatch};
 pub use error::{DriverError, Rejected, WriteError};
 pub use fault::{Chances, Faulty};
+pub use link::Link;
 pub use program::{Action, Counter, Key, MatchKind, Meter, Parameter, Program, Table};
 pub use request::{Outcome, Rates, Reply, Request, Ticket, Update};
+pub use resource::Resource;
 
 /// A switch as its controller reaches it.
 ///
@@ -33,4 +39,9 @@ pub trait SwitchDriver {
 
     /// A frame that the switch has sent to its CPU port by now, oldest first.
     fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>>;
+
+    /// What became of the way to the switch, oldest first. A driver without such a way, like a model's, has nothing to tell.
+    fn poll_link(&mut self, _now: Time) -> Option<Link> {
+        None
+    }
 }

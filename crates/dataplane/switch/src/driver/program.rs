@@ -1,5 +1,7 @@
 //! What a P4 program has, as its P4Info says it.
 
+use causeway_p4::Contract;
+
 /// Tables, actions, counters and meters, each found by its P4Runtime id.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Program {
@@ -22,7 +24,7 @@ pub struct Table {
     pub name: String,
     /// The most entries that it holds.
     pub size: usize,
-    /// In the order of the program; together at most 256 bits.
+    /// In the order of the program; together at most 384 bits.
     pub keys: Vec<Key>,
     /// Ids of the actions that entries may have.
     pub actions: Vec<u32>,
@@ -96,6 +98,77 @@ pub struct Meter {
     pub size: usize,
 }
 
+impl From<&Contract> for Program {
+    /// The program of a profile of `p4/`.
+    fn from(contract: &Contract) -> Self {
+        Self {
+            tables: contract.tables.iter().map(Table::from).collect(),
+            actions: contract.actions.iter().map(Action::from).collect(),
+            counters: contract.counters.iter().map(Counter::from).collect(),
+            meters: contract.meters.iter().map(Meter::from).collect(),
+        }
+    }
+}
+
+impl From<&causeway_p4::Table> for Table {
+    fn from(table: &causeway_p4::Table) -> Self {
+        let key = |key: &causeway_p4::Key| Key {
+            name: key.name.to_owned(),
+            width: width(key.width),
+            kind: key.kind.into(),
+        };
+        Self {
+            id: table.id,
+            name: table.name.to_owned(),
+            size: size(table.size),
+            keys: table.keys.iter().map(key).collect(),
+            actions: table.actions.to_vec(),
+            is_const: table.is_const,
+        }
+    }
+}
+
+impl From<causeway_p4::MatchKind> for MatchKind {
+    fn from(kind: causeway_p4::MatchKind) -> Self {
+        match kind {
+            causeway_p4::MatchKind::Exact => Self::Exact,
+            causeway_p4::MatchKind::Lpm => Self::Lpm,
+            causeway_p4::MatchKind::Ternary => Self::Ternary,
+        }
+    }
+}
+
+impl From<&causeway_p4::Action> for Action {
+    fn from(action: &causeway_p4::Action) -> Self {
+        let parameter =
+            |field: &causeway_p4::Field| Parameter { name: field.name.to_owned(), width: width(field.width) };
+        let parameters = action.params.iter().map(parameter).collect();
+        Self { id: action.id, name: action.name.to_owned(), parameters }
+    }
+}
+
+impl From<&causeway_p4::Counter> for Counter {
+    fn from(counter: &causeway_p4::Counter) -> Self {
+        let (id, table) = (counter.id, counter.table);
+        Self { id, name: counter.name.to_owned(), size: size(counter.size), table }
+    }
+}
+
+impl From<&causeway_p4::Meter> for Meter {
+    fn from(meter: &causeway_p4::Meter) -> Self {
+        Self { id: meter.id, name: meter.name.to_owned(), size: size(meter.size) }
+    }
+}
+
+/// No field of a program is wider than 128 bits.
+fn width(bits: u32) -> u8 {
+    u8::try_from(bits).unwrap_or(u8::MAX)
+}
+
+fn size(entries: u64) -> usize {
+    usize::try_from(entries).unwrap_or(usize::MAX)
+}
+
 impl Program {
     /// The table of an id.
     pub fn table(&self, id: u32) -> Option<&Table> {
@@ -105,6 +178,11 @@ impl Program {
     /// The table of a name.
     pub fn table_named(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// The action of a name.
+    pub fn action_named(&self, name: &str) -> Option<&Action> {
+        self.actions.iter().find(|action| action.name == name)
     }
 
     /// The action of an id.

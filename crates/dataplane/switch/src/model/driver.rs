@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use causeway_types::Time;
 use foldhash::fast::RandomState;
 
-use super::operation::{Operation, Resource, counters, resources};
+use super::operation::{Operation, counters};
 use super::queue::Port;
 use super::state::State;
 use super::timing::Timing;
 use crate::Count;
 use crate::driver::{
-    DriverError, Outcome, Program, Rejected, Reply, Request, SwitchDriver, Ticket, WriteError,
+    DriverError, EntryKey, Outcome, Program, Rejected, Reply, Request, Resource, SwitchDriver, Ticket,
+    Update, WriteError,
 };
 
 /// What packets go through: the program, on both sides of the queues.
@@ -31,6 +32,26 @@ pub trait Pipeline {
 
     /// A packet leaves its queue. Returns the frame to be sent.
     fn egress(&mut self, state: &mut State, now: Time, port: u16, packet: Self::Packet) -> Option<Vec<u8>>;
+
+    /// What is about to be read or written must be as all traffic before `now` has left it. Nothing to do where each packet
+    /// is received by itself; traffic that is only worked out when somebody looks is worked out here.
+    fn settle(&mut self, _state: &mut State, _now: Time, _touched: Touched<'_>) {}
+}
+
+/// What is about to be read or written.
+#[derive(Clone, Copy, Debug)]
+pub enum Touched<'a> {
+    /// The counter of an entry is read.
+    Entry(&'a EntryKey),
+    /// A counter by index is read.
+    Counter {
+        /// P4Runtime id.
+        counter: u32,
+        /// Which.
+        index: u32,
+    },
+    /// All of these are made, unless one of them cannot be.
+    Batch(&'a [Update]),
 }
 
 /// A packet on its way to a queue.
@@ -122,6 +143,11 @@ impl<P: Pipeline> Model<P> {
         &self.state
     }
 
+    /// What packets go through.
+    pub const fn pipeline_mut(&mut self) -> &mut P {
+        &mut self.pipeline
+    }
+
     /// It loses everything it held, packets included, and answers none of the requests that are under way.
     pub fn restart(&mut self, now: Time) {
         self.advance(now);
@@ -170,11 +196,16 @@ impl<P: Pipeline> Model<P> {
     fn step(&mut self, now: Time, place: usize) {
         let Some(operation) = self.operations.get_mut(place) else { return };
         let next = operation.counts.len();
+        let (state, pipeline) = (&mut self.state, &mut self.pipeline);
         let count = match &operation.request {
-            Request::ReadDirect(keys) => keys.get(next).map(|key| self.state.direct_count(key)),
-            Request::ReadIndexed { counter, indices } => {
-                indices.get(next).map(|index| self.state.indexed_count(*counter, *index))
-            }
+            Request::ReadDirect(keys) => keys.get(next).map(|key| {
+                pipeline.settle(state, now, Touched::Entry(key));
+                state.direct_count(key)
+            }),
+            Request::ReadIndexed { counter, indices } => indices.get(next).map(|index| {
+                pipeline.settle(state, now, Touched::Counter { counter: *counter, index: *index });
+                state.indexed_count(*counter, *index)
+            }),
             Request::Write(_) | Request::ReadEntries { .. } | Request::PacketOut(_) => None,
         };
         match count {
@@ -190,6 +221,7 @@ impl<P: Pipeline> Model<P> {
     fn outcome(&mut self, now: Time, request: Request, counts: Vec<Option<Count>>) -> Outcome {
         match request {
             Request::Write(updates) => {
+                self.pipeline.settle(&mut self.state, now, Touched::Batch(&updates));
                 self.state.write(now, &updates)?;
                 Ok(Reply::Done)
             }
@@ -222,7 +254,7 @@ impl<P: Pipeline> SwitchDriver for Model<P> {
         if let Request::PacketOut(frame) = &request {
             self.receive(now, self.config.cpu_port, frame);
         }
-        let resources = resources(&request);
+        let resources = request.resources();
         let busy = resources.iter().filter_map(|resource| self.in_use.get(resource));
         let start = busy.fold(now, |start, until| start.max(*until));
         let entries = match &request {

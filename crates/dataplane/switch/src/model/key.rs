@@ -1,9 +1,9 @@
-//! Keys of a table side by side in 256 bits.
+//! Keys of a table side by side in 384 bits.
 
-use crate::driver::{FieldMatch, MatchKind, Table, WriteError};
+use crate::driver::{FieldMatch, Table, ones};
 
 /// Words of a key.
-const WORDS: usize = 4;
+const WORDS: usize = 6;
 
 /// The keys of a packet or an entry, or a mask of them: the first key in the highest bits that are used.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -47,50 +47,30 @@ pub(super) struct Matched {
 }
 
 impl Matched {
-    /// Checks and packs the fields of an entry.
-    pub(super) fn new(table: &Table, fields: &[FieldMatch]) -> Result<Self, WriteError> {
-        if fields.len() != table.keys.len() {
-            let (expected, given) = (table.keys.len(), fields.len());
-            return Err(WriteError::Arity { table: table.name.clone(), what: "keys", expected, given });
-        }
+    /// Packs the fields of an entry that fit the table.
+    pub(super) fn new(table: &Table, fields: &[FieldMatch]) -> Self {
         let mut matched = Self { value: Packed::default(), mask: Packed::default(), prefix: 0 };
         for (key, field) in table.keys.iter().zip(fields) {
-            let wrong =
-                || WriteError::Field { table: table.name.clone(), name: key.name.clone(), width: key.width };
-            let all = ones(key.width);
-            let (value, mask) = match (key.kind, *field) {
-                (MatchKind::Exact, FieldMatch::Exact(value)) => (value, all),
-                (MatchKind::Ternary, FieldMatch::Ternary { value, mask }) => (value, mask),
-                (MatchKind::Lpm, FieldMatch::Lpm { value, prefix }) if prefix <= key.width => {
-                    matched.prefix = prefix;
-                    (value, all & !ones(key.width - prefix))
-                }
-                _ => return Err(wrong()),
-            };
-            if value & !mask != 0 || mask & !all != 0 {
-                return Err(wrong());
+            if let FieldMatch::Lpm { prefix, .. } = field {
+                matched.prefix = *prefix;
             }
+            let (value, mask) = field.value_and_mask(key.width);
             matched.value.push(value, key.width);
             matched.mask.push(mask, key.width);
         }
-        Ok(matched)
+        matched
     }
-}
-
-/// So many low bits.
-pub(super) const fn ones(width: u8) -> u128 {
-    if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    // Input:  keys of 3, 128, 61 and 64 bits: one is set after the other to all ones.
-    // Output: their bits lie side by side and fill all 256.
+    // Input:  keys of 3, 128, 61, 128 and 64 bits: one is set after the other to all ones.
+    // Output: their bits lie side by side and fill all 384.
     #[test]
     fn keys_lie_side_by_side() {
-        let widths = [3, 128, 61, 64];
+        let widths = [3, 128, 61, 128, 64];
         let mut sum = [0_u64; WORDS];
         for set in 0..widths.len() {
             let mut packed = Packed::default();

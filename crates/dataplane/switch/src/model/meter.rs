@@ -33,6 +33,10 @@ impl TrTcm {
         Self { rates, committed, peak: rates.peak_burst as u128 * PARTS, filled: now }
     }
 
+    pub(super) const fn rates(&self) -> Rates {
+        self.rates
+    }
+
     /// Marks a packet of so many octets, and takes their tokens.
     pub(super) fn mark(&mut self, now: Time, octets: u64) -> Colour {
         self.fill(now);

@@ -20,7 +20,7 @@ pub mod upf;
 #[cfg(test)]
 mod tests;
 
-pub use driver::{Config, Departing, Model, Pipeline};
+pub use driver::{Config, Departing, Model, Pipeline, Touched};
 pub use meter::Colour;
 pub use queue::QUEUES;
 pub use state::State;

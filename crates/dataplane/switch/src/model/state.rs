@@ -45,15 +45,24 @@ impl State {
     /// The action and parameters of the entry that a packet with these keys matches, counted with so many octets if the table's
     /// entries have counters. `None` if none matches, or there is no such table.
     pub fn apply_table(&mut self, table: u32, keys: &[u128], octets: u64) -> Option<&Entry> {
-        self.tables.get_mut(&table)?.look_up(keys, octets).map(|row| &row.entry)
+        self.apply_many(table, keys, Count { octets, packets: 1 })
+    }
+
+    /// As [`State::apply_table`], for any number of packets with the same keys.
+    pub fn apply_many(&mut self, table: u32, keys: &[u128], packets: Count) -> Option<&Entry> {
+        self.tables.get_mut(&table)?.look_up(keys, packets).map(|row| &row.entry)
     }
 
     /// Counts a packet. Without effect beyond the counter's size, as on a switch.
     pub fn count(&mut self, counter: u32, index: u32, octets: u64) {
+        self.count_many(counter, index, Count { octets, packets: 1 });
+    }
+
+    /// As [`State::count`], for any number of packets. Whether there is such a counter.
+    pub fn count_many(&mut self, counter: u32, index: u32, packets: Count) -> bool {
         let cells = self.counters.get_mut(&counter);
-        if let Some(cell) = cells.and_then(|cells| cells.get_mut(index as usize)) {
-            *cell += Count { octets, packets: 1 };
-        }
+        let cell = cells.and_then(|cells| cells.get_mut(index as usize));
+        cell.map(|cell| *cell += packets).is_some()
     }
 
     /// Marks a packet. Green where no rates are set.
@@ -89,6 +98,12 @@ impl State {
     /// A counter by index; `None` if it is not there.
     pub fn indexed_count(&self, counter: u32, index: u32) -> Option<Count> {
         self.counters.get(&counter)?.get(index as usize).copied()
+    }
+
+    /// The rates of a meter, `None` where it lets everything pass; `None` as a whole if it is not there.
+    pub fn rates(&self, meter: u32, index: u32) -> Option<Option<Rates>> {
+        let meter = self.meters.get(&meter)?.get(index as usize)?;
+        Some(meter.as_ref().map(TrTcm::rates))
     }
 
     /// All entries of a table, in no order.

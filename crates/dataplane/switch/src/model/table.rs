@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 
-use super::key::{Matched, Packed, ones};
+use super::key::{Matched, Packed};
 use crate::Count;
 use crate::driver::{self, Entry, EntryKey, MatchKind, Program, WriteError};
 
@@ -41,20 +41,20 @@ impl Table {
         }
     }
 
-    /// The row that wins for a packet with these keys, counted if the table counts.
-    pub(super) fn look_up(&mut self, keys: &[u128], octets: u64) -> Option<&Row> {
+    /// The row that wins for packets with these keys, counted if the table counts.
+    pub(super) fn look_up(&mut self, keys: &[u128], packets: Count) -> Option<&Row> {
         let packed = Packed::of_packet(&self.info, keys);
         let matching = self.groups.iter_mut().filter_map(|(mask, group)| group.get_mut(&packed.masked(mask)));
         let row = matching.filter_map(|rows| rows.first_mut()).max_by_key(|row| row.rank)?;
         if self.is_counted {
-            row.count += Count { octets, packets: 1 };
+            row.count += packets;
         }
         Some(row)
     }
 
     /// A new entry.
     pub(super) fn insert(&mut self, program: &Program, entry: Entry) -> Result<(), WriteError> {
-        self.check_action(program, &entry)?;
+        program.check_action(&self.info, entry.action, &entry.parameters)?;
         let matched = self.matched(&entry.key)?;
         if self.len >= self.info.size {
             return Err(WriteError::Full { table: self.info.name.clone(), size: self.info.size });
@@ -72,7 +72,7 @@ impl Table {
 
     /// Another action; returns the entry as it was.
     pub(super) fn modify(&mut self, program: &Program, entry: Entry) -> Result<Entry, WriteError> {
-        self.check_action(program, &entry)?;
+        program.check_action(&self.info, entry.action, &entry.parameters)?;
         let row = self.row_mut(&entry.key)?;
         Ok(std::mem::replace(&mut row.entry, entry))
     }
@@ -134,37 +134,12 @@ impl Table {
     }
 
     fn matched(&self, key: &EntryKey) -> Result<Matched, WriteError> {
-        let name = || self.info.name.clone();
-        if self.info.is_const {
-            return Err(WriteError::Const(name()));
-        }
-        if self.info.has_priority() != (key.priority > 0) || key.priority < 0 {
-            return Err(WriteError::Priority { table: name(), priority: key.priority });
-        }
-        Matched::new(&self.info, &key.fields)
+        self.info.check_key(key)?;
+        Ok(Matched::new(&self.info, &key.fields))
     }
 
     fn rank(&self, key: &EntryKey, matched: &Matched) -> i32 {
         let by_prefix = self.info.keys.iter().any(|key| key.kind == MatchKind::Lpm);
         if by_prefix { i32::from(matched.prefix) } else { key.priority }
-    }
-
-    fn check_action(&self, program: &Program, entry: &Entry) -> Result<(), WriteError> {
-        let table = || self.info.name.clone();
-        let known = self.info.actions.contains(&entry.action).then(|| program.action(entry.action)).flatten();
-        let action =
-            known.ok_or_else(|| WriteError::UnknownAction { table: table(), action: entry.action })?;
-        let (expected, given) = (action.parameters.len(), entry.parameters.len());
-        if expected != given {
-            return Err(WriteError::Arity { table: table(), what: "parameters", expected, given });
-        }
-        let mut parameters = action.parameters.iter().zip(&entry.parameters);
-        match parameters.find(|(parameter, value)| **value & !ones(parameter.width) != 0) {
-            None => Ok(()),
-            Some((parameter, _)) => {
-                let name = parameter.name.clone();
-                Err(WriteError::Field { table: table(), name, width: parameter.width })
-            }
-        }
     }
 }

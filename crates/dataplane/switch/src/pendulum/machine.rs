@@ -35,7 +35,10 @@ pub struct TableAccess<W> {
     pub(super) queue: VecDeque<Queued<W>>,
     /// Numbers that commands which were not written yet will add.
     coming: HashSet<SwitchPdr, RandomState>,
-    pub(super) writing: Option<Command<()>>,
+    /// What the writer has been given: all of it is written by one request.
+    pub(super) writing: Vec<Command<()>>,
+    /// What the counters of numbers without a rule held last, if they are not cleared.
+    pub(super) bases: HashMap<SwitchPdr, [Count; 2], RandomState>,
     pub(super) commands: u64,
     /// Events so far: what came first, even within one tick of the clock.
     pub(super) events: u64,
@@ -78,7 +81,8 @@ impl<W> TableAccess<W> {
             rules: HashMap::default(),
             queue: VecDeque::new(),
             coming: HashSet::default(),
-            writing: None,
+            writing: Vec::new(),
+            bases: HashMap::default(),
             commands: 0,
             events: 0,
             turn: Side::Ingress,
@@ -121,8 +125,8 @@ impl<W> TableAccess<W> {
 
     /// What the writer does next; `None` while it has a batch, has nothing to do, or must wait for a reader.
     pub fn poll_write(&mut self, now: Time) -> Option<Turn<W>> {
-        let shared = !self.config.mode.is_pendulum();
-        if self.writing.is_some() || (shared && self.tables.iter().any(|table| !table.is_idle())) {
+        let shared = self.config.mode.is_shared();
+        if !self.writing.is_empty() || (shared && self.tables.iter().any(|table| !table.is_idle())) {
             return None;
         }
         let adding = self.queue.iter().position(|queued| !queued.command.add.is_empty());
@@ -134,14 +138,41 @@ impl<W> TableAccess<W> {
         }
     }
 
-    /// The batch was written, all of it, or nothing of it has been.
+    /// One more batch for the request that the writer is about to make: many commands in one request take less time than one by one,
+    /// and are still each all or nothing, as the request is. `None` if the writer has nothing yet, or there is none that fits.
+    pub fn poll_more(&mut self, now: Time) -> Option<Batch<W>> {
+        if self.writing.is_empty() {
+            return None;
+        }
+        let pending: usize = self.writing.iter().map(|command| command.add.len()).sum();
+        let fits = |queued: &Queued<W>| {
+            let needed = queued.command.add.len();
+            let mut tables = self.tables.iter();
+            needed == 0 || tables.all(|table| table.has_room(table.writable(), needed + pending))
+        };
+        let adding = self.queue.iter().position(|queued| !queued.command.add.is_empty());
+        let free = self.queue.iter().position(|queued| queued.command.add.is_empty());
+        let first = [adding, free].into_iter().flatten();
+        let place = first.filter(|place| self.queue.get(*place).is_some_and(fits)).min()?;
+        match self.start(now, place)? {
+            Turn::Write(batch) => Some(batch),
+            Turn::Refuse { .. } => None,
+        }
+    }
+
+    /// The request was made, with all batches that were handed out for it; or nothing of it was.
     pub fn written(&mut self, now: Time, all: bool) {
-        let Some(command) = self.writing.take() else { return };
+        let commands = std::mem::take(&mut self.writing);
+        if commands.is_empty() {
+            return;
+        }
         self.events += 1;
-        self.forget(&command);
-        if all {
-            command.add.iter().for_each(|number| self.enter(*number));
-            command.expire.iter().for_each(|number| self.expire(*number, now));
+        for command in commands {
+            self.forget(&command);
+            if all {
+                command.add.iter().for_each(|number| self.enter(*number));
+                command.expire.iter().for_each(|number| self.expire(*number, now));
+            }
         }
         Side::ALL.into_iter().for_each(|side| self.swap_if_due(side));
     }
@@ -149,7 +180,7 @@ impl<W> TableAccess<W> {
     /// The roles of a side change, if its reader has finished and nothing is being written, unless a command that waits for
     /// the other side has room here now.
     pub(super) fn swap_if_due(&mut self, side: Side) {
-        if self.tables[side as usize].swap_due && self.writing.is_none() && !self.is_held(side) {
+        if self.tables[side as usize].swap_due && self.writing.is_empty() && !self.is_held(side) {
             self.swap(side);
         }
     }
@@ -228,9 +259,10 @@ impl<W> TableAccess<W> {
             partition: self.tables[side as usize].writable(),
             numbers: command.add.clone(),
         };
-        let insertions = Side::ALL.into_iter().filter(|_| !command.add.is_empty()).map(insertion).collect();
+        let has_entries = self.config.mode.is_keyed() && !command.add.is_empty();
+        let insertions = Side::ALL.into_iter().filter(|_| has_entries).map(insertion).collect();
         let Command { add, expire, writes } = command;
-        self.writing = Some(Command { add, expire, writes: () });
+        self.writing.push(Command { add, expire, writes: () });
         Some(Turn::Write(Batch { token, insertions, writes }))
     }
 
@@ -266,7 +298,8 @@ impl<W> TableAccess<W> {
             members.push(number);
             Some(Place { partition, member: members.len() - 1 })
         });
-        let rule = Rule { places, last: [Count::ZERO; 2], expired: None, leaving: false };
+        let last = self.bases.remove(&number).unwrap_or_default();
+        let rule = Rule { places, last, expired: None, leaving: false };
         self.rules.insert(number, rule);
     }
 

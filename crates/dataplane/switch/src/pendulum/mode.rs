@@ -22,6 +22,12 @@ pub enum Mode {
         /// Entries that are read before it looks for writes again; the paper has 100.
         chunk: usize,
     },
+    /// Counters by index instead of entries, a reader for each side, and a writer: nothing is inserted, so nobody waits for anybody. A
+    /// rule keeps its number when it is modified, and a counter goes on from what it held when its number has another rule.
+    Indexed {
+        /// Counters of one pass, at most.
+        batch: usize,
+    },
 }
 
 impl Mode {
@@ -33,6 +39,16 @@ impl Mode {
         matches!(self, Self::Pendulum { .. })
     }
 
+    /// Numbers are keys of entries; else they are indices.
+    pub(super) const fn is_keyed(self) -> bool {
+        !matches!(self, Self::Indexed { .. })
+    }
+
+    /// Readers and the writer take turns.
+    pub(super) const fn is_shared(self) -> bool {
+        matches!(self, Self::Baseline { .. } | Self::SingleThread { .. })
+    }
+
     /// Partitions of each side.
     pub(super) const fn partitions(self) -> usize {
         if self.is_pendulum() { 2 } else { 1 }
@@ -41,7 +57,7 @@ impl Mode {
     /// The most entries that one pass reads.
     pub(super) const fn budget(self) -> usize {
         match self {
-            Self::Pendulum { batch } => batch,
+            Self::Pendulum { batch } | Self::Indexed { batch } => batch,
             Self::Baseline { .. } => usize::MAX,
             Self::SingleThread { chunk } => chunk,
         }

@@ -27,10 +27,13 @@ impl<W> TableAccess<W> {
             return None;
         }
         self.seek_entries(side);
+        if self.tables[side as usize].swap_due {
+            return None;
+        }
         let partition = self.tables[side as usize].readable();
         let numbers = self.chosen(now, side, partition, pick);
         if numbers.is_empty() {
-            if !self.members(side, partition).is_empty() || !self.config.mode.is_pendulum() {
+            if !self.members(side, partition).is_empty() || self.config.mode.is_shared() {
                 self.ended(now, now, side);
             }
             return None;
@@ -94,7 +97,7 @@ impl<W> TableAccess<W> {
         if !table.is_idle() {
             return false;
         }
-        if self.config.mode.is_pendulum() {
+        if !self.config.mode.is_shared() {
             return !table.swap_due;
         }
         let other = &self.tables[side.other() as usize];
@@ -102,20 +105,21 @@ impl<W> TableAccess<W> {
             Mode::SingleThread { .. } => !self.queue.is_empty(),
             _ => self.queue.front().is_some_and(|queued| queued.token.0 < self.owed),
         };
-        self.writing.is_none()
+        self.writing.is_empty()
             && other.is_idle()
             && self.turn == side
             && now >= self.rests_until
             && !writer_first
     }
 
-    /// A partition without entries is not worth a pass, if the other one has some.
+    /// A partition without entries is not worth a pass, if the other one has some. A writer that always has something to write must
+    /// not keep its partition for that: the roles change between two of its batches then.
     fn seek_entries(&mut self, side: Side) {
         let table = &self.tables[side as usize];
         let is_empty = |partition: Partition| table.entries(partition).members.is_empty();
-        let other = table.writable();
-        if is_empty(table.readable()) && !is_empty(other) && self.writing.is_none() && !self.is_held(side) {
-            self.swap(side);
+        if is_empty(table.readable()) && !is_empty(table.writable()) {
+            self.tables[side as usize].swap_due = self.config.mode.is_pendulum();
+            self.swap_if_due(side);
         }
     }
 
@@ -174,7 +178,10 @@ impl<W> TableAccess<W> {
         let Some(rule) = self.rules.get_mut(&number) else { return false };
         let Some(place) = rule.places[side as usize].take() else { return false };
         let is_over = rule.places.iter().all(Option::is_none);
-        if is_over {
+        if let Some(rule) = self.rules.get(&number).filter(|_| is_over) {
+            if !self.config.mode.is_keyed() {
+                self.bases.insert(number, rule.last);
+            }
             self.rules.remove(&number);
         }
         let members = &mut self.tables[side as usize].entries_mut(place.partition).members;
@@ -193,6 +200,9 @@ impl<W> TableAccess<W> {
         if self.config.mode.is_pendulum() {
             self.tables[side as usize].swap_due = true;
             self.swap_if_due(side);
+            return;
+        }
+        if !self.config.mode.is_shared() {
             return;
         }
         self.busy += now.since(started);

@@ -9,6 +9,7 @@
 //! - An urgency counts from the moment of each counter's last reading, not from that of the estimate: the need for a rule that was not
 //!   read grows. It is kept as a point in time, which changes only with a reading. So a pass costs as much as it reads, where
 //!   the paper looks at all rules and sorts them.
+//! - An estimate forgets by the time that was observed, not by the number of readings: counters are read at very different intervals.
 //! - Two volumes that are in reach are compared by all rules of the URR, each read at its own time.
 //! - No rule is left for longer than [`Config::longest`], also if a longer period is asked for.
 //! - A report for a time or a period waits until all counters of the URR have been read after it was over.

@@ -6,8 +6,10 @@ use super::wheel::Slot;
 use crate::Count;
 use crate::pendulum::{Partition, Side};
 
-/// How much of an estimate stays with each observation (HiP4-UPF section 5.2).
+/// How much of an estimate stays with an observation (HiP4-UPF section 5.2) of this length: what the paper's passes take from one
+/// reading of a counter to the next. The more time an observation is of, the less of the estimate stays.
 const ALPHA: f64 = 0.95;
+const OBSERVED: f64 = 0.13;
 
 /// When a counter is read for the first time: soon, as nothing is known of its traffic before.
 const FIRST: Span = Span::from_millis(500);
@@ -72,7 +74,8 @@ impl Watch {
         let passed = now.since(self.read);
         if passed > Span::ZERO {
             let observed = octets as f64 / passed.as_secs_f64();
-            self.rate = Some(self.rate.map_or(observed, |rate| ALPHA * rate + (1.0 - ALPHA) * observed));
+            let stays = ALPHA.powf(passed.as_secs_f64() / OBSERVED);
+            self.rate = Some(self.rate.map_or(observed, |rate| stays * rate + (1.0 - stays) * observed));
         }
         self.read = self.read.max(now);
     }

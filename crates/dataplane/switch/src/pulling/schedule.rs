@@ -87,7 +87,9 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
             }))
         };
         let flows = [flow(None), flow(Some(Direction::Uplink)), flow(Some(Direction::Downlink))];
-        let ends = [state.volume_end(now, &flows), state.next_end()];
+        let caution = f64::from(self.config.caution.clamp(1, 100)) / 100.0;
+        let volume = state.volume_end(now, &flows).map(|end| end - end.since(now).mul_f64(1.0 - caution));
+        let ends = [volume, state.next_end()];
         ends.into_iter().flatten().min()
     }
 }

@@ -35,7 +35,8 @@ pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(),
     let Stage { options, cleanup, timeline, .. } = stage;
     observer.progress("causeway run");
     let configuration = options.out.join("upf.yaml");
-    std::fs::write(&configuration, config::upf(UE_MTU)).map_err(LabError::io("upf.yaml"))?;
+    std::fs::write(&configuration, config::upf(UE_MTU, options.dataplane.as_deref()))
+        .map_err(LabError::io("upf.yaml"))?;
     let args = ["run".into(), "--config".into(), configuration.into()];
     let log = options.out.join("causeway.log");
     let daemon = Daemon::start(&topology.upf, &options.program, &args, &log, cleanup)?;

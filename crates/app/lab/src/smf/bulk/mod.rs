@@ -45,8 +45,8 @@ pub struct BulkSmf {
 pub enum Heard {
     /// It answered the request with this sequence number, and accepted it.
     Answer(u32),
-    /// It has sent a Session Report Request about the session with this SEID of ours, which was answered.
-    Report(Seid),
+    /// It has sent a Session Report Request about the session with this SEID of ours, with so many usage reports, which was answered.
+    Report(Seid, usize),
 }
 
 impl BulkSmf {
@@ -191,12 +191,13 @@ impl BulkSmf {
             Message::HeartbeatRequest(_) => {
                 (HeartbeatResponse::new(RecoveryTimeStamp(RECOVERY)).into(), None, None)
             }
-            Message::SessionReportRequest(_) => {
+            Message::SessionReportRequest(request) => {
                 let cp_seid = header.seid.unwrap_or_default();
                 let index = usize::try_from(cp_seid.0).ok().and_then(|seid| seid.checked_sub(1));
                 let up_seid = index.and_then(|index| self.up_seids.get(index)).copied();
                 let response = SessionReportResponse::new(Cause::RequestAccepted);
-                (response.into(), Some(up_seid.unwrap_or_default()), Some(Heard::Report(cp_seid)))
+                let heard = Heard::Report(cp_seid, request.usage_reports.iter().count());
+                (response.into(), Some(up_seid.unwrap_or_default()), Some(heard))
             }
             _ => return Ok(None),
         };

@@ -80,6 +80,6 @@ fn what_the_upf_says_is_heard_in_passing() {
     while heard.len() < 2 && start.elapsed() < Duration::from_secs(5) {
         heard.extend(smf.poll().unwrap());
     }
-    assert_eq!(heard, [Heard::Answer(asked), Heard::Report(Seid(1))]);
+    assert_eq!(heard, [Heard::Answer(asked), Heard::Report(Seid(1), 0)]);
     assert_eq!(receive(&upf).1, 77);
 }

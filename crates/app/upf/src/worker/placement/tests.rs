@@ -50,7 +50,7 @@ impl Office {
     /// Places a plan, which its worker carries out or not.
     fn settle(&mut self, session: u64, ops: Vec<Op>, is_done: bool) -> Result<usize, ApplyError> {
         self.plans += 1;
-        let worker = self.placement.place(self.plans, &Plan { session: Seid(session), ops })?;
+        let worker = self.placement.place(self.plans, &Plan { session: Seid(session), ops: ops.into() })?;
         self.placement.settle(self.plans, is_done);
         Ok(worker)
     }

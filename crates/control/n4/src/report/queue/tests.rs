@@ -28,7 +28,7 @@ fn with(pdr: u16, dscp: u8, status: DataStatus) -> Report {
 
 /// What goes into one request after the other, each answered.
 fn requests(reports: &[Report]) -> Vec<Vec<Report>> {
-    let mut queue = ReportQueue::default();
+    let mut queue = Queue::default();
     assert!(reports.iter().all(|report| queue.push(report.clone(), 99)));
     let next = || {
         let request = queue.next_request();
@@ -52,7 +52,7 @@ fn reports_of_every_type_share_a_request() {
         report(1, 7, 1, 2),
     ];
     assert_eq!(requests(&all), [all.to_vec()]);
-    let mut queue = ReportQueue::default();
+    let mut queue = Queue::default();
     assert!(queue.push(downlink(1), 9) && queue.next_request().len() == 1);
     assert!(queue.push(Report::Inactivity, 9) && queue.push(Report::Inactivity, 9));
     assert!(!queue.is_ready() && queue.next_request().is_empty());
@@ -75,7 +75,7 @@ fn what_does_not_go_together_is_told_apart() {
 // Output: the first is said again without the policy, before all else; the second is not.
 #[test]
 fn a_refused_policy_is_left_out() {
-    let mut queue = ReportQueue::default();
+    let mut queue = Queue::default();
     assert!(queue.push(with(1, 46, DataStatus::Buffered), 9) && queue.next_request().len() == 1);
     assert!(queue.push(Report::Inactivity, 9));
     assert!(queue.again_without_policy());
@@ -88,7 +88,7 @@ fn a_refused_policy_is_left_out() {
 // Output: told once; told again only after the answer.
 #[test]
 fn downlink_data_is_not_told_twice() {
-    let mut queue = ReportQueue::default();
+    let mut queue = Queue::default();
     assert!(queue.push(downlink(1), 9) && queue.push(downlink(1), 9));
     assert_eq!(queue.next_request(), [downlink(1)]);
     assert!(queue.push(downlink(1), 9));
@@ -101,7 +101,7 @@ fn downlink_data_is_not_told_twice() {
 // Output: the first is added up with its times, the second waits too; an error indication is refused.
 #[test]
 fn usage_above_the_limit_is_added_up() {
-    let mut queue = ReportQueue::default();
+    let mut queue = Queue::default();
     assert!(queue.push(report(1, 5, 0, 1), 2) && queue.push(downlink(1), 2));
     assert!(queue.push(report(1, 7, 1, 3), 2));
     assert!(queue.push(report(2, 9, 0, 3), 2));
@@ -111,7 +111,7 @@ fn usage_above_the_limit_is_added_up() {
 
 #[test]
 fn one_request_carries_a_bounded_number_of_usages() {
-    let mut queue = ReportQueue::default();
+    let mut queue = Queue::default();
     for urr in 0..15 {
         assert!(queue.push(report(urr, 1, 0, 1), 99));
     }
@@ -124,7 +124,7 @@ fn one_request_carries_a_bounded_number_of_usages() {
 // Output: the parts stay together, in the second request; what is added up is added part by part.
 #[test]
 fn parts_stay_together() {
-    let mut queue = ReportQueue::default();
+    let mut queue = Queue::default();
     let part = |part, uplink| Usage { part, ..usage(10, uplink, 0, 1) };
     let both = |uplink| {
         Report::Usage(vec![part(UsageInformation::UBE, 2 * uplink), part(UsageInformation::UAE, uplink)])

@@ -4,68 +4,101 @@
 //! UE's IPv4 address and the TEIDs of gNBs. Decoding, merging and validating do not depend on the values of those, so
 //! what they once made of such a request serves for the next: with its own values, and with tunnels of its own.
 
-mod mask;
+mod holes;
+mod own;
+mod session;
 mod template;
+mod words;
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use causeway_pfcp::{SessionEstablishmentFlags, SessionEstablishmentRequest};
-use causeway_types::Seid;
+use causeway_types::{FSeid, NtpSeconds, Seid};
 use foldhash::fast::RandomState;
 
-use self::mask::{Own, mask};
-use self::template::Template;
+pub use self::own::Own;
+pub use self::session::Alike;
+pub use self::template::Template;
+use self::words::Words;
 use super::Change;
 use crate::validate::Context;
-use crate::{Capabilities, LocalEndpoints, Rejection, Resources};
+use crate::{Capabilities, LocalEndpoints, Resources};
 
 /// How many wordings are remembered.
 const REMEMBERED: usize = 256;
 
+/// How many of those that were met last are looked at first.
+const LATEST: usize = 4;
+
 /// The wordings that were met lately, and what came of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Alike {
+pub(crate) struct Wordings {
     hasher: RandomState,
-    /// Each wording has one place, by its hash; the latest there is remembered.
+    /// Each wording has one place, by its hash; the latest there that was met twice in a row is remembered.
     places: Vec<Place>,
+    /// The places of the wordings that were met last, the latest first.
+    latest: Vec<usize>,
     /// What the templates were checked against.
     surroundings: Option<(Capabilities, LocalEndpoints)>,
-    /// The request that is looked at, without what is its session's own.
-    scratch: Vec<u8>,
 }
 
 #[derive(Clone, Default, Debug)]
 struct Place {
-    /// The hash of the wording that was met here last. One that is met once only is not worth keeping.
+    /// The hash of the wording that was read here last. One that is met once only is not worth keeping, nor displaces another.
     met: u64,
-    wording: Box<[u8]>,
-    template: Option<Box<Template>>,
+    known: Option<Box<Meaning>>,
 }
 
-impl Default for Alike {
+/// A wording and what it means.
+#[derive(Clone, Debug)]
+struct Meaning {
+    words: Words,
+    template: Arc<Template>,
+    /// It puts the session into sets of sessions, which is not a matter of rules.
+    names_sets: bool,
+}
+
+impl Default for Wordings {
     fn default() -> Self {
         let places = vec![Place::default(); REMEMBERED];
-        Self { hasher: RandomState::default(), places, surroundings: None, scratch: Vec::new() }
+        Self { hasher: RandomState::default(), places, latest: Vec::new(), surroundings: None }
     }
 }
 
-/// A request that may be remembered: its hash, and what is its session's own.
-pub(super) struct Wording {
-    hash: u64,
+/// A request in known words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Known {
+    /// What it has in common with others.
+    pub template: Arc<Template>,
+    /// The SMF's end.
+    pub cp: FSeid,
+    /// The Recovery Time Stamp, if there is one.
+    pub recovery: Option<NtpSeconds>,
+    /// What is its own; without the tunnels that are still to be chosen.
     own: Own,
 }
 
-impl Alike {
+/// A request that may be remembered.
+pub(super) struct Wording {
+    words: Words,
+    hash: u64,
+    own: Own,
+    names_sets: bool,
+}
+
+impl Wordings {
     /// `None`: the request has something that no other session's request has.
-    fn read(&mut self, request: &SessionEstablishmentRequest<'_>) -> Option<Wording> {
+    fn read(&self, request: &SessionEstablishmentRequest<'_>) -> Option<Wording> {
         // What is restored has refusals of its own.
         if request.flags.is_some_and(|flags| flags.contains(SessionEstablishmentFlags::RESTI)) {
             return None;
         }
-        self.scratch.clear();
-        self.scratch.extend_from_slice(request.other.octets()?);
-        let own = mask(&mut self.scratch)?;
-        Some(Wording { hash: self.hasher.hash_one(&self.scratch[..]), own })
+        let body = request.other.octets()?;
+        let words = Words::of(body)?;
+        let names_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
+        let own = words.holes().filling(body)?.own;
+        Some(Wording { hash: self.hasher.hash_one(words.octets()), words, own, names_sets })
     }
 
     /// Templates hold only where they were made.
@@ -75,44 +108,99 @@ impl Alike {
         })
     }
 
-    fn template(&self, hash: u64) -> Option<&Template> {
-        let place = self.places.get(hash as usize % REMEMBERED)?;
-        let is_it = place.met == hash && *place.wording == self.scratch[..];
-        place.template.as_deref().filter(|_| is_it)
+    fn meaning(&self, place: usize) -> Option<&Meaning> {
+        self.places.get(place)?.known.as_deref()
+    }
+
+    /// What a body in known words means.
+    fn known(&mut self, body: &[u8]) -> Option<(&Meaning, holes::Filling)> {
+        let is_it = |place: &usize| self.meaning(*place)?.words.filling(body);
+        let recent = (0..).zip(&self.latest).find_map(|(at, place)| Some((at, is_it(place)?)));
+        let (place, filling) = match recent {
+            Some((at, filling)) => (self.latest.remove(at), filling),
+            None => {
+                let place = self.hasher.hash_one(Words::of(body)?.octets()) as usize % REMEMBERED;
+                (place, is_it(&place)?)
+            }
+        };
+        self.latest.insert(0, place);
+        self.latest.truncate(LATEST);
+        Some((self.meaning(place)?, filling))
     }
 }
 
-/// Plans a session as one before it that was asked for in the same words. `Err`: there is none, and what to remember the
-/// request by, if it can be.
+impl Resources {
+    /// What an establishment with this body asks for, if it is in words that were met before and about nothing but rules. It is
+    /// the same as what [`super::establish`] would make of it, which is to be asked where this does not know.
+    pub fn known(&mut self, body: &[u8], context: &Context<'_>) -> Option<Known> {
+        let wordings = &mut self.recent.alike;
+        if !wordings.is_made_for(context) {
+            return None;
+        }
+        let (meaning, filling) = wordings.known(body).filter(|(meaning, _)| !meaning.names_sets)?;
+        let template = Arc::clone(&meaning.template);
+        Some(Known { template, cp: filling.cp?, recovery: filling.recovery, own: filling.own })
+    }
+
+    /// There are tunnels and addresses for what is asked for; else [`super::establish`] says what is to be done.
+    pub fn have_room(&self, known: &Known, session: Seid) -> bool {
+        known.template.has_room(&known.own, session, &self.tunnels, &self.addresses)
+    }
+
+    /// Takes what a session needs for which there is room. `None`: no TEID can be had, and nothing is taken.
+    pub fn take(&mut self, known: Known, session: Seid) -> Option<Alike> {
+        let Known { template, own, .. } = known;
+        let own = template.take(&own, session, &mut self.tunnels, &mut self.addresses)?;
+        Some(Alike::new(template, own))
+    }
+
+    /// Gives back what [`Resources::take`] took. `was_seen`: others may have heard of it, so that it rests for a while.
+    pub fn give_back(&mut self, session: Seid, alike: &Alike, was_seen: bool) {
+        for tunnel in alike.tunnels() {
+            self.tunnels.release(session, &[tunnel]);
+        }
+        for held in alike.addresses() {
+            self.addresses.release(session, &held, was_seen);
+        }
+    }
+}
+
+/// Plans a session as one before it that was asked for in the same words. `Err`: there is none, or not room for another, and
+/// what to remember the request by, if it can be.
 pub(super) fn establish_alike(
     request: &SessionEstablishmentRequest<'_>,
     session: Seid,
     context: &Context<'_>,
     resources: &mut Resources,
-) -> Result<Result<Change, Rejection>, Option<Wording>> {
-    let alike = &mut resources.recent.alike;
-    let Some(wording) = alike.read(request) else { return Err(None) };
-    if !alike.is_made_for(context) {
+) -> Result<Change, Option<Wording>> {
+    let wordings = &resources.recent.alike;
+    let Some(wording) = wordings.read(request) else { return Err(None) };
+    let known = wordings.meaning(wording.hash as usize % REMEMBERED);
+    let Some(meaning) = known.filter(|meaning| meaning.words == wording.words) else {
+        return Err(Some(wording));
+    };
+    let template = Arc::clone(&meaning.template);
+    let Resources { tunnels, addresses, recent } = resources;
+    if !recent.alike.is_made_for(context) || !template.has_room(&wording.own, session, tunnels, addresses) {
         return Err(Some(wording));
     }
-    let Resources { tunnels, addresses, recent } = resources;
-    let Some(template) = recent.alike.template(wording.hash) else { return Err(Some(wording)) };
-    template.establish(&wording.own, session, tunnels, addresses).ok_or(Some(wording))
+    let own = template.take(&wording.own, session, tunnels, addresses).ok_or(Some(wording))?;
+    Ok(Alike::new(template, own).as_change(session))
 }
 
 /// Remembers what came of a request if it was met before.
 pub(super) fn remember(wording: Wording, change: &Change, context: &Context<'_>, resources: &mut Resources) {
-    let alike = &mut resources.recent.alike;
-    if !alike.is_made_for(context) {
-        alike.places.fill(Place::default());
-        alike.surroundings = Some((*context.capabilities, context.endpoints.clone()));
+    let wordings = &mut resources.recent.alike;
+    if !wordings.is_made_for(context) {
+        wordings.places.fill(Place::default());
+        wordings.surroundings = Some((*context.capabilities, context.endpoints.clone()));
     }
-    let Some(place) = alike.places.get_mut(wording.hash as usize % REMEMBERED) else { return };
-    if place.met != wording.hash {
-        *place = Place { met: wording.hash, ..Place::default() };
-    } else if let Some(template) = Template::of(change, wording.own) {
-        place.wording = Box::from(&alike.scratch[..]);
-        place.template = Some(Box::new(template));
+    let Wording { words, hash, own, names_sets } = wording;
+    let Some(place) = wordings.places.get_mut(hash as usize % REMEMBERED) else { return };
+    if place.met != hash {
+        place.met = hash;
+    } else if let Some(template) = Template::of(change, &own, words.holes().fars) {
+        place.known = Some(Box::new(Meaning { words, template: Arc::new(template), names_sets }));
     }
 }
 

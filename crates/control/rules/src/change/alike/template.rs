@@ -3,29 +3,31 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use causeway_types::{FTeid, IpNet, PdrId, Seid, Teid};
+use causeway_types::{FTeid, FarId, IpNet, NodeId, PdrId, Seid, Teid};
 
-use super::mask::Own;
-use crate::addresses::{AddressReservation, Held};
-use crate::change::{Change, claim};
-use crate::diff::plan_establishment;
+use super::own::{MOST, Own};
+use crate::addresses::Held;
+use crate::change::Change;
 use crate::edits::ChosenUes;
 use crate::tunnels::Reservation;
-use crate::{Addresses, Far, OuterHeader, Pdr, Rejection, SessionRules, SortedSet, Tunnels, UeAddress};
+use crate::{Addresses, Far, OuterHeader, Pdr, RuleSet, SessionRules, SortedSet, Tunnels, UeAddress};
 
-/// A session, and which of it is its own.
-#[derive(Clone, Debug)]
-pub(super) struct Template {
+/// What sessions have in common that were asked for in the same words: all but their [`Own`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Template {
+    /// The session that was asked for so first.
     session: SessionRules,
     chosen: Vec<(PdrId, FTeid)>,
     /// The tunnels that were chosen for it, in the order of the message.
     tunnels: Vec<FTeid>,
+    /// The FARs whose tunnels are each session's own.
+    fars: [Option<FarId>; MOST],
     own: Own,
 }
 
 impl Template {
     /// `None`: something of the session may be different for the next one in a way that is not known here.
-    pub(super) fn of(change: &Change, own: Own) -> Option<Self> {
+    pub(super) fn of(change: &Change, own: &Own, fars: [Option<FarId>; MOST]) -> Option<Self> {
         let session = &change.session;
         let mut tunnels = Vec::new();
         for (_, tunnel) in &change.chosen {
@@ -37,11 +39,36 @@ impl Template {
             && change.ues == ChosenUes::default()
             && session.endpoints.is_empty()
             && session.endpoint_of.is_empty()
-            && session.chosen_ues.is_empty();
-        let template = Self { session: session.clone(), chosen: change.chosen.clone(), tunnels, own };
+            && session.chosen_ues.is_empty()
+            && tunnels.len() <= MOST;
+        let mut own = *own;
+        own.tunnels.iter_mut().zip(&tunnels).for_each(|(slot, tunnel)| *slot = Some(tunnel.teid));
+        let template = Self { session: session.clone(), chosen: change.chosen.clone(), tunnels, fars, own };
         let knows_pdrs = session.rules.pdrs.values().all(|pdr| template.knows_pdr(pdr));
         let knows_fars = session.rules.fars.values().all(|far| template.knows_far(far));
         (has_plain_end && knows_pdrs && knows_fars).then_some(template)
+    }
+
+    /// Of the first session with these rules, as if the UPF had chosen its tunnels.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn of_rules(rules: &RuleSet) -> Option<Self> {
+        let mut own = Own { ue: rules.pdrs.values().find_map(|pdr| pdr.pdi.ue?.v4), ..Own::default() };
+        let (mut fars, mut chosen) = ([None; MOST], Vec::new());
+        let mut places = fars.iter_mut().zip(&mut own.remotes);
+        for far in rules.fars.values() {
+            if let Some(tunnel) = far.forwarding.as_ref().and_then(|it| it.tunnel()) {
+                let (id, teid) = places.next()?;
+                (*id, *teid) = (Some(far.id), Some(tunnel.teid));
+            }
+        }
+        for pdr in rules.pdrs.values() {
+            chosen.extend(pdr.pdi.tunnel.map(|tunnel| (pdr.id, tunnel)));
+        }
+        let session = SessionRules { rules: rules.clone(), ..SessionRules::default() };
+        let resources = crate::ResourceChange::nothing(Seid(0));
+        let change =
+            Change { chosen, ..Change::of_deletion(session, crate::plan_deletion(Seid(0)), resources) };
+        Self::of(&change, &own, fars)
     }
 
     /// Its tunnel and its IPv4 address are known to be the session's own, and what it names can only be of the request.
@@ -54,57 +81,102 @@ impl Template {
 
     fn knows_far(&self, far: &Far) -> bool {
         let outer = far.forwarding.as_ref().and_then(|forwarding| forwarding.outer);
-        outer.and_then(OuterHeader::tunnel).map(|tunnel| tunnel.teid) == self.own.tunnel_of(far.id)
+        outer.and_then(OuterHeader::tunnel).map(|tunnel| tunnel.teid) == self.remote_of(far.id)
     }
 
-    /// The same for a session with this of its own. `None`: there are no tunnels for it.
-    pub(super) fn establish(
+    fn remote_of(&self, far: FarId) -> Option<Teid> {
+        let at = self.fars.iter().position(|of| *of == Some(far))?;
+        self.own.remotes.get(at).copied().flatten()
+    }
+
+    /// What the session that it was made of has of its own.
+    pub const fn own(&self) -> &Own {
+        &self.own
+    }
+
+    /// The rules of the session that it was made of.
+    pub const fn rules(&self) -> &RuleSet {
+        &self.session.rules
+    }
+
+    /// Who establishes sessions in these words.
+    pub fn node(&self) -> Option<&NodeId> {
+        self.session.established_by.as_ref()
+    }
+
+    pub(super) const fn session(&self) -> &SessionRules {
+        &self.session
+    }
+
+    /// The PDRs whose F-TEID the UPF chooses, in the order of the request.
+    pub(super) fn chosen(&self, own: &Own) -> impl Iterator<Item = (PdrId, FTeid)> {
+        self.chosen.iter().map(|(pdr, tunnel)| (*pdr, self.renewed(*tunnel, own)))
+    }
+
+    /// The tunnels that end here for a session.
+    pub(super) fn tunnels(&self, own: &Own) -> impl Iterator<Item = FTeid> {
+        let both = self.tunnels.iter().zip(own.tunnels);
+        both.filter_map(|(tunnel, teid)| Some(FTeid { teid: teid?, addr: tunnel.addr }))
+    }
+
+    /// The tunnels that FARs lead into.
+    pub(super) fn remotes(&self, own: &Own) -> impl Iterator<Item = FTeid> {
+        let tunnel = |far: FarId| self.session.rules.fars.get(&far)?.forwarding.as_ref()?.tunnel();
+        let both = self.fars.iter().zip(own.remotes);
+        both.filter_map(move |(far, teid)| Some(FTeid { teid: teid?, addr: tunnel((*far)?)?.addr }))
+    }
+
+    /// The UE addresses that are a session's alone.
+    pub(super) fn addresses(&self, own: &Own) -> impl Iterator<Item = Held> {
+        let (mine, its) = (self.own.ue.map(net), own.ue.map(net));
+        let renewed = move |net: IpNet| if Some(net) == mine { its.unwrap_or(net) } else { net };
+        self.session.addresses.iter().map(move |held| Held { net: renewed(held.net), ..held.clone() })
+    }
+
+    /// There are tunnels and addresses for a session of its own.
+    pub(super) fn has_room(&self, own: &Own, seid: Seid, tunnels: &Tunnels, addresses: &Addresses) -> bool {
+        tunnels.available() as usize >= self.tunnels.len()
+            && self.addresses(own).all(|held| !addresses.is_taken(seid, &held))
+    }
+
+    /// Chooses the tunnels of a session, and takes them and its addresses, for which there is room. `None`: no TEID can be
+    /// had, and nothing is taken.
+    pub(super) fn take(
         &self,
         own: &Own,
         seid: Seid,
         tunnels: &mut Tunnels,
         addresses: &mut Addresses,
-    ) -> Option<Result<Change, Rejection>> {
-        let mut tunnels = Reservation::new(tunnels, seid);
-        let mut fresh = Vec::with_capacity(self.tunnels.len());
-        for tunnel in &self.tunnels {
-            fresh.push(tunnels.choose(tunnel.addr)?);
+    ) -> Option<Own> {
+        let mut own = Own { tunnels: [None; MOST], ..*own };
+        let mut reservation = Reservation::new(tunnels, seid);
+        for (slot, tunnel) in own.tunnels.iter_mut().zip(&self.tunnels) {
+            *slot = Some(reservation.choose(tunnel.addr)?.teid);
         }
-        let session = self.session_with(own, &fresh);
-        let addresses = AddressReservation::new(addresses, seid);
-        Some(claim(seid, &SessionRules::default(), &session, tunnels, addresses).map(|resources| Change {
-            plan: plan_establishment(seid, session.rules()),
-            chosen: self.chosen.iter().map(|(pdr, tunnel)| (*pdr, self.renewed(*tunnel, &fresh))).collect(),
-            chosen_endpoints: Vec::new(),
-            ues: ChosenUes::default(),
-            resources,
-            query_reference: None,
-            session,
-        }))
+        reservation.keep_all(self.tunnels(&own));
+        self.addresses(&own).for_each(|held| addresses.claim(seid, &held));
+        Some(own)
     }
 
-    fn session_with(&self, own: &Own, fresh: &[FTeid]) -> SessionRules {
+    /// The rules of a session with this of its own.
+    pub(super) fn session_with(&self, own: &Own) -> SessionRules {
         let mut session = self.session.clone();
-        session.rules.pdrs.replace(|pdr| self.pdr_with(pdr, own.ue, fresh));
-        for (mine, its) in self.own.tunnels.iter().flatten().zip(own.tunnels.iter().flatten()) {
-            if let Some(far) = session.rules.fars.get_mut(&mine.0) {
-                set_tunnel(far, its.1);
+        session.rules.pdrs.replace(|pdr| self.pdr_with(pdr, own));
+        for (far, its) in self.fars.iter().zip(own.remotes) {
+            if let (Some(far), Some(its)) = (far.and_then(|far| session.rules.fars.get_mut(&far)), its) {
+                set_tunnel(far, its);
             }
         }
         for tunnel in session.choose_ids.values_mut() {
-            *tunnel = self.renewed(*tunnel, fresh);
+            *tunnel = self.renewed(*tunnel, own);
         }
-        if let (Some(mine), Some(its)) = (self.own.ue.map(net), own.ue.map(net)) {
-            let held = std::mem::take(&mut session.addresses).into_iter();
-            let renew = |held: Held| Held { net: if held.net == mine { its } else { held.net }, ..held };
-            session.addresses = held.map(renew).collect::<SortedSet<_>>();
-        }
+        session.addresses = self.addresses(own).collect::<SortedSet<_>>();
         session
     }
 
-    fn pdr_with(&self, pdr: Arc<Pdr>, ue: Option<Ipv4Addr>, fresh: &[FTeid]) -> Arc<Pdr> {
-        let address = pdr.pdi.ue.map(|held| UeAddress { v4: held.v4.and(ue), ..held });
-        let tunnel = pdr.pdi.tunnel.map(|tunnel| self.renewed(tunnel, fresh));
+    fn pdr_with(&self, pdr: Arc<Pdr>, own: &Own) -> Arc<Pdr> {
+        let address = pdr.pdi.ue.map(|held| UeAddress { v4: held.v4.and(own.ue), ..held });
+        let tunnel = pdr.pdi.tunnel.map(|tunnel| self.renewed(tunnel, own));
         if (address, tunnel) == (pdr.pdi.ue, pdr.pdi.tunnel) {
             return pdr;
         }
@@ -114,9 +186,10 @@ impl Template {
     }
 
     /// The tunnel that stands for one of the template's.
-    fn renewed(&self, tunnel: FTeid, fresh: &[FTeid]) -> FTeid {
+    fn renewed(&self, tunnel: FTeid, own: &Own) -> FTeid {
         let at = self.tunnels.iter().position(|known| *known == tunnel);
-        at.and_then(|at| fresh.get(at)).copied().unwrap_or(tunnel)
+        let teid = at.and_then(|at| own.tunnels.get(at).copied().flatten());
+        FTeid { teid: teid.unwrap_or(tunnel.teid), ..tunnel }
     }
 }
 

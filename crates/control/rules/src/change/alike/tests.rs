@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::change::{establish_with, not_restored};
 use crate::testing::{capabilities, endpoints};
-use crate::{Addresses, Catalogue, Tunnels, decode};
+use crate::{Addresses, Catalogue, Rejection, Tunnels, decode};
 
 fn internet() -> NetworkInstance<'static> {
     NetworkInstance::decode(b"internet").unwrap()
@@ -174,7 +174,7 @@ impl World {
 
     /// How many wordings are known.
     fn known(&self) -> usize {
-        self.resources.recent.alike.places.iter().filter(|place| place.template.is_some()).count()
+        self.resources.recent.alike.places.iter().filter(|place| place.known.is_some()).count()
     }
 }
 
@@ -260,4 +260,22 @@ fn known_words_are_refused_like_others() {
     assert!(matches!(refused.reason, crate::Reason::AddressInUse { restored: false, .. }), "{refused}");
     assert!(matches!(not_restored(refused).reason, crate::Reason::AddressInUse { restored: true, .. }));
     assert_eq!(world.resources.tunnels.available(), free);
+}
+
+// Input:  PDRs for an IPv4 address, for an IPv6 address, and for both.
+// Output: both together are not told apart for certain: the IPv4 address may be that of another PDR, or not.
+#[test]
+fn an_ipv4_address_beside_an_ipv6_address_is_not_told_apart() {
+    let ie = |ie_type: u16, value: &[u8]| {
+        let len = value.len() as u16;
+        [&ie_type.to_be_bytes()[..], &len.to_be_bytes()[..], value].concat()
+    };
+    let pdr = |ue: &[u8]| {
+        let pdi = ie(<Pdi<'_> as Ie<'_>>::TYPE, &ie(UeIpAddress::TYPE, ue));
+        ie(<CreatePdr<'_> as Ie<'_>>::TYPE, &pdi)
+    };
+    let (v4, v6) = ([10, 45, 0, 1], [0x20; 16]);
+    assert!(Words::of(&pdr(&[&[0x02], &v4[..]].concat())).is_some());
+    assert!(Words::of(&pdr(&[&[0x01], &v6[..]].concat())).is_some());
+    assert!(Words::of(&pdr(&[&[0x03], &v4[..], &v6[..]].concat())).is_none());
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::*;
 use crate::driver::{Outcome, Reply, Request, SwitchDriver, Ticket, Update};
-use crate::model::{Config, Model, Timing};
+use crate::model::{Config, Model, Timing, Touched};
 use crate::pendulum::{self, Command, Finals, Mode, Pass, RoundRobin, Sample, Side, TableAccess, Turn};
 use crate::ranges::{Ranges, Template};
 use crate::{Count, SwitchPdr};
@@ -214,4 +214,53 @@ fn usage_is_conserved_over_the_model() {
         let waited = latencies.iter().filter(|latency| **latency > Span::from_millis(3)).count();
         assert!(waited >= 10, "{mode:?}: {latencies:?}");
     }
+}
+
+/// Each session sends an octet in each microsecond, which is worked out when somebody looks.
+struct Stream {
+    settled: Time,
+}
+
+impl Pipeline for Stream {
+    type Packet = ();
+
+    fn ingress(&mut self, _: &mut State, _: Time, _: u16, _: &[u8], _: &mut Vec<Departing<()>>) {}
+
+    fn egress(&mut self, _: &mut State, _: Time, _: u16, (): ()) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn settle(&mut self, state: &mut State, now: Time, touched: Touched<'_>) {
+        assert!(!matches!(touched, Touched::Counter { .. }), "nobody reads one by index");
+        let octets = now.since(self.settled).as_micros() as u64;
+        self.settled = now;
+        let rule = state.apply_many(PDR, &[1], Count::ZERO).map(|entry| entry.parameters[0]);
+        for table in rule.iter().flat_map(|_| PRE) {
+            let _counted =
+                state.apply_many(table, &[rule.unwrap_or_default()], Count { octets, packets: octets });
+        }
+    }
+}
+
+// Input:  traffic that nobody makes frame by frame; its rule gets another number by one write, and both counters are read later.
+// Output: the first holds all until that write took effect, the other all from then on until its own reading: not an octet is missing.
+#[test]
+fn traffic_can_be_worked_out_when_somebody_looks() {
+    let timing =
+        Timing { read_entry: Span::from_micros(7), write_call: Span::from_micros(50), ..Timing::INSTANT };
+    let config = Config { timing, cpu_port: CPU_PORT, port_rate: None, queue_room: 0 };
+    let mut model = Model::new(program(), Stream { settled: at(0) }, config);
+    let first = vec![Update::Insert(counting(PRE[0], 10)), Update::Insert(session(1, 10))];
+    model.submit(at(0), Request::Write(first));
+    let second = vec![Update::Insert(counting(PRE[1], 20)), Update::Modify(session(1, 20))];
+    model.submit(at(100), Request::Write(second));
+    model.submit(at(200), Request::ReadDirect(vec![exact(PRE[0], 10)]));
+    model.submit(at(200), Request::ReadDirect(vec![exact(PRE[1], 20)]));
+    let mut counts = Vec::new();
+    while let Some((_, outcome)) = model.poll(at(300)) {
+        if let Ok(Reply::Counts(read)) = outcome {
+            counts.extend(read.into_iter().flatten().map(|count| count.octets));
+        }
+    }
+    assert_eq!(counts, [100, 57]);
 }

@@ -36,7 +36,8 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    pub(super) const ALL: [Self; 15] = [
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 15] = [
         Self::MalformedGtpu,
         Self::UnsupportedGtpVersion,
         Self::UnsupportedExtension,

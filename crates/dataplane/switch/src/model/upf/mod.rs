@@ -60,6 +60,11 @@ impl Upf {
         Ok(Self { names: Names::new(program)?, cpu_port, local })
     }
 
+    /// Other addresses at which GTP-U arrives.
+    pub fn set_local(&mut self, local: Vec<Ipv4Addr>) {
+        self.local = local;
+    }
+
     /// Carries out the action of the entry that the packet matches. A table that the profile does not have misses.
     fn apply(&self, state: &mut State, packet: &mut Packet, table: &str) -> Result<(), Miss> {
         let table = self.names.table(table).ok_or(Miss)?;
@@ -162,7 +167,6 @@ impl Upf {
             let _default = self.apply(state, packet, "punt_ports");
         } else if packet.command != Some(Command::Send) {
             let _queue_zero = self.apply(state, packet, "queue_assignment");
-            state.count(self.names.queue_packets, packet.queue.into(), packet.octets);
             let tables: &[&str] = match (packet.forward, packet.family) {
                 (Some(Forward::Encapsulate), _) => &["tunnel_exact", "tunnel_lpm"],
                 (_, Some(Family::V6)) => &["network_lpm_ipv6"],
@@ -170,6 +174,8 @@ impl Upf {
             };
             if self.first(state, packet, tables).is_err() {
                 packet.drop = Some(DropReason::NoEgress);
+            } else if packet.drop.is_none() {
+                state.count(self.names.queue_packets, packet.queue.into(), packet.octets);
             }
         }
     }

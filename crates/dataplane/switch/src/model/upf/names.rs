@@ -24,6 +24,9 @@ pub enum UnknownProgram {
     /// Its rules are addressed by index, in another packet path.
     #[error("the model does not run profile direct")]
     Direct,
+    /// Its tunnels are of IPv6.
+    #[error("the model does not run tunnels of IPv6")]
+    OuterIpv6,
 }
 
 /// What a key is of a packet.
@@ -38,7 +41,7 @@ enum Field {
     Destination(Family),
     DestinationPrefix,
     Protocol(Family),
-    Dscp,
+    Dscp(Family),
     SourcePort,
     DestinationPort,
     HasPorts,
@@ -85,7 +88,7 @@ impl Field {
             "source" => Self::Source(family),
             "difference" => Self::Difference(family),
             "protocol" => Self::Protocol(family),
-            "dscp" => Self::Dscp,
+            "dscp" => Self::Dscp(family),
             "source_port" => Self::SourcePort,
             "destination_port" => Self::DestinationPort,
             "has_ports" => Self::HasPorts,
@@ -114,7 +117,8 @@ impl Field {
             Self::DestinationPrefix => of_family(Family::V6, 24..32),
             Self::Protocol(Family::V4) => of_family(Family::V4, 9..10),
             Self::Protocol(Family::V6) => of_family(Family::V6, 6..7),
-            Self::Dscp => u128::from(packet.tos() >> 2),
+            Self::Dscp(family) if packet.family == Some(family) => u128::from(packet.tos() >> 2),
+            Self::Dscp(_) => 0,
             Self::SourcePort => packet.ports.map_or(0, |(source, _)| source.into()),
             Self::DestinationPort => packet.ports.map_or(0, |(_, destination)| destination.into()),
             Self::HasPorts => packet.ports.is_some().into(),
@@ -184,6 +188,10 @@ impl Names {
     pub(super) fn new(program: &Program) -> Result<Self, UnknownProgram> {
         if program.table_named("ul_sessions_low").is_some() {
             return Err(UnknownProgram::Direct);
+        }
+        let tunnels = program.table_named("tunnel_exact").and_then(|table| table.keys.first());
+        if tunnels.is_some_and(|key| key.width != 32) {
+            return Err(UnknownProgram::OuterIpv6);
         }
         let mut tables: HashMap<&'static str, Asked, RandomState> = HashMap::default();
         for name in TABLES {

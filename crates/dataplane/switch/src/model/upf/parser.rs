@@ -108,8 +108,8 @@ fn from_cpu(
             packet.tunnel = u32::from_be_bytes([header[16], header[17], header[18], header[19]]);
             Err(Stop::Accept)
         }
-        (Some(Command::Route), ETHERTYPE_IPV6) => Err(Stop::Drop(DropReason::UnsupportedFrame)),
-        _ => Err(Stop::Accept),
+        (Some(Command::Process | Command::Route), _) => Err(Stop::Drop(DropReason::UnsupportedFrame)),
+        (Some(Command::Send) | None, _) => Err(Stop::Accept),
     }
 }
 

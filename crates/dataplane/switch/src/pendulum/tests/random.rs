@@ -29,7 +29,7 @@ fn live_and_end(config: Config, numbers: u32, faults: u8, steps: usize, seed: u6
         }
         world.step(|partition, members, budget| robin.pick(partition, members, budget));
         let (writes, passes) = world.jobs();
-        if !matches!(config.mode, Mode::Pendulum { .. }) {
+        if !matches!(config.mode, Mode::Pendulum { .. } | Mode::Indexed { .. }) {
             assert!(writes + passes <= 1, "{writes} writes beside {passes} passes");
         }
     }
@@ -51,12 +51,13 @@ fn end(world: &mut World) {
     panic!("sessions do not end");
 }
 
-const MODES: [Mode; 5] = [
+const MODES: [Mode; 6] = [
     Mode::Pendulum { batch: 8 },
     Mode::Pendulum { batch: 1000 },
     Mode::Baseline { beta: 0.5 },
     Mode::Baseline { beta: 1.0 },
     Mode::SingleThread { chunk: 5 },
+    Mode::Indexed { batch: 8 },
 ];
 
 // Input:  thousands of random handovers, deletions and establishments in each mode, with small partitions, and a driver that fails at

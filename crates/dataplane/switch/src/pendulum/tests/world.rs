@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use causeway_types::{Span, Time};
 
 use crate::pendulum::{
-    Batch, Command, Config, Finals, Full, Invalid, Partition, Pass, Sample, Side, TableAccess, Turn,
+    Batch, Command, Config, Finals, Full, Invalid, Mode, Partition, Pass, Sample, Side, TableAccess, Turn,
 };
 use crate::{Count, SwitchPdr};
 
@@ -31,7 +31,9 @@ pub(super) struct World {
     session_of: HashMap<SwitchPdr, u32>,
     pub(super) finals: Finals<u32>,
     pub(super) complete: Vec<u32>,
-    writer: Option<(Time, Batch<Route>, bool)>,
+    writer: Option<(Time, Vec<Batch<Route>>, bool)>,
+    /// Numbers are indices of counters that are always there.
+    is_indexed: bool,
     readers: [Option<Job>; 2],
     pub(super) free: Vec<SwitchPdr>,
     pub(super) refused: Vec<Full>,
@@ -46,15 +48,19 @@ enum Job {
 
 impl World {
     pub(super) fn new(config: Config, numbers: u32, seed: u64) -> Self {
+        let is_indexed = matches!(config.mode, Mode::Indexed { .. });
+        let always = if is_indexed { numbers } else { 0 };
+        let zeros = || (1..=always).map(|number| (SwitchPdr(number), Count::ZERO)).collect();
         Self {
             access: TableAccess::new(config),
+            is_indexed,
             now: Time::from_secs(1),
             random: fastrand::Rng::with_seed(seed),
             drain: config.drain,
             capacity: config.capacity,
             partitions: config.mode.partitions(),
             routes: HashMap::new(),
-            counters: Default::default(),
+            counters: [(); 2].map(|()| [zeros(), HashMap::new()]),
             queued: VecDeque::new(),
             truth: HashMap::new(),
             found: HashMap::new(),
@@ -137,26 +143,37 @@ impl World {
                 self.free.extend(number);
                 let free = |entries: &HashMap<_, _>| self.capacity[full.side as usize] - entries.len();
                 let partitions = &self.counters[full.side as usize][..self.partitions];
-                assert!(partitions.iter().all(|entries| free(entries) < full.needed), "{full} is not so");
+                let members = self.access.members(full.side, Partition(0)).len();
+                let is_full = match self.is_indexed {
+                    true => self.capacity[full.side as usize] - members < full.needed,
+                    false => partitions.iter().all(|entries| free(entries) < full.needed),
+                };
+                assert!(is_full, "{full} is not so");
                 self.refused.push(full);
             }
             Some(Turn::Write(batch)) => {
                 assert!(self.writer.is_none(), "two batches at once");
                 let done = self.now + Span::from_micros(self.random.u64(1..50));
                 let fails = self.random.u8(..100) < self.faults;
-                self.writer = Some((done, batch, fails));
+                let (mut batches, more) = (vec![batch], self.random.usize(..4));
+                batches.extend((0..more).map_while(|_| self.access.poll_more(self.now)));
+                self.writer = Some((done, batches, fails));
             }
         }
     }
 
     fn finish_write(&mut self) {
-        let Some((_, batch, fails)) = self.writer.take_if(|(done, ..)| *done <= self.now) else { return };
-        let (session, number) = batch.writes;
+        let Some((_, batches, fails)) = self.writer.take_if(|(done, ..)| *done <= self.now) else { return };
         if fails {
-            self.free.extend(number);
+            self.free.extend(batches.into_iter().filter_map(|batch| batch.writes.1));
             self.access.written(self.now, false);
             return;
         }
+        batches.into_iter().for_each(|batch| self.take_effect(batch));
+        self.access.written(self.now, true);
+    }
+
+    fn take_effect(&mut self, batch: Batch<Route>) {
         for insertion in &batch.insertions {
             for number in &insertion.numbers {
                 let partitions = &mut self.counters[insertion.side as usize];
@@ -164,6 +181,7 @@ impl World {
                 partitions[usize::from(insertion.partition.0)].insert(*number, Count::ZERO);
             }
         }
+        let (session, number) = batch.writes;
         match number {
             Some(number) => {
                 self.routes.insert(session, number);
@@ -176,7 +194,6 @@ impl World {
                 assert!(!is_complete, "a deleted rule has usage to be read");
             }
         }
-        self.access.written(self.now, true);
     }
 
     fn start_readers(&mut self, mut pick: impl FnMut(Partition, &[SwitchPdr], usize) -> Vec<SwitchPdr>) {
@@ -215,7 +232,7 @@ impl World {
             }
             Some(Job::Remove(_, partition, mut leaving)) => {
                 leaving.retain(|_| self.random.u8(..100) >= self.faults);
-                for number in &leaving {
+                for number in leaving.iter().filter(|_| !self.is_indexed) {
                     let entries = &mut self.counters[side as usize][usize::from(partition.0)];
                     assert!(entries.remove(number).is_some());
                 }
@@ -227,7 +244,7 @@ impl World {
 
     fn retire(&mut self, number: SwitchPdr) {
         let there = self.counters.iter().flatten().any(|entries| entries.contains_key(&number));
-        assert!(!there, "{number} is free while an entry has it");
+        assert!(!there || self.is_indexed, "{number} is free while an entry has it");
         self.free.push(number);
         for session in self.finals.retired(number) {
             self.complete.push(session);
@@ -243,8 +260,8 @@ impl World {
 
     /// A partition is read or written, not both.
     fn check_partitions(&self) {
-        let Some((_, batch, _)) = &self.writer else { return };
-        for insertion in &batch.insertions {
+        let Some((_, batches, _)) = &self.writer else { return };
+        for insertion in batches.iter().flat_map(|batch| &batch.insertions) {
             let read = match &self.readers[insertion.side as usize] {
                 Some(Job::Read(_, Pass { partition, .. }, _) | Job::Remove(_, partition, _)) => *partition,
                 None => continue,

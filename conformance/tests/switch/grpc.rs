@@ -1,0 +1,161 @@
+//! The switch behind P4Runtime: the same model, in the same time, with gRPC on loopback between it and the backend.
+
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use causeway_conformance::{Backend, Setup, limits};
+use causeway_dataplane::{PacketEngine, Topology};
+use causeway_p4::profiles;
+use causeway_p4runtime::client::{self, P4Runtime};
+use causeway_p4runtime::server::{self, ModelSwitch, PROFILES};
+use causeway_switch::Count;
+use causeway_switch::backend::{InProcess, WithPorts};
+use causeway_switch::driver::{Link, Outcome, Program, Request, SwitchDriver, Ticket};
+use causeway_types::Time;
+use tempfile::NamedTempFile;
+use tokio::net::TcpListener;
+
+/// Longer than anything here takes on a machine that is busy with other things.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A P4 switch in profile `hip4`, as a model behind P4Runtime.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OverGrpc;
+
+impl Backend for OverGrpc {
+    fn name(&self) -> &'static str {
+        "switch over P4Runtime"
+    }
+
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
+        let local = topology.gtpu.iter().filter_map(|end| end.addr.v4).collect();
+        let way = Way::new(local);
+        let program = Program::from(&profiles::HIP4);
+        let engine = InProcess::with_driver(way, &program, topology, limits(setup));
+        Box::new(engine.unwrap_or_else(|error| panic!("{error}")))
+    }
+}
+
+/// A driver by P4Runtime that waits for its switch, so that time in between is none, as with the model itself.
+struct Way {
+    /// `None` once it is over.
+    driver: Option<P4Runtime>,
+    switch: ModelSwitch,
+    thread: Option<JoinHandle<()>>,
+    under_way: usize,
+    packets_in: u64,
+    packets_out: u64,
+    _p4info: NamedTempFile,
+}
+
+/// The P4Info of `hip4`, with room in the source guard for UEs one by one, as the model in process has it.
+fn p4info() -> String {
+    let (_, text) = PROFILES.iter().find(|(name, _)| *name == "hip4").unwrap();
+    let mut is_guard = false;
+    let line = |line: &str| {
+        if line.contains("alias: ") {
+            is_guard = line.contains("\"source_guard");
+        }
+        if is_guard && line.trim() == "size: 64" { "size: 65536\n".to_owned() } else { format!("{line}\n") }
+    };
+    text.lines().map(line).collect()
+}
+
+impl Way {
+    fn new(local: Vec<Ipv4Addr>) -> Self {
+        let switch = ModelSwitch::new(server::Options { local, ..server::Options::default() });
+        switch.set_time(Time::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let served = switch.clone();
+        let thread = Some(std::thread::spawn(move || runtime.block_on(served.serve(listener)).unwrap()));
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(p4info().as_bytes()).unwrap();
+        let options = client::Options { deadline: LONG, ..client::Options::new(address, file.path()) };
+        let driver = Some(P4Runtime::connect(options, None).unwrap());
+        let mut way =
+            Self { driver, switch, thread, under_way: 0, packets_in: 0, packets_out: 0, _p4info: file };
+        assert_eq!(way.until(|driver| driver.poll_link(Time::default())), Link::Up { emptied: true });
+        way
+    }
+
+    fn driver(&mut self) -> &mut P4Runtime {
+        self.driver.as_mut().expect("it is over only when dropped")
+    }
+
+    /// Waits for something that is on its way.
+    fn until<T>(&mut self, mut poll: impl FnMut(&mut P4Runtime) -> Option<T>) -> T {
+        let end = Instant::now() + LONG;
+        loop {
+            if let Some(found) = poll(self.driver()) {
+                return found;
+            }
+            assert!(Instant::now() < end, "nothing comes from the switch");
+            self.driver().wait(Duration::from_millis(20));
+        }
+    }
+}
+
+impl SwitchDriver for Way {
+    fn submit(&mut self, now: Time, request: Request) -> Ticket {
+        self.switch.set_time(now);
+        self.under_way += 1;
+        let is_frame = matches!(request, Request::PacketOut(_));
+        let ticket = self.driver().submit(now, request);
+        if is_frame {
+            // A frame has no answer: it is waited for until the switch has had it.
+            self.packets_out += 1;
+            let (switch, sent) = (self.switch.clone(), self.packets_out);
+            self.until(|_| (switch.totals().packets_out >= sent).then_some(()));
+        }
+        ticket
+    }
+
+    fn poll(&mut self, now: Time) -> Option<(Ticket, Outcome)> {
+        self.switch.set_time(now);
+        self.under_way = self.under_way.checked_sub(1)?;
+        Some(self.until(|driver| driver.poll(now)))
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        (self.under_way > 0).then(Time::default)
+    }
+
+    fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
+        self.switch.set_time(now);
+        if self.packets_in == self.switch.totals().packets_in {
+            return None;
+        }
+        self.packets_in += 1;
+        Some(self.until(|driver| driver.poll_packet(now)))
+    }
+}
+
+impl WithPorts for Way {
+    fn receive(&mut self, now: Time, port: u16, frame: &[u8]) {
+        self.switch.set_time(now);
+        self.switch.receive(port, frame);
+    }
+
+    fn poll_sent(&mut self) -> Option<(u16, Vec<u8>)> {
+        self.switch.poll_sent()
+    }
+
+    fn indexed_count(&self, counter: u32, index: u32) -> Option<Count> {
+        self.switch.indexed_count(counter, index)
+    }
+}
+
+impl Drop for Way {
+    fn drop(&mut self) {
+        self.driver = None;
+        self.switch.stop();
+        if let Some(thread) = self.thread.take() {
+            // A case that failed says so itself.
+            let _ended = thread.join();
+        }
+    }
+}

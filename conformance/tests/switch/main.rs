@@ -1,0 +1,76 @@
+//! Every case against the switch: those that it supports pass, and `switch.yaml` says why the others do not.
+
+mod grpc;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use causeway_conformance::{
+    Backend, Case, CaseError, Outcome, TheSwitch, Transcript, compare, load_all, load_fragments, run,
+};
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What the switch advertises is less than what the recordings were made with.
+const FEATURES: &str = "UP Function Features (43)";
+
+/// Its features are other ones than those of the recording: that line is left out on both sides.
+fn without_features(text: &str) -> String {
+    text.lines().filter(|line| !line.contains(FEATURES)).map(|line| format!("{line}\n")).collect()
+}
+
+fn passes(case: &Case, backend: &dyn Backend) -> Result<(), String> {
+    let fragments = load_fragments(&here().join("fragments.yaml")).map_err(|error| error.to_string())?;
+    let seen: Result<Transcript, CaseError> = run(case, &fragments, backend);
+    let seen = seen.map_err(|error| error.to_string())?;
+    match compare(case, &seen.text, without_features).map_err(|error| error.to_string())? {
+        Outcome::Same | Outcome::Recorded => Ok(()),
+        Outcome::Differs { line, recorded, seen } => {
+            Err(format!("line {line}\n  recorded: {recorded:?}\n  seen:     {seen:?}"))
+        }
+    }
+}
+
+/// Cases by the reason why the switch does not pass them.
+fn unsupported() -> BTreeMap<String, BTreeSet<String>> {
+    let text = std::fs::read_to_string(here().join("switch.yaml")).unwrap_or_else(|error| panic!("{error}"));
+    serde_yaml_ng::from_str(&text).unwrap_or_else(|error| panic!("switch.yaml: {error}"))
+}
+
+// Input:  all cases, on the model of a switch in process.
+// Output: each passes, or is listed with a reason; none is listed that passes or does not exist.
+#[test]
+fn the_switch_passes_what_it_supports() {
+    check(&TheSwitch);
+}
+
+// Input:  all cases, on the model of a switch behind P4Runtime.
+// Output: the same.
+#[test]
+fn the_switch_passes_what_it_supports_over_grpc() {
+    check(&grpc::OverGrpc);
+}
+
+fn check(backend: &dyn Backend) {
+    let listed = unsupported();
+    let excused: BTreeSet<&String> = listed.values().flatten().collect();
+    let cases = load_all(&here().join("cases")).unwrap_or_else(|error| panic!("{error}"));
+    let mut wrong = Vec::new();
+    let mut known = BTreeSet::new();
+    for case in &cases {
+        let path = case.path.with_extension("");
+        let name = path.strip_prefix(here().join("cases")).unwrap_or(&path).display().to_string();
+        match (passes(case, backend), excused.contains(&name)) {
+            (Ok(()), true) => wrong.push(format!("{name} passes: take it off the list")),
+            (Err(error), false) => wrong.push(format!("{name}: {error}")),
+            (Ok(()), false) | (Err(_), true) => {}
+        }
+        known.insert(name);
+    }
+    wrong.extend(
+        excused.iter().filter(|name| !known.contains(**name)).map(|name| format!("{name} is no case")),
+    );
+    assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}

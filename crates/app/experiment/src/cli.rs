@@ -1,0 +1,167 @@
+//! The command line of all experiments.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use causeway_show::{Count, Progress};
+use causeway_types::Span;
+use clap::{Args, ValueEnum};
+
+use crate::ExperimentError;
+use crate::hip4::{fig6, fig10, fig11, fig12, table4};
+use crate::outcome::{Outcome, write_page};
+
+/// Which experiment, and how large.
+#[derive(Args, Clone, Debug)]
+pub struct Arguments {
+    /// Which; without one, they are listed
+    #[arg(value_enum)]
+    experiment: Option<Experiment>,
+    /// How large.
+    #[command(flatten)]
+    pub common: Common,
+    /// Folder for the JSON, the pictures and the page
+    #[arg(short, long, value_name = "FOLDER", default_value = "experiment-out")]
+    pub out: PathBuf,
+}
+
+/// The experiments there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Experiment {
+    /// Latency of handovers and reports by the fraction of time that the baseline reads
+    Hip4Fig6,
+    /// UEs that there is room for, by the planner
+    Hip4Fig10,
+    /// Latency of volume reports, with and without selective pulling, and with counters by index
+    Hip4Fig11,
+    /// Latency of handovers while usage is read: single thread, baseline, HiP4-UPF and ours
+    Hip4Fig12,
+    /// Registrations, deregistrations and handovers a second
+    Hip4Table4,
+    /// All of HiP4-UPF, on one page
+    Hip4,
+}
+
+/// How large experiments are.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// UEs with a session [default: as in the paper, 84k in figure 6 and 150k elsewhere]
+    #[arg(long, value_name = "N")]
+    pub ues: Option<Count>,
+    /// Where random numbers start
+    #[arg(long, value_name = "N", default_value_t = 1234)]
+    pub seed: u64,
+    /// Seconds of handovers in figures 6 and 12; the paper has 200
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub runs: u32,
+    /// Seconds of reports in figure 11, in model time
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub seconds: u32,
+    /// 1,000 UEs and a short time, to see that it works; the figures mean little
+    #[arg(long)]
+    pub quick: bool,
+}
+
+impl Common {
+    /// UEs, if the paper has so many.
+    pub(crate) fn ues(&self, paper: u32) -> u32 {
+        let given = self.ues.map(|ues| u32::try_from(ues.0).unwrap_or(MOST_UES));
+        given.unwrap_or(if self.quick { 1000 } else { paper })
+    }
+
+    /// Seconds of handovers.
+    pub(crate) const fn runs(&self) -> u32 {
+        if self.quick { 1 } else { self.runs }
+    }
+
+    /// Model time in which reports are measured.
+    pub(crate) const fn seconds(&self) -> Span {
+        Span::from_secs(if self.quick { 10 } else { self.seconds as u64 })
+    }
+
+    /// Model time in which rates are measured: the paper's second.
+    pub(crate) const fn second(&self) -> Span {
+        Span::from_millis(if self.quick { 20 } else { 1000 })
+    }
+
+    /// Model time that passes before a measurement.
+    pub(crate) const fn before(&self, usual: Span) -> Span {
+        if self.quick { Span::from_secs(1) } else { usual }
+    }
+
+    fn check(&self) -> Result<(), ExperimentError> {
+        let wrong = |what, given: String, allowed| Err(ExperimentError::OutOfRange { what, given, allowed });
+        match self.ues {
+            Some(ues) if !(100..=u64::from(MOST_UES)).contains(&ues.0) => {
+                wrong("--ues", ues.to_string(), "from 100 to 2M")
+            }
+            _ if self.runs == 0 => wrong("--runs", "0".into(), "1 or more"),
+            _ if self.seconds == 0 => wrong("--seconds", "0".into(), "1 or more"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The most UEs: numbers of rules have 24 bits.
+const MOST_UES: u32 = 2_000_000;
+
+/// Carries out what the command line asks for: tables to `out`, the rest to the folder.
+///
+/// # Errors
+/// [`ExperimentError`] when it makes no sense, has no room, or a result cannot be written.
+pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), ExperimentError> {
+    let writing = || ExperimentError::io("write to standard output");
+    let Some(experiment) = arguments.experiment else {
+        return write!(out, "{}", list()).map_err(writing());
+    };
+    arguments.common.check()?;
+    let mut progress = Progress::new();
+    let mut outcomes = Vec::new();
+    for experiment in experiment.parts() {
+        let outcome = experiment.run(&arguments.common, &mut progress)?;
+        outcome.write(&arguments.out)?;
+        progress.clear();
+        writeln!(out, "{outcome}").map_err(writing())?;
+        outcomes.push(outcome);
+    }
+    let name = experiment.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    let page = arguments.out.join(format!("{name}.html"));
+    write_page(&outcomes, ABOUT, &page)?;
+    writeln!(out, "written: {}", page.display()).map_err(writing())
+}
+
+/// What stands above all results.
+const ABOUT: &str = "The mechanisms of the switch backend over a modelled switch, whose driver takes its time as the paper's. Times that \
+are ours are model time and do not depend on the machine; those of the paper were measured on its switch. docs/experiments.md says \
+what is modelled, and where the costs of the driver are from.";
+
+impl Experiment {
+    fn parts(self) -> Vec<Self> {
+        match self {
+            Self::Hip4 => {
+                vec![Self::Hip4Fig6, Self::Hip4Fig10, Self::Hip4Table4, Self::Hip4Fig11, Self::Hip4Fig12]
+            }
+            one => vec![one],
+        }
+    }
+
+    fn run(self, common: &Common, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+        match self {
+            Self::Hip4Fig6 => fig6::run(common, progress),
+            Self::Hip4Fig10 => fig10::run(progress),
+            Self::Hip4Fig11 => fig11::run(common, progress),
+            Self::Hip4Table4 => table4::run(common, progress),
+            Self::Hip4Fig12 | Self::Hip4 => fig12::run(common, progress),
+        }
+    }
+}
+
+/// The experiments with what they show.
+fn list() -> String {
+    let values = Experiment::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let line = |value: clap::builder::PossibleValue| {
+        let about = value.get_help().map(ToString::to_string).unwrap_or_default();
+        format!("{:12} {about}\n", value.get_name())
+    };
+    values.map(line).collect()
+}

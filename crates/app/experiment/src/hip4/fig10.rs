@@ -1,0 +1,141 @@
+//! Figure 10: how many UEs there is room for, by the planner.
+
+use causeway_plan::architecture::Architecture;
+use causeway_plan::profiles::{Population, Profile, Program, Ratio};
+use causeway_plan::search::largest;
+use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
+
+use crate::ExperimentError;
+use crate::outcome::{Goal, Outcome};
+
+/// Complex to simple UEs, with the paper's baseline and its full optimisation over it in percent.
+const RATIOS: [(u16, u32, f64); 4] =
+    [(5, 52_838, 97.6), (10, 67_584, 116.6), (20, 80_640, 98.6), (50, 83_558, 95.0)];
+
+/// UEs at each ratio.
+struct Row {
+    architecture: &'static Architecture,
+    program: Program,
+    ues: [u32; 4],
+}
+
+impl Row {
+    fn name(&self) -> String {
+        format!("{} on {}", self.program.profile.name(), self.architecture.name)
+    }
+}
+
+/// Plans.
+///
+/// # Errors
+/// [`ExperimentError::Plan`].
+pub fn run(progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+    let (one, two) = (&Architecture::TOFINO1, &Architecture::TOFINO2);
+    let mut rows = Vec::new();
+    for (architecture, profiles) in [(one, &Profile::ALL[..]), (two, &[Profile::Hip4, Profile::Direct][..])] {
+        for profile in profiles {
+            let partitions: &[u32] = if *profile == Profile::Hip4 { &[1, 2] } else { &[1] };
+            for partitions in partitions {
+                let program = Program { partitions: *partitions, ..Program::of(*profile) };
+                rows.push(row(architecture, program, progress)?);
+            }
+        }
+    }
+    let direct = |architecture: &Architecture| {
+        let found = rows
+            .iter()
+            .find(|row| row.program.profile == Profile::Direct && row.architecture.name == architecture.name);
+        found.map_or(0, |row| row.ues[3])
+    };
+    let goals = vec![
+        Goal::at_least("UEs at 1:50 on Tofino 1, direct", 160_000.0, direct(one).into(), "UEs"),
+        Goal::at_least("UEs at 1:50 on Tofino 2, direct", 1_000_000.0, direct(two).into(), "UEs"),
+    ];
+    Ok(Outcome {
+        name: "hip4-fig10",
+        title: "UEs that there is room for (HiP4-UPF, figure 10)".into(),
+        conditions: vec![
+            ("UEs", "complex to simple as in the heads; 2,048 of the simple ones use N9".into()),
+            ("by", "the planner, which comes within a few percent of a compiler (docs/planner.md)".into()),
+        ],
+        table: table(&rows),
+        goals,
+        notes: vec![
+            "No time is in this table. Capacities are with one accounting partition on each side, as in the paper, unless it says two: \
+             that is what pendulum access needs. Counters by index need one.".into(),
+        ],
+        charts: vec![("ues", chart(&rows))],
+    })
+}
+
+fn row(
+    architecture: &'static Architecture,
+    program: Program,
+    progress: &mut Progress,
+) -> Result<Row, ExperimentError> {
+    let mut ues = [0; 4];
+    for ((simple, ..), ues) in RATIOS.iter().zip(&mut ues) {
+        progress.stage(format!("planning {} on {} at 1:{simple}", program.profile.name(), architecture.name));
+        let fit = largest(architecture, &program, Ratio::one_to(*simple), Population::N9)?;
+        *ues = fit.map_or(0, |fit| fit.population.ues());
+    }
+    Ok(Row { architecture, program, ues })
+}
+
+/// The paper's UEs of a profile.
+fn paper(row: &Row) -> [Option<f64>; 4] {
+    RATIOS.map(|(_, baseline, gain)| {
+        let is_paper = row.architecture.name == Architecture::TOFINO1.name && row.program.partitions == 1;
+        match row.program.profile {
+            Profile::Baseline if is_paper => Some(baseline.into()),
+            Profile::Hip4 if is_paper => Some(f64::from(baseline) * (1.0 + gain / 100.0)),
+            _ => None,
+        }
+    })
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut columns = vec![Column::new("profile"), Column::new("switch"), Column::new("partitions")];
+    for (simple, ..) in RATIOS {
+        columns.extend([
+            Column::of(&format!("1:{simple}"), "UEs, planned"),
+            Column::of("paper's", "UEs, compiled"),
+        ]);
+    }
+    let mut table = Table::new(columns);
+    for row in rows {
+        let mut cells: Vec<Cell> = vec![
+            row.program.profile.name().into(),
+            row.architecture.name.into(),
+            Cell::Count(row.program.partitions.into()),
+        ];
+        for (ues, paper) in row.ues.iter().zip(paper(row)) {
+            cells.extend([Cell::Count((*ues).into()), paper.map(|ues| Cell::Number(ues, 0)).into()]);
+        }
+        table.rows.push(cells);
+    }
+    table
+}
+
+fn chart(rows: &[Row]) -> Chart {
+    let ratios = || RATIOS.iter().map(|(simple, ..)| f64::from(*simple));
+    let curve = |row: &Row| Curve {
+        name: format!("{}, partitions: {}", row.name(), row.program.partitions),
+        points: ratios().zip(row.ues.map(f64::from)).collect(),
+        is_dashed: false,
+    };
+    let of_paper = |row: &Row| Curve {
+        name: format!("{}, in the paper", row.name()),
+        points: ratios().zip(paper(row)).filter_map(|(ratio, ues)| Some((ratio, ues?))).collect(),
+        is_dashed: true,
+    };
+    let curves =
+        rows.iter().map(curve).chain(rows.iter().map(of_paper)).filter(|curve| !curve.points.is_empty());
+    Chart {
+        title: "UEs that there is room for".into(),
+        x: "simple UEs for each complex one".into(),
+        is_logarithmic: false,
+        y: "UEs (ours: planned; the paper's: compiled)".into(),
+        curves: curves.collect(),
+    }
+}

@@ -1,0 +1,124 @@
+//! Figure 11: how long a volume report takes.
+
+use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
+use causeway_types::Span;
+
+use super::{MODEL, given, ledger_cells, ledger_columns, lost, millis};
+use crate::ExperimentError;
+use crate::cli::Common;
+use crate::measure::{Costs, Measured, Plan};
+use crate::outcome::{Goal, Outcome};
+use crate::variant::Variant;
+use crate::world::Load;
+
+/// UEs in the paper.
+const UES: u32 = 150_000;
+
+/// A row with the paper's mean in milliseconds, and its shares within 0.5 s and 1 s.
+type Row = (Variant, Option<f64>, Option<[f64; 2]>);
+
+const ROWS: [Row; 4] = [
+    (Variant::UNSELECTIVE, Some(3120.0), None),
+    (Variant::HIP4, Some(480.0), Some([73.8, 93.1])),
+    (Variant::OURS, None, None),
+    (Variant::INDEXED, None, None),
+];
+
+/// Measures.
+///
+/// # Errors
+/// [`ExperimentError`] when the workload has no room.
+pub fn run(common: &Common, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+    let ues = common.ues(UES);
+    let plan = |(variant, ..): &Row| Plan {
+        variant: *variant,
+        costs: Costs::PAPER,
+        ues,
+        load: Load::Rates(100, 600),
+        before: common.before(Span::from_secs(10)),
+        handovers: 0,
+        reports: common.seconds(),
+    };
+    let measured: Vec<Measured> =
+        ROWS.iter().map(|row| plan(row).measure(common, progress)).collect::<Result<_, _>>()?;
+    let mean = |name: &str| {
+        let found = ROWS.iter().zip(&measured).find(|((variant, ..), _)| variant.name == name);
+        found.map_or(0.0, |(_, measured)| measured.reports.mean() * 1e3)
+    };
+    let goals = vec![
+        Goal::at_most("report, mean, pendulum and selective pulling", 100.0, mean(Variant::OURS.name), "ms"),
+        Goal::at_most("report, mean, indexed accounting", 10.0, mean(Variant::INDEXED.name), "ms"),
+        Goal::at_most("lost, all rows", 0.0, lost(measured.iter().map(|measured| measured.ledger)), "octets"),
+    ];
+    Ok(Outcome {
+        name: "hip4-fig11",
+        title: "Volume report latency (HiP4-UPF, figure 11)".into(),
+        conditions: vec![
+            ("UEs", format!("{ues}, two rules and a URR each; a threshold of 400 kB to 2.8 MB uplink")),
+            ("traffic", "uplink, 100 to 600 kbit/s each, from nothing to twice as much from half second to half second".into()),
+            ("measured", format!("{} s after {} s", common.seconds().as_secs_f64(), common.before(Span::from_secs(10)).as_secs_f64())),
+            ("seed", common.seed.to_string()),
+        ],
+        table: table(&measured),
+        goals,
+        notes: vec![
+            MODEL.into(),
+            "A report's latency is from the packet that reached the threshold to the moment at which the reader has its counter, and \
+             so the report.".into(),
+        ],
+        charts: vec![("cdf", chart(&measured))],
+    })
+}
+
+fn table(measured: &[Measured]) -> Table {
+    let ms = |name| Column::of(name, "ms, model");
+    let share = |name| Column::of(name, "%, model");
+    let mut columns = vec![
+        Column::new("counters are read by"),
+        Column::new("reports"),
+        ms("mean"),
+        ms("median"),
+        ms("99 %"),
+    ];
+    columns.extend([share("in 0.5 s"), share("in 1 s"), Column::of("paper's mean", "ms, measured")]);
+    columns.extend(["paper in 0.5 s", "paper in 1 s"].map(|name| Column::of(name, "%, measured")));
+    columns.extend(ledger_columns());
+    let mut table = Table::new(columns);
+    for ((variant, mean, shares), Measured { reports, ledger, .. }) in ROWS.iter().zip(measured) {
+        let [sent, reported, lost] = ledger_cells(ledger);
+        table.row([
+            variant.name.into(),
+            Cell::Count(reports.count() as u64),
+            millis(reports.mean()),
+            millis(reports.percentile(50.0)),
+            millis(reports.percentile(99.0)),
+            Cell::Number(reports.within(0.5), 1),
+            Cell::Number(reports.within(1.0), 1),
+            given(*mean, 0),
+            given(shares.map(|[half, _]| half), 1),
+            given(shares.map(|[_, one]| one), 1),
+            sent,
+            reported,
+            lost,
+        ]);
+    }
+    table
+}
+
+fn chart(measured: &[Measured]) -> Chart {
+    let curve = |((variant, ..), measured): (&Row, &Measured)| {
+        let points = measured.reports.distribution();
+        let points = points.into_iter().map(|(seconds, share)| (seconds * 1e3, share)).collect();
+        Curve { name: variant.name.into(), points, is_dashed: false }
+    };
+    let mut curves: Vec<Curve> = ROWS.iter().zip(measured).map(curve).collect();
+    let points = vec![(500.0, 0.738), (1000.0, 0.931)];
+    curves.push(Curve { name: "HiP4-UPF, in the paper".into(), points, is_dashed: true });
+    Chart {
+        title: "Volume reports: distribution of the latency".into(),
+        x: "ms (ours: model time; the paper's: measured)".into(),
+        is_logarithmic: true,
+        y: "share of reports".into(),
+        curves,
+    }
+}

@@ -1,0 +1,153 @@
+//! Figure 12: how long a handover takes while usage is read.
+
+use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
+use causeway_types::Span;
+
+use super::{MODEL, given, ledger_cells, ledger_columns, lost, millis};
+use crate::ExperimentError;
+use crate::cli::Common;
+use crate::measure::{Costs, Measured, Plan};
+use crate::outcome::{Goal, Outcome};
+use crate::variant::Variant;
+use crate::world::Load;
+
+/// UEs in the paper.
+const UES: u32 = 150_000;
+
+/// The paper's medians and 99th percentiles in milliseconds.
+const PAPER_SINGLE: [f64; 2] = [9.0, 361.0];
+const PAPER_BASELINE: [f64; 2] = [4.0, 1300.0];
+const PAPER_HIP4: [f64; 2] = [1.0, 6.4];
+
+/// A row: how tables are reached, what requests cost, and the paper's median and 99th percentile in milliseconds.
+type Row = (Variant, Costs, Option<[f64; 2]>);
+
+fn rows() -> Vec<Row> {
+    let baseline = |name, beta| (Variant::baseline(name, beta), Costs::PAPER);
+    let paper = |(variant, costs), figures| (variant, costs, figures);
+    vec![
+        paper((Variant::SINGLE, Costs::PAPER), Some(PAPER_SINGLE)),
+        paper(baseline("baseline, beta 25 %", 0.25), Some(PAPER_BASELINE)),
+        paper(baseline("baseline, beta 50 %", 0.5), None),
+        paper(baseline("baseline, beta 75 %", 0.75), None),
+        paper((Variant::HIP4, Costs::PAPER), Some(PAPER_HIP4)),
+        paper((Variant::HIP4, Costs::SLOW), Some(PAPER_HIP4)),
+        paper((Variant::OURS, Costs::PAPER), None),
+        paper((Variant::OURS, Costs::SLOW), None),
+        paper((Variant::INDEXED, Costs::PAPER), None),
+        paper((Variant::INDEXED, Costs::SLOW), None),
+    ]
+}
+
+/// Measures.
+///
+/// # Errors
+/// [`ExperimentError`] when the workload has no room.
+pub fn run(common: &Common, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+    let (ues, runs) = (common.ues(UES), common.runs());
+    let plan = |(variant, costs, _): &Row| Plan {
+        variant: *variant,
+        costs: *costs,
+        ues,
+        load: Load::Emulator,
+        before: common.before(Span::from_secs(3)),
+        handovers: runs,
+        reports: Span::ZERO,
+    };
+    let rows = rows();
+    let measured: Vec<Measured> =
+        rows.iter().map(|row| plan(row).measure(common, progress)).collect::<Result<_, _>>()?;
+    let of = |name: &str| {
+        let found = rows
+            .iter()
+            .zip(&measured)
+            .find(|((variant, costs, _), _)| variant.name == name && *costs == Costs::PAPER);
+        found.map(|(_, measured)| measured.handovers.clone()).unwrap_or_default()
+    };
+    let [keyed, indexed] = [of(Variant::OURS.name), of(Variant::INDEXED.name)];
+    let goals = vec![
+        Goal::at_most("handover, median, keyed accounting", 0.2, keyed.percentile(50.0) * 1e3, "ms"),
+        Goal::at_most("handover, 99th percentile, keyed accounting", 1.0, keyed.percentile(99.0) * 1e3, "ms"),
+        Goal::at_most("handover, median, indexed accounting", 0.2, indexed.percentile(50.0) * 1e3, "ms"),
+        Goal::at_most(
+            "handover, 99th percentile, indexed accounting",
+            1.0,
+            indexed.percentile(99.0) * 1e3,
+            "ms",
+        ),
+        Goal::at_most("lost, all rows", 0.0, lost(measured.iter().map(|measured| measured.ledger)), "octets"),
+    ];
+    Ok(Outcome {
+        name: "hip4-fig12",
+        title: "Handover response under reporting load (HiP4-UPF, figure 12)".into(),
+        conditions: vec![
+            ("UEs", format!("{ues}, two rules and a URR each")),
+            ("handovers", format!("two each 10 ms for a second, {runs} times")),
+            ("traffic", "a packet of 200 to 1,200 octets each 100 ms with 85 %, both directions, each UE".into()),
+            ("seed", common.seed.to_string()),
+        ],
+        table: table(&rows, &measured),
+        goals,
+        notes: vec![
+            MODEL.into(),
+            "paper: the driver's costs as the paper's figures give them; slowest writes: all of its table 4 is taken as the driver's.".into(),
+            "The paper does not say at which beta its figure 12 has the baseline; its figures stand at 25 %.".into(),
+        ],
+        charts: vec![("cdf", chart(&rows, &measured))],
+    })
+}
+
+fn table(rows: &[Row], measured: &[Measured]) -> Table {
+    let ms = |name| Column::of(name, "ms, model");
+    let mut columns =
+        vec![Column::new("tables are reached by"), Column::new("driver"), Column::new("handovers")];
+    columns.extend([ms("mean"), ms("median"), ms("99 %"), ms("longest")]);
+    columns
+        .extend([Column::of("paper's median", "ms, measured"), Column::of("paper's 99 %", "ms, measured")]);
+    columns.extend(ledger_columns());
+    let mut table = Table::new(columns);
+    for ((variant, costs, paper), Measured { handovers, ledger, .. }) in rows.iter().zip(measured) {
+        let [sent, reported, lost] = ledger_cells(ledger);
+        table.row([
+            variant.name.into(),
+            costs.name.into(),
+            Cell::Count(handovers.count() as u64),
+            millis(handovers.mean()),
+            millis(handovers.percentile(50.0)),
+            millis(handovers.percentile(99.0)),
+            millis(handovers.longest()),
+            given(paper.map(|[median, _]| median), 1),
+            given(paper.map(|[_, late]| late), 1),
+            sent,
+            reported,
+            lost,
+        ]);
+    }
+    table
+}
+
+fn chart(rows: &[Row], measured: &[Measured]) -> Chart {
+    let curve = |((variant, costs, _), measured): (&Row, &Measured)| {
+        let points = measured.handovers.distribution();
+        let points = points.into_iter().map(|(seconds, share)| (seconds * 1e3, share)).collect();
+        Curve { name: format!("{} ({})", variant.name, costs.name), points, is_dashed: false }
+    };
+    let mut curves: Vec<Curve> = rows.iter().zip(measured).map(curve).collect();
+    let paper = |name: &str, [median, late]: [f64; 2]| Curve {
+        name: format!("{name}, in the paper"),
+        points: vec![(median, 0.5), (late, 0.99)],
+        is_dashed: true,
+    };
+    curves.extend([
+        paper("single thread", PAPER_SINGLE),
+        paper("baseline", PAPER_BASELINE),
+        paper("HiP4-UPF", PAPER_HIP4),
+    ]);
+    Chart {
+        title: "Handover response: distribution".into(),
+        x: "ms (ours: model time; the paper's: measured)".into(),
+        is_logarithmic: true,
+        y: "share of handovers".into(),
+        curves,
+    }
+}

@@ -1,0 +1,41 @@
+//! The experiments of HiP4-UPF (ATC'24).
+
+pub mod fig10;
+pub mod fig11;
+pub mod fig12;
+pub mod fig6;
+pub mod table4;
+
+use causeway_show::Cell;
+
+use crate::world::Ledger;
+
+/// Milliseconds of model time, from seconds.
+fn millis(seconds: f64) -> Cell {
+    Cell::Number(seconds * 1e3, 3)
+}
+
+/// A figure of the paper, if it has one.
+fn given(value: Option<f64>, digits: usize) -> Cell {
+    value.map(|value| Cell::Number(value, digits)).into()
+}
+
+/// Octets that were lost, in all worlds of an experiment.
+fn lost(ledgers: impl IntoIterator<Item = Ledger>) -> f64 {
+    ledgers.into_iter().map(|ledger| ledger.lost()).sum::<u64>() as f64
+}
+
+/// The columns that say whether all octets are there.
+fn ledger_columns() -> [causeway_show::Column; 3] {
+    ["sent", "reported + held", "lost"].map(|name| causeway_show::Column::of(name, "octets"))
+}
+
+/// Their cells.
+fn ledger_cells(ledger: &Ledger) -> [Cell; 3] {
+    [ledger.sent, ledger.reported + ledger.held, ledger.lost()]
+        .map(|octets| Cell::Text(causeway_show::grouped(octets)))
+}
+
+/// What all tables in model time say of it.
+const MODEL: &str = "All times are model time: what the driver of the modelled switch takes. Decoding messages, deciding and the way \
+between SMF and UPF take none of it, while the paper's figures have them in.";

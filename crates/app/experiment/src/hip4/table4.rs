@@ -1,0 +1,152 @@
+//! Table 4: registrations, deregistrations and handovers a second.
+
+use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
+use causeway_types::Span;
+
+use super::{MODEL, ledger_cells, ledger_columns, lost};
+use crate::ExperimentError;
+use crate::cli::Common;
+use crate::measure::Costs;
+use crate::outcome::{Goal, Outcome};
+use crate::smf;
+use crate::variant::Variant;
+use crate::world::{Kind, Ledger, Load, Setting, World};
+
+/// UEs with a session in the paper.
+const UES: u32 = 150_000;
+
+/// Kinds of operations with the paper's rates.
+const KINDS: [(Kind, &str, f64); 3] = [
+    (Kind::Register, "registrations", 1074.0),
+    (Kind::Handover, "handovers", 2713.0),
+    (Kind::Deregister, "deregistrations", 2725.0),
+];
+
+const ROWS: [(Variant, Costs); 6] = [
+    (Variant::HIP4, Costs::PAPER),
+    (Variant::HIP4, Costs::SLOW),
+    (Variant::OURS, Costs::PAPER),
+    (Variant::OURS, Costs::SLOW),
+    (Variant::INDEXED, Costs::PAPER),
+    (Variant::INDEXED, Costs::SLOW),
+];
+
+/// More handovers than there can be.
+const MOST: u32 = 1_000_000;
+
+/// Operations a second of each kind, and whether all octets are there.
+struct Rates {
+    rates: [f64; 3],
+    ledger: Ledger,
+}
+
+/// Measures.
+///
+/// # Errors
+/// [`ExperimentError`] when the workload has no room.
+pub fn run(common: &Common, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+    let ues = common.ues(UES);
+    let measured: Vec<Rates> =
+        ROWS.iter().map(|row| rates(*row, ues, common, progress)).collect::<Result<_, _>>()?;
+    let mut goals = Vec::new();
+    for ((variant, _), measured) in ROWS
+        .iter()
+        .zip(&measured)
+        .filter(|((variant, costs), _)| *costs == Costs::PAPER && variant.name != Variant::HIP4.name)
+    {
+        for ((_, name, _), rate) in KINDS.iter().zip(measured.rates) {
+            goals.push(Goal::at_least(&format!("{name}, {}", variant.name), 20_000.0, rate, "a second"));
+        }
+    }
+    goals.push(Goal::at_most(
+        "lost, all rows",
+        0.0,
+        lost(measured.iter().map(|rates| rates.ledger)),
+        "octets",
+    ));
+    Ok(Outcome {
+        name: "hip4-table4",
+        title: "Operations a second (HiP4-UPF, table 4)".into(),
+        conditions: vec![
+            ("UEs", format!("{ues} with a session before the measurement, two rules and a URR each")),
+            ("operations", "ten at once, and the next ten when all ten are answered, for a second; gNBs drawn from 200".into()),
+            ("traffic", "a packet of 200 to 1,200 octets each 100 ms with 85 %, both directions, each UE".into()),
+            ("seed", common.seed.to_string()),
+        ],
+        table: table(&measured),
+        goals,
+        notes: vec![
+            MODEL.into(),
+            "slowest writes: all of the paper's table 4 is taken as the driver's, 141 us for an entry; 20,000 registrations a second are \
+             out of reach of any order of writes then, as each inserts two entries at least.".into(),
+        ],
+        charts: vec![("rates", chart(&measured))],
+    })
+}
+
+fn rates(
+    (variant, costs): (Variant, Costs),
+    ues: u32,
+    common: &Common,
+    progress: &mut Progress,
+) -> Result<Rates, ExperimentError> {
+    // More than can be registered in a second.
+    let all = ues + ues.max(1000) / 2;
+    let setting =
+        Setting { variant, timing: costs.timing, ues: all, load: Load::Emulator, seed: common.seed };
+    let mut world = World::new(setting)?;
+    progress.stage(format!("{} ({}): {ues} sessions", variant.name, costs.name));
+    world.load(ues, |done, of| progress.at(done, of))?;
+    smf::wait(&mut world, common.before(Span::from_secs(2)), |_, _| ())?;
+    let mut random = fastrand::Rng::with_seed(common.seed);
+    let mut rates = [0.0; 3];
+    for ((kind, name, _), rate) in KINDS.iter().zip(&mut rates) {
+        progress.stage(format!("{} ({}): {name}", variant.name, costs.name));
+        let drawn: Box<dyn Iterator<Item = u32>> = match kind {
+            Kind::Register => Box::new(ues..all),
+            Kind::Deregister => Box::new(0..ues),
+            Kind::Handover => Box::new((0..MOST).map(|_| random.u32(..ues))),
+        };
+        let (done, span) = smf::rate(&mut world, *kind, common.second(), drawn)?;
+        *rate = done as f64 / span.as_secs_f64().max(1e-9);
+    }
+    progress.stage(format!("{} ({}): last readings", variant.name, costs.name));
+    Ok(Rates { rates, ledger: world.finish()? })
+}
+
+fn table(measured: &[Rates]) -> Table {
+    let mut columns = vec![Column::new("tables are reached by"), Column::new("driver")];
+    for (_, name, _) in KINDS {
+        columns.extend([Column::of(name, "1/s, model"), Column::of("paper's", "1/s, measured")]);
+    }
+    columns.extend(ledger_columns());
+    let mut table = Table::new(columns);
+    for ((variant, costs), Rates { rates, ledger }) in ROWS.iter().zip(measured) {
+        let mut cells: Vec<Cell> = vec![variant.name.into(), costs.name.into()];
+        for ((_, _, paper), rate) in KINDS.iter().zip(rates) {
+            cells.extend([Cell::Number(*rate, 0), Cell::Number(*paper, 0)]);
+        }
+        cells.extend(ledger_cells(ledger));
+        table.rows.push(cells);
+    }
+    table
+}
+
+fn chart(measured: &[Rates]) -> Chart {
+    let points = |rates: [f64; 3]| (1..).zip(rates).map(|(place, rate)| (f64::from(place), rate)).collect();
+    let curve = |((variant, costs), measured): (&(Variant, Costs), &Rates)| Curve {
+        name: format!("{} ({})", variant.name, costs.name),
+        points: points(measured.rates),
+        is_dashed: false,
+    };
+    let mut curves: Vec<Curve> = ROWS.iter().zip(measured).map(curve).collect();
+    let paper = KINDS.map(|(_, _, rate)| rate);
+    curves.push(Curve { name: "HiP4-UPF, in the paper".into(), points: points(paper), is_dashed: true });
+    Chart {
+        title: "Operations a second".into(),
+        x: "1 registrations, 2 handovers, 3 deregistrations".into(),
+        is_logarithmic: false,
+        y: "1/s (ours: model time; the paper's: measured)".into(),
+        curves,
+    }
+}

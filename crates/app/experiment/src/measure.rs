@@ -1,0 +1,84 @@
+//! One world from its first session to its last octet.
+
+use causeway_show::Progress;
+use causeway_switch::model::Timing;
+use causeway_types::Span;
+
+use crate::ExperimentError;
+use crate::cli::Common;
+use crate::samples::Latencies;
+use crate::smf;
+use crate::variant::Variant;
+use crate::world::{Ledger, Load, Setting, World};
+
+/// Costs of the driver's requests, with a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Costs {
+    /// Its name in tables.
+    pub name: &'static str,
+    /// The costs.
+    pub timing: Timing,
+}
+
+impl Costs {
+    /// The driver of the paper, as far as its figures tell.
+    pub const PAPER: Self = Self { name: "paper", timing: Timing::PAPER };
+    /// With the slowest writes that the paper allows for.
+    pub const SLOW: Self = Self { name: "slowest writes", timing: Timing::PAPER_ALL_DRIVER };
+}
+
+/// What is measured in a world.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// How the accounting tables are reached.
+    pub variant: Variant,
+    /// What requests cost.
+    pub costs: Costs,
+    /// UEs with a session.
+    pub ues: u32,
+    /// What they send.
+    pub load: Load,
+    /// Model time that passes before anything is measured.
+    pub before: Span,
+    /// Seconds of handovers, two each 10 ms.
+    pub handovers: u32,
+    /// Model time without handovers in which reports are measured.
+    pub reports: Span,
+}
+
+/// What was measured.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// From a handover's request to its response.
+    pub handovers: Latencies,
+    /// From the packet that reached a threshold to the report.
+    pub reports: Latencies,
+    /// Whether all octets are there.
+    pub ledger: Ledger,
+}
+
+impl Plan {
+    /// Measures.
+    ///
+    /// # Errors
+    /// [`ExperimentError`] when the workload has no room.
+    pub fn measure(&self, common: &Common, progress: &mut Progress) -> Result<Measured, ExperimentError> {
+        let Self { variant, costs, ues, load, .. } = *self;
+        let mut world = World::new(Setting { variant, timing: costs.timing, ues, load, seed: common.seed })?;
+        progress.stage(format!("{}: {ues} sessions", variant.name));
+        world.load(ues, |done, of| progress.at(done, of))?;
+        progress.stage(format!("{}: before the measurement", variant.name));
+        smf::wait(&mut world, self.before, |done, of| progress.at(done, of))?;
+        world.take_reports();
+        let mut random = fastrand::Rng::with_seed(common.seed);
+        progress.stage(format!("{}: handovers", variant.name));
+        let handovers =
+            smf::handovers(&mut world, &mut random, self.handovers, |done, of| progress.at(done, of))?;
+        progress.stage(format!("{}: reports", variant.name));
+        smf::wait(&mut world, self.reports, |done, of| progress.at(done, of))?;
+        let reports = world.take_reports().into_iter().map(|(reached, made)| made.since(reached));
+        let reports = Latencies::new(reports);
+        progress.stage(format!("{}: last readings", variant.name));
+        Ok(Measured { handovers, reports, ledger: world.finish()? })
+    }
+}

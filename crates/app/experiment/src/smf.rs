@@ -1,0 +1,103 @@
+//! The SMF of the paper: what it asks for, and when.
+
+use causeway_types::{Span, Time};
+
+use crate::ExperimentError;
+use crate::samples::Latencies;
+use crate::world::{Done, Kind, World};
+
+/// Concurrent requests of the measurement of rates (section 6.2 of HiP4-UPF).
+const OUTSTANDING: usize = 10;
+
+/// Handovers at once, how often, and for how long, in the measurement of latency (section 6.2).
+const AT_ONCE: u32 = 2;
+const EACH: Span = Span::from_millis(10);
+const FOR: Span = Span::from_secs(1);
+
+/// Asks for two handovers each 10 ms for a second, of any UEs, and waits for all; so many times. Returns how long each took.
+///
+/// # Errors
+/// [`ExperimentError`] when the switch refuses one.
+pub fn handovers(
+    world: &mut World,
+    random: &mut fastrand::Rng,
+    times: u32,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<Latencies, ExperimentError> {
+    let mut done: Vec<Done> = Vec::new();
+    let mut asked = 0;
+    for time in 0..times {
+        progress(time.into(), times.into());
+        let start = world.now();
+        for round in 0..(FOR.as_nanos() / EACH.as_nanos()) as u32 {
+            run_to(world, start + EACH * round, &mut done)?;
+            for _ in 0..AT_ONCE {
+                let ues = world.setting.ues;
+                asked += usize::from((0..100).try_fold(false, |asked, _| {
+                    if asked { Ok(true) } else { world.ask(Kind::Handover, random.u32(..ues)) }
+                })?);
+            }
+        }
+        while done.len() < asked {
+            done.extend(world.run(world.now() + FOR)?);
+        }
+    }
+    Ok(Latencies::new(done.iter().map(Done::latency)))
+}
+
+/// Lets time pass without asking for anything.
+///
+/// # Errors
+/// As [`handovers`].
+pub fn wait(
+    world: &mut World,
+    span: Span,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<(), ExperimentError> {
+    let start = world.now();
+    while world.now().since(start) < span {
+        progress(world.now().since(start).as_millis() as u64, span.as_millis() as u64);
+        let next = (world.now() + EACH).min(start + span);
+        run_to(world, next, &mut Vec::new())?;
+    }
+    Ok(())
+}
+
+/// Asks for ten operations and waits for all ten, again and again for a second, and then for the last ones. Returns how many there
+/// were, and the time of all.
+///
+/// # Errors
+/// As [`handovers`].
+pub fn rate(
+    world: &mut World,
+    kind: Kind,
+    span: Span,
+    mut ues: impl Iterator<Item = u32>,
+) -> Result<(usize, Span), ExperimentError> {
+    let start = world.now();
+    let mut answered = 0;
+    while world.now().since(start) < span {
+        let mut asked = 0;
+        while asked < OUTSTANDING
+            && let Some(ue) = ues.next()
+        {
+            asked += usize::from(world.ask(kind, ue)?);
+        }
+        if asked == 0 {
+            break;
+        }
+        let mut done = 0;
+        while done < asked {
+            done += world.run(world.now() + FOR)?.len();
+        }
+        answered += done;
+    }
+    Ok((answered, world.now().since(start)))
+}
+
+fn run_to(world: &mut World, until: Time, done: &mut Vec<Done>) -> Result<(), ExperimentError> {
+    while world.now() < until {
+        done.extend(world.run(until)?);
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! Ways to reach the accounting tables that are compared.
+
+use causeway_switch::pendulum::Mode;
+use causeway_types::Span;
+
+/// Which counters a pass reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// All of the partition.
+    Everything,
+    /// One after the other.
+    InTurns,
+    /// The most urgent ones, as many as may be: the paper's selective pulling.
+    Urgent,
+    /// Those that are needed within this time: a pass is short, so the next one comes soon. Before a threshold is reached they are
+    /// looked at again, each time after half of the time that is likely to be left.
+    Needed(Span),
+}
+
+/// A way to reach the accounting tables.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Variant {
+    /// Its name in tables and charts.
+    pub name: &'static str,
+    /// Who waits for whom.
+    pub mode: Mode,
+    /// Which counters a pass reads.
+    pub choice: Choice,
+    /// Commands that one request writes, at most.
+    pub joined: usize,
+}
+
+impl Variant {
+    /// The paper's HiP4-UPF: pendulum access, the 10,000 most urgent counters, one command at a time.
+    pub const HIP4: Self = Self { name: "HiP4-UPF", mode: Mode::PENDULUM, choice: Choice::Urgent, joined: 1 };
+
+    /// HiP4-UPF without selective pulling: a pass reads a whole partition.
+    pub const UNSELECTIVE: Self = Self {
+        name: "HiP4-UPF, no selective pulling",
+        mode: Mode::Pendulum { batch: usize::MAX },
+        choice: Choice::Everything,
+        joined: 1,
+    };
+
+    /// The paper's single thread.
+    pub const SINGLE: Self = Self {
+        name: "single thread",
+        mode: Mode::SingleThread { chunk: 100 },
+        choice: Choice::InTurns,
+        joined: 1,
+    };
+
+    /// Ours with accounting tables as in the paper: passes are as short as what is urgent, and commands that wait are written together.
+    pub const OURS: Self =
+        Self { name: "Causeway, keyed", mode: Mode::PENDULUM, choice: Choice::Needed(AHEAD), joined: JOINED };
+
+    /// Ours with counters by index: nothing is inserted, so there are no partitions to take turns.
+    pub const INDEXED: Self = Self {
+        name: "Causeway, indexed",
+        mode: Mode::Indexed { batch: 10_000 },
+        choice: Choice::Needed(AHEAD),
+        joined: JOINED,
+    };
+
+    /// The paper's baseline: two threads, the reader reads for this fraction of the time.
+    pub const fn baseline(name: &'static str, beta: f64) -> Self {
+        Self { name, mode: Mode::Baseline { beta }, choice: Choice::Everything, joined: 1 }
+    }
+
+    /// Numbers are indices of counters, not keys of entries.
+    pub const fn is_indexed(&self) -> bool {
+        matches!(self.mode, Mode::Indexed { .. })
+    }
+
+    /// Each side has two partitions.
+    pub const fn has_partitions(&self) -> bool {
+        matches!(self.mode, Mode::Pendulum { .. })
+    }
+}
+
+/// What is needed within this time is read now: about as long as a short pass takes.
+const AHEAD: Span = Span::from_millis(10);
+
+/// Commands that one request writes, at most.
+const JOINED: usize = 16;

@@ -1,0 +1,228 @@
+//! UEs, an SMF, the two controllers and a modelled switch, in model time.
+//!
+//! The mechanisms are those of `causeway-switch`: numbers, access to the accounting tables, and what is read when are decided there, and
+//! the model of its driver says how long each request takes. Here are only the loop that carries requests and outcomes between
+//! them, and the workload. Nothing takes time but the driver: messages, decoding and decisions are at once.
+
+mod flow;
+mod ledger;
+mod numbers;
+mod operation;
+mod program;
+mod reader;
+mod traffic;
+mod writer;
+
+use causeway_switch::SwitchPdr;
+use causeway_switch::driver::{SwitchDriver, Ticket};
+use causeway_switch::model::{Config, Model, Timing};
+use causeway_switch::pendulum::{self, Finals, RoundRobin, Side, TableAccess};
+use causeway_switch::pulling::{self, Pulling};
+use causeway_types::{Span, Time};
+
+use crate::ExperimentError;
+use crate::variant::{Choice, Variant};
+pub use flow::Load;
+pub use ledger::Ledger;
+use numbers::Numbers;
+pub use operation::{Done, Kind};
+use operation::{Operation, Ue};
+use reader::Reading;
+use traffic::Traffic;
+use writer::Writing;
+
+/// A reader that finds nothing to read looks again after this time.
+const IDLE: Span = Span::from_millis(1);
+
+/// Registrations at once while the first sessions come.
+const LOADING: u32 = 32;
+
+/// What an experiment is like.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// How the accounting tables are reached.
+    pub variant: Variant,
+    /// What requests cost.
+    pub timing: Timing,
+    /// The most UEs with a session at once.
+    pub ues: u32,
+    /// What they send.
+    pub load: Load,
+    /// Where random numbers start.
+    pub seed: u64,
+}
+
+/// All of it.
+#[derive(Debug)]
+pub struct World {
+    pub(crate) setting: Setting,
+    now: Time,
+    random: fastrand::Rng,
+    model: Model<Traffic>,
+    access: TableAccess<Operation>,
+    pulling: Pulling<u32>,
+    numbers: Numbers,
+    finals: Finals<u32>,
+    ues: Vec<Ue>,
+    writing: Option<(Ticket, Writing)>,
+    reading: [Option<(Ticket, Reading)>; 2],
+    robins: [RoundRobin; 2],
+    /// Numbers that are still to be read at the end, once it has come.
+    rest: Option<[std::collections::HashSet<SwitchPdr>; 2]>,
+    /// When traffic ended.
+    ended: Option<Time>,
+    /// When idle readers look again.
+    wake: Option<Time>,
+    ledger: Ledger,
+    done: Vec<Done>,
+    /// Moments of volume reports: when the packet came that reached the threshold, and when the report was made.
+    reports: Vec<(Time, Time)>,
+    /// Readers stand still while the first sessions come, where that changes nothing in the tables.
+    is_loading: bool,
+}
+
+impl World {
+    /// A switch without sessions.
+    ///
+    /// # Errors
+    /// [`ExperimentError`] when the workload has no room.
+    pub fn new(setting: Setting) -> Result<Self, ExperimentError> {
+        let Setting { variant, timing, ues, load, seed } = setting;
+        let is_indexed = variant.is_indexed();
+        // Two rules for each UE; each of two partitions has an eighth more than its half, as the planner counts.
+        let rules = ues as usize * 2;
+        let room =
+            if variant.has_partitions() { (rules * 5).div_ceil(8) } else { rules + rules / 8 }.max(4096);
+        let (numbers, templates) = Numbers::new(ues, is_indexed)?;
+        let config = Config { timing, cpu_port: 64, port_rate: None, queue_room: 0 };
+        let traffic = Traffic::new(ues, load, seed, is_indexed);
+        let access = pendulum::Config { mode: variant.mode, capacity: [room; 2], drain: Span::ZERO };
+        let usual = pulling::Config::default();
+        let pulling = match variant.choice {
+            Choice::Needed(ahead) => pulling::Config { ahead: Some(ahead), caution: 50, ..usual },
+            Choice::Everything | Choice::InTurns | Choice::Urgent => usual,
+        };
+        let mut world = Self {
+            setting,
+            now: Time::from_secs(0),
+            random: fastrand::Rng::with_seed(seed),
+            model: Model::new(program::program(ues, room, is_indexed), traffic, config),
+            access: TableAccess::new(access),
+            pulling: Pulling::new(pulling),
+            numbers,
+            finals: Finals::default(),
+            ues: vec![Ue::default(); ues as usize],
+            writing: None,
+            reading: [None, None],
+            robins: [RoundRobin::default(); 2],
+            rest: None,
+            ended: None,
+            wake: None,
+            ledger: Ledger::default(),
+            done: Vec::new(),
+            reports: Vec::new(),
+            is_loading: false,
+        };
+        world.write_templates(templates)?;
+        Ok(world)
+    }
+
+    /// The moment that it is.
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Lets time pass up to a moment, or to the first at which operations are done, if that is before. What was done is returned.
+    ///
+    /// # Errors
+    /// [`ExperimentError`] when the model refuses something, which it never does.
+    pub fn run(&mut self, until: Time) -> Result<Vec<Done>, ExperimentError> {
+        self.settle()?;
+        while self.done.is_empty() {
+            let next = self.next_event().filter(|next| *next <= until);
+            self.now = self.now.max(next.unwrap_or(until));
+            if next.is_none() {
+                break;
+            }
+            self.settle()?;
+        }
+        Ok(std::mem::take(&mut self.done))
+    }
+
+    /// Sessions for so many UEs, as fast as the writer can; then traffic begins. Readers stand still where there is one partition: what is in it does not
+    /// depend on them.
+    ///
+    /// # Errors
+    /// As [`World::run`].
+    pub fn load(&mut self, ues: u32, mut progress: impl FnMut(u64, u64)) -> Result<(), ExperimentError> {
+        self.is_loading = !self.setting.variant.has_partitions();
+        let (mut asked, mut answered) = (0, 0);
+        while answered < ues {
+            while asked < ues && asked < answered + LOADING {
+                self.ask(Kind::Register, asked)?;
+                asked += 1;
+            }
+            answered += self.run(self.now + Span::from_secs(1))?.len() as u32;
+            progress(answered.into(), ues.into());
+        }
+        self.is_loading = false;
+        self.model.pipeline_mut().from = self.now;
+        Ok(())
+    }
+
+    /// Volume reports since the last call: when the threshold was reached, and when the report was made.
+    pub fn take_reports(&mut self) -> Vec<(Time, Time)> {
+        std::mem::take(&mut self.reports)
+    }
+
+    /// Traffic ends; all counters are read once more, and everything is added up.
+    ///
+    /// # Errors
+    /// As [`World::run`].
+    pub fn finish(mut self) -> Result<Ledger, ExperimentError> {
+        self.ended = Some(self.now);
+        self.model.pipeline_mut().until = self.ended;
+        let [pre, post] = Side::ALL.map(|side| {
+            let partitions = [0, 1].map(pendulum::Partition);
+            partitions.iter().flat_map(|partition| self.access.members(side, *partition)).copied().collect()
+        });
+        self.rest = Some([pre, post]);
+        while self.rest.iter().flatten().any(|rest| !rest.is_empty()) || self.writing.is_some() {
+            self.run(self.now + Span::from_secs(1))?;
+        }
+        let ues = 0..self.setting.ues;
+        let held = ues.filter_map(|ue| self.pulling.counted(ue)).map(|volume| volume.total()).sum();
+        let traffic = self.model.pipeline_mut();
+        Ok(Ledger { sent: traffic.sent.octets, held, ..self.ledger })
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        let events = [self.model.next_event(), self.access.next_deadline(self.now), self.wake];
+        events.into_iter().flatten().min()
+    }
+
+    /// Takes all outcomes that there are by now, and hands out all that can go on, until nothing happens any more.
+    fn settle(&mut self) -> Result<(), ExperimentError> {
+        if self.wake.is_some_and(|wake| wake <= self.now) {
+            self.wake = None;
+        }
+        loop {
+            let mut has_happened = self.start_write()?;
+            for side in Side::ALL {
+                has_happened |= self.start_reading(side)?;
+            }
+            while let Some((ticket, outcome)) = self.model.poll(self.now) {
+                has_happened = true;
+                if self.writing.as_ref().is_some_and(|(writing, _)| *writing == ticket) {
+                    outcome?;
+                    self.written()?;
+                } else {
+                    self.reader_is_done(ticket, outcome?)?;
+                }
+            }
+            if !has_happened {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The packets of all UEs, counted when somebody looks at a counter or changes a rule.
+
+use causeway_switch::Count;
+use causeway_switch::driver::{EntryKey, FieldMatch, Update};
+use causeway_switch::model::{Departing, Pipeline, State, Touched};
+use causeway_switch::pendulum::{Partition, Side};
+use causeway_types::Time;
+
+use super::flow::{Flow, Load};
+use super::program::{BITS, DOWNLINK, INDEXED, UPLINK, accounting, downlink_keys, ue_of, uplink_keys};
+
+/// The UPF's packet path for traffic that is not made of frames. What a UE has sent since it was looked at last goes
+/// through the same tables as its packets would: the PDR's entry gives the rule's number, and the number's entries or counters on
+/// both sides count it. A UE without a PDR sends nothing.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    flows: Vec<[Option<Flow>; 2]>,
+    settled: Vec<Time>,
+    /// Whose rule a number is, from one; zero for nobody's.
+    owners: Vec<u32>,
+    is_indexed: bool,
+    /// Nothing is sent before that.
+    pub(super) from: Time,
+    /// Nothing is sent after that.
+    pub(super) until: Option<Time>,
+    /// What went through a PDR.
+    pub(super) sent: Count,
+}
+
+impl Traffic {
+    pub(super) fn new(ues: u32, load: Load, seed: u64, is_indexed: bool) -> Self {
+        let flows = |ue| [true, false].map(|is_uplink| Flow::new(load, seed, ue, is_uplink));
+        Self {
+            flows: (0..ues).map(flows).collect(),
+            settled: vec![Time::default(); ues as usize],
+            owners: vec![0; 1 << BITS],
+            is_indexed,
+            from: Time::from_nanos(u64::MAX),
+            until: None,
+            sent: Count::ZERO,
+        }
+    }
+
+    /// When the uplink packet of a UE came that reached a threshold which was passed by `excess` octets at a moment.
+    pub(super) fn reached(&self, ue: u32, to: Time, excess: u64) -> Option<Time> {
+        let [uplink, _] = self.flows.get(ue as usize)?;
+        uplink.as_ref().map(|flow| flow.reached(to, excess))
+    }
+
+    fn settle_ue(&mut self, state: &mut State, now: Time, ue: u32) {
+        let until = self.until.map_or(now, |until| now.min(until));
+        let Some(settled) = self.settled.get_mut(ue as usize) else { return };
+        let from = std::mem::replace(settled, (*settled).max(until)).max(self.from);
+        if from >= until {
+            return;
+        }
+        let Some(flows) = self.flows.get(ue as usize) else { return };
+        let counts = flows.map(|flow| flow.map_or(Count::ZERO, |flow| flow.between(from, until)));
+        let [uplink, downlink] = counts;
+        self.count(state, UPLINK, &uplink_keys(ue), uplink);
+        self.count(state, DOWNLINK, &downlink_keys(ue), downlink);
+    }
+
+    fn count(&mut self, state: &mut State, table: u32, keys: &[u128], packets: Count) {
+        if packets == Count::ZERO {
+            return;
+        }
+        let rule = state.apply_many(table, keys, Count::ZERO).and_then(|entry| entry.parameters.first());
+        let Some(rule) = rule.copied() else { return };
+        self.sent += packets;
+        for side in Side::ALL {
+            // What nothing counts is in no reading, which the ledger tells.
+            _ = if self.is_indexed {
+                state.count_many(INDEXED[side as usize], rule as u32, packets)
+            } else {
+                let mut partitions = [Partition(0), Partition(1)].into_iter();
+                partitions.any(|partition| {
+                    state.apply_many(accounting(side, partition), &[rule], packets).is_some()
+                })
+            };
+        }
+    }
+
+    fn settle_owner(&mut self, state: &mut State, now: Time, rule: usize) {
+        if let Some(ue) = self.owners.get(rule).and_then(|owner| owner.checked_sub(1)) {
+            self.settle_ue(state, now, ue);
+        }
+    }
+
+    fn settle_update(&mut self, state: &mut State, now: Time, update: &Update) {
+        let (key, parameters): (&EntryKey, &[u128]) = match update {
+            Update::Insert(entry) | Update::Modify(entry) => (&entry.key, &entry.parameters),
+            Update::Delete(key) => (key, &[]),
+            Update::SetMeter { .. } => return,
+        };
+        let Some(ue) = ue_of(key) else { return };
+        self.settle_ue(state, now, ue);
+        let owner = parameters.first().and_then(|rule| self.owners.get_mut(*rule as usize));
+        if let Some(owner) = owner {
+            *owner = ue + 1;
+        }
+    }
+}
+
+impl Pipeline for Traffic {
+    type Packet = ();
+
+    fn ingress(&mut self, _: &mut State, _: Time, _: u16, _: &[u8], _: &mut Vec<Departing<()>>) {}
+
+    fn egress(&mut self, _: &mut State, _: Time, _: u16, (): ()) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn settle(&mut self, state: &mut State, now: Time, touched: Touched<'_>) {
+        match touched {
+            Touched::Entry(key) => {
+                if let Some(FieldMatch::Exact(rule)) = key.fields.first() {
+                    self.settle_owner(state, now, *rule as usize);
+                }
+            }
+            Touched::Counter { index, .. } => self.settle_owner(state, now, index as usize),
+            Touched::Batch(updates) => {
+                updates.iter().for_each(|update| self.settle_update(state, now, update));
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Establishments in the same words as others before them.
+
+use causeway_dataplane::{Applied, ApplyError};
+use causeway_rules::{Alike, Context};
+use causeway_types::{Seid, Time};
+
+use super::state::Session;
+use crate::transaction::RequestKey;
+use crate::{N4, Output};
+
+impl N4 {
+    /// Begins an establishment in known words that nothing speaks against. `false`: nothing has happened, and the request is to be
+    /// read as any other; the answer would be the same.
+    pub(super) fn establish_alike(&mut self, now: Time, key: RequestKey, body: &[u8]) -> bool {
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &self.catalogue,
+        };
+        let Some(known) = self.resources.known(body, &context) else { return false };
+        // An older session with this F-SEID gives way, or the request is a repetition.
+        if self.sessions.of_cp(&known.cp).is_some() {
+            return false;
+        }
+        let speaker = known.template.node().map(|node| self.speaker(key, node));
+        let Some(Ok(association)) = speaker else { return false };
+        if let Some(stamp) = known.recovery {
+            self.check_recovery(now, association, key.from.ip(), stamp);
+        }
+        if self.refuse_new_session(association).is_err() || !self.resources.have_room(&known, Seid(0)) {
+            return false;
+        }
+        let sessions = &self.sessions;
+        let (seid, cp) = (self.seids.next(|seid| sessions.get(seid).is_some()), known.cp);
+        let Some(alike) = self.resources.take(known, seid) else { return false };
+        self.add_session(Session::new(now, seid, association, cp, key));
+        if let Some((id, plan)) = self.sessions.start_alike(key, seid, alike) {
+            self.push(Output::Apply { id, plan });
+        }
+        true
+    }
+
+    /// The data plane has carried it out, or not.
+    pub(super) fn applied_alike(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        key: RequestKey,
+        alike: Alike,
+        result: Result<Applied, ApplyError>,
+    ) {
+        match result {
+            Ok(_) => self.established_alike(now, seid, key, alike),
+            Err(error) => {
+                self.resources.give_back(seid, &alike, false);
+                self.refuse_establishment(now, seid, key, &error);
+            }
+        }
+    }
+
+    /// The same of a session that was doomed meanwhile, and goes.
+    pub(super) fn doomed_alike(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        key: RequestKey,
+        alike: Alike,
+        is_there: bool,
+    ) {
+        self.inbound.forget(&key);
+        if !is_there {
+            self.resources.give_back(seid, &alike, false);
+            return self.drop_session(now, seid);
+        }
+        if let Some(session) = self.sessions.get_mut(seid) {
+            session.rules = alike.into();
+        }
+        self.purge(seid);
+    }
+}

@@ -1,0 +1,95 @@
+//! Answers to establishments in the same words: the octets, but for what is each session's own.
+
+use std::sync::Arc;
+
+use causeway_pfcp::{CreatedPdr, FTeid, Header, Ie, RawIes};
+use causeway_rules::{Alike, Template};
+use causeway_types::{FSeid, Seid};
+
+/// Templates whose answers are remembered.
+const REMEMBERED: usize = 64;
+
+/// The octets before the IEs of a message about a session.
+const HEADER: usize = 16;
+const SEID: usize = 4;
+const SEQUENCE: usize = 12;
+
+/// The answer to a session of a template.
+#[derive(Debug)]
+struct Form {
+    template: Arc<Template>,
+    octets: Vec<u8>,
+    /// Where the UPF's SEID is.
+    up_seid: usize,
+    /// Where TEIDs are, and which of [`causeway_rules::Own::tunnels`] each is.
+    teids: Vec<(usize, usize)>,
+}
+
+/// The answers that were given lately.
+#[derive(Debug, Default)]
+pub(crate) struct Forms(Vec<Form>);
+
+impl Forms {
+    /// The answer to an establishment, if one like it was given before that said nothing beside what the UPF chose.
+    pub(super) fn fill(&self, alike: &Alike, up: Seid, cp: Seid, sequence: u32) -> Option<Vec<u8>> {
+        self.0
+            .iter()
+            .find(|form| Arc::ptr_eq(&form.template, alike.template()))?
+            .fill(alike, up, cp, sequence)
+    }
+
+    /// Remembers an answer, which said nothing beside what the UPF chose.
+    pub(super) fn remember(&mut self, alike: &Alike, up: Seid, cp: Seid, sequence: u32, answer: &[u8]) {
+        let Some(form) = Form::of(alike, up, answer) else { return };
+        if form.fill(alike, up, cp, sequence).as_deref() == Some(answer) {
+            self.0.truncate(REMEMBERED - 1);
+            self.0.insert(0, form);
+        }
+    }
+}
+
+impl Form {
+    fn of(alike: &Alike, up: Seid, answer: &[u8]) -> Option<Self> {
+        let (_, body, _) = Header::decode(answer).ok()?;
+        let place_of = |part: &[u8]| part.as_ptr().addr().checked_sub(answer.as_ptr().addr());
+        let (mut up_seid, mut teids) = (None, Vec::new());
+        for ie in RawIes::new(body) {
+            let ie = ie.ok()?;
+            match ie.ie_type {
+                FSeid::TYPE if FSeid::decode(ie.value).ok()?.seid == up => {
+                    up_seid = Some(place_of(ie.value)? + 1);
+                }
+                <CreatedPdr<'_> as Ie<'_>>::TYPE => {
+                    for inner in RawIes::new(ie.value) {
+                        let inner = inner.ok()?;
+                        if inner.ie_type == FTeid::TYPE {
+                            let teid = FTeid::decode(inner.value).ok()?.assigned()?.teid;
+                            let which = alike.own().tunnels.iter().position(|own| *own == Some(teid))?;
+                            teids.push((place_of(inner.value)? + 1, which));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let template = Arc::clone(alike.template());
+        Some(Self { template, octets: answer.to_vec(), up_seid: up_seid?, teids })
+    }
+
+    fn fill(&self, alike: &Alike, up: Seid, cp: Seid, sequence: u32) -> Option<Vec<u8>> {
+        let mut octets = self.octets.clone();
+        let mut put = |at: usize, value: &[u8]| -> Option<()> {
+            octets.get_mut(at..at + value.len())?.copy_from_slice(value);
+            Some(())
+        };
+        let [_, number @ ..] = sequence.to_be_bytes();
+        put(SEID, &cp.0.to_be_bytes())?;
+        put(SEQUENCE, &number)?;
+        put(self.up_seid, &up.0.to_be_bytes())?;
+        for (at, which) in &self.teids {
+            let teid = alike.own().tunnels.get(*which).copied().flatten()?;
+            put(*at, &teid.value().to_be_bytes())?;
+        }
+        (octets.len() > HEADER).then_some(octets)
+    }
+}

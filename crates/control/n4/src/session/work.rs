@@ -1,0 +1,80 @@
+//! What is under way of a session, and what waits for it.
+
+use causeway_pfcp::Header;
+use causeway_rules::{Alike, Change, Instructions};
+
+use super::Takeover;
+use crate::transaction::RequestKey;
+
+/// A plan handed to the data plane.
+#[derive(Debug)]
+pub(crate) enum InFlight {
+    /// The session is established as others were, for this request.
+    Alike(RequestKey, Alike),
+    /// Anything else.
+    Change {
+        work: Work,
+        /// What it changes; its plan has been handed out.
+        change: Box<Change>,
+    },
+}
+
+impl InFlight {
+    /// The session is not there yet.
+    pub(super) fn establishes(&self) -> bool {
+        matches!(self, Self::Alike(..) | Self::Change { work: Work::Establish(_), .. })
+    }
+}
+
+/// What the plan is for, and whom to answer.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// A Session Establishment Request.
+    Establish(RequestKey),
+    /// A Session Modification Request, and what it changes about who controls the session.
+    Modify(RequestKey, Box<Takeover>),
+    /// A Session Deletion Request.
+    Delete(RequestKey),
+    /// What the SMF asked for in its answer to a report.
+    Instruct,
+    /// Nobody's request: the session is to go.
+    Purge,
+    /// The session is to go, and the SMF to hear of it.
+    Release,
+}
+
+impl Work {
+    /// The request that is to be answered.
+    pub(crate) fn request(&self) -> Option<RequestKey> {
+        match self {
+            Self::Establish(key) | Self::Modify(key, _) | Self::Delete(key) => Some(*key),
+            Self::Instruct | Self::Purge | Self::Release => None,
+        }
+    }
+}
+
+/// What waits for its turn.
+#[derive(Debug)]
+pub(crate) enum Waiting {
+    /// A request.
+    Request(WaitingRequest),
+    /// What an answer to a report asks for.
+    Answer(Box<Instructions>),
+}
+
+impl Waiting {
+    pub(super) fn octets(&self) -> usize {
+        match self {
+            Self::Request(request) => request.body.len(),
+            Self::Answer(_) => 0,
+        }
+    }
+}
+
+/// A request that waits for its turn.
+#[derive(Debug)]
+pub(crate) struct WaitingRequest {
+    pub(crate) key: RequestKey,
+    pub(crate) header: Header,
+    pub(crate) body: Vec<u8>,
+}

@@ -1,0 +1,156 @@
+//! Sessions that are asked for in the same words as others.
+
+use causeway_dataplane::{ApplyError, Event};
+use causeway_pfcp::*;
+use causeway_types::{FSeid, NtpSeconds, Seid, UrrId};
+use proptest::prelude::*;
+
+use crate::world::{Pace, Smf, World, activation, establishment, query, used};
+
+/// What an SMF does.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// A session with this number at the SMF, in one of several wordings. Numbers come again: F-SEIDs and UE addresses do.
+    Establish {
+        number: u8,
+        wording: u8,
+        recovery: Option<u8>,
+    },
+    /// The last establishment again, from this port.
+    Repeat(u16),
+    Activate(u8),
+    Query(u8),
+    Delete(u8),
+    Usage(u8),
+    /// The data plane carries out the oldest plan, or fails to.
+    Apply {
+        fails: bool,
+    },
+    Pace {
+        held: bool,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let recovery = proptest::option::weighted(0.2, 0..3_u8);
+    prop_oneof![
+        12 => (0..20_u8, 0..3_u8, recovery)
+            .prop_map(|(number, wording, recovery)| Step::Establish { number, wording, recovery }),
+        1 => (8805..8807_u16).prop_map(Step::Repeat),
+        2 => any::<u8>().prop_map(Step::Activate),
+        1 => any::<u8>().prop_map(Step::Query),
+        3 => any::<u8>().prop_map(Step::Delete),
+        1 => any::<u8>().prop_map(Step::Usage),
+        6 => proptest::bool::weighted(0.2).prop_map(|fails| Step::Apply { fails }),
+        2 => any::<bool>().prop_map(|held| Step::Pace { held }),
+    ]
+}
+
+/// The octets of a request whose words nobody has used before: an IE that nobody knows follows.
+fn in_new_words(mut bytes: Vec<u8>, number: u32) -> Vec<u8> {
+    bytes.extend([0x7f, 0x01, 0, 4]);
+    bytes.extend(number.to_be_bytes());
+    let length = u16::try_from(bytes.len() - 4).unwrap();
+    bytes[2..4].copy_from_slice(&length.to_be_bytes());
+    bytes
+}
+
+/// A world, the SMF in it, and what it knows.
+struct Story {
+    world: World,
+    smf: Smf,
+    sessions: Vec<Seid>,
+    last: Vec<u8>,
+    has_new_words: bool,
+}
+
+impl Story {
+    fn new(has_new_words: bool) -> Self {
+        let (world, smf) = World::associated();
+        Self { world, smf, sessions: Vec::new(), last: Vec::new(), has_new_words }
+    }
+
+    fn step(&mut self, at: u32, step: Step) {
+        let of = |sessions: &[Seid], at: u8| sessions.get(usize::from(at) % sessions.len().max(1)).copied();
+        match step {
+            Step::Establish { number, wording, recovery } => {
+                let cp = FSeid { seid: Seid(number.into()), addr: self.smf.ip().into() };
+                let mut request = establishment(self.smf.node_id(), cp);
+                request.recovery_time_stamp =
+                    recovery.map(|later| RecoveryTimeStamp(NtpSeconds(1000 + u32::from(later) / 2)));
+                match wording {
+                    0 => {}
+                    1 => request.pdn_type = None,
+                    _ => {
+                        let imsi =
+                            [b"\x01\x02".as_slice(), b"\x03\x04", b"\x05\x06"][usize::from(number % 3)];
+                        request.user_id = Some(UserId { imsi: Some(Octets(imsi)), ..UserId::default() });
+                    }
+                }
+                let bytes = self.smf.request(Some(Seid(0)), request);
+                self.last = if self.has_new_words { in_new_words(bytes, at) } else { bytes };
+                self.world.deliver(self.smf.addr, &self.last.clone());
+            }
+            Step::Repeat(port) if !self.last.is_empty() => {
+                self.world.deliver((self.smf.ip(), port).into(), &self.last.clone());
+            }
+            Step::Activate(session) => self.ask(of(&self.sessions, session), activation(at + 1)),
+            Step::Query(session) => self.ask(of(&self.sessions, session), query()),
+            Step::Delete(session) => {
+                self.ask(of(&self.sessions, session), SessionDeletionRequest::default());
+            }
+            Step::Usage(session) => {
+                let usage = vec![used(self.world.now, UrrId(1), 1000, UsageReportTrigger::VOLTH)];
+                if let Some(session) = of(&self.sessions, session) {
+                    self.world.event(Event::Usage { session, usage });
+                }
+            }
+            Step::Apply { fails } if !self.world.plane.held.is_empty() => match fails {
+                true => self.world.fail_next(ApplyError::Backend("broken".to_owned())),
+                false => self.world.apply_next(),
+            },
+            Step::Pace { held } => self.world.plane.pace = if held { Pace::Held } else { Pace::AtOnce },
+            Step::Repeat(_) | Step::Apply { .. } => {}
+        }
+        self.world.drain();
+        for (_, bytes) in &self.world.sent {
+            if let Some(seid) = established(bytes) {
+                self.sessions.push(seid);
+            }
+        }
+    }
+
+    fn ask<'a>(&mut self, session: Option<Seid>, request: impl Into<Message<'a>>) {
+        if let Some(session) = session {
+            self.world.send(&mut self.smf, Some(session), request);
+        }
+    }
+}
+
+fn established(bytes: &[u8]) -> Option<Seid> {
+    let (header, body, _) = Header::decode(bytes).ok()?;
+    match Message::decode(&header, body).ok()? {
+        Message::SessionEstablishmentResponse(response) => Some(response.up_f_seid?.seid),
+        _ => None,
+    }
+}
+
+proptest! {
+    // Input:  an SMF that establishes, changes and ends sessions, with a data plane that takes its time or fails; in a second world
+    //         it asks for each session in words that nobody has used before.
+    // Output: the same answers octet by octet, the same plans, notices, counters and occupancy.
+    #[test]
+    fn known_words_mean_the_same(steps in proptest::collection::vec(step(), 1..60)) {
+        let (mut one, mut other) = (Story::new(false), Story::new(true));
+        for (at, step) in (0..).zip(steps) {
+            one.step(at, step);
+            other.step(at, step);
+            prop_assert_eq!(one.world.sent.drain(..).collect::<Vec<_>>(), other.world.sent.drain(..).collect::<Vec<_>>());
+            prop_assert_eq!(&one.world.plane.held, &other.world.plane.held);
+            let notices = |story: &Story| story.world.notices.iter().map(ToString::to_string).collect::<Vec<_>>();
+            prop_assert_eq!(notices(&one), notices(&other));
+            prop_assert_eq!(one.world.n4.occupancy(), other.world.n4.occupancy());
+            prop_assert_eq!(one.world.n4.counters(), other.world.n4.counters());
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Where a request has what is its session's own.
+
+use std::net::Ipv4Addr;
+use std::ops::Range;
+
+use causeway_pfcp::{
+    CreateFar, CreatePdr, CreateTrafficEndpoint, ForwardingParameters, Ie, OuterHeaderCreation, Pdi,
+    RecoveryTimeStamp, UeIpAddress, UserId,
+};
+use causeway_types::{FSeid, FarId, NtpSeconds, Teid};
+
+use super::own::{MOST, Own};
+
+/// The flags of a UE IP Address that holds an IPv4 address and nothing else: V4, and S/D as it may be.
+const V4: u8 = 0x02;
+const DESTINATION: u8 = 0x04;
+
+/// The description of GTP-U over IPv4 in Outer Header Creation.
+const GTPU_IPV4: [u8; 2] = [1, 0];
+
+/// The octets of one value that differs from session to session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Hole {
+    pub(super) at: Range<usize>,
+    what: What,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    /// The IPv4 address of the UE, in all PDIs the same.
+    Ue,
+    /// The TEID of the tunnel that a FAR leads into; never zero, which is no TEID and asks for something else.
+    Remote,
+    /// CP F-SEID.
+    CpFSeid,
+    /// Recovery Time Stamp.
+    Stamp,
+    /// User ID, on which no rule depends.
+    User,
+}
+
+/// The holes of a request, in the order of the message.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Holes {
+    pub(super) all: Vec<Hole>,
+    /// The FARs with a tunnel of their own.
+    pub(super) fars: [Option<FarId>; MOST],
+}
+
+/// What a request has in its holes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Filling {
+    pub(super) own: Own,
+    /// The SMF's end; rules do not depend on it.
+    pub(super) cp: Option<FSeid>,
+    /// When the SMF's entity started; rules do not depend on it.
+    pub(super) recovery: Option<NtpSeconds>,
+}
+
+impl Holes {
+    /// Of the body of an establishment. `None`: it is worded so that what is its session's own cannot be told apart for certain.
+    pub(super) fn of(body: &[u8]) -> Option<Self> {
+        let mut holes = Self::default();
+        let (mut cp, mut stamp) = (None, None);
+        each_ie(body, 0, |ie_type, at| {
+            match ie_type {
+                <CreatePdr<'_> as Ie<'_>>::TYPE => holes.of_pdr(body, at)?,
+                <CreateFar<'_> as Ie<'_>>::TYPE => holes.of_far(body, at)?,
+                <CreateTrafficEndpoint<'_> as Ie<'_>>::TYPE => return None,
+                FSeid::TYPE => {
+                    once(&mut cp, at.clone())?;
+                    holes.add(What::CpFSeid, at);
+                }
+                RecoveryTimeStamp::TYPE => {
+                    once(&mut stamp, at.clone())?;
+                    holes.add(What::Stamp, at);
+                }
+                <UserId<'_> as Ie<'_>>::TYPE => holes.add(What::User, at),
+                _ => {}
+            }
+            Some(())
+        })?;
+        Some(holes)
+    }
+
+    fn add(&mut self, what: What, at: Range<usize>) {
+        self.all.push(Hole { at, what });
+    }
+
+    fn of_pdr(&mut self, body: &[u8], group: Range<usize>) -> Option<()> {
+        let mut pdi = None;
+        each_ie(body.get(group.clone())?, group.start, |ie_type, at| match ie_type {
+            <Pdi<'_> as Ie<'_>>::TYPE => once(&mut pdi, at),
+            _ => Some(()),
+        })?;
+        let (pdi, mut ue) = (pdi?, None);
+        each_ie(body.get(pdi.clone())?, pdi.start, |ie_type, at| match ie_type {
+            UeIpAddress::TYPE => once(&mut ue, at),
+            _ => Some(()),
+        })?;
+        let Some(ue) = ue else { return Some(()) };
+        // An address of IPv6 alone is one of the words. An IPv4 address beside it could be that of another PDI by chance.
+        if let Some([flags, address @ ..]) = body.get(ue.clone())
+            && flags & V4 != 0
+        {
+            (flags & !DESTINATION == V4 && address.len() == 4).then_some(())?;
+            self.add(What::Ue, ue.start + 1..ue.end);
+        }
+        Some(())
+    }
+
+    fn of_far(&mut self, body: &[u8], group: Range<usize>) -> Option<()> {
+        let (mut id, mut forwarding, mut creation) = (None, None, None);
+        each_ie(body.get(group.clone())?, group.start, |ie_type, at| match ie_type {
+            FarId::TYPE => once(&mut id, at),
+            <ForwardingParameters<'_> as Ie<'_>>::TYPE => once(&mut forwarding, at),
+            _ => Some(()),
+        })?;
+        let id = FarId::decode(body.get(id?)?).ok()?;
+        let Some(forwarding) = forwarding else { return Some(()) };
+        each_ie(body.get(forwarding.clone())?, forwarding.start, |ie_type, at| match ie_type {
+            OuterHeaderCreation::TYPE => once(&mut creation, at),
+            _ => Some(()),
+        })?;
+        let Some(creation) = creation else { return Some(()) };
+        if let Some([a, b, teid @ .., w, x, y, z]) = body.get(creation.clone())
+            && [*a, *b] == GTPU_IPV4
+            && [*w, *x, *y, *z] != [0; 4]
+            && teid_of(teid).is_some()
+        {
+            *self.fars.iter_mut().find(|slot| slot.is_none())? = Some(id);
+            self.add(What::Remote, creation.start + 2..creation.start + 6);
+        }
+        Some(())
+    }
+
+    /// What a request with these holes has in them. `None`: something that must not be there.
+    pub(super) fn filling(&self, body: &[u8]) -> Option<Filling> {
+        let mut filling = Filling::default();
+        let mut remotes = filling.own.remotes.iter_mut();
+        for hole in &self.all {
+            let value = body.get(hole.at.clone())?;
+            match hole.what {
+                What::Ue => {
+                    let found = Ipv4Addr::from(<[u8; 4]>::try_from(value).ok()?);
+                    (*filling.own.ue.get_or_insert(found) == found).then_some(())?;
+                }
+                What::Remote => *remotes.next()? = Some(teid_of(value)?),
+                What::CpFSeid => filling.cp = Some(FSeid::decode(value).ok()?),
+                What::Stamp => filling.recovery = Some(RecoveryTimeStamp::decode(value).ok()?.0),
+                What::User => drop(UserId::decode(value).ok()?),
+            }
+        }
+        Some(filling)
+    }
+}
+
+fn teid_of(octets: &[u8]) -> Option<Teid> {
+    Teid::new(u32::from_be_bytes(octets.try_into().ok()?))
+}
+
+/// Of what is there twice only the first counts: such a wording is not worth understanding.
+fn once(held: &mut Option<Range<usize>>, at: Range<usize>) -> Option<()> {
+    held.replace(at).is_none().then_some(())
+}
+
+/// Does something with the place of the value of every IE, counted from `start` on; `None` if an IE goes beyond the end,
+/// or nothing is to be done with one.
+fn each_ie(octets: &[u8], start: usize, mut act: impl FnMut(u16, Range<usize>) -> Option<()>) -> Option<()> {
+    let (mut rest, mut at) = (octets, start);
+    while let Some(([a, b, c, d], after)) = rest.split_first_chunk() {
+        let (_, next) = after.split_at_checked(usize::from(u16::from_be_bytes([*c, *d])))?;
+        let end = at + 4 + (after.len() - next.len());
+        act(u16::from_be_bytes([*a, *b]), at + 4..end)?;
+        (rest, at) = (next, end);
+    }
+    rest.is_empty().then_some(())
+}

@@ -1,0 +1,99 @@
+//! A session that was asked for in the same words as others.
+
+use std::sync::Arc;
+
+use causeway_types::{FTeid, PdrId, Seid};
+
+use super::{Own, Template};
+use crate::addresses::{AddressChange, Held};
+use crate::change::Change;
+use crate::diff::plan_establishment;
+use crate::edits::ChosenUes;
+use crate::plan::Op;
+use crate::tunnels::TunnelChange;
+use crate::{ResourceChange, RuleSet, SessionRules, SortedSet};
+
+/// The rules of a session as what it has in common with others, and what is its own. Made whole where that is needed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Alike {
+    template: Arc<Template>,
+    own: Own,
+}
+
+impl Alike {
+    /// A session with this of its own, which is what its template knows of.
+    pub const fn new(template: Arc<Template>, own: Own) -> Self {
+        Self { template, own }
+    }
+
+    /// What it has in common with others.
+    pub const fn template(&self) -> &Arc<Template> {
+        &self.template
+    }
+
+    /// What is its own.
+    pub const fn own(&self) -> &Own {
+        &self.own
+    }
+
+    /// Its rules. O(rules).
+    pub fn rules(&self) -> RuleSet {
+        self.whole().rules
+    }
+
+    /// The PDRs whose F-TEID the UPF chose, in the order of the request.
+    pub fn chosen(&self) -> impl Iterator<Item = (PdrId, FTeid)> {
+        self.template.chosen(&self.own)
+    }
+
+    /// The tunnels that end here.
+    pub fn tunnels(&self) -> impl Iterator<Item = FTeid> {
+        self.template.tunnels(&self.own)
+    }
+
+    /// The tunnels that FARs lead into, in the order of [`Own::remotes`].
+    pub fn remotes(&self) -> impl Iterator<Item = FTeid> {
+        self.template.remotes(&self.own)
+    }
+
+    /// The UE addresses that are its alone.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = Held> {
+        self.template.addresses(&self.own)
+    }
+
+    /// All that is kept of it.
+    pub(crate) fn whole(&self) -> SessionRules {
+        self.template.session_with(&self.own)
+    }
+
+    /// As it was when it began, how far the reports have come included.
+    pub(crate) fn common(&self) -> &SessionRules {
+        self.template.session()
+    }
+
+    /// The writes that establish it. O(rules).
+    pub(crate) fn establishment(&self) -> Vec<Op> {
+        plan_establishment(Seid(0), &self.rules()).ops.into_vec()
+    }
+
+    /// The change that establishes it, whose resources are taken.
+    pub(super) fn as_change(&self, session: Seid) -> Change {
+        let (whole, tunnels, addresses) = (
+            self.whole(),
+            self.tunnels().collect::<SortedSet<_>>(),
+            self.addresses().collect::<SortedSet<_>>(),
+        );
+        Change {
+            plan: plan_establishment(session, whole.rules()),
+            chosen: self.chosen().collect(),
+            chosen_endpoints: Vec::new(),
+            ues: ChosenUes::default(),
+            resources: ResourceChange {
+                tunnels: TunnelChange::taking(session, tunnels.into_iter().collect()),
+                addresses: AddressChange::taking(session, addresses.into_iter().collect()),
+            },
+            query_reference: None,
+            session: whole,
+        }
+    }
+}

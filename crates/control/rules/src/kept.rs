@@ -1,0 +1,110 @@
+//! What is kept of a session's rules while nothing happens to it.
+
+use std::borrow::Cow;
+
+use causeway_pfcp::UsageReport;
+use causeway_types::{Seid, UrrId};
+
+use crate::change::{Change, delete};
+use crate::session::ReportState;
+use crate::{Alike, ResourceChange, Resources, RuleSet, SessionRules, SortedMap, Usage, plan_deletion};
+
+/// The rules of a session, as small as they can be kept.
+#[derive(Clone, Debug)]
+pub struct Kept(Form);
+
+#[derive(Clone, Debug)]
+enum Form {
+    Whole(Box<SessionRules>),
+    Alike {
+        alike: Alike,
+        /// How far the reports have come; empty: as far as when the session began.
+        reports: SortedMap<UrrId, ReportState>,
+    },
+}
+
+impl Default for Kept {
+    /// No rules.
+    fn default() -> Self {
+        Self(Form::Whole(Box::default()))
+    }
+}
+
+impl From<SessionRules> for Kept {
+    fn from(whole: SessionRules) -> Self {
+        Self(Form::Whole(Box::new(whole)))
+    }
+}
+
+impl From<Alike> for Kept {
+    fn from(alike: Alike) -> Self {
+        Self(Form::Alike { alike, reports: SortedMap::new() })
+    }
+}
+
+impl Kept {
+    /// All of it. O(rules) where it is made for the purpose.
+    pub fn whole(&self) -> Cow<'_, SessionRules> {
+        match &self.0 {
+            Form::Whole(whole) => Cow::Borrowed(whole),
+            Form::Alike { alike, reports } => {
+                let mut whole = alike.whole();
+                if !reports.is_empty() {
+                    whole.reports = reports.clone();
+                }
+                Cow::Owned(whole)
+            }
+        }
+    }
+
+    /// The rules as the data plane has them. O(rules) where they are made for the purpose.
+    pub fn rules(&self) -> Cow<'_, RuleSet> {
+        match &self.0 {
+            Form::Whole(whole) => Cow::Borrowed(whole.rules()),
+            Form::Alike { alike, .. } => Cow::Owned(alike.rules()),
+        }
+    }
+
+    /// It has a URR of this id.
+    pub fn has_urr(&self, urr: UrrId) -> bool {
+        match &self.0 {
+            Form::Whole(whole) => whole.rules().urrs.contains_key(&urr),
+            Form::Alike { alike, .. } => alike.common().rules().urrs.contains_key(&urr),
+        }
+    }
+
+    /// The Usage Report IE of what the data plane measured. Counts its sequence number (UR-SEQN), which begins at 0 for each
+    /// URR.
+    pub fn usage_report(&mut self, usage: &Usage) -> UsageReport<'static> {
+        match &mut self.0 {
+            Form::Whole(whole) => whole.usage_report(usage),
+            Form::Alike { alike, reports } => {
+                if reports.is_empty() {
+                    reports.clone_from(&alike.common().reports);
+                }
+                SessionRules::usage_report_of(reports, usage)
+            }
+        }
+    }
+
+    /// The end of the session, as [`delete`] plans it.
+    pub fn delete(&self, session: Seid) -> Change {
+        match &self.0 {
+            Form::Whole(whole) => delete(whole, session),
+            Form::Alike { alike, reports } => {
+                let reports = if reports.is_empty() { &alike.common().reports } else { reports };
+                let left = SessionRules { reports: reports.clone(), ..SessionRules::default() };
+                let resources = ResourceChange::giving_back_of(session, alike);
+                Change::of_deletion(left, plan_deletion(session), resources)
+            }
+        }
+    }
+
+    /// Takes away the UE addresses of a session that ends in favour of another, before its end has come.
+    pub fn disown(&self, session: Seid, resources: &mut Resources) {
+        match &self.0 {
+            Form::Whole(whole) => resources.disown(session, whole),
+            Form::Alike { alike, .. } => resources.disown_alike(session, alike),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Rule sets as sessions that were asked for in the same words.
+
+use std::sync::Arc;
+
+use crate::{Alike, RuleSet, Template};
+
+/// What the sessions of a test have in common.
+#[derive(Debug, Default)]
+pub struct Templates(Vec<Arc<Template>>);
+
+impl Templates {
+    /// The rules as those of a session like one before, or as the first of their kind. `None`: no request for a session with these
+    /// rules is remembered.
+    pub fn alike(&mut self, rules: &RuleSet) -> Option<Alike> {
+        let of_known = |template: &Arc<Template>| {
+            let alike = Alike::new(Arc::clone(template), Template::of_rules(rules)?.own().to_owned());
+            (alike.rules() == *rules).then_some(alike)
+        };
+        if let Some(alike) = self.0.iter().find_map(of_known) {
+            return Some(alike);
+        }
+        let template = Arc::new(Template::of_rules(rules)?);
+        self.0.push(Arc::clone(&template));
+        Some(Alike::new(Arc::clone(&template), *template.own()))
+    }
+}

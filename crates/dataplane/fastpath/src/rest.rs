@@ -1,0 +1,116 @@
+//! How sessions come to rest, and how they wake.
+
+use std::net::IpAddr;
+
+use causeway_dataplane::{Applied, ApplyError, Dataplane, Plan};
+use causeway_reference::Reference;
+use causeway_rules::{Alike, Op, Pdr};
+use causeway_types::{IpNet, Seid, Teid, Time};
+
+use crate::FastPath;
+use crate::resting::Woken;
+
+impl FastPath {
+    /// A plan for which no session has to be awake. `None`: it is to be carried out in the slow room.
+    pub(crate) fn apply_resting(&mut self, now: Time, plan: &Plan) -> Option<Result<Applied, ApplyError>> {
+        let is_new = plan.ops.alike().is_some() || plan.ops.first() == Some(&Op::CreateSession);
+        if is_new && self.is_full(plan.session) {
+            let capacity = self.most_sessions.into();
+            return Some(Err(ApplyError::Full { table: "sessions", capacity }));
+        }
+        match plan.ops.alike() {
+            Some(alike) => self.rest(now, plan.session, alike).then(|| Ok(Applied::default())),
+            None if plan.ops == [Op::RemoveSession] => self.end(now, plan.session).map(Ok),
+            None => None,
+        }
+    }
+
+    /// There is no room for a session that is new.
+    fn is_full(&self, seid: Seid) -> bool {
+        self.slow.sessions() + self.resting.len() >= self.most_sessions as usize
+            && !self.slow.has(seid)
+            && !self.resting.has(seid)
+    }
+
+    /// Lets a session rest from its establishment on. `false`: it cannot.
+    fn rest(&mut self, now: Time, seid: Seid, alike: &Alike) -> bool {
+        let tunnels = alike.tunnels().filter_map(|tunnel| Some((tunnel.teid, IpAddr::V4(tunnel.addr.v4?))));
+        let can = self.resting.knows(alike)
+            && !self.slow.has(seid)
+            && !self.resting.has(seid)
+            && self.slow.is_free(tunnels, alike.own().ue);
+        let paths = if can { self.resting.add(seid, now, alike) } else { None };
+        if let Some(paths) = &paths {
+            self.slow.follow_paths(now, &[], paths);
+        }
+        paths.is_some()
+    }
+
+    /// The end of a session that rests. `None`: it does not.
+    fn end(&mut self, now: Time, seid: Seid) -> Option<Applied> {
+        let Woken { since, alike, paths } = self.resting.take(seid)?;
+        self.slow.follow_paths(now, &paths, &[]);
+        let usage = Reference::final_usage(alike.template().rules(), since, now);
+        Some(Applied { usage, ..Applied::default() })
+    }
+
+    /// Establishes a session that rests, if it does, as of the time since which it is there.
+    pub(crate) fn wake(&mut self, seid: Seid, now: Time) {
+        let Some(Woken { since, alike, paths }) = self.resting.take(seid) else { return };
+        let done = self.slow.apply(since, &Plan { session: seid, ops: alike.into() });
+        debug_assert_eq!(done, Ok(Applied::default()));
+        self.slow.follow_paths(now, &paths, &[]);
+        self.enter(seid, true, now);
+    }
+
+    /// A packet from a data network for this address is not for nobody.
+    pub(crate) fn knows(&self, address: IpAddr) -> bool {
+        let rests = matches!(address, IpAddr::V4(ue) if self.resting.of_ue(ue).is_some());
+        rests || self.slow.knows(address)
+    }
+
+    /// The tunnel of a GTP-U packet ends in a session that rests.
+    pub(crate) fn leads_to_resting(&self, packet: Option<&[u8]>, local: IpAddr) -> bool {
+        let octets = packet.and_then(|packet| packet.get(4..8)?.first_chunk().copied());
+        let teid = octets.and_then(|octets| Teid::new(u32::from_be_bytes(octets)));
+        teid.is_some_and(|teid| self.resting.of_tunnel((teid, local)).is_some())
+    }
+
+    /// Wakes every session that a plan may have to do with.
+    pub(crate) fn wake_concerned(&mut self, now: Time, plan: &Plan) {
+        if self.resting.len() == 0 {
+            return;
+        }
+        self.wake(plan.session, now);
+        let written =
+            plan.ops.iter().filter_map(|op| if let Op::PutPdr(pdr) = op { Some(pdr) } else { None });
+        let concerned: Vec<_> = written.flat_map(|pdr| self.concerned_by(pdr)).collect();
+        concerned.into_iter().for_each(|seid| self.wake(seid, now));
+    }
+
+    fn concerned_by(&self, pdr: &Pdr) -> Vec<Seid> {
+        let ends = pdr
+            .pdi
+            .tunnel
+            .into_iter()
+            .flat_map(|tunnel| tunnel.addr.iter().map(move |ip| (tunnel.teid, ip)).collect::<Vec<_>>());
+        let mut concerned: Vec<_> = ends.filter_map(|end| self.resting.of_tunnel(end)).collect();
+        for net in pdr.pdi.ue_nets() {
+            if let IpNet::V4(net) = net {
+                concerned.extend(self.resting.within(net));
+            }
+        }
+        concerned
+    }
+
+    /// Remembers that sessions like the one just established can rest, if they can.
+    pub(crate) fn learn(&mut self, now: Time, plan: &Plan) {
+        let Some(alike) = plan.ops.alike().filter(|alike| !self.resting.knows(alike)) else { return };
+        if self.slow.could_rest(plan.session, now) {
+            self.resting.learn(alike, self.slow.paths_of(alike.template().rules()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+use std::net::Ipv4Addr;
+
+use causeway_dataplane::{Fate, GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
+use causeway_packet::gtpu::Repr;
+use causeway_reference::Limits;
+use causeway_rules::testing::Templates;
+use causeway_rules::{
+    Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, RemovedHeader, RuleSet, UeAddress, UeSide, Urr,
+    plan_deletion, plan_establishment,
+};
+use causeway_types::{DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, UrrId};
+
+use super::*;
+use crate::resting::MOST_SENDERS;
+
+const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const GNB: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+
+fn plane() -> FastPath {
+    plane_for(4)
+}
+
+fn plane_for(max_sessions: u32) -> FastPath {
+    let pools = "10.0.0.0/8".parse().into_iter().collect();
+    let topology = Topology {
+        gtpu: vec![GtpuEndpoint::new(DualIp::from(UPF))],
+        networks: vec![Network::new(NetworkInstance::new("internet"), pools)],
+        ..Topology::default()
+    };
+    FastPath::new(topology, Limits { max_sessions, ..Limits::default() }).unwrap()
+}
+
+fn tunnel(teid: u32, ip: Ipv4Addr) -> FTeid {
+    FTeid { teid: Teid::new(teid).unwrap(), addr: DualIp::from(ip) }
+}
+
+/// Uplink to the data network, downlink to a gNB, all of it measured.
+fn rules(ue: u8) -> RuleSet {
+    let address = |side| Some(UeAddress { v4: Some(Ipv4Addr::new(10, 0, 0, ue)), v6: None, side });
+    let removal = HeaderRemoval { header: RemovedHeader::GtpuIpv4, deletes_container: false };
+    let uplink = Pdi {
+        tunnel: Some(tunnel(ue.into(), UPF)),
+        ue: address(UeSide::Source),
+        ..Pdi::new(Interface::Access)
+    };
+    let downlink = Pdi { ue: address(UeSide::Destination), ..Pdi::new(Interface::Core) };
+    let mut rules = RuleSet::default();
+    let urrs = || vec![UrrId(1)];
+    rules.pdrs.extend([
+        (PdrId(1), Pdr { removal: Some(removal), urrs: urrs(), ..Pdr::new(PdrId(1), uplink, FarId(1)) }),
+        (PdrId(2), Pdr { urrs: urrs(), ..Pdr::new(PdrId(2), downlink, FarId(2)) }),
+    ]);
+    let gnb = tunnel(0x100 + u32::from(ue), GNB);
+    rules.fars.extend([
+        (FarId(1), Far::forward(FarId(1), Forwarding::to(Interface::Core))),
+        (FarId(2), Far::forward(FarId(2), Forwarding::into_tunnel(Interface::Access, gnb))),
+    ]);
+    let method = MeasurementMethod { volume: true, ..MeasurementMethod::default() };
+    rules.urrs.extend([(UrrId(1), Urr::new(UrrId(1), method))]);
+    rules
+}
+
+fn at(secs: u64) -> Time {
+    Time::from_secs(1000 + secs)
+}
+
+/// Sessions 1 to `count`, each a second after the one before.
+fn establish(plane: &mut FastPath, templates: &mut Templates, count: u8) {
+    for ue in 1..=count {
+        let ops = templates.alike(&rules(ue)).unwrap().into();
+        let done = plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops });
+        assert_eq!(done, Ok(Applied::default()));
+    }
+}
+
+/// From the network to the UE of this number.
+fn downlink(plane: &mut FastPath, ue: u8, now: Time) -> Fate {
+    let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0, 8, 8, 8, 8, 10, 0, 0, ue];
+    packet.extend([0, 53, 0x12, 0x34, 0, 8, 0, 0]);
+    let sum = causeway_packet::checksum::checksum(&packet[..20]);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    let ingress = Ingress::Ip { network: NetworkInstance::new("internet") };
+    plane.process(now, &ingress, &packet, &mut Vec::new())
+}
+
+// Input:  three sessions in the same words; a packet for the second; an Error Indication about the third; all end.
+// Output: the second and third rest until then. All report their usage since they were established.
+#[test]
+fn sessions_rest_until_something_happens() {
+    let (mut plane, mut templates) = (plane(), Templates::default());
+    establish(&mut plane, &mut templates, 3);
+    assert_eq!((plane.resting.len(), plane.slow.sessions(), plane.counters().sessions), (2, 1, 3));
+    assert_eq!(downlink(&mut plane, 2, at(10)), Fate::Forwarded);
+    assert_eq!(downlink(&mut plane, 9, at(10)), Fate::Dropped(causeway_dataplane::DropReason::UnknownUe));
+    assert_eq!((plane.resting.len(), plane.slow.sessions(), plane.counters().sessions), (1, 2, 3));
+    let indication = Repr::error_indication(Teid::new(0x103), GNB.into(), &[]).to_vec().unwrap();
+    let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0 };
+    assert_eq!(plane.process(at(11), &ingress, &indication, &mut Vec::new()), Fate::Consumed);
+    assert!(plane.poll_event().is_some() && plane.resting.len() == 0);
+    let ends = [1, 2, 3].map(|seid| plane.apply(at(20), &plan_deletion(Seid(seid))).unwrap().usage);
+    let measured =
+        ends.map(|usage| usage.iter().map(|it| (it.start, it.volume.unwrap().total())).collect::<Vec<_>>());
+    assert_eq!(measured, [vec![(at(1), 0)], vec![(at(2), 28)], vec![(at(3), 0)]]);
+    assert_eq!((plane.counters().sessions, plane.poll_event()), (0, None));
+}
+
+// Input:  two sessions in the same words, of which the second rests; it ends; another one has its place.
+// Output: what the data plane would have measured: nothing, since its establishment; then the place is free.
+#[test]
+fn a_session_ends_at_rest() {
+    let (mut plane, mut templates) = (plane(), Templates::default());
+    establish(&mut plane, &mut templates, 2);
+    let (one, two) =
+        (plane.apply(at(9), &plan_deletion(Seid(1))), plane.apply(at(9), &plan_deletion(Seid(2))));
+    let (one, two) = (one.unwrap(), two.unwrap());
+    assert_eq!(
+        (one.usage.len(), two.usage.len(), two.usage[0].start, two.usage[0].end),
+        (1, 1, at(2), at(9))
+    );
+    assert_eq!(two.usage[0].volume, one.usage[0].volume);
+    assert_eq!(plane.apply(at(9), &plan_deletion(Seid(2))), Err(ApplyError::UnknownSession(Seid(2))));
+    establish(&mut plane, &mut templates, 2);
+    assert_eq!((plane.resting.len(), plane.slow.sessions()), (2, 0));
+}
+
+// Input:  as many sessions as there is room for, one awake; another; a plan for one of them; one with the tunnel and one with the
+//         address of a session that rests.
+// Output: refused as full; the one is changed; the tunnel is in use; both have the address.
+#[test]
+fn what_concerns_a_session_wakes_it() {
+    let (mut plane, mut templates) = (plane(), Templates::default());
+    establish(&mut plane, &mut templates, 4);
+    let full = Err(ApplyError::Full { table: "sessions", capacity: 4 });
+    let ops = templates.alike(&rules(5)).unwrap().into();
+    assert_eq!(plane.apply(at(9), &Plan { session: Seid(5), ops }), full);
+    assert_eq!(plane.apply(at(9), &plan_establishment(Seid(5), &rules(5))), full);
+    let query = Plan { session: Seid(2), ops: vec![Op::QueryUrr(UrrId(1))].into() };
+    assert_eq!(plane.apply(at(9), &query).unwrap().usage.len(), 1);
+    assert_eq!(plane.resting.len(), 2);
+    plane.apply(at(9), &plan_deletion(Seid(1))).unwrap();
+    let in_use = Err(ApplyError::TunnelInUse(tunnel(3, UPF)));
+    assert_eq!(plane.apply(at(9), &plan_establishment(Seid(5), &rules(3))), in_use);
+    assert_eq!(plane.resting.len(), 1);
+    let mut same_address = rules(5);
+    for pdr in [PdrId(1), PdrId(2)] {
+        let ue = same_address.pdrs.get_mut(&pdr).unwrap().pdi.ue.as_mut().unwrap();
+        ue.v4 = Some(Ipv4Addr::new(10, 0, 0, 4));
+    }
+    assert!(plane.apply(at(9), &plan_establishment(Seid(5), &same_address)).is_ok());
+    assert_eq!((plane.resting.len(), plane.slow.rivals(Seid(5))), (0, vec![Seid(4)]));
+}
+
+// Input:  more sessions in the same words that send to one tunnel than may rest; an Error Indication about the tunnel.
+// Output: the first, from which it was learned, and the last are awake; then all are.
+#[test]
+fn only_so_many_rest_that_send_to_the_same_tunnel() {
+    let most = MOST_SENDERS as u8;
+    let (mut plane, mut templates) = (plane_for(2 + u32::from(most)), Templates::default());
+    let gnb = tunnel(0x100, GNB);
+    for ue in 1..=most + 2 {
+        let mut rules = rules(ue);
+        let into_tunnel = Far::forward(FarId(2), Forwarding::into_tunnel(Interface::Access, gnb));
+        rules.fars.extend([(FarId(2), into_tunnel)]);
+        let ops = templates.alike(&rules).unwrap().into();
+        let done = plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops });
+        assert_eq!(done, Ok(Applied::default()));
+    }
+    assert_eq!((plane.resting.len(), plane.slow.sessions()), (MOST_SENDERS, 2));
+    let indication = Repr::error_indication(Some(gnb.teid), GNB.into(), &[]).to_vec().unwrap();
+    let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0 };
+    assert_eq!(plane.process(at(200), &ingress, &indication, &mut Vec::new()), Fate::Consumed);
+    assert_eq!((plane.resting.len(), plane.slow.sessions()), (0, MOST_SENDERS + 2));
+}

@@ -1,0 +1,171 @@
+//! A switch behind P4Runtime, as a driver.
+//!
+//! [`P4Runtime`] has a thread of its own, with the connection, its calls and their deadlines; nothing that its owner calls waits. Requests
+//! about the same table are sent one after the other, others side by side.
+//!
+//! The thread stays connected: it says [`Link::Down`] when the way breaks, tries again with growing pauses, becomes primary anew,
+//! loads the program where the switch has lost it, and says [`Link::Up`]. What the switch holds then is to be read by who wrote it.
+
+mod calls;
+mod inbox;
+mod options;
+mod order;
+mod prepare;
+mod reads;
+mod session;
+mod status;
+mod worker;
+mod write;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use causeway_switch::driver::{
+    DriverError, Link, Outcome, Program, Rejected, Request, SwitchDriver, Ticket, WriteError,
+};
+use causeway_types::Time;
+use tokio::sync::mpsc::UnboundedSender;
+
+pub use inbox::Wake;
+pub use options::{CopySession, Options};
+
+use crate::info::{Info, InfoError, Schema};
+use inbox::Inbox;
+use worker::Worker;
+
+/// Why there is no driver.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The P4Info cannot be used.
+    #[error(transparent)]
+    Info(#[from] InfoError),
+    /// The address is none.
+    #[error("{address:?} is no host and port: {reason}")]
+    Address {
+        /// As it was given.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// This computer has no room for another thread or event queue.
+    #[error("no thread for the switch: {0}")]
+    Thread(std::io::Error),
+}
+
+/// A switch that is reached by P4Runtime.
+pub struct P4Runtime {
+    schema: Arc<Schema>,
+    inbox: Arc<Inbox>,
+    requests: Option<UnboundedSender<(Ticket, Request)>>,
+    tickets: u64,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl P4Runtime {
+    /// Begins to connect. Requests fail as unavailable until [`Link::Up`]. `wake` is called from the driver's thread, when there is
+    /// something to poll.
+    ///
+    /// # Errors
+    /// The files or the address cannot be used; a switch that does not answer is no error.
+    pub fn connect(options: Options, wake: Option<Wake>) -> Result<Self, ConnectError> {
+        let info = Info::of_file(&options.p4info)?;
+        let schema = Arc::new(info.schema.clone());
+        let inbox = Arc::new(Inbox::new(wake));
+        let (requests, received) = tokio::sync::mpsc::unbounded_channel();
+        let worker = Worker::new(options, info, Arc::clone(&inbox), received)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(ConnectError::Thread)?;
+        let thread = std::thread::Builder::new().name("p4runtime".to_owned());
+        let thread = thread.spawn(move || runtime.block_on(worker.run())).map_err(ConnectError::Thread)?;
+        Ok(Self { schema, inbox, requests: Some(requests), tickets: 0, thread: Some(thread) })
+    }
+
+    /// The program of the P4Info.
+    pub fn program(&self) -> &Program {
+        &self.schema.program
+    }
+
+    /// Waits until there is something to poll; false if there is nothing by then.
+    pub fn wait(&self, longest: Duration) -> bool {
+        self.inbox.wait(longest)
+    }
+
+    /// Frames of the CPU port that nobody polled in time.
+    pub fn lost_packets(&self) -> u64 {
+        self.inbox.open().lost_packets
+    }
+
+    /// What no switch could do.
+    fn check(&self, request: &Request) -> Result<(), Rejected> {
+        let program = &self.schema.program;
+        match request {
+            Request::Write(updates) => updates.iter().enumerate().try_for_each(|(update, content)| {
+                self.schema.check_update(content).map_err(|error| Rejected { update, error })
+            }),
+            Request::ReadIndexed { counter, indices } => {
+                let by_index = program.counters.iter().filter(|known| known.table.is_none());
+                let size = by_index.filter(|known| known.id == *counter).map(|known| known.size).next();
+                let missing = indices.iter().position(|index| *index as usize >= size.unwrap_or(0));
+                match missing.and_then(|update| Some((update, *indices.get(update)?))) {
+                    None => Ok(()),
+                    Some((update, index)) => {
+                        let error = WriteError::UnknownCounter { counter: *counter, index };
+                        Err(Rejected { update, error })
+                    }
+                }
+            }
+            Request::ReadEntries { table } => match program.table(*table) {
+                Some(_) => Ok(()),
+                None => Err(Rejected { update: 0, error: WriteError::UnknownTable(*table) }),
+            },
+            Request::ReadDirect(_) | Request::PacketOut(_) => Ok(()),
+        }
+    }
+}
+
+impl SwitchDriver for P4Runtime {
+    fn submit(&mut self, _: Time, request: Request) -> Ticket {
+        let ticket = Ticket(self.tickets);
+        self.tickets += 1;
+        let sent = match (self.check(&request), &self.requests) {
+            (Err(rejected), _) => Err(rejected.into()),
+            (Ok(()), None) => Err(DriverError::Unavailable),
+            (Ok(()), Some(requests)) => {
+                requests.send((ticket, request)).map_err(|_| DriverError::Unavailable)
+            }
+        };
+        if let Err(error) = sent {
+            self.inbox.outcome(ticket, Err(error));
+        }
+        ticket
+    }
+
+    fn poll(&mut self, _: Time) -> Option<(Ticket, Outcome)> {
+        self.inbox.open().outcomes.pop_front()
+    }
+
+    /// At once if something has arrived. What is under way arrives when it does: see [`P4Runtime::wait`].
+    fn next_event(&self) -> Option<Time> {
+        (!self.inbox.open().is_empty()).then(Time::default)
+    }
+
+    fn poll_packet(&mut self, _: Time) -> Option<Vec<u8>> {
+        self.inbox.open().packets.pop_front()
+    }
+
+    fn poll_link(&mut self, _: Time) -> Option<Link> {
+        self.inbox.open().links.pop_front()
+    }
+}
+
+impl Drop for P4Runtime {
+    /// The thread ends with what it waits for: it does not wait for answers.
+    fn drop(&mut self) {
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to say any more, a panic included.
+            let _ended = thread.join();
+        }
+    }
+}

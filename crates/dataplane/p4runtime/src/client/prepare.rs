@@ -1,0 +1,84 @@
+//! What a switch is given when it has become ours: its program, and what the program needs before any rule.
+
+use tonic::{Code, Status};
+use tracing::warn;
+
+use super::calls::Calls;
+use super::worker::Shared;
+use crate::info::Schema;
+use crate::wire::{
+    Atomicity, CloneSession, Cookie, Entity, ForwardingPipelineConfig, P4Error, Replica, ReplicationEntry,
+    ReplicationKind, Status as WireStatus, Update, UpdateKind, What,
+};
+
+/// Sees to it that the switch runs the program; true if it was loaded, with empty tables.
+pub(super) async fn prepare(shared: &Shared, calls: &Calls) -> Result<bool, String> {
+    let said = |what: &str, status: &Status| format!("{what}: {:?}: {}", status.code(), status.message());
+    let runs = calls.pipeline().await.map_err(|status| said("it does not tell its program", &status))?;
+    let is_ours = runs.is_some_and(|runs| is_ours(shared, &runs));
+    if !is_ours {
+        let config = ForwardingPipelineConfig {
+            p4info: Some(shared.info.encoded.clone()),
+            device_config: shared.device_config.clone(),
+            cookie: Some(Cookie { cookie: shared.cookie }),
+        };
+        calls.load(config).await.map_err(|status| said("it does not take the program", &status))?;
+    }
+    if let Some(update) = local_addresses(shared) {
+        set_up(shared, calls, "our addresses in the parser's value set", update).await?;
+    }
+    if let Some(update) = copies(shared) {
+        set_up(shared, calls, "the session for copies", update).await?;
+    }
+    Ok(!is_ours)
+}
+
+/// The switch runs our program: it says the cookie that we gave it, or, if nothing but a P4Info is to be given, has that.
+fn is_ours(shared: &Shared, runs: &ForwardingPipelineConfig) -> bool {
+    if runs.cookie.is_some_and(|cookie| cookie.cookie == shared.cookie) {
+        return true;
+    }
+    let theirs = runs.p4info.as_ref().and_then(|info| Schema::of_encoded(info).ok());
+    shared.device_config.is_empty() && theirs.is_some_and(|theirs| theirs == shared.info.schema)
+}
+
+fn local_addresses(shared: &Shared) -> Option<Update> {
+    let set = shared.info.schema.value_sets.iter().find(|set| set.is_local_ipv4())?;
+    let local = &shared.options.local;
+    if local.is_empty() || set.key.1.width != 32 {
+        return None;
+    }
+    let values: Vec<u128> = local.iter().map(|address| u32::from(*address).into()).collect();
+    Some(update(UpdateKind::Modify, What::ValueSet(set.to_wire(&values))))
+}
+
+fn copies(shared: &Shared) -> Option<Update> {
+    let copies = shared.options.copies?;
+    let replica = Replica { egress_port: copies.port, instance: 1 };
+    let session = CloneSession { session_id: copies.session, replicas: vec![replica] };
+    let kind = Some(ReplicationKind::Clone(session));
+    Some(update(UpdateKind::Insert, What::Replication(ReplicationEntry { kind })))
+}
+
+fn update(kind: UpdateKind, what: What) -> Update {
+    Update { kind: kind as i32, entity: Some(Entity::from(what)) }
+}
+
+/// Writes what not every switch takes by P4Runtime: those that do not are set up by other means, and this is said.
+async fn set_up(shared: &Shared, calls: &Calls, what: &str, update: Update) -> Result<(), String> {
+    let Err(status) = calls.send_batch(vec![update], Atomicity::ContinueOnError).await else { return Ok(()) };
+    let part = WireStatus::parts(status.details(), 1).and_then(|parts| parts.into_iter().next());
+    let (code, message) = match part {
+        Some(P4Error { canonical_code, message }) => (Code::from(canonical_code), message),
+        None => (status.code(), status.message().to_owned()),
+    };
+    match code {
+        Code::AlreadyExists => Ok(()),
+        Code::Unimplemented => {
+            let switch = &shared.options.address;
+            warn!(switch, "the switch does not take {what} by P4Runtime: {message}");
+            Ok(())
+        }
+        code => Err(format!("it does not take {what}: {code:?}: {message}")),
+    }
+}

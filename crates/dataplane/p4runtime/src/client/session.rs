@@ -1,0 +1,241 @@
+//! One connection: who is primary, which calls are under way, and what comes by the stream.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use causeway_switch::driver::{DriverError, Link, Outcome, Reply, Request, Ticket};
+use foldhash::fast::RandomState;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::task::{JoinError, JoinSet};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Streaming};
+use tracing::{info, warn};
+
+use super::calls::Calls;
+use super::order::Order;
+use super::prepare::prepare;
+use super::worker::{End, Shared};
+use crate::wire::service::p4_runtime_client::P4RuntimeClient;
+use crate::wire::{
+    FromSwitch, MOST_MESSAGE, MasterArbitrationUpdate, PacketOut, StreamMessageRequest,
+    StreamMessageResponse, ToSwitch,
+};
+
+/// The most calls at a time.
+const MOST_CALLS: usize = 32;
+
+/// Frames that wait for the switch to read them.
+const QUEUE: usize = 1024;
+
+/// Whether the switch takes our writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Standing {
+    /// It has not said yet.
+    Unknown,
+    /// Another controller has it, or had it last.
+    Backup,
+    /// It is ours, and is being given its program.
+    Preparing,
+    /// It is ours.
+    Primary,
+}
+
+/// What tasks of a session end with.
+enum Work {
+    Call(Ticket, Outcome),
+    /// The switch runs the program; whether it was emptied.
+    Prepared(Result<bool, String>),
+}
+
+pub(super) struct Session {
+    shared: Arc<Shared>,
+    calls: Calls,
+    to_switch: mpsc::Sender<StreamMessageRequest>,
+    from_switch: Streaming<StreamMessageResponse>,
+    standing: Standing,
+    was_up: bool,
+    order: Order,
+    tasks: JoinSet<Work>,
+    /// Of calls that are under way, whether they write.
+    under_way: HashMap<Ticket, bool, RandomState>,
+}
+
+impl Session {
+    /// Connects, and asks to be primary.
+    pub(super) async fn open(shared: Arc<Shared>, endpoint: Endpoint) -> Result<Self, String> {
+        let channel = endpoint.connect().await.map_err(|error| causes(&error))?;
+        let mut client: P4RuntimeClient<Channel> =
+            P4RuntimeClient::new(channel).max_decoding_message_size(MOST_MESSAGE);
+        let (to_switch, messages) = mpsc::channel(QUEUE);
+        let hello = MasterArbitrationUpdate {
+            device_id: shared.options.device_id,
+            election_id: Some(shared.options.election_id.into()),
+            ..MasterArbitrationUpdate::default()
+        };
+        let update = Some(ToSwitch::Arbitration(hello));
+        // There is room: it is the first message.
+        let _sent = to_switch.try_send(StreamMessageRequest { update });
+        let opening = client.stream_channel(ReceiverStream::new(messages));
+        let opened = tokio::time::timeout(shared.options.deadline, opening).await;
+        let from_switch = opened
+            .map_err(|_| "it opens no stream".to_owned())?
+            .map_err(|status| format!("it opens no stream: {:?}: {}", status.code(), status.message()))?
+            .into_inner();
+        Ok(Self {
+            calls: Calls::new(Arc::clone(&shared), client),
+            shared,
+            to_switch,
+            from_switch,
+            standing: Standing::Unknown,
+            was_up: false,
+            order: Order::default(),
+            tasks: JoinSet::new(),
+            under_way: HashMap::default(),
+        })
+    }
+
+    /// Carries out requests until the connection breaks or the owner is gone; says whether the switch was up, or another controller's.
+    pub(super) async fn serve(mut self, requests: &mut UnboundedReceiver<(Ticket, Request)>) -> (End, bool) {
+        let patience = tokio::time::sleep(self.shared.options.deadline);
+        tokio::pin!(patience);
+        let end = loop {
+            tokio::select! {
+                message = self.from_switch.message() => match message {
+                    Ok(Some(message)) => self.hear(message),
+                    Ok(None) => break End::Broken("it ended the stream".to_owned()),
+                    Err(status) => {
+                        let (code, message) = (status.code(), status.message());
+                        break End::Broken(format!("it ended the stream: {code:?}: {message}"));
+                    }
+                },
+                Some(work) = self.tasks.join_next() => {
+                    if let Err(reason) = self.over(work) { break End::Broken(reason) }
+                }
+                request = requests.recv() => match request {
+                    Some((ticket, request)) => self.order.add(ticket, request),
+                    None => break End::Gone,
+                },
+                () = &mut patience, if self.standing == Standing::Unknown => {
+                    break End::Broken("it does not say who is primary".to_owned());
+                }
+            }
+            self.begin_calls();
+        };
+        self.give_up().await;
+        (end, self.was_up)
+    }
+
+    fn hear(&mut self, message: StreamMessageResponse) {
+        match message.update {
+            Some(FromSwitch::Arbitration(update)) => self.arbitrate(&update),
+            Some(FromSwitch::Packet(packet)) => self.shared.inbox.packet(packet.payload),
+            Some(FromSwitch::Error(error)) => {
+                let (code, message) = (Code::from(error.canonical_code), error.message);
+                warn!(switch = self.shared.options.address, "a packet was refused: {code:?}: {message}");
+            }
+            Some(FromSwitch::Digest(_) | FromSwitch::IdleTimeout(_) | FromSwitch::Other(_)) | None => {}
+        }
+    }
+
+    fn arbitrate(&mut self, update: &MasterArbitrationUpdate) {
+        let switch = &self.shared.options.address;
+        let is_primary = update.status.as_ref().is_none_or(|status| status.code == Code::Ok as i32);
+        if !is_primary {
+            let theirs: u128 = update.election_id.map(Into::into).unwrap_or_default();
+            if self.standing != Standing::Backup {
+                let ours = self.shared.options.election_id;
+                warn!(switch, "another controller has the switch: its election id is {theirs}, ours {ours}");
+                self.shared.inbox.link(Link::Superseded);
+            }
+            self.standing = Standing::Backup;
+            self.was_up = true;
+        } else if matches!(self.standing, Standing::Unknown | Standing::Backup) {
+            self.standing = Standing::Preparing;
+            let (shared, calls) = (Arc::clone(&self.shared), self.calls.clone());
+            self.tasks.spawn(async move { Work::Prepared(prepare(&shared, &calls).await) });
+        }
+    }
+
+    fn over(&mut self, work: Result<Work, JoinError>) -> Result<(), String> {
+        match work {
+            Ok(Work::Call(ticket, outcome)) => {
+                self.under_way.remove(&ticket);
+                self.order.finish(ticket);
+                self.shared.inbox.outcome(ticket, outcome);
+                Ok(())
+            }
+            Ok(Work::Prepared(Ok(emptied))) => {
+                // It may have become another controller's in the meantime.
+                if self.standing == Standing::Preparing {
+                    self.standing = Standing::Primary;
+                    self.was_up = true;
+                    let holds = if emptied { "it was given its program" } else { "it had its program" };
+                    info!(switch = self.shared.options.address, "primary: {holds}");
+                    self.shared.inbox.link(Link::Up { emptied });
+                }
+                Ok(())
+            }
+            Ok(Work::Prepared(Err(reason))) if self.standing == Standing::Preparing => Err(reason),
+            Ok(Work::Prepared(Err(_))) => Ok(()),
+            Err(error) => Err(format!("a call ended early: {error}")),
+        }
+    }
+
+    fn begin_calls(&mut self) {
+        if matches!(self.standing, Standing::Unknown | Standing::Preparing) {
+            return;
+        }
+        while self.under_way.len() < MOST_CALLS {
+            let Some((ticket, request)) = self.order.next() else { return };
+            match request {
+                Request::Write(_) | Request::PacketOut(_) if self.standing == Standing::Backup => {
+                    self.at_once(ticket, Err(DriverError::Superseded));
+                }
+                Request::PacketOut(payload) => {
+                    let packet = PacketOut { payload, ..PacketOut::default() };
+                    let message = StreamMessageRequest { update: Some(ToSwitch::Packet(packet)) };
+                    let sent = self.to_switch.try_send(message);
+                    self.at_once(ticket, sent.map(|()| Reply::Done).map_err(|_| DriverError::Unavailable));
+                }
+                request => {
+                    self.under_way.insert(ticket, matches!(request, Request::Write(_)));
+                    let calls = self.calls.clone();
+                    self.tasks.spawn(async move { Work::Call(ticket, calls.carry_out(request).await) });
+                }
+            }
+        }
+    }
+
+    fn at_once(&mut self, ticket: Ticket, outcome: Outcome) {
+        self.order.finish(ticket);
+        self.shared.inbox.outcome(ticket, outcome);
+    }
+
+    /// What has ended is told; of writes that are under way nobody knows; nothing else was done.
+    async fn give_up(&mut self) {
+        self.tasks.abort_all();
+        while let Some(work) = self.tasks.join_next().await {
+            if let Ok(Work::Call(..)) = work {
+                // Of a call there is nothing that could fail.
+                let _told = self.over(work);
+            }
+        }
+        for (ticket, _) in self.order.clear() {
+            let is_write = self.under_way.remove(&ticket).unwrap_or(false);
+            let error = if is_write { DriverError::Uncertain } else { DriverError::Unavailable };
+            self.shared.inbox.outcome(ticket, Err(error));
+        }
+    }
+}
+
+/// An error with what it comes from.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut said = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        said = format!("{said}: {cause}");
+        source = cause.source();
+    }
+    said
+}

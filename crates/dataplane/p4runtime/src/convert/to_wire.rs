@@ -1,0 +1,114 @@
+//! From entries and updates to messages.
+
+use causeway_switch::Count;
+use causeway_switch::driver::{Entry, EntryKey, FieldMatch, Rates, Update, WriteError};
+
+use crate::bytes::canonical;
+use crate::info::Schema;
+use crate::wire;
+
+impl Schema {
+    /// The key of an entry that fits the program. What may be anything is not said.
+    pub(crate) fn wire_key(&self, key: &EntryKey) -> wire::TableEntry {
+        let fields = self.ids(key.table).iter().zip(&key.fields);
+        let matches = fields.filter_map(|(id, field)| {
+            Some(wire::FieldMatch { field_id: *id, kind: Some(wire_match(*field)?) })
+        });
+        wire::TableEntry {
+            table_id: key.table,
+            matches: matches.collect(),
+            priority: key.priority,
+            ..wire::TableEntry::default()
+        }
+    }
+
+    /// An entry that fits the program.
+    pub(crate) fn wire_entry(&self, entry: &Entry) -> wire::TableEntry {
+        let params = self.ids(entry.action).iter().zip(&entry.parameters);
+        let params =
+            params.map(|(id, value)| wire::Param { param_id: *id, value: canonical(*value) }).collect();
+        let action = wire::Action { action_id: entry.action, params };
+        wire::TableEntry {
+            action: Some(wire::TableAction { action: Some(action) }),
+            ..self.wire_key(&entry.key)
+        }
+    }
+
+    /// An update fits the program.
+    ///
+    /// # Errors
+    /// It does not: a switch would refuse it too.
+    pub(crate) fn check_update(&self, update: &Update) -> Result<(), WriteError> {
+        match update {
+            Update::Insert(entry) | Update::Modify(entry) => self.program.check_entry(entry),
+            Update::Delete(key) => {
+                let table = self.program.table(key.table).ok_or(WriteError::UnknownTable(key.table))?;
+                table.check_key(key)
+            }
+            Update::SetMeter { meter, index, rates } => {
+                let known = self.program.meters.iter().find(|known| known.id == *meter);
+                if known.is_none_or(|known| *index as usize >= known.size) {
+                    return Err(WriteError::UnknownMeter { meter: *meter, index: *index });
+                }
+                if rates.is_some_and(|rates| rates.peak < rates.committed) {
+                    return Err(WriteError::MeterRates);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// An update that fits the program.
+    pub(crate) fn wire_update(&self, update: &Update) -> wire::Update {
+        let (kind, what) = match update {
+            Update::Insert(entry) => (wire::UpdateKind::Insert, wire::What::Table(self.wire_entry(entry))),
+            Update::Modify(entry) => (wire::UpdateKind::Modify, wire::What::Table(self.wire_entry(entry))),
+            Update::Delete(key) => (wire::UpdateKind::Delete, wire::What::Table(self.wire_key(key))),
+            Update::SetMeter { meter, index, rates } => {
+                (wire::UpdateKind::Modify, wire::What::Meter(wire_meter(*meter, *index, *rates)))
+            }
+        };
+        wire::Update { kind: kind as i32, entity: Some(what.into()) }
+    }
+}
+
+fn wire_meter(meter: u32, index: u32, rates: Option<Rates>) -> wire::MeterEntry {
+    wire::MeterEntry {
+        meter_id: meter,
+        index: Some(wire::Index { index: index.into() }),
+        config: rates.map(wire_rates),
+        counter_data: None,
+    }
+}
+
+/// `None` for a key that may be anything.
+fn wire_match(field: FieldMatch) -> Option<wire::Match> {
+    Some(match field {
+        FieldMatch::Exact(value) => wire::Match::Exact(wire::Exact { value: canonical(value) }),
+        FieldMatch::Ternary { mask: 0, .. } | FieldMatch::Lpm { prefix: 0, .. } => return None,
+        FieldMatch::Ternary { value, mask } => {
+            wire::Match::Ternary(wire::Ternary { value: canonical(value), mask: canonical(mask) })
+        }
+        FieldMatch::Lpm { value, prefix } => {
+            wire::Match::Lpm(wire::Lpm { value: canonical(value), prefix_len: prefix.into() })
+        }
+    })
+}
+
+/// Rates. What is more than P4Runtime has numbers for is as good as no limit, and cut to the greatest.
+pub(crate) fn wire_rates(rates: Rates) -> wire::MeterConfig {
+    let cut = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    wire::MeterConfig {
+        cir: cut(rates.committed),
+        cburst: cut(rates.committed_burst),
+        pir: cut(rates.peak),
+        pburst: cut(rates.peak_burst),
+        eburst: 0,
+    }
+}
+
+/// What was counted.
+pub(crate) fn wire_count(count: Count) -> wire::CounterData {
+    let cut = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    wire::CounterData { byte_count: cut(count.octets), packet_count: cut(count.packets) }
+}

@@ -1,0 +1,204 @@
+//! What entries need of a P4Info: the program, and the ids that keys, parameters and value sets have on the wire.
+
+use std::collections::HashMap;
+
+use causeway_switch::driver::{Action, Counter, Key, MatchKind, Meter, Parameter, Program, Table};
+use foldhash::fast::RandomState;
+use prost::Message;
+
+use super::InfoError;
+use crate::wire::{ActionScope, MatchType, P4Info, Preamble, TableInfo};
+
+/// The most bits of a table's keys together.
+const MOST_KEY_BITS: u32 = 384;
+
+/// The most entries of a table, and the most counters and meters of a program.
+const MOST: usize = 1 << 23;
+
+/// A program with its ids on the wire.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Schema {
+    pub(crate) program: Program,
+    /// Of each table or action, the ids of its keys or parameters in their order.
+    ids: HashMap<u32, Vec<u32>, RandomState>,
+    pub(crate) value_sets: Vec<ValueSet>,
+}
+
+/// A set of values that a parser asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ValueSet {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+    pub(crate) size: usize,
+    /// Its only key, and that key's id.
+    pub(crate) key: (u32, Key),
+}
+
+impl ValueSet {
+    /// It holds the UPF's IPv4 addresses at which GTP-U arrives.
+    pub(crate) fn is_local_ipv4(&self) -> bool {
+        self.name == "local_ipv4"
+    }
+}
+
+impl Schema {
+    /// What an encoded P4Info has.
+    ///
+    /// # Errors
+    /// It is none, or has what Causeway's programs do not have.
+    pub(crate) fn of_encoded(encoded: &[u8]) -> Result<Self, InfoError> {
+        let info = P4Info::decode(encoded).map_err(|error| InfoError::Encoding(error.to_string()))?;
+        if !info.packet_metadata.is_empty() {
+            return Err(InfoError::Unsupported("headers of packets for controllers".to_owned()));
+        }
+        let mut schema =
+            Self { program: Program::default(), ids: HashMap::default(), value_sets: Vec::new() };
+        info.tables.iter().try_for_each(|table| schema.add_table(table))?;
+        for action in &info.actions {
+            let (id, name) = preamble(action.preamble.as_ref())?;
+            let params = action.params.iter().map(|param| {
+                Ok(Parameter { name: param.name.clone(), width: width(&name, param.bitwidth)? })
+            });
+            let parameters = params.collect::<Result<_, InfoError>>()?;
+            schema.add_ids(&name, id, action.params.iter().map(|param| param.id).collect())?;
+            schema.program.actions.push(Action { id, name, parameters });
+        }
+        for counter in &info.counters {
+            let (id, name) = preamble(counter.preamble.as_ref())?;
+            let size = size(&name, counter.size)?;
+            schema.program.counters.push(Counter { id, name, size, table: None });
+        }
+        for counter in &info.direct_counters {
+            let (id, name) = preamble(counter.preamble.as_ref())?;
+            let table = Some(counter.direct_table_id);
+            schema.program.counters.push(Counter { id, name, size: 0, table });
+        }
+        for meter in &info.meters {
+            let (id, name) = preamble(meter.preamble.as_ref())?;
+            schema.program.meters.push(Meter { id, size: size(&name, meter.size)?, name });
+        }
+        for set in &info.value_sets {
+            let (id, name) = preamble(set.preamble.as_ref())?;
+            let [field] = set.match_fields.as_slice() else {
+                return Err(InfoError::Unsupported(format!("value set {name} with several keys")));
+            };
+            let key = Key {
+                name: field.name.clone(),
+                width: width(&name, field.bitwidth)?,
+                kind: MatchKind::Exact,
+            };
+            schema.value_sets.push(ValueSet {
+                id,
+                size: size(&name, set.size.into())?,
+                name,
+                key: (field.id, key),
+            });
+        }
+        schema.check()?;
+        Ok(schema)
+    }
+
+    /// The ids of a table's keys, in their order.
+    pub(crate) fn ids(&self, table_or_action: u32) -> &[u32] {
+        self.ids.get(&table_or_action).map_or(&[], Vec::as_slice)
+    }
+
+    fn add_table(&mut self, table: &TableInfo) -> Result<(), InfoError> {
+        let (id, name) = preamble(table.preamble.as_ref())?;
+        if table.implementation_id != 0 {
+            return Err(InfoError::Unsupported(format!("table {name} with an action profile")));
+        }
+        let mut keys = Vec::new();
+        for field in &table.match_fields {
+            let kind = match MatchType::try_from(field.match_type) {
+                Ok(MatchType::Exact) => MatchKind::Exact,
+                Ok(MatchType::Lpm) => MatchKind::Lpm,
+                Ok(MatchType::Ternary) => MatchKind::Ternary,
+                _ => {
+                    let what =
+                        format!("table {name}: key {} that is neither exact, LPM nor ternary", field.name);
+                    return Err(InfoError::Unsupported(what));
+                }
+            };
+            keys.push(Key { name: field.name.clone(), width: width(&name, field.bitwidth)?, kind });
+        }
+        let prefixes = keys.iter().filter(|key| key.kind == MatchKind::Lpm).count();
+        let is_ternary = keys.iter().any(|key| key.kind == MatchKind::Ternary);
+        if keys.iter().map(|key| u32::from(key.width)).sum::<u32>() > MOST_KEY_BITS {
+            return Err(InfoError::Unsupported(format!("table {name} with more than {MOST_KEY_BITS} bits")));
+        }
+        if prefixes > 1 || prefixes == 1 && is_ternary {
+            return Err(InfoError::Unsupported(format!("table {name} with a prefix beside other masks")));
+        }
+        let for_entries = table
+            .action_refs
+            .iter()
+            .filter(|action| ActionScope::try_from(action.scope) != Ok(ActionScope::DefaultOnly));
+        let actions = for_entries.map(|action| action.id).collect();
+        self.add_ids(&name, id, table.match_fields.iter().map(|field| field.id).collect())?;
+        let size = size(&name, table.size)?;
+        self.program.tables.push(Table { id, name, size, keys, actions, is_const: table.is_const_table });
+        Ok(())
+    }
+
+    fn add_ids(&mut self, name: &str, id: u32, ids: Vec<u32>) -> Result<(), InfoError> {
+        let mut sorted = ids.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        if sorted.len() != ids.len() || self.ids.insert(id, ids).is_some() {
+            return Err(InfoError::Inconsistent(format!("{name}: two things with the same id")));
+        }
+        Ok(())
+    }
+
+    /// Actions and tables that are named are there, and counters and meters have ids of their own.
+    fn check(&self) -> Result<(), InfoError> {
+        let program = &self.program;
+        for table in &program.tables {
+            if let Some(id) = table.actions.iter().find(|id| program.action(**id).is_none()) {
+                return Err(InfoError::Inconsistent(format!("table {}: no action {id:#x}", table.name)));
+            }
+        }
+        let counted = program.counters.iter().filter_map(|counter| Some((&counter.name, counter.table?)));
+        for (name, table) in counted {
+            if program.table(table).is_none() {
+                return Err(InfoError::Inconsistent(format!("counter {name}: no table {table:#x}")));
+            }
+        }
+        let sizes = program.counters.iter().map(|counter| counter.size);
+        let together: usize = sizes.chain(program.meters.iter().map(|meter| meter.size)).sum();
+        if together > MOST {
+            return Err(InfoError::Unsupported(format!("{together} counters and meters, more than {MOST}")));
+        }
+        let counters = program.counters.iter().map(|counter| counter.id);
+        let others = counters.chain(program.meters.iter().map(|meter| meter.id));
+        let mut others: Vec<u32> = others.chain(self.value_sets.iter().map(|set| set.id)).collect();
+        others.sort_unstable();
+        if others.windows(2).any(|pair| pair.first() == pair.last()) {
+            return Err(InfoError::Inconsistent(
+                "two counters, meters or value sets with the same id".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn preamble(preamble: Option<&Preamble>) -> Result<(u32, String), InfoError> {
+    match preamble {
+        Some(preamble) if preamble.id != 0 => {
+            let name = if preamble.alias.is_empty() { &preamble.name } else { &preamble.alias };
+            Ok((preamble.id, name.clone()))
+        }
+        _ => Err(InfoError::Inconsistent("something has no id".to_owned())),
+    }
+}
+
+fn width(of: &str, bits: i32) -> Result<u8, InfoError> {
+    let width = u8::try_from(bits).ok().filter(|width| (1..=128).contains(width));
+    width.ok_or_else(|| InfoError::Unsupported(format!("{of}: a width of {bits} bits")))
+}
+
+fn size(of: &str, size: i64) -> Result<usize, InfoError> {
+    let size = usize::try_from(size).ok().filter(|size| *size <= MOST);
+    size.ok_or_else(|| InfoError::Inconsistent(format!("{of}: a size out of range")))
+}

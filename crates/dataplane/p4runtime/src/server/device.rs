@@ -1,0 +1,226 @@
+//! The switch behind the server: its program, what it holds, and who controls it.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use causeway_switch::driver::{Outcome, Request, SwitchDriver, Ticket};
+use causeway_switch::model::upf::Upf;
+use causeway_switch::model::{Config, Model};
+use causeway_types::Time;
+use foldhash::fast::RandomState;
+use tokio::sync::{mpsc, oneshot};
+use tonic::{Code, Status};
+use tracing::warn;
+
+use super::Options;
+use super::arbitration::{Arbitration, Stream, Told};
+use crate::convert::Refusal;
+use crate::info::{Schema, ValueSet};
+use crate::wire::{ForwardingPipelineConfig, FromSwitch, PacketIn, StreamMessageResponse, Uint128};
+
+/// The most frames that are kept of those that left by ports.
+const MOST_SENT: usize = 4096;
+
+/// What a controller's stream carries to it.
+pub(super) type ToController = mpsc::Sender<Result<StreamMessageResponse, Status>>;
+
+/// What was done so far, by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Updates that were made.
+    pub updates: u64,
+    /// Updates that were refused.
+    pub refused: u64,
+    /// Entities that were read.
+    pub read: u64,
+    /// Frames that the primary controller was given.
+    pub packets_in: u64,
+    /// Frames for a controller when there was no primary, or its stream was full.
+    pub packets_in_lost: u64,
+    /// Frames that controllers sent.
+    pub packets_out: u64,
+    /// Frames that left by a port.
+    pub sent: u64,
+}
+
+/// A program that runs.
+pub(super) struct Running {
+    pub(super) config: ForwardingPipelineConfig,
+    pub(super) schema: Arc<Schema>,
+    pub(super) model: Model<Upf>,
+    /// The members of each value set.
+    pub(super) sets: Vec<Vec<u128>>,
+    waiting: HashMap<Ticket, oneshot::Sender<Outcome>, RandomState>,
+}
+
+pub(super) struct Device {
+    pub(super) options: Options,
+    pub(super) running: Option<Running>,
+    pub(super) arbitration: Arbitration,
+    streams: HashMap<Stream, ToController, RandomState>,
+    next_stream: Stream,
+    sent: VecDeque<(u16, Vec<u8>)>,
+    pub(super) totals: Totals,
+}
+
+impl Device {
+    pub(super) fn new(options: Options) -> Self {
+        Self {
+            arbitration: Arbitration::new(options.device_id),
+            options,
+            running: None,
+            streams: HashMap::default(),
+            next_stream: 0,
+            sent: VecDeque::new(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// The device of a request is this one.
+    pub(super) fn check_device(&self, device_id: u64) -> Result<(), Refusal> {
+        if device_id == self.options.device_id {
+            return Ok(());
+        }
+        let ours = self.options.device_id;
+        Err(Refusal::new(Code::NotFound, format!("there is no device {device_id}, only {ours}")))
+    }
+
+    /// A request comes from the primary controller.
+    pub(super) fn check_primary(
+        &self,
+        device_id: u64,
+        role: &str,
+        election: Option<Uint128>,
+    ) -> Result<(), Refusal> {
+        self.check_device(device_id)?;
+        if !role.is_empty() {
+            return Err(Refusal::new(
+                Code::NotFound,
+                format!("there is no role {role:?}, only the default one"),
+            ));
+        }
+        if !self.arbitration.is_primary(election.map(Into::into)) {
+            return Err(Refusal::new(
+                Code::PermissionDenied,
+                "the election id is not the primary controller's",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The program that runs.
+    pub(super) fn running(&mut self) -> Result<&mut Running, Refusal> {
+        self.running.as_mut().ok_or_else(|| Refusal::new(Code::FailedPrecondition, "no program was set"))
+    }
+
+    /// Whether a configuration can run.
+    pub(super) fn verify(&self, config: &ForwardingPipelineConfig) -> Result<(Schema, Upf), Refusal> {
+        let info = config.p4info.as_ref().ok_or_else(|| Refusal::invalid("there is no P4Info"))?;
+        let schema = Schema::of_encoded(info).map_err(|error| Refusal::invalid(error.to_string()))?;
+        let pipeline = Upf::new(&schema.program, self.options.cpu_port, self.options.local.clone());
+        Ok((schema, pipeline.map_err(|error| Refusal::invalid(error.to_string()))?))
+    }
+
+    /// Runs a configuration. Everything that was held is lost, and what was under way is not answered.
+    pub(super) fn commit(&mut self, config: ForwardingPipelineConfig) -> Result<(), Refusal> {
+        let (schema, pipeline) = self.verify(&config)?;
+        let local: Vec<u128> = self.options.local.iter().map(|address| u32::from(*address).into()).collect();
+        let set = |set: &ValueSet| if set.is_local_ipv4() { local.clone() } else { Vec::new() };
+        let sets = schema.value_sets.iter().map(set).collect();
+        let Options { cpu_port, timing, .. } = self.options;
+        let model_config = Config { timing, cpu_port, port_rate: None, queue_room: 1 << 20 };
+        let model = Model::new(schema.program.clone(), pipeline, model_config);
+        let waiting = HashMap::default();
+        self.running = Some(Running { config, schema: Arc::new(schema), model, sets, waiting });
+        Ok(())
+    }
+
+    /// A stream opens.
+    pub(super) fn open(&mut self, to_controller: ToController) -> Stream {
+        let stream = self.next_stream;
+        self.next_stream += 1;
+        self.streams.insert(stream, to_controller);
+        stream
+    }
+
+    /// A stream is over.
+    pub(super) fn close(&mut self, stream: Stream) {
+        self.streams.remove(&stream);
+        let told = self.arbitration.leave(stream);
+        self.tell(told);
+    }
+
+    /// Every stream ends.
+    pub(super) fn close_all(&mut self) {
+        self.streams.clear();
+        self.arbitration = Arbitration::new(self.options.device_id);
+    }
+
+    /// Tells streams who is primary. One that takes nothing any more is cut off.
+    pub(super) fn tell(&mut self, told: Told) {
+        for (stream, update) in told {
+            let message = StreamMessageResponse { update: Some(FromSwitch::Arbitration(update)) };
+            if self.streams.get(&stream).is_some_and(|to| to.try_send(Ok(message)).is_err()) {
+                warn!(stream, "a controller does not read its stream, which is closed");
+                self.streams.remove(&stream);
+            }
+        }
+    }
+
+    /// Sends a stream a message, if it has room.
+    pub(super) fn say(&self, stream: Stream, message: FromSwitch) -> bool {
+        let message = StreamMessageResponse { update: Some(message) };
+        self.streams.get(&stream).is_some_and(|to| to.try_send(Ok(message)).is_ok())
+    }
+
+    /// Hands the model what can be done now, and hands out what it has done.
+    pub(super) fn pump(&mut self, now: Time) {
+        let Some(running) = self.running.as_mut() else { return };
+        while let Some((ticket, outcome)) = running.model.poll(now) {
+            if let Some(waiting) = running.waiting.remove(&ticket) {
+                // Who asked may be gone.
+                let _gone = waiting.send(outcome);
+            }
+        }
+        while let Some((_, port, frame)) = running.model.poll_sent() {
+            self.totals.sent += 1;
+            self.sent.push_back((port, frame));
+            self.sent.truncate(MOST_SENT);
+        }
+        while let Some(payload) = self.running.as_mut().and_then(|running| running.model.poll_packet(now)) {
+            let primary = self.arbitration.primary();
+            let packet = FromSwitch::Packet(PacketIn { payload });
+            let is_told = primary.is_some_and(|primary| self.say(primary, packet));
+            let total = if is_told { &mut self.totals.packets_in } else { &mut self.totals.packets_in_lost };
+            *total += 1;
+        }
+    }
+
+    /// A frame that left by a port.
+    pub(super) fn poll_sent(&mut self) -> Option<(u16, Vec<u8>)> {
+        self.sent.pop_front()
+    }
+}
+
+impl Running {
+    /// Gives the model a request; its outcome comes by the channel, which is closed if another program is set before.
+    pub(super) fn submit(&mut self, now: Time, request: Request) -> oneshot::Receiver<Outcome> {
+        let (sender, receiver) = oneshot::channel();
+        let ticket = self.model.submit(now, request);
+        self.waiting.insert(ticket, sender);
+        receiver
+    }
+
+    /// Other members of a value set.
+    pub(super) fn set_members(&mut self, place: usize, values: Vec<u128>) {
+        let is_local = self.schema.value_sets.get(place).is_some_and(ValueSet::is_local_ipv4);
+        if is_local {
+            let addresses = values.iter().map(|value| Ipv4Addr::from(*value as u32));
+            self.model.pipeline_mut().set_local(addresses.collect());
+        }
+        if let Some(members) = self.sets.get_mut(place) {
+            *members = values;
+        }
+    }
+}

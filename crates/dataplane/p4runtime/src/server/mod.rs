@@ -1,0 +1,244 @@
+//! The model of a switch as a P4Runtime server.
+//!
+//! [`ModelSwitch`] is a switch to whom any controller can talk: [`ModelSwitch::serve`] listens, [`ModelSwitch::receive`] and
+//! [`ModelSwitch::poll_sent`] are its ports. The model's time is that of the clock here: with a timing of a real driver, answers come as late
+//! as that driver's.
+
+mod arbitration;
+mod device;
+mod offline;
+mod pipeline;
+mod read;
+mod service;
+mod stream;
+mod write;
+
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use causeway_switch::Count;
+use causeway_switch::driver::SwitchDriver;
+use causeway_switch::model::Timing;
+use causeway_types::{Span, Time};
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, watch};
+use tonic::transport::server::TcpIncoming;
+
+use crate::info::{Info, InfoError};
+use crate::wire::service::p4_runtime_server::P4RuntimeServer;
+use crate::wire::{ForwardingPipelineConfig, MOST_MESSAGE};
+use device::Device;
+pub use device::Totals;
+pub use offline::{Method, Offline};
+use service::Service;
+/// The status codes of answers.
+pub use tonic::Code;
+
+/// What a switch is like.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// The id of the device; not zero.
+    pub device_id: u64,
+    /// The port whose frames go to the controller.
+    pub cpu_port: u16,
+    /// The addresses at which GTP-U arrives, until a controller sets others.
+    pub local: Vec<Ipv4Addr>,
+    /// What requests cost.
+    pub timing: Timing,
+    /// Batches can be all or nothing. Servers need not have that, and BMv2's has not.
+    pub has_atomic_batches: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            device_id: 1,
+            cpu_port: 510,
+            local: Vec::new(),
+            timing: Timing::INSTANT,
+            has_atomic_batches: true,
+        }
+    }
+}
+
+/// The P4Info of the profiles that the model runs, by name.
+pub const PROFILES: [(&str, &str); 4] = [
+    ("baseline", include_str!("../../../../../p4/p4info/baseline.bmv2.txtpb")),
+    ("red", include_str!("../../../../../p4/p4info/red.bmv2.txtpb")),
+    ("red-spt", include_str!("../../../../../p4/p4info/red-spt.bmv2.txtpb")),
+    ("hip4", include_str!("../../../../../p4/p4info/hip4.bmv2.txtpb")),
+];
+
+/// Why a switch cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The program's P4Info cannot be used.
+    #[error("the program's P4Info: {0}")]
+    Info(#[from] InfoError),
+    /// The model cannot run the program.
+    #[error("the program: {0}")]
+    Program(String),
+    /// Listening ended.
+    #[error("listening ended: {0}")]
+    Listen(String),
+}
+
+/// The model of a switch, with its controllers.
+#[derive(Clone)]
+pub struct ModelSwitch {
+    host: Arc<Host>,
+}
+
+/// The switch, its clock, and who waits for it.
+struct Host {
+    device: Mutex<Device>,
+    start: Instant,
+    /// The time that was told last, if that is the model's.
+    told: Mutex<Option<Time>>,
+    /// Something is due earlier than it was.
+    changed: Notify,
+    closing: watch::Sender<bool>,
+}
+
+impl ModelSwitch {
+    /// A switch without a program: a controller sets it.
+    pub fn new(options: Options) -> Self {
+        let host = Host {
+            device: Mutex::new(Device::new(options)),
+            start: Instant::now(),
+            told: Mutex::new(None),
+            changed: Notify::new(),
+            closing: watch::Sender::new(false),
+        };
+        Self { host: Arc::new(host) }
+    }
+
+    /// Runs a program, of a P4Info in text form, with empty tables.
+    ///
+    /// # Errors
+    /// It is no P4Info, or of a program that the model does not run.
+    pub fn run(&self, p4info: &str) -> Result<(), ServerError> {
+        let info = Info::of_text(p4info)?;
+        let config = ForwardingPipelineConfig { p4info: Some(info.encoded), ..Default::default() };
+        let set = self.host.device().commit(config);
+        set.map_err(|refusal| ServerError::Program(refusal.message))
+    }
+
+    /// Serves controllers until [`ModelSwitch::stop`], after which it can be served again with what it holds.
+    ///
+    /// # Errors
+    /// Listening ends by itself.
+    pub async fn serve(&self, listener: TcpListener) -> Result<(), ServerError> {
+        let server = P4RuntimeServer::new(Service(Arc::clone(&self.host)))
+            .max_decoding_message_size(MOST_MESSAGE)
+            .max_encoding_message_size(MOST_MESSAGE);
+        self.host.closing.send_replace(false);
+        let mut closing = self.host.closing();
+        let closed = async move {
+            // The switch is there as long as it serves.
+            let _gone = closing.wait_for(|is_closing| *is_closing).await;
+        };
+        // Answers are small, and waited for.
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let serving = tonic::transport::Server::builder()
+            .add_service(server)
+            .serve_with_incoming_shutdown(incoming, closed);
+        tokio::select! {
+            ended = serving => ended.map_err(|error| ServerError::Listen(error.to_string())),
+            () = self.host.keep_time() => Ok(()),
+        }
+    }
+
+    /// Ends all streams and serves no more.
+    pub fn stop(&self) {
+        self.host.closing.send_replace(true);
+        self.host.device().close_all();
+    }
+
+    /// From now on the model's time is what is told here, and no clock's. It never goes back.
+    pub fn set_time(&self, now: Time) {
+        {
+            let mut told = self.host.told.lock().unwrap_or_else(PoisonError::into_inner);
+            *told = (*told).max(Some(now));
+        }
+        self.host.pump(&mut self.host.device());
+    }
+
+    /// A counter by index; `None` if the program does not have it.
+    pub fn indexed_count(&self, counter: u32, index: u32) -> Option<Count> {
+        self.host.device().running().ok()?.model.state().indexed_count(counter, index)
+    }
+
+    /// A frame comes by a port.
+    pub fn receive(&self, port: u16, frame: &[u8]) {
+        let mut device = self.host.device();
+        if let Ok(running) = device.running() {
+            running.model.receive(self.host.now(), port, frame);
+        }
+        self.host.pump(&mut device);
+    }
+
+    /// A frame that left by a port other than the CPU's, and which; a few thousand are kept.
+    pub fn poll_sent(&self) -> Option<(u16, Vec<u8>)> {
+        self.host.device().poll_sent()
+    }
+
+    /// What was done so far.
+    pub fn totals(&self) -> Totals {
+        self.host.device().totals
+    }
+
+    /// How many entries all tables have together.
+    pub fn entries(&self) -> usize {
+        let mut device = self.host.device();
+        let Ok(running) = device.running() else { return 0 };
+        let (state, program) = (running.model.state(), &running.schema.program);
+        program.tables.iter().filter_map(|table| state.entries(table.id)).map(Iterator::count).sum()
+    }
+}
+
+impl Host {
+    /// The device. One who panicked with it has left it as it was between two steps.
+    fn device(&self) -> MutexGuard<'_, Device> {
+        self.device.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The model's time.
+    fn now(&self) -> Time {
+        let told = *self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.unwrap_or_else(|| Time::default() + self.start.elapsed())
+    }
+
+    fn closing(&self) -> watch::Receiver<bool> {
+        self.closing.subscribe()
+    }
+
+    /// Lets the model do what is due.
+    fn pump(&self, device: &mut Device) {
+        device.pump(self.now());
+        self.changed.notify_one();
+    }
+
+    /// Lets the model do what is due, whenever it is.
+    async fn keep_time(&self) {
+        loop {
+            let next = {
+                let mut device = self.device();
+                device.running().ok().and_then(|running| running.model.next_event())
+            };
+            let changed = self.changed.notified();
+            match next {
+                None => changed.await,
+                Some(due) => {
+                    let left: Span = due.since(self.now());
+                    // A little later: a timer that goes off too early finds nothing to do and waits again.
+                    let sleep = tokio::time::sleep(left + Span::from_micros(1));
+                    tokio::select! { () = sleep => {}, () = changed => {} }
+                }
+            }
+            let mut device = self.device();
+            device.pump(self.now());
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What is written and read: entities, and updates of them.
+
+use prost::{Enumeration, Message, Oneof};
+
+use super::{FieldMatch, TableEntry};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Enumeration)]
+#[repr(i32)]
+pub(crate) enum UpdateKind {
+    Unspecified = 0,
+    Insert = 1,
+    Modify = 2,
+    Delete = 3,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Update {
+    #[prost(enumeration = "UpdateKind", tag = "1")]
+    pub(crate) kind: i32,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) entity: Option<Entity>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Entity {
+    #[prost(oneof = "What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    pub(crate) what: Option<What>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(crate) enum What {
+    #[prost(message, tag = "1")]
+    Extern(Numbered),
+    #[prost(message, tag = "2")]
+    Table(TableEntry),
+    #[prost(message, tag = "3")]
+    ProfileMember(Numbered),
+    #[prost(message, tag = "4")]
+    ProfileGroup(Numbered),
+    #[prost(message, tag = "5")]
+    Meter(MeterEntry),
+    #[prost(message, tag = "6")]
+    DirectMeter(DirectMeterEntry),
+    #[prost(message, tag = "7")]
+    Counter(CounterEntry),
+    #[prost(message, tag = "8")]
+    DirectCounter(DirectCounterEntry),
+    #[prost(message, tag = "9")]
+    Replication(ReplicationEntry),
+    #[prost(message, tag = "10")]
+    ValueSet(ValueSetEntry),
+    #[prost(message, tag = "11")]
+    Register(Numbered),
+    #[prost(message, tag = "12")]
+    Digest(Numbered),
+}
+
+impl From<What> for Entity {
+    fn from(what: What) -> Self {
+        Self { what: Some(what) }
+    }
+}
+
+/// A message whose fields do not matter: it is refused as a whole, or its being there is all it says.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Other {}
+
+/// A thing that our programs do not have, by its id; zero stands for all of them.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Numbered {
+    #[prost(uint32, tag = "1")]
+    pub(crate) id: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(crate) struct Index {
+    #[prost(int64, tag = "1")]
+    pub(crate) index: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(crate) struct CounterData {
+    #[prost(int64, tag = "1")]
+    pub(crate) byte_count: i64,
+    #[prost(int64, tag = "2")]
+    pub(crate) packet_count: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct CounterEntry {
+    #[prost(uint32, tag = "1")]
+    pub(crate) counter_id: u32,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) index: Option<Index>,
+    #[prost(message, optional, tag = "3")]
+    pub(crate) data: Option<CounterData>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct DirectCounterEntry {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) table_entry: Option<TableEntry>,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) data: Option<CounterData>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(crate) struct MeterConfig {
+    #[prost(int64, tag = "1")]
+    pub(crate) cir: i64,
+    #[prost(int64, tag = "2")]
+    pub(crate) cburst: i64,
+    #[prost(int64, tag = "3")]
+    pub(crate) pir: i64,
+    #[prost(int64, tag = "4")]
+    pub(crate) pburst: i64,
+    #[prost(int64, tag = "5")]
+    pub(crate) eburst: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct MeterEntry {
+    #[prost(uint32, tag = "1")]
+    pub(crate) meter_id: u32,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) index: Option<Index>,
+    #[prost(message, optional, tag = "3")]
+    pub(crate) config: Option<MeterConfig>,
+    #[prost(message, optional, tag = "4")]
+    pub(crate) counter_data: Option<Other>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct DirectMeterEntry {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) table_entry: Option<TableEntry>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ReplicationEntry {
+    #[prost(oneof = "ReplicationKind", tags = "1, 2")]
+    pub(crate) kind: Option<ReplicationKind>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(crate) enum ReplicationKind {
+    #[prost(message, tag = "1")]
+    Multicast(Numbered),
+    #[prost(message, tag = "2")]
+    Clone(CloneSession),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct CloneSession {
+    #[prost(uint32, tag = "1")]
+    pub(crate) session_id: u32,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) replicas: Vec<Replica>,
+}
+
+/// The port as a number: what servers of all versions take.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(crate) struct Replica {
+    #[prost(uint32, tag = "1")]
+    pub(crate) egress_port: u32,
+    #[prost(uint32, tag = "2")]
+    pub(crate) instance: u32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ValueSetEntry {
+    #[prost(uint32, tag = "1")]
+    pub(crate) value_set_id: u32,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) members: Vec<ValueSetMember>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ValueSetMember {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) matches: Vec<FieldMatch>,
+}

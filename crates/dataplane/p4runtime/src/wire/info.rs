@@ -1,0 +1,138 @@
+//! A P4Info, as far as we look into it.
+
+use prost::{Enumeration, Message};
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct P4Info {
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) tables: Vec<TableInfo>,
+    #[prost(message, repeated, tag = "3")]
+    pub(crate) actions: Vec<ActionInfo>,
+    #[prost(message, repeated, tag = "5")]
+    pub(crate) counters: Vec<CounterInfo>,
+    #[prost(message, repeated, tag = "6")]
+    pub(crate) direct_counters: Vec<DirectCounterInfo>,
+    #[prost(message, repeated, tag = "7")]
+    pub(crate) meters: Vec<CounterInfo>,
+    #[prost(message, repeated, tag = "9")]
+    pub(crate) packet_metadata: Vec<PacketMetadataInfo>,
+    #[prost(message, repeated, tag = "10")]
+    pub(crate) value_sets: Vec<ValueSetInfo>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Preamble {
+    #[prost(uint32, tag = "1")]
+    pub(crate) id: u32,
+    #[prost(string, tag = "2")]
+    pub(crate) name: String,
+    #[prost(string, tag = "3")]
+    pub(crate) alias: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct TableInfo {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) preamble: Option<Preamble>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) match_fields: Vec<MatchFieldInfo>,
+    #[prost(message, repeated, tag = "3")]
+    pub(crate) action_refs: Vec<ActionRef>,
+    #[prost(uint32, tag = "6")]
+    pub(crate) implementation_id: u32,
+    #[prost(int64, tag = "8")]
+    pub(crate) size: i64,
+    #[prost(bool, tag = "10")]
+    pub(crate) is_const_table: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Enumeration)]
+#[repr(i32)]
+pub(crate) enum MatchType {
+    Unspecified = 0,
+    Exact = 2,
+    Lpm = 3,
+    Ternary = 4,
+    Range = 5,
+    Optional = 6,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct MatchFieldInfo {
+    #[prost(uint32, tag = "1")]
+    pub(crate) id: u32,
+    #[prost(string, tag = "2")]
+    pub(crate) name: String,
+    #[prost(int32, tag = "4")]
+    pub(crate) bitwidth: i32,
+    #[prost(enumeration = "MatchType", tag = "5")]
+    pub(crate) match_type: i32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Enumeration)]
+#[repr(i32)]
+pub(crate) enum ActionScope {
+    TableAndDefault = 0,
+    TableOnly = 1,
+    DefaultOnly = 2,
+    GroupAction = 3,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(crate) struct ActionRef {
+    #[prost(uint32, tag = "1")]
+    pub(crate) id: u32,
+    #[prost(enumeration = "ActionScope", tag = "3")]
+    pub(crate) scope: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ActionInfo {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) preamble: Option<Preamble>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) params: Vec<ParamInfo>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ParamInfo {
+    #[prost(uint32, tag = "1")]
+    pub(crate) id: u32,
+    #[prost(string, tag = "2")]
+    pub(crate) name: String,
+    #[prost(int32, tag = "4")]
+    pub(crate) bitwidth: i32,
+}
+
+/// Counters or meters by index.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct CounterInfo {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) preamble: Option<Preamble>,
+    #[prost(int64, tag = "3")]
+    pub(crate) size: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct DirectCounterInfo {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) preamble: Option<Preamble>,
+    #[prost(uint32, tag = "3")]
+    pub(crate) direct_table_id: u32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct PacketMetadataInfo {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) preamble: Option<Preamble>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ValueSetInfo {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) preamble: Option<Preamble>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) match_fields: Vec<MatchFieldInfo>,
+    #[prost(int32, tag = "3")]
+    pub(crate) size: i32,
+}

@@ -1,0 +1,113 @@
+//! BMv2's simple_switch_grpc under the driver: the cases that need no frames by ports.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use causeway_p4runtime::client::CopySession;
+use causeway_switch::driver::{Link, Outcome, Program, Request};
+use tempfile::TempDir;
+
+use crate::behaviour;
+use crate::subjects::{CPU, Subject};
+use crate::world::Driver;
+
+const TOOLS: [&str; 2] = ["simple_switch_grpc", "p4c-bm2-ss"];
+
+/// A switch of BMv2 with `hip4`, empty.
+struct Bmv2 {
+    driver: Driver,
+    process: Child,
+}
+
+impl Bmv2 {
+    fn start(json: &Path) -> Self {
+        let (grpc, thrift) = (free_port(), free_port());
+        let mut command = Command::new("simple_switch_grpc");
+        command.args(["--no-p4", "--device-id", "1", "--log-console", "--log-level", "warn"]);
+        if has_option("--thrift-port") {
+            command.args(["--thrift-port", &thrift.port().to_string()]);
+        }
+        command.args(["--", "--grpc-server-addr", &grpc.to_string(), "--cpu-port", &CPU.to_string()]);
+        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut driver = Driver::connect(grpc, |options| {
+            options.device_config = Some(json.to_owned());
+            options.copies = Some(CopySession { session: 1, port: CPU.into() });
+        });
+        assert_eq!(driver.link(), Link::Up { emptied: true });
+        Self { driver, process }
+    }
+}
+
+impl Drop for Bmv2 {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ended = self.process.kill();
+        let _reaped = self.process.wait();
+    }
+}
+
+impl Subject for Bmv2 {
+    fn ask(&mut self, request: Request) -> Outcome {
+        self.driver.ask(request)
+    }
+
+    fn receive(&mut self, _: u16, _: &[u8]) {
+        unreachable!("it has no ports here");
+    }
+
+    fn sent(&mut self) -> Option<(u16, Vec<u8>)> {
+        None
+    }
+
+    fn packet(&mut self) -> Vec<u8> {
+        self.driver.packet()
+    }
+
+    fn program(&self) -> Program {
+        self.driver.driver.program().clone()
+    }
+}
+
+/// An address that nobody listens at.
+fn free_port() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+fn has_option(option: &str) -> bool {
+    let help = Command::new("simple_switch_grpc").arg("--help").output().unwrap();
+    (String::from_utf8_lossy(&help.stdout) + String::from_utf8_lossy(&help.stderr)).contains(option)
+}
+
+fn is_on_path(tool: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
+}
+
+/// `hip4` for BMv2.
+fn compile(folder: &TempDir) -> PathBuf {
+    let json = folder.path().join("upf.json");
+    let done = Command::new("p4c-bm2-ss")
+        .args(["--std", "p4-16", "-DPROFILE_HIP4", "-DINNER_IPV6", "p4/bmv2/upf.p4", "-o"])
+        .arg(&json)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.."))
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    json
+}
+
+// Input:  batches, modifications, a full table, entries of every kind, and an ARP frame by packet-out, on BMv2.
+// Output: as on the model.
+#[test]
+fn bmv2_does_the_same() {
+    if let Some(tool) = TOOLS.iter().find(|tool| !is_on_path(tool)) {
+        eprintln!("SKIPPED p4runtime::bmv2_does_the_same: needs {tool} (not on PATH)");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let json = compile(&folder);
+    for case in behaviour::WITHOUT_PORTS {
+        case(&mut Bmv2::start(&json));
+    }
+}

@@ -1,0 +1,75 @@
+use super::*;
+
+fn ip(data: &[u8]) -> Frame<'_> {
+    Frame { meta: Meta::Ip, data }
+}
+
+// Input:  one frame more than a batch holds, then one frame longer than a buffer.
+// Output: both are refused; the frames before them are intact.
+#[test]
+fn a_full_batch_and_a_long_frame_refuse() {
+    let mut batch = Batch::new();
+    for n in 0..BATCH as u8 {
+        assert!(batch.push(ip(&[n; 3])));
+    }
+    assert!(batch.is_full());
+    assert!(!batch.push(ip(&[0])));
+    assert_eq!(batch.frame(31).map(|f| f.data[2]), Some(31));
+    batch.clear();
+    assert!(!batch.push(ip(&[0; STRIDE])));
+    assert!(batch.push(ip(&[0; STRIDE - HEADROOM])));
+}
+
+// Input:  a frame in the second buffer; a header is put before it and taken away again.
+// Output: the first buffer is untouched, and no more than the headroom can be put before it.
+#[test]
+fn a_header_goes_into_the_headroom() {
+    let mut batch = Batch::new();
+    assert!(batch.push(ip(&[1; 2048])) && batch.push(ip(&[2, 2])));
+    let mut frame = batch.frame_mut(1).unwrap();
+    frame.prepend(HEADROOM - 2).unwrap().fill(9);
+    *frame.prepend_chunk().unwrap() = [9; 2];
+    assert!(frame.prepend(1).is_none() && frame.prepend_chunk::<1>().is_none());
+    assert_eq!(frame.chunk_mut::<3>(HEADROOM - 1), Some(&mut [9, 2, 2]));
+    assert_eq!(frame.data().len(), HEADROOM + 2);
+    assert!(frame.trim_front(HEADROOM));
+    assert_eq!(frame.data(), [2, 2]);
+    assert!(!frame.trim_front(3) && !frame.keep(1, 2) && frame.keep(1, 1));
+    assert_eq!(frame.data(), [2]);
+    assert_eq!(batch.frame(0), Some(ip(&[1; 2048])));
+}
+
+// Input:  a received run of three buffers of which the second is not wanted.
+// Output: two frames, in order, from the first and the third buffer.
+#[test]
+fn a_skipped_buffer_leaves_no_frame() {
+    let mut batch = Batch::new();
+    for (n, buffer) in batch.free().take(3).enumerate() {
+        buffer[0] = n as u8;
+    }
+    batch.commit(1, Meta::Ip);
+    batch.skip();
+    batch.commit(1, Meta::Ip);
+    let seen: Vec<_> = batch.frames().map(|f| f.data[0]).collect();
+    assert!(batch.each().filter_map(|(_, data)| data).eq([&[0], &[2]]));
+    assert!(batch.peek(0).eq([Some(&[0]), Some(&[2])]) && batch.octets() == 2);
+    assert_eq!(seen, [0, 2]);
+    batch.swap(0, 1);
+    batch.swap(0, 2);
+    batch.retain(|frame| frame.data[0] == 2);
+    assert_eq!(batch.as_frames().as_slice(), [ip(&[2])]);
+}
+
+// Input:  a frame grown to the end of its buffer, and one octet further.
+// Output: the first is granted, the second not.
+#[test]
+fn a_frame_never_grows_into_the_next_buffer() {
+    let mut batch = Batch::with_frame_size(100);
+    let size = batch.frame_size();
+    assert!(size >= 100);
+    assert!(batch.push(ip(&[1])));
+    let mut frame = batch.frame_mut(0).unwrap();
+    assert!(frame.resize(size));
+    assert!(!frame.resize(size + 1));
+    assert_eq!(frame.data().len(), size);
+}

@@ -1,0 +1,132 @@
+//! For a data plane that keeps the rules elsewhere, on a switch, and has the reference for all that the switch cannot do: it
+//! buffers, answers, keeps time and reports, and takes the usage that the switch has counted.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use causeway_dataplane::{Applied, ApplyError, Fate, Ingress, Plan};
+use causeway_rules::RuleSet;
+use causeway_types::{PdrId, Seid, Time, UrrId};
+
+use crate::engine::Reference;
+use crate::session::Session;
+
+/// What the counters of a rule showed since they were read last, in user packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reading {
+    /// The rule.
+    pub pdr: PdrId,
+    /// Before QoS enforcement.
+    pub arrived: Counted,
+    /// After it.
+    pub passed: Counted,
+}
+
+/// Packets and their octets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counted {
+    /// Packets.
+    pub packets: u64,
+    /// Octets of user packets.
+    pub octets: u64,
+}
+
+/// What a plan would come to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// The rules of the session afterwards; none if it is gone.
+    pub rules: RuleSet,
+    /// The URRs whose quota is exhausted then.
+    pub exhausted: BTreeSet<UrrId>,
+}
+
+impl Reference {
+    /// What a plan would come to, without doing it.
+    ///
+    /// # Errors
+    /// Those of applying it.
+    pub fn outcome_of(&self, now: Time, plan: &Plan) -> Result<Outcome, ApplyError> {
+        let (mut session, _) = self.try_out(now, plan)?;
+        session.check_urrs(now);
+        let exhausted = session.exhausted();
+        Ok(Outcome { rules: session.rules, exhausted })
+    }
+
+    /// Applies a plan without letting timers expire first, of this session or others.
+    ///
+    /// # Errors
+    /// As [`causeway_dataplane::Dataplane::apply`].
+    pub fn apply_alone(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        self.carry(now, plan)
+    }
+
+    /// Handles a packet without letting timers expire first. What leaves waits to be flushed.
+    pub fn take_packet(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Fate {
+        self.receive(now, ingress, packet)
+    }
+
+    /// The rules of a session.
+    pub fn rules_of(&self, seid: Seid) -> Option<&RuleSet> {
+        self.sessions.get(&seid).map(|session| &session.rules)
+    }
+
+    /// The URRs of a session whose quota is exhausted.
+    pub fn exhausted_of(&self, seid: Seid) -> BTreeSet<UrrId> {
+        self.sessions.get(&seid).map(|session| session.exhausted()).unwrap_or_default()
+    }
+
+    /// Takes usage that was counted elsewhere; what it makes due is an event.
+    pub fn take_readings(&mut self, now: Time, seid: Seid, readings: &[Reading]) {
+        if readings.iter().any(|reading| reading.arrived.packets > 0 || reading.passed.packets > 0) {
+            self.note_activity(now, seid);
+        }
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let mut usages = Vec::new();
+        for reading in readings {
+            let Some(pdr) = session.rules.pdrs.get_shared(&reading.pdr).map(Arc::clone) else { continue };
+            session.read_urrs(&pdr, reading, now, &mut usages);
+        }
+        self.report(seid, usages);
+        self.schedule_usage(now, seid);
+    }
+
+    /// Packets of a session were counted elsewhere, for no URR.
+    pub fn note_traffic(&mut self, now: Time, seid: Seid) {
+        self.note_activity(now, seid);
+    }
+
+    /// The sessions with timers that are due, each once, in the order of their first one.
+    pub fn due_sessions(&self, now: Time) -> Vec<Seid> {
+        let mut seen = BTreeSet::new();
+        self.timers.due(now).filter(|seid| seen.insert(*seid)).collect()
+    }
+
+    /// Lets the timers of a session expire that are due.
+    pub fn expire_session(&mut self, now: Time, seid: Seid) {
+        while let Some((at, seid, timer)) = self.timers.expire_of(now, seid) {
+            self.act_on_timer(at, seid, timer);
+        }
+    }
+
+    /// Lets the timers of GTP-U paths expire that are due.
+    pub fn advance_paths(&mut self, now: Time) {
+        self.expire_paths(now);
+    }
+
+    /// When the next timer of a GTP-U path expires.
+    pub fn next_path_timer(&self) -> Option<Time> {
+        self.paths.next()
+    }
+
+    /// When the next timer of a session expires.
+    pub fn next_session_timer(&self) -> Option<Time> {
+        self.timers.next()
+    }
+}
+
+impl Session {
+    fn exhausted(&self) -> BTreeSet<UrrId> {
+        let is = |id: &&UrrId| self.look_at_urr(**id, |it, _| it.is_exhausted()).unwrap_or(false);
+        self.rules.urrs.keys().filter(is).copied().collect()
+    }
+}

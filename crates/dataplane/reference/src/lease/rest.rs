@@ -1,0 +1,81 @@
+//! Sessions to which nothing has happened since they were established: nobody has to hold them as long as that is so.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use causeway_dataplane::Usage;
+use causeway_rules::{OuterHeader, PduSessionType, RuleSet, SortedMap, UsageReportTrigger};
+use causeway_types::{Seid, Teid, Time};
+
+use crate::engine::Reference;
+use crate::late::Late;
+use crate::measure::Measurement;
+use crate::paths::path_of;
+use crate::session::Session;
+
+impl Reference {
+    /// How many sessions there are.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// The session is there.
+    pub fn has(&self, seid: Seid) -> bool {
+        self.sessions.contains_key(&seid)
+    }
+
+    /// No session has a tunnel that ends here, nor a UE address.
+    pub fn is_free(&self, tunnels: impl IntoIterator<Item = (Teid, IpAddr)>, ue: Option<Ipv4Addr>) -> bool {
+        let is_free = |(teid, local)| self.index.by_tunnel(teid, local).is_none();
+        tunnels.into_iter().all(is_free) && ue.is_none_or(|ue| !self.index.has_ue(ue.into()))
+    }
+
+    /// The paths that a session with these rules uses.
+    pub fn paths_of(&self, rules: &RuleSet) -> Vec<(IpAddr, IpAddr)> {
+        rules.fars.values().filter_map(|far| path_of(far, &self.topology)).collect()
+    }
+
+    /// The session was established at this time, and its state is nothing but that, now and later, until a packet comes for it
+    /// or a plan. What it would report at its end is [`Reference::final_usage`].
+    pub fn could_rest(&self, seid: Seid, since: Time) -> bool {
+        let Some(session) = self.sessions.get(&seid) else { return false };
+        let measurements: SortedMap<_, _> =
+            session.rules.urrs.keys().map(|urr| (*urr, Late::since(since))).collect();
+        let enforcers: SortedMap<_, _> =
+            session.rules.qers.keys().map(|qer| (*qer, Late::since(since))).collect();
+        let fresh = Session { rules: session.rules.clone(), measurements, enforcers, ..Session::default() };
+        let is_limited = |slice| self.topology.slices.iter().any(|limit| limit.slice == slice);
+        **session == fresh && !session.rules.slice.is_some_and(is_limited) && is_alone(&session.rules)
+    }
+
+    /// The usage that a session with these rules reports at its end, established at `since`, for which no packet came.
+    pub fn final_usage(rules: &RuleSet, since: Time, now: Time) -> Vec<Usage> {
+        let report = |urr| Measurement::new(urr, since).report(urr, UsageReportTrigger::TERMR, now);
+        rules.urrs.values().flat_map(report).collect()
+    }
+}
+
+/// The session has nothing to do with others, and packets find it by one IPv4 address and by tunnels over IPv4 alone.
+fn is_alone(rules: &RuleSet) -> bool {
+    let RuleSet { pdu_type, pdrs, fars, qers, urrs: _, bars: _, slice: _, paging: _, inactivity_timer } =
+        rules;
+    let has_one_address = pdrs.values().all(|pdr| {
+        pdr.pdi.routes.is_empty()
+            && pdr.pdi.ue.is_none_or(|ue| ue.v6.is_none())
+            && pdr.pdi.tunnel.is_none_or(|tunnel| tunnel.addr.v6.is_none())
+    });
+    let leads_into_gtpu = fars.values().all(|far| {
+        let outer = far.forwarding.as_ref().and_then(|forwarding| forwarding.outer);
+        let is_plain = match outer {
+            None | Some(OuterHeader::Unknown) => true,
+            Some(OuterHeader::Gtpu(tunnel)) => tunnel.addr.v6.is_none(),
+            Some(_) => false,
+        };
+        is_plain && far.duplicates.is_empty()
+    });
+    let is_limited_alone = qers.values().all(|qer| qer.correlation.is_none() && qer.packet_rate.is_none());
+    *pdu_type == PduSessionType::Ip
+        && inactivity_timer.is_none()
+        && has_one_address
+        && leads_into_gtpu
+        && is_limited_alone
+}

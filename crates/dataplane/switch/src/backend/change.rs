@@ -1,0 +1,303 @@
+//! From a session's picture before to its picture after: numbers, meters, and the updates of one batch.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use causeway_dataplane::ApplyError;
+use causeway_types::{FTeid, IpNet, PdrId, QerId, Seid};
+use foldhash::fast::RandomState;
+
+use super::chores::template_updates;
+use super::held::{Held, Placed};
+use super::layout::{Profile, TEMPLATES};
+use super::picture::{Content, Door, Picture};
+use super::switch::Switch;
+use super::template::{Deed, Template};
+use super::treat::unsupported;
+use crate::SwitchPdr;
+use crate::driver::{EntryKey, Rates, SwitchDriver, Update};
+use crate::ranges::AllocateError;
+
+/// What a batch changes, beside its updates.
+#[derive(Debug, Default)]
+pub(super) struct Change {
+    /// The session afterwards.
+    pub(super) placed: BTreeMap<PdrId, Placed>,
+    pub(super) guards: Vec<EntryKey>,
+    pub(super) doors: BTreeSet<Door>,
+    pub(super) meters: BTreeMap<(QerId, bool), (u32, Rates)>,
+    /// New numbers, of which some have entries for accounting.
+    pub(super) fresh: Vec<(PdrId, SwitchPdr)>,
+    pub(super) add: Vec<SwitchPdr>,
+    /// Numbers that no rule has any more; those with entries for accounting.
+    pub(super) gone: Vec<SwitchPdr>,
+    pub(super) expire: Vec<SwitchPdr>,
+    /// Meters that were taken for it, and that nobody has afterwards.
+    taken: Vec<u32>,
+    pub(super) freed: Vec<u32>,
+    /// How many entries each table has more, or less, afterwards.
+    tables: BTreeMap<u32, i64>,
+    /// Templates that must be written before.
+    pub(super) after_chore: u64,
+}
+
+impl Change {
+    /// What each rule does afterwards.
+    pub(super) fn deeds(&self) -> Vec<(PdrId, Deed)> {
+        let deed = |placed: &Placed| placed.wanted.content.template.deed;
+        self.placed.iter().map(|(pdr, placed)| (*pdr, deed(placed))).collect()
+    }
+}
+
+impl<D: SwitchDriver> Switch<D> {
+    /// Works out a change: everything that it needs is taken then, or nothing if it is refused.
+    pub(super) fn prepare(
+        &mut self,
+        seid: Seid,
+        picture: Picture,
+    ) -> Result<(Change, Vec<Update>), ApplyError> {
+        self.check_doors(seid, &picture)?;
+        let mut change = Change::default();
+        let made = self.fill(seid, picture, &mut change);
+        match made {
+            Ok(updates) => {
+                let taken = change.doors.iter().map(|door| (*door, seid));
+                self.doors.extend(taken);
+                change.after_chore = self.chores.lined_up;
+                Ok((change, updates))
+            }
+            Err(error) => {
+                self.give_back(seid, &change);
+                Err(error)
+            }
+        }
+    }
+
+    /// What a change took is free again: it did not come to be.
+    pub(super) fn give_back(&mut self, seid: Seid, change: &Change) {
+        for (_, number) in &change.fresh {
+            self.release(*number);
+        }
+        self.free_meters.extend(&change.taken);
+        let kept = self.sessions.get(&seid).map(|held| held.doors.clone()).unwrap_or_default();
+        for door in change.doors.difference(&kept) {
+            if self.doors.get(door) == Some(&seid) {
+                self.doors.remove(door);
+            }
+        }
+    }
+
+    /// The number can be given to another rule.
+    pub(super) fn release(&mut self, number: SwitchPdr) {
+        if let Ok(writes) = self.ranges.release(number)
+            && self.layout.profile == Profile::Hip4
+        {
+            self.chores.push(template_updates(&self.layout, &writes));
+        }
+    }
+
+    /// The change is written: tables have so many entries.
+    pub(super) fn book(&mut self, change: &Change) {
+        for (table, more) in &change.tables {
+            let used = self.used.entry(*table).or_default();
+            *used = used.saturating_add_signed(isize::try_from(*more).unwrap_or_default());
+        }
+    }
+
+    fn check_doors(&self, seid: Seid, picture: &Picture) -> Result<(), ApplyError> {
+        let is_foreign = |door: &&Door| self.doors.get(door).is_some_and(|owner| *owner != seid);
+        match picture.doors.iter().find(is_foreign) {
+            None => Ok(()),
+            Some(Door::Tunnel(teid)) => Err(self.tunnel_in_use(*teid)),
+            Some(Door::V4(ip)) => Err(ApplyError::UeAddressInUse(IpNet::from(std::net::IpAddr::V4(*ip)))),
+            Some(Door::V6(_)) => Err(unsupported("an IPv6 prefix that another session has")),
+        }
+    }
+
+    fn tunnel_in_use(&self, teid: u32) -> ApplyError {
+        let own = self.config.topology.gtpu.first().map(|end| end.addr);
+        match causeway_types::Teid::new(teid).zip(own) {
+            Some((teid, addr)) => ApplyError::TunnelInUse(FTeid { teid, addr }),
+            None => unsupported("a TEID that another session has"),
+        }
+    }
+
+    fn fill(&mut self, seid: Seid, picture: Picture, change: &mut Change) -> Result<Vec<Update>, ApplyError> {
+        let held = self.sessions.get(&seid).map(Held::for_change).unwrap_or_default();
+        change.doors.clone_from(&picture.doors);
+        let mut updates = Vec::new();
+        self.change_meters(&held, &picture, change, &mut updates)?;
+        for (pdr, wanted) in picture.rules {
+            let kept = held.placed.get(&pdr).filter(|placed| placed.wanted.content == wanted.content);
+            let number = match kept {
+                Some(placed) => placed.number,
+                None => self.allocate(pdr, &wanted.content, change)?,
+            };
+            change.placed.insert(pdr, Placed { number, wanted });
+        }
+        for placed in held.placed.values() {
+            let is_kept = change.placed.values().any(|other| other.number == placed.number);
+            if !is_kept {
+                change.gone.push(placed.number);
+                change.expire.extend(placed.wanted.content.is_counted.then_some(placed.number));
+            }
+        }
+        change.guards = picture.guards;
+        let deletions = self.compare(&held, change, &mut updates)?;
+        updates.extend(deletions);
+        Ok(updates)
+    }
+
+    fn allocate(
+        &mut self,
+        pdr: PdrId,
+        content: &Content,
+        change: &mut Change,
+    ) -> Result<SwitchPdr, ApplyError> {
+        let has_templates = self.layout.profile == Profile::Hip4;
+        let template = if has_templates { content.template } else { Template::COMMON };
+        let allocation = self.ranges.allocate(&template).map_err(|error| full_numbers(&error))?;
+        if has_templates {
+            self.chores.push(template_updates(&self.layout, &allocation.writes));
+        }
+        change.fresh.push((pdr, allocation.number));
+        change.add.extend(content.is_counted.then_some(allocation.number));
+        Ok(allocation.number)
+    }
+
+    fn change_meters(
+        &mut self,
+        held: &Held,
+        picture: &Picture,
+        change: &mut Change,
+        updates: &mut Vec<Update>,
+    ) -> Result<(), ApplyError> {
+        let meter = self.layout.meters;
+        for (key, rates) in &picture.meters {
+            let index = match held.meters.get(key) {
+                Some((index, _)) => *index,
+                None => {
+                    let index = self.take_meter()?;
+                    change.taken.push(index);
+                    index
+                }
+            };
+            if held.meters.get(key).is_none_or(|(_, set)| set != rates) {
+                updates.push(Update::SetMeter { meter, index, rates: Some(*rates) });
+            }
+            change.meters.insert(*key, (index, *rates));
+        }
+        let freed = held.meters.iter().filter(|(key, _)| !picture.meters.contains_key(key));
+        change.freed.extend(freed.map(|(_, (index, _))| *index));
+        Ok(())
+    }
+
+    fn take_meter(&mut self) -> Result<u32, ApplyError> {
+        if let Some(index) = self.free_meters.pop() {
+            return Ok(index);
+        }
+        let index = self.next_meter;
+        if index >= self.layout.meter_count {
+            let capacity = u64::from(self.layout.meter_count.saturating_sub(1));
+            return Err(ApplyError::Full { table: "rule_meters", capacity });
+        }
+        self.next_meter += 1;
+        Ok(index)
+    }
+
+    /// Insertions and changes go to `updates`; deletions, which come after them, are returned.
+    fn compare(
+        &self,
+        held: &Held,
+        change: &mut Change,
+        updates: &mut Vec<Update>,
+    ) -> Result<Vec<Update>, ApplyError> {
+        let mut before: HashMap<&EntryKey, SwitchPdr, RandomState> = HashMap::default();
+        for placed in held.placed.values() {
+            before.extend(placed.wanted.rows.iter().map(|row| (row, placed.number)));
+        }
+        let mut stale_guards: BTreeSet<usize> = (0..held.guards.len()).collect();
+        for guard in &change.guards {
+            match held.guards.iter().position(|other| other == guard) {
+                Some(place) => drop(stale_guards.remove(&place)),
+                None => {
+                    let entry = self.layout.entry(guard.clone(), "pass", &[]);
+                    updates
+                        .push(Update::Insert(entry.ok_or(unsupported("the program cannot pass a source"))?));
+                }
+            }
+        }
+        let fresh: BTreeSet<SwitchPdr> = change.fresh.iter().map(|(_, number)| *number).collect();
+        for placed in change.placed.values() {
+            let meter = placed.wanted.content.meter;
+            let index = meter.and_then(|qer| {
+                change.meters.get(&(qer, placed.wanted.content.template.is_uplink)).map(|(index, _)| *index)
+            });
+            let index = index.unwrap_or_default();
+            if fresh.contains(&placed.number) {
+                updates.extend(self.number_entries(placed, index)?.into_iter().map(Update::Insert));
+            }
+            for row in &placed.wanted.rows {
+                match before.remove(row) {
+                    Some(number) if number == placed.number => {}
+                    Some(_) => updates.push(Update::Modify(self.row_entry(placed, row, index)?)),
+                    None => updates.push(Update::Insert(self.row_entry(placed, row, index)?)),
+                }
+            }
+        }
+        let mut deletions: Vec<Update> = before.into_keys().cloned().map(Update::Delete).collect();
+        let guards = stale_guards.into_iter().filter_map(|place| held.guards.get(place));
+        deletions.extend(guards.cloned().map(Update::Delete));
+        for number in &change.gone {
+            deletions.extend(self.number_keys(*number).into_iter().map(Update::Delete));
+        }
+        for update in updates.iter().chain(&deletions) {
+            match update {
+                Update::Insert(entry) => *change.tables.entry(entry.key.table).or_default() += 1,
+                Update::Delete(key) => *change.tables.entry(key.table).or_default() -= 1,
+                Update::Modify(_) | Update::SetMeter { .. } => {}
+            }
+        }
+        self.check_insertions(updates)?;
+        Ok(deletions)
+    }
+
+    /// Insertions come before deletions, so there must be room for them.
+    fn check_insertions(&self, updates: &[Update]) -> Result<(), ApplyError> {
+        let mut wanted: BTreeMap<u32, usize> = BTreeMap::new();
+        for update in updates {
+            if let Update::Insert(entry) = update {
+                *wanted.entry(entry.key.table).or_default() += 1;
+            }
+        }
+        for (table, more) in wanted {
+            let size = self.layout.program.table(table).map_or(0, |table| table.size);
+            if self.used.get(&table).copied().unwrap_or_default() + self.reserved(table) + more > size {
+                return Err(ApplyError::Full { table: self.layout.name(table), capacity: size as u64 });
+            }
+        }
+        Ok(())
+    }
+
+    /// Entries that operations under way will add.
+    fn reserved(&self, table: u32) -> usize {
+        let more = |change: &Change| change.tables.get(&table).copied().unwrap_or_default().max(0);
+        let more = self
+            .unwritten
+            .iter()
+            .filter_map(|id| self.operations.get(id))
+            .map(|pending| more(&pending.change));
+        usize::try_from(more.sum::<i64>()).unwrap_or_default()
+    }
+}
+
+fn full_numbers(error: &AllocateError) -> ApplyError {
+    match *error {
+        AllocateError::Numbers { space, .. } => {
+            ApplyError::Full { table: "PDR_ID", capacity: u64::from(space) }
+        }
+        AllocateError::Table { table, limit } => {
+            let name = TEMPLATES.get(table).copied().unwrap_or("templates");
+            ApplyError::Full { table: name, capacity: limit as u64 }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The end of a change: the counters that it needs are read, and the software carries it out.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use causeway_dataplane::{Applied, ApplyError, Op, Plan};
+use causeway_rules::{ReportingTriggers, RuleSet};
+use causeway_types::{Seid, Time, UrrId};
+
+use super::change::Change;
+use super::operation::{Operation, Pending};
+use super::switch::Switch;
+use crate::SwitchPdr;
+use crate::driver::SwitchDriver;
+
+impl<D: SwitchDriver> Switch<D> {
+    /// The counters that must be read before the software carries out a plan: those whose usage it reports or would count for other URRs.
+    pub(super) fn usage_needed(&self, seid: Seid, plan: &Plan, change: &Change) -> Vec<(SwitchPdr, usize)> {
+        let Some(held) = self.sessions.get(&seid) else { return Vec::new() };
+        let Some(rules) = self.software.rules_of(seid) else { return Vec::new() };
+        let concerned = concerned(plan, rules);
+        let is_fresh = |number: &SwitchPdr| change.fresh.iter().any(|(_, fresh)| fresh == number);
+        let mut needed = Vec::new();
+        for number in held.numbers.iter().filter(|number| !is_fresh(number)) {
+            let Some(rule) = self.rules.get(number).filter(|rule| rule.content.is_counted) else { continue };
+            let stays = change
+                .placed
+                .get(&rule.pdr)
+                .is_some_and(|placed| placed.wanted.content.urrs == rule.content.urrs);
+            let is_needed = match &concerned {
+                None => true,
+                Some(urrs) => !stays || rule.content.urrs.iter().any(|urr| urrs.contains(urr)),
+            };
+            if !is_needed || rule.content.urrs.is_empty() {
+                continue;
+            }
+            let sides = [rule.content.before_qos, true];
+            let open = (0..2).filter(|side| sides[*side] && !rule.is_final[*side]);
+            needed.extend(open.map(|side| (*number, side)));
+        }
+        needed
+    }
+
+    /// The software carries it out, and it is over.
+    pub(super) fn commit(&mut self, now: Time, operation: Operation) {
+        let Some(pending) = self.operations.get_mut(&operation) else { return };
+        let Pending { session: seid, is_abandoned, .. } = *pending;
+        let (plan, led) = (pending.plan.clone(), pending.led.take());
+        let (frames, usage) = (std::mem::take(&mut pending.frames), std::mem::take(&mut pending.usage));
+        let result = match (plan, led) {
+            (Some(plan), Some(_)) if is_abandoned => {
+                self.take_back(now, &plan);
+                Err(ApplyError::Backend("the switch took too long".to_owned()))
+            }
+            (_, Some(applied)) => Ok(applied),
+            (Some(_), None) if is_abandoned => {
+                Err(ApplyError::Backend("the switch took too long".to_owned()))
+            }
+            (Some(plan), None) => self.software.apply_alone(now, &plan),
+            (None, None) => Ok(Applied::default()),
+        };
+        let failed = result.is_err();
+        self.forget_fresh(seid, operation);
+        self.send_from_software(now);
+        self.forget_urrs(seid);
+        if let (Some(held), Some(rules)) = (self.sessions.get_mut(&seid), self.software.rules_of(seid)) {
+            held.fars = rules.fars.shared().map(|far| (far.id, Arc::clone(far))).collect();
+            if failed {
+                held.exhausted.clear();
+            }
+        }
+        self.end(operation, result);
+        for (number, side, count) in usage {
+            self.fold(now, number, side, count);
+        }
+        for frame in frames {
+            self.take_frame(now, frame);
+        }
+        if failed {
+            self.line_up(seid, None);
+        } else {
+            self.review(seid);
+        }
+    }
+
+    fn forget_fresh(&mut self, seid: Seid, operation: Operation) {
+        let numbers: Vec<SwitchPdr> =
+            self.sessions.get(&seid).map(|held| held.numbers.iter().copied().collect()).unwrap_or_default();
+        for number in numbers {
+            if let Some(rule) = self.rules.get_mut(&number).filter(|rule| rule.fresh == Some(operation)) {
+                rule.fresh = None;
+            }
+        }
+    }
+
+    /// Has the switch follow, if quotas are exhausted or granted since its rows were made.
+    pub(super) fn review(&mut self, seid: Seid) {
+        let exhausted = self.software.exhausted_of(seid);
+        let Some(held) = self.sessions.get(&seid) else { return };
+        if held.exhausted != exhausted && held.busy.is_none() {
+            self.line_up(seid, None);
+        }
+    }
+}
+
+/// The URRs whose counters a plan needs to be read; `None`: those of all.
+fn concerned(plan: &Plan, rules: &RuleSet) -> Option<BTreeSet<UrrId>> {
+    let is_linked = rules.urrs.values().any(|urr| urr.triggers.contains(ReportingTriggers::LIUSA));
+    let mut urrs = BTreeSet::new();
+    for op in &plan.ops {
+        match op {
+            Op::RemoveSession => return None,
+            Op::QueryUrr(urr) | Op::RemoveUrr(urr) | Op::RenewUrr { urr, .. } => drop(urrs.insert(*urr)),
+            Op::PutUrr(urr) if rules.urrs.contains_key(&urr.id) => drop(urrs.insert(urr.id)),
+            _ => {}
+        }
+    }
+    if is_linked && !urrs.is_empty() { None } else { Some(urrs) }
+}

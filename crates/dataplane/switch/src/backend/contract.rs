@@ -1,0 +1,85 @@
+//! The contract of a data plane, which waits for what the switch does.
+
+use std::sync::Arc;
+
+use causeway_dataplane::{Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Plan};
+use causeway_rules::Applications;
+use causeway_types::Time;
+
+use super::operation::{Operation, Progress};
+use super::switch::Switch;
+use crate::driver::SwitchDriver;
+
+/// How many times a driver is asked in a row that has nothing to say, and cannot say when it will.
+const PATIENCE: u32 = 1_000_000;
+
+impl<D: SwitchDriver> Switch<D> {
+    /// Waits for an operation, as long as the driver says when it will go on. Time is the driver's.
+    pub(super) fn wait_for(&mut self, now: Time, operation: Operation) -> Result<Applied, ApplyError> {
+        let mut now = now;
+        let mut kept = Vec::new();
+        for _ in 0..PATIENCE {
+            match self.poll(now) {
+                Some(Progress::Done(done, result)) if done == operation => {
+                    self.progress.extend(kept);
+                    return result;
+                }
+                Some(other) => kept.push(other),
+                None => now = self.next_deadline().map_or(now, |next| next.max(now)),
+            }
+        }
+        if let Some(pending) = self.operations.get_mut(&operation) {
+            pending.is_abandoned = true;
+        }
+        self.progress.extend(kept);
+        Err(ApplyError::Backend("the switch did not answer".to_owned()))
+    }
+}
+
+impl<D: SwitchDriver> Dataplane for Switch<D> {
+    fn capabilities(&self) -> Capabilities {
+        let (software, by_software) = (self.software.capabilities(), self.config.falls_back);
+        Capabilities {
+            outer_ipv4: true,
+            outer_ipv6: false,
+            qer_correlation: by_software,
+            packet_rate: by_software,
+            paging_by_dscp: by_software,
+            ethernet: false,
+            application_detection: false,
+            duplication: by_software,
+            redirection: by_software,
+            address_replacement: by_software,
+            header_enrichment: by_software,
+            traffic_steering: false,
+            ..software
+        }
+    }
+
+    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        let operation = self.submit(now, plan);
+        self.wait_for(now, operation)
+    }
+
+    /// Applications are not detected: a rule for one is refused.
+    fn provision(&mut self, applications: &Arc<Applications>) {
+        self.software.provision(applications);
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        Self::poll_event(self)
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        Self::next_deadline(self)
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.go_on(now);
+    }
+
+    /// Those of the software alone: what the switch does by itself is in its own counters.
+    fn counters(&self) -> Counters {
+        self.software.counters()
+    }
+}

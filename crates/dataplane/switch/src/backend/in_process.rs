@@ -1,0 +1,371 @@
+//! The backend with packets: a UPF on the model of a switch, whose ports are here.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use causeway_dataplane::{
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress,
+    PacketEngine, Plan, Topology, Transmit,
+};
+use causeway_packet::{Ipv4, UserPacket, gtpu};
+use causeway_reference::Limits;
+use causeway_rules::Applications;
+use causeway_types::{IpNet, NetworkInstance, Span, Time};
+
+use super::config::{Config, Hop, Route};
+use super::frames::{self, GTPU_PORT};
+use super::picture::Door;
+use super::ports::WithPorts;
+use super::switch::{StartError, Switch};
+use crate::driver::Program;
+use crate::model::upf::{self, UnknownProgram, Upf};
+use crate::model::{self, Model, Timing};
+
+/// The ports of the switch: tunnels, the data network, the controller.
+pub(super) const N3: u16 = 1;
+pub(super) const N6: u16 = 2;
+const CPU: u16 = 510;
+
+/// Octets that a queue of the model holds.
+const QUEUE: u64 = 1 << 20;
+
+/// Rows of the source guard for UEs one by one. The program has 64, for pools; here nobody chooses TEIDs by addresses.
+const GUARD_ROWS: usize = 1 << 16;
+
+/// Why there is no such UPF.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum InProcessError {
+    /// The model cannot run the program.
+    #[error(transparent)]
+    Program(#[from] UnknownProgram),
+    /// The backend cannot fill it.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+/// A UPF on a model of a switch, whose driver takes no time: the model itself, or another way to it. Packets enter and leave as with
+/// any software data plane.
+///
+/// After each packet the counters are read, so that reports are as exact as those of software; or, with
+/// [`InProcess::paced`], from time to time.
+#[derive(Debug)]
+pub struct InProcess<D = Model<Upf>> {
+    switch: Switch<D>,
+    network: Option<NetworkInstance>,
+    /// The counters are read after each packet.
+    looks: bool,
+    /// Of packets that the switch handled alone.
+    counters: Counters,
+    /// The latest time that it was told: the model's never goes back.
+    now: Time,
+    outbox: Vec<(Egress, Vec<u8>)>,
+}
+
+impl InProcess {
+    /// An empty one with this program.
+    ///
+    /// # Errors
+    /// The program or the surroundings do not fit.
+    pub fn new(program: &Program, topology: Topology, limits: Limits) -> Result<Self, InProcessError> {
+        let network = topology.networks.first().map(|network| network.instance.clone());
+        let (model, program, config) = parts(program, topology, limits)?;
+        Ok(Self::over(Switch::new(model, &program, config)?, network))
+    }
+
+    /// The same, whose counters are read each time that so much time has passed, whatever packets come.
+    #[must_use]
+    pub fn paced(mut self, pace: Span) -> Self {
+        self.switch.config.pace = Some(pace);
+        self.looks = false;
+        self
+    }
+}
+
+impl<D: WithPorts> InProcess<D> {
+    /// An empty one over another driver of a model that runs this program, with these addresses of ours.
+    ///
+    /// # Errors
+    /// The program or the surroundings do not fit.
+    pub fn with_driver(
+        driver: D,
+        program: &Program,
+        topology: Topology,
+        limits: Limits,
+    ) -> Result<Self, StartError> {
+        let network = topology.networks.first().map(|network| network.instance.clone());
+        let switch = Switch::new(driver, &with_guards(program), surroundings(topology, limits))?;
+        Ok(Self::over(switch, network))
+    }
+
+    fn over(switch: Switch<D>, network: Option<NetworkInstance>) -> Self {
+        Self {
+            switch,
+            network,
+            looks: true,
+            counters: Counters::default(),
+            now: Time::default(),
+            outbox: Vec::new(),
+        }
+    }
+
+    /// The backend.
+    pub const fn switch(&mut self) -> &mut Switch<D> {
+        &mut self.switch
+    }
+
+    /// Supervises other GTP-U paths than before, of our address and a peer's each, for sessions that are elsewhere.
+    pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {
+        self.switch.software.follow_paths(now, old, new);
+    }
+
+    fn at(&mut self, now: Time) -> Time {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    /// Takes what the model has sent.
+    fn collect(&mut self) {
+        while let Some((port, frame)) = self.switch.driver().poll_sent() {
+            if let Some(sent) = self.egress_of(port, &frame) {
+                self.outbox.push(sent);
+            }
+        }
+    }
+
+    fn egress_of(&self, port: u16, frame: &[u8]) -> Option<(Egress, Vec<u8>)> {
+        let packet = frame.get(14..)?;
+        if port == N6 {
+            return Some((Egress::Ip { network: self.network.clone()? }, packet.to_vec()));
+        }
+        let ip = Ipv4::parse(packet).ok()?;
+        let port = u16::from_be_bytes(*ip.payload().get(2..)?.first_chunk::<2>()?);
+        let peer = SocketAddr::new(IpAddr::V4(ip.dst()), port);
+        let egress = Egress::Gtpu { local: IpAddr::V4(ip.src()), peer, tos: ip.tos() };
+        Some((egress, ip.payload().get(8..)?.to_vec()))
+    }
+
+    /// The frame that a packet comes in, and its port; `None` where no port of the switch leads.
+    fn frame_of(&self, ingress: &Ingress, packet: &[u8]) -> Option<(u16, Vec<u8>)> {
+        match ingress {
+            Ingress::Gtpu { local: IpAddr::V4(local), peer: SocketAddr::V4(peer), tos } => {
+                let datagram = frames::in_udp((*peer.ip(), peer.port()), (*local, GTPU_PORT), *tos, packet)?;
+                Some((N3, frames::plain_frame(&datagram)))
+            }
+            Ingress::Ip { network } if Some(network) == self.network.as_ref() => {
+                Some((N6, frames::plain_frame(packet)))
+            }
+            Ingress::Gtpu { .. } | Ingress::Ip { .. } | Ingress::Ethernet { .. } => None,
+        }
+    }
+
+    fn dropped(&mut self) -> Vec<u64> {
+        let counter = self.switch.layout.drops;
+        let driver = &self.switch.driver;
+        let count = |reason: upf::DropReason| driver.indexed_count(counter, reason as u32);
+        upf::DropReason::ALL
+            .into_iter()
+            .map(|reason| count(reason).map_or(0, |count| count.packets))
+            .collect()
+    }
+
+    /// What became of a packet, from what the switch counted and the software said.
+    fn fate(&mut self, before: &[u64], of_software: Option<Fate>) -> Option<Fate> {
+        let after = self.dropped();
+        let grown = before.iter().zip(&after).position(|(before, after)| after > before);
+        match (of_software, grown.and_then(|place| upf::DropReason::ALL.get(place))) {
+            // The software has counted it.
+            (Some(_), _) => None,
+            (None, Some(reason)) => Some(Fate::Dropped(reason_of(*reason))),
+            (None, None) => Some(Fate::Forwarded),
+        }
+    }
+
+    /// The reason why a packet is dropped, with what the switch cannot tell: whether its tunnel or UE is of a session at all.
+    fn refined(&self, fate: Fate, ingress: &Ingress, packet: &[u8]) -> Fate {
+        let Fate::Dropped(reason) = fate else { return fate };
+        let door = match (reason, ingress) {
+            (DropReason::UnknownTeid | DropReason::SpoofedSource, Ingress::Gtpu { .. }) => {
+                let teid = gtpu::Packet::parse(packet).ok().and_then(|packet| packet.header.teid);
+                teid.map(|teid| Door::Tunnel(teid.value()))
+            }
+            (DropReason::UnknownUe, _) => match UserPacket::parse(packet).map(|user| user.flow.dst) {
+                Ok(IpAddr::V4(ip)) => Some(Door::V4(ip)),
+                Ok(IpAddr::V6(ip)) => Some(Door::V6((u128::from(ip) >> 64) as u64)),
+                Err(_) => None,
+            },
+            _ => None,
+        };
+        let is_known = door.is_some_and(|door| self.switch.doors.contains_key(&door));
+        Fate::Dropped(match reason {
+            DropReason::SpoofedSource if !is_known => DropReason::UnknownTeid,
+            DropReason::UnknownTeid | DropReason::UnknownUe if is_known => DropReason::NoMatchingPdr,
+            reason => reason,
+        })
+    }
+
+    fn count(&mut self, ingress: &Ingress, octets: usize, fate: Fate) {
+        match ingress {
+            Ingress::Gtpu { .. } => self.counters.gtpu_received.count(octets),
+            Ingress::Ip { .. } => self.counters.ip_received.count(octets),
+            Ingress::Ethernet { .. } => self.counters.ethernet_received.count(octets),
+        }
+        match fate {
+            Fate::Forwarded => self.counters.forwarded += 1,
+            Fate::Dropped(reason) => self.counters.drop_one(reason),
+            Fate::Consumed => self.counters.consumed += 1,
+            Fate::Buffered => self.counters.buffered += 1,
+        }
+        if fate == Fate::Forwarded
+            && let Some((egress, packet)) = self.outbox.last()
+        {
+            match egress {
+                Egress::Gtpu { .. } => self.counters.gtpu_sent.count(packet.len()),
+                Egress::Ip { .. } => self.counters.ip_sent.count(packet.len()),
+                Egress::Ethernet { .. } => self.counters.ethernet_sent.count(packet.len()),
+            }
+        }
+    }
+}
+
+/// The model, its program, and the configuration of a backend over it.
+pub(super) fn parts(
+    program: &Program,
+    topology: Topology,
+    limits: Limits,
+) -> Result<(Model<Upf>, Program, Config), UnknownProgram> {
+    let program = with_guards(program);
+    let pipeline = Upf::new(&program, CPU, addresses(&topology))?;
+    let timing = Timing::INSTANT;
+    let model = model::Config { timing, cpu_port: CPU, port_rate: None, queue_room: QUEUE };
+    let model = Model::new(program.clone(), pipeline, model);
+    Ok((model, program, surroundings(topology, limits)))
+}
+
+/// The program, with room in the source guard.
+fn with_guards(program: &Program) -> Program {
+    let mut program = program.clone();
+    let guards = program.tables.iter_mut().filter(|table| table.name.starts_with("source_guard"));
+    guards.for_each(|table| table.size = table.size.max(GUARD_ROWS));
+    program
+}
+
+/// The addresses at which GTP-U arrives.
+fn addresses(topology: &Topology) -> Vec<Ipv4Addr> {
+    topology.gtpu.iter().filter_map(|end| end.addr.v4).collect()
+}
+
+/// The configuration of a backend whose switch takes no time.
+fn surroundings(topology: Topology, limits: Limits) -> Config {
+    let own = addresses(&topology).first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED);
+    Config {
+        drain: Span::ZERO,
+        pace: None,
+        retry: Span::ZERO,
+        routes: routes(own),
+        ..Config::new(topology, limits)
+    }
+}
+
+/// All tunnels by one port, all else by the other. Nobody looks at MAC addresses.
+fn routes(own: Ipv4Addr) -> Vec<Route> {
+    let everything = |v6: bool| {
+        let any: IpAddr = match v6 {
+            true => std::net::Ipv6Addr::UNSPECIFIED.into(),
+            false => Ipv4Addr::UNSPECIFIED.into(),
+        };
+        IpNet::new(any, 0).ok()
+    };
+    let hop = |port| Hop { port, source: [2, 0, 0, 0, 0, 1], neighbour: [2, 0, 0, 0, 0, 2] };
+    let tunnels = everything(false).map(|to| Route::Tunnel { to, hop: hop(N3), local: own });
+    let networks = [false, true].into_iter().filter_map(everything);
+    tunnels.into_iter().chain(networks.map(|to| Route::Network { to, hop: hop(N6) })).collect()
+}
+
+/// The reason as all data planes have it.
+const fn reason_of(reason: upf::DropReason) -> DropReason {
+    match reason {
+        upf::DropReason::MalformedGtpu => DropReason::MalformedGtpu,
+        upf::DropReason::UnsupportedGtpVersion => DropReason::UnsupportedGtpVersion,
+        upf::DropReason::UnsupportedExtension => DropReason::UnsupportedExtension,
+        upf::DropReason::MalformedIp | upf::DropReason::UnsupportedFrame => DropReason::MalformedIp,
+        upf::DropReason::UnknownTeid => DropReason::UnknownTeid,
+        upf::DropReason::UnknownUe => DropReason::UnknownUe,
+        upf::DropReason::SpoofedSource => DropReason::SpoofedSource,
+        upf::DropReason::FarDrop | upf::DropReason::BadCommand => DropReason::FarDrop,
+        upf::DropReason::GateClosed => DropReason::GateClosed,
+        upf::DropReason::MbrExceeded => DropReason::MbrExceeded,
+        upf::DropReason::Congested => DropReason::Congested,
+        upf::DropReason::NoEgress => DropReason::NoEgress,
+        upf::DropReason::NoForwarding => DropReason::NoTunnel,
+    }
+}
+
+impl<D: WithPorts> Dataplane for InProcess<D> {
+    fn capabilities(&self) -> Capabilities {
+        self.switch.capabilities()
+    }
+
+    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        let now = self.at(now);
+        let applied = self.switch.apply(now, plan);
+        self.switch.drive(now);
+        self.collect();
+        applied
+    }
+
+    fn provision(&mut self, applications: &Arc<Applications>) {
+        self.switch.provision(applications);
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.switch.poll_event()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.switch.next_deadline()
+    }
+
+    fn advance(&mut self, now: Time) {
+        let now = self.at(now);
+        self.switch.go_on(now);
+        self.collect();
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters.clone().with(&self.switch.counters())
+    }
+}
+
+impl<D: WithPorts> PacketEngine for InProcess<D> {
+    fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
+        let now = self.at(now);
+        self.switch.drive(now);
+        self.collect();
+        self.switch.last_fate = None;
+        let Some((port, frame)) = self.frame_of(ingress, packet) else {
+            let fate = Fate::Dropped(DropReason::NoEgress);
+            self.count(ingress, packet.len(), fate);
+            return fate;
+        };
+        let before = self.dropped();
+        self.switch.driver().receive(now, port, &frame);
+        if self.looks {
+            self.switch.look();
+        }
+        self.switch.drive(now);
+        self.collect();
+        let of_software = self.switch.last_fate;
+        let fate = self.fate(&before, of_software).map(|fate| self.refined(fate, ingress, packet));
+        if let Some(fate) = fate {
+            self.count(ingress, packet.len(), fate);
+        }
+        self.flush(out);
+        fate.or(of_software).unwrap_or(Fate::Consumed)
+    }
+
+    fn flush(&mut self, out: &mut dyn Transmit) {
+        for (egress, packet) in self.outbox.drain(..) {
+            out.transmit(&egress, &packet);
+        }
+    }
+}

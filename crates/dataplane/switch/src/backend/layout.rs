@@ -1,0 +1,215 @@
+//! What a program has for the rules of sessions, found by its names.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use super::pattern::{Inexpressible, Pattern};
+use crate::driver::{Action, Entry, EntryKey, FieldMatch, Program, Table};
+
+/// A program that the backend cannot fill.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum UnknownLayout {
+    /// Rules of profile `direct` are addressed by index.
+    #[error("the backend does not fill profile `direct` yet: use hip4, red-spt, red or baseline")]
+    Direct,
+    /// Something that every profile has is missing.
+    #[error("the program has no {0}: it is none of the UPF's")]
+    Missing(&'static str),
+}
+
+/// Where a profile keeps what it knows of a rule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Profile {
+    /// In tables by the rule's number.
+    Baseline,
+    /// In the rule's entry; three tables of rules.
+    Red,
+    /// In the rule's entry; seven tables of rules.
+    RedSpt,
+    /// In templates by ranges of numbers; seven tables of rules.
+    Hip4,
+}
+
+impl Profile {
+    /// Rules stand in tables by direction and interface.
+    pub(super) const fn is_split(self) -> bool {
+        matches!(self, Self::RedSpt | Self::Hip4)
+    }
+}
+
+/// Tables that the backend fills.
+const TABLES: [&str; 39] = [
+    "source_guard",
+    "source_guard_ipv6",
+    "complex",
+    "complex_ipv6",
+    "ul_simple",
+    "dl_simple",
+    "dl_simple_ipv6",
+    "ul_to_n6_complex",
+    "ul_to_n6_complex_ipv6",
+    "ul_to_n9_n3_complex",
+    "ul_to_n9_n3_complex_ipv6",
+    "ul_to_n6_simple",
+    "ul_to_n9_n3_simple",
+    "dl_from_n9_simple",
+    "dl_from_n6_complex",
+    "dl_from_n6_complex_ipv6",
+    "dl_from_n6_simple",
+    "dl_from_n6_simple_ipv6",
+    "far",
+    "meter_lookup",
+    "ul_to_n6_template",
+    "ul_to_n9_n3_template",
+    "dl_template",
+    "pre_qos_a",
+    "pre_qos_b",
+    "post_qos_a",
+    "post_qos_b",
+    "queue_assignment",
+    "tunnel_exact",
+    "tunnel_lpm",
+    "network_exact",
+    "network_lpm",
+    "network_lpm_ipv6",
+    "punt_ports",
+    "ul_sessions_low",
+    "ul_sessions_high",
+    "ue_pools",
+    "rules",
+    "filters",
+];
+
+/// The templates' tables, in the order of [`super::Template`]'s numbers.
+pub(super) const TEMPLATES: [&str; 3] = ["ul_to_n6_template", "ul_to_n9_n3_template", "dl_template"];
+
+/// The accounting tables by side and partition.
+pub(super) const ACCOUNTING: [[&str; 2]; 2] = [["pre_qos_a", "pre_qos_b"], ["post_qos_a", "post_qos_b"]];
+
+/// A program with its tables by name.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub(super) program: Program,
+    pub(super) profile: Profile,
+    tables: HashMap<&'static str, usize, RandomState>,
+    names: HashMap<u32, &'static str, RandomState>,
+    actions: HashMap<u32, usize, RandomState>,
+    pub(super) drops: u32,
+    pub(super) meters: u32,
+    /// Meters that rules may have; index 0 is for rules without one.
+    pub(super) meter_count: u32,
+}
+
+impl Layout {
+    pub(super) fn new(program: &Program) -> Result<Self, UnknownLayout> {
+        let mut tables: HashMap<&'static str, usize, RandomState> = HashMap::default();
+        let mut names: HashMap<u32, &'static str, RandomState> = HashMap::default();
+        for name in TABLES {
+            if let Some(place) = program.tables.iter().position(|table| table.name == name) {
+                tables.insert(name, place);
+                names.insert(program.tables[place].id, name);
+            }
+        }
+        let has = |name: &str| tables.contains_key(name);
+        let profile = match () {
+            () if has("ul_sessions_low") => return Err(UnknownLayout::Direct),
+            () if has("ul_to_n6_template") => Profile::Hip4,
+            () if has("ul_to_n6_simple") => Profile::RedSpt,
+            () if has("far") => Profile::Baseline,
+            () if has("ul_simple") => Profile::Red,
+            () => return Err(UnknownLayout::Missing("table ul_to_n6_simple or ul_simple")),
+        };
+        for name in ["source_guard", "pre_qos_a", "post_qos_a", "tunnel_lpm", "network_lpm"] {
+            if !has(name) {
+                return Err(UnknownLayout::Missing(name));
+            }
+        }
+        let drops = program.counters.iter().find(|counter| counter.name == "drops");
+        let meters = program.meters.iter().find(|meter| meter.name == "rule_meters");
+        let meters = meters.ok_or(UnknownLayout::Missing("meter rule_meters"))?;
+        let actions = program.actions.iter().enumerate().map(|(place, action)| (action.id, place)).collect();
+        Ok(Self {
+            profile,
+            tables,
+            names,
+            actions,
+            drops: drops.ok_or(UnknownLayout::Missing("counter drops"))?.id,
+            meters: meters.id,
+            meter_count: u32::try_from(meters.size).unwrap_or(u32::MAX),
+            program: program.clone(),
+        })
+    }
+
+    /// A table, if the profile has it.
+    pub(super) fn table(&self, name: &str) -> Option<&Table> {
+        self.program.tables.get(*self.tables.get(name)?)
+    }
+
+    /// The name of a table.
+    pub(super) fn name(&self, table: u32) -> &'static str {
+        self.names.get(&table).copied().unwrap_or("a table")
+    }
+
+    /// The action of that name that entries of the table may have.
+    pub(super) fn action(&self, table: &Table, name: &str) -> Option<&Action> {
+        let mut actions =
+            table.actions.iter().filter_map(|id| self.program.actions.get(*self.actions.get(id)?));
+        actions.find(|action| action.name == name)
+    }
+
+    /// The key of a row of a table for rules.
+    pub(super) fn row(
+        &self,
+        table: &str,
+        pattern: &Pattern,
+        priority: i32,
+    ) -> Result<EntryKey, Inexpressible> {
+        let found = self.table(table).ok_or(Inexpressible("the program has no table for such rules"))?;
+        let priority = if found.has_priority() { priority } else { 0 };
+        Ok(EntryKey { table: found.id, fields: pattern.fields(found)?, priority })
+    }
+
+    /// An entry whose action's parameters are given by name; those that are not given are zero. `None`: there is no such
+    /// table or action.
+    pub(super) fn entry(&self, key: EntryKey, action: &str, parameters: &[(&str, u128)]) -> Option<Entry> {
+        let table = self.table(self.names.get(&key.table)?)?;
+        let action = self.action(table, action)?;
+        let value =
+            |name: &str| parameters.iter().find(|(given, _)| *given == name).map_or(0, |given| given.1);
+        let parameters = action.parameters.iter().map(|parameter| value(&parameter.name)).collect();
+        Some(Entry { key, action: action.id, parameters })
+    }
+
+    /// An entry of a table whose keys are given in the order of the program.
+    pub(super) fn plain(
+        &self,
+        table: &str,
+        fields: Vec<FieldMatch>,
+        action: &str,
+        parameters: &[(&str, u128)],
+    ) -> Option<Entry> {
+        let found = self.table(table)?;
+        let priority = i32::from(found.has_priority());
+        self.entry(EntryKey { table: found.id, fields, priority }, action, parameters)
+    }
+
+    /// Entries that the accounting tables of a side hold.
+    pub(super) fn accounting_capacity(&self, side: usize) -> u64 {
+        let tables = ACCOUNTING.get(side).into_iter().flatten().filter_map(|name| self.table(name));
+        tables.map(|table| table.size as u64).sum()
+    }
+
+    /// The key of a number's entry in the accounting table of a side and partition.
+    pub(super) fn accounting_key(&self, side: usize, partition: usize, number: u32) -> Option<EntryKey> {
+        let table = self.table(ACCOUNTING.get(side)?.get(partition)?)?;
+        Some(EntryKey { table: table.id, fields: vec![FieldMatch::Exact(number.into())], priority: 0 })
+    }
+
+    /// The entry of a number in the accounting table of a side and partition.
+    pub(super) fn accounting_entry(&self, side: usize, partition: usize, number: u32) -> Option<Entry> {
+        let key = self.accounting_key(side, partition, number)?;
+        let table = self.table(ACCOUNTING.get(side)?.get(partition)?)?;
+        Some(Entry { key, action: *table.actions.first()?, parameters: Vec::new() })
+    }
+}

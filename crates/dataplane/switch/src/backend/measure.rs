@@ -1,0 +1,104 @@
+//! What the pulling of usage has to know of URRs and rules.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use causeway_rules::{DirectionalLimit, ReportingTriggers, RuleSet, Urr};
+use causeway_types::{Direction, Seid, Time, UrrId};
+
+use super::change::Change;
+use super::switch::Switch;
+use crate::SwitchPdr;
+use crate::driver::SwitchDriver;
+use crate::pendulum::{Partition, Side};
+use crate::pulling::{self, Limit, Measured};
+
+/// What a counter is read for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Measure {
+    /// A URR, after QoS enforcement.
+    Urr(Seid, UrrId),
+    /// Its part before QoS enforcement.
+    Before(Seid, UrrId),
+    /// The inactivity of a session.
+    Activity(Seid),
+}
+
+impl<D: SwitchDriver> Switch<D> {
+    /// Makes the URRs of a session known, as they will be.
+    pub(super) fn learn_urrs(&mut self, now: Time, seid: Seid, rules: &RuleSet) {
+        let Some(held) = self.sessions.get_mut(&seid) else { return };
+        for urr in rules.urrs.shared() {
+            if held.urrs.get(&urr.id) == Some(urr) {
+                continue;
+            }
+            self.pulling.provision(now, Measure::Urr(seid, urr.id), asked(urr));
+            if urr.before_qos {
+                let before = pulling::Urr::new(Side::Ingress);
+                self.pulling.provision(now, Measure::Before(seid, urr.id), before);
+            }
+            held.urrs.insert(urr.id, Arc::clone(urr));
+        }
+        if rules.inactivity_timer.is_some() && !held.watches_activity {
+            held.watches_activity = true;
+            self.pulling.provision(now, Measure::Activity(seid), pulling::Urr::new(Side::Ingress));
+        }
+    }
+
+    /// Forgets the URRs that a session has no longer.
+    pub(super) fn forget_urrs(&mut self, seid: Seid) {
+        let rules = self.software.rules_of(seid);
+        let Some(held) = self.sessions.get_mut(&seid) else { return };
+        let is_there = |id: &UrrId| rules.is_some_and(|rules| rules.urrs.contains_key(id));
+        let gone: Vec<UrrId> = held.urrs.keys().filter(|id| !is_there(id)).copied().collect();
+        for id in gone {
+            held.urrs.remove(&id);
+            self.pulling.remove(Measure::Urr(seid, id));
+            self.pulling.remove(Measure::Before(seid, id));
+        }
+        if rules.is_none() && held.watches_activity {
+            held.watches_activity = false;
+            self.pulling.remove(Measure::Activity(seid));
+        }
+    }
+
+    /// New numbers count from now on.
+    pub(super) fn enter_numbers(&mut self, now: Time, change: &Change, partitions: &[Partition; 2]) {
+        let replaced: BTreeMap<_, SwitchPdr> =
+            change.gone.iter().filter_map(|number| Some((self.rules.get(number)?.pdr, *number))).collect();
+        for (pdr, number) in &change.fresh {
+            let Some(rule) = self.rules.get(number).filter(|rule| rule.content.is_counted) else { continue };
+            let seid = rule.session;
+            let Some(held) = self.sessions.get(&seid) else { continue };
+            let mut urrs = Vec::new();
+            for id in &rule.content.urrs {
+                let Some(urr) = held.urrs.get(id) else { continue };
+                urrs.push(Measure::Urr(seid, *id));
+                urrs.extend(urr.before_qos.then_some(Measure::Before(seid, *id)));
+            }
+            urrs.extend(held.watches_activity.then_some(Measure::Activity(seid)));
+            let direction = match rule.content.template.is_uplink {
+                true => Direction::Uplink,
+                false => Direction::Downlink,
+            };
+            let replaces = replaced.get(pdr).copied();
+            let measured =
+                Measured { number: *number, direction, partitions: *partitions, urrs: &urrs, replaces };
+            let _all_are_known = self.pulling.enter(now, &measured);
+        }
+    }
+}
+
+/// What of a URR depends on volume. What depends on time is the software's: a timer of it has counters read.
+fn asked(urr: &Urr) -> pulling::Urr {
+    let threshold = urr.thresholds.volume.filter(|_| urr.triggers.contains(ReportingTriggers::VOLTH));
+    pulling::Urr {
+        volume_threshold: threshold.map(limit),
+        volume_quota: urr.quotas.volume.map(limit),
+        ..pulling::Urr::new(Side::Egress)
+    }
+}
+
+const fn limit(limit: DirectionalLimit) -> Limit {
+    Limit { total: limit.total, uplink: limit.uplink, downlink: limit.downlink }
+}

@@ -1,0 +1,55 @@
+//! The data plane on a switch: sessions' rules in its tables, their usage from its counters, and software for the rest.
+//!
+//! [`Switch`] drives any [`SwitchDriver`](crate::driver::SwitchDriver). A session's change is an [`Operation`]: [`Switch::submit`] starts it,
+//! [`Switch::poll`] says what became of it, and [`Switch::go_on`] lets things go on in between; nothing waits and no clock is read.
+//! [`Dataplane`](causeway_dataplane::Dataplane) waits on top of that. [`InProcess`] is one over the model, with packets.
+//!
+//! What happens to a change:
+//!
+//! 1. The software behind the switch, which is the reference data plane, tries it out: it has every rule, buffers, answers signalling, keeps
+//!    time and reports. What it refuses is refused.
+//! 2. The rules become rows of tables ([`Config`] says for which surroundings). What the program cannot say exactly is refused, with what that is;
+//!    so is what a table has no room for, with the table's name. Nothing ever matches more than its PDI.
+//! 3. Rules that change get new numbers, in the ranges of their templates; the templates are written first.
+//! 4. All rows are written as one batch, so a packet sees the rules before or after.
+//! 5. If the change reports or removes usage, it waits until the counters concerned were read, those of old numbers for the last time.
+//! 6. The software carries it out: its reports are final and exact then, and what waited leaves.
+
+mod change;
+mod chores;
+mod commit;
+mod config;
+mod contract;
+mod filter;
+mod frames;
+mod held;
+mod in_process;
+mod layout;
+mod measure;
+mod operation;
+mod outcomes;
+mod packets;
+mod pattern;
+mod picture;
+mod place;
+mod ports;
+mod readers;
+mod recovery;
+mod rows;
+mod start;
+mod switch;
+mod template;
+mod treat;
+mod waits;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, Guard, Hop, Route};
+pub use in_process::{InProcess, InProcessError};
+pub use layout::UnknownLayout;
+pub use operation::{Operation, Progress};
+pub use ports::WithPorts;
+pub use switch::{StartError, Statistics, Switch};
+pub use template::{Deed, Template};

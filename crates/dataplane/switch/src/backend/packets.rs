@@ -1,0 +1,112 @@
+//! The software behind the switch: frames that it gets, and what it sends.
+
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_dataplane::{Egress, Ingress, PacketEngine};
+use causeway_packet::gtpu::prefix;
+use causeway_types::{PdrId, Seid, Time};
+
+use super::frames::{self, FromSwitch, GTPU_PORT};
+use super::outcomes::Flight;
+use super::switch::Switch;
+use crate::SwitchPdr;
+use crate::driver::{Request, SwitchDriver};
+use crate::model::upf::Punt;
+
+/// Frames that wait for an operation, at most.
+const MAX_WAITING: usize = 1024;
+
+impl<D: SwitchDriver> Switch<D> {
+    /// A frame of the switch for its controller.
+    pub(super) fn take_frame(&mut self, now: Time, frame: Vec<u8>) {
+        let Some(punted) = FromSwitch::parse(&frame) else {
+            self.statistics.ignored_frames += 1;
+            return;
+        };
+        let rule = self.rules.get(&SwitchPdr(punted.rule));
+        if let Some(operation) = rule.and_then(|rule| rule.fresh)
+            && let Some(pending) = self.operations.get_mut(&operation)
+            && pending.led.is_none()
+        {
+            if pending.frames.len() < MAX_WAITING {
+                pending.frames.push(frame);
+            } else {
+                self.statistics.ignored_frames += 1;
+            }
+            return;
+        }
+        match self.ingress_of(&punted) {
+            Some((ingress, packet)) => self.handle(now, &ingress, &packet),
+            None => self.statistics.ignored_frames += 1,
+        }
+    }
+
+    /// The software handles a packet, and sends what comes of it.
+    pub(super) fn handle(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) {
+        self.last_fate = Some(self.software.take_packet(now, ingress, packet));
+        self.send_from_software(now);
+    }
+
+    /// Sends what the software has to send, in order.
+    pub(super) fn send_from_software(&mut self, now: Time) {
+        let mut out: Vec<(Egress, Vec<u8>)> = Vec::new();
+        self.software.flush(&mut out);
+        for (egress, packet) in out {
+            match self.frame_of(&egress, &packet) {
+                Some(frame) => self.ask(now, Request::PacketOut(frame), Flight::Frame),
+                None => self.statistics.ignored_frames += 1,
+            }
+        }
+    }
+
+    fn frame_of(&self, egress: &Egress, packet: &[u8]) -> Option<Vec<u8>> {
+        match egress {
+            Egress::Gtpu { local: IpAddr::V4(local), peer: SocketAddr::V4(peer), tos } => {
+                let datagram = frames::in_udp((*local, GTPU_PORT), (*peer.ip(), peer.port()), *tos, packet)?;
+                Some(frames::route(&datagram))
+            }
+            Egress::Ip { .. } => {
+                let to = match packet.first()? >> 4 {
+                    4 => IpAddr::from(*packet.get(16..)?.first_chunk::<4>()?),
+                    _ => IpAddr::from(*packet.get(24..)?.first_chunk::<16>()?),
+                };
+                Some(frames::send(&self.config.network_hop(to)?, packet))
+            }
+            Egress::Gtpu { .. } | Egress::Ethernet { .. } => None,
+        }
+    }
+
+    /// A frame as the software would have got it without the switch.
+    fn ingress_of(&self, punted: &FromSwitch<'_>) -> Option<(Ingress, Vec<u8>)> {
+        let network = || self.config.topology.networks.first().map(|network| network.instance.clone());
+        if punted.is(Punt::Signalling) {
+            let (ingress, message) = frames::out_of_udp(punted.packet)?;
+            return Some((ingress, message.to_vec()));
+        }
+        if punted.is(Punt::Buffer) || punted.is(Punt::TtlExpired) {
+            let rule = self.rules.get(&SwitchPdr(punted.rule)).filter(|rule| rule.content.is_tunnelled);
+            if let Some(rule) = rule {
+                return self.in_its_tunnel(rule.session, rule.pdr, punted.packet);
+            }
+            return Some((Ingress::Ip { network: network()? }, punted.packet.to_vec()));
+        }
+        if punted.is(Punt::Local) {
+            return Some((Ingress::Ip { network: network()? }, punted.packet.to_vec()));
+        }
+        None
+    }
+
+    /// The tunnel that the switch has taken away, as far as the rule says it.
+    fn in_its_tunnel(&self, seid: Seid, pdr: PdrId, packet: &[u8]) -> Option<(Ingress, Vec<u8>)> {
+        let pdi = &self.software.rules_of(seid)?.pdrs.get(&pdr)?.pdi;
+        let tunnel = pdi.tunnel?;
+        let local = tunnel.addr.v4?;
+        let mut message = match pdi.qfis.iter().next() {
+            Some(qfi) => prefix::uplink(tunnel.teid, qfi, packet.len()).ok()?.to_vec(),
+            None => prefix::plain(tunnel.teid, packet.len()).ok()?.to_vec(),
+        };
+        message.extend_from_slice(packet);
+        let peer = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), GTPU_PORT);
+        Some((Ingress::Gtpu { local: IpAddr::V4(local), peer, tos: 0 }, message))
+    }
+}

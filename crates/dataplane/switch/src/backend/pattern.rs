@@ -1,0 +1,136 @@
+//! Which packets a row of a table is for.
+
+use crate::driver::{FieldMatch, MatchKind, Table, ones};
+
+/// Bits that a field of a packet must have.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Bits {
+    pub(super) value: u128,
+    pub(super) mask: u128,
+}
+
+impl Bits {
+    /// Anything.
+    pub(super) const ANY: Self = Self { value: 0, mask: 0 };
+
+    /// This value of so many bits.
+    pub(super) const fn exactly(value: u128, width: u8) -> Self {
+        Self { value, mask: ones(width) }
+    }
+
+    /// The first `prefix` of `width` bits.
+    pub(super) const fn prefix(value: u128, prefix: u8, width: u8) -> Self {
+        let mask = ones(width) & !ones(width.saturating_sub(prefix));
+        Self { value: value & mask, mask }
+    }
+}
+
+/// Something that no table can say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Inexpressible(pub(super) &'static str);
+
+/// What the packets of a row have: fields of the user packet as it goes by, and the tunnel that it came in.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Pattern {
+    pub(super) teid: Option<u32>,
+    pub(super) qfi: Bits,
+    pub(super) source: Bits,
+    pub(super) destination: Bits,
+    pub(super) protocol: Bits,
+    pub(super) dscp: Bits,
+    pub(super) source_port: Bits,
+    pub(super) destination_port: Bits,
+    /// The packet has ports.
+    pub(super) has_ports: bool,
+}
+
+impl Pattern {
+    /// The keys of a row in a table.
+    pub(super) fn fields(&self, table: &Table) -> Result<Vec<FieldMatch>, Inexpressible> {
+        let is_uplink = table.name.starts_with("ul_");
+        let mut said = Vec::with_capacity(table.keys.len());
+        let mut fields = Vec::with_capacity(table.keys.len());
+        for key in &table.keys {
+            let (field, bits) = match key.name.as_str() {
+                "is_uplink" => ("", Bits::exactly(self.teid.is_some().into(), 1)),
+                "is_ipv4" | "is_ipv6" => ("", Bits::exactly(1, 1)),
+                "teid" => ("teid", self.teid.map_or(Bits::ANY, |teid| Bits::exactly(teid.into(), 24))),
+                "qfi" => ("qfi", self.qfi),
+                "remote_address" if is_uplink => ("destination", self.destination),
+                "remote_address" | "source_address" => ("source", self.source),
+                "destination_address" | "ue_address" => ("destination", self.destination),
+                "ue_prefix" => ("destination", upper_half(self.destination)?),
+                "protocol" => ("protocol", self.protocol),
+                "dscp" => ("dscp", self.dscp),
+                "source_port" => ("source_port", self.source_port),
+                "destination_port" => ("destination_port", self.destination_port),
+                "has_ports" if self.has_ports => ("", Bits::exactly(1, 1)),
+                "has_ports" => ("", Bits::ANY),
+                _ => return Err(Inexpressible("the program has a key that is not known")),
+            };
+            said.push(field);
+            let all = ones(key.width);
+            fields.push(match key.kind {
+                MatchKind::Exact if bits.mask == all => FieldMatch::Exact(bits.value),
+                MatchKind::Exact => return Err(Inexpressible("a rule without a tunnel or UE address")),
+                MatchKind::Ternary => FieldMatch::Ternary { value: bits.value, mask: bits.mask },
+                MatchKind::Lpm => return Err(Inexpressible("the program matches rules by prefixes")),
+            });
+        }
+        let asked = [
+            ("qfi", self.qfi),
+            ("source", self.source),
+            ("destination", self.destination),
+            ("protocol", self.protocol),
+            ("dscp", self.dscp),
+            ("source_port", self.source_port),
+            ("destination_port", self.destination_port),
+        ];
+        let is_said = |(field, bits): &(&str, Bits)| bits.mask == 0 || said.contains(field);
+        match asked.iter().all(is_said) {
+            true => Ok(fields),
+            false => Err(Inexpressible("the table for the rule has no key for what its filter asks")),
+        }
+    }
+}
+
+/// The bits of an IPv6 address that name a UE.
+fn upper_half(bits: Bits) -> Result<Bits, Inexpressible> {
+    if bits.mask != !ones(64) {
+        return Err(Inexpressible("a UE whose IPv6 prefix has other than 64 bits"));
+    }
+    Ok(Bits::exactly(bits.value >> 64, 64))
+}
+
+/// The fewest masked values that make up the ports of a range.
+pub(super) fn port_prefixes(first: u16, last: u16) -> Vec<Bits> {
+    let (mut next, last) = (u32::from(first), u32::from(last));
+    let mut parts = Vec::new();
+    while next <= last {
+        let left = (last - next + 1).ilog2();
+        let bits = left.min(next.trailing_zeros()).min(16) as u8;
+        parts.push(Bits::prefix(next.into(), 16 - bits, 16));
+        next += 1 << bits;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  all ranges of ports with ends near powers of two, and some others.
+    // Output: exactly the ports of the range fit one part, each one part only.
+    #[test]
+    fn ports_of_a_range_fit_exactly_one_part() {
+        for (first, last) in [(0, 65535), (1, 65534), (80, 80), (1000, 2000), (1023, 1025), (65535, 65535)] {
+            let parts = port_prefixes(first, last);
+            for port in 0..=u16::MAX {
+                let fits = |bits: &&Bits| u128::from(port) & bits.mask == bits.value;
+                let found = parts.iter().filter(fits).count();
+                assert_eq!(found, usize::from((first..=last).contains(&port)), "{port} of {first}-{last}");
+            }
+        }
+        assert_eq!(port_prefixes(0, 65535), [Bits::ANY]);
+    }
+}

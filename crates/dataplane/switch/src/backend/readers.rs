@@ -1,0 +1,264 @@
+//! Passes over the accounting tables, and the timers that wait for them.
+
+use causeway_reference::lease::{Counted, Reading};
+use causeway_types::{Seid, Time};
+
+use super::outcomes::{Flight, Later};
+use super::switch::Switch;
+use super::waits::Waiter;
+use crate::driver::{DriverError, EntryKey, Outcome, Reply, Request, SwitchDriver, Update};
+use crate::pendulum::{self, Sample, Side};
+use crate::{Count, SwitchPdr};
+
+/// What the reader of a side does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reader {
+    /// Passes that it has begun.
+    pub(super) passes: u64,
+    /// When the last one began.
+    pub(super) started: Time,
+    /// It reads or removes, or waits to try again.
+    pub(super) is_reading: bool,
+    /// Passes that were asked for.
+    pub(super) demand: u8,
+    /// How often in a row there was nothing to read.
+    pub(super) idle: u8,
+}
+
+impl<D: SwitchDriver> Switch<D> {
+    pub(super) const fn passes(&self) -> [u64; 2] {
+        [self.readers[0].passes, self.readers[1].passes]
+    }
+
+    /// Begins a pass, if somebody needs one.
+    pub(super) fn start_passes(&mut self, now: Time) -> bool {
+        let mut any = false;
+        for side in Side::ALL {
+            any |= self.start_pass(now, side);
+        }
+        any
+    }
+
+    fn start_pass(&mut self, now: Time, side: Side) -> bool {
+        let place = side as usize;
+        let reader = self.readers[place];
+        let is_awaited = self.waits.of_side(place).next().is_some();
+        let is_paced = self
+            .config
+            .pace
+            .is_some_and(|pace| now >= reader.started + pace && (now > reader.started || reader.passes == 0));
+        let retires = self.config.pace.is_none() && self.expired > 0;
+        if reader.is_reading || !(is_awaited || is_paced || reader.demand > 0 || retires) {
+            return false;
+        }
+        let awaited: Vec<SwitchPdr> = self.waits.of_side(place).collect();
+        let express = if awaited.is_empty() { usize::MAX } else { self.config.express };
+        let pulling = &mut self.pulling;
+        let pass = self.access.poll_pass(now, side, |partition, _, budget| {
+            let mut picked = awaited;
+            let more = budget.saturating_sub(picked.len()).min(express);
+            picked.extend(pulling.pick(now, side, partition, more));
+            picked
+        });
+        let pass = pass.map(|pass| (pass.partition, pass.numbers.clone()));
+        let reader = &mut self.readers[place];
+        reader.started = now;
+        let Some((partition, numbers)) = pass else {
+            // The roles may have changed; the next call tells.
+            reader.idle = reader.idle.saturating_add(1);
+            let goes_on = reader.idle <= 2;
+            if !goes_on {
+                (reader.idle, reader.demand) = (0, 0);
+            }
+            return goes_on && (is_awaited || retires || reader.demand > 0);
+        };
+        reader.demand = reader.demand.saturating_sub(1);
+        reader.idle = 0;
+        reader.passes += 1;
+        reader.is_reading = true;
+        let key = |number: &SwitchPdr| self.layout.accounting_key(place, usize::from(partition.0), number.0);
+        let keys: Vec<EntryKey> = numbers.iter().filter_map(key).collect();
+        self.reading[place] = numbers;
+        self.reading_of[place] = usize::from(partition.0);
+        self.ask(now, Request::ReadDirect(keys), Flight::Pass(place));
+        true
+    }
+
+    /// The counters of a pass, or none if they could not be read.
+    pub(super) fn pass_ended(&mut self, now: Time, side: usize, outcome: Outcome) {
+        let numbers = std::mem::take(&mut self.reading[side]);
+        let counts = match outcome {
+            Ok(Reply::Counts(counts)) => counts,
+            outcome => {
+                let _nothing = self.access.read(of(side), &[]);
+                let _nothing = self.access.removed(now, of(side), &[]);
+                let is_refused = matches!(outcome, Err(DriverError::Rejected(_)));
+                self.statistics.lost_counters += u64::from(is_refused);
+                return self.try_again(now, Later::Pass(side));
+            }
+        };
+        let pass = self.readers[side].passes;
+        let (samples, gone) = self.samples(side, &numbers, &counts);
+        let (readings, leaving) = self.access.read(of(side), &samples);
+        for reading in &readings {
+            self.take_reading(now, side, reading);
+        }
+        let mut served = Vec::new();
+        for reading in &readings {
+            let needs_last = self.rules.get(&reading.number).is_some_and(|rule| rule.is_expired);
+            if !needs_last || reading.is_last {
+                served.extend(self.waits.read((reading.number, side), pass));
+            }
+        }
+        self.remove_entries(now, side, leaving, &gone);
+        served.into_iter().for_each(|waiter| self.serve(now, waiter));
+    }
+
+    /// What the counters say, and which of them are no longer there after their last reading.
+    fn samples(
+        &mut self,
+        side: usize,
+        numbers: &[SwitchPdr],
+        counts: &[Option<Count>],
+    ) -> (Vec<Sample>, Vec<SwitchPdr>) {
+        let (mut samples, mut gone) = (Vec::with_capacity(numbers.len()), Vec::new());
+        for (number, count) in numbers.iter().zip(counts) {
+            let known = self.rules.get(number).map(|rule| (rule.last[side], rule.is_final[side]));
+            match (count, known) {
+                (Some(count), _) => samples.push(Sample { number: *number, count: *count }),
+                // It was removed, and the switch did not say so.
+                (None, Some((last, true))) => {
+                    samples.push(Sample { number: *number, count: last });
+                    gone.push(*number);
+                }
+                (None, Some((last, false))) => {
+                    self.statistics.lost_counters += 1;
+                    samples.push(Sample { number: *number, count: last });
+                    gone.push(*number);
+                }
+                (None, None) => {}
+            }
+        }
+        (samples, gone)
+    }
+
+    fn take_reading(&mut self, now: Time, side: usize, reading: &pendulum::Reading) {
+        let Some(rule) = self.rules.get_mut(&reading.number) else { return };
+        rule.last[side] += reading.usage;
+        rule.is_final[side] |= reading.is_last;
+        let usage = rule.of_users(side, reading.usage);
+        let fresh = rule.fresh;
+        let ours = pendulum::Reading { usage, ..*reading };
+        let _reports_are_the_softwares = self.pulling.readings(now, &[ours]);
+        if usage == Count::ZERO {
+            return;
+        }
+        match fresh.and_then(|operation| self.operations.get_mut(&operation)).filter(|it| it.led.is_none()) {
+            Some(pending) => pending.usage.push((reading.number, side, usage)),
+            None => self.fold(now, reading.number, side, usage),
+        }
+    }
+
+    /// The software takes usage of a number into account.
+    pub(super) fn fold(&mut self, now: Time, number: SwitchPdr, side: usize, count: Count) {
+        let Some(rule) = self.rules.get(&number) else { return };
+        // Its PDR may have got URRs since, which do not count what came before.
+        if rule.content.urrs.is_empty() {
+            return self.software.note_traffic(now, rule.session);
+        }
+        let counted = Counted { packets: count.packets, octets: count.octets };
+        let (arrived, passed) = match (side, rule.content.before_qos) {
+            (0, true) => (counted, Counted::default()),
+            (0, false) => return self.software.note_traffic(now, rule.session),
+            _ => (Counted::default(), counted),
+        };
+        let (seid, pdr) = (rule.session, rule.pdr);
+        self.software.take_readings(now, seid, &[Reading { pdr, arrived, passed }]);
+        self.review(seid);
+    }
+
+    fn remove_entries(&mut self, now: Time, side: usize, leaving: Vec<SwitchPdr>, gone: &[SwitchPdr]) {
+        let partition = self.reading_of[side];
+        let is_there = |number: &&SwitchPdr| !gone.contains(number);
+        let key = |number: &SwitchPdr| self.layout.accounting_key(side, partition, number.0);
+        let keys: Vec<EntryKey> = leaving.iter().filter(is_there).filter_map(key).collect();
+        if keys.is_empty() {
+            return self.removal_ended(now, side, &leaving);
+        }
+        let updates = keys.into_iter().map(Update::Delete).collect();
+        self.ask(now, Request::Write(updates), Flight::Removal(side, leaving));
+    }
+
+    /// Entries were removed: numbers that are gone on both sides can be used again.
+    pub(super) fn removal_ended(&mut self, now: Time, side: usize, removed: &[SwitchPdr]) {
+        for number in self.access.removed(now, of(side), removed) {
+            self.pulling.retire(number);
+            self.release(number);
+            self.expired = self.expired.saturating_sub(1);
+            let served: Vec<Waiter> = (0..2).flat_map(|side| self.waits.gone((number, side))).collect();
+            if let Some(rule) = self.rules.remove(&number) {
+                self.forget_number(rule.session, number);
+            }
+            served.into_iter().for_each(|waiter| self.serve(now, waiter));
+        }
+        self.readers[side].is_reading = false;
+    }
+
+    fn forget_number(&mut self, seid: Seid, number: SwitchPdr) {
+        let Some(held) = self.sessions.get_mut(&seid) else { return };
+        held.numbers.remove(&number);
+        self.forget_if_over(seid);
+    }
+
+    fn serve(&mut self, now: Time, waiter: Waiter) {
+        match waiter {
+            Waiter::Operation(operation) => self.commit(now, operation),
+            Waiter::Timer(seid) => self.expire_timers(now, seid),
+        }
+    }
+
+    /// Timers of sessions that are due have their counters read first.
+    pub(super) fn let_timers_expire(&mut self, now: Time) -> bool {
+        if self.software.next_session_timer().is_none_or(|at| at > now) {
+            return false;
+        }
+        let mut any = false;
+        for seid in self.software.due_sessions(now) {
+            if !self.timing.insert(seid) {
+                continue;
+            }
+            any = true;
+            let counters = self.counters_of(seid);
+            let passes = self.passes();
+            if !self.waits.add(Waiter::Timer(seid), &counters, passes) {
+                self.expire_timers(now, seid);
+            }
+        }
+        any
+    }
+
+    fn expire_timers(&mut self, now: Time, seid: Seid) {
+        self.timing.remove(&seid);
+        self.software.expire_session(now, seid);
+        self.send_from_software(now);
+        self.review(seid);
+    }
+
+    /// What counts for URRs of a session, or for its inactivity.
+    fn counters_of(&self, seid: Seid) -> Vec<(SwitchPdr, usize)> {
+        let Some(held) = self.sessions.get(&seid) else { return Vec::new() };
+        let mut counters = Vec::new();
+        for number in &held.numbers {
+            let Some(rule) = self.rules.get(number) else { continue };
+            let is_live = rule.content.is_counted && rule.fresh.is_none();
+            let sides = [rule.content.before_qos || held.watches_activity, !rule.content.urrs.is_empty()];
+            let open = (0..2).filter(|side| is_live && sides[*side] && !rule.is_final[*side]);
+            counters.extend(open.map(|side| (*number, side)));
+        }
+        counters
+    }
+}
+
+const fn of(side: usize) -> Side {
+    Side::ALL[side]
+}

@@ -1,0 +1,68 @@
+//! What there is on a switch before the first session: templates, routes and pools of the source guard.
+
+use causeway_types::IpNet;
+
+use super::chores::template_updates;
+use super::config::{Config, Guard, Route};
+use super::layout::{Layout, Profile, TEMPLATES};
+use super::switch::StartError;
+use super::template::Template;
+use crate::driver::{Entry, EntryKey, FieldMatch, Update};
+use crate::ranges::{Minimum, Ranges};
+
+/// The numbers of rules, and the templates that are written first.
+pub(super) fn bootstrap(
+    layout: &Layout,
+    config: &Config,
+) -> Result<(Ranges<Template>, Vec<Update>), StartError> {
+    if layout.profile != Profile::Hip4 {
+        let all = Minimum { template: Template::COMMON, rules: (1 << config.number_bits.min(24)) - 1 };
+        let (ranges, _) = Ranges::bootstrap(config.number_bits, &[usize::MAX; 3], &[all])?;
+        return Ok((ranges, Vec::new()));
+    }
+    let limits = TEMPLATES.map(|name| layout.table(name).map_or(0, |table| table.size));
+    let (ranges, writes) = Ranges::bootstrap(config.number_bits, &limits, &config.minima)?;
+    Ok((ranges, template_updates(layout, &writes)))
+}
+
+/// Routes and pools of the source guard.
+pub(super) fn fixed_entries(layout: &Layout, config: &Config) -> Vec<Update> {
+    let routes = config.routes.iter().filter_map(|route| route_entry(layout, route));
+    let guards = config.guards.iter().filter_map(|guard| pool_entry(layout, guard));
+    routes.chain(guards).map(Update::Insert).collect()
+}
+
+fn route_entry(layout: &Layout, route: &Route) -> Option<Entry> {
+    let (to, hop, local) = match route {
+        Route::Tunnel { to, hop, local } => (to, hop, Some(*local)),
+        Route::Network { to, hop } => (to, hop, None),
+    };
+    let mac = |octets: [u8; 6]| octets.iter().fold(0_u128, |value, octet| value << 8 | u128::from(*octet));
+    let mut parameters =
+        vec![("port", hop.port.into()), ("source", mac(hop.source)), ("neighbour", mac(hop.neighbour))];
+    let (value, table, action) = match (to, local) {
+        (IpNet::V4(net), Some(local)) => {
+            parameters.push(("address", u32::from(local).into()));
+            (u32::from(net.network()).into(), "tunnel_lpm", "tunnel_hop")
+        }
+        (IpNet::V4(net), None) => (u32::from(net.network()).into(), "network_lpm", "hop"),
+        (IpNet::V6(net), None) => (u128::from(net.network()), "network_lpm_ipv6", "hop"),
+        (IpNet::V6(_), Some(_)) => return None,
+    };
+    layout.plain(table, vec![FieldMatch::Lpm { value, prefix: to.prefix_len() }], action, &parameters)
+}
+
+fn pool_entry(layout: &Layout, guard: &Guard) -> Option<Entry> {
+    let (first, free) = guard.pool()?;
+    let fixed = |bits: u32| u128::from(bits & !free);
+    let fields = vec![
+        FieldMatch::Ternary {
+            value: fixed(guard.first_teid) & 0xff_ffff,
+            mask: u128::from(!free & 0xff_ffff),
+        },
+        FieldMatch::Ternary { value: fixed(first), mask: u128::from(!free) },
+        FieldMatch::Ternary { value: 0, mask: free.into() },
+    ];
+    let table = layout.table("source_guard")?.id;
+    layout.entry(EntryKey { table, fields, priority: 1 }, "pass", &[])
+}

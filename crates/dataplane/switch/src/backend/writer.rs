@@ -1,0 +1,281 @@
+//! A change from its beginning until the switch has it.
+
+use std::sync::Arc;
+
+use causeway_dataplane::{ApplyError, Op, Plan};
+use causeway_reference::lease::Outcome;
+use causeway_types::{PdrId, Time};
+
+use super::held::Numbered;
+use super::operation::{Operation, Progress};
+use super::outcomes::{Flight, Later, Whose};
+use super::picture::picture;
+use super::recovery::ReadBack;
+use super::switch::Switch;
+use super::template::Deed;
+use super::waits::Waiter;
+use crate::SwitchPdr;
+use crate::driver::{DriverError, Request, SwitchDriver, Update, WriteError};
+use crate::pendulum::{Batch, Command, Partition, Turn};
+
+impl<D: SwitchDriver> Switch<D> {
+    /// The next operation whose session is free begins: it is tried out, and worked out.
+    pub(super) fn begin(&mut self, now: Time) -> bool {
+        let Some(operation) = self.ready.pop_front() else { return false };
+        if let Err(error) = self.try_begin(now, operation) {
+            self.end(operation, Err(error));
+        }
+        true
+    }
+
+    fn try_begin(&mut self, now: Time, operation: Operation) -> Result<(), ApplyError> {
+        let Some(pending) = self.operations.get(&operation) else { return Ok(()) };
+        let (seid, plan) = (pending.session, pending.plan.clone());
+        let Outcome { rules, exhausted } = match &plan {
+            Some(plan) => self.software.outcome_of(now, plan)?,
+            None => Outcome {
+                rules: self.software.rules_of(seid).cloned().unwrap_or_default(),
+                exhausted: self.software.exhausted_of(seid),
+            },
+        };
+        let picture = picture(&rules, &exhausted, &self.layout, &self.config)?;
+        let (change, updates) = self.prepare(seid, picture)?;
+        for (pdr, number) in &change.fresh {
+            let Some(placed) = change.placed.get(pdr) else { continue };
+            let numbered = Numbered::new(seid, *pdr, placed.wanted.content.clone(), operation);
+            self.rules.insert(*number, numbered);
+        }
+        if let Some(held) = self.sessions.get_mut(&seid) {
+            held.numbers.extend(change.fresh.iter().map(|(_, number)| *number));
+            held.exhausted = exhausted;
+        }
+        self.learn_urrs(now, seid, &rules);
+        let leads = plan.filter(|plan| self.may_lead(plan, &change.deeds()));
+        if let Some(pending) = self.operations.get_mut(&operation) {
+            (pending.change, pending.unwritten) = (change, updates);
+        }
+        self.unwritten.insert(operation);
+        self.prepared.push_back(operation);
+        let Some(plan) = leads else { return Ok(()) };
+        match self.software.apply_alone(now, &plan) {
+            Ok(applied) => {
+                self.send_from_software(now);
+                if let Some(pending) = self.operations.get_mut(&operation) {
+                    pending.led = Some(applied);
+                }
+            }
+            Err(error) => self.refuse(now, operation, error),
+        }
+        Ok(())
+    }
+
+    /// What waited must leave before new packets do: the software forwards first, and the switch sends it packets
+    /// until it does so itself. Only where nothing else is asked.
+    fn may_lead(&self, plan: &Plan, after: &[(PdrId, Deed)]) -> bool {
+        let is_of_way = |op: &Op| {
+            matches!(
+                op,
+                Op::PutFar(_) | Op::SendEndMarker { .. } | Op::NotifyAgain(_) | Op::SetInactivityTimer(_)
+            )
+        };
+        let Some(held) = self.sessions.get(&plan.session) else { return false };
+        let buffered = |pdr: &PdrId| held.placed.get(pdr).map(|placed| placed.wanted.content.template.deed);
+        let is_released =
+            |(pdr, deed): &(PdrId, Deed)| buffered(pdr) == Some(Deed::Buffer) && deed.forwards();
+        plan.ops.iter().all(is_of_way) && after.iter().any(is_released)
+    }
+
+    /// Operations whose templates are there go to the writer's queue, in their order.
+    pub(super) fn hand_over(&mut self, now: Time) -> bool {
+        let Some(operation) = self.prepared.front().copied() else { return false };
+        let Some(pending) = self.operations.get(&operation) else {
+            self.prepared.pop_front();
+            return true;
+        };
+        if pending.change.after_chore > self.chores.written {
+            return false;
+        }
+        self.prepared.pop_front();
+        let change = &pending.change;
+        if pending.unwritten.is_empty() && change.add.is_empty() && change.expire.is_empty() {
+            self.written(now, operation, &[Partition(0); 2]);
+            return true;
+        }
+        let command = Command { add: change.add.clone(), expire: change.expire.clone(), writes: operation };
+        if let Err(invalid) = self.access.submit(now, command) {
+            self.refuse(now, operation, ApplyError::Backend(invalid.to_string()));
+        }
+        true
+    }
+
+    /// The writer's next turn.
+    pub(super) fn write(&mut self, now: Time) -> bool {
+        match self.access.poll_write(now) {
+            None => false,
+            Some(Turn::Refuse { writes, full, .. }) => {
+                let table = ["pre_qos", "post_qos"][full.side as usize];
+                let capacity = self.layout.accounting_capacity(full.side as usize);
+                self.refuse(now, writes, ApplyError::Full { table, capacity });
+                true
+            }
+            Some(Turn::Write(batch)) => {
+                self.write_batch(now, batch);
+                true
+            }
+        }
+    }
+
+    fn write_batch(&mut self, now: Time, batch: Batch<Operation>) {
+        let mut updates = Vec::new();
+        let mut partitions = [Partition(0); 2];
+        for insertion in &batch.insertions {
+            let (side, partition) = (insertion.side as usize, insertion.partition);
+            partitions[side] = partition;
+            let numbers = insertion.numbers.iter();
+            let entry =
+                |number: &SwitchPdr| self.layout.accounting_entry(side, usize::from(partition.0), number.0);
+            updates.extend(numbers.filter_map(entry).map(Update::Insert));
+        }
+        let operation = batch.writes;
+        if let Some(pending) = self.operations.get_mut(&operation) {
+            updates.append(&mut pending.unwritten);
+            pending.unwritten = updates;
+            pending.partitions = partitions;
+        }
+        self.write_rest(now, operation);
+    }
+
+    /// Writes what the switch has not confirmed of an operation.
+    pub(super) fn write_rest(&mut self, now: Time, operation: Operation) {
+        let Some(pending) = self.operations.get_mut(&operation) else { return };
+        if pending.unwritten.is_empty() {
+            return self.write_ended(now, operation, Ok(()));
+        }
+        pending.attempts += 1;
+        let updates = pending.unwritten.clone();
+        self.ask(now, Request::Write(updates), Flight::Write(operation));
+    }
+
+    /// The switch has answered a batch of an operation, or not.
+    pub(super) fn write_ended(&mut self, now: Time, operation: Operation, outcome: Result<(), DriverError>) {
+        let Some(pending) = self.operations.get_mut(&operation) else { return };
+        match outcome {
+            Ok(()) => {
+                self.access.written(now, true);
+                let partitions = pending.partitions;
+                self.written(now, operation, &partitions);
+            }
+            Err(DriverError::Uncertain) => {
+                pending.is_uncertain = true;
+                let read_back = ReadBack::of(&pending.unwritten);
+                let tables = read_back.left.clone();
+                pending.read_back = Some(read_back);
+                self.read_back(now, Whose::Operation(operation), &tables);
+            }
+            Err(DriverError::Rejected(rejected)) => {
+                self.access.written(now, false);
+                let error = match &rejected.error {
+                    WriteError::Full { table, size } => self.full(table, *size),
+                    _ => ApplyError::Backend(rejected.to_string()),
+                };
+                self.refuse(now, operation, error);
+            }
+            // What was done in part must be done as a whole, however long that takes.
+            Err(_) if pending.is_uncertain || pending.attempts < self.config.attempts => {
+                self.try_again(now, Later::Write(operation));
+            }
+            Err(error) => {
+                self.access.written(now, false);
+                self.refuse(now, operation, ApplyError::Backend(error.to_string()));
+            }
+        }
+    }
+
+    fn full(&self, table: &str, size: usize) -> ApplyError {
+        match self.layout.table(table).map(|table| self.layout.name(table.id)) {
+            Some(table) => ApplyError::Full { table, capacity: size as u64 },
+            None => ApplyError::Backend(format!("table {table} is full, {size} entries")),
+        }
+    }
+
+    /// The operation does not come to be: all is as before.
+    fn refuse(&mut self, now: Time, operation: Operation, error: ApplyError) {
+        let Some(pending) = self.operations.get_mut(&operation) else { return };
+        let change = std::mem::take(&mut pending.change);
+        let (seid, led) = (pending.session, pending.led.take());
+        let plan = pending.plan.clone();
+        for (_, number) in &change.fresh {
+            self.rules.remove(number);
+            if let Some(held) = self.sessions.get_mut(&seid) {
+                held.numbers.remove(number);
+            }
+        }
+        self.give_back(seid, &change);
+        if let (Some(_), Some(plan)) = (led, plan) {
+            self.take_back(now, &plan);
+        }
+        self.end(operation, Err(error));
+        if let Some(rules) = self.software.rules_of(seid).cloned() {
+            self.learn_urrs(now, seid, &rules);
+            if let Some(held) = self.sessions.get_mut(&seid) {
+                held.exhausted.clear();
+            }
+            self.review(seid);
+        }
+    }
+
+    /// The software goes back to the FARs that the switch still has.
+    pub(super) fn take_back(&mut self, now: Time, plan: &Plan) {
+        let before = self.sessions.get(&plan.session).map(|held| held.fars.clone()).unwrap_or_default();
+        let put = |op: &Op| match op {
+            Op::PutFar(far) => before.get(&far.id).map(|far| Op::PutFar(Arc::clone(far))),
+            _ => None,
+        };
+        let ops: Vec<Op> = plan.ops.iter().filter_map(put).collect();
+        let back = Plan { session: plan.session, ops: ops.into() };
+        let _was_valid = self.software.apply_alone(now, &back);
+        self.send_from_software(now);
+    }
+
+    /// The switch has it: packets see the new rules.
+    fn written(&mut self, now: Time, operation: Operation, partitions: &[Partition; 2]) {
+        let Some(pending) = self.operations.get_mut(&operation) else { return };
+        self.unwritten.remove(&operation);
+        let change = std::mem::take(&mut pending.change);
+        let seid = pending.session;
+        let needed = pending.plan.as_ref().filter(|_| pending.led.is_none()).cloned();
+        if pending.plan.is_some() && !pending.is_abandoned {
+            self.progress.push_back(Progress::Written(operation));
+        }
+        self.book(&change);
+        let waits = needed.map(|plan| self.usage_needed(seid, &plan, &change)).unwrap_or_default();
+        self.enter_numbers(now, &change, partitions);
+        for number in &change.gone {
+            if change.expire.contains(number) {
+                self.pulling.expire(*number);
+                self.expired += 1;
+                self.rules.entry(*number).and_modify(|rule| rule.is_expired = true);
+            } else {
+                self.rules.remove(number);
+                self.release(*number);
+                if let Some(held) = self.sessions.get_mut(&seid) {
+                    held.numbers.remove(number);
+                }
+            }
+        }
+        self.free_meters.extend(&change.freed);
+        if let Some(held) = self.sessions.get_mut(&seid) {
+            for door in held.doors.difference(&change.doors) {
+                self.doors.remove(door);
+            }
+            held.doors = change.doors;
+            held.guards = change.guards;
+            held.meters = change.meters;
+            held.placed = change.placed;
+        }
+        let passes = self.passes();
+        if !self.waits.add(Waiter::Operation(operation), &waits, passes) {
+            self.commit(now, operation);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Which programs the packet path runs.
+
+use causeway_p4::{Contract, profiles};
+
+use crate::driver::Program;
+use crate::model::upf::{UnknownProgram, Upf};
+
+// Input:  the program of each profile.
+// Output: all run but `direct`, and the one whose tunnels are of IPv6.
+#[test]
+fn profiles_with_rules_in_tables_run() {
+    let runs = |contract: &Contract| Upf::new(&Program::from(contract), 510, vec![]).is_ok();
+    let running: Vec<&str> = profiles::ALL
+        .into_iter()
+        .filter(|contract| runs(contract))
+        .map(|contract| contract.profile)
+        .collect();
+    assert_eq!(running, ["baseline", "red", "red-spt", "hip4"]);
+}
+
+// Input:  a program without its drop counter, one with a key that is not known, and those of two profiles that are not modelled.
+// Output: each is refused, by name.
+#[test]
+fn other_programs_are_refused() {
+    let refused = |change: fn(&mut Program)| {
+        let mut program = Program::from(&profiles::HIP4);
+        change(&mut program);
+        Upf::new(&program, 510, vec![]).unwrap_err()
+    };
+    let without = refused(|program| program.counters.retain(|counter| counter.name != "drops"));
+    assert_eq!(without, UnknownProgram::Missing("drops"));
+    let key = refused(|program| program.tables[0].keys[0].name = "vlan".to_owned());
+    assert_eq!(key.to_string(), "table source_guard has key vlan, which the model does not know");
+    assert_eq!(refused(|program| *program = Program::from(&profiles::DIRECT)), UnknownProgram::Direct);
+    let outer = refused(|program| *program = Program::from(&profiles::HIP4_OUTER_IPV6));
+    assert_eq!(outer, UnknownProgram::OuterIpv6);
+}

@@ -1,0 +1,330 @@
+//! A switch with routes and a source guard: the model, BMv2, or both, which then do the same.
+
+use std::collections::BTreeMap;
+
+use causeway_switch::Count;
+use causeway_switch::driver::{Entry, EntryKey, FieldMatch, MatchKind, Program, Rates, Update};
+
+use crate::bmv2::{self, Bmv2};
+use crate::frames::{GNB, PEER, SERVER, SERVER_IPV6, UPF_N3, UPF_N9};
+use crate::modelled::Modelled;
+use crate::profiles::{self, Profile};
+use crate::rules::{Rule, Session, Simple};
+use crate::{N3, N6, N9, SOFTWARE};
+
+/// A key or a parameter by its name.
+pub(crate) type Named<T> = (&'static str, T);
+
+/// Octets and packets of a rule before and after QoS enforcement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Usage {
+    pub(crate) pre: Count,
+    pub(crate) post: Count,
+}
+
+pub(crate) struct Bench {
+    pub(crate) profile: Profile,
+    pub(crate) program: Program,
+    model: Option<Modelled>,
+    bmv2: Option<Bmv2>,
+    /// The last numbers that were given to rules, templates and classes of filters.
+    pub(crate) rules: u32,
+    pub(crate) templates: u32,
+    pub(crate) classes: u32,
+    /// Sessions of profile `direct`, with their simple rules while these have no entries of their own.
+    pub(crate) sessions: BTreeMap<Session, Option<Simple>>,
+    /// Rules of profile `direct` that have got entries of their own since, by the PDR_IDs of before.
+    pub(crate) moved: BTreeMap<u32, Rule>,
+}
+
+/// Tells a story of every profile with tunnels of IPv4. `test` is its name, with its module.
+pub(crate) fn for_all(test: &str, story: impl Fn(&mut Bench) + Sync) {
+    for_each(test, |profile| story(&mut Bench::new(profile)));
+}
+
+/// Does something for every profile with tunnels of IPv4: here for those that the model runs, and again for all where BMv2 is,
+/// whose time goes by in waiting: all at once.
+pub(crate) fn for_each(test: &str, does: impl Fn(Profile) + Sync) {
+    if !bmv2::is_inside() {
+        profiles::all().into_iter().filter(Profile::is_modelled).for_each(does);
+        return bmv2::run_inside(test);
+    }
+    at_once(&profiles::all(), does);
+}
+
+/// Does something for these profiles side by side.
+pub(crate) fn at_once(profiles: &[Profile], does: impl Fn(Profile) + Sync) {
+    std::thread::scope(|scope| {
+        for profile in profiles {
+            scope.spawn(|| does(*profile));
+        }
+    });
+}
+
+/// Ternary: these bits of a key of so many.
+pub(crate) fn exactly(value: impl Into<u128>, width: u32) -> FieldMatch {
+    FieldMatch::Ternary { value: value.into(), mask: u128::MAX >> (128 - width) }
+}
+
+/// An address as a number.
+pub(crate) fn number(address: [u8; 4]) -> u128 {
+    u32::from_be_bytes(address).into()
+}
+
+/// Octets of both sides' counters.
+pub(crate) const fn octets(usage: &Usage) -> (u64, u64) {
+    (usage.pre.octets, usage.post.octets)
+}
+
+/// Packets of both sides' counters.
+pub(crate) const fn packets(usage: &Usage) -> (u64, u64) {
+    (usage.pre.packets, usage.post.packets)
+}
+
+impl Bench {
+    /// The switches that there are for a profile, with routes and the source guard.
+    pub(crate) fn new(profile: Profile) -> Self {
+        let mut bench = Self::bare(profile);
+        bench.add_guard();
+        bench.add_routes();
+        bench
+    }
+
+    /// The switches, without any entry.
+    pub(crate) fn bare(profile: Profile) -> Self {
+        let program = Program::from(profile.contract);
+        let model = profile.is_modelled().then(|| Modelled::new(&program));
+        let bmv2 = bmv2::is_inside().then(|| Bmv2::start(&profile, &program));
+        Self {
+            profile,
+            program,
+            model,
+            bmv2,
+            rules: 100,
+            templates: 0,
+            classes: 0,
+            sessions: BTreeMap::new(),
+            moved: BTreeMap::new(),
+        }
+    }
+
+    /// BMv2 is one of the switches.
+    pub(crate) fn bmv2(&mut self) -> Option<&mut Bmv2> {
+        self.bmv2.as_mut()
+    }
+
+    /// UEs of 10.45.0.0/16 have TEIDs with the same last 16 bits; others have none that could be held against them.
+    fn add_guard(&mut self) {
+        let pool = FieldMatch::Ternary { value: number([10, 45, 0, 0]), mask: 0xffff_0000 };
+        let of_pool = FieldMatch::Ternary { value: 0x2d_0000, mask: 0xff_0000 };
+        let equal = exactly(0_u8, 16);
+        self.add("source_guard", &[("teid", of_pool), ("source", pool), ("difference", equal)], "pass", &[]);
+        let without_ue = FieldMatch::Ternary { value: 0x03_0000, mask: 0xff_0000 };
+        self.add("source_guard", &[("teid", without_ue)], "pass", &[]);
+        let prefix = FieldMatch::Ternary { value: 0x2001_0db8_0045_0000, mask: 0xffff_ffff_ffff_0000 };
+        let keys = [("teid", of_pool), ("source", prefix), ("difference", equal)];
+        self.add("source_guard_ipv6", &keys, "pass", &[]);
+        self.add("source_guard_ipv6", &[("teid", without_ue)], "pass", &[]);
+        if self.profile.name == "direct" {
+            // Downlink of session 0x10000 is 10.45.0.0, and 2001:db8:45::/64: PDR_ID 0x410000.
+            self.add("ue_pools", &[("ue_address", pool)], "set_session_ipv4", &[("offset", 0x14_0000)]);
+            self.add("ue_pools_ipv6", &[("ue_prefix", prefix)], "set_session_ipv6", &[("offset", 0xfc_0000)]);
+        }
+    }
+
+    fn add_routes(&mut self) {
+        let macs = [("source", 0x0200_0000_0001), ("neighbour", 0x0200_0000_0002)];
+        let hop = |port: u16| [("port", port.into()), macs[0], macs[1]];
+        if !self.profile.is_outer_ipv6 {
+            let to = |port: u16, own| [("port", port.into()), macs[0], macs[1], ("address", number(own))];
+            let gnb = [("destination", FieldMatch::Exact(number(GNB)))];
+            self.add("tunnel_exact", &gnb, "tunnel_hop", &to(N3, UPF_N3));
+            let peers = FieldMatch::Lpm { value: number(PEER) & !15, prefix: 28 };
+            self.add("tunnel_lpm", &[("destination", peers)], "tunnel_hop", &to(N9, UPF_N9));
+        }
+        let servers = FieldMatch::Lpm { value: number(SERVER) & !0xff, prefix: 24 };
+        self.add("network_lpm", &[("destination", servers)], "hop", &hop(N6));
+        let servers = u128::from_be_bytes(SERVER_IPV6) & !0xffff;
+        let servers = FieldMatch::Lpm { value: servers, prefix: 112 };
+        self.add("network_lpm_ipv6", &[("destination", servers)], "hop", &hop(N6));
+        let software = [("port", SOFTWARE.into()), ("queue", 0)];
+        self.add("punt_ports", &[("reason", FieldMatch::Exact(2))], "to_port", &software);
+    }
+
+    /// Adds an entry, with priority 1 if its table has priorities. Keys that are not named may be anything.
+    pub(crate) fn add(
+        &mut self,
+        table: &str,
+        keys: &[Named<FieldMatch>],
+        action: &str,
+        data: &[Named<u128>],
+    ) -> EntryKey {
+        self.add_at(table, keys, 1, action, data)
+    }
+
+    /// Adds an entry of this priority; the highest wins.
+    pub(crate) fn add_at(
+        &mut self,
+        table: &str,
+        keys: &[Named<FieldMatch>],
+        priority: i32,
+        action: &str,
+        data: &[Named<u128>],
+    ) -> EntryKey {
+        let entry = self.entry(table, keys, priority, action, data);
+        self.write(&Update::Insert(entry.clone()));
+        entry.key
+    }
+
+    /// An entry by names. Every name must be one that the table or action has.
+    pub(crate) fn entry(
+        &self,
+        table: &str,
+        keys: &[Named<FieldMatch>],
+        priority: i32,
+        action: &str,
+        data: &[Named<u128>],
+    ) -> Entry {
+        let found = self.program.table_named(table).unwrap_or_else(|| panic!("no table {table}"));
+        for (name, _) in keys {
+            assert!(found.keys.iter().any(|key| key.name == *name), "{table} has no key {name}");
+        }
+        let fields =
+            found.keys.iter().map(|key| match (keys.iter().find(|(name, _)| *name == key.name), key.kind) {
+                (Some((_, field)), _) => *field,
+                (None, MatchKind::Ternary) => FieldMatch::ANY,
+                (None, MatchKind::Lpm) => FieldMatch::Lpm { value: 0, prefix: 0 },
+                (None, MatchKind::Exact) => panic!("{table} needs {}", key.name),
+            });
+        let action = self.program.action_named(action).unwrap_or_else(|| panic!("no action {action}"));
+        let parameters = action.parameters.iter().map(|parameter| {
+            let given = data.iter().find(|(name, _)| *name == parameter.name);
+            given.unwrap_or_else(|| panic!("{} needs {}", action.name, parameter.name)).1
+        });
+        let priority = if found.has_priority() { priority } else { 0 };
+        Entry {
+            key: EntryKey { table: found.id, fields: fields.collect(), priority },
+            action: action.id,
+            parameters: parameters.collect(),
+        }
+    }
+
+    /// Makes a change on all switches.
+    pub(crate) fn write(&mut self, update: &Update) {
+        if let Some(model) = &mut self.model {
+            model.write(update);
+        }
+        if let Some(bmv2) = &mut self.bmv2 {
+            bmv2.runtime.write(update);
+        }
+    }
+
+    /// Sends a frame; returns all that leaves, sorted by port.
+    pub(crate) fn send(&mut self, port: u16, frame: &[u8]) -> Vec<(u16, Vec<u8>)> {
+        let profile = self.profile.name;
+        let sorted = |mut left: Vec<(u16, Vec<u8>)>| {
+            left.sort();
+            left
+        };
+        let model = self.model.as_mut().map(|model| sorted(model.send(port, frame)));
+        let bmv2 = self.bmv2.as_mut().map(|bmv2| sorted(bmv2.send(port, frame)));
+        if let (Some(model), Some(left)) = (&model, &bmv2) {
+            let drops = self.bmv2.as_ref().map(Bmv2::drops);
+            assert_eq!(left, model, "{profile}: BMv2 (drops {drops:?}), and the model: {port}, {frame:02x?}");
+        }
+        model.or(bmv2).unwrap_or_else(|| panic!("{profile}: no switch runs it"))
+    }
+
+    /// Sends a frame; returns the one that leaves, by this port.
+    pub(crate) fn expect(&mut self, port: u16, frame: &[u8], by: u16) -> Vec<u8> {
+        let before = self.drops();
+        let mut left = self.send(port, frame);
+        let ports: Vec<u16> = left.iter().map(|(port, _)| *port).collect();
+        let (name, after) = (self.profile.name, self.drops());
+        assert_eq!(ports, [by], "{name}: drops {before:?}, then {after:?}: {left:02x?}");
+        left.remove(0).1
+    }
+
+    /// Sends a frame that is dropped for this reason, and returns nothing but copies for the CPU port.
+    pub(crate) fn expect_drop(&mut self, port: u16, frame: &[u8], reason: &str) -> Vec<(u16, Vec<u8>)> {
+        let count =
+            |drops: &[(&str, u64)]| drops.iter().find(|drop| drop.0 == reason).map_or(0, |drop| drop.1);
+        let before = count(&self.drops());
+        let left = self.send(port, frame);
+        let drops = self.drops();
+        assert_eq!(count(&drops), before + 1, "{}: {reason}, not {drops:?}", self.profile.name);
+        left
+    }
+
+    /// Packets dropped so far by reason.
+    pub(crate) fn drops(&mut self) -> Vec<(&'static str, u64)> {
+        let reasons = self.profile.contract.drop_reasons;
+        let model = self.model.as_ref().map(|model| model.drops(reasons));
+        let bmv2 = self.bmv2.as_ref().map(Bmv2::drops);
+        if let (Some(model), Some(bmv2)) = (&model, &bmv2) {
+            assert_eq!(bmv2, model, "{}: drops of BMv2, and of the model", self.profile.name);
+        }
+        model.or(bmv2).unwrap_or_default()
+    }
+
+    /// Packets of a counter by index.
+    pub(crate) fn packets(&mut self, counter: &str, index: u32) -> u64 {
+        self.indexed(counter, index).packets
+    }
+
+    pub(crate) fn indexed(&mut self, counter: &str, index: u32) -> Count {
+        let model = self.model.as_ref().map(|model| model.indexed(counter, index));
+        let bmv2 = self.bmv2.as_mut().map(|bmv2| bmv2.runtime.indexed(counter, &[index]).remove(0));
+        self.equal(model, bmv2, counter)
+    }
+
+    /// What an entry has counted before QoS enforcement.
+    pub(crate) fn direct(&mut self, key: &EntryKey) -> Count {
+        let model = self.model.as_ref().map(|model| model.direct(key));
+        let bmv2 = self.bmv2.as_mut().map(|bmv2| bmv2.runtime.direct(key));
+        self.equal(model, bmv2, "an entry's counter")
+    }
+
+    /// Octets after QoS enforcement are BMv2's own: it always counts those of the frame as it came. So they are those of the other side
+    /// where all packets have passed, and the model's are what a switch counts.
+    pub(crate) fn direct_after(&mut self, key: &EntryKey, before: Count) -> Count {
+        let model = self.model.as_ref().map(|model| model.direct(key));
+        let Some(bmv2) = self.bmv2.as_mut().map(|bmv2| bmv2.runtime.direct(key)) else {
+            return model.unwrap_or_default();
+        };
+        if bmv2.packets == before.packets {
+            assert_eq!(bmv2, before, "{}", self.profile.name);
+        }
+        let packets = |count: Count| Count { octets: 0, ..count };
+        self.equal(model.map(packets), Some(packets(bmv2)), "an entry's counter after QoS enforcement");
+        model.unwrap_or(bmv2)
+    }
+
+    /// An entry's counter after QoS enforcement has the same packets everywhere.
+    pub(crate) fn same_packets(&mut self, key: &EntryKey) {
+        let model = self.model.as_ref().map(|model| model.direct(key).packets);
+        let bmv2 = self.bmv2.as_mut().map(|bmv2| bmv2.runtime.direct(key).packets);
+        assert_eq!(bmv2, model, "{}: packets of an entry on BMv2, and on the model", self.profile.name);
+    }
+
+    fn equal(&self, model: Option<Count>, bmv2: Option<Count>, what: &str) -> Count {
+        if let (Some(model), Some(bmv2)) = (model, bmv2) {
+            assert_eq!(bmv2, model, "{}: {what} of BMv2, and of the model", self.profile.name);
+        }
+        model.or(bmv2).unwrap_or_default()
+    }
+
+    /// Sets the rates of a meter.
+    pub(crate) fn set_meter(&mut self, index: u32, rates: Rates) {
+        // Simple rules of `direct` have meters of their own.
+        let name = if self.profile.name == "direct" { "session_meters" } else { "rule_meters" };
+        let meter = self.program.meters.iter().find(|meter| meter.name == name).unwrap().id;
+        self.write(&Update::SetMeter { meter, index, rates: Some(rates) });
+    }
+
+    /// Packets of this colour and QFI go to this queue.
+    pub(crate) fn set_queue(&mut self, colour: u8, qfi: u8, queue: u8) {
+        let keys = [("color", FieldMatch::Exact(colour.into())), ("qfi", FieldMatch::Exact(qfi.into()))];
+        self.add("queue_assignment", &keys, "set_queue", &[("queue", queue.into())]);
+    }
+}

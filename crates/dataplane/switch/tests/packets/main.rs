@@ -1,0 +1,29 @@
+//! Packets through the tables of the UPF's P4 program, in every profile: on the model, and on BMv2 where it is installed.
+//!
+//! Both get the same entries and the same packets, and must do the same: frames octet by octet, drop reasons, counters. What the
+//! model does not run (`direct`, tunnels over IPv6) is asked of BMv2 alone.
+
+mod bench;
+mod bmv2;
+mod control;
+mod forwarding;
+mod frames;
+mod ipv6;
+mod matching;
+mod modelled;
+mod profiles;
+mod qos;
+mod random;
+mod refusals;
+mod rules;
+mod runtime;
+mod thrift;
+mod tunnels_ipv6;
+mod world;
+
+/// Ports of the switch: N3, N6, N9, the software UPF and the CPU.
+const N3: u16 = 1;
+const N6: u16 = 2;
+const N9: u16 = 3;
+const SOFTWARE: u16 = 4;
+const CPU: u16 = 510;

@@ -1,0 +1,79 @@
+//! The profiles, and their programs for BMv2.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use causeway_p4::{Contract, profiles};
+
+/// A profile to be tested.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Profile {
+    /// As in `p4/README.md`.
+    pub(crate) name: &'static str,
+    /// What its program has.
+    pub(crate) contract: &'static Contract,
+    /// Its tunnels are of IPv6.
+    pub(crate) is_outer_ipv6: bool,
+}
+
+impl Profile {
+    /// The model runs it, too.
+    pub(crate) fn is_modelled(&self) -> bool {
+        self.name != "direct" && !self.is_outer_ipv6
+    }
+}
+
+/// All with tunnels of IPv4.
+pub(crate) fn all() -> Vec<Profile> {
+    let with_ipv4 = profiles::ALL.iter().filter(|contract| !contract.profile.ends_with("outer-ipv6"));
+    with_ipv4.map(|contract| Profile { name: contract.profile, contract, is_outer_ipv6: false }).collect()
+}
+
+/// The one with tunnels of IPv6.
+pub(crate) fn outer_ipv6() -> Profile {
+    let contract = &profiles::HIP4_OUTER_IPV6;
+    Profile { name: contract.profile, contract, is_outer_ipv6: true }
+}
+
+/// The program of a profile for simple_switch, compiled unless it has been from the same sources by the same compiler.
+pub(crate) fn compile(profile: &Profile) -> PathBuf {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4");
+    let base = profile.name.trim_end_matches("-outer-ipv6").to_uppercase().replace('-', "_");
+    let mut options = vec![format!("-DPROFILE_{base}"), "-DINNER_IPV6".to_owned()];
+    if profile.is_outer_ipv6 {
+        options.push("-DOUTER_IPV6".to_owned());
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let compiled = folder.join(format!("{}-{:016x}.json", profile.name, fingerprint(&sources, &options)));
+    if compiled.is_file() {
+        return compiled;
+    }
+    // Other tests may be at the same: each has a name of its own until the file is whole.
+    let own = folder.join(format!("{}-{}.json", profile.name, std::process::id()));
+    let done = Command::new("p4c-bm2-ss")
+        .args(["--std", "p4-16", "-o"])
+        .arg(&own)
+        .args(options)
+        .arg(sources.join("bmv2/upf.p4"))
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}: {}", profile.name, String::from_utf8_lossy(&done.stderr));
+    std::fs::rename(own, &compiled).unwrap();
+    compiled
+}
+
+fn fingerprint(sources: &Path, options: &[String]) -> u64 {
+    let mut files = BTreeMap::new();
+    for folder in ["blocks", "contract", "bmv2"] {
+        for entry in std::fs::read_dir(sources.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            files.insert(path.clone(), std::fs::read(path).unwrap());
+        }
+    }
+    let version = Command::new("p4c-bm2-ss").arg("--version").output().unwrap();
+    let mut hasher = DefaultHasher::new();
+    (files, options, version.stdout).hash(&mut hasher);
+    hasher.finish()
+}

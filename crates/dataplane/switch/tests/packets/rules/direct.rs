@@ -1,0 +1,117 @@
+//! What profile `direct` has of its own: rules by the number of their session, and classes of filters.
+
+use causeway_switch::driver::{FieldMatch, Update};
+
+use super::{Deed, Filter, Rule, tunnel};
+use crate::bench::{Bench, Named};
+
+/// One direction of a session, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Session {
+    pub(super) is_uplink: bool,
+    pub(super) number: u32,
+}
+
+/// What the entry of a session's number says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Simple {
+    teid: u32,
+    qfi: u8,
+    meter: u16,
+    deed: Deed,
+}
+
+impl Session {
+    pub(super) fn key(self) -> [Named<FieldMatch>; 1] {
+        [("session", FieldMatch::Exact(self.number.into()))]
+    }
+
+    /// Of the table of its numbers.
+    fn index(self) -> [Named<FieldMatch>; 1] {
+        [("session", FieldMatch::Exact((self.number & 0x1_ffff).into()))]
+    }
+
+    fn table(self) -> (&'static str, &'static str) {
+        if self.is_uplink { ("ul_sessions_low", "set_uplink") } else { ("dl_sessions_low", "set_downlink") }
+    }
+}
+
+impl Bench {
+    pub(super) fn uplink_by_index(&mut self, teid: u32, qfi: u8, meter: u16, deed: Deed) -> Rule {
+        let session = Session { is_uplink: true, number: teid & 0x3_ffff };
+        if self.sessions.contains_key(&session) {
+            return self.rule("ul_to_n6_simple", &tunnel(teid, qfi), 1, "", meter, deed);
+        }
+        let data = [
+            ("teid", teid.into()),
+            ("qfi", qfi.into()),
+            self.template("ul_to_n6_template", deed),
+            ("meter_index", meter.into()),
+        ];
+        self.add("ul_sessions_low", &session.index(), "set_uplink", &data);
+        self.sessions.insert(session, Some(Simple { teid, qfi, meter, deed }));
+        self.counted(teid, deed)
+    }
+
+    pub(super) fn downlink_by_index(&mut self, ue: u32, meter: u16, deed: Deed) -> Rule {
+        let session = Session { is_uplink: false, number: ue | 0x41_0000 };
+        if self.sessions.contains_key(&session) {
+            return self.rule("dl_from_n6_simple", &session.key(), 1, "", meter, deed);
+        }
+        let data =
+            [("teid", deed.teid().into()), self.template("dl_template", deed), ("meter_index", meter.into())];
+        self.add("dl_sessions_low", &session.index(), "set_downlink", &data);
+        self.sessions.insert(session, Some(Simple { teid: 0, qfi: 0, meter, deed }));
+        self.counted(session.number, deed)
+    }
+
+    /// The entry of a session's number says that it has filters, too: its simple rule gets an entry of its own.
+    pub(super) fn classify(&mut self, session: Session) {
+        let was = self.sessions.insert(session, None);
+        if matches!(was, Some(None)) {
+            return;
+        }
+        let none = [("qfi", 0), ("teid", 0), ("template", 1023), ("meter_index", 0)];
+        let (table, action) = session.table();
+        let entry = self.entry(table, &session.index(), 1, action, &none);
+        let Some(Some(simple)) = was else {
+            return self.write(&Update::Insert(entry));
+        };
+        self.write(&Update::Modify(entry));
+        let rule = if session.is_uplink {
+            let keys = tunnel(simple.teid, simple.qfi);
+            self.rule("ul_to_n6_simple", &keys, 1, "", simple.meter, simple.deed)
+        } else {
+            self.rule("dl_from_n6_simple", &session.key(), 1, "", simple.meter, simple.deed)
+        };
+        let was = if session.is_uplink { simple.teid } else { session.number };
+        self.moved.insert(was, rule);
+    }
+
+    /// A class of filters, by a row of its own.
+    pub(super) fn class(
+        &mut self,
+        table: &str,
+        filter: Filter,
+        is_uplink: bool,
+        priority: i32,
+    ) -> Named<FieldMatch> {
+        self.classes += 1;
+        let class = self.classes;
+        let mut keys = filter.keys(is_uplink, "remote_address");
+        keys.push(filter.family());
+        let data = [("filter_class", class.into())];
+        self.add_at(&filter.table(table), &keys, priority, "set_class", &data);
+        ("filter_class", FieldMatch::Exact(class.into()))
+    }
+
+    /// A template, by its number.
+    fn template(&mut self, table: &str, deed: Deed) -> Named<u128> {
+        // Those below 16 do not forward.
+        self.templates += 1;
+        let number = if deed.forwards() { 16 + self.templates } else { self.templates };
+        let (action, data) = deed.said(self);
+        self.add(table, &[("template", FieldMatch::Exact(number.into()))], action, &data);
+        ("template", number.into())
+    }
+}

@@ -1,0 +1,27 @@
+//! Any octets as requests to the P4Runtime server of the switch model, one after the other: each is answered, and the switch still
+//! says what it holds.
+//!
+//! A request is its method, its length in two octets, and itself.
+
+#![no_main]
+
+use causeway_p4runtime::server::{Code, Method, Offline, PROFILES};
+use libfuzzer_sys::fuzz_target;
+
+/// All entries of all tables of device 1.
+const ALL_ENTRIES: [u8; 6] = [0x08, 1, 0x12, 2, 0x12, 0];
+
+fuzz_target!(|octets: &[u8]| {
+    let (_, p4info) = PROFILES.last().expect("there are profiles");
+    let mut server = Offline::new(p4info).expect("the model runs its own profiles");
+    let mut rest = octets;
+    while let [method, high, low, after @ ..] = rest {
+        let method = Method::ALL[usize::from(*method) % Method::ALL.len()];
+        let length = usize::from(u16::from_be_bytes([*high, *low])).min(after.len());
+        let (request, after) = after.split_at(length);
+        let answer = server.call(method, request);
+        assert!(answer != Err(Code::Internal), "{method:?} {request:x?}");
+        rest = after;
+    }
+    server.call(Method::Read, &ALL_ENTRIES).expect("all entries can be read");
+});

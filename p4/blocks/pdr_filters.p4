@@ -1,0 +1,250 @@
+// Rules with filters, and those of tunnels to and from another UPF, for profile `direct`: each says what the rule does.
+//
+// Filters are held once. `filters_*` say which class a packet is of; classes do not overlap: where filters do, the control plane
+// writes a row for their intersection, before both. Which rule of a session a class belongs to is an exact look-up, and
+// the control plane has chosen it by the precedence of the session's PDRs; a session without a row for the class takes its simple
+// rule, which stands in `*_simple`. Class 0 is no filter's. So precedence is exact, whatever other sessions ask for.
+//
+// FILTERS_PER_SESSION is for networks whose sessions share no filters: each row is one rule of one session then, in the
+// priority of its PDR, and needs four times the bits in TCAM. All rows of a session and direction stand in one table, in
+// `ul_to_n6_complex` when all lead to a data network, else in `ul_to_n9_n3_complex`.
+
+#ifdef INNER_IPV6
+#define IS_IPV4_KEY hdr.inner_ipv4.isValid() : exact @name("is_ipv4");
+#else
+#define IS_IPV4_KEY
+#endif
+
+control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
+    // The entry of the session's number, if it has one, is not for this packet.
+    action unknown() {
+        meta.rule = 0;
+        meta.meter = 0;
+    }
+
+    action decapsulate_by_rule(rule_t rule, meter_index_t meter_index, bit<1> mark, bit<6> dscp, bit<1> notify) {
+        meta.rule = rule;
+        meta.meter = meter_index;
+        DO_DECAPSULATE(mark, dscp, notify)
+    }
+
+    action encapsulate_by_rule(
+        rule_t rule, meter_index_t meter_index, teid_t teid, tunnel_address_t tunnel, qfi_t qfi, bit<4> pdu_type, bit<6> dscp,
+        bit<1> notify
+    ) {
+        meta.rule = rule;
+        meta.meter = meter_index;
+        meta.teid_out = teid;
+        DO_ENCAPSULATE(tunnel, qfi, pdu_type, dscp, notify)
+    }
+
+    action buffer_by_rule(rule_t rule, bit<1> notify) {
+        meta.rule = rule;
+        DO_BUFFER(notify)
+    }
+
+    action drop_by_rule(rule_t rule, DropReason reason, bit<1> notify) {
+        meta.rule = rule;
+        DO_DROP(reason, notify)
+    }
+
+    @id(25)
+    table ul_to_n9_n3_simple {
+        key = { TUNNEL_KEYS }
+        actions = { encapsulate_by_rule; buffer_by_rule; drop_by_rule; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_N9_SIMPLE;
+    }
+
+    // Simple rules of sessions that have filters, too, or several QoS flows.
+    @id(38)
+    table ul_to_n6_simple {
+        key = { TUNNEL_KEYS }
+        actions = { decapsulate_by_rule; drop_by_rule; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_COMPLEX;
+    }
+
+    @id(39)
+    table dl_from_n6_simple {
+        key = { meta.session : exact @name("session"); }
+        actions = { encapsulate_by_rule; buffer_by_rule; drop_by_rule; @defaultonly unknown; }
+        const default_action = unknown();
+        size = SIZE_COMPLEX;
+    }
+
+    @id(26)
+    table dl_from_n9_simple {
+        key = { TUNNEL_KEYS }
+        actions = { encapsulate_by_rule; buffer_by_rule; drop_by_rule; @defaultonly unknown; }
+        const default_action = unknown();
+        size = SIZE_DL_FROM_N9_SIMPLE;
+    }
+
+#ifdef FILTERS_PER_SESSION
+    @id(35)
+    table ul_to_n6_complex {
+        key = {
+            IS_IPV4_KEY
+            TUNNEL_KEYS_TERNARY
+            FILTER_KEYS_IPV4(hdr.inner_ipv4.dst)
+        }
+        actions = { decapsulate_by_rule; drop_by_rule; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_COMPLEX;
+    }
+
+    @id(36)
+    table ul_to_n9_n3_complex {
+        key = {
+            IS_IPV4_KEY
+            TUNNEL_KEYS_TERNARY
+            FILTER_KEYS_IPV4(hdr.inner_ipv4.dst)
+        }
+        actions = { decapsulate_by_rule; encapsulate_by_rule; drop_by_rule; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_COMPLEX;
+    }
+
+    @id(37)
+    table dl_from_n6_complex {
+        key = {
+            IS_IPV4_KEY
+            meta.session : exact @name("session");
+            FILTER_KEYS_IPV4(hdr.inner_ipv4.src)
+        }
+        actions = { encapsulate_by_rule; buffer_by_rule; drop_by_rule; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_COMPLEX;
+    }
+
+    apply {
+        if (meta.is_tunnelled == 1) {
+            if (ul_to_n6_complex.apply().miss) {
+                if (ul_to_n9_n3_complex.apply().miss) {
+                    if (ul_to_n6_simple.apply().miss) {
+                        if (ul_to_n9_n3_simple.apply().miss) {
+                            dl_from_n9_simple.apply();
+                        }
+                    }
+                }
+            }
+        } else {
+            if (dl_from_n6_complex.apply().miss) {
+                dl_from_n6_simple.apply();
+            }
+        }
+    }
+#else
+    action set_class(bit<12> filter_class) {
+        meta.filter_class = filter_class;
+    }
+
+    @id(27)
+    table filters_ul {
+        key = {
+            IS_IPV4_KEY
+            FILTER_KEYS_IPV4(hdr.inner_ipv4.dst)
+        }
+        actions = { set_class; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_FILTERS;
+    }
+
+    @id(28)
+    table filters_dl {
+        key = {
+            IS_IPV4_KEY
+            FILTER_KEYS_IPV4(hdr.inner_ipv4.src)
+        }
+        actions = { set_class; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_FILTERS;
+    }
+
+    @id(29)
+    table ul_to_n6_rules {
+        key = {
+            TUNNEL_KEYS
+            meta.filter_class : exact @name("filter_class");
+        }
+        actions = { decapsulate_by_rule; drop_by_rule; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_COMPLEX;
+    }
+
+    @id(30)
+    table ul_to_n9_n3_rules {
+        key = {
+            TUNNEL_KEYS
+            meta.filter_class : exact @name("filter_class");
+        }
+        actions = { decapsulate_by_rule; encapsulate_by_rule; drop_by_rule; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_COMPLEX;
+    }
+
+    @id(31)
+    table dl_from_n6_rules {
+        key = {
+            meta.session : exact @name("session");
+            meta.filter_class : exact @name("filter_class");
+        }
+        actions = { encapsulate_by_rule; buffer_by_rule; drop_by_rule; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_COMPLEX;
+    }
+
+#ifdef INNER_IPV6
+    @id(33)
+    table filters_ul_ipv6 {
+        key = {
+            hdr.inner_ipv6.isValid() : exact @name("is_ipv6");
+            FILTER_KEYS_IPV6(hdr.inner_ipv6.dst)
+        }
+        actions = { set_class; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_IPV6_COMPLEX;
+    }
+
+    @id(34)
+    table filters_dl_ipv6 {
+        key = {
+            hdr.inner_ipv6.isValid() : exact @name("is_ipv6");
+            FILTER_KEYS_IPV6(hdr.inner_ipv6.src)
+        }
+        actions = { set_class; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_IPV6_COMPLEX;
+    }
+#endif
+
+    apply {
+        if (meta.is_tunnelled == 1) {
+            if (filters_ul.apply().miss) {
+#ifdef INNER_IPV6
+                filters_ul_ipv6.apply();
+#endif
+            }
+            if (ul_to_n6_rules.apply().miss) {
+                if (ul_to_n9_n3_rules.apply().miss) {
+                    if (ul_to_n6_simple.apply().miss) {
+                        if (ul_to_n9_n3_simple.apply().miss) {
+                            dl_from_n9_simple.apply();
+                        }
+                    }
+                }
+            }
+        } else {
+            if (filters_dl.apply().miss) {
+#ifdef INNER_IPV6
+                filters_dl_ipv6.apply();
+#endif
+            }
+            if (dl_from_n6_rules.apply().miss) {
+                dl_from_n6_simple.apply();
+            }
+        }
+    }
+#endif
+}

@@ -1,0 +1,58 @@
+// What the blocks leave to the target, for TNA on Tofino 1: counters, meters, ports, checksums, and the port of the CPU.
+
+#ifndef CAUSEWAY_TARGET
+#define CAUSEWAY_TARGET
+
+#include "../contract/reasons.p4"
+
+#define CPU_PORT 9w64
+#define INGRESS_PORT ig_intr_md.ingress_port
+// The mirror header keeps them.
+#define KEPT_IN_COPY
+// A mirroring session is named by a field.
+#define TARGET_METADATA MirrorId_t copy_session;
+
+// What the target is told by: handed on to the blocks that decide where a packet goes.
+#define TARGET_PARAMS \
+    , inout ingress_intrinsic_metadata_for_tm_t traffic_manager, \
+    inout ingress_intrinsic_metadata_for_deparser_t deparser
+#define TARGET_ARGUMENTS , traffic_manager, deparser
+#define EGRESS_PORT traffic_manager.ucast_egress_port
+#define QUEUE traffic_manager.qid
+#define DROP_PACKET deparser.drop_ctl = 1;
+
+#define COUNTER(name, size, index) Counter<bit<64>, index>(size, CounterType_t.PACKETS) name;
+#define COUNT(name, index, value) name.count(value);
+#define DIRECT_COUNTER(name) DirectCounter<bit<36>>(CounterType_t.PACKETS_AND_BYTES) name;
+#define DIRECT_COUNT(name) name.count();
+#define USAGE_COUNTER(name, size, index) Counter<bit<36>, index>(size, CounterType_t.PACKETS_AND_BYTES) name;
+
+#define METER(name, size, index) Meter<index>(size, MeterType_t.BYTES) name;
+#define METER_EXECUTE(name, index, color) color = name.execute(index);
+#define METER_RED 3
+
+// The deparser needs the sum of what does not change; the parser checks the whole.
+#define INNER_IPV4_CHECKSUM_BEGIN \
+    inner_sum.add(hdr.inner_ipv4); \
+    inner_residue.subtract({hdr.inner_ipv4.checksum}); \
+    inner_residue.subtract({hdr.inner_ipv4.version, hdr.inner_ipv4.ihl, hdr.inner_ipv4.dscp, hdr.inner_ipv4.ecn}); \
+    inner_residue.subtract({hdr.inner_ipv4.ttl, hdr.inner_ipv4.protocol}); \
+    meta.checksum_residue = inner_residue.get();
+#define INNER_IPV4_CHECKSUM_OPTIONS inner_sum.add(hdr.inner_ipv4_options);
+#define INNER_IPV4_CHECKSUM_END meta.bad_checksum = inner_sum.verify();
+
+// In front of the frame on its way to the egress side, whether it is the packet or a mirrored copy of the frame that came.
+header bridge_h {
+    PuntReason punt;
+    // 0: a copy, which cannot say more of itself than what the ingress side has found.
+    bit<1> is_original;
+    // 1: the control plane chose the port and the queue itself.
+    bit<1> is_sent;
+    @padding bit<5> padding;
+    bit<9> ingress_port;
+    bit<24> rule;
+}
+
+#define TARGET_HEADERS bridge_h bridge;
+
+#endif

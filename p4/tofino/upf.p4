@@ -1,0 +1,144 @@
+// The UPF for Tofino 1: the blocks on TNA.
+
+#include <core.p4>
+#include <tna.p4>
+#include "target.p4"
+#include "../contract/sizes.p4"
+#include "../blocks/headers.p4"
+#include "../blocks/pipeline.p4"
+
+// The mirroring session whose port is CPU_PORT: the control plane configures it.
+const MirrorId_t CPU_SESSION = 1;
+const bit<3> MIRROR_COPY = 1;
+
+struct egress_headers_t {
+    ethernet_h ethernet;
+    cpu_h cpu;
+}
+
+struct egress_metadata_t {
+    bridge_h bridge;
+}
+
+parser UpfIngressParser(
+    packet_in pkt, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md
+) {
+    Checksum() inner_sum;
+    Checksum() inner_residue;
+
+#include "../blocks/parser.p4"
+
+    state start {
+        pkt.extract(ig_intr_md);
+        pkt.advance(PORT_METADATA_SIZE);
+        meta.ingress_port = ig_intr_md.ingress_port;
+        transition frame;
+    }
+}
+
+control UpfIngressMain(
+    inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md,
+    in ingress_intrinsic_metadata_from_parser_t from_parser, inout ingress_intrinsic_metadata_for_deparser_t deparser,
+    inout ingress_intrinsic_metadata_for_tm_t traffic_manager
+) {
+    UpfIngress() upf;
+
+    apply {
+        if (from_parser.parser_err != PARSER_ERROR_OK) {
+            meta.is_cut_short = 1;
+        }
+        upf.apply(hdr, meta, traffic_manager, deparser);
+        if (meta.notify == 1 && meta.is_cut_short == 0) {
+            deparser.mirror_type = MIRROR_COPY;
+            meta.copy_session = CPU_SESSION;
+        }
+        hdr.bridge.setValid();
+        hdr.bridge.punt = meta.punt;
+        hdr.bridge.is_original = 1;
+        if (meta.command == CpuCommand.SEND) {
+            hdr.bridge.is_sent = 1;
+        } else {
+            hdr.bridge.is_sent = 0;
+        }
+        hdr.bridge.ingress_port = meta.ingress_port;
+        hdr.bridge.rule = meta.rule;
+    }
+}
+
+control UpfIngressDeparser(
+    packet_out pkt, inout headers_t hdr, in metadata_t meta, in ingress_intrinsic_metadata_for_deparser_t deparser
+) {
+    Checksum() outer_checksum;
+    Checksum() inner_checksum;
+    Mirror() mirror;
+
+    apply {
+        if (deparser.mirror_type == MIRROR_COPY) {
+            mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, 0, 0, 0, meta.ingress_port, meta.rule});
+        }
+        if (hdr.outer_ipv4.isValid()) {
+            hdr.outer_ipv4.checksum = outer_checksum.update({
+                hdr.outer_ipv4.version, hdr.outer_ipv4.ihl, hdr.outer_ipv4.dscp, hdr.outer_ipv4.ecn, hdr.outer_ipv4.length,
+                hdr.outer_ipv4.identification, hdr.outer_ipv4.flags, hdr.outer_ipv4.fragment_offset, hdr.outer_ipv4.ttl,
+                hdr.outer_ipv4.protocol, hdr.outer_ipv4.src, hdr.outer_ipv4.dst
+            });
+        }
+        // What changes, and the sum of what does not: so options need not be summed again.
+        if (hdr.inner_ipv4.isValid()) {
+            hdr.inner_ipv4.checksum = inner_checksum.update({
+                hdr.inner_ipv4.version, hdr.inner_ipv4.ihl, hdr.inner_ipv4.dscp, hdr.inner_ipv4.ecn,
+                hdr.inner_ipv4.ttl, hdr.inner_ipv4.protocol, meta.checksum_residue
+            });
+        }
+        pkt.emit(hdr);
+    }
+}
+
+parser UpfEgressParser(
+    packet_in pkt, out egress_headers_t hdr, out egress_metadata_t meta, out egress_intrinsic_metadata_t eg_intr_md
+) {
+    state start {
+        pkt.extract(eg_intr_md);
+        pkt.extract(meta.bridge);
+        pkt.extract(hdr.ethernet);
+        transition accept;
+    }
+}
+
+control UpfEgressMain(
+    inout egress_headers_t hdr, inout egress_metadata_t meta, in egress_intrinsic_metadata_t eg_intr_md,
+    in egress_intrinsic_metadata_from_parser_t from_parser, inout egress_intrinsic_metadata_for_deparser_t deparser,
+    inout egress_intrinsic_metadata_for_output_port_t output_port
+) {
+    PostQosAccounting() post_qos;
+    QueueCounting() queues;
+    PushCpuHeader() push;
+
+    apply {
+        if (meta.bridge.is_original == 0 || meta.bridge.punt != PuntReason.NONE) {
+            push.apply(
+                hdr.ethernet, hdr.cpu, meta.bridge.punt, meta.bridge.is_original, meta.bridge.ingress_port, meta.bridge.rule
+            );
+        } else {
+            post_qos.apply(meta.bridge.rule);
+            if (meta.bridge.is_sent == 0) {
+                queues.apply(eg_intr_md.egress_qid);
+            }
+        }
+    }
+}
+
+control UpfEgressDeparser(
+    packet_out pkt, inout egress_headers_t hdr, in egress_metadata_t meta,
+    in egress_intrinsic_metadata_for_deparser_t deparser
+) {
+    apply {
+        pkt.emit(hdr);
+    }
+}
+
+Pipeline(
+    UpfIngressParser(), UpfIngressMain(), UpfIngressDeparser(), UpfEgressParser(), UpfEgressMain(), UpfEgressDeparser()
+) pipe;
+
+Switch(pipe) main;
