@@ -35,6 +35,9 @@ const TUNNEL: u64 = 1 << 62;
 const IPV4: u64 = 2 << 62;
 const HASHED: u64 = 3 << 62;
 
+/// Odd numbers whose products spread each bit over the upper half of a word.
+const MIX: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
+
 /// What a packet is found by. Its lower 6 bits are zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Key(u64);
@@ -49,8 +52,8 @@ struct Bucket([AtomicU64; WAYS]);
 pub(super) struct Directory {
     /// A power of two of them.
     buckets: Box<[Bucket]>,
-    /// Odd, and known to nobody outside.
-    factors: [u64; 2],
+    /// Known to nobody outside.
+    secrets: [u64; 2],
     /// For what does not fit into an entry: it is found by 56 bits that nobody can aim at.
     hasher: RandomState,
     /// The lengths of prefixes that are there.
@@ -64,8 +67,8 @@ impl Directory {
         let count = (most * 2 / WAYS).next_power_of_two();
         let buckets = (0..count).map(|_| Bucket::default()).collect();
         let hasher = RandomState::new();
-        let factors = [0_u8, 1].map(|number| hasher.hash_one(number) | 1);
-        let directory = Arc::new(Self { buckets, factors, hasher, lengths: Lengths::default() });
+        let secrets = [0_u8, 1].map(|number| hasher.hash_one(number));
+        let directory = Arc::new(Self { buckets, secrets, hasher, lengths: Lengths::default() });
         (Arc::clone(&directory), Writer { directory, entries: 0, most })
     }
 
@@ -113,13 +116,19 @@ impl Directory {
         self.lengths.of(address).filter_map(prefix).find_map(|key| self.owner(key))
     }
 
-    /// The buckets where the entry of a key may be.
+    /// The two buckets where the entry of a key may be. Keys come in rows (TEIDs and addresses are given in order), so both rounds of
+    /// mixing are needed: a multiplication alone puts a row into few buckets with one secret in a hundred.
     #[inline]
     fn buckets(&self, key: Key) -> impl Iterator<Item = &Bucket> {
         let folded = key.0 >> OWNER_BITS ^ key.0 >> 62;
-        let bits = self.buckets.len().trailing_zeros();
-        let place = move |factor: &u64| (folded.wrapping_mul(*factor) >> (u64::BITS - bits)) as usize;
-        self.factors.iter().filter_map(move |factor| self.buckets.get(place(factor)))
+        let mixed = (folded ^ self.secrets[0]).wrapping_mul(MIX[0]);
+        let mixed = (mixed ^ mixed >> 32 ^ self.secrets[1]).wrapping_mul(MIX[1]);
+        let mixed = mixed ^ mixed >> 29;
+        let mask = self.buckets.len() - 1;
+        let first = (mixed >> 32) as usize;
+        [first, first ^ (mixed as usize | 1)]
+            .into_iter()
+            .filter_map(move |place| self.buckets.get(place & mask))
     }
 
     /// The entry of a key and where it is.

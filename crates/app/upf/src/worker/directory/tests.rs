@@ -64,6 +64,16 @@ fn the_table_is_a_map() {
     assert!(directory.buckets.iter().all(|bucket| bucket.free().count() == WAYS));
 }
 
+// Input:  a thousand tables, each with secrets of its own, and as many tunnels in a row as each takes.
+// Output: all fit: no secret puts a row of keys into few buckets.
+#[test]
+fn a_row_of_keys_fits_whatever_the_secrets() {
+    for first in 0..1000 {
+        let (directory, mut writer) = Directory::new(32);
+        assert!((0..32).all(|n| writer.set(directory.tunnel(0, first * 8 + n), 1)), "from {first}");
+    }
+}
+
 // Input:  one thread that inserts and removes neighbours of a key all the time, two that look for the key.
 // Output: they find it each time.
 #[test]
