@@ -56,6 +56,9 @@ pub trait Device: Send {
     /// Readable when [`Device::next`] has something to do.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
 
+    /// The kernel has news of the link. A link that went down may have left an error behind, which a later frame must not meet.
+    fn link_changed(&mut self) {}
+
     /// There is something to do that no descriptor shows.
     fn pending(&self) -> bool {
         false

@@ -65,6 +65,9 @@ impl<D: Device> Line<D> {
     /// Follows the kernel, and sends what waited for it. `true` when its tables are different now.
     pub(super) fn refresh(&mut self) -> Result<bool, PortError> {
         let changed = self.egress.refresh()?.ok_or_else(|| PortError::lost(&self.name, Errno::NODEV))?;
+        if changed {
+            self.device.link_changed();
+        }
         let (released, dropped) = self.egress.released();
         self.counters.add(Counter::NeighbourUnresolved, dropped);
         for packet in released {

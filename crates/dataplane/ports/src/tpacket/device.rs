@@ -74,6 +74,10 @@ impl Device for PacketRing {
         chunks.sum()
     }
 
+    fn link_changed(&mut self) {
+        let _ = rustix::net::sockopt::socket_error(&self.socket);
+    }
+
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         vec![self.socket.as_fd()]
     }

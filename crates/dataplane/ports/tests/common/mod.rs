@@ -74,7 +74,11 @@ impl Remote {
         ip(&format!("link set {} netns {thread}", there.0));
         set_up(here.0, here.1);
         let (name, addresses) = (there.0.to_owned(), there.1.join(" "));
-        self.run(move || set_up(&name, &addresses.split_whitespace().collect::<Vec<_>>()));
+        self.run(move || {
+            set_up(&name, &addresses.split_whitespace().collect::<Vec<_>>());
+            wait_up(&name);
+        });
+        wait_up(here.0);
     }
 }
 
@@ -84,6 +88,15 @@ pub(crate) fn set_up(name: &str, addresses: &[&str]) {
     for address in addresses {
         let nodad = if address.contains(':') { "nodad" } else { "" };
         ip(&format!("address add {address} dev {name} {nodad}"));
+    }
+}
+
+/// Waits until the kernel has seen the carrier of an interface, for at most six seconds: what is sent before is dropped.
+pub(crate) fn wait_up(name: &str) {
+    let end = Instant::now() + Duration::from_secs(6);
+    while !run("ip", &format!("-o link show dev {name}")).contains("state UP") {
+        assert!(Instant::now() < end, "{name} is not up");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -116,11 +129,12 @@ pub(crate) fn ip(command: &str) {
     run("ip", command);
 }
 
-/// Runs a program with the words of `arguments` in the namespace of this thread.
-pub(crate) fn run(program: &str, arguments: &str) {
+/// Runs a program with the words of `arguments` in the namespace of this thread, and says what it prints.
+pub(crate) fn run(program: &str, arguments: &str) -> String {
     let output = Command::new(program).args(arguments.split_whitespace()).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments}: {error}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Receives until `count` frames are there, or two seconds are over.
