@@ -5,9 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_types::IpNet;
 
-use super::error::Problem;
 use super::ethernet;
 use super::model::{Config, GTPU_PORT, Session, Upf};
+use super::problem::Problem;
 use super::words::{GtpuMode, N6Mode};
 use super::workers;
 

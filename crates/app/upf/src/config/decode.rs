@@ -6,16 +6,17 @@ use causeway_types::IpNet;
 
 use super::detection::{Application, Predefined};
 use super::ethernet;
+use super::forwarding::{ForwardingPolicy, N6Tunnel};
 use super::model::{
-    Buffering, Config, DEFAULT_ADDRESS, ForwardingPolicy, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT,
-    Metrics, MetricsServer, N6Tunnel, PFCP_PORT, Session, Upf,
+    Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
+    MetricsServer, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 use super::qos::qos;
 use super::routing::{Echo, Routing};
 use super::section::Section;
-use super::values;
 use super::workers::Workers;
+use super::{quantities, values};
 
 /// What carries an IPv6 packet of 1280 octets behind IPv6, UDP and GTP-U with its longest container.
 const SMALLEST_N3_MTU: u32 = 1348;
@@ -52,7 +53,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         n6_tunnel: upf.list("n6_tunnel", n6_tunnel).unwrap_or_default(),
         forwarding_policy: upf.list("forwarding_policy", forwarding_policy).unwrap_or_default(),
         offload: upf.value("offload", values::flag).unwrap_or(default.offload),
-        ue_address_rest: upf.value("ue_address_rest", values::span).unwrap_or(default.ue_address_rest),
+        ue_address_rest: upf.value("ue_address_rest", quantities::span).unwrap_or(default.ue_address_rest),
         dataplane: upf.value("dataplane", values::word).unwrap_or_default(),
         workers: upf.section("workers", Workers::read),
         routing: upf.section("routing", Routing::read),
@@ -73,16 +74,16 @@ fn pfcp(pfcp: &mut Section<'_>) -> Pfcp {
         heartbeat: pfcp.section("heartbeat", heartbeat),
         retransmission: pfcp.section("retransmission", retransmission),
         association_retry: pfcp
-            .value("association_retry", values::positive_span)
+            .value("association_retry", quantities::positive_span)
             .unwrap_or(default.association_retry),
-        release_timeout: pfcp.value("release_timeout", values::span).unwrap_or(default.release_timeout),
+        release_timeout: pfcp.value("release_timeout", quantities::span).unwrap_or(default.release_timeout),
         path_failure: pfcp.value("path_failure", values::word).unwrap_or_default(),
         request_port: pfcp.value("request_port", values::word).unwrap_or_default(),
         load_control: pfcp.value("load_control", values::word).unwrap_or_default(),
         overload_control: pfcp.value("overload_control", values::word).unwrap_or(default.overload_control),
         overload_mark: pfcp.value("overload_mark", values::number(1..=99)).unwrap_or(default.overload_mark),
         overload_validity: pfcp
-            .value("overload_validity", values::positive_span)
+            .value("overload_validity", quantities::positive_span)
             .unwrap_or(default.overload_validity),
         allow: pfcp.value("allow", values::prefixes).unwrap_or_default(),
         max_associations: pfcp
@@ -119,8 +120,8 @@ fn smf(smf: &mut Section<'_>) -> Smf {
 fn heartbeat(heartbeat: &mut Section<'_>) -> Heartbeat {
     let default = Heartbeat::default();
     Heartbeat {
-        interval: heartbeat.value("interval", values::span).unwrap_or(default.interval),
-        timeout: heartbeat.value("timeout", values::positive_span).unwrap_or(default.timeout),
+        interval: heartbeat.value("interval", quantities::span).unwrap_or(default.interval),
+        timeout: heartbeat.value("timeout", quantities::positive_span).unwrap_or(default.timeout),
         retries: heartbeat.value("retries", values::number(0..=20)).unwrap_or(default.retries),
     }
 }
@@ -128,7 +129,7 @@ fn heartbeat(heartbeat: &mut Section<'_>) -> Heartbeat {
 fn retransmission(retransmission: &mut Section<'_>) -> Retransmission {
     let default = Retransmission::default();
     Retransmission {
-        timeout: retransmission.value("timeout", values::positive_span).unwrap_or(default.timeout),
+        timeout: retransmission.value("timeout", quantities::positive_span).unwrap_or(default.timeout),
         retries: retransmission.value("retries", values::number(0..=20)).unwrap_or(default.retries),
     }
 }
@@ -173,7 +174,7 @@ fn forwarding_policy(policy: &mut Section<'_>) -> ForwardingPolicy {
     let what = "give the Forwarding Policy Identifier that SMFs send";
     ForwardingPolicy {
         name: policy.required("name", what, values::policy_name).unwrap_or_default(),
-        drop: policy.value("drop", values::yes_or_no).unwrap_or_default(),
+        drop: policy.value("drop", values::flag).unwrap_or_default(),
         dnn: policy.value("dnn", values::network),
         dscp: policy.value("dscp", values::number(0..=63)),
         redirect: policy.value("redirect", values::redirect),
@@ -197,13 +198,13 @@ fn buffering(buffering: &mut Section<'_>) -> Buffering {
             .value("packets_per_session", packets)
             .unwrap_or(default.packets_per_session),
         octets_per_session: buffering
-            .value("octets_per_session", values::octets)
+            .value("octets_per_session", quantities::octets)
             .unwrap_or(default.octets_per_session),
         packets: buffering.value("packets", values::number(0..=u32::MAX)).unwrap_or(default.packets),
-        memory: buffering.value("memory", values::octets).unwrap_or(default.memory),
-        time: buffering.value("time", values::span).unwrap_or(default.time),
+        memory: buffering.value("memory", quantities::octets).unwrap_or(default.memory),
+        time: buffering.value("time", quantities::span).unwrap_or(default.time),
         when_full: buffering.value("when_full", values::word).unwrap_or(default.when_full),
-        notify_again: buffering.value("notify_again", values::span).unwrap_or(default.notify_again),
+        notify_again: buffering.value("notify_again", quantities::span).unwrap_or(default.notify_again),
     }
 }
 

@@ -7,7 +7,7 @@ use causeway_rules::{
 use causeway_types::QfiSet;
 use serde::Serialize;
 
-use super::error::Problem;
+use super::problem::Problem;
 use super::section::Section;
 use super::shown::shown_if_any;
 use super::values;

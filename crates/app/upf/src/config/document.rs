@@ -2,7 +2,7 @@
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
-use super::error::Problem;
+use super::problem::Problem;
 
 /// Lists and mappings inside each other, at most. The deepest legal key is at 6.
 const MAX_DEPTH: usize = 16;

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::check::Found;
-use super::error::Problem;
 use super::model::Upf;
+use super::problem::Problem;
 use super::section::Section;
 use super::values;
 use super::words::UnknownStations;

@@ -6,12 +6,15 @@ mod detection;
 mod document;
 mod error;
 mod ethernet;
+mod forwarding;
 mod keys;
 mod model;
 mod origin;
 mod overrides;
 mod pfcp;
+mod problem;
 mod qos;
+mod quantities;
 mod routing;
 mod section;
 mod shown;
@@ -25,16 +28,18 @@ use std::path::Path;
 
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
-pub use error::{ConfigError, ConfigErrors, Hint, Problem};
+pub use error::{ConfigError, ConfigErrors};
 pub use ethernet::EthernetNetwork;
+pub use forwarding::{ForwardingPolicy, N6Tunnel, RedirectTo};
 pub use keys::{KEYS, Key};
 pub use model::{
-    Buffering, Config, DEFAULT_ADDRESS, ForwardingPolicy, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT,
-    Metrics, MetricsServer, N6Tunnel, PFCP_PORT, RedirectTo, Session, Upf,
+    Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
+    MetricsServer, PFCP_PORT, Session, Upf,
 };
 pub use origin::Origin;
 pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
+pub use problem::{Hint, Problem};
 pub use qos::{Qos, Slice};
 pub use routing::{Echo, Routing};
 pub use words::{

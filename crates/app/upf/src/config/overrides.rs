@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
-use super::error::{ConfigError, Problem};
+use super::error::ConfigError;
 use super::model::{Config, GTPU_PORT, GtpuServer, METRICS_PORT, MetricsServer, PFCP_PORT};
 use super::origin::{Origin, Origins};
 use super::pfcp::{PfcpServer, Smf};
+use super::problem::Problem;
 use super::values;
 
 /// Values from flags or environment variables, as written. What is `None` or empty changes nothing.

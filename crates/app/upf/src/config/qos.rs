@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::section::Section;
 use super::shown::{bitrate_if_any, span};
-use super::values;
+use super::{quantities, values};
 
 /// QoS enforcement.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -51,7 +51,7 @@ pub(super) fn qos(qos: &mut Section<'_>) -> Qos {
     let default = Qos::default();
     Qos {
         averaging_window: qos
-            .value("averaging_window", values::positive_span)
+            .value("averaging_window", quantities::positive_span)
             .unwrap_or(default.averaging_window),
         slice: qos.list("slice", slice).unwrap_or_default(),
     }
@@ -62,7 +62,7 @@ fn slice(slice: &mut Section<'_>) -> Slice {
     Slice {
         sst: slice.required("sst", what, values::number(0..=255)).unwrap_or_default(),
         sd: slice.value("sd", values::slice_differentiator),
-        uplink: slice.value("uplink", values::bitrate),
-        downlink: slice.value("downlink", values::bitrate),
+        uplink: slice.value("uplink", quantities::bitrate),
+        downlink: slice.value("downlink", quantities::bitrate),
     }
 }

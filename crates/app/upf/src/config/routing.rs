@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::section::Section;
 use super::shown::span;
-use super::values;
+use super::{quantities, values};
 
 /// Echo Requests to GTP-U peers (TS 29.281 clause 7.2.1).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -32,8 +32,8 @@ impl Echo {
     pub(super) fn read(echo: &mut Section<'_>) -> Self {
         let default = Self::default();
         Self {
-            interval: echo.value("interval", values::echo_interval).unwrap_or(default.interval),
-            timeout: echo.value("timeout", values::positive_span).unwrap_or(default.timeout),
+            interval: echo.value("interval", quantities::echo_interval).unwrap_or(default.interval),
+            timeout: echo.value("timeout", quantities::positive_span).unwrap_or(default.timeout),
             retries: echo.value("retries", values::number(0..=20)).unwrap_or(default.retries),
         }
     }

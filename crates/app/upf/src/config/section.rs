@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use super::document::{Entry, Line, Node, Value};
-use super::error::{ConfigError, Hint, Problem};
+use super::error::ConfigError;
 use super::origin::{Origin, Origins};
+use super::problem::{Hint, Problem};
 
 /// Keys of other UPFs, and what takes their place here.
 const ELSEWHERE: &[(&str, &str)] = &[

@@ -5,7 +5,7 @@ use std::fmt;
 use causeway_types::{Bitrate, IpNet, Span};
 use serde::Serializer;
 
-use super::values::{bitrate_text, octets_text, span_text};
+use super::quantities::{bitrate_text, octets_text, span_text};
 
 pub(super) fn span<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&span_text(*span))

@@ -2,8 +2,8 @@
 
 use serde::{Serialize, Serializer};
 
-use super::error::Problem;
 use super::model::Upf;
+use super::problem::Problem;
 use super::section::Section;
 use super::values;
 use super::words::{DataPlane, GtpuMode};
