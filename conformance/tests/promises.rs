@@ -1,0 +1,80 @@
+//! PROMISES.md names tests, cases and folders that are there.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository")
+}
+
+/// The folders that tests and cases are in.
+const FOLDERS: [&str; 6] = ["crates", "conformance", "specs", "fuzz", "scripts", "bench"];
+
+/// All files below a folder, but for what was built.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for path in entries.map(|entry| entry.expect("a folder can be listed").path()) {
+        if !path.is_dir() {
+            found.push(path);
+        } else if !path.ends_with("target") {
+            files(&path, found);
+        }
+    }
+}
+
+/// What stands between backticks.
+fn named(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+/// The names of functions in the Rust files.
+fn functions(files: &[PathBuf]) -> BTreeSet<String> {
+    let texts = files.iter().filter(|path| path.extension().is_some_and(|end| end == "rs"));
+    let texts = texts.map(|path| std::fs::read_to_string(path).unwrap_or_default());
+    let name =
+        |rest: &str| rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().map(str::to_owned);
+    texts.flat_map(|text| text.split("fn ").skip(1).filter_map(name).collect::<Vec<_>>()).collect()
+}
+
+/// A path of the repository ends, or a folder of it is, what the page calls `wanted`; a `*` stands for any part of a name.
+fn is_there(paths: &[String], wanted: &str) -> bool {
+    let wanted = wanted.trim_end_matches('/');
+    let (before, after) = wanted.split_once('*').unwrap_or((wanted, ""));
+    paths.iter().any(|path| {
+        path.match_indices(before).any(|(at, _)| {
+            let begins = at == 0 || path[..at].ends_with('/');
+            let rest = &path[at + before.len()..];
+            begins
+                && if wanted.contains('*') {
+                    rest.ends_with(after)
+                } else {
+                    rest.is_empty() || rest.starts_with(['/', '.'])
+                }
+        })
+    })
+}
+
+// Input:  everything between backticks in PROMISES.md.
+// Output: each path is there, and so is a function of each name that could be a test's.
+#[test]
+fn what_promises_name_is_there() {
+    let page = std::fs::read_to_string(root().join("PROMISES.md")).expect("PROMISES.md");
+    let mut found = Vec::new();
+    FOLDERS.iter().for_each(|folder| files(&root().join(folder), &mut found));
+    let relative = |path: &PathBuf| path.strip_prefix(root()).ok().map(|path| path.display().to_string());
+    let paths: Vec<String> = found.iter().filter_map(relative).collect();
+    let functions = functions(&found);
+    let is_name = |word: &str| word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let mut checked = 0;
+    for word in named(&page).filter(|word| !word.contains(' ')) {
+        let there = match word {
+            _ if word.contains(['/', '.']) => is_there(&paths, word),
+            _ if word.starts_with("*_") => functions.iter().any(|name| name.ends_with(&word[1..])),
+            _ if is_name(word) => functions.contains(word) || is_there(&paths, word),
+            _ => continue,
+        };
+        assert!(there, "PROMISES.md names `{word}`, which is nowhere");
+        checked += 1;
+    }
+    assert!(checked > 60, "only {checked} names were found");
+}
