@@ -30,10 +30,12 @@ pub struct Ends {
     batch: Batch,
 }
 
-/// The packets of one direction and size, a frame for each session.
+/// The packets of one direction and size: for each session some in a row, as a sender that gives the kernel many at once has them:
+/// with checksums, and with Identifications that count on.
 pub struct Stream {
     direction: Direction,
     size: usize,
+    tunnels: Vec<Teid>,
     frames: Vec<(Meta, Vec<u8>)>,
     /// Packets of one session in a row.
     run: usize,
@@ -76,7 +78,7 @@ impl Ends {
     /// # Errors
     /// As [`Ends::send`].
     pub fn send_marked(&mut self, stream: &mut Stream, mark: u64) -> Result<usize, BenchError> {
-        stream.mark(mark);
+        stream.mark(mark)?;
         let frames: Vec<_> = stream.frame(0).into_iter().collect();
         let sent = self.from(stream.direction).send(&frames)?;
         stream.advance(1);
@@ -116,56 +118,64 @@ impl Stream {
     /// # Errors
     /// [`BenchError::Packet`] when one cannot be built.
     pub fn new(direction: Direction, size: usize, tunnels: &[Teid], run: usize) -> Result<Self, BenchError> {
-        let frame = |(number, teid): (usize, &Teid)| match direction {
-            Direction::Uplink => uplink(*teid, number as u32, size),
-            Direction::Downlink => Ok(downlink(number as u32, size)),
-        };
-        let frames = tunnels.iter().enumerate().map(frame).collect::<Result<_, _>>()?;
-        Ok(Self { direction, size, frames, run, next: 0 })
+        let (tunnels, count) = (tunnels.to_vec(), tunnels.len() * run);
+        let mut stream = Self { direction, size, tunnels, frames: Vec::with_capacity(count), run, next: 0 };
+        for index in 0..count {
+            let frame = stream.packet(index, 0)?;
+            stream.frames.push(frame);
+        }
+        Ok(stream)
+    }
+
+    /// One of the packets, with a mark in its payload.
+    fn packet(&self, index: usize, mark: u64) -> Result<(Meta, Vec<u8>), BenchError> {
+        let (session, place) = (index / self.run, index % self.run);
+        let mut payload = vec![0; self.size - USER];
+        if let Some(first) = payload.first_chunk_mut() {
+            *first = mark.to_be_bytes();
+        }
+        match (self.direction, self.tunnels.get(session)) {
+            (Direction::Uplink, Some(teid)) => uplink(*teid, session as u32, place as u16 + 1, &payload),
+            _ => Ok(downlink(session as u32, payload)),
+        }
     }
 
     /// The packet that is so many after the next one.
     fn frame(&self, index: usize) -> Option<Frame<'_>> {
-        let number = (self.next + index) / self.run % self.frames.len();
-        self.frames.get(number).map(|(meta, data)| Frame { meta: *meta, data })
+        let frame = self.frames.get((self.next + index) % self.frames.len());
+        frame.map(|(meta, data)| Frame { meta: *meta, data })
     }
 
     fn advance(&mut self, count: usize) {
-        self.next = (self.next + count) % (self.frames.len() * self.run);
+        self.next = (self.next + count) % self.frames.len();
     }
 
     /// Writes into the payload of the next packet.
-    fn mark(&mut self, mark: u64) {
-        let (number, size) = (self.next / self.run, self.size);
-        let Some((_, data)) = self.frames.get_mut(number) else { return };
-        let at = data.len().saturating_sub(size - USER);
-        if let Some(payload) = data.get_mut(at..).and_then(|payload| payload.first_chunk_mut()) {
-            *payload = mark.to_be_bytes();
+    fn mark(&mut self, mark: u64) -> Result<(), BenchError> {
+        let marked = self.packet(self.next, mark)?;
+        if let Some(frame) = self.frames.get_mut(self.next) {
+            *frame = marked;
         }
-        if self.direction == Direction::Uplink
-            && let Some(checksum) = data.get_mut(at - 2..at)
-        {
-            // None, lest it be wrong (RFC 768): such packets go one by one.
-            checksum.fill(0);
-        }
+        Ok(())
     }
 }
 
 /// A G-PDU with a packet from the UE to the server.
-fn uplink(teid: Teid, number: u32, size: usize) -> Result<(Meta, Vec<u8>), BenchError> {
+fn uplink(teid: Teid, number: u32, id: u16, payload: &[u8]) -> Result<(Meta, Vec<u8>), BenchError> {
     let qfi = Qfi::from_low_bits(super::field::QFI);
-    let mut data = prefix::uplink(teid, qfi, size)?.to_vec();
+    let mut data = prefix::uplink(teid, qfi, payload.len() + USER)?.to_vec();
     let (src, dst) = (ue(number), SERVER);
     let mut udp = Vec::new();
     let ports = UdpRepr { src_port: UE_PORT, dst_port: SERVER_PORT };
-    ports.write(src.into(), dst.into(), &vec![0; size - USER], &mut udp)?;
-    Ipv4Repr::new(src, dst, IpProtocol::UDP).write(&[], &udp, &mut data)?;
+    ports.write(src.into(), dst.into(), payload, &mut udp)?;
+    let header = Ipv4Repr { identification: id, ..Ipv4Repr::new(src, dst, IpProtocol::UDP) };
+    header.write(&[], &udp, &mut data)?;
     let meta = Meta::Gtpu { local: GNB.into(), peer: (UPF_N3, GTPU_PORT).into(), tos: 0 };
     Ok((meta, data))
 }
 
 /// What the server gives its socket for the UE.
-fn downlink(number: u32, size: usize) -> (Meta, Vec<u8>) {
+fn downlink(number: u32, payload: Vec<u8>) -> (Meta, Vec<u8>) {
     let meta = Meta::Gtpu { local: SERVER.into(), peer: (ue(number), UE_PORT).into(), tos: 0 };
-    (meta, vec![0; size - USER])
+    (meta, payload)
 }
