@@ -21,6 +21,8 @@ use crate::tally::Tally;
 use crate::wild::settled;
 use crate::world::{Seed, Session, Step, World};
 
+mod alike;
+
 const START: Time = Time::from_secs(1_700_000_000);
 
 /// Timers that a pause looks at one by one; the rest of it passes at once.
@@ -34,6 +36,8 @@ struct Held {
     place: Place,
     seid: Seid,
     rules: Option<RuleSet>,
+    /// It was asked for as others were, and so was every change since.
+    is_alike: bool,
 }
 
 struct Run {
@@ -59,6 +63,7 @@ pub(crate) fn happen(world: &World, make: Make<'_>) -> Result<Tally, String> {
             place: Place::new(index as u32, &mut genes(session)),
             seid: Seid(0),
             rules: None,
+            is_alike: false,
         });
         run.begin(index, session);
         run.check(&[index], || format!("session {index} begins"))?;
@@ -197,15 +202,11 @@ impl Run {
         held.place = Place::new(index as u32, &mut genes);
         let set = rules_of(session, &held.place, self.now, &mut genes);
         let seid = held.seid;
-        let Some(alike) = self.templates.alike(&set).filter(|_| seid.0.is_multiple_of(2)) else {
-            return self.carry_out(index, &plan_establishment(seid, &set), set);
-        };
-        // The first of its kind shows how those are that follow; it may have been there before.
-        let plan = Plan { session: seid, ops: alike.into() };
-        if is_legal(&set, &self.capabilities, &self.endpoints, &self.catalogue) && self.apply(&plan) {
-            self.apply(&plan_deletion(seid));
+        held.is_alike = false;
+        if seid.0.is_multiple_of(2) && self.begin_alike(index, &set) {
+            return;
         }
-        self.carry_out(index, &plan, set);
+        self.carry_out(index, &plan_establishment(seid, &set), set);
     }
 
     fn end(&mut self, index: usize) {
@@ -219,6 +220,9 @@ impl Run {
         let Some(old) = &held.rules else { return };
         let (new, extras) = changed(old, &held.place, self.now, &mut Genes::new(seed));
         let plan = plan_modification(held.seid, old, &new, &extras);
+        if held.is_alike && self.modify_alike(index, &plan, &new) {
+            return;
+        }
         self.carry_out(index, &plan, new);
     }
 

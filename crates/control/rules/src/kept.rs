@@ -7,7 +7,9 @@ use causeway_types::{Seid, UrrId};
 
 use crate::change::{Change, delete};
 use crate::session::ReportState;
-use crate::{Alike, ResourceChange, Resources, RuleSet, SessionRules, SortedMap, Usage, plan_deletion};
+use crate::{
+    Alike, Ops, Plan, ResourceChange, Resources, RuleSet, SessionRules, SortedMap, Usage, plan_deletion,
+};
 
 /// The rules of a session, as small as they can be kept.
 #[derive(Clone, Debug)]
@@ -65,6 +67,28 @@ impl Kept {
         }
     }
 
+    /// What it has in common with others and what is its own, where it is kept so.
+    pub fn alike(&self) -> Option<&Alike> {
+        match &self.0 {
+            Form::Whole(_) => None,
+            Form::Alike { alike, .. } => Some(alike),
+        }
+    }
+
+    /// It has become this; how far the reports have come is as before.
+    pub fn become_alike(&mut self, after: Alike) {
+        match &mut self.0 {
+            Form::Alike { alike, .. } => *alike = after,
+            Form::Whole(_) => *self = after.into(),
+        }
+    }
+
+    /// A change that leaves it as it is.
+    pub fn unchanged(&self, session: Seid) -> Change {
+        let plan = Plan { session, ops: Ops::default() };
+        Change::without_choices(self.whole().into_owned(), plan, ResourceChange::nothing(session))
+    }
+
     /// It has a URR of this id.
     pub fn has_urr(&self, urr: UrrId) -> bool {
         match &self.0 {
@@ -95,7 +119,7 @@ impl Kept {
                 let reports = if reports.is_empty() { &alike.common().reports } else { reports };
                 let left = SessionRules { reports: reports.clone(), ..SessionRules::default() };
                 let resources = ResourceChange::giving_back_of(session, alike);
-                Change::of_deletion(left, plan_deletion(session), resources)
+                Change::without_choices(left, plan_deletion(session), resources)
             }
         }
     }

@@ -70,7 +70,9 @@ pub use applications::{
 pub use capabilities::Capabilities;
 pub use catalogue::Catalogue;
 pub use causeway_pfcp::{ReportingTriggers, UsageInformation, UsageReportTrigger};
-pub use change::{Alike, Change, Instructions, Known, Own, Template, delete, establish, instruct, modify};
+pub use change::{
+    Alike, Change, Instructions, Known, Moved, Own, Remote, Template, delete, establish, instruct, modify,
+};
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use kept::Kept;
 pub use model::{

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, SNssai, Seid, Span, UrrId};
 
 use crate::{
-    Alike, Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, PduSessionType, Qer, UeMac, Urr, UrrPart,
+    Alike, Bar, ExtendedBuffering, Far, Moved, PagingPolicy, Pdr, PduSessionType, Qer, UeMac, Urr, UrrPart,
 };
 
 /// An ordered list of writes for one session, applied all or nothing.
@@ -24,7 +24,7 @@ pub struct Plan {
     pub ops: Ops,
 }
 
-/// The writes of a plan: a list, which is made when it is first looked at where a session is established as others were.
+/// The writes of a plan: a list, which is made when it is first looked at where a session is established or changed as others were.
 #[derive(Clone)]
 pub struct Ops(Form);
 
@@ -32,14 +32,23 @@ pub struct Ops(Form);
 enum Form {
     Listed(Vec<Op>),
     Alike(Alike, OnceLock<Vec<Op>>),
+    Moved(Moved, OnceLock<Vec<Op>>),
 }
 
 impl Ops {
     /// What is established, where that is a session as others were: [`Deref`] gives the same as a list.
     pub const fn alike(&self) -> Option<&Alike> {
         match &self.0 {
-            Form::Listed(_) => None,
             Form::Alike(alike, _) => Some(alike),
+            Form::Listed(_) | Form::Moved(..) => None,
+        }
+    }
+
+    /// What is changed, where that is a session as others were, and as they were: [`Deref`] gives the same as a list.
+    pub const fn moved(&self) -> Option<&Moved> {
+        match &self.0 {
+            Form::Moved(moved, _) => Some(moved),
+            Form::Listed(_) | Form::Alike(..) => None,
         }
     }
 
@@ -48,6 +57,7 @@ impl Ops {
         match self.0 {
             Form::Listed(ops) => ops,
             Form::Alike(alike, listed) => listed.into_inner().unwrap_or_else(|| alike.establishment()),
+            Form::Moved(moved, listed) => listed.into_inner().unwrap_or_else(|| moved.ops()),
         }
     }
 }
@@ -59,6 +69,7 @@ impl Deref for Ops {
         match &self.0 {
             Form::Listed(ops) => ops,
             Form::Alike(alike, listed) => listed.get_or_init(|| alike.establishment()),
+            Form::Moved(moved, listed) => listed.get_or_init(|| moved.ops()),
         }
     }
 }
@@ -78,6 +89,12 @@ impl From<Vec<Op>> for Ops {
 impl From<Alike> for Ops {
     fn from(alike: Alike) -> Self {
         Self(Form::Alike(alike, OnceLock::new()))
+    }
+}
+
+impl From<Moved> for Ops {
+    fn from(moved: Moved) -> Self {
+        Self(Form::Moved(moved, OnceLock::new()))
     }
 }
 

@@ -32,7 +32,7 @@ const FILTER_BLOCKS: u32 = 1 << 20;
 pub struct FastPath {
     pub(crate) slow: Reference,
     pub(crate) surroundings: Surroundings,
-    topology: Topology,
+    pub(crate) topology: Topology,
     pub(crate) table: Table,
     pub(crate) programs: Programs,
     pub(crate) sets: FilterSets,
@@ -94,12 +94,6 @@ impl FastPath {
     pub fn slow_packets(&self) -> u64 {
         let counters = self.slow.counters();
         counters.gtpu_received.packets + counters.ip_received.packets + counters.ethernet_received.packets
-    }
-
-    /// Supervises the paths `new` for a session that another worker has, and no longer those in `old`, which it was told for
-    /// that session before.
-    pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {
-        self.slow.follow_paths(now, old, new);
     }
 
     /// Our GTP-U addresses in the order by which [`crate::Exit::Tunnel`] counts them.
@@ -257,6 +251,7 @@ impl Dataplane for FastPath {
         if let Some(applied) = self.apply_resting(now, plan) {
             return applied;
         }
+        let since = self.could_teach(now, plan);
         self.wake_concerned(now, plan);
         let mut rivals = self.slow.rivals(plan.session);
         self.leave(plan.session);
@@ -269,8 +264,8 @@ impl Dataplane for FastPath {
             self.leave(rival);
             self.enter(rival, false, now);
         }
-        if applied.is_ok() {
-            self.learn(now, plan);
+        if let Some(since) = since.filter(|_| applied.is_ok()) {
+            self.learn(since, plan);
         }
         applied
     }

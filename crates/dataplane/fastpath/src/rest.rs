@@ -3,16 +3,19 @@
 use std::net::IpAddr;
 
 use causeway_dataplane::{Applied, ApplyError, Dataplane, Plan};
-use causeway_reference::Reference;
-use causeway_rules::{Alike, Op, Pdr};
+use causeway_reference::{Reference, path_of};
+use causeway_rules::{Alike, Far, Moved, Op, Pdr};
 use causeway_types::{IpNet, Seid, Teid, Time};
 
 use crate::FastPath;
-use crate::resting::Woken;
+use crate::resting::{Paths, Woken};
 
 impl FastPath {
     /// A plan for which no session has to be awake. `None`: it is to be carried out in the slow room.
     pub(crate) fn apply_resting(&mut self, now: Time, plan: &Plan) -> Option<Result<Applied, ApplyError>> {
+        if let Some(moved) = plan.ops.moved() {
+            return self.change_at_rest(now, plan.session, moved).then(|| Ok(Applied::default()));
+        }
         let is_new = plan.ops.alike().is_some() || plan.ops.first() == Some(&Op::CreateSession);
         if is_new && self.is_full(plan.session) {
             let capacity = self.most_sessions.into();
@@ -40,16 +43,23 @@ impl FastPath {
             && !self.resting.has(seid)
             && self.slow.is_free(tunnels, alike.own().ue);
         let paths = if can { self.resting.add(seid, now, alike) } else { None };
-        if let Some(paths) = &paths {
-            self.slow.follow_paths(now, &[], paths);
-        }
-        paths.is_some()
+        let rests = paths.is_some();
+        self.follow(now, Paths::default(), paths.unwrap_or_default());
+        rests
+    }
+
+    /// Changes a session that rests, and goes on to. `false`: it does not rest, or is to wake.
+    fn change_at_rest(&mut self, now: Time, seid: Seid, moved: &Moved) -> bool {
+        let Some((old, new)) = self.resting.change(seid, moved) else { return false };
+        self.follow(now, old, new);
+        moved.end_markers().for_each(|tunnel| self.slow.end(tunnel));
+        true
     }
 
     /// The end of a session that rests. `None`: it does not.
     fn end(&mut self, now: Time, seid: Seid) -> Option<Applied> {
         let Woken { since, alike, paths } = self.resting.take(seid)?;
-        self.slow.follow_paths(now, &paths, &[]);
+        self.follow(now, paths, Paths::default());
         let usage = Reference::final_usage(alike.template().rules(), since, now);
         Some(Applied { usage, ..Applied::default() })
     }
@@ -59,8 +69,19 @@ impl FastPath {
         let Some(Woken { since, alike, paths }) = self.resting.take(seid) else { return };
         let done = self.slow.apply(since, &Plan { session: seid, ops: alike.into() });
         debug_assert_eq!(done, Ok(Applied::default()));
-        self.slow.follow_paths(now, &paths, &[]);
+        self.follow(now, paths, Paths::default());
         self.enter(seid, true, now);
+    }
+
+    /// Supervises the paths `new` for a session that another worker has, and no longer those in `old`, which it was told for
+    /// that session before.
+    pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {
+        self.slow.follow_paths(now, old, new);
+    }
+
+    fn follow(&mut self, now: Time, old: Paths, new: Paths) {
+        old.into_iter().flatten().for_each(|path| self.slow.follow_paths(now, &[path], &[]));
+        new.into_iter().flatten().for_each(|path| self.slow.follow_paths(now, &[], &[path]));
     }
 
     /// A packet from a data network for this address is not for nobody.
@@ -103,11 +124,23 @@ impl FastPath {
         concerned
     }
 
-    /// Remembers that sessions like the one just established can rest, if they can.
-    pub(crate) fn learn(&mut self, now: Time, plan: &Plan) {
-        let Some(alike) = plan.ops.alike().filter(|alike| !self.resting.knows(alike)) else { return };
-        if self.slow.could_rest(plan.session, now) {
-            self.resting.learn(alike, self.slow.paths_of(alike.template().rules()));
+    /// Since when the session of a plan is there, if it could teach [`FastPath::learn`] something.
+    pub(crate) fn could_teach(&self, now: Time, plan: &Plan) -> Option<Time> {
+        match plan.ops.moved() {
+            Some(_) => self.resting.since(plan.session),
+            None => plan.ops.alike().map(|_| now),
+        }
+    }
+
+    /// Remembers that sessions like the one just established, or changed at rest, can rest, if they can.
+    pub(crate) fn learn(&mut self, since: Time, plan: &Plan) {
+        let alike = plan.ops.alike().cloned().or_else(|| plan.ops.moved().map(Moved::after));
+        let Some(alike) = alike.filter(|alike| !self.resting.knows(alike)) else { return };
+        if self.slow.could_rest(plan.session, since) {
+            let mut senders = alike.template().senders();
+            let source = |far: Option<&Far>| Some(path_of(far?, &self.topology)?.0);
+            let sources = [(); 2].map(|()| source(senders.next().flatten()));
+            self.resting.learn(&alike, sources);
         }
     }
 }

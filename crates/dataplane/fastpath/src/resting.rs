@@ -1,16 +1,16 @@
-//! Sessions that were established as others were, and to which nothing has happened since.
+//! Sessions that were established as others were, and to which nothing has happened since but changes that others had, too.
 //!
 //! All that is to be known of one is what it has in common with others, what is its own, and since when it is there. It has neither
-//! lines nor a place in the slow room until a packet comes for it, or a plan: then it is established there as of the time at
-//! which it was.
+//! lines nor a place in the slow room until a packet comes for it, or another plan: then it is established there as of the time at
+//! which it was, as it is now.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use causeway_reference::lease::Addressee;
-use causeway_rules::{Alike, Own, Places, Template};
-use causeway_types::{FTeid, Ipv4Net, Seid, Teid, Time};
+use causeway_rules::{Alike, Moved, Own, Places, Remote, Template};
+use causeway_types::{Ipv4Net, Seid, Teid, Time};
 use foldhash::fast::RandomState;
 
 /// How many templates are known at a time.
@@ -39,16 +39,15 @@ pub(crate) struct Resting {
 #[derive(Debug)]
 struct Kind {
     template: Arc<Template>,
-    /// The GTP-U paths that each of them uses.
-    paths: Arc<[Path]>,
-    /// Where its tunnels end: our address of each, and the peer's of each.
+    /// Where its tunnels end: our address of each.
     locals: [Option<IpAddr>; 2],
-    peers: [Option<IpAddr>; 2],
+    /// Where what it sends to peers comes from: our address for each of those.
+    sources: [Option<IpAddr>; 2],
     users: usize,
 }
 
-/// Our address and a peer's.
-type Path = (IpAddr, IpAddr);
+/// The GTP-U paths that a session uses: our address and a peer's.
+pub(crate) type Paths = [Option<(IpAddr, IpAddr)>; 2];
 
 #[derive(Clone, Copy, Debug)]
 struct Record {
@@ -62,7 +61,11 @@ struct Record {
 pub(crate) struct Woken {
     pub(crate) since: Time,
     pub(crate) alike: Alike,
-    pub(crate) paths: Arc<[Path]>,
+    pub(crate) paths: Paths,
+}
+
+fn ends(own: &Own) -> impl Iterator<Item = (Teid, IpAddr)> {
+    own.remotes.into_iter().flatten().map(|Remote { teid, addr }| (teid, IpAddr::V4(addr)))
 }
 
 fn both<const N: usize>(
@@ -70,6 +73,14 @@ fn both<const N: usize>(
     addrs: [Option<IpAddr>; N],
 ) -> impl Iterator<Item = (Teid, IpAddr)> {
     teids.into_iter().zip(addrs).filter_map(|(teid, addr)| teid.zip(addr))
+}
+
+impl Kind {
+    fn paths(&self, own: &Own) -> Paths {
+        let [one, other] = self.sources;
+        let path = |local: Option<IpAddr>, remote: Option<Remote>| Some((local?, remote?.addr.into()));
+        [path(one, own.remotes[0]), path(other, own.remotes[1])]
+    }
 }
 
 impl Resting {
@@ -98,17 +109,11 @@ impl Resting {
         self.by_template.contains_key(&key_of(alike.template()))
     }
 
-    /// From now on sessions like this one can rest. `paths`: those that it uses.
-    pub(crate) fn learn(&mut self, alike: &Alike, paths: Vec<Path>) {
-        let addr = |tunnel: Option<FTeid>| tunnel?.addr.v4.map(IpAddr::V4);
-        let (mut locals, mut remotes) = (alike.tunnels(), alike.remotes());
-        let kind = Kind {
-            template: Arc::clone(alike.template()),
-            paths: paths.into(),
-            locals: [(); 2].map(|()| addr(locals.next())),
-            peers: [(); 2].map(|()| addr(remotes.next())),
-            users: 0,
-        };
+    /// From now on sessions like this one can rest. `sources`: where what it sends to peers comes from.
+    pub(crate) fn learn(&mut self, alike: &Alike, sources: [Option<IpAddr>; 2]) {
+        let mut locals = alike.tunnels().map(|tunnel| tunnel.addr.v4.map(IpAddr::V4));
+        let locals = [(); 2].map(|()| locals.next().flatten());
+        let kind = Kind { template: Arc::clone(alike.template()), locals, sources, users: 0 };
         let place = if self.kinds.len() < KINDS {
             self.kinds.push(kind);
             self.kinds.len() - 1
@@ -124,16 +129,15 @@ impl Resting {
 
     /// Lets a session rest whose tunnels and address no session has that is awake. Returns the paths that it uses; `None`: sessions
     /// like it cannot rest, or another one that rests has what is its own, or too many rest that send to the same tunnel.
-    pub(crate) fn add(&mut self, seid: Seid, since: Time, alike: &Alike) -> Option<Arc<[Path]>> {
+    pub(crate) fn add(&mut self, seid: Seid, since: Time, alike: &Alike) -> Option<Paths> {
         let number = *self.by_template.get(&key_of(alike.template()))?;
-        let (locals, peers) = self.kinds.get(number as usize).map(|kind| (kind.locals, kind.peers))?;
+        let locals = self.kinds.get(number as usize)?.locals;
         let own = *alike.own();
         let is_taken = |tunnel| self.of_tunnel(tunnel).is_some();
         if own.ue.is_some_and(|ue| self.of_ue(ue).is_some()) || both(own.tunnels, locals).any(is_taken) {
             return None;
         }
-        let is_crowded = |remote: (Teid, IpAddr)| self.remotes.all(remote).nth(MOST_SENDERS - 1).is_some();
-        if both(own.remotes, peers).any(is_crowded) {
+        if ends(&own).any(|end| self.is_crowded(end)) {
             return None;
         }
         let record = Record { seid, since, own, kind: number };
@@ -149,17 +153,46 @@ impl Resting {
         for tunnel in both(own.tunnels, locals) {
             self.tunnels.insert(tunnel, place);
         }
-        for remote in both(own.remotes, peers) {
-            self.remotes.insert(remote, place);
+        for end in ends(&own) {
+            self.remotes.insert(end, place);
         }
         let kind = self.kinds.get_mut(number as usize)?;
         kind.users += 1;
-        Some(Arc::clone(&kind.paths))
+        Some(kind.paths(&own))
+    }
+
+    /// Lets a session rest on that is changed as others were. Returns the paths that it used, and those that it uses now; `None`: it
+    /// does not rest, or it could not, or too many rest that send to the same tunnel.
+    pub(crate) fn change(&mut self, seid: Seid, moved: &Moved) -> Option<(Paths, Paths)> {
+        let (before, after) = (moved.before(), moved.after());
+        let place = self.place(seid)?;
+        let (old, new) =
+            (self.records.get(place as usize)?.kind, *self.by_template.get(&key_of(after.template()))?);
+        let (from, to) = (self.kinds.get(old as usize)?, self.kinds.get(new as usize)?);
+        let is_new = |end: &(Teid, IpAddr)| ends(before.own()).all(|held| held != *end);
+        if !Arc::ptr_eq(&from.template, before.template())
+            || from.locals != to.locals
+            || ends(after.own()).filter(is_new).any(|end| self.is_crowded(end))
+        {
+            return None;
+        }
+        let paths = (from.paths(before.own()), to.paths(after.own()));
+        ends(before.own()).for_each(|end| self.remotes.remove(end, place));
+        ends(after.own()).for_each(|end| self.remotes.insert(end, place));
+        let record = self.records.get_mut(place as usize)?;
+        (record.kind, record.own) = (new, *after.own());
+        self.kinds.get_mut(old as usize)?.users -= 1;
+        self.kinds.get_mut(new as usize)?.users += 1;
+        Some(paths)
+    }
+
+    fn is_crowded(&self, remote: (Teid, IpAddr)) -> bool {
+        self.remotes.all(remote).nth(MOST_SENDERS - 1).is_some()
     }
 
     /// A session rests no longer. `None`: it did not.
     pub(crate) fn take(&mut self, seid: Seid) -> Option<Woken> {
-        let place = self.seids.find(seid, |place| self.is_of(place, seid))?;
+        let place = self.place(seid)?;
         let Record { since, own, kind, .. } = *self.records.get(place as usize)?;
         let kind = self.kinds.get_mut(kind as usize)?;
         kind.users -= 1;
@@ -170,17 +203,26 @@ impl Resting {
         for tunnel in both(own.tunnels, kind.locals) {
             self.tunnels.remove(tunnel, place);
         }
-        for remote in both(own.remotes, kind.peers) {
-            self.remotes.remove(remote, place);
+        for end in ends(&own) {
+            self.remotes.remove(end, place);
         }
         self.free.push(place);
         let alike = Alike::new(Arc::clone(&kind.template), own);
-        Some(Woken { since, alike, paths: Arc::clone(&kind.paths) })
+        Some(Woken { since, alike, paths: kind.paths(&own) })
+    }
+
+    /// Since when the session is there that rests.
+    pub(crate) fn since(&self, seid: Seid) -> Option<Time> {
+        Some(self.records.get(self.place(seid)? as usize)?.since)
+    }
+
+    fn place(&self, seid: Seid) -> Option<u32> {
+        self.seids.find(seid, |place| self.is_of(place, seid))
     }
 
     /// The session rests.
     pub(crate) fn has(&self, seid: Seid) -> bool {
-        self.seids.find(seid, |place| self.is_of(place, seid)).is_some()
+        self.place(seid).is_some()
     }
 
     /// The session that a tunnel of ours ends in.
@@ -204,9 +246,7 @@ impl Resting {
             Addressee::Ue(IpAddr::V6(_)) => Vec::new(),
             Addressee::Senders(teid, peer) => {
                 let remote = (teid, peer);
-                let is_it = |record: &Record, kind: &Kind| {
-                    both(record.own.remotes, kind.peers).any(|it| it == remote)
-                };
+                let is_it = |record: &Record, _: &Kind| ends(&record.own).any(|it| it == remote);
                 let places = self.remotes.all(remote);
                 let users = places.filter(|place| self.is_it(*place, is_it));
                 let mut seids: Vec<_> = users.filter_map(|place| self.seid_at(place)).collect();

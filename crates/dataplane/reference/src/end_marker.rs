@@ -14,6 +14,13 @@ use crate::marks::Marks;
 use crate::session::Session;
 
 impl Reference {
+    /// Tells the far end of a tunnel that no more packets will come, at the next flush.
+    pub fn end(&mut self, tunnel: FTeid) {
+        if let Ok((egress, marker)) = end_marker(tunnel, None, &self.topology) {
+            self.send(egress, marker);
+        }
+    }
+
     /// Handles an End Marker. Where the packets of its tunnel are sent on in other tunnels, it follows them, once
     /// into each (TS 29.244 table 8.2.56-1 note 3); else it has reached its end.
     pub(crate) fn receive_end_marker(&mut self, now: Time, local: IpAddr, packet: &Packet<'_>) -> Fate {

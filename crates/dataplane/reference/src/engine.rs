@@ -16,7 +16,6 @@ use crate::Limits;
 use crate::act::{Decision, Matched, act};
 use crate::apply::{Effects, carry_out};
 use crate::buffer::Waiting;
-use crate::end_marker::end_marker;
 use crate::ethernet::{Neighbours, Stations};
 use crate::index::Index;
 use crate::indication::Indications;
@@ -203,11 +202,7 @@ impl Reference {
             self.shared.follow(seid, old, &session.rules, now);
             self.paths.follow(now, old, &session.rules, &self.topology);
         }
-        for tunnel in &effects.end_markers {
-            if let Ok((egress, packet)) = end_marker(*tunnel, None, &self.topology) {
-                self.send(egress, packet);
-            }
-        }
+        effects.end_markers.iter().for_each(|tunnel| self.end(*tunnel));
         if effects.drop_buffered {
             self.drop_buffered(now, seid);
         }

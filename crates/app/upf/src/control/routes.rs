@@ -61,8 +61,8 @@ impl<K: Ord> FramedRoutes<K> {
         let known = self.sessions.contains_key(&plan.session);
         let is_plain =
             |alike: &Alike| alike.template().rules().pdrs.values().all(|pdr| self.routes_of(pdr).is_empty());
-        // Routes are none of what is a session's own.
-        if !known && plan.ops.alike().is_some_and(is_plain) {
+        // Routes are none of what is a session's own, nor do they depend on FARs.
+        if !known && plan.ops.alike().is_some_and(is_plain) || plan.ops.moved().is_some() {
             return;
         }
         let mut planned = Planned { session: Some(plan.session), ..Planned::default() };

@@ -1,4 +1,4 @@
-//! Answers to establishments in the same words: the octets, but for what is each session's own.
+//! Answers to requests in the same words: the octets, but for what is each session's own.
 
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ use causeway_types::{FSeid, Seid};
 /// Templates whose answers are remembered.
 const REMEMBERED: usize = 64;
 
-/// The octets before the IEs of a message about a session.
-const HEADER: usize = 16;
+/// Where the header of a message about a session has its SEID and sequence number.
 const SEID: usize = 4;
 const SEQUENCE: usize = 12;
 
@@ -27,12 +26,16 @@ struct Form {
 
 /// The answers that were given lately.
 #[derive(Debug, Default)]
-pub(crate) struct Forms(Vec<Form>);
+pub(crate) struct Forms {
+    establishments: Vec<Form>,
+    /// To a modification: that it is accepted.
+    modification: Vec<u8>,
+}
 
 impl Forms {
     /// The answer to an establishment, if one like it was given before that said nothing beside what the UPF chose.
     pub(super) fn fill(&self, alike: &Alike, up: Seid, cp: Seid, sequence: u32) -> Option<Vec<u8>> {
-        self.0
+        self.establishments
             .iter()
             .find(|form| Arc::ptr_eq(&form.template, alike.template()))?
             .fill(alike, up, cp, sequence)
@@ -42,9 +45,21 @@ impl Forms {
     pub(super) fn remember(&mut self, alike: &Alike, up: Seid, cp: Seid, sequence: u32, answer: &[u8]) {
         let Some(form) = Form::of(alike, up, answer) else { return };
         if form.fill(alike, up, cp, sequence).as_deref() == Some(answer) {
-            self.0.truncate(REMEMBERED - 1);
-            self.0.insert(0, form);
+            self.establishments.truncate(REMEMBERED - 1);
+            self.establishments.insert(0, form);
         }
+    }
+
+    /// The answer to a modification, if one was given before that said no more than that.
+    pub(super) fn accept(&self, cp: Seid, sequence: u32) -> Option<Vec<u8>> {
+        let mut octets = self.modification.clone();
+        address(&mut octets, cp, sequence)?;
+        Some(octets)
+    }
+
+    /// Remembers an answer to a modification that says no more than that it is accepted.
+    pub(super) fn remember_accepted(&mut self, answer: &[u8]) {
+        self.modification = answer.to_vec();
     }
 }
 
@@ -78,18 +93,24 @@ impl Form {
 
     fn fill(&self, alike: &Alike, up: Seid, cp: Seid, sequence: u32) -> Option<Vec<u8>> {
         let mut octets = self.octets.clone();
-        let mut put = |at: usize, value: &[u8]| -> Option<()> {
-            octets.get_mut(at..at + value.len())?.copy_from_slice(value);
-            Some(())
-        };
-        let [_, number @ ..] = sequence.to_be_bytes();
-        put(SEID, &cp.0.to_be_bytes())?;
-        put(SEQUENCE, &number)?;
-        put(self.up_seid, &up.0.to_be_bytes())?;
+        address(&mut octets, cp, sequence)?;
+        put(&mut octets, self.up_seid, &up.0.to_be_bytes())?;
         for (at, which) in &self.teids {
             let teid = alike.own().tunnels.get(*which).copied().flatten()?;
-            put(*at, &teid.value().to_be_bytes())?;
+            put(&mut octets, *at, &teid.value().to_be_bytes())?;
         }
-        (octets.len() > HEADER).then_some(octets)
+        Some(octets)
     }
+}
+
+/// Writes whom an answer is for. `None`: there is none.
+fn address(octets: &mut [u8], cp: Seid, sequence: u32) -> Option<()> {
+    let [_, number @ ..] = sequence.to_be_bytes();
+    put(octets, SEID, &cp.0.to_be_bytes())?;
+    put(octets, SEQUENCE, &number)
+}
+
+fn put(octets: &mut [u8], at: usize, value: &[u8]) -> Option<()> {
+    octets.get_mut(at..at + value.len())?.copy_from_slice(value);
+    Some(())
 }

@@ -6,6 +6,7 @@ mod conflict;
 mod form;
 mod instruct;
 mod membership;
+mod moved;
 mod purge;
 mod release;
 mod request;

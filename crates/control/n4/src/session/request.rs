@@ -49,8 +49,11 @@ impl N4 {
         header: &Header,
         body: &[u8],
     ) {
+        if key.message == MessageType::SessionModificationRequest && self.modify_alike(seid, key, body) {
+            return;
+        }
         match Message::decode(header, body) {
-            Ok(Message::SessionModificationRequest(request)) => self.modify(now, seid, key, &request),
+            Ok(Message::SessionModificationRequest(request)) => self.modify(now, seid, key, &request, body),
             Ok(_) => self.delete(now, seid, key),
             Err(error) => {
                 let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
@@ -156,7 +159,14 @@ impl N4 {
         self.sessions.insert(session);
     }
 
-    fn modify(&mut self, now: Time, seid: Seid, key: RequestKey, request: &SessionModificationRequest<'_>) {
+    fn modify(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        key: RequestKey,
+        request: &SessionModificationRequest<'_>,
+        body: &[u8],
+    ) {
         let Some(session) = self.sessions.get(seid) else { return self.refuse_unknown(now, key) };
         let cp = session.cp.seid;
         let takeover = match self.takeover(key, seid, request) {
@@ -173,7 +183,12 @@ impl N4 {
             Ok(change) if change.plan.ops.is_empty() => {
                 self.modified(now, seid, key, takeover, change, Applied::default());
             }
-            Ok(change) => self.hand_out(Work::Modify(key, Box::new(takeover)), change),
+            Ok(change) => {
+                if let Some(alike) = session.rules.alike() {
+                    self.resources.remember_move(alike, body, &change, &context);
+                }
+                self.hand_out(Work::Modify(key, Box::new(takeover)), change);
+            }
         }
     }
 

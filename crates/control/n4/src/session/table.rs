@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_rules::{Alike, Change, Instructions, Places, Plan};
+use causeway_rules::{Alike, Change, Instructions, Moved, Places, Plan};
 use causeway_types::{FSeid, Seid};
 
 use super::slab::Slab;
@@ -131,6 +131,17 @@ impl Sessions {
         let ops = alike.clone().into();
         let id = self.begin(session, InFlight::Alike(key, alike))?;
         Some((id, Plan { session, ops }))
+    }
+
+    /// The same for a session that is changed as others were.
+    pub(crate) fn start_moved(
+        &mut self,
+        key: RequestKey,
+        session: Seid,
+        moved: Moved,
+    ) -> Option<(ApplyId, Plan)> {
+        let id = self.begin(session, InFlight::Moved(key, moved.after()))?;
+        Some((id, Plan { session, ops: moved.into() }))
     }
 
     fn begin(&mut self, seid: Seid, in_flight: InFlight) -> Option<ApplyId> {

@@ -11,6 +11,8 @@ use crate::transaction::RequestKey;
 pub(crate) enum InFlight {
     /// The session is established as others were, for this request.
     Alike(RequestKey, Alike),
+    /// The session becomes this by a change that others had before it, for this request.
+    Moved(RequestKey, Alike),
     /// Anything else.
     Change {
         work: Work,

@@ -11,7 +11,9 @@ use causeway_pfcp::{
 use causeway_types::{FTeid, PdrId, Seid};
 
 pub(crate) use self::alike::Wordings;
-pub use self::alike::{Alike, Known, Own, Template};
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use self::alike::of_plan;
+pub use self::alike::{Alike, Known, Moved, Own, Remote, Template};
 use self::alike::{establish_alike, remember};
 use crate::addresses::{AddressReservation, Held};
 use crate::decode;
@@ -116,11 +118,11 @@ pub fn instruct(
 pub fn delete(old: &SessionRules, session: Seid) -> Change {
     // What is still needed of it: how far the reports have come.
     let left = SessionRules { reports: old.reports.clone(), ..SessionRules::default() };
-    Change::of_deletion(left, plan_deletion(session), ResourceChange::giving_back(session, old))
+    Change::without_choices(left, plan_deletion(session), ResourceChange::giving_back(session, old))
 }
 
 impl Change {
-    pub(crate) fn of_deletion(left: SessionRules, plan: Plan, resources: ResourceChange) -> Self {
+    pub(crate) fn without_choices(left: SessionRules, plan: Plan, resources: ResourceChange) -> Self {
         Self {
             session: left,
             plan,

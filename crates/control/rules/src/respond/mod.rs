@@ -64,19 +64,6 @@ impl Change {
         ids.iter().map(created).collect()
     }
 
-    /// Goes on with the sequence numbers of reports that were made of `held`, the session as it is, since
-    /// this change was planned. Needed where a data plane takes its time: call it before
-    /// [`Change::usage_reports`] and before `session` replaces `held`.
-    pub fn catch_up(&mut self, held: &SessionRules) {
-        for (urr, state) in held.reports.iter() {
-            if let Some(planned) = self.session.reports.get_mut(urr)
-                && held.rules.urrs.contains_key(urr)
-            {
-                planned.next = state.next;
-            }
-        }
-    }
-
     /// The Usage Report IEs of what the data plane measured up to this change, for the modification or
     /// deletion response. Counts their sequence numbers in `session`.
     pub fn usage_reports(&mut self, usage: &[Usage]) -> Vec<UsageReport<'static>> {

@@ -103,20 +103,6 @@ fn a_removed_urr_has_its_final_report() {
     assert_eq!((report.ur_seqn.0, report.volume_measurement.unwrap().packets.total), (0, None));
 }
 
-// Input:  a threshold is reached between planning a modification and its being in force.
-// Output: the report of the modification has the number after it; none is given twice.
-#[test]
-fn reports_made_meanwhile_are_counted() {
-    let mut world = world(false);
-    let query = Changes { query_all: true, ..Changes::default() };
-    let mut change = world.modify(query).unwrap();
-    assert_eq!(world.session.usage_report(&usage(UsageReportTrigger::VOLTH)).ur_seqn.0, 0);
-    change.catch_up(&world.session);
-    assert_eq!(change.usage_reports(&[usage(UsageReportTrigger::IMMER)])[0].ur_seqn.0, 1);
-    world.keep(change);
-    assert_eq!(world.session.usage_report(&usage(UsageReportTrigger::VOLTH)).ur_seqn.0, 2);
-}
-
 // Input:  a session with a chosen and an assigned F-TEID.
 // Output: a Created PDR for the chosen one alone.
 #[test]

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::{Alike, RuleSet, Template};
+use crate::change::of_plan;
+use crate::{Alike, Moved, Plan, RuleSet, Template};
 
 /// What the sessions of a test have in common.
 #[derive(Debug, Default)]
@@ -22,5 +23,13 @@ impl Templates {
         let template = Arc::new(Template::of_rules(rules)?);
         self.0.push(Arc::clone(&template));
         Some(Alike::new(Arc::clone(&template), *template.own()))
+    }
+
+    /// A plan that changes nothing but FARs as one that was met before. `None`: it does more, or nobody has changed a session so.
+    pub fn moved(&mut self, alike: &Alike, to: &RuleSet, plan: &Plan) -> Option<Moved> {
+        let before = alike.rules();
+        let changes_fars_alone = RuleSet { fars: before.fars.clone(), ..to.clone() } == before;
+        let after = self.alike(to).filter(|_| changes_fars_alone && !plan.ops.is_empty())?;
+        of_plan(alike, &after, plan.ops.to_vec())
     }
 }

@@ -1,12 +1,12 @@
 use std::net::Ipv4Addr;
 
-use causeway_dataplane::{Fate, GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
+use causeway_dataplane::{Egress, Event, Fate, GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
 use causeway_packet::gtpu::Repr;
 use causeway_reference::Limits;
 use causeway_rules::testing::Templates;
 use causeway_rules::{
-    Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, RemovedHeader, RuleSet, UeAddress, UeSide, Urr,
-    plan_deletion, plan_establishment,
+    ApplyAction, Extras, Far, Forwarding, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, RemovedHeader,
+    RuleSet, UeAddress, UeSide, Urr, plan_deletion, plan_establishment, plan_modification,
 };
 use causeway_types::{DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, UrrId};
 
@@ -15,6 +15,7 @@ use crate::resting::MOST_SENDERS;
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const GNB: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+const OTHER_GNB: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
 
 fn plane() -> FastPath {
     plane_for(4)
@@ -75,12 +76,16 @@ fn establish(plane: &mut FastPath, templates: &mut Templates, count: u8) {
 
 /// From the network to the UE of this number.
 fn downlink(plane: &mut FastPath, ue: u8, now: Time) -> Fate {
+    downlink_to(plane, ue, now, &mut Vec::new())
+}
+
+fn downlink_to(plane: &mut FastPath, ue: u8, now: Time, sent: &mut Vec<(Egress, Vec<u8>)>) -> Fate {
     let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0, 8, 8, 8, 8, 10, 0, 0, ue];
     packet.extend([0, 53, 0x12, 0x34, 0, 8, 0, 0]);
     let sum = causeway_packet::checksum::checksum(&packet[..20]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     let ingress = Ingress::Ip { network: NetworkInstance::new("internet") };
-    plane.process(now, &ingress, &packet, &mut Vec::new())
+    plane.process(now, &ingress, &packet, sent)
 }
 
 // Input:  three sessions in the same words; a packet for the second; an Error Indication about the third; all end.
@@ -148,6 +153,72 @@ fn what_concerns_a_session_wakes_it() {
     }
     assert!(plane.apply(at(9), &plan_establishment(Seid(5), &same_address)).is_ok());
     assert_eq!((plane.resting.len(), plane.slow.rivals(Seid(5))), (0, vec![Seid(4)]));
+}
+
+/// Changes the downlink FAR of a session as it was changed for others; returns how many End Markers went to the old gNB.
+fn change(plane: &mut FastPath, templates: &mut Templates, ue: u8, secs: u64, act: fn(&mut Far)) -> usize {
+    let (from, mut to) = (rules(ue), rules(ue));
+    act(to.fars.get_mut(&FarId(2)).unwrap());
+    let end_markers = vec![(FarId(2), tunnel(0x100 + u32::from(ue), GNB))];
+    let is_told = rules(ue).fars[&FarId(2)].forwarding != to.fars[&FarId(2)].forwarding;
+    let extras = Extras { end_markers: if is_told { end_markers } else { Vec::new() }, ..Extras::default() };
+    let plan = plan_modification(Seid(ue.into()), &from, &to, &extras);
+    let before = templates.alike(&from).unwrap();
+    let moved = templates.moved(&before, &to, &plan).unwrap();
+    let like_others = Plan { session: plan.session, ops: moved.into() };
+    assert_eq!(like_others, plan);
+    assert_eq!(plane.apply(at(secs), &like_others), Ok(Applied::default()));
+    let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
+    plane.flush(&mut sent);
+    sent.iter().filter(|(egress, _)| peer_of(egress) == Some(GNB.into())).count()
+}
+
+fn peer_of(egress: &Egress) -> Option<IpAddr> {
+    if let Egress::Gtpu { peer, .. } = egress { Some(peer.ip()) } else { None }
+}
+
+fn handover(far: &mut Far) {
+    far.forwarding.as_mut().unwrap().outer = Some(OuterHeader::Gtpu(tunnel(0x200, OTHER_GNB)));
+}
+
+// Input:  sessions at rest that are handed over; an Error Indication of the old gNB; a packet for one of them; they end.
+// Output: they rest on, but for the packet; the old gNB hears of the end of its tunnel and is asked no more; packets go to the new one;
+//         usage is reported since they were established.
+#[test]
+fn a_session_is_handed_over_at_rest() {
+    let (mut plane, mut templates) = (plane(), Templates::default());
+    establish(&mut plane, &mut templates, 3);
+    for ue in [2, 3] {
+        assert_eq!(change(&mut plane, &mut templates, ue, 10, handover), 1);
+        assert_eq!((plane.resting.len(), plane.slow.sessions()), (2, 1));
+    }
+    let indication = Repr::error_indication(Teid::new(0x103), GNB.into(), &[]).to_vec().unwrap();
+    let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0 };
+    plane.process(at(11), &ingress, &indication, &mut Vec::new());
+    assert_eq!((plane.resting.len(), plane.poll_event()), (2, None));
+    let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
+    assert_eq!(downlink_to(&mut plane, 3, at(12), &mut sent), Fate::Forwarded);
+    assert_eq!((peer_of(&sent[0].0), &sent[0].1[4..8]), (Some(OTHER_GNB.into()), &[0, 0, 2, 0][..]));
+    assert_eq!(plane.resting.len(), 1);
+    let ends = [2, 3].map(|seid| plane.apply(at(20), &plan_deletion(Seid(seid))).unwrap().usage);
+    let measured = ends.map(|usage| (usage[0].start, usage[0].volume.unwrap().total()));
+    assert_eq!(measured, [(at(2), 0), (at(3), 28)]);
+}
+
+// Input:  sessions at rest whose downlink is to be buffered, which no session at rest has done before; a packet for the third.
+// Output: the first wakes, the others rest on; the packet waits, and the SMF hears of it.
+#[test]
+fn what_a_change_makes_of_sessions_is_learnt_from_the_first() {
+    let (mut plane, mut templates) = (plane(), Templates::default());
+    establish(&mut plane, &mut templates, 4);
+    for (ue, resting) in [(2, 2), (3, 2), (4, 2)] {
+        let buffer = |far: &mut Far| far.action = ApplyAction::Buffer { notify: true };
+        assert_eq!(change(&mut plane, &mut templates, ue, 10, buffer), 0);
+        assert_eq!(plane.resting.len(), resting);
+    }
+    assert_eq!(downlink(&mut plane, 3, at(12)), Fate::Buffered);
+    assert!(matches!(plane.poll_event(), Some(Event::DownlinkData { session: Seid(3), .. })));
+    assert_eq!(plane.resting.len(), 1);
 }
 
 // Input:  more sessions in the same words that send to one tunnel than may rest; an Error Indication about the tunnel.

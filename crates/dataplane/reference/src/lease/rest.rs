@@ -9,7 +9,6 @@ use causeway_types::{Seid, Teid, Time};
 use crate::engine::Reference;
 use crate::late::Late;
 use crate::measure::Measurement;
-use crate::paths::path_of;
 use crate::session::Session;
 
 impl Reference {
@@ -27,11 +26,6 @@ impl Reference {
     pub fn is_free(&self, tunnels: impl IntoIterator<Item = (Teid, IpAddr)>, ue: Option<Ipv4Addr>) -> bool {
         let is_free = |(teid, local)| self.index.by_tunnel(teid, local).is_none();
         tunnels.into_iter().all(is_free) && ue.is_none_or(|ue| !self.index.has_ue(ue.into()))
-    }
-
-    /// The paths that a session with these rules uses.
-    pub fn paths_of(&self, rules: &RuleSet) -> Vec<(IpAddr, IpAddr)> {
-        rules.fars.values().filter_map(|far| path_of(far, &self.topology)).collect()
     }
 
     /// The session was established at this time, and its state is nothing but that, now and later, until a packet comes for it

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use causeway_pfcp::{
     CreateFar, CreatePdr, CreateTrafficEndpoint, ForwardingParameters, Ie, OuterHeaderCreation, Pdi,
-    RecoveryTimeStamp, UeIpAddress, UserId,
+    RecoveryTimeStamp, UeIpAddress, UpdateFar, UpdateForwardingParameters, UserId,
 };
 use causeway_types::{FSeid, FarId, NtpSeconds, Teid};
 
-use super::own::{MOST, Own};
+use super::own::{MOST, Own, Remote};
 
 /// The flags of a UE IP Address that holds an IPv4 address and nothing else: V4, and S/D as it may be.
 const V4: u8 = 0x02;
@@ -29,7 +29,7 @@ pub(super) struct Hole {
 enum What {
     /// The IPv4 address of the UE, in all PDIs the same.
     Ue,
-    /// The TEID of the tunnel that a FAR leads into; never zero, which is no TEID and asks for something else.
+    /// The tunnel that a FAR leads into: its TEID and address, of which neither is zero, which would ask for something else.
     Remote,
     /// CP F-SEID.
     CpFSeid,
@@ -65,7 +65,9 @@ impl Holes {
         each_ie(body, 0, |ie_type, at| {
             match ie_type {
                 <CreatePdr<'_> as Ie<'_>>::TYPE => holes.of_pdr(body, at)?,
-                <CreateFar<'_> as Ie<'_>>::TYPE => holes.of_far(body, at)?,
+                <CreateFar<'_> as Ie<'_>>::TYPE => {
+                    holes.of_far(body, at, <ForwardingParameters<'_> as Ie<'_>>::TYPE)?;
+                }
                 <CreateTrafficEndpoint<'_> as Ie<'_>>::TYPE => return None,
                 FSeid::TYPE => {
                     once(&mut cp, at.clone())?;
@@ -79,6 +81,18 @@ impl Holes {
                 _ => {}
             }
             Some(())
+        })?;
+        Some(holes)
+    }
+
+    /// Of the body of a modification that updates FARs and does nothing else. `None`: as for [`Holes::of`], or it is another one.
+    pub(super) fn of_update(body: &[u8]) -> Option<Self> {
+        let mut holes = Self::default();
+        each_ie(body, 0, |ie_type, at| match ie_type {
+            <UpdateFar<'_> as Ie<'_>>::TYPE => {
+                holes.of_far(body, at, <UpdateForwardingParameters<'_> as Ie<'_>>::TYPE)
+            }
+            _ => None,
         })?;
         Some(holes)
     }
@@ -109,11 +123,11 @@ impl Holes {
         Some(())
     }
 
-    fn of_far(&mut self, body: &[u8], group: Range<usize>) -> Option<()> {
+    fn of_far(&mut self, body: &[u8], group: Range<usize>, parameters: u16) -> Option<()> {
         let (mut id, mut forwarding, mut creation) = (None, None, None);
         each_ie(body.get(group.clone())?, group.start, |ie_type, at| match ie_type {
             FarId::TYPE => once(&mut id, at),
-            <ForwardingParameters<'_> as Ie<'_>>::TYPE => once(&mut forwarding, at),
+            _ if ie_type == parameters => once(&mut forwarding, at),
             _ => Some(()),
         })?;
         let id = FarId::decode(body.get(id?)?).ok()?;
@@ -123,13 +137,12 @@ impl Holes {
             _ => Some(()),
         })?;
         let Some(creation) = creation else { return Some(()) };
-        if let Some([a, b, teid @ .., w, x, y, z]) = body.get(creation.clone())
+        if let Some([a, b, remote @ ..]) = body.get(creation.clone())
             && [*a, *b] == GTPU_IPV4
-            && [*w, *x, *y, *z] != [0; 4]
-            && teid_of(teid).is_some()
+            && remote_of(remote).is_some()
         {
             *self.fars.iter_mut().find(|slot| slot.is_none())? = Some(id);
-            self.add(What::Remote, creation.start + 2..creation.start + 6);
+            self.add(What::Remote, creation.start + 2..creation.end);
         }
         Some(())
     }
@@ -145,7 +158,7 @@ impl Holes {
                     let found = Ipv4Addr::from(<[u8; 4]>::try_from(value).ok()?);
                     (*filling.own.ue.get_or_insert(found) == found).then_some(())?;
                 }
-                What::Remote => *remotes.next()? = Some(teid_of(value)?),
+                What::Remote => *remotes.next()? = Some(remote_of(value)?),
                 What::CpFSeid => filling.cp = Some(FSeid::decode(value).ok()?),
                 What::Stamp => filling.recovery = Some(RecoveryTimeStamp::decode(value).ok()?.0),
                 What::User => drop(UserId::decode(value).ok()?),
@@ -155,8 +168,10 @@ impl Holes {
     }
 }
 
-fn teid_of(octets: &[u8]) -> Option<Teid> {
-    Teid::new(u32::from_be_bytes(octets.try_into().ok()?))
+fn remote_of(octets: &[u8]) -> Option<Remote> {
+    let [a, b, c, d, addr @ ..] = <[u8; 8]>::try_from(octets).ok()?;
+    let (teid, addr) = (Teid::new(u32::from_be_bytes([a, b, c, d]))?, Ipv4Addr::from(addr));
+    (!addr.is_unspecified()).then_some(Remote { teid, addr })
 }
 
 /// Of what is there twice only the first counts: such a wording is not worth understanding.

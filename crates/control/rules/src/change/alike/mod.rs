@@ -1,10 +1,11 @@
 //! Sessions that are asked for as others were before.
 //!
 //! An SMF asks for most sessions of a data network in the same words, but for what is each session's own: the F-SEID, the
-//! UE's IPv4 address and the TEIDs of gNBs. Decoding, merging and validating do not depend on the values of those, so
+//! UE's IPv4 address and the tunnels of gNBs. Decoding, merging and validating do not depend on the values of those, so
 //! what they once made of such a request serves for the next: with its own values, and with tunnels of its own.
 
 mod holes;
+mod moves;
 mod own;
 mod session;
 mod template;
@@ -17,7 +18,10 @@ use causeway_pfcp::{SessionEstablishmentFlags, SessionEstablishmentRequest};
 use causeway_types::{FSeid, NtpSeconds, Seid};
 use foldhash::fast::RandomState;
 
-pub use self::own::Own;
+pub use self::moves::Moved;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use self::moves::of_plan;
+pub use self::own::{Own, Remote};
 pub use self::session::Alike;
 pub use self::template::Template;
 use self::words::Words;
@@ -39,6 +43,8 @@ pub(crate) struct Wordings {
     places: Vec<Place>,
     /// The places of the wordings that were met last, the latest first.
     latest: Vec<usize>,
+    /// What became of such sessions.
+    moves: moves::Moves,
     /// What the templates were checked against.
     surroundings: Option<(Capabilities, LocalEndpoints)>,
 }
@@ -62,7 +68,13 @@ struct Meaning {
 impl Default for Wordings {
     fn default() -> Self {
         let places = vec![Place::default(); REMEMBERED];
-        Self { hasher: RandomState::default(), places, latest: Vec::new(), surroundings: None }
+        Self {
+            hasher: RandomState::default(),
+            places,
+            latest: Vec::new(),
+            moves: moves::Moves::default(),
+            surroundings: None,
+        }
     }
 }
 
@@ -193,6 +205,7 @@ pub(super) fn remember(wording: Wording, change: &Change, context: &Context<'_>,
     let wordings = &mut resources.recent.alike;
     if !wordings.is_made_for(context) {
         wordings.places.fill(Place::default());
+        wordings.moves = moves::Moves::default();
         wordings.surroundings = Some((*context.capabilities, context.endpoints.clone()));
     }
     let Wording { words, hash, own, names_sets } = wording;

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use causeway_types::Teid;
+use causeway_types::{DualIp, FTeid, Teid};
 
 /// How many tunnels of each kind a session can have beside others, at most.
 pub(super) const MOST: usize = 2;
@@ -14,6 +14,29 @@ pub struct Own {
     pub ue: Option<Ipv4Addr>,
     /// The TEIDs that the UPF chose for its tunnels, in the order in which it did.
     pub tunnels: [Option<Teid>; MOST],
-    /// The TEIDs of the tunnels that FARs lead into, in the order of the message that told of them.
-    pub remotes: [Option<Teid>; MOST],
+    /// The tunnels that FARs lead into, in the order in which the template has those.
+    pub remotes: [Option<Remote>; MOST],
+}
+
+/// The far end of a tunnel over IPv4, as small as it can be kept.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Remote {
+    /// The TEID there.
+    pub teid: Teid,
+    /// The peer.
+    pub addr: Ipv4Addr,
+}
+
+impl Remote {
+    /// `None`: it has an address of IPv6, or none.
+    pub fn of(tunnel: FTeid) -> Option<Self> {
+        let DualIp { v4, v6: None } = tunnel.addr else { return None };
+        Some(Self { teid: tunnel.teid, addr: v4? })
+    }
+}
+
+impl From<Remote> for FTeid {
+    fn from(Remote { teid, addr }: Remote) -> Self {
+        Self { teid, addr: addr.into() }
+    }
 }

@@ -51,11 +51,6 @@ impl Alike {
         self.template.tunnels(&self.own)
     }
 
-    /// The tunnels that FARs lead into, in the order of [`Own::remotes`].
-    pub fn remotes(&self) -> impl Iterator<Item = FTeid> {
-        self.template.remotes(&self.own)
-    }
-
     /// The UE addresses that are its alone.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = Held> {
         self.template.addresses(&self.own)

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use causeway_types::{FTeid, FarId, IpNet, NodeId, PdrId, Seid, Teid};
+use causeway_types::{FTeid, FarId, IpNet, NodeId, PdrId, Seid};
 
-use super::own::{MOST, Own};
+use super::own::{MOST, Own, Remote};
 use crate::addresses::Held;
 use crate::change::Change;
 use crate::edits::ChosenUes;
@@ -20,14 +20,16 @@ pub struct Template {
     chosen: Vec<(PdrId, FTeid)>,
     /// The tunnels that were chosen for it, in the order of the message.
     tunnels: Vec<FTeid>,
-    /// The FARs whose tunnels are each session's own.
-    fars: [Option<FarId>; MOST],
+    fars: Fars,
     own: Own,
 }
 
+/// The FARs whose tunnels are each session's own, in the order of [`Own::remotes`].
+type Fars = [Option<FarId>; MOST];
+
 impl Template {
     /// `None`: something of the session may be different for the next one in a way that is not known here.
-    pub(super) fn of(change: &Change, own: &Own, fars: [Option<FarId>; MOST]) -> Option<Self> {
+    pub(super) fn of(change: &Change, own: &Own, fars: Fars) -> Option<Self> {
         let session = &change.session;
         let mut tunnels = Vec::new();
         for (_, tunnel) in &change.chosen {
@@ -53,22 +55,43 @@ impl Template {
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn of_rules(rules: &RuleSet) -> Option<Self> {
         let mut own = Own { ue: rules.pdrs.values().find_map(|pdr| pdr.pdi.ue?.v4), ..Own::default() };
-        let (mut fars, mut chosen) = ([None; MOST], Vec::new());
-        let mut places = fars.iter_mut().zip(&mut own.remotes);
-        for far in rules.fars.values() {
-            if let Some(tunnel) = far.forwarding.as_ref().and_then(|it| it.tunnel()) {
-                let (id, teid) = places.next()?;
-                (*id, *teid) = (Some(far.id), Some(tunnel.teid));
-            }
-        }
+        let (fars, remotes) = remotes_of(rules)?;
+        own.remotes = remotes;
+        let mut chosen = Vec::new();
         for pdr in rules.pdrs.values() {
             chosen.extend(pdr.pdi.tunnel.map(|tunnel| (pdr.id, tunnel)));
         }
         let session = SessionRules { rules: rules.clone(), ..SessionRules::default() };
         let resources = crate::ResourceChange::nothing(Seid(0));
         let change =
-            Change { chosen, ..Change::of_deletion(session, crate::plan_deletion(Seid(0)), resources) };
+            Change { chosen, ..Change::without_choices(session, crate::plan_deletion(Seid(0)), resources) };
         Self::of(&change, &own, fars)
+    }
+
+    /// Of a session with this of its own whose FARs have changed, and nothing else. `None`: as for [`Template::of`].
+    pub(super) fn with_fars(&self, own: &Own, changed: &SessionRules) -> Option<Self> {
+        let (fars, remotes) = remotes_of(&changed.rules)?;
+        let template = Self {
+            session: SessionRules { reports: self.session.reports.clone(), ..changed.clone() },
+            chosen: self.chosen(own).collect(),
+            tunnels: self.tunnels(own).collect(),
+            fars,
+            own: Own { remotes, ..*own },
+        };
+        changed.rules.fars.values().all(|far| template.knows_far(far)).then_some(template)
+    }
+
+    /// It says the same as another one.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let can_be = self.fars == other.fars
+            && (&self.session.rules.urrs, &self.session.rules.qers)
+                == (&other.session.rules.urrs, &other.session.rules.qers);
+        can_be
+            && self.session_with(&other.own) == other.session
+            && self.tunnels(&other.own).eq(other.tunnels.iter().copied())
+            && self.own.tunnels.map(|own| own.is_some()) == other.own.tunnels.map(|own| own.is_some())
+            && self.own.ue.is_some() == other.own.ue.is_some()
+            && self.own.remotes.map(|own| own.is_some()) == other.own.remotes.map(|own| own.is_some())
     }
 
     /// Its tunnel and its IPv4 address are known to be the session's own, and what it names can only be of the request.
@@ -81,12 +104,34 @@ impl Template {
 
     fn knows_far(&self, far: &Far) -> bool {
         let outer = far.forwarding.as_ref().and_then(|forwarding| forwarding.outer);
-        outer.and_then(OuterHeader::tunnel).map(|tunnel| tunnel.teid) == self.remote_of(far.id)
+        outer.and_then(OuterHeader::tunnel) == self.remote_of(far.id, &self.own).map(FTeid::from)
     }
 
-    fn remote_of(&self, far: FarId) -> Option<Teid> {
-        let at = self.fars.iter().position(|of| *of == Some(far))?;
-        self.own.remotes.get(at).copied().flatten()
+    /// Where one of a session's FARs leads to, if that is of its own.
+    pub(super) fn remote_of(&self, far: FarId, own: &Own) -> Option<Remote> {
+        own.remotes.get(self.place_of(far)?).copied().flatten()
+    }
+
+    /// Which of [`Own::remotes`] a FAR leads into.
+    pub(super) fn place_of(&self, far: FarId) -> Option<usize> {
+        self.fars.iter().position(|of| *of == Some(far))
+    }
+
+    /// The FARs that lead into tunnels of the session's own.
+    pub(super) const fn fars(&self) -> &Fars {
+        &self.fars
+    }
+
+    /// A FAR of a session with this of its own; `None` if that has nothing of its own.
+    pub(super) fn far_with(&self, far: FarId, own: &Own) -> Option<Far> {
+        let mut renewed = self.session.rules.fars.get(&far)?.clone();
+        set_tunnel(&mut renewed, self.remote_of(far, own)?);
+        Some(renewed)
+    }
+
+    /// The FARs that lead into a session's tunnels of its own: in the order of [`Own::remotes`].
+    pub fn senders(&self) -> impl Iterator<Item = Option<&Far>> {
+        self.fars.iter().map(|far| self.session.rules.fars.get(&(*far)?))
     }
 
     /// What the session that it was made of has of its own.
@@ -117,13 +162,6 @@ impl Template {
     pub(super) fn tunnels(&self, own: &Own) -> impl Iterator<Item = FTeid> {
         let both = self.tunnels.iter().zip(own.tunnels);
         both.filter_map(|(tunnel, teid)| Some(FTeid { teid: teid?, addr: tunnel.addr }))
-    }
-
-    /// The tunnels that FARs lead into.
-    pub(super) fn remotes(&self, own: &Own) -> impl Iterator<Item = FTeid> {
-        let tunnel = |far: FarId| self.session.rules.fars.get(&far)?.forwarding.as_ref()?.tunnel();
-        let both = self.fars.iter().zip(own.remotes);
-        both.filter_map(move |(far, teid)| Some(FTeid { teid: teid?, addr: tunnel((*far)?)?.addr }))
     }
 
     /// The UE addresses that are a session's alone.
@@ -193,10 +231,23 @@ impl Template {
     }
 }
 
-fn set_tunnel(far: &mut Far, teid: Teid) {
+fn set_tunnel(far: &mut Far, remote: Remote) {
     if let Some(OuterHeader::Gtpu(tunnel)) = far.forwarding.as_mut().and_then(|it| it.outer.as_mut()) {
-        tunnel.teid = teid;
+        *tunnel = remote.into();
     }
+}
+
+/// The FARs that lead into tunnels over IPv4, and those tunnels. `None`: there are too many, or others.
+fn remotes_of(rules: &RuleSet) -> Option<(Fars, [Option<Remote>; MOST])> {
+    let (mut fars, mut remotes) = ([None; MOST], [None; MOST]);
+    let mut places = fars.iter_mut().zip(&mut remotes);
+    for far in rules.fars.values() {
+        if let Some(tunnel) = far.forwarding.as_ref().and_then(|it| it.tunnel()) {
+            let (id, remote) = places.next()?;
+            (*id, *remote) = (Some(far.id), Some(Remote::of(tunnel)?));
+        }
+    }
+    Some((fars, remotes))
 }
 
 fn net(ip: Ipv4Addr) -> IpNet {

@@ -15,7 +15,15 @@ pub(super) struct Words {
 impl Words {
     /// Of the body of an establishment. `None`: as for [`Holes::of`].
     pub(super) fn of(body: &[u8]) -> Option<Self> {
-        let holes = Holes::of(body)?;
+        Self::with(Holes::of(body)?, body)
+    }
+
+    /// Of the body of a modification. `None`: as for [`Holes::of_update`].
+    pub(super) fn of_update(body: &[u8]) -> Option<Self> {
+        Self::with(Holes::of_update(body)?, body)
+    }
+
+    fn with(holes: Holes, body: &[u8]) -> Option<Self> {
         let (mut octets, mut mask) = (Box::<[u8]>::from(body), vec![u8::MAX; body.len()].into_boxed_slice());
         for hole in &holes.all {
             octets.get_mut(hole.at.clone())?.fill(u8::MAX);

@@ -1,0 +1,237 @@
+//! Changes of sessions that were asked for in the same words.
+//!
+//! A handover is asked for in the same words for most sessions, but for the tunnel of the gNB, and takes sessions with one template
+//! to sessions with another. What that is was found out once: decoding, merging, validating and planning depend neither on the
+//! values nor on the session.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use causeway_types::FTeid;
+use foldhash::fast::RandomState;
+
+use super::holes::Filling;
+use super::own::MOST;
+use super::words::Words;
+use super::{Alike, Own, REMEMBERED, Template, Wordings};
+use crate::change::Change;
+use crate::edits::ChosenUes;
+use crate::plan::Op;
+use crate::validate::Context;
+use crate::{ResourceChange, Resources, RuleSet, SessionRules};
+
+/// How many of those that were met last are looked at first.
+const LATEST: usize = 16;
+
+/// The changes that were met lately.
+#[derive(Clone, Debug)]
+pub(super) struct Moves {
+    /// Each has one place, by the hash of its words and its template, as wordings have.
+    places: Vec<Place>,
+    latest: Vec<Arc<Move>>,
+}
+
+#[derive(Clone, Default, Debug)]
+struct Place {
+    met: u64,
+    known: Option<Arc<Move>>,
+}
+
+/// What one wording makes of the sessions of a template.
+#[derive(Debug)]
+struct Move {
+    words: Words,
+    from: Arc<Template>,
+    to: Arc<Template>,
+    /// Where the tunnels of a session come from.
+    sources: [Option<Source>; MOST],
+    /// What was written for the session that it was first met with.
+    ops: Vec<Op>,
+}
+
+/// Where a tunnel comes from: one of those that the session had, or of those in the request.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Held(usize),
+    Given(usize),
+}
+
+/// A change of a session in known words.
+#[derive(Clone, Debug)]
+pub struct Moved {
+    how: Arc<Move>,
+    before: Own,
+    after: Own,
+}
+
+impl Default for Moves {
+    fn default() -> Self {
+        Self { places: vec![Place::default(); REMEMBERED], latest: Vec::new() }
+    }
+}
+
+impl Moves {
+    fn find(&mut self, alike: &Alike, body: &[u8], hash: impl FnOnce(&Words) -> u64) -> Option<Moved> {
+        let recent = (0..).zip(&self.latest).find_map(|(at, known)| Some((at, known.change(alike, body)?)));
+        if let Some((at, moved)) = recent {
+            self.latest.get_mut(..=at)?.rotate_right(1);
+            return Some(moved);
+        }
+        let place = hash(&Words::of_update(body)?) as usize % REMEMBERED;
+        let known = self.places.get(place)?.known.as_ref()?;
+        let moved = known.change(alike, body)?;
+        self.latest.insert(0, Arc::clone(known));
+        self.latest.truncate(LATEST);
+        Some(moved)
+    }
+
+    /// A template that says the same as this one, if there is one: so that handovers there and back end where they began.
+    fn same(&self, template: &Template) -> Option<Arc<Template>> {
+        let known = self.places.iter().filter_map(|place| place.known.as_ref());
+        known.flat_map(|known| [&known.to, &known.from]).find(|known| known.is_like(template)).cloned()
+    }
+}
+
+impl Move {
+    /// What it makes of a session. `None`: the words are others, or values that must differ do not.
+    fn change(self: &Arc<Self>, alike: &Alike, body: &[u8]) -> Option<Moved> {
+        if !Arc::ptr_eq(&self.from, alike.template()) {
+            return None;
+        }
+        let given = self.words.filling(body)?;
+        let before = *alike.own();
+        is_change(&self.words, &given, &self.from, &before).then_some(())?;
+        let after = |source: Option<Source>| match source? {
+            Source::Held(at) => before.remotes.get(at).copied().flatten(),
+            Source::Given(at) => given.own.remotes.get(at).copied().flatten(),
+        };
+        let after = Own { remotes: self.sources.map(after), ..before };
+        Some(Moved { how: Arc::clone(self), before, after })
+    }
+}
+
+/// Every tunnel that is given is another one than before, and no two were the same: else less would be written, and fewer would hear
+/// of their end.
+fn is_change(words: &Words, given: &Filling, from: &Template, before: &Own) -> bool {
+    let fars = words.holes().fars.iter().zip(given.own.remotes);
+    let mut held = fars.map(|(far, given)| (far.and_then(|far| from.remote_of(far, before)), given));
+    let [one, other] = before.remotes;
+    held.all(|(held, given)| held.is_none() || held != given) && (one.is_none() || one != other)
+}
+
+impl Moved {
+    /// The session before.
+    pub fn before(&self) -> Alike {
+        Alike::new(Arc::clone(&self.how.from), self.before)
+    }
+
+    /// The session after.
+    pub fn after(&self) -> Alike {
+        Alike::new(Arc::clone(&self.how.to), self.after)
+    }
+
+    /// The tunnels that hear of their end, in the order of the plan.
+    pub fn end_markers(&self) -> impl Iterator<Item = FTeid> {
+        self.how.ops.iter().filter_map(|op| match op {
+            Op::SendEndMarker { far, tunnel } => {
+                Some(self.how.from.remote_of(*far, &self.before).map_or(*tunnel, FTeid::from))
+            }
+            _ => None,
+        })
+    }
+
+    /// The writes. O(changed rules).
+    pub(crate) fn ops(&self) -> Vec<Op> {
+        let mut markers = self.end_markers();
+        let renewed = |op: &Op| match op {
+            Op::PutFar(far) => match self.how.to.far_with(far.id, &self.after) {
+                Some(renewed) => Op::PutFar(Arc::new(renewed)),
+                None => Op::PutFar(Arc::clone(far)),
+            },
+            Op::SendEndMarker { far, tunnel } => {
+                Op::SendEndMarker { far: *far, tunnel: markers.next().unwrap_or(*tunnel) }
+            }
+            op => op.clone(),
+        };
+        self.how.ops.iter().map(renewed).collect()
+    }
+}
+
+fn hash_of(hasher: &RandomState, from: &Arc<Template>, words: &Words) -> u64 {
+    hasher.hash_one((Arc::as_ptr(from).addr(), words.octets()))
+}
+
+impl Resources {
+    /// What a modification with this body makes of a session, if it is one that was met before and is about nothing but FARs. It is the
+    /// same as what [`crate::modify`] would make of it, which is to be asked where this does not know.
+    pub fn moved(&mut self, alike: &Alike, body: &[u8], context: &Context<'_>) -> Option<Moved> {
+        let wordings = &mut self.recent.alike;
+        if !wordings.is_made_for(context) {
+            return None;
+        }
+        let Wordings { hasher, moves, .. } = wordings;
+        moves.find(alike, body, |words| hash_of(hasher, alike.template(), words))
+    }
+
+    /// Remembers what came of a modification with this body if one like it was met before. `alike`: the session before it.
+    pub fn remember_move(&mut self, alike: &Alike, body: &[u8], change: &Change, context: &Context<'_>) {
+        let wordings = &mut self.recent.alike;
+        let Some(words) = Words::of_update(body).filter(|_| wordings.is_made_for(context)) else { return };
+        let Wordings { hasher, moves, .. } = wordings;
+        let hash = hash_of(hasher, alike.template(), &words);
+        let at = hash as usize % REMEMBERED;
+        let was_met = moves.places.get(at).is_some_and(|place| place.met == hash);
+        let learnt = if was_met { learnt(words, alike, body, change, moves) } else { None };
+        let Some(place) = moves.places.get_mut(at) else { return };
+        place.met = hash;
+        if let Some(learnt) = learnt {
+            place.known = Some(Arc::new(learnt));
+        }
+    }
+}
+
+/// `None`: it does more than another session with the same template would have done to it.
+fn learnt(words: Words, alike: &Alike, body: &[u8], change: &Change, moves: &Moves) -> Option<Move> {
+    let (from, before) = (alike.template(), alike.own());
+    let given = words.filling(body)?;
+    let is_plain = changes_fars_alone(&alike.whole(), change)
+        && change.plan.ops.iter().all(writes_fars)
+        && !change.plan.ops.is_empty()
+        && is_change(&words, &given, from, before);
+    let to = from.with_fars(before, &change.session).filter(|_| is_plain)?;
+    let to = moves.same(&to).or_else(|| from.is_like(&to).then(|| Arc::clone(from))).unwrap_or(Arc::new(to));
+    let source = |far| {
+        let given = words.holes().fars.iter().position(|given| *given == Some(far));
+        given.map(Source::Given).or_else(|| from.place_of(far).map(Source::Held))
+    };
+    let sources = to.fars().map(|far| far.and_then(source));
+    let ops = change.plan.ops.to_vec();
+    Some(Move { words, from: Arc::clone(from), to, sources, ops })
+}
+
+/// It does nothing but what [`Moved`] can do again.
+const fn writes_fars(op: &Op) -> bool {
+    matches!(op, Op::PutFar(_) | Op::SendEndMarker { .. } | Op::NotifyAgain(_))
+}
+
+fn changes_fars_alone(old: &SessionRules, change: &Change) -> bool {
+    let Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference } = change;
+    let rules = RuleSet { fars: old.rules.fars.clone(), ..session.rules.clone() };
+    let as_before = SessionRules { rules, ..session.clone() };
+    as_before == *old
+        && chosen.is_empty()
+        && chosen_endpoints.is_empty()
+        && *ues == ChosenUes::default()
+        && *resources == ResourceChange::nothing(plan.session)
+        && query_reference.is_none()
+}
+
+/// A change of a session to this plan, as one that was met before. `None`: it writes more than FARs.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn of_plan(alike: &Alike, to: &Alike, ops: Vec<Op>) -> Option<Moved> {
+    let (before, after) = (*alike.own(), *to.own());
+    let (from, to) = (Arc::clone(alike.template()), Arc::clone(to.template()));
+    let is_plain = ops.iter().all(writes_fars);
+    let how = Move { words: Words::default(), from, to, sources: [None; MOST], ops };
+    is_plain.then(|| Moved { how: Arc::new(how), before, after })
+}
