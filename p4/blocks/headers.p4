@@ -206,6 +206,8 @@ struct metadata_t {
     bit<1> is_expired;
     // 1: no route leads to the packet's next address.
     bit<1> has_no_route;
+    // In which of the last bits the source's address and the TEID differ.
+    bit<24> source_difference;
     // 1: the source is not that of the tunnel's UE.
     bit<1> is_spoofed;
     // 1: the outer header tells of congestion, and the user packet cannot.

@@ -35,6 +35,7 @@
 
 control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
     CpuCommands() commands;
+    SourceDifference() difference;
     SourceGuard() source;
     Congestion() congestion;
     UserPacket() user_packet;
@@ -59,16 +60,24 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         if (hdr.cpu.isValid()) {
             commands.apply(hdr, meta TARGET_ARGUMENTS);
         }
+        difference.apply(hdr, meta);
+#ifdef PROFILE_DIRECT
+        sessions.apply(hdr, meta);
+        if (HAS_SIMPLE_ENTRY) {
+            meta.is_simple = 1;
+        }
+#else
+        if (meta.has_user_packet == 1) {
+            pdr.apply(hdr, meta);
+        }
+#endif
+        // Asked only now, because the large tables that find the rule take the first stages.
         if (meta.is_tunnelled == 1) {
             source.apply(hdr, meta);
             congestion.apply(hdr, meta);
         }
         user_packet.apply(hdr, meta);
 #ifdef PROFILE_DIRECT
-        sessions.apply(hdr, meta);
-        if (HAS_SIMPLE_ENTRY) {
-            meta.is_simple = 1;
-        }
         if (IS_SIMPLE) {
             if (IS_SOUND) {
                 forwarding.apply(meta);
@@ -88,9 +97,6 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
             }
         }
 #else
-        if (meta.has_user_packet == 1) {
-            pdr.apply(hdr, meta);
-        }
         if (IS_SOUND) {
             forwarding.apply(meta);
         }

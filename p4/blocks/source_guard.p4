@@ -5,9 +5,21 @@
 // last bits are equal, that is, their difference is zero there. TEIDs without a UE address (N9 downlink) have a row that only
 // names them. What no row is for is dropped: an empty guard lets nothing out of a tunnel.
 
-control SourceGuard(inout headers_t hdr, inout metadata_t meta) {
-    bit<24> difference = 0;
+// What the table is asked takes a stage before it, so it stands apart, in front of all else.
+control SourceDifference(in headers_t hdr, inout metadata_t meta) {
+    apply {
+#ifdef INNER_IPV6
+        if (hdr.inner_ipv6.isValid()) {
+            meta.source_difference = hdr.inner_ipv6.src[87:64] ^ meta.teid_in;
+        } else
+#endif
+        {
+            meta.source_difference = hdr.inner_ipv4.src[23:0] ^ meta.teid_in;
+        }
+    }
+}
 
+control SourceGuard(inout headers_t hdr, inout metadata_t meta) {
     action pass() {}
 
     action refuse() {
@@ -19,7 +31,7 @@ control SourceGuard(inout headers_t hdr, inout metadata_t meta) {
         key = {
             meta.teid_in : ternary @name("teid");
             hdr.inner_ipv4.src : ternary @name("source");
-            difference : ternary @name("difference");
+            meta.source_difference : ternary @name("difference");
         }
         actions = { pass; @defaultonly refuse; }
         const default_action = refuse();
@@ -32,7 +44,7 @@ control SourceGuard(inout headers_t hdr, inout metadata_t meta) {
         key = {
             meta.teid_in : ternary @name("teid");
             hdr.inner_ipv6.src[127:64] : ternary @name("source");
-            difference : ternary @name("difference");
+            meta.source_difference : ternary @name("difference");
         }
         actions = { pass; @defaultonly refuse; }
         const default_action = refuse();
@@ -42,12 +54,10 @@ control SourceGuard(inout headers_t hdr, inout metadata_t meta) {
 
     apply {
         if (hdr.inner_ipv4.isValid()) {
-            difference = hdr.inner_ipv4.src[23:0] ^ meta.teid_in;
             source_guard.apply();
         }
 #ifdef INNER_IPV6
         else if (hdr.inner_ipv6.isValid()) {
-            difference = hdr.inner_ipv6.src[87:64] ^ meta.teid_in;
             source_guard_ipv6.apply();
         }
 #endif

@@ -43,14 +43,15 @@
 
 // In front of the frame on its way to the egress side, whether it is the packet or a mirrored copy of the frame that came.
 header bridge_h {
+    // Together they are what one container of 32 bits holds.
     PuntReason punt;
+    bit<24> rule;
     // 0: a copy, which cannot say more of itself than what the ingress side has found.
     bit<1> is_original;
     // 1: the control plane chose the port and the queue itself.
     bit<1> is_sent;
     @padding bit<5> padding;
     bit<9> ingress_port;
-    bit<24> rule;
 }
 
 #define TARGET_HEADERS bridge_h bridge;

@@ -74,7 +74,7 @@ control UpfIngressDeparser(
 
     apply {
         if (deparser.mirror_type == MIRROR_COPY) {
-            mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, 0, 0, 0, meta.ingress_port, meta.rule});
+            mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, meta.rule, 0, 0, 0, meta.ingress_port});
         }
         if (hdr.outer_ipv4.isValid()) {
             hdr.outer_ipv4.checksum = outer_checksum.update({
