@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::report::{self, Conditions, IoCost, Report};
-use crate::{BenchError, events, filters, index, kit, memory, pfcp, pipeline, ports, switch, upf, workers};
+use crate::{
+    BenchError, events, filters, floods, index, kit, memory, pfcp, pipeline, ports, switch, upf, workers,
+};
 
 /// Which benchmark, and what holds for any.
 #[derive(Args, Debug)]
@@ -43,6 +45,8 @@ pub enum Benchmark {
     Pipeline(pipeline::Options),
     /// Several workers at once, each with a data plane of its own: ns per packet of each, and how the rate grows
     Workers(workers::Options),
+    /// Packets that nobody should send: ns per packet of each kind, beside good ones
+    Floods(floods::Options),
     /// Memory for each session, and how long it takes to set up so many
     Memory(memory::Options),
     /// PFCP requests through the control plane in memory: ns per establishment, handover and deletion, by stage
@@ -69,6 +73,7 @@ impl Benchmark {
         vec![
             Self::Pipeline(pipeline::Options::default()),
             Self::Workers(workers::Options::default()),
+            Self::Floods(floods::Options::default()),
             Self::Memory(memory::Options::default()),
             Self::Pfcp(pfcp::Options::default()),
             Self::Index(index::Options::default()),
@@ -99,6 +104,7 @@ impl Benchmark {
         match self {
             Self::Pipeline(_) => "pipeline",
             Self::Workers(_) => "workers",
+            Self::Floods(_) => "floods",
             Self::Memory(_) => "memory",
             Self::Pfcp(_) => "pfcp",
             Self::Index(_) => "index",
@@ -115,6 +121,7 @@ impl Benchmark {
         match self {
             Self::Pipeline(options) => pipeline::run(options, common),
             Self::Workers(options) => workers::run(options, common),
+            Self::Floods(options) => floods::run(options, common),
             Self::Memory(options) => memory::run(options, common),
             Self::Pfcp(options) => pfcp::run(options, common),
             Self::Index(options) => index::run(options, common),

@@ -11,6 +11,7 @@ mod cli;
 mod error;
 pub mod events;
 pub mod filters;
+pub mod floods;
 pub mod index;
 pub mod kit;
 pub mod memory;

@@ -99,6 +99,28 @@ fn packets_get_through_every_shape() {
     );
 }
 
+// Input:  good packets and floods of every kind, as short as can be.
+// Output: good ones are forwarded by hot lines but for a few; what no session has asked for, and what is spoilt, is not forwarded; each
+//         kind has a ratio to the good ones of its direction.
+#[test]
+fn floods_are_measured_beside_good_packets() {
+    let (_, json) = output(&["floods", "--quick"]);
+    let report = &json[0];
+    let kinds: Vec<_> = column(report, "packets").into_iter().filter_map(Value::as_str).collect();
+    let forwarded: Vec<_> = column(report, "forwarded").into_iter().filter_map(Value::as_f64).collect();
+    assert_eq!(kinds.len(), 23);
+    for (kind, forwarded) in kinds.iter().zip(forwarded) {
+        let passes = match *kind {
+            "good" | "ECT(1) in the outer header" | "IPv4 options" | "neither TCP nor UDP" => 100.0,
+            // What nobody has to understand passes; a piece may wait for the others.
+            "unknown extension header" | "16 unknown extension headers" | "fragment of 8 octets" => continue,
+            _ => 0.0,
+        };
+        assert_eq!(forwarded, passes, "{kind}: {report}");
+    }
+    assert!(column(report, "of good ones").iter().all(|ratio| ratio.as_f64().unwrap() > 0.0), "{report}");
+}
+
 // Input:  one worker, and two at once, with a thousand sessions each.
 // Output: a row for each that there are cores for, without loss; two have a time each, and the other row is named as skipped.
 #[test]

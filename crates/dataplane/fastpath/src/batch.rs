@@ -4,14 +4,14 @@ use causeway_dataplane::{DropReason, Fate, Ingress, TrafficCounter};
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::Time;
 
-use crate::choose::{AHEAD, DOWNLINK, UPLINK};
+use crate::choose::{Chooser, DOWNLINK, Desk, UPLINK};
 use crate::deed::{Ready, Verdict};
 use crate::engine::FastPath;
 use crate::filters::{Block, Comparing, Gist};
-use crate::forward::Sent;
+use crate::forward::{Forwarding, Sent};
 use crate::leaving::{Entrance, Leaving};
 use crate::packet::User;
-use crate::plain::{Fork, Plain};
+use crate::plain::{AHEAD, Fork, Plain, Plains};
 use crate::surroundings::Exit;
 use crate::work::{Odd, Stage, Work};
 
@@ -22,33 +22,33 @@ impl FastPath {
     pub fn process_batch(&mut self, now: Time, entrance: Entrance, batch: &mut Batch, leaving: &mut Leaving) {
         leaving.clear();
         self.expire(now);
-        let mut plains = [Plain::ASK; BATCH];
-        let Some(plains) = plains.get_mut(..batch.len().min(BATCH)) else { return };
-        let mut odd = Odd::new();
+        let mut desk = self.desk.take().unwrap_or_else(|| Box::new(Desk::new()));
+        desk.begin(batch.len());
+        let (mut odd, octets) = (Odd::new(), batch.octets() as u64);
         let (compare, odd) = (self.sets.compare(), &mut odd);
-        let octets = batch.octets() as u64;
         match entrance {
             Entrance::Gtpu => {
-                self.find_tunnels(batch, plains, odd);
-                self.choose_some::<UPLINK>(batch, plains, odd);
-                let engine = self;
+                self.find_tunnels(batch, &mut desk, odd);
+                self.choose_some::<UPLINK>(batch, &mut desk.plains, odd);
+                let (engine, plains) = (&mut *self, &desk.plains);
                 compare.run(Pass::<UPLINK> { engine, now, entrance, batch, plains, odd, leaving, octets });
             }
             Entrance::Network(network) => {
-                self.find_addresses(network, batch, plains, odd);
-                self.choose_some::<DOWNLINK>(batch, plains, odd);
-                let engine = self;
+                self.find_addresses(network, batch, &mut desk, odd);
+                self.choose_some::<DOWNLINK>(batch, &mut desk.plains, odd);
+                let (engine, plains) = (&mut *self, &desk.plains);
                 compare.run(Pass::<DOWNLINK> { engine, now, entrance, batch, plains, odd, leaving, octets });
             }
             Entrance::Ethernet(_) => {
-                (0..plains.len()).for_each(|index| self.ask(now, entrance, batch, index, leaving));
+                (0..batch.len()).for_each(|index| self.ask(now, entrance, batch, index, leaving));
             }
         }
+        self.desk = Some(desk);
     }
 
     /// The second stage for packets and rules that are not as simple as most.
     #[inline(always)]
-    fn choose_some<const WAY: bool>(&self, batch: &Batch, plains: &mut [Plain], odd: &mut Odd) {
+    fn choose_some<const WAY: bool>(&self, batch: &Batch, plains: &mut Plains, odd: &mut Odd) {
         self.look_twice::<WAY>(plains);
         if !odd.is_empty() {
             self.choose_odd(batch, odd);
@@ -62,7 +62,7 @@ struct Pass<'a, const WAY: bool> {
     now: Time,
     entrance: Entrance,
     batch: &'a mut Batch,
-    plains: &'a [Plain],
+    plains: &'a Plains,
     odd: &'a mut Odd,
     leaving: &'a mut Leaving,
     /// Of all frames.
@@ -72,21 +72,30 @@ struct Pass<'a, const WAY: bool> {
 impl<const WAY: bool> Comparing for Pass<'_, WAY> {
     #[inline(always)]
     fn run(mut self, fits: impl Fn(&Block, Gist) -> u16) {
-        let mut sent = Sent::default();
+        let (mut sent, mut exits) = (Sent::default(), [Exit::Network(0); BATCH]);
+        // The frames from here on have left but for those that are finished otherwise.
+        let mut first = 0;
+        let now = self.now.as_nanos();
         self.engine.fate = Fate::Forwarded;
-        for (index, plain) in self.plains.iter().enumerate() {
-            if let Some(later) = self.plains.get(index + AHEAD) {
-                self.engine.table.prefetch(later.line);
-            }
-            let Some(course) = self.engine.choose::<WAY>(plain, &fits) else {
-                self.finish(index, plain, None);
+        for index in 0..self.plains.len() {
+            let FastPath { table, programs, sets, surroundings, .. } = &mut *self.engine;
+            table.prefetch(self.plains.lines[index + AHEAD]);
+            let chooser = Chooser { programs, sets, fits: &fits };
+            let Some((line, course)) = chooser.choose::<WAY>(table, self.plains, index) else {
+                self.leaving.depart_all(first..index, &exits);
+                self.finish(index, None);
+                first = index + 1;
                 continue;
             };
-            let frame = (&mut *self.batch, index);
-            if self.engine.forward(self.now, frame, (plain, course), (&mut sent, self.leaving)).is_none() {
-                self.finish(index, plain, Some(course));
+            let forwarding = Forwarding { now, plains: self.plains, programs, surroundings };
+            let exit = &mut exits[index % BATCH];
+            if forwarding.forward((self.batch, index), (line, course), (&mut sent, exit)).is_none() {
+                self.leaving.depart_all(first..index, &exits);
+                self.finish(index, Some(course));
+                first = index + 1;
             }
         }
+        self.leaving.depart_all(first..self.plains.len(), &exits);
         let counters = &mut self.engine.hot;
         counters.forwarded += sent.all();
         counters.ip_sent = counters.ip_sent.with(sent.by_ip());
@@ -98,8 +107,10 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
 
 impl<const WAY: bool> Pass<'_, WAY> {
     /// What is not as simple. `course`: the packet was for it.
+    #[cold]
     #[inline(never)]
-    fn finish(&mut self, index: usize, plain: &Plain, course: Option<u32>) {
+    fn finish(&mut self, index: usize, course: Option<u32>) {
+        let plain = &self.plains.at(index);
         let octets = self.batch.data(index).map_or(0, <[u8]>::len);
         self.octets -= octets as u64;
         let fork = match (course, plain.fork) {
@@ -172,9 +183,10 @@ impl FastPath {
     ) -> Verdict {
         let Some(course) = self.programs.course(course) else { return Verdict::Ask };
         let step = (course.program, course.index, plain.line);
-        let user = batch.data(index).and_then(|frame| frame.get(plain.start.into()..)).and_then(User::parse);
+        let user =
+            batch.data(index).and_then(|frame| frame.get(plain.start as usize..)).and_then(User::parse);
         let Some(user) = user else { return Verdict::Ask };
-        let work = Work { user, start: plain.start.into(), ..Work::nothing(index) };
+        let work = Work { user, start: plain.start as u16, ..Work::nothing(index) };
         self.act(now, batch, index, &work, step)
     }
 

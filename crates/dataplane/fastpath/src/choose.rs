@@ -5,10 +5,13 @@ use causeway_ports::{BATCH, Batch, Meta};
 
 use crate::course::Head;
 use crate::engine::FastPath;
-use crate::filters::{Block, Gist};
+use crate::filters::{Block, FilterSets, Gist};
+use crate::heads::{Heads, MESSAGE, Reading, USER};
 use crate::key::Key;
 use crate::line::Line;
-use crate::plain::{Fork, Plain};
+use crate::plain::{AHEAD, Fork, Plain, Plains};
+use crate::program::Programs;
+use crate::table::Table;
 use crate::work::Odd;
 
 /// Uplink packets, which come in by GTP-U.
@@ -16,63 +19,89 @@ pub(crate) const UPLINK: bool = true;
 /// Downlink packets, which come in from a data network.
 pub(crate) const DOWNLINK: bool = false;
 
-/// Packets of a batch whose lines are fetched while they are found. Those of the others are fetched one by one while the
-/// packets that are so many before are acted on: more at once than a core keeps track of would be waited for.
-pub(crate) const AHEAD: usize = BATCH / 2;
+/// What is in hand of the packets of a batch. It is kept, as writing it anew would cost more than reading it.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    heads: Heads,
+    pub(crate) plains: Plains,
+}
+
+impl Desk {
+    /// Of no packets.
+    pub(crate) const fn new() -> Self {
+        Self { heads: Heads::new(), plains: Plains::new() }
+    }
+
+    /// For so many other packets.
+    pub(crate) const fn begin(&mut self, len: usize) {
+        self.heads.clear();
+        self.plains.begin(len);
+    }
+}
 
 impl FastPath {
     /// The first stage for GTP-U: where the lines are. Fetches those of the first [`AHEAD`] packets.
     #[inline(never)]
-    pub(crate) fn find_tunnels(&self, batch: &Batch, plains: &mut [Plain], odd: &mut Odd) {
-        let teids = teids_of(batch);
-        let slots = self.table.slots(&teids);
-        for (index, (plain, (meta, frame))) in plains.iter_mut().zip(batch.each()).enumerate() {
-            let (teid, slot) = (teids[index % BATCH], slots[index % BATCH]);
-            if index < AHEAD {
-                // It is compared with the key later, wherever it leads.
-                self.table.prefetch(slot);
+    pub(crate) fn find_tunnels(&self, batch: &Batch, desk: &mut Desk, odd: &mut Odd) {
+        let Desk { heads, plains } = desk;
+        for (index, (meta, len, head)) in batch.heads::<MESSAGE>().enumerate() {
+            if let (Some(head), Some(place)) = (head, self.place_of(meta)) {
+                heads.take_message(index, head, len, place);
             }
-            plain.line = slot;
-            plain.id = teid.into();
-            if frame.is_some_and(|frame| self.take_tunnelled(plain, meta, frame)) {
-                plain.fork = Fork::Sought;
-            } else {
-                plain.fork = self.find_odd_tunnel(batch, index, odd);
-            }
+        }
+        self.sets.compare().run(Reading::<UPLINK> { heads, plains });
+        // They are compared with the keys later, wherever they lead.
+        for (line, slot) in plains.lines.iter_mut().zip(self.table.slots(&plains.keys)) {
+            *line = slot;
+        }
+        plains.lines.iter().take(AHEAD).for_each(|line| self.table.prefetch(*line));
+        if !plains.are_plain() {
+            self.find_odd(plains, |index| self.find_odd_tunnel(batch, index, odd));
         }
     }
 
+    /// The place of the keys of plain messages that came in so.
     #[inline(always)]
-    fn take_tunnelled(&self, plain: &mut Plain, meta: &Meta, frame: &[u8]) -> bool {
-        let Meta::Gtpu { local, tos, .. } = meta else { return false };
-        let Some(local) = self.surroundings.local(local) else { return false };
-        plain.id |= u64::from(Key::Tunnel(0, local).place()) << 32;
+    fn place_of(&self, meta: &Meta) -> Option<u32> {
+        let Meta::Gtpu { local, tos, .. } = meta else { return None };
+        let local = self.surroundings.local(local)?;
         // Congestion goes on in the user packet, which the slow room sees to.
-        tos & 0x01 == 0 && plain.take_message(frame)
+        (tos & 0x01 == 0).then_some(Key::Tunnel(0, local).place())
     }
 
     /// The first stage for packets of a data network: where the lines are. Fetches those of the first [`AHEAD`] packets.
     #[inline(never)]
-    pub(crate) fn find_addresses(&self, network: u16, batch: &Batch, plains: &mut [Plain], odd: &mut Odd) {
+    pub(crate) fn find_addresses(&self, network: u16, batch: &Batch, desk: &mut Desk, odd: &mut Odd) {
         let place = Key::Ipv4(network, 0).place();
-        for (index, (plain, (_, frame))) in plains.iter_mut().zip(batch.each()).enumerate() {
-            if frame.is_some_and(|frame| plain.take_packet(frame)) {
-                // It is compared with the key later, wherever it leads.
-                plain.id = u64::from(place) << 32 | u64::from(plain.local);
-                plain.line = self.table.at_address(plain.local).unwrap_or(0);
-                plain.fork = Fork::Sought;
-                if index < AHEAD {
-                    self.table.prefetch(plain.line);
-                }
-            } else {
-                plain.fork = self.find_odd_address(network, batch, index, odd);
+        let Desk { heads, plains } = desk;
+        for (index, (_, len, head)) in batch.heads::<USER>().enumerate() {
+            if let Some(head) = head {
+                heads.take_packet(index, head, len, place);
+            }
+        }
+        self.sets.compare().run(Reading::<DOWNLINK> { heads, plains });
+        // They are compared with the keys later, wherever they lead.
+        let Plains { lines, keys, .. } = plains;
+        self.table.at_addresses(keys, lines);
+        plains.lines.iter().take(AHEAD).for_each(|line| self.table.prefetch(*line));
+        if !plains.are_plain() {
+            self.find_odd(plains, |index| self.find_odd_address(network, batch, index, odd));
+        }
+    }
+
+    /// The first stage for the packets that are not plain.
+    #[inline(never)]
+    fn find_odd(&self, plains: &mut Plains, mut find: impl FnMut(usize) -> Fork) {
+        for index in 0..plains.len() {
+            if plains.is_plain[index % BATCH] == 0 {
+                plains.send(index, find(index));
             }
         }
     }
 
     /// What some packets need before any is acted on: lines that are not near, and rules with lines of their own.
     #[inline(always)]
-    pub(crate) fn look_twice<const WAY: bool>(&self, plains: &mut [Plain]) {
+    pub(crate) fn look_twice<const WAY: bool>(&self, plains: &mut Plains) {
         let has_far = match WAY {
             UPLINK => self.table.has_far_tunnels(),
             DOWNLINK => self.table.has_far_addresses(),
@@ -80,7 +109,7 @@ impl FastPath {
         if !has_far && !self.programs.has_rule_lines() {
             return;
         }
-        plains.iter().skip(AHEAD).for_each(|plain| self.table.prefetch(plain.line));
+        plains.lines.iter().take(plains.len()).skip(AHEAD).for_each(|line| self.table.prefetch(*line));
         if has_far {
             self.seek_far(plains);
         }
@@ -91,28 +120,29 @@ impl FastPath {
 
     /// Where tables lead to keys that are not near: fetches first what they say of all, then the lines.
     #[inline(never)]
-    fn seek_far(&self, plains: &mut [Plain]) {
-        let is_sought = |plain: &&mut Plain| plain.fork == Fork::Sought;
-        plains.iter_mut().filter(is_sought).for_each(|plain| self.table.prefetch_far(plain.key()));
-        for plain in plains.iter_mut().filter(is_sought) {
-            if self.line_of(plain).is_none()
+    fn seek_far(&self, plains: &mut Plains) {
+        plains.sought().for_each(|index| self.table.prefetch_far(plains.at(index).key()));
+        for index in plains.sought() {
+            let plain = plains.at(index);
+            if self.line_of(&plain).is_none()
                 && let Some(far) = self.table.approach(plain.key())
             {
-                plain.line = far;
+                plains.lines[index] = far;
             }
         }
     }
 
     /// A stage more where rules have lines of their own: which rule, and fetch its line.
     #[inline(never)]
-    fn choose_ahead<const WAY: bool>(&self, plains: &mut [Plain]) {
-        for plain in plains.iter_mut().filter(|plain| plain.fork == Fork::Sought) {
+    fn choose_ahead<const WAY: bool>(&self, plains: &mut Plains) {
+        for index in plains.sought() {
+            let plain = plains.at(index);
             let head =
-                self.line_of(plain).and_then(|line| Some((line, self.programs.head(line.own_program())?)));
+                self.line_of(&plain).and_then(|line| Some((line, self.programs.head(line.own_program())?)));
             if let Some((line, head)) = head.filter(|(_, head)| head.has_rule_lines)
-                && let Some(fork) = choose_by::<WAY>(self, plain, line, head)
+                && let Some(fork) = choose_by::<WAY>(self, &plain, line, head)
             {
-                plain.fork = fork;
+                plains.send(index, fork);
                 self.fetch_rule(line, fork);
             }
         }
@@ -131,33 +161,41 @@ impl FastPath {
         self.table.line(plain.line).filter(|line| line.id() == plain.id)
     }
 
-    /// The second stage: which course, where it is as simple as for nearly all. `fits` is that of
-    /// [`crate::filters::Comparing`].
-    #[inline(always)]
-    pub(crate) fn choose<const WAY: bool>(
-        &self,
-        plain: &Plain,
-        fits: &impl Fn(&Block, Gist) -> u16,
-    ) -> Option<u32> {
-        if plain.fork != Fork::Sought {
-            return None;
-        }
-        let line = self.line_of(plain)?;
-        let head = self.programs.head(line.own_program())?;
-        let ue = ue_of::<WAY>(line);
-        let is_ue = (WAY == DOWNLINK || plain.local == ue) && plain.gist.remote() != ue && ue != 0;
-        if !(head.is_named && is_ue) {
-            return None;
-        }
-        let step = self.sets.first_of_few(head.set, head.block, plain.gist.with_ue(false, true), fits)?;
-        Some(head.first + u32::from(step))
-    }
-
     /// The second stage for other plain packets. `None`: they are not for a line that says what is asked here.
     pub(crate) fn choose_otherwise<const WAY: bool>(&self, plain: &Plain) -> Option<Fork> {
         let line = self.line_of(plain)?;
         let head = self.programs.head(line.own_program())?;
         choose_by::<WAY>(self, plain, line, head)
+    }
+}
+
+/// What the second stage asks for most packets.
+#[derive(Clone, Copy)]
+pub(crate) struct Chooser<'a, F> {
+    pub(crate) programs: &'a Programs,
+    pub(crate) sets: &'a FilterSets,
+    /// As in [`crate::filters::Comparing`].
+    pub(crate) fits: &'a F,
+}
+
+impl<F: Fn(&Block, Gist) -> u16> Chooser<'_, F> {
+    /// The second stage: which line and which course, where it is as simple as for nearly all.
+    #[inline(always)]
+    pub(crate) fn choose<'t, const WAY: bool>(
+        &self,
+        table: &'t mut Table,
+        plains: &Plains,
+        index: usize,
+    ) -> Option<(&'t mut Line, u32)> {
+        let index = index % BATCH;
+        let line = table.line_mut(plains.lines[index])?;
+        // The remote end is another one, and neither is zero.
+        if line.id() != plains.ids[index] || WAY == UPLINK && line.aux != plains.locals[index] {
+            return None;
+        }
+        let head = self.programs.head(line.own_program())?;
+        let step = self.sets.first_of_few(head.quick, head.block, || plains.gist(index), self.fits)?;
+        Some((line, head.first + u32::from(step)))
     }
 }
 
@@ -185,14 +223,4 @@ fn choose_by<const WAY: bool>(engine: &FastPath, plain: &Plain, line: &Line, hea
         Some(_) => None,
         None => Some(Fork::Drop(DropReason::NoMatchingPdr)),
     }
-}
-
-/// The TEIDs of the GTP-U messages of a batch; of what is none, whatever is there.
-#[inline(always)]
-fn teids_of(batch: &Batch) -> [u32; BATCH] {
-    let mut teids = [0; BATCH];
-    for (teid, octets) in teids.iter_mut().zip(batch.peek(4)) {
-        *teid = octets.map_or(0, |octets| u32::from_be_bytes(*octets));
-    }
-    teids
 }

@@ -10,17 +10,19 @@ use crate::surroundings::{Exit, Surroundings};
 
 /// What the choice of a rule asks of a program.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(crate) struct Head {
     /// Which rule a packet is for.
     pub(crate) set: SetId,
-    /// Its first block, as [`FilterSets::block_of`] says.
+    /// The same where packets of most kinds are chosen for at a glance: it is plain, and the UE's address is asked for. Else a
+    /// set that nothing fits.
+    pub(crate) quick: SetId,
+    /// The first block of that, as [`FilterSets::block_of`] says.
     pub(crate) block: u32,
     /// The number of its first step's course.
     pub(crate) first: u32,
     /// Uplink packets come in by tunnel, downlink ones from a data network. Others are chosen for by [`crate::work`].
     pub(crate) is_plain: bool,
-    /// That, and the UE's address is asked for.
-    pub(crate) is_named: bool,
     /// As in [`Program`].
     pub(crate) names_ue: bool,
     /// As in [`Program`].
@@ -35,10 +37,10 @@ impl Head {
     /// Of no program.
     pub(crate) const NOTHING: Self = Self {
         set: SetId::NOTHING,
-        block: u32::MAX,
+        quick: SetId::NOTHING,
+        block: FilterSets::block_of(SetId::NOTHING),
         first: 0,
         is_plain: false,
-        is_named: false,
         names_ue: false,
         has_more: false,
         is_final: false,
@@ -48,12 +50,13 @@ impl Head {
     /// Of a program, whose courses begin at a number.
     pub(crate) fn of(program: &Program, first: u32) -> Self {
         let is_plain = program.local.is_some() == (program.direction == Direction::Uplink);
+        let quick = if is_plain && program.names_ue { program.set } else { SetId::NOTHING };
         Self {
             set: program.set,
-            block: FilterSets::block_of(program.set),
+            quick,
+            block: FilterSets::block_of(quick),
             first,
             is_plain,
-            is_named: is_plain && program.names_ue,
             names_ue: program.names_ue,
             has_more: program.has_more,
             is_final: program.is_final,

@@ -1,14 +1,13 @@
 //! Plain packets by an ordinary course: what [`crate::deed`] does, written for them alone.
 
 use causeway_dataplane::TrafficCounter;
-use causeway_ports::{Batch, FrameMut, Meta};
-use causeway_types::Time;
+use causeway_ports::{BATCH, Batch, FrameMut, Meta};
 
 use crate::course::{Course, HEADER, HEADER_AND_CONTAINER};
-use crate::engine::FastPath;
-use crate::leaving::Leaving;
-use crate::line::{Account, PER_OCTET};
-use crate::plain::{Plain, flaw};
+use crate::line::{Account, Line, PER_OCTET};
+use crate::plain::{Plain, Plains, flaw};
+use crate::program::{Programs, Rate};
+use crate::surroundings::{Exit, Surroundings};
 
 /// An IPv4 header without options.
 type Header = [u8; 20];
@@ -44,93 +43,118 @@ impl Sent {
     }
 }
 
-impl FastPath {
-    /// Something is the matter that the course does mind. Hardly ever asked.
-    #[inline(never)]
-    fn is_flawed(&self, plain: &Plain, course: &Course) -> bool {
-        let minds = plain.flaws & course.minds;
-        minds != flaw::OURS || self.surroundings.has_gateway_of(plain)
-    }
+/// Something is the matter that the course does mind. Hardly ever asked.
+#[inline(never)]
+fn is_flawed(plain: &Plain, course: &Course, surroundings: &Surroundings) -> bool {
+    let minds = plain.flaws & course.minds;
+    minds != flaw::OURS || surroundings.has_gateway_of(plain)
+}
 
-    /// Sends a packet on by a course. `None`: it is not as simple as that, and nothing has changed.
+/// What packets of a batch are sent on with.
+pub(crate) struct Forwarding<'a> {
+    /// In nanoseconds.
+    pub(crate) now: u64,
+    pub(crate) plains: &'a Plains,
+    pub(crate) programs: &'a Programs,
+    pub(crate) surroundings: &'a Surroundings,
+}
+
+impl Forwarding<'_> {
+    /// Sends a packet on by a course, and says by which exit. `None`: it is not as simple as that, and nothing has changed.
     #[inline(always)]
     pub(crate) fn forward(
-        &mut self,
-        now: Time,
-        frame: (&mut Batch, usize),
-        (plain, course): (&Plain, u32),
-        (sent, leaving): (&mut Sent, &mut Leaving),
+        &self,
+        (batch, index): (&mut Batch, usize),
+        (line, course): (&mut Line, u32),
+        (sent, exit): (&mut Sent, &mut Exit),
     ) -> Option<()> {
-        let (batch, index) = frame;
+        let (plains, at) = (self.plains, index % BATCH);
         let course = self.programs.course(course)?;
-        if u32::from(plain.len) > course.room
-            || plain.flaws & course.minds != 0 && self.is_flawed(plain, course)
+        let (len, flaws) = (plains.lens[at], plains.flaws[at] as u8);
+        if len > course.room
+            || flaws & course.minds != 0 && is_flawed(&plains.at(index), course, self.surroundings)
         {
             return None;
         }
-        let line = self.table.line_mut(plain.line)?;
         let mut frame = batch.frame_mut(index)?;
-        line.account.charge(course, plain.len, now.as_nanos())?;
-        if course.loses_hop
-            && let Some(header) = frame.chunk_mut(plain.start.into())
-        {
-            lose_hop(header);
-        }
-        // That many octets are there: they were looked at.
-        let _ = frame.keep(plain.start.into(), plain.len.into());
-        let mut octets = u64::from(plain.len);
+        line.account.charge(course, len, self.now)?;
+        let start = plains.starts[at] as usize;
+        // What is kept was looked at, and the headroom of a batch's frames has place for any header.
+        let mut octets = u64::from(len);
         if course.is_tunnel {
-            wrap(&mut frame, plain, course, line.aux)?;
+            wrap(&mut frame, (start, len, plains.gist(index).tos()), course, line.aux)?;
             octets += u64::from(course.header_len);
         } else {
+            course.take_hop(frame.recut::<0, 20>(start, len as usize)?);
             frame.set_meta(Meta::Ip);
         }
         sent.count(course.is_tunnel, octets);
-        leaving.depart(index, course.exit);
+        *exit = course.exit;
         Some(())
     }
 }
 
-/// Puts the header of the tunnel in front. The headroom of a batch's frames has place for it.
+/// Puts the header of the tunnel in front of a packet: where it begins, its octets and its type of service.
 #[inline(always)]
-fn wrap(frame: &mut FrameMut<'_>, plain: &Plain, course: &Course, teid: u32) -> Option<()> {
-    let behind = u16::from(course.header_len - HEADER).wrapping_add(plain.len);
+fn wrap(
+    frame: &mut FrameMut<'_>,
+    (start, len, tos): (usize, u32, u8),
+    course: &Course,
+    teid: u32,
+) -> Option<()> {
+    let behind = u32::from(course.header_len - HEADER).wrapping_add(len) as u16;
     let first = course.header[0] | u64::from(behind) << 32 | u64::from(teid);
-    if course.header_len == HEADER_AND_CONTAINER {
-        let whole = u128::from(first) << 64 | u128::from(course.header[1]);
-        *frame.prepend_chunk()? = whole.to_be_bytes();
+    let user = if course.header_len == HEADER_AND_CONTAINER {
+        let (header, user) = frame.recut::<16, 36>(start, len as usize)?.split_first_chunk_mut::<16>()?;
+        *header = (u128::from(first) << 64 | u128::from(course.header[1])).to_be_bytes();
+        user
     } else {
-        *frame.prepend_chunk()? = first.to_be_bytes();
-    }
+        let (header, user) = frame.recut::<8, 28>(start, len as usize)?.split_first_chunk_mut::<8>()?;
+        *header = first.to_be_bytes();
+        user
+    };
+    course.take_hop(user.first_chunk_mut()?);
     *frame.meta_mut() = course.meta;
-    if let Meta::Gtpu { tos, .. } = frame.meta_mut() {
-        *tos |= plain.gist.tos() & 0x03;
+    if let Meta::Gtpu { tos: outer, .. } = frame.meta_mut() {
+        *outer |= tos & 0x03;
     }
     Some(())
 }
 
-/// Takes one from the time to live, which is more than zero, and keeps the checksum right (RFC 1624 equation 3).
+impl Course {
+    /// What is routed loses a hop.
+    #[inline(always)]
+    fn take_hop(&self, header: &mut Header) {
+        if self.loses_hop {
+            lose_hop(header);
+        }
+    }
+}
+
+/// Takes one from the time to live, which is more than zero, and keeps the checksum right (RFC 1624 equation 3): the sum gains
+/// what the word loses, and one more where that carries.
 #[inline(always)]
-fn lose_hop(header: &mut Header) {
+const fn lose_hop(header: &mut Header) {
     header[8] = header[8].wrapping_sub(1);
-    // The sum is the same in either byte order, if the difference of the words has that order too.
-    let old = !u16::from_ne_bytes([header[10], header[11]]);
-    let (sum, carry) = old.overflowing_add((0xffff_u16 - 0x0100).to_be());
-    [header[10], header[11]] = (!sum.wrapping_add(carry.into())).to_ne_bytes();
+    let sum = u16::from_be_bytes([header[10], header[11]]);
+    let carry = (sum >= 0xfeff) as u16;
+    [header[10], header[11]] = sum.wrapping_add(0x0100).wrapping_add(carry).to_be_bytes();
 }
 
 impl Account {
     /// Counts a packet that passes. `None`: the slow room must see it, or the rate does not let it pass.
     #[inline(always)]
-    fn charge(&mut self, course: &Course, len: u16, now: u64) -> Option<()> {
+    fn charge(&mut self, course: &Course, len: u32, now: u64) -> Option<()> {
         // A time that runs backwards is for [`crate::deed`] as well.
         if self.budget < u64::from(len) || now.wrapping_sub(self.last_pass) >= course.pause {
             return None;
         }
         if course.is_metered {
-            let gained = course.rate.kbps.saturating_mul(now.saturating_sub(self.updated));
-            let capacity = course.rate.burst.max(i64::from(self.last_size) * PER_OCTET);
-            let tokens = self.tokens.saturating_add(gained.min(i64::MAX as u64) as i64).min(capacity);
+            let passed = now.wrapping_sub(self.updated).cast_signed();
+            if passed < 0 {
+                return None;
+            }
+            let tokens = self.filled(course.rate, passed);
             if tokens <= 0 {
                 return None;
             }
@@ -138,8 +162,23 @@ impl Account {
         }
         self.budget -= u64::from(len);
         (self.updated, self.last_pass) = (now, now);
-        (self.last_size, self.packets) = (len.into(), self.packets + 1);
+        (self.last_size, self.packets) = (len, self.packets + 1);
         Some(())
+    }
+
+    /// What is in the bucket after so many nanoseconds.
+    #[inline(always)]
+    fn filled(&self, rate: Rate, passed: i64) -> i64 {
+        let capacity = rate.burst.max(i64::from(self.last_size) * PER_OCTET);
+        // Bit rates have 40 bits.
+        let Some(gained) = rate.kbps.cast_signed().checked_mul(passed) else {
+            return self.tokens.saturating_add(i64::MAX).min(capacity);
+        };
+        // Nothing is gained that is less than zero.
+        match self.tokens.overflowing_add(gained) {
+            (_, true) => capacity,
+            (tokens, false) => tokens.min(capacity),
+        }
     }
 }
 
@@ -149,7 +188,7 @@ mod tests {
     use causeway_packet::{IpProtocol, Ipv4Repr};
 
     use super::*;
-    use crate::plain::sums_up;
+    use crate::heads::sums_up;
 
     // Input:  headers of all times to live above one with many identifications, right and with one octet changed.
     // Output: the right ones sum up, and are changed to what the library makes of them; the others do not.

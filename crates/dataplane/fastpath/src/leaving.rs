@@ -1,7 +1,9 @@
 //! Where batches come in, and what leaves because of them.
 
+use std::ops::Range;
+
 use causeway_dataplane::{Egress, Ingress, Transmit};
-use causeway_ports::{Batch, Meta};
+use causeway_ports::{BATCH, Batch, Meta};
 
 use crate::surroundings::{Exit, Surroundings};
 
@@ -73,6 +75,13 @@ impl Leaving {
     #[inline]
     pub(crate) fn depart(&mut self, index: usize, exit: Exit) {
         self.entries.push(Departure::Frame(index, exit));
+    }
+
+    /// All these frames of the batch leave, each by its exit.
+    #[inline]
+    pub(crate) fn depart_all(&mut self, frames: Range<usize>, exits: &[Exit; BATCH]) {
+        let leaving = frames.clone().zip(exits.get(frames).unwrap_or_default());
+        self.entries.extend(leaving.map(|(index, exit)| Departure::Frame(index, *exit)));
     }
 
     /// A packet that is not in the batch leaves.

@@ -8,11 +8,13 @@
 
 mod batch;
 mod choose;
+mod contract;
 mod course;
 mod deed;
 mod engine;
 pub mod filters;
 mod forward;
+mod heads;
 pub mod index;
 mod key;
 mod lease;

@@ -2,13 +2,54 @@
 //! unusual. Everything else goes the way of [`crate::work`].
 
 use causeway_dataplane::DropReason;
-use causeway_packet::gtpu::extension_type::PDU_SESSION_CONTAINER;
-use causeway_types::Qfi;
+use causeway_ports::BATCH;
 
 use crate::filters::Gist;
 use crate::key::Key;
 
-/// A packet on its way through the stages.
+/// Packets of a batch whose lines are fetched while they are found. Those of the others are fetched one by one while the
+/// packets that are so many before are acted on: more at once than a core keeps track of would be waited for.
+pub(crate) const AHEAD: usize = BATCH / 2;
+
+/// What no line has as [`crate::line::Line::id`].
+pub(crate) const NOWHERE: u64 = u64::MAX;
+
+/// Something of each packet of a batch.
+type Each<T> = [T; BATCH];
+
+/// The packets of a batch on their way through the stages: what is asked of many at once lies together.
+#[derive(Debug)]
+pub(crate) struct Plains {
+    /// How many there are.
+    len: usize,
+    /// What the lines of packets with nothing unusual must be: [`Plain::id`]. For the others, what no line is.
+    pub(crate) ids: Each<u64>,
+    /// Where their lines are, or may be. Behind those of the batch there are some of no packet.
+    pub(crate) lines: [u32; BATCH + AHEAD],
+    /// As in [`Plain`].
+    pub(crate) forks: Each<Fork>,
+    /// Not zero: it is a plain packet.
+    pub(crate) is_plain: Each<u32>,
+    /// Not zero: its ends are two, and the UE's is not zero either.
+    pub(crate) is_quick: Each<u32>,
+    /// The upper half of [`Plain::id`].
+    pub(crate) places: Each<u32>,
+    /// The lower half of [`Plain::id`].
+    pub(crate) keys: Each<u32>,
+    /// As in [`Plain`].
+    pub(crate) locals: Each<u32>,
+    /// The parts of the gist if the UE's end is the UE's.
+    pub(crate) remotes: Each<u32>,
+    pub(crate) ports: Each<u32>,
+    pub(crate) words: Each<u32>,
+    /// Octets of the user packets.
+    pub(crate) lens: Each<u32>,
+    /// As in [`Plain`].
+    pub(crate) starts: Each<u32>,
+    pub(crate) flaws: Each<u32>,
+}
+
+/// One of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain {
     pub(crate) fork: Fork,
@@ -19,10 +60,8 @@ pub(crate) struct Plain {
     /// The address at the UE's end.
     pub(crate) local: u32,
     pub(crate) gist: Gist,
-    /// Octets of the user packet.
-    pub(crate) len: u16,
     /// Where it begins in the frame.
-    pub(crate) start: u8,
+    pub(crate) start: u32,
     /// What may keep it from an ordinary course: bits of [`flaw`].
     pub(crate) flaws: u8,
 }
@@ -54,125 +93,87 @@ pub(crate) enum Fork {
     Ask,
 }
 
-/// Octets that are looked at: a GTP-U header with a PDU Session Container, an IPv4 header, and the ports behind it.
-const LOOKED_AT: usize = CONTAINER + USER;
-/// The GTP-U header alone.
-const HEADER: usize = 8;
-/// The header with a container.
-const CONTAINER: usize = 16;
-/// The octets of a user packet that are looked at.
-const USER: usize = 24;
+impl Plains {
+    /// None.
+    pub(crate) const fn new() -> Self {
+        const NOTHING: Each<u32> = [0; BATCH];
+        Self {
+            len: 0,
+            ids: [NOWHERE; BATCH],
+            lines: [0; BATCH + AHEAD],
+            forks: [Fork::Sought; BATCH],
+            is_plain: NOTHING,
+            is_quick: NOTHING,
+            places: NOTHING,
+            keys: NOTHING,
+            locals: NOTHING,
+            remotes: NOTHING,
+            ports: NOTHING,
+            words: NOTHING,
+            lens: NOTHING,
+            starts: NOTHING,
+            flaws: NOTHING,
+        }
+    }
 
-const G_PDU: u8 = 255;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-/// 169.254.0.0, of /16.
-const LINK_LOCAL: u32 = 0xa9fe_0000;
+    /// From now on there are so many others.
+    pub(crate) const fn begin(&mut self, len: usize) {
+        self.len = len;
+        self.forks = [Fork::Sought; BATCH];
+    }
+
+    /// How many there are, [`BATCH`] at most.
+    #[inline(always)]
+    pub(crate) const fn len(&self) -> usize {
+        if self.len < BATCH { self.len } else { BATCH }
+    }
+
+    /// All of them are plain packets.
+    pub(crate) fn are_plain(&self) -> bool {
+        let mut others = 0;
+        for i in 0..BATCH {
+            others |= u32::from(self.is_plain[i] == 0) & u32::from((i as u32) < self.len as u32);
+        }
+        others == 0
+    }
+
+    /// One of them.
+    pub(crate) const fn at(&self, index: usize) -> Plain {
+        let index = index % BATCH;
+        Plain {
+            fork: self.forks[index],
+            line: self.lines[index],
+            id: (self.places[index] as u64) << 32 | self.keys[index] as u64,
+            local: self.locals[index],
+            gist: self.gist(index).without_ue(),
+            start: self.starts[index],
+            flaws: self.flaws[index] as u8,
+        }
+    }
+
+    /// The gist of one of them if the UE's end is the UE's.
+    #[inline(always)]
+    pub(crate) const fn gist(&self, index: usize) -> Gist {
+        let index = index % BATCH;
+        Gist::of_parts(self.words[index], self.ports[index], self.remotes[index])
+    }
+
+    /// What nothing is decided of yet.
+    pub(crate) fn sought(&self) -> impl Iterator<Item = usize> + use<> {
+        let forks = self.forks;
+        (0..self.len).filter(move |index| forks.get(*index) == Some(&Fork::Sought))
+    }
+
+    /// One of them goes another way than by its line.
+    pub(crate) const fn send(&mut self, index: usize, fork: Fork) {
+        self.forks[index % BATCH] = fork;
+        self.ids[index % BATCH] = NOWHERE;
+    }
+}
 
 impl Plain {
-    /// For the slow room.
-    pub(crate) const ASK: Self = Self {
-        fork: Fork::Ask,
-        line: 0,
-        id: 0,
-        local: 0,
-        gist: Gist::v4(0, 0, 0, 0),
-        len: 0,
-        start: 0,
-        flaws: flaw::OURS,
-    };
-
-    /// Takes in an uplink packet in a GTP-U message. `false`: it is another kind of packet.
-    #[inline(always)]
-    pub(crate) fn take_message(&mut self, frame: &[u8]) -> bool {
-        let Some(head) = frame.first_chunk::<LOOKED_AT>() else { return false };
-        if !is_only_qfi(head) {
-            return self.take_bare_message(head, frame.len());
-        }
-        let is_taken = self.take_user::<CONTAINER>(head, end_of(head), frame.len());
-        self.gist = self.gist.with_qfi(Qfi::from_low_bits(head[14]));
-        is_taken
-    }
-
-    /// In a message without extension headers.
-    #[inline(never)]
-    fn take_bare_message(&mut self, head: &[u8; LOOKED_AT], len: usize) -> bool {
-        [head[0], head[1]] == [0x30, G_PDU] && self.take_user::<HEADER>(head, end_of(head), len)
-    }
-
-    /// Takes in a downlink packet. `false`: it is another kind of packet.
-    #[inline(always)]
-    pub(crate) fn take_packet(&mut self, frame: &[u8]) -> bool {
-        let Some(head) = frame.first_chunk::<USER>() else { return false };
-        let is_taken = self.take_user::<0>(head, frame.len(), frame.len());
-        self.gist = self.gist.reversed(&mut self.local);
-        is_taken
-    }
-
-    /// The user packet, which begins at octet `START` of a message that ends at `end`, which is `len` or before; its destination
-    /// is the far end.
-    #[inline(always)]
-    fn take_user<const START: usize>(&mut self, head: &[u8], end: usize, len: usize) -> bool {
-        let Some(user) = head.get(START..).and_then(<[u8]>::first_chunk::<USER>) else { return false };
-        let (&[first, ..], _) = user.as_chunks::<8>() else { return false };
-        let (&[_, _, [hops, protocol, ..], src, dst, ports], _) = user.as_chunks::<4>() else { return false };
-        let size = u16::from_be_bytes([user[2], user[3]]);
-        let fits = usize::from(size) >= USER && START + usize::from(size) <= end && end <= len;
-        if !is_plain_v4(first) || !matches!(protocol, UDP | TCP) || !fits {
-            return false;
-        }
-        let is_damaged = user.first_chunk().is_none_or(|header| !sums_up(header));
-        let (local, remote) = (u32::from_be_bytes(src), u32::from_be_bytes(dst));
-        let is_of_link = (local ^ LINK_LOCAL).min(remote ^ LINK_LOCAL) <= 0xffff;
-        (self.local, self.len) = (local, size);
-        self.gist = Gist::v4(remote, u32::from_be_bytes(ports), protocol, user[1]);
-        self.start = START as u8;
-        self.flaws = flaw::OURS
-            | (flaw::DAMAGED * u8::from(is_damaged))
-            | (flaw::LAST_HOP * u8::from(hops <= 1))
-            | (flaw::LINK * u8::from(is_of_link));
-        true
-    }
-
     /// What leads to its line.
     pub(crate) const fn key(&self) -> Key {
         Key::at((self.id >> 32) as u32, self.id as u32)
     }
-}
-
-/// Where a GTP-U message ends, be it in the frame or not.
-#[inline(always)]
-fn end_of(head: &[u8; LOOKED_AT]) -> usize {
-    HEADER + usize::from(u16::from_be_bytes([head[2], head[3]]))
-}
-
-/// A G-PDU that says nothing but a QFI. After the sequence number, which does not count, there is the type of the extension
-/// header, its length of one word, the type of PDU (0 or 1), flags that are not set, the QFI, and that no further header
-/// follows.
-#[inline(always)]
-fn is_only_qfi(head: &[u8; LOOKED_AT]) -> bool {
-    let (&[_, container, ..], _) = head.as_chunks::<8>() else { return false };
-    let is_extended = [head[0], head[1]] == [0x34, G_PDU];
-    let mask = u64::from_ne_bytes([0, 0, 0, 0xff, 0xff, 0xef, 0xc0, 0xff]);
-    is_extended
-        && u64::from_ne_bytes(container) & mask
-            == u64::from_ne_bytes([0, 0, 0, PDU_SESSION_CONTAINER, 1, 0, 0, 0])
-}
-
-/// A header of five words, and no fragment: of flags and offset nothing is set but perhaps "do not fragment".
-#[inline(always)]
-fn is_plain_v4(first: [u8; 8]) -> bool {
-    let mask = u64::from_ne_bytes([0xff, 0, 0, 0, 0, 0, 0x3f, 0xff]);
-    u64::from_ne_bytes(first) & mask == u64::from_ne_bytes([0x45, 0, 0, 0, 0, 0, 0, 0])
-}
-
-/// The sum of the words of the header, carries added, is all ones: it is a multiple of that. Powers of 2^16 leave a remainder
-/// of one, so that larger words have the same sum, in either byte order.
-#[inline(always)]
-pub(crate) fn sums_up(header: &[u8; 20]) -> bool {
-    let (words, rest) = header.as_chunks::<8>();
-    let (&[a, b], Some(c)) = (words, rest.first_chunk()) else { return false };
-    let (sum, carry) = u64::from_ne_bytes(a).overflowing_add(u64::from_ne_bytes(b));
-    let (sum, other) = sum.overflowing_add(u64::from(u32::from_ne_bytes(*c)) + u64::from(carry));
-    sum.wrapping_add(other.into()).is_multiple_of(0xffff)
 }

@@ -56,7 +56,6 @@ impl Table {
         let first = slots + pools.slots();
         let others = sessions.saturating_mul(SLOTS_PER_SESSION).min(TeidScheme::MAX_SLOT);
         let rules = sessions.saturating_mul(RULES_PER_SESSION).min(TeidScheme::MAX_SLOT * 4);
-        let all = others as usize;
         Ok(Self {
             scheme: topology.teids,
             pools,
@@ -65,9 +64,9 @@ impl Table {
             others: Numbers::new(first, first + others),
             rules: Arena::new(rules as usize)?,
             rule_numbers: Numbers::new(0, rules),
-            tunnels: Cuckoo::new(all)?,
-            addresses: Cuckoo::new(all)?,
-            prefixes: Cuckoo::new(all)?,
+            tunnels: Cuckoo::new(others as usize)?,
+            addresses: Cuckoo::new(others as usize)?,
+            prefixes: Cuckoo::new(others as usize)?,
             is_complete: true,
         })
     }
@@ -93,6 +92,26 @@ impl Table {
     #[inline]
     pub(crate) fn at_address(&self, address: u32) -> Option<u32> {
         self.pools.slot(address).map(|number| self.slots + number)
+    }
+
+    /// Where the lines of these addresses lie, if they are in a pool; else anywhere.
+    #[inline(always)]
+    pub(crate) fn at_addresses<const N: usize>(&self, addresses: &[u32; N], lines: &mut [u32]) {
+        let mut is_elsewhere = false;
+        for (line, address) in lines.iter_mut().zip(addresses) {
+            let near = self.pools.near(*address);
+            is_elsewhere |= near.is_none();
+            *line = self.slots.wrapping_add(near.unwrap_or(0));
+        }
+        if is_elsewhere {
+            self.at_any_addresses(addresses, lines);
+        }
+    }
+
+    #[inline(never)]
+    fn at_any_addresses(&self, addresses: &[u32], lines: &mut [u32]) {
+        let lines = lines.iter_mut().zip(addresses);
+        lines.for_each(|(line, address)| *line = self.at_address(*address).unwrap_or(0));
     }
 
     /// There are tunnels whose lines do not lie at their slots.

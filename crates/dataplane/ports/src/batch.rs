@@ -19,10 +19,21 @@ pub const STRIDE: usize = HEADROOM + 2048 + 64;
 /// Where a frame lies in the buffers.
 #[derive(Clone, Copy)]
 struct Place {
-    start: usize,
-    end: usize,
-    slot: usize,
+    start: u32,
+    end: u32,
+    /// Where its buffer begins.
+    base: u32,
     meta: Meta,
+}
+
+impl Place {
+    const fn start(&self) -> usize {
+        self.start as usize
+    }
+
+    const fn end(&self) -> usize {
+        self.end as usize
+    }
 }
 
 /// Up to [`BATCH`] frames in buffers that are allocated once.
@@ -46,8 +57,9 @@ impl Batch {
         Self::with_frame_size(2048)
     }
 
-    /// Buffers in which frames of `size` octets fit, for example 9216 for jumbo frames.
+    /// Buffers in which frames of `size` octets fit, for example 9216 for jumbo frames; of 1 MiB at most.
     pub fn with_frame_size(size: usize) -> Self {
+        let size = size.min(1 << 20);
         let lines = (size + HEADROOM).div_ceil(64);
         let stride = (lines | 1) * 64;
         Self { buffers: vec![0; stride * BATCH].into(), stride, used: 0, frames: ArrayVec::new() }
@@ -109,7 +121,9 @@ impl Batch {
         let start = self.used * self.stride + HEADROOM;
         let end = start + len.min(self.frame_size());
         if !self.is_full() {
-            self.frames.push(Place { start, end, slot: self.used, meta });
+            let base = self.used * self.stride;
+            let (start, end, base) = (start as u32, end as u32, base as u32);
+            self.frames.push(Place { start, end, base, meta });
             self.used += 1;
         }
     }
@@ -130,21 +144,25 @@ impl Batch {
         self.frames.iter().filter_map(|place| self.at(place))
     }
 
-    /// How many octets all frames have.
-    pub fn octets(&self) -> usize {
-        self.frames.iter().map(|place| place.end - place.start).sum()
-    }
-
-    /// What lies at octet `at` of each frame, in order, or behind it: octets of its buffer, be they of the frame or not.
-    #[inline]
-    pub fn peek<const N: usize>(&self, at: usize) -> impl Iterator<Item = Option<&[u8; N]>> {
-        self.frames.iter().map(move |place| self.buffers.get(place.start + at..)?.first_chunk())
-    }
-
     /// What each frame is and its octets, in order.
     #[inline]
     pub fn each(&self) -> impl Iterator<Item = (&Meta, Option<&[u8]>)> {
-        self.frames.iter().map(|place| (&place.meta, self.buffers.get(place.start..place.end)))
+        self.frames.iter().map(|place| (&place.meta, self.buffers.get(place.start()..place.end())))
+    }
+
+    /// How many octets all frames have.
+    pub fn octets(&self) -> usize {
+        self.frames.iter().map(|place| (place.end - place.start) as usize).sum()
+    }
+
+    /// What each frame is, how many octets it has, and what lies where it begins, in order: octets of its buffer, be they of
+    /// the frame or not.
+    #[inline]
+    pub fn heads<const N: usize>(&self) -> impl Iterator<Item = (&Meta, usize, Option<&[u8; N]>)> {
+        self.frames.iter().map(|place| {
+            let head = self.buffers.get(place.start()..place.start() + N).and_then(<[u8]>::first_chunk);
+            (&place.meta, (place.end - place.start) as usize, head)
+        })
     }
 
     /// The frames, in order, as [`crate::Port::send`] takes them.
@@ -155,7 +173,7 @@ impl Batch {
     /// The octets of the frame at `index`.
     #[inline]
     pub fn data(&self, index: usize) -> Option<&[u8]> {
-        self.frames.get(index).and_then(|place| self.buffers.get(place.start..place.end))
+        self.frames.get(index).and_then(|place| self.buffers.get(place.start()..place.end()))
     }
 
     /// What the frame at `index` is.
@@ -175,7 +193,7 @@ impl Batch {
     pub fn retain(&mut self, mut keep: impl FnMut(Frame<'_>) -> bool) {
         let Self { buffers, frames, .. } = self;
         frames.retain(|place| {
-            buffers.get(place.start..place.end).is_some_and(|data| keep(Frame { meta: place.meta, data }))
+            buffers.get(place.start()..place.end()).is_some_and(|data| keep(Frame { meta: place.meta, data }))
         });
     }
 
@@ -187,7 +205,7 @@ impl Batch {
     }
 
     fn at(&self, place: &Place) -> Option<Frame<'_>> {
-        self.buffers.get(place.start..place.end).map(|data| Frame { meta: place.meta, data })
+        self.buffers.get(place.start()..place.end()).map(|data| Frame { meta: place.meta, data })
     }
 }
 
@@ -202,7 +220,7 @@ impl FrameMut<'_> {
     /// Where its buffer begins.
     #[inline(always)]
     fn base(&self) -> usize {
-        self.place.slot * self.stride
+        self.place.base as usize
     }
 
     /// What the frame is.
@@ -226,50 +244,43 @@ impl FrameMut<'_> {
     /// The octets of the frame.
     #[inline]
     pub fn data(&mut self) -> &mut [u8] {
-        self.buffers.get_mut(self.place.start..self.place.end).unwrap_or_default()
+        self.buffers.get_mut(self.place.start()..self.place.end()).unwrap_or_default()
     }
 
-    /// So many octets of its buffer, counted from the frame's beginning. `None` where the buffers end before.
-    #[inline]
-    pub fn chunk_mut<const N: usize>(&mut self, at: usize) -> Option<&mut [u8; N]> {
-        self.buffers.get_mut(self.place.start + at..)?.first_chunk_mut()
-    }
-
-    /// As [`FrameMut::prepend`], for a number of octets that is known beforehand.
-    #[inline]
-    pub fn prepend_chunk<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
-        let start = self.place.start.checked_sub(N).filter(|start| *start >= self.base())?;
-        self.place.start = start;
-        self.chunk_mut(0)
+    /// Keeps `len` octets from `start` on, and puts `FRONT` octets before them. Returns these and what follows, `SEEN` octets of
+    /// the buffer. `None`, and nothing happens, where the frame is shorter or the headroom too small.
+    #[inline(always)]
+    pub fn recut<const FRONT: usize, const SEEN: usize>(
+        &mut self,
+        start: usize,
+        len: usize,
+    ) -> Option<&mut [u8; SEEN]> {
+        let kept = self.place.start() + start;
+        let end = kept + len;
+        if end > self.place.end() || FRONT > 0 && kept < self.base() + FRONT {
+            return None;
+        }
+        let start = (kept - FRONT) as u32;
+        let seen = self.buffers.get_mut(start as usize..start as usize + SEEN)?.first_chunk_mut()?;
+        (self.place.start, self.place.end) = (start, end as u32);
+        Some(seen)
     }
 
     /// Puts `len` octets before the frame and returns them. `None` where the headroom is too small.
     #[inline]
     pub fn prepend(&mut self, len: usize) -> Option<&mut [u8]> {
-        let start = self.place.start.checked_sub(len).filter(|start| *start >= self.base())?;
-        let old = std::mem::replace(&mut self.place.start, start);
-        self.buffers.get_mut(start..old)
+        let start = self.place.start().checked_sub(len).filter(|start| *start >= self.base())?;
+        let old = std::mem::replace(&mut self.place.start, start as u32);
+        self.buffers.get_mut(start..old as usize)
     }
 
     /// Takes `len` octets from the front. `false`, and nothing happens, when the frame is shorter.
     #[must_use]
     #[inline]
     pub fn trim_front(&mut self, len: usize) -> bool {
-        let fits = self.place.end - self.place.start >= len;
+        let fits = self.place.end() - self.place.start() >= len;
         if fits {
-            self.place.start += len;
-        }
-        fits
-    }
-
-    /// Keeps `len` octets from `start` on. `false`, and nothing happens, when the frame is shorter.
-    #[must_use]
-    #[inline]
-    pub fn keep(&mut self, start: usize, len: usize) -> bool {
-        let start = self.place.start + start;
-        let fits = start + len <= self.place.end;
-        if fits {
-            (self.place.start, self.place.end) = (start, start + len);
+            self.place.start += len as u32;
         }
         fits
     }
@@ -278,10 +289,10 @@ impl FrameMut<'_> {
     #[must_use]
     #[inline]
     pub fn resize(&mut self, len: usize) -> bool {
-        let end = self.place.start + len;
+        let end = self.place.start() + len;
         let fits = end <= self.base() + self.stride;
         if fits {
-            self.place.end = end;
+            self.place.end = end as u32;
         }
         fits
     }

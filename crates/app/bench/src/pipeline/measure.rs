@@ -1,15 +1,18 @@
 //! The measurement of one mix of packets.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use causeway_ports::Batch;
-use causeway_types::Time;
+use causeway_ports::{Batch, Meta};
+use causeway_types::{Span, Teid, Time};
 
 use super::traffic::{CHUNK, Chunk, Mix};
 use crate::BenchError;
 use crate::kit::{CpuTimer, Samples};
 use crate::world::Population;
+
+/// From one batch to the next, as the data plane sees it: that of 32 million packets a second.
+const PER_BATCH: Span = Duration::from_micros(1);
 
 /// Packets of one kind through one data plane, with what was measured of them so far.
 pub(super) struct Trial {
@@ -47,36 +50,45 @@ impl Trial {
     }
 }
 
+/// The time that the data plane sees. It stands but for the batches, so that no session pauses for long: neither because there
+/// are many, nor because other processes take the core away.
+struct Clock(Time);
+
+impl Clock {
+    fn next(&mut self) -> Time {
+        self.0 = self.0 + PER_BATCH;
+        self.0
+    }
+}
+
 /// What all trials share.
-pub(super) struct Bench {
+pub(crate) struct Bench {
     pub(super) random: fastrand::Rng,
     chunk: Chunk,
-    start: Instant,
+    clock: Clock,
     /// Nanoseconds per packet of a loop that only looks at the packets.
     pub(super) baseline: Samples,
 }
 
 impl Bench {
-    pub(super) fn new(seed: u64) -> Self {
-        let random = fastrand::Rng::with_seed(seed);
-        Self { random, chunk: Chunk::new(), start: Instant::now(), baseline: Samples::default() }
+    pub(crate) fn new(seed: u64) -> Self {
+        let (random, clock) = (fastrand::Rng::with_seed(seed), Clock(Time::from_secs(1_000_000)));
+        Self { random, chunk: Chunk::new(), clock, baseline: Samples::default() }
     }
 
     /// The time that the data plane sees.
-    pub(super) fn now(&self) -> Time {
-        let since = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        Time::from_nanos(Time::from_secs(1_000_000).as_nanos().saturating_add(since))
+    pub(crate) const fn now(&self) -> Time {
+        self.clock.0
     }
 
     /// A packet of each session that must get through, not measured: caches and branch predictors see the kind of packet, and
     /// what only the first packet of a session does is done.
-    pub(super) fn warm_up(&mut self, population: &mut Population, mix: Mix) -> Result<(), BenchError> {
+    pub(crate) fn warm_up(&mut self, population: &mut Population, mix: Mix) -> Result<(), BenchError> {
         for first in (0..population.teids.len()).step_by(CHUNK) {
-            let now = self.now();
             self.chunk.fill_in_turn(mix, &population.teids, first, &mut self.random)?;
             let before = population.worker.counters();
             for batch in self.chunk.batches() {
-                population.worker.warm_up(now, batch);
+                population.worker.warm_up(self.clock.next(), batch);
             }
             let forwarded = population.worker.counters().forwarded - before.forwarded;
             if forwarded != CHUNK as u64 {
@@ -91,13 +103,8 @@ impl Bench {
     pub(super) fn step(&mut self, population: &mut Population, trial: &mut Trial) -> Result<(), BenchError> {
         self.chunk.fill(trial.mix, &population.teids, &mut self.random)?;
         self.look();
-        let now = self.now();
         let before = (population.worker.counters().forwarded, population.worker.hot_packets());
-        let timer = CpuTimer::start();
-        for batch in self.chunk.batches() {
-            population.worker.run(now, batch);
-        }
-        let elapsed = timer.elapsed();
+        let (_, elapsed) = self.run(population);
         let forwarded = population.worker.counters().forwarded - before.0;
         let hot = population.worker.hot_packets() - before.1;
         trial.used += elapsed;
@@ -108,6 +115,25 @@ impl Bench {
         self.change(population, trial, elapsed)?;
         population.worker.forget_events();
         Ok(())
+    }
+
+    /// Makes a chunk of packets, each of which may be changed before it is taken in.
+    pub(crate) fn fill(
+        &mut self,
+        mix: Mix,
+        teids: &[Teid],
+        change: impl FnMut((&mut Meta, &mut Vec<u8>), &mut fastrand::Rng),
+    ) -> Result<(), BenchError> {
+        self.chunk.fill_with(mix, teids, &mut self.random, change)
+    }
+
+    /// The chunk through the data plane. Returns how many packets these were, and CPU time.
+    pub(crate) fn run(&mut self, population: &mut Population) -> (u64, Duration) {
+        let timer = CpuTimer::start();
+        for batch in self.chunk.batches() {
+            population.worker.run(self.clock.next(), batch);
+        }
+        (CHUNK as u64, timer.elapsed())
     }
 
     fn look(&mut self) {

@@ -11,9 +11,10 @@ mod traffic;
 use std::time::Duration;
 
 pub use lane::{Lane, LaneOptions};
-use measure::{Bench, Trial};
+pub(crate) use measure::Bench;
+use measure::Trial;
 pub use options::{Options, Size, Way};
-use traffic::Mix;
+pub(crate) use traffic::Mix;
 
 use crate::kit::{Count, Progress};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};

@@ -23,20 +23,26 @@ const LONGEST: usize = 1500;
 pub(super) struct Chunk {
     batches: Vec<Batch>,
     room: [u8; LONGEST],
+    /// A packet that may be changed.
+    frame: Vec<u8>,
 }
 
 /// What packets are made for.
 #[derive(Clone, Copy)]
-pub(super) struct Mix {
-    pub(super) way: Way,
-    pub(super) size: Size,
+pub(crate) struct Mix {
+    pub(crate) way: Way,
+    pub(crate) size: Size,
     /// PDRs of each direction.
-    pub(super) pdrs: u16,
+    pub(crate) pdrs: u16,
 }
 
 impl Chunk {
     pub(super) fn new() -> Self {
-        Self { batches: (0..CHUNK / BATCH).map(|_| Batch::new()).collect(), room: [0; LONGEST] }
+        Self {
+            batches: (0..CHUNK / BATCH).map(|_| Batch::new()).collect(),
+            room: [0; LONGEST],
+            frame: Vec::new(),
+        }
     }
 
     /// Makes new packets.
@@ -47,7 +53,7 @@ impl Chunk {
         random: &mut fastrand::Rng,
     ) -> Result<(), BenchError> {
         let last = teids.len();
-        self.fill_for(mix, teids, random, |random| random.usize(..last))
+        self.fill_for(mix, teids, random, |random| random.usize(..last), |_, _| {})
     }
 
     /// Makes one packet for each of the sessions from `first` on.
@@ -59,7 +65,25 @@ impl Chunk {
         random: &mut fastrand::Rng,
     ) -> Result<(), BenchError> {
         let mut next = first..;
-        self.fill_for(mix, teids, random, |_| next.next().unwrap_or(0) % teids.len())
+        self.fill_for(mix, teids, random, |_| next.next().unwrap_or(0) % teids.len(), |_, _| {})
+    }
+
+    /// Makes new packets, of which each is changed before it is taken in.
+    pub(super) fn fill_with(
+        &mut self,
+        mix: Mix,
+        teids: &[Teid],
+        random: &mut fastrand::Rng,
+        mut change: impl FnMut((&mut Meta, &mut Vec<u8>), &mut fastrand::Rng),
+    ) -> Result<(), BenchError> {
+        let last = teids.len();
+        self.fill_for(
+            mix,
+            teids,
+            random,
+            |random| random.usize(..last),
+            |frame, random| change(frame, random),
+        )
     }
 
     fn fill_for(
@@ -68,6 +92,7 @@ impl Chunk {
         teids: &[Teid],
         random: &mut fastrand::Rng,
         mut choose: impl FnMut(&mut fastrand::Rng) -> usize,
+        mut change: impl FnMut((&mut Meta, &mut Vec<u8>), &mut fastrand::Rng),
     ) -> Result<(), BenchError> {
         let mut sizes = mix.size.octets().iter().cycle();
         for (number, batch) in self.batches.iter_mut().enumerate() {
@@ -76,12 +101,15 @@ impl Chunk {
             for size in sizes.by_ref().take(BATCH) {
                 let session = choose(random);
                 let port = shape::FIRST_PORT + random.u16(..mix.pdrs);
-                let (meta, length) = if uplink {
+                let (mut meta, length) = if uplink {
                     uplink_packet(&mut self.room, session as u32, teids[session], port, *size)?
                 } else {
                     downlink_packet(&mut self.room, session as u32, port, *size)?
                 };
-                let fits = batch.push(Frame { meta, data: &self.room[..length] });
+                self.frame.clear();
+                self.frame.extend_from_slice(&self.room[..length]);
+                change((&mut meta, &mut self.frame), random);
+                let fits = batch.push(Frame { meta, data: &self.frame });
                 debug_assert!(fits, "a batch holds {BATCH} packets of {LONGEST} octets");
             }
         }

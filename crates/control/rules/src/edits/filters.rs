@@ -56,7 +56,10 @@ impl Definitions {
                 self.new.get(&id).or_else(|| self.held.get(&id)).cloned().ok_or(unknown.clone())
             }
         };
-        drafts.into_iter().map(resolve).collect()
+        // The drafts had room for more, which sessions would keep.
+        let mut filters: Vec<_> = drafts.into_iter().map(resolve).collect::<Result<_, _>>()?;
+        filters.shrink_to_fit();
+        Ok(filters)
     }
 
     /// Brings every PDR that names a filter up to its new definition.

@@ -23,12 +23,16 @@ impl Gist {
         Self { word: word::of(protocol, tos) | word::HAS_PORTS, ports, remote }
     }
 
-    /// The packet seen from the other end, whose address was `local`, and is then that of this one.
+    /// As [`Gist::parts`] says them.
     #[inline(always)]
-    #[must_use]
-    pub(crate) const fn reversed(self, local: &mut u32) -> Self {
-        let remote = std::mem::replace(local, self.remote);
-        Self { ports: self.ports.rotate_left(16), remote, ..self }
+    pub(crate) const fn of_parts(word: u32, ports: u32, remote: u32) -> Self {
+        Self { word, ports, remote }
+    }
+
+    /// What is compared.
+    #[inline(always)]
+    pub(crate) const fn parts(self) -> (u32, u32, u32) {
+        (self.word, self.ports, self.remote)
     }
 
     /// The QFI of the tunnel header.
@@ -45,6 +49,13 @@ impl Gist {
     pub const fn with_ue(&self, is_remote: bool, is_local: bool) -> Self {
         let ends = (word::REMOTE_IS_UE * is_remote as u32) | (word::LOCAL_IS_UE * is_local as u32);
         Self { word: self.word | ends, ports: self.ports, remote: self.remote }
+    }
+
+    /// As before [`Gist::with_ue`].
+    #[inline]
+    #[must_use]
+    pub(crate) const fn without_ue(self) -> Self {
+        Self { word: self.word & !(word::REMOTE_IS_UE | word::LOCAL_IS_UE), ..self }
     }
 
     /// The address of the far end, if the packet is IPv4.

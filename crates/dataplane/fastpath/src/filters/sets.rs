@@ -178,17 +178,14 @@ impl FilterSets {
         &self,
         set: SetId,
         block: u32,
-        gist: Gist,
+        gist: impl Fn() -> Gist,
         fits: &impl Fn(&Block, Gist) -> u16,
     ) -> Option<u8> {
         // `NO_BLOCK` is none of them.
         let Some(block) = self.blocks.as_slice().get(block as usize) else {
-            return fits_without_lanes(set, &gist).then_some(0);
+            return fits_without_lanes(set, &gist()).then_some(0);
         };
-        if block.head.few == 0 {
-            return None;
-        }
-        let lanes = fits(block, gist);
+        let lanes = fits(block, gist());
         (lanes != 0).then(|| block.rules[lanes.trailing_zeros() as usize % LANES])
     }
 
@@ -261,7 +258,7 @@ fn layout(lanes: &[Lane]) -> (Vec<Block>, Vec<Column>) {
     }
     let v6_at = if is_shared { 0 } else { count(&v4) };
     if let Some(block) = blocks.first_mut() {
-        let few = if v4.len() <= LANES && block.others == 0 { v4.len() as u8 } else { 0 };
+        let few = if v4.len() <= LANES && block.others == 0 { v4.len() as u8 } else { Head::MANY };
         block.head = Head { v4: count(&v4), v6_at, v6: count(&v6), few };
     }
     (blocks, columns)

@@ -2,7 +2,7 @@
 //!
 //! The scheme is that of [`super::portable`], which is also what remains where there are no such instructions.
 
-use super::block::Block;
+use super::block::{Block, Head};
 use super::key::{Gist, PacketKey};
 use super::portable;
 use super::scan::Memory;
@@ -78,7 +78,9 @@ impl Compare {
     #[inline(always)]
     pub(crate) fn run(self, comparing: impl Comparing) {
         match self.0 {
-            Way::Portable => comparing.run(|block, gist| portable::fits(block, &gist)),
+            Way::Portable => {
+                comparing.run(|block, gist| if is_few(block) { portable::fits(block, &gist) } else { 0 });
+            }
             // SAFETY: as in `first_fit`.
             #[cfg(target_arch = "x86_64")]
             Way::Avx2 => unsafe { avx2::run(comparing) },
@@ -89,9 +91,16 @@ impl Compare {
     }
 }
 
-/// What compares packets with blocks that have no other columns and are the only ones of their set for IPv4.
+/// The block has no other columns, and is the only one of its set for IPv4.
+#[inline(always)]
+const fn is_few(block: &Block) -> bool {
+    block.head.few != Head::MANY
+}
+
+/// What compares packets with blocks.
 pub(crate) trait Comparing {
-    /// Does it. `fits`: the lanes of a block that a packet fits, lane 0 in the lowest bit. To be inlined always.
+    /// Does it. `fits`: the lanes of a block that a packet fits, lane 0 in the lowest bit; none where the block has other columns
+    /// or is not the only one of its set for IPv4. To be inlined always.
     fn run(self, fits: impl Fn(&Block, Gist) -> u16);
 }
 
@@ -102,7 +111,7 @@ mod avx512 {
     use super::super::block::{Block, Column, Numbers};
     use super::super::key::{Gist, PacketKey};
     use super::super::scan::{self, Memory};
-    use super::Comparing;
+    use super::{Comparing, is_few};
 
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &PacketKey) -> Option<u8> {
@@ -113,7 +122,7 @@ mod avx512 {
 
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn run(comparing: impl Comparing) {
-        comparing.run(|block, gist| fits(block, &gist));
+        comparing.run(|block, gist| if is_few(block) { fits(block, &gist) } else { 0 });
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
@@ -172,7 +181,7 @@ mod avx2 {
     use super::super::block::{Block, Column, LANES, Numbers};
     use super::super::key::{Gist, PacketKey};
     use super::super::scan::{self, Memory};
-    use super::Comparing;
+    use super::{Comparing, is_few};
 
     /// Eight of sixteen lanes.
     #[derive(Clone, Copy)]
@@ -205,12 +214,12 @@ mod avx2 {
         zeros(half(block, gist, Half::Low), half(block, gist, Half::High))
     }
 
-    /// As `fits`, for a block whose head counts its lanes.
+    /// As `fits`, for a block that is the only one.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn fits_only(block: &Block, gist: &Gist) -> u16 {
         if usize::from(block.head.few) > LANES / 2 {
-            return fits(block, gist);
+            return if is_few(block) { fits(block, gist) } else { 0 };
         }
         zeros_of(half(block, gist, Half::Low))
     }

@@ -33,7 +33,7 @@ impl Compiler<'_> {
         own: Option<&Own>,
         tunnels: &[(Teid, IpAddr)],
     ) -> Lease {
-        let mut lease = Lease::default();
+        let mut lease = pattern.as_deref().map(Lease::for_pattern).unwrap_or_default();
         if let Some(pattern) = &pattern {
             for direction in [Direction::Uplink, Direction::Downlink] {
                 self.enter_direction(pattern, direction, own, &mut lease);

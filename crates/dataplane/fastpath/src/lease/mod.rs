@@ -78,6 +78,17 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
+    /// Of no rules, with just the room that those of a pattern need.
+    fn for_pattern(pattern: &Pattern) -> Self {
+        let (doors, accounts) = (pattern.programs().count(), pattern.accounts());
+        Self {
+            keys: ThinVec::with_capacity(doors),
+            lines: ThinVec::with_capacity(doors),
+            rules: ThinVec::with_capacity(accounts),
+            ..Self::default()
+        }
+    }
+
     /// The rules, to ask grants for.
     pub(crate) fn rule_keys(&self) -> impl Iterator<Item = &RuleKey> + Clone {
         let pattern = self.pattern.as_deref();

@@ -42,6 +42,11 @@ impl Pattern {
         }
     }
 
+    /// How many accounts the rules of both directions have.
+    pub(super) fn accounts(&self) -> usize {
+        self.layouts.iter().map(|layout| layout.accounts.len()).sum()
+    }
+
     /// A rule, and its number.
     pub(super) fn rule(&self, number: usize) -> Option<(u8, &RuleShape)> {
         Some((u8::try_from(number).ok()?, self.shape.rules.get(number)?))

@@ -28,15 +28,30 @@ fn a_header_goes_into_the_headroom() {
     assert!(batch.push(ip(&[1; 2048])) && batch.push(ip(&[2, 2])));
     let mut frame = batch.frame_mut(1).unwrap();
     frame.prepend(HEADROOM - 2).unwrap().fill(9);
-    *frame.prepend_chunk().unwrap() = [9; 2];
-    assert!(frame.prepend(1).is_none() && frame.prepend_chunk::<1>().is_none());
-    assert_eq!(frame.chunk_mut::<3>(HEADROOM - 1), Some(&mut [9, 2, 2]));
+    frame.prepend(2).unwrap().fill(9);
+    assert!(frame.prepend(1).is_none());
     assert_eq!(frame.data().len(), HEADROOM + 2);
     assert!(frame.trim_front(HEADROOM));
     assert_eq!(frame.data(), [2, 2]);
-    assert!(!frame.trim_front(3) && !frame.keep(1, 2) && frame.keep(1, 1));
-    assert_eq!(frame.data(), [2]);
+    assert!(!frame.trim_front(3));
     assert_eq!(batch.frame(0), Some(ip(&[1; 2048])));
+}
+
+// Input:  a frame of four octets that is cut to its second and third, with two octets before them; more octets than there are, and
+//         more headroom; then one octet less.
+// Output: what was asked for, and what lies behind in the buffer; what is not there is refused and changes nothing.
+#[test]
+fn a_frame_is_cut_and_prepended_at_once() {
+    let mut batch = Batch::new();
+    assert!(batch.push(ip(&[9; 5])) && batch.push(ip(&[1, 2, 3, 4])));
+    let mut frame = batch.frame_mut(1).unwrap();
+    let seen = frame.recut::<2, 5>(1, 2).unwrap();
+    [seen[0], seen[1]] = [7, 8];
+    assert_eq!(*seen, [7, 8, 2, 3, 4]);
+    assert!(frame.recut::<0, 1>(1, 4).is_none() && frame.recut::<HEADROOM, 1>(0, 1).is_none());
+    assert_eq!(frame.data(), [7, 8, 2, 3]);
+    assert_eq!(frame.recut::<0, 2>(3, 1), Some(&mut [3, 4]));
+    assert_eq!((batch.data(0), batch.data(1)), (Some(&[9; 5][..]), Some(&[3][..])));
 }
 
 // Input:  a received run of three buffers of which the second is not wanted.
@@ -52,7 +67,9 @@ fn a_skipped_buffer_leaves_no_frame() {
     batch.commit(1, Meta::Ip);
     let seen: Vec<_> = batch.frames().map(|f| f.data[0]).collect();
     assert!(batch.each().filter_map(|(_, data)| data).eq([&[0], &[2]]));
-    assert!(batch.peek(0).eq([Some(&[0]), Some(&[2])]) && batch.octets() == 2);
+    let heads: Vec<_> = batch.heads::<1>().collect();
+    assert_eq!(heads, [(&Meta::Ip, 1, Some(&[0])), (&Meta::Ip, 1, Some(&[2]))]);
+    assert_eq!(batch.octets(), 2);
     assert_eq!(seen, [0, 2]);
     batch.swap(0, 1);
     batch.swap(0, 2);

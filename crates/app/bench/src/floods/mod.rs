@@ -1,0 +1,157 @@
+//! Packets that nobody should send, in memory: what each costs beside good ones.
+//!
+//! As in `pipeline`, packets are made while the clock stands. All kinds take turns, so that the ratio to good packets of the
+//! same direction does not depend on what else the machine does.
+
+mod kinds;
+
+use std::time::Duration;
+
+use clap::Args;
+use kinds::Kind;
+
+use crate::kit::{Count, Progress, Samples, count};
+use crate::pipeline::{Bench, Mix, Size, Way};
+use crate::report::{Cell, Column, Conditions, IoCost, Report};
+use crate::world::{self, Backend, Founding, Populated, Population, Rules, Shape};
+use crate::{BenchError, Common};
+
+/// What to measure.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Sessions; each packet is of a random one, or names one
+    #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
+    pub sessions: Vec<Count>,
+    /// What sessions have beside PDRs and FARs
+    #[arg(long, value_enum, default_value_t = Options::default().rules)]
+    pub rules: Rules,
+    /// Milliseconds of CPU time for each row
+    #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
+    pub time: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { sessions: vec![count(10_000)], rules: Rules::Full, time: 300 }
+    }
+}
+
+/// Measures all kinds of packets.
+///
+/// # Errors
+/// [`BenchError`], for example when a number is out of range or good packets do not get through.
+pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
+    let mut options = options.clone();
+    if common.quick {
+        (options.sessions, options.time) = (vec![count(1000)], 1);
+    }
+    world::check_sessions(&options.sessions)?;
+    let conditions = Conditions::here(IoCost::Net)
+        .with("packets", "as said, each of a random session; good ones are UDP over IPv4, 64 octets")
+        .with("time", format!("{} ms of CPU time for each row, interleaved", options.time));
+    let title = "Floods: packets that nobody should send, beside good ones";
+    let mut report = Report::new("floods", title, conditions, columns());
+    let mut progress = Progress::new();
+    for sessions in &options.sessions {
+        measure(*sessions, &options, common, &mut progress, &mut report)?;
+    }
+    Ok(vec![report])
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::new("sessions"),
+        Column::new("direction"),
+        Column::new("packets"),
+        Column::of("p10", "ns"),
+        Column::of("median", "ns"),
+        Column::of("of good ones", "times"),
+        Column::of("forwarded", "%"),
+        Column::of("slow room", "%"),
+    ]
+}
+
+/// Packets of one kind, with what was measured of them so far.
+struct Flood {
+    kind: Kind,
+    packets: Samples,
+    used: Duration,
+    sent: u64,
+    forwarded: u64,
+    hot: u64,
+}
+
+fn measure(
+    sessions: Count,
+    options: &Options,
+    common: &Common,
+    progress: &mut Progress,
+    report: &mut Report,
+) -> Result<(), BenchError> {
+    progress.stage(format!("floods: {sessions} sessions"));
+    let mut bench = Bench::new(common.seed);
+    let shape = Shape::new(1, options.rules);
+    // It is checked: below 2^24.
+    let number = sessions.0 as u32;
+    let founding = Founding { backend: Backend::Fastpath, sessions: number, shape: &shape, now: bench.now() };
+    let mut population = match founding.populate(progress)? {
+        Populated::Done(population) => population,
+        Populated::TooLarge(why) => {
+            report.skip(format_args!("{sessions} sessions"), why);
+            return Ok(());
+        }
+    };
+    for way in [Way::Uplink, Way::Downlink] {
+        bench.warm_up(&mut population, Mix { way, size: Size::Small, pdrs: 1 })?;
+    }
+    let mut floods: Vec<_> = Kind::ALL
+        .iter()
+        .map(|kind| Flood {
+            kind: *kind,
+            packets: Samples::default(),
+            used: Duration::ZERO,
+            sent: 0,
+            forwarded: 0,
+            hot: 0,
+        })
+        .collect();
+    let enough = Duration::from_millis(options.time);
+    while floods.iter().any(|flood| flood.used < enough) {
+        for flood in floods.iter_mut().filter(|flood| flood.used < enough) {
+            flood.step(&mut bench, &mut population)?;
+        }
+    }
+    let medians = |flood: &Flood| flood.packets.summary().map_or(0.0, |summary| summary.median);
+    for flood in &floods {
+        let good = floods.iter().find(|other| other.kind.is_good() && other.kind.way() == flood.kind.way());
+        let share = |of: u64| Cell::Number(of as f64 * 100.0 / flood.sent.max(1) as f64, 1);
+        report.row([
+            sessions.into(),
+            flood.kind.way().to_string().into(),
+            flood.kind.name().into(),
+            flood.packets.summary().map(|summary| Cell::nanos(summary.p10)).into(),
+            flood.packets.summary().map(|summary| Cell::nanos(summary.median)).into(),
+            good.map(|good| Cell::Number(medians(flood) / medians(good).max(0.1), 1)).into(),
+            share(flood.forwarded),
+            share(flood.sent - flood.hot.min(flood.sent)),
+        ]);
+    }
+    Ok(())
+}
+
+impl Flood {
+    /// A chunk of its packets through the data plane.
+    fn step(&mut self, bench: &mut Bench, population: &mut Population) -> Result<(), BenchError> {
+        let mix = Mix { way: self.kind.way(), size: Size::Small, pdrs: 1 };
+        bench.fill(mix, &population.teids, |frame, random| self.kind.spoil(frame, random))?;
+        let before = (population.worker.counters().forwarded, population.worker.hot_packets());
+        let (sent, elapsed) = bench.run(population);
+        self.used += elapsed;
+        self.packets.add(elapsed.as_secs_f64() * 1e9 / sent as f64);
+        self.sent += sent;
+        self.forwarded += population.worker.counters().forwarded - before.0;
+        self.hot += population.worker.hot_packets() - before.1;
+        population.worker.forget_events();
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! The contract of the data plane, as the engine keeps it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use causeway_dataplane::{
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Fate, Ingress, PacketEngine, Plan,
+    Transmit,
+};
+use causeway_ports::{Batch, Frame};
+use causeway_rules::Applications;
+use causeway_types::Time;
+
+use crate::engine::FastPath;
+use crate::leaving::{Leaving, meta_of};
+
+/// A batch for one packet.
+#[derive(Default)]
+pub(crate) struct Single {
+    batch: Batch,
+    leaving: Leaving,
+}
+
+impl fmt::Debug for Single {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Single")
+    }
+}
+
+impl FastPath {
+    /// Handles one packet by the lines, if it fits into a batch.
+    fn process_alone(
+        &mut self,
+        now: Time,
+        ingress: &Ingress,
+        packet: &[u8],
+        out: &mut dyn Transmit,
+    ) -> Option<Fate> {
+        let entrance = self.entrance(ingress)?;
+        let mut single = self.single.take()?;
+        let Single { batch, leaving } = &mut single;
+        batch.clear();
+        let fits = batch.push(Frame { meta: meta_of(ingress), data: packet });
+        if fits {
+            self.process_batch(now, entrance, batch, leaving);
+            leaving.transmit(batch, &self.surroundings, out);
+        }
+        self.single = Some(single);
+        fits.then_some(self.fate)
+    }
+}
+
+impl Dataplane for FastPath {
+    fn capabilities(&self) -> Capabilities {
+        self.slow.capabilities()
+    }
+
+    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        self.expire(now);
+        if let Some(applied) = self.apply_resting(now, plan) {
+            return applied;
+        }
+        let since = self.could_teach(now, plan);
+        self.wake_concerned(now, plan);
+        let mut rivals = self.slow.rivals(plan.session);
+        self.leave(plan.session);
+        let applied = self.slow.apply(now, plan);
+        rivals.extend(self.slow.rivals(plan.session));
+        rivals.sort_unstable();
+        rivals.dedup();
+        self.enter(plan.session, rivals.is_empty(), now);
+        for rival in rivals {
+            self.leave(rival);
+            self.enter(rival, false, now);
+        }
+        if let Some(since) = since.filter(|_| applied.is_ok()) {
+            self.learn(since, plan);
+        }
+        applied
+    }
+
+    fn provision(&mut self, applications: &Arc<Applications>) {
+        self.slow.provision(applications);
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.slow.poll_event()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.slow.next_deadline()
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.expire(now);
+        self.slow.advance(now);
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = self.slow.counters().with(&self.hot);
+        counters.sessions += self.resting.len() as u64;
+        counters
+    }
+}
+
+impl PacketEngine for FastPath {
+    fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
+        if let Some(fate) = self.process_alone(now, ingress, packet, out) {
+            return fate;
+        }
+        self.expire(now);
+        self.ask_slow(now, ingress, packet, out)
+    }
+
+    fn flush(&mut self, out: &mut dyn Transmit) {
+        self.slow.flush(out);
+    }
+}

@@ -1,0 +1,119 @@
+use causeway_packet::gtpu::prefix;
+use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
+use causeway_types::{Direction, Teid};
+use proptest::prelude::*;
+
+use super::*;
+use crate::choose::DOWNLINK;
+use crate::filters::Compare;
+use crate::packet;
+use crate::plain::Plain;
+
+const UE: [u8; 4] = [10, 0, 0, 1];
+const SERVER: [u8; 4] = [198, 51, 100, 9];
+
+/// A message with a QFI, or without extension headers.
+fn message(has_container: bool) -> Vec<u8> {
+    let teid = Teid::new(0x1234_5678).unwrap();
+    let user = user(UE, SERVER);
+    let mut message = prefix::uplink(teid, Qfi::new(9).unwrap(), user.len()).unwrap().to_vec();
+    if !has_container {
+        message.truncate(8);
+        (message[0], message[3]) = (0x30, user.len() as u8);
+    }
+    message.extend(user);
+    message
+}
+
+fn user(src: [u8; 4], dst: [u8; 4]) -> Vec<u8> {
+    let header = Ipv4Repr::new(src.into(), dst.into(), IpProtocol::UDP).header(20).unwrap();
+    let udp = UdpRepr { src_port: 40_000, dst_port: 8000 }.header_without_checksum(12).unwrap();
+    [&header[..], &udp, &[0; 12]].concat()
+}
+
+/// What is read of a frame at some place of a batch, by every way of comparing; `None`: it is not a plain packet. Behind the
+/// frame there is something else.
+fn read<const WAY: bool>(frame: &[u8], index: usize) -> Option<(Plain, u32)> {
+    let mut buffer = [0xa5; 64];
+    let shown = frame.len().min(64);
+    buffer[..shown].copy_from_slice(&frame[..shown]);
+    let read = Compare::available().map(|compare| {
+        let (mut heads, mut plains) = (Heads::new(), Plains::new());
+        heads.clear();
+        plains.begin(BATCH);
+        match WAY {
+            UPLINK => heads.take_message(index, buffer.first_chunk().unwrap(), frame.len(), 1),
+            _ => heads.take_packet(index, buffer.first_chunk().unwrap(), frame.len(), 0x101),
+        }
+        compare.run(Reading::<WAY> { heads: &mut heads, plains: &mut plains });
+        assert!((0..BATCH).all(|other| other == index || plains.is_plain[other] == 0));
+        (plains.is_plain[index] != 0).then(|| (plains.at(index), plains.lens[index]))
+    });
+    let all: Vec<_> = read.collect();
+    let texts: Vec<_> = all.iter().map(|read| format!("{read:?}")).collect();
+    assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
+    all[0]
+}
+
+/// It is what the parser for packets of all kinds finds.
+fn compare_with_parser<const WAY: bool>(frame: &[u8], (plain, len): (Plain, u32)) {
+    let (direction, start, qfi, key) = match WAY {
+        UPLINK => {
+            let tunnelled = packet::Tunnelled::parse(frame).unwrap();
+            assert!(tunnelled.is_plain && usize::from(tunnelled.end) <= frame.len());
+            (Direction::Uplink, tunnelled.start, tunnelled.qfi, tunnelled.teid)
+        }
+        _ => (Direction::Downlink, 0, None, u32::from_be_bytes(*frame[16..20].first_chunk().unwrap())),
+    };
+    let bytes = &frame[usize::from(start)..];
+    let user = packet::User::parse(bytes).unwrap();
+    assert_eq!((plain.start, len, plain.id as u32), (start.into(), user.len, key));
+    let key = user.key(bytes, direction, qfi, (false, false)).unwrap();
+    assert_eq!(crate::filters::PacketKey::of_v4(plain.gist, plain.local), key);
+    let is = |flaw: u8| plain.flaws & flaw != 0;
+    assert_eq!(
+        (is(flaw::DAMAGED), is(flaw::LAST_HOP), is(flaw::LINK)),
+        (user.is_damaged, user.hops <= 1, user.is_of_link())
+    );
+}
+
+// Input:  messages with and without a QFI and a packet, as they are, and one octet shorter.
+// Output: the whole ones are plain and are what the parser finds; the others are not plain.
+#[test]
+fn whole_packets_are_plain() {
+    for frame in [message(true), message(false)] {
+        compare_with_parser::<UPLINK>(&frame, read::<UPLINK>(&frame, 3).unwrap());
+        assert!(read::<UPLINK>(&frame[..frame.len() - 1], 3).is_none());
+    }
+    let frame = user(SERVER, UE);
+    compare_with_parser::<DOWNLINK>(&frame, read::<DOWNLINK>(&frame, 31).unwrap());
+    assert!(read::<DOWNLINK>(&frame[..frame.len() - 1], 31).is_none());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 4096 }))]
+
+    // Input:  such packets with up to three octets changed, to what often matters or to anything.
+    // Output: what is taken for plain is what the parser finds.
+    #[test]
+    fn plain_packets_are_what_the_parser_finds(
+        has_container: bool,
+        changes in proptest::collection::vec((0..44_usize, prop_oneof![any::<u8>(), Just(0), Just(1), Just(0xa9), Just(0xfe)]), 0..4),
+        index in 0..BATCH,
+    ) {
+        let change = |mut frame: Vec<u8>| {
+            for (at, octet) in &changes {
+                frame.get_mut(*at).into_iter().for_each(|place| *place = *octet);
+            }
+            frame
+        };
+        let frame = change(message(has_container));
+        if let Some(read) = read::<UPLINK>(&frame, index) {
+            compare_with_parser::<UPLINK>(&frame, read);
+        }
+        let frame = change(user(SERVER, UE));
+        if let Some(read) = read::<DOWNLINK>(&frame, index) {
+            compare_with_parser::<DOWNLINK>(&frame, read);
+        }
+    }
+}
