@@ -9,7 +9,7 @@ use crate::cli::Common;
 use crate::samples::Latencies;
 use crate::smf;
 use crate::variant::Variant;
-use crate::world::{Ledger, Load, Setting, World};
+use crate::world::{Effort, Ledger, Load, Setting, World};
 
 /// Costs of the driver's requests, with a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +53,8 @@ pub struct Measured {
     pub handovers: Latencies,
     /// From the packet that reached a threshold to the report.
     pub reports: Latencies,
+    /// What readers did meanwhile.
+    pub effort: Effort,
     /// Whether all octets are there.
     pub ledger: Ledger,
 }
@@ -70,6 +72,7 @@ impl Plan {
         progress.stage(format!("{}: before the measurement", variant.name));
         smf::wait(&mut world, self.before, |done, of| progress.at(done, of))?;
         world.take_reports();
+        world.take_effort();
         let mut random = fastrand::Rng::with_seed(common.seed);
         progress.stage(format!("{}: handovers", variant.name));
         let handovers =
@@ -77,8 +80,8 @@ impl Plan {
         progress.stage(format!("{}: reports", variant.name));
         smf::wait(&mut world, self.reports, |done, of| progress.at(done, of))?;
         let reports = world.take_reports().into_iter().map(|(reached, made)| made.since(reached));
-        let reports = Latencies::new(reports);
+        let (reports, effort) = (Latencies::new(reports), world.take_effort());
         progress.stage(format!("{}: last readings", variant.name));
-        Ok(Measured { handovers, reports, ledger: world.finish()? })
+        Ok(Measured { handovers, reports, effort, ledger: world.finish()? })
     }
 }

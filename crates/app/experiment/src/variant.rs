@@ -1,6 +1,7 @@
 //! Ways to reach the accounting tables that are compared.
 
 use causeway_switch::pendulum::Mode;
+use causeway_switch::pulling;
 use causeway_types::Span;
 
 /// Which counters a pass reads.
@@ -12,9 +13,8 @@ pub enum Choice {
     InTurns,
     /// The most urgent ones, as many as may be: the paper's selective pulling.
     Urgent,
-    /// Those that are needed within this time: a pass is short, so the next one comes soon. Before a threshold is reached they are
-    /// looked at again, each time after half of the time that is likely to be left.
-    Needed(Span),
+    /// Those that are needed soon: a pass is short, so the next one comes soon.
+    Needed(pulling::Config),
 }
 
 /// A way to reach the accounting tables.
@@ -51,14 +51,18 @@ impl Variant {
     };
 
     /// Ours with accounting tables as in the paper: passes are as short as what is urgent, and commands that wait are written together.
-    pub const OURS: Self =
-        Self { name: "Causeway, keyed", mode: Mode::PENDULUM, choice: Choice::Needed(AHEAD), joined: JOINED };
+    pub const OURS: Self = Self {
+        name: "Causeway, keyed",
+        mode: Mode::PENDULUM,
+        choice: Choice::Needed(PULLING),
+        joined: JOINED,
+    };
 
     /// Ours with counters by index: nothing is inserted, so there are no partitions to take turns.
     pub const INDEXED: Self = Self {
         name: "Causeway, indexed",
         mode: Mode::Indexed { batch: 10_000 },
-        choice: Choice::Needed(AHEAD),
+        choice: Choice::Needed(PULLING),
         joined: JOINED,
     };
 
@@ -78,8 +82,13 @@ impl Variant {
     }
 }
 
-/// What is needed within this time is read now: about as long as a short pass takes.
-const AHEAD: Span = Span::from_millis(10);
+/// Ours: passes read what is needed about as soon as a short pass takes, and are even. Before a threshold is reached its counters are looked at
+/// again, each time after somewhat less than half of the time that is likely to be left.
+const PULLING: pulling::Config = pulling::Config {
+    longest: Span::from_secs(5),
+    ahead: Some(Span::from_millis(20)),
+    care: Some(pulling::Care { part: 45, memory: Span::from_secs(10), recent: Some(Span::from_secs(2)) }),
+};
 
 /// Commands that one request writes, at most.
 const JOINED: usize = 16;

@@ -67,9 +67,13 @@ fn handovers_wait_as_the_mode_says() {
 fn urgent_reports_come_first() {
     let outcome = fig11::run(&small(), &mut Progress::new()).unwrap();
     is_lossless(&outcome);
-    let mean = |row: &str| number(&outcome, row, "", "mean");
-    let paper = mean("HiP4-UPF").min(mean("HiP4-UPF, no selective pulling"));
-    assert!(["Causeway, keyed", "Causeway, indexed"].map(mean).iter().all(|ours| *ours < paper), "{outcome}");
+    // There are few reports, so one that was misjudged would decide the mean.
+    let median = |row: &str| number(&outcome, row, "", "median");
+    let paper = median("HiP4-UPF").min(median("HiP4-UPF, no selective pulling"));
+    assert!(
+        ["Causeway, keyed", "Causeway, indexed"].map(median).iter().all(|ours| *ours < paper),
+        "{outcome}"
+    );
     assert!(number(&outcome, "Causeway, indexed", "", "reports") > 10.0, "{outcome}");
 }
 

@@ -82,9 +82,10 @@ fn table(measured: &[Measured]) -> Table {
     ];
     columns.extend([share("in 0.5 s"), share("in 1 s"), Column::of("paper's mean", "ms, measured")]);
     columns.extend(["paper in 0.5 s", "paper in 1 s"].map(|name| Column::of(name, "%, measured")));
+    columns.extend(["counters read", "passes"].map(|name| Column::of(name, "1/s, model")));
     columns.extend(ledger_columns());
     let mut table = Table::new(columns);
-    for ((variant, mean, shares), Measured { reports, ledger, .. }) in ROWS.iter().zip(measured) {
+    for ((variant, mean, shares), Measured { reports, effort, ledger, .. }) in ROWS.iter().zip(measured) {
         let [sent, reported, lost] = ledger_cells(ledger);
         table.row([
             variant.name.into(),
@@ -97,6 +98,8 @@ fn table(measured: &[Measured]) -> Table {
             given(*mean, 0),
             given(shares.map(|[half, _]| half), 1),
             given(shares.map(|[_, one]| one), 1),
+            Cell::Number(effort.counters_a_second(), 0),
+            Cell::Number(effort.passes_a_second(), 1),
             sent,
             reported,
             lost,

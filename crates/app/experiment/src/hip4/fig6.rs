@@ -76,7 +76,7 @@ fn table(measured: &[Measured]) -> Table {
     columns.extend([ms("handover, 99 %"), paper("paper's")]);
     columns.extend(ledger_columns());
     let mut table = Table::new(columns);
-    for ((variant, _, paper), Measured { handovers, reports, ledger }) in ROWS.iter().zip(measured) {
+    for ((variant, _, paper), Measured { handovers, reports, ledger, .. }) in ROWS.iter().zip(measured) {
         let [sent, reported, lost] = ledger_cells(ledger);
         table.row([
             variant.name.into(),

@@ -4,6 +4,7 @@
 //! the model of its driver says how long each request takes. Here are only the loop that carries requests and outcomes between
 //! them, and the workload. Nothing takes time but the driver: messages, decoding and decisions are at once.
 
+mod effort;
 mod flow;
 mod ledger;
 mod numbers;
@@ -22,6 +23,7 @@ use causeway_types::{Span, Time};
 
 use crate::ExperimentError;
 use crate::variant::{Choice, Variant};
+pub use effort::Effort;
 pub use flow::Load;
 pub use ledger::Ledger;
 use numbers::Numbers;
@@ -74,6 +76,7 @@ pub struct World {
     /// When idle readers look again.
     wake: Option<Time>,
     ledger: Ledger,
+    effort: Effort,
     done: Vec<Done>,
     /// Moments of volume reports: when the packet came that reached the threshold, and when the report was made.
     reports: Vec<(Time, Time)>,
@@ -97,10 +100,9 @@ impl World {
         let config = Config { timing, cpu_port: 64, port_rate: None, queue_room: 0 };
         let traffic = Traffic::new(ues, load, seed, is_indexed);
         let access = pendulum::Config { mode: variant.mode, capacity: [room; 2], drain: Span::ZERO };
-        let usual = pulling::Config::default();
         let pulling = match variant.choice {
-            Choice::Needed(ahead) => pulling::Config { ahead: Some(ahead), caution: 50, ..usual },
-            Choice::Everything | Choice::InTurns | Choice::Urgent => usual,
+            Choice::Needed(pulling) => pulling,
+            Choice::Everything | Choice::InTurns | Choice::Urgent => pulling::Config::default(),
         };
         let mut world = Self {
             setting,
@@ -119,6 +121,7 @@ impl World {
             ended: None,
             wake: None,
             ledger: Ledger::default(),
+            effort: Effort::default(),
             done: Vec::new(),
             reports: Vec::new(),
             is_loading: false,
@@ -173,6 +176,13 @@ impl World {
     /// Volume reports since the last call: when the threshold was reached, and when the report was made.
     pub fn take_reports(&mut self) -> Vec<(Time, Time)> {
         std::mem::take(&mut self.reports)
+    }
+
+    /// What readers have done since the last call.
+    pub fn take_effort(&mut self) -> Effort {
+        let since = std::mem::replace(&mut self.effort.since, self.now);
+        let next = Effort { since: self.now, ..Effort::default() };
+        Effort { since, until: self.now, ..std::mem::replace(&mut self.effort, next) }
     }
 
     /// Traffic ends; all counters are read once more, and everything is added up.

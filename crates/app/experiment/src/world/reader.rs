@@ -50,6 +50,7 @@ impl World {
             Request::ReadDirect(pass.numbers.iter().map(|number| counter(table, *number)).collect())
         };
         let ticket = self.model.submit(now, request);
+        self.effort.add(pass.numbers.len());
         self.reading[side as usize] = Some((ticket, Reading::Pass(pass)));
         Ok(true)
     }

@@ -15,8 +15,9 @@ use super::program::{BITS, DOWNLINK, INDEXED, UPLINK, accounting, downlink_keys,
 #[derive(Debug)]
 pub(super) struct Traffic {
     flows: Vec<[Option<Flow>; 2]>,
-    settled: Vec<Time>,
-    /// Whose rule a number is, from one; zero for nobody's.
+    /// Until when the packets of each flow are counted.
+    settled: Vec<[Time; 2]>,
+    /// Whose rule a number is: twice the UE, and one more for its downlink, from two on; zero for nobody's.
     owners: Vec<u32>,
     is_indexed: bool,
     /// Nothing is sent before that.
@@ -32,7 +33,7 @@ impl Traffic {
         let flows = |ue| [true, false].map(|is_uplink| Flow::new(load, seed, ue, is_uplink));
         Self {
             flows: (0..ues).map(flows).collect(),
-            settled: vec![Time::default(); ues as usize],
+            settled: vec![[Time::default(); 2]; ues as usize],
             owners: vec![0; 1 << BITS],
             is_indexed,
             from: Time::from_nanos(u64::MAX),
@@ -47,18 +48,20 @@ impl Traffic {
         uplink.as_ref().map(|flow| flow.reached(to, excess))
     }
 
-    fn settle_ue(&mut self, state: &mut State, now: Time, ue: u32) {
+    fn settle_flow(&mut self, state: &mut State, now: Time, flow: FlowOf) {
+        let FlowOf { ue, is_downlink } = flow;
         let until = self.until.map_or(now, |until| now.min(until));
         let Some(settled) = self.settled.get_mut(ue as usize) else { return };
+        let settled = &mut settled[usize::from(is_downlink)];
         let from = std::mem::replace(settled, (*settled).max(until)).max(self.from);
-        if from >= until {
-            return;
+        let flows = self.flows.get(ue as usize).filter(|_| from < until);
+        let Some(packets) = flows.and_then(|flows| flows[usize::from(is_downlink)]) else { return };
+        let packets = packets.between(from, until);
+        if is_downlink {
+            self.count(state, DOWNLINK, &downlink_keys(ue), packets);
+        } else {
+            self.count(state, UPLINK, &uplink_keys(ue), packets);
         }
-        let Some(flows) = self.flows.get(ue as usize) else { return };
-        let counts = flows.map(|flow| flow.map_or(Count::ZERO, |flow| flow.between(from, until)));
-        let [uplink, downlink] = counts;
-        self.count(state, UPLINK, &uplink_keys(ue), uplink);
-        self.count(state, DOWNLINK, &downlink_keys(ue), downlink);
     }
 
     fn count(&mut self, state: &mut State, table: u32, keys: &[u128], packets: Count) {
@@ -82,8 +85,8 @@ impl Traffic {
     }
 
     fn settle_owner(&mut self, state: &mut State, now: Time, rule: usize) {
-        if let Some(ue) = self.owners.get(rule).and_then(|owner| owner.checked_sub(1)) {
-            self.settle_ue(state, now, ue);
+        if let Some(flow) = self.owners.get(rule).and_then(|owner| owner.checked_sub(2)) {
+            self.settle_flow(state, now, FlowOf { ue: flow / 2, is_downlink: flow % 2 == 1 });
         }
     }
 
@@ -94,12 +97,20 @@ impl Traffic {
             Update::SetMeter { .. } => return,
         };
         let Some(ue) = ue_of(key) else { return };
-        self.settle_ue(state, now, ue);
+        let is_downlink = key.table == DOWNLINK;
+        self.settle_flow(state, now, FlowOf { ue, is_downlink });
         let owner = parameters.first().and_then(|rule| self.owners.get_mut(*rule as usize));
         if let Some(owner) = owner {
-            *owner = ue + 1;
+            *owner = 2 * ue + 2 + u32::from(is_downlink);
         }
     }
+}
+
+/// The flow of a UE in one direction.
+#[derive(Clone, Copy, Debug)]
+struct FlowOf {
+    ue: u32,
+    is_downlink: bool,
 }
 
 impl Pipeline for Traffic {

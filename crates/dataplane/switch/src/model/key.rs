@@ -1,4 +1,6 @@
-//! Keys of a table side by side in 384 bits.
+//! Keys of a table side by side, in as many bits as they need.
+
+use std::hash::Hash;
 
 use crate::driver::{FieldMatch, Table, ones};
 
@@ -9,8 +11,26 @@ const WORDS: usize = 6;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(super) struct Packed([u64; WORDS]);
 
-impl Packed {
+/// A string of bits as long as a table needs.
+pub(super) trait Bits: Copy + Eq + Ord + Hash + Default {
     /// Appends a value of so many bits.
+    fn push(&mut self, value: u128, width: u8);
+
+    /// The bits that the mask has, too.
+    fn masked(&self, mask: &Self) -> Self;
+}
+
+impl Bits for u64 {
+    fn push(&mut self, value: u128, width: u8) {
+        *self = self.checked_shl(width.into()).unwrap_or(0) | value as Self;
+    }
+
+    fn masked(&self, mask: &Self) -> Self {
+        self & mask
+    }
+}
+
+impl Bits for Packed {
     fn push(&mut self, value: u128, width: u8) {
         let mut shifted = [0; WORDS];
         let (words, bits) = (usize::from(width) / 64, u32::from(width) % 64);
@@ -24,32 +44,31 @@ impl Packed {
         self.0 = shifted;
     }
 
-    /// The bits that the mask has, too.
-    pub(super) fn masked(&self, mask: &Self) -> Self {
+    fn masked(&self, mask: &Self) -> Self {
         Self(std::array::from_fn(|place| self.0[place] & mask.0[place]))
     }
+}
 
-    /// The keys of a packet. What is too wide is cut.
-    pub(super) fn of_packet(table: &Table, values: &[u128]) -> Self {
-        let mut packed = Self::default();
-        for (key, value) in table.keys.iter().zip(values) {
-            packed.push(value & ones(key.width), key.width);
-        }
-        packed
+/// The keys of a packet. What is too wide is cut.
+pub(super) fn packed<B: Bits>(table: &Table, values: &[u128]) -> B {
+    let mut packed = B::default();
+    for (key, value) in table.keys.iter().zip(values) {
+        packed.push(value & ones(key.width), key.width);
     }
+    packed
 }
 
 /// What an entry matches: its bits, which bits count, and the length of its prefix if it has one.
-pub(super) struct Matched {
-    pub(super) value: Packed,
-    pub(super) mask: Packed,
+pub(super) struct Matched<B> {
+    pub(super) value: B,
+    pub(super) mask: B,
     pub(super) prefix: u8,
 }
 
-impl Matched {
+impl<B: Bits> Matched<B> {
     /// Packs the fields of an entry that fit the table.
     pub(super) fn new(table: &Table, fields: &[FieldMatch]) -> Self {
-        let mut matched = Self { value: Packed::default(), mask: Packed::default(), prefix: 0 };
+        let mut matched = Self { value: B::default(), mask: B::default(), prefix: 0 };
         for (key, field) in table.keys.iter().zip(fields) {
             if let FieldMatch::Lpm { prefix, .. } = field {
                 matched.prefix = *prefix;
@@ -67,7 +86,7 @@ mod tests {
     use super::*;
 
     // Input:  keys of 3, 128, 61, 128 and 64 bits: one is set after the other to all ones.
-    // Output: their bits lie side by side and fill all 384.
+    // Output: their bits lie side by side and fill all 384; in 64 bits, what fits there does likewise.
     #[test]
     fn keys_lie_side_by_side() {
         let widths = [3, 128, 61, 128, 64];
@@ -81,5 +100,11 @@ mod tests {
             sum.iter_mut().zip(packed.0).for_each(|(sum, word)| *sum ^= word);
         }
         assert_eq!(sum, [u64::MAX; WORDS]);
+        let mut narrow = 0_u64;
+        [(5, 3), (0, 1), (1, 60)].into_iter().for_each(|(value, width)| narrow.push(value, width));
+        assert_eq!(narrow, (5 << 61) | 1);
+        let mut whole = 1_u64;
+        whole.push(u64::MAX.into(), 64);
+        assert_eq!(whole, u64::MAX);
     }
 }

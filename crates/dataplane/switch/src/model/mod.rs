@@ -8,6 +8,7 @@
 //! What packets go through is a [`Pipeline`]; [`upf`] has that of the UPF.
 
 mod driver;
+mod groups;
 mod key;
 mod meter;
 mod operation;

@@ -1,6 +1,8 @@
 //! Volumes that are not to be passed.
 
-use causeway_types::Volume;
+use causeway_types::{Direction, Volume};
+
+use super::config::Care;
 
 /// A volume threshold or quota (TS 29.244 clauses 8.2.13 and 8.2.50): octets, of which any may be left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -31,15 +33,26 @@ impl Limit {
         limits.into_iter().zip(counted).filter_map(|(limit, counted)| Some((limit?, counted)))
     }
 
-    /// The least that is missing, as seconds at the given rates in octets per second (both, uplink, downlink), each since the
-    /// moment at which what is counted was so, in seconds from now. `None` if no limit is nearing.
-    pub(super) fn reached_in(&self, volume: &Volume, flows: &[Flow; 3]) -> Option<f64> {
+    /// When packets of a direction are likely to reach it, at the given flows (both directions, uplink, downlink), each since the moment at
+    /// which what is counted was so; seconds from now. Of the time that it takes, as much is let pass as care permits. `None`: they never will, or do not count.
+    pub(super) fn reached_in(
+        &self,
+        volume: &Volume,
+        flows: &[Flow; 3],
+        direction: Option<Direction>,
+        care: Care,
+    ) -> Option<f64> {
+        let [total, uplink, downlink] = [self.total, self.uplink, self.downlink];
+        let limits = match direction {
+            None => [total, uplink, downlink],
+            Some(Direction::Uplink) => [total, uplink, None],
+            Some(Direction::Downlink) => [total, None, downlink],
+        };
         let counted = [volume.total(), volume.uplink, volume.downlink];
-        let limits = [self.total, self.uplink, self.downlink];
         let parts = limits.into_iter().zip(counted).zip(flows);
         let seconds = parts.filter_map(|((limit, counted), flow)| {
-            let missing = limit?.saturating_sub(counted);
-            (flow.rate > 0.0).then(|| flow.since + missing as f64 / flow.rate)
+            let missing = (limit?.saturating_sub(counted) as f64 - flow.packet).max(0.0);
+            (flow.rate > 0.0).then(|| flow.since + care.wait(missing / flow.rate))
         });
         seconds.min_by(f64::total_cmp)
     }
@@ -52,6 +65,8 @@ pub(super) struct Flow {
     pub(super) rate: f64,
     /// When its counters were read, weighed by their rates: seconds from now, mostly negative.
     pub(super) since: f64,
+    /// Octets of a packet: one is not waited for, as it may come at any moment.
+    pub(super) packet: f64,
 }
 
 impl Flow {
@@ -59,7 +74,7 @@ impl Flow {
     pub(super) fn sum(parts: impl Iterator<Item = (f64, f64)>) -> Self {
         let (rate, weighed) =
             parts.fold((0.0, 0.0), |(rate, weighed), (part, since)| (rate + part, weighed + part * since));
-        Self { rate, since: if rate > 0.0 { weighed / rate } else { 0.0 } }
+        Self { rate, since: if rate > 0.0 { weighed / rate } else { 0.0 }, packet: 0.0 }
     }
 }
 
@@ -68,19 +83,26 @@ mod tests {
     use super::*;
 
     // Input:  1000 octets in all and 300 uplink; 400 counted downlink and 200 uplink; flows of 10 and 5 octets per second.
-    // Output: the uplink limit is nearer: 100 octets at 5 per second, less the four seconds since the counter was read.
+    // Output: the uplink limit is nearer: 100 octets at 5 per second, less the four seconds since the counter was read. The downlink only
+    //         counts for all octets: half of the time until then is 13.3 s, less two. With packets of 50 octets, one less is waited for.
     #[test]
     fn the_nearest_limit_counts() {
         let limit = Limit { total: Some(1000), uplink: Some(300), downlink: None };
         let volume = Volume { uplink: 200, downlink: 400, ..Volume::ZERO };
-        let flow = |rate, since| Flow { rate, since };
+        let half = Care { part: 50, ..Care::PAPER };
+        let flow = |rate, since| Flow { rate, since, packet: 0.0 };
         let flows = [Flow::sum([(5.0, -4.0), (10.0, -1.0)].into_iter()), flow(5.0, -4.0), flow(10.0, -1.0)];
         assert_eq!(flows[0], flow(15.0, -2.0));
-        assert_eq!(limit.reached_in(&volume, &flows), Some(16.0));
+        assert_eq!(limit.reached_in(&volume, &flows, None, Care::PAPER), Some(16.0));
+        let downlink = limit.reached_in(&volume, &flows, Some(Direction::Downlink), half);
+        assert_eq!(downlink.map(|seconds| (seconds * 1e9).round()), Some(11_333_333_333.0));
+        assert_eq!(limit.reached_in(&volume, &flows, Some(Direction::Uplink), half), Some(6.0));
+        let packet = flows.map(|flow| Flow { packet: 50.0, ..flow });
+        assert_eq!(limit.reached_in(&volume, &packet, None, Care::PAPER), Some(6.0));
         assert!(!limit.is_reached(&volume));
         assert!(limit.is_reached(&Volume { uplink: 300, ..volume }));
         assert!(Limit::total(600).is_reached(&volume));
-        assert_eq!(Limit::default().reached_in(&volume, &flows), None);
-        assert_eq!(limit.reached_in(&volume, &[Flow::default(); 3]), None);
+        assert_eq!(Limit::default().reached_in(&volume, &flows, None, Care::PAPER), None);
+        assert_eq!(limit.reached_in(&volume, &[Flow::default(); 3], None, Care::PAPER), None);
     }
 }

@@ -6,32 +6,13 @@ use std::hash::Hash;
 use causeway_types::{Direction, Span, Time, Volume};
 use foldhash::fast::RandomState;
 
+use super::config::{Care, Config};
 use super::report::{Report, Triggers};
 use super::rule::{Rule, Watch};
 use super::urr::{State, Urr};
 use super::wheel::Wheel;
 use crate::SwitchPdr;
 use crate::pendulum::{Partition, Reading, Side};
-
-/// How counters are picked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Config {
-    /// No counter that a URR counts is left unread for longer, as far as the switch can be read that fast; at most 8 s.
-    pub longest: Span,
-    /// Counters that are not needed within this time are not picked, so that a pass with little to do is short. `None`: a
-    /// pass is always as long as it may be.
-    pub ahead: Option<Span>,
-    /// After how many hundredths of the time that a volume threshold or quota is likely to be away its counters are read again, from 1 to
-    /// 100. Traffic that grows reaches it earlier than it is likely; with 50, traffic may double.
-    pub caution: u8,
-}
-
-impl Default for Config {
-    /// As in the paper: 5 s, passes as long as they may be, and estimates that are taken at their word.
-    fn default() -> Self {
-        Self { longest: Span::from_secs(5), ahead: None, caution: 100 }
-    }
-}
 
 /// A rule with what counts its packets.
 #[derive(Clone, Copy, Debug)]
@@ -128,13 +109,14 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         let urrs: Vec<u32> = measured.urrs.iter().map(place).collect::<Result<_, _>>()?;
         let Measured { number, direction, partitions, .. } = *measured;
         let before = measured.replaces.and_then(|before| self.rules.get(&before));
-        let rates = Side::ALL.map(|side| before.and_then(|rule| rule.watch(side)?.rate));
+        let likely =
+            Side::ALL.map(|side| before.and_then(|rule| rule.watch(side)).map(|watch| watch.heir(now)));
         let mut watches = [None; 2];
         for place in &urrs {
             if let Some(state) = self.state_mut(*place) {
                 state.numbers.push(number);
                 let side = state.urr.side as usize;
-                watches[side] = Some(Watch { rate: rates[side], ..Watch::new(now) });
+                watches[side] = Some(likely[side].unwrap_or(Watch::new(now)));
             }
             self.list(*place);
         }
@@ -170,13 +152,17 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         }
     }
 
-    /// The counters of this partition that are needed first.
+    /// The counters of this partition that are needed first, `budget` at most; see [`Config`].
     pub fn pick(&mut self, now: Time, side: Side, partition: Partition, budget: usize) -> Vec<SwitchPdr> {
         let until = now + self.config.ahead.unwrap_or(Span::from_secs(60));
-        match self.wheels[side as usize].get_mut(usize::from(partition.0)) {
-            Some(wheel) => wheel.pick(now, until, budget),
-            None => Vec::new(),
+        let Some(wheel) = self.wheels[side as usize].get_mut(usize::from(partition.0)) else {
+            return Vec::new();
+        };
+        let mut picked = wheel.pick(now, until, budget);
+        if self.config.care.is_some() {
+            picked.reverse();
         }
+        picked
     }
 
     /// Takes what a pass has read, which started at `started`, and says what there is to report.
@@ -210,7 +196,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         let Some(rule) = self.rules.get_mut(&reading.number) else { return };
         let (volume, urrs) = (rule.volume(reading.usage), rule.urrs.clone());
         if let Some(watch) = &mut rule.watches[reading.side as usize] {
-            watch.observe(now, reading.usage.octets);
+            watch.observe(now, reading.usage, Care::of(&self.config));
         }
         for place in urrs {
             let is_due = self.is_due(place, now);

@@ -14,6 +14,7 @@
 //! - No rule is left for longer than [`Config::longest`], also if a longer period is asked for.
 //! - A report for a time or a period waits until all counters of the URR have been read after it was over.
 
+mod config;
 mod limit;
 mod machine;
 mod report;
@@ -25,7 +26,8 @@ mod wheel;
 #[cfg(test)]
 mod tests;
 
+pub use config::{Care, Config};
 pub use limit::Limit;
-pub use machine::{Config, Measured, Pulling, UnknownUrr};
+pub use machine::{Measured, Pulling, UnknownUrr};
 pub use report::{Report, Triggers};
 pub use urr::{Start, Urr};

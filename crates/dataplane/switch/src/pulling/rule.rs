@@ -2,17 +2,16 @@
 
 use causeway_types::{Direction, Span, Time, Volume};
 
+use super::config::{Care, Config};
 use super::wheel::Slot;
-use crate::Count;
 use crate::pendulum::{Partition, Side};
-
-/// How much of an estimate stays with an observation (HiP4-UPF section 5.2) of this length: what the paper's passes take from one
-/// reading of a counter to the next. The more time an observation is of, the less of the estimate stays.
-const ALPHA: f64 = 0.95;
-const OBSERVED: f64 = 0.13;
+use crate::{Count, SwitchPdr};
 
 /// When a counter is read for the first time: soon, as nothing is known of its traffic before.
 const FIRST: Span = Span::from_millis(500);
+
+/// By how much of it the longest time between two readings varies, so that what was read together once is not for ever.
+const JITTER: f64 = 0.02;
 
 /// A rule by its number.
 #[derive(Clone, Debug)]
@@ -37,6 +36,12 @@ pub(super) struct Watch {
     pub(super) read: Time,
     /// Octets per second; `None` before anything was observed.
     pub(super) rate: Option<f64>,
+    /// The same of late, if that is estimated too.
+    recent: f64,
+    /// Octets of a packet, of those that were counted last.
+    pub(super) packet: f64,
+    /// Of how much time that is.
+    pub(super) known: Span,
 }
 
 impl Rule {
@@ -56,27 +61,57 @@ impl Rule {
 
 impl Watch {
     pub(super) const fn new(now: Time) -> Self {
-        Self { slot: None, read: now, rate: None }
+        Self { slot: None, read: now, rate: None, recent: 0.0, packet: 0.0, known: Span::ZERO }
+    }
+
+    /// The counter of a rule that takes this one's place, whose traffic is likely to be the same.
+    pub(super) const fn heir(&self, now: Time) -> Self {
+        Self { slot: None, read: now, ..*self }
     }
 
     /// Octets per second, as far as they are known.
     pub(super) fn rate(&self) -> f64 {
-        self.rate.unwrap_or(0.0)
+        self.rate.unwrap_or(0.0).max(self.recent)
     }
 
-    /// When it is to be read at the latest, if it may be left unread for so long.
-    pub(super) fn latest(&self, longest: Span) -> Time {
-        self.read + if self.rate.is_none() { FIRST.min(longest) } else { longest }
+    /// When it is to be read at the latest. What was known for a short time only is no ground to wait for longer than that; how much less is left
+    /// to chance, so that what came together is soon read apart.
+    pub(super) fn latest(&self, number: SwitchPdr, config: &Config) -> Time {
+        let longest = config.longest;
+        let wait = match config.care {
+            _ if self.rate.is_none() => FIRST.min(longest),
+            None => longest,
+            Some(_) if self.known < longest => self.known.mul_f64(1.0 - chance(number, self.read) / 2.0),
+            Some(_) => longest.mul_f64(1.0 - JITTER * chance(number, self.read)),
+        };
+        self.read + wait
     }
 
     /// The counter was read at this moment, and so much was new.
-    pub(super) fn observe(&mut self, now: Time, octets: u64) {
+    pub(super) fn observe(&mut self, now: Time, usage: Count, care: Care) {
         let passed = now.since(self.read);
+        self.known = self.known.saturating_add(passed);
         if passed > Span::ZERO {
-            let observed = octets as f64 / passed.as_secs_f64();
-            let stays = ALPHA.powf(passed.as_secs_f64() / OBSERVED);
-            self.rate = Some(self.rate.map_or(observed, |rate| stays * rate + (1.0 - stays) * observed));
+            let observed = usage.octets as f64 / passed.as_secs_f64();
+            let mixed = |before: f64, memory: Span| {
+                let stays = (-passed.as_secs_f64() / memory.as_secs_f64().max(1e-9)).exp();
+                stays * before + (1.0 - stays) * observed
+            };
+            self.rate = Some(self.rate.map_or(observed, |rate| mixed(rate, care.memory)));
+            self.recent = care.recent.map_or(0.0, |recent| mixed(self.recent, recent));
+        }
+        if usage.packets > 0 {
+            self.packet = usage.octets as f64 / usage.packets as f64;
         }
         self.read = self.read.max(now);
     }
+}
+
+/// From 0 to 1, at random as far as anybody can tell: bits of a counter and a moment, mixed (splitmix64).
+fn chance(number: SwitchPdr, moment: Time) -> f64 {
+    let mut bits =
+        (u64::from(number.0) << 40).wrapping_add(moment.as_nanos()).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use causeway_types::{Direction, Time};
 
+use super::config::Care;
 use super::limit::Flow;
 use super::machine::Pulling;
 use crate::SwitchPdr;
@@ -12,14 +13,19 @@ use crate::pendulum::Side;
 impl<K: Copy + Eq + Hash> Pulling<K> {
     /// Works out when a URR needs its counters, and moves them there if that has changed.
     pub(super) fn estimate(&mut self, now: Time, place: u32) {
-        let needed = self.end(place, now);
+        let needed = self.ends(place, now);
         let Some(state) = self.state_mut(place) else { return };
-        if state.needed == needed {
+        let before = std::mem::replace(&mut state.needed, needed);
+        if before == needed {
             return;
         }
-        state.needed = needed;
         let (side, numbers) = (state.urr.side, state.numbers.clone());
-        numbers.into_iter().for_each(|number| self.schedule(now, side, number));
+        for number in numbers {
+            let direction = self.rules.get(&number).map(|rule| rule.direction as usize);
+            if direction.is_some_and(|direction| before[direction] != needed[direction]) {
+                self.schedule(now, side, number);
+            }
+        }
     }
 
     /// Moves a counter to where it is needed: for any of its URRs, and not too long after it was read.
@@ -69,27 +75,33 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
 
     fn needed(&self, side: Side, number: SwitchPdr) -> Option<Time> {
         let rule = self.rules.get(&number)?;
-        let latest = rule.watch(side)?.latest(self.config.longest);
+        let latest = rule.watch(side)?.latest(number, &self.config);
         let urrs = rule.urrs.iter().filter_map(|place| self.state(*place));
-        let needed = urrs.filter(|state| state.urr.side == side).filter_map(|state| state.needed);
+        let urrs = urrs.filter(|state| state.urr.side == side);
+        let needed = urrs.filter_map(|state| state.needed[rule.direction as usize]);
         Some(needed.fold(latest, Time::min))
     }
 
-    /// When the volume of a URR is likely to be reached, or one of its times is over.
-    fn end(&self, place: u32, now: Time) -> Option<Time> {
-        let state = self.state(place)?;
+    /// When the volume of a URR is likely to be reached by packets of either direction, or one of its times is over.
+    fn ends(&self, place: u32, now: Time) -> [Option<Time>; 2] {
+        let Some(state) = self.state(place) else { return [None; 2] };
         let flow = |wanted: Option<Direction>| {
             let rules = state.numbers.iter().filter_map(|number| self.rules.get(number));
             let rules = rules.filter(|rule| wanted.is_none_or(|wanted| wanted == rule.direction));
-            Flow::sum(rules.filter_map(|rule| rule.watch(state.urr.side)).map(|watch| {
+            let watches = || rules.clone().filter_map(|rule| rule.watch(state.urr.side));
+            let flow = Flow::sum(watches().map(|watch| {
                 let ahead = watch.read.since(now).as_secs_f64();
                 (watch.rate(), ahead - now.since(watch.read).as_secs_f64())
-            }))
+            }));
+            let packet = watches().map(|watch| watch.packet).fold(0.0, f64::max);
+            Flow { packet: if self.config.care.is_some() { packet } else { 0.0 }, ..flow }
         };
         let flows = [flow(None), flow(Some(Direction::Uplink)), flow(Some(Direction::Downlink))];
-        let caution = f64::from(self.config.caution.clamp(1, 100)) / 100.0;
-        let volume = state.volume_end(now, &flows).map(|end| end - end.since(now).mul_f64(1.0 - caution));
-        let ends = [volume, state.next_end()];
-        ends.into_iter().flatten().min()
+        let care = Care::of(&self.config);
+        [Direction::Uplink, Direction::Downlink].map(|direction| {
+            let direction = self.config.care.map(|_| direction);
+            let volume = state.volume_end(now, &flows, direction, care);
+            [volume, state.next_end()].into_iter().flatten().min()
+        })
     }
 }

@@ -1,7 +1,8 @@
 //! What a URR asks for, and what it has.
 
-use causeway_types::{Span, Time, Volume};
+use causeway_types::{Direction, Span, Time, Volume};
 
+use super::config::Care;
 use super::limit::Flow;
 use super::{Limit, Triggers};
 use crate::SwitchPdr;
@@ -71,8 +72,8 @@ pub(super) struct State<K> {
     pub(super) numbers: Vec<SwitchPdr>,
     /// Rules of which there may still be usage to be read.
     pub(super) expired: Vec<SwitchPdr>,
-    /// When it needs the counters of its rules; `None` if nothing is nearing.
-    pub(super) needed: Option<Time>,
+    /// When it needs the counters of its uplink and downlink rules; `None` if nothing is nearing.
+    pub(super) needed: [Option<Time>; 2],
     /// Where it stands among the URRs that no reading reminds of.
     pub(super) listed: Option<Time>,
 }
@@ -91,7 +92,7 @@ impl<K> State<K> {
             is_exhausted: false,
             numbers: Vec::new(),
             expired: Vec::new(),
-            needed: None,
+            needed: [None; 2],
             listed: None,
         }
     }
@@ -142,15 +143,20 @@ impl<K> State<K> {
         self.ends().into_iter().filter_map(|(_, end)| end).min()
     }
 
-    /// When its volume is likely to be reached, at these flows of both directions, uplink and downlink.
-    pub(super) fn volume_end(&self, now: Time, flows: &[Flow; 3]) -> Option<Time> {
+    /// When packets of a direction are likely to reach its volume, as [`Limit::reached_in`].
+    pub(super) fn volume_end(
+        &self,
+        now: Time,
+        flows: &[Flow; 3],
+        direction: Option<Direction>,
+        care: Care,
+    ) -> Option<Time> {
         if self.is_exhausted {
             return None;
         }
-        let threshold = self.urr.volume_threshold.and_then(|limit| limit.reached_in(&self.counted, flows));
-        let quota = self.urr.volume_quota.and_then(|limit| limit.reached_in(&self.spent, flows));
-        let seconds = [threshold, quota].into_iter().flatten().min_by(f64::total_cmp)?;
-        Some(shifted(now, seconds))
+        let of = |limit: Option<Limit>, volume| limit?.reached_in(volume, flows, direction, care);
+        let ends = [of(self.urr.volume_threshold, &self.counted), of(self.urr.volume_quota, &self.spent)];
+        Some(shifted(now, ends.into_iter().flatten().min_by(f64::total_cmp)?))
     }
 
     /// A report is made: thresholds and periods start anew. Returns the usage, and since when it was measured.

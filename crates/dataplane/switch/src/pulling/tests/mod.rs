@@ -1,11 +1,12 @@
 //! Usage pulling as a whole.
 
+mod care;
 mod random;
 mod stories;
 
 use causeway_types::{Direction, Span, Time, Volume};
 
-use super::{Config, Limit, Measured, Pulling, Report, Start, Triggers, Urr};
+use super::{Care, Config, Limit, Measured, Pulling, Report, Start, Triggers, Urr};
 use crate::pendulum::{Partition, Reading, Side};
 use crate::{Count, SwitchPdr};
 
@@ -16,6 +17,9 @@ fn at(millis: u64) -> Time {
 
 /// A URR that counts before QoS enforcement.
 const INGRESS: Urr = Urr::new(Side::Ingress);
+
+/// With care: half of the time that is likely is let pass.
+const CARE: Care = Care { part: 50, memory: Span::from_secs(10), recent: Some(Span::from_secs(2)) };
 
 /// Pulling with small numbers: rules have their entries in the first partition of both sides.
 struct Bench {
@@ -54,6 +58,12 @@ impl Bench {
     /// Reads the ingress counter of a rule.
     fn read(&mut self, millis: u64, number: u32, octets: u64) -> Vec<Report<u32>> {
         self.read_on(Side::Ingress, millis, number, octets)
+    }
+
+    fn read_packets(&mut self, millis: u64, number: u32, octets: u64, packets: u64) -> Vec<Report<u32>> {
+        let usage = Count { octets, packets };
+        let reading = Reading { number: SwitchPdr(number), side: Side::Ingress, usage, is_last: false };
+        self.pulling.readings(at(millis), &[reading])
     }
 
     fn read_on(&mut self, side: Side, millis: u64, number: u32, octets: u64) -> Vec<Report<u32>> {

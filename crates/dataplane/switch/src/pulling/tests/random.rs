@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use super::*;
 
 /// Rules of two partitions, read in turns, some at a time; returns the longest that one was not read.
-fn longest_gap(rules: u32, budget: usize, pass: Span, passes: u32) -> Span {
-    let mut pulling: Pulling<u32> = Pulling::new(Config::default());
+fn longest_gap(config: Config, rules: u32, budget: usize, pass: Span, passes: u32) -> Span {
+    let mut pulling: Pulling<u32> = Pulling::new(config);
     let mut random = fastrand::Rng::with_seed(3);
     let mut last: HashMap<SwitchPdr, Time> = HashMap::new();
     for number in 0..rules {
@@ -43,18 +43,21 @@ fn longest_gap(rules: u32, budget: usize, pass: Span, passes: u32) -> Span {
 }
 
 // Input:  2000 rules of up to 20 kB/s with thresholds from 10 kB to 1 MB, of which 100 are read each 100 ms.
-// Output: none is unread for longer than five seconds and the passes of both partitions.
+// Output: none is unread for longer than five seconds and the passes of both partitions, with care or without.
 #[test]
 fn no_rule_starves() {
-    let longest = longest_gap(2000, 100, Span::from_millis(100), 400);
-    assert!(longest <= Span::from_millis(5200), "{longest:?}");
+    for care in [None, Some(CARE)] {
+        let config = Config { care, ..Config::default() };
+        let longest = longest_gap(config, 2000, 100, Span::from_millis(100), 400);
+        assert!(longest <= Span::from_millis(5200), "{longest:?}");
+    }
 }
 
 // Input:  ten times as many rules as can be read in five seconds, for a long time.
 // Output: all are read nonetheless, none much later than the others.
 #[test]
 fn too_many_rules_are_read_in_turns() {
-    let longest = longest_gap(3000, 10, Span::from_millis(100), 2500);
+    let longest = longest_gap(Config::default(), 3000, 10, Span::from_millis(100), 2500);
     assert!(longest < Span::from_secs(60), "{longest:?}");
 }
 
@@ -147,8 +150,9 @@ proptest! {
     // Output: for each URR, what was reported and what is counted is what was read of its rules on its side, to the octet; what is picked
     //         is a rule in use with a URR on that side, once.
     #[test]
-    fn usage_is_conserved(steps in proptest::collection::vec(step(), 0..300)) {
-        let mut pulling: Pulling<u32> = Pulling::new(Config::default());
+    fn usage_is_conserved(steps in proptest::collection::vec(step(), 0..300), careful in any::<bool>()) {
+        let config = Config { care: careful.then_some(CARE), ..Config::default() };
+        let mut pulling: Pulling<u32> = Pulling::new(config);
         let mut plain = Plain::default();
         for (place, step) in steps.into_iter().enumerate() {
             let now = at(place as u64 * 137);

@@ -215,20 +215,3 @@ fn passes_can_be_short() {
     assert_eq!(bench.pick(1900, 9), [1]);
     assert_eq!(bench.pick(5900, 9), [1, 2]);
 }
-
-// Input:  the same threshold, likely to be reached in two seconds by a rule that sends 1000 octets a second, read with half of that as caution.
-// Output: it is needed after one second, and then after half of what is left, so that traffic that has doubled is not found too late.
-#[test]
-fn caution_looks_before_it_is_likely() {
-    let mut bench = Bench::new();
-    let config = Config { ahead: Some(Span::from_millis(1)), caution: 50, ..Config::default() };
-    bench.pulling = Pulling::new(config);
-    bench.urr(0, 1, volume_threshold(3000));
-    bench.uplink(0, 1, &[1]);
-    assert!(bench.read(1000, 1, 1000).is_empty());
-    assert_eq!((bench.pick(1990, 9), bench.pick(2000, 9)), (vec![], vec![1]));
-    assert!(bench.read(2000, 1, 1000).is_empty());
-    assert_eq!((bench.pick(2490, 9), bench.pick(2500, 9)), (vec![], vec![1]));
-    let reports = bench.read(2500, 1, 1000);
-    assert_eq!(said(&reports), [(1, Triggers::VOLUME_THRESHOLD, 3000)]);
-}
