@@ -4,17 +4,16 @@
 //! lines nor a place in the slow room until a packet comes for it, or another plan: then it is established there as of the time at
 //! which it was, as it is now.
 
-use std::collections::HashMap;
+mod kinds;
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use causeway_reference::lease::Addressee;
-use causeway_rules::{Alike, Moved, Own, Places, Remote, Template};
+use causeway_rules::{Alike, Moved, Own, Places, Remote};
 use causeway_types::{Ipv4Net, Seid, Teid, Time};
-use foldhash::fast::RandomState;
 
-/// How many templates are known at a time.
-const KINDS: usize = 1024;
+use kinds::{Kind, Kinds};
 
 /// How many sessions rest at most that send to the same tunnel: all of them are passed when one more is entered, and an SMF
 /// can name one tunnel for every session.
@@ -23,9 +22,7 @@ pub(crate) const MOST_SENDERS: usize = 64;
 /// Sessions that rest, found by everything that can wake them.
 #[derive(Debug)]
 pub(crate) struct Resting {
-    kinds: Vec<Kind>,
-    /// By the address of the template, which the kind holds.
-    by_template: HashMap<usize, u32, RandomState>,
+    kinds: Kinds,
     records: Vec<Record>,
     /// Places of records that are free.
     free: Vec<u32>,
@@ -33,17 +30,6 @@ pub(crate) struct Resting {
     tunnels: Places,
     ues: Places,
     remotes: Places,
-}
-
-/// What resting sessions have in common.
-#[derive(Debug)]
-struct Kind {
-    template: Arc<Template>,
-    /// Where its tunnels end: our address of each.
-    locals: [Option<IpAddr>; 2],
-    /// Where what it sends to peers comes from: our address for each of those.
-    sources: [Option<IpAddr>; 2],
-    users: usize,
 }
 
 /// The GTP-U paths that a session uses: our address and a peer's.
@@ -75,21 +61,12 @@ fn both<const N: usize>(
     teids.into_iter().zip(addrs).filter_map(|(teid, addr)| teid.zip(addr))
 }
 
-impl Kind {
-    fn paths(&self, own: &Own) -> Paths {
-        let [one, other] = self.sources;
-        let path = |local: Option<IpAddr>, remote: Option<Remote>| Some((local?, remote?.addr.into()));
-        [path(one, own.remotes[0]), path(other, own.remotes[1])]
-    }
-}
-
 impl Resting {
     /// None, and room for so many.
     pub(crate) fn new(sessions: u32) -> Self {
         let places = || Places::with_capacity(sessions as usize);
         Self {
-            kinds: Vec::new(),
-            by_template: HashMap::default(),
+            kinds: Kinds::default(),
             records: Vec::new(),
             free: Vec::new(),
             seids: places(),
@@ -106,32 +83,21 @@ impl Resting {
 
     /// Sessions like this one can rest.
     pub(crate) fn knows(&self, alike: &Alike) -> bool {
-        self.by_template.contains_key(&key_of(alike.template()))
+        self.kinds.number_of(alike.template()).is_some()
     }
 
     /// From now on sessions like this one can rest. `sources`: where what it sends to peers comes from.
     pub(crate) fn learn(&mut self, alike: &Alike, sources: [Option<IpAddr>; 2]) {
         let mut locals = alike.tunnels().map(|tunnel| tunnel.addr.v4.map(IpAddr::V4));
         let locals = [(); 2].map(|()| locals.next().flatten());
-        let kind = Kind { template: Arc::clone(alike.template()), locals, sources, users: 0 };
-        let place = if self.kinds.len() < KINDS {
-            self.kinds.push(kind);
-            self.kinds.len() - 1
-        } else {
-            let idle = self.kinds.iter_mut().enumerate().find(|(_, held)| held.users == 0);
-            let Some((place, held)) = idle else { return };
-            self.by_template.remove(&key_of(&held.template));
-            *held = kind;
-            place
-        };
-        self.by_template.insert(key_of(alike.template()), place as u32);
+        self.kinds.insert(Kind { template: Arc::clone(alike.template()), locals, sources, users: 0 });
     }
 
     /// Lets a session rest whose tunnels and address no session has that is awake. Returns the paths that it uses; `None`: sessions
     /// like it cannot rest, or another one that rests has what is its own, or too many rest that send to the same tunnel.
     pub(crate) fn add(&mut self, seid: Seid, since: Time, alike: &Alike) -> Option<Paths> {
-        let number = *self.by_template.get(&key_of(alike.template()))?;
-        let locals = self.kinds.get(number as usize)?.locals;
+        let number = self.kinds.number_of(alike.template())?;
+        let locals = self.kinds.get(number)?.locals;
         let own = *alike.own();
         let is_taken = |tunnel| self.of_tunnel(tunnel).is_some();
         if own.ue.is_some_and(|ue| self.of_ue(ue).is_some()) || both(own.tunnels, locals).any(is_taken) {
@@ -156,7 +122,7 @@ impl Resting {
         for end in ends(&own) {
             self.remotes.insert(end, place);
         }
-        let kind = self.kinds.get_mut(number as usize)?;
+        let kind = self.kinds.get_mut(number)?;
         kind.users += 1;
         Some(kind.paths(&own))
     }
@@ -166,9 +132,8 @@ impl Resting {
     pub(crate) fn change(&mut self, seid: Seid, moved: &Moved) -> Option<(Paths, Paths)> {
         let (before, after) = (moved.before(), moved.after());
         let place = self.place(seid)?;
-        let (old, new) =
-            (self.records.get(place as usize)?.kind, *self.by_template.get(&key_of(after.template()))?);
-        let (from, to) = (self.kinds.get(old as usize)?, self.kinds.get(new as usize)?);
+        let (old, new) = (self.records.get(place as usize)?.kind, self.kinds.number_of(after.template())?);
+        let (from, to) = (self.kinds.get(old)?, self.kinds.get(new)?);
         let is_new = |end: &(Teid, IpAddr)| ends(before.own()).all(|held| held != *end);
         if !Arc::ptr_eq(&from.template, before.template())
             || from.locals != to.locals
@@ -181,8 +146,8 @@ impl Resting {
         ends(after.own()).for_each(|end| self.remotes.insert(end, place));
         let record = self.records.get_mut(place as usize)?;
         (record.kind, record.own) = (new, *after.own());
-        self.kinds.get_mut(old as usize)?.users -= 1;
-        self.kinds.get_mut(new as usize)?.users += 1;
+        self.kinds.get_mut(old)?.users -= 1;
+        self.kinds.get_mut(new)?.users += 1;
         Some(paths)
     }
 
@@ -194,7 +159,7 @@ impl Resting {
     pub(crate) fn take(&mut self, seid: Seid) -> Option<Woken> {
         let place = self.place(seid)?;
         let Record { since, own, kind, .. } = *self.records.get(place as usize)?;
-        let kind = self.kinds.get_mut(kind as usize)?;
+        let kind = self.kinds.get_mut(kind)?;
         kind.users -= 1;
         self.seids.remove(seid, place);
         if let Some(ue) = own.ue {
@@ -275,14 +240,10 @@ impl Resting {
 
     fn is_it(&self, place: u32, is_it: impl Fn(&Record, &Kind) -> bool) -> bool {
         let Some(record) = self.records.get(place as usize) else { return false };
-        self.kinds.get(record.kind as usize).is_some_and(|kind| is_it(record, kind))
+        self.kinds.get(record.kind).is_some_and(|kind| is_it(record, kind))
     }
 
     fn seid_at(&self, place: u32) -> Option<Seid> {
         self.records.get(place as usize).map(|record| record.seid)
     }
-}
-
-fn key_of(template: &Arc<Template>) -> usize {
-    Arc::as_ptr(template).addr()
 }

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::ops::Bound;
 
 use causeway_dataplane::{ApplyError, Op, Plan, Topology};
-use causeway_rules::PduSessionType;
+use causeway_rules::{PduSessionType, RuleSet};
 use causeway_types::{DualIp, FTeid, IpNet, SNssai, Seid};
 
 use super::directory::{EVERYONE, Key, Writer};
@@ -75,7 +75,10 @@ impl<K: Copy + Eq + Hash> Placement<K> {
     /// Why no worker can.
     pub(super) fn place(&mut self, key: K, plan: &Plan) -> Result<usize, ApplyError> {
         let before = self.sessions.get(&plan.session).cloned();
-        let is_new = plan.ops.first() == Some(&Op::CreateSession);
+        // What others had before is not listed for the purpose.
+        let is_alike = plan.ops.alike().is_some();
+        let is_listed = !is_alike && plan.ops.moved().is_none();
+        let is_new = is_alike || is_listed && plan.ops.first() == Some(&Op::CreateSession);
         match &before {
             // The worker knows what is wrong.
             None if !is_new => return Ok(FIRST),
@@ -86,7 +89,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
             _ => {}
         }
         let mut after = before.clone().unwrap_or_default();
-        plan.ops.iter().for_each(|op| after.write(op, &self.topology));
+        after.follow(plan, &self.topology);
         let (old, new) = (before.as_ref().map(Record::holdings).unwrap_or_default(), after.holdings());
         let added: Vec<Holding> = new.difference(&old).copied().collect();
         after.worker = self.choose(before.as_ref(), plan, &added)?;
@@ -94,7 +97,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
             self.release(&added);
             return Err(self.full());
         }
-        let is_removal = plan.ops.last() == Some(&Op::RemoveSession);
+        let is_removal = is_listed && plan.ops.last() == Some(&Op::RemoveSession);
         let removed = old.difference(&new).copied().collect();
         if before.is_none() {
             self.count(after.worker, true);
@@ -110,9 +113,9 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         let Pending { session, before, is_removal, added, removed } = self.pending.remove(&key)?;
         let record = self.sessions.get(&session)?;
         let worker = record.worker;
-        let paths = record.paths();
+        let paths = record.paths(&self.topology);
         self.release(if is_done { &removed } else { &added });
-        let old_paths = before.as_ref().map(Record::paths).unwrap_or_default();
+        let old_paths = before.as_ref().map(|before| before.paths(&self.topology)).unwrap_or_default();
         match before {
             Some(before) if !is_done => drop(self.sessions.insert(session, before)),
             None if !is_done => self.forget(session, worker),
@@ -136,7 +139,12 @@ impl<K: Copy + Eq + Hash> Placement<K> {
 
     /// The worker of a session that is new, or is to hold what is added.
     fn choose(&self, before: Option<&Record>, plan: &Plan, added: &[Holding]) -> Result<usize, ApplyError> {
-        let is_for_first = plan.ops.iter().any(|op| self.is_for_first(op));
+        let is_for_first = match (plan.ops.alike(), plan.ops.moved()) {
+            (Some(alike), _) => self.shares(alike.template().rules()),
+            // FARs share nothing.
+            (None, Some(_)) => false,
+            (None, None) => plan.ops.iter().any(|op| self.is_for_first(op)),
+        };
         let taken: BTreeMap<usize, ApplyError> =
             added.iter().flat_map(|holding| self.taken(*holding)).collect();
         let worker = match (before, taken.keys().next()) {
@@ -165,12 +173,22 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         loads.min_by_key(|(_, load)| **load).map_or(FIRST, |(worker, _)| worker)
     }
 
+    /// A session with these rules has something in common with other sessions.
+    fn shares(&self, rules: &RuleSet) -> bool {
+        rules.pdu_type == PduSessionType::Ethernet
+            || rules.slice.is_some_and(|slice| self.is_limited(slice))
+            || rules.qers.values().any(|qer| qer.correlation.is_some())
+    }
+
+    fn is_limited(&self, slice: SNssai) -> bool {
+        self.topology.slices.iter().any(|limit| limit.slice == slice)
+    }
+
     /// What the write brings is shared with other sessions.
     fn is_for_first(&self, op: &Op) -> bool {
-        let is_limited = |slice: SNssai| self.topology.slices.iter().any(|limit| limit.slice == slice);
         match op {
             Op::SetPduType(pdu_type) => *pdu_type == PduSessionType::Ethernet,
-            Op::SetSlice(slice) => slice.is_some_and(is_limited),
+            Op::SetSlice(slice) => slice.is_some_and(|slice| self.is_limited(slice)),
             Op::PutQer(qer) => qer.correlation.is_some(),
             _ => false,
         }

@@ -1,12 +1,12 @@
 //! What the control side remembers of a session: by what packets find it, and the paths it sends by.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use causeway_dataplane::{Op, Topology};
+use causeway_dataplane::{Op, Plan, Topology};
 use causeway_reference::path_of;
-use causeway_rules::{Far, Pdr, UeSide};
-use causeway_types::{FarId, IpNet, PdrId, Teid};
+use causeway_rules::{Alike, Far, Pdi, Pdr, Remote, UeSide};
+use causeway_types::{FTeid, FarId, IpNet, PdrId, Teid};
 
 use super::directory::is_one_ue;
 
@@ -37,45 +37,132 @@ pub(super) enum Holding {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     pub(super) worker: usize,
+    rules: Rules,
+}
+
+/// What packets find it by, and what it sends to.
+#[derive(Clone, Debug)]
+enum Rules {
+    /// As others have it.
+    Alike(Alike),
+    Listed(Box<Listed>),
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self::Listed(Box::default())
+    }
+}
+
+/// The same, rule by rule.
+#[derive(Clone, Debug, Default)]
+struct Listed {
     pdrs: BTreeMap<PdrId, Vec<Holding>>,
     fars: BTreeMap<FarId, (Vec<Holding>, Option<Path>)>,
 }
 
 impl Record {
-    /// Follows a write.
-    pub(super) fn write(&mut self, op: &Op, topology: &Topology) {
-        match op {
-            Op::PutPdr(pdr) => drop(self.pdrs.insert(pdr.id, of_pdr(pdr))),
-            Op::RemovePdr(pdr) => drop(self.pdrs.remove(pdr)),
-            Op::PutFar(far) => drop(self.fars.insert(far.id, (of_far(far), path_of(far, topology)))),
-            Op::RemoveFar(far) => drop(self.fars.remove(far)),
-            Op::RemoveSession => *self = Self { worker: self.worker, ..Self::default() },
-            _ => {}
+    /// Follows a plan.
+    pub(super) fn follow(&mut self, plan: &Plan, topology: &Topology) {
+        match (plan.ops.alike(), plan.ops.moved(), &mut self.rules) {
+            (Some(alike), _, rules) => *rules = Rules::Alike(alike.clone()),
+            (None, Some(moved), Rules::Alike(alike)) => *alike = moved.after(),
+            (None, _, rules) => {
+                let mut listed = std::mem::take(rules).into_listed(topology);
+                plan.ops.iter().for_each(|op| listed.write(op, topology));
+                *rules = Rules::Listed(listed);
+            }
         }
     }
 
     pub(super) fn holdings(&self) -> BTreeSet<Holding> {
-        self.pdrs
-            .values()
-            .chain(self.fars.values().map(|(holdings, _)| holdings))
-            .flatten()
-            .copied()
-            .collect()
+        match &self.rules {
+            Rules::Alike(alike) => of_alike(alike),
+            Rules::Listed(listed) => {
+                let of_fars = listed.fars.values().map(|(holdings, _)| holdings);
+                listed.pdrs.values().chain(of_fars).flatten().copied().collect()
+            }
+        }
     }
 
-    pub(super) fn paths(&self) -> BTreeSet<Path> {
-        self.fars.values().filter_map(|(_, path)| *path).collect()
+    pub(super) fn paths(&self, topology: &Topology) -> BTreeSet<Path> {
+        match &self.rules {
+            Rules::Alike(alike) => {
+                let both = alike.template().senders().zip(alike.own().remotes);
+                both.filter_map(|(far, remote)| Some((path_of(far?, topology)?.0, remote?.addr.into())))
+                    .collect()
+            }
+            Rules::Listed(listed) => listed.fars.values().filter_map(|(_, path)| *path).collect(),
+        }
     }
+}
+
+impl Rules {
+    fn into_listed(self, topology: &Topology) -> Box<Listed> {
+        match self {
+            Self::Listed(listed) => listed,
+            Self::Alike(alike) => {
+                let (rules, mut listed) = (alike.rules(), Box::<Listed>::default());
+                rules.pdrs.values().for_each(|pdr| listed.put_pdr(pdr));
+                rules.fars.values().for_each(|far| listed.put_far(far, topology));
+                listed
+            }
+        }
+    }
+}
+
+impl Listed {
+    /// Follows a write.
+    fn write(&mut self, op: &Op, topology: &Topology) {
+        match op {
+            Op::PutPdr(pdr) => self.put_pdr(pdr),
+            Op::RemovePdr(pdr) => drop(self.pdrs.remove(pdr)),
+            Op::PutFar(far) => self.put_far(far, topology),
+            Op::RemoveFar(far) => drop(self.fars.remove(far)),
+            Op::RemoveSession => *self = Self::default(),
+            _ => {}
+        }
+    }
+
+    fn put_pdr(&mut self, pdr: &Pdr) {
+        self.pdrs.insert(pdr.id, of_pdr(pdr));
+    }
+
+    fn put_far(&mut self, far: &Far, topology: &Topology) {
+        self.fars.insert(far.id, (of_far(far), path_of(far, topology)));
+    }
+}
+
+/// Without making its rules.
+fn of_alike(alike: &Alike) -> BTreeSet<Holding> {
+    let own = alike.own();
+    let pdrs = alike.template().rules().pdrs.values().filter(|pdr| pdr.pdi.tunnel.is_none());
+    let of_ues = pdrs.flat_map(|pdr| of_ue(&pdr.pdi, own.ue));
+    let remote = |remote: Remote| Holding::Remote(remote.addr.into(), remote.teid);
+    let of_remotes = own.remotes.into_iter().flatten().map(remote);
+    alike.tunnels().flat_map(of_tunnel).chain(of_ues).chain(of_remotes).collect()
 }
 
 fn of_pdr(pdr: &Pdr) -> Vec<Holding> {
     match pdr.pdi.tunnel {
-        Some(tunnel) => tunnel.addr.iter().map(|ip| Holding::Tunnel(ip, tunnel.teid)).collect(),
-        None if pdr.pdi.ue_side() == UeSide::Destination => {
-            pdr.pdi.ue_nets().map(|net| Holding::Ue(net.trunc())).collect()
-        }
-        None => Vec::new(),
+        Some(tunnel) => of_tunnel(tunnel).collect(),
+        None => of_ue(&pdr.pdi, pdr.pdi.ue.and_then(|ue| ue.v4)).collect(),
     }
+}
+
+fn of_tunnel(tunnel: FTeid) -> impl Iterator<Item = Holding> {
+    let FTeid { teid, addr } = tunnel;
+    let both = addr.v4.map(IpAddr::V4).into_iter().chain(addr.v6.map(IpAddr::V6));
+    both.map(move |ip| Holding::Tunnel(ip, teid))
+}
+
+/// What packets from a data network find the session by, where this is its IPv4 address if it has one.
+fn of_ue(pdi: &Pdi, v4: Option<Ipv4Addr>) -> impl Iterator<Item = Holding> {
+    let is_for_network = pdi.ue_side() == UeSide::Destination;
+    let v4 = pdi.ue.and_then(|ue| ue.v4.and(v4)).map(|ip| IpNet::from(IpAddr::V4(ip)));
+    let v6 = pdi.ue.and_then(|ue| ue.v6).map(IpNet::V6);
+    let nets = v4.into_iter().chain(v6).chain(pdi.routes.iter().copied()).filter(move |_| is_for_network);
+    nets.map(|net| Holding::Ue(net.trunc()))
 }
 
 fn of_far(far: &Far) -> Vec<Holding> {
@@ -90,5 +177,84 @@ pub(super) fn wide_length(holding: Holding) -> Option<(bool, u8)> {
     match holding {
         Holding::Ue(net) if !is_one_ue(net) => Some((net.addr().is_ipv4(), net.prefix_len())),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_dataplane::GtpuEndpoint;
+    use causeway_rules::testing::Templates;
+    use causeway_rules::{
+        Extras, Forwarding, OuterHeader, RuleSet, UeAddress, plan_establishment, plan_modification,
+    };
+    use causeway_types::{DualIp, Interface, Seid};
+
+    use super::*;
+
+    fn tunnel(teid: u32, last: u8) -> FTeid {
+        let addr = DualIp::from(Ipv4Addr::new(192, 0, 2, last));
+        FTeid { teid: Teid::new(teid).unwrap(), addr }
+    }
+
+    /// A session with a route behind its UE, whose downlink goes to a gNB.
+    fn rules(number: u8) -> RuleSet {
+        let ue = |side| Some(UeAddress { v4: Some(Ipv4Addr::new(10, 45, 0, number)), v6: None, side });
+        let uplink = Pdi {
+            tunnel: Some(tunnel(number.into(), 1)),
+            ue: ue(UeSide::Source),
+            ..Pdi::new(Interface::Access)
+        };
+        let routes = vec!["172.16.0.0/16".parse().unwrap(), "10.45.0.1/32".parse().unwrap()];
+        let downlink = Pdi { ue: ue(UeSide::Destination), routes, ..Pdi::new(Interface::Core) };
+        let to_gnb = Forwarding::into_tunnel(Interface::Access, tunnel(100 + u32::from(number), 7));
+        let mut rules = RuleSet::default();
+        rules.pdrs.extend([
+            (PdrId(1), Pdr::new(PdrId(1), uplink, FarId(1))),
+            (PdrId(2), Pdr::new(PdrId(2), downlink, FarId(2))),
+        ]);
+        rules.fars.extend([
+            (FarId(1), Far::forward(FarId(1), Forwarding::to(Interface::Core))),
+            (FarId(2), Far::forward(FarId(2), to_gnb)),
+        ]);
+        rules
+    }
+
+    // Input:  two sessions in the same words, set up, handed over and changed in another way; the same as lists of writes.
+    // Output: the same tunnels, addresses and paths at each step.
+    #[test]
+    fn what_others_had_before_is_remembered_alike() {
+        let topology = Topology {
+            gtpu: vec![GtpuEndpoint::new(Ipv4Addr::new(192, 0, 2, 1).into())],
+            ..Topology::default()
+        };
+        let mut templates = Templates::default();
+        for number in [1, 2] {
+            let (seid, rules) = (Seid(number.into()), rules(number));
+            let (mut one, mut other) = (Record::default(), Record::default());
+            let same = |one: &Record, other: &Record| {
+                assert!(!one.holdings().is_empty() && !one.paths(&topology).is_empty());
+                assert_eq!(one.holdings(), other.holdings());
+                assert_eq!(one.paths(&topology), other.paths(&topology));
+            };
+            let alike = templates.alike(&rules).unwrap();
+            one.follow(&Plan { session: seid, ops: alike.clone().into() }, &topology);
+            other.follow(&plan_establishment(seid, &rules), &topology);
+            same(&one, &other);
+            let mut moved = rules.clone();
+            let outer = Some(OuterHeader::Gtpu(tunnel(200 + u32::from(number), 8)));
+            moved.fars.get_mut(&FarId(2)).unwrap().forwarding.as_mut().unwrap().outer = outer;
+            let plan = plan_modification(seid, &rules, &moved, &Extras::default());
+            let ops = templates.moved(&alike, &moved, &plan).unwrap().into();
+            one.follow(&Plan { session: seid, ops }, &topology);
+            other.follow(&plan, &topology);
+            same(&one, &other);
+            assert!(matches!((&one.rules, &other.rules), (Rules::Alike(_), Rules::Listed(_))));
+            let mut without = moved.clone();
+            without.pdrs.get_mut(&PdrId(2)).unwrap().pdi.routes.clear();
+            let plan = plan_modification(seid, &moved, &without, &Extras::default());
+            one.follow(&plan, &topology);
+            other.follow(&plan, &topology);
+            same(&one, &other);
+        }
     }
 }

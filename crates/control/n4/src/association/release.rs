@@ -83,12 +83,9 @@ impl N4 {
         }
     }
 
-    /// The sessions of an association in the order of their SEIDs, without those that are doomed. O(all sessions).
+    /// The sessions of an association in the order of their SEIDs, without those that are doomed.
     pub(crate) fn sessions_of(&self, id: AssociationId) -> Vec<Seid> {
-        if self.associations.get(id).is_none_or(|association| association.sessions == 0) {
-            return Vec::new();
-        }
-        let of_it = self.sessions.iter().filter(|session| session.association == id && !session.doomed);
+        let of_it = self.sessions.of_association(id).filter(|session| !session.doomed);
         let mut sessions: Vec<_> = of_it.map(|session| session.seid).collect();
         sessions.sort_unstable();
         sessions

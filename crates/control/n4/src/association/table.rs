@@ -11,7 +11,7 @@ use super::contact::{addresses, alternatives, set_name};
 
 /// Names one association for as long as it lasts; never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct AssociationId(u64);
+pub(crate) struct AssociationId(pub(crate) u64);
 
 /// An association with one SMF (TS 29.244 clause 6.2.6).
 #[derive(Debug)]

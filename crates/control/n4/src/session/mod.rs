@@ -5,6 +5,7 @@ mod applied;
 mod conflict;
 mod form;
 mod instruct;
+mod members;
 mod membership;
 mod moved;
 mod purge;

@@ -19,8 +19,10 @@ use crate::transaction::RequestKey;
 pub(crate) struct Session {
     /// Ours.
     pub(crate) seid: Seid,
-    /// Whose it is.
+    /// Whose it is. Changed through [`super::Sessions::set_association`].
     pub(crate) association: AssociationId,
+    /// Its number among the sessions of that.
+    pub(super) number: u32,
     /// The SMF's end: the SEID of our messages, and where reports go.
     pub(crate) cp: FSeid,
     /// The rules as the data plane has them.
@@ -71,6 +73,7 @@ impl Session {
         Self {
             seid,
             association,
+            number: 0,
             cp,
             rules: Kept::default(),
             reports: ReportQueue::default(),

@@ -5,10 +5,12 @@ use std::net::IpAddr;
 use causeway_rules::{Alike, Change, Instructions, Moved, Places, Plan};
 use causeway_types::{FSeid, Seid};
 
+use super::members::Members;
 use super::slab::Slab;
 use super::state::Session;
 use super::work::{InFlight, Waiting, WaitingRequest, Work};
 use crate::ApplyId;
+use crate::association::AssociationId;
 use crate::transaction::RequestKey;
 
 /// All sessions by our SEID, and the plans under way.
@@ -18,6 +20,7 @@ pub(crate) struct Sessions {
     by_seid: Places,
     /// By the SMF's end; those that are ending are not among them.
     by_cp: Places,
+    members: Members,
     /// How many plans were handed out.
     handed_out: u32,
     in_flight: usize,
@@ -26,8 +29,12 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     pub(crate) fn insert(&mut self, session: Session) {
-        let (seid, cp) = (session.seid, session.cp);
+        let (seid, cp, association) = (session.seid, session.cp, session.association);
         let place = self.all.insert(session);
+        let number = self.members.join(association, place);
+        if let Some(session) = self.all.get_mut(place) {
+            session.number = number;
+        }
         self.by_seid.insert(seid, place);
         self.know_cp(&cp, place);
     }
@@ -90,8 +97,32 @@ impl Sessions {
         let place = self.place(seid)?;
         self.by_seid.remove(seid, place);
         let session = self.all.remove(place)?;
+        self.leave(session.association, session.number);
         self.waiting_octets -= session.waiting().map(Waiting::octets).sum::<usize>();
         Some(session)
+    }
+
+    /// The session is another association's from now on. Returns whose it was.
+    pub(crate) fn set_association(&mut self, seid: Seid, to: AssociationId) -> Option<AssociationId> {
+        let place = self.place(seid)?;
+        let (before, number) = self.all.get(place).map(|it| (it.association, it.number))?;
+        self.leave(before, number);
+        let number = self.members.join(to, place);
+        let session = self.all.get_mut(place)?;
+        (session.association, session.number) = (to, number);
+        Some(before)
+    }
+
+    fn leave(&mut self, association: AssociationId, number: u32) {
+        let heir = self.members.leave(association, number);
+        if let Some(heir) = heir.and_then(|place| self.all.get_mut(place)) {
+            heir.number = number;
+        }
+    }
+
+    /// The sessions of an association, in any order.
+    pub(crate) fn of_association(&self, association: AssociationId) -> impl Iterator<Item = &Session> {
+        self.members.of(association).iter().filter_map(|place| self.all.get(*place))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {

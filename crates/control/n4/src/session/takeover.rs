@@ -88,8 +88,8 @@ impl N4 {
     }
 
     pub(crate) fn move_to_association(&mut self, seid: Seid, id: AssociationId) {
-        let Some(session) = self.sessions.get_mut(seid) else { return };
-        let (before, counts) = (std::mem::replace(&mut session.association, id), !session.doomed);
+        let Some(counts) = self.sessions.get(seid).map(|session| !session.doomed) else { return };
+        let Some(before) = self.sessions.set_association(seid, id) else { return };
         if let Some(association) = self.associations.get_mut(before).filter(|_| counts) {
             association.sessions -= 1;
         }

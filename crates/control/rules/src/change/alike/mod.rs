@@ -212,7 +212,7 @@ pub(super) fn remember(wording: Wording, change: &Change, context: &Context<'_>,
     let Some(place) = wordings.places.get_mut(hash as usize % REMEMBERED) else { return };
     if place.met != hash {
         place.met = hash;
-    } else if let Some(template) = Template::of(change, &own, words.holes().fars) {
+    } else if let Some(template) = Template::of(change, &own, words.holes().fars, words.octets().len()) {
         place.known = Some(Box::new(Meaning { words, template: Arc::new(template), names_sets }));
     }
 }

@@ -22,6 +22,8 @@ pub struct Template {
     tunnels: Vec<FTeid>,
     fars: Fars,
     own: Own,
+    /// How long the request was that it was made of: what it takes of memory is a multiple of that.
+    octets: usize,
 }
 
 /// The FARs whose tunnels are each session's own, in the order of [`Own::remotes`].
@@ -29,7 +31,7 @@ type Fars = [Option<FarId>; MOST];
 
 impl Template {
     /// `None`: something of the session may be different for the next one in a way that is not known here.
-    pub(super) fn of(change: &Change, own: &Own, fars: Fars) -> Option<Self> {
+    pub(super) fn of(change: &Change, own: &Own, fars: Fars, octets: usize) -> Option<Self> {
         let session = &change.session;
         let mut tunnels = Vec::new();
         for (_, tunnel) in &change.chosen {
@@ -45,13 +47,14 @@ impl Template {
             && tunnels.len() <= MOST;
         let mut own = *own;
         own.tunnels.iter_mut().zip(&tunnels).for_each(|(slot, tunnel)| *slot = Some(tunnel.teid));
-        let template = Self { session: session.clone(), chosen: change.chosen.clone(), tunnels, fars, own };
+        let (common, chosen) = (session.clone(), change.chosen.clone());
+        let template = Self { session: common, chosen, tunnels, fars, own, octets };
         let knows_pdrs = session.rules.pdrs.values().all(|pdr| template.knows_pdr(pdr));
         let knows_fars = session.rules.fars.values().all(|far| template.knows_far(far));
         (has_plain_end && knows_pdrs && knows_fars).then_some(template)
     }
 
-    /// Of the first session with these rules, as if the UPF had chosen its tunnels.
+    /// Of the first session with these rules, as if the UPF had chosen its tunnels, in a request of a kilobyte.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn of_rules(rules: &RuleSet) -> Option<Self> {
         let mut own = Own { ue: rules.pdrs.values().find_map(|pdr| pdr.pdi.ue?.v4), ..Own::default() };
@@ -65,7 +68,7 @@ impl Template {
         let resources = crate::ResourceChange::nothing(Seid(0));
         let change =
             Change { chosen, ..Change::without_choices(session, crate::plan_deletion(Seid(0)), resources) };
-        Self::of(&change, &own, fars)
+        Self::of(&change, &own, fars, 1 << 10)
     }
 
     /// Of a session with this of its own whose FARs have changed, and nothing else. `None`: as for [`Template::of`].
@@ -77,6 +80,7 @@ impl Template {
             tunnels: self.tunnels(own).collect(),
             fars,
             own: Own { remotes, ..*own },
+            octets: self.octets,
         };
         changed.rules.fars.values().all(|far| template.knows_far(far)).then_some(template)
     }
@@ -137,6 +141,11 @@ impl Template {
     /// What the session that it was made of has of its own.
     pub const fn own(&self) -> &Own {
         &self.own
+    }
+
+    /// How long the request was that it was made of.
+    pub const fn octets(&self) -> usize {
+        self.octets
     }
 
     /// The rules of the session that it was made of.

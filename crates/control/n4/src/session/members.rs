@@ -1,0 +1,70 @@
+//! Which sessions each association has.
+
+use crate::association::AssociationId;
+use crate::hash::HashMap;
+
+/// The places of the sessions of each association, in any order.
+#[derive(Debug, Default)]
+pub(super) struct Members(HashMap<AssociationId, Vec<u32>>);
+
+impl Members {
+    /// A session joins. Returns its number among those of the association, by which it is found when it leaves.
+    pub(super) fn join(&mut self, association: AssociationId, place: u32) -> u32 {
+        let members = self.0.entry(association).or_default();
+        members.push(place);
+        members.len() as u32 - 1
+    }
+
+    /// The session of this number leaves. Returns the place of the one that has its number from now on, if there is one.
+    pub(super) fn leave(&mut self, association: AssociationId, number: u32) -> Option<u32> {
+        let members = self.0.get_mut(&association)?;
+        if (number as usize) < members.len() {
+            members.swap_remove(number as usize);
+        }
+        let heir = members.get(number as usize).copied();
+        if members.is_empty() {
+            self.0.remove(&association);
+        }
+        heir
+    }
+
+    /// The places of the sessions of an association.
+    pub(super) fn of(&self, association: AssociationId) -> &[u32] {
+        self.0.get(&association).map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  a hundred sessions of two associations in turn; every third leaves.
+    // Output: each association has those that are left, each under its number; one that none is left of has none.
+    #[test]
+    fn whoever_leaves_leaves_its_number_to_another() {
+        let mut members = Members::default();
+        let (one, other) = (AssociationId(1), AssociationId(2));
+        let of = |place: u32| if place.is_multiple_of(2) { one } else { other };
+        let mut numbers: Vec<_> = (0..100_u32).map(|place| members.join(of(place), place)).collect();
+        let mut leave = |members: &mut Members, place: u32| {
+            let number = numbers[place as usize];
+            if let Some(heir) = members.leave(of(place), number) {
+                assert_eq!(members.of(of(place))[number as usize], heir);
+                numbers[heir as usize] = number;
+            }
+        };
+        (0..100_u32).step_by(3).for_each(|place| leave(&mut members, place));
+        for association in [one, other] {
+            let mut left = members.of(association).to_vec();
+            left.sort_unstable();
+            assert_eq!(
+                left,
+                (0..100_u32)
+                    .filter(|place| !place.is_multiple_of(3) && of(*place) == association)
+                    .collect::<Vec<_>>()
+            );
+        }
+        (0..100_u32).filter(|place| !place.is_multiple_of(3)).for_each(|place| leave(&mut members, place));
+        assert_eq!((members.of(one), members.of(other), members.0.len()), (&[][..], &[][..], 0));
+    }
+}

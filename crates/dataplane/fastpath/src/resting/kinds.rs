@@ -1,0 +1,115 @@
+//! What sessions at rest have in common.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use causeway_rules::{Own, Remote, Template};
+use foldhash::fast::RandomState;
+
+use super::Paths;
+
+/// How many octets the requests have together that the templates were made of which are known while no session rests by them.
+const OCTETS: usize = 1 << 20;
+
+/// What resting sessions have in common.
+#[derive(Debug)]
+pub(super) struct Kind {
+    pub(super) template: Arc<Template>,
+    /// Where its tunnels end: our address of each.
+    pub(super) locals: [Option<IpAddr>; 2],
+    /// Where what it sends to peers comes from: our address for each of those.
+    pub(super) sources: [Option<IpAddr>; 2],
+    /// How many sessions rest by it.
+    pub(super) users: usize,
+}
+
+impl Kind {
+    /// The paths of a session with this of its own.
+    pub(super) fn paths(&self, own: &Own) -> Paths {
+        let [one, other] = self.sources;
+        let path = |local: Option<IpAddr>, remote: Option<Remote>| Some((local?, remote?.addr.into()));
+        [path(one, own.remotes[0]), path(other, own.remotes[1])]
+    }
+}
+
+/// All kinds by numbers, which they keep.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    all: Vec<Option<Kind>>,
+    /// Numbers that are free.
+    free: Vec<u32>,
+    /// By the address of the template, which the kind holds.
+    by_template: HashMap<usize, u32, RandomState>,
+    /// Of the requests that all of them were made of.
+    octets: usize,
+}
+
+impl Kinds {
+    pub(super) fn number_of(&self, template: &Arc<Template>) -> Option<u32> {
+        self.by_template.get(&key_of(template)).copied()
+    }
+
+    pub(super) fn get(&self, number: u32) -> Option<&Kind> {
+        self.all.get(number as usize)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Kind> {
+        self.all.get_mut(number as usize)?.as_mut()
+    }
+
+    /// Enters one that is new. Where there are too many, some go by which no session rests.
+    pub(super) fn insert(&mut self, kind: Kind) {
+        self.octets += kind.template.octets();
+        while self.octets > OCTETS && self.forget_idle() {}
+        let number = self.free.pop().unwrap_or(self.all.len() as u32);
+        self.by_template.insert(key_of(&kind.template), number);
+        match self.all.get_mut(number as usize) {
+            Some(slot) => *slot = Some(kind),
+            None => self.all.push(Some(kind)),
+        }
+    }
+
+    /// `false`: sessions rest by all of them.
+    fn forget_idle(&mut self) -> bool {
+        let is_idle = |slot: &Option<Kind>| slot.as_ref().is_some_and(|kind| kind.users == 0);
+        let Some(place) = self.all.iter().position(is_idle) else { return false };
+        if let Some(kind) = self.all.get_mut(place).and_then(Option::take) {
+            self.octets -= kind.template.octets();
+            self.by_template.remove(&key_of(&kind.template));
+            self.free.push(place as u32);
+        }
+        true
+    }
+}
+
+fn key_of(template: &Arc<Template>) -> usize {
+    Arc::as_ptr(template).addr()
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_rules::testing::Templates;
+    use causeway_rules::{MeasurementMethod, RuleSet, Urr};
+    use causeway_types::UrrId;
+
+    use super::*;
+
+    // Input:  three thousand kinds, each of a request of a kilobyte; sessions rest by the first two thousand.
+    // Output: those are known, and no other but the last, for which there is no room left.
+    #[test]
+    fn kinds_that_nobody_needs_make_room() {
+        let mut kinds = Kinds::default();
+        for number in 1..=3000 {
+            let mut rules = RuleSet::default();
+            rules.urrs.extend([(UrrId(number), Urr::new(UrrId(number), MeasurementMethod::default()))]);
+            let template = Arc::clone(Templates::default().alike(&rules).unwrap().template());
+            let users = usize::from(number <= 2000);
+            kinds.insert(Kind { template, locals: [None; 2], sources: [None; 2], users });
+        }
+        let known = kinds.all.iter().flatten();
+        assert_eq!((known.clone().count(), known.filter(|kind| kind.users == 0).count()), (2001, 1));
+        assert_eq!((kinds.by_template.len(), kinds.octets), (2001, 2001 << 10));
+        assert_eq!(kinds.all.len(), 2001);
+    }
+}
