@@ -186,16 +186,19 @@ fn a_whole_upf_is_measured_in_namespaces() {
     }
 }
 
-// Input:  the daemon in a namespace, and an SMF that sets sessions up, moves and ends them, with 10 and 100 requests under way.
-// Output: a row for each kind of request and number under way, with rate and latency.
+// Input:  the daemon in a namespace, and an SMF that sets sessions up, moves and ends them, with 10 and 100 requests under way, with and
+//         without packets of UEs.
+// Output: a row for each kind of request, number under way and rate of packets, with rate and latency.
 #[test]
 fn pfcp_requests_are_measured_over_sockets() {
     let name = "pfcp_requests_are_measured_over_sockets";
     let line = ["pfcp", "--sockets", "--sessions", "512", "--quick"];
     let Some((text, json)) = output_if_possible(name, &line) else { return };
     let under_way = column(&json[0], "under way");
-    assert_eq!(under_way.iter().filter(|count| **count == 10).count(), 4, "{text}");
-    assert_eq!(under_way.len(), 8, "{text}");
+    assert_eq!(under_way.iter().filter(|count| **count == 10).count(), 8, "{text}");
+    assert_eq!(under_way.len(), 16, "{text}");
+    let packets = column(&json[0], "packets");
+    assert_eq!(packets.iter().filter(|count| **count == 0).count(), 8, "{text}");
     for figure in ["rate", "p50", "p99"] {
         assert!(
             column(&json[0], figure).iter().all(|value| value.as_f64().unwrap() > 0.0),

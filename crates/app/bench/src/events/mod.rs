@@ -82,10 +82,11 @@ fn setting(
         if handovers > 0 {
             row.add("handover", &measured.handovers, measured.missing.1, report);
         }
-        if measured.lost + measured.unexpected > 0 {
-            let (lost, unexpected) = (measured.lost, measured.unexpected);
+        let (lost, unexpected, again) = (measured.lost, measured.unexpected, measured.again);
+        if lost + unexpected + again > 0 {
             report.note(format!(
-                "{sessions} sessions, {handovers} handovers: {lost} packets lost, {unexpected} reports not expected."
+                "{sessions} sessions, {handovers} handovers: {lost} packets lost, {unexpected} reports not expected, {again} sent \
+                 again as they had no answer in time."
             ));
         }
     }

@@ -35,8 +35,10 @@ pub(super) struct Measured {
     pub(super) handovers: Samples,
     /// Reports and responses that did not come.
     pub(super) missing: (u64, u64),
-    /// Reports that were not expected: a packet was lost, or one was told twice.
+    /// Reports that were not expected: a packet was lost.
     pub(super) unexpected: u64,
+    /// Reports that the UPF sent again, as it had no answer in time.
+    pub(super) again: u64,
     /// Packets that did not arrive at the server.
     pub(super) lost: u64,
 }
@@ -108,7 +110,7 @@ impl Traffic {
     ) -> Result<Measured, BenchError> {
         let mut measured = Measured::default();
         let sessions = self.counts.len();
-        let before = self.sent - self.arrived;
+        let (before, again) = (self.sent - self.arrived, world.smf.reports_again());
         let (mut packet, mut handover) = (Due::every(pace.packets), Due::every(pace.handovers));
         let start = Instant::now();
         loop {
@@ -131,6 +133,7 @@ impl Traffic {
         }
         self.settle(world, &mut measured)?;
         measured.lost = (self.sent - self.arrived).saturating_sub(before);
+        measured.again = world.smf.reports_again() - again;
         Ok(measured)
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use causeway_fastpath::index::ArenaError;
 use causeway_pfcp::{Cause, Header, Message};
-use causeway_types::Seid;
+use causeway_types::{Seid, Teid};
 
 use decoding::{Alone, Costs};
 pub use options::{Operation, Options, Plane};
@@ -262,6 +262,18 @@ fn up_seid(answer: &[u8]) -> Option<Seid> {
     let (header, body, _) = Header::decode(answer).ok()?;
     match Message::decode(&header, body).ok()? {
         Message::SessionEstablishmentResponse(response) => Some(response.up_f_seid?.seid),
+        _ => None,
+    }
+}
+
+/// The TEID of the uplink tunnel in an establishment response.
+fn uplink_teid(answer: &[u8]) -> Option<Teid> {
+    let (header, body, _) = Header::decode(answer).ok()?;
+    match Message::decode(&header, body).ok()? {
+        Message::SessionEstablishmentResponse(response) => {
+            let created = response.created_pdrs.iter().find_map(|created| created.local_f_teid)?;
+            Some(created.assigned()?.teid)
+        }
         _ => None,
     }
 }

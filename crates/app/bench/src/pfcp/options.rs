@@ -28,6 +28,9 @@ pub struct Options {
     /// With `--sockets`: requests that are under way at a time
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().window)]
     pub window: Vec<Count>,
+    /// With `--sockets`: packets from UEs in a second meanwhile
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = Options::default().traffic)]
+    pub traffic: Vec<Count>,
 }
 
 impl Default for Options {
@@ -39,12 +42,16 @@ impl Default for Options {
             requests: count(100_000),
             sockets: false,
             window: vec![count(10), count(100)],
+            traffic: vec![count(0), count(50_000)],
         }
     }
 }
 
 /// So many fit into the buffers of the sockets.
 const MOST_UNDER_WAY: u64 = 1000;
+
+/// More in a second than one thread sends.
+const MOST_PACKETS: u64 = 1_000_000;
 
 /// UE addresses are of 10.0.0.0/8, and chosen TEIDs have 24 bits for the session.
 const MOST_SESSIONS: u64 = 4_000_000;
@@ -60,6 +67,10 @@ impl Options {
         if let Some(window) = self.window.iter().find(|window| !(1..=MOST_UNDER_WAY).contains(&window.0)) {
             let (what, allowed) = ("the number of requests under way", "from 1 to 1000");
             return Err(BenchError::OutOfRange { what, value: window.0, allowed });
+        }
+        if let Some(packets) = self.traffic.iter().find(|packets| packets.0 > MOST_PACKETS) {
+            let (what, allowed) = ("the number of packets", "up to 1M");
+            return Err(BenchError::OutOfRange { what, value: packets.0, allowed });
         }
         let is_out = |sessions: &&Count| !(512..=MOST_SESSIONS).contains(&sessions.0);
         match self.sessions.iter().find(is_out) {

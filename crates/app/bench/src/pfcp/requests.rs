@@ -22,7 +22,7 @@ pub(super) const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
 const GNBS: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 11), Ipv4Addr::new(192, 0, 2, 12)];
 
 /// The address of the UE of this number.
-fn ue(number: u32) -> Ipv4Addr {
+pub(super) fn ue(number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 0)) + number)
 }
 

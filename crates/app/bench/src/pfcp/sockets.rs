@@ -5,22 +5,24 @@
 //! next one when an answer has come.
 
 mod smf;
+mod traffic;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use causeway_types::Seid;
+use causeway_types::{Seid, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::{Config, Gtpu, GtpuServer, Metrics, PFCP_PORT, PfcpServer, Session, Upf};
 
 use super::options::Options;
-use super::{Operation, STRIDE, requests, up_seid};
+use super::{Operation, STRIDE, requests, up_seid, uplink_teid};
 use crate::kit::{Count, Progress, available_memory, pin};
 use crate::nets::Nets;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, Field, Running, UPF_N3, UPF_N4, choose_cores};
 use crate::{BenchError, Common};
 use smf::{Exchange, Smf};
+use traffic::Traffic;
 
 /// Requests under way while what is not measured is asked for.
 const FILLING: usize = 64;
@@ -62,6 +64,7 @@ fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, Be
         side.run(options, &mut progress, &mut report)?;
     }
     report.note("CPU: of the threads of the control plane, and of the packet thread, with what the kernel does in them.");
+    report.note("packets: of 128 octets from UEs of 10000 sessions; they are in the packet CPU, too.");
     report.note("latency: from the request to its answer, of which so many are under way.");
     Ok(report)
 }
@@ -71,6 +74,7 @@ fn columns() -> Vec<Column> {
         Column::new("sessions"),
         Column::new("requests"),
         Column::new("under way"),
+        Column::of("packets", "1/s"),
         Column::of("rate", "k/s"),
         Column::of("control CPU", "ns"),
         Column::of("packet CPU", "ns"),
@@ -88,8 +92,18 @@ struct Side {
     smf: Smf,
     running: Running,
     seids: Vec<Seid>,
-    /// What the namespaces stand behind.
-    _field: Field,
+    /// The tunnels of the first sessions.
+    tunnels: Vec<Teid>,
+    field: Field,
+}
+
+/// What goes on while requests are measured.
+#[derive(Clone, Copy)]
+struct Load {
+    /// Requests under way.
+    window: usize,
+    /// Packets in a second.
+    packets: u64,
 }
 
 impl Side {
@@ -100,9 +114,10 @@ impl Side {
         let running = Running::begin(cores, start)?;
         let mut smf = field.upf.enter(|| Ok(Smf::open((UPF_N4, PFCP_PORT).into())))??;
         smf.associate()?;
-        let most = sessions / (2 * options.window.len().max(1) as u32);
+        let most = sessions / (2 * (options.window.len() * options.traffic.len()).max(1) as u32);
         let measured = u32::try_from(options.requests.0).unwrap_or(u32::MAX).min(most).max(1);
-        Ok(Self { sessions, measured, smf, running, seids: Vec::new(), _field: field })
+        let (seids, tunnels) = (Vec::new(), Vec::new());
+        Ok(Self { sessions, measured, smf, running, seids, tunnels, field })
     }
 
     fn run(
@@ -111,15 +126,18 @@ impl Side {
         progress: &mut Progress,
         report: &mut Report,
     ) -> Result<(), BenchError> {
-        let windows: Vec<_> = options.window.iter().map(|window| window.0 as usize).collect();
-        let measured = self.measured * windows.len() as u32;
+        let of_windows = |packets: u64| {
+            options.window.iter().map(move |window| Load { window: window.0 as usize, packets })
+        };
+        let loads: Vec<_> = options.traffic.iter().flat_map(|packets| of_windows(packets.0)).collect();
+        let measured = self.measured * loads.len() as u32;
         self.fill(self.sessions.saturating_sub(measured), progress)?;
-        for window in &windows {
-            self.trial(Operation::Establish, 0, *window, options, report)?;
+        for load in &loads {
+            self.trial(Operation::Establish, 0, *load, options, report)?;
         }
         for operation in [Operation::Activate, Operation::Handover, Operation::Delete] {
-            for (turn, window) in windows.iter().enumerate() {
-                self.trial(operation, turn as u32, *window, options, report)?;
+            for (turn, load) in loads.iter().enumerate() {
+                self.trial(operation, turn as u32, *load, options, report)?;
             }
         }
         Ok(())
@@ -142,6 +160,9 @@ impl Side {
             (first..first + count).map(|number| move |sequence| requests::establishment(number, sequence));
         let exchange = self.smf.ask(Operation::Establish, requests, window)?;
         self.seids.extend(exchange.answers.iter().filter_map(|answer| up_seid(answer)));
+        let room = traffic::SESSIONS.saturating_sub(self.tunnels.len());
+        let tunnels = exchange.answers.iter().take(room).filter_map(|answer| uplink_teid(answer));
+        self.tunnels.extend(tunnels);
         Ok(exchange)
     }
 
@@ -149,14 +170,15 @@ impl Side {
         &mut self,
         operation: Operation,
         turn: u32,
-        window: usize,
+        load: Load,
         options: &Options,
         report: &mut Report,
     ) -> Result<(), BenchError> {
+        let traffic = Traffic::begin(&self.field, &self.tunnels, load.packets)?;
         let control = self.running.all.clone().without(&self.running.packets);
         let before = (control.cpu_time()?, self.running.packets.cpu_time()?);
         let exchange = match operation {
-            Operation::Establish => self.establish(self.measured, window)?,
+            Operation::Establish => self.establish(self.measured, load.window)?,
             _ => {
                 let there = self.seids.len() as u64;
                 let numbers = (turn * self.measured..(turn + 1) * self.measured)
@@ -172,9 +194,10 @@ impl Side {
                         }
                     }
                 });
-                self.smf.ask(operation, requests, window)?
+                self.smf.ask(operation, requests, load.window)?
             }
         };
+        let packets = traffic.end(exchange.wall);
         let each = |after: Duration, before: Duration| {
             Cell::nanos(after.saturating_sub(before).as_secs_f64() * 1e9 / f64::from(self.measured))
         };
@@ -187,7 +210,8 @@ impl Side {
             report.row([
                 Count(self.sessions.into()).into(),
                 operation.to_string().into(),
-                Cell::Count(window as u64),
+                Cell::Count(load.window as u64),
+                Cell::Count(packets),
                 Cell::Number(rate, 1),
                 each(control.cpu_time()?, before.0),
                 each(self.running.packets.cpu_time()?, before.1),

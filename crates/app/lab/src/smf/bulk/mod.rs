@@ -1,6 +1,7 @@
 //! An SMF for many sessions: it keeps so many requests under way, and has no thread of its own.
 
 mod flights;
+mod served;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use super::model::{Downlink, Session, SessionPlan};
 use super::{build, read};
 use crate::LabError;
 use flights::{Flights, T1};
+use served::Served;
 
 /// The UDP port of PFCP (TS 29.244 clause 4.2.2).
 const PORT: u16 = 8805;
@@ -36,6 +38,7 @@ pub struct BulkSmf {
     /// The UPF's SEIDs, by ours less one.
     up_seids: Vec<Seid>,
     repeated: u64,
+    served: Served,
     buffer: Box<[u8]>,
     room: Vec<u8>,
 }
@@ -45,7 +48,8 @@ pub struct BulkSmf {
 pub enum Heard {
     /// It answered the request with this sequence number, and accepted it.
     Answer(u32),
-    /// It has sent a Session Report Request about the session with this SEID of ours, with so many usage reports, which was answered.
+    /// It has sent a Session Report Request about the session with this SEID of ours, with so many usage reports, which was answered. One
+    /// that it sends again is answered again, and not heard again.
     Report(Seid, usize),
 }
 
@@ -71,7 +75,8 @@ impl BulkSmf {
             .or_else(|_| set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER));
         let buffer = vec![0; DATAGRAM].into();
         let (up_seids, room) = (Vec::new(), Vec::new());
-        Ok(Self { socket, address, sequence: 0, up_seids, repeated: 0, buffer, room })
+        let served = Served::default();
+        Ok(Self { socket, address, sequence: 0, up_seids, repeated: 0, served, buffer, room })
     }
 
     /// Sets up the association; a UPF that is only starting has some seconds.
@@ -176,6 +181,11 @@ impl BulkSmf {
         self.repeated
     }
 
+    /// Session Report Requests that the UPF sent again.
+    pub fn reports_again(&self) -> u64 {
+        self.served.again()
+    }
+
     fn hear(&mut self, datagram: &[u8]) -> Result<Option<Heard>, LabError> {
         let (header, message) = read::message(datagram)?;
         if message.message_type().is_request() {
@@ -197,7 +207,8 @@ impl BulkSmf {
                 let up_seid = index.and_then(|index| self.up_seids.get(index)).copied();
                 let response = SessionReportResponse::new(Cause::RequestAccepted);
                 let heard = Heard::Report(cp_seid, request.usage_reports.iter().count());
-                (response.into(), Some(up_seid.unwrap_or_default()), Some(heard))
+                let heard = self.served.is_new(header.sequence).then_some(heard);
+                (response.into(), Some(up_seid.unwrap_or_default()), heard)
             }
             _ => return Ok(None),
         };

@@ -63,8 +63,8 @@ fn requests_are_kept_under_way_and_answers_come_in_any_order() {
     playing.join().unwrap();
 }
 
-// Input:  a handover that nobody waits for; its answer, and a report about a session.
-// Output: both are heard, and the report has been answered.
+// Input:  a handover that nobody waits for; a report about a session, twice, and the answer.
+// Output: report and answer are heard once, and the report has been answered both times.
 #[test]
 fn what_the_upf_says_is_heard_in_passing() {
     let (mut smf, upf) = over_loopback();
@@ -73,13 +73,14 @@ fn what_the_upf_says_is_heard_in_passing() {
     let (_, sequence) = receive(&upf);
     assert_eq!(sequence, asked);
     assert_eq!(smf.poll().unwrap(), None);
-    answer(&upf, SessionModificationResponse::new(Cause::RequestAccepted), sequence);
     answer(&upf, SessionReportRequest::new(ReportType::USAR), 77);
+    answer(&upf, SessionReportRequest::new(ReportType::USAR), 77);
+    answer(&upf, SessionModificationResponse::new(Cause::RequestAccepted), sequence);
     let mut heard = Vec::new();
     let start = Instant::now();
     while heard.len() < 2 && start.elapsed() < Duration::from_secs(5) {
         heard.extend(smf.poll().unwrap());
     }
-    assert_eq!(heard, [Heard::Answer(asked), Heard::Report(Seid(1), 0)]);
-    assert_eq!(receive(&upf).1, 77);
+    assert_eq!(heard, [Heard::Report(Seid(1), 0), Heard::Answer(asked)]);
+    assert_eq!((receive(&upf).1, receive(&upf).1, smf.reports_again()), (77, 77, 1));
 }

@@ -1,0 +1,36 @@
+//! Requests of the UPF that were served: one that comes again is answered again, and is no news.
+
+use std::collections::{HashSet, VecDeque};
+
+/// How many are remembered: more than a UPF sends while it may still send one of them again.
+const MOST: usize = 1 << 17;
+
+/// The sequence numbers of the requests that were served last.
+#[derive(Debug, Default)]
+pub(super) struct Served {
+    known: HashSet<u32>,
+    order: VecDeque<u32>,
+    again: u64,
+}
+
+impl Served {
+    /// A request came. `false`: not for the first time.
+    pub(super) fn is_new(&mut self, sequence: u32) -> bool {
+        if !self.known.insert(sequence) {
+            self.again += 1;
+            return false;
+        }
+        self.order.push_back(sequence);
+        if self.order.len() > MOST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        true
+    }
+
+    /// How many came again.
+    pub(super) const fn again(&self) -> u64 {
+        self.again
+    }
+}
