@@ -7,7 +7,7 @@ mod sockets;
 mod views;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         n4,
         clock: given.clock,
         worker,
-        sockets: Sockets::new(given.n4).await.map_err(RunError::Sockets)?,
+        sockets: Sockets::new(given.n4).map_err(RunError::Sockets)?,
         log: Log::default(),
         routes,
         asks,
@@ -112,19 +112,19 @@ impl Control {
     async fn run(mut self) -> Result<Totals, RunError> {
         loop {
             self.carry_out();
+            // The packet threads work while answers are sent.
             self.worker.wake();
+            self.send();
             let timer = self.n4.next_timer().map(|at| self.clock.until(at));
             tokio::select! {
-                datagram = self.sockets.receive() => match datagram {
-                    Ok((from, datagram)) => {
-                        self.n4.datagram(self.clock.now(), from, datagram);
-                        self.receive_more();
-                    }
+                received = self.sockets.wait() => match received {
+                    Ok(()) => self.receive(),
                     Err(error) => self.log.warn(self.clock.now(), &format_args!("receiving on N4: {error}")),
                 },
                 report = self.worker.report() => {
                     let report = report.ok_or(RunError::Panicked("packets"))?;
                     if let Some(end) = self.reported(report).or_else(|| self.hear_more()) {
+                        self.send();
                         return end;
                     }
                 }
@@ -138,11 +138,11 @@ impl Control {
     }
 
     /// Takes the datagrams that have come already, in their order.
-    fn receive_more(&mut self) {
-        for _ in 1..BURST {
-            self.carry_out();
-            let Some((from, datagram)) = self.sockets.receive_now() else { break };
+    fn receive(&mut self) {
+        for _ in 0..BURST {
+            let Some((from, datagram)) = self.sockets.receive() else { break };
             self.n4.datagram(self.clock.now(), from, datagram);
+            self.carry_out();
         }
     }
 
@@ -174,11 +174,15 @@ impl Control {
         None
     }
 
-    /// Does what N4 wants done. Plans wait until the packet threads are woken for them.
+    /// Does what N4 wants done. Plans wait until the packet threads are woken for them, and datagrams for [`Control::send`].
     fn carry_out(&mut self) {
         while let Some(output) = self.n4.poll_output() {
             match output {
-                Output::Send { to, bytes } => self.send(to, &bytes),
+                Output::Send { to, bytes } => {
+                    if let Err(error) = self.sockets.send(to, bytes) {
+                        self.log.warn(self.clock.now(), &format_args!("sending to {to} on N4: {error}"));
+                    }
+                }
                 Output::Applications(applications) => {
                     self.worker.provision(&applications);
                 }
@@ -198,10 +202,10 @@ impl Control {
         }
     }
 
-    fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
-        if let Err(error) = self.sockets.send(to, datagram) {
-            self.log.warn(self.clock.now(), &format_args!("sending to {to} on N4: {error}"));
-        }
+    /// Sends what waits to be sent.
+    fn send(&mut self) {
+        let Self { sockets, log, clock, .. } = self;
+        sockets.flush(|to, error| log.warn(clock.now(), &format_args!("sending to {to} on N4: {error}")));
     }
 
     fn stop(&mut self, stop: Stop) {

@@ -7,6 +7,7 @@
 
 mod address;
 mod ancillary;
+mod datagrams;
 mod joined;
 mod message;
 mod offload;
@@ -26,6 +27,7 @@ use joined::Joined;
 use message::Reader;
 use send::Sender;
 
+pub use datagrams::{Inbox, Outbox};
 pub use offload::UdpOffload;
 pub use open::UdpOptions;
 pub(crate) use open::reserve;
