@@ -1,7 +1,8 @@
 //! The switch behind P4Runtime: the same model, in the same time, with gRPC on loopback between it and the backend.
 
+use std::collections::VecDeque;
 use std::io::Write;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -39,11 +40,14 @@ impl Backend for OverGrpc {
 }
 
 /// A driver by P4Runtime that waits for its switch, so that time in between is none, as with the model itself.
-struct Way {
+pub(crate) struct Way {
     /// `None` once it is over.
     driver: Option<P4Runtime>,
     switch: ModelSwitch,
+    address: SocketAddr,
     thread: Option<JoinHandle<()>>,
+    /// News of the link that the backend has not heard yet.
+    links: VecDeque<Link>,
     under_way: usize,
     packets_in: u64,
     packets_out: u64,
@@ -64,22 +68,45 @@ fn p4info() -> String {
 }
 
 impl Way {
-    fn new(local: Vec<Ipv4Addr>) -> Self {
-        let switch = ModelSwitch::new(server::Options { local, ..server::Options::default() });
-        switch.set_time(Time::default());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let served = switch.clone();
-        let thread = Some(std::thread::spawn(move || runtime.block_on(served.serve(listener)).unwrap()));
+    pub(crate) fn new(local: Vec<Ipv4Addr>) -> Self {
+        let (switch, address, thread) = serve(local, "127.0.0.1:0".parse().unwrap());
         let mut file = NamedTempFile::new().unwrap();
         file.write_all(p4info().as_bytes()).unwrap();
-        let options = client::Options { deadline: LONG, ..client::Options::new(address, file.path()) };
+        let options = client::Options {
+            deadline: LONG,
+            longest_pause: Duration::from_millis(100),
+            ..client::Options::new(address.to_string(), file.path())
+        };
         let driver = Some(P4Runtime::connect(options, None).unwrap());
-        let mut way =
-            Self { driver, switch, thread, under_way: 0, packets_in: 0, packets_out: 0, _p4info: file };
+        let links = VecDeque::new();
+        let (under_way, packets_in, packets_out) = (0, 0, 0);
+        let thread = Some(thread);
+        let mut way = Self {
+            driver,
+            switch,
+            address,
+            thread,
+            links,
+            under_way,
+            packets_in,
+            packets_out,
+            _p4info: file,
+        };
         assert_eq!(way.until(|driver| driver.poll_link(Time::default())), Link::Up { emptied: true });
         way
+    }
+
+    /// The switch ends, and is there again without anything. The driver has heard of it then.
+    pub(crate) fn restart(&mut self, now: Time, local: Vec<Ipv4Addr>) {
+        self.switch.stop();
+        self.thread.take().unwrap().join().unwrap();
+        let down = self.until(|driver| driver.poll_link(now));
+        let (switch, _, thread) = serve(local, self.address);
+        switch.set_time(now);
+        (self.switch, self.thread) = (switch, Some(thread));
+        let up = self.until(|driver| driver.poll_link(now));
+        self.links.extend([down, up]);
+        (self.packets_in, self.packets_out) = (0, 0);
     }
 
     fn driver(&mut self) -> &mut P4Runtime {
@@ -97,6 +124,18 @@ impl Way {
             self.driver().wait(Duration::from_millis(20));
         }
     }
+}
+
+/// An empty switch at an address.
+fn serve(local: Vec<Ipv4Addr>, address: SocketAddr) -> (ModelSwitch, SocketAddr, JoinHandle<()>) {
+    let switch = ModelSwitch::new(server::Options { local, ..server::Options::default() });
+    switch.set_time(Time::default());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let listener = runtime.block_on(TcpListener::bind(address)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let served = switch.clone();
+    let thread = std::thread::spawn(move || runtime.block_on(served.serve(listener)).unwrap());
+    (switch, address, thread)
 }
 
 impl SwitchDriver for Way {
@@ -122,6 +161,10 @@ impl SwitchDriver for Way {
 
     fn next_event(&self) -> Option<Time> {
         (self.under_way > 0).then(Time::default)
+    }
+
+    fn poll_link(&mut self, _now: Time) -> Option<Link> {
+        self.links.pop_front()
     }
 
     fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {

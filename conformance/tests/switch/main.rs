@@ -1,6 +1,7 @@
 //! Every case against the switch: those that it supports pass, and `switch.yaml` says why the others do not.
 
 mod grpc;
+mod restart;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -19,12 +19,12 @@ mod write;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use causeway_switch::driver::{
     DriverError, Link, Outcome, Program, Rejected, Request, SwitchDriver, Ticket, WriteError,
 };
-use causeway_types::Time;
+use causeway_types::{Span, Time};
 use tokio::sync::mpsc::UnboundedSender;
 
 pub use inbox::Wake;
@@ -156,6 +156,12 @@ impl SwitchDriver for P4Runtime {
 
     fn poll_link(&mut self, _: Time) -> Option<Link> {
         self.inbox.open().links.pop_front()
+    }
+
+    fn rest(&mut self, longest: Span) -> Option<Span> {
+        let start = Instant::now();
+        self.inbox.wait(longest);
+        Some(start.elapsed())
     }
 }
 

@@ -88,6 +88,7 @@ impl ValueSet {
             return Err(Refusal::new(Code::ResourceExhausted, what));
         }
         let mut values = Vec::with_capacity(members.len());
+        let mut seen = std::collections::BTreeSet::new();
         for member in members {
             let [field] = member.matches.as_slice() else {
                 return Err(Refusal::invalid(format!("value set {name}: a member without its one key")));
@@ -99,7 +100,7 @@ impl ValueSet {
             let FieldMatch::Exact(value) = match_of(&self.key.1, field)? else {
                 return Err(Refusal::invalid(format!("value set {name}: its key is exact")));
             };
-            if values.contains(&value) {
+            if !seen.insert(value) {
                 return Err(Refusal::new(Code::AlreadyExists, format!("value set {name}: a member twice")));
             }
             values.push(value);

@@ -157,15 +157,22 @@ impl Device {
         self.arbitration = Arbitration::new(self.options.device_id);
     }
 
-    /// Tells streams who is primary. One that takes nothing any more is cut off.
+    /// Tells streams who is primary. A controller that takes nothing any more is cut off, and is primary no longer.
     pub(super) fn tell(&mut self, told: Told) {
-        for (stream, update) in told {
+        let mut left: VecDeque<_> = told.into();
+        while let Some((stream, update)) = left.pop_front() {
             let message = StreamMessageResponse { update: Some(FromSwitch::Arbitration(update)) };
             if self.streams.get(&stream).is_some_and(|to| to.try_send(Ok(message)).is_err()) {
                 warn!(stream, "a controller does not read its stream, which is closed");
                 self.streams.remove(&stream);
+                left.extend(self.arbitration.leave(stream));
             }
         }
+    }
+
+    /// The stream is open: what its controller says is heard.
+    pub(super) fn is_open(&self, stream: Stream) -> bool {
+        self.streams.contains_key(&stream)
     }
 
     /// Sends a stream a message, if it has room.

@@ -133,7 +133,6 @@ impl ModelSwitch {
         let server = P4RuntimeServer::new(Service(Arc::clone(&self.host)))
             .max_decoding_message_size(MOST_MESSAGE)
             .max_encoding_message_size(MOST_MESSAGE);
-        self.host.closing.send_replace(false);
         let mut closing = self.host.closing();
         let closed = async move {
             // The switch is there as long as it serves.
@@ -144,10 +143,13 @@ impl ModelSwitch {
         let serving = tonic::transport::Server::builder()
             .add_service(server)
             .serve_with_incoming_shutdown(incoming, closed);
-        tokio::select! {
+        let ended = tokio::select! {
             ended = serving => ended.map_err(|error| ServerError::Listen(error.to_string())),
             () = self.host.keep_time() => Ok(()),
-        }
+        };
+        // Who stops it before it has begun has stopped this one.
+        self.host.closing.send_replace(false);
+        ended
     }
 
     /// Ends all streams and serves no more.

@@ -32,6 +32,9 @@ impl Conversation {
         to_controller: &ToController,
         message: StreamMessageRequest,
     ) -> Result<(), Status> {
+        if self.stream.is_some_and(|stream| !host.device().is_open(stream)) {
+            return Err(Status::resource_exhausted("the controller does not read its stream"));
+        }
         match (message.update, self.stream) {
             (Some(ToSwitch::Arbitration(update)), _) => self.arbitrate(host, to_controller, &update),
             (_, None) => Err(Status::failed_precondition("the first message is one of arbitration")),

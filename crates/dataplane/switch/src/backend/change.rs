@@ -8,14 +8,14 @@ use foldhash::fast::RandomState;
 
 use super::chores::template_updates;
 use super::held::{Held, Placed};
-use super::layout::{Profile, TEMPLATES};
+use super::layout::Profile;
 use super::picture::{Content, Door, Picture};
+use super::room::full_numbers;
 use super::switch::Switch;
 use super::template::{Deed, Template};
 use super::treat::unsupported;
 use crate::SwitchPdr;
 use crate::driver::{EntryKey, Rates, SwitchDriver, Update};
-use crate::ranges::AllocateError;
 
 /// What a batch changes, beside its updates.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(super) struct Change {
     taken: Vec<u32>,
     pub(super) freed: Vec<u32>,
     /// How many entries each table has more, or less, afterwards.
-    tables: BTreeMap<u32, i64>,
+    pub(super) tables: BTreeMap<u32, i64>,
     /// Templates that must be written before.
     pub(super) after_chore: u64,
 }
@@ -62,7 +62,8 @@ impl<D: SwitchDriver> Switch<D> {
             Ok(updates) => {
                 let taken = change.doors.iter().map(|door| (*door, seid));
                 self.doors.extend(taken);
-                change.after_chore = self.chores.lined_up;
+                // What only leaves needs no template.
+                change.after_chore = if change.fresh.is_empty() { 0 } else { self.chores.lined_up };
                 Ok((change, updates))
             }
             Err(error) => {
@@ -259,45 +260,5 @@ impl<D: SwitchDriver> Switch<D> {
         }
         self.check_insertions(updates)?;
         Ok(deletions)
-    }
-
-    /// Insertions come before deletions, so there must be room for them.
-    fn check_insertions(&self, updates: &[Update]) -> Result<(), ApplyError> {
-        let mut wanted: BTreeMap<u32, usize> = BTreeMap::new();
-        for update in updates {
-            if let Update::Insert(entry) = update {
-                *wanted.entry(entry.key.table).or_default() += 1;
-            }
-        }
-        for (table, more) in wanted {
-            let size = self.layout.program.table(table).map_or(0, |table| table.size);
-            if self.used.get(&table).copied().unwrap_or_default() + self.reserved(table) + more > size {
-                return Err(ApplyError::Full { table: self.layout.name(table), capacity: size as u64 });
-            }
-        }
-        Ok(())
-    }
-
-    /// Entries that operations under way will add.
-    fn reserved(&self, table: u32) -> usize {
-        let more = |change: &Change| change.tables.get(&table).copied().unwrap_or_default().max(0);
-        let more = self
-            .unwritten
-            .iter()
-            .filter_map(|id| self.operations.get(id))
-            .map(|pending| more(&pending.change));
-        usize::try_from(more.sum::<i64>()).unwrap_or_default()
-    }
-}
-
-fn full_numbers(error: &AllocateError) -> ApplyError {
-    match *error {
-        AllocateError::Numbers { space, .. } => {
-            ApplyError::Full { table: "PDR_ID", capacity: u64::from(space) }
-        }
-        AllocateError::Table { table, limit } => {
-            let name = TEMPLATES.get(table).copied().unwrap_or("templates");
-            ApplyError::Full { table: name, capacity: limit as u64 }
-        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use causeway_dataplane::ApplyError;
+
 use super::recovery::ReadBack;
 use super::template::Template;
 use crate::driver::{Entry, EntryKey, FieldMatch, Update};
@@ -19,6 +21,8 @@ pub(super) struct Chores {
     /// The one at the front is being written or read back.
     pub(super) is_under_way: bool,
     pub(super) read_back: Option<ReadBack>,
+    /// The switch has refused something, and why: nothing that needs it can be written until it does not.
+    pub(super) refused: Option<ApplyError>,
 }
 
 impl Chores {
@@ -40,6 +44,13 @@ impl Chores {
         if let Some(front) = self.queue.front_mut() {
             *front = updates;
         }
+    }
+
+    /// All of it is written in another way.
+    pub(super) fn forget(&mut self) {
+        self.queue.clear();
+        self.written = self.lined_up;
+        self.is_under_way = false;
     }
 
     /// The batch at the front is written.
@@ -64,7 +75,7 @@ pub(super) fn template_updates(layout: &Layout, writes: &[Write<Template>]) -> V
     writes.iter().filter_map(update).collect()
 }
 
-fn template_entry(layout: &Layout, entry: &ranges::Entry<Template>) -> Option<Entry> {
+pub(super) fn template_entry(layout: &Layout, entry: &ranges::Entry<Template>) -> Option<Entry> {
     let table = layout.table(TEMPLATES.get(ranges::Template::table(&entry.template))?)?;
     let field = FieldMatch::Ternary { value: entry.value().into(), mask: entry.mask(24).into() };
     let key = EntryKey { table: table.id, fields: vec![field], priority: entry.priority() };

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, Op, Plan};
 use causeway_rules::{ReportingTriggers, RuleSet};
-use causeway_types::{Seid, Time, UrrId};
+use causeway_types::{Seid, Span, Time, UrrId};
 
 use super::change::Change;
 use super::operation::{Operation, Pending};
+use super::outcomes::Later;
 use super::switch::Switch;
 use crate::SwitchPdr;
 use crate::driver::SwitchDriver;
@@ -101,7 +102,23 @@ impl<D: SwitchDriver> Switch<D> {
             self.line_up(seid, None);
         }
     }
+
+    /// The same after a while, whatever rows were made for: the switch has refused it.
+    pub(super) fn rewrite_later(&mut self, now: Time, seid: Seid) {
+        self.laters += 1;
+        self.later.insert((now + self.config.retry.max(AGAIN), self.laters), Later::Rewrite(seid));
+    }
+
+    /// Writes the rules of a session again, as they are, if nothing else is done with it.
+    pub(super) fn rewrite(&mut self, seid: Seid) {
+        if self.sessions.get(&seid).is_some_and(|held| held.busy.is_none()) {
+            self.line_up(seid, None);
+        }
+    }
 }
+
+/// From a rewriting that was refused to the next.
+const AGAIN: Span = Span::from_secs(1);
 
 /// The URRs whose counters a plan needs to be read; `None`: those of all.
 fn concerned(plan: &Plan, rules: &RuleSet) -> Option<BTreeSet<UrrId>> {

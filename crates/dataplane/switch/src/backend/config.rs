@@ -100,6 +100,15 @@ pub enum Route {
     },
 }
 
+impl Route {
+    /// Where it leads.
+    pub const fn to(&self) -> IpNet {
+        match self {
+            Self::Tunnel { to, .. } | Self::Network { to, .. } => *to,
+        }
+    }
+}
+
 /// A port and the neighbour behind it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hop {

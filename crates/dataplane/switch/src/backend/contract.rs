@@ -4,19 +4,23 @@ use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Plan};
 use causeway_rules::Applications;
-use causeway_types::Time;
+use causeway_types::{Span, Time};
 
 use super::operation::{Operation, Progress};
 use super::switch::Switch;
 use crate::driver::SwitchDriver;
 
-/// How many times a driver is asked in a row that has nothing to say, and cannot say when it will.
+/// How many times a driver is asked that goes on in the time that it is told.
 const PATIENCE: u32 = 1_000_000;
 
+/// How long another one is waited for: at a time, and altogether.
+const REST: Span = Span::from_millis(100);
+const LONGEST: Span = Span::from_secs(30);
+
 impl<D: SwitchDriver> Switch<D> {
-    /// Waits for an operation, as long as the driver says when it will go on. Time is the driver's.
+    /// Waits for an operation: in the time of the driver where that goes on by what it is told, else in that of the world.
     pub(super) fn wait_for(&mut self, now: Time, operation: Operation) -> Result<Applied, ApplyError> {
-        let mut now = now;
+        let (start, mut now) = (now, now);
         let mut kept = Vec::new();
         for _ in 0..PATIENCE {
             match self.poll(now) {
@@ -25,7 +29,15 @@ impl<D: SwitchDriver> Switch<D> {
                     return result;
                 }
                 Some(other) => kept.push(other),
-                None => now = self.next_deadline().map_or(now, |next| next.max(now)),
+                None => {
+                    let next = self.next_step().map(|next| next.max(now));
+                    let longest = next.map_or(REST, |next| next.since(now).min(REST));
+                    now = match self.driver.rest(longest) {
+                        Some(_) if now.since(start) > LONGEST => break,
+                        Some(rested) => now + rested,
+                        None => next.unwrap_or(now),
+                    };
+                }
             }
         }
         if let Some(pending) = self.operations.get_mut(&operation) {

@@ -81,6 +81,9 @@ const TABLES: [&str; 39] = [
     "filters",
 ];
 
+/// Those of them whose entries are not the backend's.
+const UNFILLED: [&str; 4] = ["queue_assignment", "tunnel_exact", "network_exact", "punt_ports"];
+
 /// The templates' tables, in the order of [`super::Template`]'s numbers.
 pub(super) const TEMPLATES: [&str; 3] = ["ul_to_n6_template", "ul_to_n9_n3_template", "dl_template"];
 
@@ -144,6 +147,12 @@ impl Layout {
     /// A table, if the profile has it.
     pub(super) fn table(&self, name: &str) -> Option<&Table> {
         self.program.tables.get(*self.tables.get(name)?)
+    }
+
+    /// The tables whose entries are the backend's alone.
+    pub(super) fn filled(&self) -> impl Iterator<Item = &Table> {
+        let is_ours = |table: &&Table| self.tables.contains_key(table.name.as_str()) && !table.is_const;
+        self.program.tables.iter().filter(is_ours).filter(|table| !UNFILLED.contains(&table.name.as_str()))
     }
 
     /// The name of a table.

@@ -1,7 +1,8 @@
 //! What the switch answers, and what is tried again.
 
-use causeway_types::Time;
+use causeway_types::{Seid, Time};
 
+use super::notice::Cause;
 use super::operation::Operation;
 use super::recovery::ReadBack;
 use super::switch::Switch;
@@ -23,6 +24,10 @@ pub(super) enum Flight {
     Removal(usize, Vec<SwitchPdr>),
     /// A frame.
     Frame,
+    /// A table, to compare it.
+    Table(u32),
+    /// What a comparison found missing.
+    Units,
 }
 
 /// Whose updates are in doubt.
@@ -45,6 +50,10 @@ pub(super) enum Later {
     ReadBack(Whose, u32),
     /// To read counters of a side.
     Pass(usize),
+    /// To write the rules of a session again, as they are.
+    Rewrite(Seid),
+    /// To compare all that the switch holds with what it should.
+    Refill,
 }
 
 impl<D: SwitchDriver> Switch<D> {
@@ -56,6 +65,9 @@ impl<D: SwitchDriver> Switch<D> {
     pub(super) fn take_outcome(&mut self, now: Time, ticket: Ticket, outcome: Outcome) {
         let Some(flight) = self.flights.remove(&ticket) else { return };
         self.statistics.unavailable += u64::from(outcome == Err(DriverError::Unavailable));
+        if self.refill.is_some() {
+            return self.take_refilling(now, flight, outcome);
+        }
         match flight {
             Flight::Write(operation) => self.write_ended(now, operation, outcome.map(drop)),
             Flight::Chore => self.chore_ended(now, outcome.map(drop)),
@@ -65,7 +77,8 @@ impl<D: SwitchDriver> Switch<D> {
                 let removed = if outcome.is_ok() { numbers } else { Vec::new() };
                 self.removal_ended(now, side, &removed);
             }
-            Flight::Frame => {}
+            // A comparison is under way as long as it waits for these.
+            Flight::Frame | Flight::Table(_) | Flight::Units => {}
         }
     }
 
@@ -79,6 +92,9 @@ impl<D: SwitchDriver> Switch<D> {
                 self.ask(now, Request::ReadEntries { table }, Flight::ReadBack(whose, table));
             }
             Later::Pass(side) => self.readers[side].is_reading = false,
+            Later::Rewrite(seid) => self.rewrite(seid),
+            Later::Refill if self.chores.refused.is_some() => self.start_refill(now, Cause::Refused),
+            Later::Refill => {}
         }
         true
     }
@@ -103,9 +119,9 @@ impl<D: SwitchDriver> Switch<D> {
                 self.chores.read_back = Some(read_back);
                 self.read_back(now, Whose::Chore, &tables);
             }
-            Err(DriverError::Rejected(_)) => {
-                self.statistics.refused_chores += 1;
-                self.chores.done();
+            Err(DriverError::Rejected(rejected)) => {
+                self.refuse_templates(now, self.refusal(&rejected));
+                self.start_refill(now, Cause::Refused);
             }
             Err(_) => self.try_again(now, Later::Chore),
         }

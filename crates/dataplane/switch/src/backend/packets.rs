@@ -13,7 +13,7 @@ use crate::SwitchPdr;
 use crate::driver::{Request, SwitchDriver};
 use crate::model::upf::Punt;
 
-/// Frames that wait for an operation, at most.
+/// Frames that wait for an operation or for the switch, at most.
 const MAX_WAITING: usize = 1024;
 
 impl<D: SwitchDriver> Switch<D> {
@@ -53,9 +53,20 @@ impl<D: SwitchDriver> Switch<D> {
         self.software.flush(&mut out);
         for (egress, packet) in out {
             match self.frame_of(&egress, &packet) {
+                // A switch without routes would drop it.
+                Some(frame) if self.refill.is_some() && self.held_frames.len() < MAX_WAITING => {
+                    self.held_frames.push_back(frame);
+                }
                 Some(frame) => self.ask(now, Request::PacketOut(frame), Flight::Frame),
                 None => self.statistics.ignored_frames += 1,
             }
+        }
+    }
+
+    /// Sends what waited until the switch has its routes again.
+    pub(super) fn send_held(&mut self, now: Time) {
+        for frame in std::mem::take(&mut self.held_frames) {
+            self.ask(now, Request::PacketOut(frame), Flight::Frame);
         }
     }
 

@@ -21,9 +21,12 @@ pub(super) struct Reader {
     pub(super) is_reading: bool,
     /// Passes that were asked for.
     pub(super) demand: u8,
-    /// How often in a row there was nothing to read.
+    /// How often in a row there was nothing to read, while nothing else happened.
     pub(super) idle: u8,
 }
+
+/// So often there may be nothing to read: then it is not asked for again until something happens.
+const IDLE: u8 = 2;
 
 impl<D: SwitchDriver> Switch<D> {
     pub(super) const fn passes(&self) -> [u64; 2] {
@@ -48,7 +51,8 @@ impl<D: SwitchDriver> Switch<D> {
             .pace
             .is_some_and(|pace| now >= reader.started + pace && (now > reader.started || reader.passes == 0));
         let retires = self.config.pace.is_none() && self.expired > 0;
-        if reader.is_reading || !(is_awaited || is_paced || reader.demand > 0 || retires) {
+        let is_wanted = is_awaited || is_paced || reader.demand > 0 || retires;
+        if reader.is_reading || reader.idle > IDLE || !is_wanted {
             return false;
         }
         let awaited: Vec<SwitchPdr> = self.waits.of_side(place).collect();
@@ -66,14 +70,13 @@ impl<D: SwitchDriver> Switch<D> {
         let Some((partition, numbers)) = pass else {
             // The roles may have changed; the next call tells.
             reader.idle = reader.idle.saturating_add(1);
-            let goes_on = reader.idle <= 2;
+            let goes_on = reader.idle <= IDLE;
             if !goes_on {
-                (reader.idle, reader.demand) = (0, 0);
+                reader.demand = 0;
             }
             return goes_on && (is_awaited || retires || reader.demand > 0);
         };
         reader.demand = reader.demand.saturating_sub(1);
-        reader.idle = 0;
         reader.passes += 1;
         reader.is_reading = true;
         let key = |number: &SwitchPdr| self.layout.accounting_key(place, usize::from(partition.0), number.0);
@@ -98,7 +101,11 @@ impl<D: SwitchDriver> Switch<D> {
             }
         };
         let pass = self.readers[side].passes;
+        let lost = self.statistics.lost_counters;
         let (samples, gone) = self.samples(side, &numbers, &counts);
+        if self.statistics.lost_counters > lost {
+            self.suspects(now);
+        }
         let (readings, leaving) = self.access.read(of(side), &samples);
         for reading in &readings {
             self.take_reading(now, side, reading);
@@ -132,7 +139,7 @@ impl<D: SwitchDriver> Switch<D> {
                     gone.push(*number);
                 }
                 (None, Some((last, false))) => {
-                    self.statistics.lost_counters += 1;
+                    self.statistics.lost_counters += u64::from(self.refill.is_none());
                     samples.push(Sample { number: *number, count: last });
                     gone.push(*number);
                 }
@@ -184,6 +191,10 @@ impl<D: SwitchDriver> Switch<D> {
         let keys: Vec<EntryKey> = leaving.iter().filter(is_there).filter_map(key).collect();
         if keys.is_empty() {
             return self.removal_ended(now, side, &leaving);
+        }
+        if self.refill.is_some() {
+            // They are read again, and removed then.
+            return self.removal_ended(now, side, &[]);
         }
         let updates = keys.into_iter().map(Update::Delete).collect();
         self.ask(now, Request::Write(updates), Flight::Removal(side, leaving));

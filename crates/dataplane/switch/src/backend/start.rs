@@ -4,11 +4,30 @@ use causeway_types::IpNet;
 
 use super::chores::template_updates;
 use super::config::{Config, Guard, Route};
-use super::layout::{Layout, Profile, TEMPLATES};
-use super::switch::StartError;
+use super::layout::{Layout, Profile, TEMPLATES, UnknownLayout};
 use super::template::Template;
 use crate::driver::{Entry, EntryKey, FieldMatch, Update};
-use crate::ranges::{Minimum, Ranges};
+use crate::ranges::{BootstrapError, Minimum, Ranges};
+
+/// A backend that cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StartError {
+    /// The program is not one that it can fill.
+    #[error(transparent)]
+    Layout(#[from] UnknownLayout),
+    /// The templates of the configuration do not fit.
+    #[error(transparent)]
+    Ranges(#[from] BootstrapError),
+    /// The UPF has no IPv4 address for GTP-U.
+    #[error("the UPF has no IPv4 address for GTP-U: the program's tunnels are over IPv4")]
+    NoAddress,
+    /// A pool of UEs of the source guard is not IPv4, or larger than 2^24 addresses.
+    #[error("a source guard for {0}: IPv4 pools of at most 2^24 addresses are possible")]
+    Guard(IpNet),
+    /// A route that the program has no table for: tunnels are over IPv4.
+    #[error("a route to {0}: the program has none of that kind")]
+    Route(IpNet),
+}
 
 /// The numbers of rules, and the templates that are written first.
 pub(super) fn bootstrap(
@@ -26,10 +45,13 @@ pub(super) fn bootstrap(
 }
 
 /// Routes and pools of the source guard.
-pub(super) fn fixed_entries(layout: &Layout, config: &Config) -> Vec<Update> {
-    let routes = config.routes.iter().filter_map(|route| route_entry(layout, route));
-    let guards = config.guards.iter().filter_map(|guard| pool_entry(layout, guard));
-    routes.chain(guards).map(Update::Insert).collect()
+///
+/// # Errors
+/// One that the program cannot hold.
+pub(super) fn fixed_entries(layout: &Layout, config: &Config) -> Result<Vec<Entry>, StartError> {
+    let route = |route: &Route| route_entry(layout, route).ok_or_else(|| StartError::Route(route.to()));
+    let guard = |guard: &Guard| pool_entry(layout, guard).ok_or(StartError::Guard(guard.pool));
+    config.routes.iter().map(route).chain(config.guards.iter().map(guard)).collect()
 }
 
 fn route_entry(layout: &Layout, route: &Route) -> Option<Entry> {

@@ -2,67 +2,34 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use causeway_dataplane::{Applied, ApplyError, Event, Fate, Plan};
+use causeway_dataplane::{Event, Fate, Plan};
 use causeway_reference::Reference;
-use causeway_types::{IpNet, Seid, Span, Time};
+use causeway_types::{Seid, Span, Time};
 use foldhash::fast::RandomState;
 
 use super::chores::Chores;
 use super::config::Config;
 use super::held::{Held, Numbered};
-use super::layout::{Layout, UnknownLayout};
+use super::layout::Layout;
 use super::measure::Measure;
+use super::notice::Notice;
 use super::operation::{Operation, Pending, Progress};
 use super::outcomes::{Flight, Later};
 use super::picture::Door;
 use super::readers::Reader;
-use super::start::{bootstrap, fixed_entries};
+use super::refill::Refill;
+use super::start::{StartError, bootstrap, fixed_entries};
+use super::statistics::Statistics;
 use super::template::Template;
 use super::waits::Waits;
 use crate::SwitchPdr;
-use crate::driver::{Program, SwitchDriver, Ticket, Update};
+use crate::driver::{Entry, Program, SwitchDriver, Ticket, Update};
 use crate::pendulum::{self, TableAccess};
 use crate::pulling::Pulling;
-use crate::ranges::{BootstrapError, Ranges};
+use crate::ranges::Ranges;
 
 /// From one pass with nothing to read to the next, at least: time must go on in between.
-const TICK: Span = Span::from_micros(10);
-
-/// A backend that cannot be built.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum StartError {
-    /// The program is not one that it can fill.
-    #[error(transparent)]
-    Layout(#[from] UnknownLayout),
-    /// The templates of the configuration do not fit.
-    #[error(transparent)]
-    Ranges(#[from] BootstrapError),
-    /// The UPF has no IPv4 address for GTP-U.
-    #[error("the UPF has no IPv4 address for GTP-U: the program's tunnels are over IPv4")]
-    NoAddress,
-    /// A pool of UEs of the source guard is not IPv4, or larger than 2^24 addresses.
-    #[error("a source guard for {0}: IPv4 pools of at most 2^24 addresses are possible")]
-    Guard(IpNet),
-}
-
-/// What has happened since the start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Statistics {
-    /// Operations that came to be.
-    pub done: u64,
-    /// Operations that were refused.
-    pub refused: u64,
-    /// Batches whose outcome had to be read from the switch.
-    pub read_back: u64,
-    /// Requests that the switch could not be reached for.
-    pub unavailable: u64,
-    /// Counters of rules in use that were not there: the switch has lost them.
-    pub lost_counters: u64,
-    /// Frames for the control plane that nothing could be done with.
-    pub ignored_frames: u64,
-    /// Writes of templates and routes that the switch refused.
-    pub refused_chores: u64,
-}
+pub(super) const TICK: Span = Span::from_micros(10);
 
 /// A UPF on a switch.
 #[derive(Debug)]
@@ -90,6 +57,13 @@ pub struct Switch<D> {
     pub(super) unwritten: BTreeSet<Operation>,
     pub(super) progress: VecDeque<Progress>,
     pub(super) chores: Chores,
+    /// What belongs to no session and stays.
+    pub(super) fixed: Vec<Entry>,
+    /// What the switch holds is being compared with what it should.
+    pub(super) refill: Option<Refill>,
+    /// When that was so last.
+    pub(super) compared: Option<Time>,
+    pub(super) notices: VecDeque<Notice>,
     pub(super) flights: HashMap<Ticket, Flight, RandomState>,
     pub(super) later: BTreeMap<(Time, u64), Later>,
     pub(super) laters: u64,
@@ -102,6 +76,8 @@ pub struct Switch<D> {
     pub(super) reading_of: [usize; 2],
     /// Numbers that have expired and not retired.
     pub(super) expired: usize,
+    /// Frames of the software for a switch that has not all its rows.
+    pub(super) held_frames: VecDeque<Vec<u8>>,
     /// What became of the packet that the software has handled last.
     pub(super) last_fate: Option<Fate>,
     pub(super) statistics: Statistics,
@@ -117,9 +93,6 @@ impl<D: SwitchDriver> Switch<D> {
         if !config.topology.gtpu.iter().any(|end| end.addr.v4.is_some()) {
             return Err(StartError::NoAddress);
         }
-        if let Some(guard) = config.guards.iter().find(|guard| guard.pool().is_none()) {
-            return Err(StartError::Guard(guard.pool));
-        }
         let (ranges, templates) = bootstrap(&layout, &config)?;
         let capacity = |name: &str| layout.table(name).map_or(0, |table| table.size);
         let access = TableAccess::new(pendulum::Config {
@@ -128,14 +101,12 @@ impl<D: SwitchDriver> Switch<D> {
             drain: config.drain,
         });
         let mut chores = Chores::default();
-        let fixed = fixed_entries(&layout, &config);
+        let fixed = fixed_entries(&layout, &config)?;
         let mut used: HashMap<u32, usize, RandomState> = HashMap::default();
-        for update in &fixed {
-            if let Update::Insert(entry) = update {
-                *used.entry(entry.key.table).or_default() += 1;
-            }
+        for entry in &fixed {
+            *used.entry(entry.key.table).or_default() += 1;
         }
-        chores.push(fixed);
+        chores.push(fixed.iter().cloned().map(Update::Insert).collect());
         chores.push(templates);
         Ok(Self {
             software: Reference::new(config.topology.clone(), config.limits),
@@ -158,6 +129,10 @@ impl<D: SwitchDriver> Switch<D> {
             unwritten: BTreeSet::new(),
             progress: VecDeque::new(),
             chores,
+            fixed,
+            refill: None,
+            compared: None,
+            notices: VecDeque::new(),
             flights: HashMap::default(),
             later: BTreeMap::new(),
             laters: 0,
@@ -167,6 +142,7 @@ impl<D: SwitchDriver> Switch<D> {
             reading: [Vec::new(), Vec::new()],
             reading_of: [0; 2],
             expired: 0,
+            held_frames: VecDeque::new(),
             last_fate: None,
             statistics: Statistics::default(),
         })
@@ -199,20 +175,36 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// The same without the timers of GTP-U paths, which expire between packets and plans only.
     pub(super) fn drive(&mut self, now: Time) {
+        self.rouse();
         while self.step(now) {}
+    }
+
+    /// Something happened: there may be something to read.
+    fn rouse(&mut self) {
+        self.readers.iter_mut().for_each(|reader| reader.idle = 0);
     }
 
     /// When [`Switch::go_on`] has something to do by itself; answers of a driver without times of its own may come earlier.
     pub fn next_deadline(&self) -> Option<Time> {
-        let awaited = self.expired > 0 || !self.waits.is_empty();
-        let pace = self.config.pace.filter(|_| !self.rules.is_empty());
-        let pace = pace.or(awaited.then_some(self.config.drain)).map(|pace| pace.max(TICK));
-        let pass = |reader: &Reader| pace.map(|pace| reader.started + pace);
-        let passes = self.readers.iter().filter(|reader| !reader.is_reading).filter_map(pass);
+        self.next_step().into_iter().chain(self.software.next_path_timer()).min()
+    }
+
+    /// The same without the timers of GTP-U paths.
+    pub(super) fn next_step(&self) -> Option<Time> {
+        if let Some(refill) = &self.refill {
+            let retry = refill.retry.filter(|_| self.is_idle());
+            return self.driver.next_event().into_iter().chain(retry).min();
+        }
+        let paced = self.config.pace.filter(|_| !self.rules.is_empty());
+        let pass = |(side, reader): (usize, &Reader)| {
+            let is_awaited = self.expired > 0 || self.waits.of_side(side).next().is_some();
+            let pace = paced.or(is_awaited.then_some(self.config.drain))?;
+            (!reader.is_reading).then(|| reader.started + pace.max(TICK))
+        };
+        let passes = self.readers.iter().enumerate().filter_map(pass);
         let own = [
             self.driver.next_event(),
             self.software.next_session_timer().filter(|_| self.timing.is_empty()),
-            self.software.next_path_timer(),
             self.pulling.next_deadline(),
             self.later.first_key_value().map(|((at, _), _)| *at),
             self.access.next_deadline(Time::default()),
@@ -228,6 +220,11 @@ impl<D: SwitchDriver> Switch<D> {
     /// What the control plane is to hear of, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
         causeway_dataplane::Dataplane::poll_event(&mut self.software)
+    }
+
+    /// News of the switch for its operator, oldest first.
+    pub fn poll_notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
     }
 
     /// The driver.
@@ -252,6 +249,20 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// One thing goes on; `false`: nothing can.
     fn step(&mut self, now: Time) -> bool {
+        if self.react(now) {
+            self.rouse();
+            return true;
+        }
+        self.refill.is_none() && self.start_passes(now)
+    }
+
+    /// The same but for passes of readers.
+    fn react(&mut self, now: Time) -> bool {
+        // What comes after the news of the link may be of another switch than before.
+        if let Some(link) = self.driver.poll_link(now) {
+            self.take_link(now, link);
+            return true;
+        }
         if let Some((ticket, outcome)) = self.driver.poll(now) {
             self.take_outcome(now, ticket, outcome);
             return true;
@@ -260,59 +271,14 @@ impl<D: SwitchDriver> Switch<D> {
             self.take_frame(now, frame);
             return true;
         }
+        if self.refill.is_some() {
+            return self.go_on_refilling(now);
+        }
         self.try_later(now)
             || self.do_chore(now)
             || self.begin(now)
             || self.hand_over(now)
             || self.write(now)
             || self.let_timers_expire(now)
-            || self.start_passes(now)
-    }
-
-    pub(super) fn line_up(&mut self, seid: Seid, plan: Option<Plan>) -> Operation {
-        let operation = Operation(self.submitted);
-        self.submitted += 1;
-        self.operations.insert(operation, Pending::new(seid, plan));
-        match self.sessions.get_mut(&seid).filter(|held| held.busy.is_some()) {
-            Some(held) => held.queue.push_back(operation),
-            None => {
-                self.sessions.entry(seid).or_default().busy = Some(operation);
-                self.ready.push_back(operation);
-            }
-        }
-        operation
-    }
-
-    /// The operation is over.
-    pub(super) fn end(&mut self, operation: Operation, result: Result<Applied, ApplyError>) {
-        let Some(pending) = self.operations.remove(&operation) else { return };
-        self.unwritten.remove(&operation);
-        match &result {
-            Ok(_) => self.statistics.done += 1,
-            Err(_) => self.statistics.refused += 1,
-        }
-        if pending.plan.is_some() && !pending.is_abandoned {
-            self.progress.push_back(Progress::Done(operation, result));
-        }
-        let Some(held) = self.sessions.get_mut(&pending.session) else { return };
-        held.busy = held.queue.pop_front();
-        match held.busy {
-            Some(next) => self.ready.push_back(next),
-            None => self.forget_if_over(pending.session),
-        }
-    }
-
-    /// Forgets a session of which nothing is left: no rules, no numbers, no operation.
-    pub(super) fn forget_if_over(&mut self, seid: Seid) {
-        let is_over = |held: &Held| held.numbers.is_empty() && held.busy.is_none() && held.placed.is_empty();
-        if self.sessions.get(&seid).is_some_and(is_over) && self.software.rules_of(seid).is_none() {
-            self.sessions.remove(&seid);
-        }
-    }
-
-    /// Something is to be tried again after the usual time.
-    pub(super) fn try_again(&mut self, now: Time, what: Later) {
-        self.laters += 1;
-        self.later.insert((now + self.config.retry, self.laters), what);
     }
 }

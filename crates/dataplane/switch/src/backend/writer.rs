@@ -1,7 +1,5 @@
 //! A change from its beginning until the switch has it.
 
-use std::sync::Arc;
-
 use causeway_dataplane::{ApplyError, Op, Plan};
 use causeway_reference::lease::Outcome;
 use causeway_types::{PdrId, Time};
@@ -15,7 +13,7 @@ use super::switch::Switch;
 use super::template::Deed;
 use super::waits::Waiter;
 use crate::SwitchPdr;
-use crate::driver::{DriverError, Request, SwitchDriver, Update, WriteError};
+use crate::driver::{DriverError, Request, SwitchDriver, Update};
 use crate::pendulum::{Batch, Command, Partition, Turn};
 
 impl<D: SwitchDriver> Switch<D> {
@@ -92,7 +90,13 @@ impl<D: SwitchDriver> Switch<D> {
             self.prepared.pop_front();
             return true;
         };
-        if pending.change.after_chore > self.chores.written {
+        let needed = pending.change.after_chore;
+        if let Some(error) = self.chores.refused.clone().filter(|_| needed > 0) {
+            self.prepared.pop_front();
+            self.refuse(now, operation, error);
+            return true;
+        }
+        if needed > self.chores.written {
             return false;
         }
         self.prepared.pop_front();
@@ -172,14 +176,7 @@ impl<D: SwitchDriver> Switch<D> {
                 pending.read_back = Some(read_back);
                 self.read_back(now, Whose::Operation(operation), &tables);
             }
-            Err(DriverError::Rejected(rejected)) => {
-                self.access.written(now, false);
-                let error = match &rejected.error {
-                    WriteError::Full { table, size } => self.full(table, *size),
-                    _ => ApplyError::Backend(rejected.to_string()),
-                };
-                self.refuse(now, operation, error);
-            }
+            Err(DriverError::Rejected(rejected)) => self.write_refused(now, operation, &rejected),
             // What was done in part must be done as a whole, however long that takes.
             Err(_) if pending.is_uncertain || pending.attempts < self.config.attempts => {
                 self.try_again(now, Later::Write(operation));
@@ -189,52 +186,6 @@ impl<D: SwitchDriver> Switch<D> {
                 self.refuse(now, operation, ApplyError::Backend(error.to_string()));
             }
         }
-    }
-
-    fn full(&self, table: &str, size: usize) -> ApplyError {
-        match self.layout.table(table).map(|table| self.layout.name(table.id)) {
-            Some(table) => ApplyError::Full { table, capacity: size as u64 },
-            None => ApplyError::Backend(format!("table {table} is full, {size} entries")),
-        }
-    }
-
-    /// The operation does not come to be: all is as before.
-    fn refuse(&mut self, now: Time, operation: Operation, error: ApplyError) {
-        let Some(pending) = self.operations.get_mut(&operation) else { return };
-        let change = std::mem::take(&mut pending.change);
-        let (seid, led) = (pending.session, pending.led.take());
-        let plan = pending.plan.clone();
-        for (_, number) in &change.fresh {
-            self.rules.remove(number);
-            if let Some(held) = self.sessions.get_mut(&seid) {
-                held.numbers.remove(number);
-            }
-        }
-        self.give_back(seid, &change);
-        if let (Some(_), Some(plan)) = (led, plan) {
-            self.take_back(now, &plan);
-        }
-        self.end(operation, Err(error));
-        if let Some(rules) = self.software.rules_of(seid).cloned() {
-            self.learn_urrs(now, seid, &rules);
-            if let Some(held) = self.sessions.get_mut(&seid) {
-                held.exhausted.clear();
-            }
-            self.review(seid);
-        }
-    }
-
-    /// The software goes back to the FARs that the switch still has.
-    pub(super) fn take_back(&mut self, now: Time, plan: &Plan) {
-        let before = self.sessions.get(&plan.session).map(|held| held.fars.clone()).unwrap_or_default();
-        let put = |op: &Op| match op {
-            Op::PutFar(far) => before.get(&far.id).map(|far| Op::PutFar(Arc::clone(far))),
-            _ => None,
-        };
-        let ops: Vec<Op> = plan.ops.iter().filter_map(put).collect();
-        let back = Plan { session: plan.session, ops: ops.into() };
-        let _was_valid = self.software.apply_alone(now, &back);
-        self.send_from_software(now);
     }
 
     /// The switch has it: packets see the new rules.

@@ -18,6 +18,8 @@ pub struct Chances {
     pub half: u16,
     /// The answer comes late.
     pub late: u16,
+    /// The switch restarts empty, and the request is lost ([`Faulty::restarting`]).
+    pub restart: u16,
 }
 
 /// Wraps a driver and lets requests fail, from a seed.
@@ -33,6 +35,19 @@ pub struct Faulty<D> {
     under_way: HashMap<Ticket, (Ticket, Fate), RandomState>,
     failed: VecDeque<Ticket>,
     held: Vec<(Time, Ticket, Outcome)>,
+    restart: Option<Restart<D>>,
+    restarts: u64,
+}
+
+/// How a switch is restarted.
+struct Restart<D>(Box<Restarting<D>>);
+
+type Restarting<D> = dyn FnMut(&mut D, Time) + Send;
+
+impl<D> std::fmt::Debug for Restart<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Restart")
+    }
 }
 
 /// What becomes of an answer.
@@ -56,7 +71,21 @@ impl<D: SwitchDriver> Faulty<D> {
             under_way: HashMap::default(),
             failed: VecDeque::new(),
             held: Vec::new(),
+            restart: None,
+            restarts: 0,
         }
+    }
+
+    /// How to restart the switch, which is done now and then.
+    #[must_use]
+    pub fn restarting(mut self, restart: impl FnMut(&mut D, Time) + Send + 'static) -> Self {
+        self.restart = Some(Restart(Box::new(restart)));
+        self
+    }
+
+    /// How often that was done.
+    pub const fn restarts(&self) -> u64 {
+        self.restarts
     }
 
     /// Other chances from now on.
@@ -70,8 +99,8 @@ impl<D: SwitchDriver> Faulty<D> {
     }
 
     /// What is handed on of a request, and what becomes of the answer; `None`: it is not handed on.
-    fn decide(&mut self, request: Request) -> Option<(Request, Fate)> {
-        let Chances { unavailable, unanswered, half, late } = self.chances;
+    fn decide(&mut self, now: Time, request: Request) -> Option<(Request, Fate)> {
+        let Chances { unavailable, unanswered, half, late, restart } = self.chances;
         let mut drawn = self.random.u16(0..1000);
         let mut falls = |chance: u16| {
             let falls = drawn < chance;
@@ -79,6 +108,13 @@ impl<D: SwitchDriver> Faulty<D> {
             falls
         };
         if falls(unavailable) {
+            return None;
+        }
+        if falls(restart)
+            && let Some(Restart(restart)) = &mut self.restart
+        {
+            restart(&mut self.inner, now);
+            self.restarts += 1;
             return None;
         }
         if falls(unanswered) {
@@ -107,7 +143,7 @@ impl<D: SwitchDriver> SwitchDriver for Faulty<D> {
     fn submit(&mut self, now: Time, request: Request) -> Ticket {
         let ticket = Ticket(self.tickets);
         self.tickets += 1;
-        match self.decide(request) {
+        match self.decide(now, request) {
             None => self.failed.push_back(ticket),
             Some((request, fate)) => {
                 let inner = self.inner.submit(now, request);
@@ -143,5 +179,9 @@ impl<D: SwitchDriver> SwitchDriver for Faulty<D> {
 
     fn poll_link(&mut self, now: Time) -> Option<Link> {
         self.inner.poll_link(now)
+    }
+
+    fn rest(&mut self, longest: Span) -> Option<Span> {
+        self.inner.rest(longest)
     }
 }

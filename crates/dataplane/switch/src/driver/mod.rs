@@ -12,7 +12,7 @@ mod program;
 mod request;
 mod resource;
 
-use causeway_types::Time;
+use causeway_types::{Span, Time};
 
 pub(crate) use check::ones;
 pub use entry::{Entry, EntryKey, FieldMatch};
@@ -26,7 +26,7 @@ pub use resource::Resource;
 /// A switch as its controller reaches it.
 ///
 /// Requests that concern the same table are carried out in the order in which they came; others may overtake each other. Nothing here
-/// waits.
+/// waits, but for [`SwitchDriver::rest`].
 pub trait SwitchDriver {
     /// Hands over a request. Its outcome comes from [`SwitchDriver::poll`], once.
     fn submit(&mut self, now: Time, request: Request) -> Ticket;
@@ -42,6 +42,12 @@ pub trait SwitchDriver {
 
     /// What became of the way to the switch, oldest first. A driver without such a way, like a model's, has nothing to tell.
     fn poll_link(&mut self, _now: Time) -> Option<Link> {
+        None
+    }
+
+    /// Waits until there may be something to poll, at most so long, and says how long it was; this alone waits. `None`: it has not
+    /// waited, as a model, which goes on in the time that it is told.
+    fn rest(&mut self, _longest: Span) -> Option<Span> {
         None
     }
 }

@@ -11,7 +11,7 @@ use super::state::State;
 use super::timing::Timing;
 use crate::Count;
 use crate::driver::{
-    DriverError, EntryKey, Outcome, Program, Rejected, Reply, Request, Resource, SwitchDriver, Ticket,
+    DriverError, EntryKey, Link, Outcome, Program, Rejected, Reply, Request, Resource, SwitchDriver, Ticket,
     Update, WriteError,
 };
 
@@ -95,6 +95,7 @@ pub struct Model<P: Pipeline> {
     to_controller: VecDeque<Vec<u8>>,
     sent: VecDeque<(Time, u16, Vec<u8>)>,
     overflowed: u64,
+    links: VecDeque<Link>,
 }
 
 impl<P: Pipeline> Model<P> {
@@ -112,6 +113,7 @@ impl<P: Pipeline> Model<P> {
             to_controller: VecDeque::new(),
             sent: VecDeque::new(),
             overflowed: 0,
+            links: VecDeque::new(),
         }
     }
 
@@ -148,7 +150,7 @@ impl<P: Pipeline> Model<P> {
         &mut self.pipeline
     }
 
-    /// It loses everything it held, packets included, and answers none of the requests that are under way.
+    /// It loses everything it held, packets included, answers none of the requests that are under way, and is there again at once.
     pub fn restart(&mut self, now: Time) {
         self.advance(now);
         self.state.clear();
@@ -156,6 +158,7 @@ impl<P: Pipeline> Model<P> {
         let lost = self.operations.drain(..).map(|operation| (operation.ticket, Err(DriverError::Uncertain)));
         self.outcomes.extend(lost);
         self.in_use.clear();
+        self.links.extend([Link::Down, Link::Up { emptied: true }]);
     }
 
     /// Lets time pass: packets leave their queues, counters are read, batches take effect.
@@ -280,5 +283,9 @@ impl<P: Pipeline> SwitchDriver for Model<P> {
     fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
         self.advance(now);
         self.to_controller.pop_front()
+    }
+
+    fn poll_link(&mut self, _now: Time) -> Option<Link> {
+        self.links.pop_front()
     }
 }

@@ -34,7 +34,7 @@ pub struct TableAccess<W> {
     pub(super) rules: HashMap<SwitchPdr, Rule, RandomState>,
     pub(super) queue: VecDeque<Queued<W>>,
     /// Numbers that commands which were not written yet will add.
-    coming: HashSet<SwitchPdr, RandomState>,
+    pub(super) coming: HashSet<SwitchPdr, RandomState>,
     /// What the writer has been given: all of it is written by one request.
     pub(super) writing: Vec<Command<()>>,
     /// What the counters of numbers without a rule held last, if they are not cleared.
@@ -61,7 +61,7 @@ pub(super) struct Rule {
     pub(super) last: [Count; 2],
     pub(super) expired: Option<Expired>,
     /// A command that makes it expire waits or is being written.
-    leaving: bool,
+    pub(super) leaving: bool,
 }
 
 /// Where an entry is among those of its side.
@@ -188,23 +188,6 @@ impl<W> TableAccess<W> {
     pub(super) fn swap(&mut self, side: Side) {
         self.tables[side as usize].swap();
         self.statistics.swaps += 1;
-    }
-
-    fn check(&self, command: &Command<W>) -> Result<(), Invalid> {
-        for (place, number) in command.add.iter().enumerate() {
-            let again = command.add.iter().take(place).any(|other| other == number);
-            if again || self.rules.contains_key(number) || self.coming.contains(number) {
-                return Err(Invalid::InUse(*number));
-            }
-        }
-        for (place, number) in command.expire.iter().enumerate() {
-            let again = command.expire.iter().take(place).any(|other| other == number);
-            let lives = |rule: &Rule| !rule.leaving && rule.expired.is_none();
-            if again || !self.rules.get(number).is_some_and(lives) {
-                return Err(Invalid::NotInUse(*number));
-            }
-        }
-        Ok(())
     }
 
     /// Hands out the command that needs room, if there is any; else one that needs none.

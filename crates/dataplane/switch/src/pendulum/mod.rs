@@ -15,12 +15,14 @@
 //! What the paper compares with is there too, as [`Mode`]. [`Finals`] tells when all numbers of a session or a URR have retired, in
 //! whatever order that happens.
 
+mod check;
 mod command;
 mod finals;
 mod machine;
 mod mode;
 mod pass;
 mod readers;
+mod restart;
 mod side;
 
 #[cfg(test)]

@@ -1,6 +1,11 @@
 //! Stories and properties of the backend over the model.
 
 mod differential;
+mod refusals;
+mod restart;
+mod soak;
 mod stories;
+mod storm;
 mod trouble;
+mod witness;
 mod world;

@@ -1,0 +1,202 @@
+//! What the switch should hold, against what it does.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+
+use causeway_types::{PdrId, QerId, Seid};
+use foldhash::fast::RandomState;
+
+use super::change::Change;
+use super::chores::template_entry;
+use super::held::Placed;
+use super::layout::TEMPLATES;
+use super::notice::Refilled;
+use super::operation::Operation;
+use super::picture::Content;
+use super::switch::Switch;
+use crate::driver::{Entry, EntryKey, Rates, SwitchDriver, Update};
+use crate::pendulum::{Partition, Side};
+use crate::{Count, SwitchPdr};
+
+/// Entries that a switch holds, by their keys.
+pub(super) type Found = HashMap<EntryKey, Entry, RandomState>;
+
+/// Deletions that are written at a time.
+const CHUNK: usize = 500;
+
+/// What has to be written at one moment.
+#[derive(Clone, Debug)]
+pub(super) struct Unit {
+    pub(super) of: Whose,
+    pub(super) updates: Vec<Update>,
+}
+
+/// Whose it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Whose {
+    /// Nobody's any more.
+    Foreign,
+    /// What belongs to no session.
+    Base,
+    /// A session's.
+    Session,
+    /// That of a session as an operation leaves it, which was in doubt.
+    Operation(Operation),
+}
+
+impl<D: SwitchDriver> Switch<D> {
+    /// What has to be written where the switch holds this. An operation in doubt goes on to its end.
+    pub(super) fn differences(
+        &mut self,
+        mut found: Found,
+        is_emptied: bool,
+        report: &mut Refilled,
+    ) -> VecDeque<Unit> {
+        let mut units = VecDeque::new();
+        // Templates are compared as they should be in the end.
+        self.chores.forget();
+        let templates = self.ranges.entries().collect::<Vec<_>>();
+        let templates = templates.iter().filter_map(|entry| template_entry(&self.layout, entry));
+        let base: Vec<Entry> = self.fixed.iter().cloned().chain(templates).collect();
+        let mut first = missing(base, &mut found);
+        let in_doubt = self.in_doubt();
+        let mut seids: Vec<Seid> = self.sessions.keys().copied().collect();
+        seids.sort_unstable();
+        for seid in seids {
+            let operation = in_doubt.get(&seid).copied();
+            let updates = self.session_updates(seid, operation, is_emptied, &mut found, report);
+            let of = operation.map_or(Whose::Session, Whose::Operation);
+            if !updates.is_empty() || operation.is_some() {
+                units.push_back(Unit { of, updates });
+            }
+        }
+        report.sessions += units.len();
+        let is_template = |key: &EntryKey| TEMPLATES.contains(&self.layout.name(key.table));
+        let (old, foreign): (Vec<EntryKey>, Vec<EntryKey>) = found.into_keys().partition(is_template);
+        report.removed += old.len() + foreign.len();
+        // They make room.
+        first.splice(0..0, old.into_iter().map(Update::Delete));
+        units.push_front(Unit { of: Whose::Base, updates: first });
+        for keys in foreign.chunks(CHUNK) {
+            let updates = keys.iter().cloned().map(Update::Delete).collect();
+            units.push_front(Unit { of: Whose::Foreign, updates });
+        }
+        let written = |unit: &Unit| unit.updates.iter().filter(|update| writes_entry(update)).count();
+        report.written += units.iter().map(written).sum::<usize>();
+        units
+    }
+
+    /// Operations of which a part may have been done.
+    fn in_doubt(&self) -> HashMap<Seid, Operation, RandomState> {
+        let pending = self.unwritten.iter().filter_map(|id| Some((*id, self.operations.get(id)?)));
+        pending.filter(|(_, it)| it.is_uncertain).map(|(id, it)| (it.session, id)).collect()
+    }
+
+    /// What has to be written of a session.
+    fn session_updates(
+        &mut self,
+        seid: Seid,
+        operation: Option<Operation>,
+        is_emptied: bool,
+        found: &mut Found,
+        report: &mut Refilled,
+    ) -> Vec<Update> {
+        let Some(held) = self.sessions.get(&seid) else { return Vec::new() };
+        let pending = operation.and_then(|operation| self.operations.get(&operation));
+        let (mut wanted, meters) = match pending {
+            None => (self.entries_of(&held.placed, &held.guards, &held.meters), &held.meters),
+            Some(pending) => {
+                let Change { placed, guards, meters, .. } = &pending.change;
+                (self.entries_of(placed, guards, meters), meters)
+            }
+        };
+        let meters: Vec<(u32, Rates)> = meters.values().copied().collect();
+        let mut leaving = Vec::new();
+        if let Some(pending) = pending {
+            let added = pending.change.add.iter();
+            let added = added.flat_map(|number| self.counters_at(*number, pending.partitions));
+            wanted.splice(0..0, added.collect::<Vec<_>>());
+            let before = self.entries_of(&held.placed, &held.guards, &held.meters);
+            let kept: HashSet<&EntryKey, RandomState> = wanted.iter().map(|entry| &entry.key).collect();
+            let before = before.into_iter().map(|entry| entry.key);
+            leaving.extend(before.filter(|key| !kept.contains(key)));
+        }
+        let counters = self.counters_held(&held.numbers);
+        // Counters come first: where only a part of a batch is made, nothing passes uncounted.
+        let mut updates = Vec::new();
+        for (number, side, entry, is_read) in counters {
+            if found.remove(&entry.key).is_some() || is_read {
+                continue;
+            }
+            updates.push(Update::Insert(entry));
+            self.access.restarted(side, number);
+            if let Some(rule) = self.rules.get_mut(&number) {
+                rule.last[side as usize] = Count::ZERO;
+            }
+            report.counters += 1;
+        }
+        updates.extend(missing(wanted, found));
+        let gone = leaving.into_iter().filter(|key| found.remove(key).is_some());
+        updates.extend(gone.map(Update::Delete));
+        if is_emptied || operation.is_some() || !updates.is_empty() {
+            let meter = self.layout.meters;
+            let set = |(index, rates)| Update::SetMeter { meter, index, rates: Some(rates) };
+            updates.extend(meters.into_iter().map(set));
+        }
+        updates
+    }
+
+    /// The entries of a session's rules.
+    fn entries_of(
+        &self,
+        placed: &BTreeMap<PdrId, Placed>,
+        guards: &[EntryKey],
+        meters: &BTreeMap<(QerId, bool), (u32, Rates)>,
+    ) -> Vec<Entry> {
+        let guards = guards.iter().filter_map(|key| self.layout.entry(key.clone(), "pass", &[]));
+        let mut entries: Vec<Entry> = guards.collect();
+        for placed in placed.values() {
+            let Content { meter, template, .. } = placed.wanted.content;
+            let index = meter.and_then(|qer| meters.get(&(qer, template.is_uplink)));
+            let index = index.map_or(0, |(index, _)| *index);
+            // They were made before, so there are no errors.
+            entries.extend(self.number_entries(placed, index).unwrap_or_default());
+            let rows = placed.wanted.rows.iter();
+            entries.extend(rows.filter_map(|row| self.row_entry(placed, row, index).ok()));
+        }
+        entries
+    }
+
+    /// The entries in which numbers are counted, and whether they were read for the last time.
+    fn counters_held(&self, numbers: &BTreeSet<SwitchPdr>) -> Vec<(SwitchPdr, Side, Entry, bool)> {
+        let mut counters = Vec::new();
+        for number in numbers {
+            let Some(rule) = self.rules.get(number) else { continue };
+            for (side, place) in Side::ALL.into_iter().zip(self.access.places(*number)) {
+                let Some(Partition(partition)) = place else { continue };
+                let entry = self.layout.accounting_entry(side as usize, partition.into(), number.0);
+                counters.extend(entry.map(|entry| (*number, side, entry, rule.is_final[side as usize])));
+            }
+        }
+        counters
+    }
+
+    fn counters_at(&self, number: SwitchPdr, places: [Partition; 2]) -> Vec<Entry> {
+        let entry =
+            |(side, place): (usize, Partition)| self.layout.accounting_entry(side, place.0.into(), number.0);
+        places.into_iter().enumerate().filter_map(entry).collect()
+    }
+}
+
+/// What of these entries is not there, or not so.
+fn missing(wanted: Vec<Entry>, found: &mut Found) -> Vec<Update> {
+    let update = |entry: Entry| match found.remove(&entry.key) {
+        Some(held) if held == entry => None,
+        Some(_) => Some(Update::Modify(entry)),
+        None => Some(Update::Insert(entry)),
+    };
+    wanted.into_iter().filter_map(update).collect()
+}
+
+const fn writes_entry(update: &Update) -> bool {
+    matches!(update, Update::Insert(_) | Update::Modify(_))
+}

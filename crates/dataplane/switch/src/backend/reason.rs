@@ -1,0 +1,24 @@
+//! Why the switch drops packets.
+
+use causeway_dataplane::DropReason;
+
+use crate::model::upf;
+
+/// The reason as all data planes have it.
+pub(super) const fn reason_of(reason: upf::DropReason) -> DropReason {
+    match reason {
+        upf::DropReason::MalformedGtpu => DropReason::MalformedGtpu,
+        upf::DropReason::UnsupportedGtpVersion => DropReason::UnsupportedGtpVersion,
+        upf::DropReason::UnsupportedExtension => DropReason::UnsupportedExtension,
+        upf::DropReason::MalformedIp | upf::DropReason::UnsupportedFrame => DropReason::MalformedIp,
+        upf::DropReason::UnknownTeid => DropReason::UnknownTeid,
+        upf::DropReason::UnknownUe => DropReason::UnknownUe,
+        upf::DropReason::SpoofedSource => DropReason::SpoofedSource,
+        upf::DropReason::FarDrop | upf::DropReason::BadCommand => DropReason::FarDrop,
+        upf::DropReason::GateClosed => DropReason::GateClosed,
+        upf::DropReason::MbrExceeded => DropReason::MbrExceeded,
+        upf::DropReason::Congested => DropReason::Congested,
+        upf::DropReason::NoEgress => DropReason::NoEgress,
+        upf::DropReason::NoForwarding => DropReason::NoTunnel,
+    }
+}

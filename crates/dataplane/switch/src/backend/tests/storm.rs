@@ -1,0 +1,276 @@
+//! Random sessions, changes and packets on a switch that fails, and what must hold all the time.
+
+use std::collections::BTreeSet;
+use std::ops::AddAssign;
+
+use causeway_dataplane::{Applied, ApplyError, Event, Plan};
+use causeway_p4::Contract;
+use causeway_reference::Limits;
+use causeway_rules::{
+    ApplyAction, DirectionalLimit, Extras, Far, FlowAddress, FlowDescription, FlowEnd, Gate, Qer,
+    ReportingTriggers, RuleSet, SdfFilter, Usage, plan_deletion, plan_establishment, plan_modification,
+};
+use causeway_types::{FarId, PdrId, Precedence, QerId, Qfi, Seid, Span, Time, UrrId};
+
+use super::witness::Witness;
+use super::world::{
+    GNBS, START, UPF, buffering, gnb, reply, request, session, to_gnb, to_network, topology, uplink, volume,
+};
+use crate::backend::frames::{in_udp, plain_frame};
+use crate::backend::image::Found;
+use crate::backend::notice::{Cause, Refilled};
+use crate::backend::surroundings::{N3, N6, parts};
+use crate::backend::{Progress, Switch};
+use crate::driver::{Chances, Program};
+
+const SESSIONS: u8 = 12;
+
+/// Octets of headers around a user packet: on the way to a gNB, and of the controller's frames.
+const TUNNEL: usize = 44;
+const ETHERNET: usize = 14;
+const CPU: usize = 10;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Done {
+    pub(super) changes: u64,
+    pub(super) refused: u64,
+    pub(super) packets: u64,
+    pub(super) sent: u64,
+    /// Packets that were counted before a restart of the switch, and not read.
+    pub(super) lost: u64,
+    pub(super) restarts: u64,
+    pub(super) read_back: u64,
+    pub(super) refills: u64,
+    pub(super) checks: u64,
+}
+
+impl AddAssign for Done {
+    fn add_assign(&mut self, other: Self) {
+        self.changes += other.changes;
+        self.refused += other.refused;
+        self.packets += other.packets;
+        self.sent += other.sent;
+        self.lost += other.lost;
+        self.restarts += other.restarts;
+        self.read_back += other.read_back;
+        self.refills += other.refills;
+        self.checks += other.checks;
+    }
+}
+
+pub(super) struct Storm {
+    switch: Switch<Witness>,
+    chances: Chances,
+    seed: u64,
+    now: Time,
+    random: fastrand::Rng,
+    sessions: Vec<Option<RuleSet>>,
+    /// Octets of every user packet.
+    octets: usize,
+    /// Octets that were reported.
+    reported: u64,
+    done: Done,
+}
+
+impl Storm {
+    pub(super) fn new(contract: &Contract, chances: Chances, seed: u64) -> Self {
+        let (model, program, config) =
+            parts(&Program::from(contract), topology(), Limits::default()).unwrap();
+        let driver = Witness::new(model, chances, Span::from_millis(3), seed);
+        // A change is given up soon, so that some are refused.
+        let config = crate::backend::Config { attempts: 2, retry: Span::from_micros(10), ..config };
+        let mut random = fastrand::Rng::with_seed(seed);
+        Self {
+            switch: Switch::new(driver, &program, config).unwrap(),
+            chances,
+            seed,
+            now: START,
+            octets: random.usize(100..1000),
+            random,
+            sessions: vec![None; usize::from(SESSIONS)],
+            reported: 0,
+            done: Done::default(),
+        }
+    }
+
+    fn count(&mut self, usage: &[Usage]) {
+        let octets = |usage: &Usage| usage.volume.map_or(0, |volume| volume.total());
+        self.reported += usage.iter().map(octets).sum::<u64>();
+    }
+
+    /// A URR that reports often, and in some sessions stops traffic in the end.
+    fn urr(&mut self) -> causeway_rules::Urr {
+        let mut urr = volume(1, Some(self.random.u64(2..20) * 1000));
+        if self.random.u8(0..3) == 0 {
+            let total = Some(self.random.u64(5..50) * 1000);
+            urr.quotas.volume = Some(DirectionalLimit { total, ..DirectionalLimit::default() });
+            urr.triggers |= ReportingTriggers::VOLQU;
+        }
+        urr
+    }
+
+    fn altered(&mut self, rules: &RuleSet, number: u8) -> RuleSet {
+        let mut new = rules.clone();
+        let tunnel = gnb(self.random.usize(0..2), number);
+        match self.random.u8(0..10) {
+            0..=3 => drop(new.fars.insert(FarId(2), to_gnb(tunnel))),
+            4 => drop(new.fars.insert(FarId(2), buffering(tunnel))),
+            5 => drop(new.fars.insert(FarId(1), Far { action: ApplyAction::Drop, ..to_network() })),
+            6 => drop(new.fars.insert(FarId(1), to_network())),
+            7 => {
+                let uplink = if self.random.bool() { Gate::Open } else { Gate::Closed };
+                new.qers.insert(QerId(1), Qer { uplink, qfi: Qfi::new(9), ..Qer::new(QerId(1)) });
+            }
+            8 => drop(new.urrs.insert(UrrId(1), self.urr())),
+            _ if new.pdrs.remove(&PdrId(3)).is_some() => {}
+            _ => {
+                let mut pdr = uplink(3, number);
+                let remote = FlowEnd { address: FlowAddress::Any, ports: vec![53..=53] };
+                let flow = FlowDescription { protocol: Some(17), remote, local: FlowEnd::ANY };
+                (pdr.precedence, pdr.urrs) = (Precedence(10), vec![UrrId(1)]);
+                pdr.pdi.filters = vec![SdfFilter::from(flow)];
+                new.pdrs.insert(PdrId(3), pdr);
+            }
+        }
+        new
+    }
+
+    /// A change of a session, which the switch may refuse.
+    fn change(&mut self, number: u8) {
+        let seid = Seid(u64::from(number) + 1);
+        let place = usize::from(number);
+        let (plan, after): (Plan, _) = match self.sessions[place].clone() {
+            None => {
+                let mut rules = session(number);
+                rules.urrs.insert(UrrId(1), self.urr());
+                (plan_establishment(seid, &rules), Some(rules))
+            }
+            Some(_) if self.random.u8(0..6) == 0 => (plan_deletion(seid), None),
+            Some(rules) => {
+                let new = self.altered(&rules, number);
+                let queries = BTreeSet::from_iter(self.random.bool().then_some(UrrId(1)));
+                let extras = Extras { queries, ..Extras::default() };
+                (plan_modification(seid, &rules, &new, &extras), Some(new))
+            }
+        };
+        self.done.changes += 1;
+        match self.apply(&plan) {
+            Ok(applied) => {
+                self.count(&applied.usage);
+                self.sessions[place] = after;
+            }
+            Err(_) => self.done.refused += 1,
+        }
+    }
+
+    /// Waits for a change, in the time of the driver.
+    fn apply(&mut self, plan: &Plan) -> Result<Applied, ApplyError> {
+        let operation = self.switch.submit(self.now, plan);
+        for _ in 0..10_000 {
+            match self.switch.poll(self.now) {
+                Some(Progress::Done(done, result)) if done == operation => return result,
+                Some(_) => {}
+                None => {
+                    self.now = self.now.max(self.switch.next_deadline().expect("it waits for something"));
+                    self.switch.go_on(self.now);
+                }
+            }
+        }
+        let seed = self.seed;
+        panic!("seed {seed}: a change waits for ever: {:?}", self.switch.next_deadline());
+    }
+
+    fn packet(&mut self, number: u8) {
+        self.now = self.now + Span::from_micros(50);
+        self.done.packets += 1;
+        let (port, frame) = if self.random.bool() {
+            (N6, plain_frame(&reply(number, self.octets - 28)))
+        } else {
+            let message = request(number, self.octets - 28);
+            (N3, plain_frame(&in_udp((GNBS[0], 2152), (UPF, 2152), 0, &message).unwrap()))
+        };
+        let now = self.now;
+        self.switch.driver().model().receive(now, port, &frame);
+    }
+
+    /// User packets that have left.
+    fn collect(&mut self) {
+        while let Some((_, port, frame)) = self.switch.driver().model().poll_sent() {
+            let around = if port == N3 { ETHERNET + TUNNEL } else { ETHERNET };
+            self.done.sent += u64::from(frame.len() == around + self.octets);
+        }
+        while let Some(event) = self.switch.poll_event() {
+            if let Event::Usage { usage, .. } = event {
+                self.count(&usage);
+            }
+        }
+    }
+
+    pub(super) fn step(&mut self) {
+        let number = self.random.u8(0..SESSIONS);
+        match self.random.u8(0..4) {
+            0 => self.change(number),
+            _ => self.packet(number),
+        }
+        if self.random.u8(0..10) == 0 {
+            self.switch.look();
+        }
+        self.now = self.now + Span::from_millis(1);
+        self.switch.go_on(self.now);
+        self.collect();
+    }
+
+    /// On a switch that works again, everything comes to rest; then the tables are what the rules say.
+    pub(super) fn check(&mut self) {
+        self.switch.driver().faulty().set_chances(Chances::default());
+        for _ in 0..30 {
+            self.now = self.now + Span::from_millis(20);
+            self.switch.go_on(self.now);
+        }
+        self.collect();
+        self.done.checks += 1;
+        for (place, expected) in self.sessions.iter().enumerate() {
+            let held = self.switch.software.rules_of(Seid(place as u64 + 1));
+            let parts = |rules: &RuleSet| (rules.pdrs.clone(), rules.fars.clone(), rules.qers.clone());
+            assert_eq!(held.map(parts), expected.as_ref().map(parts), "seed {}: session {place}", self.seed);
+        }
+        let tables: Vec<u32> = self.switch.layout.filled().map(|table| table.id).collect();
+        let state = self.switch.driver().model().state();
+        let entries = tables.into_iter().filter_map(|table| state.entries(table)).flatten();
+        let found: Found = entries.map(|entry| (entry.key.clone(), entry.clone())).collect();
+        let wrong = self.switch.differences(found, false, &mut Refilled::new(Cause::Up));
+        let wrong: Vec<_> = wrong.into_iter().filter(|unit| !unit.updates.is_empty()).collect();
+        assert!(wrong.is_empty(), "seed {}: {wrong:?}", self.seed);
+        let chances = self.chances;
+        self.switch.driver().faulty().set_chances(chances);
+    }
+
+    /// Everything ends, on a switch that works again: nothing is left, and every packet that left was reported once, but for those
+    /// whose counters a restart took.
+    pub(super) fn end(mut self) -> Done {
+        self.chances = Chances::default();
+        self.check();
+        for place in 0..self.sessions.len() {
+            if self.sessions[place].take().is_some() {
+                let applied = self.apply(&plan_deletion(Seid(place as u64 + 1)));
+                self.count(&applied.unwrap().usage);
+            }
+        }
+        self.check();
+        assert!(self.switch.is_empty(), "seed {}: {:?}", self.seed, self.switch.len());
+        let octets = self.octets;
+        let frames = [ETHERNET + CPU + octets, ETHERNET + CPU + TUNNEL + octets];
+        let (lost, undelivered) = {
+            let book = self.switch.driver().book();
+            (book.lost, book.undelivered.iter().filter(|length| frames.contains(length)).count())
+        };
+        let lost = u64::try_from(lost).unwrap();
+        let left = (self.done.sent + undelivered as u64) * octets as u64;
+        assert_eq!(self.reported + lost * octets as u64, left, "seed {}: {:?}", self.seed, self.done);
+        let statistics = *self.switch.statistics();
+        let restarts = self.switch.driver().faulty().restarts();
+        assert_eq!(statistics.lost_counters, 0, "seed {}", self.seed);
+        Done { lost, restarts, read_back: statistics.read_back, refills: statistics.refills, ..self.done }
+    }
+}

@@ -1,0 +1,21 @@
+//! Entries that a switch has lost.
+
+use super::machine::TableAccess;
+use super::side::{Partition, Side};
+use crate::{Count, SwitchPdr};
+
+impl<W> TableAccess<W> {
+    /// Where the entries of a number are on each side; `None` where there is none, or none any more.
+    pub fn places(&self, number: SwitchPdr) -> [Option<Partition>; 2] {
+        let places = self.rules.get(&number).map(|rule| rule.places);
+        places.unwrap_or_default().map(|place| place.map(|place| place.partition))
+    }
+
+    /// The switch had lost the entry of a number, and has it again: its counter starts from zero. Only while no pass of the side
+    /// is under way.
+    pub fn restarted(&mut self, side: Side, number: SwitchPdr) {
+        if let Some(rule) = self.rules.get_mut(&number) {
+            rule.last[side as usize] = Count::ZERO;
+        }
+    }
+}
