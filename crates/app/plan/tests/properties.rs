@@ -139,3 +139,26 @@ fn more_room_holds_more() {
     let hip4 = Program::of(Profile::Hip4);
     assert!(ues(&one, &Program { partitions: 2, ..hip4 }, 50) < ues(&one, &hip4, 50));
 }
+
+// Input:  hip4 with one partition in one table and in two, and with two partitions, on both pipelines at every ratio of the paper.
+// Output: one partition in two tables holds no less than two partitions, which need room for an eighth more. On Tofino 2 it takes two tables
+//         for that where TCAM leaves most of the stages to them, at 1:5 and 1:10.
+#[test]
+fn one_partition_holds_no_less_than_two() {
+    let hip4 = Program::of(Profile::Hip4);
+    for arch in [Architecture::TOFINO1, Architecture::TOFINO2] {
+        for ratio in [5, 10, 20, 50] {
+            let ues = |program: Program| {
+                let fit = largest(&arch, &program, Ratio::one_to(ratio), Population::N9).unwrap();
+                fit.map_or(0, |fit| fit.population.ues())
+            };
+            let [one, halves, two] =
+                [hip4, Program { halves: true, ..hip4 }, Program { partitions: 2, ..hip4 }].map(ues);
+            assert!(halves >= two, "{} 1:{ratio}: {one}, {halves} and {two}", arch.name);
+            let takes_halves = arch.name == Architecture::TOFINO2.name && ratio <= 10;
+            assert_eq!(takes_halves, two > one, "{} 1:{ratio}: {one}, {halves} and {two}", arch.name);
+        }
+    }
+    let both = Program { halves: true, partitions: 2, ..hip4 };
+    assert!(largest(&Architecture::TOFINO1, &both, Ratio::one_to(5), Population::N9).is_err());
+}

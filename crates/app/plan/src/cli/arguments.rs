@@ -69,6 +69,9 @@ pub struct Arguments {
     /// Accounting tables on each side; two, each for 5/8 of the PDRs, let one be read while the other is written
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=2))]
     pub(super) partitions: u32,
+    /// One partition in two tables, by a bit of the PDR_ID: on Tofino 2 more fits then
+    #[arg(long)]
+    pub(super) halves: bool,
     /// What is addressed by index instead of by a stored key [default: both for direct, none otherwise]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(super) index: Option<Indexed>,
@@ -109,6 +112,7 @@ impl Arguments {
         Program {
             profile: self.profile,
             partitions: self.partitions,
+            halves: self.halves,
             indexed: self.index.unwrap_or(own.indexed),
             filters: self.filters,
             counting: self.counting,

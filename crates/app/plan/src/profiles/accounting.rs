@@ -33,11 +33,13 @@ fn side(
     if program.index_accounting() {
         return instances(pipeline, pdrs, gress, after);
     }
-    for partition in 0..program.partitions {
-        let (name, entries) = match program.partitions {
-            1 => (format!("accounting_{gress}"), pdrs),
+    let tables = if program.halves { 2 } else { program.partitions };
+    for part in 1..=tables {
+        let (name, entries) = match (tables, program.halves) {
+            (1, _) => (format!("accounting_{gress}"), pdrs),
+            (_, true) => (format!("accounting_{gress}_{part}"), pdrs.div_ceil(2)),
             // Half of the PDRs and an eighth more: which partition takes entries is a matter of when they come.
-            _ => (format!("accounting_{gress}_{}", partition + 1), (pdrs / 2 + pdrs / 8).max(1)),
+            (_, false) => (format!("accounting_{gress}_{part}"), (pdrs / 2 + pdrs / 8).max(1)),
         };
         pipeline.add(Table::new(name, gress, Match::Exact(key(&[PDR_ID])), entries).counted(), after)?;
     }

@@ -100,6 +100,9 @@ pub struct Program {
     pub profile: Profile,
     /// Accounting tables on each side, 1 or 2: pendulum access reads one while it writes the other.
     pub partitions: u32,
+    /// Accounting with one partition is in two tables, by a bit of the PDR_ID. A table has one counter in a stage, whose blocks must be in reach of
+    /// its ALU, which on Tofino 2 is 24 of 48: two tables use more of a stage than one.
+    pub halves: bool,
     /// What is addressed by index.
     pub indexed: Indexed,
     /// Whose filters complex UEs have.
@@ -121,6 +124,7 @@ impl Program {
         Self {
             profile,
             partitions: 1,
+            halves: false,
             indexed,
             filters: Filters::Unique,
             counting: Counting::Both,
@@ -151,6 +155,11 @@ impl Program {
         }
         if self.index_accounting() && self.partitions != 1 {
             return wrong("counters addressed by index need no partitions, as nothing is inserted");
+        }
+        if self.halves && (self.partitions != 1 || self.index_accounting()) {
+            return wrong(
+                "halves are for keyed counters in one partition; others are in several tables anyway",
+            );
         }
         if !(1..=2).contains(&self.partitions) {
             return wrong("an accounting table has 1 or 2 partitions");
