@@ -45,8 +45,8 @@ impl FastPath {
     pub(crate) fn find_tunnels(&self, batch: &Batch, desk: &mut Desk, odd: &mut Odd) {
         let Desk { heads, plains } = desk;
         for (index, (meta, len, head)) in batch.heads::<MESSAGE>().enumerate() {
-            if let (Some(head), Some(place)) = (head, self.place_of(meta)) {
-                heads.take_message(index, head, len, place);
+            if let (Some(head), Some((place, ecn))) = (head, self.place_of(meta)) {
+                heads.take_message(index, head, len, (place, ecn));
             }
         }
         self.sets.compare().run(Reading::<UPLINK> { heads, plains });
@@ -60,13 +60,12 @@ impl FastPath {
         }
     }
 
-    /// The place of the keys of plain messages that came in so.
+    /// The place of the keys of messages that came in so, and the ECN of their outer header.
     #[inline(always)]
-    fn place_of(&self, meta: &Meta) -> Option<u32> {
+    fn place_of(&self, meta: &Meta) -> Option<(u32, u32)> {
         let Meta::Gtpu { local, tos, .. } = meta else { return None };
         let local = self.surroundings.local(local)?;
-        // Congestion goes on in the user packet, which the slow room sees to.
-        (tos & 0x01 == 0).then_some(Key::Tunnel(0, local).place())
+        Some((Key::Tunnel(0, local).place(), u32::from(tos & 0x03)))
     }
 
     /// The first stage for packets of a data network: where the lines are. Fetches those of the first [`AHEAD`] packets.

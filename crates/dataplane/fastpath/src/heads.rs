@@ -43,6 +43,8 @@ pub(crate) struct Heads {
     /// Octets of the frames; zero for those that are not looked at.
     lens: [u32; BATCH],
     places: [u32; BATCH],
+    /// ECN of the outer headers.
+    ecns: [u32; BATCH],
 }
 
 impl Heads {
@@ -54,6 +56,7 @@ impl Heads {
             high: [[0; BATCH]; WORDS],
             lens: [0; BATCH],
             places: [0; BATCH],
+            ecns: [0; BATCH],
         }
     }
 
@@ -62,15 +65,22 @@ impl Heads {
         self.lens = [0; BATCH];
     }
 
-    /// Takes in a message of a frame of `len` octets. `place`: that of its key.
+    /// Takes in a message of a frame of `len` octets. `place`: that of its key, `ecn`: that of its outer header.
     #[inline(always)]
-    pub(crate) fn take_message(&mut self, index: usize, head: &[u8; MESSAGE], len: usize, place: u32) {
+    pub(crate) fn take_message(
+        &mut self,
+        index: usize,
+        head: &[u8; MESSAGE],
+        len: usize,
+        (place, ecn): (u32, u32),
+    ) {
         let index = index % BATCH;
         let (&[first, second, a, b, c], _) = head.as_chunks::<8>() else { return };
         let is_extended = head[0] & 0x04 != 0;
         let [a, b, c] = if is_extended { [a, b, c] } else { [second, a, b] };
         self.words[0][index] = u64::from_le_bytes(first);
         self.words[1][index] = u64::from_le_bytes(second);
+        self.ecns[index] = ecn;
         self.take_user(index, [a, b, c], len, place);
     }
 
@@ -102,7 +112,7 @@ impl<const WAY: bool> Comparing for Reading<'_, WAY> {
     /// Plain loops over plain arrays: only so does the compiler see the vectors.
     #[inline(always)]
     fn run(self, _: impl Fn(&Block, Gist) -> u16) {
-        let Self { heads: Heads { words, low, high, lens, places }, plains } = self;
+        let Self { heads: Heads { words, low, high, lens, places, ecns }, plains } = self;
         for word in (if WAY == UPLINK { 0 } else { 2 })..WORDS {
             for i in 0..BATCH {
                 low[word][i] = words[word][i] as u32;
@@ -120,7 +130,10 @@ impl<const WAY: bool> Comparing for Reading<'_, WAY> {
             };
             let gist = Gist::v4(remote, ports, user.protocol() as u8, user.tos());
             let (gist, start, end, is_read) = match WAY {
-                UPLINK => (tunnel.mark(gist), tunnel.start(), tunnel.end(), tunnel.is_plain()),
+                UPLINK => {
+                    let is_plain = tunnel.is_plain() & !ecn::changes(ecns[i], user.tos() as u32 & 0x03);
+                    (tunnel.mark(gist), tunnel.start(), tunnel.end(), is_plain)
+                }
                 _ => (gist, 0, lens[i], true),
             };
             let fits = (start + user.len() <= end) & (end <= lens[i]);
@@ -138,6 +151,24 @@ impl<const WAY: bool> Comparing for Reading<'_, WAY> {
             let id = u64::from(plains.places[i]) << 32 | u64::from(plains.keys[i]);
             plains.ids[i] = if plains.is_quick[i] != 0 { id } else { NOWHERE };
         }
+    }
+}
+
+/// Congestion that an outer header has met goes on in the inner one (RFC 6040 figure 4).
+pub(crate) mod ecn {
+    const CAPABLE_1: u32 = 1;
+    const CAPABLE_0: u32 = 2;
+    const CONGESTED: u32 = 3;
+
+    /// The inner field becomes another one, or the packet is dropped.
+    #[inline(always)]
+    pub(crate) const fn changes(outer: u32, inner: u32) -> bool {
+        ((outer == CAPABLE_1) & (inner == CAPABLE_0)) | ((outer == CONGESTED) & (inner != CONGESTED))
+    }
+
+    /// The packet is dropped: it cannot say that it has met congestion.
+    pub(crate) const fn drops(outer: u32, inner: u32) -> bool {
+        outer == CONGESTED && inner == 0
     }
 }
 

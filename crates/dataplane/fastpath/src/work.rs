@@ -6,6 +6,7 @@ use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::{Direction, Qfi};
 
 use crate::engine::FastPath;
+use crate::heads::ecn;
 use crate::key::Key;
 use crate::line::Line;
 use crate::packet::{Tunnelled, User};
@@ -23,6 +24,8 @@ pub(crate) struct Work {
     pub(crate) qfi: Option<Qfi>,
     /// What came with it that may be for the next tunnel is nothing but the QFI.
     pub(crate) is_plain: bool,
+    /// It has met congestion outside and cannot say so: its session drops it.
+    pub(crate) is_congested: bool,
     /// The frame of the batch.
     pub(crate) index: u8,
 }
@@ -51,7 +54,15 @@ impl Work {
     /// For the slow room.
     pub(crate) const fn nothing(index: usize) -> Self {
         let index = index as u8;
-        Self { index, stage: Stage::Ask, user: User::NOTHING, start: 0, qfi: None, is_plain: true }
+        Self {
+            index,
+            stage: Stage::Ask,
+            user: User::NOTHING,
+            start: 0,
+            qfi: None,
+            is_plain: true,
+            is_congested: false,
+        }
     }
 }
 
@@ -76,19 +87,24 @@ impl FastPath {
         let (bytes, Meta::Gtpu { local, tos, .. }) = (batch.data(index)?, batch.meta(index)?) else {
             return None;
         };
-        // Congestion goes on in the user packet, which the slow room sees to.
-        if tos & 0x01 != 0 {
-            return None;
-        }
         let tunnelled = Tunnelled::parse(bytes)?;
         let key = Key::Tunnel(tunnelled.teid, self.surroundings.local(local)?);
         let user = bytes.get(tunnelled.start.into()..tunnelled.end.into()).and_then(User::parse);
+        let outer = u32::from(tos & 0x03);
+        let is_congested = match user {
+            Some(user) if ecn::drops(outer, u32::from(user.tos & 0x03)) => true,
+            // Congestion goes on in the user packet, which the slow room sees to.
+            Some(user) if ecn::changes(outer, u32::from(user.tos & 0x03)) => return None,
+            None if outer & 0x01 != 0 => return None,
+            _ => false,
+        };
         Some(Work {
             stage: self.seek(key, self.table.at_slot(self.table.slots(&[tunnelled.teid])[0])),
             user: user.unwrap_or(User::NOTHING),
             start: tunnelled.start,
             qfi: tunnelled.qfi,
             is_plain: tunnelled.is_plain,
+            is_congested,
             ..Work::nothing(index)
         })
     }
@@ -146,6 +162,10 @@ impl FastPath {
             } else {
                 Stage::Drop(DropReason::MalformedIp)
             };
+        }
+        if work.is_congested {
+            // An Ethernet frame says nothing of congestion.
+            return if program.is_for_slow_room() { Stage::Ask } else { Stage::Drop(DropReason::Congested) };
         }
         let (local, remote) = match program.direction {
             Direction::Uplink => (work.user.src, work.user.dst),

@@ -42,7 +42,7 @@ fn read<const WAY: bool>(frame: &[u8], index: usize) -> Option<(Plain, u32)> {
         heads.clear();
         plains.begin(BATCH);
         match WAY {
-            UPLINK => heads.take_message(index, buffer.first_chunk().unwrap(), frame.len(), 1),
+            UPLINK => heads.take_message(index, buffer.first_chunk().unwrap(), frame.len(), (1, 0)),
             _ => heads.take_packet(index, buffer.first_chunk().unwrap(), frame.len(), 0x101),
         }
         compare.run(Reading::<WAY> { heads: &mut heads, plains: &mut plains });
@@ -88,6 +88,28 @@ fn whole_packets_are_plain() {
     let frame = user(SERVER, UE);
     compare_with_parser::<DOWNLINK>(&frame, read::<DOWNLINK>(&frame, 31).unwrap());
     assert!(read::<DOWNLINK>(&frame[..frame.len() - 1], 31).is_none());
+}
+
+// Input:  a message with every pair of inner and outer ECN.
+// Output: it is plain where the inner one remains as it is: of the others, only what cannot tell of congestion is dropped.
+#[test]
+fn congestion_that_goes_on_is_not_plain() {
+    let is_plain = |outer: u32, inner: u8| {
+        let mut frame = message(true);
+        frame[17] = 0xb8 | inner;
+        let (mut heads, mut plains) = (Heads::new(), Plains::new());
+        heads.take_message(0, frame.first_chunk().unwrap(), frame.len(), (1, outer));
+        Compare::best().run(Reading::<UPLINK> { heads: &mut heads, plains: &mut plains });
+        plains.is_plain[0] != 0
+    };
+    for (outer, plain) in
+        (0..).zip([[true; 4], [true, true, false, true], [true; 4], [false, false, false, true]])
+    {
+        for (inner, plain) in (0..).zip(plain) {
+            assert_eq!(is_plain(outer, inner), plain, "outer {outer}, inner {inner}");
+            assert_eq!(ecn::drops(outer, inner.into()), (outer, inner) == (3, 0));
+        }
+    }
 }
 
 proptest! {
