@@ -50,6 +50,9 @@ impl Ready<'_> {
             Deed::Drop(reason) => return self.drop_counted(now, table, *reason),
             Deed::Send(sending) => sending,
         };
+        if self.is_damaged(sending) {
+            return self.drop_counted(now, table, DropReason::MalformedIp);
+        }
         if !self.may_leave(sending, surroundings) {
             return Verdict::Ask;
         }
@@ -61,6 +64,13 @@ impl Ready<'_> {
             Err(verdict) => return verdict,
         };
         self.send(sending, teid, surroundings, frame)
+    }
+
+    /// A router drops it, as its header checksum is wrong (RFC 1812 clause 5.2.2); what belongs to the link goes nowhere before.
+    #[inline]
+    fn is_damaged(&self, sending: &Sending) -> bool {
+        let user = self.user;
+        user.is_damaged && sending.is_routed && !(sending.leaves_link && user.is_of_link())
     }
 
     /// Nothing on its way needs more than a line.
