@@ -113,7 +113,7 @@ fn a_device_forgets_what_an_earlier_port_asked_for() {
     in_namespace("a_device_forgets_what_an_earlier_port_asked_for", || {
         ip("tuntap add n6 mode tun");
         drop(open());
-        let mut port = TunPort::open("n6", &TunOptions { offload: false, ..options() }).unwrap();
+        let mut port = once_free(|| TunPort::open("n6", &TunOptions { offload: false, ..options() }));
         assert_eq!(port.offload(), TunOffload::default());
         UdpSocket::bind((GATEWAY, 0)).unwrap().send_to(b"sum me", (UE, 9)).unwrap();
         let seen = receive(&mut port, 1);
