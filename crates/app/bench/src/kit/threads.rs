@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::thread::Pid;
 
 use super::pin::allow;
@@ -55,30 +56,40 @@ impl Threads {
         self.0.is_empty()
     }
 
-    /// CPU time of all of them so far. A running one is up to date to the last tick of its core, a few milliseconds: measure
-    /// some hundred.
+    /// CPU time so far of all of them that have not ended. A running one is up to date to the last tick of its core, a few milliseconds:
+    /// measure some hundred.
     ///
     /// # Errors
-    /// [`BenchError::Io`] when a thread has ended or the kernel keeps no statistics.
+    /// [`BenchError::Io`] when the kernel keeps no statistics.
     pub fn cpu_time(&self) -> Result<Duration, BenchError> {
         self.0.iter().map(|thread| cpu_time(&thread.join("schedstat"))).sum()
     }
 
-    /// Keeps them on one core.
+    /// Keeps them on one core. One that has ended is passed over.
     ///
     /// # Errors
-    /// [`BenchError::Io`] when a thread has ended, or there is no such core for it.
+    /// [`BenchError::Io`] when there is no such core for one of them.
     pub fn pin(&self, core: usize) -> Result<(), BenchError> {
         let number = |thread: &PathBuf| thread.file_name()?.to_str()?.parse().ok();
         let mut threads = self.0.iter().filter_map(number).filter_map(Pid::from_raw);
-        threads.try_for_each(|thread| allow(Some(thread), &[core]))
+        threads.try_for_each(|thread| match allow(Some(thread), &[core]) {
+            Err(BenchError::Io { source, .. })
+                if source.raw_os_error() == Some(Errno::SRCH.raw_os_error()) =>
+            {
+                Ok(())
+            }
+            done => done,
+        })
     }
 }
 
-/// The first number, nanoseconds on a core.
+/// The first number, nanoseconds on a core; none of a thread that has ended.
 fn cpu_time(file: &Path) -> Result<Duration, BenchError> {
     let reading = || BenchError::io(format!("read {}", file.display()));
-    let text = fs::read_to_string(file).map_err(reading())?;
+    let text = match fs::read_to_string(file) {
+        Err(_) if file.parent().is_some_and(|thread| !thread.exists()) => return Ok(Duration::ZERO),
+        text => text.map_err(reading())?,
+    };
     let nanos = text.split(' ').next().and_then(|first| first.parse().ok());
     nanos.map(Duration::from_nanos).ok_or_else(|| reading()(std::io::ErrorKind::InvalidData.into()))
 }
@@ -89,8 +100,8 @@ mod tests {
 
     use super::*;
 
-    // Input:  a thread with a name that computes for three ticks of its own clock at least, then waits.
-    // Output: it is found by its name and by when it came; its time is known, and less than that of the whole test.
+    // Input:  a thread with a name that computes for three ticks of its own clock at least, then waits; then it ends.
+    // Output: it is found by its name and by when it came; its time is known; once it has ended it is passed over.
     #[test]
     fn threads_are_found_and_timed() {
         let before = Threads::of_this_process().unwrap();
@@ -110,6 +121,12 @@ mod tests {
         assert!(new.named("other").is_empty());
         drop(go);
         thread.join().unwrap();
+        // It can be joined a moment before the kernel forgets it.
+        while new.0.iter().any(|thread| thread.exists()) {
+            std::thread::yield_now();
+        }
+        new.pin(super::super::last_core().unwrap()).unwrap();
+        assert_eq!(new.cpu_time().unwrap(), Duration::ZERO);
         assert!(Threads::of_process(u32::MAX).is_err());
     }
 }
