@@ -176,7 +176,7 @@ impl Writer {
     }
 
     /// Makes a worker, or all of them, the owner of what is found by a key. `false`, and nothing changes, when there is no room: the
-    /// table is full or, which is as rare as one in 2^30, both buckets are.
+    /// table is full or, which is rare, both buckets are.
     pub(super) fn set(&mut self, key: Key, owner: usize) -> bool {
         let entry = key.0 | owner as u64 & OWNER;
         if let Some((slot, _)) = self.directory.find(key) {
