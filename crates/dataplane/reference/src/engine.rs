@@ -1,28 +1,23 @@
 //! The data plane as a whole: the contract, and the state behind it.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress, Op,
-    PacketEngine, Plan, Topology, Transmit, Usage,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Event, Fate, Ingress, PacketEngine, Plan,
+    Topology, Transmit, Usage,
 };
-use causeway_rules::{Applications, ApplyAction, RuleSet, UeMac};
+use causeway_rules::{Applications, UeMac};
 use causeway_types::{Seid, Time, UrrId};
 use foldhash::fast::RandomState;
 
 use crate::Limits;
-use crate::act::{Decision, Matched, act};
-use crate::apply::{Effects, carry_out};
-use crate::buffer::Waiting;
 use crate::ethernet::{Neighbours, Stations};
 use crate::index::Index;
 use crate::indication::Indications;
 use crate::paths::Paths;
 use crate::qos::Shared;
 use crate::ration::Ration;
-use crate::route::Refusal;
 use crate::session::Session;
 use crate::timers::Timers;
 
@@ -124,22 +119,6 @@ impl Reference {
         }
     }
 
-    /// Carries out a plan without letting timers expire first.
-    pub(crate) fn carry(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        let (session, effects) = self.try_out(now, plan)?;
-        self.commit(now, plan, session, &effects);
-        Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
-    }
-
-    /// The session as the plan would leave it, and what else it would do.
-    pub(crate) fn try_out(&self, now: Time, plan: &Plan) -> Result<(Box<Session>, Effects), ApplyError> {
-        let mut session = self.starting_point(plan)?;
-        let effects = carry_out(&mut session, &self.shared, plan, now)?;
-        self.check_room(plan, &session)?;
-        self.check_macs(plan.session, &session, &effects.macs)?;
-        Ok((session, effects))
-    }
-
     /// Handles a packet without letting timers expire first; what leaves waits for [`PacketEngine::flush`].
     pub(crate) fn receive(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Fate {
         let fate = match ingress {
@@ -158,134 +137,6 @@ impl Reference {
         };
         self.count_fate(fate);
         fate
-    }
-
-    fn check_room(&self, plan: &Plan, session: &Session) -> Result<(), ApplyError> {
-        let (pdrs, capacity) = (session.rules.pdrs.len(), self.limits.max_pdrs_per_session);
-        if pdrs > usize::from(capacity) {
-            return Err(ApplyError::Full { table: "PDRs of the session", capacity: capacity.into() });
-        }
-        match self.index.conflict(plan.session, &session.rules) {
-            Some(tunnel) => Err(ApplyError::TunnelInUse(tunnel)),
-            None => Ok(()),
-        }
-    }
-
-    /// The session that a plan starts from.
-    fn starting_point(&self, plan: &Plan) -> Result<Box<Session>, ApplyError> {
-        let is_new = plan.ops.first() == Some(&Op::CreateSession);
-        match (self.sessions.get(&plan.session), is_new) {
-            (None, true) if self.sessions.len() >= self.limits.max_sessions as usize => {
-                Err(ApplyError::Full { table: "sessions", capacity: self.limits.max_sessions.into() })
-            }
-            (None, true) => Ok(Box::default()),
-            (Some(session), false) => Ok(session.clone()),
-            (Some(_), true) => Err(ApplyError::SessionExists(plan.session)),
-            (None, false) => Err(ApplyError::UnknownSession(plan.session)),
-        }
-    }
-
-    /// Makes the changed session the one that packets see.
-    fn commit(&mut self, now: Time, plan: &Plan, session: Box<Session>, effects: &Effects) {
-        let seid = plan.session;
-        let old = match self.sessions.entry(seid) {
-            Entry::Occupied(mut held) => Some(held.insert(session)),
-            Entry::Vacant(place) => {
-                place.insert(session);
-                None
-            }
-        };
-        let none = RuleSet::default();
-        let old = old.as_ref().map_or(&none, |old| &old.rules);
-        if let Some(session) = self.sessions.get(&seid) {
-            self.index.follow(seid, old, &session.rules);
-            self.shared.follow(seid, old, &session.rules, now);
-            self.paths.follow(now, old, &session.rules, &self.topology);
-        }
-        effects.end_markers.iter().for_each(|tunnel| self.end(*tunnel));
-        if effects.drop_buffered {
-            self.drop_buffered(now, seid);
-        }
-        self.check_usage(now, seid);
-        self.release(now, seid);
-        self.arm_expiry(seid);
-        self.arm_inactivity(seid);
-        self.take_macs(now, seid, &effects.macs);
-        self.report_macs(now, seid);
-        if effects.removed {
-            self.stations.forget(seid);
-            self.neighbours.forget(seid);
-            self.sessions.remove(&seid);
-        }
-        self.counters.sessions = self.sessions.len() as u64;
-    }
-
-    /// Lets go the packets that need not wait any longer, in order of arrival.
-    fn release(&mut self, now: Time, seid: Seid) {
-        let released = self.take_waiting(seid, |session, waiting| {
-            session.far_of(waiting.pdr).is_none_or(|far| !matches!(far.action, ApplyAction::Buffer { .. }))
-        });
-        for waiting in released {
-            self.release_one(now, seid, &waiting);
-        }
-    }
-
-    fn release_one(&mut self, now: Time, seid: Seid, waiting: &Waiting) {
-        let mut reports = Vec::new();
-        let decision = self.sessions.get_mut(&seid).and_then(|session| {
-            let pdr = Arc::clone(session.rules.pdrs.get_shared(&waiting.pdr)?);
-            let (carried, packet) = (&waiting.carried, &waiting.packet);
-            let matched = Matched { pdr: &pdr, qfi: waiting.qfi, carried, packet, has_waited: true };
-            match session.far_of(pdr.id)?.action {
-                ApplyAction::Drop => None,
-                ApplyAction::Buffer { .. } => Some(Ok(Decision::Wait)),
-                ApplyAction::Forward => {
-                    Some(act(session, &mut self.shared, &matched, &self.topology, now, &mut reports))
-                }
-            }
-        });
-        self.report(seid, reports);
-        let refused = match decision {
-            // The quota that let it go is exhausted again.
-            Some(Ok(Decision::Wait)) => return self.wait_again(seid, waiting),
-            Some(Ok(Decision::Send(egress, pieces))) => {
-                self.send_all(&egress, pieces);
-                self.counters.forwarded += 1;
-                None
-            }
-            Some(Ok(Decision::Answer(answer))) => {
-                match self.send_answer(now, seid, waiting.pdr, waiting.qfi, answer) {
-                    Ok(_) => {
-                        self.counters.consumed += 1;
-                        None
-                    }
-                    Err(reason) => Some(reason.into()),
-                }
-            }
-            Some(Err(refusal)) => Some(refusal),
-            None => Some(DropReason::BufferDiscarded.into()),
-        };
-        self.leaves_buffer(waiting);
-        if let Some(refusal) = refused {
-            self.refuse_waiting(now, seid, waiting, refusal);
-            self.count_dropped(now, seid, waiting.pdr, waiting.packet.len());
-        }
-    }
-
-    fn refuse_waiting(&mut self, now: Time, seid: Seid, waiting: &Waiting, refusal: Refusal) {
-        let session = self.sessions.get(&seid);
-        let pdr = session.and_then(|session| session.rules.pdrs.get_shared(&waiting.pdr)).cloned();
-        let fate = pdr.map(|pdr| self.refuse(now, seid, &pdr, None, &waiting.packet, refusal));
-        match fate {
-            Some(Fate::Consumed) => self.counters.consumed += 1,
-            _ => self.counters.drop_one(refusal.reason),
-        }
-    }
-
-    fn wait_again(&mut self, seid: Seid, waiting: &Waiting) {
-        if let Some(session) = self.sessions.get_mut(&seid) {
-            session.buffer.push(waiting.clone());
-        }
     }
 }
 

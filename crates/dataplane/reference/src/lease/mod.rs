@@ -7,6 +7,7 @@
 //! afterwards the session is exactly as if the reference had handled those packets itself.
 
 mod act;
+mod door;
 mod grant;
 mod outside;
 mod own;
@@ -15,11 +16,12 @@ mod settle;
 mod shape;
 
 pub use act::{Act, Send};
+pub use door::{Door, DoorKey, UeShape};
 pub use grant::{Grant, MeterGrant};
 pub use outside::{Counted, Outcome, Reading};
 pub use own::{Likeness, Own};
 pub use settle::{MeterSpent, Passed, Spent};
-pub use shape::{Door, DoorKey, MeterShape, RuleKey, RuleShape, Shape, UeShape};
+pub use shape::{MeterShape, RuleKey, RuleShape, Shape};
 
 pub use crate::session::direction_of;
 

@@ -8,7 +8,8 @@ use causeway_rules::{Far, Pdi, Pdr, RuleMap, RuleSet, UeAddress};
 use causeway_types::{FTeid, Seid, Teid};
 use foldhash::fast::RandomState;
 
-use super::shape::{Door, DoorKey, Shape};
+use super::door::{Door, DoorKey};
+use super::shape::Shape;
 use crate::engine::Reference;
 
 /// What a session has of its own.

@@ -1,22 +1,14 @@
-//! Which packets find a session, and the rules that they are tried against.
+//! The rules of a session as packets meet them.
 
-use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr};
-
-use causeway_rules::{Pdr, PduSessionType, SdfFilter, UeAddress, UeSide};
-use causeway_types::{
-    Bitrate, Direction, Interface, IpNet, Ipv6Net, NetworkInstance, PdrId, QerId, QfiSet, Seid, Span, Teid,
-    UrrId,
-};
+use causeway_rules::{Pdr, PduSessionType, SdfFilter};
+use causeway_types::{Bitrate, Direction, PdrId, QerId, QfiSet, Seid, Span, UrrId};
 
 use super::act::{Act, act_of};
+use super::door::Door;
 use crate::enforcer::window;
 use crate::engine::Reference;
 use crate::measure::stopped_after;
 use crate::session::{Session, direction_of};
-
-/// Octets of prefix that a UE's IPv6 door has.
-const UE_PREFIX: u8 = 64;
 
 /// The rules of a session as packets meet them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,79 +73,6 @@ pub struct MeterShape {
     pub burst: Span,
 }
 
-/// A way into a session.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Door {
-    /// What packets have that come in here.
-    pub key: DoorKey,
-    /// The direction of all its rules.
-    pub direction: Direction,
-    /// The UE address that its packets must have.
-    pub ue: UeShape,
-    /// Indices of [`Shape::rules`], in the order in which they are tried.
-    pub rules: Vec<u8>,
-    /// A packet that no rule of it fits is for no other session either.
-    pub is_final: bool,
-}
-
-/// What brings a packet to a door.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum DoorKey {
-    /// It comes out of a GTP-U tunnel.
-    Tunnel {
-        /// Our TEID.
-        teid: Teid,
-        /// Our address.
-        local: IpAddr,
-    },
-    /// It comes from a data network for an IPv4 address.
-    Ipv4 {
-        /// The index of the network in the topology.
-        network: usize,
-        /// The UE.
-        ue: Ipv4Addr,
-    },
-    /// It comes from a data network for an IPv6 prefix of 64 bits.
-    Ipv6 {
-        /// The index of the network in the topology.
-        network: usize,
-        /// The upper half of the UE's addresses.
-        prefix: u64,
-    },
-}
-
-/// The UE address of a door.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct UeShape {
-    /// The field of the packet that it is in.
-    pub side: UeSide,
-    /// `false`: any address will do.
-    pub is_named: bool,
-    /// The IPv4 address.
-    pub v4: Option<Ipv4Addr>,
-    /// The upper half of its IPv6 addresses.
-    pub v6: Option<u64>,
-    /// It has more addresses, which the reference knows.
-    pub has_more: bool,
-}
-
-impl UeShape {
-    /// `None`: an IPv6 prefix of a length that is not usual.
-    fn of(side: UeSide, ue: Option<UeAddress>, has_routes: bool) -> Option<Self> {
-        let v6 = match ue.and_then(|ue| ue.v6) {
-            Some(net) => Some(upper_half(net).filter(|_| net.prefix_len() == UE_PREFIX)?),
-            None => None,
-        };
-        let v4 = ue.and_then(|ue| ue.v4);
-        Some(Self { side, is_named: ue.is_some() || has_routes, v4, v6, has_more: has_routes })
-    }
-}
-
-fn upper_half(net: Ipv6Net) -> Option<u64> {
-    let [upper @ .., _, _, _, _, _, _, _, _] = net.trunc().addr().octets();
-    Some(u64::from_be_bytes(upper))
-}
-
 impl Reference {
     /// The shape of a session; `None` where all of its packets are for the reference.
     pub fn shape(&self, seid: Seid) -> Option<Shape> {
@@ -192,65 +111,6 @@ impl Reference {
             counts_before_qos: urrs().any(|urr| urr.before_qos && urr.method.volume),
         }
     }
-
-    fn tunnel_doors(&self, pdrs: &[&Pdr]) -> Vec<Door> {
-        let ends = |pdr: &&Pdr| pdr.pdi.tunnel;
-        let keys: BTreeSet<(Teid, IpAddr)> = pdrs
-            .iter()
-            .filter_map(ends)
-            .flat_map(|tunnel| tunnel.addr.iter().map(move |ip| (tunnel.teid, ip)))
-            .collect();
-        let door = |(teid, local)| {
-            let ends_here =
-                |pdr: &Pdr| pdr.pdi.tunnel.is_some_and(|end| end.teid == teid && end.addr.contains(local));
-            let network = self.instance_of(local);
-            door(DoorKey::Tunnel { teid, local }, pdrs, network.as_ref(), true, ends_here)
-        };
-        keys.into_iter().filter_map(door).collect()
-    }
-
-    fn ue_doors(&self, seid: Seid, pdrs: &[&Pdr]) -> Vec<Door> {
-        let from_network = |pdr: &Pdr| pdr.pdi.tunnel.is_none();
-        let ues: BTreeSet<(Option<Ipv4Addr>, Option<Ipv6Net>)> = pdrs
-            .iter()
-            .filter(|pdr| from_network(pdr))
-            .filter_map(|pdr| pdr.pdi.ue)
-            .map(|ue| (ue.v4, ue.v6))
-            .collect();
-        let (Some((v4, v6)), 1) = (ues.first().copied(), ues.len()) else { return Vec::new() };
-        let to_ue = |door: &Door| door.direction == Direction::Downlink;
-        let mut doors = Vec::new();
-        for (network, instance) in self.topology.networks.iter().map(|network| &network.instance).enumerate()
-        {
-            if let Some(ue) = v4 {
-                let is_final = self.index.is_alone(IpNet::from(IpAddr::V4(ue)));
-                if is_final || self.is_first(seid, IpNet::from(IpAddr::V4(ue)), instance) {
-                    let key = DoorKey::Ipv4 { network, ue };
-                    doors.extend(door(key, pdrs, Some(instance), is_final, from_network).filter(to_ue));
-                }
-            }
-            let prefix = v6.filter(|net| net.prefix_len() == UE_PREFIX);
-            if let Some((net, prefix)) = prefix.and_then(|net| Some((net.trunc(), upper_half(net)?)))
-                && !self.index.has_longer(net)
-            {
-                let is_final = self.index.is_alone(net.into());
-                if is_final || self.is_first(seid, net.into(), instance) {
-                    let key = DoorKey::Ipv6 { network, prefix };
-                    doors.extend(door(key, pdrs, Some(instance), is_final, from_network).filter(to_ue));
-                }
-            }
-        }
-        doors
-    }
-
-    /// No other session with the same addresses takes anything from this network.
-    fn is_first(&self, seid: Seid, net: IpNet, network: &NetworkInstance) -> bool {
-        let takes = |pdr: &Pdr| {
-            pdr.pdi.tunnel.is_none() && pdr.pdi.network_instance.as_ref().is_none_or(|asked| asked == network)
-        };
-        let mut others = self.index.users(net).filter(|user| *user != seid);
-        !others.any(|user| self.sessions.get(&user).is_some_and(|other| other.rules.pdrs.values().any(takes)))
-    }
 }
 
 /// All its packets are IP, and none has to be looked into or remembered beyond its headers.
@@ -268,37 +128,4 @@ fn is_ordinary(session: &Session) -> bool {
     rules.pdu_type == PduSessionType::Ip
         && rules.pdrs.values().all(is_plain)
         && rules.fars.values().filter_map(|far| far.forwarding.as_ref()).all(is_stateless)
-}
-
-/// The door of the rules that are asked there; `None` where they have too little in common.
-fn door(
-    key: DoorKey,
-    pdrs: &[&Pdr],
-    network: Option<&NetworkInstance>,
-    is_final: bool,
-    is_asked: impl Fn(&Pdr) -> bool,
-) -> Option<Door> {
-    let serves = |pdr: &Pdr| match (&pdr.pdi.network_instance, network) {
-        (Some(asked), Some(found)) => asked == found,
-        _ => true,
-    };
-    let asked = || pdrs.iter().enumerate().filter(|(_, pdr)| is_asked(pdr) && serves(pdr));
-    let (_, first) = asked().next()?;
-    let (side, direction) = (first.pdi.ue_side(), direction_of(first));
-    let expected = match direction {
-        Direction::Uplink => UeSide::Source,
-        Direction::Downlink => UeSide::Destination,
-    };
-    let is_alike = |pdr: &Pdr| {
-        pdr.pdi.source != Interface::CpFunction
-            && direction_of(pdr) == direction
-            && pdr.pdi.ue_side() == side
-            && (pdr.pdi.ue, &pdr.pdi.routes) == (first.pdi.ue, &first.pdi.routes)
-    };
-    if side != expected || !asked().all(|(_, pdr)| is_alike(pdr)) {
-        return None;
-    }
-    let ue = UeShape::of(side, first.pdi.ue, !first.pdi.routes.is_empty())?;
-    let rules = asked().filter_map(|(number, _)| u8::try_from(number).ok()).collect();
-    Some(Door { key, direction, ue, rules, is_final })
 }

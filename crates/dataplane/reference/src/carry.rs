@@ -1,0 +1,89 @@
+//! Plans: tried on a copy of the session, and then what packets see.
+
+use std::collections::hash_map::Entry;
+
+use causeway_dataplane::{Applied, ApplyError, Op, Plan};
+use causeway_rules::RuleSet;
+use causeway_types::Time;
+
+use crate::apply::{Effects, carry_out};
+use crate::engine::Reference;
+use crate::session::Session;
+
+impl Reference {
+    /// Carries out a plan without letting timers expire first.
+    pub(crate) fn carry(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        let (session, effects) = self.try_out(now, plan)?;
+        self.commit(now, plan, session, &effects);
+        Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
+    }
+
+    /// The session as the plan would leave it, and what else it would do.
+    pub(crate) fn try_out(&self, now: Time, plan: &Plan) -> Result<(Box<Session>, Effects), ApplyError> {
+        let mut session = self.starting_point(plan)?;
+        let effects = carry_out(&mut session, &self.shared, plan, now)?;
+        self.check_room(plan, &session)?;
+        self.check_macs(plan.session, &session, &effects.macs)?;
+        Ok((session, effects))
+    }
+
+    fn check_room(&self, plan: &Plan, session: &Session) -> Result<(), ApplyError> {
+        let (pdrs, capacity) = (session.rules.pdrs.len(), self.limits.max_pdrs_per_session);
+        if pdrs > usize::from(capacity) {
+            return Err(ApplyError::Full { table: "PDRs of the session", capacity: capacity.into() });
+        }
+        match self.index.conflict(plan.session, &session.rules) {
+            Some(tunnel) => Err(ApplyError::TunnelInUse(tunnel)),
+            None => Ok(()),
+        }
+    }
+
+    /// The session that a plan starts from.
+    fn starting_point(&self, plan: &Plan) -> Result<Box<Session>, ApplyError> {
+        let is_new = plan.ops.first() == Some(&Op::CreateSession);
+        match (self.sessions.get(&plan.session), is_new) {
+            (None, true) if self.sessions.len() >= self.limits.max_sessions as usize => {
+                Err(ApplyError::Full { table: "sessions", capacity: self.limits.max_sessions.into() })
+            }
+            (None, true) => Ok(Box::default()),
+            (Some(session), false) => Ok(session.clone()),
+            (Some(_), true) => Err(ApplyError::SessionExists(plan.session)),
+            (None, false) => Err(ApplyError::UnknownSession(plan.session)),
+        }
+    }
+
+    /// Makes the changed session the one that packets see.
+    fn commit(&mut self, now: Time, plan: &Plan, session: Box<Session>, effects: &Effects) {
+        let seid = plan.session;
+        let old = match self.sessions.entry(seid) {
+            Entry::Occupied(mut held) => Some(held.insert(session)),
+            Entry::Vacant(place) => {
+                place.insert(session);
+                None
+            }
+        };
+        let none = RuleSet::default();
+        let old = old.as_ref().map_or(&none, |old| &old.rules);
+        if let Some(session) = self.sessions.get(&seid) {
+            self.index.follow(seid, old, &session.rules);
+            self.shared.follow(seid, old, &session.rules, now);
+            self.paths.follow(now, old, &session.rules, &self.topology);
+        }
+        effects.end_markers.iter().for_each(|tunnel| self.end(*tunnel));
+        if effects.drop_buffered {
+            self.drop_buffered(now, seid);
+        }
+        self.check_usage(now, seid);
+        self.release(now, seid);
+        self.arm_expiry(seid);
+        self.arm_inactivity(seid);
+        self.take_macs(now, seid, &effects.macs);
+        self.report_macs(now, seid);
+        if effects.removed {
+            self.stations.forget(seid);
+            self.neighbours.forget(seid);
+            self.sessions.remove(&seid);
+        }
+        self.counters.sessions = self.sessions.len() as u64;
+    }
+}
