@@ -58,5 +58,5 @@ fn what_it_cannot_do_is_said() {
     let Output { status, stderr, .. } = command(&["--profile", "direct"]).output().unwrap();
     let said = String::from_utf8(stderr).unwrap();
     assert_eq!(status.code(), Some(2));
-    assert!(said.contains("baseline, red, red-spt, hip4"), "{said}");
+    assert!(said.contains("baseline, red, red-spt, hip4, direct"), "{said}");
 }

@@ -175,7 +175,7 @@ proptest! {
     // Output: it is refused, or runs; never a panic, and the switch still answers.
     #[test]
     fn any_program_is_judged(
-        profile in 0_usize..4, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8), cut: prop::sample::Index,
+        profile in 0_usize..PROFILES.len(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8), cut: prop::sample::Index,
         is_cut: bool,
     ) {
         let mut donor = Offline::new(PROFILES[profile].1).unwrap();

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod backend;
+mod cells;
 mod count;
 pub mod driver;
 mod id;
@@ -20,6 +21,7 @@ pub mod model;
 pub mod pendulum;
 pub mod pulling;
 pub mod ranges;
+mod tables;
 
 pub use count::Count;
 pub use id::SwitchPdr;

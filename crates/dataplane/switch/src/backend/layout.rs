@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 
 use super::pattern::{Inexpressible, Pattern};
 use crate::driver::{Action, Entry, EntryKey, FieldMatch, Program, Table};
+use crate::tables::TABLES;
 
 /// A program that the backend cannot fill.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -38,50 +39,7 @@ impl Profile {
     }
 }
 
-/// Tables that the backend fills.
-const TABLES: [&str; 39] = [
-    "source_guard",
-    "source_guard_ipv6",
-    "complex",
-    "complex_ipv6",
-    "ul_simple",
-    "dl_simple",
-    "dl_simple_ipv6",
-    "ul_to_n6_complex",
-    "ul_to_n6_complex_ipv6",
-    "ul_to_n9_n3_complex",
-    "ul_to_n9_n3_complex_ipv6",
-    "ul_to_n6_simple",
-    "ul_to_n9_n3_simple",
-    "dl_from_n9_simple",
-    "dl_from_n6_complex",
-    "dl_from_n6_complex_ipv6",
-    "dl_from_n6_simple",
-    "dl_from_n6_simple_ipv6",
-    "far",
-    "meter_lookup",
-    "ul_to_n6_template",
-    "ul_to_n9_n3_template",
-    "dl_template",
-    "pre_qos_a",
-    "pre_qos_b",
-    "post_qos_a",
-    "post_qos_b",
-    "queue_assignment",
-    "tunnel_exact",
-    "tunnel_lpm",
-    "network_exact",
-    "network_lpm",
-    "network_lpm_ipv6",
-    "punt_ports",
-    "ul_sessions_low",
-    "ul_sessions_high",
-    "ue_pools",
-    "rules",
-    "filters",
-];
-
-/// Those of them whose entries are not the backend's.
+/// Tables whose entries are not the backend's.
 const UNFILLED: [&str; 4] = ["queue_assignment", "tunnel_exact", "network_exact", "punt_ports"];
 
 /// The templates' tables, in the order of [`super::Template`]'s numbers.

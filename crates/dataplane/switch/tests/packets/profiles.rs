@@ -21,7 +21,7 @@ pub(crate) struct Profile {
 impl Profile {
     /// The model runs it, too.
     pub(crate) fn is_modelled(&self) -> bool {
-        self.name != "direct" && !self.is_outer_ipv6
+        !self.is_outer_ipv6
     }
 }
 

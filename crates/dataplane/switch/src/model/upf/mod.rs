@@ -1,11 +1,13 @@
-//! What packets go through in the UPF's P4 program, in the profiles whose rules are entries of tables: `baseline`, `red`, `red-spt` and
-//! `hip4`.
+//! What packets go through in the UPF's P4 program: in the profiles whose rules are entries of tables (`baseline`, `red`, `red-spt` and
+//! `hip4`), and in `direct`, whose rules are found by index.
 //!
 //! Which tables there are, with which keys and actions, is the program's; they are found by their names. What is asked in which
 //! order, and what a miss means, is written here as the program has it for BMv2: a copy for the controller is the frame as it came.
 //! Only IPv4 tunnels are known.
 
+mod by_index;
 mod codes;
+mod keys;
 mod names;
 mod packet;
 mod parser;
@@ -48,6 +50,9 @@ pub enum Ready {
     Punted(Vec<u8>),
 }
 
+/// The accounting tables by side, where entries count.
+const ACCOUNTING: [[&str; 2]; 2] = [["pre_qos_a", "pre_qos_b"], ["post_qos_a", "post_qos_b"]];
+
 /// What matches a packet is not there.
 struct Miss;
 
@@ -82,16 +87,19 @@ impl Upf {
     fn treat(&self, state: &mut State, now: Time, packet: &mut Packet) {
         let spoofed = packet.is_tunnelled && self.is_spoofed(state, packet);
         let congested = packet.is_tunnelled && carry_congestion(packet);
-        self.match_pdr(state, packet);
-        if spoofed {
-            packet.drop = Some(DropReason::SpoofedSource);
-        } else if congested {
-            packet.drop = Some(DropReason::Congested);
+        let unsound = spoofed.then_some(DropReason::SpoofedSource);
+        let unsound = unsound.or(congested.then_some(DropReason::Congested));
+        if self.names.by_index.is_some() {
+            self.treat_by_index(state, now, packet, unsound.is_none());
         } else {
-            self.forward(state, packet);
-            self.account(state, packet.rule, packet.octets, ["pre_qos_a", "pre_qos_b"]);
-            self.meter(state, now, packet);
+            self.match_pdr(state, packet);
+            if unsound.is_none() {
+                self.forward(state, packet);
+                self.account(state, packet.rule, packet.octets, 0);
+                self.meter(state, now, packet, self.names.meters);
+            }
         }
+        packet.drop = unsound.or(packet.drop);
         if packet.drop.is_none() {
             rewrite::rewrite(packet);
         }
@@ -144,15 +152,22 @@ impl Upf {
         let _without_meter = self.apply(state, packet, "meter_lookup");
     }
 
-    fn account(&self, state: &mut State, rule: u32, octets: u64, tables: [&str; 2]) {
-        for table in tables.iter().filter_map(|table| self.names.table(table)) {
+    /// Counts a packet before (0) or after (1) QoS enforcement.
+    fn account(&self, state: &mut State, rule: u32, octets: u64, side: usize) {
+        if let Some((_, cells)) = &self.names.by_index {
+            if let Some((counter, index)) = cells.cell(side, rule) {
+                state.count(counter, index, octets);
+            }
+            return;
+        }
+        for table in ACCOUNTING[side].iter().filter_map(|table| self.names.table(table)) {
             let _uncounted = state.apply_table(table.id, &[rule.into()], octets);
         }
     }
 
-    fn meter(&self, state: &mut State, now: Time, packet: &mut Packet) {
+    fn meter(&self, state: &mut State, now: Time, packet: &mut Packet, meters: u32) {
         if packet.meter != 0 {
-            let colour = state.mark(now, self.names.meters, packet.meter, packet.octets);
+            let colour = state.mark(now, meters, packet.meter, packet.octets);
             packet.colour = colour as u8;
             if colour == Colour::Red {
                 packet.drop = Some(DropReason::MbrExceeded);
@@ -227,7 +242,7 @@ impl Pipeline for Upf {
 
     fn egress(&mut self, state: &mut State, _: Time, _: u16, packet: Self::Packet) -> Option<Vec<u8>> {
         if let Ready::Forwarded { rule, frame } = &packet {
-            self.account(state, *rule, frame.len() as u64, ["post_qos_a", "post_qos_b"]);
+            self.account(state, *rule, frame.len() as u64, 1);
         }
         match packet {
             Ready::Forwarded { frame, .. } | Ready::Punted(frame) => Some(frame),

@@ -1,5 +1,6 @@
 //! A packet between the parser and its queue.
 
+use super::by_index::Index;
 use super::codes::{Command, DropReason, Punt};
 
 /// EtherType of frames of the CPU port.
@@ -91,6 +92,10 @@ pub(super) struct Packet {
     pub(super) colour: u8,
     pub(super) egress_port: u16,
     pub(super) queue: u8,
+    /// In profile `direct`: the downlink's number of its session, what the entry of a number says, and its class of filters.
+    pub(super) session: u32,
+    pub(super) index: Index,
+    pub(super) filter_class: u16,
 }
 
 impl Packet {
@@ -128,6 +133,9 @@ impl Packet {
             colour: 0,
             egress_port: 0,
             queue: 0,
+            session: 0,
+            index: Index::default(),
+            filter_class: 0,
         }
     }
 

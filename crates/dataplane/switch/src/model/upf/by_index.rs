@@ -1,0 +1,135 @@
+//! The packet path of profile `direct`: rules by the number of their session, and others by entries that say what they do.
+
+use causeway_types::Time;
+
+use super::codes::DropReason;
+use super::packet::{Family, Packet};
+use super::{State, Upf};
+
+/// The template of sessions whose rules have entries of their own.
+const CLASSIFIED: u32 = 1023;
+
+/// Templates from here on forward.
+const FORWARDS: u32 = 16;
+
+/// What the entry of a session's number says; all zero where it was never written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Index {
+    teid: u32,
+    qfi: u32,
+    pub(super) template: u32,
+    meter: u32,
+    offset: u32,
+}
+
+impl Index {
+    pub(super) fn set(&mut self, name: &str, value: u32) {
+        match name {
+            "teid" => self.teid = value,
+            "qfi" => self.qfi = value,
+            "template" => self.template = value,
+            "meter_index" => self.meter = value,
+            "offset" => self.offset = value,
+            _ => {}
+        }
+    }
+}
+
+impl Upf {
+    /// As the other profiles match, forward, count and meter, in the order of the program.
+    pub(super) fn treat_by_index(&self, state: &mut State, now: Time, packet: &mut Packet, is_sound: bool) {
+        let is_of_flow = self.find_session(state, packet);
+        let Index { template, .. } = packet.index;
+        if is_of_flow && template != 0 && template != CLASSIFIED {
+            if packet.rule == 0 {
+                packet.drop = Some(unknown(packet));
+            }
+            if is_sound {
+                let tables = ["ul_to_n6_template", "ul_to_n9_n3_template", "dl_template"];
+                if self.first(state, packet, &tables).is_err() {
+                    packet.drop = packet.drop.or(Some(DropReason::NoForwarding));
+                }
+                if let Some((meters, _)) = self.names.by_index {
+                    self.meter(state, now, packet, meters);
+                }
+                if template >= FORWARDS {
+                    self.account(state, packet.rule, packet.octets, 0);
+                }
+            }
+            return;
+        }
+        if self.match_rule(state, packet).is_err() {
+            (packet.rule, packet.meter) = (0, 0);
+            packet.drop = Some(unknown(packet));
+        }
+        if is_sound {
+            self.meter(state, now, packet, self.names.meters);
+            if packet.forward.is_some() {
+                self.account(state, packet.rule, packet.octets, 0);
+            }
+        }
+    }
+
+    /// The entry of the session's number; whether it is of this session and for the packet's QoS flow.
+    fn find_session(&self, state: &mut State, packet: &mut Packet) -> bool {
+        if packet.is_tunnelled {
+            let table = match packet.teid_in >> 16 & 3 {
+                0 | 1 => "ul_sessions_low",
+                2 => "ul_sessions_high",
+                _ => return false,
+            };
+            if self.names.table(table).is_none() {
+                return false;
+            }
+            let _all_zero = self.apply(state, packet, table);
+            (packet.rule, packet.meter) = (packet.teid_in, packet.index.meter);
+            let Index { teid, qfi, .. } = packet.index;
+            return teid == packet.teid_in && (qfi == 0 || qfi == packet.qfi_in.into());
+        }
+        let (pools, last) = match packet.family {
+            Some(Family::V4) => ("ue_pools", packet.inner_field(17..20)),
+            Some(Family::V6) => ("ue_pools_ipv6", packet.inner_field(29..32)),
+            None => return false,
+        };
+        if self.apply(state, packet, pools).is_err() {
+            return false;
+        }
+        packet.session = packet.index.offset.wrapping_add(last as u32) & 0xff_ffff;
+        let table = match packet.session >> 16 & 3 {
+            0 | 1 => "dl_sessions_low",
+            2 => "dl_sessions_high",
+            _ => return false,
+        };
+        if self.names.table(table).is_none() {
+            return false;
+        }
+        let _all_zero = self.apply(state, packet, table);
+        let Index { teid, meter, .. } = packet.index;
+        (packet.rule, packet.meter, packet.teid_out) = (packet.session, meter, teid);
+        true
+    }
+
+    /// A rule that says itself what is done.
+    fn match_rule(&self, state: &mut State, packet: &mut Packet) -> Result<(), super::Miss> {
+        let (classes, rules): (_, &[&str]) = if packet.is_tunnelled {
+            (
+                ["filters_ul", "filters_ul_ipv6"],
+                &[
+                    "ul_to_n6_rules",
+                    "ul_to_n9_n3_rules",
+                    "ul_to_n6_simple",
+                    "ul_to_n9_n3_simple",
+                    "dl_from_n9_simple",
+                ],
+            )
+        } else {
+            (["filters_dl", "filters_dl_ipv6"], &["dl_from_n6_rules", "dl_from_n6_simple"])
+        };
+        let _class_zero = self.first(state, packet, &classes);
+        self.first(state, packet, rules)
+    }
+}
+
+const fn unknown(packet: &Packet) -> DropReason {
+    if packet.is_tunnelled { DropReason::UnknownTeid } else { DropReason::UnknownUe }
+}

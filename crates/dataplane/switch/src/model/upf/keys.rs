@@ -1,0 +1,119 @@
+//! What the keys of tables are of a packet.
+
+use super::packet::{Family, Packet};
+
+/// What a key is of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Field {
+    IsUplink,
+    Is(Family),
+    Teid,
+    Qfi,
+    Source(Family),
+    SourcePrefix,
+    Destination(Family),
+    DestinationPrefix,
+    Protocol(Family),
+    Dscp(Family),
+    SourcePort,
+    DestinationPort,
+    HasPorts,
+    /// The last 24 bits of the source address or prefix against the TEID.
+    Difference(Family),
+    Rule,
+    Colour,
+    QfiOut,
+    Tunnel,
+    Punt,
+    /// Numbers of profile `direct`.
+    Session,
+    Template,
+    FilterClass,
+}
+
+/// A table as the packet path asks it.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) id: u32,
+    pub(super) fields: Vec<Field>,
+}
+
+impl Asked {
+    /// The keys of a packet.
+    pub(super) fn keys(&self, packet: &Packet) -> Vec<u128> {
+        self.fields.iter().map(|field| field.of(packet)).collect()
+    }
+}
+
+impl Field {
+    pub(super) fn named(table: &str, key: &str) -> Option<Self> {
+        let family = if table.ends_with("_ipv6") { Family::V6 } else { Family::V4 };
+        let is_uplink = table.starts_with("ul_") || table.starts_with("filters_ul");
+        Some(match key {
+            "is_uplink" => Self::IsUplink,
+            "is_ipv4" => Self::Is(Family::V4),
+            "is_ipv6" => Self::Is(Family::V6),
+            "teid" => Self::Teid,
+            "qfi" if table == "queue_assignment" => Self::QfiOut,
+            "qfi" => Self::Qfi,
+            "remote_address" if is_uplink => Self::Destination(family),
+            "source_address" | "remote_address" => Self::Source(family),
+            "destination" if table.starts_with("tunnel_") => Self::Tunnel,
+            "destination_address" | "ue_address" | "destination" => Self::Destination(family),
+            "ue_prefix" => Self::DestinationPrefix,
+            "source" if family == Family::V6 => Self::SourcePrefix,
+            "source" => Self::Source(family),
+            "difference" => Self::Difference(family),
+            "protocol" => Self::Protocol(family),
+            "dscp" => Self::Dscp(family),
+            "source_port" => Self::SourcePort,
+            "destination_port" => Self::DestinationPort,
+            "has_ports" => Self::HasPorts,
+            "rule" => Self::Rule,
+            "color" => Self::Colour,
+            "reason" => Self::Punt,
+            // What is too wide for the key is cut.
+            "session" if is_uplink => Self::Teid,
+            "session" => Self::Session,
+            "template" => Self::Template,
+            "filter_class" => Self::FilterClass,
+            _ => return None,
+        })
+    }
+
+    /// Zero where the packet has no such header.
+    fn of(self, packet: &Packet) -> u128 {
+        let of_family = |family, octets| {
+            if packet.family == Some(family) { packet.inner_field(octets) } else { 0 }
+        };
+        match self {
+            Self::IsUplink => packet.is_tunnelled.into(),
+            Self::Is(family) => (packet.family == Some(family)).into(),
+            Self::Teid => packet.teid_in.into(),
+            Self::Qfi => packet.qfi_in.into(),
+            Self::Source(Family::V4) => of_family(Family::V4, 12..16),
+            Self::Source(Family::V6) => of_family(Family::V6, 8..24),
+            Self::SourcePrefix => of_family(Family::V6, 8..16),
+            Self::Destination(Family::V4) => of_family(Family::V4, 16..20),
+            Self::Destination(Family::V6) => of_family(Family::V6, 24..40),
+            Self::DestinationPrefix => of_family(Family::V6, 24..32),
+            Self::Protocol(Family::V4) => of_family(Family::V4, 9..10),
+            Self::Protocol(Family::V6) => of_family(Family::V6, 6..7),
+            Self::Dscp(family) if packet.family == Some(family) => u128::from(packet.tos() >> 2),
+            Self::Dscp(_) => 0,
+            Self::SourcePort => packet.ports.map_or(0, |(source, _)| source.into()),
+            Self::DestinationPort => packet.ports.map_or(0, |(_, destination)| destination.into()),
+            Self::HasPorts => packet.ports.is_some().into(),
+            Self::Difference(Family::V4) => of_family(Family::V4, 13..16) ^ u128::from(packet.teid_in),
+            Self::Difference(Family::V6) => of_family(Family::V6, 13..16) ^ u128::from(packet.teid_in),
+            Self::Rule => packet.rule.into(),
+            Self::Colour => packet.colour.into(),
+            Self::QfiOut => packet.qfi_out.into(),
+            Self::Tunnel => packet.tunnel.into(),
+            Self::Punt => packet.punt.map_or(0, |punt| punt as u128),
+            Self::Session => packet.session.into(),
+            Self::Template => packet.index.template.into(),
+            Self::FilterClass => packet.filter_class.into(),
+        }
+    }
+}
