@@ -8,6 +8,8 @@ use causeway_ports::PortError;
 use causeway_switch::backend::InProcessError;
 use thiserror::Error;
 
+use crate::worker::RemoteError;
+
 /// Why the daemon cannot start.
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -63,6 +65,9 @@ pub enum StartError {
     /// The switch cannot serve these addresses and networks.
     #[error("upf.dataplane switch: {0}")]
     Switch(#[from] InProcessError),
+    /// The switch cannot be driven.
+    #[error("upf.switch: {0}")]
+    Remote(#[from] RemoteError),
     /// The system has no thread or descriptor left.
     #[error("cannot start: {0}: raise the limits of the process (`ulimit -n`, `ulimit -u`)")]
     Resources(#[from] io::Error),

@@ -7,7 +7,7 @@
 mod smf;
 mod traffic;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
 use causeway_types::{Seid, Teid};
@@ -94,7 +94,8 @@ struct Side {
     seids: Vec<Seid>,
     /// The tunnels of the first sessions.
     tunnels: Vec<Teid>,
-    field: Field,
+    gnb: UdpSocket,
+    _field: Field,
 }
 
 /// What goes on while requests are measured.
@@ -117,7 +118,8 @@ impl Side {
         let most = sessions / (2 * (options.window.len() * options.traffic.len()).max(1) as u32);
         let measured = u32::try_from(options.requests.0).unwrap_or(u32::MAX).min(most).max(1);
         let (seids, tunnels) = (Vec::new(), Vec::new());
-        Ok(Self { sessions, measured, smf, running, seids, tunnels, field })
+        let gnb = traffic::gnb(&field)?;
+        Ok(Self { sessions, measured, smf, running, seids, tunnels, gnb, _field: field })
     }
 
     fn run(
@@ -174,7 +176,7 @@ impl Side {
         options: &Options,
         report: &mut Report,
     ) -> Result<(), BenchError> {
-        let traffic = Traffic::begin(&self.field, &self.tunnels, load.packets)?;
+        let traffic = Traffic::begin(&self.gnb, &self.tunnels, load.packets)?;
         let control = self.running.all.clone().without(&self.running.packets);
         let before = (control.cpu_time()?, self.running.packets.cpu_time()?);
         let exchange = match operation {

@@ -8,6 +8,7 @@ use causeway_types::IpNet;
 use super::ethernet;
 use super::model::{Config, GTPU_PORT, Session, Upf};
 use super::problem::Problem;
+use super::switch;
 use super::words::{GtpuMode, N6Mode};
 use super::workers;
 
@@ -18,6 +19,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     servers(upf, &mut found);
     smfs(upf, &mut found);
     ethernet::check(upf, &mut found);
+    switch::check(upf, &mut found);
     for (n, application) in upf.applications.iter().enumerate() {
         found.extend(application.problem().map(|problem| (format!("upf.applications[{n}]"), problem)));
     }

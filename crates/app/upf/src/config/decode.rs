@@ -15,6 +15,7 @@ use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 use super::qos::qos;
 use super::routing::{Echo, Routing};
 use super::section::Section;
+use super::switch::P4Switch;
 use super::workers::Workers;
 use super::{quantities, values};
 
@@ -55,6 +56,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         offload: upf.value("offload", values::flag).unwrap_or(default.offload),
         ue_address_rest: upf.value("ue_address_rest", quantities::span).unwrap_or(default.ue_address_rest),
         dataplane: upf.value("dataplane", values::word).unwrap_or_default(),
+        switch: upf.section("switch", P4Switch::read),
         workers: upf.section("workers", Workers::read),
         routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),

@@ -111,8 +111,33 @@ pub const KEYS: &[Key] = &[
     key(
         "upf.dataplane",
         "fastpath",
-        "fastpath; reference: slow, to compare with; switch: a model of a P4 switch, slow, to try",
+        "fastpath; reference: slow, to compare with; switch: a P4 switch, or a model of one",
     ),
+    key(
+        "upf.switch.address",
+        "none",
+        "host:port of the switch's P4Runtime server; without it a model of a switch in this process, slow, to try",
+    ),
+    key("upf.switch.device_id", "1", "the switch's id there"),
+    key("upf.switch.election_id", "1", "ours: of several controllers the one with the highest may write"),
+    key("upf.switch.p4info", "none", "file: the P4Info of the switch's program, in text form"),
+    key(
+        "upf.switch.device_config",
+        "none",
+        "file: what the compiler made for the switch; without it the switch has its program already",
+    ),
+    key("upf.switch.copy_session", "none", "clone session by which copies go to the CPU port; 1 with BMv2"),
+    key("upf.switch.cpu_port", "510", "CPU port of the switch, for that session"),
+    key(
+        "upf.switch.read_interval",
+        "100ms",
+        "from one reading of the switch's counters to the next, at least",
+    ),
+    key("upf.switch.route[].to", "none", "prefix of gNBs, or of hosts of the data network"),
+    key("upf.switch.route[].of", "network", "network, or tunnels: to gNBs and other UPFs"),
+    key("upf.switch.route[].port", "none", "port of the switch by which they leave"),
+    key("upf.switch.route[].mac", "none", "MAC address of the switch at that port"),
+    key("upf.switch.route[].next_hop", "none", "MAC address of the router or host behind it"),
     key(
         "upf.workers.count",
         "1",
@@ -167,7 +192,7 @@ mod tests {
     /// Every list with one item, so that the reader looks into each.
     const LISTS: &str = "{upf: {pfcp: {server: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
                          session: [{}], ethernet: [{}], n6_tunnel: [{}], forwarding_policy: [{}], applications: [{}], predefined_rules: [{}], \
-                         qos: {slice: [{}]}, metrics: {server: [{}]}}}";
+                         switch: {route: [{}]}, qos: {slice: [{}]}, metrics: {server: [{}]}}}";
 
     // Input:  a file in which every list has an item.
     // Output: the keys that the reader asks for are the documented ones, no more and no fewer.

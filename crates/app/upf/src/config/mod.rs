@@ -18,6 +18,7 @@ mod quantities;
 mod routing;
 mod section;
 mod shown;
+mod switch;
 mod values;
 mod words;
 mod workers;
@@ -42,9 +43,10 @@ pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 pub use problem::{Hint, Problem};
 pub use qos::{Qos, Slice};
 pub use routing::{Echo, Routing};
+pub use switch::{P4Switch, SwitchRoute};
 pub use words::{
-    DataPlane, GtpuMode, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, Switch, UnknownStations,
-    WhenFull,
+    DataPlane, GtpuMode, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, RouteOf, Switch,
+    UnknownStations, WhenFull,
 };
 pub use workers::{WorkerCount, Workers};
 

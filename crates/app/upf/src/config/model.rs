@@ -12,6 +12,7 @@ use super::pfcp::Pfcp;
 use super::qos::Qos;
 use super::routing::{Echo, Routing};
 use super::shown::{octets, shown, shown_if_any, span};
+use super::switch::P4Switch;
 use super::words::{DataPlane, GtpuMode, Level, LogFormat, N6Mode, WhenFull};
 use super::workers::Workers;
 
@@ -78,6 +79,8 @@ pub struct Upf {
     pub offload: bool,
     /// What handles the packets.
     pub dataplane: DataPlane,
+    /// The P4 switch, for [`DataPlane::Switch`].
+    pub switch: P4Switch,
     /// The packet threads.
     pub workers: Workers,
     /// The UPF as a router.
@@ -112,6 +115,7 @@ impl Default for Upf {
             forwarding_policy: Vec::new(),
             offload: true,
             dataplane: DataPlane::default(),
+            switch: P4Switch::default(),
             workers: Workers::default(),
             routing: Routing::default(),
             buffering: Buffering::default(),

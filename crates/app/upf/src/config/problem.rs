@@ -224,6 +224,15 @@ pub enum Problem {
     /// The P4 program always takes a hop.
     #[error("upf.dataplane switch takes a hop from packets: leave it out, or use another data plane")]
     SwitchHops,
+    /// A key of ports that would be this machine's.
+    #[error("the ports are those of the switch (upf.switch.address): remove it")]
+    PortsOfSwitch,
+    /// The P4 programs have tunnels over IPv4.
+    #[error("tunnels over IPv6 are not on the switch: give an IPv4 address")]
+    SwitchTunnelsIpv6,
+    /// What the software behind a switch cannot do, as it has no ports.
+    #[error("a switch (upf.switch.address) has none of these: remove it")]
+    NotOnSwitch,
     /// Cores are named for more or fewer packet threads than there are.
     #[error("cores: {pinned}, packet threads: {count}: name one core for each (upf.workers.count), or none")]
     PinsDiffer {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use causeway_rules::{FlowDescription, Pattern, Url};
-use causeway_types::{IpNet, NodeId};
+use causeway_types::{IpNet, MacAddr, NodeId};
 
 use super::forwarding::RedirectTo;
 use super::problem::Problem;
@@ -57,6 +57,35 @@ pub(super) fn endpoint(text: &str, default_port: u16) -> Result<SocketAddr, Prob
     let socket = bare.or_else(|_| text.parse()).ok().filter(|socket| socket.port() != 0);
     socket
         .ok_or_else(|| wrong(text, "an address or address:port, for example 192.0.2.1 or [2001:db8::1]:8805"))
+}
+
+/// A host, by name or address, and a port.
+pub(super) fn host_and_port(text: &str) -> Result<String, Problem> {
+    let parts = text
+        .rsplit_once(':')
+        .filter(|(host, _)| !host.is_empty() && (!host.contains(':') || is_bracketed(host)));
+    let fits =
+        parts.is_some_and(|(_, number)| port(number).is_ok()) && text.chars().all(|c| c.is_ascii_graphic());
+    let expected = "a host and a port, for example 192.0.2.9:9559, [2001:db8::9]:9559 or switch.example:9559";
+    if fits { Ok(text.to_owned()) } else { Err(wrong(text, expected)) }
+}
+
+fn is_bracketed(host: &str) -> bool {
+    let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    inner.is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok())
+}
+
+/// The MAC address of one station.
+pub(super) fn mac(text: &str) -> Result<MacAddr, Problem> {
+    let octets: Option<Vec<u8>> = text
+        .split(':')
+        .map(|octet| {
+            u8::from_str_radix(octet, 16).ok().filter(|_| octet.len() == 2 && !octet.starts_with('+'))
+        })
+        .collect();
+    let mac = octets.and_then(|octets| <[u8; 6]>::try_from(octets).ok()).map(MacAddr);
+    let expected = "the MAC address of one station, for example 02:00:5e:00:53:01";
+    mac.filter(|mac| !mac.is_multicast() && mac.0 != [0; 6]).ok_or_else(|| wrong(text, expected))
 }
 
 /// A Forwarding Policy Identifier (TS 29.244 clause 8.2.23).

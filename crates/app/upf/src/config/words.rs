@@ -92,8 +92,17 @@ words!(
         FastPath = "fastpath" "The software fast path: batches, and a line of each session that decides most packets.",
         /// The reference data plane, one packet at a time: slow, and what the fast path is compared with.
         Reference = "reference",
-        /// A model of a P4 switch in this process, with its controller: slow, to try rules on.
+        /// A P4 switch, by P4Runtime; or a model of one in this process, which is slow, to try rules on.
         Switch = "switch",
+    }
+);
+
+words!(
+    /// What a route of a switch is for.
+    RouteOf {
+        Network = "network" "Packets to the data network.",
+        /// Tunnels to gNBs and other UPFs.
+        Tunnels = "tunnels",
     }
 );
 

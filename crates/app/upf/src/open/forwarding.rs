@@ -12,6 +12,9 @@ const IPV6: (&str, &str) = ("/proc/sys/net/ipv6/conf/all/forwarding", "net.ipv6.
 /// A line for each IP version of the pools that the kernel does not forward, with the command that
 /// changes it. The kernel's setting itself is the operator's.
 pub(crate) fn forwarding_advice(upf: &Upf) -> Vec<String> {
+    if upf.remote_switch().is_some() {
+        return Vec::new();
+    }
     // Only a TUN device leaves the way to the data network to the kernel.
     let by_kernel = || upf.session.iter().filter(|session| session.mode == N6Mode::Tun);
     let pools = |v4: bool| by_kernel().any(|session| matches!(session.subnet, IpNet::V4(_)) == v4);

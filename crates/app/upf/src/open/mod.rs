@@ -6,6 +6,7 @@ mod forwarding;
 mod gtpu;
 mod network;
 mod socket;
+mod switch;
 
 use causeway_ports::{MAX_PORTS, xdp};
 
@@ -23,6 +24,9 @@ pub(crate) use socket::{management_sockets, n4_sockets};
 /// # Errors
 /// The first port that cannot be opened, with its key and the cure.
 pub fn ports(config: &Config) -> Result<Vec<PortSet>, StartError> {
+    if config.upf.remote_switch().is_some() {
+        return Ok(vec![switch::ports(&config.upf)]);
+    }
     let workers = config.upf.packet_threads(cores()?.len(), receive_queues(&config.upf));
     let mut sets: Vec<PortSet> = (0..workers).map(|number| PortSet::of_worker(number, workers)).collect();
     gtpu::open(&config.upf, &mut sets)?;

@@ -6,10 +6,13 @@ use causeway_dataplane::{Capabilities, PacketEngine, Topology};
 use causeway_fastpath::FastPath;
 use causeway_fastpath::index::ArenaError;
 use causeway_p4::profiles;
+use causeway_ports::Waker;
 use causeway_reference::{Limits, Reference};
 use causeway_switch::backend::{InProcess, InProcessError};
 use causeway_switch::driver::Program;
 use causeway_types::Span;
+
+use super::remote::Remote;
 
 /// How often the counters of a switch in this process are read.
 const PACE: Span = Span::from_millis(20);
@@ -23,6 +26,8 @@ pub enum Engine {
     Reference(Box<Reference>),
     /// A model of a P4 switch in this process.
     Switch(Box<InProcess>),
+    /// A P4 switch, by P4Runtime.
+    Remote(Box<Remote>),
 }
 
 impl Engine {
@@ -54,12 +59,22 @@ impl Engine {
         self.contract().capabilities()
     }
 
+    /// News that do not come by ports wake this.
+    pub(super) fn wakes(&self, waker: &Waker) -> std::io::Result<()> {
+        match self {
+            Self::Remote(engine) => engine.wakes(waker.try_clone()?),
+            Self::FastPath(_) | Self::Reference(_) | Self::Switch(_) => {}
+        }
+        Ok(())
+    }
+
     /// What all data planes have in common, to be read.
     pub(super) fn contract(&self) -> &dyn PacketEngine {
         match self {
             Self::FastPath(engine) => &**engine,
             Self::Reference(engine) => &**engine,
             Self::Switch(engine) => &**engine,
+            Self::Remote(engine) => &**engine,
         }
     }
 
@@ -69,6 +84,7 @@ impl Engine {
             Self::FastPath(engine) => &mut **engine,
             Self::Reference(engine) => &mut **engine,
             Self::Switch(engine) => &mut **engine,
+            Self::Remote(engine) => &mut **engine,
         }
     }
 
@@ -76,7 +92,7 @@ impl Engine {
     pub(super) fn local_addresses(&self) -> &[IpAddr] {
         match self {
             Self::FastPath(engine) => engine.local_addresses(),
-            Self::Reference(_) | Self::Switch(_) => &[],
+            Self::Reference(_) | Self::Switch(_) | Self::Remote(_) => &[],
         }
     }
 
@@ -84,7 +100,7 @@ impl Engine {
     pub(super) fn rooms(&self) -> (u64, u64) {
         match self {
             Self::FastPath(engine) => (engine.hot_packets(), engine.slow_packets()),
-            Self::Reference(_) | Self::Switch(_) => (0, 0),
+            Self::Reference(_) | Self::Switch(_) | Self::Remote(_) => (0, 0),
         }
     }
 }

@@ -95,6 +95,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         let mut threads = Vec::new();
         for (number, (seat, waker)) in seats.into_iter().zip(wakers).enumerate() {
             let Seat { engine, ports, schedule } = seat;
+            engine.wakes(&waker)?;
             let packets =
                 Packets::new(engine, ports, clock, waker.try_clone()?, schedule.busy_poll, teams.next());
             threads.push(PacketThread::spawn(number, packets, waker, schedule, said.clone())?);

@@ -102,6 +102,16 @@ impl PortSet {
         self.topology.ethernet.push(network);
     }
 
+    /// Adds GTP-U addresses and a data network whose ports are a switch's.
+    pub fn add_elsewhere(
+        &mut self,
+        endpoints: impl IntoIterator<Item = GtpuEndpoint>,
+        networks: impl IntoIterator<Item = Network>,
+    ) {
+        self.topology.gtpu.extend(endpoints);
+        self.topology.networks.extend(networks);
+    }
+
     /// Makes this our end of tunnels over that data network. IPv4 and IPv6 addresses of one network and port are
     /// one endpoint.
     pub fn add_n6_tunnel(&mut self, network: NetworkInstance, end: SocketAddr) {

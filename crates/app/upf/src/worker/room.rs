@@ -72,7 +72,9 @@ impl Room {
                 engine.process_batch(now, entrance, batch, &mut self.leaving);
                 self.out.send_leaving(batch, &self.leaving)
             }
-            Engine::Reference(_) | Engine::Switch(_) => self.one_by_one(now, entrance, batch),
+            Engine::Reference(_) | Engine::Switch(_) | Engine::Remote(_) => {
+                self.one_by_one(now, entrance, batch)
+            }
         }
     }
 
@@ -122,6 +124,8 @@ impl Room {
             Engine::FastPath(engine) => engine.follow_paths(now, old, new),
             Engine::Reference(engine) => engine.follow_paths(now, old, new),
             Engine::Switch(engine) => engine.follow_paths(now, old, new),
+            // It is the only one: no session is elsewhere.
+            Engine::Remote(_) => {}
         }
     }
 

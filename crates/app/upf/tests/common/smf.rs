@@ -98,6 +98,17 @@ impl Smf {
         self.establish_with(counting(uplink_pdr(ue)), counting(downlink_pdr(ue)), Some(urr()))
     }
 
+    /// The same as [`Smf::establish`], whatever comes of it.
+    pub fn try_establish(&mut self) -> Cause {
+        let cp = FSeid { seid: CP_SEID, addr: DualIp::from(self.address) };
+        let (pdrs, fars) = ([uplink_pdr(UE), downlink_pdr(UE)], [uplink_far(), downlink_far()]);
+        let request = SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars);
+        match decode(&self.request(request.into(), Some(Seid(0)))).1 {
+            Message::SessionEstablishmentResponse(response) => response.cause,
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn establish_with(
         &mut self,
         uplink: CreatePdr<'_>,

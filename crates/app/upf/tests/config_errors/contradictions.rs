@@ -36,6 +36,23 @@ fn contradictions() {
             "6: upf.gtpu.server[0].fragment: mode tpacket sends no fragments: remove `fragment`",
         ),
         (
+            "upf:\n  dataplane: switch\n  switch:\n    address: 192.0.2.9:9559\n    route:\n      - {to: '2001:db8::/32', of: tunnels, port: 1, mac: '02:00:00:00:00:01', next_hop: '02:00:00:00:00:02'}\n",
+            "3: upf.switch.p4info: missing: give the P4Info of the switch's program, for example p4/p4info/hip4.bmv2.txtpb\n\
+             upf.yaml:5: upf.switch.route: missing: give a route `of: network`, which says where the data network is\n\
+             upf.yaml:6: upf.switch.route[0].to: tunnels over IPv6 are not on the switch: give an IPv4 address",
+        ),
+        (
+            "upf:\n  dataplane: switch\n  gtpu:\n    mode: af_xdp\n    server:\n      - {address: '2001:db8::1', dev: eth1, port: 2153}\n  ethernet: [{dnn: lan}]\n  n6_tunnel: [{address: 192.0.2.6}]\n  \
+             switch:\n    address: 192.0.2.9:9559\n    p4info: a\n    route:\n      - {to: 0.0.0.0/0, of: tunnels, port: 1, mac: '02:00:00:00:00:01', next_hop: '02:00:00:00:00:02'}\n      \
+             - {to: 0.0.0.0/0, port: 1, mac: '02:00:00:00:00:01', next_hop: '02:00:00:00:00:02'}\n",
+            "6: upf.gtpu.server[0].port: mode af_xdp uses port 2152 only: remove `port`\n\
+             upf.yaml:4: upf.gtpu.mode: the ports are those of the switch (upf.switch.address): remove it\n\
+             upf.yaml:6: upf.gtpu.server[0].dev: the ports are those of the switch (upf.switch.address): remove it\n\
+             upf.yaml:6: upf.gtpu.server[0].port: mode switch uses port 2152 only: remove `port`\n\
+             upf.yaml:7: upf.ethernet[0]: a switch (upf.switch.address) has none of these: remove it\n\
+             upf.yaml:8: upf.n6_tunnel[0]: a switch (upf.switch.address) has none of these: remove it",
+        ),
+        (
             "upf:\n  gtpu:\n    mode: af_xdp\n    server:\n      - address: 192.0.2.1\n",
             "5: upf.gtpu.server[0].dev: missing: mode af_xdp needs the interface of the address",
         ),

@@ -15,6 +15,15 @@ fn wrong_values() {
         ),
         ("upf:\n  max_sessions: 0\n", "2: upf.max_sessions: `0` is not a whole number from 1 to 10000000"),
         (
+            "upf:\n  switch:\n    address: 2001:db8::9:9559\n",
+            "3: upf.switch.address: `2001:db8::9:9559` is not a host and a port, for example 192.0.2.9:9559, [2001:db8::9]:9559 or switch.example:9559",
+        ),
+        (
+            "upf:\n  switch:\n    route:\n      - {to: 0.0.0.0/0, port: 1, mac: '01:00:5e:00:00:01', next_hop: '02:00:00:00:00:002'}\n",
+            "4: upf.switch.route[0].mac: `01:00:5e:00:00:01` is not the MAC address of one station, for example 02:00:5e:00:53:01\n\
+             upf.yaml:4: upf.switch.route[0].next_hop: `02:00:00:00:00:002` is not the MAC address of one station, for example 02:00:5e:00:53:01",
+        ),
+        (
             "upf:\n  pfcp:\n    server:\n      - address: localhost\n",
             "4: upf.pfcp.server[0].address: `localhost` is not an IPv4 or IPv6 address, for example 192.0.2.1 or 2001:db8::1",
         ),

@@ -37,6 +37,8 @@ pub struct Config {
     pub retry: Span,
     /// How often a change is tried that the switch cannot be reached for, until it is refused.
     pub attempts: u32,
+    /// How long [`Dataplane::apply`](causeway_dataplane::Dataplane::apply) waits for a switch that takes its own time, at most.
+    pub patience: Span,
     /// Bits of a rule's number, at most 24.
     pub number_bits: u8,
     /// Templates that always find a number for so many rules; others are learnt. Without effect where the profile has no templates.
@@ -62,6 +64,7 @@ impl Config {
             express: 500,
             retry: Span::from_millis(10),
             attempts: 100,
+            patience: Span::from_secs(30),
             number_bits: 24,
             minima: Vec::new(),
             routes: Vec::new(),

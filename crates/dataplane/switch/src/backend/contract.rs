@@ -13,9 +13,8 @@ use crate::driver::SwitchDriver;
 /// How many times a driver is asked that goes on in the time that it is told.
 const PATIENCE: u32 = 1_000_000;
 
-/// How long another one is waited for: at a time, and altogether.
+/// How long another one is waited for at a time.
 const REST: Span = Span::from_millis(100);
-const LONGEST: Span = Span::from_secs(30);
 
 impl<D: SwitchDriver> Switch<D> {
     /// Waits for an operation: in the time of the driver where that goes on by what it is told, else in that of the world.
@@ -33,7 +32,7 @@ impl<D: SwitchDriver> Switch<D> {
                     let next = self.next_step().map(|next| next.max(now));
                     let longest = next.map_or(REST, |next| next.since(now).min(REST));
                     now = match self.driver.rest(longest) {
-                        Some(_) if now.since(start) > LONGEST => break,
+                        Some(_) if now.since(start) > self.config.patience => break,
                         Some(rested) => now + rested,
                         None => next.unwrap_or(now),
                     };

@@ -34,22 +34,26 @@ pub(super) struct Traffic {
     thread: Option<JoinHandle<()>>,
 }
 
+/// The gNB's socket. There is one for all spans: while another thread of this process starts a program, the system may hold an
+/// address for a moment after its socket is closed.
+pub(super) fn gnb(field: &Field) -> Result<UdpSocket, BenchError> {
+    let open = || {
+        let socket = UdpSocket::bind((GNB, GTPU_PORT))?;
+        socket.connect((UPF_N3, GTPU_PORT))?;
+        Ok(socket)
+    };
+    field.gnb.enter(|| Ok(open().map_err(BenchError::io("open the socket of the gNB"))))?
+}
+
 impl Traffic {
     /// Begins to send so many packets in a second by the tunnels of the first sessions, in turn.
-    pub(super) fn begin(field: &Field, tunnels: &[Teid], rate: u64) -> Result<Self, BenchError> {
+    pub(super) fn begin(gnb: &UdpSocket, tunnels: &[Teid], rate: u64) -> Result<Self, BenchError> {
         let (is_over, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let packets: Vec<_> = tunnels.iter().zip(0..).map(packet).collect::<Result<_, _>>()?;
         if rate == 0 || packets.is_empty() {
             return Ok(Self { is_over, sent, thread: None });
         }
-        let socket = field.gnb.enter(|| {
-            let open = || {
-                let socket = UdpSocket::bind((GNB, GTPU_PORT))?;
-                socket.connect((UPF_N3, GTPU_PORT))?;
-                Ok(socket)
-            };
-            Ok(open().map_err(BenchError::io("open the socket of the gNB")))
-        })??;
+        let socket = gnb.try_clone().map_err(BenchError::io("share the socket of the gNB"))?;
         let (over, counted) = (Arc::clone(&is_over), Arc::clone(&sent));
         let send = move || {
             let mut turn = packets.iter().cycle();

@@ -1,129 +1,32 @@
 //! Every documented key is read, has the default that is documented, and is in the sample file.
 
+mod values;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use causeway_upf::config::{Config, EthernetNetwork, ForwardingPolicy, KEYS, N6Tunnel, Overrides, Smf};
+use causeway_types::MacAddr;
+use causeway_upf::config::{
+    Config, EthernetNetwork, ForwardingPolicy, KEYS, N6Tunnel, Overrides, RouteOf, Smf, SwitchRoute,
+};
+use values::{NEEDED, OTHER_VALUES};
 
-const SAMPLE: &str = include_str!("../upf.yaml");
-const PACKAGED: &str = include_str!("../../../../packaging/upf.yaml");
-
-/// Every documented key with a legal value that is not its default.
-const OTHER_VALUES: &[(&str, &str)] = &[
-    ("logger.level", "debug"),
-    ("logger.format", "json"),
-    ("upf.node_id", "upf1.example.org"),
-    ("upf.max_sessions", "1000"),
-    ("upf.max_pdrs_per_session", "16"),
-    ("upf.max_macs_per_session", "16"),
-    ("upf.pfcp.server[].address", "2001:db8::7"),
-    ("upf.pfcp.server[].dev", "eth0"),
-    ("upf.pfcp.server[].port", "18805"),
-    ("upf.pfcp.client.smf[].address", "127.0.0.4"),
-    ("upf.pfcp.client.smf[].port", "18805"),
-    ("upf.pfcp.heartbeat.interval", "1m"),
-    ("upf.pfcp.heartbeat.timeout", "250ms"),
-    ("upf.pfcp.heartbeat.retries", "5"),
-    ("upf.pfcp.retransmission.timeout", "2s"),
-    ("upf.pfcp.retransmission.retries", "0"),
-    ("upf.pfcp.association_retry", "1s"),
-    ("upf.pfcp.release_timeout", "0"),
-    ("upf.pfcp.path_failure", "purge"),
-    ("upf.pfcp.request_port", "learnt"),
-    ("upf.pfcp.load_control", "off"),
-    ("upf.pfcp.overload_control", "on"),
-    ("upf.pfcp.overload_mark", "90"),
-    ("upf.pfcp.overload_validity", "2m"),
-    ("upf.pfcp.allow", "192.0.2.0/24, 2001:db8::1"),
-    ("upf.pfcp.max_associations", "2"),
-    ("upf.gtpu.mode", "tpacket"),
-    ("upf.gtpu.server[].address", "192.0.2.7"),
-    ("upf.gtpu.server[].dev", "eth1"),
-    ("upf.gtpu.server[].port", "12152"),
-    ("upf.gtpu.server[].network_instance", "access"),
-    ("upf.gtpu.server[].mtu", "1400"),
-    ("upf.gtpu.server[].fragment", "true"),
-    ("upf.gtpu.echo.interval", "60s"),
-    ("upf.gtpu.echo.timeout", "1s"),
-    ("upf.gtpu.echo.retries", "1"),
-    ("upf.session[].subnet", "10.60.0.0/16"),
-    ("upf.session[].mode", "af_xdp"),
-    ("upf.session[].gateway", "10.45.0.254"),
-    ("upf.session[].dnn", "ims"),
-    ("upf.session[].dev", "n6"),
-    ("upf.session[].mtu", "1300"),
-    ("upf.session[].ue_pool", "10.45.128.0/17"),
-    ("upf.session[].pool_identity", "pool-a"),
-    ("upf.ue_address_rest", "5m"),
-    ("upf.ethernet[].dnn", "factory"),
-    ("upf.ethernet[].dev", "tap0"),
-    ("upf.ethernet[].bridge", "br0"),
-    ("upf.ethernet[].mtu", "1500"),
-    ("upf.ethernet[].unknown_stations", "flood"),
-    ("upf.n6_tunnel[].dnn", "ims"),
-    ("upf.n6_tunnel[].address", "2001:db8::6"),
-    ("upf.n6_tunnel[].port", "15555"),
-    ("upf.forwarding_policy[].name", "gold"),
-    ("upf.forwarding_policy[].drop", "true"),
-    ("upf.forwarding_policy[].dnn", "internet"),
-    ("upf.forwarding_policy[].dscp", "46"),
-    ("upf.forwarding_policy[].redirect", "http://192.0.2.80/"),
-    ("upf.offload", "false"),
-    ("upf.dataplane", "reference"),
-    ("upf.workers.count", "2"),
-    ("upf.workers.pin", "2"),
-    ("upf.workers.busy_poll", "true"),
-    ("upf.routing.decrement_ttl", "false"),
-    ("upf.routing.router_advertisement", "true"),
-    ("upf.routing.icmp_errors_per_second", "0"),
-    ("upf.buffering.packets_per_session", "8"),
-    ("upf.buffering.octets_per_session", "64KiB"),
-    ("upf.buffering.packets", "1000"),
-    ("upf.buffering.memory", "1MiB"),
-    ("upf.buffering.time", "1m"),
-    ("upf.buffering.when_full", "drop_oldest"),
-    ("upf.buffering.notify_again", "30s"),
-    ("upf.applications[].id", "video"),
-    ("upf.applications[].flow", "permit out 17 from any 53 to assigned"),
-    ("upf.applications[].url", "http://example.com/video"),
-    ("upf.applications[].domain", "example.com"),
-    ("upf.applications[].domain_protocol", "tls"),
-    ("upf.predefined_rules[].name", "browsing"),
-    ("upf.predefined_rules[].flow", "permit out 6 from any 443 to assigned"),
-    ("upf.predefined_rules[].application", "video"),
-    ("upf.qos.averaging_window", "2s"),
-    ("upf.qos.slice[].sst", "2"),
-    ("upf.qos.slice[].sd", "00a1b2"),
-    ("upf.qos.slice[].uplink", "1Gbps"),
-    ("upf.qos.slice[].downlink", "20Mbps"),
-    ("upf.metrics.server[].address", "::1"),
-    ("upf.metrics.server[].port", "19090"),
-];
-
-/// Keys without which a list item is nothing.
-const NEEDED: &[(&str, &str)] = &[
-    ("upf.pfcp.server[]", "address: 127.0.0.7"),
-    ("upf.pfcp.client.smf[]", "address: 127.0.0.4"),
-    ("upf.gtpu.server[]", "address: 127.0.0.7"),
-    ("upf.session[]", "subnet: 10.45.0.0/16"),
-    ("upf.ethernet[]", "dnn: lan"),
-    ("upf.forwarding_policy[]", "name: silver"),
-    ("upf.n6_tunnel[]", "address: 192.0.2.6"),
-    ("upf.applications[]", "id: video"),
-    ("upf.predefined_rules[]", "name: browsing"),
-    ("upf.qos.slice[]", "sst: 1"),
-    ("upf.metrics.server[]", "address: 127.0.0.1"),
-];
+const SAMPLE: &str = include_str!("../../upf.yaml");
+const PACKAGED: &str = include_str!("../../../../../packaging/upf.yaml");
 
 /// The key and value as a file of one line, with what its list item needs.
 fn file(path: &str, value: &str) -> String {
     let (group, leaf) = path.rsplit_once('.').unwrap();
     let needed = NEEDED.iter().find(|(g, with)| {
         let instead = ["address", "dev"].contains(&leaf) && with.starts_with("address");
-        *g == group && !with.starts_with(leaf) && !(instead && leaf == "dev")
+        *g == group && !(instead && leaf == "dev")
     });
+    let others = |with: &str| -> String {
+        let parts = with.split(", ").filter(|part| !part.starts_with(leaf));
+        parts.map(|part| format!("{part}, ")).collect()
+    };
     let mut text =
-        format!("{{{}{leaf}: \"{value}\"}}", needed.map_or(String::new(), |(_, w)| format!("{w}, ")));
+        format!("{{{}{leaf}: \"{value}\"}}", needed.map_or(String::new(), |(_, with)| others(with)));
     for part in group.rsplit('.') {
         text = match part.strip_suffix("[]") {
             Some(list) => format!("{{{list}: [{text}]}}"),
@@ -188,6 +91,11 @@ fn every_documented_default_is_the_default() {
             let address = [192, 0, 2, 6].into();
             expected.upf.n6_tunnel.push(N6Tunnel { dnn: "internet".into(), address, port: 5555 });
         }
+        if key.path.starts_with("upf.switch.route[]") {
+            let (mac, next_hop) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
+            let to = "0.0.0.0/0".parse().unwrap();
+            expected.upf.switch.route.push(SwitchRoute { to, of: RouteOf::Network, port: 1, mac, next_hop });
+        }
         if key.path.starts_with("upf.forwarding_policy[]") {
             let name = "silver".to_owned();
             expected.upf.forwarding_policy.push(ForwardingPolicy { name, ..ForwardingPolicy::default() });
@@ -206,7 +114,9 @@ fn the_effective_configuration_is_a_configuration_file() {
                 heartbeat: {interval: 1500ms, timeout: 1s, retries: 1}, path_failure: purge}, \
                 gtpu: {mode: af_xdp, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}], \
                 echo: {interval: 2m, timeout: 100ms, retries: 0}}, \
-                offload: false, dataplane: reference, workers: {count: auto, pin: '3', busy_poll: true}, routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
+                offload: false, dataplane: reference, switch: {address: '[2001:db8::9]:9559', device_id: 2, election_id: 3, p4info: a, device_config: b, \
+                copy_session: 4, cpu_port: 5, read_interval: 6s, \
+                route: [{to: 192.0.2.0/24, of: tunnels, port: 7, mac: '02:00:00:00:00:07', next_hop: '02:00:00:00:00:08'}]}, workers: {count: auto, pin: '3', busy_poll: true}, routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
                 session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}, \
                 {subnet: 10.60.0.0/16, mode: af_xdp, dnn: v, dev: w}], n6_tunnel: [{dnn: x, address: 192.0.2.6, port: 7}], \
                 ethernet: [{dnn: lan, dev: z, bridge: br0, mtu: 1500, unknown_stations: flood}], max_macs_per_session: 9, \
@@ -267,6 +177,11 @@ fn the_sample_states_the_defaults() {
     sample.upf.qos.slice.clear();
     sample.upf.pfcp.allow.clear();
     sample.upf.workers.pin.clear();
+    sample.upf.switch.address = None;
+    sample.upf.switch.p4info = None;
+    sample.upf.switch.device_config = None;
+    sample.upf.switch.copy_session = None;
+    sample.upf.switch.route.clear();
     sample.upf.n6_tunnel.clear();
     sample.upf.forwarding_policy.clear();
     sample.upf.applications.clear();

@@ -1,0 +1,163 @@
+//! The keys of a P4 switch.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use causeway_types::{IpNet, MacAddr, Span};
+use serde::Serialize;
+
+use super::check::Found;
+use super::model::{GTPU_PORT, Upf};
+use super::problem::Problem;
+use super::section::Section;
+use super::shown::{shown, span};
+use super::words::{DataPlane, GtpuMode, RouteOf};
+use super::{quantities, values};
+
+/// A P4 switch as the data plane, where it is another machine's or process's.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct P4Switch {
+    /// Host and port of its P4Runtime server; `None`: a model of a switch in this process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Its id there.
+    pub device_id: u64,
+    /// Ours: of several controllers the one with the highest may write.
+    pub election_id: u64,
+    /// The P4Info of its program, in text form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p4info: Option<PathBuf>,
+    /// What the compiler made for it; `None` for a switch that has its program already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_config: Option<PathBuf>,
+    /// The clone session by which copies go to the CPU port, where the switch needs one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy_session: Option<u32>,
+    /// The CPU port, for that session.
+    pub cpu_port: u32,
+    /// From one reading of its counters to the next, at least.
+    #[serde(serialize_with = "span")]
+    pub read_interval: Span,
+    /// Where packets leave it.
+    pub route: Vec<SwitchRoute>,
+}
+
+impl Default for P4Switch {
+    fn default() -> Self {
+        Self {
+            address: None,
+            device_id: 1,
+            election_id: 1,
+            p4info: None,
+            device_config: None,
+            copy_session: None,
+            cpu_port: 510,
+            read_interval: Span::from_millis(100),
+            route: Vec::new(),
+        }
+    }
+}
+
+/// A way out of the switch.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SwitchRoute {
+    /// Where packets go to: the far ends of tunnels, or hosts of the data network.
+    #[serde(serialize_with = "shown")]
+    pub to: IpNet,
+    /// Which of the two.
+    pub of: RouteOf,
+    /// The port of the switch.
+    pub port: u16,
+    /// The MAC address of the switch there.
+    #[serde(serialize_with = "shown")]
+    pub mac: MacAddr,
+    /// That of the next hop.
+    #[serde(serialize_with = "shown")]
+    pub next_hop: MacAddr,
+}
+
+impl P4Switch {
+    pub(super) fn read(switch: &mut Section<'_>) -> Self {
+        let default = Self::default();
+        let id = || values::number(1..=u64::MAX);
+        Self {
+            address: switch.value("address", values::host_and_port),
+            device_id: switch.value("device_id", values::number(0..=u64::MAX)).unwrap_or(default.device_id),
+            election_id: switch.value("election_id", id()).unwrap_or(default.election_id),
+            p4info: switch.value("p4info", values::text).map(PathBuf::from),
+            device_config: switch.value("device_config", values::text).map(PathBuf::from),
+            copy_session: switch.value("copy_session", values::number(1..=32_767)),
+            cpu_port: switch.value("cpu_port", values::number(1..=u32::MAX)).unwrap_or(default.cpu_port),
+            read_interval: switch
+                .value("read_interval", quantities::positive_span)
+                .unwrap_or(default.read_interval),
+            route: switch.list("route", route).unwrap_or_default(),
+        }
+    }
+}
+
+/// Any address in documentation's MAC range: a list item with an error is not used.
+const NO_MAC: MacAddr = MacAddr([0, 0, 0x5e, 0, 0x53, 0]);
+
+fn route(route: &mut Section<'_>) -> SwitchRoute {
+    let to = "give the prefix of the destinations, for example 192.0.2.0/24, or 0.0.0.0/0 for all";
+    let port = "give the number of the switch's port";
+    let mac = "give the MAC address that the switch has at that port";
+    let next_hop = "give the MAC address of the router or host behind that port";
+    let any = IpNet::new_assert(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+    SwitchRoute {
+        to: route.required("to", to, values::subnet).unwrap_or(any),
+        of: route.value("of", values::word).unwrap_or_default(),
+        port: route.required("port", port, values::number(0..=511)).unwrap_or_default(),
+        mac: route.required("mac", mac, values::mac).unwrap_or(NO_MAC),
+        next_hop: route.required("next_hop", next_hop, values::mac).unwrap_or(NO_MAC),
+    }
+}
+
+impl Upf {
+    /// The switch whose ports carry the packets, if it is not in this process.
+    pub(crate) fn remote_switch(&self) -> Option<(&P4Switch, &str)> {
+        let is_chosen = self.dataplane == DataPlane::Switch;
+        self.switch.address.as_deref().filter(|_| is_chosen).map(|address| (&self.switch, address))
+    }
+}
+
+/// What a switch with ports of its own cannot do, or needs.
+pub(super) fn check(upf: &Upf, found: &mut Found) {
+    let Some((switch, _)) = upf.remote_switch() else { return };
+    let mut missing = |key: &str, what| found.push((format!("upf.switch.{key}"), Problem::Missing(what)));
+    if switch.p4info.is_none() {
+        missing("p4info", "give the P4Info of the switch's program, for example p4/p4info/hip4.bmv2.txtpb");
+    }
+    let has = |kind| switch.route.iter().any(|route| route.of == kind);
+    if !has(RouteOf::Tunnels) {
+        missing("route", "give a route `of: tunnels`, which says where gNBs are");
+    }
+    if !has(RouteOf::Network) {
+        missing("route", "give a route `of: network`, which says where the data network is");
+    }
+    for (n, _) in switch.route.iter().enumerate().filter(|(_, route)| of_ipv6_tunnels(route)) {
+        found.push((format!("upf.switch.route[{n}].to"), Problem::SwitchTunnelsIpv6));
+    }
+    if upf.gtpu.mode != GtpuMode::Udp {
+        found.push(("upf.gtpu.mode".into(), Problem::PortsOfSwitch));
+    }
+    for (n, server) in upf.gtpu.server.iter().enumerate() {
+        let key = |name: &str| format!("upf.gtpu.server[{n}].{name}");
+        match server.address {
+            _ if server.dev.is_some() => found.push((key("dev"), Problem::PortsOfSwitch)),
+            Some(IpAddr::V6(_)) => found.push((key("address"), Problem::SwitchTunnelsIpv6)),
+            Some(IpAddr::V4(_)) | None => {}
+        }
+        if server.port != GTPU_PORT {
+            found.push((key("port"), Problem::PortIsFixed { mode: "switch" }));
+        }
+    }
+    let networks = upf.ethernet.iter().enumerate().map(|(n, _)| format!("upf.ethernet[{n}]"));
+    let tunnels = upf.n6_tunnel.iter().enumerate().map(|(n, _)| format!("upf.n6_tunnel[{n}]"));
+    found.extend(networks.chain(tunnels).map(|key| (key, Problem::NotOnSwitch)));
+}
+
+fn of_ipv6_tunnels(route: &SwitchRoute) -> bool {
+    route.of == RouteOf::Tunnels && matches!(route.to, IpNet::V6(_))
+}

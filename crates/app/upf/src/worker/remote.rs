@@ -1,0 +1,147 @@
+//! A P4 switch elsewhere as the data plane: its ports carry the packets, P4Runtime the rules.
+
+use std::sync::{Arc, OnceLock};
+
+use causeway_dataplane::{
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Event, Fate, Ingress, PacketEngine,
+    Plan, Transmit,
+};
+use causeway_p4runtime::client::{ConnectError, Options, P4Runtime};
+use causeway_ports::Waker;
+use causeway_rules::Applications;
+use causeway_switch::backend::{Config, Notice, StartError, Switch};
+use causeway_types::{Span, Time};
+use tracing::{info, warn};
+
+/// Why a switch cannot be driven.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// The files or the address cannot be used.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The program cannot serve these surroundings.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+/// How long a switch may be away until changes of sessions are refused at once, and how long one of them may take. It is less
+/// than what SMFs wait for an answer.
+pub(crate) const PATIENCE: Span = Span::from_secs(2);
+
+/// A switch by P4Runtime.
+pub struct Remote {
+    switch: Switch<P4Runtime>,
+    /// Wakes the packet thread, once there is one, when the switch has something to say.
+    waker: Arc<OnceLock<Waker>>,
+    /// The latest time that it was told; `None` before the first.
+    now: Option<Time>,
+    /// Since when it is out of reach, or not what it should be yet.
+    away: Option<Time>,
+}
+
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remote").field("sessions", &self.switch.len().0).finish_non_exhaustive()
+    }
+}
+
+impl Remote {
+    /// Begins to connect. A switch that does not answer yet is no error.
+    ///
+    /// # Errors
+    /// The files, the address, or what the program has no room for.
+    pub fn new(options: Options, config: Config) -> Result<Self, RemoteError> {
+        let waker: Arc<OnceLock<Waker>> = Arc::default();
+        let wakes = Arc::clone(&waker);
+        let wake = move || {
+            if let Some(waker) = wakes.get() {
+                waker.wake();
+            }
+        };
+        let driver = P4Runtime::connect(options, Some(Box::new(wake)))?;
+        let program = driver.program().clone();
+        Ok(Self { switch: Switch::new(driver, &program, config)?, waker, now: None, away: None })
+    }
+
+    /// From now on this is woken.
+    pub(super) fn wakes(&self, waker: Waker) {
+        // There is one thread, which is started once.
+        let _first = self.waker.set(waker);
+    }
+
+    /// Lets the switch go on; the time that it is now, which never goes back.
+    fn go_on(&mut self, now: Time) -> Time {
+        if self.now.is_none() {
+            // It was never there yet.
+            self.away = Some(now);
+        }
+        let now = self.now.map_or(now, |last| last.max(now));
+        self.now = Some(now);
+        self.switch.go_on(now);
+        self.tell();
+        now
+    }
+
+    /// Tells the operator what the switch went through.
+    fn tell(&mut self) {
+        while let Some(notice) = self.switch.poll_notice() {
+            match notice {
+                Notice::Refilled(_) => {
+                    info!("{notice}");
+                    self.away = None;
+                }
+                Notice::Down | Notice::Superseded => {
+                    warn!("{notice}");
+                    self.away = self.away.or(self.now);
+                }
+                Notice::Refused { .. } => warn!("{notice}"),
+            }
+        }
+    }
+}
+
+impl Dataplane for Remote {
+    fn capabilities(&self) -> Capabilities {
+        self.switch.capabilities()
+    }
+
+    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        let now = self.go_on(now);
+        if self.away.is_some_and(|since| now.since(since) > PATIENCE) {
+            return Err(ApplyError::Backend("the switch is out of reach".to_owned()));
+        }
+        let applied = self.switch.apply(now, plan);
+        self.tell();
+        applied
+    }
+
+    fn provision(&mut self, applications: &Arc<Applications>) {
+        self.switch.provision(applications);
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.switch.poll_event()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.switch.next_deadline()
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.go_on(now);
+    }
+
+    /// Those of the software behind the switch: packets that it never saw are in the switch's own counters.
+    fn counters(&self) -> Counters {
+        self.switch.counters()
+    }
+}
+
+impl PacketEngine for Remote {
+    /// No packet comes by ports of this machine.
+    fn process(&mut self, _: Time, _: &Ingress, _: &[u8], _: &mut dyn Transmit) -> Fate {
+        Fate::Dropped(DropReason::NoEgress)
+    }
+
+    fn flush(&mut self, _: &mut dyn Transmit) {}
+}

@@ -1,0 +1,201 @@
+//! The daemon with a P4 switch as its data plane: PFCP over real sockets, P4Runtime over real gRPC, the model of a switch behind it.
+
+mod common;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use causeway_p4runtime::server::{ModelSwitch, Options};
+use causeway_packet::gtpu::{Message, Packet, prefix};
+use causeway_packet::{IpProtocol, IpRepr, Ipv4, Ipv4Repr, Udp, UdpRepr};
+use causeway_types::{IpNet, MacAddr, Span, Teid};
+use causeway_upf::Daemon;
+use causeway_upf::config::{Config, DataPlane, P4Switch, RouteOf, SwitchRoute};
+use common::smf::Smf;
+use common::{PATIENCE, SERVER, UE, config, loopback, one_hop_on, packet};
+use tokio::net::TcpListener;
+
+/// N3 of the switch. Nobody here has that address.
+const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
+const GNB_TEID: u32 = 0x2001;
+
+/// The switch's ports.
+const N3: u16 = 1;
+const N6: u16 = 2;
+const N3_ROUTER: MacAddr = MacAddr([2, 0, 0x5e, 0, 0x53, 0x11]);
+const N6_ROUTER: MacAddr = MacAddr([2, 0, 0x5e, 0, 0x53, 0x12]);
+
+/// A switch with its P4Runtime server.
+struct Served {
+    switch: ModelSwitch,
+    address: SocketAddr,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    fn at(address: SocketAddr) -> Self {
+        let switch = ModelSwitch::new(Options::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let listener = runtime.block_on(TcpListener::bind(address)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let served = switch.clone();
+        let thread = Some(std::thread::spawn(move || runtime.block_on(served.serve(listener)).unwrap()));
+        Self { switch, address, thread }
+    }
+
+    /// The next frame that leaves by a port.
+    fn next(&self) -> (u16, Vec<u8>) {
+        let start = Instant::now();
+        loop {
+            if let Some(sent) = self.switch.poll_sent() {
+                return sent;
+            }
+            assert!(start.elapsed() < PATIENCE, "no frame in time");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.switch.stop();
+        if let Some(thread) = self.thread.take() {
+            // A test that failed says so itself.
+            let _ended = thread.join();
+        }
+    }
+}
+
+fn route(to: &str, of: RouteOf, port: u16, next_hop: MacAddr) -> SwitchRoute {
+    let to: IpNet = to.parse().unwrap();
+    SwitchRoute { to, of, port, mac: MacAddr([2, 0, 0x5e, 0, 0x53, 1]), next_hop }
+}
+
+/// N4 on loopback; N3 and N6 at the switch.
+fn configuration(switch: &Served) -> Config {
+    let mut config = config(loopback());
+    config.upf.gtpu.server[0].address = Some(UPF.into());
+    config.upf.dataplane = DataPlane::Switch;
+    let p4info = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4/p4info/hip4.bmv2.txtpb");
+    config.upf.switch = P4Switch {
+        address: Some(switch.address.to_string()),
+        p4info: Some(p4info),
+        read_interval: Span::from_millis(5),
+        route: vec![
+            route("192.0.2.0/24", RouteOf::Tunnels, N3, N3_ROUTER),
+            route("0.0.0.0/0", RouteOf::Network, N6, N6_ROUTER),
+        ],
+        ..P4Switch::default()
+    };
+    config
+}
+
+fn frame(packet: &[u8]) -> Vec<u8> {
+    [&[0; 12][..], &[0x08, 0x00], packet].concat()
+}
+
+/// A user packet in a tunnel to the UPF, as a frame.
+fn in_tunnel(teid: Teid, user: &[u8]) -> Vec<u8> {
+    let header = prefix::plain(teid, user.len()).unwrap();
+    let ip = IpRepr::V4(Ipv4Repr::new(GNB, UPF, IpProtocol::UDP));
+    let mut octets = Vec::new();
+    let udp = UdpRepr { src_port: 2152, dst_port: 2152 };
+    ip.write_udp(udp, false, &[&header, user], &mut octets).unwrap();
+    frame(&octets)
+}
+
+/// What a frame to the gNB carries.
+fn out_of_tunnel(frame: &[u8]) -> Vec<u8> {
+    assert_eq!(frame[..6], N3_ROUTER.0);
+    let ip = Ipv4::parse(&frame[14..]).unwrap();
+    assert_eq!((ip.src(), ip.dst()), (UPF, GNB));
+    let udp = Udp::parse(ip.payload()).unwrap();
+    let message = Packet::parse(udp.payload()).unwrap();
+    assert_eq!(message.header.teid, Teid::new(GNB_TEID));
+    let Message::GPdu(user) = message.message else { panic!("{frame:02x?}") };
+    user.to_vec()
+}
+
+fn from_ue(number: u8) -> Vec<u8> {
+    packet(UE, SERVER, &[number; 72])
+}
+
+fn to_ue(number: u8) -> Vec<u8> {
+    packet(SERVER, UE, &[number; 172])
+}
+
+// Input:  a session of an idle UE on a switch; packets both ways; the downlink is let out to a gNB; the session ends.
+// Output: N6 gets the uplink with the router's MAC address; the SMF hears of the downlink, which waits in the UPF and comes first;
+//         every octet is counted once, whether the switch or the software sent it.
+#[test]
+fn a_switch_carries_the_packets_and_the_software_behind_it_buffers() {
+    let switch = Served::at("127.0.0.1:0".parse().unwrap());
+    let daemon = Daemon::start(&configuration(&switch)).unwrap();
+    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+    smf.associate();
+    let session = smf.establish_counting(UE);
+
+    switch.switch.receive(N3, &in_tunnel(session.uplink.teid, &from_ue(1)));
+    let (port, sent) = switch.next();
+    assert_eq!((port, &sent[..6], &sent[14..]), (N6, &N6_ROUTER.0[..], &one_hop_on(from_ue(1))[..]));
+
+    switch.switch.receive(N6, &frame(&to_ue(2)));
+    smf.accept_downlink_data(session);
+    smf.forward(session, Teid::new(GNB_TEID).unwrap(), GNB);
+    let (port, sent) = switch.next();
+    assert_eq!((port, out_of_tunnel(&sent)), (N3, one_hop_on(to_ue(2))));
+
+    switch.switch.receive(N6, &frame(&to_ue(3)));
+    assert_eq!(out_of_tunnel(&switch.next().1), one_hop_on(to_ue(3)));
+    assert_eq!(smf.delete(session), Some((100, 400)));
+}
+
+// Input:  a switch that restarts empty under a session, when all it has counted has been told.
+// Output: the daemon fills it again by itself; the rest of the session is counted from there.
+#[test]
+fn a_switch_that_restarts_gets_its_sessions_back() {
+    let mut switch = Served::at("127.0.0.1:0".parse().unwrap());
+    let address = switch.address;
+    let daemon = Daemon::start(&configuration(&switch)).unwrap();
+    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+    smf.associate();
+    let session = smf.establish_counting(UE);
+    switch.switch.receive(N3, &in_tunnel(session.uplink.teid, &from_ue(1)));
+    assert_eq!(switch.next().0, N6);
+    assert_eq!(smf.query(session), (100, 0));
+
+    drop(switch);
+    switch = Served::at(address);
+    let start = Instant::now();
+    let passed = loop {
+        switch.switch.receive(N3, &in_tunnel(session.uplink.teid, &from_ue(2)));
+        if let Some(sent) = switch.switch.poll_sent() {
+            break sent;
+        }
+        assert!(start.elapsed() < 4 * PATIENCE, "the switch is not filled again");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(passed.1[14..], one_hop_on(from_ue(2)));
+    assert_eq!(smf.delete(session), Some((100, 0)));
+}
+
+// Input:  no switch at the address; then there is one.
+// Output: the session is refused, and nothing of it stays; later it is accepted.
+#[test]
+fn a_session_is_refused_while_there_is_no_switch() {
+    let gone = Served::at("127.0.0.1:0".parse().unwrap());
+    let (config, address) = (configuration(&gone), gone.address);
+    drop(gone);
+    let daemon = Daemon::start(&config).unwrap();
+    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+    smf.associate();
+    assert!(!smf.try_establish().is_accepted());
+    let _switch = Served::at(address);
+    let start = Instant::now();
+    while !smf.try_establish().is_accepted() {
+        assert!(start.elapsed() < 4 * PATIENCE, "the switch is not found");
+    }
+}
