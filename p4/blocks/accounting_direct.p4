@@ -103,7 +103,7 @@
     COUNT_0(way) COUNT_1(way) COUNT_2(way) COUNT_3(way) COUNT_4(way) COUNT_5(way) \
     COUNT_SMALL_0(way) COUNT_SMALL_1(way) COUNT_SMALL_2(way) COUNT_SMALL_3(way) {}
 
-control PreQosAccounting(in rule_t rule) {
+control PreQosAccounting(in rule_word_t rule) {
     BANKS(pre_qos_ul)
     BANKS(pre_qos_dl)
 
@@ -116,7 +116,7 @@ control PreQosAccounting(in rule_t rule) {
     }
 }
 
-control PreQosRuleAccounting(in rule_t rule) {
+control PreQosRuleAccounting(in rule_word_t rule) {
     USAGE_COUNTER(pre_qos_rules_0, SIZE_RULES_BANK, bit<15>)
     MORE_RULE_BANKS(pre_qos)
 
@@ -129,7 +129,7 @@ control PreQosRuleAccounting(in rule_t rule) {
     }
 }
 
-control PostQosAccounting(in rule_t rule) {
+control PostQosAccounting(in rule_word_t rule) {
     BANKS(post_qos_ul)
     BANKS(post_qos_dl)
     USAGE_COUNTER(post_qos_rules_0, SIZE_RULES_BANK, bit<15>)

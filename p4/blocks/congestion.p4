@@ -1,7 +1,7 @@
 // What the outer header says of congestion goes into the user packet before the tunnel is taken away (RFC 6040 clause 4.2).
 
 #ifdef OUTER_IPV6
-#define OUTER_ECN hdr.outer_ipv6.ecn
+#define OUTER_ECN hdr.outer_ipv6.first_word[21:20]
 #else
 #define OUTER_ECN hdr.outer_ipv4.ecn
 #endif

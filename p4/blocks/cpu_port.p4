@@ -68,7 +68,7 @@ control Punting(inout metadata_t meta TARGET_PARAMS) {
 
 // The header in front of what leaves by those ports; `is_original` is 0 for a copy, whose original went its own way.
 control PushCpuHeader(
-    inout ethernet_h ethernet, inout cpu_h cpu, in PuntReason punt, in bit<1> is_original, in bit<9> ingress_port, in rule_t rule
+    inout ethernet_h ethernet, inout cpu_h cpu, in PuntReason punt, in bit<1> is_original, in bit<9> ingress_port, in rule_word_t rule
 ) {
     apply {
         // The copy of a frame that came with this header has it already.
@@ -79,7 +79,7 @@ control PushCpuHeader(
         }
         cpu.port = (bit<16>)ingress_port;
         cpu.queue = 0;
-        cpu.rule = rule;
+        cpu.rule = (rule_t)rule;
         if (is_original == 0) {
             cpu.code = (bit<8>)PuntReason.NOTIFY;
             cpu.flags = 1;

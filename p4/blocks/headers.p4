@@ -8,6 +8,12 @@
 typedef bit<48> mac_t;
 typedef bit<32> teid_t;
 typedef bit<24> rule_t;
+#ifdef PROFILE_DIRECT
+// The first eight bits mean nothing: for the index of a downlink session is found by a sum, which takes a whole word.
+typedef bit<32> rule_word_t;
+#else
+typedef rule_t rule_word_t;
+#endif
 typedef bit<16> meter_index_t;
 typedef bit<6> qfi_t;
 typedef bit<5> queue_t;
@@ -86,6 +92,18 @@ header ipv6_h {
     bit<128> dst;
 }
 
+#ifdef OUTER_IPV6
+// Version, DSCP, ECN and flow label are one field: Tofino writes a word from one field at a time.
+header outer_ipv6_h {
+    bit<32> first_word;
+    bit<16> length;
+    bit<8> next_header;
+    bit<8> hop_limit;
+    bit<128> src;
+    bit<128> dst;
+}
+#endif
+
 header udp_h {
     bit<16> src;
     bit<16> dst;
@@ -145,7 +163,7 @@ struct headers_t {
     cpu_h cpu;
     ipv4_h outer_ipv4;
 #ifdef OUTER_IPV6
-    ipv6_h outer_ipv6;
+    outer_ipv6_h outer_ipv6;
 #endif
     udp_h outer_udp;
     gtpu_h gtpu;
@@ -171,6 +189,14 @@ struct headers_t {
     ports_h ports;
 }
 
+#ifdef OUTER_IPV6
+#define META_DSCP meta.first_word[27:22]
+#define META_ECN meta.first_word[21:20]
+#else
+#define META_DSCP meta.dscp
+#define META_ECN meta.ecn
+#endif
+
 // How a matched packet leaves.
 enum bit<2> Forward {
     NONE = 0,
@@ -190,7 +216,7 @@ struct metadata_t {
     CpuCommand command;
     // 1: it came in one of our tunnels, and the parser has come to the user packet; TEID and QFI are keys. QFI 0 stands for none.
     bit<1> is_tunnelled;
-    bit<24> teid_in;
+    rule_word_t teid_in;
     qfi_t qfi_in;
     // 1: the frame came with UDP behind one of our addresses.
     bit<1> has_outer_udp;
@@ -212,11 +238,10 @@ struct metadata_t {
     bit<1> is_spoofed;
     // 1: the outer header tells of congestion, and the user packet cannot.
     bit<1> is_congested;
-    // Octets of the user packet, and its ECN field.
+    // Octets of the user packet.
     bit<16> length;
-    bit<2> ecn;
     // What the PDR says.
-    KEPT_IN_COPY rule_t rule;
+    KEPT_IN_COPY rule_word_t rule;
     meter_index_t meter;
     teid_t teid_out;
     // What the FAR and QER say, wherever the profile keeps that.
@@ -224,14 +249,20 @@ struct metadata_t {
     KEPT_IN_COPY bit<1> notify;
     bit<1> buffer;
     bit<1> mark_dscp;
+    // DSCP of the outer header, or the mark of the user packet, and the user packet's ECN field.
+#ifdef OUTER_IPV6
+    bit<32> first_word;
+#else
     bit<6> dscp;
+    bit<2> ecn;
+#endif
     tunnel_address_t tunnel;
     qfi_t qfi_out;
     bit<4> pdu_type;
     bit<8> color;
 #ifdef PROFILE_DIRECT
-    // The number of the session that the UE's address names.
-    bit<24> session;
+    // The number of the session that the UE's address names, and bit 22.
+    rule_word_t session;
     bit<1> has_session;
     // Where the TEID is not the session's, but one of another generation.
     bit<24> stale;

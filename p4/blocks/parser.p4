@@ -162,7 +162,7 @@ state unknown_teid {
 }
 
 state tunnel {
-    meta.teid_in = hdr.gtpu.teid[23:0];
+    meta.teid_in = (rule_word_t)hdr.gtpu.teid;
     transition select(
         hdr.gtpu.teid[31:24], hdr.gtpu.has_extension, hdr.gtpu.has_sequence, hdr.gtpu.has_npdu
     ) {

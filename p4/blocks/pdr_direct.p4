@@ -21,7 +21,7 @@ const bit<10> CLASSIFIED = 1023;
 control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
     // `qfi` 0: every QFI.
     action set_uplink(bit<24> teid, qfi_t qfi, bit<10> template, meter_index_t meter_index) {
-        meta.stale = meta.teid_in ^ teid;
+        meta.stale = meta.teid_in[23:0] ^ teid;
         meta.qfi_wanted = qfi;
         meta.template = template;
         meta.meter = meter_index;
@@ -35,9 +35,9 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
         meta.rule = meta.session;
     }
 
-    // The sum is the session's downlink PDR_ID.
+    // The last 24 bits of the sum are the session's downlink PDR_ID.
     action set_session_ipv4(bit<24> offset) {
-        meta.session = hdr.inner_ipv4.dst[23:0] + offset;
+        meta.session = hdr.inner_ipv4.dst + (bit<32>)offset;
         meta.has_session = 1;
     }
 
@@ -89,7 +89,7 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
 
 #ifdef INNER_IPV6
     action set_session_ipv6(bit<24> offset) {
-        meta.session = hdr.inner_ipv6.dst[87:64] + offset;
+        meta.session = hdr.inner_ipv6.dst[95:64] + (bit<32>)offset;
         meta.has_session = 1;
     }
 

@@ -23,7 +23,7 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
     }
 
     action decapsulate_by_rule(rule_t rule, meter_index_t meter_index, bit<1> mark, bit<6> dscp, bit<1> notify) {
-        meta.rule = rule;
+        meta.rule = (rule_word_t)rule;
         meta.meter = meter_index;
         DO_DECAPSULATE(mark, dscp, notify)
     }
@@ -32,19 +32,19 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
         rule_t rule, meter_index_t meter_index, teid_t teid, tunnel_address_t tunnel, qfi_t qfi, bit<4> pdu_type, bit<6> dscp,
         bit<1> notify
     ) {
-        meta.rule = rule;
+        meta.rule = (rule_word_t)rule;
         meta.meter = meter_index;
         meta.teid_out = teid;
         DO_ENCAPSULATE(tunnel, qfi, pdu_type, dscp, notify)
     }
 
     action buffer_by_rule(rule_t rule, bit<1> notify) {
-        meta.rule = rule;
+        meta.rule = (rule_word_t)rule;
         DO_BUFFER(notify)
     }
 
     action drop_by_rule(rule_t rule, DropReason reason, bit<1> notify) {
-        meta.rule = rule;
+        meta.rule = (rule_word_t)rule;
         DO_DROP(reason, notify)
     }
 
@@ -67,7 +67,7 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
 
     @id(39)
     table dl_from_n6_simple {
-        key = { meta.session : exact @name("session"); }
+        key = { meta.session[23:0] : exact @name("session"); }
         actions = { encapsulate_by_rule; buffer_by_rule; drop_by_rule; @defaultonly unknown; }
         const default_action = unknown();
         size = SIZE_COMPLEX;
@@ -110,7 +110,7 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
     table dl_from_n6_complex {
         key = {
             IS_IPV4_KEY
-            meta.session : exact @name("session");
+            meta.session[23:0] : exact @name("session");
             FILTER_KEYS_IPV4(hdr.inner_ipv4.src)
         }
         actions = { encapsulate_by_rule; buffer_by_rule; drop_by_rule; @defaultonly NoAction; }
@@ -187,7 +187,7 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
     @id(31)
     table dl_from_n6_rules {
         key = {
-            meta.session : exact @name("session");
+            meta.session[23:0] : exact @name("session");
             meta.filter_class : exact @name("filter_class");
         }
         actions = { encapsulate_by_rule; buffer_by_rule; drop_by_rule; @defaultonly NoAction; }

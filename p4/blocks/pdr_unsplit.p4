@@ -44,7 +44,7 @@ control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
         key = {
             meta.is_tunnelled : exact @name("is_uplink");
             hdr.inner_ipv4.isValid() : exact @name("is_ipv4");
-            meta.teid_in : ternary @name("teid");
+            meta.teid_in[23:0] : ternary @name("teid");
             meta.qfi_in : ternary @name("qfi");
             hdr.inner_ipv4.src : ternary @name("source_address");
             hdr.inner_ipv4.dst : ternary @name("destination_address");
@@ -81,7 +81,7 @@ control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
         key = {
             meta.is_tunnelled : exact @name("is_uplink");
             hdr.inner_ipv6.isValid() : exact @name("is_ipv6");
-            meta.teid_in : ternary @name("teid");
+            meta.teid_in[23:0] : ternary @name("teid");
             meta.qfi_in : ternary @name("qfi");
             hdr.inner_ipv6.src : ternary @name("source_address");
             hdr.inner_ipv6.dst : ternary @name("destination_address");

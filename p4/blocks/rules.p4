@@ -24,27 +24,34 @@
     meta.has_ports : ternary @name("has_ports");
 
 #define TUNNEL_KEYS \
-    meta.teid_in : exact @name("teid"); \
+    meta.teid_in[23:0] : exact @name("teid"); \
     meta.qfi_in : exact @name("qfi");
 
 #define TUNNEL_KEYS_TERNARY \
-    meta.teid_in : exact @name("teid"); \
+    meta.teid_in[23:0] : exact @name("teid"); \
     meta.qfi_in : ternary @name("qfi");
 
 // The parts of a forwarding decision, wherever a profile keeps them.
 #define DO_DECAPSULATE(mark_, dscp_, notify_) \
     meta.forward = Forward.DECAPSULATE; \
     meta.mark_dscp = mark_; \
-    meta.dscp = dscp_; \
+    META_DSCP = dscp_; \
     meta.notify = notify_;
 
-// For encapsulation `meta.dscp` is that of the outer header.
+#ifdef OUTER_IPV6
+#define PUT_VERSION meta.first_word[31:28] = 6;
+#else
+#define PUT_VERSION
+#endif
+
+// For encapsulation the DSCP is that of the outer header.
 #define DO_ENCAPSULATE(tunnel_, qfi_, pdu_type_, dscp_, notify_) \
     meta.forward = Forward.ENCAPSULATE; \
     meta.tunnel = tunnel_; \
     meta.qfi_out = qfi_; \
     meta.pdu_type = pdu_type_; \
-    meta.dscp = dscp_; \
+    PUT_VERSION \
+    META_DSCP = dscp_; \
     meta.notify = notify_;
 
 #define DO_BUFFER(notify_) \

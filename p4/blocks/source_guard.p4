@@ -10,11 +10,11 @@ control SourceDifference(in headers_t hdr, inout metadata_t meta) {
     apply {
 #ifdef INNER_IPV6
         if (hdr.inner_ipv6.isValid()) {
-            meta.source_difference = hdr.inner_ipv6.src[87:64] ^ meta.teid_in;
+            meta.source_difference = hdr.inner_ipv6.src[87:64] ^ meta.teid_in[23:0];
         } else
 #endif
         {
-            meta.source_difference = hdr.inner_ipv4.src[23:0] ^ meta.teid_in;
+            meta.source_difference = hdr.inner_ipv4.src[23:0] ^ meta.teid_in[23:0];
         }
     }
 }
@@ -29,7 +29,7 @@ control SourceGuard(inout headers_t hdr, inout metadata_t meta) {
     @id(1)
     table source_guard {
         key = {
-            meta.teid_in : ternary @name("teid");
+            meta.teid_in[23:0] : ternary @name("teid");
             hdr.inner_ipv4.src : ternary @name("source");
             meta.source_difference : ternary @name("difference");
         }
@@ -42,7 +42,7 @@ control SourceGuard(inout headers_t hdr, inout metadata_t meta) {
     @id(2)
     table source_guard_ipv6 {
         key = {
-            meta.teid_in : ternary @name("teid");
+            meta.teid_in[23:0] : ternary @name("teid");
             hdr.inner_ipv6.src[127:64] : ternary @name("source");
             meta.source_difference : ternary @name("difference");
         }

@@ -72,11 +72,11 @@ control UpfEgressMain(
         if (is_original == 0 || meta.punt != PuntReason.NONE) {
             push.apply(hdr.ethernet, hdr.cpu, meta.punt, is_original, meta.ingress_port, meta.rule);
         } else {
-            post_qos.apply(meta.rule);
             // The control plane chose the queue of a frame for SEND itself.
             if (meta.command != CpuCommand.SEND) {
                 queues.apply(meta.queue);
             }
+            post_qos.apply(meta.rule);
         }
     }
 }

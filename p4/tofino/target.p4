@@ -43,9 +43,13 @@
 
 // In front of the frame on its way to the egress side, whether it is the packet or a mirrored copy of the frame that came.
 header bridge_h {
-    // Together they are what one container of 32 bits holds.
+    // Together they are what one container of 32 bits holds, or the rule is by itself.
     PuntReason punt;
+#ifdef PROFILE_DIRECT
+    bit<32> rule;
+#else
     bit<24> rule;
+#endif
     // 0: a copy, which cannot say more of itself than what the ingress side has found.
     bit<1> is_original;
     // 1: the control plane chose the port and the queue itself.

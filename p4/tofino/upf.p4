@@ -120,10 +120,10 @@ control UpfEgressMain(
                 hdr.ethernet, hdr.cpu, meta.bridge.punt, meta.bridge.is_original, meta.bridge.ingress_port, meta.bridge.rule
             );
         } else {
-            post_qos.apply(meta.bridge.rule);
             if (meta.bridge.is_sent == 0) {
                 queues.apply(eg_intr_md.egress_qid);
             }
+            post_qos.apply(meta.bridge.rule);
         }
     }
 }

@@ -216,12 +216,8 @@ pub static DIRECT: Contract = Contract {
     actions: &[
         Action { id: 0x1001094, name: "lost", params: &[
         ] },
-        Action { id: 0x1077963, name: "to_buffer", params: &[
-        ] },
         Action { id: 0x10d5bbb, name: "set_session_ipv6", params: &[
             Field { id: 1, name: "offset", width: 24 },
-        ] },
-        Action { id: 0x1145328, name: "put_outer", params: &[
         ] },
         Action { id: 0x11bc1c6, name: "decapsulate_by_rule", params: &[
             Field { id: 1, name: "rule", width: 24 },
@@ -255,8 +251,6 @@ pub static DIRECT: Contract = Contract {
             Field { id: 7, name: "dscp", width: 6 },
             Field { id: 8, name: "notify", width: 1 },
         ] },
-        Action { id: 0x137aa37, name: "expire", params: &[
-        ] },
         Action { id: 0x137dbb3, name: "drop", params: &[
             Field { id: 1, name: "reason", width: 8 },
             Field { id: 2, name: "notify", width: 1 },
@@ -277,17 +271,11 @@ pub static DIRECT: Contract = Contract {
             Field { id: 2, name: "dscp", width: 6 },
             Field { id: 3, name: "notify", width: 1 },
         ] },
-        Action { id: 0x15bf9bf, name: "hop_ipv6", params: &[
-        ] },
-        Action { id: 0x15df449, name: "put_gtpu", params: &[
-        ] },
         Action { id: 0x16215e5, name: "buffer_by_rule", params: &[
             Field { id: 1, name: "rule", width: 24 },
             Field { id: 2, name: "notify", width: 1 },
         ] },
         Action { id: 0x16bb131, name: "unknown", params: &[
-        ] },
-        Action { id: 0x16d6b20, name: "mark_ipv6", params: &[
         ] },
         Action { id: 0x173c368, name: "pass", params: &[
         ] },
@@ -314,8 +302,6 @@ pub static DIRECT: Contract = Contract {
         ] },
         Action { id: 0x1c11278, name: "source.refuse", params: &[
         ] },
-        Action { id: 0x1ce30a4, name: "hop_ipv4", params: &[
-        ] },
         Action { id: 0x1d1ffd8, name: "encapsulate", params: &[
             Field { id: 1, name: "tunnel", width: 32 },
             Field { id: 2, name: "qfi", width: 6 },
@@ -333,8 +319,6 @@ pub static DIRECT: Contract = Contract {
         ] },
         Action { id: 0x1ed9711, name: "keep", params: &[
         ] },
-        Action { id: 0x1f5c7bb, name: "take_tunnel_away", params: &[
-        ] },
         Action { id: 0x1f607cf, name: "route", params: &[
         ] },
         Action { id: 0x1f817b2, name: "to_port", params: &[
@@ -342,8 +326,6 @@ pub static DIRECT: Contract = Contract {
             Field { id: 2, name: "queue", width: 5 },
         ] },
         Action { id: 0x1f94b07, name: "no_route", params: &[
-        ] },
-        Action { id: 0x1f9b039, name: "mark_ipv4", params: &[
         ] },
     ],
     counters: &[

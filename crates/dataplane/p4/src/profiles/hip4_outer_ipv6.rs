@@ -231,18 +231,12 @@ pub static HIP4_OUTER_IPV6: Contract = Contract {
     actions: &[
         Action { id: 0x1001094, name: "lost", params: &[
         ] },
-        Action { id: 0x1077963, name: "to_buffer", params: &[
-        ] },
-        Action { id: 0x1145328, name: "put_outer", params: &[
-        ] },
         Action { id: 0x12047d5, name: "hop", params: &[
             Field { id: 1, name: "port", width: 9 },
             Field { id: 2, name: "source", width: 48 },
             Field { id: 3, name: "neighbour", width: 48 },
         ] },
         Action { id: 0x1375ee7, name: "count_post_a", params: &[
-        ] },
-        Action { id: 0x137aa37, name: "expire", params: &[
         ] },
         Action { id: 0x137dbb3, name: "drop", params: &[
             Field { id: 1, name: "reason", width: 8 },
@@ -269,15 +263,9 @@ pub static HIP4_OUTER_IPV6: Contract = Contract {
             Field { id: 2, name: "meter_index", width: 16 },
             Field { id: 3, name: "teid", width: 32 },
         ] },
-        Action { id: 0x15bf9bf, name: "hop_ipv6", params: &[
-        ] },
-        Action { id: 0x15df449, name: "put_gtpu", params: &[
-        ] },
         Action { id: 0x1673b73, name: "count_pre_a", params: &[
         ] },
         Action { id: 0x16ab551, name: "count_post_b", params: &[
-        ] },
-        Action { id: 0x16d6b20, name: "mark_ipv6", params: &[
         ] },
         Action { id: 0x173c368, name: "pass", params: &[
         ] },
@@ -301,8 +289,6 @@ pub static HIP4_OUTER_IPV6: Contract = Contract {
         ] },
         Action { id: 0x1c11278, name: "source.refuse", params: &[
         ] },
-        Action { id: 0x1ce30a4, name: "hop_ipv4", params: &[
-        ] },
         Action { id: 0x1d1ffd8, name: "encapsulate", params: &[
             Field { id: 1, name: "tunnel", width: 128 },
             Field { id: 2, name: "qfi", width: 6 },
@@ -317,8 +303,6 @@ pub static HIP4_OUTER_IPV6: Contract = Contract {
         ] },
         Action { id: 0x1ed9711, name: "keep", params: &[
         ] },
-        Action { id: 0x1f5c7bb, name: "take_tunnel_away", params: &[
-        ] },
         Action { id: 0x1f607cf, name: "route", params: &[
         ] },
         Action { id: 0x1f817b2, name: "to_port", params: &[
@@ -326,8 +310,6 @@ pub static HIP4_OUTER_IPV6: Contract = Contract {
             Field { id: 2, name: "queue", width: 5 },
         ] },
         Action { id: 0x1f94b07, name: "no_route", params: &[
-        ] },
-        Action { id: 0x1f9b039, name: "mark_ipv4", params: &[
         ] },
     ],
     counters: &[

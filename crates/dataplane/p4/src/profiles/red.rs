@@ -151,10 +151,6 @@ pub static RED: Contract = Contract {
     actions: &[
         Action { id: 0x1001094, name: "lost", params: &[
         ] },
-        Action { id: 0x1077963, name: "to_buffer", params: &[
-        ] },
-        Action { id: 0x1145328, name: "put_outer", params: &[
-        ] },
         Action { id: 0x12047d5, name: "hop", params: &[
             Field { id: 1, name: "port", width: 9 },
             Field { id: 2, name: "source", width: 48 },
@@ -166,8 +162,6 @@ pub static RED: Contract = Contract {
             Field { id: 3, name: "notify", width: 1 },
         ] },
         Action { id: 0x1375ee7, name: "count_post_a", params: &[
-        ] },
-        Action { id: 0x137aa37, name: "expire", params: &[
         ] },
         Action { id: 0x13de7e8, name: "buffer", params: &[
             Field { id: 1, name: "rule", width: 24 },
@@ -181,15 +175,9 @@ pub static RED: Contract = Contract {
         ] },
         Action { id: 0x1445b37, name: "NoAction", params: &[
         ] },
-        Action { id: 0x15bf9bf, name: "hop_ipv6", params: &[
-        ] },
-        Action { id: 0x15df449, name: "put_gtpu", params: &[
-        ] },
         Action { id: 0x1673b73, name: "count_pre_a", params: &[
         ] },
         Action { id: 0x16ab551, name: "count_post_b", params: &[
-        ] },
-        Action { id: 0x16d6b20, name: "mark_ipv6", params: &[
         ] },
         Action { id: 0x173c368, name: "pass", params: &[
         ] },
@@ -214,16 +202,12 @@ pub static RED: Contract = Contract {
             Field { id: 4, name: "dscp", width: 6 },
             Field { id: 5, name: "notify", width: 1 },
         ] },
-        Action { id: 0x1ce30a4, name: "hop_ipv4", params: &[
-        ] },
         Action { id: 0x1d5312e, name: "set_ipv6", params: &[
             Field { id: 1, name: "ecn", width: 2 },
         ] },
         Action { id: 0x1e05190, name: "process", params: &[
         ] },
         Action { id: 0x1ed9711, name: "keep", params: &[
-        ] },
-        Action { id: 0x1f5c7bb, name: "take_tunnel_away", params: &[
         ] },
         Action { id: 0x1f607cf, name: "route", params: &[
         ] },
@@ -232,8 +216,6 @@ pub static RED: Contract = Contract {
             Field { id: 2, name: "queue", width: 5 },
         ] },
         Action { id: 0x1f94b07, name: "no_route", params: &[
-        ] },
-        Action { id: 0x1f9b039, name: "mark_ipv4", params: &[
         ] },
         Action { id: 0x1fa43df, name: "encapsulate", params: &[
             Field { id: 1, name: "rule", width: 24 },
