@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 use causeway_dataplane::Topology;
 use causeway_p4runtime::client::{CopySession, Options};
 use causeway_reference::Limits;
-use causeway_switch::backend::{self, Hop, Route};
+use causeway_rules::TeidPool;
+use causeway_switch::backend::{self, Guard, Hop, Route};
 use causeway_types::Span;
 
 use crate::config::{Config, DataPlane, P4Switch, RouteOf, SwitchRoute, WhenFull};
@@ -33,7 +34,10 @@ pub(crate) fn seats(
             DataPlane::FastPath => Engine::fast_path(own, limits)?,
             DataPlane::Reference => Engine::reference(own, limits),
             DataPlane::Switch => match config.upf.remote_switch() {
-                Some((switch, address)) => Engine::Remote(Box::new(remote(switch, address, own, limits)?)),
+                Some((switch, address)) => {
+                    let pools = config.upf.teid_pools();
+                    Engine::Remote(Box::new(remote(switch, address, &pools, own, limits)?))
+                }
                 None => Engine::switch(own, limits)?,
             },
         };
@@ -46,6 +50,7 @@ pub(crate) fn seats(
 fn remote(
     switch: &P4Switch,
     address: &str,
+    pools: &[TeidPool],
     topology: Topology,
     limits: Limits,
 ) -> Result<Remote, RemoteError> {
@@ -63,6 +68,7 @@ fn remote(
     let config = backend::Config {
         pace: Some(switch.read_interval),
         patience: PATIENCE,
+        guards: pools.iter().map(|pool| Guard { pool: pool.net.into(), first_teid: pool.first }).collect(),
         routes: switch.route.iter().map(|route| route_of(route, own)).collect(),
         ..backend::Config::new(topology, limits)
     };

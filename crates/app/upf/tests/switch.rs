@@ -153,6 +153,25 @@ fn a_switch_carries_the_packets_and_the_software_behind_it_buffers() {
     assert_eq!(smf.delete(session), Some((100, 400)));
 }
 
+// Input:  more UEs than the source guard has rows; then one that sends in another's tunnel.
+// Output: each is set up, and its packets pass; what another sends in its tunnel does not.
+#[test]
+fn more_ues_than_rows_of_the_source_guard() {
+    let switch = Served::at("127.0.0.1:0".parse().unwrap());
+    let daemon = Daemon::start(&configuration(&switch)).unwrap();
+    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+    smf.associate();
+    let ues: Vec<Ipv4Addr> = (2..202).map(|host| Ipv4Addr::new(10, 45, 1, host)).collect();
+    let tunnels: Vec<Teid> = ues.iter().map(|ue| smf.establish_counting(*ue).uplink.teid).collect();
+    for (ue, teid) in ues.iter().zip(&tunnels) {
+        switch.switch.receive(N3, &in_tunnel(*teid, &packet(*ue, SERVER, b"mine")));
+        assert_eq!(switch.next().1[14..], one_hop_on(packet(*ue, SERVER, b"mine")));
+    }
+    switch.switch.receive(N3, &in_tunnel(tunnels[0], &packet(ues[1], SERVER, b"not mine")));
+    switch.switch.receive(N3, &in_tunnel(tunnels[0], &packet(ues[0], SERVER, b"mine")));
+    assert_eq!(switch.next().1[14..], one_hop_on(packet(ues[0], SERVER, b"mine")));
+}
+
 // Input:  a switch that restarts empty under a session, when all it has counted has been told.
 // Output: the daemon fills it again by itself; the rest of the session is counted from there.
 #[test]

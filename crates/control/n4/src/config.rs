@@ -1,6 +1,6 @@
 //! What an operator may choose about N4.
 
-use causeway_rules::{AddressPool, Catalogue, Scramble};
+use causeway_rules::{AddressPool, Catalogue, Scramble, TeidPool};
 use causeway_types::{DualIp, IpNet, NodeId, Span};
 
 /// How N4 behaves. [`Config::new`] gives the usual values.
@@ -42,6 +42,8 @@ pub struct Config {
     pub secret: Option<Scramble>,
     /// TEIDs have at most 24 bits, and are not hidden by the secret.
     pub short_teids: bool,
+    /// UEs whose short TEIDs end like their addresses.
+    pub teid_pools: Vec<TeidPool>,
     /// The UE addresses that we may give out (feature UEIP), the preferred pools first.
     pub address_pools: Vec<AddressPool>,
     /// How long a UE address that is given back rests before it is given out again.
@@ -72,6 +74,7 @@ impl Config {
             seed: 0,
             secret: None,
             short_teids: false,
+            teid_pools: Vec::new(),
             address_pools: Vec::new(),
             address_rest: Span::from_secs(60),
             limits: Limits::default(),

@@ -96,12 +96,12 @@ impl N4 {
         endpoints: LocalEndpoints,
         recovery: NtpSeconds,
     ) -> Self {
-        let Config { seed, secret, short_teids, answer_lifetime, limits, .. } = &config;
+        let Config { seed, secret, short_teids, teid_pools, answer_lifetime, limits, .. } = &config;
         let sessions = limits.sessions.min(capabilities.max_sessions as usize) as u64;
         let teids = u32::try_from(sessions * TUNNELS_PER_SESSION).unwrap_or(u32::MAX);
         let tunnels = Tunnels::new(teids, *seed);
         let tunnels = match secret {
-            _ if *short_teids => tunnels.short(),
+            _ if *short_teids => tunnels.short(teid_pools.clone()),
             Some(secret) => tunnels.scrambled(*secret),
             None => tunnels,
         };

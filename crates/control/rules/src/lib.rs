@@ -94,7 +94,9 @@ pub use scramble::Scramble;
 pub use sdf::FlowError;
 pub use session::SessionRules;
 pub use sorted::{SortedMap, SortedSet};
-pub use tunnels::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TeidScheme, TunnelChange, Tunnels};
+pub use tunnels::{
+    KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TeidPool, TeidScheme, TunnelChange, Tunnels,
+};
 pub use ue_mac::{MacChanges, UeMac};
 pub use usage::{Detected, Usage};
 pub use validate::{Context, validate};

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
+use causeway_rules::TeidPool;
 use causeway_types::{IpNet, MacAddr, Span};
 use serde::Serialize;
 
@@ -119,6 +120,12 @@ impl Upf {
     pub(crate) fn remote_switch(&self) -> Option<(&P4Switch, &str)> {
         let is_chosen = self.dataplane == DataPlane::Switch;
         self.switch.address.as_deref().filter(|_| is_chosen).map(|address| (&self.switch, address))
+    }
+
+    /// UEs whose TEIDs end like their addresses, so that the switch checks all of them by one row of its source guard.
+    pub(crate) fn teid_pools(&self) -> Vec<TeidPool> {
+        let subnets = self.session.iter().map(|session| session.subnet);
+        self.remote_switch().map_or(Vec::new(), |_| TeidPool::layout(subnets))
     }
 }
 

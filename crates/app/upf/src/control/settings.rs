@@ -43,6 +43,7 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: Scrambl
         seed: start.as_nanos(),
         secret: Some(secret),
         short_teids: upf.dataplane == DataPlane::Switch,
+        teid_pools: upf.teid_pools(),
         address_pools: upf.session.iter().map(address_pool).collect(),
         address_rest: upf.ue_address_rest,
         limits: n4::Limits {

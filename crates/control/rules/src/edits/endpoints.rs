@@ -116,9 +116,10 @@ pub(super) fn merge(
     let mut chosen = Vec::new();
     for EndpointDraft { id, tunnel, mut rest } in edits.create {
         let is_choice = matches!(tunnel, Some(TunnelRequest::Choose { .. }));
-        let tunnel = resolver.tunnel(tunnel, rest.network_instance.as_ref())?;
-        chosen.extend(tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
         ues.endpoints.extend(rest.choose(None, resolver)?.map(|ue| (id, ue)));
+        let ue = rest.ue.first.and_then(|ue| ue.v4);
+        let tunnel = resolver.tunnel(tunnel, rest.network_instance.as_ref(), ue)?;
+        chosen.extend(tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
         session.endpoints.insert(id, Endpoint { tunnel, ..rest });
     }
     for update in edits.update {
@@ -147,7 +148,8 @@ fn change(
 ) -> Result<(), Reason> {
     update.network_instance.apply(&mut endpoint.network_instance);
     if update.tunnel.is_some() {
-        endpoint.tunnel = resolver.tunnel(update.tunnel, endpoint.network_instance.as_ref())?;
+        let ue = endpoint.ue.first.and_then(|ue| ue.v4);
+        endpoint.tunnel = resolver.tunnel(update.tunnel, endpoint.network_instance.as_ref(), ue)?;
     }
     replace(update.ue, &mut endpoint.ue);
     replace(update.framed, &mut endpoint.framed);

@@ -1,5 +1,7 @@
 //! From what a PDI asks for to the tunnel, the filters and the traffic endpoint it gets.
 
+use std::net::Ipv4Addr;
+
 use causeway_types::{FTeid, NetworkInstance};
 
 use crate::tunnels::Reservation;
@@ -43,7 +45,8 @@ impl Resolver<'_, '_, '_> {
             Some(id) => at_endpoint(draft, filters, named(endpoints, id)?),
             None => {
                 draft.ue = self.ue(&draft, None)?;
-                let tunnel = self.tunnel(draft.tunnel, draft.network_instance.as_ref())?;
+                let ue = draft.ue.and_then(|ue| ue.v4);
+                let tunnel = self.tunnel(draft.tunnel, draft.network_instance.as_ref(), ue)?;
                 Ok(pdi(draft, filters, tunnel))
             }
         }
@@ -62,11 +65,12 @@ impl Resolver<'_, '_, '_> {
         })
     }
 
-    /// The tunnel that a PDI or a traffic endpoint asks for.
+    /// The tunnel that a PDI or a traffic endpoint asks for, of this UE.
     pub(super) fn tunnel(
         &mut self,
         request: Option<TunnelRequest>,
         instance: Option<&NetworkInstance>,
+        ue: Option<Ipv4Addr>,
     ) -> Result<Option<FTeid>, Reason> {
         match request {
             None => Ok(None),
@@ -75,7 +79,7 @@ impl Resolver<'_, '_, '_> {
                 let held = choose_id.and_then(|id| self.choose_ids.get(&id)).copied();
                 let tunnel = match held {
                     Some(held) => self.same(held, v4, v6, instance)?,
-                    None => self.choose(v4, v6, instance)?,
+                    None => self.choose(v4, v6, instance, ue)?,
                 };
                 self.choose_ids.extend(choose_id.map(|id| (id, tunnel)));
                 Ok(Some(tunnel))
@@ -134,7 +138,13 @@ impl Resolver<'_, '_, '_> {
         if has_version && serves { Ok(held) } else { Err(Reason::ChooseConflict(held)) }
     }
 
-    fn choose(&mut self, v4: bool, v6: bool, instance: Option<&NetworkInstance>) -> Result<FTeid, Reason> {
+    fn choose(
+        &mut self,
+        v4: bool,
+        v6: bool,
+        instance: Option<&NetworkInstance>,
+        ue: Option<Ipv4Addr>,
+    ) -> Result<FTeid, Reason> {
         let (has_v4, has_v6) = (self.capabilities.outer_ipv4, self.capabilities.outer_ipv6);
         let names_none = !v4 && !v6;
         let v4 = (v4 || names_none) && has_v4;
@@ -143,7 +153,7 @@ impl Resolver<'_, '_, '_> {
         if addr.is_empty() {
             return Err(Reason::NoAddressToChoose);
         }
-        self.reservation.choose(addr).ok_or(Reason::NoTeid)
+        self.reservation.choose(addr, ue).ok_or(Reason::NoTeid)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which tunnel ends here, and whose it is.
 
 mod endpoints;
+mod pools;
 mod reservation;
 mod scheme;
 mod slots;
@@ -15,6 +16,7 @@ use crate::few::Few;
 use crate::{Scramble, SortedSet};
 
 pub use endpoints::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address};
+pub use pools::TeidPool;
 pub(crate) use reservation::Reservation;
 pub use scheme::TeidScheme;
 use slots::Slots;
@@ -27,6 +29,8 @@ use slots::Slots;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tunnels {
     slots: Slots,
+    /// UEs whose TEIDs end like their addresses.
+    pools: Vec<TeidPool>,
     claims: HashMap<Teid, Few<Claim>, RandomState>,
 }
 
@@ -67,7 +71,7 @@ impl Tunnels {
     /// No tunnels. `capacity` is how many TEIDs can be chosen at a time, at most 2^24 - 1; `seed` decides
     /// where the choice starts, so that a restarted UPF does not give out the TEIDs of its last life.
     pub fn new(capacity: u32, seed: u64) -> Self {
-        Self { slots: Slots::new(capacity, seed), claims: HashMap::default() }
+        Self { slots: Slots::new(capacity, seed), pools: Vec::new(), claims: HashMap::default() }
     }
 
     /// The same, with TEIDs that cannot be guessed from others.
@@ -75,9 +79,10 @@ impl Tunnels {
         Self { slots: self.slots.made_by(TeidScheme::hidden(scramble)), ..self }
     }
 
-    /// The same, with TEIDs of at most 24 bits, for a data plane that has no room for longer ones. They can be guessed.
-    pub fn short(self) -> Self {
-        Self { slots: self.slots.short(), ..self }
+    /// The same, with TEIDs of at most 24 bits, for a data plane that has no room for longer ones, those of UEs in pools from these. They
+    /// can be guessed.
+    pub fn short(self, pools: Vec<TeidPool>) -> Self {
+        Self { slots: self.slots.short(), pools, ..self }
     }
 
     /// The change is in force: what it gives back is free.
@@ -88,6 +93,11 @@ impl Tunnels {
     /// The change did not come to be: what it took is free.
     pub fn abandon(&mut self, change: TunnelChange) {
         self.release(change.session, &change.taken);
+    }
+
+    /// Some TEIDs are chosen by the UE that they are for.
+    pub(crate) const fn follow_ues(&self) -> bool {
+        !self.pools.is_empty()
     }
 
     /// How many TEIDs can still be chosen.

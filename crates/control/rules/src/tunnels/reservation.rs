@@ -1,8 +1,10 @@
 //! Choosing tunnels for a change that may still be rejected.
 
+use std::net::Ipv4Addr;
+
 use causeway_types::{DualIp, FTeid, Seid, Teid};
 
-use super::{TunnelChange, Tunnels};
+use super::{TunnelChange, Tunnels, pools};
 use crate::SortedSet;
 
 /// TEIDs chosen for a change that is being made. Dropped, it gives them back as if they had not been taken.
@@ -17,10 +19,13 @@ impl<'a> Reservation<'a> {
         Self { tunnels, session, chosen: Vec::new() }
     }
 
-    /// A new tunnel at these addresses; `None` when all TEIDs are in use.
-    pub(crate) fn choose(&mut self, addr: DualIp) -> Option<FTeid> {
-        let Tunnels { slots, claims } = &mut *self.tunnels;
-        let teid = slots.take(|teid| !claims.contains_key(&teid))?;
+    /// A new tunnel at these addresses, of this UE if that is known; `None` when all TEIDs are in use.
+    pub(crate) fn choose(&mut self, addr: DualIp, ue: Option<Ipv4Addr>) -> Option<FTeid> {
+        let Tunnels { slots, pools, claims } = &mut *self.tunnels;
+        let is_free = |teid| !claims.contains_key(&teid);
+        let is_new = |teid| is_free(teid) && !self.chosen.contains(&teid);
+        let of_ue = ue.and_then(|ue| pools::choose(pools, ue, self.session, is_new));
+        let teid = of_ue.or_else(|| slots.take(is_free))?;
         self.chosen.push(teid);
         Some(FTeid { teid, addr })
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use causeway_types::Teid;
 
-use super::TeidScheme;
+use super::{TeidScheme, pools};
 
 /// The largest number of slots. Slot 0 is never used, so that no TEID is zero.
 pub(super) const MAX_SLOTS: u32 = TeidScheme::MAX_SLOT;
@@ -60,7 +60,9 @@ impl Slots {
 
     /// The same, with TEIDs that are nothing but slots. Before the first take.
     pub(super) fn short(self) -> Self {
-        Self { scheme: TeidScheme::default(), largest: TeidScheme::MAX_SLOT, ..self }
+        let capacity = self.capacity.min(pools::FIRST - 1);
+        let start = self.start % capacity.max(1);
+        Self { capacity, start, scheme: TeidScheme::default(), largest: TeidScheme::MAX_SLOT, ..self }
     }
 
     /// Takes the next TEID that is `usable`; `None` when there is none.

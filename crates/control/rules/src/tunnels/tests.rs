@@ -36,7 +36,7 @@ fn take(tunnels: &mut Tunnels, session: u64, wanted: &[FTeid]) -> Result<(), FTe
 
 fn choose(tunnels: &mut Tunnels, session: u64) -> Option<FTeid> {
     let mut reservation = Reservation::new(tunnels, Seid(session));
-    let tunnel = reservation.choose(addr(HERE))?;
+    let tunnel = reservation.choose(addr(HERE), None)?;
     let change = reservation.keep(&set(&[]), &set(&[tunnel]));
     tunnels.commit(change);
     Some(tunnel)
@@ -54,8 +54,8 @@ fn a_rejected_change_returns_what_it_took() {
     let mut tunnels = Tunnels::new(10, 3);
     let before = tunnels.available();
     let mut reservation = Reservation::new(&mut tunnels, Seid(1));
-    let first = reservation.choose(both()).unwrap();
-    reservation.choose(both()).unwrap();
+    let first = reservation.choose(both(), None).unwrap();
+    reservation.choose(both(), None).unwrap();
     drop(reservation);
     assert_eq!((tunnels.available(), tunnels.in_use()), (before, 0));
     assert_eq!(choose(&mut tunnels, 1).map(|tunnel| tunnel.teid), Some(first.teid));
@@ -69,7 +69,7 @@ fn a_change_is_committed_or_abandoned() {
         let mut tunnels = Tunnels::new(2, 0);
         let old = choose(&mut tunnels, 1).unwrap();
         let mut reservation = Reservation::new(&mut tunnels, Seid(1));
-        let new = reservation.choose(addr(HERE)).unwrap();
+        let new = reservation.choose(addr(HERE), None).unwrap();
         let change = reservation.keep(&set(&[old]), &set(&[new]));
         assert_eq!(tunnels.available(), 0);
         let held = if commit {
@@ -112,7 +112,7 @@ fn what_an_smf_assigned_is_not_chosen() {
 fn a_teid_is_free_when_nobody_names_it() {
     let mut tunnels = Tunnels::new(1, 0);
     let mut reservation = Reservation::new(&mut tunnels, Seid(1));
-    let whole = reservation.choose(both()).unwrap();
+    let whole = reservation.choose(both(), None).unwrap();
     let part = FTeid { addr: addr(HERE), ..whole };
     let change = reservation.keep(&set(&[]), &set(&[whole, part]));
     tunnels.commit(change);

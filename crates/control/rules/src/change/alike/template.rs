@@ -196,13 +196,21 @@ impl Template {
         addresses: &mut Addresses,
     ) -> Option<Own> {
         let mut own = Own { tunnels: [None; MOST], ..*own };
+        let follows_ues = tunnels.follow_ues();
         let mut reservation = Reservation::new(tunnels, seid);
         for (slot, tunnel) in own.tunnels.iter_mut().zip(&self.tunnels) {
-            *slot = Some(reservation.choose(tunnel.addr)?.teid);
+            let ue = own.ue.filter(|_| follows_ues && self.is_of_ue(*tunnel));
+            *slot = Some(reservation.choose(tunnel.addr, ue)?.teid);
         }
         reservation.keep_all(self.tunnels(&own));
         self.addresses(&own).for_each(|held| addresses.claim(seid, &held));
         Some(own)
+    }
+
+    /// PDRs of this tunnel name the UE.
+    fn is_of_ue(&self, tunnel: FTeid) -> bool {
+        let mut pdrs = self.session.rules.pdrs.values();
+        pdrs.any(|pdr| pdr.pdi.tunnel == Some(tunnel) && pdr.pdi.ue.is_some_and(|ue| ue.v4.is_some()))
     }
 
     /// The rules of a session with this of its own.
