@@ -56,18 +56,18 @@ fn config(seed: u64) -> Config {
     }
 }
 
-fn fast_path(topology: Topology, limits: Limits) -> Box<dyn Subject> {
-    Box::new(FastPath::new(topology, limits).unwrap())
-}
-
 /// At least so much of a hundred packets must be forwarded: a world in which all is dropped shows little.
 const FORWARDED: u64 = 25;
 
 /// So much of a hundred packets at least must be decided by lines, not by the reference in the slow room.
 const HOT: u64 = 20;
 
-fn compare(name: &str, sessions: usize, seed: u64) {
+/// `most_awake`: of the sessions that could rest again.
+fn compare(name: &str, sessions: usize, seed: u64, most_awake: usize) {
     let all = RefCell::new(Tally::default());
+    let fast_path = |topology: Topology, limits: Limits| -> Box<dyn Subject> {
+        Box::new(FastPath::new(topology, limits).unwrap().with_most_awake(most_awake))
+    };
     let result = TestRunner::new(config(seed)).run(&world(sessions), |world| {
         let tally = happen(&world, &fast_path).map_err(TestCaseError::fail)?;
         all.borrow_mut().add(tally);
@@ -86,14 +86,23 @@ fn compare(name: &str, sessions: usize, seed: u64) {
 // Output: the same results, packets, counters and events from both data planes, after every step.
 #[test]
 fn worlds_of_one_session() {
-    compare("worlds of one session", 1, 1);
+    compare("worlds of one session", 1, 1, 1);
 }
 
 // Input:  random worlds of several sessions, some with the same addresses, shared rates and slices.
 // Output: the same results, packets, counters and events from both data planes, after every step.
 #[test]
 fn worlds_of_many_sessions() {
-    compare("worlds of many sessions", 12, 2);
+    compare("worlds of many sessions", 12, 2, 12);
+}
+
+// Input:  random worlds of several sessions, which rest again after each packet that the slow room had for them, or when another wakes.
+// Output: the same results, packets, counters and events from both data planes, after every step.
+#[test]
+fn worlds_that_rest_again() {
+    for (most_awake, seed) in [(0, 4), (2, 5)] {
+        compare(&format!("worlds of which {most_awake} are awake"), 8, seed, most_awake);
+    }
 }
 
 // Input:  data planes with a small defect each.

@@ -73,9 +73,11 @@ impl Dataplane for FastPath {
             self.leave(rival);
             self.enter(rival, false, now);
         }
-        if let Some(since) = since.filter(|_| applied.is_ok()) {
-            self.learn(since, plan);
+        if applied.is_ok() {
+            self.follow_plan(plan);
+            since.into_iter().for_each(|since| self.learn(since, plan));
         }
+        self.calm(now);
         applied
     }
 

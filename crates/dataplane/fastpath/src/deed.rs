@@ -93,6 +93,10 @@ impl Ready<'_> {
         if self.step.reports_drops || !may_count(account, self.step, size, now) {
             return Verdict::Ask;
         }
+        // What the rate has gained until now is not lost.
+        if let Some(rate) = self.step.own {
+            fill(account, rate, now);
+        }
         account.updated = now;
         self.count_drop(table);
         Verdict::Dropped(reason)

@@ -17,7 +17,7 @@ use crate::index::ArenaError;
 use crate::lease::{Compiler, Kinds, Lease};
 use crate::leaving::{Entrance, Leaving};
 use crate::program::Programs;
-use crate::resting::Resting;
+use crate::resting::{Awake, Resting};
 use crate::surroundings::Surroundings;
 use crate::table::Table;
 
@@ -37,6 +37,8 @@ pub struct FastPath {
     kinds: Kinds,
     /// Sessions that neither the lines nor the slow room know of.
     pub(crate) resting: Resting,
+    /// Those that no longer rest, and could.
+    pub(crate) awake: Awake,
     pub(crate) most_sessions: u32,
     /// What the lines have counted.
     pub(crate) hot: Counters,
@@ -64,6 +66,7 @@ impl FastPath {
             leases: HashMap::default(),
             kinds: Kinds::default(),
             resting: Resting::new(limits.max_sessions),
+            awake: Awake::default(),
             most_sessions: limits.max_sessions,
             hot: Counters::default(),
             fate: Fate::Dropped(DropReason::UnknownUe),
@@ -138,7 +141,18 @@ impl FastPath {
         concerned.iter().for_each(|seid| self.settle(*seid));
         let fate = self.slow.process(now, ingress, packet, out);
         concerned.iter().for_each(|seid| self.grant(*seid, now));
+        self.calm(now);
         fate
+    }
+
+    /// A session is awake again that was let go.
+    pub(crate) fn hold(&mut self, seid: Seid, lease: Option<Lease>) {
+        self.leases.extend(lease.map(|lease| (seid, lease)));
+    }
+
+    /// A session is to be awake no longer, but its lines go on with what they are granted.
+    pub(crate) fn let_go(&mut self, seid: Seid) -> Option<Lease> {
+        self.leases.remove(&seid)
     }
 
     /// Takes back what a session's lines were granted.

@@ -1,10 +1,12 @@
 //! How sessions come to rest, and how they wake.
 
+mod wake;
+
 use std::net::IpAddr;
 
-use causeway_dataplane::{Applied, ApplyError, Dataplane, Plan};
-use causeway_reference::{Reference, path_of};
-use causeway_rules::{Alike, Far, Moved, Op, Pdr};
+use causeway_dataplane::{Applied, ApplyError, Plan};
+use causeway_reference::Reference;
+use causeway_rules::{Alike, Moved, Op, Pdr};
 use causeway_types::{IpNet, Seid, Teid, Time};
 
 use crate::FastPath;
@@ -42,7 +44,8 @@ impl FastPath {
             && !self.slow.has(seid)
             && !self.resting.has(seid)
             && self.slow.is_free(tunnels, alike.own().ue);
-        let paths = if can { self.resting.add(seid, now, alike) } else { None };
+        let can = can && self.resting.has_room(alike);
+        let paths = if can { self.resting.add(seid, now, alike, None) } else { None };
         let rests = paths.is_some();
         self.follow(now, Paths::default(), paths.unwrap_or_default());
         rests
@@ -56,21 +59,15 @@ impl FastPath {
         true
     }
 
-    /// The end of a session that rests. `None`: it does not.
+    /// The end of a session that rests. `None`: it does not, or it has been awake.
     fn end(&mut self, now: Time, seid: Seid) -> Option<Applied> {
-        let Woken { since, alike, paths } = self.resting.take(seid)?;
+        if !self.resting.is_fresh(seid) {
+            return None;
+        }
+        let Woken { since, alike, paths, .. } = self.resting.take(seid)?;
         self.follow(now, paths, Paths::default());
         let usage = Reference::final_usage(alike.template().rules(), since, now);
         Some(Applied { usage, ..Applied::default() })
-    }
-
-    /// Establishes a session that rests, if it does, as of the time since which it is there.
-    pub(crate) fn wake(&mut self, seid: Seid, now: Time) {
-        let Some(Woken { since, alike, paths }) = self.resting.take(seid) else { return };
-        let done = self.slow.apply(since, &Plan { session: seid, ops: alike.into() });
-        debug_assert_eq!(done, Ok(Applied::default()));
-        self.follow(now, paths, Paths::default());
-        self.enter(seid, true, now);
     }
 
     /// Supervises the paths `new` for a session that another worker has, and no longer those in `old`, which it was told for
@@ -79,7 +76,7 @@ impl FastPath {
         self.slow.follow_paths(now, old, new);
     }
 
-    fn follow(&mut self, now: Time, old: Paths, new: Paths) {
+    pub(crate) fn follow(&mut self, now: Time, old: Paths, new: Paths) {
         old.into_iter().flatten().for_each(|path| self.slow.follow_paths(now, &[path], &[]));
         new.into_iter().flatten().for_each(|path| self.slow.follow_paths(now, &[], &[path]));
     }
@@ -129,18 +126,6 @@ impl FastPath {
         match plan.ops.moved() {
             Some(_) => self.resting.since(plan.session),
             None => plan.ops.alike().map(|_| now),
-        }
-    }
-
-    /// Remembers that sessions like the one just established, or changed at rest, can rest, if they can.
-    pub(crate) fn learn(&mut self, since: Time, plan: &Plan) {
-        let alike = plan.ops.alike().cloned().or_else(|| plan.ops.moved().map(Moved::after));
-        let Some(alike) = alike.filter(|alike| !self.resting.knows(alike)) else { return };
-        if self.slow.could_rest(plan.session, since) {
-            let mut senders = alike.template().senders();
-            let source = |far: Option<&Far>| Some(path_of(far?, &self.topology)?.0);
-            let sources = [(); 2].map(|()| source(senders.next().flatten()));
-            self.resting.learn(&alike, sources);
         }
     }
 }

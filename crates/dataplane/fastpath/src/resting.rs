@@ -2,17 +2,21 @@
 //!
 //! All that is to be known of one is what it has in common with others, what is its own, and since when it is there. It has neither
 //! lines nor a place in the slow room until a packet comes for it, or another plan: then it is established there as of the time at
-//! which it was, as it is now.
+//! which it was, as it is now. Afterwards it may rest again: its lines decide about its packets as before, and beside them there is
+//! no more to be known than what its packets have left behind.
 
+mod awake;
 mod kinds;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use causeway_reference::lease::Addressee;
+use causeway_reference::lease::{Addressee, Traces};
 use causeway_rules::{Alike, Moved, Own, Places, Remote};
 use causeway_types::{Ipv4Net, Seid, Teid, Time};
 
+use crate::lease::Lease;
+pub(crate) use awake::{Awake, Candidate};
 use kinds::{Kind, Kinds};
 
 /// How many sessions rest at most that send to the same tunnel: all of them are passed when one more is entered, and an SMF
@@ -35,12 +39,22 @@ pub(crate) struct Resting {
 /// The GTP-U paths that a session uses: our address and a peer's.
 pub(crate) type Paths = [Option<(IpAddr, IpAddr)>; 2];
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Record {
     seid: Seid,
     since: Time,
     own: Own,
     kind: u32,
+    past: Option<Box<Past>>,
+}
+
+/// What there is of a session that was awake before it came to rest.
+#[derive(Debug)]
+pub(crate) struct Past {
+    /// What it has in the lines, if it has something there.
+    pub(crate) lease: Option<Lease>,
+    /// What its packets have left behind, but for what is in the lines.
+    pub(crate) traces: Traces,
 }
 
 /// A session that rests no longer.
@@ -48,6 +62,7 @@ pub(crate) struct Woken {
     pub(crate) since: Time,
     pub(crate) alike: Alike,
     pub(crate) paths: Paths,
+    pub(crate) past: Option<Box<Past>>,
 }
 
 fn ends(own: &Own) -> impl Iterator<Item = (Teid, IpAddr)> {
@@ -93,20 +108,30 @@ impl Resting {
         self.kinds.insert(Kind { template: Arc::clone(alike.template()), locals, sources, users: 0 });
     }
 
-    /// Lets a session rest whose tunnels and address no session has that is awake. Returns the paths that it uses; `None`: sessions
-    /// like it cannot rest, or another one that rests has what is its own, or too many rest that send to the same tunnel.
-    pub(crate) fn add(&mut self, seid: Seid, since: Time, alike: &Alike) -> Option<Paths> {
+    /// A session may rest whose tunnels and address no session has that is awake. `false`: sessions like it cannot rest, or another one
+    /// that rests has what is its own, or too many rest that send to the same tunnel.
+    pub(crate) fn has_room(&self, alike: &Alike) -> bool {
+        let number = self.kinds.number_of(alike.template());
+        let Some(kind) = number.and_then(|number| self.kinds.get(number)) else { return false };
+        let own = alike.own();
+        let is_taken = |tunnel| self.of_tunnel(tunnel).is_some();
+        !(own.ue.is_some_and(|ue| self.of_ue(ue).is_some())
+            || both(own.tunnels, kind.locals).any(is_taken)
+            || ends(own).any(|end| self.is_crowded(end)))
+    }
+
+    /// Lets a session rest for which [`Resting::has_room`]. Returns the paths that it uses.
+    pub(crate) fn add(
+        &mut self,
+        seid: Seid,
+        since: Time,
+        alike: &Alike,
+        past: Option<Box<Past>>,
+    ) -> Option<Paths> {
         let number = self.kinds.number_of(alike.template())?;
         let locals = self.kinds.get(number)?.locals;
         let own = *alike.own();
-        let is_taken = |tunnel| self.of_tunnel(tunnel).is_some();
-        if own.ue.is_some_and(|ue| self.of_ue(ue).is_some()) || both(own.tunnels, locals).any(is_taken) {
-            return None;
-        }
-        if ends(&own).any(|end| self.is_crowded(end)) {
-            return None;
-        }
-        let record = Record { seid, since, own, kind: number };
+        let record = Record { seid, since, own, kind: number, past };
         let place = self.free.pop().unwrap_or(self.records.len() as u32);
         match self.records.get_mut(place as usize) {
             Some(slot) => *slot = record,
@@ -128,11 +153,12 @@ impl Resting {
     }
 
     /// Lets a session rest on that is changed as others were. Returns the paths that it used, and those that it uses now; `None`: it
-    /// does not rest, or it could not, or too many rest that send to the same tunnel.
+    /// does not rest, or it has been awake before, or it could not rest, or too many rest that send to the same tunnel.
     pub(crate) fn change(&mut self, seid: Seid, moved: &Moved) -> Option<(Paths, Paths)> {
         let (before, after) = (moved.before(), moved.after());
         let place = self.place(seid)?;
-        let (old, new) = (self.records.get(place as usize)?.kind, self.kinds.number_of(after.template())?);
+        let record = self.records.get(place as usize).filter(|record| record.past.is_none())?;
+        let (old, new) = (record.kind, self.kinds.number_of(after.template())?);
         let (from, to) = (self.kinds.get(old)?, self.kinds.get(new)?);
         let is_new = |end: &(Teid, IpAddr)| ends(before.own()).all(|held| held != *end);
         if !Arc::ptr_eq(&from.template, before.template())
@@ -158,8 +184,9 @@ impl Resting {
     /// A session rests no longer. `None`: it did not.
     pub(crate) fn take(&mut self, seid: Seid) -> Option<Woken> {
         let place = self.place(seid)?;
-        let Record { since, own, kind, .. } = *self.records.get(place as usize)?;
-        let kind = self.kinds.get_mut(kind)?;
+        let record = self.records.get_mut(place as usize)?;
+        let (since, own, past) = (record.since, record.own, record.past.take());
+        let kind = self.kinds.get_mut(record.kind)?;
         kind.users -= 1;
         self.seids.remove(seid, place);
         if let Some(ue) = own.ue {
@@ -173,12 +200,18 @@ impl Resting {
         }
         self.free.push(place);
         let alike = Alike::new(Arc::clone(&kind.template), own);
-        Some(Woken { since, alike, paths: kind.paths(&own) })
+        Some(Woken { since, alike, paths: kind.paths(&own), past })
     }
 
     /// Since when the session is there that rests.
     pub(crate) fn since(&self, seid: Seid) -> Option<Time> {
         Some(self.records.get(self.place(seid)? as usize)?.since)
+    }
+
+    /// The session rests, and has never been awake.
+    pub(crate) fn is_fresh(&self, seid: Seid) -> bool {
+        let record = self.place(seid).and_then(|place| self.records.get(place as usize));
+        record.is_some_and(|record| record.past.is_none())
     }
 
     fn place(&self, seid: Seid) -> Option<u32> {

@@ -15,6 +15,11 @@ impl<T> Late<T> {
         Self { begin, state: None }
     }
 
+    /// When it began.
+    pub(crate) const fn begin(&self) -> Time {
+        self.begin
+    }
+
     /// When it began, if nothing has happened since.
     pub(crate) fn idle(&self) -> Option<Time> {
         self.state.is_none().then_some(self.begin)
@@ -27,6 +32,11 @@ impl<T> Late<T> {
     }
 
     /// The state, if it was made.
+    pub(crate) fn made_already(&self) -> Option<&T> {
+        self.state.as_deref()
+    }
+
+    /// The state, if it was made, to be changed.
     pub(crate) fn made(&mut self) -> Option<&mut T> {
         self.state.as_deref_mut()
     }

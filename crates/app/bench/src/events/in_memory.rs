@@ -63,9 +63,9 @@ impl InMemory {
         let shape = Shape::new(1, Rules::Full);
         let mut control = Control::new(&capabilities, sessions);
         for number in 0..sessions {
-            let (plan, _, far) = control.establish(&shape, number)?;
-            world.downlink = Some(far);
-            world.hand(plan);
+            let established = control.establish(number, &Control::request(&shape, number))?;
+            world.downlink = world.downlink.or(established.downlink);
+            world.hand(established.plan);
             if number % WINDOW == WINDOW - 1 || number + 1 == sessions {
                 world.wait()?;
                 progress.at(number.into(), sessions.into());

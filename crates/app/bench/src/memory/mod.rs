@@ -1,11 +1,11 @@
-//! What sessions take of memory, and how long it takes until they are there.
+//! What sessions take of memory, without packets and with them, and how long it takes until they are there.
 
 use std::time::Instant;
 
-use causeway_types::Time;
 use clap::Args;
 
 use crate::kit::{Count, Progress, count};
+use crate::pipeline::{Bench, Mix, Size, Way};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::world::{self, Backend, Founding, Populated, Rules, Shape};
 use crate::{BenchError, Common, apart};
@@ -66,7 +66,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     for case in &cases {
         progress.stage(format!("memory: {} sessions in {}", case.sessions, case.backend));
         match cases.len() {
-            1 => case.measure(&mut progress, &mut report)?,
+            1 => case.measure(common, &mut progress, &mut report)?,
             _ => apart::measure("memory", &case.flags(), common, &mut report)?,
         }
     }
@@ -96,6 +96,7 @@ fn columns() -> Vec<Column> {
         Column::new("PDRs"),
         Column::new("rules"),
         Column::of("memory", "B/session"),
+        Column::of("with packets", "B/session"),
         Column::of("rules", "us/session"),
         Column::of("data plane", "us/session"),
         Column::of("CPU", "s"),
@@ -114,21 +115,32 @@ impl Case {
         ]
     }
 
-    fn measure(&self, progress: &mut Progress, report: &mut Report) -> Result<(), BenchError> {
+    fn measure(
+        &self,
+        common: &Common,
+        progress: &mut Progress,
+        report: &mut Report,
+    ) -> Result<(), BenchError> {
         let shape = Shape::new(self.pdrs, self.rules);
         // The options are checked: it is below 2^24.
         let sessions = self.sessions.0 as u32;
-        let founding =
-            Founding { backend: self.backend, sessions, shape: &shape, now: Time::from_secs(1_000_000) };
+        let mut bench = Bench::new(common.seed);
+        let founding = Founding { backend: self.backend, sessions, shape: &shape, now: bench.now() };
         let start = Instant::now();
-        let population = match founding.populate(progress)? {
-            Populated::Done(population) => population,
+        let mut population = match founding.populate(progress)? {
+            Populated::Done(population) => *population,
             Populated::TooLarge(why) => {
                 report.skip(format_args!("{} with {} sessions", self.backend, self.sessions), why);
                 return Ok(());
             }
         };
         let wall = start.elapsed();
+        let idle = population.memory();
+        let mix = Mix { way: Way::Both, size: Size::Small, pdrs: self.pdrs };
+        bench.warm_up(&mut population, mix)?;
+        let with_packets = population.memory();
+        let octets =
+            |gained: Option<u64>| gained.map(|octets| Cell::Count(octets / u64::from(sessions))).into();
         let each = |seconds: f64| Cell::Number(seconds * 1e6 / f64::from(sessions), 2);
         let cpu = population.ruling + population.applying;
         report.row([
@@ -136,7 +148,8 @@ impl Case {
             self.sessions.into(),
             Cell::Count(self.pdrs.into()),
             self.rules.to_string().into(),
-            population.memory.map(|octets| Cell::Count(octets / u64::from(sessions))).into(),
+            octets(idle),
+            octets(with_packets),
             each(population.ruling.as_secs_f64()),
             each(population.applying.as_secs_f64()),
             Cell::Number(cpu.as_secs_f64(), 3),

@@ -1,11 +1,13 @@
 //! A data plane full of sessions, for any benchmark.
 
 mod choice;
+mod control;
 mod population;
 pub(crate) mod shape;
 mod worker;
 
 pub use choice::{Backend, Rules};
 pub(crate) use choice::{check_pdrs, check_sessions, displayed};
-pub(crate) use population::{Control, Founding, Populated, Population, hand_over};
+pub(crate) use control::Control;
+pub(crate) use population::{Founding, Populated, Population, hand_over};
 pub(crate) use shape::Shape;

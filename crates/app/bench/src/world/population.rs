@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use causeway_dataplane::Capabilities;
 use causeway_reference::Limits;
-use causeway_rules::{
-    Addresses, Catalogue, Context, Extras, Far, LocalEndpoints, Plan, Resources, RuleSet, Tunnels, establish,
-    plan_modification,
-};
-use causeway_types::{FTeid, Seid, Span, Teid, Time};
+use causeway_rules::{Extras, Far, Plan, RuleSet, plan_modification};
+use causeway_types::{FTeid, Teid, Time};
 
 use super::choice::Backend;
-use super::shape::{self, DOWNLINK_FAR, Shape};
+use super::control::{Control, seid};
+use super::shape::{self, Shape};
 use super::worker::Worker;
 use crate::BenchError;
 use crate::kit::{CpuTimer, Progress, available_memory, resident_memory};
 
-/// After so many sessions it is clear how much memory all will need.
+/// After so many sessions the tables are there, and after twice as many it is clear how much memory all will need.
 const PROBE: u32 = 20_000;
+
+/// Octets that a session gains with its first packet, at most, once it rests again.
+const WITH_PACKETS: u64 = 600;
 
 /// Sessions that are asked for before the data plane is given their plans.
 const GROUP: u32 = 256;
@@ -33,8 +33,8 @@ pub(crate) struct Population {
     pub(crate) ruling: Duration,
     /// CPU time of the data plane.
     pub(crate) applying: Duration,
-    /// Octets of memory that the process has gained, if it is known.
-    pub(crate) memory: Option<u64>,
+    /// Octets of memory that the process had before, if it is known.
+    before: Option<u64>,
 }
 
 /// How it ended.
@@ -62,16 +62,19 @@ impl Founding<'_> {
         let capabilities = worker.capabilities();
         let mut control = Control::new(&capabilities, self.sessions);
         let mut teids = Vec::with_capacity(self.sessions as usize);
-        let mut downlink = None;
+        let (mut downlink, mut probe) = (None, None);
         let (mut ruling, mut applying) = (Duration::ZERO, Duration::ZERO);
         let mut plans = Vec::with_capacity(GROUP as usize);
         for first in (0..self.sessions).step_by(GROUP as usize) {
+            let numbers = first..self.sessions.min(first + GROUP);
+            let requests: Vec<_> =
+                numbers.map(|number| (number, Control::request(self.shape, number))).collect();
             let timer = CpuTimer::start();
-            for number in first..self.sessions.min(first + GROUP) {
-                let (plan, tunnel, far) = control.establish(self.shape, number)?;
-                teids.push(tunnel.teid);
-                plans.push(plan);
-                downlink = downlink.or(Some(far));
+            for (number, request) in &requests {
+                let established = control.establish(*number, request)?;
+                teids.push(established.tunnel.teid);
+                plans.push(established.plan);
+                downlink = downlink.or(established.downlink);
             }
             let ruled = timer.elapsed();
             for plan in &plans {
@@ -81,16 +84,19 @@ impl Founding<'_> {
             ruling += ruled;
             plans.clear();
             progress.at(first.into(), self.sessions.into());
-            if (PROBE..PROBE + GROUP).contains(&first)
-                && let Some(why) = self.too_large(before)
-            {
-                return Ok(Populated::TooLarge(why));
+            match first {
+                at if at == PROBE / GROUP * GROUP => probe = resident_memory(),
+                at if at == 2 * PROBE / GROUP * GROUP => {
+                    if let Some(why) = self.too_large(probe) {
+                        return Ok(Populated::TooLarge(why));
+                    }
+                }
+                _ => {}
             }
         }
         drop(control);
         let downlink = downlink.unwrap_or_else(|| unreachable!("there is at least one session"));
-        let memory = resident_memory().zip(before).map(|(now, before)| now.saturating_sub(before));
-        let population = Population { worker, teids, downlink, ruling, applying, memory };
+        let population = Population { worker, teids, downlink, ruling, applying, before };
         Ok(Populated::Done(Box::new(population)))
     }
 
@@ -103,10 +109,10 @@ impl Founding<'_> {
         Ok(Worker::new(self.backend, limits)?)
     }
 
-    /// What the rest of the sessions will need, judged by those there are, is more than there is.
-    fn too_large(&self, before: Option<u64>) -> Option<String> {
-        let used = resident_memory()?.saturating_sub(before?);
-        let needed = used / u64::from(PROBE) * u64::from(self.sessions - PROBE);
+    /// What the rest of the sessions will need, judged by those since the probe, is more than there is.
+    fn too_large(&self, probe: Option<u64>) -> Option<String> {
+        let used = resident_memory()?.saturating_sub(probe?);
+        let needed = (used / u64::from(PROBE) + WITH_PACKETS) * u64::from(self.sessions - 2 * PROBE);
         let available = available_memory()?;
         let gib = |octets: u64| octets as f64 / f64::from(1 << 30);
         (needed > available / 10 * 9).then(|| {
@@ -115,46 +121,12 @@ impl Founding<'_> {
     }
 }
 
-/// As much of the control plane as decides on rules. What it knows of sessions is forgotten at once.
-pub(crate) struct Control<'a> {
-    capabilities: &'a Capabilities,
-    endpoints: LocalEndpoints,
-    catalogue: Catalogue,
-    resources: Resources,
-}
-
-impl<'a> Control<'a> {
-    pub(crate) fn new(capabilities: &'a Capabilities, sessions: u32) -> Self {
-        let tunnels = Tunnels::new(sessions, 0).scrambled(shape::secret());
-        Self {
-            capabilities,
-            endpoints: shape::topology().endpoints(),
-            catalogue: Catalogue::default(),
-            resources: Resources::new(tunnels, Addresses::new(Vec::new(), Span::ZERO)),
-        }
-    }
-
-    /// The plan of a session, the tunnel that was chosen for it, and its downlink FAR.
-    pub(crate) fn establish(&mut self, shape: &Shape, number: u32) -> Result<(Plan, FTeid, Far), BenchError> {
-        let request = shape.request(number);
-        let context = Context {
-            capabilities: self.capabilities,
-            endpoints: &self.endpoints,
-            catalogue: &self.catalogue,
-        };
-        let change = establish(&request, seid(number), &context, &mut self.resources)
-            .map_err(|rejection| BenchError::Refused { number, rejection })?;
-        self.resources.commit(change.resources);
-        let tunnel = change.chosen.first().map(|(_, tunnel)| *tunnel);
-        let far = change.session.rules().fars.get(&DOWNLINK_FAR).cloned();
-        let (Some(tunnel), Some(far)) = (tunnel, far) else {
-            unreachable!("the request asks for a tunnel and has a downlink FAR")
-        };
-        Ok((change.plan, tunnel, far))
-    }
-}
-
 impl Population {
+    /// Octets of memory that the process has gained, if it is known.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        resident_memory().zip(self.before).map(|(now, before)| now.saturating_sub(before))
+    }
+
     /// The plan that hands a session over to another tunnel of its gNB. `turn` makes it differ from the last one.
     pub(crate) fn handover(&self, number: u32, turn: u32) -> Plan {
         let tunnel = |raw: u32| raw | 1 << 31;
@@ -175,9 +147,4 @@ pub(crate) fn hand_over(downlink: &Far, number: u32, old: u32, new: u32) -> Plan
         RuleSet { fars: [(far.id, far)].into_iter().collect(), ..RuleSet::default() }
     };
     plan_modification(seid(number), &with(old), &with(new), &Extras::default())
-}
-
-/// The UPF's SEID of a session.
-fn seid(number: u32) -> Seid {
-    Seid(u64::from(number) + 1)
 }

@@ -1,6 +1,10 @@
+mod again;
+
 use std::net::Ipv4Addr;
 
-use causeway_dataplane::{Egress, Event, Fate, GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
+use causeway_dataplane::{
+    Dataplane, Egress, Event, Fate, GtpuEndpoint, Ingress, Network, PacketEngine, Topology,
+};
 use causeway_packet::gtpu::Repr;
 use causeway_reference::Limits;
 use causeway_rules::testing::Templates;

@@ -14,6 +14,7 @@ mod own;
 mod rest;
 mod settle;
 mod shape;
+mod trace;
 
 pub use act::{Act, Send};
 pub use door::{Door, DoorKey, UeShape};
@@ -22,6 +23,7 @@ pub use outside::{Counted, Outcome, Reading};
 pub use own::{Likeness, Own};
 pub use settle::{MeterSpent, Passed, Spent};
 pub use shape::{MeterShape, RuleKey, RuleShape, Shape};
+pub use trace::Traces;
 
 pub use crate::session::direction_of;
 

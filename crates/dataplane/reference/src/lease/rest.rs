@@ -6,6 +6,7 @@ use causeway_dataplane::Usage;
 use causeway_rules::{OuterHeader, PduSessionType, RuleSet, SortedMap, UsageReportTrigger};
 use causeway_types::{Seid, Teid, Time};
 
+use super::trace::has_no_peers;
 use crate::engine::Reference;
 use crate::late::Late;
 use crate::measure::Measurement;
@@ -37,8 +38,7 @@ impl Reference {
         let enforcers: SortedMap<_, _> =
             session.rules.qers.keys().map(|qer| (*qer, Late::since(since))).collect();
         let fresh = Session { rules: session.rules.clone(), measurements, enforcers, ..Session::default() };
-        let is_limited = |slice| self.topology.slices.iter().any(|limit| limit.slice == slice);
-        **session == fresh && !session.rules.slice.is_some_and(is_limited) && is_alone(&session.rules)
+        **session == fresh && has_no_peers(&session.rules, &self.topology)
     }
 
     /// The usage that a session with these rules reports at its end, established at `since`, for which no packet came.
@@ -49,7 +49,7 @@ impl Reference {
 }
 
 /// The session has nothing to do with others, and packets find it by one IPv4 address and by tunnels over IPv4 alone.
-fn is_alone(rules: &RuleSet) -> bool {
+pub(super) fn is_alone(rules: &RuleSet) -> bool {
     let RuleSet { pdu_type, pdrs, fars, qers, urrs: _, bars: _, slice: _, paging: _, inactivity_timer } =
         rules;
     let has_one_address = pdrs.values().all(|pdr| {

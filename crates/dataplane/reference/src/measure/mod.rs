@@ -7,6 +7,7 @@ mod limits;
 mod provision;
 mod report;
 mod totals;
+mod trace;
 mod traffic;
 
 use std::time::Duration;
@@ -18,6 +19,7 @@ use clock::{Clock, Pace};
 use limits::Exhausted;
 use report::Part;
 use totals::Totals;
+pub(crate) use trace::Trace;
 use traffic::Traffic;
 
 use crate::session::direction_of;

@@ -49,6 +49,16 @@ impl Traffic {
         self.0.insert(pdr.pdi.application.clone(), Run { last: now, pdr: pdr.id });
     }
 
+    /// The last packet of what is of no application.
+    pub(super) fn unnamed(&self) -> Option<(Time, PdrId)> {
+        self.0.get(&None).map(|run| (run.last, run.pdr))
+    }
+
+    /// What is of no application starts.
+    pub(super) fn start_unnamed(&mut self, last: Time, pdr: PdrId) {
+        self.0.insert(None, Run { last, pdr });
+    }
+
     /// When the first of it will have paused for this long.
     pub(super) fn next_stop(&self, pause: Span) -> Option<Time> {
         self.0.values().map(|run| run.last + pause).min()

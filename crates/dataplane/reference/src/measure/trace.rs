@@ -1,0 +1,87 @@
+//! What packets have made of a measurement: as little as it can be made of again.
+
+use causeway_rules::Urr;
+use causeway_types::{PdrId, Time, Volume};
+
+use super::Measurement;
+use super::clock::Clock;
+use super::totals::Totals;
+
+/// All that tells a measurement from a new one of the same URR.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Trace {
+    volume: Volume,
+    clock: Clock,
+    first_packet: Option<Time>,
+    last_packet: Option<Time>,
+    /// The last packet that came, passed or not, and its PDR.
+    arrived: Option<(Time, PdrId)>,
+    /// Most sessions have not reported yet.
+    reported: Option<Box<Reported>>,
+}
+
+/// What reports have made of it, and usage before QoS enforcement, which few URRs measure.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Reported {
+    totals: Totals,
+    armed: Totals,
+    granted: Totals,
+    start: Time,
+    reports_left: Option<u16>,
+    before_qos: Volume,
+    before_qos_reported: Volume,
+    dropped: (u64, u64),
+}
+
+impl Reported {
+    fn of(measurement: &Measurement) -> Self {
+        Self {
+            totals: measurement.reported,
+            armed: measurement.armed,
+            granted: measurement.granted,
+            start: measurement.running.start,
+            reports_left: measurement.reports_left,
+            before_qos: measurement.before_qos,
+            before_qos_reported: measurement.reported_before_qos,
+            dropped: measurement.dropped,
+        }
+    }
+}
+
+impl Measurement {
+    /// The trace from which [`Measurement::retraced`] makes exactly this one. `None`: there is more to it.
+    pub(crate) fn trace(&self, urr: &Urr, begin: Time) -> Option<Trace> {
+        let reported = Reported::of(self);
+        let is_new = reported == Reported::of(&Self::new(urr, begin));
+        let trace = Trace {
+            volume: self.volume,
+            clock: self.clock,
+            first_packet: self.running.first_packet,
+            last_packet: self.running.last_packet,
+            arrived: self.traffic.unnamed(),
+            reported: (!is_new).then(|| Box::new(reported)),
+        };
+        (Self::retraced(urr, begin, &trace) == *self).then_some(trace)
+    }
+
+    /// As it was when it left this trace.
+    pub(crate) fn retraced(urr: &Urr, begin: Time, trace: &Trace) -> Self {
+        let mut measurement = Self::new(urr, begin);
+        (measurement.volume, measurement.clock) = (trace.volume, trace.clock);
+        if let Some(reported) = &trace.reported {
+            measurement.running = super::Part::beginning(reported.start);
+            (measurement.reported, measurement.armed) = (reported.totals, reported.armed);
+            (measurement.granted, measurement.reports_left) = (reported.granted, reported.reports_left);
+            measurement.before_qos = reported.before_qos;
+            measurement.reported_before_qos = reported.before_qos_reported;
+            measurement.dropped = reported.dropped;
+        }
+        let running = &mut measurement.running;
+        (running.first_packet, running.last_packet) = (trace.first_packet, trace.last_packet);
+        if let Some((at, pdr)) = trace.arrived {
+            measurement.traffic.start_unnamed(at, pdr);
+            measurement.last_packet = Some(at);
+        }
+        measurement
+    }
+}
