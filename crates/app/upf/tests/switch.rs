@@ -153,6 +153,18 @@ fn a_switch_carries_the_packets_and_the_software_behind_it_buffers() {
     assert_eq!(smf.delete(session), Some((100, 400)));
 }
 
+// Input:  a hundred sessions at once.
+// Output: all are accepted; those of the switch's time are under way side by side.
+#[test]
+fn many_sessions_are_under_way_at_once() {
+    let switch = Served::at("127.0.0.1:0".parse().unwrap());
+    let daemon = Daemon::start(&configuration(&switch)).unwrap();
+    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+    smf.associate();
+    let ues: Vec<Ipv4Addr> = (2..102).map(|host| Ipv4Addr::new(10, 45, 2, host)).collect();
+    assert_eq!(smf.establish_all(&ues), 100);
+}
+
 // Input:  more UEs than the source guard has rows; then one that sends in another's tunnel.
 // Output: each is set up, and its packets pass; what another sends in its tunnel does not.
 #[test]

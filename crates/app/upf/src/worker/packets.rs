@@ -5,13 +5,19 @@ use std::time::Duration;
 
 use causeway_ports::{BATCH, Batch, MAX_PORTS, PortError, Ready, Waker, wait};
 
+use causeway_switch::backend::Operation;
+
 use super::engine::Engine;
 use super::messages::{Command, Report, Snapshot};
 use super::ports::PortSet;
+use super::remote::Begun;
 use super::room::Room;
 use super::team::Team;
 use super::thread::Reports;
 use crate::clock::Clock;
+
+/// Plans that take their time, with their names.
+type UnderWay<K> = Vec<(Operation, K)>;
 
 /// Octets of the smallest batch frames.
 const MIN_FRAME: usize = 2048;
@@ -68,8 +74,9 @@ impl Packets {
 
     /// Runs until a command or a lost port ends it, then reports the last counters.
     pub(super) fn run<K>(mut self, commands: &Receiver<Command<K>>, reports: &Reports<K>) {
+        let mut under_way = Vec::new();
         let end = loop {
-            if let Err(end) = self.turn(commands, reports) {
+            if let Err(end) = self.turn(commands, reports, &mut under_way) {
                 break end;
             }
         };
@@ -82,7 +89,12 @@ impl Packets {
     }
 
     /// One turn: wait, receive, obey, let timers expire, report.
-    fn turn<K>(&mut self, commands: &Receiver<Command<K>>, reports: &Reports<K>) -> Result<(), End> {
+    fn turn<K>(
+        &mut self,
+        commands: &Receiver<Command<K>>,
+        reports: &Reports<K>,
+        under_way: &mut UnderWay<K>,
+    ) -> Result<(), End> {
         let ready = if self.busy_poll { None } else { Some(self.wait()?) };
         for index in 0..self.room.ports().slots().len().min(MAX_PORTS) {
             if ready.is_none_or(|ready| ready.port(index)) {
@@ -91,11 +103,12 @@ impl Packets {
         }
         self.receive_from_others()?;
         if ready.is_none_or(|ready| ready.woken) {
-            self.obey(commands, reports)?;
+            self.obey(commands, reports, under_way)?;
         }
         if self.room.next_deadline().is_some() {
             self.room.advance(self.clock.now())?;
         }
+        self.finish(reports, under_way)?;
         self.report(reports)
     }
 
@@ -143,7 +156,12 @@ impl Packets {
     }
 
     /// Carries out the commands that wait.
-    fn obey<K>(&mut self, commands: &Receiver<Command<K>>, reports: &Reports<K>) -> Result<(), End> {
+    fn obey<K>(
+        &mut self,
+        commands: &Receiver<Command<K>>,
+        reports: &Reports<K>,
+        under_way: &mut UnderWay<K>,
+    ) -> Result<(), End> {
         loop {
             match commands.try_recv() {
                 Ok(Command::Apply(key, plan)) => {
@@ -151,9 +169,12 @@ impl Packets {
                     let now = self.clock.now();
                     self.room.engine().advance(now);
                     self.report(reports)?;
-                    let applied = self.room.engine().apply(now, &plan);
+                    let begun = self.room.begin(now, &plan);
                     self.room.flush()?;
-                    reports.tell(Report::Applied(key, applied))?;
+                    match begun {
+                        Begun::Over(applied) => reports.tell(Report::Applied(key, applied))?,
+                        Begun::UnderWay(operation) => under_way.push((operation, key)),
+                    }
                 }
                 Ok(Command::Provision(applications)) => self.room.engine().provision(&applications),
                 Ok(Command::Follow(paths)) => self.room.follow_paths(self.clock.now(), &paths),
@@ -163,6 +184,21 @@ impl Packets {
                 Err(TryRecvError::Empty) => return Ok(()),
             }
         }
+    }
+
+    /// Reports what became of plans that take their time.
+    fn finish<K>(&mut self, reports: &Reports<K>, under_way: &mut UnderWay<K>) -> Result<(), End> {
+        if under_way.is_empty() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        while let Some((operation, applied)) = self.room.finished(now) {
+            if let Some(place) = under_way.iter().position(|(known, _)| *known == operation) {
+                let (_, key) = under_way.swap_remove(place);
+                reports.tell(Report::Applied(key, applied))?;
+            }
+        }
+        Ok(())
     }
 
     fn report<K>(&mut self, reports: &Reports<K>) -> Result<(), End> {

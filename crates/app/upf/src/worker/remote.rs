@@ -1,5 +1,6 @@
 //! A P4 switch elsewhere as the data plane: its ports carry the packets, P4Runtime the rules.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use causeway_dataplane::{
@@ -9,7 +10,7 @@ use causeway_dataplane::{
 use causeway_p4runtime::client::{ConnectError, Options, P4Runtime};
 use causeway_ports::Waker;
 use causeway_rules::Applications;
-use causeway_switch::backend::{Config, Notice, StartError, Switch};
+use causeway_switch::backend::{Config, Notice, Operation, Progress, StartError, Switch};
 use causeway_types::{Span, Time};
 use tracing::{info, warn};
 
@@ -37,6 +38,16 @@ pub struct Remote {
     now: Option<Time>,
     /// Since when it is out of reach, or not what it should be yet.
     away: Option<Time>,
+    /// Changes that are under way, in the order in which they began, and when each is given up.
+    under_way: VecDeque<(Operation, Time)>,
+}
+
+/// What became of a change so far.
+pub(super) enum Begun {
+    /// It is over.
+    Over(Result<Applied, ApplyError>),
+    /// [`Remote::finished`] says what becomes of it.
+    UnderWay(Operation),
 }
 
 impl std::fmt::Debug for Remote {
@@ -60,13 +71,47 @@ impl Remote {
         };
         let driver = P4Runtime::connect(options, Some(Box::new(wake)))?;
         let program = driver.program().clone();
-        Ok(Self { switch: Switch::new(driver, &program, config)?, waker, now: None, away: None })
+        Ok(Self {
+            switch: Switch::new(driver, &program, config)?,
+            waker,
+            now: None,
+            away: None,
+            under_way: VecDeque::new(),
+        })
     }
 
     /// From now on this is woken.
     pub(super) fn wakes(&self, waker: Waker) {
         // There is one thread, which is started once.
         let _first = self.waker.set(waker);
+    }
+
+    /// Begins a change. Others go on meanwhile, those of the same session one after the other.
+    pub(super) fn begin(&mut self, now: Time, plan: &Plan) -> Begun {
+        let now = self.go_on(now);
+        if self.away.is_some_and(|since| now.since(since) > PATIENCE) {
+            return Begun::Over(Err(ApplyError::Backend("the switch is out of reach".to_owned())));
+        }
+        let operation = self.switch.submit(now, plan);
+        self.under_way.push_back((operation, now + PATIENCE));
+        Begun::UnderWay(operation)
+    }
+
+    /// A change that is over by now, or that has taken too long.
+    pub(super) fn finished(&mut self, now: Time) -> Option<(Operation, Result<Applied, ApplyError>)> {
+        let now = self.go_on(now);
+        while let Some(progress) = self.switch.poll(now) {
+            let Progress::Done(operation, result) = progress else { continue };
+            // One that was given up is nobody's.
+            if let Some(place) = self.under_way.iter().position(|(known, _)| *known == operation) {
+                self.under_way.remove(place);
+                return Some((operation, result));
+            }
+        }
+        let (operation, _) = *self.under_way.front().filter(|(_, until)| *until <= now)?;
+        self.under_way.pop_front();
+        self.switch.abandon(operation);
+        Some((operation, Err(ApplyError::Backend("the switch did not answer".to_owned()))))
     }
 
     /// Lets the switch go on; the time that it is now, which never goes back.
@@ -107,12 +152,7 @@ impl Dataplane for Remote {
 
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         let now = self.go_on(now);
-        if self.away.is_some_and(|since| now.since(since) > PATIENCE) {
-            return Err(ApplyError::Backend("the switch is out of reach".to_owned()));
-        }
-        let applied = self.switch.apply(now, plan);
-        self.tell();
-        applied
+        self.switch.apply(now, plan)
     }
 
     fn provision(&mut self, applications: &Arc<Applications>) {
@@ -124,7 +164,8 @@ impl Dataplane for Remote {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        self.switch.next_deadline()
+        let first = self.under_way.front().map(|(_, until)| *until);
+        self.switch.next_deadline().into_iter().chain(first).min()
     }
 
     fn advance(&mut self, now: Time) {

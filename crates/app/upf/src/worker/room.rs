@@ -1,8 +1,9 @@
 //! A data plane with its ports: packets in, packets out.
 
-use causeway_dataplane::{Ingress, PacketEngine};
+use causeway_dataplane::{Applied, ApplyError, Ingress, PacketEngine, Plan};
 use causeway_fastpath::{Entrance, Leaving};
 use causeway_ports::{Batch, Frame, Meta, PortError};
+use causeway_switch::backend::Operation;
 use causeway_types::Time;
 
 use super::engine::Engine;
@@ -11,6 +12,7 @@ use super::messages::Snapshot;
 use super::outgoing::Outgoing;
 use super::ports::PortSet;
 use super::record::NewPaths;
+use super::remote::Begun;
 
 /// A data plane with its ports.
 pub(super) struct Room {
@@ -95,6 +97,24 @@ impl Room {
             }
         }
         self.out.send_all()
+    }
+
+    /// Carries out a plan, or begins to.
+    pub(super) fn begin(&mut self, now: Time, plan: &Plan) -> Begun {
+        match &mut self.engine {
+            Engine::Remote(engine) => engine.begin(now, plan),
+            Engine::FastPath(_) | Engine::Reference(_) | Engine::Switch(_) => {
+                Begun::Over(self.engine().apply(now, plan))
+            }
+        }
+    }
+
+    /// A plan that was begun and is over.
+    pub(super) fn finished(&mut self, now: Time) -> Option<(Operation, Result<Applied, ApplyError>)> {
+        match &mut self.engine {
+            Engine::Remote(engine) => engine.finished(now),
+            Engine::FastPath(_) | Engine::Reference(_) | Engine::Switch(_) => None,
+        }
     }
 
     /// Lets timers that are due expire, and sends what that sets free.

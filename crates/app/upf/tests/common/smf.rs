@@ -98,6 +98,22 @@ impl Smf {
         self.establish_with(counting(uplink_pdr(ue)), counting(downlink_pdr(ue)), Some(urr()))
     }
 
+    /// Asks for a session for each of these UEs at once; how many are accepted.
+    pub fn establish_all(&mut self, ues: &[Ipv4Addr]) -> usize {
+        for ue in ues {
+            let cp = FSeid { seid: Seid(CP_SEID.0 + self.sessions), addr: DualIp::from(self.address) };
+            (self.sessions, self.sequence) = (self.sessions + 1, self.sequence + 1);
+            let (pdrs, fars) = ([uplink_pdr(*ue), downlink_pdr(*ue)], [uplink_far(), downlink_far()]);
+            let request = SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars);
+            self.send(request.into(), Some(Seid(0)), self.sequence);
+        }
+        let is_accepted = |answer: &Vec<u8>| match decode(answer).1 {
+            Message::SessionEstablishmentResponse(response) => response.cause.is_accepted(),
+            other => panic!("{other:?}"),
+        };
+        ues.iter().map(|_| self.receive()).filter(is_accepted).count()
+    }
+
     /// The same as [`Smf::establish`], whatever comes of it.
     pub fn try_establish(&mut self) -> Cause {
         let cp = FSeid { seid: CP_SEID, addr: DualIp::from(self.address) };

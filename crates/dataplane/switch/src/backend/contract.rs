@@ -39,9 +39,7 @@ impl<D: SwitchDriver> Switch<D> {
                 }
             }
         }
-        if let Some(pending) = self.operations.get_mut(&operation) {
-            pending.is_abandoned = true;
-        }
+        self.abandon(operation);
         self.progress.extend(kept);
         Err(ApplyError::Backend("the switch did not answer".to_owned()))
     }

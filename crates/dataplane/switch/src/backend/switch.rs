@@ -163,6 +163,13 @@ impl<D: SwitchDriver> Switch<D> {
         self.progress.pop_front()
     }
 
+    /// Nobody waits for an operation any more: it does not come to be, unless it has already.
+    pub fn abandon(&mut self, operation: Operation) {
+        if let Some(pending) = self.operations.get_mut(&operation) {
+            pending.is_abandoned = true;
+        }
+    }
+
     /// Lets everything go on that can: answers of the switch, frames of its CPU port, writes, readings, timers.
     pub fn go_on(&mut self, now: Time) {
         self.drive(now);
