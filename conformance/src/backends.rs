@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;
-use causeway_p4::profiles;
+use causeway_p4::{Contract, profiles};
 use causeway_reference::{Limits, Reference, WhenFull};
 use causeway_switch::backend::InProcess;
 use causeway_switch::driver::Program;
@@ -50,17 +50,28 @@ impl Backend for TheFastPath {
     }
 }
 
-/// A P4 switch in profile `hip4`, as a model in process.
+/// A P4 switch in one of the profiles, as a model in process.
 #[derive(Clone, Copy, Debug)]
-pub struct TheSwitch;
+pub struct TheSwitch {
+    /// What its program has.
+    pub contract: &'static Contract,
+}
+
+impl TheSwitch {
+    /// In profile `hip4`, whose rules are in tables.
+    pub const HIP4: Self = Self { contract: &profiles::HIP4 };
+
+    /// In profile `direct`, whose rules are found by index.
+    pub const DIRECT: Self = Self { contract: &profiles::DIRECT };
+}
 
 impl Backend for TheSwitch {
     fn name(&self) -> &'static str {
-        "switch"
+        self.contract.profile
     }
 
     fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
-        let program = Program::from(&profiles::HIP4);
+        let program = Program::from(self.contract);
         Box::new(InProcess::new(&program, topology, limits(setup)).unwrap_or_else(|error| panic!("{error}")))
     }
 }

@@ -21,9 +21,11 @@ use tokio::net::TcpListener;
 /// Longer than anything here takes on a machine that is busy with other things.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A P4 switch in profile `hip4`, as a model behind P4Runtime.
+/// A P4 switch, as a model behind P4Runtime.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OverGrpc;
+pub(crate) struct OverGrpc {
+    pub(crate) profile: &'static str,
+}
 
 impl Backend for OverGrpc {
     fn name(&self) -> &'static str {
@@ -32,8 +34,9 @@ impl Backend for OverGrpc {
 
     fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
         let local = topology.gtpu.iter().filter_map(|end| end.addr.v4).collect();
-        let way = Way::new(local);
-        let program = Program::from(&profiles::HIP4);
+        let way = Way::new(self.profile, local);
+        let program = profiles::ALL.iter().find(|contract| contract.profile == self.profile);
+        let program = Program::from(*program.unwrap());
         let engine = InProcess::with_driver(way, &program, topology, limits(setup));
         Box::new(engine.unwrap_or_else(|error| panic!("{error}")))
     }
@@ -54,13 +57,13 @@ pub(crate) struct Way {
     _p4info: NamedTempFile,
 }
 
-/// The P4Info of `hip4`, with room in the source guard for UEs one by one, as the model in process has it.
-fn p4info() -> String {
-    let (_, text) = PROFILES.iter().find(|(name, _)| *name == "hip4").unwrap();
+/// The P4Info of a profile, with room in the source guard and for the numbers of UEs one by one, as the model in process has it.
+fn p4info(profile: &str) -> String {
+    let (_, text) = PROFILES.iter().find(|(name, _)| *name == profile).unwrap();
     let mut is_guard = false;
     let line = |line: &str| {
         if line.contains("alias: ") {
-            is_guard = line.contains("\"source_guard");
+            is_guard = line.contains("\"source_guard") || line.contains("\"ue_pools");
         }
         if is_guard && line.trim() == "size: 64" { "size: 65536\n".to_owned() } else { format!("{line}\n") }
     };
@@ -68,10 +71,10 @@ fn p4info() -> String {
 }
 
 impl Way {
-    pub(crate) fn new(local: Vec<Ipv4Addr>) -> Self {
+    pub(crate) fn new(profile: &str, local: Vec<Ipv4Addr>) -> Self {
         let (switch, address, thread) = serve(local, "127.0.0.1:0".parse().unwrap());
         let mut file = NamedTempFile::new().unwrap();
-        file.write_all(p4info().as_bytes()).unwrap();
+        file.write_all(p4info(profile).as_bytes()).unwrap();
         let options = client::Options {
             deadline: LONG,
             longest_pause: Duration::from_millis(100),

@@ -1,4 +1,5 @@
-//! Every case against the switch: those that it supports pass, and `switch.yaml` says why the others do not.
+//! Every case against the switch: those that it supports pass, and `switch.yaml` says why the others do not; `switch-direct.yaml`
+//! says where profile `direct` differs.
 
 mod grpc;
 mod restart;
@@ -9,6 +10,8 @@ use std::path::Path;
 use causeway_conformance::{
     Backend, Case, CaseError, Outcome, TheSwitch, Transcript, compare, load_all, load_fragments, run,
 };
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -35,28 +38,64 @@ fn passes(case: &Case, backend: &dyn Backend) -> Result<(), String> {
 }
 
 /// Cases by the reason why the switch does not pass them.
-fn unsupported() -> BTreeMap<String, BTreeSet<String>> {
-    let text = std::fs::read_to_string(here().join("switch.yaml")).unwrap_or_else(|error| panic!("{error}"));
-    serde_yaml_ng::from_str(&text).unwrap_or_else(|error| panic!("switch.yaml: {error}"))
+type Listed = BTreeMap<String, BTreeSet<String>>;
+
+/// How profile `direct` differs from that.
+#[derive(Default, Deserialize)]
+struct Differences {
+    fails: Listed,
+    passes: Listed,
+}
+
+fn read<T: DeserializeOwned>(file: &str) -> T {
+    let text = std::fs::read_to_string(here().join(file)).unwrap_or_else(|error| panic!("{error}"));
+    serde_yaml_ng::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// Cases that a profile does not pass.
+fn unsupported(is_direct: bool) -> BTreeSet<String> {
+    let listed: Listed = read("switch.yaml");
+    let differences = if is_direct { read("switch-direct.yaml") } else { Differences::default() };
+    let mut cases: BTreeSet<String> = listed.into_values().flatten().collect();
+    for case in differences.passes.into_values().flatten() {
+        assert!(cases.remove(&case), "{case} is not listed in switch.yaml");
+    }
+    for case in differences.fails.into_values().flatten() {
+        assert!(cases.insert(case.clone()), "{case} is listed in switch.yaml, too");
+    }
+    cases
 }
 
 // Input:  all cases, on the model of a switch in process.
 // Output: each passes, or is listed with a reason; none is listed that passes or does not exist.
 #[test]
 fn the_switch_passes_what_it_supports() {
-    check(&TheSwitch);
+    check(&TheSwitch::HIP4, false);
+}
+
+// Input:  all cases, on the model of a switch in profile `direct` in process.
+// Output: the same, but for what `switch-direct.yaml` says.
+#[test]
+fn profile_direct_passes_what_it_supports() {
+    check(&TheSwitch::DIRECT, true);
 }
 
 // Input:  all cases, on the model of a switch behind P4Runtime.
 // Output: the same.
 #[test]
 fn the_switch_passes_what_it_supports_over_grpc() {
-    check(&grpc::OverGrpc);
+    check(&grpc::OverGrpc { profile: "hip4" }, false);
 }
 
-fn check(backend: &dyn Backend) {
-    let listed = unsupported();
-    let excused: BTreeSet<&String> = listed.values().flatten().collect();
+// Input:  all cases, on the model of a switch in profile `direct` behind P4Runtime.
+// Output: as in process.
+#[test]
+fn profile_direct_passes_what_it_supports_over_grpc() {
+    check(&grpc::OverGrpc { profile: "direct" }, true);
+}
+
+fn check(backend: &dyn Backend, is_direct: bool) {
+    let excused = unsupported(is_direct);
     let cases = load_all(&here().join("cases")).unwrap_or_else(|error| panic!("{error}"));
     let mut wrong = Vec::new();
     let mut known = BTreeSet::new();
@@ -71,7 +110,7 @@ fn check(backend: &dyn Backend) {
         known.insert(name);
     }
     wrong.extend(
-        excused.iter().filter(|name| !known.contains(**name)).map(|name| format!("{name} is no case")),
+        excused.iter().filter(|name| !known.contains(*name)).map(|name| format!("{name} is no case")),
     );
     assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }

@@ -62,7 +62,7 @@ fn a_switch_that_restarts_is_filled_again() {
         ..Topology::default()
     };
     let program = Program::from(&profiles::HIP4);
-    let way = Way::new(vec![UPF]);
+    let way = Way::new("hip4", vec![UPF]);
     let mut upf = InProcess::with_driver(way, &program, topology, Limits::default()).unwrap();
     let now = Time::from_secs(1_700_000_000);
     upf.apply(now, &plan_establishment(Seid(1), &session())).unwrap();

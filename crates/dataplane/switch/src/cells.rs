@@ -60,6 +60,12 @@ impl Cells {
         let small = (session / SMALL) as usize - way.whole.len() * (BANK / SMALL) as usize;
         way.small.get(small)?.cell(session % SMALL)
     }
+
+    /// How many rules with entries of their own are counted.
+    pub(crate) fn rules(&self) -> u32 {
+        let sizes = self.0[1][2].whole.iter().map(|bank| bank.size);
+        u32::try_from(sizes.sum::<usize>()).unwrap_or(u32::MAX)
+    }
 }
 
 impl Bank {
@@ -83,12 +89,13 @@ mod tests {
         let cells = Cells::of(&Program::from(&profiles::DIRECT)).unwrap();
         for side in 0..2 {
             let ways = [0, 0x40_0000].map(|way| (0..0x2_0000).map(move |number| way | number));
-            let rules = (0..8192).map(|rule| 0x80_0000 | rule);
+            let rules = (0..cells.rules()).map(|rule| 0x80_0000 | rule);
             let numbers: Vec<u32> = ways.into_iter().flatten().chain(rules).collect();
             let found: HashSet<(u32, u32)> =
                 numbers.iter().map(|number| cells.cell(side, *number).unwrap()).collect();
             assert_eq!(found.len(), numbers.len());
         }
+        assert_eq!(cells.rules(), 8192);
         for none in [0x2_0000, 0x42_0000, 0x80_2000] {
             assert_eq!(cells.cell(0, none), None);
         }

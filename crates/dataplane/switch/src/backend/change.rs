@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use causeway_dataplane::ApplyError;
-use causeway_types::{FTeid, IpNet, PdrId, QerId, Seid};
+use causeway_types::{FTeid, IpNet, PdrId, Seid};
 use foldhash::fast::RandomState;
 
 use super::chores::template_updates;
-use super::held::{Held, Placed};
+use super::held::{Held, MeterOf, Placed};
 use super::layout::Profile;
 use super::picture::{Content, Door, Picture};
 use super::room::full_numbers;
@@ -15,25 +15,33 @@ use super::switch::Switch;
 use super::template::{Deed, Template};
 use super::treat::unsupported;
 use crate::SwitchPdr;
-use crate::driver::{EntryKey, Rates, SwitchDriver, Update};
+use crate::driver::{Entry, EntryKey, Rates, SwitchDriver, Update};
 
 /// What a batch changes, beside its updates.
 #[derive(Debug, Default)]
 pub(super) struct Change {
     /// The session afterwards.
     pub(super) placed: BTreeMap<PdrId, Placed>,
-    pub(super) guards: Vec<EntryKey>,
+    pub(super) guards: Vec<Entry>,
     pub(super) doors: BTreeSet<Door>,
-    pub(super) meters: BTreeMap<(QerId, bool), (u32, Rates)>,
+    pub(super) ues: BTreeMap<Door, u32>,
+    pub(super) meters: BTreeMap<MeterOf, (u32, Rates)>,
     /// New numbers, of which some have entries for accounting.
     pub(super) fresh: Vec<(PdrId, SwitchPdr)>,
     pub(super) add: Vec<SwitchPdr>,
     /// Numbers that no rule has any more; those with entries for accounting.
     pub(super) gone: Vec<SwitchPdr>,
     pub(super) expire: Vec<SwitchPdr>,
+    /// Numbers that stay, of rules that do something else.
+    pub(super) altered: Vec<SwitchPdr>,
     /// Meters that were taken for it, and that nobody has afterwards.
-    taken: Vec<u32>,
-    pub(super) freed: Vec<u32>,
+    pub(super) taken: Vec<(MeterOf, u32)>,
+    pub(super) freed: Vec<(MeterOf, u32)>,
+    /// Numbers of sessions that were taken for it, and that nobody has afterwards; templates likewise.
+    pub(super) taken_sessions: Vec<u32>,
+    pub(super) left_sessions: Vec<u32>,
+    pub(super) taken_templates: Vec<Template>,
+    pub(super) left_templates: Vec<Template>,
     /// How many entries each table has more, or less, afterwards.
     pub(super) tables: BTreeMap<u32, i64>,
     /// Templates that must be written before.
@@ -63,22 +71,27 @@ impl<D: SwitchDriver> Switch<D> {
                 let taken = change.doors.iter().map(|door| (*door, seid));
                 self.doors.extend(taken);
                 // What only leaves needs no template.
-                change.after_chore = if change.fresh.is_empty() { 0 } else { self.chores.lined_up };
+                let needs_none = change.fresh.is_empty() && change.altered.is_empty();
+                change.after_chore = if needs_none { 0 } else { self.chores.lined_up };
                 Ok((change, updates))
             }
             Err(error) => {
-                self.give_back(seid, &change);
+                self.give_back(seid, &change, true);
                 Err(error)
             }
         }
     }
 
-    /// What a change took is free again: it did not come to be.
-    pub(super) fn give_back(&mut self, seid: Seid, change: &Change) {
-        for (_, number) in &change.fresh {
+    /// What a change took is free again: it did not come to be. If packets may have been counted under its numbers where nothing is inserted
+    /// to count from zero, those are not used again.
+    pub(super) fn give_back(&mut self, seid: Seid, change: &Change, is_clean: bool) {
+        let is_by_index = self.layout.profile == Profile::Direct;
+        for (_, number) in change.fresh.iter().filter(|_| is_clean || !is_by_index) {
             self.release(*number);
         }
-        self.free_meters.extend(&change.taken);
+        self.free_meters(&change.taken);
+        self.leave_templates(&change.taken_templates);
+        change.taken_sessions.iter().for_each(|session| self.numbers.leave_session(*session));
         let kept = self.sessions.get(&seid).map(|held| held.doors.clone()).unwrap_or_default();
         for door in change.doors.difference(&kept) {
             if self.doors.get(door) == Some(&seid) {
@@ -89,6 +102,9 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// The number can be given to another rule.
     pub(super) fn release(&mut self, number: SwitchPdr) {
+        if self.layout.profile == Profile::Direct {
+            return self.numbers.release(number);
+        }
         if let Ok(writes) = self.ranges.release(number)
             && self.layout.profile == Profile::Hip4
         {
@@ -126,15 +142,22 @@ impl<D: SwitchDriver> Switch<D> {
         let held = self.sessions.get(&seid).map(Held::for_change).unwrap_or_default();
         change.doors.clone_from(&picture.doors);
         let mut updates = Vec::new();
-        self.change_meters(&held, &picture, change, &mut updates)?;
-        for (pdr, wanted) in picture.rules {
-            let kept = held.placed.get(&pdr).filter(|placed| placed.wanted.content == wanted.content);
-            let number = match kept {
-                Some(placed) => placed.number,
-                None => self.allocate(pdr, &wanted.content, change)?,
-            };
-            change.placed.insert(pdr, Placed { number, wanted });
+        let guards = picture.guards.into_iter().map(|key| self.layout.entry(key, "pass", &[]));
+        let guards: Option<Vec<Entry>> = guards.collect();
+        change.guards = guards.ok_or(unsupported("the program cannot pass a source"))?;
+        if self.layout.profile == Profile::Direct {
+            self.place_by_index(&held, picture.rules, change)?;
+        } else {
+            for (pdr, wanted) in picture.rules {
+                let kept = held.placed.get(&pdr).filter(|placed| placed.wanted.content == wanted.content);
+                let number = match kept {
+                    Some(placed) => placed.number,
+                    None => self.allocate(pdr, &wanted.content, change)?,
+                };
+                change.placed.insert(pdr, Placed { number, wanted, template: None });
+            }
         }
+        self.change_meters(&held, &picture.meters, change, &mut updates)?;
         for placed in held.placed.values() {
             let is_kept = change.placed.values().any(|other| other.number == placed.number);
             if !is_kept {
@@ -142,7 +165,7 @@ impl<D: SwitchDriver> Switch<D> {
                 change.expire.extend(placed.wanted.content.is_counted.then_some(placed.number));
             }
         }
-        change.guards = picture.guards;
+        change.left_templates = left_templates(&held, change);
         let deletions = self.compare(&held, change, &mut updates)?;
         updates.extend(deletions);
         Ok(updates)
@@ -165,46 +188,6 @@ impl<D: SwitchDriver> Switch<D> {
         Ok(allocation.number)
     }
 
-    fn change_meters(
-        &mut self,
-        held: &Held,
-        picture: &Picture,
-        change: &mut Change,
-        updates: &mut Vec<Update>,
-    ) -> Result<(), ApplyError> {
-        let meter = self.layout.meters;
-        for (key, rates) in &picture.meters {
-            let index = match held.meters.get(key) {
-                Some((index, _)) => *index,
-                None => {
-                    let index = self.take_meter()?;
-                    change.taken.push(index);
-                    index
-                }
-            };
-            if held.meters.get(key).is_none_or(|(_, set)| set != rates) {
-                updates.push(Update::SetMeter { meter, index, rates: Some(*rates) });
-            }
-            change.meters.insert(*key, (index, *rates));
-        }
-        let freed = held.meters.iter().filter(|(key, _)| !picture.meters.contains_key(key));
-        change.freed.extend(freed.map(|(_, (index, _))| *index));
-        Ok(())
-    }
-
-    fn take_meter(&mut self) -> Result<u32, ApplyError> {
-        if let Some(index) = self.free_meters.pop() {
-            return Ok(index);
-        }
-        let index = self.next_meter;
-        if index >= self.layout.meter_count {
-            let capacity = u64::from(self.layout.meter_count.saturating_sub(1));
-            return Err(ApplyError::Full { table: "rule_meters", capacity });
-        }
-        self.next_meter += 1;
-        Ok(index)
-    }
-
     /// Insertions and changes go to `updates`; deletions, which come after them, are returned.
     fn compare(
         &self,
@@ -218,28 +201,25 @@ impl<D: SwitchDriver> Switch<D> {
         }
         let mut stale_guards: BTreeSet<usize> = (0..held.guards.len()).collect();
         for guard in &change.guards {
-            match held.guards.iter().position(|other| other == guard) {
-                Some(place) => drop(stale_guards.remove(&place)),
-                None => {
-                    let entry = self.layout.entry(guard.clone(), "pass", &[]);
-                    updates
-                        .push(Update::Insert(entry.ok_or(unsupported("the program cannot pass a source"))?));
+            match held.guards.iter().position(|other| other.key == guard.key) {
+                Some(place) => {
+                    stale_guards.remove(&place);
+                    let is_same = held.guards.get(place) == Some(guard);
+                    updates.extend((!is_same).then(|| Update::Modify(guard.clone())));
                 }
+                None => updates.push(Update::Insert(guard.clone())),
             }
         }
         let fresh: BTreeSet<SwitchPdr> = change.fresh.iter().map(|(_, number)| *number).collect();
         for placed in change.placed.values() {
-            let meter = placed.wanted.content.meter;
-            let index = meter.and_then(|qer| {
-                change.meters.get(&(qer, placed.wanted.content.template.is_uplink)).map(|(index, _)| *index)
-            });
-            let index = index.unwrap_or_default();
+            let meter = placed.meter().and_then(|of| change.meters.get(&of));
+            let index = meter.map_or(0, |(index, _)| *index);
             if fresh.contains(&placed.number) {
                 updates.extend(self.number_entries(placed, index)?.into_iter().map(Update::Insert));
             }
             for row in &placed.wanted.rows {
                 match before.remove(row) {
-                    Some(number) if number == placed.number => {}
+                    Some(number) if number == placed.number && !change.altered.contains(&number) => {}
                     Some(_) => updates.push(Update::Modify(self.row_entry(placed, row, index)?)),
                     None => updates.push(Update::Insert(self.row_entry(placed, row, index)?)),
                 }
@@ -247,7 +227,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
         let mut deletions: Vec<Update> = before.into_keys().cloned().map(Update::Delete).collect();
         let guards = stale_guards.into_iter().filter_map(|place| held.guards.get(place));
-        deletions.extend(guards.cloned().map(Update::Delete));
+        deletions.extend(guards.map(|guard| Update::Delete(guard.key.clone())));
         for number in &change.gone {
             deletions.extend(self.number_keys(*number).into_iter().map(Update::Delete));
         }
@@ -261,4 +241,15 @@ impl<D: SwitchDriver> Switch<D> {
         self.check_insertions(updates)?;
         Ok(deletions)
     }
+}
+
+/// Templates by number that rules had, and have no longer.
+fn left_templates(held: &Held, change: &Change) -> Vec<Template> {
+    let template = |placed: &Placed| placed.template.map(|number| (placed.wanted.content.template, number));
+    let left = |(pdr, before): &(&PdrId, &Placed)| {
+        let after = change.placed.get(pdr).filter(|after| after.number == before.number);
+        after.and_then(template) != template(before)
+    };
+    let had = held.placed.iter().filter(left);
+    had.filter_map(|(_, before)| Some(template(before)?.0)).collect()
 }

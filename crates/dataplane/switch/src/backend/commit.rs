@@ -84,12 +84,13 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    fn forget_fresh(&mut self, seid: Seid, operation: Operation) {
+    pub(super) fn forget_fresh(&mut self, seid: Seid, operation: Operation) {
         let numbers: Vec<SwitchPdr> =
             self.sessions.get(&seid).map(|held| held.numbers.iter().copied().collect()).unwrap_or_default();
         for number in numbers {
-            if let Some(rule) = self.rules.get_mut(&number).filter(|rule| rule.fresh == Some(operation)) {
-                rule.fresh = None;
+            if let Some(rule) = self.rules.get_mut(&number) {
+                rule.fresh = rule.fresh.filter(|by| *by != operation);
+                rule.altering = rule.altering.filter(|by| *by != operation);
             }
         }
     }

@@ -8,17 +8,21 @@ use causeway_types::{FarId, PdrId, QerId, Seid, UrrId};
 
 use super::operation::Operation;
 use super::picture::{Content, Door, Wanted};
-use crate::driver::{EntryKey, Rates};
+use super::template::Deed;
+use crate::driver::{Entry, Rates};
 use crate::{Count, SwitchPdr};
 
 /// A session on the switch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
     pub(super) placed: BTreeMap<PdrId, Placed>,
-    pub(super) guards: Vec<EntryKey>,
+    /// Rows of the source guard and, in profile `direct`, of the numbers of its UE.
+    pub(super) guards: Vec<Entry>,
     pub(super) doors: BTreeSet<Door>,
-    /// Meters by QER and direction (true: uplink), with their indices.
-    pub(super) meters: BTreeMap<(QerId, bool), (u32, Rates)>,
+    /// Numbers of its UE by address, in profile `direct`.
+    pub(super) ues: BTreeMap<Door, u32>,
+    /// Meters with their indices.
+    pub(super) meters: BTreeMap<MeterOf, (u32, Rates)>,
     /// All numbers that have not retired.
     pub(super) numbers: BTreeSet<SwitchPdr>,
     /// URRs as the pulling of usage knows them.
@@ -41,6 +45,7 @@ impl Held {
             placed: self.placed.clone(),
             guards: self.guards.clone(),
             doors: self.doors.clone(),
+            ues: self.ues.clone(),
             meters: self.meters.clone(),
             ..Self::default()
         }
@@ -52,6 +57,25 @@ impl Held {
 pub(super) struct Placed {
     pub(super) number: SwitchPdr,
     pub(super) wanted: Wanted,
+    /// The number of its template, where the rule is in the entry of its session's number.
+    pub(super) template: Option<u16>,
+}
+
+/// What a meter is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct MeterOf {
+    pub(super) qer: QerId,
+    pub(super) is_uplink: bool,
+    /// Of rules in the entry of their session's number.
+    pub(super) is_simple: bool,
+}
+
+impl Placed {
+    /// The meter that its packets go through.
+    pub(super) fn meter(&self) -> Option<MeterOf> {
+        let Content { meter, template, .. } = self.wanted.content;
+        Some(MeterOf { qer: meter?, is_uplink: template.is_uplink, is_simple: self.template.is_some() })
+    }
 }
 
 /// What a number stands for.
@@ -64,6 +88,10 @@ pub(super) struct Numbered {
     pub(super) headers: [u64; 2],
     /// The operation that brought it and that the software has not carried out yet.
     pub(super) fresh: Option<Operation>,
+    /// The operation that changes what it does, from when the switch is asked until the software follows.
+    pub(super) altering: Option<Operation>,
+    /// Whether packets that it counted have left in a tunnel, if there are any.
+    leaves_in_tunnel: Option<bool>,
     /// No packet has it any more.
     pub(super) is_expired: bool,
     /// For each side: what was read last, and whether that was all.
@@ -77,20 +105,45 @@ const ETHERNET: u64 = 14;
 /// Octets of IPv4, UDP, GTP-U and a PDU Session Container of four octets.
 const TUNNEL: u64 = 44;
 
+const fn is_in_tunnel(deed: Deed) -> bool {
+    matches!(deed, Deed::Encapsulate { .. })
+}
+
+const fn around(is_tunnelled: bool) -> u64 {
+    ETHERNET + if is_tunnelled { TUNNEL } else { 0 }
+}
+
 impl Numbered {
     pub(super) fn new(session: Seid, pdr: PdrId, content: Content, fresh: Operation) -> Self {
-        let leaves_in_tunnel = matches!(content.template.deed, super::Deed::Encapsulate { .. });
-        let around = |is_tunnelled: bool| ETHERNET + if is_tunnelled { TUNNEL } else { 0 };
-        Self {
+        let mut numbered = Self {
             session,
             pdr,
-            headers: [around(content.is_tunnelled), around(leaves_in_tunnel)],
-            content,
+            headers: [around(content.is_tunnelled), around(false)],
+            content: content.clone(),
             fresh: Some(fresh),
+            altering: None,
+            leaves_in_tunnel: None,
             is_expired: false,
             last: [Count::ZERO; 2],
             is_final: [false; 2],
+        };
+        numbered.follow(content);
+        numbered
+    }
+
+    /// What it stands for changes, and what it counts stays the same.
+    pub(super) fn follow(&mut self, content: Content) {
+        if content.template.deed.forwards() {
+            let leaves_in_tunnel = is_in_tunnel(content.template.deed);
+            self.leaves_in_tunnel = Some(leaves_in_tunnel);
+            self.headers[1] = around(leaves_in_tunnel);
         }
+        self.content = content;
+    }
+
+    /// Packets that are treated so have the same headers as those that were counted before.
+    pub(super) fn fits(&self, deed: Deed) -> bool {
+        !deed.forwards() || self.leaves_in_tunnel.is_none_or(|before| before == is_in_tunnel(deed))
     }
 
     /// A frame's count in user packets.

@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
-use causeway_types::{PdrId, QerId, Seid};
+use causeway_types::{PdrId, Seid};
 use foldhash::fast::RandomState;
 
 use super::change::Change;
 use super::chores::template_entry;
-use super::held::Placed;
-use super::layout::TEMPLATES;
+use super::held::{MeterOf, Placed};
+use super::layout::{Profile, TEMPLATES};
 use super::notice::Refilled;
 use super::operation::Operation;
-use super::picture::Content;
 use super::switch::Switch;
 use crate::driver::{Entry, EntryKey, Rates, SwitchDriver, Update};
 use crate::pendulum::{Partition, Side};
@@ -54,9 +53,13 @@ impl<D: SwitchDriver> Switch<D> {
         let mut units = VecDeque::new();
         // Templates are compared as they should be in the end.
         self.chores.forget();
-        let templates = self.ranges.entries().collect::<Vec<_>>();
-        let templates = templates.iter().filter_map(|entry| template_entry(&self.layout, entry));
-        let base: Vec<Entry> = self.fixed.iter().cloned().chain(templates).collect();
+        let base: Vec<Entry> = self.fixed.iter().cloned().chain(self.templates()).collect();
+        // A switch that has nothing of that was empty, whoever says so.
+        let is_emptied =
+            is_emptied || !base.is_empty() && base.iter().all(|entry| !found.contains_key(&entry.key));
+        if is_emptied && self.layout.profile == Profile::Direct {
+            report.counters += self.restart_cells();
+        }
         let mut first = missing(base, &mut found);
         let in_doubt = self.in_doubt();
         let mut seids: Vec<Seid> = self.sessions.keys().copied().collect();
@@ -85,6 +88,25 @@ impl<D: SwitchDriver> Switch<D> {
         units
     }
 
+    /// Templates as they should be.
+    fn templates(&self) -> Vec<Entry> {
+        match self.layout.profile {
+            Profile::Direct => self.numbers.templates(&self.layout),
+            _ => self.ranges.entries().filter_map(|entry| template_entry(&self.layout, &entry)).collect(),
+        }
+    }
+
+    /// All counters by index start from zero. Returns how many had something to be read.
+    fn restart_cells(&mut self) -> usize {
+        self.access.all_restarted();
+        let mut counters = 0;
+        for rule in self.rules.values_mut() {
+            rule.last = [Count::ZERO; 2];
+            counters += rule.is_final.iter().filter(|is_final| !**is_final).count();
+        }
+        counters
+    }
+
     /// Operations of which a part may have been done.
     fn in_doubt(&self) -> HashMap<Seid, Operation, RandomState> {
         let pending = self.unwritten.iter().filter_map(|id| Some((*id, self.operations.get(id)?)));
@@ -109,7 +131,7 @@ impl<D: SwitchDriver> Switch<D> {
                 (self.entries_of(placed, guards, meters), meters)
             }
         };
-        let meters: Vec<(u32, Rates)> = meters.values().copied().collect();
+        let meters: Vec<(MeterOf, (u32, Rates))> = meters.iter().map(|(of, meter)| (*of, *meter)).collect();
         let mut leaving = Vec::new();
         if let Some(pending) = pending {
             let added = pending.change.add.iter();
@@ -138,8 +160,11 @@ impl<D: SwitchDriver> Switch<D> {
         let gone = leaving.into_iter().filter(|key| found.remove(key).is_some());
         updates.extend(gone.map(Update::Delete));
         if is_emptied || operation.is_some() || !updates.is_empty() {
-            let meter = self.layout.meters;
-            let set = |(index, rates)| Update::SetMeter { meter, index, rates: Some(rates) };
+            let set = |(of, (index, rates)): (MeterOf, (u32, Rates))| Update::SetMeter {
+                meter: self.layout.meters(of.is_simple).id,
+                index,
+                rates: Some(rates),
+            };
             updates.extend(meters.into_iter().map(set));
         }
         updates
@@ -149,15 +174,12 @@ impl<D: SwitchDriver> Switch<D> {
     fn entries_of(
         &self,
         placed: &BTreeMap<PdrId, Placed>,
-        guards: &[EntryKey],
-        meters: &BTreeMap<(QerId, bool), (u32, Rates)>,
+        guards: &[Entry],
+        meters: &BTreeMap<MeterOf, (u32, Rates)>,
     ) -> Vec<Entry> {
-        let guards = guards.iter().filter_map(|key| self.layout.entry(key.clone(), "pass", &[]));
-        let mut entries: Vec<Entry> = guards.collect();
+        let mut entries = guards.to_vec();
         for placed in placed.values() {
-            let Content { meter, template, .. } = placed.wanted.content;
-            let index = meter.and_then(|qer| meters.get(&(qer, template.is_uplink)));
-            let index = index.map_or(0, |(index, _)| *index);
+            let index = placed.meter().and_then(|of| meters.get(&of)).map_or(0, |(index, _)| *index);
             // They were made before, so there are no errors.
             entries.extend(self.number_entries(placed, index).unwrap_or_default());
             let rows = placed.wanted.rows.iter();

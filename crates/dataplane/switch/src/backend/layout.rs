@@ -5,15 +5,13 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::pattern::{Inexpressible, Pattern};
+use crate::cells::Cells;
 use crate::driver::{Action, Entry, EntryKey, FieldMatch, Program, Table};
 use crate::tables::TABLES;
 
 /// A program that the backend cannot fill.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum UnknownLayout {
-    /// Rules of profile `direct` are addressed by index.
-    #[error("the backend does not fill profile `direct` yet: use hip4, red-spt, red or baseline")]
-    Direct,
     /// Something that every profile has is missing.
     #[error("the program has no {0}: it is none of the UPF's")]
     Missing(&'static str),
@@ -30,6 +28,8 @@ pub(super) enum Profile {
     RedSpt,
     /// In templates by ranges of numbers; seven tables of rules.
     Hip4,
+    /// In templates by number, or in the rule's entry; most rules by the number of their session.
+    Direct,
 }
 
 impl Profile {
@@ -48,6 +48,21 @@ pub(super) const TEMPLATES: [&str; 3] = ["ul_to_n6_template", "ul_to_n9_n3_templ
 /// The accounting tables by side and partition.
 pub(super) const ACCOUNTING: [[&str; 2]; 2] = [["pre_qos_a", "pre_qos_b"], ["post_qos_a", "post_qos_b"]];
 
+/// Meters of rules; index 0 is for rules without one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meters {
+    pub(super) id: u32,
+    pub(super) name: &'static str,
+    pub(super) count: u32,
+}
+
+impl Meters {
+    fn of(program: &Program, name: &'static str) -> Option<Self> {
+        let meters = program.meters.iter().find(|meter| meter.name == name)?;
+        Some(Self { id: meters.id, name, count: u32::try_from(meters.size).unwrap_or(u32::MAX) })
+    }
+}
+
 /// A program with its tables by name.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
@@ -57,9 +72,11 @@ pub(super) struct Layout {
     names: HashMap<u32, &'static str, RandomState>,
     actions: HashMap<u32, usize, RandomState>,
     pub(super) drops: u32,
-    pub(super) meters: u32,
-    /// Meters that rules may have; index 0 is for rules without one.
-    pub(super) meter_count: u32,
+    pub(super) meters: Meters,
+    /// Those of simple rules of sessions, if they have some of their own.
+    pub(super) session_meters: Option<Meters>,
+    /// Where rules are counted, if that is by index.
+    pub(super) cells: Option<Cells>,
 }
 
 impl Layout {
@@ -74,21 +91,27 @@ impl Layout {
         }
         let has = |name: &str| tables.contains_key(name);
         let profile = match () {
-            () if has("ul_sessions_low") => return Err(UnknownLayout::Direct),
+            () if has("ul_sessions_low") => Profile::Direct,
             () if has("ul_to_n6_template") => Profile::Hip4,
             () if has("ul_to_n6_simple") => Profile::RedSpt,
             () if has("far") => Profile::Baseline,
             () if has("ul_simple") => Profile::Red,
             () => return Err(UnknownLayout::Missing("table ul_to_n6_simple or ul_simple")),
         };
-        for name in ["source_guard", "pre_qos_a", "post_qos_a", "tunnel_lpm", "network_lpm"] {
-            if !has(name) {
-                return Err(UnknownLayout::Missing(name));
-            }
+        let needed: &[&'static str] = match profile {
+            Profile::Direct => &["ue_pools", "dl_sessions_low", "dl_template"],
+            _ => &["pre_qos_a", "post_qos_a"],
+        };
+        let needed = needed.iter().chain(&["source_guard", "tunnel_lpm", "network_lpm"]);
+        if let Some(missing) = needed.copied().find(|name| !has(name)) {
+            return Err(UnknownLayout::Missing(missing));
+        }
+        let cells = Cells::of(program);
+        if profile == Profile::Direct && cells.is_none() {
+            return Err(UnknownLayout::Missing("counter pre_qos_ul_0"));
         }
         let drops = program.counters.iter().find(|counter| counter.name == "drops");
-        let meters = program.meters.iter().find(|meter| meter.name == "rule_meters");
-        let meters = meters.ok_or(UnknownLayout::Missing("meter rule_meters"))?;
+        let meters = Meters::of(program, "rule_meters").ok_or(UnknownLayout::Missing("meter rule_meters"))?;
         let actions = program.actions.iter().enumerate().map(|(place, action)| (action.id, place)).collect();
         Ok(Self {
             profile,
@@ -96,10 +119,16 @@ impl Layout {
             names,
             actions,
             drops: drops.ok_or(UnknownLayout::Missing("counter drops"))?.id,
-            meters: meters.id,
-            meter_count: u32::try_from(meters.size).unwrap_or(u32::MAX),
+            meters,
+            session_meters: Meters::of(program, "session_meters"),
+            cells,
             program: program.clone(),
         })
+    }
+
+    /// Meters of a session's simple rules, or of others.
+    pub(super) fn meters(&self, are_simple: bool) -> Meters {
+        self.session_meters.filter(|_| are_simple).unwrap_or(self.meters)
     }
 
     /// A table, if the profile has it.

@@ -16,10 +16,12 @@
 //! 6. The software carries it out: its reports are final and exact then, and what waited leaves.
 
 mod change;
+mod check;
 mod chores;
 mod commit;
 mod config;
 mod contract;
+mod direct;
 mod filter;
 mod frames;
 mod held;
@@ -28,10 +30,12 @@ mod in_process;
 mod layout;
 mod line;
 mod measure;
+mod meters;
 mod notice;
 mod operation;
 mod outcomes;
 mod packets;
+mod parts;
 mod pattern;
 mod picture;
 mod place;
@@ -49,6 +53,7 @@ mod surroundings;
 mod switch;
 mod template;
 mod treat;
+mod treatments;
 mod waits;
 mod writer;
 

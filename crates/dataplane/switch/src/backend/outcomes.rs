@@ -20,6 +20,8 @@ pub(super) enum Flight {
     ReadBack(Whose, u32),
     /// A pass of a side, and its counters.
     Pass(usize),
+    /// Some of the counters of a pass of a side, by their places in it.
+    Cells(usize, Vec<usize>),
     /// The removal of entries that a pass of a side has read for the last time.
     Removal(usize, Vec<SwitchPdr>),
     /// A frame.
@@ -73,6 +75,7 @@ impl<D: SwitchDriver> Switch<D> {
             Flight::Chore => self.chore_ended(now, outcome.map(drop)),
             Flight::ReadBack(whose, table) => self.take_table(now, whose, table, outcome),
             Flight::Pass(side) => self.pass_ended(now, side, outcome),
+            Flight::Cells(side, places) => self.part_ended(now, side, &places, outcome),
             Flight::Removal(side, numbers) => {
                 let removed = if outcome.is_ok() { numbers } else { Vec::new() };
                 self.removal_ended(now, side, &removed);

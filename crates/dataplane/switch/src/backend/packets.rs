@@ -4,9 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{Egress, Ingress, PacketEngine};
 use causeway_packet::gtpu::prefix;
-use causeway_types::{PdrId, Seid, Time};
+use causeway_types::{PdrId, Qfi, Seid, Time};
 
+use super::direct::{self, Spot};
 use super::frames::{self, FromSwitch, GTPU_PORT};
+use super::layout::Profile;
 use super::outcomes::Flight;
 use super::switch::Switch;
 use crate::SwitchPdr;
@@ -23,8 +25,8 @@ impl<D: SwitchDriver> Switch<D> {
             self.statistics.ignored_frames += 1;
             return;
         };
-        let rule = self.rules.get(&SwitchPdr(punted.rule));
-        if let Some(operation) = rule.and_then(|rule| rule.fresh)
+        let rule = self.rules.get(&self.told(punted.rule).0);
+        if let Some(operation) = rule.and_then(|rule| rule.fresh.or(rule.altering))
             && let Some(pending) = self.operations.get_mut(&operation)
             && pending.led.is_none()
         {
@@ -95,9 +97,10 @@ impl<D: SwitchDriver> Switch<D> {
             return Some((ingress, message.to_vec()));
         }
         if punted.is(Punt::Buffer) || punted.is(Punt::TtlExpired) {
-            let rule = self.rules.get(&SwitchPdr(punted.rule)).filter(|rule| rule.content.is_tunnelled);
+            let (number, flow) = self.told(punted.rule);
+            let rule = self.rules.get(&number).filter(|rule| rule.content.is_tunnelled);
             if let Some(rule) = rule {
-                return self.in_its_tunnel(rule.session, rule.pdr, punted.packet);
+                return self.in_its_tunnel(rule.session, rule.pdr, flow, punted.packet);
             }
             return Some((Ingress::Ip { network: network()? }, punted.packet.to_vec()));
         }
@@ -107,12 +110,38 @@ impl<D: SwitchDriver> Switch<D> {
         None
     }
 
-    /// The tunnel that the switch has taken away, as far as the rule says it.
-    fn in_its_tunnel(&self, seid: Seid, pdr: PdrId, packet: &[u8]) -> Option<(Ingress, Vec<u8>)> {
+    /// The number of a rule that the switch names, and the QFI of the packet if it is said with it.
+    fn told(&self, rule: u32) -> (SwitchPdr, Option<u8>) {
+        match self.layout.profile {
+            Profile::Direct => {
+                let (number, flow) = direct::told(rule);
+                (SwitchPdr(number), flow)
+            }
+            _ => (SwitchPdr(rule), None),
+        }
+    }
+
+    /// The tunnel that the switch has taken away, as far as is known: with the QFI that the packet had, or one that the rule says.
+    fn in_its_tunnel(
+        &self,
+        seid: Seid,
+        pdr: PdrId,
+        flow: Option<u8>,
+        packet: &[u8],
+    ) -> Option<(Ingress, Vec<u8>)> {
         let pdi = &self.software.rules_of(seid)?.pdrs.get(&pdr)?.pdi;
         let tunnel = pdi.tunnel?;
         let local = tunnel.addr.v4?;
-        let mut message = match pdi.qfis.iter().next() {
+        let placed = self.sessions.get(&seid).and_then(|held| held.placed.get(&pdr));
+        let flow = flow.or_else(|| match placed?.wanted.spot.as_ref()? {
+            Spot::Tunnel { flows, .. } => direct::flow_of(*flows),
+            Spot::Ue(_) => None,
+        });
+        let qfi = match flow {
+            Some(flow) => Qfi::new(flow).filter(|qfi| qfi.value() != 0),
+            None => pdi.qfis.iter().next(),
+        };
+        let mut message = match qfi {
             Some(qfi) => prefix::uplink(tunnel.teid, qfi, packet.len()).ok()?.to_vec(),
             None => prefix::plain(tunnel.teid, packet.len()).ok()?.to_vec(),
         };

@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use causeway_reference::lease::direction_of;
-use causeway_rules::{Far, Pdr, PduSessionType, RuleSet, Steering, UeSide};
-use causeway_types::{Direction, Interface, PdrId, QerId, Span, Time, UrrId};
+use causeway_rules::{Pdr, RuleSet, UeSide};
+use causeway_types::{Direction, PdrId, QerId, Span, UrrId};
 
+use super::check::check_session;
 use super::config::Config;
-use super::layout::Layout;
+use super::direct::{Owners, Spot};
+use super::layout::{Layout, Profile};
 use super::place::{self, Candidate};
 use super::template::{Deed, Template};
-use super::treat::{self, Cannot, Refused, Treatment, unsupported};
+use super::treat::{Refused, Treatment, unsupported};
+use super::treatments::{before_qos, treatments};
 use crate::driver::{EntryKey, Rates};
 
 /// What packets find a session by: no two sessions have the same.
@@ -42,6 +45,8 @@ pub(super) struct Picture {
 pub(super) struct Wanted {
     /// Its rows in the tables of rules.
     pub(super) rows: Vec<EntryKey>,
+    /// Where its packets come in, in profile `direct`: its rows follow from the numbers that it gets.
+    pub(super) spot: Option<Spot>,
     pub(super) content: Content,
 }
 
@@ -75,8 +80,13 @@ pub(super) fn picture(
     let mut pdrs: Vec<&Pdr> = rules.pdrs.values().collect();
     pdrs.sort_unstable_by_key(|pdr| (pdr.precedence, pdr.id));
     let mut picture = Picture::default();
+    let owners = match layout.profile {
+        Profile::Direct => Some(owners(&pdrs)?),
+        _ => None,
+    };
+    let in_software = owners.as_ref().map(|owners| &owners.in_software);
     let mut groups: BTreeMap<Door, Vec<Candidate<'_>>> = BTreeMap::new();
-    let treatments = treatments(rules, exhausted, config)?;
+    let treatments = treatments(rules, exhausted, config, in_software)?;
     for pdr in pdrs {
         let Some((_, treatment)) = treatments.get(&pdr.id) else { continue };
         for door in doors(pdr)? {
@@ -88,11 +98,19 @@ pub(super) fn picture(
         if let Door::Tunnel(teid) = door {
             picture.guards.extend(guards(teid, &group, layout, config)?);
         }
+        if owners.is_some() {
+            continue;
+        }
         for (pdr, row) in place::rows(door, &group, layout)? {
             let Some((rule, treatment)) = treatments.get(&pdr) else { continue };
-            let wanted = || Wanted { rows: Vec::new(), content: content(rule, treatment, rules) };
+            let wanted = || Wanted { rows: Vec::new(), spot: None, content: content(rule, treatment, rules) };
             picture.rules.entry(pdr).or_insert_with(wanted).rows.push(row);
         }
+    }
+    for (pdr, spot) in owners.map(|owners| owners.spots).unwrap_or_default() {
+        let Some((rule, treatment)) = treatments.get(&pdr) else { continue };
+        let content = Content { is_counted: true, ..content(rule, treatment, rules) };
+        picture.rules.insert(pdr, Wanted { rows: Vec::new(), spot: Some(spot), content });
     }
     for (id, wanted) in &picture.rules {
         let Some((pdr, _)) = treatments.get(id) else { continue };
@@ -106,8 +124,7 @@ pub(super) fn picture(
 }
 
 fn content(pdr: &Pdr, treatment: &Treatment, rules: &RuleSet) -> Content {
-    let before_qos =
-        pdr.urrs.iter().filter_map(|id| rules.urrs.get(id)).any(|urr| urr.before_qos && urr.method.volume);
+    let before_qos = before_qos(pdr, rules);
     let is_uplink = direction_of(pdr) == Direction::Uplink;
     let is_dropped = matches!(treatment.deed, Deed::Drop(_));
     Content {
@@ -122,118 +139,15 @@ fn content(pdr: &Pdr, treatment: &Treatment, rules: &RuleSet) -> Content {
     }
 }
 
-fn check_session(rules: &RuleSet) -> Result<(), Refused> {
-    if rules.pdu_type != PduSessionType::Ip {
-        return Err(unsupported("an Ethernet session"));
-    }
-    Ok(())
-}
-
-/// What holds for all rules of a session, and the switch cannot do.
-fn whole_session(rules: &RuleSet, config: &Config) -> Option<&'static str> {
-    if !rules.paging.is_empty() {
-        return Some("paging policies");
-    }
-    // Answers to packets that were changed must be changed, too, whatever rule they match.
-    let changes = |far: &Far| {
-        far.forwarding
-            .as_ref()
-            .is_some_and(|it| it.steering != Steering::default() || !it.enrichment.is_empty())
-    };
-    if rules.fars.values().any(changes) {
-        return Some("a FAR that redirects, steers or enriches packets");
-    }
-    let is_limited = config.topology.slices.iter().any(|limit| Some(limit.slice) == rules.slice);
-    is_limited.then_some("a network slice whose traffic is limited as a whole")
-}
-
-/// The treatments of all PDRs: what the switch cannot do is for the software, if it may be.
-fn treatments<'r>(
-    rules: &'r RuleSet,
-    exhausted: &BTreeSet<UrrId>,
-    config: &Config,
-) -> Result<BTreeMap<PdrId, (&'r Pdr, Treatment)>, Refused> {
-    let whole = whole_session(rules, config).map(Cannot::Here);
-    let mut treatments = BTreeMap::new();
-    let mut in_software: BTreeSet<QerId> = BTreeSet::new();
-    for pdr in rules.pdrs.values() {
-        check_pdr(pdr, config)?;
-        let treated = treat::treat(pdr, rules, exhausted, &config.topology);
-        let treated = treated.and_then(|treatment| match whole {
-            Some(cannot) if treatment.deed.forwards() => Err(cannot),
-            _ => Ok(treatment),
-        });
-        let treatment = match treated {
-            Err(Cannot::Here(_)) if config.falls_back => {
-                in_software.extend(&pdr.qers);
-                TO_SOFTWARE
-            }
-            other => other?,
-        };
-        treatments.insert(pdr.id, (pdr, treatment));
-    }
-    // A rate is kept in one place: rules that share it with one in software go there, too.
-    let mut grows = true;
-    while std::mem::take(&mut grows) {
-        for (pdr, treatment) in treatments.values_mut() {
-            let shares = treatment.meter.is_some_and(|qer| in_software.contains(&qer));
-            if shares {
-                *treatment = TO_SOFTWARE;
-                in_software.extend(&pdr.qers);
-                grows = true;
-            }
+/// Which rules packets are for in profile `direct`.
+fn owners(pdrs: &[&Pdr]) -> Result<Owners, Refused> {
+    let mut groups: BTreeMap<Door, Vec<&Pdr>> = BTreeMap::new();
+    for pdr in pdrs {
+        for door in doors(pdr)? {
+            groups.entry(door).or_default().push(pdr);
         }
     }
-    Ok(treatments)
-}
-
-const TO_SOFTWARE: Treatment = Treatment { deed: Deed::Buffer, teid: 0, meter: None };
-
-fn check_pdr(pdr: &Pdr, config: &Config) -> Result<(), Refused> {
-    let pdi = &pdr.pdi;
-    if !pdr.predefined.is_empty() || pdi.application.is_some() {
-        return Err(unsupported("predefined rules and applications"));
-    }
-    if pdr.active_until.is_some() || pdr.active_from.is_some_and(|from| from != Time::default()) {
-        return Err(unsupported("a PDR with an Activation or Deactivation Time"));
-    }
-    if !pdi.routes.is_empty() {
-        return Err(unsupported("framed routes, and UEs with several addresses"));
-    }
-    if pdi.whole_ethernet_session || !pdi.ethernet.is_empty() || pdr.vlan_removal.is_some() {
-        return Err(unsupported("Ethernet frames"));
-    }
-    if pdi.source == Interface::VnInternal {
-        return Err(unsupported("packets of a virtual network"));
-    }
-    if pdi.ue.and_then(|ue| ue.v6).is_some_and(|net| net.prefix_len() != 64) {
-        return Err(unsupported("a UE whose IPv6 prefix has other than 64 bits"));
-    }
-    treat::check_removal(pdr)?;
-    match pdi.tunnel {
-        Some(_) => check_tunnel(pdr, config),
-        None => Ok(treat::serves(pdi.network_instance.as_ref(), &config.topology)?),
-    }
-}
-
-fn check_tunnel(pdr: &Pdr, config: &Config) -> Result<(), Refused> {
-    let Some(tunnel) = pdr.pdi.tunnel else { return Ok(()) };
-    let own = tunnel.addr.v4.filter(|ip| treat::is_own(*ip, &config.topology));
-    let own = own.ok_or(unsupported("a tunnel that ends at no IPv4 address of ours"))?;
-    if tunnel.addr.v6.is_some() {
-        return Err(unsupported("a tunnel that ends at an IPv6 address"));
-    }
-    if tunnel.teid.value() >> 24 != 0 {
-        return Err(unsupported("a TEID of more than 24 bits"));
-    }
-    let end = config.topology.gtpu.iter().find(|end| end.addr.v4 == Some(own));
-    let instance = end.and_then(|end| end.network_instance.as_ref());
-    match (instance, &pdr.pdi.network_instance) {
-        (Some(instance), Some(asked)) if instance != asked => {
-            Err(unsupported("a tunnel that ends in another network than the PDI says"))
-        }
-        _ => Ok(()),
-    }
+    Ok(Owners::new(&groups))
 }
 
 /// Where packets of a PDR come in.

@@ -79,11 +79,16 @@ impl<D: SwitchDriver> Switch<D> {
         reader.demand = reader.demand.saturating_sub(1);
         reader.passes += 1;
         reader.is_reading = true;
-        let key = |number: &SwitchPdr| self.layout.accounting_key(place, usize::from(partition.0), number.0);
-        let keys: Vec<EntryKey> = numbers.iter().filter_map(key).collect();
-        self.reading[place] = numbers;
         self.reading_of[place] = usize::from(partition.0);
-        self.ask(now, Request::ReadDirect(keys), Flight::Pass(place));
+        if self.layout.cells.is_some() {
+            self.read_cells(now, place, &numbers);
+        } else {
+            let key =
+                |number: &SwitchPdr| self.layout.accounting_key(place, usize::from(partition.0), number.0);
+            let keys: Vec<EntryKey> = numbers.iter().filter_map(key).collect();
+            self.ask(now, Request::ReadDirect(keys), Flight::Pass(place));
+        }
+        self.reading[place] = numbers;
         true
     }
 

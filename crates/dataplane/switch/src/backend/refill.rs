@@ -129,6 +129,7 @@ impl<D: SwitchDriver> Switch<D> {
         match flight {
             Flight::Write(operation) => self.write_ended_refilling(now, operation, outcome.map(drop)),
             Flight::Pass(side) => self.pass_ended(now, side, outcome),
+            Flight::Cells(side, places) => self.part_ended(now, side, &places, outcome),
             Flight::Removal(side, numbers) => {
                 let removed = if outcome.is_ok() { numbers } else { Vec::new() };
                 self.removal_ended(now, side, &removed);

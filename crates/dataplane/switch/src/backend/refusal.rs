@@ -54,7 +54,7 @@ impl<D: SwitchDriver> Switch<D> {
     pub(super) fn refuse(&mut self, now: Time, operation: Operation, error: ApplyError) {
         let Some(pending) = self.operations.get_mut(&operation) else { return };
         let change = std::mem::take(&mut pending.change);
-        let (seid, led) = (pending.session, pending.led.take());
+        let (seid, led, is_uncertain) = (pending.session, pending.led.take(), pending.is_uncertain);
         let (plan, is_own) = (pending.plan.clone(), pending.plan.is_none());
         for (_, number) in &change.fresh {
             self.rules.remove(number);
@@ -62,7 +62,8 @@ impl<D: SwitchDriver> Switch<D> {
                 held.numbers.remove(number);
             }
         }
-        self.give_back(seid, &change);
+        self.give_back(seid, &change, !is_uncertain);
+        self.forget_fresh(seid, operation);
         if let (Some(_), Some(plan)) = (led, plan) {
             self.take_back(now, &plan);
         }

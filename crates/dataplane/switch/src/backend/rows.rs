@@ -2,6 +2,7 @@
 
 use causeway_dataplane::ApplyError;
 
+use super::direct;
 use super::held::Placed;
 use super::layout::Profile;
 use super::picture::Content;
@@ -16,6 +17,7 @@ impl<D: SwitchDriver> Switch<D> {
         let Content { template, teid, .. } = placed.wanted.content;
         let own = [("rule", placed.number.0.into()), ("meter_index", meter.into()), ("teid", teid.into())];
         let entry = match self.layout.profile {
+            Profile::Direct => direct::entry(&self.layout, placed, row, meter),
             Profile::Hip4 => self
                 .layout
                 .entry(row.clone(), "set_rule_and_tunnel", &own)

@@ -4,9 +4,11 @@ use causeway_types::IpNet;
 
 use super::chores::template_updates;
 use super::config::{Config, Guard, Route};
+use super::direct;
 use super::layout::{Layout, Profile, TEMPLATES, UnknownLayout};
 use super::template::Template;
 use crate::driver::{Entry, EntryKey, FieldMatch, Update};
+use crate::pendulum::{self, Mode};
 use crate::ranges::{BootstrapError, Minimum, Ranges};
 
 /// A backend that cannot be built.
@@ -24,6 +26,11 @@ pub enum StartError {
     /// A pool of UEs of the source guard is not IPv4, or larger than 2^24 addresses.
     #[error("a source guard for {0}: IPv4 pools of at most 2^24 addresses are possible")]
     Guard(IpNet),
+    /// A pool of UEs whose TEIDs are not numbers of sessions that have entries, in profile `direct`.
+    #[error(
+        "UEs of {0}: a pool of profile direct has at most 2^17 addresses, and TEIDs that end in their numbers"
+    )]
+    Numbers(IpNet),
     /// A route that the program has no table for: tunnels are over IPv4.
     #[error("a route to {0}: the program has none of that kind")]
     Route(IpNet),
@@ -44,6 +51,17 @@ pub(super) fn bootstrap(
     Ok((ranges, template_updates(layout, &writes)))
 }
 
+/// How the accounting tables are read and written.
+pub(super) fn access(layout: &Layout, config: &Config) -> pendulum::Config {
+    let capacity = |name: &str| layout.table(name).map_or(0, |table| table.size);
+    let (mode, capacity) = match (layout.profile, config.mode) {
+        // Nothing is inserted, so that there is always room.
+        (Profile::Direct, mode) => (Mode::Indexed { batch: mode.batch() }, [usize::MAX; 2]),
+        (_, mode) => (mode, [capacity("pre_qos_a"), capacity("post_qos_a")]),
+    };
+    pendulum::Config { mode, capacity, drain: config.drain }
+}
+
 /// Routes and pools of the source guard.
 ///
 /// # Errors
@@ -51,7 +69,10 @@ pub(super) fn bootstrap(
 pub(super) fn fixed_entries(layout: &Layout, config: &Config) -> Result<Vec<Entry>, StartError> {
     let route = |route: &Route| route_entry(layout, route).ok_or_else(|| StartError::Route(route.to()));
     let guard = |guard: &Guard| pool_entry(layout, guard).ok_or(StartError::Guard(guard.pool));
-    config.routes.iter().map(route).chain(config.guards.iter().map(guard)).collect()
+    let number = |guard: &Guard| numbers_entry(layout, guard).ok_or(StartError::Numbers(guard.pool));
+    let numbered = config.guards.iter().filter(|_| layout.profile == Profile::Direct);
+    let entries = config.routes.iter().map(route).chain(config.guards.iter().map(guard));
+    entries.chain(numbered.map(number)).collect()
 }
 
 fn route_entry(layout: &Layout, route: &Route) -> Option<Entry> {
@@ -87,4 +108,13 @@ fn pool_entry(layout: &Layout, guard: &Guard) -> Option<Entry> {
     ];
     let table = layout.table("source_guard")?.id;
     layout.entry(EntryKey { table, fields, priority: 1 }, "pass", &[])
+}
+
+/// The numbers of a pool's sessions, in profile `direct`.
+fn numbers_entry(layout: &Layout, guard: &Guard) -> Option<Entry> {
+    let (first, free) = guard.pool()?;
+    let (session, _) = direct::pool(guard)?;
+    let fields = vec![FieldMatch::Ternary { value: u128::from(first), mask: u128::from(!free) }];
+    let key = EntryKey { table: layout.table("ue_pools")?.id, fields, priority: 1 };
+    layout.entry(key, "set_session_ipv4", &[("offset", direct::offset(first, session).into())])
 }

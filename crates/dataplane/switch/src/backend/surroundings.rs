@@ -19,7 +19,7 @@ const CPU: u16 = 510;
 /// Octets that a queue of the model holds.
 const QUEUE: u64 = 1 << 20;
 
-/// Rows of the source guard for UEs one by one. The program has 64, for pools; here nobody chooses TEIDs by addresses.
+/// Rows of the source guard, and of numbers of UEs, for UEs one by one. The program has 64, for pools; here nobody chooses TEIDs by addresses.
 const GUARD_ROWS: usize = 1 << 16;
 
 /// The model, its program, and the configuration of a backend over it.
@@ -39,7 +39,8 @@ pub(super) fn parts(
 /// The program, with room in the source guard.
 pub(super) fn with_guards(program: &Program) -> Program {
     let mut program = program.clone();
-    let guards = program.tables.iter_mut().filter(|table| table.name.starts_with("source_guard"));
+    let is_of_ues = |name: &str| name.starts_with("source_guard") || name.starts_with("ue_pools");
+    let guards = program.tables.iter_mut().filter(|table| is_of_ues(&table.name));
     guards.for_each(|table| table.size = table.size.max(GUARD_ROWS));
     program
 }

@@ -9,22 +9,24 @@ use foldhash::fast::RandomState;
 
 use super::chores::Chores;
 use super::config::Config;
+use super::direct;
 use super::held::{Held, Numbered};
 use super::layout::Layout;
 use super::measure::Measure;
 use super::notice::Notice;
 use super::operation::{Operation, Pending, Progress};
 use super::outcomes::{Flight, Later};
+use super::parts::Parts;
 use super::picture::Door;
 use super::readers::Reader;
 use super::refill::Refill;
-use super::start::{StartError, bootstrap, fixed_entries};
+use super::start::{StartError, access, bootstrap, fixed_entries};
 use super::statistics::Statistics;
 use super::template::Template;
 use super::waits::Waits;
 use crate::SwitchPdr;
 use crate::driver::{Entry, Program, SwitchDriver, Ticket, Update};
-use crate::pendulum::{self, TableAccess};
+use crate::pendulum::TableAccess;
 use crate::pulling::Pulling;
 use crate::ranges::Ranges;
 
@@ -44,8 +46,11 @@ pub struct Switch<D> {
     pub(super) sessions: HashMap<Seid, Held, RandomState>,
     pub(super) rules: HashMap<SwitchPdr, Numbered, RandomState>,
     pub(super) doors: HashMap<Door, Seid, RandomState>,
-    pub(super) next_meter: u32,
-    pub(super) free_meters: Vec<u32>,
+    /// Meters of rules, and of simple rules of sessions where those are others.
+    pub(super) next_meter: [u32; 2],
+    pub(super) free_meters: [Vec<u32>; 2],
+    /// Numbers of profile `direct`.
+    pub(super) numbers: direct::Numbers,
     /// Entries of each table that sessions have.
     pub(super) used: HashMap<u32, usize, RandomState>,
     pub(super) operations: HashMap<Operation, Pending, RandomState>,
@@ -73,6 +78,8 @@ pub struct Switch<D> {
     pub(super) readers: [Reader; 2],
     /// What the pass of each side reads, and of which partition.
     pub(super) reading: [Vec<SwitchPdr>; 2],
+    /// What it has read so far, where it takes several requests.
+    pub(super) parts: [Parts; 2],
     pub(super) reading_of: [usize; 2],
     /// Numbers that have expired and not retired.
     pub(super) expired: usize,
@@ -94,12 +101,7 @@ impl<D: SwitchDriver> Switch<D> {
             return Err(StartError::NoAddress);
         }
         let (ranges, templates) = bootstrap(&layout, &config)?;
-        let capacity = |name: &str| layout.table(name).map_or(0, |table| table.size);
-        let access = TableAccess::new(pendulum::Config {
-            mode: config.mode,
-            capacity: [capacity("pre_qos_a"), capacity("post_qos_a")],
-            drain: config.drain,
-        });
+        let access = TableAccess::new(access(&layout, &config));
         let mut chores = Chores::default();
         let fixed = fixed_entries(&layout, &config)?;
         let mut used: HashMap<u32, usize, RandomState> = HashMap::default();
@@ -112,6 +114,7 @@ impl<D: SwitchDriver> Switch<D> {
             software: Reference::new(config.topology.clone(), config.limits),
             pulling: Pulling::new(config.pulling),
             driver,
+            numbers: direct::Numbers::new(&layout, &config.guards),
             layout,
             config,
             ranges,
@@ -119,8 +122,8 @@ impl<D: SwitchDriver> Switch<D> {
             sessions: HashMap::default(),
             rules: HashMap::default(),
             doors: HashMap::default(),
-            next_meter: 1,
-            free_meters: Vec::new(),
+            next_meter: [1; 2],
+            free_meters: [Vec::new(), Vec::new()],
             used,
             operations: HashMap::default(),
             submitted: 0,
@@ -140,6 +143,7 @@ impl<D: SwitchDriver> Switch<D> {
             timing: BTreeSet::new(),
             readers: [Reader::default(); 2],
             reading: [Vec::new(), Vec::new()],
+            parts: [Parts::default(), Parts::default()],
             reading_of: [0; 2],
             expired: 0,
             held_frames: VecDeque::new(),

@@ -156,7 +156,10 @@ impl<D: SwitchDriver> Switch<D> {
             return self.write_ended(now, operation, Ok(()));
         }
         pending.attempts += 1;
-        let updates = pending.unwritten.clone();
+        let (updates, altered) = (pending.unwritten.clone(), pending.change.altered.clone());
+        for number in altered {
+            self.rules.entry(number).and_modify(|rule| rule.altering = Some(operation));
+        }
         self.ask(now, Request::Write(updates), Flight::Write(operation));
     }
 
@@ -214,12 +217,19 @@ impl<D: SwitchDriver> Switch<D> {
                 }
             }
         }
-        self.free_meters.extend(&change.freed);
+        self.free_meters(&change.freed);
+        self.leave_templates(&change.left_templates);
+        change.left_sessions.iter().for_each(|session| self.numbers.leave_session(*session));
+        for placed in change.placed.values().filter(|placed| change.altered.contains(&placed.number)) {
+            let content = placed.wanted.content.clone();
+            self.rules.entry(placed.number).and_modify(|rule| rule.follow(content));
+        }
         if let Some(held) = self.sessions.get_mut(&seid) {
             for door in held.doors.difference(&change.doors) {
                 self.doors.remove(door);
             }
             held.doors = change.doors;
+            held.ues = change.ues;
             held.guards = change.guards;
             held.meters = change.meters;
             held.placed = change.placed;

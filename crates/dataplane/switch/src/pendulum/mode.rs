@@ -39,6 +39,14 @@ impl Mode {
         matches!(self, Self::Pendulum { .. })
     }
 
+    /// Entries of one pass of a reader that reads while the writer writes; else the paper's.
+    pub(crate) const fn batch(self) -> usize {
+        match self {
+            Self::Pendulum { batch } | Self::Indexed { batch } => batch,
+            Self::Baseline { .. } | Self::SingleThread { .. } => 10_000,
+        }
+    }
+
     /// Numbers are keys of entries; else they are indices.
     pub(super) const fn is_keyed(self) -> bool {
         !matches!(self, Self::Indexed { .. })

@@ -11,6 +11,12 @@ impl<W> TableAccess<W> {
         places.unwrap_or_default().map(|place| place.map(|place| place.partition))
     }
 
+    /// All counters start from zero, also those of numbers that nobody has. Only while no pass is under way.
+    pub fn all_restarted(&mut self) {
+        self.bases.clear();
+        self.rules.values_mut().for_each(|rule| rule.last = [Count::ZERO; 2]);
+    }
+
     /// The switch had lost the entry of a number, and has it again: its counter starts from zero. Only while no pass of the side
     /// is under way.
     pub fn restarted(&mut self, side: Side, number: SwitchPdr) {

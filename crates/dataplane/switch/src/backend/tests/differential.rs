@@ -16,7 +16,6 @@ use super::world::{
 };
 use crate::backend::InProcess;
 
-/// Sessions at once.
 const SESSIONS: u8 = 3;
 
 struct Pair {
@@ -282,6 +281,13 @@ fn compare(contract: &Contract, seeds: std::ops::Range<u64>, steps: u32) {
 #[test]
 fn hip4_does_as_the_reference() {
     compare(&profiles::HIP4, 0..20, 200);
+}
+
+// Input:  the same, for the profile whose rules are found by index.
+// Output: as for hip4.
+#[test]
+fn direct_does_as_the_reference() {
+    compare(&profiles::DIRECT, 200..220, 200);
 }
 
 // Input:  the same, for the profiles that keep what rules do in their entries or in tables by number.

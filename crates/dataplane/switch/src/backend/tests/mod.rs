@@ -1,6 +1,7 @@
 //! Stories and properties of the backend over the model.
 
 mod differential;
+mod direct;
 mod refusals;
 mod restart;
 mod soak;

@@ -19,7 +19,8 @@ fn asked() -> (Duration, u64) {
 #[ignore = "for hours: scripts/soak-switch"]
 fn trouble_without_end() {
     let (long, first) = asked();
-    let contracts = [&profiles::HIP4, &profiles::RED_SPT, &profiles::RED, &profiles::BASELINE];
+    let contracts =
+        [&profiles::HIP4, &profiles::DIRECT, &profiles::RED_SPT, &profiles::RED, &profiles::BASELINE];
     let (start, mut done, mut worlds) = (Instant::now(), Done::default(), 0);
     while start.elapsed() < long {
         let seed = first + worlds;

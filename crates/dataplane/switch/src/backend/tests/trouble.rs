@@ -5,10 +5,12 @@ use causeway_p4::profiles;
 use super::storm::{Done, Storm};
 use crate::driver::Chances;
 
+/// Half of the worlds each in profiles `hip4` and `direct`.
 fn run(chances: Chances, seeds: std::ops::Range<u64>) -> Done {
     let mut done = Done::default();
     for seed in seeds {
-        let mut storm = Storm::new(&profiles::HIP4, chances, seed);
+        let contract = if seed % 2 == 0 { &profiles::HIP4 } else { &profiles::DIRECT };
+        let mut storm = Storm::new(contract, chances, seed);
         for _ in 0..8 {
             (0..50).for_each(|_| storm.step());
             storm.check();

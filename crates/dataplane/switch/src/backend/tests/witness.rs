@@ -12,11 +12,20 @@ use crate::driver::{
 use crate::model::Model;
 use crate::model::upf::{Command, Upf};
 
+/// A counter: of an entry, or by index.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Cell {
+    Entry(EntryKey),
+    Index(u32, u32),
+}
+
 /// What was counted after QoS enforcement and told, between one restart of the switch and the next.
 #[derive(Debug, Default)]
 pub(super) struct Book {
     restarts: usize,
-    told: HashMap<(usize, EntryKey), Count>,
+    /// The counter by index of rule 0.
+    first_bank: u32,
+    told: HashMap<(usize, Cell), Count>,
     /// Packets that were counted, and whose counts nobody will hear of.
     pub(super) lost: i64,
     /// Lengths of the controller's frames that did not get to the switch.
@@ -27,9 +36,9 @@ pub(super) struct Book {
 pub(super) struct Witness {
     inner: Faulty<Model<Upf>>,
     book: Arc<Mutex<Book>>,
-    readings: HashMap<Ticket, (usize, Vec<EntryKey>)>,
+    readings: HashMap<Ticket, (usize, Vec<Cell>)>,
     frames: HashMap<Ticket, usize>,
-    /// The tables of what is counted after QoS enforcement.
+    /// The tables and counters of what is counted after QoS enforcement.
     egress: Vec<u32>,
 }
 
@@ -37,9 +46,12 @@ impl Witness {
     pub(super) fn new(model: Model<Upf>, chances: Chances, lateness: Span, seed: u64) -> Self {
         let book = Arc::new(Mutex::new(Book::default()));
         let known = Arc::clone(&book);
-        let tables = model.state().program().tables.iter();
-        let egress =
-            tables.filter(|table| table.name.starts_with("post_qos")).map(|table| table.id).collect();
+        let program = model.state().program();
+        let tables = program.tables.iter().filter(|table| is_egress(&table.name)).map(|table| table.id);
+        let counters = program.counters.iter().filter(|counter| is_egress(&counter.name));
+        let egress = tables.chain(counters.map(|counter| counter.id)).collect();
+        let first = program.counters.iter().find(|counter| counter.name == "post_qos_ul_0");
+        book.lock().unwrap().first_bank = first.map_or(0, |counter| counter.id);
         let restart = move |model: &mut Model<Upf>, now: Time| {
             known.lock().unwrap().restart(model);
             model.restart(now);
@@ -61,31 +73,49 @@ impl Witness {
     }
 }
 
+fn is_egress(name: &str) -> bool {
+    name.starts_with("post_qos")
+}
+
 impl Book {
     fn restart(&mut self, model: &Model<Upf>) {
         let state = model.state();
-        let tables = state.program().tables.iter().filter(|table| table.name.starts_with("post_qos"));
-        for entry in tables.filter_map(|table| state.entries(table.id)).flatten() {
-            let count = state.direct_count(&entry.key).unwrap().packets as i64;
-            self.lost += count - self.told(self.restarts, &entry.key);
+        let tables = state.program().tables.iter().filter(|table| is_egress(&table.name));
+        let entries = tables.filter_map(|table| state.entries(table.id)).flatten();
+        let of_entries = entries.map(|entry| {
+            (Cell::Entry(entry.key.clone()), state.direct_count(&entry.key).unwrap().packets as i64)
+        });
+        let counters = state.program().counters.iter();
+        let counters = counters.filter(|counter| counter.table.is_none() && is_egress(&counter.name));
+        let indices = counters.flat_map(|counter| (0..counter.size as u32).map(|index| (counter.id, index)));
+        let by_index = indices.map(|(counter, index)| {
+            let count = state.indexed_count(counter, index).unwrap().packets as i64;
+            (Cell::Index(counter, index), count)
+        });
+        for (cell, count) in of_entries.chain(by_index.filter(|(_, count)| *count > 0)) {
+            // What the controller sends itself is counted for rule 0, which is nobody's.
+            if cell != Cell::Index(self.first_bank, 0) {
+                self.lost += count - self.told(self.restarts, &cell);
+            }
         }
         self.restarts += 1;
     }
 
-    fn told(&self, when: usize, key: &EntryKey) -> i64 {
-        self.told.get(&(when, key.clone())).map_or(0, |count| count.packets as i64)
+    fn told(&self, when: usize, cell: &Cell) -> i64 {
+        self.told.get(&(when, cell.clone())).map_or(0, |count| count.packets as i64)
     }
 
     /// Counters that were asked for after so many restarts.
     fn hear(
         &mut self,
         when: usize,
-        keys: Vec<EntryKey>,
+        cells: Vec<Cell>,
         counts: &[Option<Count>],
         is_egress: impl Fn(u32) -> bool,
     ) {
-        for (key, count) in keys.into_iter().zip(counts) {
-            let Some(count) = count.filter(|_| is_egress(key.table)) else { continue };
+        for (key, count) in cells.into_iter().zip(counts) {
+            let (Cell::Entry(EntryKey { table: place, .. }) | Cell::Index(place, _)) = key;
+            let Some(count) = count.filter(|_| is_egress(place)) else { continue };
             if when < self.restarts {
                 // It was taken for lost, and the answer comes late.
                 self.lost -= count.packets as i64 - self.told(when, &key);
@@ -101,17 +131,20 @@ impl SwitchDriver for Witness {
         if let Request::Write(updates) = &request {
             for update in updates {
                 if let Update::Insert(entry) = update {
-                    self.book().told.remove(&(when, entry.key.clone()));
+                    self.book().told.remove(&(when, Cell::Entry(entry.key.clone())));
                 }
             }
         }
-        let (keys, frame) = match &request {
-            Request::ReadDirect(keys) => (Some(keys.clone()), None),
+        let (cells, frame): (Option<Vec<Cell>>, _) = match &request {
+            Request::ReadDirect(keys) => (Some(keys.iter().cloned().map(Cell::Entry).collect()), None),
+            Request::ReadIndexed { counter, indices } => {
+                (Some(indices.iter().map(|index| Cell::Index(*counter, *index)).collect()), None)
+            }
             Request::PacketOut(frame) => (None, Some((frame.len(), frame[14] == Command::Route as u8))),
             _ => (None, None),
         };
         let ticket = self.inner.submit(now, request);
-        self.readings.extend(keys.map(|keys| (ticket, (when, keys))));
+        self.readings.extend(cells.map(|cells| (ticket, (when, cells))));
         if let Some((length, is_routed)) = frame {
             self.frames.insert(ticket, length);
             // It has just restarted.

@@ -84,7 +84,7 @@ impl Upf {
             let _all_zero = self.apply(state, packet, table);
             (packet.rule, packet.meter) = (packet.teid_in, packet.index.meter);
             let Index { teid, qfi, .. } = packet.index;
-            return teid == packet.teid_in && (qfi == 0 || qfi == packet.qfi_in.into());
+            return teid == packet.teid_in && (qfi == 0 || qfi == u32::from(packet.qfi_in));
         }
         let (pools, last) = match packet.family {
             Some(Family::V4) => ("ue_pools", packet.inner_field(17..20)),

@@ -1,0 +1,128 @@
+//! Which numbers are in use.
+
+use std::collections::{HashSet, VecDeque};
+
+use causeway_dataplane::ApplyError;
+use foldhash::fast::RandomState;
+
+use super::templates::Templates;
+use super::{OWN, SESSION, SESSIONS};
+use crate::SwitchPdr;
+use crate::backend::config::Guard;
+use crate::backend::layout::Layout;
+use crate::driver::Entry;
+
+/// Numbers of sessions, rules and templates.
+#[derive(Debug)]
+pub(in crate::backend) struct Numbers {
+    /// Numbers of rules that have not retired.
+    busy: HashSet<SwitchPdr, RandomState>,
+    next_session: u32,
+    free_sessions: VecDeque<u32>,
+    /// Numbers of pools of UEs: which bits all numbers of a pool have, and which bits are free.
+    pools: Vec<(u32, u32)>,
+    next_own: u32,
+    free_own: VecDeque<u32>,
+    owns: u32,
+    pub(super) templates: Templates,
+}
+
+impl Numbers {
+    pub(in crate::backend) fn new(layout: &Layout, guards: &[Guard]) -> Self {
+        Self {
+            busy: HashSet::default(),
+            // TEID 0 and PDR_ID 0 are nobody's.
+            next_session: 1,
+            free_sessions: VecDeque::new(),
+            pools: guards.iter().filter_map(pool).collect(),
+            next_own: 0,
+            free_own: VecDeque::new(),
+            owns: layout.cells.as_ref().map_or(0, crate::cells::Cells::rules),
+            templates: Templates::new(),
+        }
+    }
+
+    /// All templates that there are.
+    pub(in crate::backend) fn templates(&self, layout: &Layout) -> Vec<Entry> {
+        self.templates.entries(layout)
+    }
+
+    /// The number is a rule's, or was and has not been read for the last time.
+    pub(super) fn is_busy(&self, number: SwitchPdr) -> bool {
+        self.busy.contains(&number)
+    }
+
+    /// The number is a rule's from now on.
+    pub(super) fn occupy(&mut self, number: SwitchPdr) {
+        self.busy.insert(number);
+    }
+
+    /// A number for a rule with an entry of its own.
+    pub(super) fn take_own(&mut self) -> Result<SwitchPdr, ApplyError> {
+        let own = match self.free_own.pop_front() {
+            Some(own) => own,
+            None if self.next_own < self.owns => {
+                self.next_own += 1;
+                self.next_own - 1
+            }
+            None => {
+                return Err(ApplyError::Full { table: "pre_qos_rules_0", capacity: self.owns.into() });
+            }
+        };
+        let number = SwitchPdr(OWN | own);
+        self.busy.insert(number);
+        Ok(number)
+    }
+
+    /// The number of a rule can be another one's.
+    pub(in crate::backend) fn release(&mut self, number: SwitchPdr) {
+        if self.busy.remove(&number) && number.0 >= OWN {
+            self.free_own.push_back(number.0 & !OWN);
+        }
+    }
+
+    /// A number for a session whose UE is of no pool.
+    pub(super) fn take_session(&mut self) -> Result<u32, ApplyError> {
+        if let Some(session) = self.free_sessions.pop_front() {
+            return Ok(session);
+        }
+        let of_pool = |session: u32| {
+            self.pools
+                .iter()
+                .find(|(fixed, free)| session & !free == *fixed)
+                .map(|(fixed, free)| fixed | free)
+        };
+        while let Some(last) = of_pool(self.next_session) {
+            self.next_session = last + 1;
+        }
+        if self.next_session >= SESSIONS {
+            return Err(ApplyError::Full { table: "dl_sessions_low", capacity: u64::from(SESSIONS) - 1 });
+        }
+        self.next_session += 1;
+        Ok(self.next_session - 1)
+    }
+
+    /// The number can be another session's.
+    pub(in crate::backend) fn leave_session(&mut self, session: u32) {
+        if !self.pools.iter().any(|(fixed, free)| session & !free == *fixed) {
+            self.free_sessions.push_back(session);
+        }
+    }
+}
+
+/// The numbers of a pool; `None` if they are not numbers of sessions.
+pub(in crate::backend) fn pool(guard: &Guard) -> Option<(u32, u32)> {
+    let (_, free) = guard.pool()?;
+    let fixed = guard.first_teid & SESSION & !free;
+    (free < SESSIONS && (fixed | free) < SESSIONS).then_some((fixed, free))
+}
+
+/// The number of a UE's session, if it is of a pool.
+pub(super) fn of_pool(guards: &[Guard], ue: std::net::Ipv4Addr) -> Option<u32> {
+    let ue = u32::from(ue);
+    guards.iter().find_map(|guard| {
+        let (first, free) = guard.pool()?;
+        let (fixed, _) = pool(guard)?;
+        (ue & !free == first).then_some(fixed | ue & free)
+    })
+}

@@ -1,0 +1,64 @@
+//! Meters of a session before and after a change.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use causeway_dataplane::ApplyError;
+use causeway_types::QerId;
+
+use super::change::Change;
+use super::held::{Held, MeterOf, Placed};
+use super::switch::Switch;
+use crate::driver::{Rates, SwitchDriver, Update};
+
+impl<D: SwitchDriver> Switch<D> {
+    /// The meters that its rules go through afterwards, and what is to be written of them.
+    pub(super) fn change_meters(
+        &mut self,
+        held: &Held,
+        rates: &BTreeMap<(QerId, bool), Rates>,
+        change: &mut Change,
+        updates: &mut Vec<Update>,
+    ) -> Result<(), ApplyError> {
+        let wanted: BTreeSet<MeterOf> = change.placed.values().filter_map(Placed::meter).collect();
+        for of in wanted {
+            let Some(rates) = rates.get(&(of.qer, of.is_uplink)) else { continue };
+            let index = match held.meters.get(&of) {
+                Some((index, _)) => *index,
+                None => {
+                    let index = self.take_meter(of.is_simple)?;
+                    change.taken.push((of, index));
+                    index
+                }
+            };
+            if held.meters.get(&of).is_none_or(|(_, set)| set != rates) {
+                let meter = self.layout.meters(of.is_simple).id;
+                updates.push(Update::SetMeter { meter, index, rates: Some(*rates) });
+            }
+            change.meters.insert(of, (index, *rates));
+        }
+        let freed = held.meters.iter().filter(|(of, _)| !change.meters.contains_key(of));
+        change.freed.extend(freed.map(|(of, (index, _))| (*of, *index)));
+        Ok(())
+    }
+
+    fn take_meter(&mut self, is_simple: bool) -> Result<u32, ApplyError> {
+        let kind = usize::from(is_simple);
+        if let Some(index) = self.free_meters[kind].pop() {
+            return Ok(index);
+        }
+        let (index, meters) = (self.next_meter[kind], self.layout.meters(is_simple));
+        if index >= meters.count {
+            let capacity = u64::from(meters.count.saturating_sub(1));
+            return Err(ApplyError::Full { table: meters.name, capacity });
+        }
+        self.next_meter[kind] += 1;
+        Ok(index)
+    }
+
+    /// Nobody has these meters.
+    pub(super) fn free_meters(&mut self, meters: &[(MeterOf, u32)]) {
+        for (of, index) in meters {
+            self.free_meters[usize::from(of.is_simple)].push(*index);
+        }
+    }
+}
