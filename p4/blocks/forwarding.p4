@@ -61,7 +61,7 @@ control Forwarding(inout metadata_t meta) {
 #define TEMPLATE_KEY meta.rule : ternary @name("rule");
 #define HAS_TEMPLATE (meta.rule != 0)
 #else
-#define TEMPLATE_KEY meta.template : exact @name("template");
+#define TEMPLATE_KEY ENTRY_TEMPLATE : exact @name("template");
 #define HAS_TEMPLATE (true)
 #endif
     action decapsulate(bit<1> mark, bit<6> dscp, bit<1> notify) {

@@ -189,6 +189,11 @@ struct headers_t {
     ports_h ports;
 }
 
+#ifdef PROFILE_DIRECT
+#define ENTRY_TEMPLATE meta.entry[15:6]
+#define ENTRY_QFI meta.entry[5:0]
+#endif
+
 #ifdef OUTER_IPV6
 #define META_DSCP meta.first_word[27:22]
 #define META_ECN meta.first_word[21:20]
@@ -268,9 +273,9 @@ struct metadata_t {
     bit<24> stale;
     // 1: the entry of the session's number has its simple rule.
     bit<1> is_simple;
-    qfi_t qfi_wanted;
+    // What that entry says: the template, and in the last six bits the QFI. As one field they take no more than 16 bits of it.
+    bit<16> entry;
     bit<12> filter_class;
-    bit<10> template;
 #endif
     // Sum of the parts of the inner IPv4 header that never change, for targets that update checksums from it.
     bit<16> checksum_residue;

@@ -11,26 +11,25 @@
 // on, and they have no entries.
 //
 // Templates 1 to 15 drop or buffer, those from 16 on forward: so what is counted is known before the template is.
-#define TEMPLATE_FORWARDS (meta.template[9:4] != 0)
+#define TEMPLATE_FORWARDS (meta.entry[15:10] != 0)
 const bit<10> CLASSIFIED = 1023;
 
 // The entry has the session's simple rule, and this is the packet's if it is of the QoS flow that the entry names, 0 for every one.
-#define HAS_SIMPLE_ENTRY (meta.template != 0 && meta.template != CLASSIFIED && meta.stale == 0)
-#define IS_SIMPLE (meta.is_simple == 1 && (meta.qfi_wanted == 0 || meta.qfi_wanted == meta.qfi_in))
+#define HAS_SIMPLE_ENTRY (ENTRY_TEMPLATE != 0 && ENTRY_TEMPLATE != CLASSIFIED && meta.stale == 0)
+#define IS_SIMPLE (meta.is_simple == 1 && (ENTRY_QFI == 0 || ENTRY_QFI == meta.qfi_in))
 
 control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
     // `qfi` 0: every QFI.
     action set_uplink(bit<24> teid, qfi_t qfi, bit<10> template, meter_index_t meter_index) {
         meta.stale = meta.teid_in[23:0] ^ teid;
-        meta.qfi_wanted = qfi;
-        meta.template = template;
+        meta.entry = template ++ qfi;
         meta.meter = meter_index;
         meta.rule = meta.teid_in;
     }
 
     action set_downlink(teid_t teid, bit<10> template, meter_index_t meter_index) {
         meta.teid_out = teid;
-        meta.template = template;
+        ENTRY_TEMPLATE = template;
         meta.meter = meter_index;
         meta.rule = meta.session;
     }

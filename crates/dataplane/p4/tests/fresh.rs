@@ -1,6 +1,7 @@
 //! What is committed belongs together: P4Info of both targets, and the code made from it.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use causeway_p4::p4info::P4Info;
 use causeway_p4::render::{PROFILES, profile};
@@ -26,6 +27,15 @@ fn the_generated_contract_is_not_stale() {
         let becomes = profile(name, constant, &read(&committed(name, "bmv2")));
         assert!(stands == becomes, "{} is stale: run scripts/p4 contract", path.display());
     }
+}
+
+// Input:  the sizes that were tried on Tofino 1, and the picture of them.
+// Output: the picture is what the table becomes today.
+#[test]
+fn the_picture_of_capacity_is_not_stale() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let done = Command::new("p4/plot").arg("check").current_dir(root).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
 // Input:  every profile.
