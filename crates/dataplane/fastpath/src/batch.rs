@@ -7,8 +7,9 @@ use causeway_types::Time;
 use crate::choose::{Chooser, DOWNLINK, Desk, UPLINK};
 use crate::deed::{Ready, Verdict};
 use crate::engine::FastPath;
-use crate::filters::{Block, Comparing, Gist};
+use crate::filters::{Block, Comparing, Gist, SetId};
 use crate::forward::{Forwarding, Sent};
+use crate::guess::{Met, NO_STEP};
 use crate::leaving::{Entrance, Leaving};
 use crate::packet::User;
 use crate::plain::{AHEAD, Fork, Plain, Plains};
@@ -77,13 +78,14 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
         let mut first = 0;
         let now = self.now.as_nanos();
         self.engine.fate = Fate::Forwarded;
+        let (mut guessed, mut met) = (self.engine.guessed(), Met::new());
         for index in 0..self.plains.len() {
             let FastPath { table, programs, sets, surroundings, .. } = &mut *self.engine;
             table.prefetch(self.plains.lines[index + AHEAD]);
-            let chooser = Chooser { programs, sets, fits: &fits };
-            let Some((line, course)) = chooser.choose::<WAY>(table, self.plains, index) else {
+            let chooser = Chooser { programs, sets, fits: &fits, guessed };
+            let Some((line, course)) = chooser.choose::<WAY>(table, self.plains, index, &mut met) else {
                 self.leaving.depart_all(first..index, &exits);
-                self.finish(index, None);
+                guessed = self.finish(index, None);
                 first = index + 1;
                 continue;
             };
@@ -91,11 +93,12 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
             let exit = &mut exits[index % BATCH];
             if forwarding.forward((self.batch, index), (line, course), (&mut sent, exit)).is_none() {
                 self.leaving.depart_all(first..index, &exits);
-                self.finish(index, Some(course));
+                guessed = self.finish(index, Some(course).filter(|course| *course < NO_STEP));
                 first = index + 1;
             }
         }
         self.leaving.depart_all(first..self.plains.len(), &exits);
+        self.engine.learn_from(met, sent.all());
         let counters = &mut self.engine.hot;
         counters.forwarded += sent.all();
         counters.ip_sent = counters.ip_sent.with(sent.by_ip());
@@ -106,10 +109,16 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
 }
 
 impl<const WAY: bool> Pass<'_, WAY> {
-    /// What is not as simple. `course`: the packet was for it.
+    /// What is not as simple. `course`: the packet was for it. Returns the set that is guessed afterwards.
     #[cold]
     #[inline(never)]
-    fn finish(&mut self, index: usize, course: Option<u32>) {
+    fn finish(&mut self, index: usize, course: Option<u32>) -> SetId {
+        self.decide(index, course);
+        self.engine.guessed()
+    }
+
+    #[inline(always)]
+    fn decide(&mut self, index: usize, course: Option<u32>) {
         let plain = &self.plains.at(index);
         let octets = self.batch.data(index).map_or(0, <[u8]>::len);
         self.octets -= octets as u64;

@@ -5,7 +5,8 @@ use causeway_ports::{BATCH, Batch, Meta};
 
 use crate::course::Head;
 use crate::engine::FastPath;
-use crate::filters::{Block, FilterSets, Gist};
+use crate::filters::{Block, FilterSets, Gist, SetId};
+use crate::guess::Met;
 use crate::heads::{Heads, MESSAGE, Reading, USER};
 use crate::key::Key;
 use crate::line::Line;
@@ -49,7 +50,7 @@ impl FastPath {
                 heads.take_message(index, head, len, (place, ecn));
             }
         }
-        self.sets.compare().run(Reading::<UPLINK> { heads, plains });
+        self.sets.compare().run(Reading::<UPLINK> { heads, plains, guess: &self.guess });
         // They are compared with the keys later, wherever they lead.
         for (line, slot) in plains.lines.iter_mut().zip(self.table.slots(&plains.keys)) {
             *line = slot;
@@ -78,7 +79,7 @@ impl FastPath {
                 heads.take_packet(index, head, len, place);
             }
         }
-        self.sets.compare().run(Reading::<DOWNLINK> { heads, plains });
+        self.sets.compare().run(Reading::<DOWNLINK> { heads, plains, guess: &self.guess });
         // They are compared with the keys later, wherever they lead.
         let Plains { lines, keys, .. } = plains;
         self.table.at_addresses(keys, lines);
@@ -175,16 +176,20 @@ pub(crate) struct Chooser<'a, F> {
     pub(crate) sets: &'a FilterSets,
     /// As in [`crate::filters::Comparing`].
     pub(crate) fits: &'a F,
+    /// The set that is guessed.
+    pub(crate) guessed: SetId,
 }
 
 impl<F: Fn(&Block, Gist) -> u16> Chooser<'_, F> {
-    /// The second stage: which line and which course, where it is as simple as for nearly all.
+    /// The second stage: which line and which course, where it is as simple as for nearly all. There may be no such course:
+    /// it comes from [`crate::guess::NO_STEP`] then.
     #[inline(always)]
     pub(crate) fn choose<'t, const WAY: bool>(
         &self,
         table: &'t mut Table,
         plains: &Plains,
         index: usize,
+        met: &mut Met,
     ) -> Option<(&'t mut Line, u32)> {
         let index = index % BATCH;
         let line = table.line_mut(plains.lines[index])?;
@@ -193,6 +198,10 @@ impl<F: Fn(&Block, Gist) -> u16> Chooser<'_, F> {
             return None;
         }
         let head = self.programs.head(line.own_program())?;
+        if head.quick == self.guessed {
+            return Some((line, head.first.wrapping_add(plains.steps[index])));
+        }
+        met.note(head.quick);
         let step = self.sets.first_of_few(head.quick, head.block, || plains.gist(index), self.fits)?;
         Some((line, head.first + u32::from(step)))
     }

@@ -89,7 +89,7 @@ pub(crate) struct Course {
     /// As in [`Step`].
     pub(crate) pause: u64,
     pub(crate) rate: Rate,
-    /// The header of a tunnel, without length and TEID.
+    /// The header of a tunnel without TEID, and with the length that it has in front of a packet of no octets.
     pub(crate) header: [u64; 2],
     pub(crate) exit: Exit,
     /// What the frame is then, but for the ECN.
@@ -163,12 +163,14 @@ impl Course {
         }
         let (words, _) = tunnel.header.as_chunks::<8>();
         let &[first, second, ..] = words else { return None };
-        // The octets of length and TEID are those of the packet.
-        let first = u64::from_be_bytes(first) & 0xffff << 48;
+        // The TEID is that of the line, and the length that of the packet with what is in front of it.
+        let behind = u64::from(tunnel.header_len - HEADER);
+        let first = u64::from_be_bytes(first) & 0xffff << 48 | behind << 32;
         let local = surroundings.local_addr(tunnel.local)?;
         Some(Self {
             is_tunnel: true,
             header_len: tunnel.header_len,
+            room: self.room.min(u32::from(u16::MAX) - u32::from(tunnel.header_len - HEADER)),
             header: [first, u64::from_be_bytes(second)],
             exit: Exit::Tunnel { local: tunnel.local },
             meta: Meta::Gtpu { local, peer: tunnel.peer, tos: tunnel.tos },

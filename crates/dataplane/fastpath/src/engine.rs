@@ -13,6 +13,7 @@ use foldhash::fast::RandomState;
 use crate::choose::Desk;
 use crate::contract::Single;
 use crate::filters::FilterSets;
+use crate::guess::Guess;
 use crate::index::ArenaError;
 use crate::lease::{Compiler, Kinds, Lease};
 use crate::leaving::{Entrance, Leaving};
@@ -33,6 +34,7 @@ pub struct FastPath {
     pub(crate) table: Table,
     pub(crate) programs: Programs,
     pub(crate) sets: FilterSets,
+    pub(crate) guess: Guess,
     leases: HashMap<Seid, Lease, RandomState>,
     kinds: Kinds,
     /// Sessions that neither the lines nor the slow room know of.
@@ -63,6 +65,7 @@ impl FastPath {
             topology,
             programs: Programs::default(),
             sets: FilterSets::new(FILTER_BLOCKS),
+            guess: Guess::default(),
             leases: HashMap::default(),
             kinds: Kinds::default(),
             resting: Resting::new(limits.max_sessions),

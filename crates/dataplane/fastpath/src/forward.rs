@@ -3,7 +3,7 @@
 use causeway_dataplane::TrafficCounter;
 use causeway_ports::{BATCH, Batch, FrameMut, Meta};
 
-use crate::course::{Course, HEADER, HEADER_AND_CONTAINER};
+use crate::course::{Course, HEADER_AND_CONTAINER};
 use crate::line::{Account, Line, PER_OCTET};
 use crate::plain::{Plain, Plains, flaw};
 use crate::program::{Programs, Rate};
@@ -82,7 +82,7 @@ impl Forwarding<'_> {
         // What is kept was looked at, and the headroom of a batch's frames has place for any header.
         let mut octets = u64::from(len);
         if course.is_tunnel {
-            wrap(&mut frame, (start, len, plains.gist(index).tos()), course, line.aux)?;
+            wrap(&mut frame, (start, len), || plains.gist(index).tos(), course, line.aux)?;
             octets += u64::from(course.header_len);
         } else {
             course.take_hop(frame.recut::<0, 20>(start, len as usize)?);
@@ -94,16 +94,17 @@ impl Forwarding<'_> {
     }
 }
 
-/// Puts the header of the tunnel in front of a packet: where it begins, its octets and its type of service.
+/// Puts the header of the tunnel in front of a packet: where it begins, and its octets. `tos`: its type of service.
 #[inline(always)]
 fn wrap(
     frame: &mut FrameMut<'_>,
-    (start, len, tos): (usize, u32, u8),
+    (start, len): (usize, u32),
+    tos: impl Fn() -> u8,
     course: &Course,
     teid: u32,
 ) -> Option<()> {
-    let behind = u32::from(course.header_len - HEADER).wrapping_add(len) as u16;
-    let first = course.header[0] | u64::from(behind) << 32 | u64::from(teid);
+    // The length of the packet adds to that of what else is behind the header, and there is room for both.
+    let first = course.header[0].wrapping_add(u64::from(len) << 32) | u64::from(teid);
     let user = if course.header_len == HEADER_AND_CONTAINER {
         let (header, user) = frame.recut::<16, 36>(start, len as usize)?.split_first_chunk_mut::<16>()?;
         *header = (u128::from(first) << 64 | u128::from(course.header[1])).to_be_bytes();
@@ -116,7 +117,7 @@ fn wrap(
     course.take_hop(user.first_chunk_mut()?);
     *frame.meta_mut() = course.meta;
     if let Meta::Gtpu { tos: outer, .. } = frame.meta_mut() {
-        *outer |= tos & 0x03;
+        *outer |= tos() & 0x03;
     }
     Some(())
 }

@@ -6,6 +6,7 @@ use causeway_types::Qfi;
 
 use crate::choose::UPLINK;
 use crate::filters::{Block, Comparing, Gist};
+use crate::guess::Guess;
 use crate::plain::{NOWHERE, Plains, flaw};
 
 /// Octets that are looked at of a message: a GTP-U header with a PDU Session Container, an IPv4 header, and the ports.
@@ -106,13 +107,14 @@ impl Heads {
 pub(crate) struct Reading<'a, const WAY: bool> {
     pub(crate) heads: &'a mut Heads,
     pub(crate) plains: &'a mut Plains,
+    pub(crate) guess: &'a Guess,
 }
 
 impl<const WAY: bool> Comparing for Reading<'_, WAY> {
     /// Plain loops over plain arrays: only so does the compiler see the vectors.
     #[inline(always)]
     fn run(self, _: impl Fn(&Block, Gist) -> u16) {
-        let Self { heads: Heads { words, low, high, lens, places, ecns }, plains } = self;
+        let Self { heads: Heads { words, low, high, lens, places, ecns }, plains, guess } = self;
         for word in (if WAY == UPLINK { 0 } else { 2 })..WORDS {
             for i in 0..BATCH {
                 low[word][i] = words[word][i] as u32;
@@ -151,6 +153,7 @@ impl<const WAY: bool> Comparing for Reading<'_, WAY> {
             let id = u64::from(plains.places[i]) << 32 | u64::from(plains.keys[i]);
             plains.ids[i] = if plains.is_quick[i] != 0 { id } else { NOWHERE };
         }
+        guess.choose(plains);
     }
 }
 

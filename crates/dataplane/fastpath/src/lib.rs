@@ -14,6 +14,7 @@ mod deed;
 mod engine;
 pub mod filters;
 mod forward;
+mod guess;
 mod heads;
 pub mod index;
 mod key;

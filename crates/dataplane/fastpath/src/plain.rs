@@ -47,6 +47,8 @@ pub(crate) struct Plains {
     /// As in [`Plain`].
     pub(crate) starts: Each<u32>,
     pub(crate) flaws: Each<u32>,
+    /// Which rules they fit if what is guessed is right: [`crate::guess`].
+    pub(crate) steps: Each<u32>,
 }
 
 /// One of them.
@@ -113,6 +115,7 @@ impl Plains {
             lens: NOTHING,
             starts: NOTHING,
             flaws: NOTHING,
+            steps: NOTHING,
         }
     }
 

@@ -8,6 +8,7 @@
 //! Each alternative of a rule becomes a lane, in rule order; sixteen lanes are a block. One pass of vector
 //! instructions finds all lanes of a block that fit, and the lowest one names the rule.
 
+mod alone;
 mod block;
 mod compile;
 mod key;
@@ -19,6 +20,7 @@ mod sets;
 #[allow(unsafe_code, reason = "vector instructions")]
 mod simd;
 
+pub use alone::{Alone, FEW};
 pub(crate) use block::Block;
 pub use compile::Rule;
 pub use key::{Gist, PacketKey};

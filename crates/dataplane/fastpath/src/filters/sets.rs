@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrayvec::ArrayVec;
 use causeway_types::Qfi;
 use thiserror::Error;
 
+use super::alone::{Alone, FEW};
 use super::block::{Block, Column, Head, LANES};
 use super::compile::{Rule, compile};
 use super::key::{Gist, PacketKey};
@@ -45,10 +47,16 @@ impl SetId {
         if only.is_any() && only.rule == 0 {
             return Some(Self::ANY);
         }
-        let of_qfi =
-            |qfi| Lane { word: Masked::default().and(word::qfi(qfi), word::qfi_mask(1)), ..Lane::any(0) };
-        let qfi = (0..=Qfi::MAX).filter_map(Qfi::new).find(|qfi| *only == of_qfi(*qfi))?;
+        let qfi = (0..=Qfi::MAX).filter_map(Qfi::new).find(|qfi| *only == lane_of(*qfi))?;
         Some(Self(Self::FIRST_QFI + u32::from(qfi.value())))
+    }
+
+    /// The lane of a set that takes no memory.
+    fn own_lane(self) -> Option<Lane> {
+        match self.0.checked_sub(Self::FIRST_QFI) {
+            Some(raw) => Qfi::new(u8::try_from(raw).ok()?).map(lane_of),
+            None => (self == Self::ANY).then(|| Lane::any(0)),
+        }
     }
 }
 
@@ -90,6 +98,7 @@ pub struct FilterSets {
     columns: Runs<Column>,
     ids: HashMap<Arc<[Lane]>, SetId>,
     shared: HashMap<SetId, Shared>,
+    version: u64,
 }
 
 impl FilterSets {
@@ -108,6 +117,7 @@ impl FilterSets {
             columns: Runs::new(blocks.saturating_mul(COLUMNS_PER_BLOCK)),
             ids: HashMap::new(),
             shared: HashMap::new(),
+            version: 0,
         }
     }
 
@@ -128,6 +138,7 @@ impl FilterSets {
         let content = Arc::<[Lane]>::from(lanes);
         self.ids.insert(content.clone(), set);
         self.shared.insert(set, Shared { content, users: 1 });
+        self.version += 1;
         Ok(set)
     }
 
@@ -140,6 +151,7 @@ impl FilterSets {
         }
         if let Some(shared) = self.shared.remove(&set) {
             self.ids.remove(&shared.content);
+            self.version += 1;
             self.free(set.0 - SetId::FIRST_BLOCK, &shared.content);
         }
     }
@@ -189,6 +201,20 @@ impl FilterSets {
         (lanes != 0).then(|| block.rules[lanes.trailing_zeros() as usize % LANES])
     }
 
+    /// Another number after every change: an id may be another set's then.
+    pub(crate) const fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The lanes of a set that IPv4 packets can fit, in their order, each by itself. `None` where they are too many for that, or
+    /// about more than the gist.
+    pub fn alone(&self, set: SetId) -> Option<ArrayVec<Alone, FEW>> {
+        match self.shared.get(&set) {
+            Some(shared) => Alone::of(&shared.content),
+            None => Alone::of(set.own_lane().as_slice()),
+        }
+    }
+
     /// As [`FilterSets::first_match`] for an IPv4 packet, given its gist and the local address.
     pub fn first_match_v4(&self, set: SetId, gist: Gist, local: u32) -> Option<u8> {
         self.first_match(set, &PacketKey::of_v4(gist, local))
@@ -228,6 +254,11 @@ impl FilterSets {
         }
         self.blocks.remove(first, blocks.len() as u32, Block::EMPTY);
     }
+}
+
+/// Fits the packets of a QFI.
+fn lane_of(qfi: Qfi) -> Lane {
+    Lane { word: Masked::default().and(word::qfi(qfi), word::qfi_mask(1)), ..Lane::any(0) }
 }
 
 /// Nothing, any packet, or those with one QFI.

@@ -45,7 +45,7 @@ fn read<const WAY: bool>(frame: &[u8], index: usize) -> Option<(Plain, u32)> {
             UPLINK => heads.take_message(index, buffer.first_chunk().unwrap(), frame.len(), (1, 0)),
             _ => heads.take_packet(index, buffer.first_chunk().unwrap(), frame.len(), 0x101),
         }
-        compare.run(Reading::<WAY> { heads: &mut heads, plains: &mut plains });
+        compare.run(Reading::<WAY> { heads: &mut heads, plains: &mut plains, guess: &Guess::default() });
         assert!((0..BATCH).all(|other| other == index || plains.is_plain[other] == 0));
         (plains.is_plain[index] != 0).then(|| (plains.at(index), plains.lens[index]))
     });
@@ -99,7 +99,8 @@ fn congestion_that_goes_on_is_not_plain() {
         frame[17] = 0xb8 | inner;
         let (mut heads, mut plains) = (Heads::new(), Plains::new());
         heads.take_message(0, frame.first_chunk().unwrap(), frame.len(), (1, outer));
-        Compare::best().run(Reading::<UPLINK> { heads: &mut heads, plains: &mut plains });
+        let guess = &Guess::default();
+        Compare::best().run(Reading::<UPLINK> { heads: &mut heads, plains: &mut plains, guess });
         plains.is_plain[0] != 0
     };
     for (outer, plain) in

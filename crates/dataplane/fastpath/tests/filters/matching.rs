@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use causeway_fastpath::filters::{
-    Compare, FilterSets, Full, Gist, MAX_LANES, MAX_RULES, PacketKey, Rule, SetId,
+    Alone, Compare, FilterSets, Full, Gist, MAX_LANES, MAX_RULES, PacketKey, Rule, SetId,
 };
 use causeway_packet::FlowLabel;
 use causeway_reference::matches_filter;
@@ -29,8 +29,8 @@ fn key(packet: &Packet) -> PacketKey {
     PacketKey::from_flow(&packet.flow, packet.direction, packet.qfi, is_assigned)
 }
 
-/// The rule that is chosen for an IPv4 packet with ports by its gist.
-fn match_by_gist(sets: &FilterSets, set: SetId, packet: &Packet) -> Option<Option<u8>> {
+/// The gist of an IPv4 packet with ports, and its local address.
+fn gist(packet: &Packet) -> Option<(Gist, u32)> {
     let (flow, ports) = (&packet.flow, packet.flow.ports?);
     let (IpAddr::V4(src), IpAddr::V4(dst)) = (flow.src, flow.dst) else { return None };
     let (remote, local, ports) = match packet.direction {
@@ -40,8 +40,18 @@ fn match_by_gist(sets: &FilterSets, set: SetId, packet: &Packet) -> Option<Optio
     let ports = u32::from(ports.1) << 16 | u32::from(ports.0);
     let gist = Gist::v4(remote.into(), ports, flow.protocol.0, flow.tos)
         .with_ue(is_assigned(remote.into()), is_assigned(local.into()));
-    let gist = packet.qfi.map_or(gist, |qfi| gist.with_qfi(qfi));
-    Some(sets.first_match_v4(set, gist, local.into()))
+    Some((packet.qfi.map_or(gist, |qfi| gist.with_qfi(qfi)), local.into()))
+}
+
+/// The rule that is chosen for an IPv4 packet with ports by the lanes of a small set, one after the other.
+fn match_alone(sets: &FilterSets, set: SetId, packet: &Packet) -> Option<Option<u8>> {
+    let ((gist, _), lanes) = (gist(packet)?, sets.alone(set)?);
+    Some(lanes.iter().find(|lane| lane.fits(gist)).map(Alone::rule))
+}
+
+/// The rule that is chosen for an IPv4 packet with ports by its gist.
+fn match_by_gist(sets: &FilterSets, set: SetId, packet: &Packet) -> Option<Option<u8>> {
+    gist(packet).map(|(gist, local)| sets.first_match_v4(set, gist, local))
 }
 
 proptest! {
@@ -73,11 +83,12 @@ proptest! {
         }
     }
 
-    // Input:  one random rule, and a packet.
-    // Output: the same. Small sets show each part by itself, which many rules hide behind one another.
+    // Input:  one or two random rules, and packets.
+    // Output: the same, and by single lanes too where the set has few. Small sets show each part by itself, which many rules
+    //         hide behind one another.
     #[test]
-    fn a_single_rule_chooses_what_the_reference_chooses(
-        rules in random::rules(1),
+    fn few_rules_choose_what_the_reference_chooses(
+        rules in random::rules(2),
         packets in vec(random::packet(), 1..if cfg!(miri) { 8 } else { 64 }),
     ) {
         let found = matches(&rules, &packets.iter().map(key).collect::<Vec<_>>());
@@ -87,6 +98,8 @@ proptest! {
             for packet in &packets {
                 let by_gist = match_by_gist(&sets, set, packet).unwrap_or_else(|| expected(&rules, packet));
                 prop_assert_eq!(by_gist, expected(&rules, packet), "{} {:?}", compare.name(), packet);
+                let alone = match_alone(&sets, set, packet).unwrap_or(by_gist);
+                prop_assert_eq!(alone, by_gist, "{:?}", packet);
             }
         }
         for (found, packet) in found.into_iter().zip(&packets) {
@@ -179,4 +192,27 @@ fn stale_ids_fit_nothing() {
     sets.remove(set);
     let foreign = SetId::from_raw(u32::MAX);
     assert_eq!([set, foreign].map(|set| sets.first_match(set, &key)), [None, None]);
+}
+
+// Input:  sets of every kind that is small, and one of five lanes, one about the near end's address, and one about IPv6 alone.
+// Output: so many lanes by themselves as IPv4 packets can fit; none of the two that ask for more.
+#[test]
+fn small_sets_have_their_lanes_by_themselves() {
+    let mut sets = FilterSets::new(256);
+    let end = |net: &str| FlowEnd { address: FlowAddress::Net(net.parse().unwrap()), ports: vec![] };
+    let far = |net| FlowDescription { remote: end(net), ..FlowDescription::ANY };
+    let near = FlowDescription { local: end("10.45.0.0/16"), ..FlowDescription::ANY };
+    for (rules, count) in [
+        (vec![rule(&[], vec![])], Some(1)),
+        (vec![rule(&[5], vec![])], Some(1)),
+        (vec![protocol_rule(6), protocol_rule(17), rule(&[], vec![])], Some(3)),
+        (vec![rule(&[], vec![far("2001:db8::/32").into()])], Some(0)),
+        (vec![rule(&[], vec![far("198.51.100.0/24").into()])], Some(1)),
+        (vec![], Some(0)),
+        ((0..5).map(protocol_rule).collect(), None),
+        (vec![rule(&[], vec![near.into()])], None),
+    ] {
+        let set = sets.insert(&rules).unwrap();
+        assert_eq!(sets.alone(set).map(|lanes| lanes.len()), count, "{rules:?}");
+    }
 }

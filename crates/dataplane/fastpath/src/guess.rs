@@ -1,0 +1,188 @@
+//! What the packets of a batch are most likely measured against: the filter set that all packets of a batch before had.
+//!
+//! Sessions with the same policy share a set, and most batches meet no other. So rules are chosen for all packets at once, lane
+//! by lane, before any line is there; a line only confirms that it has this set. Where batches meet several sets, nothing
+//! is guessed.
+
+use arrayvec::ArrayVec;
+use causeway_ports::BATCH;
+
+use crate::engine::FastPath;
+use crate::filters::{Alone, FEW, FilterSets, SetId};
+use crate::plain::Plains;
+
+/// The packet fits no rule. The course of no step comes from it: it is more than there can be.
+pub(crate) const NO_STEP: u32 = 1 << 31;
+
+/// No line has this set.
+const NO_SET: SetId = SetId::from_raw(u32::MAX);
+
+/// A set that is small, lane by lane.
+#[derive(Debug)]
+pub(crate) struct Guess {
+    set: SetId,
+    /// [`FilterSets::version`] when it was made.
+    version: u64,
+    lanes: ArrayVec<Alone, FEW>,
+}
+
+impl Default for Guess {
+    fn default() -> Self {
+        Self { set: NO_SET, version: 0, lanes: ArrayVec::new() }
+    }
+}
+
+impl Guess {
+    /// A set, as it is now. Nothing, if it is not small.
+    fn of(set: SetId, sets: &FilterSets) -> Self {
+        match sets.alone(set).filter(|lanes| !lanes.is_empty()) {
+            Some(lanes) => Self { set, version: sets.version(), lanes },
+            None => Self::default(),
+        }
+    }
+
+    /// The set, if it still is what it was; else one that no line has.
+    #[inline]
+    pub(crate) const fn set(&self, sets: &FilterSets) -> SetId {
+        if self.version == sets.version() { self.set } else { NO_SET }
+    }
+
+    /// Chooses the rules that the packets of a batch fit, if it is this set that they are measured against.
+    ///
+    /// A plain loop over plain arrays: only so does the compiler see the vectors.
+    #[inline(always)]
+    pub(crate) fn choose(&self, plains: &mut Plains) {
+        if self.lanes.is_empty() {
+            return;
+        }
+        let mut steps = [NO_STEP; BATCH];
+        // The first lane that fits counts.
+        for lane in self.lanes.iter().rev() {
+            let rule = u32::from(lane.rule());
+            for i in 0..BATCH {
+                let difference = lane.difference((plains.words[i], plains.ports[i], plains.remotes[i]));
+                steps[i] = if difference == 0 { rule } else { steps[i] };
+            }
+        }
+        plains.steps = steps;
+    }
+}
+
+/// Which sets the packets of a batch met that were not guessed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Met {
+    packets: u64,
+    set: SetId,
+    is_mixed: bool,
+}
+
+impl Met {
+    /// None.
+    pub(crate) const fn new() -> Self {
+        Self { packets: 0, set: NO_SET, is_mixed: false }
+    }
+
+    #[inline(always)]
+    pub(crate) fn note(&mut self, set: SetId) {
+        self.is_mixed |= self.packets > 0 && self.set != set;
+        self.packets += 1;
+        self.set = set;
+    }
+}
+
+impl FastPath {
+    /// The set that is guessed.
+    #[inline]
+    pub(crate) const fn guessed(&self) -> SetId {
+        self.guess.set(&self.sets)
+    }
+
+    /// Guesses anew for the next batch, of a batch of which so many packets were sent by ordinary courses.
+    #[inline]
+    pub(crate) fn learn_from(&mut self, met: Met, sent: u64) {
+        if met.packets > 0 {
+            self.guess_anew(met, sent.saturating_sub(met.packets));
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn guess_anew(&mut self, met: Met, guessed: u64) {
+        if guessed > 0 || met.is_mixed {
+            // A few others among many do not matter.
+            if guessed < 8 * met.packets {
+                self.guess = Guess::default();
+            }
+        } else if self.guessed() != met.set {
+            self.guess = Guess::of(met.set, &self.sets);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_rules::{FlowDescription, FlowEnd};
+
+    use super::*;
+    use crate::filters::{Gist, Rule};
+
+    /// A set of so many rules, of which each but the last takes UDP with a remote port of its own.
+    fn insert(sets: &mut FilterSets, rules: u16) -> SetId {
+        let of = |port: u16| {
+            let remote = FlowEnd { ports: vec![port..=port], ..FlowEnd::ANY };
+            FlowDescription { protocol: Some(17), remote, ..FlowDescription::ANY }.into()
+        };
+        let filters = |port| if port + 1 < rules { vec![of(port)] } else { vec![] };
+        let rules = (0..rules).map(|port| Rule { qfis: Default::default(), filters: filters(port) });
+        sets.insert(&rules.collect::<Vec<_>>()).unwrap()
+    }
+
+    // Input:  packets to four ports by UDP and TCP, while sets of three rules, of five and of one are guessed.
+    // Output: of three and of one, each packet has the rule that the set says; five rules are too many to guess.
+    #[test]
+    fn packets_have_the_rules_that_they_fit() {
+        let mut sets = FilterSets::new(16);
+        let [three, five, one] = [3, 5, 1].map(|rules| insert(&mut sets, rules));
+        let gist = |at: usize| Gist::v4(0x0a00_0001, at as u32 % 4, if at < 16 { 17 } else { 6 }, 0);
+        let mut plains = Plains::new();
+        for at in 0..BATCH {
+            (plains.words[at], plains.ports[at], plains.remotes[at]) = gist(at).parts();
+        }
+        for set in [three, one] {
+            let guess = Guess::of(set, &sets);
+            guess.choose(&mut plains);
+            let wanted = |at| sets.first_match_v4(set, gist(at), 0).map_or(NO_STEP, u32::from);
+            assert_eq!((guess.set(&sets), plains.steps), (set, std::array::from_fn(wanted)));
+        }
+        assert_eq!(Guess::of(five, &sets).set(&sets), NO_SET);
+    }
+
+    // Input:  a guess, and then a set more, or one less.
+    // Output: it is no guess any more: the number may be another set's.
+    #[test]
+    fn a_guess_ends_when_sets_change() {
+        let mut sets = FilterSets::new(16);
+        let [three, two] = [3, 2].map(|rules| insert(&mut sets, rules));
+        let guess = Guess::of(three, &sets);
+        assert_eq!((guess.set(&sets), Guess::default().set(&sets)), (three, NO_SET));
+        sets.remove(two);
+        assert_eq!(guess.set(&sets), NO_SET);
+        let guess = Guess::of(three, &sets);
+        insert(&mut sets, 4);
+        assert_eq!(guess.set(&sets), NO_SET);
+    }
+
+    // Input:  batches of one set, of two, and of none.
+    // Output: it is mixed only where there are two.
+    #[test]
+    fn several_sets_are_mixed() {
+        let met = |sets: &[u32]| {
+            let mut met = Met::new();
+            sets.iter().for_each(|set| met.note(SetId::from_raw(*set)));
+            (met.packets, met.set, met.is_mixed)
+        };
+        assert_eq!(met(&[4, 4, 4]), (3, SetId::from_raw(4), false));
+        assert_eq!(met(&[4, 5, 5]), (3, SetId::from_raw(5), true));
+        assert_eq!(met(&[]), (0, NO_SET, false));
+    }
+}
