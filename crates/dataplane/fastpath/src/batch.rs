@@ -1,20 +1,20 @@
 //! A batch of packets through the lines: find and fetch, then choose and act.
 
-use causeway_dataplane::{DropReason, Fate, Ingress, TrafficCounter};
+use causeway_dataplane::{Fate, Ingress, TrafficCounter};
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::Time;
 
 use crate::choose::{Chooser, DOWNLINK, Desk, UPLINK};
-use crate::deed::{Ready, Verdict};
+use crate::deed::Verdict;
 use crate::engine::FastPath;
 use crate::filters::{Block, Comparing, Gist, SetId};
 use crate::forward::{Forwarding, Sent};
 use crate::guess::{Met, NO_STEP};
-use crate::leaving::{Entrance, Leaving};
-use crate::packet::User;
+use crate::leaving::{Departure, Entrance, Leaving};
 use crate::plain::{AHEAD, Fork, Plain, Plains};
+use crate::refusal::Mute;
 use crate::surroundings::Exit;
-use crate::work::{Odd, Stage, Work};
+use crate::work::Odd;
 
 impl FastPath {
     /// Handles the frames of a batch that came in together. What leaves is in `leaving`, which is cleared first; frames of
@@ -32,13 +32,35 @@ impl FastPath {
                 self.find_tunnels(batch, &mut desk, odd);
                 self.choose_some::<UPLINK>(batch, &mut desk.plains, odd);
                 let (engine, plains) = (&mut *self, &desk.plains);
-                compare.run(Pass::<UPLINK> { engine, now, entrance, batch, plains, odd, leaving, octets });
+                let mute = Mute::default();
+                compare.run(Pass::<UPLINK> {
+                    engine,
+                    now,
+                    entrance,
+                    batch,
+                    plains,
+                    odd,
+                    leaving,
+                    octets,
+                    mute,
+                });
             }
             Entrance::Network(network) => {
                 self.find_addresses(network, batch, &mut desk, odd);
                 self.choose_some::<DOWNLINK>(batch, &mut desk.plains, odd);
                 let (engine, plains) = (&mut *self, &desk.plains);
-                compare.run(Pass::<DOWNLINK> { engine, now, entrance, batch, plains, odd, leaving, octets });
+                let mute = Mute::default();
+                compare.run(Pass::<DOWNLINK> {
+                    engine,
+                    now,
+                    entrance,
+                    batch,
+                    plains,
+                    odd,
+                    leaving,
+                    octets,
+                    mute,
+                });
             }
             Entrance::Ethernet(_) => {
                 (0..batch.len()).for_each(|index| self.ask(now, entrance, batch, index, leaving));
@@ -68,12 +90,13 @@ struct Pass<'a, const WAY: bool> {
     leaving: &'a mut Leaving,
     /// Of all frames.
     octets: u64,
+    mute: Mute,
 }
 
 impl<const WAY: bool> Comparing for Pass<'_, WAY> {
     #[inline(always)]
     fn run(mut self, fits: impl Fn(&Block, Gist) -> u16) {
-        let (mut sent, mut exits) = (Sent::default(), [Exit::Network(0); BATCH]);
+        let (mut sent, mut departures) = (Sent::default(), [Departure::Stored(0); BATCH]);
         // The frames from here on have left but for those that are finished otherwise.
         let mut first = 0;
         let now = self.now.as_nanos();
@@ -84,20 +107,20 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
             table.prefetch(self.plains.lines[index + AHEAD]);
             let chooser = Chooser { programs, sets, fits: &fits, guessed };
             let Some((line, course)) = chooser.choose::<WAY>(table, self.plains, index, &mut met) else {
-                self.leaving.depart_all(first..index, &exits);
+                self.leaving.depart_all(first..index, &departures);
                 guessed = self.finish(index, None);
                 first = index + 1;
                 continue;
             };
             let forwarding = Forwarding { now, plains: self.plains, programs, surroundings };
-            let exit = &mut exits[index % BATCH];
-            if forwarding.forward((self.batch, index), (line, course), (&mut sent, exit)).is_none() {
-                self.leaving.depart_all(first..index, &exits);
+            let departure = &mut departures[index % BATCH];
+            if forwarding.forward((self.batch, index), (line, course), (&mut sent, departure)).is_none() {
+                self.leaving.depart_all(first..index, &departures);
                 guessed = self.finish(index, Some(course).filter(|course| *course < NO_STEP));
                 first = index + 1;
             }
         }
-        self.leaving.depart_all(first..self.plains.len(), &exits);
+        self.leaving.depart_all(first..self.plains.len(), &departures);
         self.engine.learn_from(met, sent.all());
         let counters = &mut self.engine.hot;
         counters.forwarded += sent.all();
@@ -132,8 +155,9 @@ impl<const WAY: bool> Pass<'_, WAY> {
             Fork::Ask | Fork::Sought => Verdict::Ask,
             Fork::Drop(reason) => Verdict::Dropped(reason),
             Fork::Course(course) => engine.act_plain(now, self.batch, index, plain, course),
+            Fork::Unknown => engine.act_unknown(now, self.batch, (index, plain), &mut self.mute),
             Fork::Odd(place) => match self.odd.get(usize::from(place)) {
-                Some(work) => engine.act_odd(now, self.batch, index, work),
+                Some(work) => engine.act_odd(now, self.batch, (index, work), &mut self.mute),
                 None => Verdict::Ask,
             },
         };
@@ -156,6 +180,9 @@ impl<const WAY: bool> Pass<'_, WAY> {
         if let Some(fork) = self.engine.choose_otherwise::<WAY>(plain) {
             return fork;
         }
+        if self.engine.has_no_line::<WAY>(plain) {
+            return Fork::Unknown;
+        }
         // Those before have been chosen for.
         let first = self.odd.len();
         let fork = match self.entrance {
@@ -168,68 +195,6 @@ impl<const WAY: bool> Pass<'_, WAY> {
 }
 
 impl FastPath {
-    fn act_odd(&mut self, now: Time, batch: &mut Batch, index: usize, work: &Work) -> Verdict {
-        match work.stage {
-            Stage::Ask | Stage::Sought { .. } => Verdict::Ask,
-            Stage::Drop(reason) => Verdict::Dropped(reason),
-            Stage::UnknownTunnel => self.unknown_tunnel(now, batch, index),
-            Stage::UnknownUe if self.knows(work.user.dst_addr()) => Verdict::Ask,
-            Stage::UnknownUe => Verdict::Dropped(DropReason::UnknownUe),
-            Stage::Matched { program, step, line } => {
-                self.act(now, batch, index, work, (program, step, line))
-            }
-        }
-    }
-
-    /// A plain packet by a course that is not ordinary, or not for this packet.
-    fn act_plain(
-        &mut self,
-        now: Time,
-        batch: &mut Batch,
-        index: usize,
-        plain: &Plain,
-        course: u32,
-    ) -> Verdict {
-        let Some(course) = self.programs.course(course) else { return Verdict::Ask };
-        let step = (course.program, course.index, plain.line);
-        let user =
-            batch.data(index).and_then(|frame| frame.get(plain.start as usize..)).and_then(User::parse);
-        let Some(user) = user else { return Verdict::Ask };
-        let work = Work { user, start: plain.start as u16, ..Work::nothing(index) };
-        self.act(now, batch, index, &work, step)
-    }
-
-    /// The slow room tells the peer, unless it has been told enough.
-    #[cold]
-    fn unknown_tunnel(&mut self, now: Time, batch: &Batch, index: usize) -> Verdict {
-        match batch.meta(index).copied() {
-            Some(Meta::Gtpu { peer, local, .. })
-                if self.table.is_complete()
-                    && !self.leads_to_resting(batch.data(index), local)
-                    && !self.slow.may_signal(peer.ip(), now) =>
-            {
-                Verdict::Dropped(DropReason::UnknownTeid)
-            }
-            _ => Verdict::Ask,
-        }
-    }
-
-    fn act(
-        &mut self,
-        now: Time,
-        batch: &mut Batch,
-        index: usize,
-        work: &Work,
-        (program, step, line): (u32, u8, u32),
-    ) -> Verdict {
-        let Some(program) = self.programs.at(program) else { return Verdict::Ask };
-        let Some(step) = program.steps.get(usize::from(step)) else { return Verdict::Ask };
-        let Some(mut frame) = batch.frame_mut(index) else { return Verdict::Ask };
-        let ready =
-            Ready { program, step, user: &work.user, line, start: work.start, is_plain: work.is_plain };
-        ready.act(now.as_nanos(), &mut self.table, &self.surroundings, &mut frame)
-    }
-
     /// Hands a packet to the slow room.
     #[cold]
     fn ask(&mut self, now: Time, entrance: Entrance, batch: &mut Batch, index: usize, leaving: &mut Leaving) {

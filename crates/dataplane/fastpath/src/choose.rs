@@ -57,13 +57,13 @@ impl FastPath {
         }
         plains.lines.iter().take(AHEAD).for_each(|line| self.table.prefetch(*line));
         if !plains.are_plain() {
-            self.find_odd(plains, |index| self.find_odd_tunnel(batch, index, odd));
+            self.find_odd(plains, |plains, index| self.find_other_tunnel(batch, index, plains, odd));
         }
     }
 
     /// The place of the keys of messages that came in so, and the ECN of their outer header.
     #[inline(always)]
-    fn place_of(&self, meta: &Meta) -> Option<(u32, u32)> {
+    pub(crate) fn place_of(&self, meta: &Meta) -> Option<(u32, u32)> {
         let Meta::Gtpu { local, tos, .. } = meta else { return None };
         let local = self.surroundings.local(local)?;
         Some((Key::Tunnel(0, local).place(), u32::from(tos & 0x03)))
@@ -85,16 +85,20 @@ impl FastPath {
         self.table.at_addresses(keys, lines);
         plains.lines.iter().take(AHEAD).for_each(|line| self.table.prefetch(*line));
         if !plains.are_plain() {
-            self.find_odd(plains, |index| self.find_odd_address(network, batch, index, odd));
+            self.find_odd(plains, |plains, index| {
+                self.find_other_address(network, batch, index, plains, odd)
+            });
         }
     }
 
-    /// The first stage for the packets that are not plain.
+    /// The first stage for the packets that do not look plain. `find`: which way they go, unless they are plain all the same.
     #[inline(never)]
-    fn find_odd(&self, plains: &mut Plains, mut find: impl FnMut(usize) -> Fork) {
+    fn find_odd(&self, plains: &mut Plains, mut find: impl FnMut(&mut Plains, usize) -> Option<Fork>) {
         for index in 0..plains.len() {
-            if plains.is_plain[index % BATCH] == 0 {
-                plains.send(index, find(index));
+            if plains.is_plain[index % BATCH] == 0
+                && let Some(fork) = find(plains, index)
+            {
+                plains.send(index, fork);
             }
         }
     }
@@ -154,6 +158,15 @@ impl FastPath {
         if account > 0 {
             self.table.prefetch_rule(line.account.budget as u32 + u32::from(account) - 1);
         }
+    }
+
+    /// No line has what leads to a packet's: neither is it near nor do tables lead to one.
+    pub(crate) fn has_no_line<const WAY: bool>(&self, plain: &Plain) -> bool {
+        let has_far = match WAY {
+            UPLINK => self.table.has_far_tunnels(),
+            DOWNLINK => self.table.has_far_addresses(),
+        };
+        self.line_of(plain).is_none() && !(has_far && self.table.approach(plain.key()).is_some())
     }
 
     #[inline(always)]

@@ -141,6 +141,8 @@ impl Course {
             (loses_hop, flaw::LAST_HOP),
             (sending.leaves_link, flaw::LINK),
             (loses_hop && surroundings.has_gateways(), flaw::OURS),
+            (matches!(sending.way, Way::Tunnel(_)), flaw::CARRIES),
+            (true, flaw::CONGESTED),
         ];
         let course = Self {
             minds: minds.into_iter().map(|(minds, flaw)| flaw * u8::from(minds)).sum(),

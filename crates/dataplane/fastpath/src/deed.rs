@@ -1,12 +1,14 @@
 //! What a line does with a packet.
 
 use causeway_dataplane::DropReason;
-use causeway_packet::rewrite::decrement_hop_limit;
+use causeway_packet::icmp::IcmpError;
+use causeway_packet::rewrite::{Ecn, decrement_hop_limit, set_ecn};
 use causeway_ports::{FrameMut, Meta};
 
 use crate::line::{Account, PER_OCTET};
 use crate::packet::User;
 use crate::program::{Deed, Program, Rate, Sending, Step, Tunnel, Way};
+use crate::refusal::Teller;
 use crate::surroundings::{Exit, Surroundings};
 use crate::table::Table;
 
@@ -33,6 +35,17 @@ pub(crate) struct Ready<'p> {
     pub(crate) start: u16,
     /// What came with it that may be for the next tunnel is nothing but the QFI.
     pub(crate) is_plain: bool,
+    /// What it says of congestion from now on, if that changes.
+    pub(crate) ecn: Option<Ecn>,
+}
+
+/// Whether a packet may go its way.
+enum Passage {
+    Free,
+    /// Only the slow room knows.
+    Unknown,
+    /// The router does not forward it, and its sender may be told so.
+    Refused(DropReason, IcmpError),
 }
 
 impl Ready<'_> {
@@ -43,6 +56,7 @@ impl Ready<'_> {
         now: u64,
         table: &mut Table,
         surroundings: &Surroundings,
+        mut teller: Teller<'_>,
         frame: &mut FrameMut<'_>,
     ) -> Verdict {
         let sending = match &self.step.deed {
@@ -53,8 +67,11 @@ impl Ready<'_> {
         if self.is_damaged(sending) {
             return self.drop_counted(now, table, DropReason::MalformedIp);
         }
-        if !self.may_leave(sending, surroundings) {
-            return Verdict::Ask;
+        match self.passage(sending, surroundings) {
+            Passage::Free => {}
+            Passage::Unknown => return Verdict::Ask,
+            Passage::Refused(_, error) if teller.may_tell(self, error, frame.data()) => return Verdict::Ask,
+            Passage::Refused(reason, _) => return self.drop_counted(now, table, reason),
         }
         if sending.is_gated {
             return self.drop_counted(now, table, DropReason::GateClosed);
@@ -73,16 +90,29 @@ impl Ready<'_> {
         user.is_damaged && sending.is_routed && !(sending.leaves_link && user.is_of_link())
     }
 
-    /// Nothing on its way needs more than a line.
+    /// In the order in which the reference asks.
     #[inline]
-    fn may_leave(&self, sending: &Sending, surroundings: &Surroundings) -> bool {
+    fn passage(&self, sending: &Sending, surroundings: &Surroundings) -> Passage {
         let user = self.user;
-        let is_link = sending.leaves_link && user.is_of_link();
-        let is_ours = || surroundings.is_gateway(user.src) || surroundings.is_gateway(user.dst);
-        let is_routable = !sending.is_routed
-            || !(user.is_damaged || surroundings.decrement_ttl && (user.hops <= 1 || is_ours()));
         let is_plain = self.is_plain || matches!(sending.way, Way::Network(_));
-        user.len <= sending.room && is_plain && !is_link && is_routable
+        if !is_plain || sending.leaves_link && user.is_of_link() || sending.is_routed && user.is_damaged {
+            return Passage::Unknown;
+        }
+        if sending.is_routed && surroundings.decrement_ttl {
+            if surroundings.is_gateway(user.src) || surroundings.is_gateway(user.dst) {
+                return Passage::Unknown;
+            }
+            if user.hops <= 1 {
+                return Passage::Refused(DropReason::TtlExpired, IcmpError::TimeExceeded);
+            }
+        }
+        match user.len <= sending.room {
+            true => Passage::Free,
+            false if user.is_uncuttable => {
+                Passage::Refused(DropReason::MtuExceeded, IcmpError::PacketTooBig { mtu: sending.room })
+            }
+            false => Passage::Unknown,
+        }
     }
 
     /// Counts a packet that is dropped in any case.
@@ -188,6 +218,10 @@ impl Ready<'_> {
     ) -> Verdict {
         if !(frame.trim_front(self.start.into()) && frame.resize(self.user.len as usize)) {
             return Verdict::Ask;
+        }
+        if let Some(ecn) = self.ecn {
+            // It is an IP packet.
+            let _ = set_ecn(frame.data(), ecn);
         }
         if sending.is_routed && surroundings.decrement_ttl {
             // More than one hop was left.

@@ -4,10 +4,11 @@ use causeway_dataplane::TrafficCounter;
 use causeway_ports::{BATCH, Batch, FrameMut, Meta};
 
 use crate::course::{Course, HEADER_AND_CONTAINER};
+use crate::leaving::Departure;
 use crate::line::{Account, Line, PER_OCTET};
 use crate::plain::{Plain, Plains, flaw};
 use crate::program::{Programs, Rate};
-use crate::surroundings::{Exit, Surroundings};
+use crate::surroundings::Surroundings;
 
 /// An IPv4 header without options.
 type Header = [u8; 20];
@@ -60,13 +61,13 @@ pub(crate) struct Forwarding<'a> {
 }
 
 impl Forwarding<'_> {
-    /// Sends a packet on by a course, and says by which exit. `None`: it is not as simple as that, and nothing has changed.
+    /// Sends a packet on by a course, and says that it leaves. `None`: it is not as simple as that, and nothing has changed.
     #[inline(always)]
     pub(crate) fn forward(
         &self,
         (batch, index): (&mut Batch, usize),
         (line, course): (&mut Line, u32),
-        (sent, exit): (&mut Sent, &mut Exit),
+        (sent, departure): (&mut Sent, &mut Departure),
     ) -> Option<()> {
         let (plains, at) = (self.plains, index % BATCH);
         let course = self.programs.course(course)?;
@@ -82,24 +83,24 @@ impl Forwarding<'_> {
         // What is kept was looked at, and the headroom of a batch's frames has place for any header.
         let mut octets = u64::from(len);
         if course.is_tunnel {
-            wrap(&mut frame, (start, len), || plains.gist(index).tos(), course, line.aux)?;
+            wrap(&mut frame, (start, len), (plains, at), course, line.aux)?;
             octets += u64::from(course.header_len);
         } else {
-            course.take_hop(frame.recut::<0, 20>(start, len as usize)?);
+            take_hop(frame.recut::<0, 20>(start, len as usize)?, (plains, at), course);
             frame.set_meta(Meta::Ip);
         }
         sent.count(course.is_tunnel, octets);
-        *exit = course.exit;
+        *departure = Departure::Frame(at, course.exit);
         Some(())
     }
 }
 
-/// Puts the header of the tunnel in front of a packet: where it begins, and its octets. `tos`: its type of service.
+/// Puts the header of the tunnel in front of one of the packets: where it begins, and its octets.
 #[inline(always)]
 fn wrap(
     frame: &mut FrameMut<'_>,
     (start, len): (usize, u32),
-    tos: impl Fn() -> u8,
+    (plains, at): (&Plains, usize),
     course: &Course,
     teid: u32,
 ) -> Option<()> {
@@ -114,32 +115,21 @@ fn wrap(
         *header = first.to_be_bytes();
         user
     };
-    course.take_hop(user.first_chunk_mut()?);
+    take_hop(user.first_chunk_mut()?, (plains, at), course);
     *frame.meta_mut() = course.meta;
     if let Meta::Gtpu { tos: outer, .. } = frame.meta_mut() {
-        *outer |= tos() & 0x03;
+        *outer |= plains.gist(at).tos() & 0x03;
     }
     Some(())
 }
 
-impl Course {
-    /// What is routed loses a hop.
-    #[inline(always)]
-    fn take_hop(&self, header: &mut Header) {
-        if self.loses_hop {
-            lose_hop(header);
-        }
-    }
-}
-
-/// Takes one from the time to live, which is more than zero, and keeps the checksum right (RFC 1624 equation 3): the sum gains
-/// what the word loses, and one more where that carries.
+/// What is routed loses a hop.
 #[inline(always)]
-const fn lose_hop(header: &mut Header) {
-    header[8] = header[8].wrapping_sub(1);
-    let sum = u16::from_be_bytes([header[10], header[11]]);
-    let carry = (sum >= 0xfeff) as u16;
-    [header[10], header[11]] = sum.wrapping_add(0x0100).wrapping_add(carry).to_be_bytes();
+const fn take_hop(header: &mut Header, (plains, at): (&Plains, usize), course: &Course) {
+    if course.loses_hop {
+        let [a, b, c, d] = plains.hops[at % BATCH].to_le_bytes();
+        [header[8], header[9], header[10], header[11]] = [a, b, c, d];
+    }
 }
 
 impl Account {
@@ -179,39 +169,6 @@ impl Account {
         match self.tokens.overflowing_add(gained) {
             (_, true) => capacity,
             (tokens, false) => tokens.min(capacity),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use causeway_packet::rewrite::decrement_hop_limit;
-    use causeway_packet::{IpProtocol, Ipv4Repr};
-
-    use super::*;
-    use crate::heads::sums_up;
-
-    // Input:  headers of all times to live above one with many identifications, right and with one octet changed.
-    // Output: the right ones sum up, and are changed to what the library makes of them; the others do not.
-    #[test]
-    fn a_header_loses_a_hop_as_it_should() {
-        for ttl in 2..=u8::MAX {
-            for id in (0..=u16::MAX).step_by(if cfg!(miri) { 8191 } else { 257 }) {
-                let repr = Ipv4Repr::new([10, 0, 0, 1].into(), [198, 51, 100, 9].into(), IpProtocol::UDP);
-                let mut header = repr.header(100).unwrap();
-                [header[4], header[5]] = id.to_be_bytes();
-                header[8] = ttl;
-                [header[10], header[11]] = [0, 0];
-                let sum = causeway_packet::checksum::checksum(&header);
-                [header[10], header[11]] = sum.to_be_bytes();
-                assert!(sums_up(&header));
-                let mut expected = header;
-                decrement_hop_limit(&mut expected).unwrap();
-                let mut damaged = header;
-                damaged[usize::from(ttl) % 20] ^= 1 << (id % 8);
-                lose_hop(&mut header);
-                assert_eq!((header, sums_up(&header), sums_up(&damaged)), (expected, true, false));
-            }
         }
     }
 }

@@ -8,7 +8,7 @@ use arrayvec::ArrayVec;
 use causeway_ports::BATCH;
 
 use crate::engine::FastPath;
-use crate::filters::{Alone, FEW, FilterSets, SetId};
+use crate::filters::{Alone, FEW, FilterSets, Gist, SetId};
 use crate::plain::Plains;
 
 /// The packet fits no rule. The course of no step comes from it: it is more than there can be.
@@ -47,6 +47,11 @@ impl Guess {
         if self.version == sets.version() { self.set } else { NO_SET }
     }
 
+    /// The rule that a packet fits, if it is this set that it is measured against.
+    pub(crate) fn step(&self, gist: Gist) -> u32 {
+        self.lanes.iter().find(|lane| lane.fits(gist)).map_or(NO_STEP, |lane| lane.rule().into())
+    }
+
     /// Chooses the rules that the packets of a batch fit, if it is this set that they are measured against.
     ///
     /// A plain loop over plain arrays: only so does the compiler see the vectors.
@@ -59,9 +64,9 @@ impl Guess {
         // The first lane that fits counts.
         for lane in self.lanes.iter().rev() {
             let rule = u32::from(lane.rule());
-            for i in 0..BATCH {
+            for (i, step) in steps.iter_mut().enumerate() {
                 let difference = lane.difference((plains.words[i], plains.ports[i], plains.remotes[i]));
-                steps[i] = if difference == 0 { rule } else { steps[i] };
+                *step = if difference == 0 { rule } else { *step };
             }
         }
         plains.steps = steps;
@@ -124,7 +129,7 @@ mod tests {
     use causeway_rules::{FlowDescription, FlowEnd};
 
     use super::*;
-    use crate::filters::{Gist, Rule};
+    use crate::filters::Rule;
 
     /// A set of so many rules, of which each but the last takes UDP with a remote port of its own.
     fn insert(sets: &mut FilterSets, rules: u16) -> SetId {
@@ -153,6 +158,7 @@ mod tests {
             guess.choose(&mut plains);
             let wanted = |at| sets.first_match_v4(set, gist(at), 0).map_or(NO_STEP, u32::from);
             assert_eq!((guess.set(&sets), plains.steps), (set, std::array::from_fn(wanted)));
+            assert!((0..BATCH).all(|at| guess.step(gist(at)) == wanted(at)));
         }
         assert_eq!(Guess::of(five, &sets).set(&sets), NO_SET);
     }

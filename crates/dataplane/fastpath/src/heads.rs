@@ -1,32 +1,21 @@
 //! What is read of plain packets: the first octets of all packets of a batch, and then what they say, of all at once.
 
-use causeway_packet::gtpu::extension_type::PDU_SESSION_CONTAINER;
 use causeway_ports::BATCH;
-use causeway_types::Qfi;
 
 use crate::choose::UPLINK;
 use crate::filters::{Block, Comparing, Gist};
 use crate::guess::Guess;
-use crate::plain::{NOWHERE, Plains, flaw};
+use crate::plain::{NOWHERE, Plains};
+
+mod words;
+
+pub(crate) use words::lose_hop;
+use words::{Tunnel, User};
 
 /// Octets that are looked at of a message: a GTP-U header with a PDU Session Container, an IPv4 header, and the ports.
 pub(crate) const MESSAGE: usize = 40;
 /// Octets that are looked at of a user packet.
 pub(crate) const USER: usize = 24;
-
-/// The GTP-U header alone.
-const HEADER: u32 = 8;
-/// The header with a container.
-const CONTAINER: u32 = 16;
-
-/// First octets of a G-PDU, from the lowest on: version and flags, and the type of message.
-const BARE: u32 = 0xff30;
-const EXTENDED: u32 = 0xff34;
-
-const TCP: u32 = 6;
-const UDP: u32 = 17;
-/// 169.254.0.0, of /16, in the lowest octets.
-const LINK_LOCAL: u32 = 0xfea9;
 
 /// Half a word of each packet. The octets come from the lowest bits on.
 type Halves = [u32; BATCH];
@@ -130,7 +119,7 @@ impl<const WAY: bool> Comparing for Reading<'_, WAY> {
                 UPLINK => (source, target, ports),
                 _ => (target, source, ports.rotate_left(16)),
             };
-            let gist = Gist::v4(remote, ports, user.protocol() as u8, user.tos());
+            let gist = Gist::v4(remote, ports, user.protocol() as u8, user.tos()).ports_if(user.has_ports());
             let (gist, start, end, is_read) = match WAY {
                 UPLINK => {
                     let is_plain = tunnel.is_plain() & !ecn::changes(ecns[i], user.tos() as u32 & 0x03);
@@ -148,6 +137,7 @@ impl<const WAY: bool> Comparing for Reading<'_, WAY> {
             (plains.locals[i], plains.lens[i], plains.starts[i]) = (local, user.len(), start);
             (plains.words[i], plains.ports[i], plains.remotes[i]) = gist.with_ue(false, true).parts();
             plains.flaws[i] = user.flaws();
+            plains.hops[i] = lose_hop(user.a3);
         }
         for i in 0..BATCH {
             let id = u64::from(plains.places[i]) << 32 | u64::from(plains.keys[i]);
@@ -172,104 +162,6 @@ pub(crate) mod ecn {
     /// The packet is dropped: it cannot say that it has met congestion.
     pub(crate) const fn drops(outer: u32, inner: u32) -> bool {
         outer == CONGESTED && inner == 0
-    }
-}
-
-/// Parts of a GTP-U header.
-#[derive(Clone, Copy)]
-struct Tunnel {
-    a0: u32,
-    a1: u32,
-    b1: u32,
-}
-
-impl Tunnel {
-    #[inline(always)]
-    const fn is_bare(self) -> bool {
-        self.a0 & 0xffff == BARE
-    }
-
-    /// A G-PDU without extension headers, or one that says nothing but a QFI. After the sequence number, which does not count,
-    /// there is the type of the extension header, its length of one word, the type of PDU (0 or 1), flags that are not set, the
-    /// QFI, and that no further header follows.
-    #[inline(always)]
-    const fn is_plain(self) -> bool {
-        let is_container = (self.a1 >> 24 == PDU_SESSION_CONTAINER as u32) & (self.b1 & 0xffc0_efff == 1);
-        self.is_bare() | (self.a0 & 0xffff == EXTENDED) & is_container
-    }
-
-    #[inline(always)]
-    const fn start(self) -> u32 {
-        if self.is_bare() { HEADER } else { CONTAINER }
-    }
-
-    /// Where the message ends, be it in the frame or not.
-    #[inline(always)]
-    const fn end(self) -> u32 {
-        HEADER + (self.a0.swap_bytes() & 0xffff)
-    }
-
-    /// With the QFI, if there is one.
-    #[inline(always)]
-    const fn mark(self, gist: Gist) -> Gist {
-        let marked = gist.with_qfi(Qfi::from_low_bits((self.b1 >> 16) as u8));
-        if self.is_bare() { gist } else { marked }
-    }
-}
-
-/// The words of an IPv4 header.
-#[derive(Clone, Copy)]
-struct User {
-    a2: u32,
-    b2: u32,
-    a3: u32,
-    b3: u32,
-    a4: u32,
-}
-
-impl User {
-    #[inline(always)]
-    const fn len(self) -> u32 {
-        self.a2.swap_bytes() & 0xffff
-    }
-
-    #[inline(always)]
-    const fn tos(self) -> u8 {
-        (self.a2 >> 8) as u8
-    }
-
-    #[inline(always)]
-    const fn protocol(self) -> u32 {
-        self.a3 >> 8 & 0xff
-    }
-
-    /// TCP or UDP behind a header of five words, and no fragment: of flags and offset nothing is set but perhaps "do not
-    /// fragment".
-    #[inline(always)]
-    const fn is_plain(self) -> bool {
-        let is_whole = (self.a2 & 0xff == 0x45) & (self.b2 & 0xff3f_0000 == 0);
-        is_whole & (self.len() >= USER as u32) & ((self.protocol() == UDP) | (self.protocol() == TCP))
-    }
-
-    #[inline(always)]
-    const fn flaws(self) -> u32 {
-        let is_of_link = (self.b3 & 0xffff == LINK_LOCAL) | (self.a4 & 0xffff == LINK_LOCAL);
-        flaw::OURS as u32
-            | (flaw::DAMAGED as u32 * !self.sums_up() as u32)
-            | (flaw::LAST_HOP as u32 * (self.a3 & 0xff <= 1) as u32)
-            | (flaw::LINK as u32 * is_of_link as u32)
-    }
-
-    /// The sum of the words of the header, carries added, is all ones. It does not matter in which order the octets of all
-    /// words are.
-    #[inline(always)]
-    const fn sums_up(self) -> bool {
-        const fn sum(word: u32) -> u32 {
-            (word & 0xffff) + (word >> 16)
-        }
-        let all = sum(self.a2) + sum(self.b2) + sum(self.a3) + sum(self.b3) + sum(self.a4);
-        // No more than ten times 2^16: one carry more is not possible but for a sum of zero.
-        sum(all) == 0xffff
     }
 }
 

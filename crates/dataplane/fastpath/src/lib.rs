@@ -6,6 +6,7 @@
 
 #![deny(unsafe_code)]
 
+mod act;
 mod batch;
 mod choose;
 mod contract;
@@ -25,10 +26,13 @@ mod numbers;
 mod packet;
 mod plain;
 mod program;
+mod refusal;
+mod reread;
 mod rest;
 mod resting;
 mod surroundings;
 mod table;
+mod tunnelled;
 mod work;
 
 pub use engine::FastPath;

@@ -2,74 +2,13 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use causeway_packet::{Ip, UserPacket, gtpu};
-use causeway_types::{Direction, Qfi, Teid};
+use causeway_packet::{Ip, UserPacket};
+use causeway_types::{Direction, Qfi};
 
 use crate::filters::PacketKey;
 
-const G_PDU: u8 = 255;
-const PDU_SESSION_CONTAINER: u8 = gtpu::extension_type::PDU_SESSION_CONTAINER;
-
-/// A G-PDU up to its user packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Tunnelled {
-    pub(crate) teid: u32,
-    /// Where the user packet begins.
-    pub(crate) start: u16,
-    /// Where the message ends.
-    pub(crate) end: u16,
-    /// The QFI of the PDU Session Container.
-    pub(crate) qfi: Option<Qfi>,
-    /// There is nothing in its extension headers that could be for the next tunnel but the QFI.
-    pub(crate) is_plain: bool,
-}
-
-impl Tunnelled {
-    /// `None`: it is for the slow room, which knows all messages and all extension headers.
-    #[inline]
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
-        let head = bytes.first_chunk::<8>()?;
-        let [flags, G_PDU, hi, lo, a, b, c, d] = *head else { return None };
-        let teid = u32::from_be_bytes([a, b, c, d]);
-        let end = 8 + u16::from_be_bytes([hi, lo]) as usize;
-        if end > bytes.len() || end > usize::from(u16::MAX) {
-            return None;
-        }
-        let (start, qfi, is_plain) = match flags {
-            0x30 => (8, None, true),
-            0x34 if end >= 16 => {
-                let head = bytes.first_chunk::<16>()?;
-                match [head[11], head[12], head[13] & 0x0f, head[14] & 0xc0, head[15]] {
-                    [PDU_SESSION_CONTAINER, 1, 0, 0, 0] if head[13] >> 4 <= 1 => {
-                        (16, Qfi::new(head[14]), true)
-                    }
-                    _ => return Self::parse_any(bytes),
-                }
-            }
-            _ => return Self::parse_any(bytes),
-        };
-        Some(Self { teid, start, end: end as u16, qfi, is_plain })
-    }
-
-    /// Sequence numbers and containers with more in them.
-    #[cold]
-    fn parse_any(bytes: &[u8]) -> Option<Self> {
-        let packet = gtpu::Packet::parse(bytes).ok()?;
-        let gtpu::Message::GPdu(user) = packet.message else { return None };
-        let mut extensions = packet.extensions.iter();
-        if !extensions.all(|extension| matches!(extension, gtpu::Extension::PduSession(_))) {
-            return None;
-        }
-        let qfi = packet.extensions.pdu_session().as_ref().map(gtpu::PduSession::qfi);
-        Some(Self {
-            teid: packet.header.teid.map_or(0, Teid::value),
-            start: u16::try_from(packet.body_offset).ok()?,
-            end: u16::try_from(packet.body_offset + user.len()).ok()?,
-            qfi,
-            is_plain: qfi.is_none(),
-        })
-    }
-}
+/// In the octet of an IPv4 header that has the flags.
+const DO_NOT_FRAGMENT: u8 = 0x40;
 
 /// A user packet, as far as the lines need it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -86,12 +25,23 @@ pub(crate) struct User {
     pub(crate) is_plain: bool,
     /// The checksum of the header is wrong.
     pub(crate) is_damaged: bool,
+    /// No router may cut it into fragments.
+    pub(crate) is_uncuttable: bool,
 }
 
 impl User {
     /// No packet.
-    pub(crate) const NOTHING: Self =
-        Self { len: 0, src: 0, dst: 0, is_v6: false, tos: 0, hops: 0, is_plain: false, is_damaged: false };
+    pub(crate) const NOTHING: Self = Self {
+        len: 0,
+        src: 0,
+        dst: 0,
+        is_v6: false,
+        tos: 0,
+        hops: 0,
+        is_plain: false,
+        is_damaged: false,
+        is_uncuttable: false,
+    };
 
     /// `None`: it is no well-formed IP packet.
     #[inline]
@@ -121,6 +71,7 @@ impl User {
             hops: head[8],
             is_plain: true,
             is_damaged: !sums_up(head),
+            is_uncuttable: head[6] & DO_NOT_FRAGMENT != 0,
         })
     }
 
@@ -146,29 +97,39 @@ impl User {
             hops: head[7],
             is_plain: true,
             is_damaged: false,
+            is_uncuttable: true,
         })
     }
 
     #[cold]
     fn parse_any(bytes: &[u8]) -> Option<Self> {
         let user = UserPacket::parse(bytes).ok()?;
-        let (src, dst, is_v6, hops, is_damaged) = match user.ip() {
+        let (src, dst, hops, is_damaged, is_uncuttable) = match user.ip() {
             Ip::V4(ip) => {
                 let (src, dst) = (u32::from(ip.src()).into(), u32::from(ip.dst()).into());
-                (src, dst, false, ip.ttl(), !ip.checksum_is_valid())
+                (src, dst, ip.ttl(), !ip.checksum_is_valid(), ip.dont_fragment())
             }
-            Ip::V6(ip) => (u128::from(ip.src()), u128::from(ip.dst()), true, ip.hop_limit(), false),
+            Ip::V6(ip) => (u128::from(ip.src()), u128::from(ip.dst()), ip.hop_limit(), false, true),
         };
-        let (len, tos) = (user.len() as u32, user.flow.tos);
-        Some(Self { len, src, dst, is_v6, tos, hops, is_plain: false, is_damaged })
+        let (len, tos, is_v6) = (user.len() as u32, user.flow.tos, user.flow.src.is_ipv6());
+        Some(Self { len, src, dst, is_v6, tos, hops, is_plain: false, is_damaged, is_uncuttable })
+    }
+
+    /// The source.
+    pub(crate) fn src_addr(&self) -> IpAddr {
+        self.addr(self.src)
     }
 
     /// The destination.
     pub(crate) fn dst_addr(&self) -> IpAddr {
+        self.addr(self.dst)
+    }
+
+    fn addr(&self, address: u128) -> IpAddr {
         if self.is_v6 {
-            IpAddr::from(self.dst.to_be_bytes())
+            IpAddr::from(address.to_be_bytes())
         } else {
-            Ipv4Addr::from_bits(self.dst as u32).into()
+            Ipv4Addr::from_bits(address as u32).into()
         }
     }
 
@@ -198,7 +159,8 @@ impl User {
         is_ue: (bool, bool),
     ) -> Option<PacketKey> {
         let key = if self.is_plain { self.plain_key(bytes, direction)? } else { any_key(bytes, direction)? };
-        let key = key.with_ue(is_ue.0, is_ue.1);
+        // What the outer header says of congestion may have changed it.
+        let key = key.with_tos(self.tos).with_ue(is_ue.0, is_ue.1);
         Some(qfi.map_or(key, |qfi| key.with_qfi(qfi)))
     }
 

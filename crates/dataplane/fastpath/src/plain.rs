@@ -1,5 +1,5 @@
-//! The packets that are nearly all: TCP and UDP over IPv4, whole and without options, alone or in a tunnel without anything
-//! unusual. Everything else goes the way of [`crate::work`].
+//! The packets that are nearly all: IPv4, alone or in a tunnel. Those without options, and in a tunnel without anything unusual,
+//! are read of a whole batch at once; others one by one ([`crate::reread`]). Everything else goes the way of [`crate::work`].
 
 use causeway_dataplane::DropReason;
 use causeway_ports::BATCH;
@@ -47,6 +47,8 @@ pub(crate) struct Plains {
     /// As in [`Plain`].
     pub(crate) starts: Each<u32>,
     pub(crate) flaws: Each<u32>,
+    /// The third words of their headers, octets from the lowest bits on, as they are with one hop less.
+    pub(crate) hops: Each<u32>,
     /// Which rules they fit if what is guessed is right: [`crate::guess`].
     pub(crate) steps: Each<u32>,
 }
@@ -78,6 +80,10 @@ pub(crate) mod flaw {
     pub(crate) const LINK: u8 = 4;
     /// It may be that one of its ends is an address of ours. That is asked for by the few courses that care.
     pub(crate) const OURS: u8 = 8;
+    /// There is something in its extension headers that may be for the next tunnel.
+    pub(crate) const CARRIES: u8 = 16;
+    /// Congestion that the outer header has met goes on in it.
+    pub(crate) const CONGESTED: u8 = 32;
 }
 
 /// Which way a packet goes on.
@@ -91,6 +97,8 @@ pub(crate) enum Fork {
     Drop(DropReason),
     /// By [`crate::work`], with this index there.
     Odd(u8),
+    /// No line is for it.
+    Unknown,
     /// To the slow room.
     Ask,
 }
@@ -115,6 +123,7 @@ impl Plains {
             lens: NOTHING,
             starts: NOTHING,
             flaws: NOTHING,
+            hops: NOTHING,
             steps: NOTHING,
         }
     }

@@ -41,6 +41,11 @@ impl Program {
         self.steps.iter().all(|step| step.deed == Deed::Ask)
     }
 
+    /// Some packets leave the tunnels here.
+    pub(crate) fn leads_out(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.deed, Deed::Send(Sending { way: Way::Network(_), .. })))
+    }
+
     /// Whatever comes in is for its only rule.
     #[inline]
     pub(crate) fn is_trivial(&self) -> bool {

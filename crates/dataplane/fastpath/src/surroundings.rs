@@ -19,6 +19,8 @@ pub(crate) struct Surroundings {
     networks: Vec<NetworkInstance>,
     /// Our addresses in the data networks; IPv4 ones in the lower 32 bits.
     gateways: Vec<u128>,
+    /// Some of them are of IPv4, and of IPv6.
+    gateway_versions: [bool; 2],
     /// Packets that are routed lose a hop.
     pub(crate) decrement_ttl: bool,
 }
@@ -37,6 +39,7 @@ impl Surroundings {
             locals,
             first,
             networks: topology.networks.iter().map(|network| network.instance.clone()).collect(),
+            gateway_versions: [IpAddr::is_ipv4, IpAddr::is_ipv6].map(|is| gateways.clone().any(is)),
             gateways: gateways.map(|gateway| number_of(*gateway)).collect(),
             decrement_ttl: topology.routing.decrement_ttl,
         }
@@ -80,6 +83,11 @@ impl Surroundings {
     /// We have addresses in data networks.
     pub(crate) fn has_gateways(&self) -> bool {
         !self.gateways.is_empty()
+    }
+
+    /// We have an address of this version in some data network.
+    pub(crate) fn has_gateway_for(&self, is_v6: bool) -> bool {
+        if is_v6 { self.gateway_versions[1] } else { self.gateway_versions[0] }
     }
 
     /// The address is ours in a data network.

@@ -2,6 +2,7 @@
 
 use arrayvec::ArrayVec;
 use causeway_dataplane::DropReason;
+use causeway_packet::rewrite::Ecn;
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::{Direction, Qfi};
 
@@ -9,9 +10,10 @@ use crate::engine::FastPath;
 use crate::heads::ecn;
 use crate::key::Key;
 use crate::line::Line;
-use crate::packet::{Tunnelled, User};
-use crate::plain::Fork;
+use crate::packet::User;
+use crate::plain::{Fork, Plains};
 use crate::program::Program;
+use crate::tunnelled::{Tunnelled, Unfit};
 
 /// A packet on its way through the stages.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +28,10 @@ pub(crate) struct Work {
     pub(crate) is_plain: bool,
     /// It has met congestion outside and cannot say so: its session drops it.
     pub(crate) is_congested: bool,
+    /// It has an extension header that we should understand and do not.
+    pub(crate) is_strange: bool,
+    /// What it says of congestion from now on, if that changes.
+    pub(crate) ecn: Option<Ecn>,
     /// The frame of the batch.
     pub(crate) index: u8,
 }
@@ -39,6 +45,8 @@ pub(crate) enum Stage {
     Drop(DropReason),
     /// There is no such tunnel.
     UnknownTunnel,
+    /// It has an extension header that its session should understand.
+    Strange,
     /// No line has its destination.
     UnknownUe,
     /// Its line, if there is one, lies near or where the tables lead.
@@ -62,6 +70,8 @@ impl Work {
             qfi: None,
             is_plain: true,
             is_congested: false,
+            is_strange: false,
+            ecn: None,
         }
     }
 }
@@ -77,27 +87,52 @@ fn keep(odd: &mut Odd, work: Work) -> Fork {
 }
 
 impl FastPath {
-    /// The first stage for a packet by GTP-U: where the line is, and fetch it.
-    #[inline(never)]
-    pub(crate) fn find_odd_tunnel(&self, batch: &Batch, index: usize, odd: &mut Odd) -> Fork {
-        self.odd_tunnel(batch, index).map_or(Fork::Ask, |work| keep(odd, work))
+    /// The first stage for a packet by GTP-U that does not look plain. `None`: it is plain all the same.
+    pub(crate) fn find_other_tunnel(
+        &self,
+        batch: &Batch,
+        index: usize,
+        plains: &mut Plains,
+        odd: &mut Odd,
+    ) -> Option<Fork> {
+        let (Some(bytes), Some(meta)) = (batch.data(index), batch.meta(index)) else {
+            return Some(Fork::Ask);
+        };
+        let tunnelled = match Tunnelled::parse(bytes) {
+            Ok(tunnelled) => tunnelled,
+            Err(Unfit::Ask) => return Some(Fork::Ask),
+            Err(Unfit::Drop(reason)) => return Some(Fork::Drop(reason)),
+        };
+        let Some((place, outer)) = self.place_of(meta) else { return Some(Fork::Ask) };
+        let is_plain = self.reread_message(plains, (index, bytes), &tunnelled, (place, outer));
+        (!is_plain).then(|| {
+            self.odd_tunnel(bytes, meta, &tunnelled, index).map_or(Fork::Ask, |work| keep(odd, work))
+        })
     }
 
-    fn odd_tunnel(&self, batch: &Batch, index: usize) -> Option<Work> {
-        let (bytes, Meta::Gtpu { local, tos, .. }) = (batch.data(index)?, batch.meta(index)?) else {
-            return None;
-        };
-        let tunnelled = Tunnelled::parse(bytes)?;
+    /// The same for a packet that is not to be plain: where the line is, and fetch it.
+    #[inline(never)]
+    pub(crate) fn find_odd_tunnel(&self, batch: &Batch, index: usize, odd: &mut Odd) -> Fork {
+        let (Some(bytes), Some(meta)) = (batch.data(index), batch.meta(index)) else { return Fork::Ask };
+        let work = Tunnelled::parse(bytes).ok().and_then(|of| self.odd_tunnel(bytes, meta, &of, index));
+        work.map_or(Fork::Ask, |work| keep(odd, work))
+    }
+
+    fn odd_tunnel(&self, bytes: &[u8], meta: &Meta, tunnelled: &Tunnelled, index: usize) -> Option<Work> {
+        let Meta::Gtpu { local, tos, .. } = meta else { return None };
         let key = Key::Tunnel(tunnelled.teid, self.surroundings.local(local)?);
-        let user = bytes.get(tunnelled.start.into()..tunnelled.end.into()).and_then(User::parse);
+        let mut user = bytes.get(tunnelled.start.into()..tunnelled.end.into()).and_then(User::parse);
         let outer = u32::from(tos & 0x03);
-        let is_congested = match user {
-            Some(user) if ecn::drops(outer, u32::from(user.tos & 0x03)) => true,
-            // Congestion goes on in the user packet, which the slow room sees to.
-            Some(user) if ecn::changes(outer, u32::from(user.tos & 0x03)) => return None,
+        let (mut is_congested, mut marked) = (false, None);
+        match &mut user {
+            Some(user) if ecn::drops(outer, u32::from(user.tos & 0x03)) => is_congested = true,
+            Some(user) if ecn::changes(outer, u32::from(user.tos & 0x03)) => {
+                user.tos = user.tos & !0x03 | tos & 0x03;
+                marked = Some(Ecn::of_tos(*tos));
+            }
             None if outer & 0x01 != 0 => return None,
-            _ => false,
-        };
+            _ => {}
+        }
         Some(Work {
             stage: self.seek(key, self.table.at_slot(self.table.slots(&[tunnelled.teid])[0])),
             user: user.unwrap_or(User::NOTHING),
@@ -105,11 +140,27 @@ impl FastPath {
             qfi: tunnelled.qfi,
             is_plain: tunnelled.is_plain,
             is_congested,
+            is_strange: tunnelled.is_strange,
+            ecn: marked,
             ..Work::nothing(index)
         })
     }
 
-    /// The first stage for a packet of a data network.
+    /// The first stage for a packet of a data network that does not look plain. `None`: it is plain all the same.
+    pub(crate) fn find_other_address(
+        &self,
+        network: u16,
+        batch: &Batch,
+        index: usize,
+        plains: &mut Plains,
+        odd: &mut Odd,
+    ) -> Option<Fork> {
+        let is_plain =
+            batch.data(index).is_some_and(|packet| self.reread_packet(plains, (index, packet), network));
+        (!is_plain).then(|| self.find_odd_address(network, batch, index, odd))
+    }
+
+    /// The same for a packet that is not to be plain.
     #[inline(never)]
     pub(crate) fn find_odd_address(&self, network: u16, batch: &Batch, index: usize, odd: &mut Odd) -> Fork {
         let Some(bytes) = batch.data(index) else { return Fork::Ask };
@@ -155,6 +206,10 @@ impl FastPath {
     #[inline]
     fn choose_rule(&self, line: &Line, number: u32, work: &Work, bytes: &[u8]) -> Stage {
         let Some(program) = self.programs.at(line.program()) else { return Stage::Ask };
+        if work.is_strange {
+            // Where packets go on into other tunnels, fewer headers have to be understood.
+            return if program.leads_out() { Stage::Strange } else { Stage::Ask };
+        }
         if work.user.len == 0 {
             // What is no IP packet may be an Ethernet frame.
             return if program.is_for_slow_room() {

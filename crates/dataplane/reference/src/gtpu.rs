@@ -27,7 +27,7 @@ impl Reference {
     ) -> Fate {
         let packet = match Packet::parse(bytes) {
             Ok(packet) => packet,
-            Err(error) => return Fate::Dropped(reason_of(&error)),
+            Err(error) => return Fate::Dropped(drop_reason_of(&error)),
         };
         match packet.message {
             Message::GPdu(user) => self.receive_g_pdu(now, local, peer, tos, &packet, user),
@@ -107,10 +107,14 @@ impl Reference {
 
     /// The peer is one host, and none of ours, and has not been told too much lately.
     fn may_answer(&mut self, peer: IpAddr, now: Time) -> bool {
+        self.is_another_host(peer) && self.signalling.may_send(peer, now)
+    }
+
+    /// The peer is one host, and none of ours.
+    pub(crate) fn is_another_host(&self, peer: IpAddr) -> bool {
         let is_broadcast = matches!(peer, IpAddr::V4(ip) if ip.is_broadcast());
         let is_own = self.topology.gtpu.iter().any(|endpoint| endpoint.addr.contains(peer));
-        let is_host = !peer.is_multicast() && !peer.is_unspecified() && !is_broadcast;
-        is_host && !is_own && self.signalling.may_send(peer, now)
+        !(peer.is_multicast() || peer.is_unspecified() || is_broadcast || is_own)
     }
 
     fn receive_error_indication(&mut self, indication: &ErrorIndication) -> Fate {
@@ -134,7 +138,8 @@ impl Reference {
     }
 }
 
-fn reason_of(error: &ParseError) -> DropReason {
+/// Why a message that cannot be read is dropped.
+pub const fn drop_reason_of(error: &ParseError) -> DropReason {
     match error {
         ParseError::Version { .. } | ParseError::GtpPrime => DropReason::UnsupportedGtpVersion,
         _ => DropReason::MalformedGtpu,

@@ -1,8 +1,8 @@
 //! Which session a packet may belong to.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Bound;
 
 use causeway_rules::{PduSessionType, RuleSet, SortedSet, UeSide};
@@ -14,6 +14,8 @@ use foldhash::fast::RandomState;
 pub(crate) struct Index {
     tunnels: HashMap<(Teid, IpAddr), Seid, RandomState>,
     ues: BTreeMap<IpNet, SortedSet<Seid>>,
+    /// Those of `ues` that are single IPv4 addresses: nearly all, and asked for by whoever writes to any address.
+    singles: HashSet<Ipv4Addr, RandomState>,
     /// How many of `ues` have each length of prefix, by IP version.
     lengths: [BTreeMap<u8, usize>; 2],
     remotes: HashMap<(Teid, IpAddr), SortedSet<Seid>, RandomState>,
@@ -48,6 +50,7 @@ impl Index {
             if self.ues.entry(net).or_default().insert(seid) {
                 *self.lengths[version(net)].entry(net.prefix_len()).or_default() += 1;
             }
+            self.singles.extend(single(net));
         }
         for link in links(rules) {
             self.links.entry(link).or_default().insert(seid);
@@ -66,6 +69,9 @@ impl Index {
                 if *count == 0 {
                     lengths.remove(&net.prefix_len());
                 }
+            }
+            if let Some(ip) = single(net).filter(|_| !self.ues.contains_key(&net)) {
+                self.singles.remove(&ip);
             }
         }
         for link in links(rules) {
@@ -118,7 +124,11 @@ impl Index {
 
     /// Some session has the address, by UE address or framed route.
     pub(crate) fn has_ue(&self, ip: IpAddr) -> bool {
-        self.covering(IpNet::from(ip)).next().is_some()
+        match ip {
+            IpAddr::V4(ip) if self.singles.contains(&ip) => true,
+            IpAddr::V4(_) if self.lengths[0].range(..Ipv4Addr::BITS as u8).next().is_none() => false,
+            _ => self.covering(IpNet::from(ip)).next().is_some(),
+        }
     }
 
     /// There is an address or prefix that lies in this one and is not the same.
@@ -162,6 +172,14 @@ fn remove_from<K: Ord>(map: &mut BTreeMap<K, SortedSet<Seid>>, key: K, seid: Sei
         map.remove(&key);
     }
     was_there
+}
+
+/// The address, where the net is one of IPv4.
+fn single(net: IpNet) -> Option<Ipv4Addr> {
+    match net {
+        IpNet::V4(net) if u32::from(net.prefix_len()) == Ipv4Addr::BITS => Some(net.addr()),
+        _ => None,
+    }
 }
 
 const fn version(net: IpNet) -> usize {

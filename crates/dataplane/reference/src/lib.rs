@@ -53,6 +53,7 @@ mod waiting;
 
 pub use engine::Reference;
 pub use filter::matches as matches_filter;
+pub use gtpu::drop_reason_of;
 pub use limits::{Limits, WhenFull};
 pub use n6::inside_n6_tunnel;
 pub use paths::path_of;

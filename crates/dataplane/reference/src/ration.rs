@@ -1,28 +1,29 @@
 //! How many messages the UPF sends because of packets that anybody may send: ICMP errors (RFC 1812 clause 4.3.2.8,
 //! RFC 4443 clause 2.4) and GTP-U signalling.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::net::IpAddr;
 
-use causeway_types::{Span, Time};
+use causeway_types::Time;
+use foldhash::fast::RandomState;
 
 /// How many hosts are remembered; beyond that only the limit for all holds.
 const REMEMBERED: usize = 4096;
 
-const SECOND: u128 = Span::from_secs(1).as_nanos();
+const SECOND: u64 = 1_000_000_000;
 
 /// Token buckets: one for all hosts together, and one for each.
 #[derive(Debug)]
 pub(crate) struct Ration {
     all: Bucket,
     per_host: u32,
-    hosts: BTreeMap<IpAddr, Bucket>,
+    hosts: HashMap<IpAddr, Bucket, RandomState>,
 }
 
 impl Ration {
     /// So many messages in a second, and at once, to all hosts together, and to each.
     pub(crate) fn new(per_second: u32, per_host: u32) -> Self {
-        Self { all: Bucket::full(per_second), per_host, hosts: BTreeMap::new() }
+        Self { all: Bucket::full(per_second), per_host, hosts: HashMap::default() }
     }
 
     /// A message may be sent to this host now.
@@ -46,19 +47,22 @@ impl Ration {
 /// Fills up within a second.
 #[derive(Debug)]
 struct Bucket {
-    per_second: u32,
-    /// Nanoseconds of filling that are in it; a message takes those between two messages at the full rate.
-    held: u128,
+    /// Nanoseconds between two messages at the full rate: what a message takes. More than the bucket holds where there are none.
+    price: u64,
+    /// Nanoseconds of filling that are in it.
+    held: u64,
     updated: Time,
 }
 
 impl Bucket {
     fn full(per_second: u32) -> Self {
-        Self { per_second, held: SECOND, updated: Time::default() }
+        let price = SECOND.checked_div(per_second.into()).unwrap_or(u64::MAX);
+        Self { price, held: SECOND, updated: Time::default() }
     }
 
     fn fill(&mut self, now: Time) {
-        self.held = self.held.saturating_add(now.since(self.updated).as_nanos()).min(SECOND);
+        let passed = now.as_nanos().saturating_sub(self.updated.as_nanos());
+        self.held = self.held.saturating_add(passed).min(SECOND);
         self.updated = self.updated.max(now);
     }
 
@@ -69,13 +73,13 @@ impl Bucket {
 
     fn has_some(&mut self, now: Time) -> bool {
         self.fill(now);
-        self.per_second > 0 && self.held >= SECOND / u128::from(self.per_second)
+        self.held >= self.price
     }
 
     fn take(&mut self, now: Time) -> bool {
         let has_some = self.has_some(now);
         if has_some {
-            self.held -= SECOND / u128::from(self.per_second);
+            self.held -= self.price;
         }
         has_some
     }
@@ -84,6 +88,8 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
+
+    use causeway_types::Span;
 
     use super::*;
 

@@ -51,6 +51,14 @@ impl Gist {
         Self { word: self.word | ends, ports: self.ports, remote: self.remote }
     }
 
+    /// Without ports, unless it has them. Without branches, as it is asked of many packets at once.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn ports_if(self, has_ports: bool) -> Self {
+        let mask = (has_ports as u32).wrapping_neg();
+        Self { word: self.word & (mask | !word::HAS_PORTS), ports: self.ports & mask, ..self }
+    }
+
     /// As before [`Gist::with_ue`].
     #[inline]
     #[must_use]
@@ -144,6 +152,14 @@ impl PacketKey {
     pub const fn with_flow_label(mut self, label: u32) -> Self {
         self.gist.word |= word::HAS_LABEL;
         self.columns[LABEL] = label;
+        self
+    }
+
+    /// Another type of service.
+    #[inline]
+    #[must_use]
+    pub const fn with_tos(mut self, tos: u8) -> Self {
+        self.gist.word = word::with_tos(self.gist.word, tos);
         self
     }
 

@@ -41,6 +41,11 @@ pub(super) mod word {
         protocol as u32 | (tos as u32) << TOS_AT
     }
 
+    /// With another type of service.
+    pub(in super::super) const fn with_tos(word: u32, tos: u8) -> u32 {
+        word & !(0xff << TOS_AT) | (tos as u32) << TOS_AT
+    }
+
     /// The type of service.
     pub(in super::super) const fn tos(word: u32) -> u8 {
         (word >> TOS_AT) as u8

@@ -1,13 +1,14 @@
 use causeway_packet::gtpu::prefix;
+use causeway_packet::rewrite::decrement_hop_limit;
 use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
-use causeway_types::{Direction, Teid};
+use causeway_types::{Direction, Qfi, Teid};
 use proptest::prelude::*;
 
 use super::*;
 use crate::choose::DOWNLINK;
 use crate::filters::Compare;
 use crate::packet;
-use crate::plain::Plain;
+use crate::plain::{Plain, flaw};
 
 const UE: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [198, 51, 100, 9];
@@ -59,7 +60,7 @@ fn read<const WAY: bool>(frame: &[u8], index: usize) -> Option<(Plain, u32)> {
 fn compare_with_parser<const WAY: bool>(frame: &[u8], (plain, len): (Plain, u32)) {
     let (direction, start, qfi, key) = match WAY {
         UPLINK => {
-            let tunnelled = packet::Tunnelled::parse(frame).unwrap();
+            let tunnelled = crate::tunnelled::Tunnelled::parse(frame).unwrap();
             assert!(tunnelled.is_plain && usize::from(tunnelled.end) <= frame.len());
             (Direction::Uplink, tunnelled.start, tunnelled.qfi, tunnelled.teid)
         }
@@ -109,6 +110,49 @@ fn congestion_that_goes_on_is_not_plain() {
         for (inner, plain) in (0..).zip(plain) {
             assert_eq!(is_plain(outer, inner), plain, "outer {outer}, inner {inner}");
             assert_eq!(ecn::drops(outer, inner.into()), (outer, inner) == (3, 0));
+        }
+    }
+}
+
+// Input:  headers of all times to live above one with many identifications, right and with one octet changed.
+// Output: the right ones sum up, and are changed to what the library makes of them; the others do not.
+#[test]
+fn a_header_loses_a_hop_as_it_should() {
+    for ttl in 2..=u8::MAX {
+        for id in (0..=u16::MAX).step_by(if cfg!(miri) { 8191 } else { 257 }) {
+            let repr = Ipv4Repr::new([10, 0, 0, 1].into(), [198, 51, 100, 9].into(), IpProtocol::UDP);
+            let mut header = repr.header(100).unwrap();
+            [header[4], header[5]] = id.to_be_bytes();
+            header[8] = ttl;
+            [header[10], header[11]] = [0, 0];
+            let sum = causeway_packet::checksum::checksum(&header);
+            [header[10], header[11]] = sum.to_be_bytes();
+            assert!(sums_up(&header));
+            let mut expected = header;
+            decrement_hop_limit(&mut expected).unwrap();
+            let mut damaged = header;
+            damaged[usize::from(ttl) % 20] ^= 1 << (id % 8);
+            let word = u32::from_le_bytes(*header[8..12].first_chunk().unwrap());
+            header[8..12].copy_from_slice(&lose_hop(word).to_le_bytes());
+            assert_eq!((header, sums_up(&header), sums_up(&damaged)), (expected, true, false));
+        }
+    }
+}
+
+// Input:  packets of every protocol, whole, the first fragment, later ones, and one beyond the end of the largest packet.
+// Output: all are plain and are what the parser finds but for ESP and AH, and for what the parser refuses.
+#[test]
+fn all_protocols_and_fragments_are_plain() {
+    for protocol in 0..=u8::MAX {
+        for field in [0_u16, 0x4000, 0x8000, 0x2000, 0x2001, 0x0007, 0x1fff] {
+            let mut frame = user(SERVER, UE);
+            frame[9] = protocol;
+            frame[6..8].copy_from_slice(&field.to_be_bytes());
+            let read = read::<DOWNLINK>(&frame, 5);
+            let is_plain = field != 0x1fff && !matches!(protocol, 50 | 51);
+            assert_eq!(read.is_some(), is_plain, "{protocol} {field:x}");
+            assert_eq!(packet::User::parse(&frame).is_some(), field != 0x1fff);
+            read.into_iter().for_each(|read| compare_with_parser::<DOWNLINK>(&frame, read));
         }
     }
 }

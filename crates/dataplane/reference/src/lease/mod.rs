@@ -103,8 +103,13 @@ impl Reference {
         self.sessions.get(&seid).map_or_else(Vec::new, |session| local_tunnels(&session.rules).collect())
     }
 
-    /// The peer may be told now of a tunnel that is unknown: else its packet is dropped without a word.
+    /// The peer may be told now of a tunnel or an extension header that is unknown: else its packet is dropped without a word.
     pub fn may_signal(&mut self, peer: IpAddr, now: Time) -> bool {
-        self.signalling.has_some(peer, now)
+        self.signalling.has_some(peer, now) && self.is_another_host(peer)
+    }
+
+    /// The sender of a packet may be told now that it cannot be forwarded: else it is dropped without a word.
+    pub fn may_tell_sender(&mut self, sender: IpAddr, now: Time) -> bool {
+        self.icmp.has_some(sender, now)
     }
 }

@@ -79,20 +79,45 @@ pub fn error_reply(
     out: &mut Vec<u8>,
 ) -> Result<(), NoReply> {
     let packet = UserPacket::parse(offending)?;
+    may_reply(error, &packet)?;
+    match (from, packet.flow.src, packet.flow.dst) {
+        (IpAddr::V4(from), IpAddr::V4(to), IpAddr::V4(_)) => reply_v4(error, from, to, packet.bytes(), out),
+        (IpAddr::V6(from), IpAddr::V6(to), IpAddr::V6(_)) => reply_v6(error, from, to, packet.bytes(), out),
+        _ => Err(BuildError::MixedFamilies.into()),
+    }
+}
+
+/// The packet may be answered by the error.
+///
+/// # Errors
+/// [`NoReply`]
+pub fn may_reply(error: IcmpError, packet: &UserPacket<'_>) -> Result<(), NoReply> {
     if packet.flow.fragment == Fragment::Later {
         return Err(NoReply::LaterFragment);
     }
-    if is_icmp_error(&packet) {
+    if is_icmp_error(packet) {
         return Err(NoReply::IsError);
     }
-    match (from, packet.flow.src, packet.flow.dst) {
-        (IpAddr::V4(from), IpAddr::V4(to), IpAddr::V4(dst)) => {
-            reply_v4(error, from, to, dst, packet.bytes(), out)
+    let (src, dst) = (packet.flow.src, packet.flow.dst);
+    if !is_host(src) {
+        return Err(NoReply::Source(src));
+    }
+    let is_group = match dst {
+        IpAddr::V4(dst) => dst.is_multicast() || dst.is_broadcast(),
+        // Path MTU discovery works for groups too, so this one error is exempt.
+        IpAddr::V6(dst) => dst.is_multicast() && !matches!(error, IcmpError::PacketTooBig { .. }),
+    };
+    if is_group { Err(NoReply::Destination(dst)) } else { Ok(()) }
+}
+
+/// A source that is one host which can be answered.
+const fn is_host(src: IpAddr) -> bool {
+    match src {
+        // Class E is reserved; an address in it names no host.
+        IpAddr::V4(src) => {
+            !(src.is_multicast() || src.is_unspecified() || src.is_loopback() || src.octets()[0] >= 240)
         }
-        (IpAddr::V6(from), IpAddr::V6(to), IpAddr::V6(dst)) => {
-            reply_v6(error, from, to, dst, packet.bytes(), out)
-        }
-        _ => Err(BuildError::MixedFamilies.into()),
+        IpAddr::V6(src) => !(src.is_multicast() || src.is_unspecified() || src.is_loopback()),
     }
 }
 
@@ -100,18 +125,9 @@ fn reply_v4(
     error: IcmpError,
     from: Ipv4Addr,
     to: Ipv4Addr,
-    dst: Ipv4Addr,
     offending: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<(), NoReply> {
-    let no_group = |ip: Ipv4Addr| !ip.is_multicast() && !ip.is_broadcast();
-    // Class E is reserved; an address in it names no host.
-    if !no_group(to) || to.is_unspecified() || to.is_loopback() || to.octets()[0] >= 240 {
-        return Err(NoReply::Source(to.into()));
-    }
-    if !no_group(dst) {
-        return Err(NoReply::Destination(dst.into()));
-    }
     let original = quote(offending, MAX_V4 - IPV4_HEADER - ICMP_HEADER);
     let message = match error {
         IcmpError::TimeExceeded => Icmpv4Message::TimeExceeded { code: 0, original },
@@ -130,17 +146,9 @@ fn reply_v6(
     error: IcmpError,
     from: Ipv6Addr,
     to: Ipv6Addr,
-    dst: Ipv6Addr,
     offending: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<(), NoReply> {
-    if to.is_multicast() || to.is_unspecified() || to.is_loopback() {
-        return Err(NoReply::Source(to.into()));
-    }
-    // Path MTU discovery works for groups too, so this one error is exempt.
-    if dst.is_multicast() && !matches!(error, IcmpError::PacketTooBig { .. }) {
-        return Err(NoReply::Destination(dst.into()));
-    }
     let original = quote(offending, MAX_V6 - IPV6_HEADER - ICMP_HEADER);
     let message = match error {
         IcmpError::TimeExceeded => Icmpv6Message::TimeExceeded { code: 0, original },

@@ -7,7 +7,7 @@ mod v4;
 mod v6;
 
 pub use advertisement::{RouterAdvertisement, is_router_solicitation};
-pub use error_reply::{IcmpError, NoReply, Unreachable, error_reply};
+pub use error_reply::{IcmpError, NoReply, Unreachable, error_reply, may_reply};
 pub use neighbour::{NeighbourAdvertisement, NeighbourSolicitation};
 pub use v4::{Icmpv4, Icmpv4Message};
 pub use v6::{Icmpv6, Icmpv6Message};

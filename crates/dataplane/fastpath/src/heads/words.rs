@@ -1,0 +1,153 @@
+//! What the first words of headers say. Without branches, as it is asked of many packets at once.
+
+use causeway_packet::gtpu::extension_type::PDU_SESSION_CONTAINER;
+use causeway_types::Qfi;
+
+use super::USER;
+use crate::filters::Gist;
+use crate::plain::flaw;
+
+/// Octets of an IPv4 header without options.
+const IPV4: u32 = 20;
+/// The GTP-U header alone.
+const HEADER: u32 = 8;
+/// The header with a container.
+const CONTAINER: u32 = 16;
+
+/// First octets of a G-PDU, from the lowest on: version and flags, and the type of message.
+const BARE: u32 = 0xff30;
+const EXTENDED: u32 = 0xff34;
+
+/// Protocols with ports, and two whose packets are told apart by something else.
+const TCP: u32 = 6;
+const UDP: u32 = 17;
+const DCCP: u32 = 33;
+const ESP: u32 = 50;
+const AH: u32 = 51;
+const SCTP: u32 = 132;
+const UDP_LITE: u32 = 136;
+/// 169.254.0.0, of /16, in the lowest octets.
+const LINK_LOCAL: u32 = 0xfea9;
+
+/// The third word of an IPv4 header with one hop less, which is more than zero, and with a checksum that is as right as before
+/// (RFC 1624 equation 3): the sum gains what the word loses, and one more where that carries.
+#[inline(always)]
+pub(crate) const fn lose_hop(word: u32) -> u32 {
+    let word = word.swap_bytes();
+    let sum = (word & 0xffff) + 0x0100;
+    // It was 0xfeff or more.
+    let carry = (sum >= 0xffff) as u32;
+    ((word & 0xffff_0000).wrapping_sub(0x0100_0000) | (sum + carry) & 0xffff).swap_bytes()
+}
+
+/// Parts of a GTP-U header.
+#[derive(Clone, Copy)]
+pub(super) struct Tunnel {
+    pub(super) a0: u32,
+    pub(super) a1: u32,
+    pub(super) b1: u32,
+}
+
+impl Tunnel {
+    #[inline(always)]
+    pub(super) const fn is_bare(self) -> bool {
+        self.a0 & 0xffff == BARE
+    }
+
+    /// A G-PDU without extension headers, or one that says nothing but a QFI. After the sequence number, which does not count,
+    /// there is the type of the extension header, its length of one word, the type of PDU (0 or 1), flags that are not set, the
+    /// QFI, and that no further header follows.
+    #[inline(always)]
+    pub(super) const fn is_plain(self) -> bool {
+        let is_container = (self.a1 >> 24 == PDU_SESSION_CONTAINER as u32) & (self.b1 & 0xffc0_efff == 1);
+        self.is_bare() | (self.a0 & 0xffff == EXTENDED) & is_container
+    }
+
+    #[inline(always)]
+    pub(super) const fn start(self) -> u32 {
+        if self.is_bare() { HEADER } else { CONTAINER }
+    }
+
+    /// Where the message ends, be it in the frame or not.
+    #[inline(always)]
+    pub(super) const fn end(self) -> u32 {
+        HEADER + (self.a0.swap_bytes() & 0xffff)
+    }
+
+    /// With the QFI, if there is one.
+    #[inline(always)]
+    pub(super) const fn mark(self, gist: Gist) -> Gist {
+        let marked = gist.with_qfi(Qfi::from_low_bits((self.b1 >> 16) as u8));
+        if self.is_bare() { gist } else { marked }
+    }
+}
+
+/// The words of an IPv4 header.
+#[derive(Clone, Copy)]
+pub(super) struct User {
+    pub(super) a2: u32,
+    pub(super) b2: u32,
+    pub(super) a3: u32,
+    pub(super) b3: u32,
+    pub(super) a4: u32,
+}
+
+impl User {
+    #[inline(always)]
+    pub(super) const fn len(self) -> u32 {
+        self.a2.swap_bytes() & 0xffff
+    }
+
+    #[inline(always)]
+    pub(super) const fn tos(self) -> u8 {
+        (self.a2 >> 8) as u8
+    }
+
+    #[inline(always)]
+    pub(super) const fn protocol(self) -> u32 {
+        self.a3 >> 8 & 0xff
+    }
+
+    /// Where a fragment belongs in its packet, in octets.
+    #[inline(always)]
+    pub(super) const fn offset(self) -> u32 {
+        (self.b2.swap_bytes() & 0x1fff) << 3
+    }
+
+    /// Ports follow the header: the protocol has them, and it is no later fragment.
+    #[inline(always)]
+    pub(super) const fn has_ports(self) -> bool {
+        let protocol = self.protocol();
+        let has_ports = (protocol == UDP) | (protocol == TCP) | (protocol == SCTP);
+        (has_ports | (protocol == DCCP) | (protocol == UDP_LITE)) & (self.offset() == 0)
+    }
+
+    /// Behind a header of five words there is all that is asked for, and it does not exceed the largest packet.
+    #[inline(always)]
+    pub(super) const fn is_plain(self) -> bool {
+        let has_all = self.len() >= IPV4 + (USER as u32 - IPV4) * self.has_ports() as u32;
+        let fits = self.offset() + self.len() <= u16::MAX as u32;
+        (self.a2 & 0xff == 0x45) & has_all & fits & (self.protocol() != ESP) & (self.protocol() != AH)
+    }
+
+    #[inline(always)]
+    pub(super) const fn flaws(self) -> u32 {
+        let is_of_link = (self.b3 & 0xffff == LINK_LOCAL) | (self.a4 & 0xffff == LINK_LOCAL);
+        flaw::OURS as u32
+            | (flaw::DAMAGED as u32 * !self.sums_up() as u32)
+            | (flaw::LAST_HOP as u32 * (self.a3 & 0xff <= 1) as u32)
+            | (flaw::LINK as u32 * is_of_link as u32)
+    }
+
+    /// The sum of the words of the header, carries added, is all ones. It does not matter in which order the octets of all
+    /// words are.
+    #[inline(always)]
+    pub(super) const fn sums_up(self) -> bool {
+        const fn sum(word: u32) -> u32 {
+            (word & 0xffff) + (word >> 16)
+        }
+        let all = sum(self.a2) + sum(self.b2) + sum(self.a3) + sum(self.b3) + sum(self.a4);
+        // No more than ten times 2^16: one carry more is not possible but for a sum of zero.
+        sum(all) == 0xffff
+    }
+}

@@ -1,0 +1,93 @@
+//! Packets that go no further, and whose senders may be told why. They are told by the slow room, so often and no more: beyond
+//! that such a packet is dropped here, and costs no more than one that goes on.
+
+use std::net::IpAddr;
+
+use causeway_dataplane::DropReason;
+use causeway_packet::UserPacket;
+use causeway_packet::icmp::{IcmpError, may_reply};
+use causeway_ports::{Batch, Meta};
+use causeway_reference::Reference;
+use causeway_types::Time;
+
+use crate::deed::{Ready, Verdict};
+use crate::engine::FastPath;
+use crate::surroundings::Surroundings;
+
+/// Knows whether the sender of a packet is told that it is dropped.
+pub(crate) struct Teller<'a> {
+    pub(crate) slow: &'a mut Reference,
+    pub(crate) surroundings: &'a Surroundings,
+    pub(crate) now: Time,
+}
+
+impl Teller<'_> {
+    /// The slow room may send an ICMP error about a packet in this frame.
+    #[cold]
+    pub(crate) fn may_tell(&mut self, ready: &Ready<'_>, error: IcmpError, frame: &[u8]) -> bool {
+        let user = ready.user;
+        self.surroundings.has_gateway_for(user.is_v6)
+            && self.slow.may_tell_sender(user.src_addr(), self.now)
+            && frame
+                .get(ready.start.into()..)
+                .and_then(|packet| UserPacket::parse(packet).ok())
+                .is_some_and(|packet| may_reply(error, &packet).is_ok())
+    }
+}
+
+/// A peer that is told nothing of the packets of this batch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mute(Option<IpAddr>);
+
+impl FastPath {
+    /// A packet for a tunnel that no line has: it is dropped, or the slow room tells the peer.
+    #[inline(never)]
+    pub(crate) fn unknown_tunnel(
+        &mut self,
+        now: Time,
+        batch: &Batch,
+        (index, reason): (usize, DropReason),
+        mute: &mut Mute,
+    ) -> Verdict {
+        let (Some(Meta::Gtpu { local, .. }), Some(packet)) = (batch.meta(index), batch.data(index)) else {
+            return Verdict::Ask;
+        };
+        // There is no tunnel with TEID zero, and nothing is said of it.
+        if packet.get(4..8) == Some(&[0; 4]) {
+            return Verdict::Dropped(DropReason::UnknownTeid);
+        }
+        let rests = self.resting.len() > 0 && self.leads_to_resting(Some(packet), *local);
+        if self.table.is_complete() && !rests {
+            self.untold(now, batch, (index, reason), mute)
+        } else {
+            Verdict::Ask
+        }
+    }
+
+    /// A packet that is dropped, unless its peer is told why, which the slow room does.
+    #[inline]
+    pub(crate) fn untold(
+        &mut self,
+        now: Time,
+        batch: &Batch,
+        (index, reason): (usize, DropReason),
+        mute: &mut Mute,
+    ) -> Verdict {
+        match batch.meta(index) {
+            Some(Meta::Gtpu { peer, .. }) if self.is_mute(now, peer.ip(), mute) => Verdict::Dropped(reason),
+            _ => Verdict::Ask,
+        }
+    }
+
+    /// The peer is told nothing now. Once it is so, it remains so for the batch: the clock stands.
+    fn is_mute(&mut self, now: Time, peer: IpAddr, mute: &mut Mute) -> bool {
+        if mute.0 == Some(peer) {
+            return true;
+        }
+        let is_mute = !self.slow.may_signal(peer, now);
+        if is_mute {
+            mute.0 = Some(peer);
+        }
+        is_mute
+    }
+}
