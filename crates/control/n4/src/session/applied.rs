@@ -46,14 +46,16 @@ impl N4 {
             InFlight::Alike(key, alike) if is_doomed => {
                 return self.doomed_alike(now, seid, key, alike, result.is_ok());
             }
-            InFlight::Moved(key, alike) if is_doomed => {
+            InFlight::Moved(key, alike, _) if is_doomed => {
                 return self.doomed_moved(seid, key, alike, result.is_ok());
             }
             InFlight::Change { work, change } if is_doomed => {
                 return self.doomed_applied(now, seid, work, *change, &result);
             }
             InFlight::Alike(key, alike) => self.applied_alike(now, seid, key, alike, result),
-            InFlight::Moved(key, alike) => self.applied_moved(now, seid, key, alike, result),
+            InFlight::Moved(key, alike, takeover) => {
+                self.applied_moved(now, seid, key, (alike, takeover), result);
+            }
             InFlight::Change { work, change } => self.changed(now, seid, work, *change, result),
         }
         self.next_in_line(now, seid);

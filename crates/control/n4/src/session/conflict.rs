@@ -87,7 +87,7 @@ impl N4 {
         let Some(session) = self.sessions.get(seid) else { return };
         session.rules.disown(seid, &mut self.resources);
         match session.in_flight.as_deref() {
-            Some((_, InFlight::Alike(_, alike) | InFlight::Moved(_, alike))) => {
+            Some((_, InFlight::Alike(_, alike) | InFlight::Moved(_, alike, _))) => {
                 self.resources.disown_alike(seid, alike);
             }
             Some((_, InFlight::Change { change, .. })) => self.resources.disown(seid, &change.session),

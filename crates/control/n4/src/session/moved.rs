@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{Cause, MessageType, SessionModificationResponse};
-use causeway_rules::{Alike, Context};
+use causeway_rules::{Alike, Context, Moved};
 use causeway_types::{Seid, Time};
 
 use super::Takeover;
@@ -21,10 +21,25 @@ impl N4 {
         };
         let alike = self.sessions.get(seid).and_then(|session| session.rules.alike());
         let moved = alike.and_then(|alike| self.resources.moved(alike, body, &context));
-        let begun = moved.and_then(|moved| self.sessions.start_moved(key, seid, moved));
-        let Some((id, plan)) = begun else { return false };
+        let Some(moved) = moved else { return false };
+        let Some(takeover) = self.takeover_of(key, seid, &moved) else { return false };
+        let Some((id, plan)) = self.sessions.start_moved(key, seid, moved, takeover) else { return false };
         self.push(Output::Apply { id, plan });
         true
+    }
+
+    /// What such a modification changes about who controls the session, if it says something of that. `None`: it is to be refused.
+    fn takeover_of(&self, key: RequestKey, seid: Seid, moved: &Moved) -> Option<Option<Box<Takeover>>> {
+        let (cp, node) = (moved.cp(), moved.node());
+        if cp.is_none() && node.is_none() {
+            return Some(None);
+        }
+        let held = self.sessions.get(seid)?.association;
+        let association = match node {
+            Some(node) => Some(self.heir(key, held, node)?),
+            None => None,
+        };
+        Some(Some(Box::new(Takeover { cp, association, membership: None })))
     }
 
     /// The data plane has carried it out, or not.
@@ -33,14 +48,16 @@ impl N4 {
         now: Time,
         seid: Seid,
         key: RequestKey,
-        alike: Alike,
+        (alike, takeover): (Alike, Option<Box<Takeover>>),
         result: Result<Applied, ApplyError>,
     ) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        let (cp, association) = (session.cp.seid, session.association);
         let mut applied = match result {
             Ok(applied) => applied,
-            Err(error) => return self.refuse(now, key, cp, (&error).into()),
+            Err(error) => {
+                let cp = session.cp.seid;
+                return self.refuse(now, key, cp, (&error).into());
+            }
         };
         session.rules.become_alike(alike);
         // As with every modification, what was used by URRs that there are not goes into the answer.
@@ -48,8 +65,14 @@ impl N4 {
         applied.usage.splice(0..0, stray);
         if applied != Applied::default() {
             let change = session.rules.unchanged(seid);
-            return self.modified(now, seid, key, Takeover::default(), change, applied);
+            let takeover = takeover.map_or_else(Takeover::default, |takeover| *takeover);
+            return self.modified(now, seid, key, takeover, change, applied);
         }
+        if let Some(takeover) = takeover {
+            self.take_over(seid, *takeover);
+        }
+        let Some(session) = self.sessions.get(seid) else { return };
+        let (cp, association) = (session.cp.seid, session.association);
         let status = self.status(now, Some(association), 0);
         let is_plain = status == Status::default();
         let form = self.forms.accept(cp, key.sequence).filter(|_| is_plain);

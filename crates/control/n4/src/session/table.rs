@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use causeway_rules::{Alike, Change, Instructions, Moved, Places, Plan};
 use causeway_types::{FSeid, Seid};
 
+use super::Takeover;
 use super::members::Members;
 use super::slab::Slab;
 use super::state::Session;
@@ -170,8 +171,9 @@ impl Sessions {
         key: RequestKey,
         session: Seid,
         moved: Moved,
+        takeover: Option<Box<Takeover>>,
     ) -> Option<(ApplyId, Plan)> {
-        let id = self.begin(session, InFlight::Moved(key, moved.after()))?;
+        let id = self.begin(session, InFlight::Moved(key, moved.after(), takeover))?;
         Some((id, Plan { session, ops: moved.into() }))
     }
 

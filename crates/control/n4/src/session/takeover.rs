@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use causeway_pfcp::{Cause, SessionModificationRequest, SessionReportResponse};
-use causeway_types::{FSeid, Seid};
+use causeway_types::{FSeid, NodeId, Seid};
 
 use super::Membership;
 use crate::answer::Refusal;
@@ -18,11 +18,11 @@ use crate::{MessageResult, N4, Output};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Takeover {
     /// The SMF's new end.
-    cp: Option<FSeid>,
+    pub(super) cp: Option<FSeid>,
     /// The association of the SMF that takes over.
-    association: Option<AssociationId>,
+    pub(super) association: Option<AssociationId>,
     /// The sets that the session is in now, if that changes.
-    membership: Option<Membership>,
+    pub(super) membership: Option<Membership>,
 }
 
 impl N4 {
@@ -37,16 +37,13 @@ impl N4 {
         request: &SessionModificationRequest<'_>,
     ) -> Result<Takeover, Refusal> {
         let Some(session) = self.sessions.get(seid) else { return Ok(Takeover::default()) };
-        let node = request.node_id.as_ref().map(|node| self.associations.of_node(&node.to_owned()));
-        let is_able = |id: &AssociationId| {
-            self.associations.are_of_one_set(session.association, *id)
-                && self.associations.get(*id).is_some_and(|it| it.speaks_from(key.from.ip()))
-        };
+        let held = session.association;
+        let heir = request.node_id.as_ref().map(|node| self.heir(key, held, &node.to_owned()));
         let detail = "the Node ID is not that of an SMF that may control the session";
         let foreign = || Refusal::new(Cause::NoEstablishedAssociation, detail);
-        let association = match node {
+        let association = match heir {
             None => None,
-            Some(id) => Some(id.filter(is_able).ok_or_else(foreign)?),
+            Some(id) => Some(id.ok_or_else(foreign)?),
         };
         let says_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
         let membership = says_sets.then(|| {
@@ -55,6 +52,15 @@ impl N4 {
             membership
         });
         Ok(Takeover { cp: request.cp_f_seid, association, membership })
+    }
+
+    /// The association of the SMF that a request is from, if that may control the sessions of the one that holds them.
+    pub(super) fn heir(&self, key: RequestKey, held: AssociationId, node: &NodeId) -> Option<AssociationId> {
+        let is_able = |id: &AssociationId| {
+            self.associations.are_of_one_set(held, *id)
+                && self.associations.get(*id).is_some_and(|it| it.speaks_from(key.from.ip()))
+        };
+        self.associations.of_node(node).filter(is_able)
     }
 
     /// The change is in force.

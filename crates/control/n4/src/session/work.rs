@@ -11,8 +11,8 @@ use crate::transaction::RequestKey;
 pub(crate) enum InFlight {
     /// The session is established as others were, for this request.
     Alike(RequestKey, Alike),
-    /// The session becomes this by a change that others had before it, for this request.
-    Moved(RequestKey, Alike),
+    /// The session becomes this by a change that others had before it, for this request, and changes hands if that says so.
+    Moved(RequestKey, Alike, Option<Box<Takeover>>),
     /// Anything else.
     Change {
         work: Work,

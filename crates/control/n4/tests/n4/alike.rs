@@ -1,11 +1,13 @@
 //! Sessions that are asked for in the same words as others.
 
-use std::net::Ipv4Addr;
-
 use causeway_dataplane::{ApplyError, Event};
 use causeway_pfcp::*;
-use causeway_types::{DualIp, FSeid, FarId, NtpSeconds, Seid, UrrId};
+use causeway_types::{FSeid, FarId, NtpSeconds, Seid, UrrId};
 use proptest::prelude::*;
+
+mod handover;
+
+use handover::{Beside, Known, handover};
 
 use crate::world::{Pace, Smf, World, establishment, query, used};
 
@@ -26,6 +28,7 @@ enum Step {
         teid: u8,
         gnb: u8,
         end_marker: bool,
+        beside: Beside,
     },
     /// The downlink is buffered, or dropped.
     Release {
@@ -54,8 +57,8 @@ fn step() -> impl Strategy<Value = Step> {
         12 => (0..20_u8, 0..3_u8, recovery)
             .prop_map(|(number, wording, recovery)| Step::Establish { number, wording, recovery }),
         1 => (8805..8807_u16).prop_map(Step::Repeat),
-        8 => (any::<u8>(), 0..3_u8, 0..2_u8, any::<bool>())
-            .prop_map(|(session, teid, gnb, end_marker)| Step::Handover { session, teid, gnb, end_marker }),
+        8 => (any::<u8>(), 0..3_u8, 0..2_u8, any::<bool>(), proptest::sample::select(&Beside::ALL[..]))
+            .prop_map(|(session, teid, gnb, end_marker, beside)| Step::Handover { session, teid, gnb, end_marker, beside }),
         2 => (any::<u8>(), any::<bool>()).prop_map(|(session, drops)| Step::Release { session, drops }),
         1 => any::<u8>().prop_map(Step::Query),
         3 => any::<u8>().prop_map(Step::Delete),
@@ -79,7 +82,7 @@ fn in_new_words(mut bytes: Vec<u8>, number: u32) -> Vec<u8> {
 struct Story {
     world: World,
     smf: Smf,
-    sessions: Vec<Seid>,
+    sessions: Vec<Known>,
     last: Vec<u8>,
     has_new_words: bool,
 }
@@ -91,7 +94,9 @@ impl Story {
     }
 
     fn step(&mut self, at: u32, step: Step) {
-        let of = |sessions: &[Seid], at: u8| sessions.get(usize::from(at) % sessions.len().max(1)).copied();
+        let known =
+            |sessions: &[Known], at: u8| sessions.get(usize::from(at) % sessions.len().max(1)).cloned();
+        let of = |sessions: &[Known], at: u8| known(sessions, at).map(|known| known.seid);
         match step {
             Step::Establish { number, wording, recovery } => {
                 let cp = FSeid { seid: Seid(number.into()), addr: self.smf.ip().into() };
@@ -114,8 +119,11 @@ impl Story {
             Step::Repeat(port) if !self.last.is_empty() => {
                 self.world.deliver((self.smf.ip(), port).into(), &self.last.clone());
             }
-            Step::Handover { session, teid, gnb, end_marker } => {
-                self.ask(at, of(&self.sessions, session), handover(teid, gnb, end_marker));
+            Step::Handover { session, teid, gnb, end_marker, beside } => {
+                if let Some(known) = known(&self.sessions, session) {
+                    let request = handover((teid, gnb, end_marker), beside, &self.smf, &known);
+                    self.ask(at, Some(known.seid), request);
+                }
             }
             Step::Release { session, drops } => {
                 let action = if drops { ApplyAction::DROP } else { ApplyAction::BUFF | ApplyAction::NOCP };
@@ -145,9 +153,7 @@ impl Story {
         }
         self.world.drain();
         for (_, bytes) in &self.world.sent {
-            if let Some(seid) = established(bytes) {
-                self.sessions.push(seid);
-            }
+            self.sessions.extend(Known::of(bytes));
         }
     }
 
@@ -157,31 +163,6 @@ impl Story {
             let bytes = if self.has_new_words { in_new_words(bytes, at) } else { bytes };
             self.world.deliver(self.smf.addr, &bytes);
         }
-    }
-}
-
-/// To one of few tunnels, so that sessions come back to one they had; TEID 0 is none, and cannot be forwarded to.
-fn handover(teid: u8, gnb: u8, end_marker: bool) -> SessionModificationRequest<'static> {
-    let addr = DualIp::from(Ipv4Addr::new(192, 0, 2, 200 + gnb));
-    let forwarding = UpdateForwardingParameters {
-        destination_interface: Some(DestinationInterface::Access),
-        outer_header_creation: Some(OuterHeaderCreation::gtpu(teid.into(), addr)),
-        flags: end_marker.then_some(SessionModificationFlags::SNDEM),
-        ..UpdateForwardingParameters::default()
-    };
-    let far = UpdateFar {
-        apply_action: Some(ApplyAction::FORW),
-        update_forwarding_parameters: Some(forwarding),
-        ..UpdateFar::new(FarId(2))
-    };
-    SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() }
-}
-
-fn established(bytes: &[u8]) -> Option<Seid> {
-    let (header, body, _) = Header::decode(bytes).ok()?;
-    match Message::decode(&header, body).ok()? {
-        Message::SessionEstablishmentResponse(response) => Some(response.up_f_seid?.seid),
-        _ => None,
     }
 }
 
@@ -205,25 +186,39 @@ proptest! {
     }
 }
 
-// Input:  sessions in the same words, each handed over to gNBs and back, in the same words too.
-// Output: after a while every plan is that of a change that was met before, to whatever gNB.
+// Input:  sessions in the same words, each handed over to gNBs and back, in the same words too, which say more or less again of what
+//         is each session's own; then in words that say something else.
+// Output: after a while every plan is that of a change that was met before, to whatever gNB; in the other words never.
 #[test]
 fn handovers_are_known_when_they_are_met_again() {
-    let mut story = Story::new(false);
-    let mut unknown = Vec::new();
-    for number in 0..12_u8 {
-        story.world.plane.pace = Pace::AtOnce;
-        story.step(0, Step::Establish { number, wording: 0, recovery: None });
-        story.world.sent.clear();
-        story.world.plane.pace = Pace::Held;
-        let mut new = 0;
-        for (teid, gnb) in [(1, 0), (2, 1), (1, number % 2), (2, 1 - number % 2)] {
-            story.step(0, Step::Handover { session: number, teid, gnb, end_marker: true });
-            new += story.world.plane.held.iter().filter(|(_, plan)| plan.ops.moved().is_none()).count();
-            story.step(0, Step::Apply { fails: false });
+    for beside in Beside::ALL {
+        let mut story = Story::new(false);
+        let (mut unknown, mut met) = (Vec::new(), 0);
+        for number in 0..12_u8 {
+            story.world.plane.pace = Pace::AtOnce;
+            story.step(0, Step::Establish { number, wording: 0, recovery: None });
+            story.world.sent.clear();
+            story.world.plane.pace = Pace::Held;
+            let mut new = 0;
+            for (teid, gnb) in [(1, 0), (2, 1), (1, number % 2), (2, 1 - number % 2)] {
+                let (session, end_marker) = (number, true);
+                story.step(0, Step::Handover { session, teid, gnb, end_marker, beside });
+                let was_met = story.world.plane.held.iter().map(|(_, plan)| plan.ops.moved().is_some());
+                was_met.for_each(|was_met| if was_met { met += 1 } else { new += 1 });
+                story.step(0, Step::Apply { fails: false });
+            }
+            unknown.push(new);
         }
-        unknown.push(new);
+        let expected = match beside {
+            Beside::Nothing | Beside::Smf | Beside::OtherSmf | Beside::Pdrs => (Some(&4), Some(&0)),
+            // Refused.
+            Beside::UnknownSmf => (Some(&0), Some(&0)),
+            Beside::OtherUe | Beside::OtherTunnel => {
+                assert_eq!(met, 0, "{beside:?}");
+                continue;
+            }
+        };
+        assert_eq!((unknown.first(), unknown.last()), expected, "{beside:?}: {unknown:?}");
+        assert!(unknown.is_sorted_by(|one, other| one >= other), "{beside:?}: {unknown:?}");
     }
-    assert_eq!((unknown.first(), unknown.last()), (Some(&4), Some(&0)), "{unknown:?}");
-    assert!(unknown.is_sorted_by(|one, other| one >= other), "{unknown:?}");
 }

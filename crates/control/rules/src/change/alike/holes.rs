@@ -4,8 +4,9 @@ use std::net::Ipv4Addr;
 use std::ops::Range;
 
 use causeway_pfcp::{
-    CreateFar, CreatePdr, CreateTrafficEndpoint, ForwardingParameters, Ie, OuterHeaderCreation, Pdi,
-    RecoveryTimeStamp, UeIpAddress, UpdateFar, UpdateForwardingParameters, UserId,
+    CreateFar, CreatePdr, CreateTrafficEndpoint, FTeid, ForwardingParameters, Ie, NodeId,
+    OuterHeaderCreation, Pdi, RecoveryTimeStamp, UeIpAddress, UpdateFar, UpdateForwardingParameters,
+    UpdatePdr, UserId,
 };
 use causeway_types::{FSeid, FarId, NtpSeconds, Teid};
 
@@ -14,6 +15,11 @@ use super::own::{MOST, Own, Remote};
 /// The flags of a UE IP Address that holds an IPv4 address and nothing else: V4, and S/D as it may be.
 const V4: u8 = 0x02;
 const DESTINATION: u8 = 0x04;
+
+/// The flags of an F-TEID that is given, over IPv4 alone.
+const TUNNEL_V4: u8 = 0x01;
+/// The flag of an F-TEID that the UPF is to choose, which is no session's own.
+const CHOOSE: u8 = 0x04;
 
 /// The description of GTP-U over IPv4 in Outer Header Creation.
 const GTPU_IPV4: [u8; 2] = [1, 0];
@@ -31,6 +37,8 @@ enum What {
     Ue,
     /// The tunnel that a FAR leads into: its TEID and address, of which neither is zero, which would ask for something else.
     Remote,
+    /// A tunnel that ends here: its TEID and address.
+    Local,
     /// CP F-SEID.
     CpFSeid,
     /// Recovery Time Stamp.
@@ -51,6 +59,8 @@ pub(super) struct Holes {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Filling {
     pub(super) own: Own,
+    /// The tunnels that are named of those that end here, in the order of the message.
+    pub(super) locals: [Option<Remote>; MOST],
     /// The SMF's end; rules do not depend on it.
     pub(super) cp: Option<FSeid>,
     /// When the SMF's entity started; rules do not depend on it.
@@ -85,13 +95,21 @@ impl Holes {
         Some(holes)
     }
 
-    /// Of the body of a modification that updates FARs and does nothing else. `None`: as for [`Holes::of`], or it is another one.
+    /// Of the body of a modification that updates FARs and PDRs, names the SMF and does nothing else. `None`: as for [`Holes::of`], or
+    /// it is another one.
     pub(super) fn of_update(body: &[u8]) -> Option<Self> {
         let mut holes = Self::default();
+        let (mut cp, mut node) = (None, None);
         each_ie(body, 0, |ie_type, at| match ie_type {
             <UpdateFar<'_> as Ie<'_>>::TYPE => {
                 holes.of_far(body, at, <UpdateForwardingParameters<'_> as Ie<'_>>::TYPE)
             }
+            <UpdatePdr<'_> as Ie<'_>>::TYPE => holes.of_updated_pdr(body, at),
+            FSeid::TYPE => {
+                holes.add(What::CpFSeid, at.clone());
+                once(&mut cp, at)
+            }
+            <NodeId<'_> as Ie<'_>>::TYPE => once(&mut node, at),
             _ => None,
         })?;
         Some(holes)
@@ -102,17 +120,30 @@ impl Holes {
     }
 
     fn of_pdr(&mut self, body: &[u8], group: Range<usize>) -> Option<()> {
-        let mut pdi = None;
-        each_ie(body.get(group.clone())?, group.start, |ie_type, at| match ie_type {
-            <Pdi<'_> as Ie<'_>>::TYPE => once(&mut pdi, at),
-            _ => Some(()),
-        })?;
-        let (pdi, mut ue) = (pdi?, None);
+        self.of_pdi(body, pdi_of(body, group)??).map(drop)
+    }
+
+    /// Its tunnel is not chosen, but named again.
+    fn of_updated_pdr(&mut self, body: &[u8], group: Range<usize>) -> Option<()> {
+        let Some(pdi) = pdi_of(body, group)? else { return Some(()) };
+        let Some(tunnel) = self.of_pdi(body, pdi)? else { return Some(()) };
+        match body.get(tunnel.clone())? {
+            [flags, ..] if flags & CHOOSE != 0 => {}
+            [TUNNEL_V4, _, _, _, _, _, _, _, _] => self.add(What::Local, tunnel.start + 1..tunnel.end),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Says where the Local F-TEID is, if there is one.
+    fn of_pdi(&mut self, body: &[u8], pdi: Range<usize>) -> Option<Option<Range<usize>>> {
+        let (mut ue, mut tunnel) = (None, None);
         each_ie(body.get(pdi.clone())?, pdi.start, |ie_type, at| match ie_type {
             UeIpAddress::TYPE => once(&mut ue, at),
+            FTeid::TYPE => once(&mut tunnel, at),
             _ => Some(()),
         })?;
-        let Some(ue) = ue else { return Some(()) };
+        let Some(ue) = ue else { return Some(tunnel) };
         // An address of IPv6 alone is one of the words. An IPv4 address beside it could be that of another PDI by chance.
         if let Some([flags, address @ ..]) = body.get(ue.clone())
             && flags & V4 != 0
@@ -120,7 +151,7 @@ impl Holes {
             (flags & !DESTINATION == V4 && address.len() == 4).then_some(())?;
             self.add(What::Ue, ue.start + 1..ue.end);
         }
-        Some(())
+        Some(tunnel)
     }
 
     fn of_far(&mut self, body: &[u8], group: Range<usize>, parameters: u16) -> Option<()> {
@@ -150,7 +181,7 @@ impl Holes {
     /// What a request with these holes has in them. `None`: something that must not be there.
     pub(super) fn filling(&self, body: &[u8]) -> Option<Filling> {
         let mut filling = Filling::default();
-        let mut remotes = filling.own.remotes.iter_mut();
+        let (mut remotes, mut locals) = (filling.own.remotes.iter_mut(), filling.locals.iter_mut());
         for hole in &self.all {
             let value = body.get(hole.at.clone())?;
             match hole.what {
@@ -159,6 +190,7 @@ impl Holes {
                     (*filling.own.ue.get_or_insert(found) == found).then_some(())?;
                 }
                 What::Remote => *remotes.next()? = Some(remote_of(value)?),
+                What::Local => *locals.next()? = Some(remote_of(value)?),
                 What::CpFSeid => filling.cp = Some(FSeid::decode(value).ok()?),
                 What::Stamp => filling.recovery = Some(RecoveryTimeStamp::decode(value).ok()?.0),
                 What::User => drop(UserId::decode(value).ok()?),
@@ -166,6 +198,27 @@ impl Holes {
         }
         Some(filling)
     }
+}
+
+/// Where the PDI of a PDR is, if it has one. `None`: it has more than one.
+fn pdi_of(body: &[u8], group: Range<usize>) -> Option<Option<Range<usize>>> {
+    let mut pdi = None;
+    each_ie(body.get(group.clone())?, group.start, |ie_type, at| match ie_type {
+        <Pdi<'_> as Ie<'_>>::TYPE => once(&mut pdi, at),
+        _ => Some(()),
+    })?;
+    Some(pdi)
+}
+
+/// The Node ID of a request, if it names one. `None`: it cannot be read.
+pub(super) fn node_of(body: &[u8]) -> Option<Option<causeway_types::NodeId>> {
+    let mut node = None;
+    each_ie(body, 0, |ie_type, at| match ie_type {
+        <NodeId<'_> as Ie<'_>>::TYPE => once(&mut node, at),
+        _ => Some(()),
+    })?;
+    let Some(at) = node else { return Some(None) };
+    NodeId::decode(body.get(at)?).ok().map(|node| Some(node.to_owned()))
 }
 
 fn remote_of(octets: &[u8]) -> Option<Remote> {

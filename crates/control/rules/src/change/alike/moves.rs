@@ -1,16 +1,16 @@
 //! Changes of sessions that were asked for in the same words.
 //!
-//! A handover is asked for in the same words for most sessions, but for the tunnel of the gNB, and takes sessions with one template
+//! A handover is asked for in the same words for most sessions, but for the tunnel of the gNB and what is said again of the session, and takes sessions with one template
 //! to sessions with another. What that is was found out once: decoding, merging, validating and planning depend neither on the
 //! values nor on the session.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use causeway_types::FTeid;
+use causeway_types::{FSeid, FTeid, NodeId};
 use foldhash::fast::RandomState;
 
-use super::holes::Filling;
+use super::holes::{Filling, node_of};
 use super::own::MOST;
 use super::words::Words;
 use super::{Alike, Own, REMEMBERED, Template, Wordings};
@@ -45,6 +45,10 @@ struct Move {
     to: Arc<Template>,
     /// Where the tunnels of a session come from.
     sources: [Option<Source>; MOST],
+    /// Which of the tunnels that end here those are that the request names.
+    locals: Locals,
+    /// Which SMF the request says it is from.
+    node: Option<NodeId>,
     /// What was written for the session that it was first met with.
     ops: Vec<Op>,
 }
@@ -56,10 +60,13 @@ enum Source {
     Given(usize),
 }
 
+type Locals = [Option<usize>; MOST];
+
 /// A change of a session in known words.
 #[derive(Clone, Debug)]
 pub struct Moved {
     how: Arc<Move>,
+    cp: Option<FSeid>,
     before: Own,
     after: Own,
 }
@@ -101,13 +108,26 @@ impl Move {
         let given = self.words.filling(body)?;
         let before = *alike.own();
         is_change(&self.words, &given, &self.from, &before).then_some(())?;
+        (locals_of(&given, &self.from, &before)? == self.locals).then_some(())?;
         let after = |source: Option<Source>| match source? {
             Source::Held(at) => before.remotes.get(at).copied().flatten(),
             Source::Given(at) => given.own.remotes.get(at).copied().flatten(),
         };
         let after = Own { remotes: self.sources.map(after), ..before };
-        Some(Moved { how: Arc::clone(self), before, after })
+        Some(Moved { how: Arc::clone(self), cp: given.cp, before, after })
     }
+}
+
+/// Which tunnels of the session the request names. `None`: it names what the session has not, its address or a tunnel.
+fn locals_of(given: &Filling, from: &Template, before: &Own) -> Option<Locals> {
+    given.own.ue.is_none_or(|ue| before.ue == Some(ue)).then_some(())?;
+    let mut locals = [None; MOST];
+    for (local, given) in locals.iter_mut().zip(given.locals) {
+        if let Some(given) = given.map(FTeid::from) {
+            *local = Some(from.tunnels(before).position(|tunnel| tunnel == given)?);
+        }
+    }
+    Some(locals)
 }
 
 /// Every tunnel that is given is another one than before, and no two were the same: else less would be written, and fewer would hear
@@ -120,6 +140,16 @@ fn is_change(words: &Words, given: &Filling, from: &Template, before: &Own) -> b
 }
 
 impl Moved {
+    /// The SMF's new end, if the request names one.
+    pub const fn cp(&self) -> Option<FSeid> {
+        self.cp
+    }
+
+    /// Which SMF the request says it is from.
+    pub fn node(&self) -> Option<&NodeId> {
+        self.how.node.as_ref()
+    }
+
     /// The session before.
     pub fn before(&self) -> Alike {
         Alike::new(Arc::clone(&self.how.from), self.before)
@@ -162,7 +192,7 @@ fn hash_of(hasher: &RandomState, from: &Arc<Template>, words: &Words) -> u64 {
 }
 
 impl Resources {
-    /// What a modification with this body makes of a session, if it is one that was met before and is about nothing but FARs. It is the
+    /// What a modification with this body makes of a session, if it is one that was met before and changes nothing but FARs. It is the
     /// same as what [`crate::modify`] would make of it, which is to be asked where this does not know.
     pub fn moved(&mut self, alike: &Alike, body: &[u8], context: &Context<'_>) -> Option<Moved> {
         let wordings = &mut self.recent.alike;
@@ -198,6 +228,7 @@ fn learnt(words: Words, alike: &Alike, body: &[u8], change: &Change, moves: &Mov
         && change.plan.ops.iter().all(writes_fars)
         && !change.plan.ops.is_empty()
         && is_change(&words, &given, from, before);
+    let (locals, node) = (locals_of(&given, from, before)?, node_of(body)?);
     let to = from.with_fars(before, &change.session).filter(|_| is_plain)?;
     let to = moves.same(&to).or_else(|| from.is_like(&to).then(|| Arc::clone(from))).unwrap_or(Arc::new(to));
     let source = |far| {
@@ -206,7 +237,7 @@ fn learnt(words: Words, alike: &Alike, body: &[u8], change: &Change, moves: &Mov
     };
     let sources = to.fars().map(|far| far.and_then(source));
     let ops = change.plan.ops.to_vec();
-    Some(Move { words, from: Arc::clone(from), to, sources, ops })
+    Some(Move { words, from: Arc::clone(from), to, sources, locals, node, ops })
 }
 
 /// It does nothing but what [`Moved`] can do again.
@@ -232,6 +263,7 @@ pub(crate) fn of_plan(alike: &Alike, to: &Alike, ops: Vec<Op>) -> Option<Moved> 
     let (before, after) = (*alike.own(), *to.own());
     let (from, to) = (Arc::clone(alike.template()), Arc::clone(to.template()));
     let is_plain = ops.iter().all(writes_fars);
-    let how = Move { words: Words::default(), from, to, sources: [None; MOST], ops };
-    is_plain.then(|| Moved { how: Arc::new(how), before, after })
+    let (words, sources, locals) = (Words::default(), [None; MOST], [None; MOST]);
+    let how = Move { words, from, to, sources, locals, node: None, ops };
+    is_plain.then(|| Moved { how: Arc::new(how), cp: None, before, after })
 }
