@@ -25,8 +25,8 @@ pub(crate) struct Usage {
 pub(crate) struct Bench {
     pub(crate) profile: Profile,
     pub(crate) program: Program,
-    model: Option<Modelled>,
-    bmv2: Option<Bmv2>,
+    pub(crate) model: Option<Modelled>,
+    pub(crate) bmv2: Option<Bmv2>,
     /// The last numbers that were given to rules, templates and classes of filters.
     pub(crate) rules: u32,
     pub(crate) templates: u32,
@@ -254,64 +254,6 @@ impl Bench {
         let drops = self.drops();
         assert_eq!(count(&drops), before + 1, "{}: {reason}, not {drops:?}", self.profile.name);
         left
-    }
-
-    /// Packets dropped so far by reason.
-    pub(crate) fn drops(&mut self) -> Vec<(&'static str, u64)> {
-        let reasons = self.profile.contract.drop_reasons;
-        let model = self.model.as_ref().map(|model| model.drops(reasons));
-        let bmv2 = self.bmv2.as_ref().map(Bmv2::drops);
-        if let (Some(model), Some(bmv2)) = (&model, &bmv2) {
-            assert_eq!(bmv2, model, "{}: drops of BMv2, and of the model", self.profile.name);
-        }
-        model.or(bmv2).unwrap_or_default()
-    }
-
-    /// Packets of a counter by index.
-    pub(crate) fn packets(&mut self, counter: &str, index: u32) -> u64 {
-        self.indexed(counter, index).packets
-    }
-
-    pub(crate) fn indexed(&mut self, counter: &str, index: u32) -> Count {
-        let model = self.model.as_ref().map(|model| model.indexed(counter, index));
-        let bmv2 = self.bmv2.as_mut().map(|bmv2| bmv2.runtime.indexed(counter, &[index]).remove(0));
-        self.equal(model, bmv2, counter)
-    }
-
-    /// What an entry has counted before QoS enforcement.
-    pub(crate) fn direct(&mut self, key: &EntryKey) -> Count {
-        let model = self.model.as_ref().map(|model| model.direct(key));
-        let bmv2 = self.bmv2.as_mut().map(|bmv2| bmv2.runtime.direct(key));
-        self.equal(model, bmv2, "an entry's counter")
-    }
-
-    /// Octets after QoS enforcement are BMv2's own: it always counts those of the frame as it came. So they are those of the other side
-    /// where all packets have passed, and the model's are what a switch counts.
-    pub(crate) fn direct_after(&mut self, key: &EntryKey, before: Count) -> Count {
-        let model = self.model.as_ref().map(|model| model.direct(key));
-        let Some(bmv2) = self.bmv2.as_mut().map(|bmv2| bmv2.runtime.direct(key)) else {
-            return model.unwrap_or_default();
-        };
-        if bmv2.packets == before.packets {
-            assert_eq!(bmv2, before, "{}", self.profile.name);
-        }
-        let packets = |count: Count| Count { octets: 0, ..count };
-        self.equal(model.map(packets), Some(packets(bmv2)), "an entry's counter after QoS enforcement");
-        model.unwrap_or(bmv2)
-    }
-
-    /// An entry's counter after QoS enforcement has the same packets everywhere.
-    pub(crate) fn same_packets(&mut self, key: &EntryKey) {
-        let model = self.model.as_ref().map(|model| model.direct(key).packets);
-        let bmv2 = self.bmv2.as_mut().map(|bmv2| bmv2.runtime.direct(key).packets);
-        assert_eq!(bmv2, model, "{}: packets of an entry on BMv2, and on the model", self.profile.name);
-    }
-
-    fn equal(&self, model: Option<Count>, bmv2: Option<Count>, what: &str) -> Count {
-        if let (Some(model), Some(bmv2)) = (model, bmv2) {
-            assert_eq!(bmv2, model, "{}: {what} of BMv2, and of the model", self.profile.name);
-        }
-        model.or(bmv2).unwrap_or_default()
     }
 
     /// Sets the rates of a meter.

@@ -6,6 +6,7 @@
 mod bench;
 mod bmv2;
 mod control;
+mod counters;
 mod forwarding;
 mod frames;
 mod ipv6;

@@ -244,8 +244,8 @@ impl Bench {
                 Usage { pre, post: self.direct_after(&keys[1], pre) }
             }
             Counters::Cells(names, index) => {
-                let [pre, post] = [0, 1].map(|side| self.indexed(&names[side], *index));
-                Usage { pre, post }
+                let pre = self.indexed(&names[0], *index);
+                Usage { pre, post: self.indexed_after(&names[1], *index, pre) }
             }
         }
     }
