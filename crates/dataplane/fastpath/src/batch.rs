@@ -10,7 +10,7 @@ use crate::engine::FastPath;
 use crate::filters::{Block, Comparing, Gist, SetId};
 use crate::forward::{Forwarding, Sent};
 use crate::guess::{Met, NO_STEP};
-use crate::leaving::{Departure, Entrance, Leaving};
+use crate::leaving::{Entrance, Leaving};
 use crate::plain::{AHEAD, Fork, Plain, Plains};
 use crate::refusal::Mute;
 use crate::surroundings::Exit;
@@ -96,32 +96,33 @@ struct Pass<'a, const WAY: bool> {
 impl<const WAY: bool> Comparing for Pass<'_, WAY> {
     #[inline(always)]
     fn run(mut self, fits: impl Fn(&Block, Gist) -> u16) {
-        let (mut sent, mut departures) = (Sent::default(), [Departure::Stored(0); BATCH]);
+        let (mut sent, mut exits) = (Sent::default(), [Exit::Network(0); BATCH]);
         // The frames from here on have left but for those that are finished otherwise.
         let mut first = 0;
         let now = self.now.as_nanos();
         self.engine.fate = Fate::Forwarded;
-        let (mut guessed, mut met) = (self.engine.guessed(), Met::new());
+        let mut guessed = self.engine.guessed();
+        self.engine.met = Met::new();
         for index in 0..self.plains.len() {
-            let FastPath { table, programs, sets, surroundings, .. } = &mut *self.engine;
+            let FastPath { table, programs, sets, surroundings, met, .. } = &mut *self.engine;
             table.prefetch(self.plains.lines[index + AHEAD]);
             let chooser = Chooser { programs, sets, fits: &fits, guessed };
-            let Some((line, course)) = chooser.choose::<WAY>(table, self.plains, index, &mut met) else {
-                self.leaving.depart_all(first..index, &departures);
+            let Some((line, course)) = chooser.choose::<WAY>(table, self.plains, index, met) else {
+                self.leaving.depart_all(first..index, &exits);
                 guessed = self.finish(index, None);
                 first = index + 1;
                 continue;
             };
             let forwarding = Forwarding { now, plains: self.plains, programs, surroundings };
-            let departure = &mut departures[index % BATCH];
-            if forwarding.forward((self.batch, index), (line, course), (&mut sent, departure)).is_none() {
-                self.leaving.depart_all(first..index, &departures);
+            let exit = &mut exits[index % BATCH];
+            if forwarding.forward((self.batch, index), (line, course), (&mut sent, exit)).is_none() {
+                self.leaving.depart_all(first..index, &exits);
                 guessed = self.finish(index, Some(course).filter(|course| *course < NO_STEP));
                 first = index + 1;
             }
         }
-        self.leaving.depart_all(first..self.plains.len(), &departures);
-        self.engine.learn_from(met, sent.all());
+        self.leaving.depart_all(first..self.plains.len(), &exits);
+        self.engine.learn_from(sent.all());
         let counters = &mut self.engine.hot;
         counters.forwarded += sent.all();
         counters.ip_sent = counters.ip_sent.with(sent.by_ip());

@@ -10,7 +10,7 @@ use crate::guess::Met;
 use crate::heads::{Heads, MESSAGE, Reading, USER};
 use crate::key::Key;
 use crate::line::Line;
-use crate::plain::{AHEAD, Fork, Plain, Plains};
+use crate::plain::{AHEAD, Fork, Plain, Plains, flaw};
 use crate::program::Programs;
 use crate::table::Table;
 use crate::work::Odd;
@@ -141,6 +141,9 @@ impl FastPath {
     fn choose_ahead<const WAY: bool>(&self, plains: &mut Plains) {
         for index in plains.sought() {
             let plain = plains.at(index);
+            if plain.flaws & flaw::DOOMED != 0 {
+                continue;
+            }
             let head =
                 self.line_of(&plain).and_then(|line| Some((line, self.programs.head(line.own_program())?)));
             if let Some((line, head)) = head.filter(|(_, head)| head.has_rule_lines)
@@ -177,6 +180,11 @@ impl FastPath {
     /// The second stage for other plain packets. `None`: they are not for a line that says what is asked here.
     pub(crate) fn choose_otherwise<const WAY: bool>(&self, plain: &Plain) -> Option<Fork> {
         let line = self.line_of(plain)?;
+        if plain.flaws & flaw::DOOMED != 0 {
+            // An Ethernet frame says nothing of congestion.
+            let program = self.programs.at(line.program()).filter(|program| !program.is_for_slow_room());
+            return Some(program.map_or(Fork::Ask, |_| Fork::Drop(DropReason::Congested)));
+        }
         let head = self.programs.head(line.own_program())?;
         choose_by::<WAY>(self, plain, line, head)
     }

@@ -13,7 +13,7 @@ use foldhash::fast::RandomState;
 use crate::choose::Desk;
 use crate::contract::Single;
 use crate::filters::FilterSets;
-use crate::guess::Guess;
+use crate::guess::{Guess, Met};
 use crate::index::ArenaError;
 use crate::lease::{Compiler, Kinds, Lease};
 use crate::leaving::{Entrance, Leaving};
@@ -35,6 +35,8 @@ pub struct FastPath {
     pub(crate) programs: Programs,
     pub(crate) sets: FilterSets,
     pub(crate) guess: Guess,
+    /// Of the last batch.
+    pub(crate) met: Met,
     leases: HashMap<Seid, Lease, RandomState>,
     kinds: Kinds,
     /// Sessions that neither the lines nor the slow room know of.
@@ -66,6 +68,7 @@ impl FastPath {
             programs: Programs::default(),
             sets: FilterSets::new(FILTER_BLOCKS),
             guess: Guess::default(),
+            met: Met::new(),
             leases: HashMap::default(),
             kinds: Kinds::default(),
             resting: Resting::new(limits.max_sessions),

@@ -4,11 +4,10 @@ use causeway_dataplane::TrafficCounter;
 use causeway_ports::{BATCH, Batch, FrameMut, Meta};
 
 use crate::course::{Course, HEADER_AND_CONTAINER};
-use crate::leaving::Departure;
 use crate::line::{Account, Line, PER_OCTET};
 use crate::plain::{Plain, Plains, flaw};
 use crate::program::{Programs, Rate};
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Exit, Surroundings};
 
 /// An IPv4 header without options.
 type Header = [u8; 20];
@@ -61,13 +60,13 @@ pub(crate) struct Forwarding<'a> {
 }
 
 impl Forwarding<'_> {
-    /// Sends a packet on by a course, and says that it leaves. `None`: it is not as simple as that, and nothing has changed.
+    /// Sends a packet on by a course, and says by which exit. `None`: it is not as simple as that, and nothing has changed.
     #[inline(always)]
     pub(crate) fn forward(
         &self,
         (batch, index): (&mut Batch, usize),
         (line, course): (&mut Line, u32),
-        (sent, departure): (&mut Sent, &mut Departure),
+        (sent, exit): (&mut Sent, &mut Exit),
     ) -> Option<()> {
         let (plains, at) = (self.plains, index % BATCH);
         let course = self.programs.course(course)?;
@@ -77,10 +76,10 @@ impl Forwarding<'_> {
         {
             return None;
         }
-        let mut frame = batch.frame_mut(index)?;
         line.account.charge(course, len, self.now)?;
+        // The frame is there, what is kept of it was looked at, and the headroom of a batch's frames has place for any header.
+        let mut frame = batch.frame_mut(index)?;
         let start = plains.starts[at] as usize;
-        // What is kept was looked at, and the headroom of a batch's frames has place for any header.
         let mut octets = u64::from(len);
         if course.is_tunnel {
             wrap(&mut frame, (start, len), (plains, at), course, line.aux)?;
@@ -90,7 +89,7 @@ impl Forwarding<'_> {
             frame.set_meta(Meta::Ip);
         }
         sent.count(course.is_tunnel, octets);
-        *departure = Departure::Frame(at, course.exit);
+        *exit = course.exit;
         Some(())
     }
 }

@@ -104,9 +104,9 @@ impl FastPath {
 
     /// Guesses anew for the next batch, of a batch of which so many packets were sent by ordinary courses.
     #[inline]
-    pub(crate) fn learn_from(&mut self, met: Met, sent: u64) {
-        if met.packets > 0 {
-            self.guess_anew(met, sent.saturating_sub(met.packets));
+    pub(crate) fn learn_from(&mut self, sent: u64) {
+        if self.met.packets > 0 {
+            self.guess_anew(self.met, sent.saturating_sub(self.met.packets));
         }
     }
 

@@ -77,10 +77,11 @@ impl Leaving {
         self.entries.push(Departure::Frame(index, exit));
     }
 
-    /// Some of these leave, in order.
+    /// All these frames of the batch leave, each by its exit.
     #[inline]
-    pub(crate) fn depart_all(&mut self, frames: Range<usize>, departures: &[Departure; BATCH]) {
-        self.entries.extend_from_slice(departures.get(frames).unwrap_or_default());
+    pub(crate) fn depart_all(&mut self, frames: Range<usize>, exits: &[Exit; BATCH]) {
+        let leaving = frames.clone().zip(exits.get(frames).unwrap_or_default());
+        self.entries.extend(leaving.map(|(index, exit)| Departure::Frame(index, *exit)));
     }
 
     /// A packet that is not in the batch leaves.

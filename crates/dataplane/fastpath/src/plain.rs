@@ -84,6 +84,8 @@ pub(crate) mod flaw {
     pub(crate) const CARRIES: u8 = 16;
     /// Congestion that the outer header has met goes on in it.
     pub(crate) const CONGESTED: u8 = 32;
+    /// The outer header has met congestion and it cannot say so: its session drops it.
+    pub(crate) const DOOMED: u8 = 64;
 }
 
 /// Which way a packet goes on.

@@ -3,9 +3,11 @@
 use causeway_dataplane::DropReason;
 use causeway_packet::gtpu;
 use causeway_reference::drop_reason_of;
-use causeway_types::Qfi;
+use causeway_types::{Qfi, Teid};
 
 const G_PDU: u8 = 255;
+/// Types of extension headers below this are not to be understood by anybody.
+const OPTIONAL_END: u8 = 0x80;
 const PDU_SESSION_CONTAINER: u8 = gtpu::extension_type::PDU_SESSION_CONTAINER;
 
 /// A G-PDU up to its user packet.
@@ -38,7 +40,46 @@ impl Tunnelled {
     /// [`Unfit`]
     #[inline]
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Unfit> {
-        Self::parse_usual(bytes).map_or_else(|| Self::parse_any(bytes), Ok)
+        match Self::parse_usual(bytes).or_else(|| Self::parse_chain(bytes)) {
+            Some(tunnelled) => Ok(tunnelled),
+            None => Self::parse_any(bytes),
+        }
+    }
+
+    /// A G-PDU with several extension headers that nobody has to understand, and a container that says nothing but a QFI.
+    fn parse_chain(bytes: &[u8]) -> Option<Self> {
+        let [0x34, G_PDU, hi, lo, a, b, c, d, _, _, _, mut kind] = *bytes.first_chunk::<12>()? else {
+            return None;
+        };
+        let end = 8 + usize::from(u16::from_be_bytes([hi, lo]));
+        let message = bytes.get(..end).filter(|_| end <= usize::from(u16::MAX))?;
+        let teid = Teid::new(u32::from_be_bytes([a, b, c, d]))?;
+        let (mut at, mut qfi) = (12, None);
+        for _ in 0..gtpu::MAX_EXTENSION_HEADERS {
+            let header = message.get(at..)?;
+            let len = usize::from(*header.first()?) * 4;
+            let header = header.get(..len)?;
+            match (kind, header) {
+                (PDU_SESSION_CONTAINER, [1, 0 | 0x10, flow @ 0..0x40, _]) if qfi.is_none() => {
+                    qfi = Qfi::new(*flow);
+                }
+                (1..OPTIONAL_END, _) => {}
+                _ => return None,
+            }
+            (at, kind) = (at + len, *header.last()?);
+            if kind == 0 {
+                let (start, end) = (at as u16, end as u16);
+                return Some(Self {
+                    teid: teid.value(),
+                    start,
+                    end,
+                    qfi,
+                    is_plain: false,
+                    is_strange: false,
+                });
+            }
+        }
+        None
     }
 
     #[inline]
@@ -85,5 +126,47 @@ impl Tunnelled {
             is_plain: packet.extensions.is_empty(),
             is_strange: packet.extensions.not_understood().is_some(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 4096 }))]
+
+        // Input:  G-PDUs with up to ten extension headers of the types that matter, of which one octet may be changed.
+        // Output: what is read of them at a glance is what the parser of all messages finds.
+        #[test]
+        fn chains_are_what_the_parser_finds(
+            kinds in proptest::collection::vec(prop_oneof![Just(PDU_SESSION_CONTAINER), Just(0x3f_u8), Just(0x40), Just(0x41), any::<u8>()], 0..10),
+            flow in 0..80_u8,
+            words in 1..3_u8,
+            change in (0..60_usize, any::<u8>()),
+        ) {
+            let mut frame = vec![0x34, G_PDU, 0, 0, 1, 2, 3, 4, 0, 0, 0];
+            for kind in &kinds {
+                let is_container = *kind == PDU_SESSION_CONTAINER;
+                let words = if is_container { 1 } else { words };
+                frame.extend([*kind, words, if is_container { 0x10 } else { 7 }, flow]);
+                frame.extend(vec![0x5a; usize::from(words - 1) * 4]);
+            }
+            frame.push(0);
+            frame.extend([0x45; 24]);
+            let len = frame.len() as u16 - 8;
+            frame[2..4].copy_from_slice(&len.to_be_bytes());
+            let (at, octet) = change;
+            for octets in [frame.clone(), {
+                frame.get_mut(at).into_iter().for_each(|place| *place = octet);
+                frame
+            }] {
+                if let Some(read) = Tunnelled::parse_chain(&octets) {
+                    prop_assert_eq!(Tunnelled::parse_any(&octets), Ok(read));
+                }
+            }
+        }
     }
 }

@@ -106,7 +106,8 @@ impl FastPath {
         let Some((place, outer)) = self.place_of(meta) else { return Some(Fork::Ask) };
         let is_plain = self.reread_message(plains, (index, bytes), &tunnelled, (place, outer));
         (!is_plain).then(|| {
-            self.odd_tunnel(bytes, meta, &tunnelled, index).map_or(Fork::Ask, |work| keep(odd, work))
+            let slot = self.slot_in(plains, index, tunnelled.teid);
+            self.odd_tunnel(bytes, meta, (&tunnelled, slot), index).map_or(Fork::Ask, |work| keep(odd, work))
         })
     }
 
@@ -114,11 +115,20 @@ impl FastPath {
     #[inline(never)]
     pub(crate) fn find_odd_tunnel(&self, batch: &Batch, index: usize, odd: &mut Odd) -> Fork {
         let (Some(bytes), Some(meta)) = (batch.data(index), batch.meta(index)) else { return Fork::Ask };
-        let work = Tunnelled::parse(bytes).ok().and_then(|of| self.odd_tunnel(bytes, meta, &of, index));
+        let work = Tunnelled::parse(bytes).ok().and_then(|of| {
+            let slot = self.table.slots(&[of.teid])[0];
+            self.odd_tunnel(bytes, meta, (&of, slot), index)
+        });
         work.map_or(Fork::Ask, |work| keep(odd, work))
     }
 
-    fn odd_tunnel(&self, bytes: &[u8], meta: &Meta, tunnelled: &Tunnelled, index: usize) -> Option<Work> {
+    fn odd_tunnel(
+        &self,
+        bytes: &[u8],
+        meta: &Meta,
+        (tunnelled, slot): (&Tunnelled, u32),
+        index: usize,
+    ) -> Option<Work> {
         let Meta::Gtpu { local, tos, .. } = meta else { return None };
         let key = Key::Tunnel(tunnelled.teid, self.surroundings.local(local)?);
         let mut user = bytes.get(tunnelled.start.into()..tunnelled.end.into()).and_then(User::parse);
@@ -134,7 +144,7 @@ impl FastPath {
             _ => {}
         }
         Some(Work {
-            stage: self.seek(key, self.table.at_slot(self.table.slots(&[tunnelled.teid])[0])),
+            stage: self.seek(key, self.table.at_slot(slot)),
             user: user.unwrap_or(User::NOTHING),
             start: tunnelled.start,
             qfi: tunnelled.qfi,

@@ -177,6 +177,17 @@ fn extension(kind: u8) -> Extension<'static> {
     Extension::Other { kind, content: &[0, 0] }
 }
 
+/// A container and so many extension headers that nobody has to understand.
+fn stacked(count: usize) -> Vec<u8> {
+    let mut packet = tunnelled(&from_ue()).1;
+    packet[15] = 0x3f;
+    let headers = (1..=count).flat_map(|at| [1, 0, 0, if at < count { 0x3f } else { 0 }]);
+    packet.splice(16..16, headers);
+    let len = packet.len() as u16 - 8;
+    packet[2..4].copy_from_slice(&len.to_be_bytes());
+    packet
+}
+
 /// All kinds, each with its name.
 fn kinds() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
     let v6 = |hops: u8, octets| {
@@ -209,6 +220,15 @@ fn kinds() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
         ("extension header for everybody", in_tunnel(OURS, 0xca)),
         ("extension header for the endpoint, unknown TEID", in_tunnel(0x77, 0x8a)),
         ("8 extension headers", tunnelled_with(OURS, &[extension(0x3f); 7], &from_ue(), 0)),
+        ("16 extension headers", (by_gtpu(0), stacked(16))),
+        (
+            "extension header of no length",
+            (by_gtpu(0), {
+                let mut packet = stacked(2);
+                packet[16] = 0;
+                packet
+            }),
+        ),
         ("relayed", tunnelled_with(RELAYED, &[], &from_ue(), 0)),
         ("no GTP-U", (by_gtpu(0), vec![0x5a; 60])),
         ("unknown message", (by_gtpu(0), other)),
@@ -242,6 +262,11 @@ fn kinds() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
             }),
         ),
         ("congestion that cannot be told", tunnelled_with(OURS, &[], &from_ue(), 3)),
+        (
+            "congestion that cannot be told, of another UE",
+            tunnelled_with(OURS, &[], &user([10, 0, 0, 8].into(), SERVER.into(), 30), 3),
+        ),
+        ("congestion that cannot be told, unknown TEID", tunnelled_with(0x77, &[], &from_ue(), 3)),
         ("congestion", tunnelled_with(OURS, &[], &ect(from_ue()), 3)),
         ("congestion, options", tunnelled_with(OURS, &[], &ect(with_options(from_ue())), 3)),
         ("congestion, relayed", tunnelled_with(RELAYED, &[], &ect(from_ue()), 3)),
