@@ -13,11 +13,12 @@ use super::worker::Worker;
 use crate::BenchError;
 use crate::kit::{CpuTimer, Progress, available_memory, resident_memory};
 
-/// After so many sessions the tables are there, and after twice as many it is clear how much memory all will need.
-const PROBE: u32 = 20_000;
+/// After so many sessions every page of the tables has been written to, and after twice as many it is clear how much memory all
+/// will need.
+const PROBE: u32 = 250_000;
 
 /// Octets that a session gains with its first packet, at most, once it rests again.
-const WITH_PACKETS: u64 = 600;
+const WITH_PACKETS: u64 = 1000;
 
 /// Sessions that are asked for before the data plane is given their plans.
 const GROUP: u32 = 256;

@@ -1,14 +1,12 @@
 //! Traffic that starts and stops: that of each application that PDRs of the URR detect, and all other traffic as one
 //! (TS 29.244 clause 5.4.11).
 
-use std::collections::BTreeMap;
-
-use causeway_rules::{ApplicationId, Detected, Pdr};
+use causeway_rules::{ApplicationId, Detected, Pdr, SortedMap};
 use causeway_types::{PdrId, Span, Time};
 
 /// What flows now.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Traffic(BTreeMap<Option<ApplicationId>, Run>);
+pub(super) struct Traffic(SortedMap<Option<ApplicationId>, Run>);
 
 /// The traffic of one application since it started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +77,7 @@ impl Traffic {
 
     /// All of it has stopped.
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.0 = SortedMap::new();
     }
 }
 
