@@ -87,8 +87,9 @@ fn full_table(switch: &mut dyn Subject) {
     };
     let (fit, rest): (Vec<Entry>, Vec<Entry>) = ((0..60).map(guard).collect(), (60..70).map(guard).collect());
     assert_eq!(switch.insert(&fit), Ok(Reply::Done));
-    let full = WriteError::Full { table: "source_guard".to_owned(), size: 64 };
-    assert_eq!(refused(switch.insert(&rest)), (4, full));
+    let (update, error) = refused(switch.insert(&rest));
+    assert_eq!(update, 4);
+    assert!(switch.means_full(&error, "source_guard", 64), "{error:?}");
     assert_eq!(switch.entries("source_guard").len(), 60);
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use causeway_p4runtime::client::CopySession;
-use causeway_switch::driver::{Link, Outcome, Program, Request};
+use causeway_switch::driver::{Link, Outcome, Program, Request, WriteError};
 use tempfile::TempDir;
 
 use crate::behaviour;
@@ -62,6 +62,11 @@ impl Subject for Bmv2 {
 
     fn packet(&mut self) -> Vec<u8> {
         self.driver.packet()
+    }
+
+    /// It refuses the entry, and does not say why.
+    fn means_full(&self, error: &WriteError, table: &str, _: usize) -> bool {
+        matches!(error, WriteError::Refused { table: named, .. } if named == table)
     }
 
     fn program(&self) -> Program {

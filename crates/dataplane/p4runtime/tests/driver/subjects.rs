@@ -4,7 +4,7 @@ use causeway_p4runtime::client::CopySession;
 use causeway_p4runtime::server::{self, ModelSwitch};
 use causeway_switch::Count;
 use causeway_switch::driver::{
-    Entry, EntryKey, FieldMatch, Link, Outcome, Program, Reply, Request, SwitchDriver, Update,
+    Entry, EntryKey, FieldMatch, Link, Outcome, Program, Reply, Request, SwitchDriver, Update, WriteError,
 };
 use causeway_switch::model::upf::Upf;
 use causeway_switch::model::{Config, Model, Timing};
@@ -29,6 +29,11 @@ pub(crate) trait Subject {
     fn packet(&mut self) -> Vec<u8>;
 
     fn program(&self) -> Program;
+
+    /// This is how it says that a table of that size is full.
+    fn means_full(&self, error: &WriteError, table: &str, size: usize) -> bool {
+        *error == WriteError::Full { table: table.to_owned(), size }
+    }
 
     /// An entry by names; what is not named is zero, and may be anything.
     fn entry(
