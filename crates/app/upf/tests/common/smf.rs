@@ -4,16 +4,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use causeway_pfcp::{
-    ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar, CreatePdr, CreateUrr,
-    DestinationInterface, FTeid, ForwardingParameters, FramedRoute, Header, HeartbeatRequest,
-    MeasurementMethod, Message, NodeId, NodeReportResponse, NodeReportType, OuterHeaderCreation,
-    OuterHeaderRemoval, Pdi, QueryUrr, RecoveryTimeStamp, RemovedHeader, ReportingTriggers,
-    SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationFlags,
+    ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar, CreatePdr, CreateQer,
+    CreateUrr, DestinationInterface, FTeid, ForwardingParameters, FramedRoute, GateStatus, Header,
+    HeartbeatRequest, MeasurementMethod, Message, NodeId, NodeReportResponse, NodeReportType,
+    OuterHeaderCreation, OuterHeaderRemoval, Pdi, QueryUrr, RecoveryTimeStamp, RemovedHeader,
+    ReportingTriggers, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationFlags,
     SessionModificationRequest, SessionReportResponse, SourceInterface, UeIpAddress, UpdateFar,
     UpdateForwardingParameters, UpdatePdr, UsageReport, VolumeThreshold, Volumes,
 };
 use causeway_types::{
-    DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, Seid, Teid, UrrId,
+    DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, QerId, Qfi, Seid, Teid, UrrId,
 };
 
 use super::{PATIENCE, UE};
@@ -89,13 +89,13 @@ impl Smf {
 
     /// A session of the first UE that buffers its downlink and notifies.
     pub fn establish(&mut self) -> Session {
-        self.establish_with(uplink_pdr(UE), downlink_pdr(UE), None)
+        self.establish_with(uplink_pdr(UE), downlink_pdr(UE), None, None)
     }
 
     /// A session that buffers its downlink, notifies, and counts volumes.
     pub fn establish_counting(&mut self, ue: Ipv4Addr) -> Session {
         let counting = |pdr: CreatePdr<'static>| CreatePdr { urr_ids: [URR].into(), ..pdr };
-        self.establish_with(counting(uplink_pdr(ue)), counting(downlink_pdr(ue)), Some(urr()))
+        self.establish_with(counting(uplink_pdr(ue)), counting(downlink_pdr(ue)), Some(urr()), None)
     }
 
     /// Asks for a session for each of these UEs at once; how many are accepted.
@@ -115,9 +115,10 @@ impl Smf {
     }
 
     /// The same as [`Smf::establish`], whatever comes of it.
-    pub fn try_establish(&mut self) -> Cause {
-        let cp = FSeid { seid: CP_SEID, addr: DualIp::from(self.address) };
-        let (pdrs, fars) = ([uplink_pdr(UE), downlink_pdr(UE)], [uplink_far(), downlink_far()]);
+    pub fn try_establish(&mut self, ue: Ipv4Addr) -> Cause {
+        let cp = FSeid { seid: Seid(CP_SEID.0 + self.sessions), addr: DualIp::from(self.address) };
+        self.sessions += 1;
+        let (pdrs, fars) = ([uplink_pdr(ue), downlink_pdr(ue)], [uplink_far(), downlink_far()]);
         let request = SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars);
         match decode(&self.request(request.into(), Some(Seid(0)))).1 {
             Message::SessionEstablishmentResponse(response) => response.cause,
@@ -125,11 +126,20 @@ impl Smf {
         }
     }
 
+    /// The same, for a flow of this QFI.
+    pub fn establish_flow(&mut self, ue: Ipv4Addr, qfi: Qfi) -> Session {
+        let of_flow =
+            |pdr: CreatePdr<'static>| CreatePdr { urr_ids: [URR].into(), qer_ids: [QerId(1)].into(), ..pdr };
+        let qer = CreateQer { qfi: Some(qfi), ..CreateQer::new(QerId(1), GateStatus::OPEN) };
+        self.establish_with(of_flow(uplink_pdr(ue)), of_flow(downlink_pdr(ue)), Some(urr()), Some(qer))
+    }
+
     fn establish_with(
         &mut self,
         uplink: CreatePdr<'_>,
         downlink: CreatePdr<'_>,
         urr: Option<CreateUrr<'_>>,
+        qer: Option<CreateQer<'_>>,
     ) -> Session {
         let cp_seid = Seid(CP_SEID.0 + self.sessions);
         self.sessions += 1;
@@ -137,6 +147,7 @@ impl Smf {
         let fars = [uplink_far(), downlink_far()];
         let mut request = SessionEstablishmentRequest::new(self.node(), cp, [uplink, downlink], fars);
         request.create_urrs = urr.into_iter().collect();
+        request.create_qers = qer.into_iter().collect();
         let answer = self.request(request.into(), Some(Seid(0)));
         let Message::SessionEstablishmentResponse(response) = decode(&answer).1 else {
             panic!("{answer:02x?}")

@@ -1,6 +1,12 @@
-//! The daemon with a P4 switch as its data plane: PFCP over real sockets, P4Runtime over real gRPC, the model of a switch behind it.
+//! The daemon with a P4 switch as its data plane: PFCP over real sockets, P4Runtime over real gRPC, the model of a switch behind it,
+//! or BMv2.
 
+mod bmv2;
+#[path = "../common/mod.rs"]
 mod common;
+#[allow(dead_code, reason = "packet tests need more of it")]
+#[path = "../../../../dataplane/switch/tests/packets/thrift.rs"]
+mod thrift;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -10,7 +16,7 @@ use std::time::{Duration, Instant};
 use causeway_p4runtime::server::{ModelSwitch, Options};
 use causeway_packet::gtpu::{Message, Packet, prefix};
 use causeway_packet::{IpProtocol, IpRepr, Ipv4, Ipv4Repr, Udp, UdpRepr};
-use causeway_types::{IpNet, MacAddr, Span, Teid};
+use causeway_types::{IpNet, MacAddr, Qfi, Span, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::{Config, DataPlane, P4Switch, RouteOf, SwitchRoute};
 use common::smf::Smf;
@@ -21,6 +27,7 @@ use tokio::net::TcpListener;
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
 const GNB_TEID: u32 = 0x2001;
+const QFI: Qfi = Qfi::from_low_bits(9);
 
 /// The switch's ports.
 const N3: u16 = 1;
@@ -28,7 +35,16 @@ const N6: u16 = 2;
 const N3_ROUTER: MacAddr = MacAddr([2, 0, 0x5e, 0, 0x53, 0x11]);
 const N6_ROUTER: MacAddr = MacAddr([2, 0, 0x5e, 0, 0x53, 0x12]);
 
-/// A switch with its P4Runtime server.
+/// A switch with its P4Runtime server, and its ports.
+trait Switch {
+    /// A frame comes by a port.
+    fn put(&mut self, port: u16, frame: &[u8]);
+
+    /// The next frame that leaves by a port.
+    fn next(&mut self) -> (u16, Vec<u8>);
+}
+
+/// The model of a switch with its P4Runtime server.
 struct Served {
     switch: ModelSwitch,
     address: SocketAddr,
@@ -45,9 +61,14 @@ impl Served {
         let thread = Some(std::thread::spawn(move || runtime.block_on(served.serve(listener)).unwrap()));
         Self { switch, address, thread }
     }
+}
 
-    /// The next frame that leaves by a port.
-    fn next(&self) -> (u16, Vec<u8>) {
+impl Switch for Served {
+    fn put(&mut self, port: u16, frame: &[u8]) {
+        self.switch.receive(port, frame);
+    }
+
+    fn next(&mut self) -> (u16, Vec<u8>) {
         let start = Instant::now();
         loop {
             if let Some(sent) = self.switch.poll_sent() {
@@ -76,12 +97,16 @@ fn route(to: &str, of: RouteOf, port: u16, next_hop: MacAddr) -> SwitchRoute {
 
 /// N4 on loopback; N3 and N6 at the switch.
 fn configuration(switch: &Served) -> Config {
+    configuration_for(switch.address)
+}
+
+fn configuration_for(address: SocketAddr) -> Config {
     let mut config = config(loopback());
     config.upf.gtpu.server[0].address = Some(UPF.into());
     config.upf.dataplane = DataPlane::Switch;
     let p4info = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4/p4info/hip4.bmv2.txtpb");
     config.upf.switch = P4Switch {
-        address: Some(switch.address.to_string()),
+        address: Some(address.to_string()),
         p4info: Some(p4info),
         read_interval: Span::from_millis(5),
         route: vec![
@@ -99,7 +124,7 @@ fn frame(packet: &[u8]) -> Vec<u8> {
 
 /// A user packet in a tunnel to the UPF, as a frame.
 fn in_tunnel(teid: Teid, user: &[u8]) -> Vec<u8> {
-    let header = prefix::plain(teid, user.len()).unwrap();
+    let header = prefix::uplink(teid, QFI, user.len()).unwrap();
     let ip = IpRepr::V4(Ipv4Repr::new(GNB, UPF, IpProtocol::UDP));
     let mut octets = Vec::new();
     let udp = UdpRepr { src_port: 2152, dst_port: 2152 };
@@ -127,30 +152,34 @@ fn to_ue(number: u8) -> Vec<u8> {
     packet(SERVER, UE, &[number; 172])
 }
 
-// Input:  a session of an idle UE on a switch; packets both ways; the downlink is let out to a gNB; the session ends.
-// Output: N6 gets the uplink with the router's MAC address; the SMF hears of the downlink, which waits in the UPF and comes first;
-//         every octet is counted once, whether the switch or the software sent it.
-#[test]
-fn a_switch_carries_the_packets_and_the_software_behind_it_buffers() {
-    let switch = Served::at("127.0.0.1:0".parse().unwrap());
-    let daemon = Daemon::start(&configuration(&switch)).unwrap();
-    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
-    smf.associate();
-    let session = smf.establish_counting(UE);
-
-    switch.switch.receive(N3, &in_tunnel(session.uplink.teid, &from_ue(1)));
+/// A session of an idle UE, with packets both ways, whose downlink is let out to a gNB in the end; what was counted.
+fn carry_and_buffer(switch: &mut dyn Switch, smf: &mut Smf) -> Option<(u64, u64)> {
+    let session = smf.establish_flow(UE, QFI);
+    switch.put(N3, &in_tunnel(session.uplink.teid, &from_ue(1)));
     let (port, sent) = switch.next();
     assert_eq!((port, &sent[..6], &sent[14..]), (N6, &N6_ROUTER.0[..], &one_hop_on(from_ue(1))[..]));
 
-    switch.switch.receive(N6, &frame(&to_ue(2)));
+    switch.put(N6, &frame(&to_ue(2)));
     smf.accept_downlink_data(session);
     smf.forward(session, Teid::new(GNB_TEID).unwrap(), GNB);
     let (port, sent) = switch.next();
     assert_eq!((port, out_of_tunnel(&sent)), (N3, one_hop_on(to_ue(2))));
 
-    switch.switch.receive(N6, &frame(&to_ue(3)));
+    switch.put(N6, &frame(&to_ue(3)));
     assert_eq!(out_of_tunnel(&switch.next().1), one_hop_on(to_ue(3)));
-    assert_eq!(smf.delete(session), Some((100, 400)));
+    smf.delete(session)
+}
+
+// Input:  a session of an idle UE on a switch; packets both ways; the downlink is let out to a gNB; the session ends.
+// Output: N6 gets the uplink with the router's MAC address; the SMF hears of the downlink, which waits in the UPF and comes first;
+//         every octet is counted once, whether the switch or the software sent it.
+#[test]
+fn a_switch_carries_the_packets_and_the_software_behind_it_buffers() {
+    let mut switch = Served::at("127.0.0.1:0".parse().unwrap());
+    let daemon = Daemon::start(&configuration(&switch)).unwrap();
+    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+    smf.associate();
+    assert_eq!(carry_and_buffer(&mut switch, &mut smf), Some((100, 400)));
 }
 
 // Input:  a hundred sessions at once.
@@ -169,12 +198,12 @@ fn many_sessions_are_under_way_at_once() {
 // Output: each is set up, and its packets pass; what another sends in its tunnel does not.
 #[test]
 fn more_ues_than_rows_of_the_source_guard() {
-    let switch = Served::at("127.0.0.1:0".parse().unwrap());
+    let mut switch = Served::at("127.0.0.1:0".parse().unwrap());
     let daemon = Daemon::start(&configuration(&switch)).unwrap();
     let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
     smf.associate();
     let ues: Vec<Ipv4Addr> = (2..202).map(|host| Ipv4Addr::new(10, 45, 1, host)).collect();
-    let tunnels: Vec<Teid> = ues.iter().map(|ue| smf.establish_counting(*ue).uplink.teid).collect();
+    let tunnels: Vec<Teid> = ues.iter().map(|ue| smf.establish_flow(*ue, QFI).uplink.teid).collect();
     for (ue, teid) in ues.iter().zip(&tunnels) {
         switch.switch.receive(N3, &in_tunnel(*teid, &packet(*ue, SERVER, b"mine")));
         assert_eq!(switch.next().1[14..], one_hop_on(packet(*ue, SERVER, b"mine")));
@@ -193,7 +222,7 @@ fn a_switch_that_restarts_gets_its_sessions_back() {
     let daemon = Daemon::start(&configuration(&switch)).unwrap();
     let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
     smf.associate();
-    let session = smf.establish_counting(UE);
+    let session = smf.establish_flow(UE, QFI);
     switch.switch.receive(N3, &in_tunnel(session.uplink.teid, &from_ue(1)));
     assert_eq!(switch.next().0, N6);
     assert_eq!(smf.query(session), (100, 0));
@@ -223,10 +252,10 @@ fn a_session_is_refused_while_there_is_no_switch() {
     let daemon = Daemon::start(&config).unwrap();
     let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
     smf.associate();
-    assert!(!smf.try_establish().is_accepted());
+    assert!(!smf.try_establish(UE).is_accepted());
     let _switch = Served::at(address);
     let start = Instant::now();
-    while !smf.try_establish().is_accepted() {
+    while !smf.try_establish(UE).is_accepted() {
         assert!(start.elapsed() < 4 * PATIENCE, "the switch is not found");
     }
 }

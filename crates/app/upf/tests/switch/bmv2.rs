@@ -1,0 +1,150 @@
+//! BMv2 under the daemon: simple_switch_grpc in a network namespace, with a TAP device on each port.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use causeway_ports::tap::{TapOptions, TapPort};
+use causeway_ports::{Batch, Frame, Meta, Port, wait};
+use causeway_upf::Daemon;
+use causeway_upf::config::P4Switch;
+
+use crate::common::loopback;
+use crate::common::namespace::in_namespace;
+use crate::common::smf::Smf;
+use crate::thrift::{PATIENCE, Thrift, Value};
+use crate::{N3, N6, Switch, UPF, carry_and_buffer, configuration_for};
+
+const TOOLS: [&str; 2] = ["simple_switch_grpc", "p4c-bm2-ss"];
+const CPU: u16 = 510;
+const GRPC: &str = "127.0.0.1:9559";
+const THRIFT: u16 = 9090;
+
+/// BMv2 with nothing on it.
+struct Bmv2 {
+    taps: Vec<(u16, TapPort)>,
+    process: Child,
+}
+
+impl Bmv2 {
+    fn start() -> Self {
+        let device = |port: u16| format!("bm{port}");
+        let open = |port: u16| {
+            let options = TapOptions { device: device(port), bridge: None, mtu: Some(2000) };
+            (port, TapPort::open(&options.device, &options).unwrap())
+        };
+        let taps = [N3, N6].map(open).into();
+        let interfaces =
+            [N3, N6].iter().flat_map(|port| ["-i".to_owned(), format!("{port}@{}", device(*port))]);
+        let process = Command::new("simple_switch_grpc")
+            .args(interfaces)
+            .args(["--no-p4", "--device-id", "1", "--thrift-port", &THRIFT.to_string()])
+            .args(["--log-console", "--log-level", "warn"])
+            .args([
+                "--",
+                "--priority-queues",
+                "8",
+                "--grpc-server-addr",
+                GRPC,
+                "--cpu-port",
+                &CPU.to_string(),
+            ])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self { taps, process }
+    }
+
+    /// Tells it our GTP-U address, once it has its program. P4Runtime cannot: it does not serve value sets.
+    fn learn_address(&mut self) {
+        let mut thrift = Thrift::connect(THRIFT, || matches!(self.process.try_wait(), Ok(None)));
+        let value = Value::Text(UPF.octets().to_vec());
+        let arguments = vec![Value::I32(0), Value::text("UpfParser.local_ipv4"), value];
+        thrift.call("standard:bm_parse_vset_add", arguments);
+    }
+}
+
+impl Drop for Bmv2 {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ended = self.process.kill();
+        let _reaped = self.process.wait();
+    }
+}
+
+impl Switch for Bmv2 {
+    fn put(&mut self, port: u16, frame: &[u8]) {
+        let (_, tap) = self.taps.iter_mut().find(|(number, _)| *number == port).unwrap();
+        assert_eq!(tap.send(&[Frame { meta: Meta::Ethernet, data: frame }]).unwrap(), 1);
+    }
+
+    fn next(&mut self) -> (u16, Vec<u8>) {
+        let end = Instant::now() + PATIENCE;
+        let mut batch = Batch::new();
+        while Instant::now() < end {
+            let ports: Vec<&dyn Port> = self.taps.iter().map(|(_, tap)| tap as &dyn Port).collect();
+            wait(ports, None, Some(Duration::from_secs(1))).unwrap();
+            for (number, tap) in &mut self.taps {
+                tap.receive(&mut batch).unwrap();
+                // What is not IPv4 is the kernel's own.
+                let sent = batch.frames().map(|frame| frame.data.to_vec());
+                if let Some(sent) = sent.into_iter().find(|frame| frame.get(12..14) == Some(&[8, 0])) {
+                    return (*number, sent);
+                }
+            }
+        }
+        panic!("nothing leaves");
+    }
+}
+
+/// `hip4` for BMv2.
+fn compile(folder: &Path) -> PathBuf {
+    let json = folder.join("hip4.json");
+    let done = Command::new("p4c-bm2-ss")
+        .args(["--std", "p4-16", "-DPROFILE_HIP4", "-DINNER_IPV6", "p4/bmv2/upf.p4", "-o"])
+        .arg(&json)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.."))
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    json
+}
+
+fn is_on_path(tool: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
+}
+
+// Input:  the story of the model, on BMv2: the daemon loads the program.
+// Output: the same packets and reports, and volumes of frames as they came.
+#[test]
+fn the_daemon_drives_bmv2() {
+    const NAME: &str = "bmv2::the_daemon_drives_bmv2";
+    if let Some(tool) = TOOLS.iter().find(|tool| !is_on_path(tool)) {
+        eprintln!("SKIPPED {NAME}: needs {tool} (not on PATH)");
+        return;
+    }
+    in_namespace(NAME, || {
+        let folder = tempfile::tempdir().unwrap();
+        let json = compile(folder.path());
+        let address: SocketAddr = GRPC.parse().unwrap();
+        let mut switch = Bmv2::start();
+        let mut config = configuration_for(address);
+        config.upf.switch =
+            P4Switch { device_config: Some(json), copy_session: Some(1), ..config.upf.switch };
+        let daemon = Daemon::start(&config).unwrap();
+        let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+        smf.associate();
+        let start = Instant::now();
+        let another = Ipv4Addr::new(10, 45, 3, 1);
+        while !smf.try_establish(another).is_accepted() {
+            assert!(start.elapsed() < PATIENCE, "no session on BMv2");
+        }
+        switch.learn_address();
+        let counted = carry_and_buffer(&mut switch, &mut smf);
+        // Its counters count frames as they came, on both sides: with a tunnel's 44 octets uplink, without them downlink.
+        assert_eq!(counted, Some((100 + 44, 400 - 44)));
+    });
+}
