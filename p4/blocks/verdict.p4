@@ -52,7 +52,6 @@ control Verdict(inout metadata_t meta TARGET_PARAMS) {
             (_, _, _, _, _, _, _, 1, _, _, _, _, _) : drop_as(12);
             (_, _, 1, _, _, _, _, _, 0, _, _, _, _) : drop_as(6);
             (_, _, _, 1, _, _, _, _, 0, _, _, _, _) : drop_as(7);
-            (_, _, _, _, (CpuCommand)1, _, _, _, 0, _, _, _, _) : drop_as(7);
             (_, _, _, _, _, _, _, _, _, METER_RED, _, _, _) : drop_as(11);
             (_, _, _, _, _, (DropReason)1, _, _, _, _, _, _, _) : drop_as(1);
             (_, _, _, _, _, (DropReason)2, _, _, _, _, _, _, _) : drop_as(2);
@@ -73,7 +72,7 @@ control Verdict(inout metadata_t meta TARGET_PARAMS) {
             (_, _, _, _, _, _, _, _, _, _, (Forward)1, true, _) : drop_as(4);
             (_, _, _, _, _, _, _, _, _, _, _, _, 1) : drop_as(13);
         }
-        size = 33;
+        size = 32;
     }
 
     apply {

@@ -89,7 +89,7 @@ fn copies_are_not_repaired() {
 }
 
 // Input:  GTP-U signalling of every kind, End Markers among it, a ping to the UPF, another port, a fragment of a tunnelled packet,
-//         one with IP options, and ARP.
+//         one with IP options, and ARP; one that the controller itself sends to be processed.
 // Output: all to the controller, each with its reason, as they came, wrong checksums included.
 #[test]
 fn what_is_for_the_controller_goes_there() {
@@ -112,6 +112,9 @@ fn what_is_for_the_controller_goes_there() {
             let left = bench.expect(N3, &ip(&octets), CPU);
             assert_eq!(said(&left), pushed(reason, 0, N3, 0, &octets), "with a wrong checksum");
         }
+        let octets = V4::udp(GNB, UPF_N3, (2152, 2153), b"who").octets();
+        let left = bench.expect(CPU, &command(1, 0, 0, &octets), CPU);
+        assert_eq!(said(&left), pushed(4, 0, CPU, 0, &octets));
         let left = bench.expect(N6, &frame(0x0806, &[7; 28]), CPU);
         let wanted = Said { ether_type: 0x0806, ..pushed(6, 0, N6, 0, &[7; 28]) };
         assert_eq!(said(&left), wanted);
