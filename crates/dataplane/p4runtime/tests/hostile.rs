@@ -222,14 +222,16 @@ fn each_mistake_has_its_status() {
     assert_eq!(server.call(Method::SetPipeline, &nothing), Err(Code::InvalidArgument));
 }
 
-// Input:  a batch of 100,000 updates that are all wrong.
-// Output: one status; the switch holds nothing.
+// Input:  a batch of as many updates as there may be, which are all wrong; and of one more.
+// Output: one status for all of them, and that it is too large; the switch holds nothing.
 #[test]
 fn a_huge_batch_is_refused() {
     let mut server = server();
     let update = || (4, inside(&[(1, Content::Number(1)), (2, inside(&[(2, Content::Octets(Vec::new()))]))]));
     let mut fields = vec![(1, Content::Number(1)), (3, inside(&[(2, Content::Number(1))]))];
-    fields.extend(std::iter::repeat_with(update).take(100_000));
+    fields.extend(std::iter::repeat_with(update).take(65_536));
     assert_eq!(server.call(Method::Write, &message(&fields)), Err(Code::Unknown));
+    fields.push(update());
+    assert_eq!(server.call(Method::Write, &message(&fields)), Err(Code::ResourceExhausted));
     assert_eq!(entries(&mut server), 0);
 }

@@ -75,7 +75,7 @@ impl Calls {
             election_id: self.election_id(),
             updates,
             atomicity: atomicity as i32,
-            role: String::new(),
+            ..Default::default()
         };
         let mut client = self.client.clone();
         within(self.deadline(), client.write(timed(request, self.deadline()))).await.map(|_| ())

@@ -8,7 +8,7 @@ use tonic::{Code, Status};
 
 use super::device::{Device, Running};
 use crate::convert::{Refusal, rates_of};
-use crate::wire::{self, Atomicity, UpdateKind, What, WriteRequest};
+use crate::wire::{self, Atomicity, MOST_OF_UPDATE, MOST_UPDATES, UpdateKind, What, WriteRequest};
 
 /// Octets of the details of a status: above, messages are left out, and then all of them.
 const MOST_DETAILS: usize = 1 << 20;
@@ -45,6 +45,11 @@ impl Device {
         };
         if atomicity != Atomicity::ContinueOnError && !self.options.has_atomic_batches {
             return Err(Status::unimplemented("batches are carried out update by update"));
+        }
+        if request.is_too_large {
+            return Err(Status::resource_exhausted(format!(
+                "a request has at most {MOST_UPDATES} updates of {MOST_OF_UPDATE} octets: nothing was done"
+            )));
         }
         let running = self.running()?;
         let jobs: Vec<Result<Job, Refusal>> =

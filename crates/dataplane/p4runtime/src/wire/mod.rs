@@ -9,6 +9,7 @@ mod info;
 mod pipeline;
 mod stream;
 mod table;
+mod write;
 
 pub(crate) use entity::{
     CloneSession, CounterData, CounterEntry, DirectCounterEntry, Entity, Index, MeterConfig, MeterEntry,
@@ -27,6 +28,7 @@ pub(crate) use stream::{
     StreamMessageRequest, StreamMessageResponse, ToSwitch,
 };
 pub(crate) use table::{Action, Exact, FieldMatch, Lpm, Match, Param, TableAction, TableEntry, Ternary};
+pub(crate) use write::{MOST_OF_UPDATE, MOST_UPDATES, WriteRequest};
 
 use prost::Message;
 
@@ -67,20 +69,6 @@ pub(crate) enum Atomicity {
     ContinueOnError = 0,
     RollbackOnError = 1,
     DataplaneAtomic = 2,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct WriteRequest {
-    #[prost(uint64, tag = "1")]
-    pub(crate) device_id: u64,
-    #[prost(message, optional, tag = "3")]
-    pub(crate) election_id: Option<Uint128>,
-    #[prost(message, repeated, tag = "4")]
-    pub(crate) updates: Vec<Update>,
-    #[prost(enumeration = "Atomicity", tag = "5")]
-    pub(crate) atomicity: i32,
-    #[prost(string, tag = "6")]
-    pub(crate) role: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
