@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use crate::ExperimentError;
 use crate::hip4::{fig6, fig10, fig11, fig12, table4};
 use crate::outcome::{Outcome, write_page};
+use crate::rows::Rows;
 
 /// Which experiment, and how large.
 #[derive(Args, Clone, Debug)]
@@ -118,14 +119,15 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), ExperimentE
     let mut progress = Progress::new();
     let mut outcomes = Vec::new();
     for experiment in experiment.parts() {
-        let outcome = experiment.run(&arguments.common, &mut progress)?;
+        let rows = Rows::new(&arguments.out, &experiment.name())?;
+        let outcome = experiment.run(&arguments.common, &rows, &mut progress)?;
         outcome.write(&arguments.out)?;
+        rows.finish()?;
         progress.clear();
         writeln!(out, "{outcome}").map_err(writing())?;
         outcomes.push(outcome);
     }
-    let name = experiment.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-    let page = arguments.out.join(format!("{name}.html"));
+    let page = arguments.out.join(format!("{}.html", experiment.name()));
     write_page(&outcomes, ABOUT, &page)?;
     writeln!(out, "written: {}", page.display()).map_err(writing())
 }
@@ -145,13 +147,18 @@ impl Experiment {
         }
     }
 
-    fn run(self, common: &Common, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+    /// As on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    fn run(self, common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
         match self {
-            Self::Hip4Fig6 => fig6::run(common, progress),
+            Self::Hip4Fig6 => fig6::run(common, rows, progress),
             Self::Hip4Fig10 => fig10::run(progress),
-            Self::Hip4Fig11 => fig11::run(common, progress),
-            Self::Hip4Table4 => table4::run(common, progress),
-            Self::Hip4Fig12 | Self::Hip4 => fig12::run(common, progress),
+            Self::Hip4Fig11 => fig11::run(common, rows, progress),
+            Self::Hip4Table4 => table4::run(common, rows, progress),
+            Self::Hip4Fig12 | Self::Hip4 => fig12::run(common, rows, progress),
         }
     }
 }

@@ -10,6 +10,7 @@ mod error;
 pub mod hip4;
 pub mod measure;
 pub mod outcome;
+mod rows;
 pub mod samples;
 pub mod smf;
 pub mod variant;
@@ -17,3 +18,4 @@ pub mod world;
 
 pub use cli::{Arguments, Common, Experiment, run};
 pub use error::ExperimentError;
+pub use rows::Rows;

@@ -2,7 +2,6 @@
 
 use causeway_switch::pendulum::Mode;
 use causeway_switch::pulling;
-use causeway_types::Span;
 
 /// Which counters a pass reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,11 +27,14 @@ pub struct Variant {
     pub choice: Choice,
     /// Commands that one request writes, at most.
     pub joined: usize,
+    /// Counters of a bank, where they are read by index: each bank is read by itself, beside the others.
+    pub bank: u32,
 }
 
 impl Variant {
     /// The paper's HiP4-UPF: pendulum access, the 10,000 most urgent counters, one command at a time.
-    pub const HIP4: Self = Self { name: "HiP4-UPF", mode: Mode::PENDULUM, choice: Choice::Urgent, joined: 1 };
+    pub const HIP4: Self =
+        Self { name: "HiP4-UPF", mode: Mode::PENDULUM, choice: Choice::Urgent, joined: 1, bank: u32::MAX };
 
     /// HiP4-UPF without selective pulling: a pass reads a whole partition.
     pub const UNSELECTIVE: Self = Self {
@@ -40,6 +42,7 @@ impl Variant {
         mode: Mode::Pendulum { batch: usize::MAX },
         choice: Choice::Everything,
         joined: 1,
+        bank: u32::MAX,
     };
 
     /// The paper's single thread.
@@ -48,27 +51,33 @@ impl Variant {
         mode: Mode::SingleThread { chunk: 100 },
         choice: Choice::InTurns,
         joined: 1,
+        bank: u32::MAX,
     };
 
     /// Ours with accounting tables as in the paper: passes are as short as what is urgent, and commands that wait are written together.
     pub const OURS: Self = Self {
         name: "Causeway, keyed",
         mode: Mode::PENDULUM,
-        choice: Choice::Needed(PULLING),
+        choice: Choice::Needed(pulling::Config::CAREFUL),
         joined: JOINED,
+        bank: u32::MAX,
     };
 
     /// Ours with counters by index: nothing is inserted, so there are no partitions to take turns.
     pub const INDEXED: Self = Self {
         name: "Causeway, indexed",
         mode: Mode::Indexed { batch: 10_000 },
-        choice: Choice::Needed(PULLING),
+        choice: Choice::Needed(pulling::Config::CAREFUL),
         joined: JOINED,
+        bank: u32::MAX,
     };
+
+    /// The same in banks, as profile `direct` has them: a pass reads all banks at the same time.
+    pub const BANKED: Self = Self { name: "Causeway, indexed in banks", bank: 1 << 15, ..Self::INDEXED };
 
     /// The paper's baseline: two threads, the reader reads for this fraction of the time.
     pub const fn baseline(name: &'static str, beta: f64) -> Self {
-        Self { name, mode: Mode::Baseline { beta }, choice: Choice::Everything, joined: 1 }
+        Self { name, mode: Mode::Baseline { beta }, choice: Choice::Everything, joined: 1, bank: u32::MAX }
     }
 
     /// Numbers are indices of counters, not keys of entries.
@@ -81,14 +90,6 @@ impl Variant {
         matches!(self.mode, Mode::Pendulum { .. })
     }
 }
-
-/// Ours: passes read what is needed about as soon as a short pass takes, and are even. Before a threshold is reached its counters are looked at
-/// again, each time after somewhat less than half of the time that is likely to be left.
-const PULLING: pulling::Config = pulling::Config {
-    longest: Span::from_secs(5),
-    ahead: Some(Span::from_millis(20)),
-    care: Some(pulling::Care { part: 45, memory: Span::from_secs(10), recent: Some(Span::from_secs(2)) }),
-};
 
 /// Commands that one request writes, at most.
 const JOINED: usize = 16;

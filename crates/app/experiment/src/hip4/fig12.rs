@@ -8,6 +8,7 @@ use crate::ExperimentError;
 use crate::cli::Common;
 use crate::measure::{Costs, Measured, Plan};
 use crate::outcome::{Goal, Outcome};
+use crate::rows::Rows;
 use crate::variant::Variant;
 use crate::world::Load;
 
@@ -22,7 +23,7 @@ const PAPER_HIP4: [f64; 2] = [1.0, 6.4];
 /// A row: how tables are reached, what requests cost, and the paper's median and 99th percentile in milliseconds.
 type Row = (Variant, Costs, Option<[f64; 2]>);
 
-fn rows() -> Vec<Row> {
+fn all() -> Vec<Row> {
     let baseline = |name, beta| (Variant::baseline(name, beta), Costs::PAPER);
     let paper = |(variant, costs), figures| (variant, costs, figures);
     vec![
@@ -43,7 +44,7 @@ fn rows() -> Vec<Row> {
 ///
 /// # Errors
 /// [`ExperimentError`] when the workload has no room.
-pub fn run(common: &Common, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
     let (ues, runs) = (common.ues(UES), common.runs());
     let plan = |(variant, costs, _): &Row| Plan {
         variant: *variant,
@@ -54,11 +55,11 @@ pub fn run(common: &Common, progress: &mut Progress) -> Result<Outcome, Experime
         handovers: runs,
         reports: Span::ZERO,
     };
-    let rows = rows();
+    let all = all();
     let measured: Vec<Measured> =
-        rows.iter().map(|row| plan(row).measure(common, progress)).collect::<Result<_, _>>()?;
+        rows.measure(&all, |row| plan(row).measure(common, progress), |measured| table(&all, measured))?;
     let of = |name: &str| {
-        let found = rows
+        let found = all
             .iter()
             .zip(&measured)
             .find(|((variant, costs, _), _)| variant.name == name && *costs == Costs::PAPER);
@@ -86,14 +87,14 @@ pub fn run(common: &Common, progress: &mut Progress) -> Result<Outcome, Experime
             ("traffic", "a packet of 200 to 1,200 octets each 100 ms with 85 %, both directions, each UE".into()),
             ("seed", common.seed.to_string()),
         ],
-        table: table(&rows, &measured),
+        table: table(&all, &measured),
         goals,
         notes: vec![
             MODEL.into(),
             "paper: the driver's costs as the paper's figures give them; slowest writes: all of its table 4 is taken as the driver's.".into(),
             "The paper does not say at which beta its figure 12 has the baseline; its figures stand at 25 %.".into(),
         ],
-        charts: vec![("cdf", chart(&rows, &measured))],
+        charts: vec![("cdf", chart(&all, &measured))],
     })
 }
 

@@ -8,6 +8,7 @@ use crate::ExperimentError;
 use crate::cli::Common;
 use crate::measure::{Costs, Measured, Plan};
 use crate::outcome::{Goal, Outcome};
+use crate::rows::Rows;
 use crate::variant::Variant;
 use crate::world::Load;
 
@@ -31,7 +32,7 @@ const ROWS: [Row; 6] = [
 ///
 /// # Errors
 /// [`ExperimentError`] when the workload has no room.
-pub fn run(common: &Common, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
     let (ues, runs) = (common.ues(UES), common.runs());
     let plan = |(variant, ..): &Row| Plan {
         variant: *variant,
@@ -42,8 +43,7 @@ pub fn run(common: &Common, progress: &mut Progress) -> Result<Outcome, Experime
         handovers: runs,
         reports: Span::ZERO,
     };
-    let measured: Vec<Measured> =
-        ROWS.iter().map(|row| plan(row).measure(common, progress)).collect::<Result<_, _>>()?;
+    let measured: Vec<Measured> = rows.measure(&ROWS, |row| plan(row).measure(common, progress), table)?;
     Ok(Outcome {
         name: "hip4-fig6",
         title: "Latency of handovers and reports against beta (HiP4-UPF, figure 6)".into(),

@@ -8,6 +8,7 @@ use crate::ExperimentError;
 use crate::cli::Common;
 use crate::measure::Costs;
 use crate::outcome::{Goal, Outcome};
+use crate::rows::Rows;
 use crate::smf;
 use crate::variant::Variant;
 use crate::world::{Kind, Ledger, Load, Setting, World};
@@ -44,10 +45,9 @@ struct Rates {
 ///
 /// # Errors
 /// [`ExperimentError`] when the workload has no room.
-pub fn run(common: &Common, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
     let ues = common.ues(UES);
-    let measured: Vec<Rates> =
-        ROWS.iter().map(|row| rates(*row, ues, common, progress)).collect::<Result<_, _>>()?;
+    let measured: Vec<Rates> = rows.measure(&ROWS, |row| rates(*row, ues, common, progress), table)?;
     let mut goals = Vec::new();
     for ((variant, _), measured) in ROWS
         .iter()

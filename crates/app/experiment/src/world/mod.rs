@@ -67,7 +67,7 @@ pub struct World {
     finals: Finals<u32>,
     ues: Vec<Ue>,
     writing: Option<(Ticket, Writing)>,
-    reading: [Option<(Ticket, Reading)>; 2],
+    reading: [Option<Reading>; 2],
     robins: [RoundRobin; 2],
     /// Numbers that are still to be read at the end, once it has come.
     rest: Option<[std::collections::HashSet<SwitchPdr>; 2]>,
@@ -91,14 +91,14 @@ impl World {
     /// [`ExperimentError`] when the workload has no room.
     pub fn new(setting: Setting) -> Result<Self, ExperimentError> {
         let Setting { variant, timing, ues, load, seed } = setting;
-        let is_indexed = variant.is_indexed();
+        let bank = variant.is_indexed().then_some(variant.bank);
         // Two rules for each UE; each of two partitions has an eighth more than its half, as the planner counts.
         let rules = ues as usize * 2;
         let room =
             if variant.has_partitions() { (rules * 5).div_ceil(8) } else { rules + rules / 8 }.max(4096);
-        let (numbers, templates) = Numbers::new(ues, is_indexed)?;
+        let (numbers, templates) = Numbers::new(ues, bank.is_some())?;
         let config = Config { timing, cpu_port: 64, port_rate: None, queue_room: 0 };
-        let traffic = Traffic::new(ues, load, seed, is_indexed);
+        let traffic = Traffic::new(ues, load, seed, bank);
         let access = pendulum::Config { mode: variant.mode, capacity: [room; 2], drain: Span::ZERO };
         let pulling = match variant.choice {
             Choice::Needed(pulling) => pulling,
@@ -108,7 +108,7 @@ impl World {
             setting,
             now: Time::from_secs(0),
             random: fastrand::Rng::with_seed(seed),
-            model: Model::new(program::program(ues, room, is_indexed), traffic, config),
+            model: Model::new(program::program(ues, room, bank), traffic, config),
             access: TableAccess::new(access),
             pulling: Pulling::new(pulling),
             numbers,

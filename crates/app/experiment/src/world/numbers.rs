@@ -4,7 +4,7 @@ use causeway_switch::SwitchPdr;
 use causeway_switch::driver::Update;
 use causeway_switch::ranges::{Minimum, Ranges, Template, Write};
 
-use super::program::{BITS, TEMPLATES, template};
+use super::program::{BITS, DOWNLINK_NUMBERS, TEMPLATES, template};
 use crate::ExperimentError;
 
 /// gNBs of the workload.
@@ -52,7 +52,7 @@ impl Numbers {
 
     /// A number for the uplink rule of a UE, and what to write before it is used.
     pub(super) fn uplink(&mut self, ue: u32) -> Result<(SwitchPdr, Vec<Update>), ExperimentError> {
-        self.allocate(Kind::Uplink, 2 * ue + 1)
+        self.allocate(Kind::Uplink, ue)
     }
 
     /// The same for its downlink rule, by a gNB.
@@ -61,7 +61,7 @@ impl Numbers {
         ue: u32,
         gnb: u32,
     ) -> Result<(SwitchPdr, Vec<Update>), ExperimentError> {
-        self.allocate(Kind::Downlink(gnb), 2 * ue + 2)
+        self.allocate(Kind::Downlink(gnb), DOWNLINK_NUMBERS + ue)
     }
 
     /// The number can be used again; returns what to write.

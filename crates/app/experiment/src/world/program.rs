@@ -16,8 +16,14 @@ pub(super) const DOWNLINK: u32 = 2;
 pub(super) const TEMPLATES: [u32; 2] = [3, 4];
 /// Accounting by side and partition.
 const ACCOUNTING: [[u32; 2]; 2] = [[10, 11], [12, 13]];
-/// Accounting by side, by index.
-pub(super) const INDEXED: [u32; 2] = [200, 201];
+/// Accounting by side, by index: the first bank of uplink rules.
+const INDEXED: [u32; 2] = [1000, 2000];
+/// A bank that has them all.
+const ONE: u32 = u32::MAX;
+/// From the banks of uplink rules to those of downlink rules.
+const WAY: u32 = 500;
+/// Numbers of downlink rules are from here on.
+pub(super) const DOWNLINK_NUMBERS: u32 = 1 << (BITS - 1);
 
 const SET_RULE: u32 = 100;
 const SET_RULE_AND_TUNNEL: u32 = 101;
@@ -28,7 +34,7 @@ const FORWARD: u32 = 103;
 const QFI: u128 = 1;
 
 /// The program for so many UEs. A partition has room for `room` rules.
-pub(super) fn program(ues: u32, room: usize, is_indexed: bool) -> Program {
+pub(super) fn program(ues: u32, room: usize, bank: Option<u32>) -> Program {
     let sessions = ues as usize;
     let mut tables = vec![
         table(UPLINK, "ul_to_n6_simple", sessions, &[("teid", 24), ("qfi", 6)], MatchKind::Exact, SET_RULE),
@@ -45,10 +51,15 @@ pub(super) fn program(ues: u32, room: usize, is_indexed: bool) -> Program {
     ];
     let names = [["pre_qos_a", "pre_qos_b"], ["post_qos_a", "post_qos_b"]];
     let mut counters = Vec::new();
-    if is_indexed {
+    if let Some(bank) = bank {
+        let size = bank.min(2 * ues.max(1));
         let by_index =
-            |id, name: &str| Counter { id, name: name.into(), size: sessions * 2 + 2, table: None };
-        counters = vec![by_index(INDEXED[0], "pre_qos"), by_index(INDEXED[1], "post_qos")];
+            |id: u32| Counter { id, name: format!("usage_{id}"), size: size as usize, table: None };
+        let banks = ues.div_ceil(size);
+        let ways = if bank == ONE { [0..1, 0..0] } else { [0..banks, WAY..WAY + banks] };
+        for first in INDEXED {
+            counters.extend(ways.iter().cloned().flatten().map(|place| by_index(first + place)));
+        }
     } else {
         for (id, name) in ACCOUNTING.into_iter().flatten().zip(names.into_iter().flatten()) {
             tables.push(table(id, name, room, &[("rule", BITS)], MatchKind::Exact, COUNT));
@@ -74,6 +85,27 @@ fn table(id: u32, name: &str, size: usize, keys: &[(&str, u8)], kind: MatchKind,
 fn action(id: u32, name: &str, parameters: &[(&str, u8)]) -> Action {
     let parameter = |(name, width): &(&str, u8)| Parameter { name: (*name).into(), width: *width };
     Action { id, name: name.into(), parameters: parameters.iter().map(parameter).collect() }
+}
+
+/// The counter and the index of a rule by its number, in banks of so many for each direction, or all in one.
+pub(super) fn cell(side: Side, bank: u32, number: u32) -> (u32, u32) {
+    let (is_downlink, place) = (number >= DOWNLINK_NUMBERS, number % DOWNLINK_NUMBERS);
+    let first = INDEXED[side as usize];
+    if bank == ONE {
+        return (first, 2 * place + u32::from(is_downlink));
+    }
+    let way = if is_downlink { WAY } else { 0 };
+    (first + way + place / bank, place % bank)
+}
+
+/// Whose number that is.
+pub(super) const fn number_of(bank: u32, counter: u32, index: u32) -> u32 {
+    if bank == ONE {
+        return index / 2 + if index % 2 == 1 { DOWNLINK_NUMBERS } else { 0 };
+    }
+    let place = counter % INDEXED[0];
+    let way = if place < WAY { 0 } else { DOWNLINK_NUMBERS };
+    way + place % WAY * bank + index
 }
 
 /// The keys of a UE's uplink packets.

@@ -1,12 +1,14 @@
 //! The readers, one for each side: what they read, and what follows.
 
-use causeway_switch::SwitchPdr;
+use std::collections::BTreeMap;
+
 use causeway_switch::driver::{Reply, Request, SwitchDriver, Ticket, Update};
 use causeway_switch::pendulum::{self, Partition, Pass, Sample, Side, everything};
 use causeway_switch::pulling::Triggers;
+use causeway_switch::{Count, SwitchPdr};
 use causeway_types::Time;
 
-use super::program::{INDEXED, accounting, counter};
+use super::program::{accounting, cell, counter};
 use super::{IDLE, World};
 use crate::ExperimentError;
 use crate::variant::Choice;
@@ -14,10 +16,17 @@ use crate::variant::Choice;
 /// What a reader does.
 #[derive(Debug)]
 pub(super) enum Reading {
-    /// It reads.
-    Pass(Pass),
+    /// It reads: requests that are under way, and what was read so far, with when, by the places of its numbers.
+    Pass(Pass, Vec<Part>, Vec<Option<(Count, Time)>>),
     /// It removes entries that were read for the last time.
-    Removal(Side, Vec<SwitchPdr>),
+    Removal(Ticket, Side, Vec<SwitchPdr>),
+}
+
+/// A request of a pass: which places of it are read, in this order.
+#[derive(Debug)]
+pub(super) struct Part {
+    ticket: Ticket,
+    places: Vec<usize>,
 }
 
 impl World {
@@ -42,46 +51,76 @@ impl World {
             self.wake = Some(self.wake.map_or(wake, |before| before.min(wake)));
             return Ok(false);
         };
-        let request = if self.setting.variant.is_indexed() {
-            let indices = pass.numbers.iter().map(|number| number.0).collect();
-            Request::ReadIndexed { counter: INDEXED[side as usize], indices }
-        } else {
-            let table = accounting(side, pass.partition);
-            Request::ReadDirect(pass.numbers.iter().map(|number| counter(table, *number)).collect())
-        };
-        let ticket = self.model.submit(now, request);
         self.effort.add(pass.numbers.len());
-        self.reading[side as usize] = Some((ticket, Reading::Pass(pass)));
+        let parts = self.ask_for(&pass);
+        let counts = vec![None; pass.numbers.len()];
+        self.reading[side as usize] = Some(Reading::Pass(pass, parts, counts));
         Ok(true)
+    }
+
+    /// The requests of a pass: one for each bank, at the same time, or one for a table.
+    fn ask_for(&mut self, pass: &Pass) -> Vec<Part> {
+        let variant = self.setting.variant;
+        if !variant.is_indexed() {
+            let table = accounting(pass.side, pass.partition);
+            let keys = pass.numbers.iter().map(|number| counter(table, *number)).collect();
+            let ticket = self.model.submit(self.now, Request::ReadDirect(keys));
+            return vec![Part { ticket, places: (0..pass.numbers.len()).collect() }];
+        }
+        let mut banks: BTreeMap<u32, (Vec<usize>, Vec<u32>)> = BTreeMap::new();
+        for (place, number) in pass.numbers.iter().enumerate() {
+            let (counter, index) = cell(pass.side, variant.bank, number.0);
+            let (places, indices) = banks.entry(counter).or_default();
+            places.push(place);
+            indices.push(index);
+        }
+        let part = |(counter, (places, indices))| {
+            let ticket = self.model.submit(self.now, Request::ReadIndexed { counter, indices });
+            Part { ticket, places }
+        };
+        banks.into_iter().map(part).collect()
     }
 
     /// A request of a reader is over.
     pub(super) fn reader_is_done(&mut self, ticket: Ticket, reply: Reply) -> Result<(), ExperimentError> {
-        for reading in &mut self.reading {
-            if let Some((_, reading)) = reading.take_if(|(reading, _)| *reading == ticket) {
-                return match (reading, reply) {
-                    (Reading::Pass(pass), Reply::Counts(counts)) => self.has_read(&pass, &counts),
-                    (Reading::Removal(side, numbers), _) => self.removed(side, &numbers),
-                    (Reading::Pass(_), _) => Err(ExperimentError::Answer),
-                };
+        let timing = self.setting.timing;
+        for reader in &mut self.reading {
+            match reader {
+                Some(Reading::Pass(pass, parts, counts)) => {
+                    let Some(part) = parts.iter().position(|part| part.ticket == ticket) else { continue };
+                    let Part { places, .. } = parts.swap_remove(part);
+                    let Reply::Counts(read) = reply else { return Err(ExperimentError::Answer) };
+                    for ((nth, place), count) in (1..).zip(places).zip(read) {
+                        let at = pass.started + timing.read_call + timing.read_entry * nth;
+                        if let (Some(known), Some(count)) = (counts.get_mut(place), count) {
+                            *known = Some((count, at));
+                        }
+                    }
+                    let is_over = parts.is_empty();
+                    return match reader.take_if(|_| is_over) {
+                        Some(Reading::Pass(pass, _, counts)) => self.has_read(&pass, &counts),
+                        _ => Ok(()),
+                    };
+                }
+                Some(Reading::Removal(removal, side, numbers)) if *removal == ticket => {
+                    let (side, numbers) = (*side, std::mem::take(numbers));
+                    *reader = None;
+                    return self.removed(side, &numbers);
+                }
+                _ => {}
             }
         }
         Ok(())
     }
 
-    fn has_read(
-        &mut self,
-        pass: &Pass,
-        counts: &[Option<causeway_switch::Count>],
-    ) -> Result<(), ExperimentError> {
-        let numbers = pass.numbers.iter().copied().zip(counts);
-        let sample = |(number, count): (SwitchPdr, &Option<_>)| Some(Sample { number, count: (*count)? });
+    fn has_read(&mut self, pass: &Pass, counts: &[Option<(Count, Time)>]) -> Result<(), ExperimentError> {
+        let counts: Option<Vec<(Count, Time)>> = counts.iter().copied().collect();
+        let counts = counts.ok_or(ExperimentError::Answer)?;
+        let samples = pass.numbers.iter().zip(&counts);
         let samples: Vec<Sample> =
-            numbers.map(sample).collect::<Option<_>>().ok_or(ExperimentError::Answer)?;
+            samples.map(|(number, (count, _))| Sample { number: *number, count: *count }).collect();
         let (readings, leaving) = self.access.read(pass.side, &samples);
-        let timing = self.setting.timing;
-        for (place, reading) in (1..).zip(&readings) {
-            let at = pass.started + timing.read_call + timing.read_entry * place;
+        for ((_, at), reading) in counts.into_iter().zip(&readings) {
             self.ledger.add_reading(pass.side as usize, reading.usage);
             if let Some(rest) = self.rest.as_mut().filter(|_| Some(at) > self.ended) {
                 rest[pass.side as usize].remove(&reading.number);
@@ -94,7 +133,7 @@ impl World {
         let table = accounting(pass.side, pass.partition);
         let updates = leaving.iter().map(|number| Update::Delete(counter(table, *number))).collect();
         let ticket = self.model.submit(self.now, Request::Write(updates));
-        self.reading[pass.side as usize] = Some((ticket, Reading::Removal(pass.side, leaving)));
+        self.reading[pass.side as usize] = Some(Reading::Removal(ticket, pass.side, leaving));
         Ok(())
     }
 

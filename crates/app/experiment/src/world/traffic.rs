@@ -7,7 +7,9 @@ use causeway_switch::pendulum::{Partition, Side};
 use causeway_types::Time;
 
 use super::flow::{Flow, Load};
-use super::program::{BITS, DOWNLINK, INDEXED, UPLINK, accounting, downlink_keys, ue_of, uplink_keys};
+use super::program::{
+    BITS, DOWNLINK, UPLINK, accounting, cell, downlink_keys, number_of, ue_of, uplink_keys,
+};
 
 /// The UPF's packet path for traffic that is not made of frames. What a UE has sent since it was looked at last goes
 /// through the same tables as its packets would: the PDR's entry gives the rule's number, and the number's entries or counters on
@@ -19,7 +21,8 @@ pub(super) struct Traffic {
     settled: Vec<[Time; 2]>,
     /// Whose rule a number is: twice the UE, and one more for its downlink, from two on; zero for nobody's.
     owners: Vec<u32>,
-    is_indexed: bool,
+    /// Counters of a bank, where they are by index.
+    bank: Option<u32>,
     /// Nothing is sent before that.
     pub(super) from: Time,
     /// Nothing is sent after that.
@@ -29,13 +32,13 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    pub(super) fn new(ues: u32, load: Load, seed: u64, is_indexed: bool) -> Self {
+    pub(super) fn new(ues: u32, load: Load, seed: u64, bank: Option<u32>) -> Self {
         let flows = |ue| [true, false].map(|is_uplink| Flow::new(load, seed, ue, is_uplink));
         Self {
             flows: (0..ues).map(flows).collect(),
             settled: vec![[Time::default(); 2]; ues as usize],
             owners: vec![0; 1 << BITS],
-            is_indexed,
+            bank,
             from: Time::from_nanos(u64::MAX),
             until: None,
             sent: Count::ZERO,
@@ -73,8 +76,9 @@ impl Traffic {
         self.sent += packets;
         for side in Side::ALL {
             // What nothing counts is in no reading, which the ledger tells.
-            _ = if self.is_indexed {
-                state.count_many(INDEXED[side as usize], rule as u32, packets)
+            _ = if let Some(bank) = self.bank {
+                let (counter, index) = cell(side, bank, rule as u32);
+                state.count_many(counter, index, packets)
             } else {
                 let mut partitions = [Partition(0), Partition(1)].into_iter();
                 partitions.any(|partition| {
@@ -129,7 +133,10 @@ impl Pipeline for Traffic {
                     self.settle_owner(state, now, *rule as usize);
                 }
             }
-            Touched::Counter { index, .. } => self.settle_owner(state, now, index as usize),
+            Touched::Counter { counter, index } => {
+                let number = number_of(self.bank.unwrap_or(u32::MAX), counter, index);
+                self.settle_owner(state, now, number as usize);
+            }
             Touched::Batch(updates) => {
                 updates.iter().for_each(|update| self.settle_update(state, now, update));
             }

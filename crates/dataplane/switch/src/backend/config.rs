@@ -31,7 +31,7 @@ pub struct Config {
     /// for them, or when [`super::Switch::look`] asks for it.
     pub pace: Option<Span>,
     /// Counters that a pass may read besides those that somebody waits for, while somebody does: a report or the end of a session then
-    /// waits for a short pass, not for a full one.
+    /// waits for a short pass, not for a full one. A pass reads so many if there are, also such as are not needed soon.
     pub express: usize,
     /// How long after a request failed for want of the switch it is tried again.
     pub retry: Span,
@@ -51,14 +51,14 @@ pub struct Config {
 }
 
 impl Config {
-    /// Pendulum access and selective pulling as in the paper, without routes.
+    /// Pendulum access as in the paper, selective pulling with care, without routes.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         Self {
             topology,
             limits,
             mode: Mode::PENDULUM,
             drain: Span::from_millis(1),
-            pulling: pulling::Config::default(),
+            pulling: pulling::Config::CAREFUL,
             falls_back: true,
             pace: Some(Span::ZERO),
             express: 500,

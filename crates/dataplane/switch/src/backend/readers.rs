@@ -57,11 +57,13 @@ impl<D: SwitchDriver> Switch<D> {
         }
         let awaited: Vec<SwitchPdr> = self.waits.of_side(place).collect();
         let express = if awaited.is_empty() { usize::MAX } else { self.config.express };
+        // Who asks for all counters gets all; else a pass is as short as what is needed soon, unless that is very little.
+        let least = if reader.demand > 0 { usize::MAX } else { self.config.express };
         let pulling = &mut self.pulling;
         let pass = self.access.poll_pass(now, side, |partition, _, budget| {
             let mut picked = awaited;
             let more = budget.saturating_sub(picked.len()).min(express);
-            picked.extend(pulling.pick(now, side, partition, more));
+            picked.extend(pulling.pick_at_least(now, side, partition, least, more));
             picked
         });
         let pass = pass.map(|pass| (pass.partition, pass.numbers.clone()));

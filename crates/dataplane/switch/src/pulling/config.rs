@@ -14,6 +14,16 @@ pub struct Config {
     pub care: Option<Care>,
 }
 
+impl Config {
+    /// With care: passes read what is needed about as soon as a short pass takes, and are even. Before a limit is reached its counters are
+    /// looked at again, each time after somewhat less than half of the time that is likely to be left.
+    pub const CAREFUL: Self = Self {
+        longest: Span::from_secs(5),
+        ahead: Some(Span::from_millis(20)),
+        care: Some(Care { part: 45, memory: Span::from_secs(10), recent: Some(Span::from_secs(2)) }),
+    };
+}
+
 impl Default for Config {
     /// As in the paper: 5 s, passes as long as they may be, and estimates that are taken at their word.
     fn default() -> Self {

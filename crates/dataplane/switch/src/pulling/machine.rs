@@ -154,11 +154,27 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
 
     /// The counters of this partition that are needed first, `budget` at most; see [`Config`].
     pub fn pick(&mut self, now: Time, side: Side, partition: Partition, budget: usize) -> Vec<SwitchPdr> {
-        let until = now + self.config.ahead.unwrap_or(Span::from_secs(60));
+        self.pick_at_least(now, side, partition, 0, budget)
+    }
+
+    /// The same, and also what is needed later, for `least` counters in all, if there are so many.
+    pub fn pick_at_least(
+        &mut self,
+        now: Time,
+        side: Side,
+        partition: Partition,
+        least: usize,
+        budget: usize,
+    ) -> Vec<SwitchPdr> {
+        const ANY: Span = Span::from_secs(60);
+        let until = now + self.config.ahead.unwrap_or(ANY);
         let Some(wheel) = self.wheels[side as usize].get_mut(usize::from(partition.0)) else {
             return Vec::new();
         };
         let mut picked = wheel.pick(now, until, budget);
+        if picked.len() < least.min(budget) {
+            picked = wheel.pick(now, now + ANY, least.min(budget));
+        }
         if self.config.care.is_some() {
             picked.reverse();
         }
