@@ -1,5 +1,5 @@
 //! Packets that go no further, and whose senders may be told why. They are told by the slow room, so often and no more: beyond
-//! that such a packet is dropped here, and costs no more than one that goes on.
+//! that such a packet is dropped here, without the slow room.
 
 use std::net::IpAddr;
 
