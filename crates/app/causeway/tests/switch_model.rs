@@ -55,7 +55,7 @@ fn what_it_cannot_do_is_said() {
     let said = String::from_utf8(stderr).unwrap();
     assert_eq!(status.code(), Some(1));
     assert!(said.contains(&format!("cannot listen on {address}: ")), "{said}");
-    let Output { status, stderr, .. } = command(&["--profile", "direct"]).output().unwrap();
+    let Output { status, stderr, .. } = command(&["--profile", "hip4-outer-ipv6"]).output().unwrap();
     let said = String::from_utf8(stderr).unwrap();
     assert_eq!(status.code(), Some(2));
     assert!(said.contains("baseline, red, red-spt, hip4, direct"), "{said}");
