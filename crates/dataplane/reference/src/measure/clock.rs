@@ -127,11 +127,12 @@ impl Clock {
         self.running?.end(pace)
     }
 
-    /// When so much time will have been measured, if no packet comes and nothing else stops it.
+    /// When so much time will have been measured, if nothing stops it. Packets may put off a pause without being seen here one by one,
+    /// where they only add up: it is then the earliest time, at which it has to be looked at again.
     pub(super) fn reaches(&self, total: Span, pace: Pace) -> Option<Time> {
         let running = self.running?;
         let at = running.since + total.saturating_sub(self.banked);
-        Some(at).filter(|at| running.end(pace).is_none_or(|end| *at <= end))
+        Some(at).filter(|at| pace.adds_up() || running.end(pace).is_none_or(|end| *at <= end))
     }
 }
 
@@ -185,7 +186,8 @@ mod tests {
         assert_eq!(clock.reaches(secs(7), pace), Some(at(17)));
         clock.change_pace(at(13), pace, Pace::UntilIdle(secs(5)));
         assert_eq!(clock.total(at(40), Pace::UntilIdle(secs(5))), secs(8));
-        assert_eq!(clock.reaches(secs(9), Pace::UntilIdle(secs(5))), None);
+        assert_eq!(clock.reaches(secs(9), Pace::UntilIdle(secs(5))), Some(at(19)));
+        assert_eq!(clock.reaches(secs(9), Pace::OneInterval(secs(5))), None);
         clock.stop(at(41), Pace::UntilIdle(secs(5)));
         assert_eq!(clock.total(at(99), pace), secs(8));
     }
