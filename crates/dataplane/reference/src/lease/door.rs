@@ -21,7 +21,7 @@ pub struct Door {
     pub direction: Direction,
     /// The UE address that its packets must have.
     pub ue: UeShape,
-    /// Indices of [`Shape::rules`], in the order in which they are tried.
+    /// Indices of [`Shape::rules`](super::Shape::rules), in the order in which they are tried.
     pub rules: Vec<u8>,
     /// A packet that no rule of it fits is for no other session either.
     pub is_final: bool,
