@@ -181,9 +181,9 @@ class SwitchModel(unittest.IsolatedAsyncioTestCase):
             self.assertIn("far", [table.alias for table in switch.p4info.tables])
             self.assertEqual(await self.entities(switch, fy.P4TableEntry()), [])
         with self.assertRaises(SwitchFailFastError), self.assertLogs("finsy") as logs:
-            async with controller(profile="direct", force=True):
+            async with controller(profile="hip4-outer-ipv6", force=True):
                 pass
-        self.assertIn("the model does not run profile direct", "".join(logs.output))
+        self.assertIn("the model does not run tunnels of IPv6", "".join(logs.output))
 
 
 if __name__ == "__main__":
