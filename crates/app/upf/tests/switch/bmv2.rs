@@ -1,7 +1,6 @@
 //! BMv2 under the daemon: simple_switch_grpc in a network namespace, with a TAP device on each port.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,13 +9,13 @@ use causeway_ports::{Batch, Frame, Meta, Port, wait};
 use causeway_upf::Daemon;
 use causeway_upf::config::P4Switch;
 
+use crate::bmv2_tools;
 use crate::common::loopback;
 use crate::common::namespace::in_namespace;
 use crate::common::smf::Smf;
 use crate::thrift::{PATIENCE, Thrift, Value};
 use crate::{N3, N6, Switch, UPF, carry_and_buffer, configuration_for};
 
-const TOOLS: [&str; 2] = ["simple_switch_grpc", "p4c-bm2-ss"];
 const CPU: u16 = 510;
 const GRPC: &str = "127.0.0.1:9559";
 const THRIFT: u16 = 9090;
@@ -99,36 +98,18 @@ impl Switch for Bmv2 {
     }
 }
 
-/// `hip4` for BMv2.
-fn compile(folder: &Path) -> PathBuf {
-    let json = folder.join("hip4.json");
-    let done = Command::new("p4c-bm2-ss")
-        .args(["--std", "p4-16", "-DPROFILE_HIP4", "-DINNER_IPV6", "p4/bmv2/upf.p4", "-o"])
-        .arg(&json)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.."))
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    json
-}
-
-fn is_on_path(tool: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
-}
-
 // Input:  the story of the model, on BMv2: the daemon loads the program.
 // Output: the same packets and reports, and volumes of frames as they came.
 #[test]
 fn the_daemon_drives_bmv2() {
     const NAME: &str = "bmv2::the_daemon_drives_bmv2";
-    if let Some(tool) = TOOLS.iter().find(|tool| !is_on_path(tool)) {
+    if let Some(tool) = bmv2_tools::missing() {
         eprintln!("SKIPPED {NAME}: needs {tool} (not on PATH)");
         return;
     }
     in_namespace(NAME, || {
         let folder = tempfile::tempdir().unwrap();
-        let json = compile(folder.path());
+        let json = bmv2_tools::compile(folder.path());
         let address: SocketAddr = GRPC.parse().unwrap();
         let mut switch = Bmv2::start();
         let mut config = configuration_for(address);

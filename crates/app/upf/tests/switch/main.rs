@@ -2,6 +2,8 @@
 //! or BMv2.
 
 mod bmv2;
+#[path = "../../../../dataplane/p4runtime/tests/driver/bmv2_tools.rs"]
+mod bmv2_tools;
 #[path = "../common/mod.rs"]
 mod common;
 #[allow(dead_code, reason = "packet tests need more of it")]

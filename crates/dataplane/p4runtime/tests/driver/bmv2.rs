@@ -1,18 +1,16 @@
 //! BMv2's simple_switch_grpc under the driver: the cases that need no frames by ports.
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use causeway_p4runtime::client::CopySession;
 use causeway_switch::driver::{Link, Outcome, Program, Request, WriteError};
-use tempfile::TempDir;
 
 use crate::behaviour;
+use crate::bmv2_tools;
 use crate::subjects::{CPU, Subject};
 use crate::world::Driver;
-
-const TOOLS: [&str; 2] = ["simple_switch_grpc", "p4c-bm2-ss"];
 
 /// A switch of BMv2 with `hip4`, empty.
 struct Bmv2 {
@@ -84,34 +82,16 @@ fn has_option(option: &str) -> bool {
     (String::from_utf8_lossy(&help.stdout) + String::from_utf8_lossy(&help.stderr)).contains(option)
 }
 
-fn is_on_path(tool: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
-}
-
-/// `hip4` for BMv2.
-fn compile(folder: &TempDir) -> PathBuf {
-    let json = folder.path().join("upf.json");
-    let done = Command::new("p4c-bm2-ss")
-        .args(["--std", "p4-16", "-DPROFILE_HIP4", "-DINNER_IPV6", "p4/bmv2/upf.p4", "-o"])
-        .arg(&json)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.."))
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    json
-}
-
 // Input:  batches, modifications, a full table, entries of every kind, and an ARP frame by packet-out, on BMv2.
 // Output: as on the model.
 #[test]
 fn bmv2_does_the_same() {
-    if let Some(tool) = TOOLS.iter().find(|tool| !is_on_path(tool)) {
+    if let Some(tool) = bmv2_tools::missing() {
         eprintln!("SKIPPED p4runtime::bmv2_does_the_same: needs {tool} (not on PATH)");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let json = compile(&folder);
+    let json = bmv2_tools::compile(folder.path());
     for case in behaviour::WITHOUT_PORTS {
         case(&mut Bmv2::start(&json));
     }

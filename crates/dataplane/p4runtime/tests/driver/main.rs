@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod bmv2;
+mod bmv2_tools;
 mod faults;
 mod subjects;
 mod world;

@@ -1,0 +1,26 @@
+//! What tests on BMv2 need to have.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const TOOLS: [&str; 2] = ["simple_switch_grpc", "p4c-bm2-ss"];
+
+/// The first tool that is not on PATH.
+pub(crate) fn missing() -> Option<&'static str> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = |tool: &str| std::env::split_paths(&path).any(|folder| folder.join(tool).is_file());
+    TOOLS.into_iter().find(|tool| !is_there(tool))
+}
+
+/// `hip4` for BMv2.
+pub(crate) fn compile(folder: &Path) -> PathBuf {
+    let json = folder.join("upf.json");
+    let done = Command::new("p4c-bm2-ss")
+        .args(["--std", "p4-16", "-DPROFILE_HIP4", "-DINNER_IPV6", "p4/bmv2/upf.p4", "-o"])
+        .arg(&json)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.."))
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    json
+}
