@@ -190,8 +190,9 @@ impl WithPorts for Way {
         self.switch.poll_sent()
     }
 
-    fn indexed_count(&self, counter: u32, index: u32) -> Option<Count> {
-        self.switch.indexed_count(counter, index)
+    fn indexed_counts(&mut self, counter: u32, indices: &[u32]) -> Vec<Count> {
+        let count = |index: &u32| self.switch.indexed_count(counter, *index).unwrap_or_default();
+        indices.iter().map(count).collect()
     }
 }
 

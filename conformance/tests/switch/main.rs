@@ -1,8 +1,18 @@
 //! Every case against the switch: those that it supports pass, and `switch.yaml` says why the others do not; `switch-direct.yaml`
-//! says where profile `direct` differs.
+//! says where profile `direct` differs, `bmv2.yaml` where BMv2 does.
 
+mod bmv2;
+#[path = "../../../crates/dataplane/p4runtime/tests/driver/bmv2_tools.rs"]
+mod bmv2_tools;
 mod grpc;
+#[allow(dead_code, unreachable_pub, reason = "tests of the daemon need more of it")]
+#[path = "../../../crates/app/upf/tests/common/namespace.rs"]
+mod namespace;
+mod on_bmv2;
 mod restart;
+#[allow(dead_code, reason = "packet tests need more of it")]
+#[path = "../../../crates/dataplane/switch/tests/packets/thrift.rs"]
+mod thrift;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -52,10 +62,25 @@ fn read<T: DeserializeOwned>(file: &str) -> T {
     serde_yaml_ng::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// Cases that a profile does not pass.
-fn unsupported(is_direct: bool) -> BTreeSet<String> {
+/// What cases are run on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum On {
+    /// The model in profile `hip4`.
+    Hip4,
+    /// The model in profile `direct`.
+    Direct,
+    /// BMv2 in profile `hip4`.
+    Bmv2,
+}
+
+/// Cases that are not passed there.
+fn unsupported(on: On) -> BTreeSet<String> {
     let listed: Listed = read("switch.yaml");
-    let differences = if is_direct { read("switch-direct.yaml") } else { Differences::default() };
+    let differences = match on {
+        On::Hip4 => Differences::default(),
+        On::Direct => read("switch-direct.yaml"),
+        On::Bmv2 => Differences { fails: read("bmv2.yaml"), ..Differences::default() },
+    };
     let mut cases: BTreeSet<String> = listed.into_values().flatten().collect();
     for case in differences.passes.into_values().flatten() {
         assert!(cases.remove(&case), "{case} is not listed in switch.yaml");
@@ -70,44 +95,49 @@ fn unsupported(is_direct: bool) -> BTreeSet<String> {
 // Output: each passes, or is listed with a reason; none is listed that passes or does not exist.
 #[test]
 fn the_switch_passes_what_it_supports() {
-    check(&TheSwitch::HIP4, false);
+    check(&TheSwitch::HIP4, On::Hip4);
 }
 
 // Input:  all cases, on the model of a switch in profile `direct` in process.
 // Output: the same, but for what `switch-direct.yaml` says.
 #[test]
 fn profile_direct_passes_what_it_supports() {
-    check(&TheSwitch::DIRECT, true);
+    check(&TheSwitch::DIRECT, On::Direct);
 }
 
 // Input:  all cases, on the model of a switch behind P4Runtime.
 // Output: the same.
 #[test]
 fn the_switch_passes_what_it_supports_over_grpc() {
-    check(&grpc::OverGrpc { profile: "hip4" }, false);
+    check(&grpc::OverGrpc { profile: "hip4" }, On::Hip4);
 }
 
 // Input:  all cases, on the model of a switch in profile `direct` behind P4Runtime.
 // Output: as in process.
 #[test]
 fn profile_direct_passes_what_it_supports_over_grpc() {
-    check(&grpc::OverGrpc { profile: "direct" }, true);
+    check(&grpc::OverGrpc { profile: "direct" }, On::Direct);
 }
 
-fn check(backend: &dyn Backend, is_direct: bool) {
-    let excused = unsupported(is_direct);
+fn check(backend: &dyn Backend, on: On) {
+    let excused = unsupported(on);
+    // What the model cannot do is not tried again on BMv2.
+    let left_out = if on == On::Bmv2 { unsupported(On::Hip4) } else { BTreeSet::new() };
     let cases = load_all(&here().join("cases")).unwrap_or_else(|error| panic!("{error}"));
     let mut wrong = Vec::new();
     let mut known = BTreeSet::new();
     for case in &cases {
         let path = case.path.with_extension("");
         let name = path.strip_prefix(here().join("cases")).unwrap_or(&path).display().to_string();
+        known.insert(name.clone());
+        if left_out.contains(&name) {
+            continue;
+        }
         match (passes(case, backend), excused.contains(&name)) {
             (Ok(()), true) => wrong.push(format!("{name} passes: take it off the list")),
             (Err(error), false) => wrong.push(format!("{name}: {error}")),
             (Ok(()), false) | (Err(_), true) => {}
         }
-        known.insert(name);
     }
     wrong.extend(
         excused.iter().filter(|name| !known.contains(*name)).map(|name| format!("{name} is no case")),

@@ -133,6 +133,11 @@ pub const KEYS: &[Key] = &[
         "100ms",
         "from one reading of the switch's counters to the next, at least",
     ),
+    key(
+        "upf.switch.counts_as_received",
+        "false",
+        "its counters count octets of frames as they were received, as BMv2's do",
+    ),
     key("upf.switch.route[].to", "none", "prefix of gNBs, or of hosts of the data network"),
     key("upf.switch.route[].of", "network", "network, or tunnels: to gNBs and other UPFs"),
     key("upf.switch.route[].port", "none", "port of the switch by which they leave"),

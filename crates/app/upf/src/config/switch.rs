@@ -39,6 +39,8 @@ pub struct P4Switch {
     /// From one reading of its counters to the next, at least.
     #[serde(serialize_with = "span")]
     pub read_interval: Span,
+    /// Its counters count octets of frames as they were received, on both sides, as BMv2's do.
+    pub counts_as_received: bool,
     /// Where packets leave it.
     pub route: Vec<SwitchRoute>,
 }
@@ -54,6 +56,7 @@ impl Default for P4Switch {
             copy_session: None,
             cpu_port: 510,
             read_interval: Span::from_millis(100),
+            counts_as_received: false,
             route: Vec::new(),
         }
     }
@@ -92,6 +95,9 @@ impl P4Switch {
             read_interval: switch
                 .value("read_interval", quantities::positive_span)
                 .unwrap_or(default.read_interval),
+            counts_as_received: switch
+                .value("counts_as_received", values::flag)
+                .unwrap_or(default.counts_as_received),
             route: switch.list("route", route).unwrap_or_default(),
         }
     }

@@ -70,6 +70,7 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.switch.copy_session", "2"),
     ("upf.switch.cpu_port", "192"),
     ("upf.switch.read_interval", "1s"),
+    ("upf.switch.counts_as_received", "true"),
     ("upf.switch.route[].to", "198.51.100.0/24"),
     ("upf.switch.route[].of", "tunnels"),
     ("upf.switch.route[].port", "4"),

@@ -15,10 +15,12 @@ pub(crate) fn missing() -> Option<&'static str> {
 /// `hip4` for BMv2.
 pub(crate) fn compile(folder: &Path) -> PathBuf {
     let json = folder.join("upf.json");
+    let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let root = above.find(|folder| folder.join("p4/bmv2/upf.p4").is_file()).unwrap();
     let done = Command::new("p4c-bm2-ss")
         .args(["--std", "p4-16", "-DPROFILE_HIP4", "-DINNER_IPV6", "p4/bmv2/upf.p4", "-o"])
         .arg(&json)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.."))
+        .current_dir(root)
         .output()
         .unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

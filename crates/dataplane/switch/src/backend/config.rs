@@ -33,6 +33,9 @@ pub struct Config {
     /// Counters that a pass may read besides those that somebody waits for, while somebody does: a report or the end of a session then
     /// waits for a short pass, not for a full one. A pass reads so many if there are, also such as are not needed soon.
     pub express: usize,
+    /// Octets that the switch counts after QoS enforcement are those of frames as they were received, as with BMv2: with the tunnel that they
+    /// came in, and without the one that they leave in.
+    pub counts_as_received: bool,
     /// How long after a request failed for want of the switch it is tried again.
     pub retry: Span,
     /// How often a change is tried that the switch cannot be reached for, until it is refused.
@@ -62,6 +65,7 @@ impl Config {
             falls_back: true,
             pace: Some(Span::ZERO),
             express: 500,
+            counts_as_received: false,
             retry: Span::from_millis(10),
             attempts: 100,
             patience: Span::from_secs(30),

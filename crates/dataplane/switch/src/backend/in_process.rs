@@ -88,6 +88,14 @@ impl<D: WithPorts> InProcess<D> {
         Ok(Self::over(switch, network))
     }
 
+    /// The same, over a switch whose octets after QoS enforcement are those of frames as they were received: see
+    /// [`Config::counts_as_received`](super::Config::counts_as_received).
+    #[must_use]
+    pub fn counting_as_received(mut self) -> Self {
+        self.switch.config.counts_as_received = true;
+        self
+    }
+
     fn over(switch: Switch<D>, network: Option<NetworkInstance>) -> Self {
         Self {
             switch,
@@ -150,13 +158,9 @@ impl<D: WithPorts> InProcess<D> {
     }
 
     fn dropped(&mut self) -> Vec<u64> {
-        let counter = self.switch.layout.drops;
-        let driver = &self.switch.driver;
-        let count = |reason: upf::DropReason| driver.indexed_count(counter, reason as u32);
-        upf::DropReason::ALL
-            .into_iter()
-            .map(|reason| count(reason).map_or(0, |count| count.packets))
-            .collect()
+        let cells = upf::DropReason::ALL.map(|reason| reason as u32);
+        let counts = self.switch.driver.indexed_counts(self.switch.layout.drops, &cells);
+        counts.into_iter().map(|count| count.packets).collect()
     }
 
     /// What became of a packet, from what the switch counted and the software said.

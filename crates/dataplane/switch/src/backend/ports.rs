@@ -14,8 +14,8 @@ pub trait WithPorts: SwitchDriver {
     /// A frame that left by a port other than the CPU's, and which.
     fn poll_sent(&mut self) -> Option<(u16, Vec<u8>)>;
 
-    /// A counter by index, as it is now.
-    fn indexed_count(&self, counter: u32, index: u32) -> Option<Count>;
+    /// Counters by index, as they are now; those that there are not are zero.
+    fn indexed_counts(&mut self, counter: u32, indices: &[u32]) -> Vec<Count>;
 }
 
 impl<P: Pipeline> WithPorts for Model<P> {
@@ -27,7 +27,8 @@ impl<P: Pipeline> WithPorts for Model<P> {
         Self::poll_sent(self).map(|(_, port, frame)| (port, frame))
     }
 
-    fn indexed_count(&self, counter: u32, index: u32) -> Option<Count> {
-        self.state().indexed_count(counter, index)
+    fn indexed_counts(&mut self, counter: u32, indices: &[u32]) -> Vec<Count> {
+        let count = |index: &u32| self.state().indexed_count(counter, *index).unwrap_or_default();
+        indices.iter().map(count).collect()
     }
 }

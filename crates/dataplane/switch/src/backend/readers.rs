@@ -160,7 +160,8 @@ impl<D: SwitchDriver> Switch<D> {
         let Some(rule) = self.rules.get_mut(&reading.number) else { return };
         rule.last[side] += reading.usage;
         rule.is_final[side] |= reading.is_last;
-        let usage = rule.of_users(side, reading.usage);
+        let as_counted = if self.config.counts_as_received { 0 } else { side };
+        let usage = rule.of_users(as_counted, reading.usage);
         let fresh = rule.fresh;
         let ours = pendulum::Reading { usage, ..*reading };
         let _reports_are_the_softwares = self.pulling.readings(now, &[ours]);

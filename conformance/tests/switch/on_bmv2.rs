@@ -1,0 +1,97 @@
+//! The cases on BMv2, where that is installed: one switch, which each case finds as the one before it left it, and the backend empties.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+use causeway_conformance::{Backend, Setup, limits};
+use causeway_dataplane::{PacketEngine, Topology};
+use causeway_p4::profiles;
+use causeway_switch::Count;
+use causeway_switch::backend::{InProcess, WithPorts};
+use causeway_switch::driver::{Link, Outcome, Program, Request, SwitchDriver, Ticket};
+use causeway_types::Time;
+
+use crate::bmv2::Bmv2;
+use crate::namespace::in_namespace;
+use crate::{On, bmv2_tools, check};
+
+/// One switch for all cases.
+struct OnBmv2 {
+    switch: Rc<RefCell<Bmv2>>,
+}
+
+impl Backend for OnBmv2 {
+    fn name(&self) -> &'static str {
+        "BMv2"
+    }
+
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
+        self.switch.borrow_mut().settle();
+        let driver = Way { switch: Rc::clone(&self.switch), is_new: true };
+        let program = Program::from(&profiles::HIP4);
+        let engine = InProcess::with_driver(driver, &program, topology, limits(setup));
+        Box::new(engine.unwrap_or_else(|error| panic!("{error}")).counting_as_received())
+    }
+}
+
+/// A case's use of the switch.
+struct Way {
+    switch: Rc<RefCell<Bmv2>>,
+    /// Nobody knows what is on it.
+    is_new: bool,
+}
+
+impl SwitchDriver for Way {
+    fn submit(&mut self, _: Time, request: Request) -> Ticket {
+        self.switch.borrow_mut().submit(request)
+    }
+
+    fn poll(&mut self, _: Time) -> Option<(Ticket, Outcome)> {
+        self.switch.borrow_mut().poll()
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        (self.switch.borrow().under_way > 0).then(Time::default)
+    }
+
+    fn poll_link(&mut self, _: Time) -> Option<Link> {
+        std::mem::take(&mut self.is_new).then_some(Link::Up { emptied: false })
+    }
+
+    fn poll_packet(&mut self, _: Time) -> Option<Vec<u8>> {
+        self.switch.borrow_mut().packets.pop_front()
+    }
+}
+
+impl WithPorts for Way {
+    fn receive(&mut self, _: Time, port: u16, frame: &[u8]) {
+        self.switch.borrow_mut().receive(port, frame);
+    }
+
+    fn poll_sent(&mut self) -> Option<(u16, Vec<u8>)> {
+        self.switch.borrow_mut().sent.pop_front()
+    }
+
+    fn indexed_counts(&mut self, counter: u32, indices: &[u32]) -> Vec<Count> {
+        self.switch.borrow_mut().counts(counter, indices)
+    }
+}
+
+// Input:  the cases that the model passes, on BMv2 behind P4Runtime.
+// Output: each passes, or `bmv2.yaml` says why not; none is there that passes.
+#[test]
+fn bmv2_passes_what_it_supports() {
+    const NAME: &str = "on_bmv2::bmv2_passes_what_it_supports";
+    if let Some(tool) = bmv2_tools::missing() {
+        eprintln!("SKIPPED conformance::{NAME}: needs {tool} (not on PATH)");
+        return;
+    }
+    in_namespace(NAME, || {
+        let folder = tempfile::tempdir().unwrap();
+        let json = bmv2_tools::compile(folder.path());
+        let p4info = Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4/p4info/hip4.bmv2.txtpb");
+        let switch = Bmv2::start(&json, &p4info, [192, 0, 2, 1]);
+        check(&OnBmv2 { switch: Rc::new(RefCell::new(switch)) }, On::Bmv2);
+    });
+}
