@@ -67,6 +67,7 @@ fn remote(
     };
     let config = backend::Config {
         pace: Some(switch.read_interval),
+        tally: Some(switch.read_interval * 20),
         counts_as_received: switch.counts_as_received,
         patience: PATIENCE,
         guards: pools.iter().map(|pool| Guard { pool: pool.net.into(), first_teid: pool.first }).collect(),

@@ -94,6 +94,11 @@ impl Counters {
         self.dropped.0[reason as usize] += 1;
     }
 
+    /// Counts so many packets thrown away.
+    pub fn drop_many(&mut self, reason: DropReason, packets: u64) {
+        self.dropped.0[reason as usize] += packets;
+    }
+
     /// How many were thrown away for this reason.
     pub fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped.0[reason as usize]

@@ -172,7 +172,7 @@ impl Dataplane for Remote {
         self.go_on(now);
     }
 
-    /// Those of the software behind the switch: packets that it never saw are in the switch's own counters.
+    /// Those of the software behind the switch, and what the switch has dropped.
     fn counters(&self) -> Counters {
         self.switch.counters()
     }

@@ -22,7 +22,7 @@ use causeway_types::{IpNet, MacAddr, Qfi, Span, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::{Config, DataPlane, P4Switch, RouteOf, SwitchRoute};
 use common::smf::Smf;
-use common::{PATIENCE, SERVER, UE, config, loopback, one_hop_on, packet};
+use common::{PATIENCE, SERVER, UE, config, loopback, metric, one_hop_on, packet};
 use tokio::net::TcpListener;
 
 /// N3 of the switch. Nobody here has that address.
@@ -197,7 +197,7 @@ fn many_sessions_are_under_way_at_once() {
 }
 
 // Input:  more UEs than the source guard has rows; then one that sends in another's tunnel.
-// Output: each is set up, and its packets pass; what another sends in its tunnel does not.
+// Output: each is set up, and its packets pass; what another sends in its tunnel does not, and `/metrics` has it.
 #[test]
 fn more_ues_than_rows_of_the_source_guard() {
     let mut switch = Served::at("127.0.0.1:0".parse().unwrap());
@@ -213,6 +213,11 @@ fn more_ues_than_rows_of_the_source_guard() {
     switch.switch.receive(N3, &in_tunnel(tunnels[0], &packet(ues[1], SERVER, b"not mine")));
     switch.switch.receive(N3, &in_tunnel(tunnels[0], &packet(ues[0], SERVER, b"mine")));
     assert_eq!(switch.next().1[14..], one_hop_on(packet(ues[0], SERVER, b"mine")));
+    let start = Instant::now();
+    while metric(&daemon, "causeway_drop{reason=\"spoofed_source\"}") < 1.0 {
+        assert!(start.elapsed() < PATIENCE, "nobody hears of the drop");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 // Input:  a switch that restarts empty under a session, when all it has counted has been told.

@@ -33,6 +33,8 @@ pub struct Config {
     /// Counters that a pass may read besides those that somebody waits for, while somebody does: a report or the end of a session then
     /// waits for a short pass, not for a full one. A pass reads so many if there are, also such as are not needed soon.
     pub express: usize,
+    /// From one reading of the drops that the switch counts by reason to the next. `None`: these are not read.
+    pub tally: Option<Span>,
     /// Octets that the switch counts after QoS enforcement are those of frames as they were received, as with BMv2: with the tunnel that they
     /// came in, and without the one that they leave in.
     pub counts_as_received: bool,
@@ -65,6 +67,7 @@ impl Config {
             falls_back: true,
             pace: Some(Span::ZERO),
             express: 500,
+            tally: Some(Span::from_secs(2)),
             counts_as_received: false,
             retry: Span::from_millis(10),
             attempts: 100,

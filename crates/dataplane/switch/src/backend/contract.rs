@@ -87,8 +87,8 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
         self.go_on(now);
     }
 
-    /// Those of the software alone: what the switch does by itself is in its own counters.
+    /// Those of the software, and what the switch has dropped by itself. What it has forwarded is in the counters of its ports.
     fn counters(&self) -> Counters {
-        self.software.counters()
+        self.software.counters().with(self.tally.counters())
     }
 }

@@ -51,6 +51,7 @@ mod start;
 mod statistics;
 mod surroundings;
 mod switch;
+mod tally;
 mod template;
 mod treat;
 mod treatments;

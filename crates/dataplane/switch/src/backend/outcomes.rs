@@ -26,6 +26,8 @@ pub(super) enum Flight {
     Removal(usize, Vec<SwitchPdr>),
     /// A frame.
     Frame,
+    /// The counters of drops.
+    Tally,
     /// A table, to compare it.
     Table(u32),
     /// What a comparison found missing.
@@ -80,6 +82,7 @@ impl<D: SwitchDriver> Switch<D> {
                 let removed = if outcome.is_ok() { numbers } else { Vec::new() };
                 self.removal_ended(now, side, &removed);
             }
+            Flight::Tally => self.tally_ended(outcome),
             // A comparison is under way as long as it waits for these.
             Flight::Frame | Flight::Table(_) | Flight::Units => {}
         }

@@ -53,6 +53,7 @@ enum Phase {
 impl<D: SwitchDriver> Switch<D> {
     /// What became of the way to the switch.
     pub(super) fn take_link(&mut self, now: Time, link: Link) {
+        self.tally.take_link(link);
         match link {
             Link::Down => self.notices.push_back(Notice::Down),
             Link::Superseded => self.notices.push_back(Notice::Superseded),
@@ -135,6 +136,8 @@ impl<D: SwitchDriver> Switch<D> {
                 self.removal_ended(now, side, &removed);
             }
             Flight::Table(table) => self.take_whole_table(now, table, outcome),
+            // They are read again.
+            Flight::Tally => self.tally.missed(),
             Flight::Units => self.units_ended(now, outcome.map(drop)),
             // All templates are compared, and whatever is in doubt.
             Flight::Chore | Flight::ReadBack(..) | Flight::Frame => {}
@@ -194,6 +197,9 @@ impl<D: SwitchDriver> Switch<D> {
     fn work_out(&mut self, now: Time) {
         let Some(mut refill) = self.refill.take() else { return };
         let is_emptied = refill.report.cause == Cause::Emptied;
+        if is_emptied {
+            self.tally.restarted();
+        }
         let found = std::mem::take(&mut refill.found);
         let mut report = Refilled::new(refill.report.cause);
         refill.units = self.differences(found, is_emptied, &mut report);

@@ -56,6 +56,8 @@ pub(super) fn surroundings(topology: Topology, limits: Limits) -> Config {
     Config {
         drain: Span::ZERO,
         pace: None,
+        // They are looked at after each packet.
+        tally: None,
         retry: Span::ZERO,
         routes: routes(own),
         ..Config::new(topology, limits)

@@ -22,6 +22,7 @@ use super::readers::Reader;
 use super::refill::Refill;
 use super::start::{StartError, access, bootstrap, fixed_entries};
 use super::statistics::Statistics;
+use super::tally::Tally;
 use super::template::Template;
 use super::waits::Waits;
 use crate::SwitchPdr;
@@ -87,6 +88,7 @@ pub struct Switch<D> {
     pub(super) held_frames: VecDeque<Vec<u8>>,
     /// What became of the packet that the software has handled last.
     pub(super) last_fate: Option<Fate>,
+    pub(super) tally: Tally,
     pub(super) statistics: Statistics,
 }
 
@@ -148,6 +150,7 @@ impl<D: SwitchDriver> Switch<D> {
             expired: 0,
             held_frames: VecDeque::new(),
             last_fate: None,
+            tally: Tally::default(),
             statistics: Statistics::default(),
         })
     }
@@ -219,6 +222,7 @@ impl<D: SwitchDriver> Switch<D> {
             self.pulling.next_deadline(),
             self.later.first_key_value().map(|((at, _), _)| *at),
             self.access.next_deadline(Time::default()),
+            self.next_tally(),
         ];
         own.into_iter().flatten().chain(passes).min()
     }
@@ -291,5 +295,6 @@ impl<D: SwitchDriver> Switch<D> {
             || self.hand_over(now)
             || self.write(now)
             || self.let_timers_expire(now)
+            || self.start_tally(now)
     }
 }

@@ -2,6 +2,7 @@
 
 mod differential;
 mod direct;
+mod drops;
 mod refusals;
 mod restart;
 mod soak;

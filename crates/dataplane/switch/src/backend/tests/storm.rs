@@ -12,7 +12,7 @@ use causeway_rules::{
 };
 use causeway_types::{FarId, PdrId, Precedence, QerId, Qfi, Seid, Span, Time, UrrId};
 
-use super::witness::Witness;
+use super::witness::{Witness, drops};
 use super::world::{
     GNBS, START, UPF, buffering, gnb, reply, request, session, to_gnb, to_network, topology, uplink, volume,
 };
@@ -79,7 +79,8 @@ impl Storm {
             parts(&Program::from(contract), topology(), Limits::default()).unwrap();
         let driver = Witness::new(model, chances, Span::from_millis(3), seed);
         // A change is given up soon, so that some are refused.
-        let config = crate::backend::Config { attempts: 2, retry: Span::from_micros(10), ..config };
+        let (retry, tally) = (Span::from_micros(10), Some(Span::from_millis(5)));
+        let config = crate::backend::Config { attempts: 2, retry, tally, ..config };
         let mut random = fastrand::Rng::with_seed(seed);
         Self {
             switch: Switch::new(driver, &program, config).unwrap(),
@@ -246,6 +247,15 @@ impl Storm {
         self.switch.driver().faulty().set_chances(chances);
     }
 
+    /// Each drop is told once, but for those that a restart took.
+    fn check_drops(&mut self) {
+        let told = self.switch.tally.counters().dropped_total();
+        let before = self.switch.driver().book().dropped;
+        let all = before + drops(self.switch.driver().model().state());
+        let is_well = if before == 0 { told == all } else { told <= all };
+        assert!(is_well, "seed {}: {told} of {all} drops were told", self.seed);
+    }
+
     /// Everything ends, on a switch that works again: nothing is left, and every packet that left was reported once, but for those
     /// whose counters a restart took.
     pub(super) fn end(mut self) -> Done {
@@ -259,6 +269,7 @@ impl Storm {
         }
         self.check();
         assert!(self.switch.is_empty(), "seed {}: {:?}", self.seed, self.switch.len());
+        self.check_drops();
         let octets = self.octets;
         let frames = [ETHERNET + CPU + octets, ETHERNET + CPU + TUNNEL + octets];
         let (lost, undelivered) = {

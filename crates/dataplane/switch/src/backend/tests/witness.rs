@@ -9,8 +9,8 @@ use crate::Count;
 use crate::driver::{
     Chances, DriverError, EntryKey, Faulty, Link, Outcome, Reply, Request, SwitchDriver, Ticket, Update,
 };
-use crate::model::Model;
 use crate::model::upf::{Command, Upf};
+use crate::model::{Model, State};
 
 /// A counter: of an entry, or by index.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -28,6 +28,8 @@ pub(super) struct Book {
     told: HashMap<(usize, Cell), Count>,
     /// Packets that were counted, and whose counts nobody will hear of.
     pub(super) lost: i64,
+    /// Packets that the switch has dropped before it restarted.
+    pub(super) dropped: u64,
     /// Lengths of the controller's frames that did not get to the switch.
     pub(super) undelivered: Vec<usize>,
 }
@@ -77,9 +79,17 @@ fn is_egress(name: &str) -> bool {
     name.starts_with("post_qos")
 }
 
+/// Packets that a switch has dropped.
+pub(super) fn drops(state: &State) -> u64 {
+    let counter = state.program().counters.iter().find(|counter| counter.name == "drops").unwrap();
+    let counts = (0..counter.size as u32).filter_map(|index| state.indexed_count(counter.id, index));
+    counts.map(|count| count.packets).sum()
+}
+
 impl Book {
     fn restart(&mut self, model: &Model<Upf>) {
         let state = model.state();
+        self.dropped += drops(state);
         let tables = state.program().tables.iter().filter(|table| is_egress(&table.name));
         let entries = tables.filter_map(|table| state.entries(table.id)).flatten();
         let of_entries = entries.map(|entry| {

@@ -1,0 +1,79 @@
+//! Drops of the switch, which its controller tells.
+
+use causeway_dataplane::{Dataplane, DropReason};
+use causeway_p4::profiles;
+use causeway_reference::Limits;
+use causeway_types::{Span, Time};
+
+use super::world::{GNBS, START, UPF, reply, request, topology};
+use crate::backend::frames::{in_udp, plain_frame};
+use crate::backend::surroundings::{N3, N6, parts};
+use crate::backend::{Config, Switch};
+use crate::driver::{Link, Program};
+use crate::model::Model;
+use crate::model::upf::Upf;
+
+const INTERVAL: Span = Span::from_secs(2);
+
+fn new(model: Option<Model<Upf>>) -> Switch<Model<Upf>> {
+    let (empty, program, config) =
+        parts(&Program::from(&profiles::HIP4), topology(), Limits::default()).unwrap();
+    let config = Config { tally: Some(INTERVAL), ..config };
+    Switch::new(model.unwrap_or(empty), &program, config).unwrap()
+}
+
+/// Packets of no session: of a tunnel and for a UE.
+fn drop_packets(switch: &mut Switch<Model<Upf>>, now: Time, tunnelled: usize, others: usize) {
+    let message = in_udp((GNBS[0], 2152), (UPF, 2152), 0, &request(1, 72)).unwrap();
+    for _ in 0..tunnelled {
+        switch.driver().receive(now, N3, &plain_frame(&message));
+    }
+    for _ in 0..others {
+        switch.driver().receive(now, N6, &plain_frame(&reply(1, 72)));
+    }
+}
+
+fn told(switch: &Switch<Model<Upf>>) -> [u64; 2] {
+    [DropReason::SpoofedSource, DropReason::UnknownUe].map(|reason| switch.counters().dropped(reason))
+}
+
+// Input:  packets that the switch drops, for two reasons; time passes; more of them; the switch restarts empty; one more.
+// Output: each is told by its reason when the counters are read, none twice.
+#[test]
+fn drops_of_the_switch_are_told_by_reason() {
+    let mut switch = new(None);
+    switch.go_on(START);
+    drop_packets(&mut switch, START, 2, 1);
+    let soon = START + INTERVAL / 2;
+    switch.go_on(soon);
+    assert_eq!(told(&switch), [0, 0]);
+    assert_eq!(switch.next_deadline(), Some(START + INTERVAL));
+    let later = START + INTERVAL;
+    switch.go_on(later);
+    assert_eq!(told(&switch), [2, 1]);
+    drop_packets(&mut switch, later, 1, 4);
+    switch.go_on(later + INTERVAL);
+    assert_eq!(told(&switch), [3, 5]);
+    let end = later + INTERVAL * 3;
+    switch.driver().restart(later + INTERVAL * 2);
+    switch.go_on(later + INTERVAL * 2);
+    drop_packets(&mut switch, end, 0, 1);
+    switch.go_on(end);
+    assert_eq!(told(&switch), [3, 6]);
+}
+
+// Input:  a switch that has dropped packets before this controller came, which finds it as it was; one packet more.
+// Output: only that one is told.
+#[test]
+fn what_was_dropped_before_is_not_ours() {
+    let mut old = new(None);
+    old.go_on(START);
+    drop_packets(&mut old, START, 3, 3);
+    let model = std::mem::replace(old.driver(), new(None).driver);
+    let mut switch = new(Some(model));
+    switch.take_link(START, Link::Up { emptied: false });
+    switch.go_on(START + INTERVAL);
+    drop_packets(&mut switch, START + INTERVAL, 1, 0);
+    switch.go_on(START + INTERVAL * 2);
+    assert_eq!(told(&switch), [1, 0]);
+}
