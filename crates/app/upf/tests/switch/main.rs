@@ -214,7 +214,7 @@ fn more_ues_than_rows_of_the_source_guard() {
     switch.switch.receive(N3, &in_tunnel(tunnels[0], &packet(ues[0], SERVER, b"mine")));
     assert_eq!(switch.next().1[14..], one_hop_on(packet(ues[0], SERVER, b"mine")));
     let start = Instant::now();
-    while metric(&daemon, "causeway_drop{reason=\"spoofed_source\"}") < 1.0 {
+    while metric(&daemon, "causeway_drop_total{reason=\"spoofed_source\"}") < 1.0 {
         assert!(start.elapsed() < PATIENCE, "nobody hears of the drop");
         std::thread::sleep(Duration::from_millis(10));
     }
