@@ -26,6 +26,9 @@ const RELEASED: &str = "released program, p4c 9.13.4";
 /// Changes of the paper's program that compile, but are not functionally complete.
 const TRIAL: &str = "trial compile, p4c 9.13.4";
 
+/// Causeway's own programs of `p4/`; how they were found is told there too.
+const OWN: &str = "docs/capacity.md, p4c 9.13.4";
+
 /// All outcomes.
 pub fn all() -> Vec<Outcome> {
     let ratios = [5, 10, 20, 50].map(Ratio::one_to);
@@ -43,6 +46,7 @@ pub fn all() -> Vec<Outcome> {
     row("baseline", PAPER, Profile::Baseline, [43, 60, 75, 80])
         .chain(row("full", RELEASED, Profile::Hip4, [85, 130, 149, 155]))
         .chain(trials())
+        .chain(own())
         .collect()
 }
 
@@ -64,6 +68,27 @@ fn trials() -> impl Iterator<Item = Outcome> {
         outcome("both by index", Program { indexed: Indexed::Both, ..keyed }, 50, 186, 8),
         outcome("both by index, narrow keys", narrow, 5, 94, 4),
         outcome("the same, post-QoS only", Program { counting: Counting::PostQos, ..narrow }, 5, 114, 4),
+    ]
+    .into_iter()
+}
+
+/// Where sizes near the limit were not all tried, the search went in the steps that are left open.
+fn own() -> impl Iterator<Item = Outcome> {
+    let outcome = |name, profile, ratio, steps, search| Outcome {
+        name,
+        source: OWN,
+        program: Program::own(profile),
+        ratio: Ratio::one_to(ratio),
+        steps,
+        search,
+    };
+    [
+        outcome("own baseline", Profile::Baseline, 5, 47, 4),
+        outcome("own baseline", Profile::Baseline, 50, 88, 16),
+        outcome("own hip4", Profile::Hip4, 5, 90, 1),
+        outcome("own hip4", Profile::Hip4, 10, 130, 1),
+        outcome("own hip4", Profile::Hip4, 20, 144, 1),
+        outcome("own hip4", Profile::Hip4, 50, 151, 4),
     ]
     .into_iter()
 }

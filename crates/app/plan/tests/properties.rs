@@ -162,3 +162,27 @@ fn one_partition_holds_no_less_than_two() {
     let both = Program { halves: true, partitions: 2, ..hip4 };
     assert!(largest(&Architecture::TOFINO1, &both, Ratio::one_to(5), Population::N9).is_err());
 }
+
+// Input:  Causeway's own programs at 1:5, and without complex UEs; then what is not known of them.
+// Output: each holds some UEs, the later profile more than the one before it; the rest is refused.
+#[test]
+fn own_programs_hold_ues() {
+    let ues = |program: &Program, ratio| {
+        largest(&Architecture::TOFINO1, program, ratio, Population::N9)
+            .unwrap()
+            .map_or(0, |fit| fit.population.ues())
+    };
+    let profiles = [Profile::Baseline, Profile::Red, Profile::RedSpt];
+    let at = |ratio| profiles.map(|profile| ues(&Program::own(profile), ratio));
+    let [baseline, red, split] = at(Ratio::one_to(5));
+    assert!(0 < baseline && baseline < red && red < split, "{baseline} {red} {split}");
+    assert!(at(Ratio { complex: 0, simple: 1 }).iter().all(|ues| *ues > 0));
+    let hip4 = Program::own(Profile::Hip4);
+    for unknown in [
+        Program::own(Profile::Direct),
+        Program { filters: Filters::Shared, ..hip4 },
+        Program { narrow_keys: true, ..hip4 },
+    ] {
+        assert!(largest(&Architecture::TOFINO1, &unknown, Ratio::one_to(5), Population::N9).is_err());
+    }
+}

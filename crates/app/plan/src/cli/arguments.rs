@@ -57,6 +57,9 @@ pub struct Arguments {
     /// The program
     #[arg(long, value_enum, default_value = "hip4")]
     pub(super) profile: Profile,
+    /// Causeway's program of that profile, which has more tables than the paper's; not for direct
+    #[arg(long)]
+    pub(super) own: bool,
     /// Complex UEs to simple ones
     #[arg(long, value_name = "COMPLEX:SIMPLE", default_value = "1:50")]
     pub(super) ratio: Ratio,
@@ -111,6 +114,7 @@ impl Arguments {
         let own = Program::of(self.profile);
         Program {
             profile: self.profile,
+            own: self.own,
             partitions: self.partitions,
             halves: self.halves,
             indexed: self.index.unwrap_or(own.indexed),

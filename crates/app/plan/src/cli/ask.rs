@@ -29,7 +29,8 @@ pub(super) struct Answer {
 
 pub(super) fn answer(arguments: &Arguments, program: &Program) -> Result<Answer, PlanError> {
     let arch = arguments.target.architecture();
-    let title = format!("{} on {} at {}", program.profile, arch.name, arguments.ratio);
+    let whose = if program.own { "own " } else { "" };
+    let title = format!("{whose}{} on {} at {}", program.profile, arch.name, arguments.ratio);
     if !arguments.sizes.is_empty() {
         return sizes(arguments, program, title);
     }

@@ -3,6 +3,7 @@
 mod accounting;
 mod after;
 mod fields;
+mod own;
 mod population;
 mod red;
 mod split;
@@ -98,6 +99,8 @@ pub enum Counting {
 pub struct Program {
     /// Which.
     pub profile: Profile,
+    /// Whether it is Causeway's, of `p4/`, which has more tables than the paper's.
+    pub own: bool,
     /// Accounting tables on each side, 1 or 2: pendulum access reads one while it writes the other.
     pub partitions: u32,
     /// Accounting with one partition is in two tables, by a bit of the PDR_ID. A table has one counter in a stage, whose blocks must be in reach of
@@ -123,6 +126,7 @@ impl Program {
         let narrow_keys = matches!(profile, Profile::Direct);
         Self {
             profile,
+            own: false,
             partitions: 1,
             halves: false,
             indexed,
@@ -132,12 +136,20 @@ impl Program {
         }
     }
 
+    /// Causeway's program of a profile.
+    pub const fn own(profile: Profile) -> Self {
+        Self { own: true, ..Self::of(profile) }
+    }
+
     /// The tables for so many UEs.
     ///
     /// # Errors
     /// [`PlanError`] when the profile has no such option, or there are fewer simple UEs than N9 ones.
     pub fn pipeline(&self, population: &Population) -> Result<Pipeline, PlanError> {
         self.check(population)?;
+        if self.own {
+            return own::build(self, population);
+        }
         match self.profile {
             Profile::Baseline | Profile::Red => red::build(self, population),
             Profile::RedSpt | Profile::Hip4 | Profile::Direct => split::build(self, population),
@@ -146,6 +158,12 @@ impl Program {
 
     fn check(&self, population: &Population) -> Result<(), PlanError> {
         let wrong = |why: &str| Err(PlanError::Profile { profile: self.profile.name(), why: why.to_owned() });
+        let plain = self.indexed == Indexed::None && self.counting == Counting::Both && !self.narrow_keys;
+        if self.own && (self.profile == Profile::Direct || !plain || self.filters == Filters::Shared) {
+            return wrong(
+                "of Causeway's own programs direct is not known, nor any with an index, narrow keys, shared filters or one side's counters",
+            );
+        }
         if !self.profile.is_split()
             && (self.filters == Filters::Shared || self.narrow_keys || self.index_simple())
         {

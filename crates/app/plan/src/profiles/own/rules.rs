@@ -1,0 +1,165 @@
+//! How the programs find a rule, and what it says: PDR tables in three or seven parts, tables of FARs, or templates.
+
+use crate::error::PlanError;
+use crate::pipeline::Dependency::{self, Control};
+use crate::pipeline::Pipeline;
+use crate::profiles::fields::{
+    OPERAND_IPV4, OPERAND_METER, OPERAND_OCTET, OPERAND_PDR_ID, OPERAND_TEID, PDR_ID, TUNNEL, UE_ADDRESS, key,
+};
+use crate::profiles::{Population, Profile, Program};
+use crate::table::Gress::Ingress;
+use crate::table::{Match, Table};
+
+/// Rows of the templates: towards N6, towards N9 and N3, downlink.
+const TEMPLATES: [u32; 3] = [2048, 1024, 2048];
+/// What a filter says of the other end and of the packet.
+const FILTER: &[(&str, u32)] = &[
+    ("remote", 32),
+    ("inner.protocol", 8),
+    ("inner.dscp", 6),
+    ("inner.sport", 16),
+    ("inner.dport", 16),
+    ("has_ports", 1),
+];
+/// Besides, where one table is for both directions.
+const BOTH_WAYS: &[(&str, u32)] = &[("tunnelled", 1), ("ipv4", 1), ("inner.src", 32)];
+
+/// Mark, DSCP and whether a copy is sent.
+const DECAPSULATE: &[u32] = &[OPERAND_OCTET, OPERAND_OCTET];
+/// Address, QFI, PDU type, DSCP and whether a copy is sent.
+const ENCAPSULATE: &[u32] = &[OPERAND_IPV4, OPERAND_OCTET, OPERAND_OCTET, OPERAND_OCTET, OPERAND_OCTET];
+/// Reason and whether a copy is sent.
+const DROP: &[u32] = &[OPERAND_OCTET, OPERAND_OCTET];
+
+/// Rules of all kinds.
+pub(super) fn count(profile: Profile, population: &Population) -> u32 {
+    let Population { simple, complex, n9 } = *population;
+    match profile {
+        Profile::Baseline | Profile::Red => 2 * simple + 2 * complex,
+        _ => 2 * (simple - n9) + n9 + (n9 + complex / 2) + 3 * (complex / 2),
+    }
+}
+
+/// The tables that find the rule, and their names.
+pub(super) fn matching(
+    pipeline: &mut Pipeline,
+    program: &Program,
+    population: &Population,
+) -> Result<&'static [&'static str], PlanError> {
+    match program.profile {
+        Profile::Baseline | Profile::Red => unsplit(pipeline, program.profile, population),
+        _ => split(pipeline, program.profile, population),
+    }
+}
+
+fn unsplit(
+    pipeline: &mut Pipeline,
+    profile: Profile,
+    population: &Population,
+) -> Result<&'static [&'static str], PlanError> {
+    let (to_n6, tunnel, drop) = merged();
+    let merged: [&[u32]; 3] = [&to_n6, &tunnel, &drop];
+    let actions: &[&[u32]] = if profile == Profile::Red { &merged } else { &[&[OPERAND_PDR_ID]] };
+    let under = |table: Table| table.actions(actions).when("user data", 1);
+    if population.complex > 0 {
+        let fields = key(&[TUNNEL, BOTH_WAYS, FILTER]);
+        pipeline.add(
+            under(Table::new("complex", Ingress, Match::Ternary(fields), population.complex * 2)),
+            &[],
+        )?;
+    } else {
+        pipeline.add(under(Table::new("complex", Ingress, Match::Always, 0)), &[])?;
+    }
+    for (way, name, fields) in [(1, "ul_simple", TUNNEL), (0, "dl_simple", UE_ADDRESS)] {
+        let simple = Table::new(name, Ingress, Match::Exact(key(&[fields])), population.simple);
+        pipeline.add(under(simple).when("tunnelled", way), &[("complex", Control)])?;
+    }
+    Ok(&["complex", "ul_simple", "dl_simple"])
+}
+
+/// Where a rule's entry has its FAR: what leads to N6, into a tunnel, and nowhere.
+fn merged() -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+    let rule = [OPERAND_PDR_ID, OPERAND_METER];
+    let tunnel = [&rule[..], &[OPERAND_TEID], ENCAPSULATE].concat();
+    ([&rule[..], DECAPSULATE].concat(), tunnel, [&[OPERAND_PDR_ID], DROP].concat())
+}
+
+fn split(
+    pipeline: &mut Pipeline,
+    profile: Profile,
+    population: &Population,
+) -> Result<&'static [&'static str], PlanError> {
+    let (to_n6, tunnel) = match profile {
+        Profile::RedSpt => {
+            let (to_n6, tunnel, _) = merged();
+            (to_n6, tunnel)
+        }
+        _ => (vec![OPERAND_PDR_ID, OPERAND_METER], vec![OPERAND_PDR_ID, OPERAND_METER, OPERAND_TEID]),
+    };
+    let complex = population.complex / 2;
+    let (n6, n9, back) = (population.simple - population.n9, population.n9, population.n9 + complex);
+    let filters = |who: &[(&'static str, u32)]| Match::Ternary(key(&[who, FILTER]));
+    let exact = |who: &[(&'static str, u32)]| Match::Exact(key(&[who]));
+    let mut last: [Option<&str>; 2] = [None; 2];
+    for (way, name, matching, entries, operands) in [
+        (1, "ul_to_n6_complex", filters(TUNNEL), complex, &to_n6),
+        (1, "ul_to_n9_n3_complex", filters(TUNNEL), complex, &tunnel),
+        (1, "ul_to_n6_simple", exact(TUNNEL), n6, &to_n6),
+        (1, "ul_to_n9_n3_simple", exact(TUNNEL), n9, &tunnel),
+        (1, "dl_from_n9_simple", exact(TUNNEL), back, &tunnel),
+        (0, "dl_from_n6_complex", filters(UE_ADDRESS), complex, &tunnel),
+        (0, "dl_from_n6_simple", exact(UE_ADDRESS), n6, &tunnel),
+    ] {
+        let matching = if entries == 0 { Match::Always } else { matching };
+        let table = Table::new(name, Ingress, matching, entries).actions(&[operands]);
+        let misses = last[usize::from(way)].map(|name| (name, Control));
+        pipeline.add(table.when("user data", 1).when("tunnelled", way), misses.as_slice())?;
+        last[usize::from(way)] = Some(name);
+    }
+    Ok(&[
+        "ul_to_n6_complex",
+        "ul_to_n9_n3_complex",
+        "ul_to_n6_simple",
+        "ul_to_n9_n3_simple",
+        "dl_from_n9_simple",
+        "dl_from_n6_complex",
+        "dl_from_n6_simple",
+    ])
+}
+
+/// The tables that say what becomes of the packet, and the names of all that do.
+pub(super) fn forwarding(
+    pipeline: &mut Pipeline,
+    program: &Program,
+    population: &Population,
+    sound: &[(&str, Dependency)],
+) -> Result<&'static [&'static str], PlanError> {
+    let by_id =
+        |exact: bool| if exact { Match::Exact(key(&[PDR_ID])) } else { Match::Ternary(key(&[PDR_ID])) };
+    match program.profile {
+        Profile::Baseline => {
+            let rules = count(program.profile, population);
+            let tunnel = [&[OPERAND_TEID], ENCAPSULATE].concat();
+            let far = Table::new("far", Ingress, by_id(true), rules);
+            pipeline.add(far.actions(&[DECAPSULATE, &tunnel, DROP]).when("sound", 1), sound)?;
+            let meter = Table::new("meter_lookup", Ingress, by_id(true), rules);
+            pipeline.add(meter.actions(&[&[OPERAND_METER]]).when("sound", 1), sound)?;
+            Ok(&["far", "meter_lookup"])
+        }
+        Profile::Red => Ok(&["complex", "ul_simple", "dl_simple"]),
+        Profile::RedSpt => Ok(&["ul_to_n6_simple", "dl_from_n9_simple", "dl_from_n6_simple"]),
+        _ => {
+            let mut after: Vec<_> = sound.to_vec();
+            for (name, rows, actions) in [
+                ("ul_to_n6_template", TEMPLATES[0], [DECAPSULATE, DROP]),
+                ("ul_to_n9_n3_template", TEMPLATES[1], [ENCAPSULATE, DROP]),
+                ("dl_template", TEMPLATES[2], [ENCAPSULATE, DROP]),
+            ] {
+                let table = Table::new(name, Ingress, by_id(false), rows).actions(&actions);
+                pipeline.add(table.when("sound", 1), &after)?;
+                after = vec![(name, Control)];
+            }
+            Ok(&["ul_to_n6_template", "ul_to_n9_n3_template", "dl_template"])
+        }
+    }
+}
