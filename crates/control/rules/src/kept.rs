@@ -111,6 +111,16 @@ impl Kept {
         }
     }
 
+    /// The sequence number (UR-SEQN) of the next report of a URR that it has or had.
+    pub fn next_report(&self, urr: UrrId) -> Option<u32> {
+        let reports = match &self.0 {
+            Form::Whole(whole) => &whole.reports,
+            Form::Alike { alike, reports } if reports.is_empty() => &alike.common().reports,
+            Form::Alike { reports, .. } => reports,
+        };
+        Some(reports.get(&urr)?.next)
+    }
+
     /// The end of the session, as [`delete`] plans it.
     pub fn delete(&self, session: Seid) -> Change {
         match &self.0 {

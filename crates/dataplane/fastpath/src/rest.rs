@@ -61,10 +61,7 @@ impl FastPath {
 
     /// The end of a session that rests. `None`: it does not, or it has been awake.
     fn end(&mut self, now: Time, seid: Seid) -> Option<Applied> {
-        if !self.resting.is_fresh(seid) {
-            return None;
-        }
-        let Woken { since, alike, paths, .. } = self.resting.take(seid)?;
+        let Woken { since, alike, paths, .. } = self.resting.take_fresh(seid)?;
         self.follow(now, paths, Paths::default());
         let usage = Reference::final_usage(alike.template().rules(), since, now);
         Some(Applied { usage, ..Applied::default() })

@@ -184,7 +184,19 @@ impl Resting {
     /// A session rests no longer. `None`: it did not.
     pub(crate) fn take(&mut self, seid: Seid) -> Option<Woken> {
         let place = self.place(seid)?;
+        self.take_at(place)
+    }
+
+    /// The same of one that has never been awake. `None`: it does not rest, or it has.
+    pub(crate) fn take_fresh(&mut self, seid: Seid) -> Option<Woken> {
+        let place = self.place(seid)?;
+        self.records.get(place as usize).filter(|record| record.past.is_none())?;
+        self.take_at(place)
+    }
+
+    fn take_at(&mut self, place: u32) -> Option<Woken> {
         let record = self.records.get_mut(place as usize)?;
+        let seid = record.seid;
         let (since, own, past) = (record.since, record.own, record.past.take());
         let kind = self.kinds.get_mut(record.kind)?;
         kind.users -= 1;
@@ -206,12 +218,6 @@ impl Resting {
     /// Since when the session is there that rests.
     pub(crate) fn since(&self, seid: Seid) -> Option<Time> {
         Some(self.records.get(self.place(seid)? as usize)?.since)
-    }
-
-    /// The session rests, and has never been awake.
-    pub(crate) fn is_fresh(&self, seid: Seid) -> bool {
-        let record = self.place(seid).and_then(|place| self.records.get(place as usize));
-        record.is_some_and(|record| record.past.is_none())
     }
 
     fn place(&self, seid: Seid) -> Option<u32> {

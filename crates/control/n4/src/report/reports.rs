@@ -45,6 +45,11 @@ impl ReportQueue {
         self.0.as_ref().is_some_and(|queue| queue.is_on_its_way())
     }
 
+    /// There is nothing, waiting or on its way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|queue| queue.is_empty())
+    }
+
     /// How many reports wait to be sent.
     pub(crate) fn waiting(&self) -> usize {
         self.0.as_ref().map_or(0, |queue| queue.waiting())

@@ -2,9 +2,8 @@
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{
-    Cause, CreatedPdr, CreatedTrafficEndpoint, MessageType, NodeId, SessionDeletionResponse,
-    SessionDeletionResponseFlags, SessionEstablishmentResponse, SessionModificationResponse, UpdatedPdr,
-    UsageReport,
+    Cause, CreatedPdr, CreatedTrafficEndpoint, MessageType, NodeId, SessionEstablishmentResponse,
+    SessionModificationResponse, UpdatedPdr, UsageReport,
 };
 use causeway_rules::{Alike, Change, packet_rate_reports};
 use causeway_types::{FSeid, Seid, Time};
@@ -49,6 +48,7 @@ impl N4 {
             InFlight::Moved(key, alike, _) if is_doomed => {
                 return self.doomed_moved(seid, key, alike, result.is_ok());
             }
+            InFlight::Ends(key) if is_doomed => return self.doomed_end(now, seid, key, &result),
             InFlight::Change { work, change } if is_doomed => {
                 return self.doomed_applied(now, seid, work, *change, &result);
             }
@@ -56,6 +56,7 @@ impl N4 {
             InFlight::Moved(key, alike, takeover) => {
                 self.applied_moved(now, seid, key, (alike, takeover), result);
             }
+            InFlight::Ends(key) => self.applied_end(now, seid, key, result),
             InFlight::Change { work, change } => self.changed(now, seid, work, *change, result),
         }
         self.next_in_line(now, seid);
@@ -75,14 +76,8 @@ impl N4 {
             (Work::Modify(key, takeover), Ok(applied)) => {
                 self.modified(now, seid, key, *takeover, change, applied);
             }
-            (Work::Delete(key), Ok(applied)) => self.deleted(now, seid, key, change, applied),
-            // It is not there, which is what was asked for.
-            (Work::Delete(key), Err(ApplyError::UnknownSession(_))) => {
-                self.deleted(now, seid, key, change, Applied::default());
-            }
-            (Work::Modify(key, _) | Work::Delete(key), Err(error)) => {
-                self.not_changed(now, seid, key, change, &error);
-            }
+            (Work::Delete(key), result) => self.deleted(now, seid, key, change, result),
+            (Work::Modify(key, _), Err(error)) => self.not_changed(now, seid, key, change, &error),
             (Work::Instruct, Ok(_)) => self.instructed(seid, change),
             (Work::Instruct, Err(_)) => self.resources.abandon(change.resources),
             (Work::Release, result) => self.released(now, seid, change, result),
@@ -213,37 +208,17 @@ impl N4 {
         self.answer(now, key, cp, Some(cause), &response.into());
     }
 
-    fn not_changed(&mut self, now: Time, seid: Seid, key: RequestKey, change: Change, error: &ApplyError) {
+    pub(super) fn not_changed(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        key: RequestKey,
+        change: Change,
+        error: &ApplyError,
+    ) {
         self.resources.abandon(change.resources);
         let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
         self.refuse(now, key, cp, error.into());
-    }
-
-    /// The session is gone. Usage that waited to be reported goes into the response; that a report is still on its
-    /// way is said (PURU).
-    fn deleted(&mut self, now: Time, seid: Seid, key: RequestKey, mut change: Change, applied: Applied) {
-        let Some(session) = self.sessions.get_mut(seid) else { return };
-        let (cp, association) = (session.cp.seid, session.association);
-        let pending = session.reports.is_on_its_way().then_some(SessionDeletionResponseFlags::PURU);
-        let mut usage_reports = session.reports.take_additional();
-        let waited = session.reports.take_unsent_usage();
-        usage_reports.reserve_exact(waited.len() + applied.usage.len());
-        usage_reports.extend(waited.iter().map(|usage| change.session.usage_report(usage)));
-        usage_reports.extend(change.usage_reports(&applied.usage));
-        let packet_rates = packet_rate_reports(&applied.packet_rates);
-        self.resources.commit(change.resources);
-        let status = self.status(now, Some(association), 1);
-        let cause = Cause::RequestAccepted;
-        let response = SessionDeletionResponse {
-            load_control_information: status.load,
-            overload_control_information: status.overload,
-            usage_reports: usage_reports.into(),
-            packet_rate_status_reports: packet_rates.into(),
-            flags: pending,
-            ..SessionDeletionResponse::new(cause)
-        };
-        self.answer(now, key, cp, Some(cause), &response.into());
-        self.drop_session(now, seid);
     }
 
     /// Begins what waits: requests first, then reports.

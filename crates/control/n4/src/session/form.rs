@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use causeway_pfcp::{CreatedPdr, FTeid, Header, Ie, RawIes};
-use causeway_rules::{Alike, Template};
+use causeway_rules::{Alike, Kept, Template, Usage};
 use causeway_types::{FSeid, Seid};
+
+use super::end_form::EndForm;
 
 /// Templates whose answers are remembered.
 const REMEMBERED: usize = 64;
@@ -30,6 +32,7 @@ pub(crate) struct Forms {
     establishments: Vec<Form>,
     /// To a modification: that it is accepted.
     modification: Vec<u8>,
+    ends: Vec<EndForm>,
 }
 
 impl Forms {
@@ -60,6 +63,27 @@ impl Forms {
     /// Remembers an answer to a modification that says no more than that it is accepted.
     pub(super) fn remember_accepted(&mut self, answer: &[u8]) {
         self.modification = answer.to_vec();
+    }
+
+    /// The answer to the end of a session, if one like it was given before that said nothing beside the usage.
+    pub(super) fn end(&self, kept: &Kept, usage: &[Usage], cp: Seid, sequence: u32) -> Option<Vec<u8>> {
+        self.ends.iter().find(|form| form.fits(kept, usage))?.fill(kept, usage, cp, sequence)
+    }
+
+    /// Remembers an answer to the end of a session that said no more than what it used.
+    pub(super) fn remember_end(
+        &mut self,
+        kept: &Kept,
+        usage: &[Usage],
+        cp: Seid,
+        sequence: u32,
+        answer: &[u8],
+    ) {
+        let Some(form) = EndForm::of(kept, usage, answer) else { return };
+        if form.fill(kept, usage, cp, sequence).as_deref() == Some(answer) {
+            self.ends.truncate(REMEMBERED - 1);
+            self.ends.insert(0, form);
+        }
     }
 }
 
@@ -104,13 +128,13 @@ impl Form {
 }
 
 /// Writes whom an answer is for. `None`: there is none.
-fn address(octets: &mut [u8], cp: Seid, sequence: u32) -> Option<()> {
+pub(super) fn address(octets: &mut [u8], cp: Seid, sequence: u32) -> Option<()> {
     let [_, number @ ..] = sequence.to_be_bytes();
     put(octets, SEID, &cp.0.to_be_bytes())?;
     put(octets, SEQUENCE, &number)
 }
 
-fn put(octets: &mut [u8], at: usize, value: &[u8]) -> Option<()> {
+pub(super) fn put(octets: &mut [u8], at: usize, value: &[u8]) -> Option<()> {
     octets.get_mut(at..at + value.len())?.copy_from_slice(value);
     Some(())
 }

@@ -3,6 +3,8 @@
 mod alike;
 mod applied;
 mod conflict;
+mod end_form;
+mod ended;
 mod form;
 mod instruct;
 mod members;

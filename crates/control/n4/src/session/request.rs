@@ -49,7 +49,11 @@ impl N4 {
         header: &Header,
         body: &[u8],
     ) {
-        if key.message == MessageType::SessionModificationRequest && self.modify_alike(seid, key, body) {
+        let is_begun = match key.message {
+            MessageType::SessionModificationRequest => self.modify_alike(seid, key, body),
+            _ => self.delete_alike(seid, key, body),
+        };
+        if is_begun {
             return;
         }
         match Message::decode(header, body) {

@@ -2,16 +2,16 @@
 
 use std::net::IpAddr;
 
-use causeway_rules::{Alike, Change, Instructions, Moved, Places, Plan};
+use causeway_rules::{Alike, Change, Instructions, Moved, Places, Plan, plan_deletion};
 use causeway_types::{FSeid, Seid};
 
 use super::Takeover;
 use super::members::Members;
-use super::slab::Slab;
 use super::state::Session;
 use super::work::{InFlight, Waiting, WaitingRequest, Work};
 use crate::ApplyId;
 use crate::association::AssociationId;
+use super::slab::Slab;
 use crate::transaction::RequestKey;
 
 /// All sessions by our SEID, and the plans under way.
@@ -175,6 +175,12 @@ impl Sessions {
     ) -> Option<(ApplyId, Plan)> {
         let id = self.begin(session, InFlight::Moved(key, moved.after(), takeover))?;
         Some((id, Plan { session, ops: moved.into() }))
+    }
+
+    /// The same for a session that ends, and of which is kept what it has in common with others.
+    pub(crate) fn start_end(&mut self, key: RequestKey, session: Seid) -> Option<(ApplyId, Plan)> {
+        let id = self.begin(session, InFlight::Ends(key))?;
+        Some((id, plan_deletion(session)))
     }
 
     fn begin(&mut self, seid: Seid, in_flight: InFlight) -> Option<ApplyId> {

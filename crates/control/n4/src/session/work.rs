@@ -13,6 +13,8 @@ pub(crate) enum InFlight {
     Alike(RequestKey, Alike),
     /// The session becomes this by a change that others had before it, for this request, and changes hands if that says so.
     Moved(RequestKey, Alike, Option<Box<Takeover>>),
+    /// The session, of which is kept what it has in common with others, ends for this request.
+    Ends(RequestKey),
     /// Anything else.
     Change {
         work: Work,

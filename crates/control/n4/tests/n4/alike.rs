@@ -89,7 +89,8 @@ struct Story {
 
 impl Story {
     fn new(has_new_words: bool) -> Self {
-        let (world, smf) = World::associated();
+        let (mut world, smf) = World::associated();
+        world.plane.is_varied = true;
         Self { world, smf, sessions: Vec::new(), last: Vec::new(), has_new_words }
     }
 
@@ -220,5 +221,31 @@ fn handovers_are_known_when_they_are_met_again() {
         };
         assert_eq!((unknown.first(), unknown.last()), expected, "{beside:?}: {unknown:?}");
         assert!(unknown.is_sorted_by(|one, other| one >= other), "{beside:?}: {unknown:?}");
+    }
+}
+
+// Input:  sessions in the same words, some of which have reported usage before; then their ends, with one kind of usage after the other.
+//         In a second world in words that nobody has used before.
+// Output: the same answers octet by octet.
+#[test]
+fn ends_in_known_words_tell_the_same() {
+    let (mut one, mut other) = (Story::new(false), Story::new(true));
+    let mut at = 0;
+    let mut both = |step: Step| {
+        at += 1;
+        one.step(at, step);
+        other.step(at, step);
+        let sent = one.world.sent.drain(..).collect::<Vec<_>>();
+        assert_eq!(sent, other.world.sent.drain(..).collect::<Vec<_>>(), "{step:?}");
+        sent.len()
+    };
+    for number in 0..60 {
+        both(Step::Establish { number, wording: number % 2, recovery: None });
+    }
+    for session in (0..60).step_by(3) {
+        assert_eq!(both(Step::Query(session)), 1);
+    }
+    for session in 0..60 {
+        assert_eq!(both(Step::Delete(session)), 1);
     }
 }

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::Usage;
-use causeway_rules::{OuterHeader, PduSessionType, RuleSet, SortedMap, UsageReportTrigger};
-use causeway_types::{Seid, Teid, Time};
+use causeway_rules::{OuterHeader, PduSessionType, RuleSet, SortedMap, Urr, UsageReportTrigger};
+use causeway_types::{Seid, Teid, Time, Volume};
 
 use super::trace::has_no_peers;
 use crate::engine::Reference;
@@ -43,9 +43,26 @@ impl Reference {
 
     /// The usage that a session with these rules reports at its end, established at `since`, for which no packet came.
     pub fn final_usage(rules: &RuleSet, since: Time, now: Time) -> Vec<Usage> {
-        let report = |urr| Measurement::new(urr, since).report(urr, UsageReportTrigger::TERMR, now);
-        rules.urrs.values().flat_map(report).collect()
+        let mut usage = Vec::with_capacity(rules.urrs.len());
+        for urr in rules.urrs.values() {
+            match volume_alone(urr, since, now) {
+                Some(nothing) => usage.push(nothing),
+                None => usage.extend(final_reports(urr, since, now)),
+            }
+        }
+        usage
     }
+}
+
+fn final_reports(urr: &Urr, since: Time, now: Time) -> Vec<Usage> {
+    Measurement::new(urr, since).report(urr, UsageReportTrigger::TERMR, now)
+}
+
+/// The same where time is not measured and there is one report, without measuring.
+fn volume_alone(urr: &Urr, since: Time, now: Time) -> Option<Usage> {
+    let volume = urr.method.volume.then_some(Volume::ZERO);
+    let is_alone = !urr.method.duration && !urr.before_qos;
+    is_alone.then(|| Usage { volume, ..Usage::new(urr.id, UsageReportTrigger::TERMR, since, now) })
 }
 
 /// The session has nothing to do with others, and packets find it by one IPv4 address and by tunnels over IPv4 alone.
@@ -72,4 +89,44 @@ pub(super) fn is_alone(rules: &RuleSet) -> bool {
         && has_one_address
         && leads_into_gtpu
         && is_limited_alone
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU16;
+
+    use causeway_rules::{MeasurementMethod, Monitoring, UsageLimits};
+    use causeway_types::{Span, UrrId};
+
+    use super::*;
+
+    // Input:  URRs that measure nothing, volume, time, events or several of them, from their start or the first packet, before QoS
+    //         enforcement too, with limits and a monitoring time that is over, or paused; each ends after 90 s without a packet.
+    // Output: where the report is known without measuring, it is what measuring yields, and that is one report.
+    #[test]
+    fn what_is_known_without_measuring_is_what_is_measured() {
+        let (since, now) = (Time::from_secs(1000), Time::from_secs(1090));
+        let (at, mut known) = (Time::from_secs(1030), 0);
+        for bits in 0..256_u32 {
+            let has = |bit: u32| bits & 1 << bit != 0;
+            let method = MeasurementMethod { volume: has(0), duration: has(1), events: has(2) };
+            let limits =
+                UsageLimits { volume: None, time: has(3).then(|| Span::from_secs(30)), events: Some(1) };
+            let urr = Urr {
+                before_qos: has(4),
+                immediate_start: has(5),
+                inactive: has(6),
+                thresholds: limits,
+                quotas: limits,
+                monitoring: has(7).then_some(Monitoring { at, thresholds: limits, quotas: limits }),
+                number_of_reports: NonZeroU16::new(1).filter(|_| has(3)),
+                ..Urr::new(UrrId(1), method)
+            };
+            if let Some(usage) = volume_alone(&urr, since, now) {
+                known += 1;
+                assert_eq!(final_reports(&urr, since, now), [usage], "{urr:?}");
+            }
+        }
+        assert_eq!(known, 64);
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_n4::ApplyId;
 use causeway_rules::{Op, Plan, Usage, UsageReportTrigger};
-use causeway_types::{Seid, Time, UrrId, Volume};
+use causeway_types::{Seid, Span, Time, UrrId, Volume};
 
 /// When plans are carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +24,8 @@ pub(crate) struct Plane {
     pub(crate) held: VecDeque<(ApplyId, Plan)>,
     /// Every plan that was carried out.
     pub(crate) done: Vec<Plan>,
+    /// Ends of sessions yield one kind of usage after the other.
+    pub(crate) is_varied: bool,
     sessions: BTreeMap<Seid, BTreeSet<UrrId>>,
 }
 
@@ -34,6 +36,7 @@ impl Plane {
             failures: VecDeque::new(),
             held: VecDeque::new(),
             done: Vec::new(),
+            is_varied: false,
             sessions: BTreeMap::new(),
         }
     }
@@ -65,7 +68,8 @@ impl Plane {
                     usage.push(used(now, *urr, 20, UsageReportTrigger::TERMR));
                 }
                 Op::RemoveSession => {
-                    usage.extend(urrs.iter().map(|urr| used(now, *urr, 30, UsageReportTrigger::TERMR)));
+                    let kind = if self.is_varied { self.done.len() } else { 0 };
+                    usage.extend(urrs.iter().map(|urr| used_at_the_end(now, *urr, kind)));
                 }
                 _ => {}
             }
@@ -85,5 +89,21 @@ pub(crate) fn used(now: Time, urr: UrrId, octets: u64, triggers: UsageReportTrig
         first_packet: Some(now),
         last_packet: Some(now),
         ..Usage::new(urr, triggers, now, now)
+    }
+}
+
+/// Kinds of usage that an SMF is told of in the same words, but for the values, and one of which it is not.
+fn used_at_the_end(now: Time, urr: UrrId, kind: usize) -> Usage {
+    let all = used(now, urr, 30 + kind as u64, UsageReportTrigger::TERMR);
+    match kind % 5 {
+        0 | 1 => all,
+        2 => Usage { volume: Some(Volume::ZERO), first_packet: None, last_packet: None, ..all },
+        3 => Usage {
+            duration: Some(Span::from_millis(1500 * kind as u64)),
+            start: now,
+            end: now + Span::from_secs(9),
+            ..all
+        },
+        _ => Usage { events: vec![now], ..all },
     }
 }

@@ -1,0 +1,152 @@
+//! Answers to the ends of sessions: the octets, but for what was measured of each.
+
+use std::sync::Arc;
+
+use causeway_pfcp::{
+    Cause, DurationMeasurement, EndTime, Header, Ie, RawIe, RawIes, StartTime, TimeOfFirstPacket,
+    TimeOfLastPacket, UrSeqn, VolumeMeasurement,
+};
+use causeway_rules::{Kept, MacChanges, Template, Usage};
+use causeway_types::{Seid, Span, Time, Volume};
+
+use super::form::{address, put};
+
+/// Usage Report in a deletion response (TS 29.244 table 8.1.2-1).
+const USAGE_REPORT: u16 = 79;
+
+/// The bits of Volume Measurement that say that packets are counted, too.
+const PACKETS: u8 = 0b11_1000;
+
+/// The answer to the end of a session of a template, with the usage of each URR at most once.
+#[derive(Debug)]
+pub(super) struct EndForm {
+    template: Arc<Template>,
+    /// What was reported in it.
+    usage: Vec<Usage>,
+    octets: Vec<u8>,
+    /// Where the values of each usage are.
+    places: Vec<Places>,
+}
+
+/// Where the values of a usage report are, where it has them.
+#[derive(Clone, Copy, Default, Debug)]
+struct Places {
+    sequence: usize,
+    start: Option<usize>,
+    end: Option<usize>,
+    /// And whether packets are counted.
+    volume: Option<(usize, bool)>,
+    duration: Option<usize>,
+    first_packet: Option<usize>,
+    last_packet: Option<usize>,
+}
+
+impl EndForm {
+    /// Of an answer. `None`: it says something that is not known here.
+    pub(super) fn of(kept: &Kept, usage: &[Usage], answer: &[u8]) -> Option<Self> {
+        let (_, body, _) = Header::decode(answer).ok()?;
+        let mut places = Vec::new();
+        for ie in RawIes::new(body) {
+            let ie = ie.ok()?;
+            match ie.ie_type {
+                Cause::TYPE => {}
+                // In a deletion response.
+                USAGE_REPORT => places.push(Places::of(answer, ie)?),
+                _ => return None,
+            }
+        }
+        let is_first = |(at, it): (usize, &Usage)| usage.iter().position(|one| one.urr == it.urr) == Some(at);
+        let can_be_known = places.len() == usage.len()
+            && usage.iter().all(is_plain)
+            && usage.iter().enumerate().all(is_first);
+        let template = Arc::clone(kept.alike()?.template());
+        can_be_known.then(|| Self { template, usage: usage.to_vec(), octets: answer.to_vec(), places })
+    }
+
+    /// It is for sessions like this, with such usage.
+    pub(super) fn fits(&self, kept: &Kept, usage: &[Usage]) -> bool {
+        kept.alike().is_some_and(|alike| Arc::ptr_eq(alike.template(), &self.template))
+            && self.usage.len() == usage.len()
+            && self.usage.iter().zip(usage).all(|(known, usage)| is_like(known, usage))
+    }
+
+    /// The answer for a session that it fits.
+    pub(super) fn fill(&self, kept: &Kept, usage: &[Usage], cp: Seid, sequence: u32) -> Option<Vec<u8>> {
+        let mut octets = self.octets.clone();
+        address(&mut octets, cp, sequence)?;
+        for (places, usage) in self.places.iter().zip(usage) {
+            put(&mut octets, places.sequence, &kept.next_report(usage.urr)?.to_be_bytes())?;
+            places.put_times(&mut octets, usage)?;
+            places.put_volume(&mut octets, usage)?;
+        }
+        Some(octets)
+    }
+}
+
+impl Places {
+    fn of(answer: &[u8], report: RawIe<'_>) -> Option<Self> {
+        let mut places = Self::default();
+        for ie in RawIes::new(report.value) {
+            let ie = ie.ok()?;
+            let at = ie.value.as_ptr().addr().checked_sub(answer.as_ptr().addr())?;
+            match ie.ie_type {
+                UrSeqn::TYPE => places.sequence = at,
+                StartTime::TYPE => places.start = Some(at),
+                EndTime::TYPE => places.end = Some(at),
+                VolumeMeasurement::TYPE => {
+                    places.volume = Some((at + 1, ie.value.first()? & PACKETS != 0));
+                }
+                DurationMeasurement::TYPE => places.duration = Some(at),
+                TimeOfFirstPacket::TYPE => places.first_packet = Some(at),
+                TimeOfLastPacket::TYPE => places.last_packet = Some(at),
+                _ => {}
+            }
+        }
+        Some(places)
+    }
+
+    fn put_times(&self, octets: &mut [u8], usage: &Usage) -> Option<()> {
+        let times = [
+            (self.start, Some(usage.start)),
+            (self.end, Some(usage.end)),
+            (self.first_packet, usage.first_packet),
+            (self.last_packet, usage.last_packet),
+        ];
+        let times = times.map(|(at, time)| at.zip(time.map(|time: Time| time.to_ntp().0)));
+        let duration = self.duration.zip(usage.duration.map(seconds));
+        let mut all = times.into_iter().chain([duration]).flatten();
+        all.try_for_each(|(at, value)| put(octets, at, &value.to_be_bytes()))
+    }
+
+    fn put_volume(&self, octets: &mut [u8], usage: &Usage) -> Option<()> {
+        let Some(((at, has_packets), volume)) = self.volume.zip(usage.volume) else { return Some(()) };
+        let Volume { uplink, downlink, uplink_packets, downlink_packets } = volume;
+        let values = [volume.total(), uplink, downlink];
+        let packets = [volume.total_packets(), uplink_packets, downlink_packets];
+        let packets = packets.into_iter().filter(|_| has_packets);
+        let mut all = values.into_iter().chain(packets).zip((at..).step_by(8));
+        all.try_for_each(|(value, at)| put(octets, at, &value.to_be_bytes()))
+    }
+}
+
+fn seconds(span: Span) -> u32 {
+    u32::try_from(span.as_secs()).unwrap_or(u32::MAX)
+}
+
+/// All that it says has a place.
+fn is_plain(usage: &Usage) -> bool {
+    usage.part.is_empty()
+        && usage.events.is_empty()
+        && usage.macs == MacChanges::default()
+        && usage.detected.is_none()
+}
+
+/// Both say the same things, with values of their own.
+fn is_like(known: &Usage, usage: &Usage) -> bool {
+    is_plain(usage)
+        && (known.urr, known.triggers) == (usage.urr, usage.triggers)
+        && known.volume.is_some() == usage.volume.is_some()
+        && known.duration.is_some() == usage.duration.is_some()
+        && known.first_packet.is_some() == usage.first_packet.is_some()
+        && known.last_packet.is_some() == usage.last_packet.is_some()
+}
