@@ -80,7 +80,7 @@ impl N4 {
         response: &Message<'_>,
     ) {
         match self.answer_at_once(key, seid, cause, response) {
-            Some(bytes) => self.inbound.answer(now, key, bytes),
+            Some(bytes) => self.inbound.answer(now, key, &bytes),
             None => self.inbound.forget(&key),
         }
     }
@@ -90,8 +90,8 @@ impl N4 {
         let result = MessageResult::Cause(Cause::RequestAccepted);
         self.counters.received(Some(key.message), result);
         self.counters.sent(message, result);
-        self.push(Output::Send { to: key.from, bytes: bytes.clone() });
-        self.inbound.answer(now, key, bytes);
+        self.inbound.answer(now, key, &bytes);
+        self.push(Output::Send { to: key.from, bytes });
     }
 
     /// Sends a response that is not kept: a duplicate of its request is as good as the request.
@@ -119,7 +119,7 @@ impl N4 {
     pub(crate) fn refuse(&mut self, now: Time, key: RequestKey, seid: Seid, refusal: Refusal) {
         let status = self.status_for_refused(now, key);
         match self.refuse_with(key, seid, refusal, status) {
-            Some(bytes) => self.inbound.answer(now, key, bytes),
+            Some(bytes) => self.inbound.answer(now, key, &bytes),
             None => self.inbound.forget(&key),
         }
     }

@@ -25,6 +25,7 @@ mod report;
 mod seid;
 mod session;
 mod shutdown;
+mod slab;
 mod status;
 mod transaction;
 mod view;

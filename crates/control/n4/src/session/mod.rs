@@ -13,7 +13,6 @@ mod moved;
 mod purge;
 mod release;
 mod request;
-mod slab;
 mod state;
 mod table;
 mod takeover;

@@ -11,7 +11,7 @@ use super::state::Session;
 use super::work::{InFlight, Waiting, WaitingRequest, Work};
 use crate::ApplyId;
 use crate::association::AssociationId;
-use super::slab::Slab;
+use crate::slab::Slab;
 use crate::transaction::RequestKey;
 
 /// All sessions by our SEID, and the plans under way.

@@ -5,10 +5,13 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_pfcp::{Header, MessageType};
+use causeway_rules::Places;
 use causeway_types::{Span, Time};
 use foldhash::quality::FixedState;
 
+use super::answers::{Answers, Stored};
 use crate::hash::HashMap;
+use crate::slab::Slab;
 
 /// What makes two requests the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,23 +79,58 @@ pub(crate) struct Bounds {
 
 #[derive(Debug, Default)]
 struct Host {
-    /// `None` while in progress.
-    answers: HashMap<RequestKey, Option<Vec<u8>>>,
+    requests: Slab<Request>,
+    /// Where each is.
+    places: Places,
     /// The answered ones, oldest first, and when they expire.
-    order: VecDeque<(Time, RequestKey)>,
-    octets: usize,
+    order: VecDeque<(Time, u32)>,
+    answers: Answers,
+}
+
+#[derive(Debug)]
+struct Request {
+    key: RequestKey,
+    /// `None` while in progress.
+    answer: Option<Stored>,
 }
 
 impl Host {
+    fn place(&self, key: &RequestKey) -> Option<u32> {
+        self.places.find(key, |place| self.requests.get(place).is_some_and(|request| request.key == *key))
+    }
+
+    fn look_up(&self, key: &RequestKey) -> Seen<'_> {
+        let request = self.place(key).and_then(|place| self.requests.get(place));
+        match request.map(|request| request.answer) {
+            None => Seen::New,
+            Some(answer) => {
+                answer.and_then(|it| self.answers.get(it)).map_or(Seen::InProgress, Seen::Answered)
+            }
+        }
+    }
+
     fn in_progress(&self) -> usize {
-        self.answers.len() - self.order.len()
+        self.requests.len() - self.order.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.requests.len() == 0
+    }
+
+    fn begin(&mut self, key: RequestKey) {
+        let place = self.requests.insert(Request { key, answer: None });
+        self.places.insert(key, place);
+    }
+
+    fn remove(&mut self, place: u32) {
+        let Some(request) = self.requests.remove(place) else { return };
+        self.places.remove(request.key, place);
+        request.answer.into_iter().for_each(|answer| self.answers.forget(answer));
     }
 
     fn forget_oldest(&mut self) {
-        if let Some((_, key)) = self.order.pop_front()
-            && let Some(Some(answer)) = self.answers.remove(&key)
-        {
-            self.octets -= answer.len();
+        if let Some((_, place)) = self.order.pop_front() {
+            self.remove(place);
         }
     }
 }
@@ -105,14 +143,10 @@ impl Inbound {
 
     /// What is known of this request.
     pub(crate) fn look_up(&self, key: &RequestKey) -> Seen<'_> {
-        match self.hosts.get(&key.from.ip()).and_then(|host| host.answers.get(key)) {
-            None => Seen::New,
-            Some(None) => Seen::InProgress,
-            Some(Some(answer)) => Seen::Answered(answer),
-        }
+        self.hosts.get(&key.from.ip()).map_or(Seen::New, |host| host.look_up(key))
     }
 
-    /// Work on it begins, and ends with [`Inbound::answer`] or [`Inbound::forget`]. False: too many are open.
+    /// Work on a request that is [`Seen::New`] begins, and ends with [`Inbound::answer`] or [`Inbound::forget`]. False: too many are open.
     #[must_use]
     pub(crate) fn begin(&mut self, key: RequestKey) -> bool {
         let ip = key.from.ip();
@@ -123,18 +157,18 @@ impl Inbound {
         if host.in_progress() >= self.bounds.in_progress_per_host {
             return false;
         }
-        host.answers.entry(key).or_insert(None);
+        host.begin(key);
         true
     }
 
     /// Keeps the answer of a request that was begun. The oldest ones make room for it.
-    pub(crate) fn answer(&mut self, now: Time, key: RequestKey, bytes: Vec<u8>) {
+    pub(crate) fn answer(&mut self, now: Time, key: RequestKey, bytes: &[u8]) {
         let Some(host) = self.hosts.get_mut(&key.from.ip()) else { return };
-        let Some(slot @ None) = host.answers.get_mut(&key) else { return };
-        host.octets += bytes.len();
-        *slot = Some(bytes);
-        host.order.push_back((now + self.lifetime, key));
-        while host.octets > self.bounds.octets_per_host {
+        let Some(place) = host.place(&key) else { return };
+        let Some(Request { answer: answer @ None, .. }) = host.requests.get_mut(place) else { return };
+        *answer = Some(host.answers.put(bytes));
+        host.order.push_back((now + self.lifetime, place));
+        while host.answers.octets() > self.bounds.octets_per_host {
             host.forget_oldest();
         }
     }
@@ -142,9 +176,10 @@ impl Inbound {
     /// Work on it ended without an answer: a duplicate will be new.
     pub(crate) fn forget(&mut self, key: &RequestKey) {
         if let Some(host) = self.hosts.get_mut(&key.from.ip())
-            && host.answers.get(key).is_some_and(Option::is_none)
+            && let Some(place) = host.place(key)
+            && host.requests.get(place).is_some_and(|request| request.answer.is_none())
         {
-            host.answers.remove(key);
+            host.remove(place);
             self.drop_empty(key.from.ip());
         }
     }
@@ -171,7 +206,7 @@ impl Inbound {
                 host.forget_oldest();
             }
         }
-        self.hosts.retain(|_, host| !host.answers.is_empty());
+        self.hosts.retain(|_, host| !host.is_empty());
     }
 
     /// How many requests of the host that has the most are open. O(hosts).
@@ -181,7 +216,7 @@ impl Inbound {
 
     /// How many requests are remembered, open ones included.
     pub(crate) fn len(&self) -> usize {
-        self.hosts.values().map(|host| host.answers.len()).sum()
+        self.hosts.values().map(|host| host.requests.len()).sum()
     }
 
     /// Forgets a host if there are too many: the one with the fewest answers of those with no open request.
@@ -190,12 +225,12 @@ impl Inbound {
             return true;
         }
         let idle = self.hosts.iter().filter(|(_, host)| host.in_progress() == 0);
-        let least = idle.min_by_key(|(ip, host)| (host.answers.len(), **ip)).map(|(ip, _)| *ip);
+        let least = idle.min_by_key(|(ip, host)| (host.requests.len(), **ip)).map(|(ip, _)| *ip);
         least.is_some_and(|ip| self.hosts.remove(&ip).is_some())
     }
 
     fn drop_empty(&mut self, ip: IpAddr) {
-        if self.hosts.get(&ip).is_some_and(|host| host.answers.is_empty()) {
+        if self.hosts.get(&ip).is_some_and(Host::is_empty) {
             self.hosts.remove(&ip);
         }
     }
@@ -228,7 +263,7 @@ mod tests {
         assert_eq!(inbound.look_up(&key(1, 7)), Seen::New);
         assert!(inbound.begin(key(1, 7)));
         assert_eq!(inbound.look_up(&key(1, 7)), Seen::InProgress);
-        inbound.answer(Time::from_secs(1), key(1, 7), b"yes".to_vec());
+        inbound.answer(Time::from_secs(1), key(1, 7), b"yes");
         assert_eq!(inbound.look_up(&key(1, 7)), Seen::Answered(b"yes"));
         assert_eq!(inbound.look_up(&key(2, 7)), Seen::New);
         assert_eq!(inbound.look_up(&key_of(1, 7, b"other")), Seen::New);
@@ -245,7 +280,7 @@ mod tests {
         let mut inbound = inbound();
         for sequence in 1..=3 {
             assert!(inbound.begin(key(1, sequence)));
-            inbound.answer(Time::default(), key(1, sequence), b"four".to_vec());
+            inbound.answer(Time::default(), key(1, sequence), b"four");
         }
         assert_eq!(inbound.look_up(&key(1, 1)), Seen::New);
         assert_eq!(inbound.look_up(&key(1, 2)), Seen::Answered(b"four"));
@@ -264,7 +299,7 @@ mod tests {
         };
         for key in [of(1, 1), of(1, 2), of(2, 1)] {
             assert!(inbound.begin(key));
-            inbound.answer(Time::default(), key, b"yes".to_vec());
+            inbound.answer(Time::default(), key, b"yes");
         }
         assert!(inbound.begin(of(3, 1)));
         assert_eq!(inbound.look_up(&of(2, 1)), Seen::New);
@@ -283,7 +318,7 @@ mod tests {
         inbound.forget(&key(1, 1));
         assert!(inbound.begin(key(1, 3)));
         inbound.forget(&key(1, 2));
-        inbound.answer(Time::default(), key(1, 3), b"yes".to_vec());
+        inbound.answer(Time::default(), key(1, 3), b"yes");
         inbound.forget_answers(key(1, 3).from.ip());
         assert!(inbound.hosts.is_empty());
     }

@@ -1,5 +1,6 @@
 //! Requests and their answers, both ways (TS 29.244 clause 6.4).
 
+mod answers;
 mod inbound;
 mod outbound;
 

@@ -5,7 +5,7 @@ const PIECE: usize = 256;
 
 /// Things whose places are numbered, and stay as long as the things do.
 #[derive(Debug)]
-pub(super) struct Slab<T> {
+pub(crate) struct Slab<T> {
     pieces: Vec<Vec<Option<T>>>,
     /// Places that were left, the last first.
     free: Vec<u32>,
@@ -21,12 +21,12 @@ impl<T> Default for Slab<T> {
 
 impl<T> Slab<T> {
     /// How many things there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.end as usize - self.free.len()
     }
 
     /// Puts something in a place of its own, and returns the number of that.
-    pub(super) fn insert(&mut self, thing: T) -> u32 {
+    pub(crate) fn insert(&mut self, thing: T) -> u32 {
         if let Some(place) = self.free.pop() {
             if let Some(slot) = self.slot(place) {
                 *slot = Some(thing);
@@ -44,23 +44,23 @@ impl<T> Slab<T> {
         place
     }
 
-    pub(super) fn get(&self, place: u32) -> Option<&T> {
+    pub(crate) fn get(&self, place: u32) -> Option<&T> {
         self.pieces.get(place as usize / PIECE)?.get(place as usize % PIECE)?.as_ref()
     }
 
-    pub(super) fn get_mut(&mut self, place: u32) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, place: u32) -> Option<&mut T> {
         self.slot(place)?.as_mut()
     }
 
     /// Takes out what is there.
-    pub(super) fn remove(&mut self, place: u32) -> Option<T> {
+    pub(crate) fn remove(&mut self, place: u32) -> Option<T> {
         let thing = self.slot(place)?.take()?;
         self.free.push(place);
         Some(thing)
     }
 
     /// All things in the order of their places.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.pieces.iter().flatten().flatten()
     }
 
