@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use causeway_types::IpNet;
 
+use super::hosts::Hosts;
+
 /// A prefix: its first address as a number, and how many bits it has.
 ///
 /// IPv4 uses the low 32 bits of the number. Ordered by first address, the wider of two first.
@@ -77,14 +79,23 @@ pub(super) const fn span(len: u8, family: Family) -> u128 {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Blocks<V> {
     family: Family,
+    /// Single IPv4 addresses, which nearly all are.
+    hosts: Hosts<V>,
+    /// All others.
     held: BTreeMap<Block, V>,
-    /// How many there are of each length: the lengths in which something around a prefix is looked for.
+    /// How many of these there are of each length: the lengths in which something around a prefix is looked for.
     lengths: BTreeMap<u8, usize>,
 }
 
 impl<V> Blocks<V> {
-    pub(super) const fn new(family: Family) -> Self {
-        Self { family, held: BTreeMap::new(), lengths: BTreeMap::new() }
+    pub(super) fn new(family: Family) -> Self {
+        Self { family, hosts: Hosts::default(), held: BTreeMap::new(), lengths: BTreeMap::new() }
+    }
+
+    /// The address, where the prefix is a single IPv4 address.
+    fn host(&self, block: Block) -> Option<u32> {
+        let is_host = self.family == Family::V4 && block.len == Family::V4.width();
+        if is_host { u32::try_from(block.first).ok() } else { None }
     }
 
     /// What is kept for exactly this prefix; made anew if there is nothing.
@@ -92,6 +103,9 @@ impl<V> Blocks<V> {
     where
         V: Default,
     {
+        if let Some(address) = self.host(block) {
+            return self.hosts.entry(address);
+        }
         let lengths = &mut self.lengths;
         self.held.entry(block).or_insert_with(|| {
             *lengths.entry(block.len).or_default() += 1;
@@ -100,14 +114,23 @@ impl<V> Blocks<V> {
     }
 
     pub(super) fn get(&self, block: Block) -> Option<&V> {
-        self.held.get(&block)
+        match self.host(block) {
+            Some(address) => self.hosts.get(address),
+            None => self.held.get(&block),
+        }
     }
 
     pub(super) fn get_mut(&mut self, block: Block) -> Option<&mut V> {
-        self.held.get_mut(&block)
+        match self.host(block) {
+            Some(address) => self.hosts.get_mut(address),
+            None => self.held.get_mut(&block),
+        }
     }
 
     pub(super) fn remove(&mut self, block: Block) -> Option<V> {
+        if let Some(address) = self.host(block) {
+            return self.hosts.remove(address);
+        }
         let value = self.held.remove(&block)?;
         if let Some(count) = self.lengths.get_mut(&block.len) {
             *count -= 1;
@@ -118,7 +141,7 @@ impl<V> Blocks<V> {
         Some(value)
     }
 
-    /// Every prefix that shares an address with this one. O(lengths + found).
+    /// Every prefix that shares an address with this one. O(lengths + found), and the pages of single addresses in it.
     pub(super) fn overlapping(&self, block: Block) -> impl Iterator<Item = (Block, &V)> {
         let last = block.last(self.family);
         let inside = self.held.range(block..=Block { first: last, len: u8::MAX });
@@ -127,11 +150,16 @@ impl<V> Blocks<V> {
             let first = block.first & !span(*len, self.family);
             self.held.get_key_value(&Block { first, len: *len })
         });
-        around.chain(inside).map(|(block, value)| (*block, value))
+        let others = around.chain(inside).map(|(block, value)| (*block, value));
+        let hosts = u32::try_from(block.first).ok().zip(u32::try_from(last).ok());
+        let hosts = hosts.filter(|_| self.family == Family::V4);
+        let hosts = hosts.into_iter().flat_map(|(first, last)| self.hosts.within(first..=last));
+        let host = |(address, value)| (Block { first: u128::from(address), len: Family::V4.width() }, value);
+        others.chain(hosts.map(host))
     }
 
     pub(super) fn len(&self) -> usize {
-        self.held.len()
+        self.held.len() + self.hosts.len()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The addresses of UEs: which session has which, and which the UPF may give out (TS 29.244 clause 5.21).
 
 mod blocks;
+mod hosts;
 mod pool;
 mod reservation;
 
