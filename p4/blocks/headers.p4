@@ -273,6 +273,8 @@ struct metadata_t {
     bit<24> stale;
     // 1: the entry of the session's number has its simple rule.
     bit<1> is_simple;
+    // 1: it is counted there.
+    bit<1> is_counted;
     // What that entry says: the template, and in the last six bits the QFI. As one field they take no more than 16 bits of it.
     bit<16> entry;
     bit<12> filter_class;

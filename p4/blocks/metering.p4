@@ -3,11 +3,7 @@
 //
 // Meters are in two halves where there are many: the first has those with even numbers.
 
-#ifdef PROFILE_DIRECT
-#define HALVES_FROM 32768
-#else
 #define HALVES_FROM 16384
-#endif
 
 control Metering(inout metadata_t meta) {
 #if SIZE_METERS > HALVES_FROM && !defined(PROFILE_DIRECT)

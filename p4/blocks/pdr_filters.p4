@@ -40,11 +40,13 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
 
     action buffer_by_rule(rule_t rule, bit<1> notify) {
         meta.rule = (rule_word_t)rule;
+        meta.meter = 0;
         DO_BUFFER(notify)
     }
 
     action drop_by_rule(rule_t rule, DropReason reason, bit<1> notify) {
         meta.rule = (rule_word_t)rule;
+        meta.meter = 0;
         DO_DROP(reason, notify)
     }
 

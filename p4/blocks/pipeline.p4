@@ -4,6 +4,9 @@
 // Blocks stand side by side as far as they can: what one finds out is a field that later ones look at, and no block stands
 // inside a condition on another's result but for the rule's. A target with stages places them beside each other then.
 
+// The packet is whole, its source is its UE's, and its mark of congestion has been kept: its rule is for it.
+#define IS_SOUND (meta.is_cut_short == 0 && meta.is_spoofed == 0 && meta.is_congested == 0)
+
 #include "../contract/reasons.p4"
 #include "../contract/sizes.p4"
 #include "source_guard.p4"
@@ -30,9 +33,6 @@
 #include "cpu_port.p4"
 #include "verdict.p4"
 
-// The packet is whole, its source is its UE's, and its mark of congestion has been kept: its rule is for it.
-#define IS_SOUND (meta.is_cut_short == 0 && meta.is_spoofed == 0 && meta.is_congested == 0)
-
 control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
     CpuCommands() commands;
     SourceDifference() difference;
@@ -43,7 +43,6 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
     SessionIndex() sessions;
     SessionMetering() session_metering;
     RuleMatching() rules;
-    PreQosRuleAccounting() pre_qos_rules;
 #else
     PdrMatching() pdr;
 #endif
@@ -78,22 +77,18 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         }
         user_packet.apply(hdr, meta);
 #ifdef PROFILE_DIRECT
+        if (IS_SIMPLE && IS_SOUND && TEMPLATE_FORWARDS) {
+            meta.is_counted = 1;
+        }
         if (IS_SIMPLE) {
             if (IS_SOUND) {
                 forwarding.apply(meta);
                 session_metering.apply(meta);
-                if (TEMPLATE_FORWARDS) {
-                    pre_qos.apply(meta.rule);
-                }
             }
         } else {
             rules.apply(hdr, meta);
             if (IS_SOUND) {
                 metering.apply(meta);
-                // Rules of the other profiles that do not forward have no entries for accounting.
-                if (meta.forward != Forward.NONE) {
-                    pre_qos_rules.apply(meta.rule);
-                }
             }
         }
 #else
@@ -113,7 +108,9 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
             punting.apply(meta TARGET_ARGUMENTS);
         }
         verdict.apply(meta TARGET_ARGUMENTS);
-#ifndef PROFILE_DIRECT
+#ifdef PROFILE_DIRECT
+        pre_qos.apply(meta, meta.rule);
+#else
         if (IS_SOUND) {
             pre_qos.apply(meta.rule);
         }

@@ -36,6 +36,13 @@ parser UpfIngressParser(
     }
 }
 
+#ifdef PROFILE_DIRECT
+// Left alone, the compiler spreads what an entry by index says over more words than the entry has, and then places it in no stage.
+@pa_container_size("ingress", "meta.entry", 16)
+@pa_container_size("ingress", "meta.meter", 16)
+@pa_container_size("ingress", "meta.teid_out", 32)
+@pa_container_size("ingress", "meta.stale", 32)
+#endif
 control UpfIngressMain(
     inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md,
     in ingress_intrinsic_metadata_from_parser_t from_parser, inout ingress_intrinsic_metadata_for_deparser_t deparser,

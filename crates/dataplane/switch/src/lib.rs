@@ -17,6 +17,7 @@ mod cells;
 mod count;
 pub mod driver;
 mod id;
+mod meters;
 pub mod model;
 pub mod pendulum;
 pub mod pulling;

@@ -348,6 +348,7 @@ pub static DIRECT: Contract = Contract {
         Counter { id: 0x1287ce8b, name: "post_qos_dl_small_1", unit: Unit::Both, size: 8192, table: None },
         Counter { id: 0x128f6d1d, name: "pre_qos_ul_0", unit: Unit::Both, size: 32768, table: None },
         Counter { id: 0x128f70d6, name: "pre_qos_dl_small_2", unit: Unit::Both, size: 8192, table: None },
+        Counter { id: 0x12950e76, name: "pre_qos_rules_0", unit: Unit::Both, size: 8192, table: None },
         Counter { id: 0x1296272a, name: "pre_qos_ul_2", unit: Unit::Both, size: 32768, table: None },
         Counter { id: 0x129f5b50, name: "post_qos_dl_1", unit: Unit::Both, size: 32768, table: None },
         Counter { id: 0x12abc1c8, name: "pre_qos_ul_small_1", unit: Unit::Both, size: 8192, table: None },
@@ -356,7 +357,6 @@ pub static DIRECT: Contract = Contract {
         Counter { id: 0x12d6f425, name: "pre_qos_ul_small_2", unit: Unit::Both, size: 8192, table: None },
         Counter { id: 0x12e6f876, name: "pre_qos_dl_2", unit: Unit::Both, size: 32768, table: None },
         Counter { id: 0x12e6ffdf, name: "post_qos_dl_2", unit: Unit::Both, size: 32768, table: None },
-        Counter { id: 0x12e8eb32, name: "pre_qos_rules_0", unit: Unit::Both, size: 8192, table: None },
         Counter { id: 0x12e9234d, name: "post_qos_dl_small_2", unit: Unit::Both, size: 8192, table: None },
         Counter { id: 0x12ebad1e, name: "pre_qos_dl_small_0", unit: Unit::Both, size: 8192, table: None },
         Counter { id: 0x12ec0bd6, name: "pre_qos_ul_1", unit: Unit::Both, size: 32768, table: None },
@@ -364,7 +364,8 @@ pub static DIRECT: Contract = Contract {
     ],
     meters: &[
         Meter { id: 0x14000032, name: "rule_meters", unit: Unit::Bytes, size: 1024 },
-        Meter { id: 0x14000034, name: "session_meters", unit: Unit::Bytes, size: 31744 },
+        Meter { id: 0x14000034, name: "session_meters_even", unit: Unit::Bytes, size: 15872 },
+        Meter { id: 0x14000035, name: "session_meters_odd", unit: Unit::Bytes, size: 15872 },
     ],
     drop_reasons: &[
         Reason { name: "none", value: 0 },

@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 use super::pattern::{Inexpressible, Pattern};
 use crate::cells::Cells;
 use crate::driver::{Action, Entry, EntryKey, FieldMatch, Program, Table};
+use crate::meters::Meters;
 use crate::tables::TABLES;
 
 /// A program that the backend cannot fill.
@@ -47,21 +48,6 @@ pub(super) const TEMPLATES: [&str; 3] = ["ul_to_n6_template", "ul_to_n9_n3_templ
 
 /// The accounting tables by side and partition.
 pub(super) const ACCOUNTING: [[&str; 2]; 2] = [["pre_qos_a", "pre_qos_b"], ["post_qos_a", "post_qos_b"]];
-
-/// Meters of rules; index 0 is for rules without one.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Meters {
-    pub(super) id: u32,
-    pub(super) name: &'static str,
-    pub(super) count: u32,
-}
-
-impl Meters {
-    fn of(program: &Program, name: &'static str) -> Option<Self> {
-        let meters = program.meters.iter().find(|meter| meter.name == name)?;
-        Some(Self { id: meters.id, name, count: u32::try_from(meters.size).unwrap_or(u32::MAX) })
-    }
-}
 
 /// A program with its tables by name.
 #[derive(Clone, Debug)]
@@ -111,7 +97,7 @@ impl Layout {
             return Err(UnknownLayout::Missing("counter pre_qos_ul_0"));
         }
         let drops = program.counters.iter().find(|counter| counter.name == "drops");
-        let meters = Meters::of(program, "rule_meters").ok_or(UnknownLayout::Missing("meter rule_meters"))?;
+        let meters = Meters::of_rules(program).ok_or(UnknownLayout::Missing("meter rule_meters"))?;
         let actions = program.actions.iter().enumerate().map(|(place, action)| (action.id, place)).collect();
         Ok(Self {
             profile,
@@ -120,7 +106,7 @@ impl Layout {
             actions,
             drops: drops.ok_or(UnknownLayout::Missing("counter drops"))?.id,
             meters,
-            session_meters: Meters::of(program, "session_meters"),
+            session_meters: Meters::of_sessions(program),
             cells,
             program: program.clone(),
         })

@@ -31,7 +31,7 @@ impl<D: SwitchDriver> Switch<D> {
                 }
             };
             if held.meters.get(&of).is_none_or(|(_, set)| set != rates) {
-                let meter = self.layout.meters(of.is_simple).id;
+                let (meter, index) = self.layout.meters(of.is_simple).cell(index);
                 updates.push(Update::SetMeter { meter, index, rates: Some(*rates) });
             }
             change.meters.insert(of, (index, *rates));

@@ -256,12 +256,18 @@ impl Bench {
         left
     }
 
-    /// Sets the rates of a meter.
+    /// Sets the rates of the meters of that index: simple rules of `direct` have meters of their own, and they are in two halves.
     pub(crate) fn set_meter(&mut self, index: u32, rates: Rates) {
-        // Simple rules of `direct` have meters of their own.
-        let name = if self.profile.name == "direct" { "session_meters" } else { "rule_meters" };
-        let meter = self.program.meters.iter().find(|meter| meter.name == name).unwrap().id;
-        self.write(&Update::SetMeter { meter, index, rates: Some(rates) });
+        let meters = self.program.meters.clone();
+        for meter in meters {
+            let index = match meter.name.rsplit('_').next() {
+                Some("even") if index % 2 == 1 => continue,
+                Some("odd") if index.is_multiple_of(2) => continue,
+                Some("even" | "odd") => index / 2,
+                _ => index,
+            };
+            self.write(&Update::SetMeter { meter: meter.id, index, rates: Some(rates) });
+        }
     }
 
     /// Packets of this colour and QFI go to this queue.

@@ -56,6 +56,19 @@ fn each_rule_has_its_meter() {
     });
 }
 
+// Input:  a session whose first rule has an empty meter, and a rule of another flow that drops.
+// Output: what drops the packet is the rule: no meter is asked, nor one of the session's.
+#[test]
+fn rules_that_drop_have_no_meter() {
+    for_all("qos::rules_that_drop_have_no_meter", |bench| {
+        bench.set_meter(5, rates(1, 1));
+        bench.uplink(TEID, 1, 5, TO_N6);
+        bench.further_flow(TEID, 2, Deed::Drop { reason: "gate_closed", notify: false });
+        bench.expect_drop(N3, &from_gnb(&request(), 1), "mbr_exceeded");
+        bench.expect_drop(N3, &from_gnb(&request(), 2), "gate_closed");
+    });
+}
+
 // Input:  queues for each of the 32 numbers, by the QFI of the tunnel that a packet leaves in or, towards N6, came in.
 // Output: each packet is counted for its queue; a QFI without a row takes queue 0.
 #[test]

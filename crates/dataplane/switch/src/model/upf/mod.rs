@@ -25,6 +25,7 @@ pub use names::UnknownProgram;
 
 use super::{Colour, Departing, Pipeline, State};
 use crate::driver::Program;
+use crate::meters::Meters;
 use names::Names;
 use packet::{Family, Forward, Packet};
 
@@ -165,9 +166,10 @@ impl Upf {
         }
     }
 
-    fn meter(&self, state: &mut State, now: Time, packet: &mut Packet, meters: u32) {
+    fn meter(&self, state: &mut State, now: Time, packet: &mut Packet, meters: Meters) {
         if packet.meter != 0 {
-            let colour = state.mark(now, meters, packet.meter, packet.octets);
+            let (meter, index) = meters.cell(packet.meter);
+            let colour = state.mark(now, meter, index, packet.octets);
             packet.colour = colour as u8;
             if colour == Colour::Red {
                 packet.drop = Some(DropReason::MbrExceeded);

@@ -8,6 +8,7 @@ use super::keys::{Asked, Field};
 use super::packet::{Forward, Packet};
 use crate::cells::Cells;
 use crate::driver::{self, Program};
+use crate::meters::Meters;
 use crate::tables::TABLES;
 
 /// A program that the packet path cannot run.
@@ -36,9 +37,9 @@ pub(super) struct Names {
     actions: HashMap<u32, driver::Action, RandomState>,
     pub(super) drops: u32,
     pub(super) queue_packets: u32,
-    pub(super) meters: u32,
+    pub(super) meters: Meters,
     /// Those of sessions' simple rules, and where rules are counted, if that is by index.
-    pub(super) by_index: Option<(u32, Cells)>,
+    pub(super) by_index: Option<(Meters, Cells)>,
 }
 
 impl Names {
@@ -61,15 +62,12 @@ impl Names {
             let found = program.counters.iter().find(|counter| counter.name == name);
             found.map(|counter| counter.id).ok_or(UnknownProgram::Missing(name))
         };
-        let meter = |name: &'static str| {
-            let found = program.meters.iter().find(|meter| meter.name == name);
-            found.map(|meter| meter.id).ok_or(UnknownProgram::Missing(name))
-        };
         let by_index = match program.table_named("ul_sessions_low") {
             None => None,
             Some(_) => {
                 let cells = Cells::of(program).ok_or(UnknownProgram::Missing("pre_qos_ul_0"))?;
-                Some((meter("session_meters")?, cells))
+                let meters = Meters::of_sessions(program);
+                Some((meters.ok_or(UnknownProgram::Missing("session_meters"))?, cells))
             }
         };
         let actions = program.actions.iter().map(|action| (action.id, action.clone())).collect();
@@ -78,7 +76,7 @@ impl Names {
             actions,
             drops: counter("drops")?,
             queue_packets: counter("queue_packets")?,
-            meters: meter("rule_meters")?,
+            meters: Meters::of_rules(program).ok_or(UnknownProgram::Missing("rule_meters"))?,
             by_index,
         })
     }
@@ -100,7 +98,9 @@ impl Names {
         match action.name.as_str() {
             "decapsulate" | "decapsulate_by_rule" => packet.forward = Some(Forward::Decapsulate),
             "encapsulate" | "encapsulate_by_rule" => packet.forward = Some(Forward::Encapsulate),
-            "buffer" | "buffer_by_rule" => packet.buffer = true,
+            "buffer" => packet.buffer = true,
+            "buffer_by_rule" => (packet.buffer, packet.meter) = (true, 0),
+            "drop_by_rule" => packet.meter = 0,
             _ => {}
         }
     }
