@@ -26,7 +26,27 @@ control QueueCounting(in queue_t queue) {
     @id(55)
     COUNTER(queue_packets, 32, queue_t)
 
+#ifdef SIZE_BESIDE
+    // First of all on the egress side, where no block is that the counters of rules could have.
+    @hidden
+    action count_queue() {
+        COUNT(queue_packets, queue_t, queue)
+    }
+
+    @hidden
+    @stage(0)
+    table queue_counting {
+        actions = { count_queue; }
+        const default_action = count_queue();
+        size = 1;
+    }
+
+    apply {
+        queue_counting.apply();
+    }
+#else
     apply {
         COUNT(queue_packets, queue_t, queue)
     }
+#endif
 }

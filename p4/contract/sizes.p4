@@ -58,6 +58,17 @@
 #define SIZE_ACCOUNTING (RULES / 2 + RULES / 8)
 #endif
 
+// One partition of very many rules, few of them with filters: on Tofino 1 a table's counter has 36 blocks of a stage, where 42
+// can be counters. Two small tables beside the large one after QoS enforcement take what it cannot; a rule's entry may stand in
+// any of the three.
+#if ACCOUNTING_PARTITIONS == 1 && RULES > 300000 && COMPLEX_UES < 4096 && !defined(PROFILE_DIRECT)
+#define SIZE_BESIDE 10240
+#define STAGE_BESIDE 2
+#define SIZE_POST_QOS (SIZE_ACCOUNTING - 2 * SIZE_BESIDE)
+#else
+#define SIZE_POST_QOS SIZE_ACCOUNTING
+#endif
+
 // One rule in eight has a meter of its own; cell 0 is for rules without one. Tofino 1 places no more than about 36,000 as one, so
 // there are two of half the size where more are wanted.
 #define SIZE_METERS (RULES / 8)

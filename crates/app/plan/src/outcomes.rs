@@ -88,7 +88,7 @@ fn own() -> impl Iterator<Item = Outcome> {
         outcome("own hip4", Profile::Hip4, 5, 90, 1),
         outcome("own hip4", Profile::Hip4, 10, 130, 1),
         outcome("own hip4", Profile::Hip4, 20, 144, 1),
-        outcome("own hip4", Profile::Hip4, 50, 151, 4),
+        outcome("own hip4", Profile::Hip4, 50, 154, 1),
     ]
     .into_iter()
 }

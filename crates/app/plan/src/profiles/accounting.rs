@@ -23,7 +23,7 @@ pub(super) fn add(
     side(pipeline, program, pdrs, Gress::Egress, &[])
 }
 
-fn side(
+pub(super) fn side(
     pipeline: &mut Pipeline,
     program: &Program,
     pdrs: u32,

@@ -3,7 +3,7 @@
 
 mod rules;
 
-use super::fields::{OPERAND_IPV4, OPERAND_OCTET, UE_ADDRESS, encapsulation, key};
+use super::fields::{OPERAND_IPV4, OPERAND_OCTET, PDR_ID, UE_ADDRESS, encapsulation, key};
 use super::{Population, Program, accounting};
 use crate::error::PlanError;
 use crate::pipeline::Dependency::{self, Control, Match as Matches};
@@ -25,6 +25,12 @@ const RULES_PER_METER: u32 = 8;
 const HALVES_FROM: u32 = 16_384;
 /// Operands of a route: port and two MAC addresses.
 const ROUTE: &[u32] = &[16, 48, 48];
+
+/// One partition of more rules than that, with fewer complex UEs than that, has two tables of so many entries beside the large one after
+/// QoS enforcement.
+const MANY_RULES: u32 = 300_000;
+const FEW_COMPLEX: u32 = 4096;
+const BESIDE: u32 = 10_240;
 
 /// Dependencies by the names of earlier tables.
 type After<'a> = Vec<(&'a str, Dependency)>;
@@ -50,9 +56,28 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
     let queue = Match::Exact(key(&[&[("color", 8), ("qfi", 6)]]));
     pipeline.add(Table::new("queue_assignment", Ingress, queue, QUEUES[0]).actions(&[&[8]]), &colored)?;
     delivery(&mut pipeline, &decided, &colored)?;
-    accounting::add(&mut pipeline, program, rules, &sound)?;
-    pipeline.add(Table::new("queue_packets", Egress, Match::Always, QUEUES[1]).counted(), &[])?;
+    accounting::side(&mut pipeline, program, rules, Ingress, &sound)?;
+    egress(&mut pipeline, program, rules, population)?;
     Ok(pipeline)
+}
+
+/// Counters of queues and, after QoS enforcement, of rules.
+fn egress(
+    pipeline: &mut Pipeline,
+    program: &Program,
+    rules: u32,
+    population: &Population,
+) -> Result<(), PlanError> {
+    let queues = Table::new("queue_packets", Egress, Match::Always, QUEUES[1]).counted();
+    if program.partitions != 1 || rules <= MANY_RULES || population.complex >= FEW_COMPLEX {
+        accounting::side(pipeline, program, rules, Egress, &[])?;
+        return pipeline.add(queues, &[]);
+    }
+    let beside = |name| Table::new(name, Egress, Match::Exact(key(&[PDR_ID])), BESIDE).counted();
+    pipeline.add(queues.at_stage(Some(0)), &[])?;
+    pipeline.add(beside("accounting_early").at_stage(Some(2)), &[])?;
+    accounting::side(pipeline, program, rules - 2 * BESIDE, Egress, &[])?;
+    pipeline.add(beside("accounting_late"), &[])
 }
 
 /// What only packets of tunnels are asked, behind the tables that find their rule.
