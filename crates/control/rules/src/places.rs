@@ -3,69 +3,217 @@
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
+
+/// Places in one bucket, which is a cache line.
+const LANES: usize = 7;
+
+/// Words of a bucket: a half of hashes, the last of which is a count, and a half of places, the last of which is not used.
+const WORDS: usize = 16;
+const COUNT: usize = LANES;
+const PLACES: usize = WORDS / 2;
+
+/// Octets of a cache line.
+const LINE: usize = 64;
+
+/// Tenths of the lanes that are used at most before there are more buckets.
+const FULL: usize = 7;
 
 /// Numbers of places in a table elsewhere, by a hash of the key of what is there; the key itself is there, too.
 ///
-/// Nine octets for each, and no access to the other table but for what is likely to be right: not even when this one grows.
-/// Seeded anew each time one is made, since peers choose the keys.
+/// What a key leads to is nearly always in one cache line, and there is no access to the other table but for what is likely to be
+/// right: not even when this one grows. Memory that was never used is never touched. Seeded anew each time one is made, since
+/// peers choose the keys.
 #[derive(Debug, Default)]
 pub struct Places {
     hasher: RandomState,
-    /// The lower half of the hash, and the place.
-    table: HashTable<(u32, u32)>,
+    /// The buckets, from a word on that begins a line. Each has the lower halves of hashes, how many entries are further on because
+    /// it was full, and places, one more than they are; zero: a lane is free.
+    words: Vec<u32>,
+    start: usize,
+    buckets: usize,
+    len: usize,
+}
+
+type Bucket = [u32; WORDS];
+
+/// The lanes for which it is so, a bit each.
+fn lanes(bucket: &Bucket, from: usize, value: u32) -> u32 {
+    let mut found = 0;
+    for lane in 0..LANES {
+        found |= u32::from(bucket[from + lane] == value) << lane;
+    }
+    found
 }
 
 impl Places {
     /// None, and room for so many: the table grows no more.
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { table: HashTable::with_capacity(capacity), ..Self::default() }
+        let mut places = Self::default();
+        if capacity > 0 {
+            places.make(capacity.saturating_mul(10) / (LANES * FULL) + 1);
+        }
+        places
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
-        self.table.len()
+    pub const fn len(&self) -> usize {
+        self.len
     }
 
     /// There is none.
-    pub fn is_empty(&self) -> bool {
-        self.table.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// Enters the place of a key, beside others of it. O(places of the key).
     pub fn insert(&mut self, key: impl Hash, place: u32) {
+        if (self.len + 1) * 10 > self.buckets * LANES * FULL {
+            self.grow();
+        }
         let low = self.hash(key);
-        self.table.insert_unique(spread(low), (low, place), |(low, _)| spread(*low));
+        self.put(low, place.wrapping_add(1));
+        self.len += 1;
     }
 
     /// Takes a place of a key out.
     pub fn remove(&mut self, key: impl Hash, place: u32) {
-        let low = self.hash(key);
-        if let Ok(entry) = self.table.find_entry(spread(low), |held| *held == (low, place)) {
-            entry.remove();
+        let (low, held) = (self.hash(key), place.wrapping_add(1));
+        let home = self.home(low);
+        let mut at = home;
+        let mut left = self.buckets;
+        while let Some(bucket) = self.bucket_mut(at).filter(|_| left > 0) {
+            let both = lanes(bucket, 0, low) & lanes(bucket, PLACES, held);
+            if both != 0 {
+                bucket[PLACES + both.trailing_zeros() as usize % LANES] = 0;
+                return self.left(home, at);
+            }
+            left = if bucket[COUNT] == 0 { 0 } else { left - 1 };
+            at = self.after(at);
+        }
+    }
+
+    /// An entry has gone that belonged to `home`, and was in another bucket if that was full.
+    fn left(&mut self, home: usize, at: usize) {
+        self.len -= 1;
+        let mut passed = home;
+        while passed != at {
+            if let Some(bucket) = self.bucket_mut(passed) {
+                bucket[COUNT] -= 1;
+            }
+            passed = self.after(passed);
         }
     }
 
     /// The place of a key, where `is_it` says which of those that it may be.
     pub fn find(&self, key: impl Hash, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        let low = self.hash(key);
-        self.table.find(spread(low), |held| held.0 == low && is_it(held.1)).map(|(_, place)| *place)
+        self.all(key).find(|place| is_it(*place))
     }
 
     /// All places that may be those of a key.
     pub fn all(&self, key: impl Hash) -> impl Iterator<Item = u32> {
         let low = self.hash(key);
-        self.table.iter_hash(spread(low)).filter(move |held| held.0 == low).map(|(_, place)| *place)
+        let at = self.home(low);
+        let bucket = self.bucket(at);
+        let found = bucket.map_or(0, |bucket| lanes(bucket, 0, low));
+        Found { places: self, low, at, bucket, found, left: self.buckets }
     }
 
     fn hash(&self, key: impl Hash) -> u32 {
         self.hasher.hash_one(key) as u32
     }
+
+    /// Where a hash belongs.
+    const fn home(&self, low: u32) -> usize {
+        ((low as u64 * self.buckets as u64) >> 32) as usize
+    }
+
+    const fn after(&self, at: usize) -> usize {
+        if at + 1 < self.buckets { at + 1 } else { 0 }
+    }
+
+    fn bucket(&self, at: usize) -> Option<&Bucket> {
+        self.words.get(self.start + at * WORDS..)?.first_chunk()
+    }
+
+    fn bucket_mut(&mut self, at: usize) -> Option<&mut Bucket> {
+        self.words.get_mut(self.start + at * WORDS..)?.first_chunk_mut()
+    }
+
+    /// Enters what is not there. There is a lane that is free.
+    fn put(&mut self, low: u32, held: u32) {
+        let mut at = self.home(low);
+        while let Some(bucket) = self.bucket_mut(at) {
+            let free = lanes(bucket, PLACES, 0);
+            if free != 0 {
+                let lane = free.trailing_zeros() as usize % LANES;
+                (bucket[lane], bucket[PLACES + lane]) = (low, held);
+                return;
+            }
+            bucket[COUNT] += 1;
+            at = self.after(at);
+        }
+    }
+
+    /// So many buckets, all of them empty.
+    fn make(&mut self, buckets: usize) {
+        // Zero, so that the system need not give the memory before it is used.
+        self.words = vec![0; buckets * WORDS + LINE / size_of::<u32>()];
+        self.start = self.words.as_ptr().align_offset(LINE).min(LINE / size_of::<u32>());
+        self.buckets = buckets;
+    }
+
+    fn grow(&mut self) {
+        let (words, start) = (std::mem::take(&mut self.words), self.start);
+        let buckets = std::mem::take(&mut self.buckets);
+        self.make((buckets * 2).max(1));
+        let held = words.get(start..start + buckets * WORDS).unwrap_or_default();
+        for bucket in held.as_chunks::<WORDS>().0 {
+            for lane in 0..LANES {
+                if bucket[PLACES + lane] != 0 {
+                    self.put(bucket[lane], bucket[PLACES + lane]);
+                }
+            }
+        }
+    }
 }
 
-/// The table asks for hashes whose upper bits differ, too.
-const fn spread(low: u32) -> u64 {
-    (low as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+/// What is left of the places that may be those of a key.
+struct Found<'a> {
+    places: &'a Places,
+    low: u32,
+    at: usize,
+    bucket: Option<&'a Bucket>,
+    /// The lanes of the bucket that are still to be told.
+    found: u32,
+    /// The buckets that are still to be looked at, this one included.
+    left: usize,
+}
+
+impl Iterator for Found<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        loop {
+            let bucket = self.bucket?;
+            while self.found != 0 {
+                let lane = self.found.trailing_zeros() as usize % LANES;
+                self.found &= self.found - 1;
+                let held = bucket[PLACES + lane];
+                if held != 0 {
+                    return Some(held - 1);
+                }
+            }
+            self.left = self.left.saturating_sub(1);
+            if bucket[COUNT] == 0 || self.left == 0 {
+                self.bucket = None;
+                return None;
+            }
+            self.at = self.places.after(self.at);
+            self.bucket = self.places.bucket(self.at);
+            self.found = self.bucket.map_or(0, |bucket| lanes(bucket, 0, self.low));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -87,5 +235,52 @@ mod tests {
             assert_eq!(places.find(key, |place| place == key), None);
         }
         assert_eq!((places.len(), places.is_empty()), (500, false));
+    }
+
+    // Input:  ten thousand steps of entering and taking out, among few keys, so that many share a bucket, or more than fit into it; in a
+    //         table that grows, and in one with room for all.
+    // Output: after each the same places of the key as in a sorted map, and at the end of all keys; nothing is counted that is not there.
+    #[test]
+    fn nothing_is_lost_where_buckets_are_full() {
+        for mut places in [Places::default(), Places::with_capacity(3000)] {
+            let mut expected = std::collections::BTreeSet::new();
+            let mut random = 1_u32;
+            for step in 0..10_000_u32 {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let key = (random >> 8) % 40;
+                let key = if key < 30 { key } else { random >> 8 };
+                let held = expected.range((key, 0)..=(key, u32::MAX)).next().copied();
+                match held.filter(|_| random >> 30 == 0 || expected.len() > 2900) {
+                    Some((_, place)) => {
+                        expected.remove(&(key, place));
+                        places.remove(key, place);
+                    }
+                    None => {
+                        expected.insert((key, step));
+                        places.insert(key, step);
+                    }
+                }
+                // Neither is there.
+                places.remove(key, u32::MAX - 1);
+                places.remove(key + 1, 1 << 20);
+                let mut found: Vec<_> =
+                    places.all(key).filter(|place| expected.contains(&(key, *place))).collect();
+                found.sort_unstable();
+                assert!(
+                    found.into_iter().eq(expected.range((key, 0)..=(key, u32::MAX)).map(|(_, place)| *place))
+                );
+                assert_eq!(places.len(), expected.len());
+            }
+            for (key, place) in expected {
+                assert_eq!(places.find(key, |found| found == place), Some(place));
+                places.remove(key, place);
+            }
+            assert!(places.is_empty());
+            let words = &places.words[places.start..];
+            let counts = words.as_chunks::<WORDS>().0.iter().take(places.buckets);
+            assert!(
+                counts.into_iter().all(|bucket| bucket[COUNT] == 0 && bucket[PLACES..] == [0; WORDS / 2])
+            );
+        }
     }
 }
