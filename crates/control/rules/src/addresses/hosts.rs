@@ -1,46 +1,77 @@
 //! Something kept for each of some IPv4 addresses.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-
-use foldhash::fast::RandomState;
 
 /// Addresses of one page: those with the same upper 24 bits.
 const PAGE: u32 = 256;
 
-/// The addresses of a page for which something is kept, a bit each.
-type Page = [u64; 4];
-
-/// Found by the address in one step, and by ranges of addresses through the pages, of which there are few where addresses lie close.
+/// By pages, of which there are few where addresses lie close: sessions that come one after the other mostly have addresses that do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Hosts<V> {
-    all: HashMap<u32, V, RandomState>,
-    pages: BTreeMap<u32, Page>,
+    pages: BTreeMap<u32, Page<V>>,
+    len: usize,
+}
+
+/// What is kept for addresses of a page, in their order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Page<V> {
+    /// The addresses for which something is kept, a bit each.
+    bits: [u64; 4],
+    values: Vec<V>,
 }
 
 impl<V> Default for Hosts<V> {
     fn default() -> Self {
-        Self { all: HashMap::default(), pages: BTreeMap::new() }
+        Self { pages: BTreeMap::new(), len: 0 }
     }
 }
 
-/// Where the bit of an address is in its page, and that bit.
-const fn bit(address: u32) -> (usize, u64) {
-    let at = address % PAGE;
-    ((at / 64) as usize, 1 << (at % 64))
+impl<V> Default for Page<V> {
+    fn default() -> Self {
+        Self { bits: [0; 4], values: Vec::new() }
+    }
+}
+
+impl<V> Page<V> {
+    /// Where what is kept for an address is, or would be.
+    fn place(&self, address: u32) -> Result<usize, usize> {
+        let at = address % PAGE;
+        let (word, bit) = ((at / 64) as usize, 1_u64 << (at % 64));
+        let (before, rest) = self.bits.split_at(word);
+        let here = rest.first().copied().unwrap_or_default();
+        let before =
+            before.iter().map(|word| word.count_ones()).sum::<u32>() + (here & (bit - 1)).count_ones();
+        if here & bit == 0 { Err(before as usize) } else { Ok(before as usize) }
+    }
+
+    /// Notes that something is kept for an address, or no longer.
+    fn flip(&mut self, address: u32) {
+        let at = address % PAGE;
+        let word = self.bits.get_mut((at / 64) as usize);
+        word.into_iter().for_each(|word| *word ^= 1 << (at % 64));
+    }
+
+    /// The addresses of the page of this number.
+    fn addresses(&self, number: u32) -> impl Iterator<Item = u32> {
+        (number * PAGE..=number * PAGE + (PAGE - 1)).filter(|address| self.place(*address).is_ok())
+    }
 }
 
 impl<V> Hosts<V> {
-    pub(super) fn len(&self) -> usize {
-        self.all.len()
+    pub(super) const fn len(&self) -> usize {
+        self.len
     }
 
     pub(super) fn get(&self, address: u32) -> Option<&V> {
-        self.all.get(&address)
+        let page = self.pages.get(&(address / PAGE))?;
+        page.values.get(page.place(address).ok()?)
     }
 
     pub(super) fn get_mut(&mut self, address: u32) -> Option<&mut V> {
-        self.all.get_mut(&address)
+        let page = self.pages.get_mut(&(address / PAGE))?;
+        let place = page.place(address).ok()?;
+        page.values.get_mut(place)
     }
 
     /// What is kept for an address; made anew if there is nothing.
@@ -48,23 +79,23 @@ impl<V> Hosts<V> {
     where
         V: Default,
     {
-        let pages = &mut self.pages;
-        self.all.entry(address).or_insert_with(|| {
-            let (word, bit) = bit(address);
-            let page = pages.entry(address / PAGE).or_default();
-            page.iter_mut().skip(word).take(1).for_each(|word| *word |= bit);
-            V::default()
-        })
+        let page = self.pages.entry(address / PAGE).or_default();
+        let place = page.place(address).unwrap_or_else(|place| {
+            page.values.insert(place, V::default());
+            page.flip(address);
+            self.len += 1;
+            place
+        });
+        &mut page.values[place]
     }
 
     pub(super) fn remove(&mut self, address: u32) -> Option<V> {
-        let value = self.all.remove(&address)?;
-        let (word, bit) = bit(address);
-        if let Some(page) = self.pages.get_mut(&(address / PAGE)) {
-            page.iter_mut().skip(word).take(1).for_each(|word| *word &= !bit);
-            if *page == Page::default() {
-                self.pages.remove(&(address / PAGE));
-            }
+        let page = self.pages.get_mut(&(address / PAGE))?;
+        let value = page.values.remove(page.place(address).ok()?);
+        page.flip(address);
+        self.len -= 1;
+        if page.values.is_empty() {
+            self.pages.remove(&(address / PAGE));
         }
         Some(value)
     }
@@ -74,19 +105,10 @@ impl<V> Hosts<V> {
         let is_one = range.start() == range.end();
         let one = Some(*range.start()).filter(|_| is_one);
         let pages = (!is_one).then(|| self.pages.range(range.start() / PAGE..=range.end() / PAGE));
-        let more = pages.into_iter().flatten().flat_map(|(page, bits)| addresses(*page, *bits));
+        let more = pages.into_iter().flatten().flat_map(|(number, page)| page.addresses(*number));
         let more = more.filter(move |address| range.contains(address));
         one.into_iter().chain(more).filter_map(|address| Some((address, self.get(address)?)))
     }
-}
-
-/// The addresses of a page whose bits are set.
-fn addresses(page: u32, bits: Page) -> impl Iterator<Item = u32> {
-    let is_set = move |address: &u32| {
-        let (word, bit) = bit(*address);
-        bits.get(word).is_some_and(|word| word & bit != 0)
-    };
-    (page * PAGE..=page * PAGE + (PAGE - 1)).filter(is_set)
 }
 
 #[cfg(test)]
