@@ -17,6 +17,8 @@ pub struct Kept(Form);
 
 #[derive(Clone, Debug)]
 enum Form {
+    /// No rules.
+    Nothing,
     Whole(Box<SessionRules>),
     Alike {
         alike: Alike,
@@ -28,7 +30,7 @@ enum Form {
 impl Default for Kept {
     /// No rules.
     fn default() -> Self {
-        Self(Form::Whole(Box::default()))
+        Self(Form::Nothing)
     }
 }
 
@@ -48,6 +50,7 @@ impl Kept {
     /// All of it. O(rules) where it is made for the purpose.
     pub fn whole(&self) -> Cow<'_, SessionRules> {
         match &self.0 {
+            Form::Nothing => Cow::Owned(SessionRules::default()),
             Form::Whole(whole) => Cow::Borrowed(whole),
             Form::Alike { alike, reports } => {
                 let mut whole = alike.whole();
@@ -62,6 +65,7 @@ impl Kept {
     /// The rules as the data plane has them. O(rules) where they are made for the purpose.
     pub fn rules(&self) -> Cow<'_, RuleSet> {
         match &self.0 {
+            Form::Nothing => Cow::Owned(RuleSet::default()),
             Form::Whole(whole) => Cow::Borrowed(whole.rules()),
             Form::Alike { alike, .. } => Cow::Owned(alike.rules()),
         }
@@ -70,7 +74,7 @@ impl Kept {
     /// What it has in common with others and what is its own, where it is kept so.
     pub fn alike(&self) -> Option<&Alike> {
         match &self.0 {
-            Form::Whole(_) => None,
+            Form::Nothing | Form::Whole(_) => None,
             Form::Alike { alike, .. } => Some(alike),
         }
     }
@@ -79,7 +83,7 @@ impl Kept {
     pub fn become_alike(&mut self, after: Alike) {
         match &mut self.0 {
             Form::Alike { alike, .. } => *alike = after,
-            Form::Whole(_) => *self = after.into(),
+            Form::Nothing | Form::Whole(_) => *self = after.into(),
         }
     }
 
@@ -92,6 +96,7 @@ impl Kept {
     /// It has a URR of this id.
     pub fn has_urr(&self, urr: UrrId) -> bool {
         match &self.0 {
+            Form::Nothing => false,
             Form::Whole(whole) => whole.rules().urrs.contains_key(&urr),
             Form::Alike { alike, .. } => alike.common().rules().urrs.contains_key(&urr),
         }
@@ -100,7 +105,11 @@ impl Kept {
     /// The Usage Report IE of what the data plane measured. Counts its sequence number (UR-SEQN), which begins at 0 for each
     /// URR.
     pub fn usage_report(&mut self, usage: &Usage) -> UsageReport<'static> {
+        if matches!(self.0, Form::Nothing) {
+            self.0 = Form::Whole(Box::default());
+        }
         match &mut self.0 {
+            Form::Nothing => SessionRules::default().usage_report(usage),
             Form::Whole(whole) => whole.usage_report(usage),
             Form::Alike { alike, reports } => {
                 if reports.is_empty() {
@@ -114,6 +123,7 @@ impl Kept {
     /// The sequence number (UR-SEQN) of the next report of a URR that it has or had.
     pub fn next_report(&self, urr: UrrId) -> Option<u32> {
         let reports = match &self.0 {
+            Form::Nothing => return None,
             Form::Whole(whole) => &whole.reports,
             Form::Alike { alike, reports } if reports.is_empty() => &alike.common().reports,
             Form::Alike { reports, .. } => reports,
@@ -124,6 +134,7 @@ impl Kept {
     /// The end of the session, as [`delete`] plans it.
     pub fn delete(&self, session: Seid) -> Change {
         match &self.0 {
+            Form::Nothing => delete(&SessionRules::default(), session),
             Form::Whole(whole) => delete(whole, session),
             Form::Alike { alike, reports } => {
                 let reports = if reports.is_empty() { &alike.common().reports } else { reports };
@@ -137,6 +148,7 @@ impl Kept {
     /// Takes away the UE addresses of a session that ends in favour of another, before its end has come.
     pub fn disown(&self, session: Seid, resources: &mut Resources) {
         match &self.0 {
+            Form::Nothing => {}
             Form::Whole(whole) => resources.disown(session, whole),
             Form::Alike { alike, .. } => resources.disown_alike(session, alike),
         }

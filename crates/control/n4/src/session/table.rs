@@ -1,6 +1,8 @@
 //! The sessions there are, and how they are found.
 
 use std::net::IpAddr;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 use causeway_rules::{Alike, Change, Instructions, Moved, Places, Plan, plan_deletion};
 use causeway_types::{FSeid, Seid};
@@ -19,6 +21,8 @@ use crate::transaction::RequestKey;
 pub(crate) struct Sessions {
     all: Slab<Session>,
     by_seid: Places,
+    /// The place that was found last: one session is looked for several times in a row.
+    last: AtomicU32,
     /// By the SMF's end; those that are ending are not among them.
     by_cp: Places,
     members: Members,
@@ -37,6 +41,7 @@ impl Sessions {
             session.number = number;
         }
         self.by_seid.insert(seid, place);
+        self.last.store(place, Relaxed);
         self.know_cp(&cp, place);
     }
 
@@ -81,7 +86,14 @@ impl Sessions {
     }
 
     fn place(&self, seid: Seid) -> Option<u32> {
-        self.by_seid.find(seid, |place| self.all.get(place).is_some_and(|session| session.seid == seid))
+        let is_it = |place| self.all.get(place).is_some_and(|session| session.seid == seid);
+        let last = self.last.load(Relaxed);
+        if is_it(last) {
+            return Some(last);
+        }
+        let place = self.by_seid.find(seid, is_it)?;
+        self.last.store(place, Relaxed);
+        Some(place)
     }
 
     pub(crate) fn get(&self, seid: Seid) -> Option<&Session> {
@@ -198,6 +210,7 @@ impl Sessions {
         let session = self.all.get_mut(id.place())?;
         let (_, in_flight) = *session.in_flight.take_if(|held| held.0 == id)?;
         self.in_flight -= 1;
+        self.last.store(id.place(), Relaxed);
         Some((session.seid, in_flight))
     }
 

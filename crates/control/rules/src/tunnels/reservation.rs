@@ -21,12 +21,9 @@ impl<'a> Reservation<'a> {
 
     /// A new tunnel at these addresses, of this UE if that is known; `None` when all TEIDs are in use.
     pub(crate) fn choose(&mut self, addr: DualIp, ue: Option<Ipv4Addr>) -> Option<FTeid> {
-        let Tunnels { slots, pools, claims } = &mut *self.tunnels;
-        let is_free = |teid| !claims.contains_key(&teid);
-        let is_new = |teid| is_free(teid) && !self.chosen.contains(&teid);
-        let of_ue = ue.and_then(|ue| pools::choose(pools, ue, self.session, is_new));
-        let teid = of_ue.or_else(|| slots.take(is_free))?;
-        self.chosen.push(teid);
+        let Self { tunnels, session, chosen } = self;
+        let teid = tunnels.choose(*session, ue, |teid| chosen.contains(&teid))?;
+        chosen.push(teid);
         Some(FTeid { teid, addr })
     }
 
@@ -49,11 +46,48 @@ impl<'a> Reservation<'a> {
         let released = old.difference(new).copied().collect();
         TunnelChange { session: self.session, taken, released }
     }
+}
 
-    /// Takes these, which were chosen for the session.
-    pub(crate) fn keep_all(mut self, chosen: impl Iterator<Item = FTeid>) {
-        chosen.for_each(|tunnel| self.tunnels.claim(self.session, tunnel));
-        self.chosen.clear();
+impl Tunnels {
+    /// A TEID that no tunnel has, of this UE if that is known; `None` when all are in use. `is_chosen`: it has been chosen before, and is
+    /// not claimed yet.
+    fn choose(
+        &mut self,
+        session: Seid,
+        ue: Option<Ipv4Addr>,
+        is_chosen: impl Fn(Teid) -> bool,
+    ) -> Option<Teid> {
+        let Self { slots, pools, claims } = self;
+        let is_free = |teid| !claims.contains_key(&teid);
+        let is_new = |teid| is_free(teid) && !is_chosen(teid);
+        let of_ue = ue.and_then(|ue| pools::choose(pools, ue, session, is_new));
+        of_ue.or_else(|| slots.take(is_free))
+    }
+
+    /// Chooses TEIDs of one session for tunnels at these addresses, each of a UE if that is known, and takes them. `None`: there are
+    /// not so many, and nothing is taken.
+    pub(crate) fn take_all<const N: usize>(
+        &mut self,
+        session: Seid,
+        wanted: [Option<(DualIp, Option<Ipv4Addr>)>; N],
+    ) -> Option<[Option<Teid>; N]> {
+        let mut chosen = [None; N];
+        for at in 0..N {
+            let Some((_, ue)) = wanted.get(at).copied().flatten() else { continue };
+            let before = chosen;
+            let teid = self.choose(session, ue, |teid| before.contains(&Some(teid)));
+            if teid.is_none() {
+                chosen.into_iter().rev().flatten().for_each(|teid| self.slots.undo_take(teid));
+                return None;
+            }
+            chosen.iter_mut().skip(at).take(1).for_each(|slot| *slot = teid);
+        }
+        for (wanted, teid) in wanted.into_iter().zip(chosen) {
+            if let (Some((addr, _)), Some(teid)) = (wanted, teid) {
+                self.claim(session, FTeid { teid, addr });
+            }
+        }
+        Some(chosen)
     }
 }
 

@@ -9,7 +9,6 @@ use super::own::{MOST, Own, Remote};
 use crate::addresses::Held;
 use crate::change::Change;
 use crate::edits::ChosenUes;
-use crate::tunnels::Reservation;
 use crate::{Addresses, Far, OuterHeader, Pdr, RuleSet, SessionRules, SortedSet, Tunnels, UeAddress};
 
 /// What sessions have in common that were asked for in the same words: all but their [`Own`].
@@ -195,14 +194,13 @@ impl Template {
         tunnels: &mut Tunnels,
         addresses: &mut Addresses,
     ) -> Option<Own> {
-        let mut own = Own { tunnels: [None; MOST], ..*own };
         let follows_ues = tunnels.follow_ues();
-        let mut reservation = Reservation::new(tunnels, seid);
-        for (slot, tunnel) in own.tunnels.iter_mut().zip(&self.tunnels) {
+        let mut known = self.tunnels.iter().map(|tunnel| {
             let ue = own.ue.filter(|_| follows_ues && self.is_of_ue(*tunnel));
-            *slot = Some(reservation.choose(tunnel.addr, ue)?.teid);
-        }
-        reservation.keep_all(self.tunnels(&own));
+            (tunnel.addr, ue)
+        });
+        let wanted = [(); MOST].map(|()| known.next());
+        let own = Own { tunnels: tunnels.take_all(seid, wanted)?, ..*own };
         self.addresses(&own).for_each(|held| addresses.claim(seid, &held));
         Some(own)
     }
