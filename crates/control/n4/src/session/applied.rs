@@ -57,6 +57,7 @@ impl N4 {
                 self.applied_moved(now, seid, key, (alike, takeover), result);
             }
             InFlight::Ends(key) => self.applied_end(now, seid, key, result),
+            InFlight::Over => {}
             InFlight::Change { work, change } => self.changed(now, seid, work, *change, result),
         }
         self.next_in_line(now, seid);

@@ -91,7 +91,7 @@ impl N4 {
                 self.resources.disown_alike(seid, alike);
             }
             Some((_, InFlight::Change { change, .. })) => self.resources.disown(seid, &change.session),
-            Some((_, InFlight::Ends(_))) | None => {}
+            Some((_, InFlight::Ends(_) | InFlight::Over)) | None => {}
         }
     }
 

@@ -8,8 +8,7 @@ use causeway_rules::Kept;
 use causeway_types::{FSeid, Seid, Time};
 
 use super::Membership;
-use super::work::{InFlight, Waiting};
-use crate::ApplyId;
+use super::work::{UnderWay, Waiting};
 use crate::association::{Association, AssociationId};
 use crate::report::ReportQueue;
 use crate::transaction::RequestKey;
@@ -32,7 +31,7 @@ pub(crate) struct Session {
     /// When it was established.
     pub(crate) since: Time,
     /// The plan that the data plane works on.
-    pub(crate) in_flight: Option<Box<(ApplyId, InFlight)>>,
+    pub(crate) in_flight: Option<UnderWay>,
     /// It will be called when its association may send more reports.
     pub(crate) is_called: bool,
     /// Nobody wants it any more; it goes as soon as the data plane lets it.

@@ -10,11 +10,14 @@ use causeway_types::{FSeid, Seid};
 use super::Takeover;
 use super::members::Members;
 use super::state::Session;
-use super::work::{InFlight, Waiting, WaitingRequest, Work};
+use super::work::{InFlight, UnderWay, Waiting, WaitingRequest, Work};
 use crate::ApplyId;
 use crate::association::AssociationId;
 use crate::slab::Slab;
 use crate::transaction::RequestKey;
+
+/// Plans that are over whose memory is kept, at most.
+const SPARE: usize = 256;
 
 /// All sessions by our SEID, and the plans under way.
 #[derive(Debug, Default)]
@@ -29,6 +32,8 @@ pub(crate) struct Sessions {
     /// How many plans were handed out.
     handed_out: u32,
     in_flight: usize,
+    /// Memory of plans that are over, for the next ones.
+    spare: Vec<UnderWay>,
     waiting_octets: usize,
 }
 
@@ -200,7 +205,13 @@ impl Sessions {
         self.handed_out = self.handed_out.wrapping_add(1);
         let id = ApplyId::new(self.handed_out, place);
         let session = self.all.get_mut(place)?;
-        session.in_flight = Some(Box::new((id, in_flight)));
+        session.in_flight = Some(match self.spare.pop() {
+            Some(mut spare) => {
+                *spare = (id, in_flight);
+                spare
+            }
+            None => Box::new((id, in_flight)),
+        });
         self.in_flight += 1;
         Some(id)
     }
@@ -208,7 +219,11 @@ impl Sessions {
     /// The session whose plan this was, and the plan, which is no longer under way.
     pub(crate) fn finish(&mut self, id: ApplyId) -> Option<(Seid, InFlight)> {
         let session = self.all.get_mut(id.place())?;
-        let (_, in_flight) = *session.in_flight.take_if(|held| held.0 == id)?;
+        let mut held = session.in_flight.take_if(|held| held.0 == id)?;
+        let in_flight = std::mem::replace(&mut held.1, InFlight::Over);
+        if self.spare.len() < SPARE {
+            self.spare.push(held);
+        }
         self.in_flight -= 1;
         self.last.store(id.place(), Relaxed);
         Some((session.seid, in_flight))

@@ -4,7 +4,11 @@ use causeway_pfcp::Header;
 use causeway_rules::{Alike, Change, Instructions};
 
 use super::Takeover;
+use crate::ApplyId;
 use crate::transaction::RequestKey;
+
+/// A plan under way and its name, in memory of its own: few sessions have one.
+pub(crate) type UnderWay = Box<(ApplyId, InFlight)>;
 
 /// A plan handed to the data plane.
 #[derive(Debug)]
@@ -21,6 +25,8 @@ pub(crate) enum InFlight {
         /// What it changes; its plan has been handed out.
         change: Box<Change>,
     },
+    /// Nothing any more.
+    Over,
 }
 
 impl InFlight {

@@ -150,15 +150,18 @@ impl Inbound {
     #[must_use]
     pub(crate) fn begin(&mut self, key: RequestKey) -> bool {
         let ip = key.from.ip();
-        if !self.hosts.contains_key(&ip) && !self.make_room() {
-            return false;
+        if let Some(host) = self.hosts.get_mut(&ip) {
+            let has_room = host.in_progress() < self.bounds.in_progress_per_host;
+            if has_room {
+                host.begin(key);
+            }
+            return has_room;
         }
-        let host = self.hosts.entry(ip).or_default();
-        if host.in_progress() >= self.bounds.in_progress_per_host {
-            return false;
+        let has_room = self.bounds.in_progress_per_host > 0 && self.make_room();
+        if has_room {
+            self.hosts.entry(ip).or_default().begin(key);
         }
-        host.begin(key);
-        true
+        has_room
     }
 
     /// Keeps the answer of a request that was begun. The oldest ones make room for it.

@@ -186,27 +186,40 @@ impl Addresses {
     }
 
     pub(crate) fn claim(&mut self, session: Seid, held: &Held) {
-        let network = self.networks.entry(held.network.clone()).or_default();
-        let owners = network.version(Family::of(&held.net)).used.entry(Block::of(&held.net));
-        owners.push(session);
+        self.claim_net(session, &held.network, &held.net);
+    }
+
+    /// The same of an address in a network.
+    pub(crate) fn claim_net(&mut self, session: Seid, network: &NetworkInstance, net: &IpNet) {
+        if !self.networks.contains_key(network) {
+            self.networks.insert(network.clone(), Network::default());
+        }
+        if let Some(known) = self.networks.get_mut(network) {
+            known.version(Family::of(net)).used.entry(Block::of(net)).push(session);
+        }
     }
 
     /// The other sessions that have this address.
     fn owners(&self, session: Seid, held: &Held) -> Vec<Seid> {
-        self.others(session, held).collect()
+        self.others(session, &held.network, &held.net).collect()
     }
 
     /// Another session has this address.
     pub(crate) fn is_taken(&self, session: Seid, held: &Held) -> bool {
-        self.others(session, held).next().is_some()
+        self.is_net_taken(session, &held.network, &held.net)
     }
 
-    fn others(&self, session: Seid, held: &Held) -> impl Iterator<Item = Seid> {
-        let version = self.networks.get(&held.network).map(|network| match Family::of(&held.net) {
+    /// The same of an address in a network.
+    pub(crate) fn is_net_taken(&self, session: Seid, network: &NetworkInstance, net: &IpNet) -> bool {
+        self.others(session, network, net).next().is_some()
+    }
+
+    fn others(&self, session: Seid, network: &NetworkInstance, net: &IpNet) -> impl Iterator<Item = Seid> {
+        let version = self.networks.get(network).map(|network| match Family::of(net) {
             Family::V4 => &network.v4,
             Family::V6 => &network.v6,
         });
-        let owners = version.and_then(|version| version.used.get(Block::of(&held.net)));
+        let owners = version.and_then(|version| version.used.get(Block::of(net)));
         owners.into_iter().flat_map(Few::iter).copied().filter(move |owner| *owner != session)
     }
 

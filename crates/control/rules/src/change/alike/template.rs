@@ -174,15 +174,20 @@ impl Template {
 
     /// The UE addresses that are a session's alone.
     pub(super) fn addresses(&self, own: &Own) -> impl Iterator<Item = Held> {
+        self.nets(own).map(|(held, net)| Held { net, ..held.clone() })
+    }
+
+    /// The same: each as the session has it that the template was made of, and the address of this one.
+    fn nets(&self, own: &Own) -> impl Iterator<Item = (&Held, IpNet)> {
         let (mine, its) = (self.own.ue.map(net), own.ue.map(net));
         let renewed = move |net: IpNet| if Some(net) == mine { its.unwrap_or(net) } else { net };
-        self.session.addresses.iter().map(move |held| Held { net: renewed(held.net), ..held.clone() })
+        self.session.addresses.iter().map(move |held| (held, renewed(held.net)))
     }
 
     /// There are tunnels and addresses for a session of its own.
     pub(super) fn has_room(&self, own: &Own, seid: Seid, tunnels: &Tunnels, addresses: &Addresses) -> bool {
         tunnels.available() as usize >= self.tunnels.len()
-            && self.addresses(own).all(|held| !addresses.is_taken(seid, &held))
+            && self.nets(own).all(|(held, net)| !addresses.is_net_taken(seid, &held.network, &net))
     }
 
     /// Chooses the tunnels of a session, and takes them and its addresses, for which there is room. `None`: no TEID can be
@@ -201,7 +206,7 @@ impl Template {
         });
         let wanted = [(); MOST].map(|()| known.next());
         let own = Own { tunnels: tunnels.take_all(seid, wanted)?, ..*own };
-        self.addresses(&own).for_each(|held| addresses.claim(seid, &held));
+        self.nets(&own).for_each(|(held, net)| addresses.claim_net(seid, &held.network, &net));
         Some(own)
     }
 
