@@ -11,7 +11,7 @@ use crate::filters::{Block, Comparing, Gist, SetId};
 use crate::forward::{Forwarding, Sent};
 use crate::guess::{Met, NO_STEP};
 use crate::leaving::{Entrance, Leaving};
-use crate::plain::{AHEAD, Fork, Plain, Plains};
+use crate::plain::{Fork, Plain, Plains};
 use crate::refusal::Mute;
 use crate::surroundings::Exit;
 use crate::work::Odd;
@@ -24,7 +24,7 @@ impl FastPath {
         leaving.clear();
         self.expire(now);
         let mut desk = self.desk.take().unwrap_or_else(|| Box::new(Desk::new()));
-        desk.begin(batch.len());
+        desk.begin(batch.len(), self.table.is_large());
         let (mut odd, octets) = (Odd::new(), batch.octets() as u64);
         let (compare, odd) = (self.sets.compare(), &mut odd);
         match entrance {
@@ -99,13 +99,13 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
         let (mut sent, mut exits) = (Sent::default(), [Exit::Network(0); BATCH]);
         // The frames from here on have left but for those that are finished otherwise.
         let mut first = 0;
-        let now = self.now.as_nanos();
+        let (now, ahead) = (self.now.as_nanos(), self.plains.ahead);
         self.engine.fate = Fate::Forwarded;
         let mut guessed = self.engine.guessed();
         self.engine.met = Met::new();
         for index in 0..self.plains.len() {
             let FastPath { table, programs, sets, surroundings, met, .. } = &mut *self.engine;
-            table.prefetch(self.plains.lines[index + AHEAD]);
+            table.prefetch(self.plains.lines[(index + ahead) % (2 * BATCH)]);
             let chooser = Chooser { programs, sets, fits: &fits, guessed };
             let Some((line, course)) = chooser.choose::<WAY>(table, self.plains, index, met) else {
                 self.leaving.depart_all(first..index, &exits);

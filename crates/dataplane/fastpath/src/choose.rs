@@ -1,5 +1,7 @@
 //! The stages of plain packets before anything changes: where the line is, and which rule.
 
+use std::ops::Range;
+
 use causeway_dataplane::DropReason;
 use causeway_ports::{BATCH, Batch, Meta};
 
@@ -10,7 +12,7 @@ use crate::guess::Met;
 use crate::heads::{Heads, MESSAGE, Reading, USER};
 use crate::key::Key;
 use crate::line::Line;
-use crate::plain::{AHEAD, Fork, Plain, Plains, flaw};
+use crate::plain::{Fork, PART, Plain, Plains, flaw};
 use crate::program::Programs;
 use crate::table::Table;
 use crate::work::Odd;
@@ -33,32 +35,42 @@ impl Desk {
         Self { heads: Heads::new(), plains: Plains::new() }
     }
 
-    /// For so many other packets.
-    pub(crate) const fn begin(&mut self, len: usize) {
+    /// For so many other packets: [`Plains::begin`].
+    pub(crate) const fn begin(&mut self, len: usize, is_large: bool) {
         self.heads.clear();
-        self.plains.begin(len);
+        self.plains.begin(len, is_large);
     }
 }
 
 impl FastPath {
-    /// The first stage for GTP-U: where the lines are. Fetches those of the first [`AHEAD`] packets.
+    /// The first stage for GTP-U: where the lines are. Fetches those of the first packets.
     #[inline(never)]
     pub(crate) fn find_tunnels(&self, batch: &Batch, desk: &mut Desk, odd: &mut Odd) {
-        let Desk { heads, plains } = desk;
-        for (index, (meta, len, head)) in batch.heads::<MESSAGE>().enumerate() {
+        self.read_messages::<0>(batch, desk);
+        self.fetch(&desk.plains, 0..PART);
+        if batch.len() > PART {
+            self.read_messages::<PART>(batch, desk);
+            self.fetch(&desk.plains, PART..desk.plains.ahead);
+        } else {
+            desk.plains.has_no_second_half();
+        }
+        let Desk { plains, .. } = desk;
+        if !plains.are_plain() {
+            self.find_odd(plains, |plains, index| self.find_other_tunnel(batch, index, plains, odd));
+        }
+    }
+
+    #[inline(always)]
+    fn read_messages<const FROM: usize>(&self, batch: &Batch, Desk { heads, plains }: &mut Desk) {
+        for (index, (meta, len, head)) in (FROM..FROM + PART).zip(batch.heads::<MESSAGE>(FROM)) {
             if let (Some(head), Some((place, ecn))) = (head, self.place_of(meta)) {
                 heads.take_message(index, head, len, (place, ecn));
             }
         }
-        self.sets.compare().run(Reading::<UPLINK> { heads, plains, guess: &self.guess });
+        self.sets.compare().run(Reading::<UPLINK, FROM> { heads, plains, guess: &self.guess });
         // They are compared with the keys later, wherever they lead.
-        for (line, slot) in plains.lines.iter_mut().zip(self.table.slots(&plains.keys)) {
-            *line = slot;
-        }
-        plains.lines.iter().take(AHEAD).for_each(|line| self.table.prefetch(*line));
-        if !plains.are_plain() {
-            self.find_odd(plains, |plains, index| self.find_other_tunnel(batch, index, plains, odd));
-        }
+        let Some(keys) = plains.keys[FROM..].first_chunk::<PART>() else { return };
+        plains.lines[FROM..FROM + PART].copy_from_slice(&self.table.slots(keys));
     }
 
     /// The place of the keys of messages that came in so, and the ECN of their outer header.
@@ -69,25 +81,43 @@ impl FastPath {
         Some((Key::Tunnel(0, local).place(), u32::from(tos & 0x03)))
     }
 
-    /// The first stage for packets of a data network: where the lines are. Fetches those of the first [`AHEAD`] packets.
+    /// The first stage for packets of a data network: where the lines are. Fetches those of the first packets.
     #[inline(never)]
     pub(crate) fn find_addresses(&self, network: u16, batch: &Batch, desk: &mut Desk, odd: &mut Odd) {
-        let place = Key::Ipv4(network, 0).place();
-        let Desk { heads, plains } = desk;
-        for (index, (_, len, head)) in batch.heads::<USER>().enumerate() {
-            if let Some(head) = head {
-                heads.take_packet(index, head, len, place);
-            }
+        self.read_packets::<0>(network, batch, desk);
+        self.fetch(&desk.plains, 0..PART);
+        if batch.len() > PART {
+            self.read_packets::<PART>(network, batch, desk);
+            self.fetch(&desk.plains, PART..desk.plains.ahead);
+        } else {
+            desk.plains.has_no_second_half();
         }
-        self.sets.compare().run(Reading::<DOWNLINK> { heads, plains, guess: &self.guess });
-        // They are compared with the keys later, wherever they lead.
-        let Plains { lines, keys, .. } = plains;
-        self.table.at_addresses(keys, lines);
-        plains.lines.iter().take(AHEAD).for_each(|line| self.table.prefetch(*line));
+        let Desk { plains, .. } = desk;
         if !plains.are_plain() {
             self.find_odd(plains, |plains, index| {
                 self.find_other_address(network, batch, index, plains, odd)
             });
+        }
+    }
+
+    #[inline(always)]
+    fn read_packets<const FROM: usize>(
+        &self,
+        network: u16,
+        batch: &Batch,
+        Desk { heads, plains }: &mut Desk,
+    ) {
+        let place = Key::Ipv4(network, 0).place();
+        for (index, (_, len, head)) in (FROM..FROM + PART).zip(batch.heads::<USER>(FROM)) {
+            if let Some(head) = head {
+                heads.take_packet(index, head, len, place);
+            }
+        }
+        self.sets.compare().run(Reading::<DOWNLINK, FROM> { heads, plains, guess: &self.guess });
+        // They are compared with the keys later, wherever they lead.
+        let Plains { lines, keys, .. } = plains;
+        if let Some(keys) = keys[FROM..].first_chunk::<PART>() {
+            self.table.at_addresses(keys, &mut lines[FROM..FROM + PART]);
         }
     }
 
@@ -103,6 +133,12 @@ impl FastPath {
         }
     }
 
+    /// Fetches the lines of some packets.
+    #[inline(always)]
+    fn fetch(&self, plains: &Plains, packets: Range<usize>) {
+        plains.lines.get(packets).unwrap_or_default().iter().for_each(|line| self.table.prefetch(*line));
+    }
+
     /// What some packets need before any is acted on: lines that are not near, and rules with lines of their own.
     #[inline(always)]
     pub(crate) fn look_twice<const WAY: bool>(&self, plains: &mut Plains) {
@@ -113,7 +149,7 @@ impl FastPath {
         if !has_far && !self.programs.has_rule_lines() {
             return;
         }
-        plains.lines.iter().take(plains.len()).skip(AHEAD).for_each(|line| self.table.prefetch(*line));
+        self.fetch(plains, plains.ahead..plains.len());
         if has_far {
             self.seek_far(plains);
         }

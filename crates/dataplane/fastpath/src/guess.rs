@@ -5,11 +5,10 @@
 //! is guessed.
 
 use arrayvec::ArrayVec;
-use causeway_ports::BATCH;
 
 use crate::engine::FastPath;
 use crate::filters::{Alone, FEW, FilterSets, Gist, SetId};
-use crate::plain::Plains;
+use crate::plain::{PART, Plains};
 
 /// The packet fits no rule. The course of no step comes from it: it is more than there can be.
 pub(crate) const NO_STEP: u32 = 1 << 31;
@@ -52,24 +51,26 @@ impl Guess {
         self.lanes.iter().find(|lane| lane.fits(gist)).map_or(NO_STEP, |lane| lane.rule().into())
     }
 
-    /// Chooses the rules that the packets of a batch fit, if it is this set that they are measured against.
+    /// Chooses the rules that [`PART`] packets of a batch fit, from the packet `FROM` on, if it is this set that they are
+    /// measured against.
     ///
     /// A plain loop over plain arrays: only so does the compiler see the vectors.
     #[inline(always)]
-    pub(crate) fn choose(&self, plains: &mut Plains) {
+    pub(crate) fn choose<const FROM: usize>(&self, plains: &mut Plains) {
         if self.lanes.is_empty() {
             return;
         }
-        let mut steps = [NO_STEP; BATCH];
+        let mut steps = [NO_STEP; PART];
         // The first lane that fits counts.
         for lane in self.lanes.iter().rev() {
             let rule = u32::from(lane.rule());
-            for (i, step) in steps.iter_mut().enumerate() {
+            for (at, step) in steps.iter_mut().enumerate() {
+                let i = FROM + at;
                 let difference = lane.difference((plains.words[i], plains.ports[i], plains.remotes[i]));
                 *step = if difference == 0 { rule } else { *step };
             }
         }
-        plains.steps = steps;
+        plains.steps[FROM..FROM + PART].copy_from_slice(&steps);
     }
 }
 
@@ -126,6 +127,7 @@ impl FastPath {
 
 #[cfg(test)]
 mod tests {
+    use causeway_ports::BATCH;
     use causeway_rules::{FlowDescription, FlowEnd};
 
     use super::*;
@@ -155,7 +157,8 @@ mod tests {
         }
         for set in [three, one] {
             let guess = Guess::of(set, &sets);
-            guess.choose(&mut plains);
+            guess.choose::<0>(&mut plains);
+            guess.choose::<PART>(&mut plains);
             let wanted = |at| sets.first_match_v4(set, gist(at), 0).map_or(NO_STEP, u32::from);
             assert_eq!((guess.set(&sets), plains.steps), (set, std::array::from_fn(wanted)));
             assert!((0..BATCH).all(|at| guess.step(gist(at)) == wanted(at)));

@@ -5,7 +5,7 @@ use causeway_ports::BATCH;
 use crate::choose::UPLINK;
 use crate::filters::{Block, Comparing, Gist};
 use crate::guess::Guess;
-use crate::plain::{NOWHERE, Plains};
+use crate::plain::{NOWHERE, PART, Plains};
 
 mod words;
 
@@ -92,25 +92,25 @@ impl Heads {
     }
 }
 
-/// Finds out what the heads of packets of one direction say.
-pub(crate) struct Reading<'a, const WAY: bool> {
+/// Finds out what the heads of [`PART`] packets of one direction say, from the packet `FROM` of the batch on.
+pub(crate) struct Reading<'a, const WAY: bool, const FROM: usize> {
     pub(crate) heads: &'a mut Heads,
     pub(crate) plains: &'a mut Plains,
     pub(crate) guess: &'a Guess,
 }
 
-impl<const WAY: bool> Comparing for Reading<'_, WAY> {
+impl<const WAY: bool, const FROM: usize> Comparing for Reading<'_, WAY, FROM> {
     /// Plain loops over plain arrays: only so does the compiler see the vectors.
     #[inline(always)]
     fn run(self, _: impl Fn(&Block, Gist) -> u16) {
         let Self { heads: Heads { words, low, high, lens, places, ecns }, plains, guess } = self;
         for word in (if WAY == UPLINK { 0 } else { 2 })..WORDS {
-            for i in 0..BATCH {
+            for i in FROM..FROM + PART {
                 low[word][i] = words[word][i] as u32;
                 high[word][i] = (words[word][i] >> 32) as u32;
             }
         }
-        for i in 0..BATCH {
+        for i in FROM..FROM + PART {
             let tunnel = Tunnel { a0: low[0][i], a1: low[1][i], b1: high[1][i] };
             let user = User { a2: low[2][i], b2: high[2][i], a3: low[3][i], b3: high[3][i], a4: low[4][i] };
             let (source, target) = (user.b3.swap_bytes(), user.a4.swap_bytes());
@@ -139,11 +139,11 @@ impl<const WAY: bool> Comparing for Reading<'_, WAY> {
             plains.flaws[i] = user.flaws();
             plains.hops[i] = lose_hop(user.a3);
         }
-        for i in 0..BATCH {
+        for i in FROM..FROM + PART {
             let id = u64::from(plains.places[i]) << 32 | u64::from(plains.keys[i]);
             plains.ids[i] = if plains.is_quick[i] != 0 { id } else { NOWHERE };
         }
-        guess.choose(plains);
+        guess.choose::<FROM>(plains);
     }
 }
 

@@ -7,9 +7,9 @@ use causeway_ports::BATCH;
 use crate::filters::Gist;
 use crate::key::Key;
 
-/// Packets of a batch whose lines are fetched while they are found. Those of the others are fetched one by one while the
-/// packets that are so many before are acted on: more at once than a core keeps track of would be waited for.
-pub(crate) const AHEAD: usize = BATCH / 2;
+/// Packets that are looked at at once: the first and the second half of a batch. The lines of the first half are fetched while
+/// the second half is looked at, so that they are there when the packets are acted on.
+pub(crate) const PART: usize = BATCH / 2;
 
 /// What no line has as [`crate::line::Line::id`].
 pub(crate) const NOWHERE: u64 = u64::MAX;
@@ -25,7 +25,10 @@ pub(crate) struct Plains {
     /// What the lines of packets with nothing unusual must be: [`Plain::id`]. For the others, what no line is.
     pub(crate) ids: Each<u64>,
     /// Where their lines are, or may be. Behind those of the batch there are some of no packet.
-    pub(crate) lines: [u32; BATCH + AHEAD],
+    pub(crate) lines: [u32; 2 * BATCH],
+    /// Whose lines are fetched before any packet is acted on: those of so many packets. Each of the others is fetched while the
+    /// packet that is so many before it is acted on.
+    pub(crate) ahead: usize,
     /// As in [`Plain`].
     pub(crate) forks: Each<Fork>,
     /// Not zero: it is a plain packet.
@@ -112,7 +115,8 @@ impl Plains {
         Self {
             len: 0,
             ids: [NOWHERE; BATCH],
-            lines: [0; BATCH + AHEAD],
+            lines: [0; 2 * BATCH],
+            ahead: PART,
             forks: [Fork::Sought; BATCH],
             is_plain: NOTHING,
             is_quick: NOTHING,
@@ -130,10 +134,16 @@ impl Plains {
         }
     }
 
-    /// From now on there are so many others.
-    pub(crate) const fn begin(&mut self, len: usize) {
+    /// From now on there are so many others, in a table whose lines are far if it `is_large`.
+    pub(crate) const fn begin(&mut self, len: usize, is_large: bool) {
         self.len = len;
+        self.ahead = if is_large { BATCH } else { PART };
         self.forks = [Fork::Sought; BATCH];
+    }
+
+    /// Nothing of the second half is fetched: there is none.
+    pub(crate) fn has_no_second_half(&mut self) {
+        self.lines[PART..].fill(0);
     }
 
     /// How many there are, [`BATCH`] at most.

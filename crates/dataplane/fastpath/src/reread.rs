@@ -9,7 +9,7 @@ use crate::engine::FastPath;
 use crate::filters::Gist;
 use crate::heads::{ecn, lose_hop};
 use crate::key::Key;
-use crate::plain::{AHEAD, NOWHERE, Plains, flaw};
+use crate::plain::{NOWHERE, Plains, flaw};
 use crate::tunnelled::Tunnelled;
 
 const HEADER: usize = 20;
@@ -145,7 +145,7 @@ impl FastPath {
         (plains.hops[at], plains.steps[at]) = (read.hops, self.guess.step(gist));
         let id = u64::from(place) << 32 | u64::from(plains.keys[at]);
         plains.ids[at] = if plains.is_quick[at] != 0 { id } else { NOWHERE };
-        if index < AHEAD {
+        if index < plains.ahead {
             self.table.prefetch(line);
         }
     }

@@ -12,6 +12,8 @@ use crate::key::Key;
 use crate::line::{Line, RuleLine};
 use crate::numbers::Numbers;
 
+mod rules;
+
 /// Slots of TEIDs for each session.
 const SLOTS_PER_SESSION: u32 = 4;
 
@@ -21,6 +23,9 @@ const NUMBERED: u32 = 1 << 25;
 /// Lines of rules for each session.
 const RULES_PER_SESSION: u32 = 16;
 
+/// Lines of 256 MiB.
+const LARGE: u32 = 1 << 22;
+
 /// The lines of one worker.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -29,6 +34,8 @@ pub(crate) struct Table {
     /// First those of TEIDs, by slot; then those of pools, by number; then the others.
     lines: Arena<Line>,
     slots: u32,
+    /// Lines in use.
+    taken: u32,
     others: Numbers,
     rules: Arena<RuleLine>,
     rule_numbers: Numbers,
@@ -61,6 +68,7 @@ impl Table {
             pools,
             lines: Arena::new((first + others) as usize)?,
             slots,
+            taken: 0,
             others: Numbers::new(first, first + others),
             rules: Arena::new(rules as usize)?,
             rule_numbers: Numbers::new(0, rules),
@@ -69,6 +77,11 @@ impl Table {
             prefixes: Cuckoo::new(others as usize)?,
             is_complete: true,
         })
+    }
+
+    /// There are more lines than the core finds the pages of without looking for them, so that it takes longer to fetch one.
+    pub(crate) const fn is_large(&self) -> bool {
+        self.taken > LARGE
     }
 
     /// Every key that was entered has its line.
@@ -130,12 +143,6 @@ impl Table {
     #[inline]
     pub(crate) fn prefetch(&self, number: u32) {
         prefetch(&self.lines, number as usize);
-    }
-
-    /// Fetches the line of a rule into the cache.
-    #[inline]
-    pub(crate) fn prefetch_rule(&self, number: u32) {
-        prefetch(&self.rules, number as usize);
     }
 
     /// Fetches what leads to the line of a key that may not lie near.
@@ -209,12 +216,6 @@ impl Table {
         self.lines.get_mut(number as usize)
     }
 
-    /// The line of a rule, to be written.
-    #[inline]
-    pub(crate) fn rule_mut(&mut self, number: u32) -> Option<&mut RuleLine> {
-        self.rules.get_mut(number as usize)
-    }
-
     /// Enters a line. Returns its number; `None` where there is no room.
     pub(crate) fn insert(&mut self, key: Key, line: Line) -> Option<u32> {
         let near = self.near(key).filter(|near| self.line(*near).is_some_and(|line| !line.is_taken()));
@@ -230,6 +231,7 @@ impl Table {
             }
         };
         *self.line_mut(number)? = line;
+        self.taken += 1;
         Some(number)
     }
 
@@ -266,22 +268,10 @@ impl Table {
     pub(crate) fn release(&mut self, number: u32) {
         if let Some(line) = self.line_mut(number) {
             *line = Line::default();
+            self.taken = self.taken.saturating_sub(1);
         }
         if self.others.is_one(number) {
             self.others.give_back(number, 1);
-        }
-    }
-
-    /// So many rule lines one after the other. Returns the number of the first; `None` where there is no room.
-    pub(crate) fn take_rules(&mut self, count: u32) -> Option<u32> {
-        self.rule_numbers.take(count)
-    }
-
-    /// The rule lines are free.
-    pub(crate) fn release_rules(&mut self, first: u32, count: u32) {
-        if let Some(lines) = self.rules.get_mut(first as usize..(first + count) as usize) {
-            lines.fill(RuleLine::default());
-            self.rule_numbers.give_back(first, count);
         }
     }
 

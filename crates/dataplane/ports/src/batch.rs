@@ -5,7 +5,7 @@ use arrayvec::ArrayVec;
 use crate::{Frame, Meta};
 
 /// Frames in one batch, at most.
-pub const BATCH: usize = 32;
+pub const BATCH: usize = 64;
 
 /// Octets kept free before each received frame: Ethernet with VLAN tags, IPv6, UDP and GTP-U with a PDU Session
 /// Container can be put there.
@@ -155,11 +155,14 @@ impl Batch {
         self.frames.iter().map(|place| (place.end - place.start) as usize).sum()
     }
 
-    /// What each frame is, how many octets it has, and what lies where it begins, in order: octets of its buffer, be they of
-    /// the frame or not.
+    /// What each frame from the one at `first` on is, how many octets it has, and what lies where it begins, in order: octets of
+    /// its buffer, be they of the frame or not.
     #[inline]
-    pub fn heads<const N: usize>(&self) -> impl Iterator<Item = (&Meta, usize, Option<&[u8; N]>)> {
-        self.frames.iter().map(|place| {
+    pub fn heads<const N: usize>(
+        &self,
+        first: usize,
+    ) -> impl Iterator<Item = (&Meta, usize, Option<&[u8; N]>)> {
+        self.frames.get(first..).unwrap_or_default().iter().map(|place| {
             let head = self.buffers.get(place.start()..place.start() + N).and_then(<[u8]>::first_chunk);
             (&place.meta, (place.end - place.start) as usize, head)
         })

@@ -1,7 +1,7 @@
 //! Faults on the line between two memory ports.
 
 use causeway_ports::memory::{MemoryPort, pair};
-use causeway_ports::{Batch, FaultCounts, Faults, Faulty, Frame, Meta, Port};
+use causeway_ports::{BATCH, Batch, FaultCounts, Faults, Faulty, Frame, Meta, Port};
 
 const NONE: Faults =
     Faults { drop: 0., duplicate: 0., reorder: 0., corrupt: 0., truncate: 0., delay: 0., max_delay: 0 };
@@ -101,10 +101,10 @@ fn a_seed_repeats_its_faults() {
 #[test]
 fn an_overfull_batch_continues_in_the_next() {
     let (mut port, mut network) = line(Faults { duplicate: 1., ..NONE }, NONE, 1);
-    (0..30).for_each(|n| assert!(network.push(Meta::Ip, &[n])));
+    (0..60).for_each(|n| assert!(network.push(Meta::Ip, &[n])));
     let mut batch = Batch::new();
-    assert_eq!(port.receive(&mut batch).unwrap(), 32);
+    assert_eq!(port.receive(&mut batch).unwrap(), BATCH);
     assert!(port.pending());
-    assert_eq!(port.receive(&mut batch).unwrap(), 28);
+    assert_eq!(port.receive(&mut batch).unwrap(), 120 - BATCH);
     assert!(!port.pending());
 }

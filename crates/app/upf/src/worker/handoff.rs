@@ -12,7 +12,7 @@ use causeway_ports::{Batch, Frame, Waker};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 /// Batches under way between two workers, at most.
-const UNDER_WAY: usize = 32;
+const UNDER_WAY: usize = 16;
 
 /// A batch with the place where its packets came in.
 type Parcel = (Entrance, Box<Batch>);

@@ -41,12 +41,14 @@ fn read<const WAY: bool>(frame: &[u8], index: usize) -> Option<(Plain, u32)> {
     let read = Compare::available().map(|compare| {
         let (mut heads, mut plains) = (Heads::new(), Plains::new());
         heads.clear();
-        plains.begin(BATCH);
+        plains.begin(BATCH, false);
         match WAY {
             UPLINK => heads.take_message(index, buffer.first_chunk().unwrap(), frame.len(), (1, 0)),
             _ => heads.take_packet(index, buffer.first_chunk().unwrap(), frame.len(), 0x101),
         }
-        compare.run(Reading::<WAY> { heads: &mut heads, plains: &mut plains, guess: &Guess::default() });
+        let guess = &Guess::default();
+        compare.run(Reading::<WAY, 0> { heads: &mut heads, plains: &mut plains, guess });
+        compare.run(Reading::<WAY, PART> { heads: &mut heads, plains: &mut plains, guess });
         assert!((0..BATCH).all(|other| other == index || plains.is_plain[other] == 0));
         (plains.is_plain[index] != 0).then(|| (plains.at(index), plains.lens[index]))
     });
@@ -101,7 +103,7 @@ fn congestion_that_goes_on_is_not_plain() {
         let (mut heads, mut plains) = (Heads::new(), Plains::new());
         heads.take_message(0, frame.first_chunk().unwrap(), frame.len(), (1, outer));
         let guess = &Guess::default();
-        Compare::best().run(Reading::<UPLINK> { heads: &mut heads, plains: &mut plains, guess });
+        Compare::best().run(Reading::<UPLINK, 0> { heads: &mut heads, plains: &mut plains, guess });
         plains.is_plain[0] != 0
     };
     for (outer, plain) in

@@ -67,7 +67,7 @@ fn a_skipped_buffer_leaves_no_frame() {
     batch.commit(1, Meta::Ip);
     let seen: Vec<_> = batch.frames().map(|f| f.data[0]).collect();
     assert!(batch.each().filter_map(|(_, data)| data).eq([&[0], &[2]]));
-    let heads: Vec<_> = batch.heads::<1>().collect();
+    let heads: Vec<_> = batch.heads::<1>(0).collect();
     assert_eq!(heads, [(&Meta::Ip, 1, Some(&[0])), (&Meta::Ip, 1, Some(&[2]))]);
     assert_eq!(batch.octets(), 2);
     assert_eq!(seen, [0, 2]);

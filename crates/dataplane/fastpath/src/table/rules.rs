@@ -1,0 +1,32 @@
+//! Lines of rules: a session's that has several, each with an account of its own.
+
+use super::Table;
+use crate::index::prefetch;
+use crate::line::RuleLine;
+
+impl Table {
+    /// Fetches the line of a rule into the cache.
+    #[inline]
+    pub(crate) fn prefetch_rule(&self, number: u32) {
+        prefetch(&self.rules, number as usize);
+    }
+
+    /// The line of a rule, to be written.
+    #[inline]
+    pub(crate) fn rule_mut(&mut self, number: u32) -> Option<&mut RuleLine> {
+        self.rules.get_mut(number as usize)
+    }
+
+    /// So many rule lines one after the other. Returns the number of the first; `None` where there is no room.
+    pub(crate) fn take_rules(&mut self, count: u32) -> Option<u32> {
+        self.rule_numbers.take(count)
+    }
+
+    /// The rule lines are free.
+    pub(crate) fn release_rules(&mut self, first: u32, count: u32) {
+        if let Some(lines) = self.rules.get_mut(first as usize..(first + count) as usize) {
+            lines.fill(RuleLine::default());
+            self.rule_numbers.give_back(first, count);
+        }
+    }
+}
