@@ -50,7 +50,7 @@ impl<D: SwitchDriver> Switch<D> {
             .config
             .pace
             .is_some_and(|pace| now >= reader.started + pace && (now > reader.started || reader.passes == 0));
-        let retires = self.config.pace.is_none() && self.expired > 0;
+        let retires = self.config.pace.is_none() && self.access.has_ripe(now, side);
         let is_wanted = is_awaited || is_paced || reader.demand > 0 || retires;
         if reader.is_reading || reader.idle > IDLE || !is_wanted {
             return false;
@@ -213,7 +213,6 @@ impl<D: SwitchDriver> Switch<D> {
         for number in self.access.removed(now, of(side), removed) {
             self.pulling.retire(number);
             self.release(number);
-            self.expired = self.expired.saturating_sub(1);
             let served: Vec<Waiter> = (0..2).flat_map(|side| self.waits.gone((number, side))).collect();
             if let Some(rule) = self.rules.remove(&number) {
                 self.forget_number(rule.session, number);

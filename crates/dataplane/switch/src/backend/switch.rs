@@ -27,7 +27,7 @@ use super::template::Template;
 use super::waits::Waits;
 use crate::SwitchPdr;
 use crate::driver::{Entry, Program, SwitchDriver, Ticket, Update};
-use crate::pendulum::TableAccess;
+use crate::pendulum::{Side, TableAccess};
 use crate::pulling::Pulling;
 use crate::ranges::Ranges;
 
@@ -82,8 +82,6 @@ pub struct Switch<D> {
     /// What it has read so far, where it takes several requests.
     pub(super) parts: [Parts; 2],
     pub(super) reading_of: [usize; 2],
-    /// Numbers that have expired and not retired.
-    pub(super) expired: usize,
     /// Frames of the software for a switch that has not all its rows.
     pub(super) held_frames: VecDeque<Vec<u8>>,
     /// What became of the packet that the software has handled last.
@@ -147,7 +145,6 @@ impl<D: SwitchDriver> Switch<D> {
             reading: [Vec::new(), Vec::new()],
             parts: [Parts::default(), Parts::default()],
             reading_of: [0; 2],
-            expired: 0,
             held_frames: VecDeque::new(),
             last_fate: None,
             tally: Tally::default(),
@@ -211,7 +208,8 @@ impl<D: SwitchDriver> Switch<D> {
         }
         let paced = self.config.pace.filter(|_| !self.rules.is_empty());
         let pass = |(side, reader): (usize, &Reader)| {
-            let is_awaited = self.expired > 0 || self.waits.of_side(side).next().is_some();
+            let retires = self.access.has_expired(Side::ALL[side]);
+            let is_awaited = retires || self.waits.of_side(side).next().is_some();
             let pace = paced.or(is_awaited.then_some(self.config.drain))?;
             (!reader.is_reading).then(|| reader.started + pace.max(TICK))
         };

@@ -207,7 +207,6 @@ impl<D: SwitchDriver> Switch<D> {
         for number in &change.gone {
             if change.expire.contains(number) {
                 self.pulling.expire(*number);
-                self.expired += 1;
                 self.rules.entry(*number).and_modify(|rule| rule.is_expired = true);
             } else {
                 self.rules.remove(number);

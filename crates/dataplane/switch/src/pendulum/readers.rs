@@ -92,6 +92,22 @@ impl<W> TableAccess<W> {
         (self.rests_until > now).then_some(self.rests_until)
     }
 
+    /// The side has numbers that have expired, and that its next passes would retire if they began now.
+    pub fn has_ripe(&self, now: Time, side: Side) -> bool {
+        self.expired(side).any(|number| self.is_ripe(now, number))
+    }
+
+    /// The side has numbers that have expired and were not retired.
+    pub fn has_expired(&self, side: Side) -> bool {
+        self.expired(side).next().is_some()
+    }
+
+    /// The oldest number of each partition that has expired.
+    fn expired(&self, side: Side) -> impl Iterator<Item = SwitchPdr> {
+        let partitions = self.tables[side as usize].partitions.iter();
+        partitions.filter_map(|entries| entries.expired.front().copied())
+    }
+
     fn may_read(&self, now: Time, side: Side) -> bool {
         let table = &self.tables[side as usize];
         if !table.is_idle() {

@@ -5,6 +5,7 @@ mod direct;
 mod drops;
 mod refusals;
 mod restart;
+mod retries;
 mod soak;
 mod stories;
 mod storm;
