@@ -68,11 +68,12 @@ control Verdict(inout metadata_t meta TARGET_PARAMS) {
             (_, _, _, _, _, (DropReason)13, _, _, _, _, _, _, _) : drop_as(13);
             (_, _, _, _, _, (DropReason)14, _, _, _, _, _, _, _) : drop_as(14);
             (_, _, _, _, _, (DropReason)15, _, _, _, _, _, _, _) : drop_as(15);
+            (_, _, _, _, _, (DropReason)16, _, _, _, _, _, _, _) : drop_as(16);
             (_, _, 0, _, _, _, _, _, _, _, (Forward)2, true, _) : drop_as(4);
             (_, _, _, _, _, _, _, _, _, _, (Forward)1, true, _) : drop_as(4);
             (_, _, _, _, _, _, _, _, _, _, _, _, 1) : drop_as(13);
         }
-        size = 32;
+        size = 33;
     }
 
     apply {

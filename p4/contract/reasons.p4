@@ -38,7 +38,9 @@ enum bit<8> DropReason {
     // A PDR matched whose forwarding data are not there: the control plane has not finished, or erred.
     NO_FORWARDING = 14,
     // A frame of the CPU port asks for something that is not in the contract.
-    BAD_COMMAND = 15
+    BAD_COMMAND = 15,
+    // The FAR forwards, and a quota of the packet's rule is exhausted.
+    QUOTA_EXHAUSTED = 16
 }
 
 // Cells that `drops` has: room for more reasons without another size.

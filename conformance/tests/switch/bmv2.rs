@@ -35,9 +35,9 @@ fn is_copy(frame: &[u8]) -> bool {
 pub(crate) struct Bmv2 {
     driver: P4Runtime,
     taps: [(u16, TapPort); 2],
-    /// Outcomes that nobody has polled yet, and how many requests of our owner have none.
-    outcomes: VecDeque<(Ticket, Outcome)>,
-    pub(crate) under_way: usize,
+    /// Requests of our owner whose outcomes nobody has polled yet, and those outcomes that there are.
+    under_way: VecDeque<Ticket>,
+    outcomes: Vec<(Ticket, Outcome)>,
     /// Frames that went to the controller and by the ports.
     pub(crate) packets: VecDeque<Vec<u8>>,
     pub(crate) sent: VecDeque<(u16, Vec<u8>)>,
@@ -82,8 +82,8 @@ impl Bmv2 {
         let mut bmv2 = Self {
             driver,
             taps,
-            outcomes: VecDeque::new(),
-            under_way: 0,
+            under_way: VecDeque::new(),
+            outcomes: Vec::new(),
             packets: VecDeque::new(),
             sent: VecDeque::new(),
             drops,
@@ -109,9 +109,9 @@ impl Bmv2 {
 
     /// A request of our owner.
     pub(crate) fn submit(&mut self, request: Request) -> Ticket {
-        self.under_way += 1;
         let is_frame = matches!(request, Request::PacketOut(_));
         let ticket = self.driver.submit(Time::default(), request);
+        self.under_way.push_back(ticket);
         if is_frame {
             let fence = self.fence();
             self.ask(Request::PacketOut(fence.clone())).unwrap();
@@ -120,13 +120,15 @@ impl Bmv2 {
         ticket
     }
 
-    /// The outcome of one of the requests under way.
+    /// Requests have no outcome yet.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
+    /// The outcome of the oldest request under way: in their order, so that each run is like the others.
     pub(crate) fn poll(&mut self) -> Option<(Ticket, Outcome)> {
-        self.under_way = self.under_way.checked_sub(1)?;
-        match self.outcomes.pop_front() {
-            Some(outcome) => Some(outcome),
-            None => Some(self.until(|driver| driver.poll(Time::default()))),
-        }
+        let ticket = self.under_way.pop_front()?;
+        Some((ticket, self.outcome_of(ticket)))
     }
 
     /// A frame comes by a port. What it leads to has happened when this returns.
@@ -157,15 +159,20 @@ impl Bmv2 {
         }
     }
 
-    /// A request of our own. Outcomes of others are kept.
+    /// A request of our own.
     fn ask(&mut self, request: Request) -> Outcome {
         let ticket = self.driver.submit(Time::default(), request);
+        self.outcome_of(ticket)
+    }
+
+    /// Waits for the outcome of a request. Those of others are kept.
+    fn outcome_of(&mut self, ticket: Ticket) -> Outcome {
         loop {
-            let (ended, outcome) = self.until(|driver| driver.poll(Time::default()));
-            if ended == ticket {
-                return outcome;
+            if let Some(place) = self.outcomes.iter().position(|(ended, _)| *ended == ticket) {
+                return self.outcomes.swap_remove(place).1;
             }
-            self.outcomes.push_back((ended, outcome));
+            let ended = self.until(|driver| driver.poll(Time::default()));
+            self.outcomes.push(ended);
         }
     }
 

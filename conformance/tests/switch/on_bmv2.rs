@@ -52,7 +52,7 @@ impl SwitchDriver for Way {
     }
 
     fn next_event(&self) -> Option<Time> {
-        (self.switch.borrow().under_way > 0).then(Time::default)
+        self.switch.borrow().is_busy().then(Time::default)
     }
 
     fn poll_link(&mut self, _: Time) -> Option<Link> {

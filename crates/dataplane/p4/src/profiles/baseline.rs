@@ -270,6 +270,7 @@ pub static BASELINE: Contract = Contract {
         Reason { name: "no_egress", value: 13 },
         Reason { name: "no_forwarding", value: 14 },
         Reason { name: "bad_command", value: 15 },
+        Reason { name: "quota_exhausted", value: 16 },
     ],
     punt_reasons: &[
         Reason { name: "none", value: 0 },

@@ -340,6 +340,7 @@ pub static HIP4_OUTER_IPV6: Contract = Contract {
         Reason { name: "no_egress", value: 13 },
         Reason { name: "no_forwarding", value: 14 },
         Reason { name: "bad_command", value: 15 },
+        Reason { name: "quota_exhausted", value: 16 },
     ],
     punt_reasons: &[
         Reason { name: "none", value: 0 },

@@ -19,6 +19,7 @@ pub(super) const fn reason_of(reason: upf::DropReason) -> DropReason {
         upf::DropReason::MbrExceeded => DropReason::MbrExceeded,
         upf::DropReason::Congested => DropReason::Congested,
         upf::DropReason::NoEgress => DropReason::NoEgress,
+        upf::DropReason::QuotaExhausted => DropReason::QuotaExhausted,
         upf::DropReason::NoForwarding => DropReason::NoTunnel,
     }
 }

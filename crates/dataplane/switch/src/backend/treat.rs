@@ -65,7 +65,7 @@ pub(super) fn treat(
     let is_gated = qers.iter().any(|qer| qer.gate(direction) == Gate::Closed);
     let forwarding = match (far.action, &far.forwarding) {
         (ApplyAction::Drop, _) | (ApplyAction::Forward, None) => return Ok(drops(DropReason::FarDrop)),
-        (ApplyAction::Forward, _) if is_blocked => return Ok(drops(DropReason::FarDrop)),
+        (ApplyAction::Forward, _) if is_blocked => return Ok(drops(DropReason::QuotaExhausted)),
         _ if is_gated => return Ok(drops(DropReason::GateClosed)),
         (ApplyAction::Buffer { .. }, _) => return Ok(Treatment { deed: Deed::Buffer, teid: 0, meter: None }),
         (ApplyAction::Forward, Some(forwarding)) => forwarding,

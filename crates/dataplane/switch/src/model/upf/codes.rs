@@ -33,11 +33,13 @@ pub enum DropReason {
     NoForwarding = 14,
     /// A frame of the CPU port asks for something that is not in the contract.
     BadCommand = 15,
+    /// The FAR forwards, and a quota of the packet's rule is exhausted.
+    QuotaExhausted = 16,
 }
 
 impl DropReason {
     /// All, in the order of their numbers.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::MalformedGtpu,
         Self::UnsupportedGtpVersion,
         Self::UnsupportedExtension,
@@ -53,6 +55,7 @@ impl DropReason {
         Self::NoEgress,
         Self::NoForwarding,
         Self::BadCommand,
+        Self::QuotaExhausted,
     ];
 
     /// The reason that an entry's action carries as a number; one that has no name counts as [`DropReason::FarDrop`].
