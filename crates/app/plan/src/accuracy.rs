@@ -31,8 +31,8 @@ pub struct Comparison {
     pub ratio: String,
     /// The largest population that the compiler was seen to fit.
     pub compiled: u32,
-    /// The next larger one that it was, or would have been, asked for: the true limit is below.
-    pub below: u32,
+    /// The next larger one that it was, or would have been, asked for: the true limit is below. None if there is none.
+    pub below: Option<u32>,
     /// The planner's answer.
     pub planned: u32,
     /// Hundredths that the answer is above (or below, if negative) the nearest number that the compiler's outcome leaves
@@ -82,16 +82,17 @@ fn planned(program: &Program, ratio: crate::profiles::Ratio) -> Result<Populatio
 
 fn compare(outcome: &Outcome) -> Result<Comparison, PlanError> {
     let at = |steps: u32| Population::at(outcome.ratio, steps * Population::STEP, Population::N9).ues();
-    let (compiled, below) = (at(outcome.steps), at(outcome.steps + outcome.search));
+    let compiled = at(outcome.steps);
     let planned = planned(&outcome.program, outcome.ratio)?.ues();
-    let nearest = planned.clamp(compiled, at(outcome.steps + outcome.search - 1));
+    let most = outcome.search.map_or(u32::MAX, |search| at(outcome.steps + search - 1));
+    let nearest = planned.clamp(compiled, most);
     let deviation = (f64::from(planned) / f64::from(nearest) - 1.0) * 100.0;
     Ok(Comparison {
         name: outcome.name,
         source: outcome.source,
         ratio: outcome.ratio.to_string(),
         compiled,
-        below,
+        below: outcome.search.map(|search| at(outcome.steps + search)),
         planned,
         deviation,
     })
@@ -112,7 +113,9 @@ impl fmt::Display for Accuracy {
             "program", "ratio", "compiled", "planned", "off"
         )?;
         for row in &self.capacities {
-            let (compiled, planned) = (grouped(row.compiled), grouped(row.planned));
+            // More than that may fit where nothing larger is known not to.
+            let more = if row.below.is_none() { "+" } else { "" };
+            let (compiled, planned) = (format!("{}{more}", grouped(row.compiled)), grouped(row.planned));
             writeln!(
                 f,
                 "{:27} {:6} {compiled:>9} {planned:>9} {:>+6.1} %  {}",

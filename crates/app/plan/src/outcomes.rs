@@ -15,8 +15,9 @@ pub struct Outcome {
     pub ratio: Ratio,
     /// Simple UEs, in thousands of 1,024.
     pub steps: u32,
-    /// Steps of the search: the next larger population that was tried, or would have been, has so many more.
-    pub search: u32,
+    /// Steps of the search: the next larger population that was tried, or would have been, has so many more. None if nothing larger is
+    /// known not to fit.
+    pub search: Option<u32>,
 }
 
 /// Wen and Yan, HiP4-UPF, USENIX ATC 2024: section 3.1 and figure 10; found again with the open-source p4c.
@@ -39,7 +40,7 @@ pub fn all() -> Vec<Outcome> {
             program: Program::of(profile),
             ratio,
             steps,
-            search: 1,
+            search: Some(1),
         };
         ratios.into_iter().zip(steps).map(outcome)
     };
@@ -60,7 +61,7 @@ fn trials() -> impl Iterator<Item = Outcome> {
         program,
         ratio: Ratio::one_to(ratio),
         steps,
-        search,
+        search: Some(search),
     };
     [
         outcome("simple tables by index", Program { indexed: Indexed::Simple, ..keyed }, 50, 162, 8),
@@ -82,13 +83,21 @@ fn own() -> impl Iterator<Item = Outcome> {
         steps,
         search,
     };
+    let two = |name, ratio, steps| {
+        let one = outcome(name, Profile::Hip4, ratio, steps, None);
+        Outcome { program: Program { partitions: 2, ..one.program }, ..one }
+    };
     [
-        outcome("own baseline", Profile::Baseline, 5, 47, 4),
-        outcome("own baseline", Profile::Baseline, 50, 88, 16),
-        outcome("own hip4", Profile::Hip4, 5, 90, 1),
-        outcome("own hip4", Profile::Hip4, 10, 130, 1),
-        outcome("own hip4", Profile::Hip4, 20, 144, 1),
-        outcome("own hip4", Profile::Hip4, 50, 154, 1),
+        outcome("own baseline", Profile::Baseline, 5, 47, Some(4)),
+        outcome("own baseline", Profile::Baseline, 50, 88, Some(16)),
+        outcome("own baseline", Profile::Baseline, 10, 68, None),
+        outcome("own hip4", Profile::Hip4, 5, 90, Some(1)),
+        outcome("own hip4", Profile::Hip4, 10, 130, Some(1)),
+        outcome("own hip4", Profile::Hip4, 20, 144, Some(1)),
+        outcome("own hip4", Profile::Hip4, 50, 154, Some(1)),
+        two("own hip4, two partitions", 5, 84),
+        two("own hip4, two partitions", 20, 116),
+        two("own hip4, two partitions", 50, 112),
     ]
     .into_iter()
 }

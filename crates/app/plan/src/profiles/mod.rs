@@ -159,9 +159,13 @@ impl Program {
     fn check(&self, population: &Population) -> Result<(), PlanError> {
         let wrong = |why: &str| Err(PlanError::Profile { profile: self.profile.name(), why: why.to_owned() });
         let plain = self.indexed == Indexed::None && self.counting == Counting::Both && !self.narrow_keys;
-        if self.own && (self.profile == Profile::Direct || !plain || self.filters == Filters::Shared) {
+        if self.own
+            && (!matches!(self.profile, Profile::Baseline | Profile::Hip4)
+                || !plain
+                || self.filters == Filters::Shared)
+        {
             return wrong(
-                "of Causeway's own programs direct is not known, nor any with an index, narrow keys, shared filters or one side's counters",
+                "Causeway's own programs are baseline and hip4, without an index, narrow keys, shared filters or one side's counters",
             );
         }
         if !self.profile.is_split()

@@ -35,7 +35,7 @@ const DROP: &[u32] = &[OPERAND_OCTET, OPERAND_OCTET];
 pub(super) fn count(profile: Profile, population: &Population) -> u32 {
     let Population { simple, complex, n9 } = *population;
     match profile {
-        Profile::Baseline | Profile::Red => 2 * simple + 2 * complex,
+        Profile::Baseline => 2 * simple + 2 * complex,
         _ => 2 * (simple - n9) + n9 + (n9 + complex / 2) + 3 * (complex / 2),
     }
 }
@@ -47,20 +47,13 @@ pub(super) fn matching(
     population: &Population,
 ) -> Result<&'static [&'static str], PlanError> {
     match program.profile {
-        Profile::Baseline | Profile::Red => unsplit(pipeline, program.profile, population),
-        _ => split(pipeline, program.profile, population),
+        Profile::Baseline => unsplit(pipeline, population),
+        _ => split(pipeline, population),
     }
 }
 
-fn unsplit(
-    pipeline: &mut Pipeline,
-    profile: Profile,
-    population: &Population,
-) -> Result<&'static [&'static str], PlanError> {
-    let (to_n6, tunnel, drop) = merged();
-    let merged: [&[u32]; 3] = [&to_n6, &tunnel, &drop];
-    let actions: &[&[u32]] = if profile == Profile::Red { &merged } else { &[&[OPERAND_PDR_ID]] };
-    let under = |table: Table| table.actions(actions).when("user data", 1);
+fn unsplit(pipeline: &mut Pipeline, population: &Population) -> Result<&'static [&'static str], PlanError> {
+    let under = |table: Table| table.actions(&[&[OPERAND_PDR_ID]]).when("user data", 1);
     if population.complex > 0 {
         let fields = key(&[TUNNEL, BOTH_WAYS, FILTER]);
         pipeline.add(
@@ -77,38 +70,22 @@ fn unsplit(
     Ok(&["complex", "ul_simple", "dl_simple"])
 }
 
-/// Where a rule's entry has its FAR: what leads to N6, into a tunnel, and nowhere.
-fn merged() -> (Vec<u32>, Vec<u32>, Vec<u32>) {
-    let rule = [OPERAND_PDR_ID, OPERAND_METER];
-    let tunnel = [&rule[..], &[OPERAND_TEID], ENCAPSULATE].concat();
-    ([&rule[..], DECAPSULATE].concat(), tunnel, [&[OPERAND_PDR_ID], DROP].concat())
-}
-
-fn split(
-    pipeline: &mut Pipeline,
-    profile: Profile,
-    population: &Population,
-) -> Result<&'static [&'static str], PlanError> {
-    let (to_n6, tunnel) = match profile {
-        Profile::RedSpt => {
-            let (to_n6, tunnel, _) = merged();
-            (to_n6, tunnel)
-        }
-        _ => (vec![OPERAND_PDR_ID, OPERAND_METER], vec![OPERAND_PDR_ID, OPERAND_METER, OPERAND_TEID]),
-    };
+fn split(pipeline: &mut Pipeline, population: &Population) -> Result<&'static [&'static str], PlanError> {
+    let to_n6: &[u32] = &[OPERAND_PDR_ID, OPERAND_METER];
+    let tunnel: &[u32] = &[OPERAND_PDR_ID, OPERAND_METER, OPERAND_TEID];
     let complex = population.complex / 2;
     let (n6, n9, back) = (population.simple - population.n9, population.n9, population.n9 + complex);
     let filters = |who: &[(&'static str, u32)]| Match::Ternary(key(&[who, FILTER]));
     let exact = |who: &[(&'static str, u32)]| Match::Exact(key(&[who]));
     let mut last: [Option<&str>; 2] = [None; 2];
     for (way, name, matching, entries, operands) in [
-        (1, "ul_to_n6_complex", filters(TUNNEL), complex, &to_n6),
-        (1, "ul_to_n9_n3_complex", filters(TUNNEL), complex, &tunnel),
-        (1, "ul_to_n6_simple", exact(TUNNEL), n6, &to_n6),
-        (1, "ul_to_n9_n3_simple", exact(TUNNEL), n9, &tunnel),
-        (1, "dl_from_n9_simple", exact(TUNNEL), back, &tunnel),
-        (0, "dl_from_n6_complex", filters(UE_ADDRESS), complex, &tunnel),
-        (0, "dl_from_n6_simple", exact(UE_ADDRESS), n6, &tunnel),
+        (1, "ul_to_n6_complex", filters(TUNNEL), complex, to_n6),
+        (1, "ul_to_n9_n3_complex", filters(TUNNEL), complex, tunnel),
+        (1, "ul_to_n6_simple", exact(TUNNEL), n6, to_n6),
+        (1, "ul_to_n9_n3_simple", exact(TUNNEL), n9, tunnel),
+        (1, "dl_from_n9_simple", exact(TUNNEL), back, tunnel),
+        (0, "dl_from_n6_complex", filters(UE_ADDRESS), complex, tunnel),
+        (0, "dl_from_n6_simple", exact(UE_ADDRESS), n6, tunnel),
     ] {
         let matching = if entries == 0 { Match::Always } else { matching };
         let table = Table::new(name, Ingress, matching, entries).actions(&[operands]);
@@ -146,8 +123,6 @@ pub(super) fn forwarding(
             pipeline.add(meter.actions(&[&[OPERAND_METER]]).when("sound", 1), sound)?;
             Ok(&["far", "meter_lookup"])
         }
-        Profile::Red => Ok(&["complex", "ul_simple", "dl_simple"]),
-        Profile::RedSpt => Ok(&["ul_to_n6_simple", "dl_from_n9_simple", "dl_from_n6_simple"]),
         _ => {
             let mut after: Vec<_> = sound.to_vec();
             for (name, rows, actions) in [
