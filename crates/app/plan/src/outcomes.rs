@@ -96,6 +96,7 @@ fn own() -> impl Iterator<Item = Outcome> {
         outcome("own hip4", Profile::Hip4, 20, 144, Some(1)),
         outcome("own hip4", Profile::Hip4, 50, 154, Some(1)),
         two("own hip4, two partitions", 5, 84),
+        two("own hip4, two partitions", 10, 108),
         two("own hip4, two partitions", 20, 116),
         two("own hip4, two partitions", 50, 112),
     ]
