@@ -11,6 +11,7 @@ mod pipeline;
 mod read;
 mod service;
 mod stream;
+mod wanted;
 mod write;
 
 use std::net::Ipv4Addr;

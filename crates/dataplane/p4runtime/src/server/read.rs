@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use causeway_switch::Count;
-use causeway_switch::driver::{Counter, Entry, EntryKey, Outcome, Reply, Request, Table};
+use causeway_switch::driver::{Counter, Entry, Outcome, Reply, Request, Table};
 use tokio::sync::oneshot;
 use tonic::{Code, Status};
 
 use super::Host;
+use super::wanted::Wanted;
 use crate::convert::{Refusal, index_of, wire_count, wire_rates};
 use crate::info::Schema;
 use crate::wire::{
@@ -29,24 +30,6 @@ pub(super) struct Reading<'h, S> {
 /// Takes messages of an answer; false when nobody wants more.
 pub(super) trait Sink {
     async fn take(&mut self, entities: Vec<Entity>) -> bool;
-}
-
-/// Which entries are wanted.
-struct Wanted {
-    fields: Option<EntryKey>,
-    priority: i32,
-    action: Option<u32>,
-    /// The entry is asked for by more than our entries have.
-    nothing: bool,
-}
-
-impl Wanted {
-    fn is(&self, entry: &Entry) -> bool {
-        !self.nothing
-            && self.fields.as_ref().is_none_or(|key| key.fields == entry.key.fields)
-            && (self.priority == 0 || self.priority == entry.key.priority)
-            && self.action.is_none_or(|action| action == entry.action)
-    }
 }
 
 impl<'h, S: Sink> Reading<'h, S> {
@@ -105,7 +88,7 @@ impl<'h, S: Sink> Reading<'h, S> {
             Ok(tables) => tables,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let wanted = match self.wanted(asked) {
+        let wanted = match Wanted::of(&self.schema, asked) {
             Ok(wanted) => wanted,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -127,7 +110,8 @@ impl<'h, S: Sink> Reading<'h, S> {
         let asked = asked.table_entry.clone().unwrap_or_default();
         let schema = Arc::clone(&self.schema);
         let found = self.asked_tables(&asked, |table| schema.program.has_counters(table.id));
-        let (tables, wanted) = match found.and_then(|tables| Ok((tables, self.wanted(&asked)?))) {
+        let (tables, wanted) = match found.and_then(|tables| Ok((tables, Wanted::of(&self.schema, &asked)?)))
+        {
             Ok(found) => found,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -240,14 +224,6 @@ impl<'h, S: Sink> Reading<'h, S> {
             return Err(Refusal::invalid("all tables are asked for, with a key"));
         }
         Ok(program.tables.iter().filter(|table| is_one(table)).cloned().collect())
-    }
-
-    fn wanted(&self, asked: &TableEntry) -> Result<Wanted, Refusal> {
-        let fields = if asked.matches.is_empty() { None } else { Some(self.schema.key_of(asked)?) };
-        let action = asked.action.as_ref().and_then(|action| action.action.as_ref());
-        let nothing = asked.controller_metadata != 0 || !asked.metadata.is_empty();
-        let action = action.map(|action| action.action_id).filter(|action| *action != 0);
-        Ok(Wanted { fields, priority: asked.priority, action, nothing })
     }
 
     async fn entries(&self, table: u32, wanted: &Wanted) -> Result<Vec<Entry>, Status> {

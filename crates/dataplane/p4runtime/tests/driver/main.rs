@@ -4,5 +4,6 @@ mod behaviour;
 mod bmv2;
 mod bmv2_tools;
 mod faults;
+mod frames;
 mod subjects;
 mod world;

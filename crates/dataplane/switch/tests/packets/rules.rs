@@ -1,6 +1,7 @@
 //! The same rules in each profile's tables.
 
 mod direct;
+mod filter;
 
 use std::net::IpAddr;
 
@@ -9,6 +10,8 @@ use causeway_switch::driver::{EntryKey, FieldMatch};
 use crate::bench::{Bench, Named, Usage, exactly, number};
 use crate::frames::GNB;
 pub(crate) use direct::{Session, Simple};
+pub(crate) use filter::Filter;
+use filter::address;
 
 /// What a rule's FAR and QER ask for.
 #[derive(Clone, Copy, Debug)]
@@ -29,17 +32,6 @@ pub(crate) fn to_gnb(teid: u32) -> Deed {
 /// Into a tunnel, with this PDU type and QFI.
 pub(crate) fn to_tunnel(tunnel: [u8; 4], teid: u32, kind: (u8, u8)) -> Deed {
     Deed::Encapsulate { tunnel: tunnel.into(), teid, kind, dscp: 0, notify: false }
-}
-
-/// A filter on the other end, each part if given.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Filter {
-    pub(crate) remote: Option<IpAddr>,
-    pub(crate) protocol: Option<u8>,
-    pub(crate) dscp: Option<u8>,
-    pub(crate) port: Option<u16>,
-    /// Of IPv6 packets; it is where the remote address is.
-    pub(crate) is_ipv6: bool,
 }
 
 /// A rule with its counters.
@@ -89,37 +81,6 @@ impl Deed {
                 ("drop", vec![("reason", reason.into()), ("notify", notify.into())])
             }
         }
-    }
-}
-
-fn address(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(address) => number(address.octets()),
-        IpAddr::V6(address) => u128::from_be_bytes(address.octets()),
-    }
-}
-
-impl Filter {
-    /// Keys of a filter table; `remote` is the name of the key with the other end's address.
-    pub(crate) fn keys(&self, is_uplink: bool, remote: &'static str) -> Vec<Named<FieldMatch>> {
-        let mut keys = Vec::new();
-        let width = if self.is_ipv6 { 128 } else { 32 };
-        keys.extend(self.remote.map(|to| (remote, exactly(address(to), width))));
-        keys.extend(self.protocol.map(|protocol| ("protocol", exactly(protocol, 8))));
-        keys.extend(self.dscp.map(|dscp| ("dscp", exactly(dscp, 6))));
-        let port = if is_uplink { "destination_port" } else { "source_port" };
-        if let Some(value) = self.port {
-            keys.extend([(port, exactly(value, 16)), ("has_ports", exactly(1_u8, 1))]);
-        }
-        keys
-    }
-
-    fn family(&self) -> Named<FieldMatch> {
-        (if self.is_ipv6 { "is_ipv6" } else { "is_ipv4" }, FieldMatch::Exact(1))
-    }
-
-    fn table(&self, name: &str) -> String {
-        if self.is_ipv6 { format!("{name}_ipv6") } else { name.to_owned() }
     }
 }
 
