@@ -1,17 +1,26 @@
 //! Whole datagrams in and out of a UDP socket of any protocol, many in one system call.
 
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 
 use arrayvec::ArrayVec;
 
 use super::address::{self, SocketName};
-use crate::BATCH;
+use super::ancillary::Ancillary;
+use super::train::{self, Train};
 use crate::sys::mmsg::{self, Envelope, Message, SEND};
+use crate::{BATCH, Frame, Meta};
 
 /// Octets of the longest datagram.
 const LONGEST: usize = 65_535;
+
+/// Octets of the longest datagram in a train: less than any path's, so that no device has to cut it again.
+const SHORT: usize = 1200;
+
+/// Calls of [`Outbox::send`] without trains after the kernel has refused one for want of a device that cuts them, or as it
+/// knows of none.
+const REST: u32 = 1024;
 
 /// Datagrams that have come, and are taken one by one.
 pub struct Inbox {
@@ -62,23 +71,37 @@ impl Inbox {
 
 /// Datagrams that wait to be sent.
 #[derive(Default)]
-pub struct Outbox(Vec<(SocketAddr, Vec<u8>)>);
+pub struct Outbox {
+    waiting: Vec<(SocketAddr, Vec<u8>)>,
+    /// Calls of [`Outbox::send`] that are still to go without trains.
+    rest: u32,
+}
 
 impl Outbox {
     /// Lets a datagram wait.
     pub fn put(&mut self, to: SocketAddr, datagram: Vec<u8>) {
-        self.0.push((to, datagram));
+        self.waiting.push((to, datagram));
     }
 
-    /// Sends all that wait, in order, at once or not at all. Says of each that is lost why.
+    /// Sends all that wait, in order, at once or not at all. Says of each that is lost why. Datagrams of one length to one place
+    /// pass the kernel together, and leave it one by one.
     pub fn send(&mut self, socket: impl AsFd, mut lost: impl FnMut(SocketAddr, io::Error)) {
-        let mut rest = self.0.as_slice();
+        self.rest = self.rest.saturating_sub(1);
+        let mut longest = if self.rest == 0 { SHORT } else { 0 };
+        let mut rest = self.waiting.as_slice();
         while let Some(((to, _), after)) = rest.split_first() {
-            match send(&socket, rest) {
+            match send(&socket, rest, longest) {
                 Ok(sent) => rest = rest.get(sent..).unwrap_or_default(),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     rest.iter().for_each(|(to, _)| lost(*to, io::ErrorKind::WouldBlock.into()));
                     break;
+                }
+                // It may be the train that is not taken: each meets its own fate.
+                Err(error) if longest > 0 => {
+                    longest = 0;
+                    if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL)) {
+                        self.rest = REST;
+                    }
                 }
                 Err(error) => {
                     lost(*to, error);
@@ -86,20 +109,40 @@ impl Outbox {
                 }
             }
         }
-        self.0.clear();
+        self.waiting.clear();
     }
 }
 
-/// Sends the first of them; returns how many.
-fn send(socket: impl AsFd, datagrams: &[(SocketAddr, Vec<u8>)]) -> io::Result<usize> {
-    let parts: ArrayVec<_, SEND> = datagrams
+/// Sends the first of them, those up to `longest` octets in trains; returns how many.
+fn send(socket: impl AsFd, datagrams: &[(SocketAddr, Vec<u8>)], longest: usize) -> io::Result<usize> {
+    let frames: ArrayVec<_, SEND> =
+        datagrams.iter().take(SEND).map(|(to, data)| Frame { meta: going_to(*to), data }).collect();
+    let parts: ArrayVec<_, SEND> = frames.iter().map(|frame| IoSlice::new(frame.data)).collect();
+    let trains = train::make_up(&frames, longest);
+    let addressed: ArrayVec<_, SEND> = trains
         .iter()
-        .take(SEND)
-        .map(|(to, datagram)| (SocketName::new(*to), [IoSlice::new(datagram)]))
+        .filter_map(|train| datagrams.get(train.frames.start).map(|(to, _)| (train, *to)))
+        .map(|(train, to)| {
+            let ancillary = Ancillary { segment: train.cut(), ..Ancillary::default() };
+            (SocketName::new(to), ancillary.emit(to.is_ipv4()))
+        })
         .collect();
-    let messages: ArrayVec<_, SEND> =
-        parts.iter().map(|(name, parts)| Message { name: name.octets(), control: &[], parts }).collect();
-    Ok(mmsg::send_messages(socket, &messages)?)
+    let messages: ArrayVec<_, SEND> = trains
+        .iter()
+        .zip(&addressed)
+        .map(|(train, (name, control))| Message {
+            name: name.octets(),
+            control,
+            parts: parts.get(train.frames.clone()).unwrap_or_default(),
+        })
+        .collect();
+    let sent = mmsg::send_messages(socket, &messages)?;
+    Ok(trains.iter().take(sent).map(Train::len).sum())
+}
+
+/// What tells trains apart: here nothing but the place.
+fn going_to(to: SocketAddr) -> Meta {
+    Meta::Gtpu { local: Ipv4Addr::UNSPECIFIED.into(), peer: to, tos: 0 }
 }
 
 #[cfg(test)]
@@ -133,6 +176,30 @@ mod tests {
             }
             assert_eq!((expected.next(), inbox.take()), (None, None));
             assert_eq!(inbox.fill(&to).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        }
+    }
+
+    // Input:  datagrams of a few lengths to two places in turns of some, more than one call sends.
+    // Output: each place has its own, one by one, in order and whole.
+    #[test]
+    fn datagrams_of_one_length_travel_together_and_arrive_one_by_one() {
+        let ((from, _), places) = (socket("127.0.0.1:0"), [socket("127.0.0.1:0"), socket("127.0.0.1:0")]);
+        let (mut outbox, mut expected) = (Outbox::default(), [const { Vec::new() }; 2]);
+        for number in 0..150_u8 {
+            let place = usize::from(number) / 13 % 2;
+            let datagram = vec![number; [90, 90, 90, 90, 40, 1300][usize::from(number) / 5 % 6]];
+            outbox.put(places[place].1, datagram.clone());
+            expected[place].push(datagram);
+        }
+        outbox.send(&from, |to, error| panic!("{to}: {error}"));
+        for ((to, _), expected) in places.iter().zip(expected) {
+            let (mut inbox, mut seen) = (Inbox::default(), Vec::new());
+            while inbox.fill(to).is_ok() {
+                while let Some((_, datagram)) = inbox.take() {
+                    seen.push(datagram.to_vec());
+                }
+            }
+            assert!(seen == expected, "{} of {}", seen.len(), expected.len());
         }
     }
 
