@@ -107,7 +107,11 @@ pub const KEYS: &[Key] = &[
         "none",
         "URL for HTTP, or address and port, that uplink traffic is redirected to",
     ),
-    key("upf.offload", "true", "the kernel joins and cuts packets of one flow on N3 and N6, where it can"),
+    key(
+        "upf.offload",
+        "true",
+        "the kernel joins and cuts packets of one flow on N3, N4 and N6, where it can",
+    ),
     key(
         "upf.dataplane",
         "fastpath",

@@ -77,7 +77,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         n4,
         clock: given.clock,
         worker,
-        sockets: Sockets::new(given.n4).map_err(RunError::Sockets)?,
+        sockets: Sockets::new(given.n4, given.upf.offload).map_err(RunError::Sockets)?,
         log: Log::default(),
         routes,
         asks,

@@ -39,14 +39,14 @@ impl Socket {
 }
 
 impl Sockets {
-    /// Takes sockets that do not block.
+    /// Takes sockets that do not block. `joins`: as in [`Outbox::new`].
     ///
     /// # Errors
     /// What the kernel says.
-    pub(super) fn new(sockets: Vec<std::net::UdpSocket>) -> io::Result<Self> {
+    pub(super) fn new(sockets: Vec<std::net::UdpSocket>, joins: bool) -> io::Result<Self> {
         let adopt = |socket: std::net::UdpSocket| {
             let local = socket.local_addr()?;
-            Ok(Socket { local, socket: UdpSocket::from_std(socket)?, outbox: Outbox::default() })
+            Ok(Socket { local, socket: UdpSocket::from_std(socket)?, outbox: Outbox::new(joins) })
         };
         let sockets = sockets.into_iter().map(adopt).collect::<io::Result<_>>()?;
         Ok(Self { sockets, heard: BTreeMap::new(), first: 0, inbox: Inbox::default(), by: 0 })
@@ -154,7 +154,7 @@ mod tests {
     async fn a_peer_is_answered_from_the_address_it_wrote_to() {
         let (a, b) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
         let second = b.local_addr().unwrap();
-        let mut sockets = Sockets::new(vec![a, b]).unwrap();
+        let mut sockets = Sockets::new(vec![a, b], true).unwrap();
         let peer = Std::bind("127.0.0.1:0").unwrap();
         peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         peer.send_to(b"request", second).unwrap();
@@ -173,7 +173,7 @@ mod tests {
     async fn a_busy_address_does_not_starve_the_other() {
         let (a, b) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
         let (first, second) = (a.local_addr().unwrap(), b.local_addr().unwrap());
-        let mut sockets = Sockets::new(vec![a, b]).unwrap();
+        let mut sockets = Sockets::new(vec![a, b], true).unwrap();
         let peer = Std::bind("127.0.0.1:0").unwrap();
         for _ in 0..100 {
             peer.send_to(b"1", first).unwrap();
@@ -192,7 +192,7 @@ mod tests {
     async fn what_has_come_is_taken_at_once() {
         let (a, b) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
         let to = b.local_addr().unwrap();
-        let mut sockets = Sockets::new(vec![a, b]).unwrap();
+        let mut sockets = Sockets::new(vec![a, b], true).unwrap();
         let peer = Std::bind("127.0.0.1:0").unwrap();
         peer.send_to(b"1", to).unwrap();
         peer.send_to(b"2", to).unwrap();
@@ -203,7 +203,7 @@ mod tests {
 
     #[tokio::test]
     async fn there_is_no_way_to_the_other_ip_version() {
-        let mut sockets = Sockets::new(vec![socket("127.0.0.1:0")]).unwrap();
+        let mut sockets = Sockets::new(vec![socket("127.0.0.1:0")], true).unwrap();
         let error = sockets.send("[::1]:8805".parse().unwrap(), b"x".to_vec()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
     }

@@ -3,8 +3,9 @@
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
+use arrayvec::ArrayVec;
+use causeway_dataplane::{Applied, ApplyError};
 use causeway_ports::{BATCH, Batch, MAX_PORTS, PortError, Ready, Waker, wait};
-
 use causeway_switch::backend::Operation;
 
 use super::engine::Engine;
@@ -18,6 +19,9 @@ use crate::clock::Clock;
 
 /// Plans that take their time, with their names.
 type UnderWay<K> = Vec<(Operation, K)>;
+
+/// Plans that are over, with their names and results, which are not told yet: so many at most.
+type Done<K> = ArrayVec<(K, Result<Applied, ApplyError>), 32>;
 
 /// Octets of the smallest batch frames.
 const MIN_FRAME: usize = 2048;
@@ -155,25 +159,34 @@ impl Packets {
         Ok(())
     }
 
-    /// Carries out the commands that wait.
+    /// Carries out the commands that wait. What plans send leaves together, before their results are told.
     fn obey<K>(
         &mut self,
         commands: &Receiver<Command<K>>,
         reports: &Reports<K>,
         under_way: &mut UnderWay<K>,
     ) -> Result<(), End> {
+        let mut done = Done::new();
         loop {
-            match commands.try_recv() {
+            let command = commands.try_recv();
+            if done.is_full() || !matches!(command, Ok(Command::Apply(..))) {
+                self.settle(reports, &mut done)?;
+            }
+            match command {
                 Ok(Command::Apply(key, plan)) => {
                     // What was due or seen before the plan is told before its result, what it leads to after it.
                     let now = self.clock.now();
                     self.room.engine().advance(now);
-                    self.report(reports)?;
-                    let begun = self.room.begin(now, &plan);
-                    self.room.flush()?;
-                    match begun {
-                        Begun::Over(applied) => reports.tell(Report::Applied(key, applied))?,
-                        Begun::UnderWay(operation) => under_way.push((operation, key)),
+                    while let Some(event) = self.room.engine().poll_event() {
+                        self.settle(reports, &mut done)?;
+                        reports.tell(Report::Event(event))?;
+                    }
+                    match self.room.begin(now, &plan) {
+                        Begun::Over(applied) => done.push((key, applied)),
+                        Begun::UnderWay(operation) => {
+                            self.room.flush()?;
+                            under_way.push((operation, key));
+                        }
                     }
                 }
                 Ok(Command::Provision(applications)) => self.room.engine().provision(&applications),
@@ -184,6 +197,15 @@ impl Packets {
                 Err(TryRecvError::Empty) => return Ok(()),
             }
         }
+    }
+
+    /// Sends what plans have sent, and tells their results.
+    fn settle<K>(&mut self, reports: &Reports<K>, done: &mut Done<K>) -> Result<(), End> {
+        if done.is_empty() {
+            return Ok(());
+        }
+        self.room.flush()?;
+        done.drain(..).try_for_each(|(key, applied)| reports.tell(Report::Applied(key, applied)))
     }
 
     /// Reports what became of plans that take their time.

@@ -18,6 +18,9 @@ const LONGEST: usize = 65_535;
 /// Octets of the longest datagram in a train: less than any path's, so that no device has to cut it again.
 const SHORT: usize = 1200;
 
+/// Fewer datagrams leave one by one, so that a capture on the sender's side shows them as they are while little goes on.
+const MANY: usize = 8;
+
 /// Calls of [`Outbox::send`] without trains after the kernel has refused one for want of a device that cuts them, or as it
 /// knows of none.
 const REST: u32 = 1024;
@@ -70,24 +73,31 @@ impl Inbox {
 }
 
 /// Datagrams that wait to be sent.
-#[derive(Default)]
 pub struct Outbox {
     waiting: Vec<(SocketAddr, Vec<u8>)>,
+    /// Many may pass the kernel together.
+    joins: bool,
     /// Calls of [`Outbox::send`] that are still to go without trains.
     rest: u32,
 }
 
 impl Outbox {
+    /// Of none. `joins`: datagrams of one length to one place pass the kernel together, if there are many, and leave it one by
+    /// one.
+    pub const fn new(joins: bool) -> Self {
+        Self { waiting: Vec::new(), joins, rest: 0 }
+    }
+
     /// Lets a datagram wait.
     pub fn put(&mut self, to: SocketAddr, datagram: Vec<u8>) {
         self.waiting.push((to, datagram));
     }
 
-    /// Sends all that wait, in order, at once or not at all. Says of each that is lost why. Datagrams of one length to one place
-    /// pass the kernel together, and leave it one by one.
+    /// Sends all that wait, in order, at once or not at all. Says of each that is lost why.
     pub fn send(&mut self, socket: impl AsFd, mut lost: impl FnMut(SocketAddr, io::Error)) {
         self.rest = self.rest.saturating_sub(1);
-        let mut longest = if self.rest == 0 { SHORT } else { 0 };
+        let has_trains = self.joins && self.rest == 0 && self.waiting.len() >= MANY;
+        let mut longest = if has_trains { SHORT } else { 0 };
         let mut rest = self.waiting.as_slice();
         while let Some(((to, _), after)) = rest.split_first() {
             match send(&socket, rest, longest) {
@@ -164,7 +174,7 @@ mod tests {
     fn datagrams_keep_their_order() {
         for at in ["127.0.0.1:0", "[::1]:0"] {
             let ((from, sender), (to, receiver)) = (socket(at), socket(at));
-            let mut outbox = Outbox::default();
+            let mut outbox = Outbox::new(true);
             (0..100_u8).for_each(|length| outbox.put(receiver, vec![length; length.into()]));
             outbox.send(&from, |to, error| panic!("{to}: {error}"));
             let (mut inbox, mut expected) = (Inbox::default(), 0..100_u8);
@@ -184,7 +194,7 @@ mod tests {
     #[test]
     fn datagrams_of_one_length_travel_together_and_arrive_one_by_one() {
         let ((from, _), places) = (socket("127.0.0.1:0"), [socket("127.0.0.1:0"), socket("127.0.0.1:0")]);
-        let (mut outbox, mut expected) = (Outbox::default(), [const { Vec::new() }; 2]);
+        let (mut outbox, mut expected) = (Outbox::new(true), [const { Vec::new() }; 2]);
         for number in 0..150_u8 {
             let place = usize::from(number) / 13 % 2;
             let datagram = vec![number; [90, 90, 90, 90, 40, 1300][usize::from(number) / 5 % 6]];
@@ -208,7 +218,7 @@ mod tests {
     #[test]
     fn what_cannot_be_sent_does_not_hold_up_the_rest() {
         let ((from, _), (to, receiver)) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
-        let mut outbox = Outbox::default();
+        let mut outbox = Outbox::new(true);
         for length in [1, 70_000, 2] {
             outbox.put(receiver, vec![0; length]);
         }
