@@ -1,0 +1,84 @@
+use super::*;
+
+fn key(port: u16, sequence: u32) -> RequestKey {
+    key_of(port, sequence, b"one")
+}
+
+fn key_of(port: u16, sequence: u32, body: &[u8]) -> RequestKey {
+    let header = Header { sequence, ..Header::default() };
+    let from = SocketAddr::from(([192, 0, 2, 1], port));
+    RequestKey::new(from, MessageType::SessionEstablishmentRequest, &header, body)
+}
+
+fn inbound() -> Inbound {
+    let bounds = Bounds { hosts: 2, octets_per_host: 10, in_progress_per_host: 2 };
+    Inbound::new(Span::from_secs(30), bounds)
+}
+
+// Input:  one request begun, answered after 1 s, and its duplicate at each stage.
+// Output: new, in progress, the answer until 30 s later, then new again and nothing kept.
+#[test]
+fn a_duplicate_gets_the_same_answer_for_a_while() {
+    let mut inbound = inbound();
+    assert_eq!(inbound.look_up(&key(1, 7)), Seen::New);
+    assert!(inbound.begin(key(1, 7)));
+    assert_eq!(inbound.look_up(&key(1, 7)), Seen::InProgress);
+    inbound.answer(Time::from_secs(1), key(1, 7), b"yes");
+    assert_eq!(inbound.look_up(&key(1, 7)), Seen::Answered(b"yes"));
+    assert_eq!(inbound.look_up(&key(2, 7)), Seen::New);
+    assert_eq!(inbound.look_up(&key_of(1, 7, b"other")), Seen::New);
+    assert_eq!(inbound.next_deadline(), Some(Time::from_secs(31)));
+    inbound.expire(Time::from_secs(31));
+    assert_eq!((inbound.look_up(&key(1, 7)), inbound.len()), (Seen::New, 0));
+    assert_eq!((inbound.hosts.len(), inbound.next_deadline()), (0, None));
+}
+
+// Input:  room for 10 octets of answers, and three answers of 4.
+// Output: the oldest one is gone.
+#[test]
+fn the_oldest_answer_makes_room() {
+    let mut inbound = inbound();
+    for sequence in 1..=3 {
+        assert!(inbound.begin(key(1, sequence)));
+        inbound.answer(Time::default(), key(1, sequence), b"four");
+    }
+    assert_eq!(inbound.look_up(&key(1, 1)), Seen::New);
+    assert_eq!(inbound.look_up(&key(1, 2)), Seen::Answered(b"four"));
+    assert_eq!(inbound.len(), 2);
+}
+
+// Input:  room for two hosts; one with two answers, one with one, then a third, then a fourth while the
+//         others have open requests.
+// Output: the one with one answer is forgotten; the fourth is refused.
+#[test]
+fn hosts_are_bounded() {
+    let mut inbound = inbound();
+    let of = |last: u8, sequence| {
+        let from = SocketAddr::from(([192, 0, 2, last], 1));
+        RequestKey { from, ..key(1, sequence) }
+    };
+    for key in [of(1, 1), of(1, 2), of(2, 1)] {
+        assert!(inbound.begin(key));
+        inbound.answer(Time::default(), key, b"yes");
+    }
+    assert!(inbound.begin(of(3, 1)));
+    assert_eq!(inbound.look_up(&of(2, 1)), Seen::New);
+    assert_eq!(inbound.look_up(&of(1, 1)), Seen::Answered(b"yes"));
+    assert!(inbound.begin(of(1, 3)));
+    assert!(!inbound.begin(of(4, 1)));
+}
+
+// Input:  room for two open requests, and three; one of them is then given up.
+// Output: the third is refused until there is room.
+#[test]
+fn open_requests_are_bounded() {
+    let mut inbound = inbound();
+    assert!(inbound.begin(key(1, 1)) && inbound.begin(key(1, 2)));
+    assert!(!inbound.begin(key(1, 3)));
+    inbound.forget(&key(1, 1));
+    assert!(inbound.begin(key(1, 3)));
+    inbound.forget(&key(1, 2));
+    inbound.answer(Time::default(), key(1, 3), b"yes");
+    inbound.forget_answers(key(1, 3).from.ip());
+    assert!(inbound.hosts.is_empty());
+}
