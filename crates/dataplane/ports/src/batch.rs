@@ -2,7 +2,11 @@
 
 use arrayvec::ArrayVec;
 
+pub use self::frame::FrameMut;
+use self::frame::Place;
 use crate::{Frame, Meta};
+
+mod frame;
 
 /// Frames in one batch, at most.
 pub const BATCH: usize = 64;
@@ -15,26 +19,6 @@ pub const HEADROOM: usize = 128;
 ///
 /// An odd number of cache lines, so that the beginnings of the frames are spread over all sets of a cache.
 pub const STRIDE: usize = HEADROOM + 2048 + 64;
-
-/// Where a frame lies in the buffers.
-#[derive(Clone, Copy)]
-struct Place {
-    start: u32,
-    end: u32,
-    /// Where its buffer begins.
-    base: u32,
-    meta: Meta,
-}
-
-impl Place {
-    const fn start(&self) -> usize {
-        self.start as usize
-    }
-
-    const fn end(&self) -> usize {
-        self.end as usize
-    }
-}
 
 /// Up to [`BATCH`] frames in buffers that are allocated once.
 pub struct Batch {
@@ -209,95 +193,6 @@ impl Batch {
 
     fn at(&self, place: &Place) -> Option<Frame<'_>> {
         self.buffers.get(place.start()..place.end()).map(|data| Frame { meta: place.meta, data })
-    }
-}
-
-/// A frame in a [`Batch`], to be changed in place.
-pub struct FrameMut<'a> {
-    buffers: &'a mut [u8],
-    place: &'a mut Place,
-    stride: usize,
-}
-
-impl FrameMut<'_> {
-    /// Where its buffer begins.
-    #[inline(always)]
-    fn base(&self) -> usize {
-        self.place.base as usize
-    }
-
-    /// What the frame is.
-    #[inline]
-    pub fn meta(&self) -> Meta {
-        self.place.meta
-    }
-
-    /// What the frame is, to be changed.
-    #[inline(always)]
-    pub fn meta_mut(&mut self) -> &mut Meta {
-        &mut self.place.meta
-    }
-
-    /// Says what the frame is from now on.
-    #[inline]
-    pub fn set_meta(&mut self, meta: Meta) {
-        self.place.meta = meta;
-    }
-
-    /// The octets of the frame.
-    #[inline]
-    pub fn data(&mut self) -> &mut [u8] {
-        self.buffers.get_mut(self.place.start()..self.place.end()).unwrap_or_default()
-    }
-
-    /// Keeps `len` octets from `start` on, and puts `FRONT` octets before them. Returns these and what follows, `SEEN` octets of
-    /// the buffer. `None`, and nothing happens, where the frame is shorter or the headroom too small.
-    #[inline(always)]
-    pub fn recut<const FRONT: usize, const SEEN: usize>(
-        &mut self,
-        start: usize,
-        len: usize,
-    ) -> Option<&mut [u8; SEEN]> {
-        let kept = self.place.start() + start;
-        let end = kept + len;
-        if end > self.place.end() || FRONT > 0 && kept < self.base() + FRONT {
-            return None;
-        }
-        let start = (kept - FRONT) as u32;
-        let seen = self.buffers.get_mut(start as usize..start as usize + SEEN)?.first_chunk_mut()?;
-        (self.place.start, self.place.end) = (start, end as u32);
-        Some(seen)
-    }
-
-    /// Puts `len` octets before the frame and returns them. `None` where the headroom is too small.
-    #[inline]
-    pub fn prepend(&mut self, len: usize) -> Option<&mut [u8]> {
-        let start = self.place.start().checked_sub(len).filter(|start| *start >= self.base())?;
-        let old = std::mem::replace(&mut self.place.start, start as u32);
-        self.buffers.get_mut(start..old as usize)
-    }
-
-    /// Takes `len` octets from the front. `false`, and nothing happens, when the frame is shorter.
-    #[must_use]
-    #[inline]
-    pub fn trim_front(&mut self, len: usize) -> bool {
-        let fits = self.place.end() - self.place.start() >= len;
-        if fits {
-            self.place.start += len as u32;
-        }
-        fits
-    }
-
-    /// Sets the length of the frame. `false`, and nothing happens, when the buffer ends before.
-    #[must_use]
-    #[inline]
-    pub fn resize(&mut self, len: usize) -> bool {
-        let end = self.place.start() + len;
-        let fits = end <= self.base() + self.stride;
-        if fits {
-            self.place.end = end as u32;
-        }
-        fits
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the tests of this crate share: network namespaces of their own, and small packets.
 #![allow(dead_code)] // Each test binary uses its own part.
 
+pub(crate) mod udp;
 pub(crate) mod xdp;
 
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -1,0 +1,21 @@
+//! GTP-U sockets.
+
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_ports::Meta;
+use causeway_ports::udp::{UdpOptions, UdpPort};
+
+/// With what the kernel can do.
+pub(crate) fn bind(address: &str) -> UdpPort {
+    UdpPort::bind("n3", address.parse().unwrap(), &UdpOptions::default()).unwrap()
+}
+
+pub(crate) fn gtpu(local: IpAddr, peer: SocketAddr, tos: u8) -> Meta {
+    Meta::Gtpu { local, peer, tos }
+}
+
+/// Without the help of the kernel.
+pub(crate) fn bind_plain(address: &str) -> UdpPort {
+    let options = UdpOptions { offload: false, ..UdpOptions::default() };
+    UdpPort::bind("n3", address.parse().unwrap(), &options).unwrap()
+}
