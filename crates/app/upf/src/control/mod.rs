@@ -1,5 +1,6 @@
 //! The control thread: N4 between its sockets, its timers and the packet thread.
 
+mod alarm;
 mod log;
 mod routes;
 mod settings;
@@ -9,7 +10,6 @@ mod views;
 use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::sync::Arc;
-use std::time::Duration;
 
 use causeway_dataplane::{Capabilities, Topology};
 use causeway_n4::{ApplyId, N4, Notice, Output};
@@ -17,7 +17,6 @@ use causeway_rules::Scramble;
 use causeway_types::NodeId;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 use tracing::debug;
 
 use crate::clock::Clock;
@@ -26,6 +25,7 @@ use crate::daemon::Totals;
 use crate::error::RunError;
 use crate::management::{self, Ask, Management, PortCounters};
 use crate::worker::{Report, WorkerHandle};
+use alarm::Alarm;
 use log::Log;
 use routes::FramedRoutes;
 use sockets::Sockets;
@@ -68,7 +68,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
     let management = Management {
         started: given.clock.anchor(),
         control,
-        workers: worker.snapshot_client().map_err(RunError::Sockets)?,
+        workers: worker.snapshot_client(),
         ports: given.ports,
     };
     // Dropped at the end, which stops the servers.
@@ -110,12 +110,13 @@ struct Control {
 
 impl Control {
     async fn run(mut self) -> Result<Totals, RunError> {
+        let mut alarm = Alarm::new(self.clock);
         loop {
             self.carry_out();
             // The packet threads work while answers are sent.
             self.worker.wake();
             self.send();
-            let timer = self.n4.next_timer().map(|at| self.clock.until(at));
+            alarm.set(self.n4.next_timer());
             tokio::select! {
                 received = self.sockets.wait() => match received {
                     Ok(()) => self.receive(),
@@ -128,9 +129,7 @@ impl Control {
                         return end;
                     }
                 }
-                () = sleep(timer.unwrap_or(Duration::MAX)), if timer.is_some() => {
-                    self.n4.timer(self.clock.now());
-                }
+                () = alarm.wait() => self.n4.timer(self.clock.now()),
                 Some(ask) = self.asks.recv() => views::answer(&self.n4, ask),
                 Some(stop) = self.stops.recv() => self.stop(stop),
             }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::task::{Context, Poll};
 
 use causeway_ports::udp::{Inbox, Outbox};
 use tokio::io::Interest;
-use tokio::net::UdpSocket;
+use tokio::io::unix::AsyncFd;
 
 /// Peers whose socket is remembered, at most. Beyond it the first socket of the IP version serves.
 const REMEMBERED: usize = 4096;
@@ -27,15 +27,9 @@ pub(super) struct Sockets {
 
 struct Socket {
     local: SocketAddr,
-    socket: UdpSocket,
+    /// Says when it can be read, and not after each datagram sent that there is room for another.
+    socket: AsyncFd<UdpSocket>,
     outbox: Outbox,
-}
-
-impl Socket {
-    /// Receives what has come.
-    fn fill(&self, inbox: &mut Inbox) -> io::Result<()> {
-        self.socket.try_io(Interest::READABLE, || inbox.fill(&self.socket))
-    }
 }
 
 impl Sockets {
@@ -43,10 +37,15 @@ impl Sockets {
     ///
     /// # Errors
     /// What the kernel says.
-    pub(super) fn new(sockets: Vec<std::net::UdpSocket>, joins: bool) -> io::Result<Self> {
-        let adopt = |socket: std::net::UdpSocket| {
+    pub(super) fn new(sockets: Vec<UdpSocket>, joins: bool) -> io::Result<Self> {
+        let adopt = |socket: UdpSocket| {
             let local = socket.local_addr()?;
-            Ok(Socket { local, socket: UdpSocket::from_std(socket)?, outbox: Outbox::new(joins) })
+            #[expect(
+                deprecated,
+                reason = "what it no longer promises, a descriptor that stays open and the same, a socket has by owning it"
+            )]
+            let socket = AsyncFd::with_interest(socket, Interest::READABLE)?;
+            Ok(Socket { local, socket, outbox: Outbox::new(joins) })
         };
         let sockets = sockets.into_iter().map(adopt).collect::<io::Result<_>>()?;
         Ok(Self { sockets, heard: BTreeMap::new(), first: 0, inbox: Inbox::default(), by: 0 })
@@ -67,15 +66,19 @@ impl Sockets {
         let count = self.sockets.len();
         for index in (self.first..count).chain(0..self.first) {
             let Some(socket) = self.sockets.get(index) else { continue };
-            // Until it says that nothing has come, it does not say when something does.
-            while let Poll::Ready(is_ready) = socket.socket.poll_recv_ready(context) {
-                match is_ready.and_then(|()| socket.fill(&mut self.inbox)) {
-                    Ok(()) => {
+            // Until nothing has come, it does not say when something does.
+            while let Poll::Ready(ready) = socket.socket.poll_read_ready(context) {
+                let mut ready = ready?;
+                match ready.try_io(|socket| self.inbox.fill(socket.get_ref())) {
+                    Ok(filled) => {
+                        if self.inbox.has_all() {
+                            ready.clear_ready();
+                        }
+                        drop(ready);
                         self.take_turns(index);
-                        return Poll::Ready(Ok(()));
+                        return Poll::Ready(filled);
                     }
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(error) => return Poll::Ready(Err(error)),
+                    Err(_nothing) => {}
                 }
             }
         }
@@ -89,7 +92,8 @@ impl Sockets {
             let mut turns = (self.first..count).chain(0..self.first);
             let filled = turns.find(|index| {
                 let socket = self.sockets.get(*index);
-                socket.is_some_and(|socket| socket.fill(&mut self.inbox).is_ok())
+                let fill = |socket: &UdpSocket| self.inbox.fill(socket);
+                socket.is_some_and(|it| it.socket.try_io(Interest::READABLE, fill).is_ok())
             })?;
             self.take_turns(filled);
         }
@@ -122,7 +126,7 @@ impl Sockets {
     /// Sends what waits, at once or not at all: PFCP repeats what is lost, of which it says why.
     pub(super) fn flush(&mut self, mut lost: impl FnMut(SocketAddr, io::Error)) {
         for Socket { socket, outbox, .. } in &mut self.sockets {
-            outbox.send(&*socket, &mut lost);
+            outbox.send(socket.get_ref(), &mut lost);
         }
     }
 }

@@ -10,6 +10,7 @@ use causeway_ports::Waker;
 use causeway_rules::Applications;
 use tokio::sync::mpsc;
 
+use super::bell::Bell;
 use super::directory::Directory;
 use super::engine::Engine;
 use super::messages::{Command, Report, Snapshot, SnapshotClient};
@@ -59,7 +60,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     /// # Errors
     /// The system has no thread or no descriptor left, or the thread may not run where it should.
     pub fn spawn(engine: Engine, ports: PortSet, clock: Clock, schedule: Schedule) -> io::Result<Self> {
-        Self::start(vec![Seat { engine, ports, schedule }], clock, |_, _| Ok((None, Vec::new())))
+        Self::start(vec![Seat { engine, ports, schedule }], clock, |_, _| (None, Vec::new()))
     }
 
     /// Starts a thread for each seat, each the owner of a part of the sessions: of `most_sessions`, in these surroundings.
@@ -73,32 +74,33 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         most_sessions: usize,
     ) -> io::Result<Self> {
         if seats.len() == 1 {
-            return Self::start(seats, clock, |_, _| Ok((None, Vec::new())));
+            return Self::start(seats, clock, |_, _| (None, Vec::new()));
         }
-        Self::start(seats, clock, |wakers, frame_size| {
+        Self::start(seats, clock, |bells, frame_size| {
             let (directory, writer) = Directory::new(most_sessions.saturating_mul(ENTRIES_PER_SESSION));
-            let teams = team(wakers, &directory, topology, frame_size)?;
-            Ok((Some(Placement::new(topology.clone(), most_sessions, wakers.len(), writer)), teams))
+            let teams = team(bells, &directory, topology, frame_size);
+            (Some(Placement::new(topology.clone(), most_sessions, bells.len(), writer)), teams)
         })
     }
 
     fn start(
         seats: Vec<Seat>,
         clock: Clock,
-        assemble: impl FnOnce(&[Waker], usize) -> io::Result<Several<K>>,
+        assemble: impl FnOnce(&[Arc<Bell>], usize) -> Several<K>,
     ) -> io::Result<Self> {
         let (said, reports) = channel();
-        let wakers = seats.iter().map(|_| Waker::new()).collect::<io::Result<Vec<_>>>()?;
+        let bell = |_| Waker::new().map(|waker| Arc::new(Bell::new(waker)));
+        let bells = seats.iter().map(bell).collect::<io::Result<Vec<_>>>()?;
         let frame_size = seats.iter().map(|seat| frame_size(&seat.ports)).max().unwrap_or(0);
-        let (placement, teams) = assemble(&wakers, frame_size)?;
+        let (placement, teams) = assemble(&bells, frame_size);
         let mut teams = teams.into_iter();
         let mut threads = Vec::new();
-        for (number, (seat, waker)) in seats.into_iter().zip(wakers).enumerate() {
+        for (number, (seat, bell)) in seats.into_iter().zip(bells).enumerate() {
             let Seat { engine, ports, schedule } = seat;
-            engine.wakes(&waker)?;
+            engine.wakes(bell.waker())?;
             let packets =
-                Packets::new(engine, ports, clock, waker.try_clone()?, schedule.busy_poll, teams.next());
-            threads.push(PacketThread::spawn(number, packets, waker, schedule, said.clone())?);
+                Packets::new(engine, ports, clock, Arc::clone(&bell), schedule.busy_poll, teams.next());
+            threads.push(PacketThread::spawn(number, packets, bell, schedule, said.clone())?);
         }
         let (own, running, last) = (VecDeque::new(), threads.len(), Snapshot::default());
         Ok(Self { threads, reports, placement, own, unwoken: 0, running, last })
@@ -124,7 +126,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         }
     }
 
-    /// Has the threads carry out what waits for them: one system call for each that something waits for.
+    /// Has the threads carry out what waits for them: one system call for each that sleeps.
     pub fn wake(&mut self) {
         let unwoken = mem::take(&mut self.unwoken);
         let waiting = self.threads.iter().enumerate().filter(|(worker, _)| unwoken & 1 << worker != 0);
@@ -196,11 +198,8 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     }
 
     /// A way to the counters, which the threads do not wait for when they stop.
-    ///
-    /// # Errors
-    /// The system has no descriptor left.
-    pub fn snapshot_client(&self) -> io::Result<SnapshotClient> {
-        self.threads.iter().map(PacketThread::snapshot_asker).collect::<io::Result<_>>().map(SnapshotClient)
+    pub fn snapshot_client(&self) -> SnapshotClient {
+        SnapshotClient(self.threads.iter().map(PacketThread::snapshot_asker).collect())
     }
 }
 

@@ -3,52 +3,19 @@
 //! They travel as whole batches through a ring with one sender and one receiver; the emptied batch goes back through
 //! another. There are so many batches and no more: when all are under way, packets are dropped and counted, and nobody waits.
 
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use causeway_fastpath::Entrance;
-use causeway_ports::{Batch, Frame, Waker};
+use causeway_ports::{Batch, Frame};
 use rtrb::{Consumer, Producer, RingBuffer};
+
+use super::bell::Bell;
 
 /// Batches under way between two workers, at most.
 const UNDER_WAY: usize = 16;
 
 /// A batch with the place where its packets came in.
 type Parcel = (Entrance, Box<Batch>);
-
-/// Wakes a worker that sleeps, and costs little when it does not.
-#[derive(Debug)]
-pub(super) struct Bell {
-    is_asleep: AtomicBool,
-    waker: Waker,
-}
-
-impl Bell {
-    /// The bell of the worker that waits with this waker.
-    pub(super) fn new(waker: Waker) -> Self {
-        Self { is_asleep: AtomicBool::new(false), waker }
-    }
-
-    /// There is something for the worker, which was put there before this call.
-    fn ring(&self) {
-        fence(Ordering::SeqCst);
-        if self.is_asleep.load(Ordering::Relaxed) {
-            self.waker.wake();
-        }
-    }
-
-    /// The worker means to sleep: it looks once more after this call.
-    pub(super) fn falls_asleep(&self) {
-        self.is_asleep.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-    }
-
-    /// The worker is awake.
-    pub(super) fn is_awake(&self) {
-        self.is_asleep.store(false, Ordering::Relaxed);
-    }
-}
 
 /// The end where packets are put in.
 pub(super) struct Outbox {
@@ -65,7 +32,7 @@ pub(super) struct Inbox {
     empty: Producer<Box<Batch>>,
 }
 
-/// A way to the worker with that bell, for frames of up to `frame_size` octets.
+/// A way to the worker that hears this bell, for frames of up to `frame_size` octets.
 pub(super) fn way(bell: Arc<Bell>, frame_size: usize) -> (Outbox, Inbox) {
     let (full, received) = RingBuffer::new(UNDER_WAY);
     let (mut back, empty) = RingBuffer::new(UNDER_WAY);
@@ -119,19 +86,15 @@ impl Inbox {
     }
 }
 
-/// A bell with the waker that it rings.
-///
-/// # Errors
-/// The system has no descriptor left.
-pub(super) fn bell(waker: &Waker) -> io::Result<Arc<Bell>> {
-    Ok(Arc::new(Bell::new(waker.try_clone()?)))
-}
-
 #[cfg(test)]
 mod tests {
-    use causeway_ports::{BATCH, Meta, wait};
+    use causeway_ports::{BATCH, Meta, Waker, wait};
 
     use super::*;
+
+    fn bell() -> Arc<Bell> {
+        Arc::new(Bell::new(Waker::new().unwrap()))
+    }
 
     fn number(frame: &Frame<'_>) -> u32 {
         frame.data.try_into().map(u32::from_be_bytes).unwrap()
@@ -141,8 +104,7 @@ mod tests {
     // Output: those that found room arrive once, in order; the others were refused.
     #[test]
     fn nothing_is_lost_or_comes_twice() {
-        let waker = Waker::new().unwrap();
-        let bell = bell(&waker).unwrap();
+        let bell = bell();
         let (mut outbox, mut inbox) = way(Arc::clone(&bell), 64);
         let sender = std::thread::spawn(move || {
             let mut sent = Vec::new();
@@ -163,9 +125,8 @@ mod tests {
         });
         let mut received = Vec::new();
         while received.last() != Some(&u32::MAX) {
-            bell.falls_asleep();
-            if inbox.is_empty() {
-                wait([], Some(&waker), None).unwrap();
+            if bell.falls_asleep() && inbox.is_empty() {
+                wait([], Some(bell.waker()), None).unwrap();
             }
             bell.is_awake();
             while let Some((_, batch)) = inbox.take() {
@@ -181,8 +142,7 @@ mod tests {
     // Output: as many as the batches hold find room, and no more; the next does once a batch has come back.
     #[test]
     fn a_full_way_refuses() {
-        let waker = Waker::new().unwrap();
-        let (mut outbox, mut inbox) = way(bell(&waker).unwrap(), 64);
+        let (mut outbox, mut inbox) = way(bell(), 64);
         let mut put = || outbox.put(Entrance::Gtpu, Frame { meta: Meta::Ip, data: &[1] });
         assert_eq!((0..5000).filter(|_| put()).count(), UNDER_WAY * BATCH);
         let (_, batch) = inbox.take().unwrap();
@@ -194,8 +154,7 @@ mod tests {
     // Output: their order stays, and no batch mixes entrances.
     #[test]
     fn entrances_are_not_mixed() {
-        let waker = Waker::new().unwrap();
-        let (mut outbox, mut inbox) = way(bell(&waker).unwrap(), 64);
+        let (mut outbox, mut inbox) = way(bell(), 64);
         for n in 0..4_u32 {
             let frame = Frame { meta: Meta::Ip, data: &n.to_be_bytes() };
             assert!(outbox.put(Entrance::Network((n / 2) as u16), frame));

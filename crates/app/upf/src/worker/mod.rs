@@ -1,6 +1,7 @@
 //! The packet threads: each owns a data plane with its sessions and its ports, and shares nothing with any other but the table that
 //! says whose a packet is, and the ways by which they hand packets to each other.
 
+mod bell;
 mod directory;
 mod engine;
 mod exits;

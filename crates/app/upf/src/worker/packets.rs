@@ -1,13 +1,15 @@
 //! The loop of a packet thread.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use causeway_dataplane::{Applied, ApplyError};
-use causeway_ports::{BATCH, Batch, MAX_PORTS, PortError, Ready, Waker, wait};
+use causeway_ports::{BATCH, Batch, MAX_PORTS, PortError, Ready, wait};
 use causeway_switch::backend::Operation;
 
+use super::bell::Bell;
 use super::engine::Engine;
 use super::messages::{Command, Report, Snapshot};
 use super::ports::PortSet;
@@ -56,7 +58,7 @@ pub(super) struct Packets {
     room: Room,
     received: Batch,
     clock: Clock,
-    waker: Waker,
+    bell: Arc<Bell>,
     busy_poll: bool,
     /// The other workers, if there are any.
     team: Option<Team>,
@@ -67,13 +69,13 @@ impl Packets {
         engine: Engine,
         ports: PortSet,
         clock: Clock,
-        waker: Waker,
+        bell: Arc<Bell>,
         busy_poll: bool,
         team: Option<Team>,
     ) -> Self {
         let frame = frame_size(&ports);
         let received = Batch::with_frame_size(frame);
-        Self { room: Room::new(engine, ports, frame), received, clock, waker, busy_poll, team }
+        Self { room: Room::new(engine, ports, frame), received, clock, bell, busy_poll, team }
     }
 
     /// Runs until a command or a lost port ends it, then reports the last counters.
@@ -106,7 +108,7 @@ impl Packets {
             }
         }
         self.receive_from_others()?;
-        if ready.is_none_or(|ready| ready.woken) {
+        if self.bell.was_called() {
             self.obey(commands, reports, under_way)?;
         }
         if self.room.next_deadline().is_some() {
@@ -118,13 +120,11 @@ impl Packets {
 
     fn wait(&self) -> Result<Ready, End> {
         let timeout: Option<Duration> = self.room.next_deadline().map(|at| self.clock.until(at));
-        let may_sleep = self.team.as_ref().is_none_or(Team::falls_asleep);
+        let may_sleep = self.bell.falls_asleep() && self.team.as_ref().is_none_or(Team::is_idle);
         let timeout = if may_sleep { timeout } else { Some(Duration::ZERO) };
-        let ready = wait(self.room.ports().ports(), Some(&self.waker), timeout)
+        let ready = wait(self.room.ports().ports(), Some(self.bell.waker()), timeout)
             .map_err(|source| End::Lost(PortError::System { doing: "waiting for packets".into(), source }));
-        if let Some(team) = &self.team {
-            team.is_awake();
-        }
+        self.bell.is_awake();
         ready
     }
 

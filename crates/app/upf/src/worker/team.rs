@@ -1,6 +1,5 @@
 //! A worker among others: whose packets are whose, and the ways between them.
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -8,10 +7,11 @@ use arrayvec::ArrayVec;
 use causeway_dataplane::{Counters, DropReason, Topology};
 use causeway_fastpath::Entrance;
 use causeway_packet::gtpu::{Message, Packet};
-use causeway_ports::{BATCH, Batch, Frame, Meta, Waker};
+use causeway_ports::{BATCH, Batch, Frame, Meta};
 
+use super::bell::Bell;
 use super::directory::{Directory, EVERYONE};
-use super::handoff::{self, Bell, Inbox, Outbox};
+use super::handoff::{self, Inbox, Outbox};
 
 /// The owner of what sessions share, and of signalling.
 pub(super) const FIRST: usize = 0;
@@ -33,7 +33,6 @@ pub(super) struct Team {
     /// The way to each worker; none to itself.
     outboxes: Vec<Option<Outbox>>,
     inboxes: Vec<Inbox>,
-    bell: Arc<Bell>,
     /// Packets handed to other workers.
     handed: u64,
     /// What was received for other workers and found no room.
@@ -45,35 +44,30 @@ pub(super) fn local_addresses(topology: &Topology) -> Vec<IpAddr> {
     topology.gtpu.iter().flat_map(|endpoint| endpoint.addr.iter().collect::<Vec<_>>()).collect()
 }
 
-/// Makes as many workers as there are wakers know each other.
-///
-/// # Errors
-/// The system has no descriptor left.
+/// Makes the workers that hear these bells know each other.
 pub(super) fn team(
-    wakers: &[Waker],
+    bells: &[Arc<Bell>],
     directory: &Arc<Directory>,
     topology: &Topology,
     frame_size: usize,
-) -> io::Result<Vec<Team>> {
+) -> Vec<Team> {
     let ends = topology.n6_tunnels.iter().flat_map(|end| end.addr.iter().collect::<Vec<_>>());
     let n6_ends: Vec<IpAddr> = ends.collect();
     let mut teams = Vec::new();
-    for (own, waker) in wakers.iter().enumerate() {
+    for own in 0..bells.len() {
         teams.push(Team {
             own,
             directory: Arc::clone(directory),
             locals: local_addresses(topology),
             n6_ends: n6_ends.clone(),
-            outboxes: wakers.iter().map(|_| None).collect(),
+            outboxes: bells.iter().map(|_| None).collect(),
             inboxes: Vec::new(),
-            bell: handoff::bell(waker)?,
             handed: 0,
             lost: Counters::default(),
         });
     }
-    let bells: Vec<Arc<Bell>> = teams.iter().map(|team| Arc::clone(&team.bell)).collect();
     for (to, bell) in bells.iter().enumerate() {
-        for from in (0..wakers.len()).filter(|from| *from != to) {
+        for from in (0..bells.len()).filter(|from| *from != to) {
             let (outbox, inbox) = handoff::way(Arc::clone(bell), frame_size);
             if let Some(place) = teams.get_mut(from).and_then(|team| team.outboxes.get_mut(to)) {
                 *place = Some(outbox);
@@ -83,7 +77,7 @@ pub(super) fn team(
             }
         }
     }
-    Ok(teams)
+    teams
 }
 
 impl Team {
@@ -193,15 +187,9 @@ impl Team {
         self.inboxes.len()
     }
 
-    /// The worker means to sleep. `false`: others have something for it.
-    pub(super) fn falls_asleep(&self) -> bool {
-        self.bell.falls_asleep();
+    /// No other has anything for this worker.
+    pub(super) fn is_idle(&self) -> bool {
         self.inboxes.iter().all(Inbox::is_empty)
-    }
-
-    /// The worker is awake.
-    pub(super) fn is_awake(&self) {
-        self.bell.is_awake();
     }
 }
 

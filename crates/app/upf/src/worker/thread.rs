@@ -1,12 +1,13 @@
 //! One packet thread, as the control side holds it.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::{io, mem};
 
-use causeway_ports::Waker;
 use tokio::sync::mpsc;
 
+use super::bell::Bell;
 use super::messages::{Asker, Command, Report};
 use super::packets::{End, Packets};
 use super::schedule::Schedule;
@@ -54,7 +55,7 @@ impl<K> Drop for Reports<K> {
 #[derive(Debug)]
 pub(super) struct PacketThread<K> {
     commands: Sender<Command<K>>,
-    waker: Waker,
+    bell: Arc<Bell>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -66,7 +67,7 @@ impl<K: Send + 'static> PacketThread<K> {
     pub(super) fn spawn(
         number: usize,
         packets: Packets,
-        waker: Waker,
+        bell: Arc<Bell>,
         schedule: Schedule,
         said: mpsc::Sender<Said<K>>,
     ) -> io::Result<Self> {
@@ -82,22 +83,19 @@ impl<K: Send + 'static> PacketThread<K> {
             }
         };
         let thread = thread::Builder::new().name(format!("packets-{number}")).spawn(run)?;
-        let thread = Self { commands, waker, thread: Some(thread) };
+        let thread = Self { commands, bell, thread: Some(thread) };
         place.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))?;
         Ok(thread)
     }
 
     /// Asks for the counters, without the handle.
-    ///
-    /// # Errors
-    /// The system has no descriptor left.
-    pub(super) fn snapshot_asker(&self) -> io::Result<Asker> {
-        let (commands, waker) = (self.commands.clone(), self.waker.try_clone()?);
-        Ok(Box::new(move |reply| {
+    pub(super) fn snapshot_asker(&self) -> Asker {
+        let (commands, bell) = (self.commands.clone(), Arc::clone(&self.bell));
+        Box::new(move |reply| {
             // When it fails the thread has ended, and the answer says so.
             let _ = commands.send(Command::Snapshot(reply));
-            waker.wake();
-        }))
+            bell.call();
+        })
     }
 }
 
@@ -109,7 +107,7 @@ impl<K> PacketThread<K> {
 
     /// Has the thread carry out the commands that wait.
     pub(super) fn wake(&self) {
-        self.waker.wake();
+        self.bell.call();
     }
 
     /// Has the thread stop. `false` when it has ended.

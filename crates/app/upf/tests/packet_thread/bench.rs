@@ -124,7 +124,7 @@ impl Bench {
     }
 
     pub(crate) async fn snapshot(&self) -> Snapshot {
-        let client = self.worker.snapshot_client().unwrap();
+        let client = self.worker.snapshot_client();
         timeout(Duration::from_secs(5), client.snapshot()).await.expect("in time").expect("a snapshot")
     }
 

@@ -168,7 +168,7 @@ impl Bench {
     }
 
     pub(crate) async fn snapshot(&self) -> Snapshot {
-        let client = self.workers.snapshot_client().unwrap();
+        let client = self.workers.snapshot_client();
         timeout(PATIENCE, client.snapshot()).await.expect("in time").expect("a snapshot")
     }
 

@@ -58,6 +58,11 @@ impl Inbox {
         self.taken < self.received
     }
 
+    /// What was received last was all that had come by then.
+    pub const fn has_all(&self) -> bool {
+        self.received < BATCH
+    }
+
     /// The next datagram and who sent it.
     pub fn take(&mut self) -> Option<(SocketAddr, &[u8])> {
         loop {
