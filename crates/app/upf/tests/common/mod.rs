@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 pub mod namespace;
+mod rules;
 pub mod smf;
 
 use std::io::{Read, Write};

@@ -4,23 +4,20 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use causeway_pfcp::{
-    ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar, CreatePdr, CreateQer,
-    CreateUrr, DestinationInterface, FTeid, ForwardingParameters, FramedRoute, GateStatus, Header,
-    HeartbeatRequest, MeasurementMethod, Message, NodeId, NodeReportResponse, NodeReportType,
-    OuterHeaderCreation, OuterHeaderRemoval, Pdi, QueryUrr, RecoveryTimeStamp, RemovedHeader,
-    ReportingTriggers, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationFlags,
-    SessionModificationRequest, SessionReportResponse, SourceInterface, UeIpAddress, UpdateFar,
-    UpdateForwardingParameters, UpdatePdr, UsageReport, VolumeThreshold, Volumes,
+    ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreatePdr, CreateQer, CreateUrr,
+    DestinationInterface, FramedRoute, GateStatus, Header, HeartbeatRequest, Message, NodeId,
+    NodeReportResponse, NodeReportType, OuterHeaderCreation, Pdi, QueryUrr, RecoveryTimeStamp,
+    SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationFlags,
+    SessionModificationRequest, SessionReportResponse, UpdateFar, UpdateForwardingParameters, UpdatePdr,
+    UsageReport,
 };
-use causeway_types::{
-    DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, QerId, Qfi, Seid, Teid, UrrId,
-};
+use causeway_types::{DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, QerId, Qfi, Seid, Teid};
 
+use super::rules::{URR, downlink_far, downlink_pdr, uplink_far, uplink_pdr, urr};
 use super::{PATIENCE, UE};
 
 const RECOVERY: RecoveryTimeStamp = RecoveryTimeStamp(NtpSeconds(0xe000_0000));
 const CP_SEID: Seid = Seid(0x51);
-const URR: UrrId = UrrId(1);
 
 /// The SMF. Requests are sent from its address to the UPF's.
 pub struct Smf {
@@ -274,43 +271,4 @@ pub fn decode(octets: &[u8]) -> (Header, Message<'_>) {
 fn volumes(report: UsageReport<'_>) -> (u64, u64) {
     let octets = report.volume_measurement.unwrap().octets;
     (octets.uplink.unwrap(), octets.downlink.unwrap())
-}
-
-/// Counts volumes, with a threshold that no test reaches.
-fn urr() -> CreateUrr<'static> {
-    let threshold = Volumes { total: Some(1 << 40), ..Volumes::default() };
-    CreateUrr {
-        volume_threshold: Some(VolumeThreshold(threshold)),
-        ..CreateUrr::new(URR, MeasurementMethod::VOLUM, ReportingTriggers::VOLTH)
-    }
-}
-
-fn uplink_pdr(ue: Ipv4Addr) -> CreatePdr<'static> {
-    let pdi = Pdi {
-        local_f_teid: Some(FTeid::Choose { v4: true, v6: false, choose_id: None }),
-        ue_ip_addresses: [UeIpAddress { ipv4: Some(ue), ..UeIpAddress::default() }].into(),
-        ..Pdi::new(SourceInterface::Access)
-    };
-    CreatePdr {
-        outer_header_removal: Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4)),
-        far_id: Some(FarId(1)),
-        ..CreatePdr::new(PdrId(1), Precedence(255), pdi)
-    }
-}
-
-fn downlink_pdr(ue: Ipv4Addr) -> CreatePdr<'static> {
-    let ue = UeIpAddress { ipv4: Some(ue), destination: true, ..UeIpAddress::default() };
-    let pdi = Pdi { ue_ip_addresses: [ue].into(), ..Pdi::new(SourceInterface::Core) };
-    CreatePdr { far_id: Some(FarId(2)), ..CreatePdr::new(PdrId(2), Precedence(255), pdi) }
-}
-
-fn uplink_far() -> CreateFar<'static> {
-    let forwarding = Some(ForwardingParameters::new(DestinationInterface::Core));
-    CreateFar { forwarding_parameters: forwarding, ..CreateFar::new(FarId(1), ApplyAction::FORW) }
-}
-
-fn downlink_far() -> CreateFar<'static> {
-    let forwarding = Some(ForwardingParameters::new(DestinationInterface::Access));
-    let action = ApplyAction::BUFF | ApplyAction::NOCP;
-    CreateFar { forwarding_parameters: forwarding, ..CreateFar::new(FarId(2), action) }
 }
