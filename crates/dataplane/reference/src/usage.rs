@@ -142,7 +142,13 @@ impl Session {
     }
 
     /// Counters of a PDR were read.
-    pub(crate) fn read_urrs(&mut self, pdr: &Pdr, reading: &Reading, now: Time, reports: &mut Vec<Usage>) {
+    pub(crate) fn read_urrs(
+        &mut self,
+        pdr: &Pdr,
+        reading: &Reading<'_>,
+        now: Time,
+        reports: &mut Vec<Usage>,
+    ) {
         self.each_urr(pdr, now, reports, |measurement, urr| measurement.read(urr, now, pdr, reading));
     }
 

@@ -13,13 +13,15 @@ use crate::session::Session;
 
 /// What the counters of a rule showed since they were read last, in user packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reading {
+pub struct Reading<'a> {
     /// The rule.
     pub pdr: PdrId,
     /// Before QoS enforcement.
     pub arrived: Counted,
     /// After it.
     pub passed: Counted,
+    /// The URRs that do not count what passed: it left by the FAR of their exhausted quotas.
+    pub beside: &'a [UrrId],
 }
 
 /// Packets and their octets.
@@ -76,7 +78,7 @@ impl Reference {
     }
 
     /// Takes usage that was counted elsewhere; what it makes due is an event.
-    pub fn take_readings(&mut self, now: Time, seid: Seid, readings: &[Reading]) {
+    pub fn take_readings(&mut self, now: Time, seid: Seid, readings: &[Reading<'_>]) {
         if readings.iter().any(|reading| reading.arrived.packets > 0 || reading.passed.packets > 0) {
             self.note_activity(now, seid);
         }

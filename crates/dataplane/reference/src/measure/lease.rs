@@ -6,7 +6,7 @@ use causeway_types::{Direction, Time, Volume};
 use super::clock::Pace;
 use super::totals::difference;
 use super::{Measurement, stopped_after};
-use crate::lease::{Reading, Spent};
+use crate::lease::{Counted, Reading, Spent};
 use crate::session::direction_of;
 
 impl Measurement {
@@ -65,8 +65,14 @@ impl Measurement {
     }
 
     /// Takes what counters showed that are read now and then: all of it counts, also what passed before an exhausted quota
-    /// could stop it. What has packets has traffic now.
-    pub(crate) fn read(&mut self, urr: &Urr, now: Time, pdr: &Pdr, reading: &Reading) -> UsageReportTrigger {
+    /// could stop it, but not what left by the FAR of one. What has packets has traffic now.
+    pub(crate) fn read(
+        &mut self,
+        urr: &Urr,
+        now: Time,
+        pdr: &Pdr,
+        reading: &Reading<'_>,
+    ) -> UsageReportTrigger {
         let (arrived, passed) = (reading.arrived, reading.passed);
         let mut triggers = UsageReportTrigger::empty();
         if arrived.packets > 0 || passed.packets > 0 {
@@ -81,6 +87,7 @@ impl Measurement {
         if !self.is_active(urr) {
             return triggers;
         }
+        let passed = if reading.beside.contains(&urr.id) { Counted::default() } else { passed };
         let direction = direction_of(pdr);
         if urr.method.volume {
             if urr.before_qos {

@@ -20,6 +20,8 @@ pub(super) enum Measure {
     Urr(Seid, UrrId),
     /// Its part before QoS enforcement.
     Before(Seid, UrrId),
+    /// What passes beside URRs of a session whose quotas are exhausted.
+    Beside(Seid),
     /// The inactivity of a session.
     Activity(Seid),
 }
@@ -56,6 +58,9 @@ impl<D: SwitchDriver> Switch<D> {
             self.pulling.remove(Measure::Urr(seid, id));
             self.pulling.remove(Measure::Before(seid, id));
         }
+        if rules.is_none() {
+            self.pulling.remove(Measure::Beside(seid));
+        }
         if rules.is_none() && held.watches_activity {
             held.watches_activity = false;
             self.pulling.remove(Measure::Activity(seid));
@@ -73,10 +78,17 @@ impl<D: SwitchDriver> Switch<D> {
             let mut urrs = Vec::new();
             for id in &rule.content.urrs {
                 let Some(urr) = held.urrs.get(id) else { continue };
-                urrs.push(Measure::Urr(seid, *id));
+                if !rule.content.beside.contains(id) {
+                    urrs.push(Measure::Urr(seid, *id));
+                }
                 urrs.extend(urr.before_qos.then_some(Measure::Before(seid, *id)));
             }
             urrs.extend(held.watches_activity.then_some(Measure::Activity(seid)));
+            if !rule.content.beside.is_empty() {
+                // It is read for what only its packets tell: that there is traffic.
+                self.pulling.provision(now, Measure::Beside(seid), pulling::Urr::new(Side::Egress));
+                urrs.push(Measure::Beside(seid));
+            }
             let direction = match rule.content.template.is_uplink {
                 true => Direction::Uplink,
                 false => Direction::Downlink,

@@ -26,6 +26,7 @@ impl<D: SwitchDriver> Switch<D> {
             return;
         };
         let rule = self.rules.get(&self.told(punted.rule).0);
+        let session = rule.map(|rule| rule.session);
         if let Some(operation) = rule.and_then(|rule| rule.fresh.or(rule.altering))
             && let Some(pending) = self.operations.get_mut(&operation)
             && pending.led.is_none()
@@ -38,7 +39,11 @@ impl<D: SwitchDriver> Switch<D> {
             return;
         }
         match self.ingress_of(&punted) {
-            Some((ingress, packet)) => self.handle(now, &ingress, &packet),
+            Some((ingress, packet)) => {
+                self.handle(now, &ingress, &packet);
+                // It may have used up a quota.
+                session.into_iter().for_each(|seid| self.review(seid));
+            }
             None => self.statistics.ignored_frames += 1,
         }
     }

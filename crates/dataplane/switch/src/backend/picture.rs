@@ -58,6 +58,8 @@ pub(super) struct Content {
     pub(super) teid: u32,
     pub(super) meter: Option<QerId>,
     pub(super) urrs: Vec<UrrId>,
+    /// Those of them that do not count what passes: it leaves by the FAR of their exhausted quotas.
+    pub(super) beside: Vec<UrrId>,
     /// Packets come in a tunnel.
     pub(super) is_tunnelled: bool,
     /// It has entries for accounting.
@@ -103,13 +105,17 @@ pub(super) fn picture(
         }
         for (pdr, row) in place::rows(door, &group, layout)? {
             let Some((rule, treatment)) = treatments.get(&pdr) else { continue };
-            let wanted = || Wanted { rows: Vec::new(), spot: None, content: content(rule, treatment, rules) };
+            let wanted = || Wanted {
+                rows: Vec::new(),
+                spot: None,
+                content: content(rule, treatment, rules, exhausted),
+            };
             picture.rules.entry(pdr).or_insert_with(wanted).rows.push(row);
         }
     }
     for (pdr, spot) in owners.map(|owners| owners.spots).unwrap_or_default() {
         let Some((rule, treatment)) = treatments.get(&pdr) else { continue };
-        let content = Content { is_counted: true, ..content(rule, treatment, rules) };
+        let content = Content { is_counted: true, ..content(rule, treatment, rules, exhausted) };
         picture.rules.insert(pdr, Wanted { rows: Vec::new(), spot: Some(spot), content });
     }
     for (id, wanted) in &picture.rules {
@@ -123,15 +129,17 @@ pub(super) fn picture(
     Ok(picture)
 }
 
-fn content(pdr: &Pdr, treatment: &Treatment, rules: &RuleSet) -> Content {
+fn content(pdr: &Pdr, treatment: &Treatment, rules: &RuleSet, exhausted: &BTreeSet<UrrId>) -> Content {
     let before_qos = before_qos(pdr, rules);
     let is_uplink = direction_of(pdr) == Direction::Uplink;
     let is_dropped = matches!(treatment.deed, Deed::Drop(_));
+    let beside = pdr.urrs.iter().filter(|id| treatment.deed.forwards() && exhausted.contains(id));
     Content {
         template: Template { deed: treatment.deed, is_uplink },
         teid: treatment.teid,
         meter: treatment.meter,
         urrs: pdr.urrs.clone(),
+        beside: beside.copied().collect(),
         is_tunnelled: pdr.pdi.tunnel.is_some(),
         is_counted: treatment.deed.forwards()
             || is_dropped && (before_qos || rules.inactivity_timer.is_some()),

@@ -188,7 +188,11 @@ impl<D: SwitchDriver> Switch<D> {
             _ => (Counted::default(), counted),
         };
         let (seid, pdr) = (rule.session, rule.pdr);
-        self.software.take_readings(now, seid, &[Reading { pdr, arrived, passed }]);
+        self.software.take_readings(
+            now,
+            seid,
+            &[Reading { pdr, arrived, passed, beside: &rule.content.beside }],
+        );
         self.review(seid);
     }
 

@@ -4,15 +4,12 @@ use std::collections::BTreeSet;
 
 use causeway_dataplane::{Dataplane, Egress, Fate, PacketEngine};
 use causeway_p4::{Contract, profiles};
-use causeway_rules::{
-    ApplyAction, Extras, Far, FlowAddress, FlowDescription, FlowEnd, Gate, Pdr, Qer, RuleSet, SdfFilter,
-    TrafficClass, plan_deletion, plan_establishment, plan_modification,
-};
-use causeway_types::{FarId, PdrId, Precedence, QerId, Qfi, Seid, Span, Time, UrrId};
+use causeway_rules::{Extras, RuleSet, plan_deletion, plan_establishment, plan_modification};
+use causeway_types::{Seid, Span, Time, UrrId};
 
+use super::choices::Choices;
 use super::world::{
-    SERVERS, START, buffering, downlink, events, from_gnb, from_network, gnb, on_switch, reference, to_gnb,
-    to_network, tunnelled, udp, ue, uplink, volume,
+    SERVERS, START, events, from_gnb, from_network, on_switch, reference, tunnelled, udp, ue,
 };
 use crate::backend::InProcess;
 
@@ -23,7 +20,7 @@ struct Pair {
     switch: InProcess,
     now: Time,
     sessions: [Option<RuleSet>; SESSIONS as usize],
-    random: fastrand::Rng,
+    choices: Choices,
     packets: u64,
     changes: u64,
 }
@@ -35,105 +32,10 @@ impl Pair {
             switch: on_switch(contract),
             now: START,
             sessions: [None, None, None],
-            random: fastrand::Rng::with_seed(seed),
+            choices: Choices::new(seed),
             packets: 0,
             changes: 0,
         }
-    }
-
-    fn chance(&mut self, percent: u8) -> bool {
-        self.random.u8(0..100) < percent
-    }
-
-    fn far(&mut self, id: u32, number: u8) -> Far {
-        if id == 1 {
-            let drops = self.chance(15);
-            return if drops { Far { action: ApplyAction::Drop, ..to_network() } } else { to_network() };
-        }
-        let tunnel = gnb(self.random.usize(0..2), number);
-        match self.random.u8(0..10) {
-            0..=5 => to_gnb(tunnel),
-            6..=8 => buffering(tunnel),
-            _ => Far { action: ApplyAction::Drop, ..to_gnb(tunnel) },
-        }
-    }
-
-    fn qer(&mut self) -> Qer {
-        let mut gate = || if self.random.u8(0..100) < 10 { Gate::Closed } else { Gate::Open };
-        let (uplink, downlink) = (gate(), gate());
-        Qer { uplink, downlink, qfi: Qfi::new(9), ..Qer::new(QerId(1)) }
-    }
-
-    fn filter(&mut self) -> SdfFilter {
-        let mut end = |address: FlowAddress| {
-            let port = [53, 80, 443][self.random.usize(0..3)];
-            let ports = match self.random.u8(0..3) {
-                0 => vec![port..=port],
-                1 => vec![50..=443],
-                _ => Vec::new(),
-            };
-            FlowEnd { address, ports }
-        };
-        let remote = match end(FlowAddress::Any) {
-            end if end.ports.is_empty() => end,
-            end => {
-                FlowEnd { address: FlowAddress::Net(format!("{}/24", SERVERS[0]).parse().unwrap()), ..end }
-            }
-        };
-        let protocol = if self.chance(50) { Some(17) } else { None };
-        let flow = FlowDescription { protocol, remote, local: FlowEnd::ANY };
-        let class = self.chance(15).then_some(TrafficClass { value: 0xb8, mask: 0xfc });
-        SdfFilter { traffic_class: class, ..SdfFilter::from(flow) }
-    }
-
-    fn pdr(&mut self, id: u16, number: u8) -> Pdr {
-        let is_uplink = id % 2 == 1;
-        let mut pdr = if is_uplink { uplink(id, number) } else { downlink(id, number) };
-        pdr.precedence = Precedence(self.random.u32(1..5));
-        if self.chance(50) {
-            pdr.pdi.filters = (0..self.random.usize(1..3)).map(|_| self.filter()).collect();
-        }
-        if is_uplink && self.chance(60) {
-            let all = [&[9][..], &[8], &[8, 9]];
-            for qfi in all[self.random.usize(0..3)] {
-                pdr.pdi.qfis.insert(Qfi::new(*qfi).unwrap());
-            }
-        }
-        pdr.urrs = [UrrId(1), UrrId(2)].into_iter().filter(|_| self.random.bool()).collect();
-        pdr
-    }
-
-    fn rules(&mut self, number: u8) -> RuleSet {
-        let mut rules = RuleSet::default();
-        for id in 1..=self.random.u16(2..6) {
-            let pdr = self.pdr(id, number);
-            rules.pdrs.insert(pdr.id, pdr);
-        }
-        rules.fars.insert(FarId(1), self.far(1, number));
-        rules.fars.insert(FarId(2), self.far(2, number));
-        rules.qers.insert(QerId(1), self.qer());
-        rules.urrs.insert(UrrId(1), volume(1, Some(300)));
-        rules.urrs.insert(UrrId(2), volume(2, None));
-        rules
-    }
-
-    /// Some of the rules change.
-    fn altered(&mut self, rules: &RuleSet, number: u8) -> RuleSet {
-        let mut rules = rules.clone();
-        match self.random.u8(0..6) {
-            0..=2 => drop(rules.fars.insert(FarId(2), self.far(2, number))),
-            3 => drop(rules.qers.insert(QerId(1), self.qer())),
-            4 => {
-                let pdr = self.random.u16(1..7);
-                let pdr = self.pdr(pdr, number);
-                rules.pdrs.insert(pdr.id, pdr);
-            }
-            _ => {
-                let id = PdrId(self.random.u16(1..7));
-                rules.pdrs.remove(&id);
-            }
-        }
-        rules
     }
 
     fn change(&mut self, number: u8) {
@@ -141,16 +43,17 @@ impl Pair {
         let held = self.sessions[usize::from(number)].clone();
         let (plan, after) = match held {
             None => {
-                let rules = self.rules(number);
+                let rules = self.choices.rules(number);
                 (plan_establishment(seid, &rules), Some(rules))
             }
-            Some(rules) if self.chance(10) => (plan_deletion(seid), {
+            Some(rules) if self.choices.chance(10) => (plan_deletion(seid), {
                 drop(rules);
                 None
             }),
             Some(rules) => {
-                let new = self.altered(&rules, number);
-                let queries = if self.chance(20) { BTreeSet::from([UrrId(2)]) } else { BTreeSet::new() };
+                let new = self.choices.altered(&rules, number);
+                let queries =
+                    if self.choices.chance(20) { BTreeSet::from([UrrId(2)]) } else { BTreeSet::new() };
                 let extras = Extras { queries, ..Extras::default() };
                 (plan_modification(seid, &rules, &new, &extras), Some(new))
             }
@@ -166,11 +69,12 @@ impl Pair {
 
     fn packet(&mut self, number: u8) {
         self.packets += 1;
-        let server = (SERVERS[self.random.usize(0..2)], [53, 80, 8080][self.random.usize(0..3)]);
-        let octets = self.random.usize(20..200);
-        let (ingress, packet) = if self.random.bool() {
-            let from = if self.chance(5) { ue(number + 1) } else { ue(number) };
-            let qfi = [Some(8), Some(9), None][self.random.usize(0..3)];
+        let server =
+            (SERVERS[self.choices.random.usize(0..2)], [53, 80, 8080][self.choices.random.usize(0..3)]);
+        let octets = self.choices.octets();
+        let (ingress, packet) = if self.choices.random.bool() {
+            let from = if self.choices.chance(5) { ue(number + 1) } else { ue(number) };
+            let qfi = [Some(8), Some(9), None][self.choices.random.usize(0..3)];
             let mut user = udp((from, 40_000), server, octets);
             self.mark(&mut user);
             (from_gnb(), tunnelled(number, qfi, &user))
@@ -189,7 +93,7 @@ impl Pair {
 
     /// Some packets have a DSCP.
     fn mark(&mut self, user: &mut [u8]) {
-        if self.random.bool() {
+        if self.choices.random.bool() {
             user[1] = 0xb8;
             user[10..12].fill(0);
             let sum = causeway_packet::checksum::checksum(&user[..20]);
@@ -210,11 +114,11 @@ impl Pair {
     }
 
     fn step(&mut self) {
-        let number = self.random.u8(0..SESSIONS);
-        match self.random.u8(0..20) {
+        let number = self.choices.random.u8(0..SESSIONS);
+        match self.choices.random.u8(0..20) {
             0..=2 => self.change(number),
             3 => {
-                self.now = self.now + Span::from_millis(self.random.u64(1..2000));
+                self.now = self.now + Span::from_millis(self.choices.random.u64(1..2000));
                 self.oracle.advance(self.now);
                 self.switch.advance(self.now);
                 self.compare_events();

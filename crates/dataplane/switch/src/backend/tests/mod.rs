@@ -1,8 +1,11 @@
 //! Stories and properties of the backend over the model.
 
+mod choices;
 mod differential;
 mod direct;
+mod done;
 mod drops;
+mod quotas;
 mod refusals;
 mod restart;
 mod retries;

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use causeway_p4::profiles;
 
-use super::storm::{Done, Storm};
+use super::done::Done;
+use super::storm::Storm;
 use crate::driver::Chances;
 
 /// How long, and from which seed on.

@@ -1,7 +1,6 @@
 //! Random sessions, changes and packets on a switch that fails, and what must hold all the time.
 
-use std::collections::BTreeSet;
-use std::ops::AddAssign;
+use std::collections::{BTreeSet, HashSet};
 
 use causeway_dataplane::{Applied, ApplyError, Event, Plan};
 use causeway_p4::Contract;
@@ -12,7 +11,8 @@ use causeway_rules::{
 };
 use causeway_types::{FarId, PdrId, Precedence, QerId, Qfi, Seid, Span, Time, UrrId};
 
-use super::witness::{Witness, drops};
+use super::done::Done;
+use super::witness::{Cell, Witness, drops, is_beside};
 use super::world::{
     GNBS, START, UPF, buffering, gnb, reply, request, session, to_gnb, to_network, topology, uplink, volume,
 };
@@ -25,39 +25,13 @@ use crate::driver::{Chances, Program};
 
 const SESSIONS: u8 = 12;
 
+/// Tunnels after a quota end like this, at least.
+const BESIDE: u8 = 100;
+
 /// Octets of headers around a user packet: on the way to a gNB, and of the controller's frames.
 const TUNNEL: usize = 44;
 const ETHERNET: usize = 14;
 const CPU: usize = 10;
-
-/// What was done.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Done {
-    pub(super) changes: u64,
-    pub(super) refused: u64,
-    pub(super) packets: u64,
-    pub(super) sent: u64,
-    /// Packets that were counted before a restart of the switch, and not read.
-    pub(super) lost: u64,
-    pub(super) restarts: u64,
-    pub(super) read_back: u64,
-    pub(super) refills: u64,
-    pub(super) checks: u64,
-}
-
-impl AddAssign for Done {
-    fn add_assign(&mut self, other: Self) {
-        self.changes += other.changes;
-        self.refused += other.refused;
-        self.packets += other.packets;
-        self.sent += other.sent;
-        self.lost += other.lost;
-        self.restarts += other.restarts;
-        self.read_back += other.read_back;
-        self.refills += other.refills;
-        self.checks += other.checks;
-    }
-}
 
 pub(super) struct Storm {
     switch: Switch<Witness>,
@@ -107,6 +81,7 @@ impl Storm {
             let total = Some(self.random.u64(5..50) * 1000);
             urr.quotas.volume = Some(DirectionalLimit { total, ..DirectionalLimit::default() });
             urr.triggers |= ReportingTriggers::VOLQU;
+            urr.quota_far = self.random.bool().then_some(FarId(3));
         }
         urr
     }
@@ -144,6 +119,8 @@ impl Storm {
         let (plan, after): (Plan, _) = match self.sessions[place].clone() {
             None => {
                 let mut rules = session(number);
+                let beside = gnb(1, BESIDE + number);
+                rules.fars.insert(FarId(3), Far { id: FarId(3), ..to_gnb(beside) });
                 rules.urrs.insert(UrrId(1), self.urr());
                 (plan_establishment(seid, &rules), Some(rules))
             }
@@ -191,15 +168,35 @@ impl Storm {
             let message = request(number, self.octets - 28);
             (N3, plain_frame(&in_udp((GNBS[0], 2152), (UPF, 2152), 0, &message).unwrap()))
         };
+        let beside = self.beside();
         let now = self.now;
+        self.switch.driver().book().set_beside(beside);
         self.switch.driver().model().receive(now, port, &frame);
+    }
+
+    /// The counters of what leaves by the FARs of exhausted quotas.
+    fn beside(&self) -> HashSet<Cell> {
+        let layout = &self.switch.layout;
+        let rules = self.switch.rules.iter().filter(|(_, rule)| !rule.content.beside.is_empty());
+        let cells = |number: u32| match &layout.cells {
+            Some(cells) => {
+                Vec::from_iter(cells.cell(1, number).map(|(bank, index)| Cell::Index(bank, index)))
+            }
+            None => {
+                let keys = (0..2).filter_map(|partition| layout.accounting_key(1, partition, number));
+                keys.map(Cell::Entry).collect()
+            }
+        };
+        rules.flat_map(|(number, _)| cells(number.0)).collect()
     }
 
     /// User packets that have left.
     fn collect(&mut self) {
         while let Some((_, port, frame)) = self.switch.driver().model().poll_sent() {
             let around = if port == N3 { ETHERNET + TUNNEL } else { ETHERNET };
-            self.done.sent += u64::from(frame.len() == around + self.octets);
+            let is_beside = port == N3 && is_beside(&frame, ETHERNET);
+            let sent = if is_beside { &mut self.done.beside } else { &mut self.done.sent };
+            *sent += u64::from(frame.len() == around + self.octets);
         }
         while let Some(event) = self.switch.poll_event() {
             if let Event::Usage { usage, .. } = event {

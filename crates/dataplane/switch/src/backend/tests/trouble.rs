@@ -2,7 +2,8 @@
 
 use causeway_p4::profiles;
 
-use super::storm::{Done, Storm};
+use super::done::Done;
+use super::storm::Storm;
 use crate::driver::Chances;
 
 /// Half of the worlds each in profiles `hip4` and `direct`.

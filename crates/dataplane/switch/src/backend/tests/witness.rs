@@ -1,6 +1,6 @@
 //! A driver that fails, and what the controller was told of it: what a restart loses is known to the octet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use causeway_types::{Span, Time};
@@ -14,7 +14,7 @@ use crate::model::{Model, State};
 
 /// A counter: of an entry, or by index.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Cell {
+pub(super) enum Cell {
     Entry(EntryKey),
     Index(u32, u32),
 }
@@ -26,6 +26,10 @@ pub(super) struct Book {
     /// The counter by index of rule 0.
     first_bank: u32,
     told: HashMap<(usize, Cell), Count>,
+    /// What leaves by the FAR of an exhausted quota is counted there, and not reported: nothing of it can be lost.
+    beside: HashSet<Cell>,
+    /// The same at restarts.
+    were_beside: HashSet<(usize, Cell)>,
     /// Packets that were counted, and whose counts nobody will hear of.
     pub(super) lost: i64,
     /// Packets that the switch has dropped before it restarted.
@@ -79,6 +83,15 @@ fn is_egress(name: &str) -> bool {
     name.starts_with("post_qos")
 }
 
+/// Octets before the outer header of a frame that the controller has routed.
+const ROUTED: usize = 24;
+
+/// The packet leaves in a tunnel for what comes after a quota: the TEID says so.
+pub(super) fn is_beside(frame: &[u8], before: usize) -> bool {
+    let outer = &frame[before..];
+    outer[0] == 0x45 && outer[9] == 17 && outer.get(34..36) == Some(&[0x20, outer[35]]) && outer[35] >= 100
+}
+
 /// Packets that a switch has dropped.
 pub(super) fn drops(state: &State) -> u64 {
     let counter = state.program().counters.iter().find(|counter| counter.name == "drops").unwrap();
@@ -104,11 +117,17 @@ impl Book {
         });
         for (cell, count) in of_entries.chain(by_index.filter(|(_, count)| *count > 0)) {
             // What the controller sends itself is counted for rule 0, which is nobody's.
-            if cell != Cell::Index(self.first_bank, 0) {
+            if self.beside.contains(&cell) {
+                self.were_beside.insert((self.restarts, cell));
+            } else if cell != Cell::Index(self.first_bank, 0) {
                 self.lost += count - self.told(self.restarts, &cell);
             }
         }
         self.restarts += 1;
+    }
+
+    pub(super) fn set_beside(&mut self, cells: HashSet<Cell>) {
+        self.beside = cells;
     }
 
     fn told(&self, when: usize, cell: &Cell) -> i64 {
@@ -126,7 +145,7 @@ impl Book {
         for (key, count) in cells.into_iter().zip(counts) {
             let (Cell::Entry(EntryKey { table: place, .. }) | Cell::Index(place, _)) = key;
             let Some(count) = count.filter(|_| is_egress(place)) else { continue };
-            if when < self.restarts {
+            if when < self.restarts && !self.were_beside.contains(&(when, key.clone())) {
                 // It was taken for lost, and the answer comes late.
                 self.lost -= count.packets as i64 - self.told(when, &key);
             }
@@ -150,6 +169,7 @@ impl SwitchDriver for Witness {
             Request::ReadIndexed { counter, indices } => {
                 (Some(indices.iter().map(|index| Cell::Index(*counter, *index)).collect()), None)
             }
+            Request::PacketOut(frame) if is_beside(frame, ROUTED) => (None, None),
             Request::PacketOut(frame) => (None, Some((frame.len(), frame[14] == Command::Route as u8))),
             _ => (None, None),
         };

@@ -1,0 +1,35 @@
+//! What a storm did.
+
+use std::ops::AddAssign;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Done {
+    pub(super) changes: u64,
+    pub(super) refused: u64,
+    pub(super) packets: u64,
+    pub(super) sent: u64,
+    /// Packets that left by the FAR of an exhausted quota: nobody counts them.
+    pub(super) beside: u64,
+    /// Packets that were counted before a restart of the switch, and not read.
+    pub(super) lost: u64,
+    pub(super) restarts: u64,
+    pub(super) read_back: u64,
+    pub(super) refills: u64,
+    pub(super) checks: u64,
+}
+
+impl AddAssign for Done {
+    fn add_assign(&mut self, other: Self) {
+        self.changes += other.changes;
+        self.refused += other.refused;
+        self.packets += other.packets;
+        self.sent += other.sent;
+        self.beside += other.beside;
+        self.lost += other.lost;
+        self.restarts += other.restarts;
+        self.read_back += other.read_back;
+        self.refills += other.refills;
+        self.checks += other.checks;
+    }
+}
