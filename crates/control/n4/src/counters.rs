@@ -12,12 +12,54 @@ use crate::names::{cause_label, message_label};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     messages: HashMap<MessageKey, u64, FixedState>,
+    /// Requests that were accepted and the answers that say so, by message type, which nearly all are: beside the others.
+    accepted: Accepted,
     /// Session events of the data plane that came after the end of their session.
     pub late_events: u64,
     /// Reports that were dropped because too many wait, or because their rule is gone.
     pub lost_reports: u64,
     /// Plans that the data plane did not carry out.
     pub failed_plans: u64,
+}
+
+/// How many message types are counted there: those of sessions are among them.
+const TYPES: usize = 64;
+
+/// Received and sent, by the code of the message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Accepted([[u64; 2]; TYPES]);
+
+impl Default for Accepted {
+    fn default() -> Self {
+        Self([[0; 2]; TYPES])
+    }
+}
+
+impl Accepted {
+    fn of(&self, key: &MessageKey) -> Option<&u64> {
+        let is_accepted = key.result == MessageResult::Cause(Cause::RequestAccepted);
+        let code = key.message.filter(|_| is_accepted)?.code();
+        self.0.get(usize::from(code))?.get(key.direction as usize)
+    }
+
+    fn of_mut(&mut self, key: &MessageKey) -> Option<&mut u64> {
+        let is_accepted = key.result == MessageResult::Cause(Cause::RequestAccepted);
+        let code = key.message.filter(|_| is_accepted)?.code();
+        self.0.get_mut(usize::from(code))?.get_mut(key.direction as usize)
+    }
+
+    /// Those that there were.
+    fn iter(&self) -> impl Iterator<Item = (MessageKey, u64)> {
+        let types = self.0.iter().zip(0_u8..).filter_map(|(counts, code)| {
+            let message = MessageType::from_code(code)?;
+            let directions = [Direction::Received, Direction::Sent].into_iter().zip(counts);
+            Some(directions.map(move |(direction, count)| {
+                let result = MessageResult::Cause(Cause::RequestAccepted);
+                (MessageKey { message: Some(message), direction, result }, *count)
+            }))
+        });
+        types.flatten().filter(|(_, count)| *count > 0)
+    }
 }
 
 /// What messages are counted by.
@@ -68,7 +110,8 @@ pub enum MessageResult {
 impl Counters {
     /// Message counters, ordered.
     pub fn messages(&self) -> impl Iterator<Item = (MessageKey, u64)> + '_ {
-        let mut all: Vec<_> = self.messages.iter().map(|(key, count)| (*key, *count)).collect();
+        let others = self.messages.iter().map(|(key, count)| (*key, *count));
+        let mut all: Vec<_> = others.chain(self.accepted.iter()).collect();
         all.sort_unstable();
         all.into_iter()
     }
@@ -76,7 +119,7 @@ impl Counters {
     /// How many such messages there were; zero if none.
     pub fn message(&self, message: MessageType, direction: Direction, result: MessageResult) -> u64 {
         let key = MessageKey { message: Some(message), direction, result };
-        self.messages.get(&key).copied().unwrap_or_default()
+        self.accepted.of(&key).or_else(|| self.messages.get(&key)).copied().unwrap_or_default()
     }
 
     /// Received requests that were refused, by cause.
@@ -102,7 +145,11 @@ impl Counters {
     }
 
     fn count(&mut self, message: Option<MessageType>, direction: Direction, result: MessageResult) {
-        *self.messages.entry(MessageKey { message, direction, result }).or_default() += 1;
+        let key = MessageKey { message, direction, result };
+        match self.accepted.of_mut(&key) {
+            Some(count) => *count += 1,
+            None => *self.messages.entry(key).or_default() += 1,
+        }
     }
 }
 
@@ -162,4 +209,40 @@ pub struct Occupancy {
     pub tunnels: usize,
     /// UE addresses and prefixes that sessions have.
     pub addresses: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  messages of every type, accepted and refused, received and sent, some of them more than once.
+    // Output: each is counted by itself, wherever that is; all are listed once, in order; only refusals are refused.
+    #[test]
+    fn every_message_is_counted_by_itself() {
+        let mut counters = Counters::default();
+        let types: Vec<_> = (0..=u8::MAX).filter_map(MessageType::from_code).collect();
+        let causes = [Cause::RequestAccepted, Cause::RequestRejected].map(MessageResult::Cause);
+        let results = [causes[0], causes[1], MessageResult::Ok];
+        let mut expected = BTreeMap::new();
+        for (number, message) in types.iter().copied().enumerate() {
+            for (more, result) in results.into_iter().enumerate() {
+                for _ in 0..=number % 3 + more {
+                    counters.received(Some(message), result);
+                    counters.sent(message, result);
+                }
+                for direction in [Direction::Received, Direction::Sent] {
+                    let key = MessageKey { message: Some(message), direction, result };
+                    expected.insert(key, (number % 3 + more + 1) as u64);
+                    assert_eq!(counters.message(message, direction, result), expected[&key]);
+                }
+            }
+        }
+        counters.received(None, MessageResult::Malformed);
+        let key =
+            MessageKey { message: None, direction: Direction::Received, result: MessageResult::Malformed };
+        expected.insert(key, 1);
+        assert!(counters.messages().eq(expected));
+        let refused = counters.refused();
+        assert!(refused.keys().eq([&Cause::RequestRejected]));
+    }
 }

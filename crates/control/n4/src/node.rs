@@ -115,7 +115,7 @@ impl N4 {
         let mut n4 = Self {
             associations: Associations::default(),
             targets: Targets::default(),
-            sessions: Sessions::default(),
+            sessions: Sessions::with_capacity(sessions as usize),
             forms: Forms::default(),
             seids: SeidSequence::new(*seed, *secret),
             resources: Resources::new(tunnels, addresses),

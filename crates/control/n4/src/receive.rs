@@ -52,7 +52,7 @@ impl N4 {
 
     fn request(&mut self, now: Time, from: SocketAddr, header: Header, message: MessageType, body: &[u8]) {
         self.heard_of(from);
-        let key = RequestKey::new(from, message, &header, body);
+        let mut key = RequestKey::new(from, message, &header, body);
         if message == MessageType::HeartbeatRequest {
             return self.heartbeat_request(now, key, &header, body);
         }
@@ -64,7 +64,7 @@ impl N4 {
             self.refuse_at_once(key, Seid(0), refusal);
             return;
         }
-        if !self.inbound.begin(key) {
+        if !self.inbound.begin(&mut key) {
             self.counters.received(Some(message), MessageResult::Overload);
             return;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use causeway_types::{FTeid, FarId, QerId, Seid, UrrId};
 
-use crate::{ExtendedBuffering, Op, PduSessionType, Plan, RuleMap, RuleSet, UeMac, UrrPart};
+use crate::{ExtendedBuffering, Op, Ops, PduSessionType, Plan, RuleMap, RuleSet, UeMac, UrrPart};
 
 /// What a modification asks for beside the rules themselves.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -61,7 +61,7 @@ pub fn plan_modification(session: Seid, old: &RuleSet, new: &RuleSet, extras: &E
 
 /// Plans the end of a session.
 pub fn plan_deletion(session: Seid) -> Plan {
-    Plan { session, ops: vec![Op::RemoveSession].into() }
+    Plan { session, ops: Ops::removal() }
 }
 
 fn put_changed(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>) {

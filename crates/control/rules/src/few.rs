@@ -21,11 +21,24 @@ impl<T: PartialEq> Few<T> {
         one.into_iter().chain(more.into_iter().flatten())
     }
 
+    /// There is an item beside those that are equal to this one.
+    pub(crate) fn has_other(&self, item: &T) -> bool {
+        match self {
+            Self::None => false,
+            Self::One(held) => held != item,
+            Self::More(items) => items.iter().any(|held| held != item),
+        }
+    }
+
     pub(crate) const fn is_empty(&self) -> bool {
         matches!(self, Self::None)
     }
 
     pub(crate) fn push(&mut self, item: T) {
+        if self.is_empty() {
+            *self = Self::One(item);
+            return;
+        }
         *self = match std::mem::take(self) {
             Self::None => Self::One(item),
             Self::One(first) => Self::More(ThinVec::from([first, item])),
@@ -67,6 +80,7 @@ mod tests {
         let mut few = Few::default();
         [1, 2, 1].into_iter().for_each(|item| few.push(item));
         let left = |few: &Few<i32>| few.iter().copied().collect::<Vec<_>>();
+        assert!(few.has_other(&1) && few.has_other(&7) && !Few::One(1).has_other(&1));
         assert!(!few.remove(&7) && few.remove(&1));
         assert_eq!((left(&few), few.is_empty()), (vec![2, 1], false));
         assert!(few.remove(&2));

@@ -33,14 +33,33 @@ enum Form {
     Listed(Vec<Op>),
     Alike(Alike, OnceLock<Vec<Op>>),
     Moved(Moved, OnceLock<Vec<Op>>),
+    /// The session ends.
+    Removal,
 }
 
+/// The writes that end a session.
+const REMOVAL: [Op; 1] = [Op::RemoveSession];
+
 impl Ops {
+    /// The session ends, and nothing else is written.
+    pub const fn removal() -> Self {
+        Self(Form::Removal)
+    }
+
+    /// Nothing is written but the end of the session.
+    pub fn is_removal(&self) -> bool {
+        match &self.0 {
+            Form::Removal => true,
+            Form::Listed(ops) => *ops == REMOVAL,
+            Form::Alike(..) | Form::Moved(..) => false,
+        }
+    }
+
     /// What is established, where that is a session as others were: [`Deref`] gives the same as a list.
     pub const fn alike(&self) -> Option<&Alike> {
         match &self.0 {
             Form::Alike(alike, _) => Some(alike),
-            Form::Listed(_) | Form::Moved(..) => None,
+            Form::Listed(_) | Form::Moved(..) | Form::Removal => None,
         }
     }
 
@@ -48,7 +67,7 @@ impl Ops {
     pub const fn moved(&self) -> Option<&Moved> {
         match &self.0 {
             Form::Moved(moved, _) => Some(moved),
-            Form::Listed(_) | Form::Alike(..) => None,
+            Form::Listed(_) | Form::Alike(..) | Form::Removal => None,
         }
     }
 
@@ -58,6 +77,7 @@ impl Ops {
             Form::Listed(ops) => ops,
             Form::Alike(alike, listed) => listed.into_inner().unwrap_or_else(|| alike.establishment()),
             Form::Moved(moved, listed) => listed.into_inner().unwrap_or_else(|| moved.ops()),
+            Form::Removal => REMOVAL.to_vec(),
         }
     }
 }
@@ -70,6 +90,7 @@ impl Deref for Ops {
             Form::Listed(ops) => ops,
             Form::Alike(alike, listed) => listed.get_or_init(|| alike.establishment()),
             Form::Moved(moved, listed) => listed.get_or_init(|| moved.ops()),
+            Form::Removal => &REMOVAL,
         }
     }
 }

@@ -18,16 +18,16 @@ impl FastPath {
         if let Some(moved) = plan.ops.moved() {
             return self.change_at_rest(now, plan.session, moved).then(|| Ok(Applied::default()));
         }
+        if plan.ops.is_removal() {
+            return self.end(now, plan.session).map(Ok);
+        }
         let is_new = plan.ops.alike().is_some() || plan.ops.first() == Some(&Op::CreateSession);
         if is_new && self.is_full(plan.session) {
             let capacity = self.most_sessions.into();
             return Some(Err(ApplyError::Full { table: "sessions", capacity }));
         }
-        match plan.ops.alike() {
-            Some(alike) => self.rest(now, plan.session, alike).then(|| Ok(Applied::default())),
-            None if plan.ops == [Op::RemoveSession] => self.end(now, plan.session).map(Ok),
-            None => None,
-        }
+        let alike = plan.ops.alike()?;
+        self.rest(now, plan.session, alike).then(|| Ok(Applied::default()))
     }
 
     /// There is no room for a session that is new.

@@ -117,9 +117,10 @@ impl World {
         }
         let request = timer.elapsed();
         let timer = CpuTimer::start();
-        let plans = std::mem::take(&mut self.plans);
+        let mut plans = std::mem::take(&mut self.plans);
         let results: Vec<_> = plans.iter().map(|(id, plan)| (*id, self.apply(plan))).collect();
-        drop(plans);
+        plans.clear();
+        self.plans = plans;
         let apply = timer.elapsed();
         let timer = CpuTimer::start();
         for (id, result) in results {

@@ -119,7 +119,8 @@ impl Association {
 #[derive(Debug, Default)]
 pub(crate) struct Associations {
     last_id: u64,
-    by_id: BTreeMap<AssociationId, Association>,
+    /// In the order of their ids, which only grow.
+    all: Vec<Association>,
     by_node: BTreeMap<NodeId, AssociationId>,
 }
 
@@ -162,23 +163,28 @@ impl Associations {
             refuses_paging_policy: false,
             ready: VecDeque::new(),
         };
-        self.by_id.insert(id, association);
+        self.all.push(association);
         id
     }
 
     /// Ends an association.
     pub(crate) fn remove(&mut self, id: AssociationId) -> Option<Association> {
-        let association = self.by_id.remove(&id)?;
+        let association = self.all.remove(self.place(id)?);
         self.by_node.remove(&association.node);
         Some(association)
     }
 
     pub(crate) fn get(&self, id: AssociationId) -> Option<&Association> {
-        self.by_id.get(&id)
+        self.all.get(self.place(id)?)
+    }
+
+    fn place(&self, id: AssociationId) -> Option<usize> {
+        self.all.binary_search_by_key(&id, |association| association.id).ok()
     }
 
     pub(crate) fn get_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
-        self.by_id.get_mut(&id)
+        let place = self.place(id)?;
+        self.all.get_mut(place)
     }
 
     /// The association of a node, wherever it speaks from.
@@ -188,35 +194,37 @@ impl Associations {
 
     /// Some peer speaks from this host.
     pub(crate) fn knows(&self, ip: IpAddr) -> bool {
-        self.by_id.values().any(|association| association.speaks_from(ip))
+        self.all.iter().any(|association| association.speaks_from(ip))
     }
 
     /// The association of the peer that speaks from exactly this address and port, or else of the only one
     /// that speaks from this host; `None` in doubt. A handful of associations is looked through.
     pub(crate) fn identify(&self, from: SocketAddr) -> Option<AssociationId> {
-        let exact = self.by_id.values().find(|association| association.source == from);
-        let mut of_host = self.by_id.values().filter(|association| association.speaks_from(from.ip()));
+        if let Some(exact) = self.all.iter().find(|association| association.source == from) {
+            return Some(exact.id);
+        }
+        let mut of_host = self.all.iter().filter(|association| association.speaks_from(from.ip()));
         let only = of_host.next().filter(|_| of_host.next().is_none());
-        exact.or(only).map(|association| association.id)
+        only.map(|association| association.id)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Association> {
-        self.by_id.values()
+        self.all.iter()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.by_id.len()
+        self.all.len()
     }
 
     /// When the next association that is being released ends without its peer.
     pub(crate) fn next_farewell(&self) -> Option<Time> {
         let deadline = |it: &Association| if let Farewell::Told(at) = it.farewell { Some(at) } else { None };
-        self.by_id.values().filter_map(deadline).min()
+        self.all.iter().filter_map(deadline).min()
     }
 
     /// When the next heartbeat goes out.
     pub(crate) fn next_heartbeat(&self) -> Option<Time> {
-        self.by_id.values().filter_map(|association| association.heartbeat_due).min()
+        self.all.iter().filter_map(|association| association.heartbeat_due).min()
     }
 }
 

@@ -8,8 +8,8 @@ use causeway_pfcp::{
 use causeway_rules::{Alike, Change, packet_rate_reports};
 use causeway_types::{FSeid, Seid, Time};
 
-use super::Takeover;
 use super::work::{InFlight, Waiting, Work};
+use super::{Session, Takeover};
 use crate::report::USAGES;
 use crate::status::Status;
 use crate::transaction::{RequestKey, Seen};
@@ -224,6 +224,9 @@ impl N4 {
 
     /// Begins what waits: requests first, then reports.
     fn next_in_line(&mut self, now: Time, seid: Seid) {
+        if self.sessions.get(seid).is_none_or(Session::is_quiet) {
+            return;
+        }
         self.go_on_releasing(seid);
         while self.sessions.get(seid).is_some_and(|session| session.in_flight.is_none()) {
             let Some(waiting) = self.sessions.next_waiting(seid) else { break };

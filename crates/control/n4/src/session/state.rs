@@ -127,6 +127,11 @@ impl Session {
         self.seldom().into_iter().flat_map(|it| &it.waiting)
     }
 
+    /// Nothing waits to be done with it.
+    pub(crate) fn is_quiet(&self) -> bool {
+        !self.releasing && self.reports.is_empty() && self.waiting().next().is_none()
+    }
+
     /// It is in the data plane, and so far nothing has ended it.
     pub(crate) fn is_established(&self) -> bool {
         let establishing = self.in_flight.as_deref().is_some_and(|(_, in_flight)| in_flight.establishes());

@@ -38,6 +38,12 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
+    /// None, and room for so many: its tables grow no more.
+    pub(crate) fn with_capacity(sessions: usize) -> Self {
+        let places = || Places::with_capacity(sessions);
+        Self { by_seid: places(), by_cp: places(), ..Self::default() }
+    }
+
     pub(crate) fn insert(&mut self, session: Session) {
         let (seid, cp, association) = (session.seid, session.cp, session.association);
         let place = self.all.insert(session);

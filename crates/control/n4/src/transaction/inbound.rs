@@ -24,7 +24,21 @@ pub(crate) struct RequestKey {
     pub(crate) message: MessageType,
     /// Stands for its contents: a peer that restarted may use the numbers of its last life for other requests.
     digest: u64,
+    /// Where it is remembered from [`Inbound::begin`] on.
+    hint: Hint,
 }
+
+/// A place to look first. It tells no requests apart.
+#[derive(Clone, Copy, Debug)]
+struct Hint(u32);
+
+impl PartialEq for Hint {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Hint {}
 
 impl Hash for RequestKey {
     /// Its number and contents tell it apart from nearly all others.
@@ -38,7 +52,7 @@ impl RequestKey {
     /// The identity of a request with this header and body.
     pub(crate) fn new(from: SocketAddr, message: MessageType, header: &Header, body: &[u8]) -> Self {
         let digest = FixedState::with_seed(0).hash_one((header.seid, body));
-        Self { from, sequence: header.sequence, message, digest }
+        Self { from, sequence: header.sequence, message, digest, hint: Hint(u32::MAX) }
     }
 
     /// The same request, though it may have come from elsewhere.
@@ -96,7 +110,9 @@ struct Request {
 
 impl Host {
     fn place(&self, key: &RequestKey) -> Option<u32> {
-        self.places.find(key, |place| self.requests.get(place).is_some_and(|request| request.key == *key))
+        let is_it = |place| self.requests.get(place).is_some_and(|request| request.key == *key);
+        let Hint(hint) = key.hint;
+        if is_it(hint) { Some(hint) } else { self.places.find(key, is_it) }
     }
 
     fn look_up(&self, key: &RequestKey) -> Seen<'_> {
@@ -117,9 +133,10 @@ impl Host {
         self.requests.len() == 0
     }
 
-    fn begin(&mut self, key: RequestKey) {
-        let place = self.requests.insert(Request { key, answer: None });
-        self.places.insert(key, place);
+    fn begin(&mut self, key: &mut RequestKey) {
+        let place = self.requests.insert(Request { key: *key, answer: None });
+        self.places.insert(*key, place);
+        key.hint = Hint(place);
     }
 
     fn remove(&mut self, place: u32) {
@@ -148,7 +165,7 @@ impl Inbound {
 
     /// Work on a request that is [`Seen::New`] begins, and ends with [`Inbound::answer`] or [`Inbound::forget`]. False: too many are open.
     #[must_use]
-    pub(crate) fn begin(&mut self, key: RequestKey) -> bool {
+    pub(crate) fn begin(&mut self, key: &mut RequestKey) -> bool {
         let ip = key.from.ip();
         if let Some(host) = self.hosts.get_mut(&ip) {
             let has_room = host.in_progress() < self.bounds.in_progress_per_host;

@@ -127,7 +127,10 @@ impl<V> Blocks<V> {
         }
     }
 
-    pub(super) fn remove(&mut self, block: Block) -> Option<V> {
+    pub(super) fn remove(&mut self, block: Block) -> Option<V>
+    where
+        V: Default,
+    {
         if let Some(address) = self.host(block) {
             return self.hosts.remove(address);
         }

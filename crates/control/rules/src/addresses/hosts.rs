@@ -6,6 +6,10 @@ use std::ops::RangeInclusive;
 /// Addresses of one page: those with the same upper 24 bits.
 const PAGE: u32 = 256;
 
+/// A page with so many addresses has a place for each of its addresses, and one that is left with so few no longer.
+const MANY: usize = 64;
+const FEW: usize = 16;
+
 /// By pages, of which there are few where addresses lie close: sessions that come one after the other mostly have addresses that do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Hosts<V> {
@@ -13,13 +17,22 @@ pub(super) struct Hosts<V> {
     len: usize,
 }
 
-/// What is kept for addresses of a page, in their order.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// What is kept for addresses of a page.
+#[derive(Clone, Debug)]
 struct Page<V> {
     /// The addresses for which something is kept, a bit each.
     bits: [u64; 4],
+    /// In the order of addresses; or of all addresses of the page, so that nothing moves when one comes or goes.
     values: Vec<V>,
 }
+
+impl<V: PartialEq> PartialEq for Page<V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bits == other.bits && self.kept().eq(other.kept())
+    }
+}
+
+impl<V: Eq> Eq for Page<V> {}
 
 impl<V> Default for Hosts<V> {
     fn default() -> Self {
@@ -38,11 +51,63 @@ impl<V> Page<V> {
     fn place(&self, address: u32) -> Result<usize, usize> {
         let at = address % PAGE;
         let (word, bit) = ((at / 64) as usize, 1_u64 << (at % 64));
-        let (before, rest) = self.bits.split_at(word);
-        let here = rest.first().copied().unwrap_or_default();
+        let here = self.bits[word % 4];
+        if self.has_all_places() {
+            return if here & bit == 0 { Err(at as usize) } else { Ok(at as usize) };
+        }
+        let before = &self.bits[..word % 4];
         let before =
             before.iter().map(|word| word.count_ones()).sum::<u32>() + (here & (bit - 1)).count_ones();
         if here & bit == 0 { Err(before as usize) } else { Ok(before as usize) }
+    }
+
+    /// Each address of the page has a place, whether something is kept for it or not.
+    const fn has_all_places(&self) -> bool {
+        self.values.len() == PAGE as usize
+    }
+
+    /// What is kept, in the order of addresses.
+    fn kept(&self) -> impl Iterator<Item = &V> {
+        self.addresses(0).filter_map(|address| self.values.get(self.place(address).ok()?))
+    }
+
+    /// Keeps something for an address for which nothing is kept, and whose place this is or would be. Returns where it is.
+    fn insert(&mut self, address: u32, place: usize) -> usize
+    where
+        V: Default,
+    {
+        if !self.has_all_places() && self.values.len() < MANY {
+            self.values.insert(place, V::default());
+            self.flip(address);
+            return place;
+        }
+        if !self.has_all_places() {
+            let all = (0..PAGE).map(|at| {
+                let place = self.place(at).ok()?;
+                self.values.get_mut(place).map(std::mem::take)
+            });
+            self.values = all.map(Option::unwrap_or_default).collect();
+        }
+        self.flip(address);
+        (address % PAGE) as usize
+    }
+
+    /// What was kept for an address at this place.
+    fn take(&mut self, address: u32, place: usize) -> V
+    where
+        V: Default,
+    {
+        self.flip(address);
+        if !self.has_all_places() {
+            return self.values.remove(place);
+        }
+        let taken = std::mem::take(&mut self.values[place]);
+        if self.bits.iter().map(|word| word.count_ones()).sum::<u32>() as usize <= FEW {
+            let left = self.addresses(0).collect::<Vec<_>>();
+            let left = left.into_iter().map(|at| std::mem::take(&mut self.values[at as usize]));
+            self.values = left.collect();
+        }
+        taken
     }
 
     /// Notes that something is kept for an address, or no longer.
@@ -81,18 +146,18 @@ impl<V> Hosts<V> {
     {
         let page = self.pages.entry(address / PAGE).or_default();
         let place = page.place(address).unwrap_or_else(|place| {
-            page.values.insert(place, V::default());
-            page.flip(address);
             self.len += 1;
-            place
+            page.insert(address, place)
         });
         &mut page.values[place]
     }
 
-    pub(super) fn remove(&mut self, address: u32) -> Option<V> {
+    pub(super) fn remove(&mut self, address: u32) -> Option<V>
+    where
+        V: Default,
+    {
         let page = self.pages.get_mut(&(address / PAGE))?;
-        let value = page.values.remove(page.place(address).ok()?);
-        page.flip(address);
+        let value = page.take(address, page.place(address).ok()?);
         self.len -= 1;
         if page.values.is_empty() {
             self.pages.remove(&(address / PAGE));
@@ -141,5 +206,32 @@ mod tests {
         let left: Vec<_> = expected.into_keys().collect();
         assert!(left.into_iter().all(|address| hosts.remove(address).is_some()));
         assert_eq!(hosts, Hosts::default());
+    }
+
+    // Input:  all addresses of a page and one beside come in mixed order and go in another; then those of every fourth step again.
+    // Output: at each step what is kept of each is what was kept, and is equal to what came in order; few take little memory.
+    #[test]
+    fn pages_change_their_form_unseen() {
+        let (mut hosts, mut expected) = (Hosts::default(), BTreeMap::new());
+        let come = (0..=256_u32).map(|at| (true, at * 95 % 257));
+        let go = (0..=256_u32).map(|at| (false, at * 40 % 257)).filter(|(_, address)| address % 19 != 0);
+        let mut most = 0;
+        for (comes, address) in come.chain(go).chain((0..=256).step_by(4).map(|address| (true, address))) {
+            if comes {
+                *hosts.entry(address) = address + 1;
+                expected.insert(address, address + 1);
+            } else {
+                assert_eq!(hosts.remove(address), expected.remove(&address));
+                assert_eq!(hosts.remove(address), None);
+            }
+            assert!(hosts.within(0..=300).eq(expected.iter().map(|(at, value)| (*at, value))));
+            assert_eq!(hosts.get(address), expected.get(&address));
+            let mut other = Hosts::default();
+            expected.iter().for_each(|(at, value)| *other.entry(*at) = *value);
+            assert!(hosts == other && hosts.len() == expected.len());
+            most = most.max(hosts.pages.values().map(|page| page.values.len()).max().unwrap_or(0));
+            assert!((expected.len() < 100) == (most < PAGE as usize) || most == PAGE as usize);
+            assert!(expected.len() > FEW || hosts.pages.values().all(|page| page.values.len() <= FEW));
+        }
     }
 }

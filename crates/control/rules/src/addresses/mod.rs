@@ -191,17 +191,17 @@ impl Addresses {
 
     /// The same of an address in a network.
     pub(crate) fn claim_net(&mut self, session: Seid, network: &NetworkInstance, net: &IpNet) {
-        if !self.networks.contains_key(network) {
-            self.networks.insert(network.clone(), Network::default());
-        }
-        if let Some(known) = self.networks.get_mut(network) {
-            known.version(Family::of(net)).used.entry(Block::of(net)).push(session);
-        }
+        let known = match self.networks.get_mut(network) {
+            Some(known) => known,
+            None => self.networks.entry(network.clone()).or_default(),
+        };
+        known.version(Family::of(net)).used.entry(Block::of(net)).push(session);
     }
 
     /// The other sessions that have this address.
     fn owners(&self, session: Seid, held: &Held) -> Vec<Seid> {
-        self.others(session, &held.network, &held.net).collect()
+        let users = self.users(&held.network, &held.net).into_iter().flat_map(Few::iter);
+        users.copied().filter(|owner| *owner != session).collect()
     }
 
     /// Another session has this address.
@@ -211,16 +211,17 @@ impl Addresses {
 
     /// The same of an address in a network.
     pub(crate) fn is_net_taken(&self, session: Seid, network: &NetworkInstance, net: &IpNet) -> bool {
-        self.others(session, network, net).next().is_some()
+        self.users(network, net).is_some_and(|users| users.has_other(&session))
     }
 
-    fn others(&self, session: Seid, network: &NetworkInstance, net: &IpNet) -> impl Iterator<Item = Seid> {
-        let version = self.networks.get(network).map(|network| match Family::of(net) {
+    /// The sessions that have this address.
+    fn users(&self, network: &NetworkInstance, net: &IpNet) -> Option<&Few<Seid>> {
+        let network = self.networks.get(network)?;
+        let version = match Family::of(net) {
             Family::V4 => &network.v4,
             Family::V6 => &network.v6,
-        });
-        let owners = version.and_then(|version| version.used.get(Block::of(net)));
-        owners.into_iter().flat_map(Few::iter).copied().filter(move |owner| *owner != session)
+        };
+        version.used.get(Block::of(net))
     }
 
     /// Nothing happens if the session does not have it (any more).

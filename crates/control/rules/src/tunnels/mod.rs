@@ -31,6 +31,7 @@ pub struct Tunnels {
     slots: Slots,
     /// UEs whose TEIDs end like their addresses.
     pools: Vec<TeidPool>,
+    /// Tunnels of TEIDs that are not in slots, and all but one of a TEID.
     claims: HashMap<Teid, Few<Claim>, RandomState>,
 }
 
@@ -107,27 +108,43 @@ impl Tunnels {
 
     /// How many tunnels are in use.
     pub fn in_use(&self) -> usize {
-        self.claims.values().map(|claims| claims.iter().count()).sum()
+        self.slots.claims() + self.claims.values().map(|claims| claims.iter().count()).sum::<usize>()
     }
 
     /// Another session has this TEID at one of these addresses.
     fn is_foreign(&self, session: Seid, tunnel: FTeid) -> bool {
         let overlaps = |claim: &Claim| claim.tunnel.addr.iter().any(|ip| tunnel.addr.contains(ip));
-        let mut claims = self.claims.get(&tunnel.teid).into_iter().flat_map(Few::iter);
+        let noted = self.slots.claimed(tunnel.teid);
+        let mut claims = self.claims.get(&tunnel.teid).into_iter().flat_map(Few::iter).chain(&noted);
         claims.any(|claim| claim.session != session && overlaps(claim))
     }
 
     fn claim(&mut self, session: Seid, tunnel: FTeid) {
-        self.claims.entry(tunnel.teid).or_default().push(Claim { session, tunnel });
+        let claim = Claim { session, tunnel };
+        if !self.slots.claim(&claim) {
+            self.claims.entry(tunnel.teid).or_default().push(claim);
+        }
     }
 
     pub(crate) fn release(&mut self, session: Seid, tunnels: &[FTeid]) {
         for tunnel in tunnels {
-            let Some(claims) = self.claims.get_mut(&tunnel.teid) else { continue };
-            claims.remove(&Claim { session, tunnel: *tunnel });
+            self.release_one(&Claim { session, tunnel: *tunnel });
+        }
+    }
+
+    fn release_one(&mut self, claim: &Claim) {
+        let teid = claim.tunnel.teid;
+        if self.slots.disclaim(claim) {
+            if !self.claims.contains_key(&teid) {
+                self.slots.give_back(teid);
+            }
+        } else if let Some(claims) = self.claims.get_mut(&teid) {
+            claims.remove(claim);
             if claims.is_empty() {
-                self.claims.remove(&tunnel.teid);
-                self.slots.give_back(tunnel.teid);
+                self.claims.remove(&teid);
+                if self.slots.claimed(teid).is_none() {
+                    self.slots.give_back(teid);
+                }
             }
         }
     }

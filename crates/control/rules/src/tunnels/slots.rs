@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use causeway_types::Teid;
+use causeway_types::{DualIp, FTeid, Seid, Teid};
 
-use super::{TeidScheme, pools};
+use super::{Claim, TeidScheme, pools};
 
 /// The largest number of slots. Slot 0 is never used, so that no TEID is zero.
 pub(super) const MAX_SLOTS: u32 = TeidScheme::MAX_SLOT;
@@ -29,12 +29,25 @@ pub(super) struct Slots {
     free: VecDeque<u32>,
     /// Indexes of undone takes, the latest last; they come before all others.
     undone: Vec<u32>,
+    /// The addresses at which slots have tunnels, which are few.
+    addrs: Vec<DualIp>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Slot {
     generation: u8,
     taken: bool,
+    /// Which of the addresses the tunnel is at, one more than that; zero: no tunnel has the TEID.
+    addr: u16,
+    /// Whose tunnel it is.
+    session: Seid,
+}
+
+impl Slot {
+    /// Nobody's.
+    const fn new(generation: u8, taken: bool) -> Self {
+        Self { generation, taken, addr: 0, session: Seid(0) }
+    }
 }
 
 impl Slots {
@@ -50,6 +63,7 @@ impl Slots {
             used: Vec::new(),
             free: VecDeque::new(),
             undone: Vec::new(),
+            addrs: Vec::new(),
         }
     }
 
@@ -76,7 +90,7 @@ impl Slots {
                 self.teid(index, generation).filter(fits).map(|teid| (generation, teid))
             });
             if let Some((generation, teid)) = fit {
-                self.used[index as usize] = Slot { generation, taken: true };
+                self.used[index as usize] = Slot::new(generation, true);
                 return Some(teid);
             }
             self.free.push_back(index);
@@ -87,7 +101,8 @@ impl Slots {
     /// Gives back a TEID. One that was not taken is left alone.
     pub(super) fn give_back(&mut self, teid: Teid) {
         if let Some(index) = self.index_if_taken(teid) {
-            self.used[index as usize].taken = false;
+            let generation = self.used[index as usize].generation;
+            self.used[index as usize] = Slot::new(generation, false);
             self.free.push_back(index);
         }
     }
@@ -96,9 +111,53 @@ impl Slots {
     pub(super) fn undo_take(&mut self, teid: Teid) {
         if let Some(index) = self.index_if_taken(teid) {
             let generation = self.used[index as usize].generation.wrapping_sub(1);
-            self.used[index as usize] = Slot { generation, taken: false };
+            self.used[index as usize] = Slot::new(generation, false);
             self.undone.push(index);
         }
+    }
+
+    /// Notes whose tunnel has a TEID that is taken. `false`: it is not, or another tunnel has it, or there are too many addresses.
+    pub(super) fn claim(&mut self, claim: &Claim) -> bool {
+        let Some(index) = self.index_if_taken(claim.tunnel.teid) else { return false };
+        let known = self.addrs.iter().position(|addr| *addr == claim.tunnel.addr);
+        let at = known.unwrap_or(self.addrs.len()) + 1;
+        let (Some(slot), Ok(addr)) = (self.used.get_mut(index as usize), u16::try_from(at)) else {
+            return false;
+        };
+        if slot.addr != 0 {
+            return false;
+        }
+        (slot.addr, slot.session) = (addr, claim.session);
+        if known.is_none() {
+            self.addrs.push(claim.tunnel.addr);
+        }
+        true
+    }
+
+    /// The tunnel of a TEID that was noted so.
+    pub(super) fn claimed(&self, teid: Teid) -> Option<Claim> {
+        self.claim_at(self.index_if_taken(teid)?, teid)
+    }
+
+    fn claim_at(&self, index: u32, teid: Teid) -> Option<Claim> {
+        let slot = self.used.get(index as usize)?;
+        let addr = *self.addrs.get(usize::from(slot.addr.checked_sub(1)?))?;
+        Some(Claim { session: slot.session, tunnel: FTeid { teid, addr } })
+    }
+
+    /// Forgets a tunnel that was noted so. `false`: it was not.
+    pub(super) fn disclaim(&mut self, claim: &Claim) -> bool {
+        let Some(index) = self.index_if_taken(claim.tunnel.teid) else { return false };
+        let is_noted = self.claim_at(index, claim.tunnel.teid) == Some(*claim);
+        if let Some(slot) = self.used.get_mut(index as usize).filter(|_| is_noted) {
+            *slot = Slot::new(slot.generation, true);
+        }
+        is_noted
+    }
+
+    /// How many tunnels are noted.
+    pub(super) fn claims(&self) -> usize {
+        self.used.iter().filter(|slot| slot.addr != 0).count()
     }
 
     /// How many can still be taken.
@@ -114,13 +173,15 @@ impl Slots {
         if fresh == self.capacity {
             return self.free.pop_front();
         }
-        self.used.push(Slot { generation: self.first_generation.wrapping_sub(1), taken: false });
+        self.used.push(Slot::new(self.first_generation.wrapping_sub(1), false));
         Some(fresh)
     }
 
     fn teid(&self, index: u32, generation: u8) -> Option<Teid> {
-        let slot = (u64::from(self.start) + u64::from(index)) % u64::from(self.capacity) + 1;
-        self.scheme.teid(slot as u32, generation)
+        // Both are below the capacity, which is no more than 2^24.
+        let slot = self.start + index;
+        let slot = if slot < self.capacity { slot } else { slot - self.capacity };
+        self.scheme.teid(slot + 1, generation)
     }
 
     fn index_if_taken(&self, teid: Teid) -> Option<u32> {
@@ -128,145 +189,12 @@ impl Slots {
         if slot == 0 || slot > self.capacity {
             return None;
         }
-        let index = (slot - 1 + self.capacity - self.start) % self.capacity;
+        let behind = slot - 1 + self.capacity - self.start;
+        let index = if behind < self.capacity { behind } else { behind - self.capacity };
         let held = self.used.get(index as usize)?;
         (held.taken && held.generation == generation).then_some(index)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::Scramble;
-
-    fn any_teid(_: Teid) -> bool {
-        true
-    }
-
-    // Input:  three slots; all taken, two given back, two taken again.
-    // Output: the slots come back in the order they were given back, with the next generation.
-    #[test]
-    fn the_slot_that_rested_longest_is_reused_first() {
-        let mut slots = Slots::new(3, 0);
-        let first: Vec<_> = (0..3).filter_map(|_| slots.take(any_teid)).map(Teid::value).collect();
-        assert_eq!(first, [1, 2, 3]);
-        assert_eq!(slots.take(any_teid), None);
-        for raw in [2, 1] {
-            slots.give_back(Teid::new(raw).unwrap());
-        }
-        let again: Vec<_> = (0..2).filter_map(|_| slots.take(any_teid)).map(Teid::value).collect();
-        assert_eq!(again, [0x0100_0002, 0x0100_0001]);
-    }
-
-    // Input:  slots of a seed with a generation, for short TEIDs; one is taken, given back and taken again.
-    // Output: both times the slot alone.
-    #[test]
-    fn short_teids_are_slots() {
-        let mut slots = Slots::new(1, 0x2a << 56).short();
-        for _ in 0..2 {
-            let teid = slots.take(any_teid).unwrap();
-            assert_eq!(teid.value(), 1);
-            slots.give_back(teid);
-        }
-    }
-
-    // Input:  two seeds.
-    // Output: different first TEIDs, so that a restarted UPF does not repeat itself.
-    #[test]
-    fn the_seed_decides_where_to_start() {
-        let first = |seed| Slots::new(1000, seed).take(any_teid).map(Teid::value);
-        assert_eq!(first(999), Some(1000));
-        assert_ne!(first(1), first(2));
-        assert_eq!(first(1).map(|raw| raw >> 24), Some(0));
-        assert_eq!(first(0x2a << 56).map(|raw| raw >> 24), Some(0x2a));
-    }
-
-    // Input:  a TEID given back twice, one of an old generation, one never taken.
-    // Output: nothing happens: each slot is in the list once.
-    #[test]
-    fn what_was_not_taken_is_not_given_back() {
-        let mut slots = Slots::new(2, 0);
-        let teid = slots.take(any_teid).unwrap();
-        slots.give_back(teid);
-        let before = slots.clone();
-        slots.give_back(teid);
-        slots.give_back(Teid::new(2).unwrap());
-        slots.give_back(Teid::new(0xff00_0000).unwrap());
-        assert_eq!(slots, before);
-    }
-
-    // Input:  a slot all of whose generations are used by an SMF.
-    // Output: it is skipped, and usable again when they are not.
-    #[test]
-    fn a_blocked_slot_is_skipped_and_not_lost() {
-        let mut slots = Slots::new(2, 0);
-        let not_slot_1 = |teid: Teid| teid.value() & MAX_SLOTS != 1;
-        assert_eq!(slots.take(not_slot_1).map(Teid::value), Some(2));
-        assert_eq!(slots.take(not_slot_1), None);
-        assert!(slots.take(any_teid).is_some());
-    }
-
-    // Input:  the last use of generation 255.
-    // Output: generation 0 follows; slot 1 makes the TEID non-zero.
-    #[test]
-    fn the_generation_wraps() {
-        let mut slots = Slots::new(1, 0xff << 56);
-        let last = slots.take(any_teid).unwrap();
-        slots.give_back(last);
-        assert_eq!((last.value(), slots.take(any_teid).map(Teid::value)), (0xff00_0001, Some(1)));
-    }
-
-    // Input:  slots under a key, all taken, given back, and taken again.
-    // Output: TEIDs without order that all differ; each is found again when it is given back.
-    #[test]
-    fn scrambled_teids_find_their_slots() {
-        let mut slots = Slots::new(1000, 0).made_by(TeidScheme::hidden(Scramble::new([3, 4, 5])));
-        let first: Vec<_> = (0..1000).filter_map(|_| slots.take(any_teid)).collect();
-        assert_eq!((first.len(), slots.available()), (1000, 0));
-        assert!(first.iter().filter(|teid| teid.value() <= 1000).count() < 3);
-        first.iter().for_each(|teid| slots.give_back(*teid));
-        assert_eq!(slots.available(), 1000);
-        let again: Vec<_> = (0..1000).filter_map(|_| slots.take(any_teid)).collect();
-        assert!(again.iter().all(|teid| !first.contains(teid)));
-    }
-
-    #[test]
-    fn no_slots_no_teid() {
-        assert_eq!(Slots::new(0, 7).take(any_teid), None);
-        assert_eq!(Slots::new(u32::MAX, 0).available(), MAX_SLOTS);
-    }
-
-    proptest! {
-        // Input:  any order of taking, giving back and undoing on few slots.
-        // Output: no TEID is out twice, an undone one comes next, and all can be taken in the end.
-        #[test]
-        fn none_twice_none_lost(seed: u64, steps in proptest::collection::vec((0..3_u8, any::<usize>()), 0..200)) {
-            const CAPACITY: u32 = 7;
-            let mut slots = Slots::new(CAPACITY, seed);
-            let mut out: Vec<Teid> = Vec::new();
-            for (step, pick) in steps {
-                match step {
-                    0 => match slots.take(any_teid) {
-                        Some(teid) => out.push(teid),
-                        None => prop_assert_eq!(out.len(), CAPACITY as usize),
-                    },
-                    1 if !out.is_empty() => slots.give_back(out.swap_remove(pick % out.len())),
-                    _ => if let Some(teid) = slots.take(any_teid) {
-                        slots.undo_take(teid);
-                        prop_assert_eq!(slots.take(any_teid), Some(teid));
-                        slots.undo_take(teid);
-                    },
-                }
-                let distinct: BTreeSet<_> = out.iter().map(|teid| teid.value() & MAX_SLOTS).collect();
-                prop_assert_eq!(distinct.len(), out.len());
-                prop_assert_eq!(slots.available() + out.len() as u32, CAPACITY);
-            }
-            let rest = std::iter::from_fn(|| slots.take(any_teid)).count();
-            prop_assert_eq!(rest + out.len(), CAPACITY as usize);
-        }
-    }
-}
+mod tests;

@@ -149,3 +149,28 @@ proptest! {
         prop_assert_eq!((tunnels.available(), tunnels.in_use()), (CAPACITY, 0));
     }
 }
+
+// Input:  a TEID that was chosen, then assigned by SMFs to other sessions at other addresses; they go in every order.
+// Output: each tunnel is its session's until it goes; the TEID can be chosen again when the last has gone, and not before.
+#[test]
+fn a_chosen_teid_may_have_more_tunnels() {
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let mut tunnels = Tunnels::new(1, 0);
+        let chosen = choose(&mut tunnels, 1).unwrap();
+        let others = [ALSO_HERE, "192.0.2.2"].map(|ip| assigned(chosen.teid.value(), addr(ip)));
+        take(&mut tunnels, 2, &others[..1]).unwrap();
+        take(&mut tunnels, 3, &others[1..]).unwrap();
+        assert_eq!(take(&mut tunnels, 4, &[chosen]), Err(chosen));
+        let all = [chosen, others[0], others[1]];
+        for (gone, at) in order.into_iter().enumerate() {
+            assert_eq!((tunnels.in_use(), tunnels.available()), (3 - gone, 0));
+            // Another session gives back what it has not.
+            release(&mut tunnels, 9, &all);
+            assert_eq!(tunnels.in_use(), 3 - gone);
+            assert_eq!(take(&mut tunnels, 5, &[all[at]]), Err(all[at]));
+            release(&mut tunnels, at as u64 + 1, &[all[at]]);
+        }
+        assert_eq!((tunnels.in_use(), tunnels.available()), (0, 1));
+        assert_ne!(choose(&mut tunnels, 1).unwrap().teid, chosen.teid);
+    }
+}

@@ -21,7 +21,7 @@ fn inbound() -> Inbound {
 fn a_duplicate_gets_the_same_answer_for_a_while() {
     let mut inbound = inbound();
     assert_eq!(inbound.look_up(&key(1, 7)), Seen::New);
-    assert!(inbound.begin(key(1, 7)));
+    assert!(inbound.begin(&mut key(1, 7)));
     assert_eq!(inbound.look_up(&key(1, 7)), Seen::InProgress);
     inbound.answer(Time::from_secs(1), key(1, 7), b"yes");
     assert_eq!(inbound.look_up(&key(1, 7)), Seen::Answered(b"yes"));
@@ -39,7 +39,7 @@ fn a_duplicate_gets_the_same_answer_for_a_while() {
 fn the_oldest_answer_makes_room() {
     let mut inbound = inbound();
     for sequence in 1..=3 {
-        assert!(inbound.begin(key(1, sequence)));
+        assert!(inbound.begin(&mut key(1, sequence)));
         inbound.answer(Time::default(), key(1, sequence), b"four");
     }
     assert_eq!(inbound.look_up(&key(1, 1)), Seen::New);
@@ -57,15 +57,15 @@ fn hosts_are_bounded() {
         let from = SocketAddr::from(([192, 0, 2, last], 1));
         RequestKey { from, ..key(1, sequence) }
     };
-    for key in [of(1, 1), of(1, 2), of(2, 1)] {
-        assert!(inbound.begin(key));
+    for mut key in [of(1, 1), of(1, 2), of(2, 1)] {
+        assert!(inbound.begin(&mut key));
         inbound.answer(Time::default(), key, b"yes");
     }
-    assert!(inbound.begin(of(3, 1)));
+    assert!(inbound.begin(&mut of(3, 1)));
     assert_eq!(inbound.look_up(&of(2, 1)), Seen::New);
     assert_eq!(inbound.look_up(&of(1, 1)), Seen::Answered(b"yes"));
-    assert!(inbound.begin(of(1, 3)));
-    assert!(!inbound.begin(of(4, 1)));
+    assert!(inbound.begin(&mut of(1, 3)));
+    assert!(!inbound.begin(&mut of(4, 1)));
 }
 
 // Input:  room for two open requests, and three; one of them is then given up.
@@ -73,12 +73,36 @@ fn hosts_are_bounded() {
 #[test]
 fn open_requests_are_bounded() {
     let mut inbound = inbound();
-    assert!(inbound.begin(key(1, 1)) && inbound.begin(key(1, 2)));
-    assert!(!inbound.begin(key(1, 3)));
+    assert!(inbound.begin(&mut key(1, 1)) && inbound.begin(&mut key(1, 2)));
+    assert!(!inbound.begin(&mut key(1, 3)));
     inbound.forget(&key(1, 1));
-    assert!(inbound.begin(key(1, 3)));
+    assert!(inbound.begin(&mut key(1, 3)));
     inbound.forget(&key(1, 2));
     inbound.answer(Time::default(), key(1, 3), b"yes");
     inbound.forget_answers(key(1, 3).from.ip());
     assert!(inbound.hosts.is_empty());
+}
+
+// Input:  requests begun in turns; each is answered by what was told where it is, by the request alone, and with a place that is
+//         another's by now.
+// Output: each has its own answer.
+#[test]
+fn a_place_that_is_told_is_no_more_than_a_hint() {
+    let bounds = Bounds { hosts: 2, octets_per_host: 1000, in_progress_per_host: 10 };
+    let mut inbound = Inbound::new(Span::from_secs(30), bounds);
+    let mut told = [1, 2, 3].map(|sequence| key(1, sequence));
+    assert!(told.iter_mut().all(|key| inbound.begin(key)));
+    inbound.forget(&told[0]);
+    let mut fourth = key(1, 4);
+    assert!(inbound.begin(&mut fourth));
+    inbound.answer(Time::default(), told[0], b"none");
+    let swapped = RequestKey { hint: told[2].hint, ..told[1] };
+    for (key, answer) in [(swapped, b"two"), (key(1, 3), b"san"), (fourth, b"shi")] {
+        inbound.answer(Time::default(), key, answer);
+    }
+    assert_eq!(inbound.look_up(&key(1, 1)), Seen::New);
+    let answers: [&[u8; 3]; 3] = [b"two", b"san", b"shi"];
+    for (sequence, answer) in (2..).zip(answers) {
+        assert_eq!(inbound.look_up(&key(1, sequence)), Seen::Answered(answer));
+    }
 }
