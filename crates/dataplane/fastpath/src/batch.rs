@@ -1,6 +1,6 @@
 //! A batch of packets through the lines: find and fetch, then choose and act.
 
-use causeway_dataplane::{Fate, Ingress, TrafficCounter};
+use causeway_dataplane::{DropReason, Fate, Ingress, TrafficCounter};
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::Time;
 
@@ -9,6 +9,7 @@ use crate::deed::Verdict;
 use crate::engine::FastPath;
 use crate::filters::{Block, Comparing, Gist, SetId};
 use crate::forward::{Forwarding, Sent};
+use crate::glance::Glance;
 use crate::guess::{Met, NO_STEP};
 use crate::leaving::{Entrance, Leaving};
 use crate::plain::{Fork, Plain, Plains};
@@ -32,7 +33,7 @@ impl FastPath {
                 self.find_tunnels(batch, &mut desk, odd);
                 self.choose_some::<UPLINK>(batch, &mut desk.plains, odd);
                 let (engine, plains) = (&mut *self, &desk.plains);
-                let mute = Mute::default();
+                let (mute, glance) = (Mute::default(), Glance::of::<UPLINK>(engine, now));
                 compare.run(Pass::<UPLINK> {
                     engine,
                     now,
@@ -42,14 +43,16 @@ impl FastPath {
                     odd,
                     leaving,
                     octets,
+                    others: 0,
                     mute,
+                    glance,
                 });
             }
             Entrance::Network(network) => {
                 self.find_addresses(network, batch, &mut desk, odd);
                 self.choose_some::<DOWNLINK>(batch, &mut desk.plains, odd);
                 let (engine, plains) = (&mut *self, &desk.plains);
-                let mute = Mute::default();
+                let (mute, glance) = (Mute::default(), Glance::of::<DOWNLINK>(engine, now));
                 compare.run(Pass::<DOWNLINK> {
                     engine,
                     now,
@@ -59,7 +62,9 @@ impl FastPath {
                     odd,
                     leaving,
                     octets,
+                    others: 0,
                     mute,
+                    glance,
                 });
             }
             Entrance::Ethernet(_) => {
@@ -88,9 +93,12 @@ struct Pass<'a, const WAY: bool> {
     plains: &'a Plains,
     odd: &'a mut Odd,
     leaving: &'a mut Leaving,
-    /// Of all frames.
+    /// Of all frames but those that the slow room has counted.
     octets: u64,
+    /// How many of these frames were not sent on at once.
+    others: u64,
     mute: Mute,
+    glance: Glance,
 }
 
 impl<const WAY: bool> Comparing for Pass<'_, WAY> {
@@ -128,7 +136,7 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
         counters.ip_sent = counters.ip_sent.with(sent.by_ip());
         counters.gtpu_sent = counters.gtpu_sent.with(sent.by_gtpu());
         let received = self.engine.received(self.entrance);
-        *received = received.with(TrafficCounter { packets: sent.all(), octets: self.octets });
+        *received = received.with(TrafficCounter { packets: sent.all() + self.others, octets: self.octets });
     }
 }
 
@@ -137,20 +145,25 @@ impl<const WAY: bool> Pass<'_, WAY> {
     #[cold]
     #[inline(never)]
     fn finish(&mut self, index: usize, course: Option<u32>) -> SetId {
-        self.decide(index, course);
+        let Self { engine, batch, plains, glance, mute, .. } = self;
+        match glance.fork::<WAY>(engine, (batch, plains), (index, course), mute) {
+            Fork::Drop(reason) => self.drop_one(reason),
+            fork => self.decide(index, fork),
+        }
         self.engine.guessed()
     }
 
     #[inline(always)]
-    fn decide(&mut self, index: usize, course: Option<u32>) {
+    fn drop_one(&mut self, reason: DropReason) {
+        self.others += 1;
+        self.engine.hot.drop_one(reason);
+        self.engine.fate = Fate::Dropped(reason);
+    }
+
+    #[inline(never)]
+    fn decide(&mut self, index: usize, fork: Fork) {
         let plain = &self.plains.at(index);
-        let octets = self.batch.data(index).map_or(0, <[u8]>::len);
-        self.octets -= octets as u64;
-        let fork = match (course, plain.fork) {
-            (Some(course), _) => Fork::Course(course),
-            (None, Fork::Sought) => self.choose_late(index, plain),
-            (None, fork) => fork,
-        };
+        let fork = if fork == Fork::Sought { self.choose_late(index, plain) } else { fork };
         let (engine, now, entrance) = (&mut *self.engine, self.now, self.entrance);
         let verdict = match fork {
             Fork::Ask | Fork::Sought => Verdict::Ask,
@@ -163,17 +176,17 @@ impl<const WAY: bool> Pass<'_, WAY> {
             },
         };
         match verdict {
-            Verdict::Ask => return engine.ask(now, entrance, self.batch, index, self.leaving),
+            Verdict::Ask => {
+                self.octets -= self.batch.data(index).map_or(0, <[u8]>::len) as u64;
+                engine.ask(now, entrance, self.batch, index, self.leaving);
+            }
             Verdict::Sent(exit) => {
+                self.others += 1;
                 engine.count_sent(exit, self.batch, index);
                 self.leaving.depart(index, exit);
             }
-            Verdict::Dropped(reason) => {
-                engine.hot.drop_one(reason);
-                engine.fate = Fate::Dropped(reason);
-            }
+            Verdict::Dropped(reason) => self.drop_one(reason),
         }
-        engine.received(entrance).count(octets);
     }
 
     /// The second stage for a packet that is not as simple as it looked.
@@ -188,7 +201,7 @@ impl<const WAY: bool> Pass<'_, WAY> {
         let first = self.odd.len();
         let fork = match self.entrance {
             Entrance::Network(network) => self.engine.find_odd_address(network, self.batch, index, self.odd),
-            _ => self.engine.find_odd_tunnel(self.batch, index, self.odd),
+            _ => self.engine.find_odd_tunnel(self.batch, (index, None), self.odd),
         };
         self.engine.choose_odd(self.batch, self.odd.get_mut(first..).unwrap_or_default());
         fork

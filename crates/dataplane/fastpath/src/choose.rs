@@ -8,7 +8,7 @@ use causeway_ports::{BATCH, Batch, Meta};
 use crate::course::Head;
 use crate::engine::FastPath;
 use crate::filters::{Block, FilterSets, Gist, SetId};
-use crate::guess::Met;
+use crate::guess::{Met, NO_STEP};
 use crate::heads::{Heads, MESSAGE, Reading, USER};
 use crate::key::Key;
 use crate::line::Line;
@@ -25,7 +25,7 @@ pub(crate) const DOWNLINK: bool = false;
 /// What is in hand of the packets of a batch. It is kept, as writing it anew would cost more than reading it.
 #[derive(Debug)]
 pub(crate) struct Desk {
-    heads: Heads,
+    pub(crate) heads: Heads,
     pub(crate) plains: Plains,
 }
 
@@ -54,9 +54,8 @@ impl FastPath {
         } else {
             desk.plains.has_no_second_half();
         }
-        let Desk { plains, .. } = desk;
-        if !plains.are_plain() {
-            self.find_odd(plains, |plains, index| self.find_other_tunnel(batch, index, plains, odd));
+        if !desk.plains.are_plain() {
+            self.look_again::<UPLINK>(None, batch, desk, odd);
         }
     }
 
@@ -92,11 +91,8 @@ impl FastPath {
         } else {
             desk.plains.has_no_second_half();
         }
-        let Desk { plains, .. } = desk;
-        if !plains.are_plain() {
-            self.find_odd(plains, |plains, index| {
-                self.find_other_address(network, batch, index, plains, odd)
-            });
+        if !desk.plains.are_plain() {
+            self.look_again::<DOWNLINK>(Some(network), batch, desk, odd);
         }
     }
 
@@ -118,18 +114,6 @@ impl FastPath {
         let Plains { lines, keys, .. } = plains;
         if let Some(keys) = keys[FROM..].first_chunk::<PART>() {
             self.table.at_addresses(keys, &mut lines[FROM..FROM + PART]);
-        }
-    }
-
-    /// The first stage for the packets that do not look plain. `find`: which way they go, unless they are plain all the same.
-    #[inline(never)]
-    fn find_odd(&self, plains: &mut Plains, mut find: impl FnMut(&mut Plains, usize) -> Option<Fork>) {
-        for index in 0..plains.len() {
-            if plains.is_plain[index % BATCH] == 0
-                && let Some(fork) = find(plains, index)
-            {
-                plains.send(index, fork);
-            }
         }
     }
 
@@ -177,7 +161,7 @@ impl FastPath {
     fn choose_ahead<const WAY: bool>(&self, plains: &mut Plains) {
         for index in plains.sought() {
             let plain = plains.at(index);
-            if plain.flaws & flaw::DOOMED != 0 {
+            if plain.flaws & flaw::LOST != 0 {
                 continue;
             }
             let head =
@@ -216,10 +200,12 @@ impl FastPath {
     /// The second stage for other plain packets. `None`: they are not for a line that says what is asked here.
     pub(crate) fn choose_otherwise<const WAY: bool>(&self, plain: &Plain) -> Option<Fork> {
         let line = self.line_of(plain)?;
-        if plain.flaws & flaw::DOOMED != 0 {
-            // An Ethernet frame says nothing of congestion.
-            let program = self.programs.at(line.program()).filter(|program| !program.is_for_slow_room());
-            return Some(program.map_or(Fork::Ask, |_| Fork::Drop(DropReason::Congested)));
+        if plain.flaws & flaw::LOST != 0 {
+            // An Ethernet frame is no IP packet, and says nothing of congestion.
+            let head = self.programs.head(line.program()).filter(|head| !head.is_for_slow_room);
+            let is_broken = plain.flaws & flaw::BROKEN != 0;
+            let reason = if is_broken { DropReason::MalformedIp } else { DropReason::Congested };
+            return Some(head.map_or(Fork::Ask, |_| Fork::Drop(reason)));
         }
         let head = self.programs.head(line.own_program())?;
         choose_by::<WAY>(self, plain, line, head)
@@ -281,8 +267,13 @@ fn choose_by<const WAY: bool>(engine: &FastPath, plain: &Plain, line: &Line, hea
     let is_ue = |address| !head.names_ue || ue != 0 && address == ue;
     let is_local = is_ue(plain.local);
     let gist = plain.gist.with_ue(is_ue(plain.gist.remote()), is_local);
-    match engine.sets.first_match_v4(head.set, gist, plain.local) {
-        Some(step) if is_local => Some(Fork::Course(head.first + u32::from(step))),
+    let step = if head.set == engine.guessed() {
+        Some(engine.guess.step(gist)).filter(|step| *step < NO_STEP)
+    } else {
+        engine.sets.first_match_v4(head.set, gist, plain.local).map(u32::from)
+    };
+    match step {
+        Some(step) if is_local => Some(Fork::Course(head.first + step)),
         _ if !head.is_final || !is_local && head.has_more => None,
         Some(_) if WAY == UPLINK => Some(Fork::Drop(DropReason::SpoofedSource)),
         Some(_) => None,

@@ -31,6 +31,8 @@ pub(crate) struct Head {
     pub(crate) is_final: bool,
     /// Some account is not in the line.
     pub(crate) has_rule_lines: bool,
+    /// As in [`Program`].
+    pub(crate) is_for_slow_room: bool,
 }
 
 impl Head {
@@ -45,6 +47,7 @@ impl Head {
         has_more: false,
         is_final: false,
         has_rule_lines: false,
+        is_for_slow_room: true,
     };
 
     /// Of a program, whose courses begin at a number.
@@ -61,6 +64,7 @@ impl Head {
             has_more: program.has_more,
             is_final: program.is_final,
             has_rule_lines: program.steps.iter().any(|step| step.account > 0),
+            is_for_slow_room: program.is_for_slow_room(),
         }
     }
 }
@@ -80,6 +84,8 @@ pub(crate) struct Course {
     pub(crate) loses_hop: bool,
     /// The rule has a rate of its own.
     pub(crate) is_metered: bool,
+    /// As in [`Step`].
+    pub(crate) reports_drops: bool,
     /// It is sent into a tunnel.
     pub(crate) is_tunnel: bool,
     /// As in [`Tunnel`]; zero where there is no tunnel.
@@ -109,6 +115,7 @@ impl Course {
         minds: 0,
         loses_hop: false,
         is_metered: false,
+        reports_drops: false,
         is_tunnel: false,
         header_len: 0,
         room: 0,
@@ -148,6 +155,7 @@ impl Course {
             minds: minds.into_iter().map(|(minds, flaw)| flaw * u8::from(minds)).sum(),
             loses_hop,
             is_metered: step.own.is_some(),
+            reports_drops: step.reports_drops,
             room: sending.room,
             pause: step.pause,
             rate: step.own.unwrap_or(Self::ASK.rate),

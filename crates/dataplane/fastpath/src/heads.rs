@@ -7,8 +7,11 @@ use crate::filters::{Block, Comparing, Gist};
 use crate::guess::Guess;
 use crate::plain::{NOWHERE, PART, Plains};
 
+mod mending;
 mod words;
 
+use mending::Places;
+pub(crate) use mending::{Mending, Placing};
 pub(crate) use words::lose_hop;
 use words::{Tunnel, User};
 
@@ -35,6 +38,8 @@ pub(crate) struct Heads {
     places: [u32; BATCH],
     /// ECN of the outer headers.
     ecns: [u32; BATCH],
+    /// For a second look.
+    places_in_frames: Places,
 }
 
 impl Heads {
@@ -47,6 +52,7 @@ impl Heads {
             lens: [0; BATCH],
             places: [0; BATCH],
             ecns: [0; BATCH],
+            places_in_frames: Places::new(),
         }
     }
 
@@ -103,7 +109,7 @@ impl<const WAY: bool, const FROM: usize> Comparing for Reading<'_, WAY, FROM> {
     /// Plain loops over plain arrays: only so does the compiler see the vectors.
     #[inline(always)]
     fn run(self, _: impl Fn(&Block, Gist) -> u16) {
-        let Self { heads: Heads { words, low, high, lens, places, ecns }, plains, guess } = self;
+        let Self { heads: Heads { words, low, high, lens, places, ecns, .. }, plains, guess } = self;
         for word in (if WAY == UPLINK { 0 } else { 2 })..WORDS {
             for i in FROM..FROM + PART {
                 low[word][i] = words[word][i] as u32;
@@ -170,7 +176,7 @@ pub(crate) mod ecn {
 pub(crate) fn sums_up(header: &[u8; 20]) -> bool {
     let words: Vec<_> = header.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let &[a2, b2, a3, b3, a4] = words.as_slice() else { return false };
-    User { a2, b2, a3, b3, a4 }.sums_up()
+    User { a2, b2, a3, b3, a4 }.sums_up_with(0)
 }
 
 #[cfg(test)]

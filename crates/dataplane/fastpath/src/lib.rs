@@ -15,6 +15,7 @@ mod deed;
 mod engine;
 pub mod filters;
 mod forward;
+mod glance;
 mod guess;
 mod heads;
 pub mod index;

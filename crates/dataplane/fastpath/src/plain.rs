@@ -1,9 +1,13 @@
 //! The packets that are nearly all: IPv4, alone or in a tunnel. Those without options, and in a tunnel without anything unusual,
-//! are read of a whole batch at once; others one by one ([`crate::reread`]). Everything else goes the way of [`crate::work`].
+//! are read of half a batch at once; where there are others, it is read a second time ([`crate::reread`]). Everything else goes the way
+//! of [`crate::work`].
+
+use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::DropReason;
 use causeway_ports::BATCH;
 
+use crate::choose::UPLINK;
 use crate::filters::Gist;
 use crate::key::Key;
 
@@ -29,7 +33,7 @@ pub(crate) struct Plains {
     /// Whose lines are fetched before any packet is acted on: those of so many packets. Each of the others is fetched while the
     /// packet that is so many before it is acted on.
     pub(crate) ahead: usize,
-    /// As in [`Plain`].
+    /// Which ways they go.
     pub(crate) forks: Each<Fork>,
     /// Not zero: it is a plain packet.
     pub(crate) is_plain: Each<u32>,
@@ -59,7 +63,6 @@ pub(crate) struct Plains {
 /// One of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain {
-    pub(crate) fork: Fork,
     /// Where its line is, or may be.
     pub(crate) line: u32,
     /// Its TEID or its destination, and above 32 bits where that is one: [`Key::place`].
@@ -89,6 +92,10 @@ pub(crate) mod flaw {
     pub(crate) const CONGESTED: u8 = 32;
     /// The outer header has met congestion and it cannot say so: its session drops it.
     pub(crate) const DOOMED: u8 = 64;
+    /// There is no well-formed IP packet in the tunnel: its session drops it.
+    pub(crate) const BROKEN: u8 = 128;
+    /// Its session drops it, whatever else it says.
+    pub(crate) const LOST: u8 = DOOMED | BROKEN;
 }
 
 /// Which way a packet goes on.
@@ -154,8 +161,14 @@ impl Plains {
 
     /// All of them are plain packets.
     pub(crate) fn are_plain(&self) -> bool {
+        self.are_plain_in::<0, BATCH>()
+    }
+
+    /// The same of those from `FROM` on and before `TO`.
+    #[inline(always)]
+    pub(crate) fn are_plain_in<const FROM: usize, const TO: usize>(&self) -> bool {
         let mut others = 0;
-        for i in 0..BATCH {
+        for i in FROM..TO {
             others |= u32::from(self.is_plain[i] == 0) & u32::from((i as u32) < self.len as u32);
         }
         others == 0
@@ -165,7 +178,6 @@ impl Plains {
     pub(crate) const fn at(&self, index: usize) -> Plain {
         let index = index % BATCH;
         Plain {
-            fork: self.forks[index],
             line: self.lines[index],
             id: (self.places[index] as u64) << 32 | self.keys[index] as u64,
             local: self.locals[index],
@@ -180,6 +192,12 @@ impl Plains {
     pub(crate) const fn gist(&self, index: usize) -> Gist {
         let index = index % BATCH;
         Gist::of_parts(self.words[index], self.ports[index], self.remotes[index])
+    }
+
+    /// Where one of them comes from.
+    pub(crate) fn source<const WAY: bool>(&self, index: usize) -> IpAddr {
+        let ends = if WAY == UPLINK { &self.locals } else { &self.remotes };
+        Ipv4Addr::from_bits(ends[index % BATCH]).into()
     }
 
     /// What nothing is decided of yet.

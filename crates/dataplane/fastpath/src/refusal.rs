@@ -39,6 +39,14 @@ impl Teller<'_> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mute(Option<IpAddr>);
 
+impl Mute {
+    /// It is this peer.
+    #[inline]
+    pub(crate) fn is(&self, peer: IpAddr) -> bool {
+        self.0 == Some(peer)
+    }
+}
+
 impl FastPath {
     /// A packet for a tunnel that no line has: it is dropped, or the slow room tells the peer.
     #[inline(never)]

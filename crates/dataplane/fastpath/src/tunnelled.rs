@@ -8,6 +8,8 @@ use causeway_types::{Qfi, Teid};
 const G_PDU: u8 = 255;
 /// Types of extension headers below this are not to be understood by anybody.
 const OPTIONAL_END: u8 = 0x80;
+/// Where the first of them begins.
+const HEADERS: usize = 12;
 const PDU_SESSION_CONTAINER: u8 = gtpu::extension_type::PDU_SESSION_CONTAINER;
 
 /// A G-PDU up to its user packet.
@@ -35,51 +37,78 @@ pub(crate) enum Unfit {
     Drop(DropReason),
 }
 
+/// What a chain of extension headers is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Chain {
+    Read(Tunnelled),
+    /// It ends beyond the message, or nowhere.
+    Broken,
+    /// That must be asked of the parser of all messages.
+    Unknown,
+}
+
 impl Tunnelled {
     /// # Errors
     /// [`Unfit`]
     #[inline]
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Unfit> {
-        match Self::parse_usual(bytes).or_else(|| Self::parse_chain(bytes)) {
-            Some(tunnelled) => Ok(tunnelled),
-            None => Self::parse_any(bytes),
+        // Without a look at more of what is no GTP-U at all.
+        match bytes.first() {
+            Some(0x30 | 0x34) => {}
+            Some(flags) if flags & 0xf0 != 0x30 => {
+                return Err(Unfit::Drop(DropReason::UnsupportedGtpVersion));
+            }
+            _ => return Self::parse_any(bytes),
+        }
+        if let Some(tunnelled) = Self::parse_usual(bytes) {
+            return Ok(tunnelled);
+        }
+        match Self::parse_chain(bytes) {
+            Chain::Read(tunnelled) => Ok(tunnelled),
+            Chain::Broken => Err(Unfit::Drop(DropReason::MalformedGtpu)),
+            Chain::Unknown => Self::parse_any(bytes),
         }
     }
 
     /// A G-PDU with several extension headers that nobody has to understand, and a container that says nothing but a QFI.
-    fn parse_chain(bytes: &[u8]) -> Option<Self> {
-        let [0x34, G_PDU, hi, lo, a, b, c, d, _, _, _, mut kind] = *bytes.first_chunk::<12>()? else {
-            return None;
+    #[inline]
+    fn parse_chain(bytes: &[u8]) -> Chain {
+        let Some([0x34, G_PDU, hi, lo, a, b, c, d, _, _, _, first]) = bytes.first_chunk::<12>() else {
+            return Chain::Unknown;
         };
-        let end = 8 + usize::from(u16::from_be_bytes([hi, lo]));
-        let message = bytes.get(..end).filter(|_| end <= usize::from(u16::MAX))?;
-        let teid = Teid::new(u32::from_be_bytes([a, b, c, d]))?;
-        let (mut at, mut qfi) = (12, None);
+        let end = 8 + usize::from(u16::from_be_bytes([*hi, *lo]));
+        let Some(message) = bytes.get(..end).filter(|_| end <= usize::from(u16::MAX)) else {
+            return if end > bytes.len() { Chain::Broken } else { Chain::Unknown };
+        };
+        let (mut at, mut qfi, mut kind) = (HEADERS, None, *first);
         for _ in 0..gtpu::MAX_EXTENSION_HEADERS {
-            let header = message.get(at..)?;
-            let len = usize::from(*header.first()?) * 4;
-            let header = header.get(..len)?;
-            match (kind, header) {
-                (PDU_SESSION_CONTAINER, [1, 0 | 0x10, flow @ 0..0x40, _]) if qfi.is_none() => {
-                    qfi = Qfi::new(*flow);
-                }
-                (1..OPTIONAL_END, _) => {}
-                _ => return None,
-            }
-            (at, kind) = (at + len, *header.last()?);
             if kind == 0 {
-                let (start, end) = (at as u16, end as u16);
-                return Some(Self {
-                    teid: teid.value(),
-                    start,
-                    end,
-                    qfi,
-                    is_plain: false,
-                    is_strange: false,
-                });
+                break;
             }
+            // A header of no octets has no last one, and none that ends beyond the message.
+            let Some(len) = message.get(at).map(|units| usize::from(*units) * 4) else {
+                return Chain::Broken;
+            };
+            let Some(next) = message.get(at + len - 1).filter(|_| len > 0) else {
+                return Chain::Broken;
+            };
+            if kind == PDU_SESSION_CONTAINER {
+                match message.get(at..at + 3) {
+                    Some([1, 0 | 0x10, flow @ 0..0x40]) if qfi.is_none() => qfi = Qfi::new(*flow),
+                    _ => return Chain::Unknown,
+                }
+            } else if kind >= OPTIONAL_END {
+                return Chain::Unknown;
+            }
+            (at, kind) = (at + len, *next);
         }
-        None
+        let Some(teid) = Teid::new(u32::from_be_bytes([*a, *b, *c, *d])) else { return Chain::Unknown };
+        if kind != 0 {
+            // More than anybody has to read.
+            return Chain::Broken;
+        }
+        let (teid, start, end) = (teid.value(), at as u16, end as u16);
+        Chain::Read(Self { teid, start, end, qfi, is_plain: at == HEADERS, is_strange: false })
     }
 
     #[inline]
@@ -163,8 +192,19 @@ mod tests {
                 frame.get_mut(at).into_iter().for_each(|place| *place = octet);
                 frame
             }] {
-                if let Some(read) = Tunnelled::parse_chain(&octets) {
-                    prop_assert_eq!(Tunnelled::parse_any(&octets), Ok(read));
+                match Tunnelled::parse_chain(&octets) {
+                    Chain::Read(read) => prop_assert_eq!(Tunnelled::parse_any(&octets), Ok(read)),
+                    Chain::Broken => {
+                        let dropped = Err(Unfit::Drop(DropReason::MalformedGtpu));
+                        prop_assert_eq!(Tunnelled::parse_any(&octets), dropped);
+                    }
+                    Chain::Unknown => {}
+                }
+                match (Tunnelled::parse(&octets), Tunnelled::parse_any(&octets)) {
+                    (Ok(read), Ok(all)) => prop_assert_eq!(Tunnelled { is_plain: all.is_plain, ..read }, all),
+                    // The parser of all messages is asked last, and TEID zero is no tunnel's.
+                    (Ok(read), Err(_)) => prop_assert_eq!(read.teid, 0),
+                    (read, all) => prop_assert_eq!(read, all),
                 }
             }
         }

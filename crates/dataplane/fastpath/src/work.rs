@@ -11,9 +11,9 @@ use crate::heads::ecn;
 use crate::key::Key;
 use crate::line::Line;
 use crate::packet::User;
-use crate::plain::{Fork, Plains};
+use crate::plain::Fork;
 use crate::program::Program;
-use crate::tunnelled::{Tunnelled, Unfit};
+use crate::tunnelled::Tunnelled;
 
 /// A packet on its way through the stages.
 #[derive(Clone, Copy, Debug)]
@@ -87,36 +87,17 @@ fn keep(odd: &mut Odd, work: Work) -> Fork {
 }
 
 impl FastPath {
-    /// The first stage for a packet by GTP-U that does not look plain. `None`: it is plain all the same.
-    pub(crate) fn find_other_tunnel(
+    /// The first stage for a packet by GTP-U that is not plain: where the line is, and fetch it. `slot`: that of its TEID, if it is known.
+    #[inline(never)]
+    pub(crate) fn find_odd_tunnel(
         &self,
         batch: &Batch,
-        index: usize,
-        plains: &mut Plains,
+        (index, slot): (usize, Option<u32>),
         odd: &mut Odd,
-    ) -> Option<Fork> {
-        let (Some(bytes), Some(meta)) = (batch.data(index), batch.meta(index)) else {
-            return Some(Fork::Ask);
-        };
-        let tunnelled = match Tunnelled::parse(bytes) {
-            Ok(tunnelled) => tunnelled,
-            Err(Unfit::Ask) => return Some(Fork::Ask),
-            Err(Unfit::Drop(reason)) => return Some(Fork::Drop(reason)),
-        };
-        let Some((place, outer)) = self.place_of(meta) else { return Some(Fork::Ask) };
-        let is_plain = self.reread_message(plains, (index, bytes), &tunnelled, (place, outer));
-        (!is_plain).then(|| {
-            let slot = self.slot_in(plains, index, tunnelled.teid);
-            self.odd_tunnel(bytes, meta, (&tunnelled, slot), index).map_or(Fork::Ask, |work| keep(odd, work))
-        })
-    }
-
-    /// The same for a packet that is not to be plain: where the line is, and fetch it.
-    #[inline(never)]
-    pub(crate) fn find_odd_tunnel(&self, batch: &Batch, index: usize, odd: &mut Odd) -> Fork {
+    ) -> Fork {
         let (Some(bytes), Some(meta)) = (batch.data(index), batch.meta(index)) else { return Fork::Ask };
         let work = Tunnelled::parse(bytes).ok().and_then(|of| {
-            let slot = self.table.slots(&[of.teid])[0];
+            let slot = slot.unwrap_or_else(|| self.table.slots(&[of.teid])[0]);
             self.odd_tunnel(bytes, meta, (&of, slot), index)
         });
         work.map_or(Fork::Ask, |work| keep(odd, work))
@@ -156,21 +137,7 @@ impl FastPath {
         })
     }
 
-    /// The first stage for a packet of a data network that does not look plain. `None`: it is plain all the same.
-    pub(crate) fn find_other_address(
-        &self,
-        network: u16,
-        batch: &Batch,
-        index: usize,
-        plains: &mut Plains,
-        odd: &mut Odd,
-    ) -> Option<Fork> {
-        let is_plain =
-            batch.data(index).is_some_and(|packet| self.reread_packet(plains, (index, packet), network));
-        (!is_plain).then(|| self.find_odd_address(network, batch, index, odd))
-    }
-
-    /// The same for a packet that is not to be plain.
+    /// The same for a packet of a data network.
     #[inline(never)]
     pub(crate) fn find_odd_address(&self, network: u16, batch: &Batch, index: usize, odd: &mut Odd) -> Fork {
         let Some(bytes) = batch.data(index) else { return Fork::Ask };

@@ -9,8 +9,16 @@ use crate::pipeline::Way;
 const TUNNEL: usize = 16;
 /// The type of an extension header that is not known, and must not be understood (TS 29.281 clause 5.2.1).
 const UNKNOWN: u8 = 0x3f;
+/// The type of one that an endpoint must understand, and that is not known either.
+const REQUIRED: u8 = 0x8a;
 /// Extension headers that are stacked.
 const STACKED: usize = 16;
+/// Of IPv6: destination options, and in the last of them that UDP follows.
+const OPTIONS: u8 = 60;
+const UDP: u8 = 17;
+/// Octets of an IPv6 header, and of an extension header with nothing but padding.
+const IPV6: usize = 40;
+const PADDED: usize = 8;
 
 /// What packets are like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,14 +31,21 @@ pub(super) enum Kind {
     OuterCongestion,
     UnknownExtension,
     StackedExtensions,
+    RequiredExtension,
+    EmptyExtension,
+    NoTeid,
     NoGtpu,
+    UnknownMessage,
     TinyFragment(Way),
+    LaterFragment(Way),
     Options(Way),
     LastHop(Way),
     Damaged(Way),
     Truncated(Way),
     UnknownUe,
     NoProtocol(Way),
+    Ipv6(Way),
+    StackedIpv6(Way),
 }
 
 impl Kind {
@@ -44,21 +59,31 @@ impl Kind {
         Self::OuterCongestion,
         Self::UnknownExtension,
         Self::StackedExtensions,
+        Self::RequiredExtension,
+        Self::EmptyExtension,
+        Self::NoTeid,
         Self::NoGtpu,
+        Self::UnknownMessage,
         Self::TinyFragment(Way::Uplink),
+        Self::LaterFragment(Way::Uplink),
         Self::Options(Way::Uplink),
         Self::LastHop(Way::Uplink),
         Self::Damaged(Way::Uplink),
         Self::Truncated(Way::Uplink),
         Self::NoProtocol(Way::Uplink),
+        Self::Ipv6(Way::Uplink),
+        Self::StackedIpv6(Way::Uplink),
         Self::Good(Way::Downlink),
         Self::UnknownUe,
         Self::TinyFragment(Way::Downlink),
+        Self::LaterFragment(Way::Downlink),
         Self::Options(Way::Downlink),
         Self::LastHop(Way::Downlink),
         Self::Damaged(Way::Downlink),
         Self::Truncated(Way::Downlink),
         Self::NoProtocol(Way::Downlink),
+        Self::Ipv6(Way::Downlink),
+        Self::StackedIpv6(Way::Downlink),
     ];
 
     pub(super) fn is_good(self) -> bool {
@@ -74,7 +99,10 @@ impl Kind {
             | Self::LastHop(way)
             | Self::Damaged(way)
             | Self::Truncated(way)
-            | Self::NoProtocol(way) => way,
+            | Self::LaterFragment(way)
+            | Self::NoProtocol(way)
+            | Self::Ipv6(way)
+            | Self::StackedIpv6(way) => way,
             Self::UnknownUe => Way::Downlink,
             Self::UnknownTeid
             | Self::OldTeid
@@ -83,7 +111,11 @@ impl Kind {
             | Self::OuterCongestion
             | Self::UnknownExtension
             | Self::StackedExtensions
-            | Self::NoGtpu => Way::Uplink,
+            | Self::RequiredExtension
+            | Self::EmptyExtension
+            | Self::NoTeid
+            | Self::NoGtpu
+            | Self::UnknownMessage => Way::Uplink,
         }
     }
 
@@ -98,14 +130,21 @@ impl Kind {
             Self::OuterCongestion => "ECN CE in the outer header",
             Self::UnknownExtension => "unknown extension header",
             Self::StackedExtensions => "16 unknown extension headers",
+            Self::RequiredExtension => "extension header for us",
+            Self::EmptyExtension => "extension header of length 0",
+            Self::NoTeid => "TEID of 0",
             Self::NoGtpu => "no GTP-U",
+            Self::UnknownMessage => "unknown GTP-U message",
             Self::TinyFragment(_) => "fragment of 8 octets",
+            Self::LaterFragment(_) => "later fragment, no ports",
             Self::Options(_) => "IPv4 options",
             Self::LastHop(_) => "TTL of 1",
             Self::Damaged(_) => "wrong header checksum",
             Self::Truncated(_) => "shorter than it says",
             Self::UnknownUe => "address of no UE",
             Self::NoProtocol(_) => "neither TCP nor UDP",
+            Self::Ipv6(_) => "IPv6, not the UE's",
+            Self::StackedIpv6(_) => "IPv6, 16 extension headers",
         }
     }
 
@@ -128,7 +167,17 @@ impl Kind {
             }
             Self::UnknownExtension => extend(frame, 1),
             Self::StackedExtensions => extend(frame, STACKED),
+            Self::RequiredExtension => {
+                extend(frame, 1);
+                frame[TUNNEL - 1] = REQUIRED;
+            }
+            Self::EmptyExtension => {
+                extend(frame, 1);
+                frame[TUNNEL] = 0;
+            }
+            Self::NoTeid => frame[4..8].fill(0),
             Self::NoGtpu => frame[..TUNNEL].fill_with(|| random.u8(..)),
+            Self::UnknownMessage => frame[1] = 77,
             Self::TinyFragment(_) => {
                 frame.truncate(start + 28);
                 let more = 0x2000_u16.to_be_bytes();
@@ -138,6 +187,12 @@ impl Kind {
                     ip[6..8].copy_from_slice(&more);
                 });
                 set_length(frame, start);
+            }
+            Self::LaterFragment(_) => {
+                with_header(frame, start, |ip| {
+                    ip[4..6].copy_from_slice(&random.u16(..).to_be_bytes());
+                    ip[6..8].copy_from_slice(&3_u16.to_be_bytes());
+                });
             }
             Self::Options(_) => {
                 // No operation, three times, and the end of the options.
@@ -161,6 +216,8 @@ impl Kind {
                 });
             }
             Self::NoProtocol(_) => with_header(frame, start, |ip| ip[9] = 253),
+            Self::Ipv6(_) => to_ipv6(frame, start, 0, random),
+            Self::StackedIpv6(_) => to_ipv6(frame, start, STACKED, random),
         }
     }
 }
@@ -189,4 +246,23 @@ fn extend(frame: &mut Vec<u8>, count: usize) {
     let headers = (0..count).flat_map(|index| [1, 0, 0, if index < last { UNKNOWN } else { 0 }]);
     frame.splice(TUNNEL..TUNNEL, headers.collect::<Vec<_>>());
     set_length(frame, TUNNEL);
+}
+
+/// Makes it one of IPv6, with so many extension headers, of a host to another one.
+fn to_ipv6(frame: &mut Vec<u8>, start: usize, extensions: usize, random: &mut fastrand::Rng) {
+    let behind = frame.split_off(frame.len().min(start + IPV6));
+    let behind = [vec![0; extensions * PADDED], behind].concat();
+    frame.truncate(start);
+    frame.extend([0x60, 0, 0, 0]);
+    frame.extend((behind.len() as u16).to_be_bytes());
+    frame.extend([if extensions > 0 { OPTIONS } else { UDP }, 64]);
+    for _ in 0..2 {
+        frame.extend([0x20, 0x01, 0x0d, 0xb8, 0, random.u8(..), 0, 0, 0, 0, 0, 0, 0, 0, 0, random.u8(1..)]);
+    }
+    frame.extend(behind);
+    for (at, header) in frame[start + IPV6..].chunks_mut(PADDED).take(extensions).enumerate() {
+        // Padding of four octets more than its own two.
+        header[..4].copy_from_slice(&[if at + 1 < extensions { OPTIONS } else { UDP }, 0, 1, 4]);
+    }
+    set_length(frame, start);
 }

@@ -25,6 +25,9 @@ pub struct Options {
     /// What sessions have beside PDRs and FARs
     #[arg(long, value_enum, default_value_t = Options::default().rules)]
     pub rules: Rules,
+    /// Only kinds of packets in whose names one of these occurs, beside good ones
+    #[arg(long, value_delimiter = ',', value_name = "WORDS")]
+    pub kinds: Vec<String>,
     /// Milliseconds of CPU time for each row
     #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
     pub time: u64,
@@ -32,7 +35,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { sessions: vec![count(10_000)], rules: Rules::Full, time: 300 }
+        Self { sessions: vec![count(10_000)], rules: Rules::Full, kinds: vec![], time: 300 }
     }
 }
 
@@ -104,8 +107,13 @@ fn measure(
     for way in [Way::Uplink, Way::Downlink] {
         bench.warm_up(&mut population, Mix { way, size: Size::Small, pdrs: 1 })?;
     }
+    let is_wanted = |kind: &Kind| {
+        let kinds = &options.kinds;
+        kind.is_good() || kinds.is_empty() || kinds.iter().any(|words| kind.name().contains(&**words))
+    };
     let mut floods: Vec<_> = Kind::ALL
         .iter()
+        .filter(|kind| is_wanted(kind))
         .map(|kind| Flood {
             kind: *kind,
             packets: Samples::default(),

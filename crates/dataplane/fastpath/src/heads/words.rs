@@ -125,29 +125,45 @@ impl User {
     /// Behind a header of five words there is all that is asked for, and it does not exceed the largest packet.
     #[inline(always)]
     pub(super) const fn is_plain(self) -> bool {
-        let has_all = self.len() >= IPV4 + (USER as u32 - IPV4) * self.has_ports() as u32;
+        (self.a2 & 0xff == 0x45) & self.has_all_behind(IPV4)
+    }
+
+    /// The same of a header of so many octets, whatever its first octet says.
+    #[inline(always)]
+    pub(super) const fn has_all_behind(self, header_len: u32) -> bool {
+        let has_all = self.len() >= header_len + (USER as u32 - IPV4) * self.has_ports() as u32;
         let fits = self.offset() + self.len() <= u16::MAX as u32;
-        (self.a2 & 0xff == 0x45) & has_all & fits & (self.protocol() != ESP) & (self.protocol() != AH)
+        has_all & fits & (self.protocol() != ESP) & (self.protocol() != AH)
     }
 
     #[inline(always)]
     pub(super) const fn flaws(self) -> u32 {
+        self.flaws_with(0)
+    }
+
+    /// The same where options follow, whose words have this sum.
+    #[inline(always)]
+    pub(super) const fn flaws_with(self, options: u32) -> u32 {
         let is_of_link = (self.b3 & 0xffff == LINK_LOCAL) | (self.a4 & 0xffff == LINK_LOCAL);
         flaw::OURS as u32
-            | (flaw::DAMAGED as u32 * !self.sums_up() as u32)
+            | (flaw::DAMAGED as u32 * !self.sums_up_with(options) as u32)
             | (flaw::LAST_HOP as u32 * (self.a3 & 0xff <= 1) as u32)
             | (flaw::LINK as u32 * is_of_link as u32)
     }
 
-    /// The sum of the words of the header, carries added, is all ones. It does not matter in which order the octets of all
-    /// words are.
+    /// The halves of a word, added.
     #[inline(always)]
-    pub(super) const fn sums_up(self) -> bool {
-        const fn sum(word: u32) -> u32 {
-            (word & 0xffff) + (word >> 16)
-        }
-        let all = sum(self.a2) + sum(self.b2) + sum(self.a3) + sum(self.b3) + sum(self.a4);
-        // No more than ten times 2^16: one carry more is not possible but for a sum of zero.
-        sum(all) == 0xffff
+    pub(super) const fn sum(word: u32) -> u32 {
+        (word & 0xffff) + (word >> 16)
+    }
+
+    /// The sum of the words of the header and of those of its options, carries added, is all ones. It does not matter in which order
+    /// the octets of all words are.
+    #[inline(always)]
+    pub(super) const fn sums_up_with(self, options: u32) -> bool {
+        let base = Self::sum(self.a2) + Self::sum(self.b2) + Self::sum(self.a3);
+        let all = base + Self::sum(self.b3) + Self::sum(self.a4) + options;
+        // Less than 30 times 2^16: one carry more is not possible but for a sum of zero.
+        Self::sum(all) == 0xffff
     }
 }

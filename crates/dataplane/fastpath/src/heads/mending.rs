@@ -1,0 +1,193 @@
+//! A second look at a half batch in which not all packets are plain at the first: at IPv4 packets with options, in tunnels with
+//! sequence numbers or other extension headers, with marks of congestion outside, and at what is no IP packet.
+//!
+//! Where a packet begins and ends is found one by one where it is unusual; what it says is read of all at once again.
+
+use causeway_ports::BATCH;
+use causeway_types::Qfi;
+
+use super::words::{Tunnel, User, lose_hop};
+use super::{Halves, Heads, USER, WORDS, ecn};
+use crate::choose::UPLINK;
+use crate::filters::{Block, Comparing, Gist};
+use crate::guess::Guess;
+use crate::plain::{NOWHERE, PART, Plains, flaw};
+use crate::tunnelled::Tunnelled;
+
+/// Octets of an IPv4 header without options.
+const HEADER: u32 = 20;
+/// There is a QFI.
+const HAS_QFI: u32 = 0x100;
+
+/// Where user packets lie, and what came with them.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// Where they begin in their frames.
+    starts: Halves,
+    /// Where their messages end; zero for what is no such message.
+    ends: Halves,
+    /// Their QFIs, with [`HAS_QFI`].
+    qfis: Halves,
+    /// Bits of [`flaw`] that come from the tunnel.
+    flaws: Halves,
+    /// Sums of the words of IPv4 options.
+    options: Halves,
+    /// Not zero: it is to be looked at one by one.
+    unusual: Halves,
+}
+
+impl Places {
+    pub(crate) const fn new() -> Self {
+        const NOTHING: Halves = [0; BATCH];
+        Self {
+            starts: NOTHING,
+            ends: NOTHING,
+            qfis: NOTHING,
+            flaws: NOTHING,
+            options: NOTHING,
+            unusual: NOTHING,
+        }
+    }
+}
+
+impl Heads {
+    /// A packet is to be looked at one by one: [`Heads::has_tunnel`], [`Heads::move_to`], [`Heads::look_at_options`].
+    #[inline(always)]
+    pub(crate) const fn is_unusual(&self, index: usize) -> bool {
+        self.places_in_frames.unusual[index % BATCH] != 0
+    }
+
+    /// The user packet of a message has been found.
+    #[inline(always)]
+    pub(crate) const fn has_place(&self, index: usize) -> bool {
+        self.places_in_frames.ends[index % BATCH] != 0
+    }
+
+    /// The user packet of a message lies there.
+    #[inline(always)]
+    pub(crate) fn move_to(&mut self, index: usize, message: &[u8], tunnelled: &Tunnelled) {
+        let at = index % BATCH;
+        let places = &mut self.places_in_frames;
+        (places.starts[at], places.ends[at]) = (tunnelled.start.into(), tunnelled.end.into());
+        places.qfis[at] = tunnelled.qfi.map_or(0, |qfi| HAS_QFI | u32::from(qfi.value()));
+        places.flaws[at] = u32::from(flaw::CARRIES) * u32::from(!tunnelled.is_plain);
+        let user = message.get(tunnelled.start.into()..).unwrap_or_default();
+        let mut short = [0; USER];
+        let head = user.first_chunk().unwrap_or_else(|| {
+            short.iter_mut().zip(user).for_each(|(octet, of)| *octet = *of);
+            &short
+        });
+        for (word, halves) in (2..WORDS).zip(head.as_chunks::<8>().0) {
+            let both = u64::from_le_bytes(*halves);
+            (self.low[word][at], self.high[word][at]) = (both as u32, (both >> 32) as u32);
+        }
+    }
+
+    /// Finds the ports behind the options of an IPv4 header, if it has some, and sums them up.
+    #[inline(always)]
+    pub(crate) fn look_at_options(&mut self, index: usize, frame: &[u8]) {
+        let at = index % BATCH;
+        let first = self.low[2][at] & 0xff;
+        let places = &mut self.places_in_frames;
+        let (start, end) = (places.starts[at] as usize, places.ends[at] as usize);
+        if first <= 0x45 || first > 0x4f {
+            return;
+        }
+        let Some(user) = frame.get(start..end) else { return };
+        let header_len = (first as usize & 0x0f) * 4;
+        let Some((header, behind)) = user.split_at_checked(header_len) else { return };
+        let options = header.get(HEADER as usize..).unwrap_or_default().as_chunks::<4>().0;
+        places.options[at] = options.iter().map(|word| User::sum(u32::from_le_bytes(*word))).sum();
+        if let Some(ports) = behind.first_chunk() {
+            self.high[4][at] = u32::from_le_bytes(*ports);
+        }
+    }
+}
+
+/// Finds out where the packets of half a batch lie as far as that can be seen at a glance, and which are unusual.
+pub(crate) struct Placing<'a, const WAY: bool, const FROM: usize> {
+    pub(crate) heads: &'a mut Heads,
+}
+
+impl<const WAY: bool, const FROM: usize> Comparing for Placing<'_, WAY, FROM> {
+    #[inline(always)]
+    fn run(self, _: impl Fn(&Block, Gist) -> u16) {
+        let Heads { low, high, lens, places_in_frames, .. } = self.heads;
+        let Places { starts, ends, qfis, flaws, options, unusual } = places_in_frames;
+        for i in FROM..FROM + PART {
+            let (start, end, qfi, is_usual) = match WAY {
+                UPLINK => {
+                    let tunnel = Tunnel { a0: low[0][i], a1: low[1][i], b1: high[1][i] };
+                    let (start, end) = (tunnel.start(), tunnel.end());
+                    let qfi = if tunnel.is_bare() { 0 } else { HAS_QFI | tunnel.b1 >> 16 & 0x3f };
+                    (start, end, qfi, tunnel.is_plain() & (start <= end) & (end <= lens[i]))
+                }
+                _ => (0, lens[i], 0, true),
+            };
+            let first = low[2][i] & 0xff;
+            let has_options = (first > 0x45) & (first <= 0x4f);
+            starts[i] = start;
+            ends[i] = if is_usual { end } else { 0 };
+            (qfis[i], flaws[i], options[i]) = (qfi, 0, 0);
+            unusual[i] = u32::from(!is_usual | has_options);
+        }
+    }
+}
+
+/// Finds out what the heads of half a batch say, given where the packets lie.
+pub(crate) struct Mending<'a, const WAY: bool, const FROM: usize> {
+    pub(crate) heads: &'a Heads,
+    pub(crate) plains: &'a mut Plains,
+    pub(crate) guess: &'a Guess,
+}
+
+impl<const WAY: bool, const FROM: usize> Comparing for Mending<'_, WAY, FROM> {
+    /// Plain loops over plain arrays, as in [`super::Reading`].
+    #[inline(always)]
+    fn run(self, _: impl Fn(&Block, Gist) -> u16) {
+        let Self { heads: Heads { low, high, ecns, places_in_frames, .. }, plains, guess } = self;
+        let Places { starts, ends, qfis, flaws, options, .. } = places_in_frames;
+        for i in FROM..FROM + PART {
+            let user = User { a2: low[2][i], b2: high[2][i], a3: low[3][i], b3: high[3][i], a4: low[4][i] };
+            let (source, target) = (user.b3.swap_bytes(), user.a4.swap_bytes());
+            let ports = high[4][i].swap_bytes();
+            let (local, remote, ports, outer) = match WAY {
+                UPLINK => (source, target, ports, ecns[i]),
+                _ => (target, source, ports.rotate_left(16), 0),
+            };
+            let inner = user.tos() as u32 & 0x03;
+            let is_doomed = ecn::drops(outer, inner);
+            let is_marked = ecn::changes(outer, inner) & !is_doomed;
+            let tos = u32::from(user.tos()) & !0x03 | if is_marked { outer } else { inner };
+            let gist = Gist::v4(remote, ports, user.protocol() as u8, tos as u8).ports_if(user.has_ports());
+            let with_qfi = gist.with_qfi(Qfi::from_low_bits(qfis[i] as u8));
+            let gist = if qfis[i] != 0 { with_qfi } else { gist };
+            let room = ends[i].wrapping_sub(starts[i]);
+            let is_there = (WAY != UPLINK) | (ends[i] != 0);
+            let (version, header_len) = (user.a2 >> 4 & 0x0f, (user.a2 & 0x0f) << 2);
+            let is_well_formed =
+                (header_len >= HEADER) & (room >= HEADER) & (user.len() >= header_len) & (user.len() <= room);
+            let is_plain = is_there & (version == 4) & is_well_formed & user.has_all_behind(header_len);
+            let is_other = (version != 4) & (version != 6);
+            let is_broken = (room == 0) | (version == 4) & !is_well_formed | is_other;
+            // What the outer header says of congestion may be for whatever it is.
+            let is_broken = is_there & is_broken & (outer & 0x01 == 0);
+            let lost = flaw::DOOMED as u32 * is_doomed as u32;
+            let found = user.flaws_with(options[i]) | flaws[i] | lost;
+            let found = found | (flaw::CONGESTED as u32 * is_marked as u32);
+            let found = if is_broken { flaw::BROKEN as u32 } else { found };
+            let is_lost = found & flaw::LOST as u32 != 0;
+            plains.is_plain[i] = u32::from(is_plain | is_broken);
+            plains.is_quick[i] = u32::from(is_plain & !is_lost & (local != 0) & (local != remote));
+            (plains.locals[i], plains.lens[i], plains.starts[i]) = (local, user.len(), starts[i]);
+            (plains.words[i], plains.ports[i], plains.remotes[i]) = gist.with_ue(false, true).parts();
+            plains.flaws[i] = found;
+            plains.hops[i] = lose_hop(user.a3);
+        }
+        for i in FROM..FROM + PART {
+            let id = u64::from(plains.places[i]) << 32 | u64::from(plains.keys[i]);
+            plains.ids[i] = if plains.is_quick[i] != 0 { id } else { NOWHERE };
+        }
+        guess.choose::<FROM>(plains);
+    }
+}
