@@ -9,8 +9,10 @@ use clap::{Args, ValueEnum};
 
 use crate::ExperimentError;
 use crate::hip4::{fig6, fig10, fig11, fig12, table4};
-use crate::outcome::{Outcome, write_page};
+use crate::outcome::Outcome;
+use crate::page::write_page;
 use crate::rows::Rows;
+use crate::variant::Variant;
 
 /// Which experiment, and how large.
 #[derive(Args, Clone, Debug)]
@@ -58,12 +60,27 @@ pub struct Common {
     /// Seconds of reports in figure 11, in model time
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub seconds: u32,
+    /// Only rows with this in their name, such as `Causeway`; the slowest are the paper's
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
     /// 1,000 UEs and a short time, to see that it works; the figures mean little
     #[arg(long)]
     pub quick: bool,
 }
 
 impl Common {
+    /// The command that does the same again.
+    fn command(&self, experiment: Experiment) -> String {
+        let ues = self.ues.map(|ues| format!(" --ues {}", ues.0)).unwrap_or_default();
+        let only = self.only.as_ref().map(|only| format!(" --only '{only}'")).unwrap_or_default();
+        let quick = if self.quick { " --quick" } else { "" };
+        let Self { seed, runs, seconds, .. } = self;
+        let name = experiment.name();
+        format!(
+            "causeway experiment {name}{ues} --seed {seed} --runs {runs} --seconds {seconds}{only}{quick}"
+        )
+    }
+
     /// UEs, if the paper has so many.
     pub(crate) fn ues(&self, paper: u32) -> u32 {
         let given = self.ues.map(|ues| u32::try_from(ues.0).unwrap_or(MOST_UES));
@@ -88,6 +105,25 @@ impl Common {
     /// Model time that passes before a measurement.
     pub(crate) const fn before(&self, usual: Span) -> Span {
         if self.quick { Span::from_secs(1) } else { usual }
+    }
+
+    /// The rows that were asked for, of those that an experiment has.
+    ///
+    /// # Errors
+    /// [`ExperimentError::OutOfRange`] when no row has such a name.
+    pub(crate) fn rows<R: Clone>(
+        &self,
+        all: &[R],
+        variant: impl Fn(&R) -> Variant,
+    ) -> Result<Vec<R>, ExperimentError> {
+        let Some(only) = &self.only else { return Ok(all.to_vec()) };
+        let wanted = |row: &&R| variant(row).name.to_lowercase().contains(&only.to_lowercase());
+        let rows: Vec<R> = all.iter().filter(wanted).cloned().collect();
+        if rows.is_empty() {
+            let allowed = "a part of a row's name, such as Causeway, indexed or HiP4-UPF";
+            return Err(ExperimentError::OutOfRange { what: "--only", given: only.clone(), allowed });
+        }
+        Ok(rows)
     }
 
     fn check(&self) -> Result<(), ExperimentError> {
@@ -128,14 +164,9 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), ExperimentE
         outcomes.push(outcome);
     }
     let page = arguments.out.join(format!("{}.html", experiment.name()));
-    write_page(&outcomes, ABOUT, &page)?;
+    write_page(&outcomes, &arguments.common.command(experiment), &page)?;
     writeln!(out, "written: {}", page.display()).map_err(writing())
 }
-
-/// What stands above all results.
-const ABOUT: &str = "The mechanisms of the switch backend over a modelled switch, whose driver takes its time as the paper's. Times that \
-are ours are model time and do not depend on the machine; those of the paper were measured on its switch. docs/experiments.md says \
-what is modelled, and where the costs of the driver are from.";
 
 impl Experiment {
     fn parts(self) -> Vec<Self> {

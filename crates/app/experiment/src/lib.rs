@@ -10,6 +10,7 @@ mod error;
 pub mod hip4;
 pub mod measure;
 pub mod outcome;
+mod page;
 mod rows;
 pub mod samples;
 pub mod smf;

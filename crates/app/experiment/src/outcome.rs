@@ -3,8 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use causeway_show::{Chart, Table, page};
-use maud::{Markup, PreEscaped, html};
+use causeway_show::{Chart, Table};
 use serde::Serialize;
 
 use crate::ExperimentError;
@@ -100,43 +99,12 @@ impl Outcome {
         }
         Ok(())
     }
-
-    fn section(&self) -> Markup {
-        html! {
-            section {
-                h2 { (self.title) }
-                dl { @for (what, how) in &self.conditions { dt { (what) } dd { (how) } } }
-                div.wide { (self.table) }
-                @for (_, chart) in &self.charts { (PreEscaped(chart.svg())) }
-                @for goal in &self.goals {
-                    p { span.mark.good[goal.is_reached].bad[!goal.is_reached] {
-                        (if goal.is_reached { "✔ " } else { "✘ " })
-                    } (goal.goal) "; found " (goal.found) }
-                }
-                @for note in &self.notes { p.hint { (note) } }
-            }
-        }
-    }
 }
 
-/// Writes one page with all of these.
+/// Writes a file.
 ///
 /// # Errors
 /// [`ExperimentError::Io`].
-pub fn write_page(outcomes: &[Outcome], about: &str, path: &Path) -> Result<(), ExperimentError> {
-    let goals = || outcomes.iter().flat_map(|outcome| &outcome.goals);
-    let (reached, all) = (goals().filter(|goal| goal.is_reached).count(), goals().count());
-    let body = html! {
-        header {
-            h1 { "Causeway experiments" }
-            p.verdict.good[reached == all].bad[reached != all] { (reached) " of " (all) " figures reached" }
-            p { (about) }
-        }
-        @for outcome in outcomes { (outcome.section()) }
-    };
-    save(path, &page("Causeway experiments", &body).into_string())
-}
-
-fn save(path: &Path, text: &str) -> Result<(), ExperimentError> {
+pub(crate) fn save(path: &Path, text: &str) -> Result<(), ExperimentError> {
     std::fs::write(path, text).map_err(ExperimentError::io(format!("write {}", path.display())))
 }

@@ -91,5 +91,48 @@ impl Variant {
     }
 }
 
+/// What a name in a table stands for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meaning {
+    /// The name.
+    pub name: &'static str,
+    /// What it stands for.
+    pub about: &'static str,
+}
+
+/// All names of variants.
+pub(crate) const GLOSSARY: [Meaning; 7] = [
+    Meaning {
+        name: "baseline, beta",
+        about: "The paper's baseline: a reader and a writer take turns at one table on each side; beta is the fraction of time that it is read. \
+                A pass reads all entries.",
+    },
+    Meaning {
+        name: Variant::SINGLE.name,
+        about: "The paper's: one thread writes what waits, then reads 100 entries of each table, in turns.",
+    },
+    Meaning {
+        name: Variant::UNSELECTIVE.name,
+        about: "Pendulum access: each side has two partitions, and one is read while the other takes entries. A pass reads all of a partition.",
+    },
+    Meaning {
+        name: Variant::HIP4.name,
+        about: "Pendulum access and selective pulling: a pass reads the 10,000 entries that are needed first. One command is written at a time.",
+    },
+    Meaning {
+        name: Variant::OURS.name,
+        about: "Ours with the paper's tables: a pass reads what is needed soon, 10,000 entries at most. Up to 16 commands that wait are written \
+                together.",
+    },
+    Meaning {
+        name: Variant::INDEXED.name,
+        about: "Ours with one array of counters on each side, by the numbers of rules: nothing is inserted to count, and nothing takes turns.",
+    },
+    Meaning {
+        name: Variant::BANKED.name,
+        about: "The same in banks of 32,768 counters for each direction, as profile direct has them; a pass reads all of its banks at once.",
+    },
+];
+
 /// Commands that one request writes, at most.
 const JOINED: usize = 16;

@@ -121,12 +121,37 @@ fn a_seed_gives_the_same_bytes() {
     assert!(names.iter().filter(|name| name.ends_with(".svg")).count() == 5 && names.contains(&"hip4.html"));
 }
 
+// Input:  each experiment with only some of its rows, by a part of their names.
+// Output: those rows and no goal of others; their figures are the same as with all rows.
+#[test]
+fn some_rows_are_as_among_all() {
+    let some = arguments("hip4 --quick --ues 500 --only indexed").common;
+    let names = |outcome: &Outcome| -> Vec<String> {
+        outcome.table.rows.iter().map(|cells| cells[0].to_string()).collect()
+    };
+    let outcome = table4::run(&some, &Rows::unseen(), &mut Progress::new()).unwrap();
+    assert_eq!(names(&outcome), ["Causeway, indexed", "Causeway, indexed", "Causeway, indexed in banks"]);
+    let all = table4::run(&small(), &Rows::unseen(), &mut Progress::new()).unwrap();
+    assert!(outcome.table.rows.iter().all(|row| all.table.rows.contains(row)), "{outcome} {all}");
+    for run in [fig6::run, fig11::run, fig12::run] {
+        let outcome = run(&some, &Rows::unseen(), &mut Progress::new()).unwrap();
+        assert!(names(&outcome).iter().all(|name| name.contains("indexed")), "{outcome}");
+        assert!(outcome.goals.iter().all(|goal| !goal.goal.contains("keyed")), "{outcome}");
+        is_lossless(&outcome);
+    }
+}
+
 // Input:  sizes that make no sense.
 // Output: an error that says what may be given.
 #[test]
 fn sizes_are_checked() {
-    for line in ["hip4-fig12 --ues 1", "hip4-fig12 --ues 3M", "hip4-fig12 --runs 0", "hip4-fig11 --seconds 0"]
-    {
+    for line in [
+        "hip4-fig12 --ues 1",
+        "hip4-fig12 --ues 3M",
+        "hip4-fig12 --runs 0",
+        "hip4-fig11 --seconds 0",
+        "hip4-table4 --quick --only nobody",
+    ] {
         let error = run(&arguments(line), &mut Vec::new()).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("--"), "{error}");
     }

@@ -19,13 +19,14 @@ const UES: u32 = 84_000;
 /// handovers, in milliseconds.
 type Row = (Variant, u8, Option<[f64; 3]>);
 
-const ROWS: [Row; 6] = [
+const ROWS: [Row; 7] = [
     (Variant::baseline("baseline, beta 25 %", 0.25), 25, Some([3900.0, 60.0, 1500.0])),
     (Variant::baseline("baseline, beta 50 %", 0.5), 50, None),
     (Variant::baseline("baseline, beta 75 %", 0.75), 75, Some([1900.0, 230.0, 2700.0])),
     (Variant::HIP4, 0, None),
     (Variant::OURS, 0, None),
     (Variant::INDEXED, 0, None),
+    (Variant::BANKED, 0, None),
 ];
 
 /// Measures.
@@ -43,7 +44,9 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         handovers: runs,
         reports: Span::ZERO,
     };
-    let measured: Vec<Measured> = rows.measure(&ROWS, |row| plan(row).measure(common, progress), table)?;
+    let all = common.rows(&ROWS, |(variant, ..)| *variant)?;
+    let measured: Vec<Measured> =
+        rows.measure(&all, |row| plan(row).measure(common, progress), |measured| table(&all, measured))?;
     Ok(Outcome {
         name: "hip4-fig6",
         title: "Latency of handovers and reports against beta (HiP4-UPF, figure 6)".into(),
@@ -53,7 +56,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             ("traffic", "uplink, 100 to 600 kbit/s each".into()),
             ("seed", common.seed.to_string()),
         ],
-        table: table(&measured),
+        table: table(&all, &measured),
         goals: vec![Goal::at_most(
             "lost, all rows",
             0.0,
@@ -64,11 +67,11 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             MODEL.into(),
             "The paper gives the means at 25 % and 75 % and says no number of UEs; here it is the most that its baseline holds.".into(),
         ],
-        charts: vec![("beta", chart(&measured))],
+        charts: vec![("beta", chart(&all, &measured))],
     })
 }
 
-fn table(measured: &[Measured]) -> Table {
+fn table(rows: &[Row], measured: &[Measured]) -> Table {
     let ms = |name| Column::of(name, "ms, model");
     let paper = |name| Column::of(name, "ms, measured");
     let mut columns = vec![Column::new("tables are reached by"), Column::new("reports"), ms("report, mean")];
@@ -76,7 +79,7 @@ fn table(measured: &[Measured]) -> Table {
     columns.extend([ms("handover, 99 %"), paper("paper's")]);
     columns.extend(ledger_columns());
     let mut table = Table::new(columns);
-    for ((variant, _, paper), Measured { handovers, reports, ledger, .. }) in ROWS.iter().zip(measured) {
+    for ((variant, _, paper), Measured { handovers, reports, ledger, .. }) in rows.iter().zip(measured) {
         let [sent, reported, lost] = ledger_cells(ledger);
         table.row([
             variant.name.into(),
@@ -96,8 +99,8 @@ fn table(measured: &[Measured]) -> Table {
     table
 }
 
-fn chart(measured: &[Measured]) -> Chart {
-    let rows = || ROWS.iter().zip(measured).filter(|((_, beta, _), _)| *beta > 0);
+fn chart(all: &[Row], measured: &[Measured]) -> Chart {
+    let rows = || all.iter().zip(measured).filter(|((_, beta, _), _)| *beta > 0);
     let ours = |name: &str, of: fn(&Measured) -> f64| Curve {
         name: name.into(),
         points: rows().map(|((_, beta, _), measured)| (f64::from(*beta), of(measured))).collect(),

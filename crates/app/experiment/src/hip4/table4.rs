@@ -23,13 +23,17 @@ const KINDS: [(Kind, &str, f64); 3] = [
     (Kind::Deregister, "deregistrations", 2725.0),
 ];
 
-const ROWS: [(Variant, Costs); 6] = [
+/// A row: how tables are reached, and what requests cost.
+type Row = (Variant, Costs);
+
+const ROWS: [Row; 7] = [
     (Variant::HIP4, Costs::PAPER),
     (Variant::HIP4, Costs::SLOW),
     (Variant::OURS, Costs::PAPER),
     (Variant::OURS, Costs::SLOW),
     (Variant::INDEXED, Costs::PAPER),
     (Variant::INDEXED, Costs::SLOW),
+    (Variant::BANKED, Costs::PAPER),
 ];
 
 /// More handovers than there can be.
@@ -47,9 +51,11 @@ struct Rates {
 /// [`ExperimentError`] when the workload has no room.
 pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
     let ues = common.ues(UES);
-    let measured: Vec<Rates> = rows.measure(&ROWS, |row| rates(*row, ues, common, progress), table)?;
+    let all = common.rows(&ROWS, |(variant, _)| *variant)?;
+    let measured: Vec<Rates> =
+        rows.measure(&all, |row| rates(*row, ues, common, progress), |measured| table(&all, measured))?;
     let mut goals = Vec::new();
-    for ((variant, _), measured) in ROWS
+    for ((variant, _), measured) in all
         .iter()
         .zip(&measured)
         .filter(|((variant, costs), _)| *costs == Costs::PAPER && variant.name != Variant::HIP4.name)
@@ -73,19 +79,19 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             ("traffic", "a packet of 200 to 1,200 octets each 100 ms with 85 %, both directions, each UE".into()),
             ("seed", common.seed.to_string()),
         ],
-        table: table(&measured),
+        table: table(&all, &measured),
         goals,
         notes: vec![
             MODEL.into(),
             "slowest writes: all of the paper's table 4 is taken as the driver's, 141 us for an entry; 20,000 registrations a second are \
              out of reach of any order of writes then, as each inserts two entries at least.".into(),
         ],
-        charts: vec![("rates", chart(&measured))],
+        charts: vec![("rates", chart(&all, &measured))],
     })
 }
 
 fn rates(
-    (variant, costs): (Variant, Costs),
+    (variant, costs): Row,
     ues: u32,
     common: &Common,
     progress: &mut Progress,
@@ -114,14 +120,14 @@ fn rates(
     Ok(Rates { rates, ledger: world.finish()? })
 }
 
-fn table(measured: &[Rates]) -> Table {
+fn table(rows: &[Row], measured: &[Rates]) -> Table {
     let mut columns = vec![Column::new("tables are reached by"), Column::new("driver")];
     for (_, name, _) in KINDS {
         columns.extend([Column::of(name, "1/s, model"), Column::of("paper's", "1/s, measured")]);
     }
     columns.extend(ledger_columns());
     let mut table = Table::new(columns);
-    for ((variant, costs), Rates { rates, ledger }) in ROWS.iter().zip(measured) {
+    for ((variant, costs), Rates { rates, ledger }) in rows.iter().zip(measured) {
         let mut cells: Vec<Cell> = vec![variant.name.into(), costs.name.into()];
         for ((_, _, paper), rate) in KINDS.iter().zip(rates) {
             cells.extend([Cell::Number(*rate, 0), Cell::Number(*paper, 0)]);
@@ -132,14 +138,14 @@ fn table(measured: &[Rates]) -> Table {
     table
 }
 
-fn chart(measured: &[Rates]) -> Chart {
+fn chart(rows: &[Row], measured: &[Rates]) -> Chart {
     let points = |rates: [f64; 3]| (1..).zip(rates).map(|(place, rate)| (f64::from(place), rate)).collect();
-    let curve = |((variant, costs), measured): (&(Variant, Costs), &Rates)| Curve {
+    let curve = |((variant, costs), measured): (&Row, &Rates)| Curve {
         name: format!("{} ({})", variant.name, costs.name),
         points: points(measured.rates),
         is_dashed: false,
     };
-    let mut curves: Vec<Curve> = ROWS.iter().zip(measured).map(curve).collect();
+    let mut curves: Vec<Curve> = rows.iter().zip(measured).map(curve).collect();
     let paper = KINDS.map(|(_, _, rate)| rate);
     curves.push(Curve { name: "HiP4-UPF, in the paper".into(), points: points(paper), is_dashed: true });
     Chart {

@@ -14,6 +14,8 @@ mod reader;
 mod traffic;
 mod writer;
 
+use std::collections::BTreeSet;
+
 use causeway_switch::SwitchPdr;
 use causeway_switch::driver::{SwitchDriver, Ticket};
 use causeway_switch::model::{Config, Model, Timing};
@@ -69,8 +71,8 @@ pub struct World {
     writing: Option<(Ticket, Writing)>,
     reading: [Option<Reading>; 2],
     robins: [RoundRobin; 2],
-    /// Numbers that are still to be read at the end, once it has come.
-    rest: Option<[std::collections::HashSet<SwitchPdr>; 2]>,
+    /// Numbers that are still to be read at the end, once it has come, by side and partition.
+    rest: Option<[[BTreeSet<SwitchPdr>; 2]; 2]>,
     /// When traffic ended.
     ended: Option<Time>,
     /// When idle readers look again.
@@ -192,12 +194,10 @@ impl World {
     pub fn finish(mut self) -> Result<Ledger, ExperimentError> {
         self.ended = Some(self.now);
         self.model.pipeline_mut().until = self.ended;
-        let [pre, post] = Side::ALL.map(|side| {
-            let partitions = [0, 1].map(pendulum::Partition);
-            partitions.iter().flat_map(|partition| self.access.members(side, *partition)).copied().collect()
-        });
-        self.rest = Some([pre, post]);
-        while self.rest.iter().flatten().any(|rest| !rest.is_empty()) || self.writing.is_some() {
+        let unread = |side, partition| self.access.members(side, partition).iter().copied().collect();
+        self.rest =
+            Some(Side::ALL.map(|side| [0, 1].map(|partition| unread(side, pendulum::Partition(partition)))));
+        while self.rest.iter().flatten().flatten().any(|rest| !rest.is_empty()) || self.writing.is_some() {
             self.run(self.now + Span::from_secs(1))?;
         }
         let ues = 0..self.setting.ues;

@@ -39,8 +39,8 @@ impl World {
         let (pulling, robin, rest) = (&mut self.pulling, &mut self.robins[side as usize], &self.rest);
         let pick = |partition: Partition, members: &[SwitchPdr], budget: usize| match (rest, choice) {
             (Some(rest), _) => {
-                let unread = members.iter().filter(|number| rest[side as usize].contains(number));
-                unread.take(budget).copied().collect()
+                let unread = rest[side as usize].get(usize::from(partition.0));
+                unread.into_iter().flatten().take(budget).copied().collect()
             }
             (None, Choice::Everything) => everything(partition, members, budget),
             (None, Choice::InTurns) => robin.pick(partition, members, budget),
@@ -123,7 +123,7 @@ impl World {
         for ((_, at), reading) in counts.into_iter().zip(&readings) {
             self.ledger.add_reading(pass.side as usize, reading.usage);
             if let Some(rest) = self.rest.as_mut().filter(|_| Some(at) > self.ended) {
-                rest[pass.side as usize].remove(&reading.number);
+                rest[pass.side as usize].iter_mut().for_each(|rest| _ = rest.remove(&reading.number));
             }
             self.report(at, reading);
         }
@@ -154,7 +154,9 @@ impl World {
 
     fn removed(&mut self, side: Side, numbers: &[SwitchPdr]) -> Result<(), ExperimentError> {
         if let Some(rest) = &mut self.rest {
-            numbers.iter().for_each(|number| _ = rest[side as usize].remove(number));
+            for rest in &mut rest[side as usize] {
+                numbers.iter().for_each(|number| _ = rest.remove(number));
+            }
         }
         for number in self.access.removed(self.now, side, numbers) {
             self.pulling.retire(number);

@@ -1,0 +1,146 @@
+//! All results on one page, with what a reader must know to read them.
+
+use std::path::Path;
+
+use causeway_show::{Cell, Column, Table, page};
+use causeway_switch::model::Timing;
+use maud::{Markup, PreEscaped, html};
+
+use crate::ExperimentError;
+use crate::measure::Costs;
+use crate::outcome::{Outcome, save};
+use crate::variant::{GLOSSARY, Meaning};
+
+/// What stands above all results.
+const ABOUT: &str = "The mechanisms of the switch backend over a modelled switch, whose driver takes its time as the paper's. Times that \
+are ours are model time and do not depend on the machine; those of the paper were measured on its switch. docs/experiments.md says \
+what is modelled, and where the costs of the driver are from.";
+
+/// Writes one page with all of these; `command` makes it again.
+///
+/// # Errors
+/// [`ExperimentError::Io`].
+pub(crate) fn write_page(outcomes: &[Outcome], command: &str, path: &Path) -> Result<(), ExperimentError> {
+    let (reached, all) = reached(outcomes);
+    let body = html! {
+        header {
+            h1 { "Causeway experiments" }
+            p.verdict.good[reached == all].bad[reached != all] { (reached) " of " (all) " figures reached" }
+            p { (ABOUT) }
+            p { "This page is made again, to the octet, by " code { (command) }
+                " of Causeway " (env!("CARGO_PKG_VERSION")) "." }
+        }
+        @if outcomes.len() > 1 { (contents(outcomes)) }
+        @for outcome in outcomes { (section(outcome)) }
+        (glossary())
+    };
+    save(path, &page("Causeway experiments", &body).into_string())
+}
+
+/// Figures that are reached, and all there are.
+fn reached(outcomes: &[Outcome]) -> (usize, usize) {
+    let goals = || outcomes.iter().flat_map(|outcome| &outcome.goals);
+    (goals().filter(|goal| goal.is_reached).count(), goals().count())
+}
+
+fn contents(outcomes: &[Outcome]) -> Markup {
+    html! {
+        section {
+            h2 { "On this page" }
+            ul {
+                @for outcome in outcomes {
+                    @let (reached, all) = reached(std::slice::from_ref(outcome));
+                    li { a href={ "#" (outcome.name) } { (outcome.title) } ": " (reached) " of " (all) " figures reached" }
+                }
+                li { a href="#compared" { "What is compared, and what the driver of the switch takes" } }
+            }
+        }
+    }
+}
+
+fn section(outcome: &Outcome) -> Markup {
+    html! {
+        section id=(outcome.name) {
+            h2 { (outcome.title) }
+            dl { @for (what, how) in &outcome.conditions { dt { (what) } dd { (how) } } }
+            div.wide { (outcome.table) }
+            @for (_, chart) in &outcome.charts { (PreEscaped(chart.svg())) }
+            @for goal in &outcome.goals {
+                p { span.mark.good[goal.is_reached].bad[!goal.is_reached] {
+                    (if goal.is_reached { "✔ " } else { "✘ " })
+                } (goal.goal) "; found " (goal.found) }
+            }
+            @for note in &outcome.notes { p.hint { (note) } }
+        }
+    }
+}
+
+/// The names of rows, and the model's costs.
+fn glossary() -> Markup {
+    html! {
+        section id="compared" {
+            h2 { "What is compared" }
+            dl { @for Meaning { name, about } in GLOSSARY { dt { (name) } dd { (about) } } }
+            h2 { "What the driver of the switch takes" }
+            div.wide { (costs()) }
+            p.hint { "A table is read or written, not both at once; requests about different tables go on side by side." }
+        }
+    }
+}
+
+fn costs() -> Table {
+    let us = |name| Column::of(name, "us, model");
+    let mut table = Table::new(vec![
+        Column::new("driver"),
+        us("a call that reads"),
+        us("an entry that is read"),
+        us("a batch that is written"),
+        us("an entry"),
+        us("a modification"),
+    ]);
+    for Costs { name, timing } in [Costs::PAPER, Costs::SLOW] {
+        let Timing { read_call, read_entry, write_call, write_entry, modify_entry } = timing;
+        let [a, b, c, d, e] = [read_call, read_entry, write_call, write_entry, modify_entry]
+            .map(|span| Cell::Number(span.as_secs_f64() * 1e6, 1));
+        table.row([name.into(), a, b, c, d, e]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Goal;
+
+    fn outcome(name: &'static str, found: f64) -> Outcome {
+        let mut table = Table::new(vec![Column::new("row"), Column::of("found", "ms, model")]);
+        table.row(["first".into(), Cell::Number(found, 1)]);
+        Outcome {
+            name,
+            title: format!("Title of {name}"),
+            conditions: vec![("seed", "7".into())],
+            table,
+            goals: vec![Goal::at_most("found", 1.0, found, "ms")],
+            notes: vec!["A note.".into()],
+            charts: Vec::new(),
+        }
+    }
+
+    // Input:  two experiments, of which one reaches its figure; one alone.
+    // Output: a page that leads to both, with the command, the names of rows and the costs of both drivers; no contents for one.
+    #[test]
+    fn a_page_says_what_it_is_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("page.html");
+        write_page(&[outcome("a", 0.5), outcome("b", 2.0)], "causeway experiment --seed 7", &path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for part in
+            ["1 of 2 figures", "href=\"#a\"", "id=\"b\"", "--seed 7", "Causeway, keyed", "7400.0", "141.0"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        write_page(&[outcome("a", 0.5)], "causeway experiment", &path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("On this page") && text.contains("1 of 1 figures"));
+    }
+}
