@@ -164,7 +164,7 @@ fn one_partition_holds_no_less_than_two() {
 }
 
 // Input:  Causeway's own programs at 1:5, and without complex UEs; then what is not known of them.
-// Output: each holds some UEs, hip4 more than the baseline; the rest is refused.
+// Output: each holds some UEs, red-spt more than red, hip4 more than any other; the rest is refused.
 #[test]
 fn own_programs_hold_ues() {
     let ues = |profile, ratio| {
@@ -174,13 +174,13 @@ fn own_programs_hold_ues() {
     };
     let none = Ratio { complex: 0, simple: 1 };
     for ratio in [Ratio::one_to(5), none] {
-        let (baseline, hip4) = (ues(Profile::Baseline, ratio), ues(Profile::Hip4, ratio));
+        let [baseline, red, split, hip4] =
+            [Profile::Baseline, Profile::Red, Profile::RedSpt, Profile::Hip4].map(|of| ues(of, ratio));
+        assert!(0 < red && red < split && split < hip4, "{ratio}: {red} {split} {hip4}");
         assert!(0 < baseline && baseline < hip4, "{ratio}: {baseline} {hip4}");
     }
     let hip4 = Program::own(Profile::Hip4);
     for unknown in [
-        Program::own(Profile::Red),
-        Program::own(Profile::RedSpt),
         Program::own(Profile::Direct),
         Program { filters: Filters::Shared, ..hip4 },
         Program { narrow_keys: true, ..hip4 },

@@ -159,13 +159,9 @@ impl Program {
     fn check(&self, population: &Population) -> Result<(), PlanError> {
         let wrong = |why: &str| Err(PlanError::Profile { profile: self.profile.name(), why: why.to_owned() });
         let plain = self.indexed == Indexed::None && self.counting == Counting::Both && !self.narrow_keys;
-        if self.own
-            && (!matches!(self.profile, Profile::Baseline | Profile::Hip4)
-                || !plain
-                || self.filters == Filters::Shared)
-        {
+        if self.own && (self.profile == Profile::Direct || !plain || self.filters == Filters::Shared) {
             return wrong(
-                "Causeway's own programs are baseline and hip4, without an index, narrow keys, shared filters or one side's counters",
+                "Causeway's own programs are baseline, red, red-spt and hip4, without an index, narrow keys, shared filters or one side's counters",
             );
         }
         if !self.profile.is_split()

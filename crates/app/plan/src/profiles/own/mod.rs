@@ -4,7 +4,7 @@
 mod rules;
 
 use super::fields::{OPERAND_IPV4, OPERAND_OCTET, PDR_ID, UE_ADDRESS, encapsulation, key};
-use super::{Population, Program, accounting};
+use super::{Population, Profile, Program, accounting};
 use crate::error::PlanError;
 use crate::pipeline::Dependency::{self, Control, Match as Matches};
 use crate::pipeline::Pipeline;
@@ -40,8 +40,15 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
     let command = Match::Exact(key(&[&[("command", 8)]]));
     pipeline.add(Table::new("cpu_commands", Ingress, command, 3).when("from the CPU", 1), &[])?;
     pipeline.add(Table::new("difference", Ingress, Match::Always, 0), &[])?;
+    // In `red` the compiler has the guard before the PDRs, else behind them.
+    let is_guarded_first = program.profile == Profile::Red;
+    if is_guarded_first {
+        guard(&mut pipeline)?;
+    }
     let found = rules::matching(&mut pipeline, program, population)?;
-    guard(&mut pipeline)?;
+    if !is_guarded_first {
+        guard(&mut pipeline)?;
+    }
     pipeline.add(Table::new("user_packet", Ingress, Match::Always, 0), &[])?;
     let sound: After<'_> =
         found.iter().copied().chain(["source_guard", "ecn"]).map(|name| (name, Matches)).collect();

@@ -31,11 +31,41 @@ const ENCAPSULATE: &[u32] = &[OPERAND_IPV4, OPERAND_OCTET, OPERAND_OCTET, OPERAN
 /// Reason and whether a copy is sent.
 const DROP: &[u32] = &[OPERAND_OCTET, OPERAND_OCTET];
 
+/// What an entry of a PDR table says besides the PDR_ID, where the FAR is in it.
+const TO_N6: &[&[u32]] = &[&[OPERAND_PDR_ID, OPERAND_METER, OPERAND_OCTET, OPERAND_OCTET], MERGED_DROP];
+const TO_TUNNEL: &[&[u32]] = &[MERGED_TUNNEL, MERGED_BUFFER, MERGED_DROP];
+const TO_EITHER: &[&[u32]] = &[TO_N6[0], MERGED_TUNNEL, MERGED_DROP];
+const TO_ANY: &[&[u32]] = &[TO_N6[0], MERGED_TUNNEL, MERGED_BUFFER, MERGED_DROP];
+const MERGED_TUNNEL: &[u32] = &[
+    OPERAND_PDR_ID,
+    OPERAND_METER,
+    OPERAND_TEID,
+    OPERAND_IPV4,
+    OPERAND_OCTET,
+    OPERAND_OCTET,
+    OPERAND_OCTET,
+    OPERAND_OCTET,
+];
+const MERGED_BUFFER: &[u32] = &[OPERAND_PDR_ID, OPERAND_OCTET];
+const MERGED_DROP: &[u32] = &[OPERAND_PDR_ID, OPERAND_OCTET, OPERAND_OCTET];
+
+/// The tables that find the rule.
+const UNSPLIT: &[&str] = &["complex", "ul_simple", "dl_simple"];
+const SPLIT: &[&str] = &[
+    "ul_to_n6_complex",
+    "ul_to_n9_n3_complex",
+    "ul_to_n6_simple",
+    "ul_to_n9_n3_simple",
+    "dl_from_n9_simple",
+    "dl_from_n6_complex",
+    "dl_from_n6_simple",
+];
+
 /// Rules of all kinds.
 pub(super) fn count(profile: Profile, population: &Population) -> u32 {
     let Population { simple, complex, n9 } = *population;
     match profile {
-        Profile::Baseline => 2 * simple + 2 * complex,
+        Profile::Baseline | Profile::Red => 2 * simple + 2 * complex,
         _ => 2 * (simple - n9) + n9 + (n9 + complex / 2) + 3 * (complex / 2),
     }
 }
@@ -47,32 +77,58 @@ pub(super) fn matching(
     population: &Population,
 ) -> Result<&'static [&'static str], PlanError> {
     match program.profile {
-        Profile::Baseline => unsplit(pipeline, population),
-        _ => split(pipeline, population),
+        Profile::Baseline | Profile::Red => unsplit(pipeline, program, population),
+        _ => split(pipeline, program, population),
     }
 }
 
-fn unsplit(pipeline: &mut Pipeline, population: &Population) -> Result<&'static [&'static str], PlanError> {
-    let under = |table: Table| table.actions(&[&[OPERAND_PDR_ID]]).when("user data", 1);
+/// The stage in which the compiler begins with PDRs: where they write what the FAR says, it has other tables before them, though nothing in
+/// the program asks for that.
+const fn first_stage(profile: Profile) -> Option<usize> {
+    match profile {
+        Profile::Red => Some(3),
+        Profile::RedSpt => Some(1),
+        _ => None,
+    }
+}
+
+fn unsplit(
+    pipeline: &mut Pipeline,
+    program: &Program,
+    population: &Population,
+) -> Result<&'static [&'static str], PlanError> {
+    let actions: &[&[u32]] = if program.profile == Profile::Red { TO_ANY } else { &[&[OPERAND_PDR_ID]] };
+    let under = |table: Table| table.actions(actions).when("user data", 1);
+    let first = first_stage(program.profile);
     if population.complex > 0 {
         let fields = key(&[TUNNEL, BOTH_WAYS, FILTER]);
         pipeline.add(
-            under(Table::new("complex", Ingress, Match::Ternary(fields), population.complex * 2)),
+            under(Table::new("complex", Ingress, Match::Ternary(fields), population.complex * 2))
+                .at_stage(first),
             &[],
         )?;
     } else {
-        pipeline.add(under(Table::new("complex", Ingress, Match::Always, 0)), &[])?;
+        pipeline.add(under(Table::new("complex", Ingress, Match::Always, 0)).at_stage(first), &[])?;
     }
     for (way, name, fields) in [(1, "ul_simple", TUNNEL), (0, "dl_simple", UE_ADDRESS)] {
         let simple = Table::new(name, Ingress, Match::Exact(key(&[fields])), population.simple);
         pipeline.add(under(simple).when("tunnelled", way), &[("complex", Control)])?;
     }
-    Ok(&["complex", "ul_simple", "dl_simple"])
+    Ok(UNSPLIT)
 }
 
-fn split(pipeline: &mut Pipeline, population: &Population) -> Result<&'static [&'static str], PlanError> {
-    let to_n6: &[u32] = &[OPERAND_PDR_ID, OPERAND_METER];
-    let tunnel: &[u32] = &[OPERAND_PDR_ID, OPERAND_METER, OPERAND_TEID];
+fn split(
+    pipeline: &mut Pipeline,
+    program: &Program,
+    population: &Population,
+) -> Result<&'static [&'static str], PlanError> {
+    const TEMPLATED: [&[&[u32]]; 2] =
+        [&[&[OPERAND_PDR_ID, OPERAND_METER]], &[&[OPERAND_PDR_ID, OPERAND_METER, OPERAND_TEID]]];
+    let [to_n6, either, tunnel] = match program.profile {
+        Profile::RedSpt => [TO_N6, TO_EITHER, TO_TUNNEL],
+        _ => [TEMPLATED[0], TEMPLATED[1], TEMPLATED[1]],
+    };
+    let first = first_stage(program.profile);
     let complex = population.complex / 2;
     let (n6, n9, back) = (population.simple - population.n9, population.n9, population.n9 + complex);
     let filters = |who: &[(&'static str, u32)]| Match::Ternary(key(&[who, FILTER]));
@@ -80,7 +136,7 @@ fn split(pipeline: &mut Pipeline, population: &Population) -> Result<&'static [&
     let mut last: [Option<&str>; 2] = [None; 2];
     for (way, name, matching, entries, operands) in [
         (1, "ul_to_n6_complex", filters(TUNNEL), complex, to_n6),
-        (1, "ul_to_n9_n3_complex", filters(TUNNEL), complex, tunnel),
+        (1, "ul_to_n9_n3_complex", filters(TUNNEL), complex, either),
         (1, "ul_to_n6_simple", exact(TUNNEL), n6, to_n6),
         (1, "ul_to_n9_n3_simple", exact(TUNNEL), n9, tunnel),
         (1, "dl_from_n9_simple", exact(TUNNEL), back, tunnel),
@@ -88,20 +144,13 @@ fn split(pipeline: &mut Pipeline, population: &Population) -> Result<&'static [&
         (0, "dl_from_n6_simple", exact(UE_ADDRESS), n6, tunnel),
     ] {
         let matching = if entries == 0 { Match::Always } else { matching };
-        let table = Table::new(name, Ingress, matching, entries).actions(&[operands]);
+        let table = Table::new(name, Ingress, matching, entries).actions(operands);
         let misses = last[usize::from(way)].map(|name| (name, Control));
+        let table = table.at_stage(first.filter(|_| misses.is_none()));
         pipeline.add(table.when("user data", 1).when("tunnelled", way), misses.as_slice())?;
         last[usize::from(way)] = Some(name);
     }
-    Ok(&[
-        "ul_to_n6_complex",
-        "ul_to_n9_n3_complex",
-        "ul_to_n6_simple",
-        "ul_to_n9_n3_simple",
-        "dl_from_n9_simple",
-        "dl_from_n6_complex",
-        "dl_from_n6_simple",
-    ])
+    Ok(SPLIT)
 }
 
 /// The tables that say what becomes of the packet, and the names of all that do.
@@ -123,6 +172,9 @@ pub(super) fn forwarding(
             pipeline.add(meter.actions(&[&[OPERAND_METER]]).when("sound", 1), sound)?;
             Ok(&["far", "meter_lookup"])
         }
+        // The entries of PDRs have said it.
+        Profile::Red => Ok(UNSPLIT),
+        Profile::RedSpt => Ok(SPLIT),
         _ => {
             let mut after: Vec<_> = sound.to_vec();
             for (name, rows, actions) in [
