@@ -2,7 +2,7 @@
 //
 // - `baseline`: two tables keyed by PDR_ID, one entry per rule (HiP4-UPF appendix B).
 // - `hip4`: three tables of action templates, each row for a range of PDR_IDs (section 4.3).
-// - `direct`: the same three tables, by the number of the template in the session's entry; rules with entries of their own have it all.
+// - `direct`: a table of templates for each direction, by the number in the session's entry; rules with entries of their own have it all.
 // - `red`, `red-spt`: nothing, the rules have it all.
 //
 // PDR_ID 0 is no rule.
@@ -57,13 +57,6 @@ control Forwarding(inout metadata_t meta) {
         }
     }
 #elif defined(PROFILE_HIP4) || defined(PROFILE_DIRECT)
-#ifdef PROFILE_HIP4
-#define TEMPLATE_KEY meta.rule : ternary @name("rule");
-#define HAS_TEMPLATE (meta.rule != 0)
-#else
-#define TEMPLATE_KEY ENTRY_TEMPLATE : exact @name("template");
-#define HAS_TEMPLATE (true)
-#endif
     action decapsulate(bit<1> mark, bit<6> dscp, bit<1> notify) {
         DO_DECAPSULATE(mark, dscp, notify)
     }
@@ -84,9 +77,36 @@ control Forwarding(inout metadata_t meta) {
         meta.drop_reason = DropReason.NO_FORWARDING;
     }
 
+#ifdef PROFILE_DIRECT
+    @id(42)
+    table ul_template {
+        key = { UL_TEMPLATE : exact @name("template"); }
+        actions = { decapsulate; buffer; drop; @defaultonly missing; }
+        const default_action = missing();
+        size = 64;
+    }
+
+    @id(44)
+    table dl_template {
+        key = { DL_TEMPLATE : exact @name("template"); }
+        actions = { encapsulate; buffer; drop; @defaultonly missing; }
+        const default_action = missing();
+        size = SIZE_DL_TEMPLATE;
+    }
+
+    apply {
+        if (meta.is_tunnelled == 1) {
+            ul_template.apply();
+        } else {
+            dl_template.apply();
+        }
+    }
+#else
+#define HAS_RULE (meta.rule != 0)
+
     @id(42)
     table ul_to_n6_template {
-        key = { TEMPLATE_KEY }
+        key = { meta.rule : ternary @name("rule"); }
         actions = { decapsulate; drop; @defaultonly NoAction; }
         const default_action = NoAction();
         size = SIZE_UL_TO_N6_TEMPLATE;
@@ -94,7 +114,7 @@ control Forwarding(inout metadata_t meta) {
 
     @id(43)
     table ul_to_n9_n3_template {
-        key = { TEMPLATE_KEY }
+        key = { meta.rule : ternary @name("rule"); }
         actions = { encapsulate; drop; @defaultonly NoAction; }
         const default_action = NoAction();
         size = SIZE_UL_TO_N9_N3_TEMPLATE;
@@ -102,14 +122,14 @@ control Forwarding(inout metadata_t meta) {
 
     @id(44)
     table dl_template {
-        key = { TEMPLATE_KEY }
+        key = { meta.rule : ternary @name("rule"); }
         actions = { encapsulate; buffer; drop; @defaultonly missing; }
         const default_action = missing();
         size = SIZE_DL_TEMPLATE;
     }
 
     apply {
-        if (HAS_TEMPLATE) {
+        if (HAS_RULE) {
             if (ul_to_n6_template.apply().miss) {
                 if (ul_to_n9_n3_template.apply().miss) {
                     dl_template.apply();
@@ -117,6 +137,7 @@ control Forwarding(inout metadata_t meta) {
             }
         }
     }
+#endif
 #else
     apply {}
 #endif

@@ -190,7 +190,9 @@ struct headers_t {
 }
 
 #ifdef PROFILE_DIRECT
-#define ENTRY_TEMPLATE meta.entry[15:6]
+#define ENTRY_GENERATION meta.entry[15:12]
+#define UL_TEMPLATE meta.entry[11:6]
+#define DL_TEMPLATE meta.entry[15:6]
 #define ENTRY_QFI meta.entry[5:0]
 #endif
 
@@ -269,13 +271,16 @@ struct metadata_t {
     // The number of the session that the UE's address names, and bit 22.
     rule_word_t session;
     bit<1> has_session;
-    // Where the TEID is not the session's, but one of another generation.
-    bit<24> stale;
-    // 1: the entry of the session's number has its simple rule.
+    // The second octet of the TEID, and the generation that is in it.
+    bit<8> teid_high;
+    bit<4> generation_in;
+    // 1: the entry of the session's number has its simple rule, and that is for this packet.
     bit<1> is_simple;
     // 1: it is counted there.
-    bit<1> is_counted;
-    // What that entry says: the template, and in the last six bits the QFI. As one field they take no more than 16 bits of it.
+    bit<1> is_counted_ul;
+    bit<1> is_counted_dl;
+    // What that entry says: uplink the generation, six bits of template and the QFI, downlink ten bits of template and six of zero. As
+    // one field they take no more than 16 bits of it.
     bit<16> entry;
     bit<12> filter_class;
 #endif

@@ -49,12 +49,11 @@ control SessionMetering(inout metadata_t meta) {
     METER(session_meters_odd, SIZE_SESSION_METERS / 2, bit<15>)
 
     apply {
-        if (meta.meter != 0) {
-            if (meta.meter[0:0] == 0) {
-                METER_EXECUTE(session_meters_even, meta.meter[15:1], meta.color)
-            } else {
-                METER_EXECUTE(session_meters_odd, meta.meter[15:1], meta.color)
-            }
+        if (IS_SIMPLE && IS_SOUND && meta.meter != 0 && meta.meter[0:0] == 0) {
+            METER_EXECUTE(session_meters_even, meta.meter[15:1], meta.color)
+        }
+        if (IS_SIMPLE && IS_SOUND && meta.meter[0:0] == 1) {
+            METER_EXECUTE(session_meters_odd, meta.meter[15:1], meta.color)
         }
     }
 #else
@@ -62,7 +61,7 @@ control SessionMetering(inout metadata_t meta) {
     METER(session_meters, SIZE_SESSION_METERS, bit<16>)
 
     apply {
-        if (meta.meter != 0) {
+        if (IS_SIMPLE && IS_SOUND && meta.meter != 0) {
             METER_EXECUTE(session_meters, meta.meter, meta.color)
         }
     }

@@ -3,33 +3,41 @@
 // The last 18 bits of a TEID are the number of a session, the four before them a generation, and the two first zero. The address of
 // a UE is the start of its pool and the same number, less where the pool's numbers begin. So a session's two simple rules are
 // entries of tables without keys, that every packet hits: `template` says what is done, and an entry that was never written is
-// all zero, which is nobody's TEID and template 0, no rule. A late packet of a former session has the TEID of then, and is
-// dropped alike. The PDR_ID of the uplink is the TEID, that of the downlink 0x400000 and the number.
+// all zero, which is template 0, no rule. Of the TEID the uplink's entry has the generation, for the number is its index: a late packet
+// of a former session has the generation of then, and is dropped. So the entry is a word of 32 bits. The PDR_ID of the uplink is the TEID, that of the downlink 0x400000 and the number.
 //
 // Sessions with filters, and packets of any QoS flow but the entry's, have `template` CLASSIFIED: their rules stand in tables of
 // their own, which no other packet asks (pdr_filters.p4). So do tunnels to and from another UPF; their numbers are from 0x30000
 // on, and they have no entries.
 //
-// Templates 1 to 15 drop or buffer, those from 16 on forward: so what is counted is known before the template is.
-#define TEMPLATE_FORWARDS (meta.entry[15:10] != 0)
-const bit<10> CLASSIFIED = 1023;
+// Templates 1 to 14 drop or buffer, those from 16 on forward: so what is counted is known before the template is. Uplink and
+// downlink have templates of their own, of six and of ten bits.
+//
+// A table has 65,536 entries of 64 bits, or 131,072 of 32: that is 32 of a stage's 80 blocks of SRAM, which are beside those that
+// can be counters.
+const bit<6> UL_CLASSIFIED = 15;
+const bit<10> DL_CLASSIFIED = 15;
 
-// The entry has the session's simple rule, and this is the packet's if it is of the QoS flow that the entry names, 0 for every one.
-#define HAS_SIMPLE_ENTRY (ENTRY_TEMPLATE != 0 && ENTRY_TEMPLATE != CLASSIFIED && meta.stale == 0)
-#define IS_SIMPLE (meta.is_simple == 1 && (ENTRY_QFI == 0 || ENTRY_QFI == meta.qfi_in))
+#define IS_SIMPLE (meta.is_simple == 1)
+// The TEID is of the entry's generation, and the packet of the QoS flow that the entry names, 0 for every one.
+#define IS_OF_GENERATION (ENTRY_GENERATION == meta.generation_in)
+#define IS_OF_FLOW (ENTRY_QFI == 0 || ENTRY_QFI == meta.qfi_in)
+#define UL_FORWARDS (UL_TEMPLATE[5:4] != 0)
+#define DL_FORWARDS (DL_TEMPLATE[9:4] != 0)
 
 control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
     // `qfi` 0: every QFI.
-    action set_uplink(bit<24> teid, qfi_t qfi, bit<10> template, meter_index_t meter_index) {
-        meta.stale = meta.teid_in[23:0] ^ teid;
-        meta.entry = template ++ qfi;
+    action set_uplink(bit<4> generation, bit<6> template, qfi_t qfi, meter_index_t meter_index) {
+        meta.entry = generation ++ template ++ qfi;
+        // Beside the entry, so that Tofino compares the same bits of two octets.
+        meta.generation_in = meta.teid_high[5:2];
         meta.meter = meter_index;
         meta.rule = meta.teid_in;
     }
 
     action set_downlink(teid_t teid, bit<10> template, meter_index_t meter_index) {
         meta.teid_out = teid;
-        ENTRY_TEMPLATE = template;
+        DL_TEMPLATE = template;
         meta.meter = meter_index;
         meta.rule = meta.session;
     }
@@ -60,10 +68,19 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
     @id(22)
     @use_hash_action(1)
     table dl_sessions_low {
-        key = { meta.session[16:0] : exact @name("session"); }
+        key = { meta.session[15:0] : exact @name("session"); }
         actions = { set_downlink; }
         const default_action = set_downlink(0, 0, 0);
-        size = 131072;
+        size = 65536;
+    }
+
+    @id(40)
+    @use_hash_action(1)
+    table dl_sessions_middle {
+        key = { meta.session[15:0] : exact @name("session"); }
+        actions = { set_downlink; }
+        const default_action = set_downlink(0, 0, 0);
+        size = 65536;
     }
 
 #if SESSIONS > 131072
@@ -103,11 +120,11 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
 
     apply {
         if (meta.is_tunnelled == 1) {
-            if (meta.teid_in[17:17] == 0) {
+            if (meta.teid_in[23:22] == 0 && meta.teid_in[17:17] == 0) {
                 ul_sessions_low.apply();
             }
 #if SESSIONS > 131072
-            else if (meta.teid_in[16:16] == 0) {
+            else if (meta.teid_in[23:22] == 0 && meta.teid_in[16:16] == 0) {
                 ul_sessions_high.apply();
             }
 #endif
@@ -121,11 +138,13 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
             }
 #endif
             if (meta.has_session == 1) {
-                if (meta.session[17:17] == 0) {
+                if (meta.session[17:16] == 0) {
                     dl_sessions_low.apply();
+                } else if (meta.session[17:16] == 1) {
+                    dl_sessions_middle.apply();
                 }
 #if SESSIONS > 131072
-                else if (meta.session[16:16] == 0) {
+                else if (meta.session[17:16] == 2) {
                     dl_sessions_high.apply();
                 }
 #endif

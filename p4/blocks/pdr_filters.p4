@@ -15,6 +15,78 @@
 #define IS_IPV4_KEY
 #endif
 
+control FilterMatching(inout headers_t hdr, inout metadata_t meta) {
+#ifdef FILTERS_PER_SESSION
+    apply {}
+#else
+    action set_class(bit<12> filter_class) {
+        meta.filter_class = filter_class;
+    }
+
+    @id(27)
+    table filters_ul {
+        key = {
+            IS_IPV4_KEY
+            FILTER_KEYS_IPV4(hdr.inner_ipv4.dst)
+        }
+        actions = { set_class; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_FILTERS;
+    }
+
+    @id(28)
+    table filters_dl {
+        key = {
+            IS_IPV4_KEY
+            FILTER_KEYS_IPV4(hdr.inner_ipv4.src)
+        }
+        actions = { set_class; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_FILTERS;
+    }
+
+#ifdef INNER_IPV6
+    @id(33)
+    table filters_ul_ipv6 {
+        key = {
+            hdr.inner_ipv6.isValid() : exact @name("is_ipv6");
+            FILTER_KEYS_IPV6(hdr.inner_ipv6.dst)
+        }
+        actions = { set_class; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_IPV6_COMPLEX;
+    }
+
+    @id(34)
+    table filters_dl_ipv6 {
+        key = {
+            hdr.inner_ipv6.isValid() : exact @name("is_ipv6");
+            FILTER_KEYS_IPV6(hdr.inner_ipv6.src)
+        }
+        actions = { set_class; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_IPV6_COMPLEX;
+    }
+#endif
+
+    apply {
+        if (meta.is_tunnelled == 1) {
+            if (filters_ul.apply().miss) {
+#ifdef INNER_IPV6
+                filters_ul_ipv6.apply();
+#endif
+            }
+        } else {
+            if (filters_dl.apply().miss) {
+#ifdef INNER_IPV6
+                filters_dl_ipv6.apply();
+#endif
+            }
+        }
+    }
+#endif
+}
+
 control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
     // The entry of the session's number, if it has one, is not for this packet.
     action unknown() {
@@ -138,32 +210,6 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
         }
     }
 #else
-    action set_class(bit<12> filter_class) {
-        meta.filter_class = filter_class;
-    }
-
-    @id(27)
-    table filters_ul {
-        key = {
-            IS_IPV4_KEY
-            FILTER_KEYS_IPV4(hdr.inner_ipv4.dst)
-        }
-        actions = { set_class; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = SIZE_FILTERS;
-    }
-
-    @id(28)
-    table filters_dl {
-        key = {
-            IS_IPV4_KEY
-            FILTER_KEYS_IPV4(hdr.inner_ipv4.src)
-        }
-        actions = { set_class; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = SIZE_FILTERS;
-    }
-
     @id(29)
     table ul_to_n6_rules {
         key = {
@@ -197,37 +243,8 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
         size = SIZE_COMPLEX;
     }
 
-#ifdef INNER_IPV6
-    @id(33)
-    table filters_ul_ipv6 {
-        key = {
-            hdr.inner_ipv6.isValid() : exact @name("is_ipv6");
-            FILTER_KEYS_IPV6(hdr.inner_ipv6.dst)
-        }
-        actions = { set_class; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = SIZE_IPV6_COMPLEX;
-    }
-
-    @id(34)
-    table filters_dl_ipv6 {
-        key = {
-            hdr.inner_ipv6.isValid() : exact @name("is_ipv6");
-            FILTER_KEYS_IPV6(hdr.inner_ipv6.src)
-        }
-        actions = { set_class; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = SIZE_IPV6_COMPLEX;
-    }
-#endif
-
     apply {
         if (meta.is_tunnelled == 1) {
-            if (filters_ul.apply().miss) {
-#ifdef INNER_IPV6
-                filters_ul_ipv6.apply();
-#endif
-            }
             if (ul_to_n6_rules.apply().miss) {
                 if (ul_to_n9_n3_rules.apply().miss) {
                     if (ul_to_n6_simple.apply().miss) {
@@ -238,11 +255,6 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
                 }
             }
         } else {
-            if (filters_dl.apply().miss) {
-#ifdef INNER_IPV6
-                filters_dl_ipv6.apply();
-#endif
-            }
             if (dl_from_n6_rules.apply().miss) {
                 dl_from_n6_simple.apply();
             }

@@ -42,7 +42,9 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
 #ifdef PROFILE_DIRECT
     SessionIndex() sessions;
     SessionMetering() session_metering;
+    FilterMatching() filters;
     RuleMatching() rules;
+    PreQosRules() pre_qos_rules;
 #else
     PdrMatching() pdr;
 #endif
@@ -62,9 +64,7 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         difference.apply(hdr, meta);
 #ifdef PROFILE_DIRECT
         sessions.apply(hdr, meta);
-        if (HAS_SIMPLE_ENTRY) {
-            meta.is_simple = 1;
-        }
+        filters.apply(hdr, meta);
 #else
         if (meta.has_user_packet == 1) {
             pdr.apply(hdr, meta);
@@ -77,20 +77,39 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         }
         user_packet.apply(hdr, meta);
 #ifdef PROFILE_DIRECT
-        if (IS_SIMPLE && IS_SOUND && TEMPLATE_FORWARDS) {
-            meta.is_counted = 1;
-        }
-        if (IS_SIMPLE) {
-            if (IS_SOUND) {
-                forwarding.apply(meta);
-                session_metering.apply(meta);
+        // What is counted is said by the entry, too, and not by what is found out of it: that would take a stage more.
+        if (meta.is_tunnelled == 1) {
+            if (IS_OF_GENERATION && UL_TEMPLATE != 0 && UL_TEMPLATE != UL_CLASSIFIED) {
+                if (IS_OF_FLOW) {
+                    meta.is_simple = 1;
+                }
             }
-        } else {
+        } else if (DL_TEMPLATE != 0 && DL_TEMPLATE != DL_CLASSIFIED) {
+            meta.is_simple = 1;
+        }
+        if (meta.is_tunnelled == 1 && IS_SOUND) {
+            if (IS_OF_GENERATION && UL_FORWARDS) {
+                if (IS_OF_FLOW) {
+                    meta.is_counted_ul = 1;
+                }
+            }
+        }
+        if (meta.is_tunnelled == 0 && meta.is_cut_short == 0 && DL_FORWARDS) {
+            meta.is_counted_dl = 1;
+        }
+        // Each of these is by itself: counters stand where there is room, from here on.
+        pre_qos.apply(meta);
+        if (IS_SIMPLE && IS_SOUND) {
+            forwarding.apply(meta);
+        }
+        session_metering.apply(meta);
+        if (!IS_SIMPLE) {
             rules.apply(hdr, meta);
-            if (IS_SOUND) {
-                metering.apply(meta);
-            }
         }
+        if (!IS_SIMPLE && IS_SOUND) {
+            metering.apply(meta);
+        }
+        pre_qos_rules.apply(meta);
 #else
         if (IS_SOUND) {
             forwarding.apply(meta);
@@ -108,9 +127,7 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
             punting.apply(meta TARGET_ARGUMENTS);
         }
         verdict.apply(meta TARGET_ARGUMENTS);
-#ifdef PROFILE_DIRECT
-        pre_qos.apply(meta, meta.rule);
-#else
+#ifndef PROFILE_DIRECT
         if (IS_SOUND) {
             pre_qos.apply(meta.rule);
         }

@@ -41,7 +41,6 @@ parser UpfIngressParser(
 @pa_container_size("ingress", "meta.entry", 16)
 @pa_container_size("ingress", "meta.meter", 16)
 @pa_container_size("ingress", "meta.teid_out", 32)
-@pa_container_size("ingress", "meta.stale", 32)
 #endif
 control UpfIngressMain(
     inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md,

@@ -1,7 +1,7 @@
 //! The tables of the UPF's programs that the model asks and the backend fills, by their names.
 
 /// All of them; each profile has some.
-pub(crate) const TABLES: [&str; 47] = [
+pub(crate) const TABLES: [&str; 49] = [
     "source_guard",
     "source_guard_ipv6",
     "complex",
@@ -25,6 +25,7 @@ pub(crate) const TABLES: [&str; 47] = [
     "ul_sessions_low",
     "ul_sessions_high",
     "dl_sessions_low",
+    "dl_sessions_middle",
     "dl_sessions_high",
     "filters_ul",
     "filters_ul_ipv6",
@@ -35,6 +36,7 @@ pub(crate) const TABLES: [&str; 47] = [
     "dl_from_n6_rules",
     "far",
     "meter_lookup",
+    "ul_template",
     "ul_to_n6_template",
     "ul_to_n9_n3_template",
     "dl_template",

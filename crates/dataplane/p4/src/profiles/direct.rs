@@ -35,9 +35,9 @@ pub static DIRECT: Contract = Contract {
             ],
             actions: &[0x1bbf3af],
         },
-        Table { id: 0x2000016, name: "dl_sessions_low", size: 131072, is_const: false,
+        Table { id: 0x2000016, name: "dl_sessions_low", size: 65536, is_const: false,
             keys: &[
-                Key { id: 1, name: "session", width: 17, kind: MatchKind::Exact },
+                Key { id: 1, name: "session", width: 16, kind: MatchKind::Exact },
             ],
             actions: &[0x132de59],
         },
@@ -65,7 +65,7 @@ pub static DIRECT: Contract = Contract {
                 Key { id: 6, name: "destination_port", width: 16, kind: MatchKind::Ternary },
                 Key { id: 7, name: "has_ports", width: 1, kind: MatchKind::Ternary },
             ],
-            actions: &[0x1e0d098],
+            actions: &[0x107f0cb],
         },
         Table { id: 0x200001c, name: "filters_dl", size: 512, is_const: false,
             keys: &[
@@ -77,7 +77,7 @@ pub static DIRECT: Contract = Contract {
                 Key { id: 6, name: "destination_port", width: 16, kind: MatchKind::Ternary },
                 Key { id: 7, name: "has_ports", width: 1, kind: MatchKind::Ternary },
             ],
-            actions: &[0x1e0d098],
+            actions: &[0x107f0cb],
         },
         Table { id: 0x200001d, name: "ul_to_n6_rules", size: 1024, is_const: false,
             keys: &[
@@ -118,7 +118,7 @@ pub static DIRECT: Contract = Contract {
                 Key { id: 6, name: "destination_port", width: 16, kind: MatchKind::Ternary },
                 Key { id: 7, name: "has_ports", width: 1, kind: MatchKind::Ternary },
             ],
-            actions: &[0x1e0d098],
+            actions: &[0x107f0cb],
         },
         Table { id: 0x2000022, name: "filters_dl_ipv6", size: 128, is_const: false,
             keys: &[
@@ -130,7 +130,7 @@ pub static DIRECT: Contract = Contract {
                 Key { id: 6, name: "destination_port", width: 16, kind: MatchKind::Ternary },
                 Key { id: 7, name: "has_ports", width: 1, kind: MatchKind::Ternary },
             ],
-            actions: &[0x1e0d098],
+            actions: &[0x107f0cb],
         },
         Table { id: 0x2000026, name: "ul_to_n6_simple", size: 1024, is_const: false,
             keys: &[
@@ -145,17 +145,17 @@ pub static DIRECT: Contract = Contract {
             ],
             actions: &[0x13678c3, 0x16215e5, 0x127b16a],
         },
-        Table { id: 0x200002a, name: "ul_to_n6_template", size: 2048, is_const: false,
+        Table { id: 0x2000028, name: "dl_sessions_middle", size: 65536, is_const: false,
             keys: &[
-                Key { id: 1, name: "template", width: 10, kind: MatchKind::Exact },
+                Key { id: 1, name: "session", width: 16, kind: MatchKind::Exact },
             ],
-            actions: &[0x14e6850, 0x137dbb3],
+            actions: &[0x132de59],
         },
-        Table { id: 0x200002b, name: "ul_to_n9_n3_template", size: 1024, is_const: false,
+        Table { id: 0x200002a, name: "ul_template", size: 64, is_const: false,
             keys: &[
-                Key { id: 1, name: "template", width: 10, kind: MatchKind::Exact },
+                Key { id: 1, name: "template", width: 6, kind: MatchKind::Exact },
             ],
-            actions: &[0x1d1ffd8, 0x137dbb3],
+            actions: &[0x14e6850, 0x14cdbc1, 0x137dbb3],
         },
         Table { id: 0x200002c, name: "dl_template", size: 2048, is_const: false,
             keys: &[
@@ -215,6 +215,9 @@ pub static DIRECT: Contract = Contract {
     ],
     actions: &[
         Action { id: 0x1001094, name: "lost", params: &[
+        ] },
+        Action { id: 0x107f0cb, name: "set_class", params: &[
+            Field { id: 1, name: "filter_class", width: 12 },
         ] },
         Action { id: 0x10d5bbb, name: "set_session_ipv6", params: &[
             Field { id: 1, name: "offset", width: 24 },
@@ -295,9 +298,9 @@ pub static DIRECT: Contract = Contract {
             Field { id: 1, name: "ecn", width: 2 },
         ] },
         Action { id: 0x1bbf3af, name: "set_uplink", params: &[
-            Field { id: 1, name: "teid", width: 24 },
-            Field { id: 2, name: "qfi", width: 6 },
-            Field { id: 3, name: "template", width: 10 },
+            Field { id: 1, name: "generation", width: 4 },
+            Field { id: 2, name: "template", width: 6 },
+            Field { id: 3, name: "qfi", width: 6 },
             Field { id: 4, name: "meter_index", width: 16 },
         ] },
         Action { id: 0x1c11278, name: "source.refuse", params: &[
@@ -313,9 +316,6 @@ pub static DIRECT: Contract = Contract {
             Field { id: 1, name: "ecn", width: 2 },
         ] },
         Action { id: 0x1e05190, name: "process", params: &[
-        ] },
-        Action { id: 0x1e0d098, name: "set_class", params: &[
-            Field { id: 1, name: "filter_class", width: 12 },
         ] },
         Action { id: 0x1ed9711, name: "keep", params: &[
         ] },
@@ -348,7 +348,6 @@ pub static DIRECT: Contract = Contract {
         Counter { id: 0x1287ce8b, name: "post_qos_dl_small_1", unit: Unit::Both, size: 8192, table: None },
         Counter { id: 0x128f6d1d, name: "pre_qos_ul_0", unit: Unit::Both, size: 32768, table: None },
         Counter { id: 0x128f70d6, name: "pre_qos_dl_small_2", unit: Unit::Both, size: 8192, table: None },
-        Counter { id: 0x12950e76, name: "pre_qos_rules_0", unit: Unit::Both, size: 8192, table: None },
         Counter { id: 0x1296272a, name: "pre_qos_ul_2", unit: Unit::Both, size: 32768, table: None },
         Counter { id: 0x129f5b50, name: "post_qos_dl_1", unit: Unit::Both, size: 32768, table: None },
         Counter { id: 0x12abc1c8, name: "pre_qos_ul_small_1", unit: Unit::Both, size: 8192, table: None },
@@ -357,6 +356,7 @@ pub static DIRECT: Contract = Contract {
         Counter { id: 0x12d6f425, name: "pre_qos_ul_small_2", unit: Unit::Both, size: 8192, table: None },
         Counter { id: 0x12e6f876, name: "pre_qos_dl_2", unit: Unit::Both, size: 32768, table: None },
         Counter { id: 0x12e6ffdf, name: "post_qos_dl_2", unit: Unit::Both, size: 32768, table: None },
+        Counter { id: 0x12e8eb32, name: "pre_qos_rules_0", unit: Unit::Both, size: 8192, table: None },
         Counter { id: 0x12e9234d, name: "post_qos_dl_small_2", unit: Unit::Both, size: 8192, table: None },
         Counter { id: 0x12ebad1e, name: "pre_qos_dl_small_0", unit: Unit::Both, size: 8192, table: None },
         Counter { id: 0x12ec0bd6, name: "pre_qos_ul_1", unit: Unit::Both, size: 32768, table: None },

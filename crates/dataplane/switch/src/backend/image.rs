@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use super::change::Change;
 use super::chores::template_entry;
 use super::held::{MeterOf, Placed};
-use super::layout::{Profile, TEMPLATES};
+use super::layout::Profile;
 use super::notice::Refilled;
 use super::operation::Operation;
 use super::switch::Switch;
@@ -73,7 +73,7 @@ impl<D: SwitchDriver> Switch<D> {
             }
         }
         report.sessions += units.len();
-        let is_template = |key: &EntryKey| TEMPLATES.contains(&self.layout.name(key.table));
+        let is_template = |key: &EntryKey| self.layout.name(key.table).ends_with("_template");
         let (old, foreign): (Vec<EntryKey>, Vec<EntryKey>) = found.into_keys().partition(is_template);
         report.removed += old.len() + foreign.len();
         // They make room.

@@ -118,7 +118,8 @@ impl<D: SwitchDriver> Switch<D> {
             let is_own =
                 before.is_some_and(|before| before.number == number && self.counts_alike(before, wanted));
             let stays = before.is_some_and(|before| before.number.0 >= OWN && is_same(before, wanted));
-            if !stays && (is_own || !self.numbers.is_busy(number)) {
+            let has_template = self.numbers.templates.has_room(&wanted.content.template);
+            if !stays && has_template && (is_own || !self.numbers.is_busy(number)) {
                 numbers.insert(*pdr, number);
             }
         }

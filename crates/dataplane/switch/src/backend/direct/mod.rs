@@ -23,6 +23,9 @@ const DOWNLINK: u32 = 0x40_0000;
 /// The part of a TEID or a number that is the session's.
 const SESSION: u32 = 0x3_ffff;
 
+/// Four bits of a TEID from here on are its generation: the entry of the session's number has them, too.
+const GENERATION: u32 = 18;
+
 /// Sessions from here on have no entry by number.
 const SESSIONS: u32 = 0x2_0000;
 

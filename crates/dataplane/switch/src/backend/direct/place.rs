@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{DOWNLINK, FLOW, OWN, SESSION, SESSIONS, Spot};
+use super::{DOWNLINK, FLOW, GENERATION, OWN, SESSION, SESSIONS, Spot};
 use crate::SwitchPdr;
 use crate::backend::held::Placed;
 use crate::backend::layout::Layout;
@@ -24,8 +24,9 @@ pub(super) fn simple_number(spot: &Spot, template: Template, ues: &BTreeMap<Door
         }
         Spot::Ue(doors) => {
             let sessions = sessions(doors, ues);
+            let is_said = !matches!(template.deed, Deed::Decapsulate { .. });
             match sessions.first() {
-                Some(session) if sessions.len() == 1 => Some(SwitchPdr(DOWNLINK | session)),
+                Some(session) if sessions.len() == 1 && is_said => Some(SwitchPdr(DOWNLINK | session)),
                 _ => None,
             }
         }
@@ -60,8 +61,15 @@ pub(super) fn rows(
     };
     let exact = |value: u32| FieldMatch::Exact(value.into());
     if number.0 < OWN {
-        let table = if number.0 < DOWNLINK { "ul_sessions_low" } else { "dl_sessions_low" };
-        return Ok(vec![key(table, vec![exact(number.0 & SESSION)])?]);
+        let session = number.0 & SESSION;
+        let (table, index) = match (number.0 < DOWNLINK, session >> 16) {
+            (true, 0 | 1) => ("ul_sessions_low", session),
+            (true, _) => ("ul_sessions_high", session & 0xffff),
+            (false, 0) => ("dl_sessions_low", session),
+            (false, 1) => ("dl_sessions_middle", session & 0xffff),
+            (false, _) => ("dl_sessions_high", session & 0xffff),
+        };
+        return Ok(vec![key(table, vec![exact(index)])?]);
     }
     let table = table_of(spot, content.template);
     let action = format!("{}_by_rule", content.template.deed.action().0);
@@ -103,7 +111,8 @@ pub(in crate::backend) fn entry(
         let template = ("template", u128::from(number));
         return match placed.wanted.spot.as_ref()? {
             Spot::Tunnel { teid, flows, .. } => {
-                let own = [("teid", u128::from(*teid)), ("qfi", flow_of(*flows)?.into()), template, meter];
+                let generation = u128::from(teid >> GENERATION & 0xf);
+                let own = [("generation", generation), ("qfi", flow_of(*flows)?.into()), template, meter];
                 layout.entry(row.clone(), "set_uplink", &own)
             }
             Spot::Ue(_) => {

@@ -5,25 +5,31 @@ use std::collections::{BTreeSet, HashMap};
 use causeway_dataplane::ApplyError;
 use foldhash::fast::RandomState;
 
-use crate::backend::layout::{Layout, TEMPLATES};
+use crate::backend::layout::Layout;
 use crate::backend::template::Template;
 use crate::driver::{Entry, EntryKey, FieldMatch, Update};
-use crate::ranges;
 
-/// Numbers of templates that drop or buffer, and of those that forward; the last number of ten bits says something else.
-const IDLE: std::ops::Range<u16> = 1..16;
-const FORWARDING: std::ops::Range<u16> = 16..1023;
+/// Numbers of templates that drop or buffer; number 15 says something else.
+const IDLE: std::ops::Range<u16> = 1..15;
 
-/// Which number each template has, and how many rules have it.
+/// Numbers of those that forward: ten bits for the downlink, six for the uplink.
+const FORWARDING: [std::ops::Range<u16>; 2] = [16..1024, 16..64];
+
+/// Which number each template has, and how many rules have it. Both directions have numbers of their own.
 #[derive(Debug)]
 pub(super) struct Templates {
     held: HashMap<Template, (u16, u32), RandomState>,
-    free: [BTreeSet<u16>; 2],
+    free: [BTreeSet<u16>; 4],
 }
 
 impl Templates {
     pub(super) fn new() -> Self {
-        Self { held: HashMap::default(), free: [IDLE.collect(), FORWARDING.collect()] }
+        Self { held: HashMap::default(), free: std::array::from_fn(|kind| numbers(kind).collect()) }
+    }
+
+    /// The template has a number, or can have one.
+    pub(super) fn has_room(&self, template: &Template) -> bool {
+        self.held.contains_key(template) || !self.free[kind(template)].is_empty()
     }
 
     /// The number of a template for one rule more, and what is to be written before it is used.
@@ -36,9 +42,8 @@ impl Templates {
             *rules += 1;
             return Ok((*number, None));
         }
-        let kind = usize::from(template.deed.forwards());
-        let table = TEMPLATES.get(ranges::Template::table(&template)).copied().unwrap_or("templates");
-        let full = ApplyError::Full { table, capacity: [IDLE, FORWARDING][kind].len() as u64 };
+        let kind = kind(&template);
+        let full = ApplyError::Full { table: table(&template), capacity: numbers(kind).len() as u64 };
         let number = self.free[kind].pop_first().ok_or(full)?;
         self.held.insert(template, (number, 1));
         Ok((number, entry(layout, template, number).map(Update::Insert)))
@@ -53,7 +58,7 @@ impl Templates {
             return None;
         }
         self.held.remove(&template);
-        self.free[usize::from(template.deed.forwards())].insert(number);
+        self.free[kind(&template)].insert(number);
         entry(layout, template, number).map(|entry| Update::Delete(entry.key))
     }
 
@@ -63,8 +68,21 @@ impl Templates {
     }
 }
 
+/// Which numbers a template may have: by what it does, and by direction.
+fn kind(template: &Template) -> usize {
+    usize::from(template.deed.forwards()) | usize::from(template.is_uplink) << 1
+}
+
+fn numbers(kind: usize) -> std::ops::Range<u16> {
+    if kind & 1 == 0 { IDLE } else { FORWARDING[kind >> 1].clone() }
+}
+
+fn table(template: &Template) -> &'static str {
+    if template.is_uplink { "ul_template" } else { "dl_template" }
+}
+
 fn entry(layout: &Layout, template: Template, number: u16) -> Option<Entry> {
-    let table = layout.table(TEMPLATES.get(ranges::Template::table(&template))?)?.id;
+    let table = layout.table(table(&template))?.id;
     let (action, parameters) = template.deed.action();
     let key = EntryKey { table, fields: vec![FieldMatch::Exact(number.into())], priority: 0 };
     layout.entry(key, action, &parameters)

@@ -4,7 +4,8 @@ use causeway_dataplane::{ApplyError, Dataplane, Fate, PacketEngine};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
 use causeway_rules::{
-    Extras, HeaderRemoval, Qer, RateLimit, RuleSet, plan_deletion, plan_establishment, plan_modification,
+    Extras, HeaderRemoval, Qer, RateLimit, RuleSet, TosMarking, plan_deletion, plan_establishment,
+    plan_modification,
 };
 use causeway_types::{Bitrate, FarId, PdrId, QerId, Qfi, QfiSet, Seid, Span, Time, UrrId};
 
@@ -219,4 +220,28 @@ fn counters_begin_again_with_the_switch() {
     down(&mut upf, 0);
     up(&mut upf, 0);
     assert_eq!(end(&mut upf, 0), (100, 200));
+}
+
+// Input:  fifty sessions, each of which has its uplink packets marked in another way; one of the first ends, and another begins.
+// Output: as many templates as have numbers are used, the other rules say themselves what they do; a number that is free is used.
+#[test]
+fn a_rule_whose_template_finds_no_number_says_what_it_does() {
+    let mut upf = direct();
+    let marked = |number: u8| {
+        let mut rules = session(number);
+        let far = rules.fars.get_mut(&FarId(1)).unwrap();
+        far.forwarding.as_mut().unwrap().marking = Some(TosMarking::new(number << 2, 0xfc));
+        rules
+    };
+    for number in 0..50 {
+        establish(&mut upf, number, &marked(number));
+    }
+    // Each of these has an entry for every QFI.
+    assert_eq!((entries(&mut upf, "ul_template"), entries(&mut upf, "ul_to_n6_simple")), (48, 2 * 64));
+    assert_eq!((numbers(&mut upf, 47)[0], numbers(&mut upf, 48)[0]), (0x102f, 0x80_0000));
+    assert_eq!((up(&mut upf, 47), up(&mut upf, 48)), (Fate::Forwarded, Fate::Forwarded));
+    assert_eq!((end(&mut upf, 47), end(&mut upf, 48)), ((100, 0), (100, 0)));
+    establish(&mut upf, 50, &marked(50));
+    assert_eq!((entries(&mut upf, "ul_template"), entries(&mut upf, "ul_sessions_low")), (48, 48));
+    assert_eq!(up(&mut upf, 50), Fate::Forwarded);
 }

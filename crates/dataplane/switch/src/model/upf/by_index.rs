@@ -7,7 +7,7 @@ use super::packet::{Family, Packet};
 use super::{State, Upf};
 
 /// The template of sessions whose rules have entries of their own.
-const CLASSIFIED: u32 = 1023;
+const CLASSIFIED: u32 = 15;
 
 /// Templates from here on forward.
 const FORWARDS: u32 = 16;
@@ -16,6 +16,7 @@ const FORWARDS: u32 = 16;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Index {
     teid: u32,
+    generation: u32,
     qfi: u32,
     pub(super) template: u32,
     meter: u32,
@@ -26,6 +27,7 @@ impl Index {
     pub(super) fn set(&mut self, name: &str, value: u32) {
         match name {
             "teid" => self.teid = value,
+            "generation" => self.generation = value,
             "qfi" => self.qfi = value,
             "template" => self.template = value,
             "meter_index" => self.meter = value,
@@ -45,8 +47,8 @@ impl Upf {
                 packet.drop = Some(unknown(packet));
             }
             if is_sound {
-                let tables = ["ul_to_n6_template", "ul_to_n9_n3_template", "dl_template"];
-                if self.first(state, packet, &tables).is_err() {
+                let table = if packet.is_tunnelled { "ul_template" } else { "dl_template" };
+                if self.first(state, packet, &[table]).is_err() {
                     packet.drop = packet.drop.or(Some(DropReason::NoForwarding));
                 }
                 if let Some((meters, _)) = self.names.by_index {
@@ -73,7 +75,7 @@ impl Upf {
     /// The entry of the session's number; whether it is of this session and for the packet's QoS flow.
     fn find_session(&self, state: &mut State, packet: &mut Packet) -> bool {
         if packet.is_tunnelled {
-            let table = match packet.teid_in >> 16 & 3 {
+            let table = match packet.teid_in >> 16 & 0xc3 {
                 0 | 1 => "ul_sessions_low",
                 2 => "ul_sessions_high",
                 _ => return false,
@@ -83,8 +85,8 @@ impl Upf {
             }
             let _all_zero = self.apply(state, packet, table);
             (packet.rule, packet.meter) = (packet.teid_in, packet.index.meter);
-            let Index { teid, qfi, .. } = packet.index;
-            return teid == packet.teid_in && (qfi == 0 || qfi == u32::from(packet.qfi_in));
+            let Index { generation, qfi, .. } = packet.index;
+            return generation == packet.teid_in >> 18 && (qfi == 0 || qfi == u32::from(packet.qfi_in));
         }
         let (pools, last) = match packet.family {
             Some(Family::V4) => ("ue_pools", packet.inner_field(17..20)),
@@ -96,7 +98,8 @@ impl Upf {
         }
         packet.session = packet.index.offset.wrapping_add(last as u32) & 0xff_ffff;
         let table = match packet.session >> 16 & 3 {
-            0 | 1 => "dl_sessions_low",
+            0 => "dl_sessions_low",
+            1 => "dl_sessions_middle",
             2 => "dl_sessions_high",
             _ => return false,
         };

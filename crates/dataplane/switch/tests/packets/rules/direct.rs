@@ -28,11 +28,18 @@ impl Session {
 
     /// Of the table of its numbers.
     fn index(self) -> [Named<FieldMatch>; 1] {
-        [("session", FieldMatch::Exact((self.number & 0x1_ffff).into()))]
+        let bits = if self.is_uplink { 0x1_ffff } else { 0xffff };
+        [("session", FieldMatch::Exact((self.number & bits).into()))]
     }
 
     fn table(self) -> (&'static str, &'static str) {
-        if self.is_uplink { ("ul_sessions_low", "set_uplink") } else { ("dl_sessions_low", "set_downlink") }
+        match (self.is_uplink, self.number >> 16 & 3) {
+            (true, 0 | 1) => ("ul_sessions_low", "set_uplink"),
+            (true, _) => ("ul_sessions_high", "set_uplink"),
+            (false, 0) => ("dl_sessions_low", "set_downlink"),
+            (false, 1) => ("dl_sessions_middle", "set_downlink"),
+            (false, _) => ("dl_sessions_high", "set_downlink"),
+        }
     }
 }
 
@@ -43,12 +50,12 @@ impl Bench {
             return self.rule("ul_to_n6_simple", &tunnel(teid, qfi), 1, "", meter, deed);
         }
         let data = [
-            ("teid", teid.into()),
+            ("generation", (teid >> 18 & 0xf).into()),
             ("qfi", qfi.into()),
-            self.template("ul_to_n6_template", deed),
+            self.template("ul_template", deed),
             ("meter_index", meter.into()),
         ];
-        self.add("ul_sessions_low", &session.index(), "set_uplink", &data);
+        self.add(session.table().0, &session.index(), "set_uplink", &data);
         self.sessions.insert(session, Some(Simple { teid, qfi, meter, deed }));
         self.counted(teid, deed)
     }
@@ -60,7 +67,7 @@ impl Bench {
         }
         let data =
             [("teid", deed.teid().into()), self.template("dl_template", deed), ("meter_index", meter.into())];
-        self.add("dl_sessions_low", &session.index(), "set_downlink", &data);
+        self.add(session.table().0, &session.index(), "set_downlink", &data);
         self.sessions.insert(session, Some(Simple { teid: 0, qfi: 0, meter, deed }));
         self.counted(session.number, deed)
     }
@@ -71,7 +78,7 @@ impl Bench {
         if matches!(was, Some(None)) {
             return;
         }
-        let none = [("qfi", 0), ("teid", 0), ("template", 1023), ("meter_index", 0)];
+        let none = [("generation", 0), ("qfi", 0), ("teid", 0), ("template", 15), ("meter_index", 0)];
         let (table, action) = session.table();
         let entry = self.entry(table, &session.index(), 1, action, &none);
         let Some(Some(simple)) = was else {
