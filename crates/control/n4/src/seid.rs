@@ -7,7 +7,7 @@ use causeway_types::Seid;
 ///
 /// The order is that of a counter put through a permutation: a keyed one that hides the order, or, without a
 /// secret, a known one that only spreads the values.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct SeidSequence {
     counter: u64,
     secret: Option<Scramble>,
@@ -16,6 +16,11 @@ pub(crate) struct SeidSequence {
 impl SeidSequence {
     pub(crate) const fn new(seed: u64, secret: Option<Scramble>) -> Self {
         Self { counter: mix(seed), secret }
+    }
+
+    /// The next SEID, if it is not in use.
+    pub(crate) fn peek(mut self) -> Seid {
+        self.next(|_| false)
     }
 
     /// The next SEID: never zero, which means "not known", and not one that `in_use` knows.
@@ -57,6 +62,8 @@ mod tests {
         assert!(one.is_disjoint(&two));
         assert!(three.is_disjoint(&one) && three.len() == 10_000);
         assert_eq!(one, take(1, None));
+        let mut sequence = SeidSequence::new(1, secret);
+        assert_eq!(sequence.peek(), sequence.next(|_| false));
     }
 
     // Input:  a counter about to reach the one value that mixes to zero, and a SEID in use after it.

@@ -84,7 +84,7 @@ pub use model::{
     Remaining, RemovedHeader, Replacement, RuleMap, RuleSet, SdfFilter, Steering, TagMatch, TosMarking,
     TrafficClass, UeAddress, UeSide, Url, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
 };
-pub use places::Places;
+pub use places::{Places, Probe};
 pub use plan::{Op, Ops, Plan};
 pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
 pub use reject::{Reason, Rejection, RuleId};

@@ -36,13 +36,19 @@ pub struct Places {
 
 type Bucket = [u32; WORDS];
 
-/// The lanes for which it is so, a bit each.
+/// A key as one table looks for it, worked out once for all that is done with it there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Probe(u32);
+
+/// The lanes for which it is so, a bit each; those of the hashes are from 0 on, those of the places from [`PLACES`] on. All words of
+/// the half are compared, since eight are compared at a time, but for the count.
+#[inline(always)]
 fn lanes(bucket: &Bucket, from: usize, value: u32) -> u32 {
     let mut found = 0;
-    for lane in 0..LANES {
+    for lane in 0..PLACES {
         found |= u32::from(bucket[from + lane] == value) << lane;
     }
-    found
+    found & ((1 << LANES) - 1)
 }
 
 impl Places {
@@ -67,17 +73,42 @@ impl Places {
 
     /// Enters the place of a key, beside others of it. O(places of the key).
     pub fn insert(&mut self, key: impl Hash, place: u32) {
+        self.insert_at(self.probe(key), place);
+    }
+
+    /// The same by what [`Places::probe`] says.
+    pub fn insert_at(&mut self, Probe(low): Probe, place: u32) {
         if (self.len + 1) * 10 > self.buckets * LANES * FULL {
             self.grow();
         }
-        let low = self.hash(key);
         self.put(low, place.wrapping_add(1));
         self.len += 1;
     }
 
+    /// Works out how a key is looked for.
+    pub fn probe(&self, key: impl Hash) -> Probe {
+        Probe(self.hasher.hash_one(key) as u32)
+    }
+
+    /// The memory of the table, and where in it what a key leads to nearly always is: for whoever fetches that before it is needed.
+    pub fn home_of(&self, Probe(low): Probe) -> (&[u32], usize) {
+        (&self.words, self.start + self.home(low) * WORDS)
+    }
+
+    /// Reads what a key nearly always leads to, so that it is near when it is needed. What this says means nothing.
+    pub fn touch(&self, key: impl Hash) -> u32 {
+        let (words, at) = self.home_of(self.probe(key));
+        words.get(at).copied().unwrap_or_default()
+    }
+
     /// Takes a place of a key out.
     pub fn remove(&mut self, key: impl Hash, place: u32) {
-        let (low, held) = (self.hash(key), place.wrapping_add(1));
+        self.remove_at(self.probe(key), place);
+    }
+
+    /// The same by what [`Places::probe`] says.
+    pub fn remove_at(&mut self, Probe(low): Probe, place: u32) {
+        let held = place.wrapping_add(1);
         let home = self.home(low);
         let mut at = home;
         let mut left = self.buckets;
@@ -106,20 +137,25 @@ impl Places {
 
     /// The place of a key, where `is_it` says which of those that it may be.
     pub fn find(&self, key: impl Hash, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        self.all(key).find(|place| is_it(*place))
+        self.find_at(self.probe(key), is_it)
+    }
+
+    /// The same by what [`Places::probe`] says.
+    pub fn find_at(&self, probe: Probe, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        self.all_at(probe).find(|place| is_it(*place))
     }
 
     /// All places that may be those of a key.
     pub fn all(&self, key: impl Hash) -> impl Iterator<Item = u32> {
-        let low = self.hash(key);
+        self.all_at(self.probe(key))
+    }
+
+    /// The same by what [`Places::probe`] says.
+    pub fn all_at(&self, Probe(low): Probe) -> impl Iterator<Item = u32> {
         let at = self.home(low);
         let bucket = self.bucket(at);
         let found = bucket.map_or(0, |bucket| lanes(bucket, 0, low));
         Found { places: self, low, at, bucket, found, left: self.buckets }
-    }
-
-    fn hash(&self, key: impl Hash) -> u32 {
-        self.hasher.hash_one(key) as u32
     }
 
     /// Where a hash belongs.
@@ -217,70 +253,4 @@ impl Iterator for Found<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    // Input:  a thousand things entered by their remainder modulo 100; those below 500 taken out.
-    // Output: each key leads to those that are left and have it, and to no other.
-    #[test]
-    fn keys_lead_to_their_places() {
-        let mut places = Places::default();
-        (0..1000_u32).for_each(|place| places.insert(place % 100, place));
-        (0..500_u32).for_each(|place| places.remove(place % 100, place));
-        for key in 0..100_u32 {
-            let mut found: Vec<_> = places.all(key).filter(|place| place % 100 == key).collect();
-            found.sort_unstable();
-            assert_eq!(found, (500..1000).filter(|place| place % 100 == key).collect::<Vec<_>>());
-            assert_eq!(places.find(key, |place| place == 900 + key), Some(900 + key));
-            assert_eq!(places.find(key, |place| place == key), None);
-        }
-        assert_eq!((places.len(), places.is_empty()), (500, false));
-    }
-
-    // Input:  ten thousand steps of entering and taking out, among few keys, so that many share a bucket, or more than fit into it; in a
-    //         table that grows, and in one with room for all.
-    // Output: after each the same places of the key as in a sorted map, and at the end of all keys; nothing is counted that is not there.
-    #[test]
-    fn nothing_is_lost_where_buckets_are_full() {
-        for mut places in [Places::default(), Places::with_capacity(3000)] {
-            let mut expected = std::collections::BTreeSet::new();
-            let mut random = 1_u32;
-            for step in 0..10_000_u32 {
-                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                let key = (random >> 8) % 40;
-                let key = if key < 30 { key } else { random >> 8 };
-                let held = expected.range((key, 0)..=(key, u32::MAX)).next().copied();
-                match held.filter(|_| random >> 30 == 0 || expected.len() > 2900) {
-                    Some((_, place)) => {
-                        expected.remove(&(key, place));
-                        places.remove(key, place);
-                    }
-                    None => {
-                        expected.insert((key, step));
-                        places.insert(key, step);
-                    }
-                }
-                // Neither is there.
-                places.remove(key, u32::MAX - 1);
-                places.remove(key + 1, 1 << 20);
-                let mut found: Vec<_> =
-                    places.all(key).filter(|place| expected.contains(&(key, *place))).collect();
-                found.sort_unstable();
-                assert!(
-                    found.into_iter().eq(expected.range((key, 0)..=(key, u32::MAX)).map(|(_, place)| *place))
-                );
-                assert_eq!(places.len(), expected.len());
-            }
-            for (key, place) in expected {
-                assert_eq!(places.find(key, |found| found == place), Some(place));
-                places.remove(key, place);
-            }
-            assert!(places.is_empty());
-            let words = &places.words[places.start..];
-            let counts = words.as_chunks::<WORDS>().0.iter().take(places.buckets);
-            assert!(
-                counts.into_iter().all(|bucket| bucket[COUNT] == 0 && bucket[PLACES..] == [0; WORDS / 2])
-            );
-        }
-    }
-}
+mod tests;

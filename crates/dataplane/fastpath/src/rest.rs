@@ -40,12 +40,12 @@ impl FastPath {
     /// Lets a session rest from its establishment on. `false`: it cannot.
     fn rest(&mut self, now: Time, seid: Seid, alike: &Alike) -> bool {
         let tunnels = alike.tunnels().filter_map(|tunnel| Some((tunnel.teid, IpAddr::V4(tunnel.addr.v4?))));
-        let can = self.resting.knows(alike)
-            && !self.slow.has(seid)
-            && !self.resting.has(seid)
-            && self.slow.is_free(tunnels, alike.own().ue);
-        let can = can && self.resting.has_room(alike);
-        let paths = if can { self.resting.add(seid, now, alike, None) } else { None };
+        let Some(entry) = self.resting.entry(seid, alike) else { return false };
+        let can = !self.slow.has(seid)
+            && !self.resting.is_at(&entry, seid)
+            && self.slow.is_free(tunnels, alike.own().ue)
+            && self.resting.has_room(&entry, alike);
+        let paths = if can { self.resting.add(&entry, seid, now, alike, None) } else { None };
         let rests = paths.is_some();
         self.follow(now, Paths::default(), paths.unwrap_or_default());
         rests

@@ -6,17 +6,19 @@
 //! no more to be known than what its packets have left behind.
 
 mod awake;
+mod entry;
 mod kinds;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use causeway_reference::lease::{Addressee, Traces};
-use causeway_rules::{Alike, Moved, Own, Places, Remote};
+use causeway_rules::{Alike, Moved, Own, Places, Probe, Remote};
 use causeway_types::{Ipv4Net, Seid, Teid, Time};
 
 use crate::lease::Lease;
 pub(crate) use awake::{Awake, Candidate};
+pub(crate) use entry::Entry;
 use kinds::{Kind, Kinds};
 
 /// How many sessions rest at most that send to the same tunnel: all of them are passed when one more is entered, and an SMF
@@ -110,66 +112,64 @@ impl Resting {
 
     /// A session may rest whose tunnels and address no session has that is awake. `false`: sessions like it cannot rest, or another one
     /// that rests has what is its own, or too many rest that send to the same tunnel.
-    pub(crate) fn has_room(&self, alike: &Alike) -> bool {
-        let number = self.kinds.number_of(alike.template());
-        let Some(kind) = number.and_then(|number| self.kinds.get(number)) else { return false };
+    pub(crate) fn has_room(&self, entry: &Entry, alike: &Alike) -> bool {
+        let Some(kind) = self.kinds.get(entry.kind) else { return false };
         let own = alike.own();
-        let is_taken = |tunnel| self.of_tunnel(tunnel).is_some();
-        !(own.ue.is_some_and(|ue| self.of_ue(ue).is_some())
-            || both(own.tunnels, kind.locals).any(is_taken)
-            || ends(own).any(|end| self.is_crowded(end)))
+        let is_taken = |(tunnel, probe)| self.at_tunnel(probe, tunnel).is_some();
+        let mut tunnels = both(own.tunnels, kind.locals).zip(entry.tunnels.into_iter().flatten());
+        !(own.ue.zip(entry.ue).is_some_and(|(ue, probe)| self.at_ue(probe, ue).is_some())
+            || tunnels.any(is_taken)
+            || entry.remotes.into_iter().flatten().any(|remote| self.is_crowded(remote)))
     }
 
     /// Lets a session rest for which [`Resting::has_room`]. Returns the paths that it uses.
     pub(crate) fn add(
         &mut self,
+        entry: &Entry,
         seid: Seid,
         since: Time,
         alike: &Alike,
         past: Option<Box<Past>>,
     ) -> Option<Paths> {
-        let number = self.kinds.number_of(alike.template())?;
-        let locals = self.kinds.get(number)?.locals;
         let own = *alike.own();
-        let record = Record { seid, since, own, kind: number, past };
+        let kind = self.kinds.get_mut(entry.kind)?;
+        kind.users += 1;
+        let paths = kind.paths(&own);
+        let record = Record { seid, since, own, kind: entry.kind, past };
         let place = self.free.pop().unwrap_or(self.records.len() as u32);
         match self.records.get_mut(place as usize) {
             Some(slot) => *slot = record,
             None => self.records.push(record),
         }
-        self.seids.insert(seid, place);
-        if let Some(ue) = own.ue {
-            self.ues.insert(ue, place);
-        }
-        for tunnel in both(own.tunnels, locals) {
-            self.tunnels.insert(tunnel, place);
-        }
-        for end in ends(&own) {
-            self.remotes.insert(end, place);
-        }
-        let kind = self.kinds.get_mut(number)?;
-        kind.users += 1;
-        Some(kind.paths(&own))
+        self.seids.insert_at(entry.seid, place);
+        entry.ue.into_iter().for_each(|ue| self.ues.insert_at(ue, place));
+        entry.tunnels.into_iter().flatten().for_each(|tunnel| self.tunnels.insert_at(tunnel, place));
+        entry.remotes.into_iter().flatten().for_each(|remote| self.remotes.insert_at(remote, place));
+        Some(paths)
     }
 
     /// Lets a session rest on that is changed as others were. Returns the paths that it used, and those that it uses now; `None`: it
     /// does not rest, or it has been awake before, or it could not rest, or too many rest that send to the same tunnel.
     pub(crate) fn change(&mut self, seid: Seid, moved: &Moved) -> Option<(Paths, Paths)> {
         let (before, after) = (moved.before(), moved.after());
+        let [from_ends, to_ends] = [&before, &after].map(|alike| {
+            let mut ends = ends(alike.own());
+            [(); 2].map(|()| ends.next().map(|end| (end, self.fetch_remote(end))))
+        });
         let place = self.place(seid)?;
         let record = self.records.get(place as usize).filter(|record| record.past.is_none())?;
         let (old, new) = (record.kind, self.kinds.number_of(after.template())?);
         let (from, to) = (self.kinds.get(old)?, self.kinds.get(new)?);
-        let is_new = |end: &(Teid, IpAddr)| ends(before.own()).all(|held| held != *end);
+        let is_new = |(end, _): &((Teid, IpAddr), _)| ends(before.own()).all(|held| held != *end);
         if !Arc::ptr_eq(&from.template, before.template())
             || from.locals != to.locals
-            || ends(after.own()).filter(is_new).any(|end| self.is_crowded(end))
+            || to_ends.iter().flatten().filter(|end| is_new(end)).any(|(_, probe)| self.is_crowded(*probe))
         {
             return None;
         }
         let paths = (from.paths(before.own()), to.paths(after.own()));
-        ends(before.own()).for_each(|end| self.remotes.remove(end, place));
-        ends(after.own()).for_each(|end| self.remotes.insert(end, place));
+        from_ends.into_iter().flatten().for_each(|(_, probe)| self.remotes.remove_at(probe, place));
+        to_ends.into_iter().flatten().for_each(|(_, probe)| self.remotes.insert_at(probe, place));
         let record = self.records.get_mut(place as usize)?;
         (record.kind, record.own) = (new, *after.own());
         self.kinds.get_mut(old)?.users -= 1;
@@ -177,8 +177,8 @@ impl Resting {
         Some(paths)
     }
 
-    fn is_crowded(&self, remote: (Teid, IpAddr)) -> bool {
-        self.remotes.all(remote).nth(MOST_SENDERS - 1).is_some()
+    fn is_crowded(&self, remote: Probe) -> bool {
+        self.remotes.all_at(remote).nth(MOST_SENDERS - 1).is_some()
     }
 
     /// A session rests no longer. `None`: it did not.
@@ -196,21 +196,16 @@ impl Resting {
 
     fn take_at(&mut self, place: u32) -> Option<Woken> {
         let record = self.records.get_mut(place as usize)?;
-        let seid = record.seid;
+        let (seid, number) = (record.seid, record.kind);
         let (since, own, past) = (record.since, record.own, record.past.take());
-        let kind = self.kinds.get_mut(record.kind)?;
-        kind.users -= 1;
-        self.seids.remove(seid, place);
-        if let Some(ue) = own.ue {
-            self.ues.remove(ue, place);
-        }
-        for tunnel in both(own.tunnels, kind.locals) {
-            self.tunnels.remove(tunnel, place);
-        }
-        for end in ends(&own) {
-            self.remotes.remove(end, place);
-        }
+        let entry = self.entry_of(seid, number, self.kinds.get(number)?, &own);
+        self.seids.remove_at(entry.seid, place);
+        entry.ue.into_iter().for_each(|ue| self.ues.remove_at(ue, place));
+        entry.tunnels.into_iter().flatten().for_each(|tunnel| self.tunnels.remove_at(tunnel, place));
+        entry.remotes.into_iter().flatten().for_each(|remote| self.remotes.remove_at(remote, place));
         self.free.push(place);
+        let kind = self.kinds.get_mut(number)?;
+        kind.users -= 1;
         let alike = Alike::new(Arc::clone(&kind.template), own);
         Some(Woken { since, alike, paths: kind.paths(&own), past })
     }
@@ -231,15 +226,23 @@ impl Resting {
 
     /// The session that a tunnel of ours ends in.
     pub(crate) fn of_tunnel(&self, tunnel: (Teid, IpAddr)) -> Option<Seid> {
+        self.at_tunnel(self.tunnels.probe(tunnel), tunnel)
+    }
+
+    fn at_tunnel(&self, probe: Probe, tunnel: (Teid, IpAddr)) -> Option<Seid> {
         let is_it =
             |record: &Record, kind: &Kind| both(record.own.tunnels, kind.locals).any(|it| it == tunnel);
-        self.seid_at(self.tunnels.find(tunnel, |place| self.is_it(place, is_it))?)
+        self.seid_at(self.tunnels.find_at(probe, |place| self.is_it(place, is_it))?)
     }
 
     /// The session of a UE.
     pub(crate) fn of_ue(&self, ue: Ipv4Addr) -> Option<Seid> {
+        self.at_ue(self.ues.probe(ue), ue)
+    }
+
+    fn at_ue(&self, probe: Probe, ue: Ipv4Addr) -> Option<Seid> {
         let is_it = |record: &Record, _: &Kind| record.own.ue == Some(ue);
-        self.seid_at(self.ues.find(ue, |place| self.is_it(place, is_it))?)
+        self.seid_at(self.ues.find_at(probe, |place| self.is_it(place, is_it))?)
     }
 
     /// The sessions of whom a packet may be.

@@ -1,7 +1,7 @@
 //! Establishments in the same words as others before them.
 
 use causeway_dataplane::{Applied, ApplyError};
-use causeway_rules::{Alike, Context};
+use causeway_rules::Alike;
 use causeway_types::{Seid, Time};
 
 use super::state::Session;
@@ -12,12 +12,9 @@ impl N4 {
     /// Begins an establishment in known words that nothing speaks against. `false`: nothing has happened, and the request is to be
     /// read as any other; the answer would be the same.
     pub(super) fn establish_alike(&mut self, now: Time, key: RequestKey, body: &[u8]) -> bool {
-        let context = Context {
-            capabilities: &self.capabilities,
-            endpoints: &self.endpoints,
-            catalogue: &self.catalogue,
-        };
-        let Some(known) = self.resources.known(body, &context) else { return false };
+        let Some(known) = self.resources.known(body) else { return false };
+        // Both are looked for below, and far away where there are many sessions.
+        std::hint::black_box(self.sessions.touch(self.seids.peek(), &known.cp));
         // An older session with this F-SEID gives way, or the request is a repetition.
         if self.sessions.of_cp(&known.cp).is_some() {
             return false;
@@ -27,12 +24,15 @@ impl N4 {
         if let Some(stamp) = known.recovery {
             self.check_recovery(now, association, key.from.ip(), stamp);
         }
-        if self.refuse_new_session(association).is_err() || !self.resources.have_room(&known, Seid(0)) {
+        if self.refuse_new_session(association).is_err() {
             return false;
         }
-        let sessions = &self.sessions;
+        let (sessions, seids) = (&self.sessions, self.seids);
         let (seid, cp) = (self.seids.next(|seid| sessions.get(seid).is_some()), known.cp);
-        let Some(alike) = self.resources.take(known, seid) else { return false };
+        let Some(alike) = self.resources.take(known, seid) else {
+            self.seids = seids;
+            return false;
+        };
         self.add_session(Session::new(now, seid, association, cp, key));
         if let Some((id, plan)) = self.sessions.start_alike(key, seid, alike) {
             self.push(Output::Apply { id, plan });

@@ -28,6 +28,11 @@ impl Members {
         heir
     }
 
+    /// The place of the session of the last number.
+    pub(super) fn last(&self, association: AssociationId) -> Option<u32> {
+        self.of(association).last().copied()
+    }
+
     /// The places of the sessions of an association.
     pub(super) fn of(&self, association: AssociationId) -> &[u32] {
         self.0.get(&association).map_or(&[], Vec::as_slice)

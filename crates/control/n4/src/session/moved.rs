@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{Cause, MessageType, SessionModificationResponse};
-use causeway_rules::{Alike, Context, Moved};
+use causeway_rules::{Alike, Moved};
 use causeway_types::{Seid, Time};
 
 use super::Takeover;
@@ -14,13 +14,8 @@ impl N4 {
     /// Begins a modification in known words of a session that was established so. `false`: nothing has happened, and the request is to
     /// be read as any other; the answer would be the same.
     pub(super) fn modify_alike(&mut self, seid: Seid, key: RequestKey, body: &[u8]) -> bool {
-        let context = Context {
-            capabilities: &self.capabilities,
-            endpoints: &self.endpoints,
-            catalogue: &self.catalogue,
-        };
         let alike = self.sessions.get(seid).and_then(|session| session.rules.alike());
-        let moved = alike.and_then(|alike| self.resources.moved(alike, body, &context));
+        let moved = alike.and_then(|alike| self.resources.moved(alike, body));
         let Some(moved) = moved else { return false };
         let Some(takeover) = self.takeover_of(key, seid, &moved) else { return false };
         let Some((id, plan)) = self.sessions.start_moved(key, seid, moved, takeover) else { return false };

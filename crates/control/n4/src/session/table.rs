@@ -56,6 +56,21 @@ impl Sessions {
         self.know_cp(&cp, place);
     }
 
+    /// Reads where a new session is found, so that it is near when it is needed. What this says means nothing.
+    pub(crate) fn touch(&self, seid: Seid, cp: &FSeid) -> u32 {
+        let ends = cp.addr.iter().map(|ip| self.by_cp.touch((cp.seid, ip)));
+        ends.fold(self.by_seid.touch(seid), |all, end| all ^ end)
+    }
+
+    /// The same of one that is to leave, and of the one that gets its number.
+    pub(crate) fn touch_leaving(&self, session: &Session) -> u32 {
+        let heir = self.members.last(session.association).and_then(|place| self.all.get(place));
+        let member = self.members.of(session.association).get(session.number as usize);
+        self.touch(session.seid, &session.cp)
+            ^ heir.map_or(0, |heir| heir.number)
+            ^ member.copied().unwrap_or(0)
+    }
+
     /// The session with this end at its SMF.
     pub(crate) fn of_cp(&self, cp: &FSeid) -> Option<Seid> {
         let place = cp.addr.iter().find_map(|ip| self.place_of_cp(cp.seid, ip))?;

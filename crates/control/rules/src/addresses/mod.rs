@@ -198,6 +198,31 @@ impl Addresses {
         known.version(Family::of(net)).used.entry(Block::of(net)).push(session);
     }
 
+    /// The same, unless another session has it: then nothing happens, and this is `false`.
+    pub(crate) fn claim_free(&mut self, session: Seid, network: &NetworkInstance, net: &IpNet) -> bool {
+        let Some(known) = self.networks.get_mut(network) else {
+            self.claim_net(session, network, net);
+            return true;
+        };
+        let users = known.version(Family::of(net)).used.entry(Block::of(net));
+        let is_free = !users.has_other(&session);
+        if is_free {
+            users.push(session);
+        }
+        is_free
+    }
+
+    /// Undoes such a claim, of which nobody has heard.
+    pub(crate) fn disclaim(&mut self, session: Seid, network: &NetworkInstance, net: &IpNet) {
+        let Some(known) = self.networks.get_mut(network) else { return };
+        let used = &mut known.version(Family::of(net)).used;
+        let Some(users) = used.get_mut(Block::of(net)) else { return };
+        users.remove(&session);
+        if users.is_empty() {
+            used.remove(Block::of(net));
+        }
+    }
+
     /// The other sessions that have this address.
     fn owners(&self, session: Seid, held: &Held) -> Vec<Seid> {
         let users = self.users(&held.network, &held.net).into_iter().flat_map(Few::iter);
@@ -206,12 +231,7 @@ impl Addresses {
 
     /// Another session has this address.
     pub(crate) fn is_taken(&self, session: Seid, held: &Held) -> bool {
-        self.is_net_taken(session, &held.network, &held.net)
-    }
-
-    /// The same of an address in a network.
-    pub(crate) fn is_net_taken(&self, session: Seid, network: &NetworkInstance, net: &IpNet) -> bool {
-        self.users(network, net).is_some_and(|users| users.has_other(&session))
+        self.users(&held.network, &held.net).is_some_and(|users| users.has_other(&session))
     }
 
     /// The sessions that have this address.

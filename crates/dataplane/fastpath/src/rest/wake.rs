@@ -65,12 +65,13 @@ impl FastPath {
         if !self.resting.knows(alike) && self.slow.is_alone(seid) {
             self.learn_kind(alike);
         }
-        let is_possible = self.resting.has_room(alike) && self.slow.rivals(seid).is_empty();
+        let Some(entry) = self.resting.entry(seid, alike) else { return false };
+        let is_possible = self.resting.has_room(&entry, alike) && self.slow.rivals(seid).is_empty();
         let Some(traces) = (if is_possible { self.slow.put_to_rest(seid, *since, now) } else { None }) else {
             return false;
         };
         let past = Past { lease: self.let_go(seid), traces };
-        let paths = self.resting.add(seid, *since, alike, Some(Box::new(past)));
+        let paths = self.resting.add(&entry, seid, *since, alike, Some(Box::new(past)));
         self.follow(now, Paths::default(), paths.unwrap_or_default());
         true
     }

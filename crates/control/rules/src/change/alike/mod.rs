@@ -143,23 +143,15 @@ impl Wordings {
 
 impl Resources {
     /// What an establishment with this body asks for, if it is in words that were met before and about nothing but rules. It is
-    /// the same as what [`super::establish`] would make of it, which is to be asked where this does not know.
-    pub fn known(&mut self, body: &[u8], context: &Context<'_>) -> Option<Known> {
-        let wordings = &mut self.recent.alike;
-        if !wordings.is_made_for(context) {
-            return None;
-        }
-        let (meaning, filling) = wordings.known(body).filter(|(meaning, _)| !meaning.names_sets)?;
+    /// the same as what [`super::establish`] would make of it where those were met, which is to be asked where this does not know.
+    pub fn known(&mut self, body: &[u8]) -> Option<Known> {
+        let (meaning, filling) = self.recent.alike.known(body).filter(|(meaning, _)| !meaning.names_sets)?;
         let template = Arc::clone(&meaning.template);
         Some(Known { template, cp: filling.cp?, recovery: filling.recovery, own: filling.own })
     }
 
-    /// There are tunnels and addresses for what is asked for; else [`super::establish`] says what is to be done.
-    pub fn have_room(&self, known: &Known, session: Seid) -> bool {
-        known.template.has_room(&known.own, session, &self.tunnels, &self.addresses)
-    }
-
-    /// Takes what a session needs for which there is room. `None`: no TEID can be had, and nothing is taken.
+    /// Takes what a session needs. `None`: there are not the tunnels or addresses for it, nothing is taken, and [`super::establish`]
+    /// says what is to be done.
     pub fn take(&mut self, known: Known, session: Seid) -> Option<Alike> {
         let Known { template, own, .. } = known;
         let own = template.take(&own, session, &mut self.tunnels, &mut self.addresses)?;
@@ -193,7 +185,7 @@ pub(super) fn establish_alike(
     };
     let template = Arc::clone(&meaning.template);
     let Resources { tunnels, addresses, recent } = resources;
-    if !recent.alike.is_made_for(context) || !template.has_room(&wording.own, session, tunnels, addresses) {
+    if !recent.alike.is_made_for(context) {
         return Err(Some(wording));
     }
     let own = template.take(&wording.own, session, tunnels, addresses).ok_or(Some(wording))?;

@@ -193,13 +193,9 @@ fn hash_of(hasher: &RandomState, from: &Arc<Template>, words: &Words) -> u64 {
 
 impl Resources {
     /// What a modification with this body makes of a session, if it is one that was met before and changes nothing but FARs. It is the
-    /// same as what [`crate::modify`] would make of it, which is to be asked where this does not know.
-    pub fn moved(&mut self, alike: &Alike, body: &[u8], context: &Context<'_>) -> Option<Moved> {
-        let wordings = &mut self.recent.alike;
-        if !wordings.is_made_for(context) {
-            return None;
-        }
-        let Wordings { hasher, moves, .. } = wordings;
+    /// same as what [`crate::modify`] would make of it where that was met, which is to be asked where this does not know.
+    pub fn moved(&mut self, alike: &Alike, body: &[u8]) -> Option<Moved> {
+        let Wordings { hasher, moves, .. } = &mut self.recent.alike;
         moves.find(alike, body, |words| hash_of(hasher, alike.template(), words))
     }
 

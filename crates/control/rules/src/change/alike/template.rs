@@ -184,14 +184,8 @@ impl Template {
         self.session.addresses.iter().map(move |held| (held, renewed(held.net)))
     }
 
-    /// There are tunnels and addresses for a session of its own.
-    pub(super) fn has_room(&self, own: &Own, seid: Seid, tunnels: &Tunnels, addresses: &Addresses) -> bool {
-        tunnels.available() as usize >= self.tunnels.len()
-            && self.nets(own).all(|(held, net)| !addresses.is_net_taken(seid, &held.network, &net))
-    }
-
-    /// Chooses the tunnels of a session, and takes them and its addresses, for which there is room. `None`: no TEID can be
-    /// had, and nothing is taken.
+    /// Chooses the tunnels of a session, and takes them and its addresses. `None`: another session has one of them, or no TEID can
+    /// be had, and nothing is taken.
     pub(super) fn take(
         &self,
         own: &Own,
@@ -199,15 +193,29 @@ impl Template {
         tunnels: &mut Tunnels,
         addresses: &mut Addresses,
     ) -> Option<Own> {
+        if (tunnels.available() as usize) < self.tunnels.len() {
+            return None;
+        }
+        let claim = |(held, net): &(&Held, IpNet)| addresses.claim_free(seid, &held.network, net);
+        let claimed = self.nets(own).take_while(claim).count();
+        let taken =
+            if claimed == self.session.addresses.len() { self.tunnels_for(own, seid, tunnels) } else { None };
+        if taken.is_none() {
+            self.nets(own)
+                .take(claimed)
+                .for_each(|(held, net)| addresses.disclaim(seid, &held.network, &net));
+        }
+        taken
+    }
+
+    fn tunnels_for(&self, own: &Own, seid: Seid, tunnels: &mut Tunnels) -> Option<Own> {
         let follows_ues = tunnels.follow_ues();
         let mut known = self.tunnels.iter().map(|tunnel| {
             let ue = own.ue.filter(|_| follows_ues && self.is_of_ue(*tunnel));
             (tunnel.addr, ue)
         });
         let wanted = [(); MOST].map(|()| known.next());
-        let own = Own { tunnels: tunnels.take_all(seid, wanted)?, ..*own };
-        self.nets(&own).for_each(|(held, net)| addresses.claim_net(seid, &held.network, &net));
-        Some(own)
+        Some(Own { tunnels: tunnels.take_all(seid, wanted)?, ..*own })
     }
 
     /// PDRs of this tunnel name the UE.

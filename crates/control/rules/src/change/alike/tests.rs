@@ -18,6 +18,8 @@ fn internet() -> NetworkInstance<'static> {
     NetworkInstance::decode(b"internet").unwrap()
 }
 
+mod taking;
+
 fn any_flow() -> SdfFilter<'static> {
     SdfFilter {
         flow_description: Some(causeway_pfcp::Octets(b"permit out ip from any to assigned")),

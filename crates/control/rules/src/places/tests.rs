@@ -1,0 +1,65 @@
+use super::*;
+
+// Input:  a thousand things entered by their remainder modulo 100; those below 500 taken out.
+// Output: each key leads to those that are left and have it, and to no other.
+#[test]
+fn keys_lead_to_their_places() {
+    let mut places = Places::default();
+    (0..1000_u32).for_each(|place| places.insert(place % 100, place));
+    (0..500_u32).for_each(|place| places.remove(place % 100, place));
+    for key in 0..100_u32 {
+        let mut found: Vec<_> = places.all(key).filter(|place| place % 100 == key).collect();
+        found.sort_unstable();
+        assert_eq!(found, (500..1000).filter(|place| place % 100 == key).collect::<Vec<_>>());
+        assert_eq!(places.find(key, |place| place == 900 + key), Some(900 + key));
+        assert_eq!(places.find(key, |place| place == key), None);
+    }
+    assert_eq!((places.len(), places.is_empty()), (500, false));
+}
+
+// Input:  ten thousand steps of entering and taking out, among few keys, so that many share a bucket, or more than fit into it; in a
+//         table that grows, and in one with room for all.
+// Output: after each the same places of the key as in a sorted map, and at the end of all keys; nothing is counted that is not there.
+#[test]
+fn nothing_is_lost_where_buckets_are_full() {
+    for mut places in [Places::default(), Places::with_capacity(3000)] {
+        let mut expected = std::collections::BTreeSet::new();
+        let mut random = 1_u32;
+        for step in 0..10_000_u32 {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let key = (random >> 8) % 40;
+            let key = if key < 30 { key } else { random >> 8 };
+            let held = expected.range((key, 0)..=(key, u32::MAX)).next().copied();
+            match held.filter(|_| random >> 30 == 0 || expected.len() > 2900) {
+                Some((_, place)) => {
+                    expected.remove(&(key, place));
+                    let (words, at) = places.home_of(places.probe(key));
+                    assert_eq!(places.touch(key), words[at]);
+                    places.remove_at(places.probe(key), place);
+                }
+                None => {
+                    expected.insert((key, step));
+                    places.insert(key, step);
+                }
+            }
+            // Neither is there.
+            places.remove(key, u32::MAX - 1);
+            places.remove(key + 1, 1 << 20);
+            let mut found: Vec<_> =
+                places.all(key).filter(|place| expected.contains(&(key, *place))).collect();
+            found.sort_unstable();
+            assert!(
+                found.into_iter().eq(expected.range((key, 0)..=(key, u32::MAX)).map(|(_, place)| *place))
+            );
+            assert_eq!(places.len(), expected.len());
+        }
+        for (key, place) in expected {
+            assert_eq!(places.find(key, |found| found == place), Some(place));
+            places.remove(key, place);
+        }
+        assert!(places.is_empty());
+        let words = &places.words[places.start..];
+        let counts = words.as_chunks::<WORDS>().0.iter().take(places.buckets);
+        assert!(counts.into_iter().all(|bucket| bucket[COUNT] == 0 && bucket[PLACES..] == [0; WORDS / 2]));
+    }
+}

@@ -1,0 +1,63 @@
+//! Where a session that rests is found, or would be.
+
+use std::net::IpAddr;
+
+use causeway_rules::{Alike, Own, Places, Probe};
+use causeway_types::Seid;
+
+use super::kinds::Kind;
+use super::{Resting, both, ends};
+use crate::index::prefetch;
+
+/// What is needed to find a session by everything that can wake it, worked out once for all that is done with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// What it has in common with others.
+    pub(super) kind: u32,
+    pub(super) seid: Probe,
+    pub(super) ue: Option<Probe>,
+    pub(super) tunnels: [Option<Probe>; 2],
+    pub(super) remotes: [Option<Probe>; 2],
+}
+
+/// Fetches what a key leads to.
+fn fetch(places: &Places, probe: Probe) -> Probe {
+    let (words, at) = places.home_of(probe);
+    prefetch(words, at);
+    probe
+}
+
+impl Resting {
+    /// Where a session like this is found, all of which is fetched. `None`: sessions like it cannot rest.
+    #[inline]
+    pub(crate) fn entry(&self, seid: Seid, alike: &Alike) -> Option<Entry> {
+        let number = self.kinds.number_of(alike.template())?;
+        Some(self.entry_of(seid, number, self.kinds.get(number)?, alike.own()))
+    }
+
+    #[inline]
+    pub(super) fn entry_of(&self, seid: Seid, number: u32, kind: &Kind, own: &Own) -> Entry {
+        let mut tunnels = both(own.tunnels, kind.locals);
+        let mut tunnel = || tunnels.next().map(|tunnel| fetch(&self.tunnels, self.tunnels.probe(tunnel)));
+        let tunnels = [tunnel(), tunnel()];
+        let mut remotes = ends(own);
+        let mut remote = || remotes.next().map(|end| self.fetch_remote(end));
+        Entry {
+            kind: number,
+            seid: fetch(&self.seids, self.seids.probe(seid)),
+            ue: own.ue.map(|ue| fetch(&self.ues, self.ues.probe(ue))),
+            tunnels,
+            remotes: [remote(), remote()],
+        }
+    }
+
+    #[inline]
+    pub(super) fn fetch_remote(&self, end: (causeway_types::Teid, IpAddr)) -> Probe {
+        fetch(&self.remotes, self.remotes.probe(end))
+    }
+
+    /// A session rests here already.
+    pub(crate) fn is_at(&self, entry: &Entry, seid: Seid) -> bool {
+        self.seids.find_at(entry.seid, |place| self.is_of(place, seid)).is_some()
+    }
+}
