@@ -51,7 +51,7 @@ impl FastPath {
         match plain.key() {
             Key::Ipv4(_, address) if self.knows(Ipv4Addr::from_bits(address).into()) => Verdict::Ask,
             Key::Ipv4(..) => Verdict::Dropped(DropReason::UnknownUe),
-            _ => self.unknown_tunnel(now, batch, (index, DropReason::UnknownTeid), mute),
+            _ => self.unknown_tunnel(now, batch, (index, plain.unknown()), mute),
         }
     }
 

@@ -1,6 +1,7 @@
 //! A batch of packets through the lines: find and fetch, then choose and act.
 
 use causeway_dataplane::{DropReason, Fate, Ingress, TrafficCounter};
+use causeway_packet::rewrite::{Ecn, set_ecn};
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::Time;
 
@@ -12,7 +13,7 @@ use crate::forward::{Forwarding, Sent};
 use crate::glance::Glance;
 use crate::guess::{Met, NO_STEP};
 use crate::leaving::{Entrance, Leaving};
-use crate::plain::{Fork, Plain, Plains};
+use crate::plain::{Fork, Plain, Plains, flaw};
 use crate::refusal::Mute;
 use crate::surroundings::Exit;
 use crate::work::Odd;
@@ -123,7 +124,7 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
             };
             let forwarding = Forwarding { now, plains: self.plains, programs, surroundings };
             let exit = &mut exits[index % BATCH];
-            if forwarding.forward((self.batch, index), (line, course), (&mut sent, exit)).is_none() {
+            if forwarding.forward::<0>((self.batch, index), (line, course), (&mut sent, exit)).is_none() {
                 self.leaving.depart_all(first..index, &exits);
                 guessed = self.finish(index, Some(course).filter(|course| *course < NO_STEP));
                 first = index + 1;
@@ -145,12 +146,37 @@ impl<const WAY: bool> Pass<'_, WAY> {
     #[cold]
     #[inline(never)]
     fn finish(&mut self, index: usize, course: Option<u32>) -> SetId {
+        let is_marked = self.plains.flaws[index % BATCH] as u8 & flaw::CONGESTED != 0;
+        if is_marked && course.is_some_and(|course| self.forward_marked(index, course).is_some()) {
+            return self.engine.guessed();
+        }
         let Self { engine, batch, plains, glance, mute, .. } = self;
         match glance.fork::<WAY>(engine, (batch, plains), (index, course), mute) {
             Fork::Drop(reason) => self.drop_one(reason),
             fork => self.decide(index, fork),
         }
         self.engine.guessed()
+    }
+
+    /// Sends a packet on that has taken over a mark of congestion from its outer header. `None`: as for [`Forwarding::forward`].
+    #[inline(never)]
+    fn forward_marked(&mut self, index: usize, course: u32) -> Option<()> {
+        let (now, plains) = (self.now.as_nanos(), self.plains);
+        let FastPath { table, programs, surroundings, .. } = &mut *self.engine;
+        let line = table.line_mut(plains.lines[index % BATCH])?;
+        let (mut sent, mut exit) = (Sent::default(), Exit::Network(0));
+        let header_len = programs.course(course)?.header_len;
+        let forwarding = Forwarding { now, plains, programs, surroundings };
+        let frame = (&mut *self.batch, index);
+        forwarding.forward::<{ flaw::CONGESTED }>(frame, (line, course), (&mut sent, &mut exit))?;
+        if let Some(packet) = self.batch.frame_mut(index)?.data().get_mut(header_len.into()..) {
+            // It is an IP packet.
+            let _ = set_ecn(packet, Ecn::of_tos(plains.gist(index).tos()));
+        }
+        self.others += 1;
+        self.engine.count_sent(exit, self.batch, index);
+        self.leaving.depart(index, exit);
+        Some(())
     }
 
     #[inline(always)]
@@ -169,6 +195,9 @@ impl<const WAY: bool> Pass<'_, WAY> {
             Fork::Ask | Fork::Sought => Verdict::Ask,
             Fork::Drop(reason) => Verdict::Dropped(reason),
             Fork::Course(course) => engine.act_plain(now, self.batch, index, plain, course),
+            Fork::Strange => {
+                engine.untold(now, self.batch, (index, DropReason::UnsupportedExtension), &mut self.mute)
+            }
             Fork::Unknown => engine.act_unknown(now, self.batch, (index, plain), &mut self.mute),
             Fork::Odd(place) => match self.odd.get(usize::from(place)) {
                 Some(work) => engine.act_odd(now, self.batch, (index, work), &mut self.mute),

@@ -201,11 +201,15 @@ impl FastPath {
     pub(crate) fn choose_otherwise<const WAY: bool>(&self, plain: &Plain) -> Option<Fork> {
         let line = self.line_of(plain)?;
         if plain.flaws & flaw::LOST != 0 {
+            let Some(head) = self.programs.head(line.program()) else { return Some(Fork::Ask) };
             // An Ethernet frame is no IP packet, and says nothing of congestion.
-            let head = self.programs.head(line.program()).filter(|head| !head.is_for_slow_room);
-            let is_broken = plain.flaws & flaw::BROKEN != 0;
-            let reason = if is_broken { DropReason::MalformedIp } else { DropReason::Congested };
-            return Some(head.map_or(Fork::Ask, |_| Fork::Drop(reason)));
+            return Some(match plain.flaws & flaw::LOST {
+                // Where packets go on into other tunnels, fewer headers have to be understood.
+                flaw::STRANGE if head.leads_out => Fork::Strange,
+                flaw::BROKEN if !head.is_for_slow_room => Fork::Drop(DropReason::MalformedIp),
+                flaw::DOOMED if !head.is_for_slow_room => Fork::Drop(DropReason::Congested),
+                _ => Fork::Ask,
+            });
         }
         let head = self.programs.head(line.own_program())?;
         choose_by::<WAY>(self, plain, line, head)

@@ -33,6 +33,8 @@ pub(crate) struct Head {
     pub(crate) has_rule_lines: bool,
     /// As in [`Program`].
     pub(crate) is_for_slow_room: bool,
+    /// As in [`Program`].
+    pub(crate) leads_out: bool,
 }
 
 impl Head {
@@ -48,6 +50,7 @@ impl Head {
         is_final: false,
         has_rule_lines: false,
         is_for_slow_room: true,
+        leads_out: false,
     };
 
     /// Of a program, whose courses begin at a number.
@@ -65,6 +68,7 @@ impl Head {
             is_final: program.is_final,
             has_rule_lines: program.steps.iter().any(|step| step.account > 0),
             is_for_slow_room: program.is_for_slow_room(),
+            leads_out: program.leads_out(),
         }
     }
 }

@@ -45,8 +45,8 @@ impl Sent {
 
 /// Something is the matter that the course does mind. Hardly ever asked.
 #[inline(never)]
-fn is_flawed(plain: &Plain, course: &Course, surroundings: &Surroundings) -> bool {
-    let minds = plain.flaws & course.minds;
+fn is_flawed<const BUT: u8>(plain: &Plain, course: &Course, surroundings: &Surroundings) -> bool {
+    let minds = plain.flaws & course.minds & !BUT;
     minds != flaw::OURS || surroundings.has_gateway_of(plain)
 }
 
@@ -60,9 +60,10 @@ pub(crate) struct Forwarding<'a> {
 }
 
 impl Forwarding<'_> {
-    /// Sends a packet on by a course, and says by which exit. `None`: it is not as simple as that, and nothing has changed.
+    /// Sends a packet on by a course, and says by which exit, whether it has the flaws `BUT` or not. `None`: it is not as simple as that,
+    /// and nothing has changed.
     #[inline(always)]
-    pub(crate) fn forward(
+    pub(crate) fn forward<const BUT: u8>(
         &self,
         (batch, index): (&mut Batch, usize),
         (line, course): (&mut Line, u32),
@@ -70,9 +71,9 @@ impl Forwarding<'_> {
     ) -> Option<()> {
         let (plains, at) = (self.plains, index % BATCH);
         let course = self.programs.course(course)?;
-        let (len, flaws) = (plains.lens[at], plains.flaws[at] as u8);
+        let (len, flaws) = (plains.lens[at], plains.flaws[at] as u8 & !BUT);
         if len > course.room
-            || flaws & course.minds != 0 && is_flawed(&plains.at(index), course, self.surroundings)
+            || flaws & course.minds != 0 && is_flawed::<BUT>(&plains.at(index), course, self.surroundings)
         {
             return None;
         }

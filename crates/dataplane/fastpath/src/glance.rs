@@ -9,7 +9,7 @@ use causeway_types::Time;
 
 use crate::choose::UPLINK;
 use crate::engine::FastPath;
-use crate::plain::{Fork, Plains, flaw};
+use crate::plain::{Fork, Plains, flaw, unknown};
 use crate::refusal::Mute;
 
 /// What is the same for all packets of a batch.
@@ -36,27 +36,32 @@ impl Glance {
         engine: &mut FastPath,
         (batch, plains): (&Batch, &Plains),
         (index, course): (usize, Option<u32>),
-        mute: &Mute,
+        mute: &mut Mute,
     ) -> Fork {
         let at = index % BATCH;
         if let Some(course) = course {
-            return self.refuse::<WAY>(engine, (plains, at), course).map_or(Fork::Course(course), Fork::Drop);
+            let dropped = self.refuse::<WAY>(engine, (batch, plains), (index, course), mute);
+            return dropped.map_or(Fork::Course(course), Fork::Drop);
         }
         let fork = plains.forks[at];
         if fork != Fork::Sought || !self.are_near {
             return fork;
         }
         let id = u64::from(plains.places[at]) << 32 | u64::from(plains.keys[at]);
+        let is_muted = match batch.meta(index) {
+            Some(Meta::Gtpu { peer, .. }) => WAY == UPLINK && mute.is(peer.ip()),
+            _ => false,
+        };
         if engine.table.line(plains.lines[at]).is_some_and(|line| line.id() == id) {
-            return engine.choose_otherwise::<WAY>(&plains.at(at)).unwrap_or(fork);
+            return match engine.choose_otherwise::<WAY>(&plains.at(at)) {
+                Some(Fork::Strange) if is_muted => Fork::Drop(DropReason::UnsupportedExtension),
+                chosen => chosen.unwrap_or(fork),
+            };
         }
-        let is_silent = |peer| plains.keys[at] == 0 || self.has_all && mute.is(peer);
-        match batch.meta(index) {
-            Some(Meta::Gtpu { peer, .. }) if WAY == UPLINK && is_silent(peer.ip()) => {
-                Fork::Drop(DropReason::UnknownTeid)
-            }
-            _ => Fork::Unknown,
+        if WAY == UPLINK && (plains.keys[at] == 0 || self.has_all && is_muted) {
+            return Fork::Drop(unknown(plains.flaws[at] as u8));
         }
+        Fork::Unknown
     }
 
     /// Why a packet is dropped by its course: its checksum is wrong, or it has no hop to lose. `None`: it is not, or not at a glance.
@@ -64,11 +69,12 @@ impl Glance {
     fn refuse<const WAY: bool>(
         self,
         engine: &mut FastPath,
-        (plains, at): (&Plains, usize),
-        course: u32,
+        (batch, plains): (&Batch, &Plains),
+        (index, number): (usize, u32),
+        mute: &mut Mute,
     ) -> Option<DropReason> {
-        let FastPath { table, programs, surroundings, slow, .. } = engine;
-        let course = programs.course(course).filter(|course| !course.reports_drops)?;
+        let at = index % BATCH;
+        let course = engine.programs.course(number).filter(|course| !course.reports_drops)?;
         let minds = plains.flaws[at] as u8 & course.minds;
         if minds & (flaw::LINK | flaw::CARRIES) != 0 {
             return None;
@@ -76,16 +82,37 @@ impl Glance {
         let reason = if minds & flaw::DAMAGED != 0 {
             DropReason::MalformedIp
         } else if minds & flaw::LAST_HOP != 0 {
-            let is_ours = minds & flaw::OURS != 0 && surroundings.has_gateway_of(&plains.at(at));
-            let source = plains.source::<WAY>(at);
-            if is_ours || surroundings.has_gateway_for(false) && slow.may_tell_sender(source, self.now) {
+            if minds & flaw::OURS != 0 && engine.surroundings.has_gateway_of(&plains.at(at)) {
+                return None;
+            }
+            if hears_of_it::<WAY>((batch, plains), index)
+                && engine.may_tell(self.now, plains.source::<WAY>(at), mute)
+            {
                 return None;
             }
             DropReason::TtlExpired
         } else {
             return None;
         };
-        let account = &mut table.line_mut(plains.lines[at])?.account;
+        let course = engine.programs.course(number)?;
+        let account = &mut engine.table.line_mut(plains.lines[at])?.account;
         account.pass_over(course, plains.lens[at], self.now.as_nanos()).map(|()| reason)
     }
+}
+
+/// The sender of an IPv4 packet may hear of an error that it leads to, as far as its ends and its place in a larger packet say: no ICMP
+/// errors are for groups, nor for what is no host (RFC 1122 clause 3.2.2).
+#[inline(always)]
+fn hears_of_it<const WAY: bool>((batch, plains): (&Batch, &Plains), index: usize) -> bool {
+    let at = index % BATCH;
+    let (source, target) = match WAY {
+        UPLINK => (plains.locals[at], plains.remotes[at]),
+        _ => (plains.remotes[at], plains.locals[at]),
+    };
+    let is_host = |address: u32| !matches!(address >> 24, 127 | 224..);
+    let is_group = target >> 28 == 0xe || target == u32::MAX;
+    let offset = plains.starts[at] as usize + 6;
+    let fragment = batch.data(index).and_then(|frame| frame.get(offset..)?.first_chunk());
+    let is_later = fragment.is_some_and(|field| u16::from_be_bytes(*field) & 0x1fff != 0);
+    source != 0 && is_host(source) && !is_group && !is_later
 }

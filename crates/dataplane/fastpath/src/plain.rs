@@ -94,8 +94,18 @@ pub(crate) mod flaw {
     pub(crate) const DOOMED: u8 = 64;
     /// There is no well-formed IP packet in the tunnel: its session drops it.
     pub(crate) const BROKEN: u8 = 128;
+    /// It has an extension header that its session should understand.
+    pub(crate) const STRANGE: u8 = DOOMED | BROKEN;
     /// Its session drops it, whatever else it says.
-    pub(crate) const LOST: u8 = DOOMED | BROKEN;
+    pub(crate) const LOST: u8 = STRANGE;
+}
+
+/// Why a packet with these flaws is dropped if there is no such tunnel.
+pub(crate) const fn unknown(flaws: u8) -> DropReason {
+    match flaws & flaw::LOST {
+        flaw::STRANGE => DropReason::UnsupportedExtension,
+        _ => DropReason::UnknownTeid,
+    }
 }
 
 /// Which way a packet goes on.
@@ -111,6 +121,8 @@ pub(crate) enum Fork {
     Odd(u8),
     /// No line is for it.
     Unknown,
+    /// Its line does not understand one of its extension headers.
+    Strange,
     /// To the slow room.
     Ask,
 }
@@ -214,6 +226,11 @@ impl Plains {
 }
 
 impl Plain {
+    /// Why it is dropped if there is no such tunnel.
+    pub(crate) const fn unknown(&self) -> DropReason {
+        unknown(self.flaws)
+    }
+
     /// What leads to its line.
     pub(crate) const fn key(&self) -> Key {
         Key::at((self.id >> 32) as u32, self.id as u32)

@@ -35,19 +35,36 @@ impl Teller<'_> {
     }
 }
 
-/// A peer that is told nothing of the packets of this batch.
+/// A peer, and a sender of user packets, that are told nothing of the packets of this batch.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Mute(Option<IpAddr>);
+pub(crate) struct Mute {
+    peer: Option<IpAddr>,
+    sender: Option<IpAddr>,
+}
 
 impl Mute {
     /// It is this peer.
     #[inline]
     pub(crate) fn is(&self, peer: IpAddr) -> bool {
-        self.0 == Some(peer)
+        self.peer == Some(peer)
     }
 }
 
 impl FastPath {
+    /// The sender of an IPv4 packet may be told that it goes no further, as far as the limits allow. Once it may not, that remains so
+    /// for the batch.
+    #[inline]
+    pub(crate) fn may_tell(&mut self, now: Time, sender: IpAddr, mute: &mut Mute) -> bool {
+        if !self.surroundings.has_gateway_for(false) || mute.sender == Some(sender) {
+            return false;
+        }
+        let may_tell = self.slow.may_tell_sender(sender, now);
+        if !may_tell {
+            mute.sender = Some(sender);
+        }
+        may_tell
+    }
+
     /// A packet for a tunnel that no line has: it is dropped, or the slow room tells the peer.
     #[inline(never)]
     pub(crate) fn unknown_tunnel(
@@ -89,12 +106,12 @@ impl FastPath {
 
     /// The peer is told nothing now. Once it is so, it remains so for the batch: the clock stands.
     fn is_mute(&mut self, now: Time, peer: IpAddr, mute: &mut Mute) -> bool {
-        if mute.0 == Some(peer) {
+        if mute.is(peer) {
             return true;
         }
         let is_mute = !self.slow.may_signal(peer, now);
         if is_mute {
-            mute.0 = Some(peer);
+            mute.peer = Some(peer);
         }
         is_mute
     }

@@ -67,14 +67,12 @@ impl FastPath {
     fn place<const WAY: bool>(&self, batch: &Batch, index: usize, heads: &mut Heads) -> Option<Fork> {
         let Some(frame) = batch.data(index) else { return Some(Fork::Ask) };
         if WAY == UPLINK && !heads.has_place(index) {
-            match Tunnelled::parse(frame) {
+            match Tunnelled::parse_unusual(frame) {
                 Err(Unfit::Ask) => return Some(Fork::Ask),
                 Err(Unfit::Drop(reason)) => return Some(Fork::Drop(reason)),
                 Ok(_) if batch.meta(index).and_then(|meta| self.place_of(meta)).is_none() => {
                     return Some(Fork::Ask);
                 }
-                // For [`crate::work`].
-                Ok(tunnelled) if tunnelled.is_strange => return None,
                 Ok(tunnelled) => heads.move_to(index, frame, &tunnelled),
             }
         }

@@ -80,7 +80,8 @@ impl FastPath {
 
     /// A packet from a data network for this address is not for nobody.
     pub(crate) fn knows(&self, address: IpAddr) -> bool {
-        let rests = matches!(address, IpAddr::V4(ue) if self.resting.of_ue(ue).is_some());
+        let rests =
+            self.resting.len() > 0 && matches!(address, IpAddr::V4(ue) if self.resting.of_ue(ue).is_some());
         rests || self.slow.knows(address)
     }
 

@@ -52,26 +52,28 @@ impl Tunnelled {
     /// [`Unfit`]
     #[inline]
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Unfit> {
-        // Without a look at more of what is no GTP-U at all.
-        match bytes.first() {
-            Some(0x30 | 0x34) => {}
-            Some(flags) if flags & 0xf0 != 0x30 => {
-                return Err(Unfit::Drop(DropReason::UnsupportedGtpVersion));
-            }
-            _ => return Self::parse_any(bytes),
-        }
-        if let Some(tunnelled) = Self::parse_usual(bytes) {
-            return Ok(tunnelled);
-        }
+        Self::parse_usual(bytes).map_or_else(|| Self::parse_unusual(bytes), Ok)
+    }
+
+    /// The same of what is not as nearly all messages are.
+    ///
+    /// # Errors
+    /// [`Unfit`]
+    #[inline(always)]
+    pub(crate) fn parse_unusual(bytes: &[u8]) -> Result<Self, Unfit> {
         match Self::parse_chain(bytes) {
             Chain::Read(tunnelled) => Ok(tunnelled),
             Chain::Broken => Err(Unfit::Drop(DropReason::MalformedGtpu)),
+            // Without a look at more of what is no GTP-U at all.
+            Chain::Unknown if bytes.first().is_some_and(|flags| flags & 0xf0 != 0x30) => {
+                Err(Unfit::Drop(DropReason::UnsupportedGtpVersion))
+            }
             Chain::Unknown => Self::parse_any(bytes),
         }
     }
 
-    /// A G-PDU with several extension headers that nobody has to understand, and a container that says nothing but a QFI.
-    #[inline]
+    /// A G-PDU with several extension headers, and a container that says nothing but a QFI.
+    #[inline(always)]
     fn parse_chain(bytes: &[u8]) -> Chain {
         let Some([0x34, G_PDU, hi, lo, a, b, c, d, _, _, _, first]) = bytes.first_chunk::<12>() else {
             return Chain::Unknown;
@@ -80,35 +82,34 @@ impl Tunnelled {
         let Some(message) = bytes.get(..end).filter(|_| end <= usize::from(u16::MAX)) else {
             return if end > bytes.len() { Chain::Broken } else { Chain::Unknown };
         };
-        let (mut at, mut qfi, mut kind) = (HEADERS, None, *first);
+        let Some(mut rest) = message.get(HEADERS..) else { return Chain::Unknown };
+        let (mut qfi, mut kind, mut is_strange) = (None, *first, false);
         for _ in 0..gtpu::MAX_EXTENSION_HEADERS {
             if kind == 0 {
                 break;
             }
             // A header of no octets has no last one, and none that ends beyond the message.
-            let Some(len) = message.get(at).map(|units| usize::from(*units) * 4) else {
-                return Chain::Broken;
-            };
-            let Some(next) = message.get(at + len - 1).filter(|_| len > 0) else {
-                return Chain::Broken;
-            };
+            let len = rest.first().map_or(0, |units| usize::from(*units) * 4);
+            let Some((header, behind)) = rest.split_at_checked(len) else { return Chain::Broken };
+            let [.., next] = header else { return Chain::Broken };
             if kind == PDU_SESSION_CONTAINER {
-                match message.get(at..at + 3) {
-                    Some([1, 0 | 0x10, flow @ 0..0x40]) if qfi.is_none() => qfi = Qfi::new(*flow),
+                match header {
+                    [1, 0 | 0x10, flow @ 0..0x40, _] if qfi.is_none() => qfi = Qfi::new(*flow),
                     _ => return Chain::Unknown,
                 }
-            } else if kind >= OPTIONAL_END {
-                return Chain::Unknown;
+            } else {
+                is_strange |= kind >= OPTIONAL_END;
             }
-            (at, kind) = (at + len, *next);
+            (rest, kind) = (behind, *next);
         }
         let Some(teid) = Teid::new(u32::from_be_bytes([*a, *b, *c, *d])) else { return Chain::Unknown };
         if kind != 0 {
             // More than anybody has to read.
             return Chain::Broken;
         }
-        let (teid, start, end) = (teid.value(), at as u16, end as u16);
-        Chain::Read(Self { teid, start, end, qfi, is_plain: at == HEADERS, is_strange: false })
+        let (teid, start) = (teid.value(), end - rest.len());
+        let is_plain = start == HEADERS;
+        Chain::Read(Self { teid, start: start as u16, end: end as u16, qfi, is_plain, is_strange })
     }
 
     #[inline]

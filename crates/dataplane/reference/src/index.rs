@@ -126,9 +126,14 @@ impl Index {
     pub(crate) fn has_ue(&self, ip: IpAddr) -> bool {
         match ip {
             IpAddr::V4(ip) if self.singles.contains(&ip) => true,
-            IpAddr::V4(_) if self.lengths[0].range(..Ipv4Addr::BITS as u8).next().is_none() => false,
+            IpAddr::V4(_) if !self.has_wide_v4() => false,
             _ => self.covering(IpNet::from(ip)).next().is_some(),
         }
+    }
+
+    /// Some session has an IPv4 prefix that is more than one address.
+    fn has_wide_v4(&self) -> bool {
+        self.lengths[0].first_key_value().is_some_and(|(len, _)| u32::from(*len) < Ipv4Addr::BITS)
     }
 
     /// There is an address or prefix that lies in this one and is not the same.

@@ -70,7 +70,8 @@ impl Heads {
         let places = &mut self.places_in_frames;
         (places.starts[at], places.ends[at]) = (tunnelled.start.into(), tunnelled.end.into());
         places.qfis[at] = tunnelled.qfi.map_or(0, |qfi| HAS_QFI | u32::from(qfi.value()));
-        places.flaws[at] = u32::from(flaw::CARRIES) * u32::from(!tunnelled.is_plain);
+        let carries = flaw::CARRIES * u8::from(!tunnelled.is_plain);
+        places.flaws[at] = if tunnelled.is_strange { flaw::STRANGE } else { carries }.into();
         let user = message.get(tunnelled.start.into()..).unwrap_or_default();
         let mut short = [0; USER];
         let head = user.first_chunk().unwrap_or_else(|| {
@@ -176,8 +177,11 @@ impl<const WAY: bool, const FROM: usize> Comparing for Mending<'_, WAY, FROM> {
             let found = user.flaws_with(options[i]) | flaws[i] | lost;
             let found = found | (flaw::CONGESTED as u32 * is_marked as u32);
             let found = if is_broken { flaw::BROKEN as u32 } else { found };
+            // Nobody looks at what is behind a header that is not understood.
+            let is_strange = is_there & (flaws[i] == flaw::STRANGE as u32);
+            let found = if is_strange { flaw::STRANGE as u32 } else { found };
             let is_lost = found & flaw::LOST as u32 != 0;
-            plains.is_plain[i] = u32::from(is_plain | is_broken);
+            plains.is_plain[i] = u32::from(is_plain | is_broken | is_strange);
             plains.is_quick[i] = u32::from(is_plain & !is_lost & (local != 0) & (local != remote));
             (plains.locals[i], plains.lens[i], plains.starts[i]) = (local, user.len(), starts[i]);
             (plains.words[i], plains.ports[i], plains.remotes[i]) = gist.with_ue(false, true).parts();
