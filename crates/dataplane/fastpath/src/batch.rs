@@ -47,6 +47,7 @@ impl FastPath {
                     others: 0,
                     mute,
                     glance,
+                    guessed: SetId::NOTHING,
                 });
             }
             Entrance::Network(network) => {
@@ -66,6 +67,7 @@ impl FastPath {
                     others: 0,
                     mute,
                     glance,
+                    guessed: SetId::NOTHING,
                 });
             }
             Entrance::Ethernet(_) => {
@@ -100,6 +102,8 @@ struct Pass<'a, const WAY: bool> {
     others: u64,
     mute: Mute,
     glance: Glance,
+    /// The set that is guessed.
+    guessed: SetId,
 }
 
 impl<const WAY: bool> Comparing for Pass<'_, WAY> {
@@ -110,15 +114,15 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
         let mut first = 0;
         let (now, ahead) = (self.now.as_nanos(), self.plains.ahead);
         self.engine.fate = Fate::Forwarded;
-        let mut guessed = self.engine.guessed();
+        self.guessed = self.engine.guessed();
         self.engine.met = Met::new();
         for index in 0..self.plains.len() {
             let FastPath { table, programs, sets, surroundings, met, .. } = &mut *self.engine;
             table.prefetch(self.plains.lines[(index + ahead) % (2 * BATCH)]);
-            let chooser = Chooser { programs, sets, fits: &fits, guessed };
+            let chooser = Chooser { programs, sets, fits: &fits, guessed: self.guessed };
             let Some((line, course)) = chooser.choose::<WAY>(table, self.plains, index, met) else {
                 self.leaving.depart_all(first..index, &exits);
-                guessed = self.finish(index, None);
+                self.finish(index, None);
                 first = index + 1;
                 continue;
             };
@@ -126,7 +130,7 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
             let exit = &mut exits[index % BATCH];
             if forwarding.forward::<0>((self.batch, index), (line, course), (&mut sent, exit)).is_none() {
                 self.leaving.depart_all(first..index, &exits);
-                guessed = self.finish(index, Some(course).filter(|course| *course < NO_STEP));
+                self.finish(index, Some(course).filter(|course| *course < NO_STEP));
                 first = index + 1;
             }
         }
@@ -142,20 +146,21 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
 }
 
 impl<const WAY: bool> Pass<'_, WAY> {
-    /// What is not as simple. `course`: the packet was for it. Returns the set that is guessed afterwards.
+    /// What is not as simple. `course`: the packet was for it.
     #[cold]
     #[inline(never)]
-    fn finish(&mut self, index: usize, course: Option<u32>) -> SetId {
+    fn finish(&mut self, index: usize, course: Option<u32>) {
         let is_marked = self.plains.flaws[index % BATCH] as u8 & flaw::CONGESTED != 0;
         if is_marked && course.is_some_and(|course| self.forward_marked(index, course).is_some()) {
-            return self.engine.guessed();
+            return;
         }
         let Self { engine, batch, plains, glance, mute, .. } = self;
         match glance.fork::<WAY>(engine, (batch, plains), (index, course), mute) {
             Fork::Drop(reason) => self.drop_one(reason),
             fork => self.decide(index, fork),
         }
-        self.engine.guessed()
+        // The slow room may have changed the sets.
+        self.guessed = self.engine.guessed();
     }
 
     /// Sends a packet on that has taken over a mark of congestion from its outer header. `None`: as for [`Forwarding::forward`].

@@ -121,6 +121,7 @@ mod avx512 {
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
     pub(super) fn run(comparing: impl Comparing) {
         comparing.run(|block, gist| if is_few(block) { fits(block, &gist) } else { 0 });
     }
@@ -198,6 +199,7 @@ mod avx2 {
     }
 
     #[target_feature(enable = "avx2")]
+    #[inline]
     pub(super) fn run(comparing: impl Comparing) {
         comparing.run(|block, gist| fits_only(block, &gist));
     }
