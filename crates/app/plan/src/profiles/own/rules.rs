@@ -82,12 +82,15 @@ pub(super) fn matching(
     }
 }
 
-/// The stage in which the compiler begins with PDRs: where they write what the FAR says, it has other tables before them, though nothing in
-/// the program asks for that.
-const fn first_stage(profile: Profile) -> Option<usize> {
+/// From so many complex UEs on the compiler was seen to use two stages of `red` less than there are.
+const MANY_COMPLEX: u32 = 8192;
+
+/// The stage in which PDRs begin: where they write what the FAR says, the compiler has other tables before them, though nothing in the program
+/// asks for that.
+const fn first_stage(profile: Profile, population: &Population) -> Option<usize> {
     match profile {
-        Profile::Red => Some(3),
-        Profile::RedSpt => Some(1),
+        Profile::Red if population.complex >= MANY_COMPLEX => Some(3),
+        Profile::Red | Profile::RedSpt => Some(1),
         _ => None,
     }
 }
@@ -99,7 +102,7 @@ fn unsplit(
 ) -> Result<&'static [&'static str], PlanError> {
     let actions: &[&[u32]] = if program.profile == Profile::Red { TO_ANY } else { &[&[OPERAND_PDR_ID]] };
     let under = |table: Table| table.actions(actions).when("user data", 1);
-    let first = first_stage(program.profile);
+    let first = first_stage(program.profile, population);
     if population.complex > 0 {
         let fields = key(&[TUNNEL, BOTH_WAYS, FILTER]);
         pipeline.add(
@@ -128,7 +131,7 @@ fn split(
         Profile::RedSpt => [TO_N6, TO_EITHER, TO_TUNNEL],
         _ => [TEMPLATED[0], TEMPLATED[1], TEMPLATED[1]],
     };
-    let first = first_stage(program.profile);
+    let first = first_stage(program.profile, population);
     let complex = population.complex / 2;
     let (n6, n9, back) = (population.simple - population.n9, population.n9, population.n9 + complex);
     let filters = |who: &[(&'static str, u32)]| Match::Ternary(key(&[who, FILTER]));
