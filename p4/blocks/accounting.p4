@@ -40,8 +40,8 @@ control PostQosAccounting(in rule_t rule) {
 #if ACCOUNTING_PARTITIONS == 2
     PARTITION(63, post_qos_b, post_qos_usage_b, count_post_b, SIZE_ACCOUNTING, )
 #elif defined(SIZE_BESIDE)
-    PARTITION(64, post_qos_early, post_qos_usage_early, count_post_early, SIZE_BESIDE, @stage(STAGE_BESIDE))
-    PARTITION(65, post_qos_late, post_qos_usage_late, count_post_late, SIZE_BESIDE, )
+    PARTITION(64, post_qos_early, post_qos_usage_early, count_post_early, SIZE_BESIDE, PLACE_EARLY)
+    PARTITION(65, post_qos_late, post_qos_usage_late, count_post_late, SIZE_BESIDE, PLACE_LATE)
 #endif
 
     apply {

@@ -112,6 +112,10 @@ control Forwarding(inout metadata_t meta) {
         size = SIZE_UL_TO_N6_TEMPLATE;
     }
 
+#ifdef APPLICATION_DETECTION
+#define HAS_NO_N9_TEMPLATE true
+#else
+#define HAS_NO_N9_TEMPLATE ul_to_n9_n3_template.apply().miss
     @id(43)
     table ul_to_n9_n3_template {
         key = { meta.rule : ternary @name("rule"); }
@@ -119,6 +123,7 @@ control Forwarding(inout metadata_t meta) {
         const default_action = NoAction();
         size = SIZE_UL_TO_N9_N3_TEMPLATE;
     }
+#endif
 
     @id(44)
     table dl_template {
@@ -131,7 +136,7 @@ control Forwarding(inout metadata_t meta) {
     apply {
         if (HAS_RULE) {
             if (ul_to_n6_template.apply().miss) {
-                if (ul_to_n9_n3_template.apply().miss) {
+                if (HAS_NO_N9_TEMPLATE) {
                     dl_template.apply();
                 }
             }

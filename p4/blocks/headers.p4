@@ -16,6 +16,9 @@ typedef rule_t rule_word_t;
 #endif
 typedef bit<16> meter_index_t;
 typedef bit<6> qfi_t;
+#ifdef APPLICATION_DETECTION
+typedef bit<4> application_t;
+#endif
 typedef bit<5> queue_t;
 #ifdef OUTER_IPV6
 typedef bit<128> tunnel_address_t;
@@ -247,6 +250,10 @@ struct metadata_t {
     bit<1> is_congested;
     // Octets of the user packet.
     bit<16> length;
+#ifdef APPLICATION_DETECTION
+    // Which of the operator's applications the packet is of.
+    application_t application;
+#endif
     // What the PDR says.
     KEPT_IN_COPY rule_word_t rule;
     meter_index_t meter;

@@ -17,6 +17,8 @@
 #include "pdr_filters.p4"
 #elif defined(PROFILE_BASELINE) || defined(PROFILE_RED)
 #include "pdr_unsplit.p4"
+#elif defined(APPLICATION_DETECTION)
+#include "pdr_applications.p4"
 #else
 #include "pdr_split.p4"
 #endif

@@ -27,14 +27,14 @@ control QueueCounting(in queue_t queue) {
     COUNTER(queue_packets, 32, queue_t)
 
 #ifdef SIZE_BESIDE
-    // First of all on the egress side, where no block is that the counters of rules could have.
+    // A table of its own, so that it can stand where no block is that the counters of rules could have.
     @hidden
     action count_queue() {
         COUNT(queue_packets, queue_t, queue)
     }
 
     @hidden
-    @stage(0)
+    PLACE_QUEUES
     table queue_counting {
         actions = { count_queue; }
         const default_action = count_queue();

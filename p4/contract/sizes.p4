@@ -14,6 +14,15 @@
 #define SIMPLE_UES 20480
 #endif
 #endif
+// APPLICATION_DETECTION: no UE has filters of its own, and none is behind another UPF.
+#ifdef APPLICATION_DETECTION
+#define COMPLEX_UES 0
+#define N9_UES 0
+// Rows that tell applications apart, in each direction.
+#ifndef SIZE_APPLICATIONS
+#define SIZE_APPLICATIONS 512
+#endif
+#endif
 #ifndef COMPLEX_UES
 #define COMPLEX_UES 2048
 #endif
@@ -62,8 +71,18 @@
 // can be counters. Two small tables beside the large one after QoS enforcement take what it cannot; a rule's entry may stand in
 // any of the three.
 #if ACCOUNTING_PARTITIONS == 1 && RULES > 300000 && COMPLEX_UES < 4096 && !defined(PROFILE_DIRECT)
+#ifdef APPLICATION_DETECTION
+// What tells applications apart leaves stage 0 to the egress side's counters.
+#define SIZE_BESIDE 22528
+#define PLACE_EARLY @stage(0)
+#define PLACE_LATE
+#define PLACE_QUEUES
+#else
 #define SIZE_BESIDE 10240
-#define STAGE_BESIDE 2
+#define PLACE_EARLY @stage(2)
+#define PLACE_LATE
+#define PLACE_QUEUES @stage(0)
+#endif
 #define SIZE_POST_QOS (SIZE_ACCOUNTING - 2 * SIZE_BESIDE)
 #else
 #define SIZE_POST_QOS SIZE_ACCOUNTING
