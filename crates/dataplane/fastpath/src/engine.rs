@@ -18,6 +18,7 @@ use crate::index::ArenaError;
 use crate::lease::{Compiler, Kinds, Lease};
 use crate::leaving::{Entrance, Leaving};
 use crate::program::Programs;
+use crate::refusal::Silence;
 use crate::resting::{Awake, Resting};
 use crate::surroundings::Surroundings;
 use crate::table::Table;
@@ -48,6 +49,8 @@ pub struct FastPath {
     pub(crate) hot: Counters,
     /// What became of the only packet of a batch.
     pub(crate) fate: Fate,
+    /// Who is told nothing for a while.
+    pub(crate) silence: Silence,
     /// For packets that come one by one.
     pub(crate) single: Option<Single>,
     /// For the packets of a batch.
@@ -76,6 +79,7 @@ impl FastPath {
             most_sessions: limits.max_sessions,
             hot: Counters::default(),
             fate: Fate::Dropped(DropReason::UnknownUe),
+            silence: Silence::new(),
             single: Some(Single::default()),
             desk: None,
         })

@@ -49,7 +49,9 @@ impl Glance {
         }
         let id = u64::from(plains.places[at]) << 32 | u64::from(plains.keys[at]);
         let is_muted = match batch.meta(index) {
-            Some(Meta::Gtpu { peer, .. }) => WAY == UPLINK && mute.is(peer.ip()),
+            Some(Meta::Gtpu { peer, .. }) if WAY == UPLINK => {
+                mute.is(peer.ip()) || engine.silence.is_on(peer.ip(), self.now)
+            }
             _ => false,
         };
         if engine.table.line(plains.lines[at]).is_some_and(|line| line.id() == id) {

@@ -50,6 +50,39 @@ impl Mute {
     }
 }
 
+/// Peers with IPv4 addresses that are told nothing for a while, as they have been told enough; each at a place of its own, or of others,
+/// too.
+#[derive(Debug)]
+pub(crate) struct Silence([(u32, Time); SILENT]);
+
+/// How many are remembered: a power of two.
+const SILENT: usize = 256;
+
+impl Silence {
+    pub(crate) const fn new() -> Self {
+        Self([(0, Time::from_nanos(0)); SILENT])
+    }
+
+    /// The peer is told nothing at this time.
+    #[inline]
+    pub(crate) fn is_on(&self, peer: IpAddr, now: Time) -> bool {
+        let IpAddr::V4(peer) = peer else { return false };
+        let (of, until) = self.0[place(peer.to_bits())];
+        of == peer.to_bits() && now < until
+    }
+
+    fn note(&mut self, peer: IpAddr, until: Time) {
+        if let IpAddr::V4(peer) = peer {
+            self.0[place(peer.to_bits())] = (peer.to_bits(), until);
+        }
+    }
+}
+
+/// Neighbours have different ones.
+const fn place(peer: u32) -> usize {
+    (peer ^ peer >> 8 ^ peer >> 16) as usize % SILENT
+}
+
 impl FastPath {
     /// The sender of an IPv4 packet may be told that it goes no further, as far as the limits allow. Once it may not, that remains so
     /// for the batch.
@@ -109,7 +142,9 @@ impl FastPath {
         if mute.is(peer) {
             return true;
         }
-        let is_mute = !self.slow.may_signal(peer, now);
+        let until = self.slow.silent_until(peer, now);
+        until.into_iter().for_each(|until| self.silence.note(peer, until));
+        let is_mute = until.is_some() || !self.slow.may_signal(peer, now);
         if is_mute {
             mute.peer = Some(peer);
         }

@@ -1,7 +1,7 @@
 //! What is looked at in a GTP-U message that does not look plain.
 
 use causeway_dataplane::DropReason;
-use causeway_packet::gtpu;
+use causeway_packet::gtpu::{self, MessageType};
 use causeway_reference::drop_reason_of;
 use causeway_types::{Qfi, Teid};
 
@@ -43,6 +43,8 @@ enum Chain {
     Read(Tunnelled),
     /// It ends beyond the message, or nowhere.
     Broken,
+    /// It is one of a message that nobody knows.
+    OfOther,
     /// That must be asked of the parser of all messages.
     Unknown,
 }
@@ -64,6 +66,7 @@ impl Tunnelled {
         match Self::parse_chain(bytes) {
             Chain::Read(tunnelled) => Ok(tunnelled),
             Chain::Broken => Err(Unfit::Drop(DropReason::MalformedGtpu)),
+            Chain::OfOther => Err(Unfit::Drop(DropReason::UnsupportedGtpMessage)),
             // Without a look at more of what is no GTP-U at all.
             Chain::Unknown if bytes.first().is_some_and(|flags| flags & 0xf0 != 0x30) => {
                 Err(Unfit::Drop(DropReason::UnsupportedGtpVersion))
@@ -75,7 +78,7 @@ impl Tunnelled {
     /// A G-PDU with several extension headers, and a container that says nothing but a QFI.
     #[inline(always)]
     fn parse_chain(bytes: &[u8]) -> Chain {
-        let Some([0x34, G_PDU, hi, lo, a, b, c, d, _, _, _, first]) = bytes.first_chunk::<12>() else {
+        let Some([0x34, message_type, hi, lo, a, b, c, d, _, _, _, first]) = bytes.first_chunk::<12>() else {
             return Chain::Unknown;
         };
         let end = 8 + usize::from(u16::from_be_bytes([*hi, *lo]));
@@ -102,11 +105,20 @@ impl Tunnelled {
             }
             (rest, kind) = (behind, *next);
         }
-        let Some(teid) = Teid::new(u32::from_be_bytes([*a, *b, *c, *d])) else { return Chain::Unknown };
         if kind != 0 {
             // More than anybody has to read.
             return Chain::Broken;
         }
+        match MessageType(*message_type) {
+            MessageType::G_PDU => {}
+            MessageType::ECHO_REQUEST
+            | MessageType::ECHO_RESPONSE
+            | MessageType::ERROR_INDICATION
+            | MessageType::SUPPORTED_EXTENSION_HEADERS
+            | MessageType::END_MARKER => return Chain::Unknown,
+            _ => return Chain::OfOther,
+        }
+        let Some(teid) = Teid::new(u32::from_be_bytes([*a, *b, *c, *d])) else { return Chain::Unknown };
         let (teid, start) = (teid.value(), end - rest.len());
         let is_plain = start == HEADERS;
         Chain::Read(Self { teid, start: start as u16, end: end as u16, qfi, is_plain, is_strange })
@@ -197,6 +209,10 @@ mod tests {
                     Chain::Read(read) => prop_assert_eq!(Tunnelled::parse_any(&octets), Ok(read)),
                     Chain::Broken => {
                         let dropped = Err(Unfit::Drop(DropReason::MalformedGtpu));
+                        prop_assert_eq!(Tunnelled::parse_any(&octets), dropped);
+                    }
+                    Chain::OfOther => {
+                        let dropped = Err(Unfit::Drop(DropReason::UnsupportedGtpMessage));
                         prop_assert_eq!(Tunnelled::parse_any(&octets), dropped);
                     }
                     Chain::Unknown => {}

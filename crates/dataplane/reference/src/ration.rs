@@ -31,6 +31,12 @@ impl Ration {
         self.all.has_some(now) && self.hosts.get_mut(&host).is_none_or(|bucket| bucket.has_some(now))
     }
 
+    /// No message may be sent to this host before that time. `None`: one may be sent now.
+    pub(crate) fn silent_until(&mut self, host: IpAddr, now: Time) -> Option<Time> {
+        let own = self.hosts.get_mut(&host).and_then(|bucket| bucket.empty_until(now));
+        self.all.empty_until(now).max(own)
+    }
+
     /// A message may be sent to this host now; it then counts as sent.
     pub(crate) fn may_send(&mut self, host: IpAddr, now: Time) -> bool {
         if self.hosts.len() >= REMEMBERED && !self.hosts.contains_key(&host) {
@@ -76,6 +82,12 @@ impl Bucket {
         self.held >= self.price
     }
 
+    /// It has not enough before that time, whatever is taken out of it until then.
+    fn empty_until(&mut self, now: Time) -> Option<Time> {
+        let lacking = if self.has_some(now) { return None } else { self.price - self.held };
+        Some(Time::from_nanos(self.updated.as_nanos().saturating_add(lacking)))
+    }
+
     fn take(&mut self, now: Time) -> bool {
         let has_some = self.has_some(now);
         if has_some {
@@ -106,6 +118,26 @@ mod tests {
         let at_once = (0..100).filter(|_| limit.may_send(host(1), start)).count();
         assert_eq!(at_once, 10);
         assert!((1..50).all(|n| limit.may_send(host(1), start + Span::from_millis(200 * n))));
+    }
+
+    // Input: messages to two hosts until neither hears more, which is as many as all may hear; a limit of none.
+    // Output: each is silent until the nanosecond in which the next message may be sent; for ever.
+    #[test]
+    fn silence_ends_when_it_is_said_to() {
+        let start = Time::from_secs(9);
+        let mut limit = Ration::new(20, 10);
+        assert_eq!(limit.silent_until(host(1), start), None);
+        while limit.may_send(host(1), start) {}
+        assert_eq!(limit.silent_until(host(2), start), None);
+        while limit.may_send(host(2), start) {}
+        for (number, wait) in [(3, Span::from_millis(50)), (1, Span::from_millis(100))] {
+            let until = limit.silent_until(host(number), start);
+            assert_eq!(until, Some(start + wait));
+            assert!(!limit.has_some(host(number), start + wait - Span::from_nanos(1)));
+            assert!(limit.has_some(host(number), start + wait));
+        }
+        let never = Ration::new(0, 10).silent_until(host(1), start);
+        assert!(never.is_some_and(|until| until > start + Span::from_secs(1 << 30)));
     }
 
     // Input: a flood from 20,000 hosts, and a limit of 50 for all; a limit of none.

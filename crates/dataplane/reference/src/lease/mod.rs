@@ -108,6 +108,11 @@ impl Reference {
         self.signalling.has_some(peer, now) && self.is_another_host(peer)
     }
 
+    /// The peer may be told of neither before that time. `None`: [`Reference::may_signal`].
+    pub fn silent_until(&mut self, peer: IpAddr, now: Time) -> Option<Time> {
+        self.signalling.silent_until(peer, now)
+    }
+
     /// The sender of a packet may be told now that it cannot be forwarded: else it is dropped without a word.
     pub fn may_tell_sender(&mut self, sender: IpAddr, now: Time) -> bool {
         self.icmp.has_some(sender, now)
