@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use causeway_conformance::{Backend, Setup, limits};
 use causeway_dataplane::{PacketEngine, Topology};
-use causeway_p4::profiles;
+use causeway_p4::{Contract, profiles};
 use causeway_switch::Count;
 use causeway_switch::backend::{InProcess, WithPorts};
 use causeway_switch::driver::{Link, Outcome, Program, Request, SwitchDriver, Ticket};
@@ -19,6 +19,7 @@ use crate::{On, bmv2_tools, check};
 /// One switch for all cases.
 struct OnBmv2 {
     switch: Rc<RefCell<Bmv2>>,
+    contract: &'static Contract,
 }
 
 impl Backend for OnBmv2 {
@@ -29,7 +30,7 @@ impl Backend for OnBmv2 {
     fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
         self.switch.borrow_mut().settle();
         let driver = Way { switch: Rc::clone(&self.switch), is_new: true };
-        let program = Program::from(&profiles::HIP4);
+        let program = Program::from(self.contract);
         let engine = InProcess::with_driver(driver, &program, topology, limits(setup));
         Box::new(engine.unwrap_or_else(|error| panic!("{error}")).counting_as_received())
     }
@@ -82,16 +83,27 @@ impl WithPorts for Way {
 // Output: each passes, or `bmv2.yaml` says why not; none is there that passes.
 #[test]
 fn bmv2_passes_what_it_supports() {
-    const NAME: &str = "on_bmv2::bmv2_passes_what_it_supports";
+    on_bmv2("on_bmv2::bmv2_passes_what_it_supports", &profiles::HIP4, On::Bmv2);
+}
+
+// Input:  the same in profile `direct`, whose counters each case finds as those before it left them.
+// Output: the same.
+#[test]
+fn bmv2_passes_what_it_supports_in_direct() {
+    on_bmv2("on_bmv2::bmv2_passes_what_it_supports_in_direct", &profiles::DIRECT, On::Bmv2Direct);
+}
+
+fn on_bmv2(name: &'static str, contract: &'static Contract, on: On) {
     if let Some(tool) = bmv2_tools::missing() {
-        eprintln!("SKIPPED conformance::{NAME}: needs {tool} (not on PATH)");
+        eprintln!("SKIPPED conformance::{name}: needs {tool} (not on PATH)");
         return;
     }
-    in_namespace(NAME, || {
+    in_namespace(name, || {
         let folder = tempfile::tempdir().unwrap();
-        let json = bmv2_tools::compile(folder.path());
-        let p4info = Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4/p4info/hip4.bmv2.txtpb");
+        let json = bmv2_tools::compile(folder.path(), &contract.profile.to_uppercase());
+        let p4info = format!("../p4/p4info/{}.bmv2.txtpb", contract.profile);
+        let p4info = Path::new(env!("CARGO_MANIFEST_DIR")).join(p4info);
         let switch = Bmv2::start(&json, &p4info, [192, 0, 2, 1]);
-        check(&OnBmv2 { switch: Rc::new(RefCell::new(switch)) }, On::Bmv2);
+        check(&OnBmv2 { switch: Rc::new(RefCell::new(switch)), contract }, on);
     });
 }

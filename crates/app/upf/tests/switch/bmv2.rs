@@ -109,7 +109,7 @@ fn the_daemon_drives_bmv2() {
     }
     in_namespace(NAME, || {
         let folder = tempfile::tempdir().unwrap();
-        let json = bmv2_tools::compile(folder.path());
+        let json = bmv2_tools::compile(folder.path(), "HIP4");
         let address: SocketAddr = GRPC.parse().unwrap();
         let mut switch = Bmv2::start();
         let mut config = configuration_for(address);

@@ -91,7 +91,7 @@ fn bmv2_does_the_same() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let json = bmv2_tools::compile(folder.path());
+    let json = bmv2_tools::compile(folder.path(), "HIP4");
     for case in behaviour::WITHOUT_PORTS {
         case(&mut Bmv2::start(&json));
     }

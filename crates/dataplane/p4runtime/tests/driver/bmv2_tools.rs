@@ -12,13 +12,15 @@ pub(crate) fn missing() -> Option<&'static str> {
     TOOLS.into_iter().find(|tool| !is_there(tool))
 }
 
-/// `hip4` for BMv2.
-pub(crate) fn compile(folder: &Path) -> PathBuf {
+/// A profile for BMv2, such as `HIP4`.
+pub(crate) fn compile(folder: &Path, profile: &str) -> PathBuf {
     let json = folder.join("upf.json");
     let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let root = above.find(|folder| folder.join("p4/bmv2/upf.p4").is_file()).unwrap();
     let done = Command::new("p4c-bm2-ss")
-        .args(["--std", "p4-16", "-DPROFILE_HIP4", "-DINNER_IPV6", "p4/bmv2/upf.p4", "-o"])
+        .args(["--std", "p4-16", "-DINNER_IPV6", "p4/bmv2/upf.p4"])
+        .arg(format!("-DPROFILE_{profile}"))
+        .arg("-o")
         .arg(&json)
         .current_dir(root)
         .output()

@@ -55,9 +55,12 @@ impl<D: SwitchDriver> Switch<D> {
         self.chores.forget();
         let base: Vec<Entry> = self.fixed.iter().cloned().chain(self.templates()).collect();
         // A switch that has nothing of that was empty, whoever says so.
+        let was_emptied = is_emptied;
         let is_emptied =
             is_emptied || !base.is_empty() && base.iter().all(|entry| !found.contains_key(&entry.key));
-        if is_emptied && self.layout.profile == Profile::Direct {
+        // What another controller has counted stays where that has left nothing else.
+        let counts_anew = was_emptied || is_emptied && !self.bases.is_new();
+        if counts_anew && self.layout.profile == Profile::Direct {
             report.counters += self.restart_cells();
         }
         let mut first = missing(base, &mut found);
@@ -99,6 +102,7 @@ impl<D: SwitchDriver> Switch<D> {
     /// All counters by index start from zero. Returns how many had something to be read.
     fn restart_cells(&mut self) -> usize {
         self.access.all_restarted();
+        self.bases.restarted();
         let mut counters = 0;
         for rule in self.rules.values_mut() {
             rule.last = [Count::ZERO; 2];

@@ -15,6 +15,7 @@
 //! 5. If the change reports or removes usage, it waits until the counters concerned were read, those of old numbers for the last time.
 //! 6. The software carries it out: its reports are final and exact then, and what waited leaves.
 
+mod bases;
 mod change;
 mod check;
 mod chores;

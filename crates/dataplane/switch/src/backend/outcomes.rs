@@ -22,6 +22,8 @@ pub(super) enum Flight {
     Pass(usize),
     /// Some of the counters of a pass of a side, by their places in it.
     Cells(usize, Vec<usize>),
+    /// What counters of a side held before numbers are used.
+    Bases(usize, Vec<SwitchPdr>),
     /// The removal of entries that a pass of a side has read for the last time.
     Removal(usize, Vec<SwitchPdr>),
     /// A frame.
@@ -82,6 +84,7 @@ impl<D: SwitchDriver> Switch<D> {
                 let removed = if outcome.is_ok() { numbers } else { Vec::new() };
                 self.removal_ended(now, side, &removed);
             }
+            Flight::Bases(side, numbers) => self.bases_ended(now, side, &numbers, outcome),
             Flight::Tally => self.tally_ended(outcome),
             // A comparison is under way as long as it waits for these.
             Flight::Frame | Flight::Table(_) | Flight::Units => {}

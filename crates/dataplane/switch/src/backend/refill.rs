@@ -54,6 +54,7 @@ impl<D: SwitchDriver> Switch<D> {
     /// What became of the way to the switch.
     pub(super) fn take_link(&mut self, now: Time, link: Link) {
         self.tally.take_link(link);
+        self.bases.take_link(link);
         match link {
             Link::Down => self.notices.push_back(Notice::Down),
             Link::Superseded => self.notices.push_back(Notice::Superseded),
@@ -135,6 +136,7 @@ impl<D: SwitchDriver> Switch<D> {
                 let removed = if outcome.is_ok() { numbers } else { Vec::new() };
                 self.removal_ended(now, side, &removed);
             }
+            Flight::Bases(side, numbers) => self.bases_ended(now, side, &numbers, outcome),
             Flight::Table(table) => self.take_whole_table(now, table, outcome),
             // They are read again.
             Flight::Tally => self.tally.missed(),
@@ -284,6 +286,7 @@ impl<D: SwitchDriver> Switch<D> {
         let Some(mut refill) = self.refill.take() else { return };
         refill.report.took = now.since(refill.began);
         self.compared = Some(now);
+        self.bases.compared(now + self.config.drain);
         self.send_held(now);
         self.statistics.refills += 1;
         self.statistics.restarted_counters += refill.report.counters as u64;

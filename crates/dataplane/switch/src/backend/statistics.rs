@@ -1,5 +1,7 @@
 //! What the backend counts.
 
+use super::switch::Switch;
+
 /// What has happened since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Statistics {
@@ -21,4 +23,11 @@ pub struct Statistics {
     pub refills: u64,
     /// Counters that started from zero then: what they had counted since they were read last is lost.
     pub restarted_counters: u64,
+}
+
+impl<D> Switch<D> {
+    /// What has happened since the start.
+    pub const fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
 }

@@ -7,6 +7,7 @@ use causeway_reference::Reference;
 use causeway_types::{Seid, Span, Time};
 use foldhash::fast::RandomState;
 
+use super::bases::Bases;
 use super::chores::Chores;
 use super::config::Config;
 use super::direct;
@@ -52,6 +53,7 @@ pub struct Switch<D> {
     pub(super) free_meters: [Vec<u32>; 2],
     /// Numbers of profile `direct`.
     pub(super) numbers: direct::Numbers,
+    pub(super) bases: Bases,
     /// Entries of each table that sessions have.
     pub(super) used: HashMap<u32, usize, RandomState>,
     pub(super) operations: HashMap<Operation, Pending, RandomState>,
@@ -91,7 +93,8 @@ pub struct Switch<D> {
 }
 
 impl<D: SwitchDriver> Switch<D> {
-    /// A UPF on an empty switch with this program. It begins to fill it with what belongs to no session; operations wait for that.
+    /// A UPF on a switch with this program: an empty one, unless its driver says otherwise ([`Link`](crate::driver::Link)). It begins to fill it
+    /// with what belongs to no session; operations wait for that.
     ///
     /// # Errors
     /// The program or the configuration.
@@ -115,6 +118,7 @@ impl<D: SwitchDriver> Switch<D> {
             pulling: Pulling::new(config.pulling),
             driver,
             numbers: direct::Numbers::new(&layout, &config.guards),
+            bases: Bases::default(),
             layout,
             config,
             ranges,
@@ -243,11 +247,6 @@ impl<D: SwitchDriver> Switch<D> {
     /// The driver.
     pub const fn driver(&mut self) -> &mut D {
         &mut self.driver
-    }
-
-    /// What has happened since the start.
-    pub const fn statistics(&self) -> &Statistics {
-        &self.statistics
     }
 
     /// Sessions, and rules with numbers, those that have not retired included.

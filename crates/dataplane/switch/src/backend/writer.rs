@@ -48,6 +48,7 @@ impl<D: SwitchDriver> Switch<D> {
             held.exhausted = exhausted;
         }
         self.learn_urrs(now, seid, &rules);
+        self.ask_bases(now, &change.add);
         let leads = plan.filter(|plan| self.may_lead(plan, &change.deeds()));
         if let Some(pending) = self.operations.get_mut(&operation) {
             (pending.change, pending.unwritten) = (change, updates);
@@ -151,6 +152,9 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// Writes what the switch has not confirmed of an operation.
     pub(super) fn write_rest(&mut self, now: Time, operation: Operation) {
+        if !self.has_bases(now, operation) {
+            return;
+        }
         let Some(pending) = self.operations.get_mut(&operation) else { return };
         if pending.unwritten.is_empty() {
             return self.write_ended(now, operation, Ok(()));

@@ -11,6 +11,13 @@ impl<W> TableAccess<W> {
         places.unwrap_or_default().map(|place| place.map(|place| place.partition))
     }
 
+    /// What the counter of a number holds that has no rule: it goes on from there.
+    pub fn set_base(&mut self, side: Side, number: SwitchPdr, count: Count) {
+        if !self.rules.contains_key(&number) {
+            self.bases.entry(number).or_default()[side as usize] = count;
+        }
+    }
+
     /// All counters start from zero, also those of numbers that nobody has. Only while no pass is under way.
     pub fn all_restarted(&mut self) {
         self.bases.clear();

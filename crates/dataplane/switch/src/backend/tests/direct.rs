@@ -18,11 +18,11 @@ use crate::backend::surroundings::parts;
 use crate::backend::{Guard, InProcess, StartError, Switch};
 use crate::driver::Program;
 
-fn direct() -> InProcess {
+pub(super) fn direct() -> InProcess {
     on_switch(&profiles::DIRECT)
 }
 
-fn establish(upf: &mut InProcess, number: u8, rules: &RuleSet) {
+pub(super) fn establish(upf: &mut InProcess, number: u8, rules: &RuleSet) {
     upf.apply(START, &plan_establishment(Seid(number.into()), rules)).unwrap();
 }
 
@@ -38,17 +38,17 @@ fn entries(upf: &mut InProcess, table: &str) -> usize {
 }
 
 /// User octets of the session that were counted, uplink and downlink.
-fn end(upf: &mut InProcess, number: u8) -> (u64, u64) {
+pub(super) fn end(upf: &mut InProcess, number: u8) -> (u64, u64) {
     let usage = upf.apply(START, &plan_deletion(Seid(number.into()))).unwrap().usage;
     let volumes = || usage.iter().filter_map(|usage| usage.volume);
     (volumes().map(|volume| volume.uplink).sum(), volumes().map(|volume| volume.downlink).sum())
 }
 
-fn up(upf: &mut InProcess, number: u8) -> Fate {
+pub(super) fn up(upf: &mut InProcess, number: u8) -> Fate {
     upf.process(START, &from_gnb(), &request(number, 72), &mut Vec::new())
 }
 
-fn down(upf: &mut InProcess, number: u8) -> Fate {
+pub(super) fn down(upf: &mut InProcess, number: u8) -> Fate {
     upf.process(START, &from_network(), &reply(number, 172), &mut Vec::new())
 }
 

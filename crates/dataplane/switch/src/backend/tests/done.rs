@@ -14,6 +14,8 @@ pub(super) struct Done {
     /// Packets that were counted before a restart of the switch, and not read.
     pub(super) lost: u64,
     pub(super) restarts: u64,
+    /// Controllers that were followed by others.
+    pub(super) successions: u64,
     pub(super) read_back: u64,
     pub(super) refills: u64,
     pub(super) checks: u64,
@@ -28,6 +30,7 @@ impl AddAssign for Done {
         self.beside += other.beside;
         self.lost += other.lost;
         self.restarts += other.restarts;
+        self.successions += other.successions;
         self.read_back += other.read_back;
         self.refills += other.refills;
         self.checks += other.checks;

@@ -12,6 +12,8 @@ mod retries;
 mod soak;
 mod stories;
 mod storm;
+mod succession;
+mod takeover;
 mod trouble;
 mod witness;
 mod world;

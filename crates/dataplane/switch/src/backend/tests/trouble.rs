@@ -54,3 +54,22 @@ fn all_kinds_of_trouble_at_once() {
     let done = run(chances, 40..60);
     assert!(done.restarts > 50 && done.refused > 0, "{done:?}");
 }
+
+// Input:  the same, rarer, while one controller follows another: each finds what the one before has left, and counters that go on.
+// Output: as before; nothing of what the one before has counted is reported by the next.
+#[test]
+fn one_controller_follows_another() {
+    let chances = Chances { unavailable: 30, late: 60, restart: 5, ..Chances::default() };
+    let mut done = Done::default();
+    for seed in 60..76 {
+        let contract = if seed % 4 == 0 { &profiles::HIP4 } else { &profiles::DIRECT };
+        let mut storm = Storm::new(contract, chances, seed);
+        for _ in 0..6 {
+            (0..50).for_each(|_| storm.step());
+            storm.check();
+            storm.succeed();
+        }
+        done += storm.end();
+    }
+    assert!(done.successions == 96 && done.restarts > 0 && done.sent > 1000, "{done:?}");
+}

@@ -74,6 +74,12 @@ impl Witness {
         &mut self.inner
     }
 
+    /// What was said to a controller is of no use to the next one.
+    pub(super) fn forget(&mut self) {
+        let book = Arc::clone(&self.book);
+        book.lock().unwrap().succeed(self.inner.inner());
+    }
+
     pub(super) const fn model(&mut self) -> &mut Model<Upf> {
         self.inner.inner()
     }
@@ -101,8 +107,30 @@ pub(super) fn drops(state: &State) -> u64 {
 
 impl Book {
     fn restart(&mut self, model: &Model<Upf>) {
+        self.dropped += drops(model.state());
+        for (cell, count) in self.counts(model) {
+            if self.beside.contains(&cell) {
+                self.were_beside.insert((self.restarts, cell));
+            } else {
+                self.lost += count - self.told(self.restarts, &cell);
+            }
+        }
+        self.restarts += 1;
+    }
+
+    /// Another controller takes over: what was not told before is not told.
+    fn succeed(&mut self, model: &Model<Upf>) {
+        for (cell, count) in self.counts(model) {
+            if !self.beside.contains(&cell) {
+                self.lost += count - self.told(self.restarts, &cell);
+            }
+            self.told.insert((self.restarts, cell), Count { packets: count as u64, octets: 0 });
+        }
+    }
+
+    /// Packets in all counters that are a rule's.
+    fn counts(&self, model: &Model<Upf>) -> Vec<(Cell, i64)> {
         let state = model.state();
-        self.dropped += drops(state);
         let tables = state.program().tables.iter().filter(|table| is_egress(&table.name));
         let entries = tables.filter_map(|table| state.entries(table.id)).flatten();
         let of_entries = entries.map(|entry| {
@@ -115,15 +143,9 @@ impl Book {
             let count = state.indexed_count(counter, index).unwrap().packets as i64;
             (Cell::Index(counter, index), count)
         });
-        for (cell, count) in of_entries.chain(by_index.filter(|(_, count)| *count > 0)) {
-            // What the controller sends itself is counted for rule 0, which is nobody's.
-            if self.beside.contains(&cell) {
-                self.were_beside.insert((self.restarts, cell));
-            } else if cell != Cell::Index(self.first_bank, 0) {
-                self.lost += count - self.told(self.restarts, &cell);
-            }
-        }
-        self.restarts += 1;
+        let all = of_entries.chain(by_index.filter(|(_, count)| *count > 0));
+        // What the controller sends itself is counted for rule 0, which is nobody's.
+        all.filter(|(cell, _)| *cell != Cell::Index(self.first_bank, 0)).collect()
     }
 
     pub(super) fn set_beside(&mut self, cells: HashSet<Cell>) {

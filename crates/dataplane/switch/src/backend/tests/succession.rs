@@ -1,0 +1,49 @@
+//! One controller after another, over one switch.
+
+use causeway_p4::Contract;
+use causeway_reference::Limits;
+use causeway_rules::{Extras, plan_modification};
+use causeway_types::{Seid, Span, UrrId};
+
+use super::storm::Storm;
+use super::witness::Witness;
+use super::world::topology;
+use crate::backend::Switch;
+use crate::backend::surroundings::parts;
+use crate::driver::{Chances, Link, Program};
+
+/// A controller, and a switch that fails so often.
+pub(super) fn begin(contract: &Contract, chances: Chances, seed: u64) -> Switch<Witness> {
+    let (model, program, config) = parts(&Program::from(contract), topology(), Limits::default()).unwrap();
+    let driver = Witness::new(model, chances, Span::from_millis(3), seed);
+    // A change is given up soon, so that some are refused.
+    let (retry, tally) = (Span::from_micros(10), Some(Span::from_millis(5)));
+    let config = crate::backend::Config { attempts: 2, retry, tally, ..config };
+    Switch::new(driver, &program, config).unwrap()
+}
+
+impl Storm {
+    /// Another controller takes over a switch that works, with nothing but what it finds there.
+    pub(super) fn succeed(&mut self) {
+        self.switch.driver().faulty().set_chances(Chances::default());
+        for (place, rules) in self.sessions.clone().into_iter().enumerate() {
+            let Some(rules) = rules else { continue };
+            // What only the controller knows would be lost with it.
+            let extras = Extras { queries: [UrrId(1)].into(), ..Extras::default() };
+            let plan = plan_modification(Seid(place as u64 + 1), &rules, &rules, &extras);
+            let applied = self.apply(&plan).unwrap();
+            self.count(&applied.usage);
+        }
+        self.collect();
+        let contract = self.contract;
+        let mut next = begin(contract, Chances::default(), self.seed);
+        std::mem::swap(next.driver(), self.switch.driver());
+        assert_eq!(self.switch.statistics().lost_counters, 0, "seed {}", self.seed);
+        self.switch = next;
+        self.switch.driver().forget();
+        self.switch.take_link(self.now, Link::Up { emptied: false });
+        self.sessions.fill(None);
+        self.done.successions += 1;
+        self.check();
+    }
+}

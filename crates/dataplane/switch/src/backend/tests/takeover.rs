@@ -1,0 +1,67 @@
+//! A controller that finds a switch at work, in profile `direct`.
+
+use causeway_dataplane::Dataplane;
+use causeway_p4::profiles;
+use causeway_reference::Limits;
+use causeway_rules::RuleSet;
+use causeway_types::{PdrId, Qfi, QfiSet};
+
+use super::direct::{direct, down, end, establish, up};
+use super::world::{START, session, topology};
+use crate::backend::InProcess;
+use crate::backend::surroundings::parts;
+use crate::driver::{Link, Program, Request, SwitchDriver, Update};
+
+// Input:  packets of a session; another controller takes over the switch, whose rows are there or gone, and not its counters; the same session
+//         and packets again; a session with several QoS flows.
+// Output: what is reported is what came since, to the octet; the counters are read once for each number.
+#[test]
+fn a_new_controller_goes_on_from_what_counters_hold() {
+    for is_bare in [false, true] {
+        let mut old = direct();
+        establish(&mut old, 0, &several_flows());
+        for _ in 0..5 {
+            down(&mut old, 0);
+            up(&mut old, 0);
+        }
+        let driver = std::mem::replace(
+            old.switch().driver(),
+            parts(&Program::from(&profiles::DIRECT), topology(), Limits::default()).unwrap().0,
+        );
+        let program = Program::from(&profiles::DIRECT);
+        let mut upf = InProcess::with_driver(driver, &program, topology(), Limits::default()).unwrap();
+        if is_bare {
+            remove_all(&mut upf);
+        }
+        upf.switch().take_link(START, Link::Up { emptied: false });
+        for rules in [several_flows(), session(0), several_flows()] {
+            establish(&mut upf, 0, &rules);
+            down(&mut upf, 0);
+            up(&mut upf, 0);
+            up(&mut upf, 0);
+            assert_eq!(end(&mut upf, 0), (200, 200));
+        }
+        upf.switch().driver().restart(START);
+        upf.advance(START);
+        establish(&mut upf, 0, &session(0));
+        up(&mut upf, 0);
+        assert_eq!(end(&mut upf, 0), (100, 0));
+    }
+}
+
+/// A session whose uplink is for two QoS flows.
+fn several_flows() -> RuleSet {
+    let mut rules = session(0);
+    let pdr = rules.pdrs.get_mut(&PdrId(1)).unwrap();
+    pdr.pdi.qfis = QfiSet::from_iter([8, 9].into_iter().filter_map(Qfi::new));
+    rules
+}
+
+/// Somebody has removed all rows of the switch.
+fn remove_all(upf: &mut InProcess) {
+    let switch = upf.switch();
+    let tables = switch.layout.filled().filter_map(|table| switch.driver.state().entries(table.id));
+    let updates = tables.flatten().map(|entry| Update::Delete(entry.key.clone())).collect();
+    let ticket = switch.driver.submit(START, Request::Write(updates));
+    assert!(switch.driver.poll(START).is_some_and(|(ended, outcome)| ended == ticket && outcome.is_ok()));
+}
