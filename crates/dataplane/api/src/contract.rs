@@ -22,6 +22,12 @@ pub trait Dataplane {
     /// [`ApplyError`] when the backend has no room, does not know the session, or cannot do what is asked.
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError>;
 
+    /// Fetches what [`Dataplane::apply`] will need for a plan that follows soon, where that may be far away. It changes nothing else,
+    /// whether the plan comes or not.
+    fn foresee(&mut self, plan: &Plan) {
+        let _ = plan;
+    }
+
     /// Detects these applications from now on, and no others, in all sessions. PDRs of an application that is gone
     /// match no packet. Never fails: the table is bounded by the control plane.
     fn provision(&mut self, applications: &Arc<Applications>);

@@ -81,6 +81,15 @@ impl Dataplane for FastPath {
         applied
     }
 
+    fn foresee(&mut self, plan: &Plan) {
+        match (plan.ops.alike(), plan.ops.moved()) {
+            (Some(alike), _) => self.resting.foresee(plan.session, alike),
+            (None, Some(moved)) => self.resting.approach(plan.session, Some(&moved.after())),
+            (None, None) if plan.ops.is_removal() => self.resting.approach(plan.session, None),
+            (None, None) => {}
+        }
+    }
+
     fn provision(&mut self, applications: &Arc<Applications>) {
         self.slow.provision(applications);
     }

@@ -19,6 +19,7 @@ use causeway_types::{Ipv4Net, Seid, Teid, Time};
 use crate::lease::Lease;
 pub(crate) use awake::{Awake, Candidate};
 pub(crate) use entry::Entry;
+use entry::Foreseen;
 use kinds::{Kind, Kinds};
 
 /// How many sessions rest at most that send to the same tunnel: all of them are passed when one more is entered, and an SMF
@@ -36,6 +37,7 @@ pub(crate) struct Resting {
     tunnels: Places,
     ues: Places,
     remotes: Places,
+    foreseen: Foreseen,
 }
 
 /// The GTP-U paths that a session uses: our address and a peer's.
@@ -90,6 +92,7 @@ impl Resting {
             tunnels: places(),
             ues: places(),
             remotes: places(),
+            foreseen: Foreseen::default(),
         }
     }
 

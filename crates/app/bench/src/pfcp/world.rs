@@ -118,7 +118,17 @@ impl World {
         let request = timer.elapsed();
         let timer = CpuTimer::start();
         let mut plans = std::mem::take(&mut self.plans);
-        let results: Vec<_> = plans.iter().map(|(id, plan)| (*id, self.apply(plan))).collect();
+        let mut following = plans.iter().skip(1);
+        let results: Vec<_> = plans
+            .iter()
+            .map(|(id, plan)| {
+                // As a packet thread does that finds more than one.
+                if let (Some(plane), Some((_, next))) = (&mut self.plane, following.next()) {
+                    plane.foresee(next);
+                }
+                (*id, self.apply(plan))
+            })
+            .collect();
         plans.clear();
         self.plans = plans;
         let apply = timer.elapsed();

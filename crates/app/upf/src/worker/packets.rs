@@ -167,8 +167,16 @@ impl Packets {
         under_way: &mut UnderWay<K>,
     ) -> Result<(), End> {
         let mut done = Done::new();
+        let mut next = None;
         loop {
-            let command = commands.try_recv();
+            let command = next.take().map_or_else(|| commands.try_recv(), Ok);
+            if matches!(command, Ok(Command::Apply(..))) {
+                // What it needs is fetched while this one is carried out.
+                next = commands.try_recv().ok();
+                if let Some(Command::Apply(_, plan)) = &next {
+                    self.room.engine().foresee(plan);
+                }
+            }
             if done.is_full() || !matches!(command, Ok(Command::Apply(..))) {
                 self.settle(reports, &mut done)?;
             }

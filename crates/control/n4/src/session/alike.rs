@@ -33,7 +33,7 @@ impl N4 {
             self.seids = seids;
             return false;
         };
-        self.add_session(Session::new(now, seid, association, cp, key));
+        self.add_session(Session::new(now, seid, association, cp, key), true);
         if let Some((id, plan)) = self.sessions.start_alike(key, seid, alike) {
             self.push(Output::Apply { id, plan });
         }

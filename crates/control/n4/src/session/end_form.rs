@@ -106,26 +106,31 @@ impl Places {
     }
 
     fn put_times(&self, octets: &mut [u8], usage: &Usage) -> Option<()> {
-        let times = [
-            (self.start, Some(usage.start)),
-            (self.end, Some(usage.end)),
-            (self.first_packet, usage.first_packet),
-            (self.last_packet, usage.last_packet),
-        ];
-        let times = times.map(|(at, time)| at.zip(time.map(|time: Time| time.to_ntp().0)));
-        let duration = self.duration.zip(usage.duration.map(seconds));
-        let mut all = times.into_iter().chain([duration]).flatten();
-        all.try_for_each(|(at, value)| put(octets, at, &value.to_be_bytes()))
+        put_time(octets, self.start, Some(usage.start))?;
+        put_time(octets, self.end, Some(usage.end))?;
+        put_time(octets, self.first_packet, usage.first_packet)?;
+        put_time(octets, self.last_packet, usage.last_packet)?;
+        match self.duration.zip(usage.duration) {
+            Some((at, duration)) => put(octets, at, &seconds(duration).to_be_bytes()),
+            None => Some(()),
+        }
     }
 
     fn put_volume(&self, octets: &mut [u8], usage: &Usage) -> Option<()> {
         let Some(((at, has_packets), volume)) = self.volume.zip(usage.volume) else { return Some(()) };
         let Volume { uplink, downlink, uplink_packets, downlink_packets } = volume;
-        let values = [volume.total(), uplink, downlink];
         let packets = [volume.total_packets(), uplink_packets, downlink_packets];
-        let packets = packets.into_iter().filter(|_| has_packets);
-        let mut all = values.into_iter().chain(packets).zip((at..).step_by(8));
-        all.try_for_each(|(value, at)| put(octets, at, &value.to_be_bytes()))
+        let values = [volume.total(), uplink, downlink].into_iter().chain(packets);
+        let places = octets.get_mut(at..at + if has_packets { 48 } else { 24 })?.as_chunks_mut().0;
+        places.iter_mut().zip(values).for_each(|(place, value)| *place = value.to_be_bytes());
+        Some(())
+    }
+}
+
+fn put_time(octets: &mut [u8], at: Option<usize>, time: Option<Time>) -> Option<()> {
+    match at.zip(time) {
+        Some((at, time)) => put(octets, at, &time.to_ntp().0.to_be_bytes()),
+        None => Some(()),
     }
 }
 

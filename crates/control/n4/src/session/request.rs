@@ -152,15 +152,15 @@ impl N4 {
     }
 
     fn begin_session(&mut self, session: Session, key: RequestKey, change: Change) {
-        self.add_session(session);
+        self.add_session(session, false);
         self.hand_out(Work::Establish(key), change);
     }
 
-    pub(super) fn add_session(&mut self, session: Session) {
+    pub(super) fn add_session(&mut self, session: Session, is_new: bool) {
         if let Some(association) = self.associations.get_mut(session.association) {
             association.sessions += 1;
         }
-        self.sessions.insert(session);
+        self.sessions.insert(session, is_new);
     }
 
     fn modify(

@@ -44,7 +44,8 @@ impl Sessions {
         Self { by_seid: places(), by_cp: places(), ..Self::default() }
     }
 
-    pub(crate) fn insert(&mut self, session: Session) {
+    /// `is_new`: no session is known by the SMF's end of this one.
+    pub(crate) fn insert(&mut self, session: Session, is_new: bool) {
         let (seid, cp, association) = (session.seid, session.cp, session.association);
         let place = self.all.insert(session);
         let number = self.members.join(association, place);
@@ -53,7 +54,11 @@ impl Sessions {
         }
         self.by_seid.insert(seid, place);
         self.last.store(place, Relaxed);
-        self.know_cp(&cp, place);
+        if is_new {
+            cp.addr.iter().for_each(|ip| self.by_cp.insert((cp.seid, ip), place));
+        } else {
+            self.know_cp(&cp, place);
+        }
     }
 
     /// Reads where a new session is found, so that it is near when it is needed. What this says means nothing.

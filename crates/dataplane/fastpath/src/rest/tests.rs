@@ -1,4 +1,5 @@
 mod again;
+mod foreseen;
 
 use std::net::Ipv4Addr;
 
