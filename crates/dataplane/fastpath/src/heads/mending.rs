@@ -51,7 +51,7 @@ impl Places {
 }
 
 impl Heads {
-    /// A packet is to be looked at one by one: [`Heads::has_tunnel`], [`Heads::move_to`], [`Heads::look_at_options`].
+    /// A packet is to be looked at one by one: [`Heads::move_to`], [`Heads::look_at_options`].
     #[inline(always)]
     pub(crate) const fn is_unusual(&self, index: usize) -> bool {
         self.places_in_frames.unusual[index % BATCH] != 0
