@@ -51,7 +51,11 @@ fn config(seed: u64) -> Config {
             fixed => fixed,
         },
         failure_persistence: None,
-        max_shrink_iters: 20_000,
+        max_shrink_iters: if std::env::var_os("PROPTEST_MAX_SHRINK_ITERS").is_some() {
+            asked.max_shrink_iters
+        } else {
+            20_000
+        },
         ..asked
     }
 }

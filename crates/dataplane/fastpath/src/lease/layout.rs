@@ -56,14 +56,10 @@ fn groups(shape: &Shape, is_hot: impl Fn(&RuleShape) -> bool) -> Vec<Vec<usize>>
     groups
 }
 
-/// Drops are counted, and there may be some.
+/// Drops are counted: usage before QoS enforcement has whatever is dropped later, and what is sent may be damaged, too large, or have no hop
+/// left.
 pub(super) fn counts_drops(rule: &RuleShape) -> bool {
-    let may_drop = match &rule.act {
-        Act::Send(send) => send.is_gated || !rule.meters.is_empty(),
-        Act::Drop(_) => true,
-        Act::Ask => false,
-    };
-    rule.counts_before_qos && may_drop
+    rule.counts_before_qos && rule.act != Act::Ask
 }
 
 /// The TEID that the header of a rule has.

@@ -1,111 +1,14 @@
-//! Packets that nobody should send, in numbers: the fast path does what the reference does, and does it without the slow room but
-//! for the few that are answered.
+//! Kinds of packets that nobody should send, each with its name.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
-use causeway_dataplane::{
-    Dataplane, Egress, Fate, GtpuEndpoint, Ingress, Network, PacketEngine, Plan, Topology,
-};
-use causeway_fastpath::FastPath;
+use causeway_dataplane::Ingress;
 use causeway_packet::checksum::checksum;
 use causeway_packet::gtpu::{Extension, Header, Message, MessageType, PduSession, Repr, UlPduSession};
 use causeway_packet::{IpRepr, UdpRepr};
-use causeway_reference::{Limits, Reference};
-use causeway_rules::{
-    Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, RemovedHeader, RuleSet, UeAddress, UeSide,
-    Urr, plan_establishment,
-};
-use causeway_types::{
-    DualIp, FTeid, FarId, Interface, Ipv6Net, NetworkInstance, PdrId, Qfi, Seid, Span, Teid, Time, UrrId,
-};
+use causeway_types::{NetworkInstance, Qfi, Teid};
 
-const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const GNB: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
-const UE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
-const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
-const UE_V6: &str = "2001:db8:45::7";
-const SERVER_V6: &str = "2001:db8:9::9";
-/// The TEID of the session to the data network, and that of one that relays to another UPF.
-const OURS: u32 = 0x11;
-const RELAYED: u32 = 0x12;
-/// Packets of each kind.
-const FLOOD: usize = 3000;
-/// The largest packet in a tunnel is smaller than this with its outer headers.
-const MTU: u32 = 1500;
-
-fn tunnel(teid: u32, ip: Ipv4Addr) -> FTeid {
-    FTeid { teid: Teid::new(teid).unwrap(), addr: DualIp::from(ip) }
-}
-
-fn topology() -> Topology {
-    let pools = ["10.0.0.0/8", "2001:db8:45::/48"].map(|pool| pool.parse().unwrap()).into();
-    let mut network = Network::new(NetworkInstance::new("internet"), pools);
-    network.gateways = vec!["10.0.0.1".parse().unwrap(), "2001:db8:45:ffff::1".parse().unwrap()];
-    let mut endpoint = GtpuEndpoint::new(DualIp::from(UPF));
-    endpoint.mtu = MTU;
-    Topology { gtpu: vec![endpoint], networks: vec![network], ..Topology::default() }
-}
-
-/// Both ways between a gNB and the data network, and one way from the gNB to another UPF, all of it measured.
-fn rules() -> RuleSet {
-    let prefix: Ipv6Net = "2001:db8:45::/64".parse().unwrap();
-    let ue = |side| Some(UeAddress { v4: Some(UE), v6: Some(prefix), side });
-    let removal = Some(HeaderRemoval { header: RemovedHeader::GtpuIpv4, deletes_container: false });
-    let without_container = removal.map(|removal| HeaderRemoval { deletes_container: true, ..removal });
-    let urrs = || vec![UrrId(1)];
-    let from = |teid| Pdi { tunnel: Some(tunnel(teid, UPF)), ..Pdi::new(Interface::Access) };
-    let uplink = Pdi { ue: ue(UeSide::Source), ..from(OURS) };
-    let downlink = Pdi { ue: ue(UeSide::Destination), ..Pdi::new(Interface::Core) };
-    let mut rules = RuleSet::default();
-    rules.pdrs.extend([
-        (PdrId(1), Pdr { removal, urrs: urrs(), ..Pdr::new(PdrId(1), uplink, FarId(1)) }),
-        (PdrId(2), Pdr { urrs: urrs(), ..Pdr::new(PdrId(2), downlink, FarId(2)) }),
-        (
-            PdrId(3),
-            Pdr { removal: without_container, urrs: urrs(), ..Pdr::new(PdrId(3), from(RELAYED), FarId(3)) },
-        ),
-    ]);
-    let into = |id, side, teid| {
-        (FarId(id), Far::forward(FarId(id), Forwarding::into_tunnel(side, tunnel(teid, GNB))))
-    };
-    rules.fars.extend([
-        (FarId(1), Far::forward(FarId(1), Forwarding::to(Interface::Core))),
-        into(2, Interface::Access, 0x101),
-        into(3, Interface::Core, 0x102),
-    ]);
-    let method = MeasurementMethod { volume: true, ..MeasurementMethod::default() };
-    rules.urrs.extend([(UrrId(1), Urr::new(UrrId(1), method))]);
-    rules
-}
-
-/// The reference and the fast path, to both of which the same happens.
-struct Both {
-    slow: Reference,
-    fast: FastPath,
-    now: Time,
-}
-
-impl Both {
-    fn new() -> Self {
-        let limits = Limits { max_sessions: 4, ..Limits::default() };
-        let (mut slow, mut fast) =
-            (Reference::new(topology(), limits), FastPath::new(topology(), limits).unwrap());
-        let now = Time::from_secs(1000);
-        let plan: Plan = plan_establishment(Seid(1), &rules());
-        assert_eq!(slow.apply(now, &plan), fast.apply(now, &plan));
-        Self { slow, fast, now }
-    }
-
-    fn send(&mut self, (ingress, packet): &(Ingress, Vec<u8>)) -> Fate {
-        self.now = self.now + Span::from_micros(1);
-        let (mut by_slow, mut by_fast) = (Vec::<(Egress, Vec<u8>)>::new(), Vec::new());
-        let wanted = self.slow.process(self.now, ingress, packet, &mut by_slow);
-        let found = self.fast.process(self.now, ingress, packet, &mut by_fast);
-        assert_eq!((found, &by_fast), (wanted, &by_slow), "{packet:02x?}");
-        assert_eq!(self.slow.poll_event(), self.fast.poll_event());
-        wanted
-    }
-}
+use crate::{GNB, OURS, RELAYED, SERVER, SERVER_V6, UE, UE_V6, UPF};
 
 /// A packet by UDP of so many octets behind its header.
 fn user(src: IpAddr, dst: IpAddr, octets: usize) -> Vec<u8> {
@@ -116,11 +19,11 @@ fn user(src: IpAddr, dst: IpAddr, octets: usize) -> Vec<u8> {
     packet
 }
 
-fn from_ue() -> Vec<u8> {
+pub(crate) fn from_ue() -> Vec<u8> {
     user(UE.into(), SERVER.into(), 30)
 }
 
-fn to_ue() -> Vec<u8> {
+pub(crate) fn to_ue() -> Vec<u8> {
     user(SERVER.into(), UE.into(), 30)
 }
 
@@ -144,7 +47,12 @@ fn with_options(packet: Vec<u8>) -> Vec<u8> {
 }
 
 /// In a tunnel, with these extension headers before its container.
-fn tunnelled_with(teid: u32, others: &[Extension<'_>], user: &[u8], tos: u8) -> (Ingress, Vec<u8>) {
+pub(crate) fn tunnelled_with(
+    teid: u32,
+    others: &[Extension<'_>],
+    user: &[u8],
+    tos: u8,
+) -> (Ingress, Vec<u8>) {
     let qfi = Qfi::new(9).unwrap();
     let container = UlPduSession {
         qfi,
@@ -165,11 +73,11 @@ fn by_gtpu(tos: u8) -> Ingress {
     Ingress::Gtpu { local: UPF.into(), peer: SocketAddr::new(GNB.into(), 2152), tos }
 }
 
-fn tunnelled(user: &[u8]) -> (Ingress, Vec<u8>) {
+pub(crate) fn tunnelled(user: &[u8]) -> (Ingress, Vec<u8>) {
     tunnelled_with(OURS, &[], user, 0)
 }
 
-fn from_network(user: Vec<u8>) -> (Ingress, Vec<u8>) {
+pub(crate) fn from_network(user: Vec<u8>) -> (Ingress, Vec<u8>) {
     (Ingress::Ip { network: NetworkInstance::new("internet") }, user)
 }
 
@@ -189,7 +97,7 @@ fn stacked(count: usize) -> Vec<u8> {
 }
 
 /// All kinds, each with its name.
-fn kinds() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
+pub(crate) fn kinds() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
     let v6 = |hops: u8, octets| {
         let mut packet = user(UE_V6.parse().unwrap(), SERVER_V6.parse().unwrap(), octets);
         packet[7] = hops;
@@ -272,40 +180,4 @@ fn kinds() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
         ("congestion, relayed", tunnelled_with(RELAYED, &[], &ect(from_ue()), 3)),
         ("ECT(1) outside", tunnelled_with(OURS, &[], &ect(from_ue()), 1)),
     ]
-}
-
-// Input:  for a session that has had good packets, 3000 packets of each kind, a microsecond apart.
-// Output: the same from reference and fast path: fates, what leaves, and all counters. All but a tenth, which is answered, is
-//         decided without the slow room.
-#[test]
-fn floods_need_no_slow_room() {
-    let mut slow = Vec::new();
-    for (name, packet) in kinds() {
-        let mut both = Both::new();
-        // Measurement begins with what passes.
-        for good in
-            [tunnelled(&from_ue()), tunnelled_with(RELAYED, &[], &from_ue(), 0), from_network(to_ue())]
-        {
-            assert_eq!(both.send(&good), Fate::Forwarded);
-        }
-        let fates: Vec<_> = (0..FLOOD).map(|_| both.send(&packet)).collect();
-        assert_eq!(both.slow.counters(), both.fast.counters(), "{name}");
-        if both.fast.hot_packets() < FLOOD as u64 * 9 / 10 {
-            slow.push((name, both.fast.hot_packets(), fates.last().copied()));
-        }
-    }
-    assert_eq!(slow, []);
-}
-
-// Input:  all kinds in turns, so that batches before and after are of other kinds.
-// Output: the same from both.
-#[test]
-fn mixed_floods_are_the_same_to_both() {
-    let mut both = Both::new();
-    for round in 0..200 {
-        for (name, packet) in kinds() {
-            both.send(&packet);
-            assert_eq!(both.slow.counters(), both.fast.counters(), "{name} in round {round}");
-        }
-    }
 }
