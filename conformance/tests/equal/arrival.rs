@@ -191,15 +191,7 @@ fn g_pdu(rules: &RuleSet, teid: Option<Teid>, qfi: Qfi, user: &[u8], genes: &mut
 
 /// The container of a gNB; seldom none, one with all there may be, or one of the other direction.
 fn container(qfi: Qfi, genes: &mut Genes<'_>) -> Option<PduSession> {
-    let uplink = UlPduSession {
-        qfi,
-        time_stamps: None,
-        dl_delay: None,
-        ul_delay: None,
-        sequence: None,
-        n3_n9_delay: None,
-        d1_ul_pdcp_delay: None,
-    };
+    let uplink = UlPduSession::new(qfi);
     let sequence = QfiSequence::new(7);
     let odd = if genes.chance(52) { 19 + genes.below(5) } else { 0 };
     Some(match odd {

@@ -53,16 +53,7 @@ pub(crate) fn tunnelled_with(
     user: &[u8],
     tos: u8,
 ) -> (Ingress, Vec<u8>) {
-    let qfi = Qfi::new(9).unwrap();
-    let container = UlPduSession {
-        qfi,
-        time_stamps: None,
-        dl_delay: None,
-        ul_delay: None,
-        sequence: None,
-        n3_n9_delay: None,
-        d1_ul_pdcp_delay: None,
-    };
+    let container = UlPduSession::new(Qfi::new(9).unwrap());
     let extensions = [others, &[Extension::PduSession(PduSession::Uplink(container))]].concat();
     let header = Header { teid: Teid::new(teid), sequence: None, n_pdu: None };
     let packet = Repr { header, extensions: &extensions, message: Message::GPdu(user) }.to_vec().unwrap();
