@@ -171,3 +171,17 @@ fn we_ask_a_restarted_smf_again() {
     world.is_quiet();
     assert_eq!(world.n4.associations().count(), 1);
 }
+
+// Input:  a heartbeat with a Source IP Address, from an address translator that nobody knows.
+// Output: it is taken for that of the SMF with this address: the restart is seen.
+#[test]
+fn a_heartbeat_behind_address_translation() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let source_ip_address = Some(SourceIpAddress { addr: smf.ip().into(), prefix_len: None });
+    let stamp = RecoveryTimeStamp(NtpSeconds(smf.recovery.0 + 1));
+    let heartbeat = HeartbeatRequest { source_ip_address, ..HeartbeatRequest::new(stamp) };
+    let mut translator = Smf::new(99);
+    world.ask(&mut translator, None, heartbeat);
+    assert!(!world.plane.has(seid));
+}

@@ -12,6 +12,8 @@ mod overload;
 mod paths;
 mod races;
 mod reports;
+mod reports_bounded;
+mod retention;
 mod sessions;
 mod sets;
 mod shutdown;

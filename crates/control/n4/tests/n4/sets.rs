@@ -286,17 +286,3 @@ fn an_establishment_shows_a_restart() {
     let new = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
     assert!(!world.plane.has(old) && world.plane.has(new));
 }
-
-// Input:  a heartbeat with a Source IP Address, from an address translator that nobody knows.
-// Output: it is taken for that of the SMF with this address: the restart is seen.
-#[test]
-fn a_heartbeat_behind_address_translation() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    let source_ip_address = Some(SourceIpAddress { addr: smf.ip().into(), prefix_len: None });
-    let stamp = RecoveryTimeStamp(NtpSeconds(smf.recovery.0 + 1));
-    let heartbeat = HeartbeatRequest { source_ip_address, ..HeartbeatRequest::new(stamp) };
-    let mut translator = Smf::new(99);
-    world.ask(&mut translator, None, heartbeat);
-    assert!(!world.plane.has(seid));
-}

@@ -4,6 +4,7 @@ mod endpoints;
 mod ethernet;
 mod filters;
 mod merge;
+mod pdr;
 mod resolve;
 mod shape;
 mod ue;
@@ -13,22 +14,21 @@ mod urr;
 use std::collections::BTreeSet;
 
 use causeway_types::{
-    BarId, FTeid, FarId, Interface, IpNet, NetworkInstance, NodeId, PdrId, Ppi, Precedence, QerId, Qfi,
-    QfiSet, SNssai, Span, Time, UrrId,
+    BarId, FarId, Interface, NetworkInstance, NodeId, PdrId, Ppi, QerId, Qfi, SNssai, Span, UrrId,
 };
 
 pub(crate) use endpoints::{Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe, EndpointUpdate};
 pub(crate) use ethernet::EthernetDraft;
 pub(crate) use filters::FilterDraft;
 pub(crate) use merge::{Merged, merge};
+pub(crate) use pdr::{PdiDraft, PdrDraft, PdrUpdate, TunnelRequest, UeChoice};
 pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
 pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 
-use crate::{ApplicationId, RuleName};
 use crate::{
     ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far, FlowMarking, Gate,
-    HeaderRemoval, HttpField, OuterHeader, PacketRates, PagingPolicy, PduSessionType, PolicyName, Qer,
-    RateLimit, Redirect, Replacement, RuleId, TosMarking, UeAddress, UeMac, UeSide, VlanRemoval, VlanTags,
+    HttpField, OuterHeader, PacketRates, PagingPolicy, PduSessionType, PolicyName, Qer, RateLimit, Redirect,
+    Replacement, RuleId, TosMarking, UeMac, VlanTags,
 };
 
 /// Everything that one session message asks for.
@@ -133,117 +133,6 @@ pub(crate) trait Named {
     type Id: Copy + Ord + Into<RuleId>;
 
     fn id(&self) -> Self::Id;
-}
-
-/// A PDR to be created; its tunnel may still have to be chosen.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct PdrDraft {
-    pub(crate) id: PdrId,
-    pub(crate) precedence: Precedence,
-    pub(crate) pdi: PdiDraft,
-    pub(crate) removal: Option<HeaderRemoval>,
-    pub(crate) vlan_removal: Option<VlanRemoval>,
-    pub(crate) far: FarId,
-    pub(crate) qers: Vec<QerId>,
-    pub(crate) urrs: Vec<UrrId>,
-    /// Predefined rules to activate.
-    pub(crate) activate: Vec<RuleName>,
-    pub(crate) active_from: Option<Time>,
-    pub(crate) active_until: Option<Time>,
-}
-
-/// A PDI whose tunnel may still have to be chosen.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct PdiDraft {
-    pub(crate) source: Interface,
-    pub(crate) tunnel: Option<TunnelRequest>,
-    pub(crate) network_instance: Option<NetworkInstance>,
-    pub(crate) ue: Option<UeAddress>,
-    /// The part of the UE address that the UPF chooses.
-    pub(crate) ue_choice: Option<UeChoice>,
-    /// Further UE addresses and framed routes.
-    pub(crate) routes: Vec<IpNet>,
-    pub(crate) qfis: QfiSet,
-    pub(crate) filters: Vec<FilterDraft>,
-    pub(crate) application: Option<ApplicationId>,
-    pub(crate) whole_ethernet_session: bool,
-    pub(crate) ethernet: Vec<EthernetDraft>,
-    /// The traffic endpoint that says what `tunnel`, `network_instance`, `ue` and `routes` do not.
-    pub(crate) endpoint: Option<EndpointId>,
-}
-
-impl PdiDraft {
-    /// Everything that arrives on this side.
-    pub(crate) fn new(source: Interface) -> Self {
-        Self {
-            source,
-            tunnel: None,
-            network_instance: None,
-            ue: None,
-            ue_choice: None,
-            routes: Vec::new(),
-            qfis: QfiSet::EMPTY,
-            filters: Vec::new(),
-            application: None,
-            whole_ethernet_session: false,
-            ethernet: Vec::new(),
-            endpoint: None,
-        }
-    }
-
-    /// It says nothing of whose packets it is about: an update that concerns something else.
-    pub(crate) fn names_no_session(&self) -> bool {
-        let no_ue = self.ue.is_none() && self.ue_choice.is_none();
-        self.tunnel.is_none() && no_ue && self.routes.is_empty() && self.endpoint.is_none()
-    }
-
-    /// Its tunnel is to be chosen by the UPF.
-    pub(crate) fn is_choice(&self) -> bool {
-        matches!(self.tunnel, Some(TunnelRequest::Choose { .. }))
-    }
-}
-
-/// The part of a UE address that the UPF chooses (CHOOSE IPV4, CHOOSE IPV6).
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct UeChoice {
-    pub(crate) v4: bool,
-    /// The length of the prefix.
-    pub(crate) v6: Option<u8>,
-    pub(crate) side: UeSide,
-    /// The UE IP address Pool Identities: none, one for all, or that of IPv4 and that of IPv6.
-    pub(crate) pools: Vec<Vec<u8>>,
-}
-
-/// The Local F-TEID of a PDI.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TunnelRequest {
-    /// The SMF gives it.
-    Assigned(FTeid),
-    /// The UPF chooses it (CHOOSE).
-    Choose {
-        v4: bool,
-        v6: bool,
-        /// PDRs of the session with the same CHOOSE ID get the same F-TEID.
-        choose_id: Option<u8>,
-    },
-}
-
-/// The changes to a PDR. `None` leaves a part as it is; lists replace.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct PdrUpdate {
-    pub(crate) id: PdrId,
-    pub(crate) precedence: Option<Precedence>,
-    pub(crate) pdi: Option<PdiDraft>,
-    pub(crate) removal: Setting<HeaderRemoval>,
-    pub(crate) vlan_removal: Setting<VlanRemoval>,
-    pub(crate) far: Option<FarId>,
-    pub(crate) qers: Option<Vec<QerId>>,
-    pub(crate) urrs: Option<Vec<UrrId>>,
-    /// Predefined rules to activate, after those to deactivate.
-    pub(crate) activate: Vec<RuleName>,
-    pub(crate) deactivate: Vec<RuleName>,
-    pub(crate) active_from: Setting<Time>,
-    pub(crate) active_until: Setting<Time>,
 }
 
 /// The changes to a FAR.

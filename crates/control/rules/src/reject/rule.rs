@@ -1,0 +1,65 @@
+//! Which rule of a session is meant.
+
+use std::fmt;
+
+use causeway_pfcp::{FailedRuleId, RuleKind};
+use causeway_types::{BarId, FarId, PdrId, QerId, UrrId};
+
+/// A rule of a session, as the Failed Rule ID names it (TS 29.244 clause 8.2.80).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum RuleId {
+    /// A PDR.
+    Pdr(PdrId),
+    /// A FAR.
+    Far(FarId),
+    /// A QER.
+    Qer(QerId),
+    /// A URR.
+    Urr(UrrId),
+    /// A BAR.
+    Bar(BarId),
+}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pdr(id) => write!(f, "PDR {id}"),
+            Self::Far(id) => write!(f, "FAR {id}"),
+            Self::Qer(id) => write!(f, "QER {id}"),
+            Self::Urr(id) => write!(f, "URR {id}"),
+            Self::Bar(id) => write!(f, "BAR {id}"),
+        }
+    }
+}
+
+impl From<RuleId> for FailedRuleId {
+    fn from(rule: RuleId) -> Self {
+        let (kind, id) = match rule {
+            RuleId::Pdr(id) => (RuleKind::Pdr, id.0.into()),
+            RuleId::Far(id) => (RuleKind::Far, id.0),
+            RuleId::Qer(id) => (RuleKind::Qer, id.0),
+            RuleId::Urr(id) => (RuleKind::Urr, id.0),
+            RuleId::Bar(id) => (RuleKind::Bar, id.0.into()),
+        };
+        Self { kind, id }
+    }
+}
+
+/// A rule's own identifier says of which kind it is.
+macro_rules! rule_id_from {
+    ($($id:ident => $kind:ident,)*) => {
+        $(impl From<$id> for RuleId {
+            fn from(id: $id) -> Self {
+                Self::$kind(id)
+            }
+        })*
+    };
+}
+
+rule_id_from! {
+    PdrId => Pdr,
+    FarId => Far,
+    QerId => Qer,
+    UrrId => Urr,
+    BarId => Bar,
+}
