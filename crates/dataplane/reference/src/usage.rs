@@ -13,7 +13,6 @@ use crate::act::Matched;
 use crate::engine::Reference;
 use crate::filter;
 use crate::late::Late;
-use crate::lease::Reading;
 use crate::measure::Measurement;
 use crate::session::{Session, direction_of};
 use crate::timers::Timer;
@@ -107,7 +106,7 @@ impl Session {
     }
 
     /// Does something with each URR of a PDR, and reports what that triggers.
-    fn each_urr(
+    pub(crate) fn each_urr(
         &mut self,
         pdr: &Pdr,
         now: Time,
@@ -139,17 +138,6 @@ impl Session {
     pub(crate) fn count_arrival(&mut self, matched: &Matched<'_>, now: Time, reports: &mut Vec<Usage>) {
         let (pdr, octets) = (matched.pdr, matched.packet.len());
         self.each_urr(pdr, now, reports, |measurement, urr| measurement.arrived(urr, now, pdr, octets));
-    }
-
-    /// Counters of a PDR were read.
-    pub(crate) fn read_urrs(
-        &mut self,
-        pdr: &Pdr,
-        reading: &Reading<'_>,
-        now: Time,
-        reports: &mut Vec<Usage>,
-    ) {
-        self.each_urr(pdr, now, reports, |measurement, urr| measurement.read(urr, now, pdr, reading));
     }
 
     /// Finds out which quotas are exhausted from the start.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, Fate, Ingress, Plan};
-use causeway_rules::RuleSet;
+use causeway_rules::{Pdr, RuleSet, Usage};
 use causeway_types::{PdrId, Seid, Time, UrrId};
 
 use crate::engine::Reference;
@@ -83,11 +83,11 @@ impl Reference {
             self.note_activity(now, seid);
         }
         let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let pdr_of = |reading: &Reading<'_>| session.rules.pdrs.get_shared(&reading.pdr).map(Arc::clone);
+        let readings: Vec<_> =
+            readings.iter().filter_map(|reading| Some((pdr_of(reading)?, reading))).collect();
         let mut usages = Vec::new();
-        for reading in readings {
-            let Some(pdr) = session.rules.pdrs.get_shared(&reading.pdr).map(Arc::clone) else { continue };
-            session.read_urrs(&pdr, reading, now, &mut usages);
-        }
+        session.read_urrs(&readings, now, &mut usages);
         self.report(seid, usages);
         self.schedule_usage(now, seid);
     }
@@ -127,6 +127,21 @@ impl Reference {
 }
 
 impl Session {
+    /// Counters of PDRs were read. First is what began, for all of them: such reports, and those of linked URRs, have nothing in them that
+    /// was read now, whatever the order of the PDRs.
+    fn read_urrs(&mut self, readings: &[(Arc<Pdr>, &Reading<'_>)], now: Time, reports: &mut Vec<Usage>) {
+        for (pdr, reading) in readings {
+            self.each_urr(pdr, now, reports, |measurement, urr| {
+                measurement.read_arrived(urr, now, pdr, reading)
+            });
+        }
+        for (pdr, reading) in readings {
+            self.each_urr(pdr, now, reports, |measurement, urr| {
+                measurement.read_passed(urr, now, pdr, reading)
+            });
+        }
+    }
+
     fn exhausted(&self) -> BTreeSet<UrrId> {
         let is = |id: &&UrrId| self.look_at_urr(**id, |it, _| it.is_exhausted()).unwrap_or(false);
         self.rules.urrs.keys().filter(is).copied().collect()

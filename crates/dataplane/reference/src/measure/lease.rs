@@ -64,36 +64,45 @@ impl Measurement {
         self.running.last_packet = self.running.last_packet.max(Some(passed.last));
     }
 
-    /// Takes what counters showed that are read now and then: all of it counts, also what passed before an exhausted quota
-    /// could stop it, but not what left by the FAR of one. What has packets has traffic now.
-    pub(crate) fn read(
+    /// Counters that are read now and then show packets that came: what they began is to be reported before any of them counts as
+    /// passed, as with the first of these packets.
+    pub(crate) fn read_arrived(
         &mut self,
         urr: &Urr,
         now: Time,
         pdr: &Pdr,
         reading: &Reading<'_>,
     ) -> UsageReportTrigger {
-        let (arrived, passed) = (reading.arrived, reading.passed);
-        let mut triggers = UsageReportTrigger::empty();
-        if arrived.packets > 0 || passed.packets > 0 {
-            let goes_on = self.traffic.goes_on(pdr, now, stopped_after(urr));
-            self.traffic.prolong(pdr, now);
-            self.last_packet = Some(now);
-            self.timers.active_from.get_or_insert(now);
-            if self.is_active(urr) && !goes_on {
-                triggers |= self.traffic_of(pdr, urr, now);
-            }
+        let arrived = reading.arrived;
+        let is_active = self.is_active(urr);
+        if is_active && urr.before_qos && urr.method.volume {
+            add(&mut self.before_qos, direction_of(pdr), arrived.packets, arrived.octets);
         }
+        if arrived.packets == 0 && reading.passed.packets == 0 {
+            return UsageReportTrigger::empty();
+        }
+        let goes_on = self.traffic.goes_on(pdr, now, stopped_after(urr));
+        self.traffic.prolong(pdr, now);
+        self.last_packet = Some(now);
+        self.timers.active_from.get_or_insert(now);
+        if is_active && !goes_on { self.traffic_of(pdr, urr, now) } else { UsageReportTrigger::empty() }
+    }
+
+    /// All that they show to have passed counts, also what did so before an exhausted quota could stop it, but not what left by the
+    /// FAR of one.
+    pub(crate) fn read_passed(
+        &mut self,
+        urr: &Urr,
+        now: Time,
+        pdr: &Pdr,
+        reading: &Reading<'_>,
+    ) -> UsageReportTrigger {
         if !self.is_active(urr) {
-            return triggers;
+            return UsageReportTrigger::empty();
         }
-        let passed = if reading.beside.contains(&urr.id) { Counted::default() } else { passed };
-        let direction = direction_of(pdr);
+        let passed = if reading.beside.contains(&urr.id) { Counted::default() } else { reading.passed };
         if urr.method.volume {
-            if urr.before_qos {
-                add(&mut self.before_qos, direction, arrived.packets, arrived.octets);
-            }
-            add(&mut self.volume, direction, passed.packets, passed.octets);
+            add(&mut self.volume, direction_of(pdr), passed.packets, passed.octets);
         }
         if passed.packets > 0 {
             if urr.method.duration && !self.is_exhausted() {
@@ -102,7 +111,7 @@ impl Measurement {
             self.running.first_packet.get_or_insert(now);
             self.running.last_packet = Some(now);
         }
-        triggers | self.check(urr, now)
+        self.check(urr, now)
     }
 }
 

@@ -71,9 +71,7 @@ impl<D: SwitchDriver> Switch<D> {
             }
         }
         self.end(operation, result);
-        for (number, side, count) in usage {
-            self.fold(now, number, side, count);
-        }
+        self.fold(now, &usage);
         for frame in frames {
             self.take_frame(now, frame);
         }

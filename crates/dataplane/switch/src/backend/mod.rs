@@ -24,6 +24,7 @@ mod config;
 mod contract;
 mod direct;
 mod filter;
+mod fold;
 mod frames;
 mod held;
 mod image;

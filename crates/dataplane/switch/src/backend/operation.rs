@@ -4,10 +4,10 @@ use causeway_dataplane::{Applied, ApplyError, Plan};
 use causeway_types::Seid;
 
 use super::change::Change;
+use super::fold::Folded;
 use super::recovery::ReadBack;
 use crate::driver::Update;
 use crate::pendulum::Partition;
-use crate::{Count, SwitchPdr};
 
 /// A change of a session, by its number; those of one session are carried out in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -41,7 +41,7 @@ pub(super) struct Pending {
     pub(super) led: Option<Applied>,
     /// Frames for its new rules that came before the software knew them, and usage of those.
     pub(super) frames: Vec<Vec<u8>>,
-    pub(super) usage: Vec<(SwitchPdr, usize, Count)>,
+    pub(super) usage: Vec<Folded>,
     /// Nobody waits for it any more: it must not come to be.
     pub(super) is_abandoned: bool,
 }

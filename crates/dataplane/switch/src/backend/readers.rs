@@ -1,13 +1,12 @@
 //! Passes over the accounting tables, and the timers that wait for them.
 
-use causeway_reference::lease::{Counted, Reading};
 use causeway_types::{Seid, Time};
 
 use super::outcomes::{Flight, Later};
 use super::switch::Switch;
 use super::waits::Waiter;
 use crate::driver::{DriverError, EntryKey, Outcome, Reply, Request, SwitchDriver, Update};
-use crate::pendulum::{self, Sample, Side};
+use crate::pendulum::{Sample, Side};
 use crate::{Count, SwitchPdr};
 
 /// What the reader of a side does.
@@ -114,9 +113,7 @@ impl<D: SwitchDriver> Switch<D> {
             self.suspects(now);
         }
         let (readings, leaving) = self.access.read(of(side), &samples);
-        for reading in &readings {
-            self.take_reading(now, side, reading);
-        }
+        self.take_usage(now, side, &readings);
         let mut served = Vec::new();
         for reading in &readings {
             let needs_last = self.rules.get(&reading.number).is_some_and(|rule| rule.is_expired);
@@ -154,46 +151,6 @@ impl<D: SwitchDriver> Switch<D> {
             }
         }
         (samples, gone)
-    }
-
-    fn take_reading(&mut self, now: Time, side: usize, reading: &pendulum::Reading) {
-        let Some(rule) = self.rules.get_mut(&reading.number) else { return };
-        rule.last[side] += reading.usage;
-        rule.is_final[side] |= reading.is_last;
-        let as_counted = if self.config.counts_as_received { 0 } else { side };
-        let usage = rule.of_users(as_counted, reading.usage);
-        let fresh = rule.fresh;
-        let ours = pendulum::Reading { usage, ..*reading };
-        let _reports_are_the_softwares = self.pulling.readings(now, &[ours]);
-        if usage == Count::ZERO {
-            return;
-        }
-        match fresh.and_then(|operation| self.operations.get_mut(&operation)).filter(|it| it.led.is_none()) {
-            Some(pending) => pending.usage.push((reading.number, side, usage)),
-            None => self.fold(now, reading.number, side, usage),
-        }
-    }
-
-    /// The software takes usage of a number into account.
-    pub(super) fn fold(&mut self, now: Time, number: SwitchPdr, side: usize, count: Count) {
-        let Some(rule) = self.rules.get(&number) else { return };
-        // Its PDR may have got URRs since, which do not count what came before.
-        if rule.content.urrs.is_empty() {
-            return self.software.note_traffic(now, rule.session);
-        }
-        let counted = Counted { packets: count.packets, octets: count.octets };
-        let (arrived, passed) = match (side, rule.content.before_qos) {
-            (0, true) => (counted, Counted::default()),
-            (0, false) => return self.software.note_traffic(now, rule.session),
-            _ => (Counted::default(), counted),
-        };
-        let (seid, pdr) = (rule.session, rule.pdr);
-        self.software.take_readings(
-            now,
-            seid,
-            &[Reading { pdr, arrived, passed, beside: &rule.content.beside }],
-        );
-        self.review(seid);
     }
 
     fn remove_entries(&mut self, now: Time, side: usize, leaving: Vec<SwitchPdr>, gone: &[SwitchPdr]) {

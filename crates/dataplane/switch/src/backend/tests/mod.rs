@@ -10,6 +10,7 @@ mod refusals;
 mod restart;
 mod retries;
 mod soak;
+mod starts;
 mod stories;
 mod storm;
 mod succession;
