@@ -290,6 +290,11 @@ struct metadata_t {
     // one field they take no more than 16 bits of it.
     bit<16> entry;
     bit<12> filter_class;
+#ifdef FILTERS_PER_SESSION
+    // The last bits of the TEID and of the session's number: which partition its rows with filters stand in.
+    bit<16> teid_low;
+    bit<16> session_low;
+#endif
 #endif
     // Sum of the parts of the inner IPv4 header that never change, for targets that update checksums from it.
     bit<16> checksum_residue;

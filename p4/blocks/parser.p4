@@ -165,6 +165,9 @@ state tunnel {
     meta.teid_in = (rule_word_t)hdr.gtpu.teid;
 #ifdef PROFILE_DIRECT
     meta.teid_high = hdr.gtpu.teid[23:16];
+#ifdef FILTERS_PER_SESSION
+    meta.teid_low = hdr.gtpu.teid[15:0];
+#endif
 #endif
     transition select(
         hdr.gtpu.teid[31:24], hdr.gtpu.has_extension, hdr.gtpu.has_sequence, hdr.gtpu.has_npdu

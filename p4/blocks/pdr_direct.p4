@@ -44,6 +44,9 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
 
     // The last 24 bits of the sum are the session's downlink PDR_ID.
     action set_session_ipv4(bit<24> offset) {
+#ifdef FILTERS_PER_SESSION
+        meta.session_low = hdr.inner_ipv4.dst[15:0] + offset[15:0];
+#endif
         meta.session = hdr.inner_ipv4.dst + (bit<32>)offset;
         meta.has_session = 1;
     }
@@ -105,6 +108,9 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
 
 #ifdef INNER_IPV6
     action set_session_ipv6(bit<24> offset) {
+#ifdef FILTERS_PER_SESSION
+        meta.session_low = hdr.inner_ipv6.dst[79:64] + offset[15:0];
+#endif
         meta.session = hdr.inner_ipv6.dst[95:64] + (bit<32>)offset;
         meta.has_session = 1;
     }

@@ -6,8 +6,20 @@
 // rule, which stands in `*_simple`. Class 0 is no filter's. So precedence is exact, whatever other sessions ask for.
 //
 // FILTERS_PER_SESSION is for networks whose sessions share no filters: each row is one rule of one session then, in the
-// priority of its PDR, and needs four times the bits in TCAM. All rows of a session and direction stand in one table, in
-// `ul_to_n6_complex` when all lead to a data network, else in `ul_to_n9_n3_complex`.
+// priority of its PDR. All rows of a session and direction stand in one table, in `ul_to_n6_complex` when all lead to a data
+// network, else in `ul_to_n9_n3_complex`. On Tofino these are algorithmic TCAM: the last bits of the session's number say in which
+// of 4,096 partitions its rows stand, and a partition has as many rows as are read and compared at once, with their masks, from
+// SRAM. The control plane gives out numbers so that partitions fill alike: an eighth more rows than rules are there for that.
+
+#ifdef FILTERS_PER_SESSION
+#define PARTITIONS 4096
+#define SIZE_PARTITIONED (PARTITIONS * (SIZE_COMPLEX * 9 / 8 / PARTITIONS + 1))
+#define PARTITIONED(field) @atcam_partition_index(field) @atcam_number_partitions(PARTITIONS)
+#define TUNNEL_KEYS_PARTITIONED \
+    meta.teid_in[23:12] : exact @name("teid_high"); \
+    meta.teid_low[11:0] : exact @name("teid_low"); \
+    meta.qfi_in : ternary @name("qfi");
+#endif
 
 #ifdef INNER_IPV6
 #define IS_IPV4_KEY hdr.inner_ipv4.isValid() : exact @name("is_ipv4");
@@ -157,39 +169,43 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
 
 #ifdef FILTERS_PER_SESSION
     @id(35)
+    PARTITIONED("teid_low")
     table ul_to_n6_complex {
         key = {
             IS_IPV4_KEY
-            TUNNEL_KEYS_TERNARY
+            TUNNEL_KEYS_PARTITIONED
             FILTER_KEYS_IPV4(hdr.inner_ipv4.dst)
         }
         actions = { decapsulate_by_rule; drop_by_rule; @defaultonly NoAction; }
         const default_action = NoAction();
-        size = SIZE_COMPLEX;
+        size = SIZE_PARTITIONED;
     }
 
     @id(36)
+    PARTITIONED("teid_low")
     table ul_to_n9_n3_complex {
         key = {
             IS_IPV4_KEY
-            TUNNEL_KEYS_TERNARY
+            TUNNEL_KEYS_PARTITIONED
             FILTER_KEYS_IPV4(hdr.inner_ipv4.dst)
         }
         actions = { decapsulate_by_rule; encapsulate_by_rule; drop_by_rule; @defaultonly NoAction; }
         const default_action = NoAction();
-        size = SIZE_COMPLEX;
+        size = SIZE_PARTITIONED;
     }
 
     @id(37)
+    PARTITIONED("session_low")
     table dl_from_n6_complex {
         key = {
             IS_IPV4_KEY
-            meta.session[23:0] : exact @name("session");
+            meta.session[23:12] : exact @name("session_high");
+            meta.session_low[11:0] : exact @name("session_low");
             FILTER_KEYS_IPV4(hdr.inner_ipv4.src)
         }
         actions = { encapsulate_by_rule; buffer_by_rule; drop_by_rule; @defaultonly NoAction; }
         const default_action = NoAction();
-        size = SIZE_COMPLEX;
+        size = SIZE_PARTITIONED;
     }
 
     apply {
