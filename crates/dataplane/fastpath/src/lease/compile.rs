@@ -7,6 +7,7 @@ use causeway_dataplane::Egress;
 use causeway_reference::lease::{Act, Door, DoorKey, Own, RuleShape, Send, Shape};
 use causeway_types::{Direction, Teid};
 
+use super::join::join;
 use super::layout::{Layout, counts_drops, own_meters, rate_of, teid_of};
 use super::{Lease, LeasedRule, Pattern, Place, SharedRate};
 use crate::filters::{FilterSets, Rule, SetId};
@@ -184,16 +185,18 @@ impl Compiler<'_> {
 
     /// The number of the program of a door, which has one user more.
     pub(super) fn program(&mut self, shape: &Shape, door: &Door, layout: &Layout) -> u32 {
-        let asked =
-            || door.rules.iter().filter_map(|index| Some((*index, shape.rules.get(usize::from(*index))?)));
-        let rules: Vec<_> =
-            asked().map(|(_, rule)| Rule { qfis: rule.qfis, filters: rule.filters.clone() }).collect();
+        let asked = door.rules.iter().filter_map(|index| {
+            let rule = shape.rules.get(usize::from(*index))?;
+            let filter = Rule { qfis: rule.qfis, filters: rule.filters.clone() };
+            Some((filter, self.step(rule, *index, layout)))
+        });
+        let (rules, steps) = join(asked);
         let local = match door.key {
             DoorKey::Tunnel { local, .. } => self.surroundings.local(&local),
             _ => None,
         };
         let (set, steps) = match self.sets.insert(&rules) {
-            Ok(set) => (set, asked().map(|(index, rule)| self.step(rule, index, layout)).collect()),
+            Ok(set) => (set, steps),
             // What does not fit into the table of sets is for the slow room.
             Err(_) => (SetId::ANY, Box::from([Step::ASK])),
         };

@@ -1,6 +1,7 @@
 //! What a session has in the lines, and its way back into the slow room.
 
 mod compile;
+mod join;
 mod kinds;
 mod layout;
 mod pattern;

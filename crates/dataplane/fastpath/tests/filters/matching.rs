@@ -194,7 +194,7 @@ fn stale_ids_fit_nothing() {
     assert_eq!([set, foreign].map(|set| sets.first_match(set, &key)), [None, None]);
 }
 
-// Input:  sets of every kind that is small, and one of five lanes, one about the near end's address, and one about IPv6 alone.
+// Input:  sets of every kind that is small, and one of 33 lanes, one about the near end's address, and one about IPv6 alone.
 // Output: so many lanes by themselves as IPv4 packets can fit; none of the two that ask for more.
 #[test]
 fn small_sets_have_their_lanes_by_themselves() {
@@ -209,7 +209,8 @@ fn small_sets_have_their_lanes_by_themselves() {
         (vec![rule(&[], vec![far("2001:db8::/32").into()])], Some(0)),
         (vec![rule(&[], vec![far("198.51.100.0/24").into()])], Some(1)),
         (vec![], Some(0)),
-        ((0..5).map(protocol_rule).collect(), None),
+        ((0..32).map(protocol_rule).collect(), Some(32)),
+        ((0..33).map(protocol_rule).collect(), None),
         (vec![rule(&[], vec![near.into()])], None),
     ] {
         let set = sets.insert(&rules).unwrap();
