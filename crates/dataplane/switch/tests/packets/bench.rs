@@ -92,7 +92,7 @@ impl Bench {
 
     /// The switches, without any entry.
     pub(crate) fn bare(profile: Profile) -> Self {
-        let program = Program::from(profile.contract);
+        let program = profile.program();
         let model = profile.is_modelled().then(|| Modelled::new(&program));
         let bmv2 = bmv2::is_inside().then(|| Bmv2::start(&profile, &program));
         Self {

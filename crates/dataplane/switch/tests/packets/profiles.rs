@@ -5,7 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use causeway_p4::p4info::P4Info;
 use causeway_p4::{Contract, profiles};
+use causeway_switch::driver::{Action, Counter, Key, Meter, Parameter, Program, Table};
 
 /// A profile to be tested.
 #[derive(Clone, Copy, Debug)]
@@ -16,25 +18,49 @@ pub(crate) struct Profile {
     pub(crate) contract: &'static Contract,
     /// Its tunnels are of IPv6.
     pub(crate) is_outer_ipv6: bool,
+    /// Applications are told apart for all UEs at once (APPLICATION_DETECTION): its contract has the drop reasons alone.
+    pub(crate) has_applications: bool,
 }
 
 impl Profile {
     /// The model runs it, too.
     pub(crate) fn is_modelled(&self) -> bool {
-        !self.is_outer_ipv6
+        !self.is_outer_ipv6 && !self.has_applications
+    }
+
+    /// Its program. That with applications has no P4Info but the compiler's.
+    pub(crate) fn program(&self) -> Program {
+        if !self.has_applications {
+            return Program::from(self.contract);
+        }
+        let text = std::fs::read_to_string(compile(self).with_extension("txtpb")).unwrap();
+        program(&P4Info::parse(&text).unwrap())
     }
 }
 
 /// All with tunnels of IPv4.
 pub(crate) fn all() -> Vec<Profile> {
     let with_ipv4 = profiles::ALL.iter().filter(|contract| !contract.profile.ends_with("outer-ipv6"));
-    with_ipv4.map(|contract| Profile { name: contract.profile, contract, is_outer_ipv6: false }).collect()
+    with_ipv4
+        .map(|contract| Profile {
+            name: contract.profile,
+            contract,
+            is_outer_ipv6: false,
+            has_applications: false,
+        })
+        .collect()
 }
 
 /// The one with tunnels of IPv6.
 pub(crate) fn outer_ipv6() -> Profile {
     let contract = &profiles::HIP4_OUTER_IPV6;
-    Profile { name: contract.profile, contract, is_outer_ipv6: true }
+    Profile { name: contract.profile, contract, is_outer_ipv6: true, has_applications: false }
+}
+
+/// The one that tells applications apart.
+pub(crate) fn applications() -> Profile {
+    let contract = &profiles::HIP4;
+    Profile { name: contract.profile, contract, is_outer_ipv6: false, has_applications: true }
 }
 
 /// The program of a profile for simple_switch, compiled unless it has been from the same sources by the same compiler.
@@ -45,21 +71,27 @@ pub(crate) fn compile(profile: &Profile) -> PathBuf {
     if profile.is_outer_ipv6 {
         options.push("-DOUTER_IPV6".to_owned());
     }
+    if profile.has_applications {
+        options.push("-DAPPLICATION_DETECTION".to_owned());
+    }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let compiled = folder.join(format!("{}-{:016x}.json", profile.name, fingerprint(&sources, &options)));
     if compiled.is_file() {
         return compiled;
     }
-    // Other tests may be at the same: each has a name of its own until the file is whole.
+    // Other tests may be at the same: each has a name of its own until the files are whole.
     let own = folder.join(format!("{}-{}.json", profile.name, std::process::id()));
     let done = Command::new("p4c-bm2-ss")
         .args(["--std", "p4-16", "-o"])
         .arg(&own)
+        .arg("--p4runtime-files")
+        .arg(own.with_extension("txtpb"))
         .args(options)
         .arg(sources.join("bmv2/upf.p4"))
         .output()
         .unwrap();
     assert!(done.status.success(), "{}: {}", profile.name, String::from_utf8_lossy(&done.stderr));
+    std::fs::rename(own.with_extension("txtpb"), compiled.with_extension("txtpb")).unwrap();
     std::fs::rename(own, &compiled).unwrap();
     compiled
 }
@@ -76,4 +108,47 @@ fn fingerprint(sources: &Path, options: &[String]) -> u64 {
     let mut hasher = DefaultHasher::new();
     (files, options, version.stdout).hash(&mut hasher);
     hasher.finish()
+}
+
+/// The program that a P4Info tells of.
+fn program(info: &P4Info) -> Program {
+    let key = |key: &causeway_p4::p4info::Key| Key {
+        name: key.name.clone(),
+        width: key.width.try_into().unwrap(),
+        kind: key.kind.into(),
+    };
+    let parameter = |(_, name, width): &(u32, String, u32)| Parameter {
+        name: name.clone(),
+        width: (*width).try_into().unwrap(),
+    };
+    let tables = info.tables.iter().map(|table| Table {
+        id: table.id,
+        name: table.name.clone(),
+        size: table.size as usize,
+        keys: table.keys.iter().map(key).collect(),
+        actions: table.actions.clone(),
+        is_const: table.is_const,
+    });
+    let actions = info.actions.iter().map(|action| Action {
+        id: action.id,
+        name: action.name.clone(),
+        parameters: action.params.iter().map(parameter).collect(),
+    });
+    let counters = info.counters.iter().map(|counter| Counter {
+        id: counter.id,
+        name: counter.name.clone(),
+        size: counter.size as usize,
+        table: counter.table,
+    });
+    let meters = info.meters.iter().map(|meter| Meter {
+        id: meter.id,
+        name: meter.name.clone(),
+        size: meter.size as usize,
+    });
+    Program {
+        tables: tables.collect(),
+        actions: actions.collect(),
+        counters: counters.collect(),
+        meters: meters.collect(),
+    }
 }

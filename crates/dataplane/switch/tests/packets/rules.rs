@@ -212,7 +212,7 @@ impl Bench {
     }
 
     /// Adds a rule with an entry of its own, its forwarding data wherever the profile keeps them.
-    fn rule(
+    pub(crate) fn rule(
         &mut self,
         table: &str,
         keys: &[Named<FieldMatch>],
