@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Fate, Ingress, PacketEngine, Plan,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Fate, Ingress, Op, PacketEngine, Plan,
     Transmit,
 };
 use causeway_ports::{Batch, Frame};
@@ -28,6 +28,26 @@ impl fmt::Debug for Single {
 }
 
 impl FastPath {
+    /// Carries out a plan in the slow room, and writes its session into the lines anew.
+    fn apply_awake(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        let changes_ways = plan.ops.iter().any(may_change_ways);
+        let mut rivals =
+            if self.is_alone(plan.session) { Vec::new() } else { self.slow.rivals(plan.session) };
+        self.leave(plan.session);
+        let applied = self.slow.apply(now, plan);
+        if changes_ways {
+            rivals.extend(self.slow.rivals(plan.session));
+            rivals.sort_unstable();
+            rivals.dedup();
+        }
+        self.enter(plan.session, rivals.is_empty(), now);
+        for rival in rivals {
+            self.leave(rival);
+            self.enter(rival, false, now);
+        }
+        applied
+    }
+
     /// Handles one packet by the lines, if it fits into a batch.
     fn process_alone(
         &mut self,
@@ -50,6 +70,11 @@ impl FastPath {
     }
 }
 
+/// Other packets may find the session than before.
+const fn may_change_ways(op: &Op) -> bool {
+    matches!(op, Op::CreateSession | Op::RemoveSession | Op::SetPduType(_) | Op::PutPdr(_) | Op::RemovePdr(_))
+}
+
 impl Dataplane for FastPath {
     fn capabilities(&self) -> Capabilities {
         self.slow.capabilities()
@@ -62,17 +87,7 @@ impl Dataplane for FastPath {
         }
         let since = self.could_teach(now, plan);
         self.wake_concerned(now, plan);
-        let mut rivals = self.slow.rivals(plan.session);
-        self.leave(plan.session);
-        let applied = self.slow.apply(now, plan);
-        rivals.extend(self.slow.rivals(plan.session));
-        rivals.sort_unstable();
-        rivals.dedup();
-        self.enter(plan.session, rivals.is_empty(), now);
-        for rival in rivals {
-            self.leave(rival);
-            self.enter(rival, false, now);
-        }
+        let applied = if self.lead(now, plan) { Ok(Applied::default()) } else { self.apply_awake(now, plan) };
         if applied.is_ok() {
             self.follow_plan(plan);
             since.into_iter().for_each(|since| self.learn(since, plan));

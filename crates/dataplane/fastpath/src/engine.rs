@@ -38,8 +38,8 @@ pub struct FastPath {
     pub(crate) guess: Guess,
     /// Of the last batch.
     pub(crate) met: Met,
-    leases: HashMap<Seid, Lease, RandomState>,
-    kinds: Kinds,
+    pub(crate) leases: HashMap<Seid, Lease, RandomState>,
+    pub(crate) kinds: Kinds,
     /// Sessions that neither the lines nor the slow room know of.
     pub(crate) resting: Resting,
     /// Those that no longer rest, and could.
@@ -210,9 +210,15 @@ impl FastPath {
             (known, tunnels) => (known, tunnels),
         };
         let (pattern, tunnels) = pattern;
-        let lease = self.compiler().enter(pattern, own.as_ref(), &tunnels);
+        let mut lease = self.compiler().enter(pattern, own.as_ref(), &tunnels);
+        lease.set_alone(is_alone);
         self.leases.insert(seid, lease);
         self.grant(seid, now);
+    }
+
+    /// The session is in the lines, and no other has its UE addresses.
+    pub(crate) fn is_alone(&self, seid: Seid) -> bool {
+        self.leases.get(&seid).is_some_and(Lease::is_alone)
     }
 
     /// The pattern that a session was entered by.
@@ -221,7 +227,7 @@ impl FastPath {
         self.leases.get(&seid)?.pattern().cloned()
     }
 
-    fn compiler(&mut self) -> Compiler<'_> {
+    pub(crate) fn compiler(&mut self) -> Compiler<'_> {
         Compiler {
             table: &mut self.table,
             programs: &mut self.programs,

@@ -20,6 +20,7 @@ mod guess;
 mod heads;
 pub mod index;
 mod key;
+mod lead;
 mod lease;
 mod leaving;
 mod line;

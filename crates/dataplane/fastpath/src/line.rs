@@ -73,6 +73,11 @@ impl Line {
         self.program & !ALIAS
     }
 
+    /// Gives it another program.
+    pub(crate) const fn set_program(&mut self, program: u32) {
+        self.program = self.program & ALIAS | program;
+    }
+
     /// The number of its program; of a line that stands for another one, a number that no program has.
     #[inline]
     pub(crate) const fn own_program(&self) -> u32 {

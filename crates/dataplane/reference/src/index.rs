@@ -31,15 +31,27 @@ impl Index {
         }
         if old.fars != new.fars {
             for remote in remote_tunnels(old) {
-                if let Entry::Occupied(mut users) = self.remotes.entry(remote) {
-                    users.get_mut().remove(&seid);
-                    if users.get().is_empty() {
-                        users.remove();
-                    }
-                }
+                self.forget_remote(seid, remote);
             }
             for remote in remote_tunnels(new) {
                 self.remotes.entry(remote).or_default().insert(seid);
+            }
+        }
+    }
+
+    /// A session sends into the tunnel `new` from now on, and no longer into `old`, which no other rule of it names.
+    pub(crate) fn lead(&mut self, seid: Seid, old: FTeid, new: FTeid) {
+        old.addr.iter().for_each(|ip| self.forget_remote(seid, (old.teid, ip)));
+        for ip in new.addr.iter() {
+            self.remotes.entry((new.teid, ip)).or_default().insert(seid);
+        }
+    }
+
+    fn forget_remote(&mut self, seid: Seid, remote: (Teid, IpAddr)) {
+        if let Entry::Occupied(mut users) = self.remotes.entry(remote) {
+            users.get_mut().remove(&seid);
+            if users.get().is_empty() {
+                users.remove();
             }
         }
     }

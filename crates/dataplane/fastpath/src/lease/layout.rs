@@ -6,7 +6,7 @@ use causeway_types::{Direction, QerId};
 use crate::program::Rate;
 
 /// Rules of one direction on their way into lines. Rules are named by their index in the shape.
-#[derive(Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub(super) struct Layout {
     /// The rules with an account, in order. Those whose packets differ only in how they are recognised have one.
     pub(super) accounts: Vec<Vec<usize>>,

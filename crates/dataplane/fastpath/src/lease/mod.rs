@@ -4,6 +4,7 @@ mod compile;
 mod join;
 mod kinds;
 mod layout;
+mod lead;
 mod pattern;
 
 use std::sync::Arc;
@@ -76,6 +77,8 @@ pub(crate) struct Lease {
     rules: ThinVec<LeasedRule>,
     shared: ThinVec<SharedRate>,
     is_open: bool,
+    /// No other session has its UE addresses.
+    is_alone: bool,
 }
 
 impl Lease {
@@ -100,6 +103,16 @@ impl Lease {
     #[cfg(test)]
     pub(crate) const fn pattern(&self) -> Option<&Arc<Pattern>> {
         self.pattern.as_ref()
+    }
+
+    /// Whether another session has UE addresses of this one.
+    pub(crate) const fn set_alone(&mut self, is_alone: bool) {
+        self.is_alone = is_alone;
+    }
+
+    /// No other session has its UE addresses.
+    pub(crate) const fn is_alone(&self) -> bool {
+        self.is_alone
     }
 
     /// Something is granted.

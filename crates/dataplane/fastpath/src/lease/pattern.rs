@@ -57,6 +57,14 @@ impl Pattern {
         self.shape.rules.get(usize::from(rule)).map(|rule| &rule.key)
     }
 
+    /// Rules have their accounts, and doors their programs, in the same places.
+    pub(super) fn is_laid_out_like(&self, other: &Self) -> bool {
+        let has_program = |(one, other): (&Option<u32>, &Option<u32>)| one.is_some() == other.is_some();
+        self.layouts == other.layouts
+            && self.programs.len() == other.programs.len()
+            && self.programs.iter().zip(&other.programs).all(has_program)
+    }
+
     /// The programs that it uses.
     pub(super) fn programs(&self) -> impl Iterator<Item = u32> {
         self.programs.iter().copied().flatten()

@@ -1,5 +1,6 @@
 mod again;
 mod foreseen;
+mod led;
 
 use std::net::Ipv4Addr;
 

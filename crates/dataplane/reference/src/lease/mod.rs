@@ -9,6 +9,7 @@
 mod act;
 mod door;
 mod grant;
+mod lead;
 mod outside;
 mod own;
 mod rest;

@@ -152,8 +152,18 @@ fn all_alike<I: Ord, R>(
 
 /// The same but for the TEID that it leads to.
 fn is_like_far(one: &Far, other: &Far) -> bool {
-    let (Some(to), Some(of)) = (tunnel_of(one), tunnel_of(other)) else { return one == other };
+    match (tunnel_of(one), tunnel_of(other)) {
+        (Some(to), Some(of)) => to.addr == of.addr && differ_in_tunnel(one, other),
+        _ => one == other,
+    }
+}
+
+/// The same but for the GTP-U tunnel that it leads into.
+pub(super) fn differ_in_tunnel(one: &Far, other: &Far) -> bool {
     let (Some(forwarding), Some(its)) = (&one.forwarding, &other.forwarding) else { return false };
+    if forwarding.tunnel().is_none() || its.tunnel().is_none() {
+        return false;
+    }
     let Far { id, action, forwarding: _, duplicate, duplicates, bar, delivery_status } = one;
     let causeway_rules::Forwarding {
         destination,
@@ -165,8 +175,7 @@ fn is_like_far(one: &Far, other: &Far) -> bool {
         steering,
         enrichment,
     } = forwarding;
-    to.addr == of.addr
-        && (*id, *action, *duplicate, *bar) == (other.id, other.action, other.duplicate, other.bar)
+    (*id, *action, *duplicate, *bar) == (other.id, other.action, other.duplicate, other.bar)
         && *delivery_status == other.delivery_status
         && *duplicates == other.duplicates
         && (*destination, *marking, *vlan) == (its.destination, its.marking, its.vlan)

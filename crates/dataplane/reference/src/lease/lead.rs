@@ -1,0 +1,70 @@
+//! Handovers: a session's packets leave by other tunnels, and nothing else changes.
+
+use std::sync::Arc;
+
+use causeway_dataplane::{Op, Plan};
+use causeway_rules::{ApplyAction, Far, PduSessionType};
+use causeway_types::{Seid, Time};
+
+use super::own::differ_in_tunnel;
+use crate::engine::Reference;
+use crate::paths::path_of;
+use crate::session::Session;
+
+impl Reference {
+    /// Carries out a plan by which packets leave by other GTP-U tunnels than before, and End Markers by the old ones, in place: what the
+    /// session's packets have used up need not be known. `false`: the plan does more, or the session is in the middle of something;
+    /// nothing has happened.
+    pub fn lead(&mut self, now: Time, plan: &Plan) -> bool {
+        let Some(session) = self.sessions.get(&plan.session) else { return false };
+        let does_no_more = plan.ops.iter().all(|op| match op {
+            Op::PutFar(far) => can_lead(session, far),
+            Op::SendEndMarker { .. } => true,
+            _ => false,
+        });
+        if !does_no_more || !is_quiet(session) {
+            return false;
+        }
+        for op in &plan.ops {
+            if let Op::PutFar(far) = op {
+                self.lead_far(now, plan.session, far);
+            }
+        }
+        for op in &plan.ops {
+            if let Op::SendEndMarker { tunnel, .. } = op {
+                self.end(*tunnel);
+            }
+        }
+        true
+    }
+
+    fn lead_far(&mut self, now: Time, seid: Seid, far: &Arc<Far>) {
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let Some(held) = session.rules.fars.insert(far.id, Arc::clone(far)) else { return };
+        let tunnel_of = |far: &Far| far.forwarding.as_ref().and_then(|forwarding| forwarding.tunnel());
+        if let (Some(old), Some(new)) = (tunnel_of(&held), tunnel_of(far)) {
+            self.index.lead(seid, old, new);
+        }
+        let (old, new) = (path_of(&held, &self.topology), path_of(far, &self.topology));
+        self.follow_paths(now, old.as_slice(), new.as_slice());
+    }
+}
+
+/// The FAR sends packets into a tunnel and shall send them into another one. No other FAR of the session uses the old one.
+fn can_lead(session: &Session, far: &Far) -> bool {
+    let fars = &session.rules.fars;
+    let Some(held) = fars.get(&far.id) else { return false };
+    let tunnel = held.forwarding.as_ref().and_then(|forwarding| forwarding.tunnel());
+    let mut others = fars.values().filter(|other| other.id != far.id);
+    held.action == ApplyAction::Forward
+        && differ_in_tunnel(held, far)
+        && others.all(|other| other.forwarding.as_ref().and_then(|forwarding| forwarding.tunnel()) != tunnel)
+}
+
+/// Nothing waits or was told that depends on where FARs lead.
+fn is_quiet(session: &Session) -> bool {
+    session.rules.pdu_type == PduSessionType::Ip
+        && session.buffer.is_empty()
+        && session.refused_tunnels.is_empty()
+        && session.extended.is_empty()
+}
