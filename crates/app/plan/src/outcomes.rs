@@ -1,6 +1,6 @@
 //! What compilers said of known programs: facts to hold the planner to.
 
-use crate::profiles::{Counting, Indexed, Profile, Program, Ratio};
+use crate::profiles::{Counting, Filters, Indexed, Profile, Program, Ratio};
 
 /// The largest population that a compiler found to fit.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +87,10 @@ fn own() -> impl Iterator<Item = Outcome> {
         let one = outcome(name, Profile::Hip4, ratio, steps, None);
         Outcome { program: Program { partitions: 2, ..one.program }, ..one }
     };
+    let shared = |ratio, steps, search| {
+        let unique = outcome("own direct, shared filters", Profile::Direct, ratio, steps, search);
+        Outcome { program: Program { filters: Filters::Shared, ..unique.program }, ..unique }
+    };
     [
         outcome("own baseline", Profile::Baseline, 5, 47, Some(4)),
         outcome("own baseline", Profile::Baseline, 50, 88, Some(16)),
@@ -103,6 +107,9 @@ fn own() -> impl Iterator<Item = Outcome> {
         two("own hip4, two partitions", 10, 108),
         two("own hip4, two partitions", 20, 116),
         two("own hip4, two partitions", 50, 112),
+        shared(5, 110, Some(5)),
+        shared(50, 138, Some(10)),
+        outcome("own direct, unique filters", Profile::Direct, 5, 96, None),
     ]
     .into_iter()
 }

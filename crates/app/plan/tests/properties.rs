@@ -3,7 +3,7 @@
 use causeway_plan::architecture::Architecture;
 use causeway_plan::pipeline::{Dependency, Pipeline};
 use causeway_plan::place::{Placement, place};
-use causeway_plan::profiles::{Filters, Population, Profile, Program, Ratio};
+use causeway_plan::profiles::{Counting, Filters, Indexed, Population, Profile, Program, Ratio};
 use causeway_plan::search::{fits, largest};
 use causeway_plan::table::{Field, Gress, Match, Table};
 use proptest::prelude::*;
@@ -164,7 +164,7 @@ fn one_partition_holds_no_less_than_two() {
 }
 
 // Input:  Causeway's own programs at 1:5, and without complex UEs; then what is not known of them.
-// Output: each holds some UEs, hip4 more than any other; the rest is refused.
+// Output: each holds some UEs, hip4 more than the three before it; the rest is refused.
 #[test]
 fn own_programs_hold_ues() {
     let ues = |profile, ratio| {
@@ -181,11 +181,37 @@ fn own_programs_hold_ues() {
         }
     }
     let hip4 = Program::own(Profile::Hip4);
+    let direct = Program::own(Profile::Direct);
     for unknown in [
-        Program::own(Profile::Direct),
+        Program { indexed: Indexed::None, ..direct },
+        Program { counting: Counting::PostQos, ..direct },
+        Program { partitions: 2, ..direct },
         Program { filters: Filters::Shared, ..hip4 },
         Program { narrow_keys: true, ..hip4 },
     ] {
         assert!(largest(&Architecture::TOFINO1, &unknown, Ratio::one_to(5), Population::N9).is_err());
     }
+}
+
+// Input:  Causeway's `direct` at 1:5 with shared and with unique filters, and without complex UEs.
+// Output: shared filters hold more than unique ones, both more than hip4; a session more than the first tables by index hold asks for
+//         more of them.
+#[test]
+fn direct_of_our_own_holds_the_most() {
+    let (arch, direct) = (Architecture::TOFINO1, Program::own(Profile::Direct));
+    let shared = Program { filters: Filters::Shared, ..direct };
+    let ues = |program: &Program, ratio| {
+        let fit = largest(&arch, program, ratio, Population::N9).unwrap();
+        fit.map_or(0, |fit| fit.population.ues())
+    };
+    let hip4 = Program::own(Profile::Hip4);
+    let five = Ratio::one_to(5);
+    assert!(ues(&shared, five) > ues(&direct, five) && ues(&direct, five) > ues(&hip4, five));
+    let none = Ratio { complex: 0, simple: 1 };
+    assert_eq!(ues(&shared, none), ues(&direct, none));
+    let tables = |simple: u32| {
+        let pipeline = shared.pipeline(&Population { simple, complex: 0, n9: 2048 }).unwrap();
+        pipeline.tables().iter().filter(|table| table.name.contains("_sessions_")).count()
+    };
+    assert_eq!((tables(131_072 + 2048), tables(131_073 + 2048)), (3, 5));
 }

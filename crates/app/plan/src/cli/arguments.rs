@@ -57,7 +57,7 @@ pub struct Arguments {
     /// The program
     #[arg(long, value_enum, default_value = "hip4")]
     pub(super) profile: Profile,
-    /// Causeway's program of that profile, which has more tables than the paper's: all but direct
+    /// Causeway's program of that profile, which has more tables than the paper's
     #[arg(long)]
     pub(super) own: bool,
     /// Complex UEs to simple ones

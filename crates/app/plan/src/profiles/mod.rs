@@ -158,10 +158,9 @@ impl Program {
 
     fn check(&self, population: &Population) -> Result<(), PlanError> {
         let wrong = |why: &str| Err(PlanError::Profile { profile: self.profile.name(), why: why.to_owned() });
-        let plain = self.indexed == Indexed::None && self.counting == Counting::Both && !self.narrow_keys;
-        if self.own && (self.profile == Profile::Direct || !plain || self.filters == Filters::Shared) {
+        if self.own && !self.is_own() {
             return wrong(
-                "Causeway's own programs are baseline, red, red-spt and hip4, without an index, narrow keys, shared filters or one side's counters",
+                "Causeway's own programs count on both sides; but for direct, which is as it is, they have no index, narrow keys or shared filters",
             );
         }
         if !self.profile.is_split()
@@ -186,6 +185,15 @@ impl Program {
             return wrong("the N9 UEs are among the simple ones, of which there must be more");
         }
         Ok(())
+    }
+
+    /// Whether Causeway has such a program.
+    fn is_own(&self) -> bool {
+        let asked = (self.indexed, self.counting, self.narrow_keys);
+        match self.profile {
+            Profile::Direct => asked == (Indexed::Both, Counting::Both, true),
+            _ => asked == (Indexed::None, Counting::Both, false) && self.filters == Filters::Unique,
+        }
     }
 
     const fn index_simple(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Causeway's programs, those of `p4/`: besides what the paper's have, a guard of sources, congestion marks, one table that rewrites
 //! packets, a reason for each drop, counters of queues, and commands of the control plane.
 
+mod direct;
 mod rules;
 
 use super::fields::{OPERAND_IPV4, OPERAND_OCTET, PDR_ID, UE_ADDRESS, encapsulation, key};
@@ -36,6 +37,9 @@ const BESIDE: u32 = 10_240;
 type After<'a> = Vec<(&'a str, Dependency)>;
 
 pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeline, PlanError> {
+    if program.profile == Profile::Direct {
+        return direct::build(program, population);
+    }
     let mut pipeline = Pipeline::default();
     let command = Match::Exact(key(&[&[("command", 8)]]));
     pipeline.add(Table::new("cpu_commands", Ingress, command, 3).when("from the CPU", 1), &[])?;

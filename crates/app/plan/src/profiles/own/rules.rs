@@ -13,7 +13,7 @@ use crate::table::{Match, Table};
 /// Rows of the templates: towards N6, towards N9 and N3, downlink.
 const TEMPLATES: [u32; 3] = [2048, 1024, 2048];
 /// What a filter says of the other end and of the packet.
-const FILTER: &[(&str, u32)] = &[
+pub(super) const FILTER: &[(&str, u32)] = &[
     ("remote", 32),
     ("inner.protocol", 8),
     ("inner.dscp", 6),
@@ -25,18 +25,20 @@ const FILTER: &[(&str, u32)] = &[
 const BOTH_WAYS: &[(&str, u32)] = &[("tunnelled", 1), ("ipv4", 1), ("inner.src", 32)];
 
 /// Mark, DSCP and whether a copy is sent.
-const DECAPSULATE: &[u32] = &[OPERAND_OCTET, OPERAND_OCTET];
+pub(super) const DECAPSULATE: &[u32] = &[OPERAND_OCTET, OPERAND_OCTET];
 /// Address, QFI, PDU type, DSCP and whether a copy is sent.
-const ENCAPSULATE: &[u32] = &[OPERAND_IPV4, OPERAND_OCTET, OPERAND_OCTET, OPERAND_OCTET, OPERAND_OCTET];
+pub(super) const ENCAPSULATE: &[u32] =
+    &[OPERAND_IPV4, OPERAND_OCTET, OPERAND_OCTET, OPERAND_OCTET, OPERAND_OCTET];
 /// Reason and whether a copy is sent.
-const DROP: &[u32] = &[OPERAND_OCTET, OPERAND_OCTET];
+pub(super) const DROP: &[u32] = &[OPERAND_OCTET, OPERAND_OCTET];
 
 /// What an entry of a PDR table says besides the PDR_ID, where the FAR is in it.
-const TO_N6: &[&[u32]] = &[&[OPERAND_PDR_ID, OPERAND_METER, OPERAND_OCTET, OPERAND_OCTET], MERGED_DROP];
-const TO_TUNNEL: &[&[u32]] = &[MERGED_TUNNEL, MERGED_BUFFER, MERGED_DROP];
-const TO_EITHER: &[&[u32]] = &[TO_N6[0], MERGED_TUNNEL, MERGED_DROP];
+pub(super) const TO_N6: &[&[u32]] =
+    &[&[OPERAND_PDR_ID, OPERAND_METER, OPERAND_OCTET, OPERAND_OCTET], MERGED_DROP];
+pub(super) const TO_TUNNEL: &[&[u32]] = &[MERGED_TUNNEL, MERGED_BUFFER, MERGED_DROP];
+pub(super) const TO_EITHER: &[&[u32]] = &[TO_N6[0], MERGED_TUNNEL, MERGED_DROP];
 const TO_ANY: &[&[u32]] = &[TO_N6[0], MERGED_TUNNEL, MERGED_BUFFER, MERGED_DROP];
-const MERGED_TUNNEL: &[u32] = &[
+pub(super) const MERGED_TUNNEL: &[u32] = &[
     OPERAND_PDR_ID,
     OPERAND_METER,
     OPERAND_TEID,
@@ -46,8 +48,8 @@ const MERGED_TUNNEL: &[u32] = &[
     OPERAND_OCTET,
     OPERAND_OCTET,
 ];
-const MERGED_BUFFER: &[u32] = &[OPERAND_PDR_ID, OPERAND_OCTET];
-const MERGED_DROP: &[u32] = &[OPERAND_PDR_ID, OPERAND_OCTET, OPERAND_OCTET];
+pub(super) const MERGED_BUFFER: &[u32] = &[OPERAND_PDR_ID, OPERAND_OCTET];
+pub(super) const MERGED_DROP: &[u32] = &[OPERAND_PDR_ID, OPERAND_OCTET, OPERAND_OCTET];
 
 /// The tables that find the rule.
 const UNSPLIT: &[&str] = &["complex", "ul_simple", "dl_simple"];
