@@ -7,8 +7,9 @@ use causeway_types::{FTeid, IpNet, PdrId, Seid};
 use foldhash::fast::RandomState;
 
 use super::chores::template_updates;
+use super::direct::{Filters, rank};
 use super::held::{Held, MeterOf, Placed};
-use super::layout::Profile;
+use super::layout::{Layout, Profile};
 use super::picture::{Content, Door, Picture};
 use super::room::full_numbers;
 use super::switch::Switch;
@@ -25,6 +26,9 @@ pub(super) struct Change {
     pub(super) guards: Vec<Entry>,
     pub(super) doors: BTreeSet<Door>,
     pub(super) ues: BTreeMap<Door, u32>,
+    /// Filters that its rules have classes for then, and of which version of all classes its rows are.
+    pub(super) filters: Filters,
+    pub(super) classes: u64,
     pub(super) meters: BTreeMap<MeterOf, (u32, Rates)>,
     /// New numbers, of which some have entries for accounting.
     pub(super) fresh: Vec<(PdrId, SwitchPdr)>,
@@ -64,12 +68,15 @@ impl<D: SwitchDriver> Switch<D> {
         picture: Picture,
     ) -> Result<(Change, Vec<Update>), ApplyError> {
         self.check_doors(seid, &picture)?;
-        let mut change = Change::default();
+        let mut change = Change { classes: self.classes.version(), ..Change::default() };
+        let filters = picture.filters.clone();
         let made = self.fill(seid, picture, &mut change);
         match made {
             Ok(updates) => {
                 let taken = change.doors.iter().map(|door| (*door, seid));
                 self.doors.extend(taken);
+                self.classes.hold(seid, &filters);
+                change.filters = filters;
                 // What only leaves needs no template.
                 let needs_none = change.fresh.is_empty() && change.altered.is_empty();
                 change.after_chore = if needs_none { 0 } else { self.chores.lined_up };
@@ -89,6 +96,7 @@ impl<D: SwitchDriver> Switch<D> {
         for (_, number) in change.fresh.iter().filter(|_| is_clean || !is_by_index) {
             self.release(*number);
         }
+        self.classes.leave(seid, &change.filters);
         self.free_meters(&change.taken);
         self.leave_templates(&change.taken_templates);
         change.taken_sessions.iter().for_each(|session| self.numbers.leave_session(*session));
@@ -146,7 +154,7 @@ impl<D: SwitchDriver> Switch<D> {
         let guards: Option<Vec<Entry>> = guards.collect();
         change.guards = guards.ok_or(unsupported("the program cannot pass a source"))?;
         if self.layout.profile == Profile::Direct {
-            self.place_by_index(&held, picture.rules, change)?;
+            self.place_by_index(&held, picture.rules, &picture.ues, change)?;
         } else {
             for (pdr, wanted) in picture.rules {
                 let kept = held.placed.get(&pdr).filter(|placed| placed.wanted.content == wanted.content);
@@ -231,6 +239,10 @@ impl<D: SwitchDriver> Switch<D> {
         for number in &change.gone {
             deletions.extend(self.number_keys(*number).into_iter().map(Update::Delete));
         }
+        if self.layout.profile == Profile::Direct {
+            updates.sort_by_key(|update| update_rank(&self.layout, update));
+            deletions.sort_by_key(|update| std::cmp::Reverse(update_rank(&self.layout, update)));
+        }
         for update in updates.iter().chain(&deletions) {
             match update {
                 Update::Insert(entry) => *change.tables.entry(entry.key.table).or_default() += 1,
@@ -240,6 +252,15 @@ impl<D: SwitchDriver> Switch<D> {
         }
         self.check_insertions(updates)?;
         Ok(deletions)
+    }
+}
+
+/// When an update is written; meters are set first.
+fn update_rank(layout: &Layout, update: &Update) -> Option<u8> {
+    match update {
+        Update::Insert(entry) | Update::Modify(entry) => Some(rank(layout, entry.key.table)),
+        Update::Delete(key) => Some(rank(layout, key.table)),
+        Update::SetMeter { .. } => None,
     }
 }
 

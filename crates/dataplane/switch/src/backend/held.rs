@@ -6,6 +6,7 @@ use std::sync::Arc;
 use causeway_rules::{Far, Urr};
 use causeway_types::{FarId, PdrId, QerId, Seid, UrrId};
 
+use super::direct::Filters;
 use super::operation::Operation;
 use super::picture::{Content, Door, Wanted};
 use super::template::Deed;
@@ -21,6 +22,8 @@ pub(super) struct Held {
     pub(super) doors: BTreeSet<Door>,
     /// Numbers of its UE by address, in profile `direct`.
     pub(super) ues: BTreeMap<Door, u32>,
+    /// Filters that its rules have classes for, in profile `direct`.
+    pub(super) filters: Filters,
     /// Meters with their indices.
     pub(super) meters: BTreeMap<MeterOf, (u32, Rates)>,
     /// All numbers that have not retired.

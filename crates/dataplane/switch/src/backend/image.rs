@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::change::Change;
 use super::chores::template_entry;
+use super::direct::rank;
 use super::held::{MeterOf, Placed};
 use super::layout::Profile;
 use super::notice::Refilled;
@@ -53,7 +54,7 @@ impl<D: SwitchDriver> Switch<D> {
         let mut units = VecDeque::new();
         // Templates are compared as they should be in the end.
         self.chores.forget();
-        let base: Vec<Entry> = self.fixed.iter().cloned().chain(self.templates()).collect();
+        let base: Vec<Entry> = self.fixed.iter().cloned().chain(self.shared()).collect();
         // A switch that has nothing of that was empty, whoever says so.
         let was_emptied = is_emptied;
         let is_emptied =
@@ -76,13 +77,18 @@ impl<D: SwitchDriver> Switch<D> {
             }
         }
         report.sessions += units.len();
-        let is_template = |key: &EntryKey| self.layout.name(key.table).ends_with("_template");
-        let (old, foreign): (Vec<EntryKey>, Vec<EntryKey>) = found.into_keys().partition(is_template);
+        let is_shared = |key: &EntryKey| is_shared(self.layout.name(key.table));
+        let (mut old, mut foreign): (Vec<EntryKey>, Vec<EntryKey>) = found.into_keys().partition(is_shared);
+        // Of classes of filters those go first that hold others.
+        old.sort_by_key(|key| key.priority);
+        if self.layout.profile == Profile::Direct {
+            foreign.sort_by_key(|key| std::cmp::Reverse(rank(&self.layout, key.table)));
+        }
         report.removed += old.len() + foreign.len();
         // They make room.
         first.splice(0..0, old.into_iter().map(Update::Delete));
         units.push_front(Unit { of: Whose::Base, updates: first });
-        for keys in foreign.chunks(CHUNK) {
+        for keys in foreign.rchunks(CHUNK) {
             let updates = keys.iter().cloned().map(Update::Delete).collect();
             units.push_front(Unit { of: Whose::Foreign, updates });
         }
@@ -91,10 +97,14 @@ impl<D: SwitchDriver> Switch<D> {
         units
     }
 
-    /// Templates as they should be.
-    fn templates(&self) -> Vec<Entry> {
+    /// Templates and classes of filters as they should be.
+    fn shared(&self) -> Vec<Entry> {
         match self.layout.profile {
-            Profile::Direct => self.numbers.templates(&self.layout),
+            Profile::Direct => {
+                let mut entries = self.classes.entries(&self.layout);
+                entries.extend(self.numbers.templates(&self.layout));
+                entries
+            }
             _ => self.ranges.entries().filter_map(|entry| template_entry(&self.layout, &entry)).collect(),
         }
     }
@@ -188,6 +198,9 @@ impl<D: SwitchDriver> Switch<D> {
             let rows = placed.wanted.rows.iter();
             entries.extend(rows.filter_map(|row| self.row_entry(placed, row, index).ok()));
         }
+        if self.layout.profile == Profile::Direct {
+            entries.sort_by_key(|entry| rank(&self.layout, entry.key.table));
+        }
         entries
     }
 
@@ -210,6 +223,11 @@ impl<D: SwitchDriver> Switch<D> {
             |(side, place): (usize, Partition)| self.layout.accounting_entry(side, place.0.into(), number.0);
         places.into_iter().enumerate().filter_map(entry).collect()
     }
+}
+
+/// Entries of the table are sessions' in common.
+fn is_shared(table: &str) -> bool {
+    table.ends_with("_template") || table.starts_with("filters_")
 }
 
 /// What of these entries is not there, or not so.

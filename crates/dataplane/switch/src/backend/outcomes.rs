@@ -7,7 +7,7 @@ use super::operation::Operation;
 use super::recovery::ReadBack;
 use super::switch::Switch;
 use crate::SwitchPdr;
-use crate::driver::{DriverError, Outcome, Reply, Request, SwitchDriver, Ticket};
+use crate::driver::{DriverError, Outcome, Reply, Request, SwitchDriver, Ticket, WriteError};
 
 /// A request under way.
 #[derive(Clone, Debug)]
@@ -129,6 +129,10 @@ impl<D: SwitchDriver> Switch<D> {
                 self.read_back(now, Whose::Chore, &tables);
             }
             Err(DriverError::Rejected(rejected)) => {
+                let differs = matches!(rejected.error, WriteError::Exists(_) | WriteError::Missing(_));
+                if !differs && self.classes_refused() {
+                    return;
+                }
                 self.refuse_templates(now, self.refusal(&rejected));
                 self.start_refill(now, Cause::Refused);
             }

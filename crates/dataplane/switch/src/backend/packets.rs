@@ -140,7 +140,7 @@ impl<D: SwitchDriver> Switch<D> {
         let placed = self.sessions.get(&seid).and_then(|held| held.placed.get(&pdr));
         let flow = flow.or_else(|| match placed?.wanted.spot.as_ref()? {
             Spot::Tunnel { flows, .. } => direct::flow_of(*flows),
-            Spot::Ue(_) => None,
+            Spot::Ue { .. } => None,
         });
         let qfi = match flow {
             Some(flow) => Qfi::new(flow).filter(|qfi| qfi.value() != 0),

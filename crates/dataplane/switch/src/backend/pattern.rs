@@ -3,7 +3,7 @@
 use crate::driver::{FieldMatch, MatchKind, Table, ones};
 
 /// Bits that a field of a packet must have.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(super) struct Bits {
     pub(super) value: u128,
     pub(super) mask: u128,
@@ -23,6 +23,17 @@ impl Bits {
         let mask = ones(width) & !ones(width.saturating_sub(prefix));
         Self { value: value & mask, mask }
     }
+
+    /// What both ask for; `None`: no field has that.
+    fn meet(self, other: Self) -> Option<Self> {
+        let is_apart = (self.value ^ other.value) & self.mask & other.mask != 0;
+        (!is_apart).then_some(Self { value: self.value | other.value, mask: self.mask | other.mask })
+    }
+
+    /// Every field that has what the other one asks for has this.
+    const fn holds(self, other: Self) -> bool {
+        self.mask & !other.mask == 0 && (self.value ^ other.value) & self.mask == 0
+    }
 }
 
 /// Something that no table can say.
@@ -30,7 +41,7 @@ impl Bits {
 pub(super) struct Inexpressible(pub(super) &'static str);
 
 /// What the packets of a row have: fields of the user packet as it goes by, and the tunnel that it came in.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(super) struct Pattern {
     pub(super) teid: Option<u32>,
     pub(super) qfi: Bits,
@@ -45,9 +56,41 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
+    /// The fields that tell packets of one rule apart, in any order.
+    const fn filtered(&self) -> [Bits; 6] {
+        let Self { source, destination, protocol, dscp, source_port, destination_port, .. } = self;
+        [*source, *destination, *protocol, *dscp, *source_port, *destination_port]
+    }
+
+    /// Packets that both are for, whatever tunnel they came in; `None`: there are none.
+    pub(super) fn meet(&self, other: &Self) -> Option<Self> {
+        Some(Self {
+            source: self.source.meet(other.source)?,
+            destination: self.destination.meet(other.destination)?,
+            protocol: self.protocol.meet(other.protocol)?,
+            dscp: self.dscp.meet(other.dscp)?,
+            source_port: self.source_port.meet(other.source_port)?,
+            destination_port: self.destination_port.meet(other.destination_port)?,
+            has_ports: self.has_ports || other.has_ports,
+            ..self.clone()
+        })
+    }
+
+    /// It is for all packets that the other one is for, whatever tunnel they came in.
+    pub(super) fn holds(&self, other: &Self) -> bool {
+        let mut fields = self.filtered().into_iter().zip(other.filtered());
+        (other.has_ports || !self.has_ports) && fields.all(|(ours, theirs)| ours.holds(theirs))
+    }
+
+    /// How many bits it asks for: fewer than any other pattern that it holds.
+    pub(super) fn bits(&self) -> i32 {
+        let bits: u32 = self.filtered().iter().map(|field| field.mask.count_ones()).sum();
+        i32::try_from(bits).unwrap_or(i32::MAX - 1) + i32::from(self.has_ports)
+    }
+
     /// The keys of a row in a table.
     pub(super) fn fields(&self, table: &Table) -> Result<Vec<FieldMatch>, Inexpressible> {
-        let is_uplink = table.name.starts_with("ul_");
+        let is_uplink = table.name.starts_with("ul_") || table.name.starts_with("filters_ul");
         let mut said = Vec::with_capacity(table.keys.len());
         let mut fields = Vec::with_capacity(table.keys.len());
         for key in &table.keys {

@@ -9,12 +9,12 @@ use causeway_types::{Direction, PdrId, QerId, Span, UrrId};
 
 use super::check::check_session;
 use super::config::Config;
-use super::direct::{Owners, Spot};
+use super::direct::{self, Classes, Filters, Group, Owners, Share, Spot};
 use super::layout::{Layout, Profile};
 use super::place::{self, Candidate};
 use super::template::{Deed, Template};
 use super::treat::{Refused, Treatment, unsupported};
-use super::treatments::{before_qos, treatments};
+use super::treatments::{Grouped, before_qos, treatments};
 use crate::driver::{EntryKey, Rates};
 
 /// What packets find a session by: no two sessions have the same.
@@ -36,6 +36,10 @@ pub(super) struct Picture {
     /// Rows of the source guard.
     pub(super) guards: Vec<EntryKey>,
     pub(super) doors: BTreeSet<Door>,
+    /// By address of the UE, in profile `direct`: the rule of packets that are of no class of filters.
+    pub(super) ues: BTreeMap<Door, Option<PdrId>>,
+    /// All filters that tell its packets apart on the switch, in profile `direct`.
+    pub(super) filters: Filters,
     /// By QER and direction (true: uplink).
     pub(super) meters: BTreeMap<(QerId, bool), Rates>,
 }
@@ -47,6 +51,8 @@ pub(super) struct Wanted {
     pub(super) rows: Vec<EntryKey>,
     /// Where its packets come in, in profile `direct`: its rows follow from the numbers that it gets.
     pub(super) spot: Option<Spot>,
+    /// Classes of packets that are its, likewise.
+    pub(super) shares: Vec<Share>,
     pub(super) content: Content,
 }
 
@@ -68,7 +74,8 @@ pub(super) struct Content {
     pub(super) before_qos: bool,
 }
 
-/// The picture of a session with these rules, while these quotas are exhausted.
+/// The picture of a session with these rules, while these quotas are exhausted. In profile `direct` rules with filters are the software's
+/// if no classes are given; all that they ask for must be among these.
 ///
 /// # Errors
 /// What the program cannot say, as [`causeway_dataplane::ApplyError::Unsupported`].
@@ -77,18 +84,17 @@ pub(super) fn picture(
     exhausted: &BTreeSet<UrrId>,
     layout: &Layout,
     config: &Config,
+    classes: Option<&Classes>,
 ) -> Result<Picture, Refused> {
     check_session(rules)?;
-    let mut pdrs: Vec<&Pdr> = rules.pdrs.values().collect();
-    pdrs.sort_unstable_by_key(|pdr| (pdr.precedence, pdr.id));
+    let pdrs = in_order(rules);
     let mut picture = Picture::default();
-    let owners = match layout.profile {
-        Profile::Direct => Some(owners(&pdrs)?),
-        _ => None,
-    };
-    let in_software = owners.as_ref().map(|owners| &owners.in_software);
+    let is_by_index = layout.profile == Profile::Direct;
+    let by_index = if is_by_index { groups(rules, layout)? } else { Vec::new() };
+    let grouped = |group| Grouped { group, is_in_software: classes.is_none() };
+    let mut by_index: Vec<Grouped<'_>> = by_index.iter().map(grouped).collect();
     let mut groups: BTreeMap<Door, Vec<Candidate<'_>>> = BTreeMap::new();
-    let treatments = treatments(rules, exhausted, config, in_software)?;
+    let treatments = treatments(rules, exhausted, config, is_by_index.then_some(by_index.as_mut_slice()))?;
     for pdr in pdrs {
         let Some((_, treatment)) = treatments.get(&pdr.id) else { continue };
         for door in doors(pdr)? {
@@ -100,7 +106,7 @@ pub(super) fn picture(
         if let Door::Tunnel(teid) = door {
             picture.guards.extend(guards(teid, &group, layout, config)?);
         }
-        if owners.is_some() {
+        if is_by_index {
             continue;
         }
         for (pdr, row) in place::rows(door, &group, layout)? {
@@ -108,15 +114,24 @@ pub(super) fn picture(
             let wanted = || Wanted {
                 rows: Vec::new(),
                 spot: None,
+                shares: Vec::new(),
                 content: content(rule, treatment, rules, exhausted),
             };
             picture.rules.entry(pdr).or_insert_with(wanted).rows.push(row);
         }
     }
-    for (pdr, spot) in owners.map(|owners| owners.spots).unwrap_or_default() {
-        let Some((rule, treatment)) = treatments.get(&pdr) else { continue };
-        let content = Content { is_counted: true, ..content(rule, treatment, rules, exhausted) };
-        picture.rules.insert(pdr, Wanted { rows: Vec::new(), spot: Some(spot), content });
+    for Grouped { group, .. } in by_index.iter().filter(|grouped| !grouped.is_in_software) {
+        picture.filters.append(&mut group.filters()?);
+    }
+    let by_index = by_index.iter().map(|grouped| (grouped.group, grouped.is_in_software));
+    let Owners { mut spots, mut shares, ues } = Owners::new(by_index, classes);
+    picture.ues = ues;
+    for (pdr, (rule, treatment)) in treatments.iter().filter(|_| is_by_index) {
+        let (spot, shares) = (spots.remove(pdr), shares.remove(pdr).unwrap_or_default());
+        if spot.is_some() || !shares.is_empty() {
+            let content = Content { is_counted: true, ..content(rule, treatment, rules, exhausted) };
+            picture.rules.insert(*pdr, Wanted { rows: Vec::new(), spot, shares, content });
+        }
     }
     for (id, wanted) in &picture.rules {
         let Some((pdr, _)) = treatments.get(id) else { continue };
@@ -147,15 +162,22 @@ fn content(pdr: &Pdr, treatment: &Treatment, rules: &RuleSet, exhausted: &BTreeS
     }
 }
 
-/// Which rules packets are for in profile `direct`.
-fn owners(pdrs: &[&Pdr]) -> Result<Owners, Refused> {
-    let mut groups: BTreeMap<Door, Vec<&Pdr>> = BTreeMap::new();
-    for pdr in pdrs {
+/// Which rules packets are tried for, in profile `direct`.
+fn groups<'r>(rules: &'r RuleSet, layout: &Layout) -> Result<Vec<Group<'r>>, Refused> {
+    let mut by_door: BTreeMap<Door, Vec<&Pdr>> = BTreeMap::new();
+    for pdr in in_order(rules) {
         for door in doors(pdr)? {
-            groups.entry(door).or_default().push(pdr);
+            by_door.entry(door).or_default().push(pdr);
         }
     }
-    Ok(Owners::new(&groups))
+    Ok(direct::groups(&by_door, layout))
+}
+
+/// PDRs by precedence.
+fn in_order(rules: &RuleSet) -> Vec<&Pdr> {
+    let mut pdrs: Vec<&Pdr> = rules.pdrs.values().collect();
+    pdrs.sort_unstable_by_key(|pdr| (pdr.precedence, pdr.id));
+    pdrs
 }
 
 /// Where packets of a PDR come in.

@@ -122,7 +122,7 @@ fn bits(qfis: QfiSet) -> u64 {
 }
 
 /// Packets of this IP version can be the PDR's: it names a UE of it, or none.
-fn has_packets(pdr: &Pdr, is_ipv6: bool) -> bool {
+pub(super) fn has_packets(pdr: &Pdr, is_ipv6: bool) -> bool {
     pdr.pdi.ue.is_none_or(|ue| if is_ipv6 { ue.v6.is_some() } else { ue.v4.is_some() })
 }
 

@@ -51,8 +51,9 @@ pub struct Switch<D> {
     /// Meters of rules, and of simple rules of sessions where those are others.
     pub(super) next_meter: [u32; 2],
     pub(super) free_meters: [Vec<u32>; 2],
-    /// Numbers of profile `direct`.
+    /// Numbers and classes of filters of profile `direct`.
     pub(super) numbers: direct::Numbers,
+    pub(super) classes: direct::Classes,
     pub(super) bases: Bases,
     /// Entries of each table that sessions have.
     pub(super) used: HashMap<u32, usize, RandomState>,
@@ -118,6 +119,7 @@ impl<D: SwitchDriver> Switch<D> {
             pulling: Pulling::new(config.pulling),
             driver,
             numbers: direct::Numbers::new(&layout, &config.guards),
+            classes: direct::Classes::new(&layout),
             bases: Bases::default(),
             layout,
             config,
@@ -291,6 +293,7 @@ impl<D: SwitchDriver> Switch<D> {
             || self.begin(now)
             || self.hand_over(now)
             || self.write(now)
+            || self.arrange_classes()
             || self.let_timers_expire(now)
             || self.start_tally(now)
     }

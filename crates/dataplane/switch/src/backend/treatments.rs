@@ -7,6 +7,8 @@ use causeway_types::{PdrId, QerId, UrrId};
 
 use super::check::check_pdr;
 use super::config::Config;
+use super::direct::Group;
+use super::picture::Door;
 use super::template::Deed;
 use super::treat::{self, Cannot, Refused, Treatment};
 
@@ -38,7 +40,7 @@ pub(super) fn treatments<'r>(
     rules: &'r RuleSet,
     exhausted: &BTreeSet<UrrId>,
     config: &Config,
-    by_index: Option<&BTreeSet<PdrId>>,
+    groups: Option<&mut [Grouped<'_>]>,
 ) -> Result<BTreeMap<PdrId, (&'r Pdr, Treatment)>, Refused> {
     let whole = whole_session(rules, config).map(Cannot::Here);
     let mut treatments = BTreeMap::new();
@@ -50,8 +52,8 @@ pub(super) fn treatments<'r>(
             Some(cannot) if treatment.deed.forwards() => Err(cannot),
             _ => Ok(treatment),
         });
-        let treated = match by_index {
-            Some(filtered) => treated.and_then(|treatment| by_number(pdr, treatment, rules, filtered)),
+        let treated = match groups {
+            Some(_) => treated.and_then(|treatment| by_number(pdr, treatment, rules)),
             None => treated,
         };
         let treatment = match treated {
@@ -63,9 +65,27 @@ pub(super) fn treatments<'r>(
         };
         treatments.insert(pdr.id, (pdr, treatment));
     }
-    // A rate is kept in one place: rules that share it with one in software go there, too.
+    let groups = groups.unwrap_or_default();
     let mut grows = true;
     while std::mem::take(&mut grows) {
+        // Only the software tells packets by filters where a rule with filters is carried out there.
+        for grouped in groups.iter_mut() {
+            let needs_software = grouped.is_in_software || cannot_say(grouped.group, &treatments);
+            if !grouped.group.is_filtered() || !needs_software {
+                continue;
+            }
+            if !config.falls_back {
+                return Err(BY_FILTERS);
+            }
+            grouped.is_in_software = true;
+            for taker in &grouped.group.takers {
+                let Some((pdr, treatment)) = treatments.get_mut(&taker.pdr.id) else { continue };
+                grows |= *treatment != TO_SOFTWARE;
+                *treatment = TO_SOFTWARE;
+                in_software.extend(&pdr.qers);
+            }
+        }
+        // A rate is kept in one place: rules that share it with one in software go there, too.
         for (pdr, treatment) in treatments.values_mut() {
             let shares = treatment.meter.is_some_and(|qer| in_software.contains(&qer));
             if shares {
@@ -78,23 +98,32 @@ pub(super) fn treatments<'r>(
     Ok(treatments)
 }
 
-/// What profile `direct` cannot do: tell packets by filters, and count what is dropped.
-fn by_number(
-    pdr: &Pdr,
-    treatment: Treatment,
-    rules: &RuleSet,
-    filtered: &BTreeSet<PdrId>,
-) -> Result<Treatment, Cannot> {
+const BY_FILTERS: Refused = treat::unsupported(
+    "filters, in profile direct without software: rules that share packets with rules that have some",
+);
+
+/// Packets of profile `direct` that the same rules are tried for, and whether that is done by the software.
+#[derive(Debug)]
+pub(super) struct Grouped<'g> {
+    pub(super) group: &'g Group<'g>,
+    pub(super) is_in_software: bool,
+}
+
+/// A rule with filters for packets in a tunnel is for the software: entries of its tables cannot say so.
+fn cannot_say(group: &Group<'_>, treatments: &BTreeMap<PdrId, (&Pdr, Treatment)>) -> bool {
+    let buffers =
+        |pdr: &Pdr| treatments.get(&pdr.id).is_some_and(|(_, treatment)| treatment.deed == Deed::Buffer);
+    let mut filtered = group.takers.iter().filter(|taker| taker.has_filters());
+    matches!(group.door, Door::Tunnel(_)) && filtered.any(|taker| buffers(taker.pdr))
+}
+
+/// What profile `direct` cannot do: count what is dropped.
+fn by_number(pdr: &Pdr, treatment: Treatment, rules: &RuleSet) -> Result<Treatment, Cannot> {
     let is_dropped = matches!(treatment.deed, Deed::Drop(_));
-    match () {
-        () if filtered.contains(&pdr.id) => Err(Cannot::Here(
-            "filters, in profile direct: rules that share packets with rules that have some",
-        )),
-        () if is_dropped && (before_qos(pdr, rules) || rules.inactivity_timer.is_some()) => {
-            Err(Cannot::Here("usage of packets that are dropped, in profile direct"))
-        }
-        () => Ok(treatment),
+    if is_dropped && (before_qos(pdr, rules) || rules.inactivity_timer.is_some()) {
+        return Err(Cannot::Here("usage of packets that are dropped, in profile direct"));
     }
+    Ok(treatment)
 }
 
 const TO_SOFTWARE: Treatment = Treatment { deed: Deed::Buffer, teid: 0, meter: None };

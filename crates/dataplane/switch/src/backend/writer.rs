@@ -7,7 +7,6 @@ use causeway_types::{PdrId, Time};
 use super::held::Numbered;
 use super::operation::{Operation, Progress};
 use super::outcomes::{Flight, Later, Whose};
-use super::picture::picture;
 use super::recovery::ReadBack;
 use super::switch::Switch;
 use super::template::Deed;
@@ -36,8 +35,7 @@ impl<D: SwitchDriver> Switch<D> {
                 exhausted: self.software.exhausted_of(seid),
             },
         };
-        let picture = picture(&rules, &exhausted, &self.layout, &self.config)?;
-        let (change, updates) = self.prepare(seid, picture)?;
+        let (change, updates) = self.come_to(seid, &rules, &exhausted)?;
         for (pdr, number) in &change.fresh {
             let Some(placed) = change.placed.get(pdr) else { continue };
             let numbered = Numbered::new(seid, *pdr, placed.wanted.content.clone(), operation);
@@ -220,6 +218,7 @@ impl<D: SwitchDriver> Switch<D> {
                 }
             }
         }
+        self.classes.written(seid, change.classes, !change.filters.is_empty());
         self.free_meters(&change.freed);
         self.leave_templates(&change.left_templates);
         change.left_sessions.iter().for_each(|session| self.numbers.leave_session(*session));
@@ -236,6 +235,8 @@ impl<D: SwitchDriver> Switch<D> {
             held.guards = change.guards;
             held.meters = change.meters;
             held.placed = change.placed;
+            let left = std::mem::replace(&mut held.filters, change.filters);
+            self.classes.leave(seid, &left);
         }
         let passes = self.passes();
         if !self.waits.add(Waiter::Operation(operation), &waits, passes) {

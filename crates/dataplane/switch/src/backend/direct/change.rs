@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use causeway_dataplane::ApplyError;
 use causeway_types::{PdrId, QerId};
 
+use super::OWN;
 use super::numbers::of_pool;
 use super::place::{rows, simple_number, ue_entry};
-use super::{OWN, Spot};
 use crate::SwitchPdr;
 use crate::backend::change::Change;
 use crate::backend::held::{Held, Placed};
@@ -22,12 +22,12 @@ impl<D: SwitchDriver> Switch<D> {
         &mut self,
         held: &Held,
         wanted: BTreeMap<PdrId, Wanted>,
+        ues: &BTreeMap<Door, Option<PdrId>>,
         change: &mut Change,
     ) -> Result<(), ApplyError> {
-        self.number_ues(held, &wanted, change)?;
+        self.number_ues(held, ues, change)?;
         let numbers = self.simple_numbers(held, &wanted, &change.ues);
         for (pdr, mut wanted) in wanted {
-            let spot = wanted.spot.clone().ok_or(unsupported("a rule without packets"))?;
             let before = held.placed.get(&pdr);
             let kept = before.filter(|before| self.counts_alike(before, &wanted));
             let number = match (numbers.get(&pdr).copied(), kept) {
@@ -41,9 +41,10 @@ impl<D: SwitchDriver> Switch<D> {
             };
             let before = before.filter(|before| before.number == number);
             let template = self.template_number(number, before, &wanted, change)?;
-            wanted.rows = rows(&self.layout, &spot, &wanted.content, number, &change.ues)?;
+            wanted.rows = rows(&self.layout, &wanted, number, &change.ues)?;
             let placed = Placed { number, wanted, template };
-            if before.is_some_and(|before| before.template != template || !is_same(before, &placed.wanted)) {
+            if before.is_some_and(|before| before.template != template || !does_alike(before, &placed.wanted))
+            {
                 change.altered.push(number);
             }
             change.placed.insert(pdr, placed);
@@ -59,32 +60,32 @@ impl<D: SwitchDriver> Switch<D> {
         number
     }
 
-    /// Each UE has a number as long as the session has it; its addresses have the same one if they have the same rule.
+    /// Each UE has a number as long as the session has it; its addresses have the same one if packets of no class have the same rule.
     fn number_ues(
         &mut self,
         held: &Held,
-        wanted: &BTreeMap<PdrId, Wanted>,
+        ues: &BTreeMap<Door, Option<PdrId>>,
         change: &mut Change,
     ) -> Result<(), ApplyError> {
-        for spot in wanted.values().filter_map(|wanted| wanted.spot.as_ref()) {
-            let Spot::Ue(doors) = spot else { continue };
-            let known = |door: &Door| match door {
-                Door::V4(ip) => held.ues.get(door).copied().or_else(|| of_pool(&self.config.guards, *ip)),
-                _ => held.ues.get(door).copied(),
+        let known = |door: &Door| match door {
+            Door::V4(ip) => held.ues.get(door).copied().or_else(|| of_pool(&self.config.guards, *ip)),
+            _ => held.ues.get(door).copied(),
+        };
+        let mut owners: BTreeMap<u32, Option<PdrId>> = BTreeMap::new();
+        for (door, owner) in ues {
+            let fits = |session: &u32| owners.get(session).is_none_or(|other| other == owner);
+            let mut alike = ues.iter().filter(|(_, other)| *other == owner).map(|(door, _)| door);
+            let common = || alike.find_map(|door| known(door).or(change.ues.get(door).copied()).filter(fits));
+            let session = match known(door).filter(fits).or_else(common) {
+                Some(session) => session,
+                None => {
+                    let session = self.numbers.take_session()?;
+                    change.taken_sessions.push(session);
+                    session
+                }
             };
-            let mut common = doors.iter().find_map(known);
-            for door in doors {
-                let session = match known(door).or(common) {
-                    Some(session) => session,
-                    None => {
-                        let session = self.numbers.take_session()?;
-                        change.taken_sessions.push(session);
-                        session
-                    }
-                };
-                common = common.or(Some(session));
-                change.ues.insert(*door, session);
-            }
+            owners.insert(session, *owner);
+            change.ues.insert(*door, session);
         }
         for (door, session) in &change.ues {
             let is_of_pool = matches!(door, Door::V4(ip) if of_pool(&self.config.guards, *ip).is_some());
@@ -111,8 +112,8 @@ impl<D: SwitchDriver> Switch<D> {
     ) -> BTreeMap<PdrId, SwitchPdr> {
         let mut numbers = BTreeMap::new();
         for (pdr, wanted) in wanted {
-            let number =
-                wanted.spot.as_ref().and_then(|spot| simple_number(spot, wanted.content.template, ues));
+            let spot = wanted.spot.as_ref().filter(|_| wanted.shares.is_empty());
+            let number = spot.and_then(|spot| simple_number(spot, wanted.content.template, ues));
             let Some(number) = number else { continue };
             let before = held.placed.get(pdr);
             let is_own =
@@ -181,4 +182,12 @@ impl<D: SwitchDriver> Switch<D> {
 /// The same is asked of the rule as before.
 fn is_same(before: &Placed, wanted: &Wanted) -> bool {
     before.wanted.content == wanted.content && before.wanted.spot == wanted.spot
+}
+
+/// Rows of the rule under the number that it had say what they said before.
+fn does_alike(before: &Placed, wanted: &Wanted) -> bool {
+    match before.template {
+        Some(_) => is_same(before, wanted),
+        None => before.wanted.content == wanted.content,
+    }
 }

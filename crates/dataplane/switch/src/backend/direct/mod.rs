@@ -3,16 +3,22 @@
 //! A number is where a rule is counted. That of a simple rule follows from its tunnel or from the number of its UE; the others are given out, from
 //! [`OWN`] on. A rule keeps its number as long as what it counts stays the same, and nobody else gets it before it was read for the last time.
 
+mod arrange;
 mod change;
+mod classes;
+mod filter;
+mod groups;
 mod numbers;
 mod owners;
 mod place;
 mod templates;
 
+pub(super) use classes::{Classes, Filters};
+pub(super) use groups::{Group, groups};
 pub(super) use numbers::Numbers;
 pub(super) use numbers::pool;
-pub(super) use owners::{Owners, Spot};
-pub(super) use place::{entry, flow_of, offset};
+pub(super) use owners::{Owners, Share, Spot};
+pub(super) use place::{entry, flow_of, offset, rank};
 
 /// Numbers of rules with an entry of their own are from here on.
 pub(super) const OWN: u32 = 0x80_0000;

@@ -6,7 +6,7 @@ use super::{DOWNLINK, FLOW, GENERATION, OWN, SESSION, SESSIONS, Spot};
 use crate::SwitchPdr;
 use crate::backend::held::Placed;
 use crate::backend::layout::Layout;
-use crate::backend::picture::{Content, Door};
+use crate::backend::picture::{Content, Door, Wanted};
 use crate::backend::template::{Deed, Template};
 use crate::backend::treat::{Refused, unsupported};
 use crate::driver::{Entry, EntryKey, FieldMatch};
@@ -22,11 +22,13 @@ pub(super) fn simple_number(spot: &Spot, template: Template, ues: &BTreeMap<Door
             let is_said = template.is_uplink && !matches!(template.deed, Deed::Encapsulate { .. });
             (fits && is_said).then_some(SwitchPdr(session))
         }
-        Spot::Ue(doors) => {
+        Spot::Ue { doors, is_alone } => {
             let sessions = sessions(doors, ues);
             let is_said = !matches!(template.deed, Deed::Decapsulate { .. });
             match sessions.first() {
-                Some(session) if sessions.len() == 1 && is_said => Some(SwitchPdr(DOWNLINK | session)),
+                Some(session) if sessions.len() == 1 && is_said && *is_alone => {
+                    Some(SwitchPdr(DOWNLINK | session))
+                }
                 _ => None,
             }
         }
@@ -50,16 +52,10 @@ fn sessions(doors: &BTreeSet<Door>, ues: &BTreeMap<Door, u32>) -> BTreeSet<u32> 
 /// The keys of a rule's rows.
 pub(super) fn rows(
     layout: &Layout,
-    spot: &Spot,
-    content: &Content,
+    wanted: &Wanted,
     number: SwitchPdr,
     ues: &BTreeMap<Door, u32>,
 ) -> Result<Vec<EntryKey>, Refused> {
-    let key = |table: &str, fields: Vec<FieldMatch>| {
-        let table = layout.table(table).ok_or(unsupported("the program has no table for the rule"))?;
-        Ok(EntryKey { table: table.id, fields, priority: 0 })
-    };
-    let exact = |value: u32| FieldMatch::Exact(value.into());
     if number.0 < OWN {
         let session = number.0 & SESSION;
         let (table, index) = match (number.0 < DOWNLINK, session >> 16) {
@@ -69,28 +65,78 @@ pub(super) fn rows(
             (false, 1) => ("dl_sessions_middle", session & 0xffff),
             (false, _) => ("dl_sessions_high", session & 0xffff),
         };
-        return Ok(vec![key(table, vec![exact(index)])?]);
+        let table = layout.table(table).ok_or(NO_TABLE)?;
+        return Ok(vec![EntryKey { table: table.id, fields: vec![exact(index)], priority: 0 }]);
     }
-    let table = table_of(spot, content.template);
-    let action = format!("{}_by_rule", content.template.deed.action().0);
-    if layout.table(table).is_none_or(|table| layout.action(table, &action).is_none()) {
-        return Err(unsupported("the table for the rule has no action for what its FAR asks"));
+    let template = wanted.content.template;
+    let mut rows = Vec::new();
+    if let Some(spot) = &wanted.spot {
+        let table = table_for(layout, simple_table(spot, template), template.deed)?;
+        let fields = match spot {
+            Spot::Tunnel { teid, flows, .. } => of_flows(*teid, *flows),
+            Spot::Ue { doors, .. } => {
+                sessions(doors, ues).into_iter().map(|session| vec![exact(DOWNLINK | session)]).collect()
+            }
+        };
+        rows.extend(fields.into_iter().map(|fields| EntryKey { table, fields, priority: 0 }));
     }
-    match spot {
-        Spot::Tunnel { teid, flows, .. } => (0..64)
-            .filter(|qfi| flows >> qfi & 1 != 0)
-            .map(|qfi| key(table, vec![exact(*teid), exact(qfi)]))
-            .collect(),
-        Spot::Ue(doors) => sessions(doors, ues)
-            .into_iter()
-            .map(|session| key(table, vec![exact(DOWNLINK | session)]))
-            .collect(),
+    for share in &wanted.shares {
+        let table = table_for(layout, rules_table(share.door, template.deed), template.deed)?;
+        let places = match (share.door, ues.get(&share.door)) {
+            (Door::Tunnel(teid), _) => of_flows(teid, share.flows),
+            (_, session) => session.map(|session| vec![exact(DOWNLINK | *session)]).into_iter().collect(),
+        };
+        for place in places {
+            let of_class = |class: &u16| [place.clone(), vec![exact((*class).into())]].concat();
+            let fields = share.classes.iter().map(of_class);
+            rows.extend(fields.map(|fields| EntryKey { table, fields, priority: 0 }));
+        }
+    }
+    Ok(rows)
+}
+
+const NO_TABLE: Refused = unsupported("the program has no table for the rule");
+
+fn exact(value: u32) -> FieldMatch {
+    FieldMatch::Exact(value.into())
+}
+
+/// A tunnel with each QFI.
+fn of_flows(teid: u32, flows: u64) -> Vec<Vec<FieldMatch>> {
+    let qfis = (0..64).filter(|qfi| flows >> qfi & 1 != 0);
+    qfis.map(|qfi| vec![exact(teid), exact(qfi)]).collect()
+}
+
+/// The table, if its entries can do that.
+fn table_for(layout: &Layout, name: &str, deed: Deed) -> Result<u32, Refused> {
+    let table = layout.table(name).ok_or(NO_TABLE)?;
+    let action = layout.action(table, &format!("{}_by_rule", deed.action().0));
+    action.ok_or(unsupported("the table for the rule has no action for what its FAR asks"))?;
+    Ok(table.id)
+}
+
+/// The order in which rows of tables are written, and the reverse one in which they are removed: packets of classes never meet a rule
+/// that is for what no filter fits.
+pub(in crate::backend) fn rank(layout: &Layout, table: u32) -> u8 {
+    match layout.name(table) {
+        "ul_to_n6_rules" | "ul_to_n9_n3_rules" | "dl_from_n6_rules" => 0,
+        name if name.ends_with("_simple") => 1,
+        name if name.contains("_sessions_") => 2,
+        _ => 3,
     }
 }
 
-fn table_of(spot: &Spot, Template { deed, is_uplink }: Template) -> &'static str {
+fn rules_table(door: Door, deed: Deed) -> &'static str {
+    match (door, deed) {
+        (Door::Tunnel(_), Deed::Encapsulate { .. }) => "ul_to_n9_n3_rules",
+        (Door::Tunnel(_), _) => "ul_to_n6_rules",
+        (Door::V4(_) | Door::V6(_), _) => "dl_from_n6_rules",
+    }
+}
+
+fn simple_table(spot: &Spot, Template { deed, is_uplink }: Template) -> &'static str {
     match (spot, deed) {
-        (Spot::Ue(_), _) => "dl_from_n6_simple",
+        (Spot::Ue { .. }, _) => "dl_from_n6_simple",
         (Spot::Tunnel { .. }, Deed::Decapsulate { .. }) => "ul_to_n6_simple",
         (Spot::Tunnel { .. }, Deed::Drop(_)) if is_uplink => "ul_to_n6_simple",
         (Spot::Tunnel { .. }, _) if is_uplink => "ul_to_n9_n3_simple",
@@ -115,14 +161,14 @@ pub(in crate::backend) fn entry(
                 let own = [("generation", generation), ("qfi", flow_of(*flows)?.into()), template, meter];
                 layout.entry(row.clone(), "set_uplink", &own)
             }
-            Spot::Ue(_) => {
+            Spot::Ue { .. } => {
                 layout.entry(row.clone(), "set_downlink", &[("teid", teid.into()), template, meter])
             }
         };
     }
     // Software is told the flow, which is gone with the tunnel.
     let flow = match (template.deed, row.fields.get(1)) {
-        (Deed::Buffer, Some(FieldMatch::Exact(qfi))) => *qfi as u32,
+        (Deed::Buffer, Some(FieldMatch::Exact(qfi))) if placed.wanted.content.is_tunnelled => *qfi as u32,
         _ => 0,
     };
     let (action, mut parameters) = template.deed.action();

@@ -4,7 +4,7 @@ use causeway_rules::{
     ApplyAction, DirectionalLimit, Far, FlowAddress, FlowDescription, FlowEnd, Gate, Pdr, Qer,
     ReportingTriggers, RuleSet, SdfFilter, TrafficClass, Urr,
 };
-use causeway_types::{FarId, PdrId, Precedence, QerId, Qfi, UrrId};
+use causeway_types::{FarId, PdrId, Precedence, QerId, Qfi, QfiSet, UrrId};
 
 use super::world::{SERVERS, buffering, downlink, gnb, to_gnb, to_network, uplink, volume};
 
@@ -62,7 +62,9 @@ impl Choices {
         let remote = match end(FlowAddress::Any) {
             end if end.ports.is_empty() => end,
             end => {
-                FlowEnd { address: FlowAddress::Net(format!("{}/24", SERVERS[0]).parse().unwrap()), ..end }
+                let prefix = [16, 24, 32][self.random.usize(0..3)];
+                let net = format!("{}/{prefix}", SERVERS[self.random.usize(0..2)]);
+                FlowEnd { address: FlowAddress::Net(net.parse().unwrap()), ..end }
             }
         };
         let protocol = if self.chance(50) { Some(17) } else { None };
@@ -137,6 +139,22 @@ impl Choices {
         }
         rules
     }
+}
+
+/// A rule for some of the packets that storms send, which the rules of a session do not tell apart otherwise: uplink 3 or downlink 4.
+pub(super) fn beside_others(random: &mut fastrand::Rng, id: u16, number: u8) -> Pdr {
+    let mut pdr = if id == 3 { uplink(id, number) } else { downlink(id, number) };
+    let net = |prefix: u8| FlowAddress::Net(format!("{}/{prefix}", SERVERS[0]).parse().unwrap());
+    let address = [FlowAddress::Any, net(16), net(24), net(32)][random.usize(0..4)].clone();
+    let ports = if random.bool() { vec![53..=53] } else { Vec::new() };
+    let protocol = random.bool().then_some(17);
+    let flow = FlowDescription { protocol, remote: FlowEnd { address, ports }, local: FlowEnd::ANY };
+    (pdr.precedence, pdr.urrs) = (Precedence(10), vec![UrrId(1)]);
+    if id == 3 {
+        pdr.pdi.qfis = QfiSet::from_iter(Qfi::new(9));
+    }
+    pdr.pdi.filters = vec![SdfFilter::from(flow)];
+    pdr
 }
 
 /// Where packets go after a quota.

@@ -19,6 +19,8 @@ pub(super) struct Done {
     pub(super) read_back: u64,
     pub(super) refills: u64,
     pub(super) checks: u64,
+    /// Sessions that had filters on the switch when its tables were checked, in profile `direct`.
+    pub(super) filtered: u64,
 }
 
 impl AddAssign for Done {
@@ -34,5 +36,6 @@ impl AddAssign for Done {
         self.read_back += other.read_back;
         self.refills += other.refills;
         self.checks += other.checks;
+        self.filtered += other.filtered;
     }
 }

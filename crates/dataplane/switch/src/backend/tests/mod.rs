@@ -5,6 +5,7 @@ mod differential;
 mod direct;
 mod done;
 mod drops;
+mod filters;
 mod quotas;
 mod refusals;
 mod restart;

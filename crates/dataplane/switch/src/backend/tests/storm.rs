@@ -5,17 +5,16 @@ use std::collections::{BTreeSet, HashSet};
 use causeway_dataplane::{Applied, ApplyError, Event, Plan};
 use causeway_p4::Contract;
 use causeway_rules::{
-    ApplyAction, DirectionalLimit, Extras, Far, FlowAddress, FlowDescription, FlowEnd, Gate, Qer,
-    ReportingTriggers, RuleSet, SdfFilter, Usage, plan_deletion, plan_establishment, plan_modification,
+    ApplyAction, DirectionalLimit, Extras, Far, Gate, Qer, ReportingTriggers, RuleSet, Usage, plan_deletion,
+    plan_establishment, plan_modification,
 };
-use causeway_types::{FarId, PdrId, Precedence, QerId, Qfi, Seid, Span, Time, UrrId};
+use causeway_types::{FarId, PdrId, QerId, Qfi, Seid, Span, Time, UrrId};
 
+use super::choices::beside_others;
 use super::done::Done;
 use super::succession::begin;
 use super::witness::{Cell, Witness, drops, is_beside};
-use super::world::{
-    GNBS, START, UPF, buffering, gnb, reply, request, session, to_gnb, to_network, uplink, volume,
-};
+use super::world::{GNBS, START, UPF, buffering, gnb, reply, request, session, to_gnb, to_network, volume};
 use crate::backend::frames::{in_udp, plain_frame};
 use crate::backend::image::Found;
 use crate::backend::notice::{Cause, Refilled};
@@ -85,7 +84,7 @@ impl Storm {
     fn altered(&mut self, rules: &RuleSet, number: u8) -> RuleSet {
         let mut new = rules.clone();
         let tunnel = gnb(self.random.usize(0..2), number);
-        match self.random.u8(0..10) {
+        match self.random.u8(0..12) {
             0..=3 => drop(new.fars.insert(FarId(2), to_gnb(tunnel))),
             4 => drop(new.fars.insert(FarId(2), buffering(tunnel))),
             5 => drop(new.fars.insert(FarId(1), Far { action: ApplyAction::Drop, ..to_network() })),
@@ -95,14 +94,11 @@ impl Storm {
                 new.qers.insert(QerId(1), Qer { uplink, qfi: Qfi::new(9), ..Qer::new(QerId(1)) });
             }
             8 => drop(new.urrs.insert(UrrId(1), self.urr())),
-            _ if new.pdrs.remove(&PdrId(3)).is_some() => {}
             _ => {
-                let mut pdr = uplink(3, number);
-                let remote = FlowEnd { address: FlowAddress::Any, ports: vec![53..=53] };
-                let flow = FlowDescription { protocol: Some(17), remote, local: FlowEnd::ANY };
-                (pdr.precedence, pdr.urrs) = (Precedence(10), vec![UrrId(1)]);
-                pdr.pdi.filters = vec![SdfFilter::from(flow)];
-                new.pdrs.insert(PdrId(3), pdr);
+                let id = self.random.u16(3..5);
+                if new.pdrs.remove(&PdrId(id)).is_none() {
+                    new.pdrs.insert(PdrId(id), beside_others(&mut self.random, id, number));
+                }
             }
         }
         new
@@ -224,6 +220,8 @@ impl Storm {
         }
         self.collect();
         self.done.checks += 1;
+        let filtered = self.switch.sessions.values().filter(|held| !held.filters.is_empty());
+        self.done.filtered += filtered.count() as u64;
         for (place, expected) in self.sessions.iter().enumerate() {
             let held = self.switch.software.rules_of(Seid(place as u64 + 1));
             let parts = |rules: &RuleSet| (rules.pdrs.clone(), rules.fars.clone(), rules.qers.clone());

@@ -18,6 +18,7 @@ fn run(chances: Chances, seeds: std::ops::Range<u64>) -> Done {
         }
         done += storm.end();
     }
+    assert!(done.filtered > 20, "{done:?}");
     done
 }
 

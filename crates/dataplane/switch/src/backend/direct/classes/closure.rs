@@ -1,0 +1,70 @@
+//! Which classes there must be for filters, and whom they concern.
+
+use std::collections::BTreeSet;
+
+use causeway_types::Seid;
+
+use super::{Classes, Filters, MAX_NEW, MAX_SESSIONS};
+use crate::backend::direct::filter::Filter;
+
+impl Classes {
+    /// What these filters need beside what is there; `None`: more than may be.
+    pub(super) fn missing(&self, filters: &Filters) -> Option<Filters> {
+        let mut missing = Filters::new();
+        for filter in filters {
+            if self.known.contains_key(filter) || missing.contains(filter) {
+                continue;
+            }
+            let known = self.known.keys().chain(&missing);
+            let mut more: Vec<Filter> = known.filter_map(|other| filter.meet(other)).collect();
+            more.push(filter.clone());
+            more.retain(|filter| !self.known.contains_key(filter));
+            missing.extend(more);
+            if missing.len() > MAX_NEW {
+                return None;
+            }
+        }
+        let fits = |(way, size): (&super::Way, &usize)| {
+            let of_way = |filter: &&Filter| filter.way == *way;
+            let new = missing.iter().filter(of_way).count();
+            new == 0 || self.known.keys().filter(of_way).count() + new <= *size
+        };
+        self.sizes.iter().all(fits).then_some(missing)
+    }
+
+    /// What goes with a filter that nobody asks for: what is the intersection of no others.
+    pub(super) fn only_for(&self, filter: &Filter) -> Filters {
+        let is_needed = |class: &Filter| {
+            let others = self.held.keys().filter(|other| *other != filter && other.holds(class));
+            let met = others.cloned().reduce(|met, other| met.meet(&other).unwrap_or(met));
+            met.as_ref() == Some(class)
+        };
+        let classes = self.known.keys().filter(|class| filter.holds(class));
+        classes.filter(|class| !is_needed(class)).cloned().collect()
+    }
+
+    /// Sessions with filters that hold some of these.
+    pub(super) fn concerned(&self, classes: &Filters) -> BTreeSet<Seid> {
+        let mut concerned = BTreeSet::new();
+        for (filter, holders) in &self.held {
+            if classes.iter().any(|class| filter.holds(class)) {
+                concerned.extend(holders.keys().copied());
+            }
+        }
+        concerned
+    }
+
+    /// There are more of them than may be.
+    pub(super) fn concerns_many(&self, classes: &Filters) -> bool {
+        let is_concerned = |filter: &Filter| classes.iter().any(|class| filter.holds(class));
+        let holders = self.held.iter().filter(|(filter, _)| is_concerned(filter));
+        let mut seen = BTreeSet::new();
+        for seid in holders.flat_map(|(_, holders)| holders.keys()) {
+            seen.insert(*seid);
+            if seen.len() > MAX_SESSIONS {
+                return true;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,203 @@
+//! How classes come and go.
+
+use std::collections::BTreeSet;
+
+use causeway_types::Seid;
+
+use super::{Class, Classes, Filters, Stage, Task};
+use crate::backend::direct::filter::{Filter, Way};
+
+/// What is under way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// Sessions are being written again, before the rows of new classes are.
+    Announced { wishers: BTreeSet<Seid>, since: u64, waits: BTreeSet<Seid> },
+    /// Their rows are being written.
+    Inserting { wishers: BTreeSet<Seid>, chore: u64 },
+    /// Rows are being removed.
+    Deleting { chore: u64 },
+    /// They are gone, and sessions have rows for these numbers.
+    Gone { since: u64, numbers: Vec<u16>, waits: BTreeSet<Seid> },
+}
+
+impl Classes {
+    /// What is to be done next; `None` while there is nothing, or something is waited for.
+    pub(in crate::backend) fn poll(&mut self, is_written: impl Fn(u64) -> bool) -> Option<Task> {
+        match self.step.take() {
+            None => return self.start(),
+            Some(Step::Announced { wishers, waits, .. }) if waits.is_empty() => {
+                self.step = Some(Step::Inserting { wishers, chore: u64::MAX });
+                let rows = self.rows(Stage::Coming);
+                return Some(Task::Insert(rows));
+            }
+            Some(Step::Inserting { wishers, chore }) if is_written(chore) => {
+                let coming = self.known.values_mut().filter(|class| class.stage == Stage::Coming);
+                coming.for_each(|class| class.stage = Stage::There);
+                return Some(Task::Rewrite(wishers));
+            }
+            Some(Step::Deleting { chore }) if is_written(chore) => {
+                return Some(self.clear(Stage::Leaving));
+            }
+            Some(Step::Gone { numbers, waits, .. }) if waits.is_empty() => {
+                self.free.extend(numbers);
+                return self.start();
+            }
+            waiting => self.step = waiting,
+        }
+        None
+    }
+
+    /// What [`Classes::poll`] gave to be written is the chore of this number.
+    pub(in crate::backend) fn lined_up(&mut self, number: u64) {
+        if let Some(Step::Inserting { chore, .. } | Step::Deleting { chore }) = &mut self.step {
+            *chore = number;
+        }
+    }
+
+    /// The chore writes rows of new classes.
+    pub(in crate::backend) fn inserts_by(&self, number: u64) -> bool {
+        matches!(self.step, Some(Step::Inserting { chore, .. }) if chore == number)
+    }
+
+    pub(super) const fn is_inserting(&self) -> bool {
+        matches!(self.step, Some(Step::Inserting { .. }))
+    }
+
+    /// The switch has no room for them: they do not come, and no more than are there do in the future.
+    pub(in crate::backend) fn refused(&mut self) -> Option<Task> {
+        let step = self.step.take_if(|step| matches!(step, Step::Inserting { .. }));
+        let Some(Step::Inserting { wishers, .. }) = step else { return None };
+        let ways: BTreeSet<Way> = self.rows(Stage::Coming).iter().map(|(filter, _)| filter.way).collect();
+        for way in ways {
+            let of_way =
+                |(filter, class): &(&Filter, &Class)| filter.way == way && class.stage == Stage::There;
+            let there = self.known.iter().filter(of_way).count();
+            self.sizes.insert(way, there);
+        }
+        for wisher in wishers {
+            let promised = self.promises.remove(&wisher).unwrap_or_default();
+            self.leave(wisher, &promised);
+        }
+        Some(self.clear(Stage::Coming))
+    }
+
+    /// A session in the software is to leave it when there are classes for these.
+    pub(in crate::backend) fn wish(&mut self, seid: Seid, filters: Filters) {
+        let is_on_its_way =
+            |filter| self.known.get(filter).is_some_and(|class| class.stage != Stage::Leaving);
+        let are_on_their_way = filters.iter().all(is_on_its_way);
+        match &mut self.step {
+            Some(Step::Announced { wishers, .. } | Step::Inserting { wishers, .. }) if are_on_their_way => {
+                wishers.insert(seid);
+                self.promise(seid, filters);
+            }
+            _ => self.wishes.push_back((seid, filters)),
+        }
+    }
+
+    /// The filters are held until the session's next change begins.
+    fn promise(&mut self, seid: Seid, filters: Filters) {
+        self.hold(seid, &filters);
+        if let Some(before) = self.promises.insert(seid, filters) {
+            self.leave(seid, &before);
+        }
+    }
+
+    /// The session has what a change says that began at this version; or it has no filters on the switch any more.
+    pub(in crate::backend) fn written(&mut self, seid: Seid, version: u64, is_filtered: bool) {
+        if let Some(Step::Announced { since, waits, .. } | Step::Gone { since, waits, .. }) = &mut self.step
+            && (version >= *since || !is_filtered)
+        {
+            waits.remove(&seid);
+        }
+    }
+
+    fn start(&mut self) -> Option<Task> {
+        if std::mem::take(&mut self.has_idle)
+            && let Some(task) = self.remove_idle()
+        {
+            return Some(task);
+        }
+        while let Some((seid, filters)) = self.wishes.pop_front() {
+            if let Some(task) = self.announce(seid, filters) {
+                return Some(task);
+            }
+        }
+        None
+    }
+
+    /// Makes room: filters go that nobody asks for.
+    fn remove_idle(&mut self) -> Option<Task> {
+        let idle = self.held.iter().filter(|(_, holders)| holders.is_empty());
+        let idle: Vec<Filter> = idle.map(|(filter, _)| filter.clone()).collect();
+        for filter in idle {
+            let going = self.only_for(&filter);
+            if self.concerns_many(&going) {
+                continue;
+            }
+            self.held.remove(&filter);
+            if going.is_empty() {
+                continue;
+            }
+            self.has_idle = true;
+            for class in &going {
+                self.known.entry(class.clone()).and_modify(|class| class.stage = Stage::Leaving);
+            }
+            self.step = Some(Step::Deleting { chore: u64::MAX });
+            let rows = self.rows(Stage::Leaving).into_iter().rev();
+            return Some(Task::Delete(rows.map(|(filter, _)| filter).collect()));
+        }
+        None
+    }
+
+    fn announce(&mut self, seid: Seid, filters: Filters) -> Option<Task> {
+        let missing = self.missing(&filters)?;
+        if self.concerns_many(&missing) {
+            return None;
+        }
+        let mut classes = Vec::new();
+        for filter in &missing {
+            let Some(number) = self.take_number() else {
+                self.free.extend(classes.into_iter().map(|(_, class): (_, Class)| class.number));
+                return None;
+            };
+            classes.push((filter.clone(), Class { number, stage: Stage::Coming }));
+        }
+        let waits = self.concerned(&missing);
+        self.promise(seid, filters);
+        if missing.is_empty() {
+            return Some(Task::Rewrite(BTreeSet::from([seid])));
+        }
+        self.known.extend(classes);
+        self.version += 1;
+        self.step = Some(Step::Announced {
+            wishers: BTreeSet::from([seid]),
+            since: self.version,
+            waits: waits.clone(),
+        });
+        Some(Task::Rewrite(waits))
+    }
+
+    /// There are no such classes any more. Their numbers are free when no session has rows for them.
+    fn clear(&mut self, stage: Stage) -> Task {
+        let gone: Vec<(Filter, u16)> = self.rows(stage);
+        let numbers = gone.iter().map(|(_, number)| *number).collect();
+        let gone: Filters = gone.into_iter().map(|(filter, _)| filter).collect();
+        self.known.retain(|filter, _| !gone.contains(filter));
+        let known = &self.known;
+        self.held.retain(|filter, holders| !holders.is_empty() || known.contains_key(filter));
+        self.version += 1;
+        let waits = self.concerned(&gone);
+        self.step = Some(Step::Gone { since: self.version, numbers, waits: waits.clone() });
+        Task::Rewrite(waits)
+    }
+
+    /// Classes of a stage, those first that ask for the most bits.
+    fn rows(&self, stage: Stage) -> Vec<(Filter, u16)> {
+        let of_stage = self.known.iter().filter(|(_, class)| class.stage == stage);
+        let mut rows: Vec<(Filter, u16)> =
+            of_stage.map(|(filter, class)| (filter.clone(), class.number)).collect();
+        rows.sort_by_key(|(filter, _)| std::cmp::Reverse(filter.priority()));
+        rows
+    }
+}
