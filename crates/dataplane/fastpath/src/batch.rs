@@ -13,10 +13,13 @@ use crate::forward::{Forwarding, Sent};
 use crate::glance::Glance;
 use crate::guess::{Met, NO_STEP};
 use crate::leaving::{Entrance, Leaving};
-use crate::plain::{Fork, Plain, Plains, flaw};
+use crate::plain::{Fork, Plains, flaw};
 use crate::refusal::Mute;
 use crate::surroundings::Exit;
 use crate::work::Odd;
+
+mod late;
+mod six;
 
 impl FastPath {
     /// Handles the frames of a batch that came in together. What leaves is in `leaving`, which is cleared first; frames of
@@ -32,7 +35,7 @@ impl FastPath {
         match entrance {
             Entrance::Gtpu => {
                 self.find_tunnels(batch, &mut desk, odd);
-                self.choose_some::<UPLINK>(batch, &mut desk.plains, odd);
+                self.choose_some::<UPLINK>(0, batch, &mut desk.plains, odd);
                 let (engine, plains) = (&mut *self, &desk.plains);
                 let (mute, glance) = (Mute::default(), Glance::of::<UPLINK>(engine, now));
                 compare.run(Pass::<UPLINK> {
@@ -52,7 +55,7 @@ impl FastPath {
             }
             Entrance::Network(network) => {
                 self.find_addresses(network, batch, &mut desk, odd);
-                self.choose_some::<DOWNLINK>(batch, &mut desk.plains, odd);
+                self.choose_some::<DOWNLINK>(network, batch, &mut desk.plains, odd);
                 let (engine, plains) = (&mut *self, &desk.plains);
                 let (mute, glance) = (Mute::default(), Glance::of::<DOWNLINK>(engine, now));
                 compare.run(Pass::<DOWNLINK> {
@@ -79,7 +82,10 @@ impl FastPath {
 
     /// The second stage for packets and rules that are not as simple as most.
     #[inline(always)]
-    fn choose_some<const WAY: bool>(&self, batch: &Batch, plains: &mut Plains, odd: &mut Odd) {
+    fn choose_some<const WAY: bool>(&self, network: u16, batch: &Batch, plains: &mut Plains, odd: &mut Odd) {
+        if WAY == DOWNLINK && plains.has_sixes {
+            self.seek_sixes(network, plains);
+        }
         self.look_twice::<WAY>(plains);
         if !odd.is_empty() {
             self.choose_odd(batch, odd);
@@ -128,7 +134,10 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
             };
             let forwarding = Forwarding { now, plains: self.plains, programs, surroundings };
             let exit = &mut exits[index % BATCH];
-            if forwarding.forward::<0>((self.batch, index), (line, course), (&mut sent, exit)).is_none() {
+            if forwarding
+                .forward::<0, false>((self.batch, index), (line, course), (&mut sent, exit))
+                .is_none()
+            {
                 self.leaving.depart_all(first..index, &exits);
                 self.finish(index, Some(course).filter(|course| *course < NO_STEP));
                 first = index + 1;
@@ -150,6 +159,9 @@ impl<const WAY: bool> Pass<'_, WAY> {
     #[cold]
     #[inline(never)]
     fn finish(&mut self, index: usize, course: Option<u32>) {
+        if self.plains.forks[index % BATCH] == Fork::Six {
+            return self.finish_six(index);
+        }
         let is_marked = self.plains.flaws[index % BATCH] as u8 & flaw::CONGESTED != 0;
         if is_marked && course.is_some_and(|course| self.forward_marked(index, course).is_some()) {
             return;
@@ -173,7 +185,7 @@ impl<const WAY: bool> Pass<'_, WAY> {
         let header_len = programs.course(course)?.header_len;
         let forwarding = Forwarding { now, plains, programs, surroundings };
         let frame = (&mut *self.batch, index);
-        forwarding.forward::<{ flaw::CONGESTED }>(frame, (line, course), (&mut sent, &mut exit))?;
+        forwarding.forward::<{ flaw::CONGESTED }, false>(frame, (line, course), (&mut sent, &mut exit))?;
         if let Some(packet) = self.batch.frame_mut(index)?.data().get_mut(header_len.into()..) {
             // It is an IP packet.
             let _ = set_ecn(packet, Ecn::of_tos(plains.gist(index).tos()));
@@ -194,10 +206,14 @@ impl<const WAY: bool> Pass<'_, WAY> {
     #[inline(never)]
     fn decide(&mut self, index: usize, fork: Fork) {
         let plain = &self.plains.at(index);
-        let fork = if fork == Fork::Sought { self.choose_late(index, plain) } else { fork };
+        let fork = match fork {
+            Fork::Sought => self.choose_late(index, plain),
+            Fork::Six => self.choose_anew(index),
+            fork => fork,
+        };
         let (engine, now, entrance) = (&mut *self.engine, self.now, self.entrance);
         let verdict = match fork {
-            Fork::Ask | Fork::Sought => Verdict::Ask,
+            Fork::Ask | Fork::Sought | Fork::Six => Verdict::Ask,
             Fork::Drop(reason) => Verdict::Dropped(reason),
             Fork::Course(course) => engine.act_plain(now, self.batch, index, plain, course),
             Fork::Strange => {
@@ -221,24 +237,6 @@ impl<const WAY: bool> Pass<'_, WAY> {
             }
             Verdict::Dropped(reason) => self.drop_one(reason),
         }
-    }
-
-    /// The second stage for a packet that is not as simple as it looked.
-    fn choose_late(&mut self, index: usize, plain: &Plain) -> Fork {
-        if let Some(fork) = self.engine.choose_otherwise::<WAY>(plain) {
-            return fork;
-        }
-        if self.engine.has_no_line::<WAY>(plain) {
-            return Fork::Unknown;
-        }
-        // Those before have been chosen for.
-        let first = self.odd.len();
-        let fork = match self.entrance {
-            Entrance::Network(network) => self.engine.find_odd_address(network, self.batch, index, self.odd),
-            _ => self.engine.find_odd_tunnel(self.batch, (index, None), self.odd),
-        };
-        self.engine.choose_odd(self.batch, self.odd.get_mut(first..).unwrap_or_default());
-        fork
     }
 }
 

@@ -273,6 +273,8 @@ fn choose_by<const WAY: bool>(engine: &FastPath, plain: &Plain, line: &Line, hea
     let gist = plain.gist.with_ue(is_ue(plain.gist.remote()), is_local);
     let step = if head.set == engine.guessed() {
         Some(engine.guess.step(gist)).filter(|step| *step < NO_STEP)
+    } else if gist.may_have_spi() {
+        return None;
     } else {
         engine.sets.first_match_v4(head.set, gist, plain.local).map(u32::from)
     };

@@ -9,7 +9,7 @@ use crate::plain::{Plain, Plains, flaw};
 use crate::program::{Programs, Rate};
 use crate::surroundings::{Exit, Surroundings};
 
-/// An IPv4 header without options.
+/// An IPv4 header without options, or the beginning of one of IPv6.
 type Header = [u8; 20];
 
 /// What a batch has sent, to data networks and into tunnels.
@@ -61,9 +61,9 @@ pub(crate) struct Forwarding<'a> {
 
 impl Forwarding<'_> {
     /// Sends a packet on by a course, and says by which exit, whether it has the flaws `BUT` or not. `None`: it is not as simple as that,
-    /// and nothing has changed.
+    /// and nothing has changed. `SIX`: the packet is IPv6.
     #[inline(always)]
-    pub(crate) fn forward<const BUT: u8>(
+    pub(crate) fn forward<const BUT: u8, const SIX: bool>(
         &self,
         (batch, index): (&mut Batch, usize),
         (line, course): (&mut Line, u32),
@@ -83,10 +83,10 @@ impl Forwarding<'_> {
         let start = plains.starts[at] as usize;
         let mut octets = u64::from(len);
         if course.is_tunnel {
-            wrap(&mut frame, (start, len), (plains, at), course, line.aux)?;
+            wrap::<SIX>(&mut frame, (start, len), (plains, at), course, line.aux)?;
             octets += u64::from(course.header_len);
         } else {
-            take_hop(frame.recut::<0, 20>(start, len as usize)?, (plains, at), course);
+            take_hop::<SIX>(frame.recut::<0, 20>(start, len as usize)?, (plains, at), course);
             frame.set_meta(Meta::Ip);
         }
         sent.count(course.is_tunnel, octets);
@@ -97,7 +97,7 @@ impl Forwarding<'_> {
 
 /// Puts the header of the tunnel in front of one of the packets: where it begins, and its octets.
 #[inline(always)]
-fn wrap(
+fn wrap<const SIX: bool>(
     frame: &mut FrameMut<'_>,
     (start, len): (usize, u32),
     (plains, at): (&Plains, usize),
@@ -115,7 +115,7 @@ fn wrap(
         *header = first.to_be_bytes();
         user
     };
-    take_hop(user.first_chunk_mut()?, (plains, at), course);
+    take_hop::<SIX>(user.first_chunk_mut()?, (plains, at), course);
     *frame.meta_mut() = course.meta;
     if let Meta::Gtpu { tos: outer, .. } = frame.meta_mut() {
         *outer |= plains.gist(at).tos() & 0x03;
@@ -125,10 +125,14 @@ fn wrap(
 
 /// What is routed loses a hop.
 #[inline(always)]
-const fn take_hop(header: &mut Header, (plains, at): (&Plains, usize), course: &Course) {
+const fn take_hop<const SIX: bool>(header: &mut Header, (plains, at): (&Plains, usize), course: &Course) {
     if course.loses_hop {
         let [a, b, c, d] = plains.hops[at % BATCH].to_le_bytes();
-        [header[8], header[9], header[10], header[11]] = [a, b, c, d];
+        if SIX {
+            [header[4], header[5], header[6], header[7]] = [a, b, c, d];
+        } else {
+            [header[8], header[9], header[10], header[11]] = [a, b, c, d];
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 //! What is dropped here, and why, is what [`crate::batch`] would come to by more questions, in the order in which the reference asks
 //! them. Whatever is not as simple is left to it.
 
+use std::net::Ipv4Addr;
+
 use causeway_dataplane::DropReason;
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::Time;
@@ -11,6 +13,12 @@ use crate::choose::UPLINK;
 use crate::engine::FastPath;
 use crate::plain::{Fork, Plains, flaw, unknown};
 use crate::refusal::Mute;
+
+/// No router may cut a packet with this bit into fragments.
+const DO_NOT_FRAGMENT: u16 = 0x4000;
+
+/// Up to here what a course has room for is what its way has.
+const LARGEST: u32 = 65_000;
 
 /// What is the same for all packets of a batch.
 #[derive(Clone, Copy)]
@@ -63,10 +71,14 @@ impl Glance {
         if WAY == UPLINK && (plains.keys[at] == 0 || self.has_all && is_muted) {
             return Fork::Drop(unknown(plains.flaws[at] as u8));
         }
+        let address = Ipv4Addr::from_bits(plains.keys[at]);
+        if WAY != UPLINK && !engine.knows(address.into()) {
+            return Fork::Drop(DropReason::UnknownUe);
+        }
         Fork::Unknown
     }
 
-    /// Why a packet is dropped by its course: its checksum is wrong, or it has no hop to lose. `None`: it is not, or not at a glance.
+    /// Why a packet is dropped by its course: its checksum is wrong, it has no hop to lose, or it is too large. `None`: it is not, or not at a glance.
     #[inline(always)]
     fn refuse<const WAY: bool>(
         self,
@@ -81,18 +93,24 @@ impl Glance {
         if minds & (flaw::LINK | flaw::CARRIES) != 0 {
             return None;
         }
+        let is_too_large = plains.lens[at] > course.room && course.room <= LARGEST;
         let reason = if minds & flaw::DAMAGED != 0 {
             DropReason::MalformedIp
-        } else if minds & flaw::LAST_HOP != 0 {
+        } else if minds & flaw::LAST_HOP != 0 || is_too_large && minds & flaw::CONGESTED == 0 {
+            let is_last = minds & flaw::LAST_HOP != 0;
+            let fragment = fragment_of((batch, plains), index);
+            if !is_last && fragment & DO_NOT_FRAGMENT == 0 {
+                return None;
+            }
             if minds & flaw::OURS != 0 && engine.surroundings.has_gateway_of(&plains.at(at)) {
                 return None;
             }
-            if hears_of_it::<WAY>((batch, plains), index)
+            if hears_of_it::<WAY>(plains, (index, fragment))
                 && engine.may_tell(self.now, plains.source::<WAY>(at), mute)
             {
                 return None;
             }
-            DropReason::TtlExpired
+            if is_last { DropReason::TtlExpired } else { DropReason::MtuExceeded }
         } else {
             return None;
         };
@@ -102,10 +120,18 @@ impl Glance {
     }
 }
 
+/// What the header of a packet says of fragments.
+#[inline(always)]
+fn fragment_of((batch, plains): (&Batch, &Plains), index: usize) -> u16 {
+    let offset = plains.starts[index % BATCH] as usize + 6;
+    let field = batch.data(index).and_then(|frame| frame.get(offset..)?.first_chunk());
+    field.map_or(0, |field| u16::from_be_bytes(*field))
+}
+
 /// The sender of an IPv4 packet may hear of an error that it leads to, as far as its ends and its place in a larger packet say: no ICMP
 /// errors are for groups, nor for what is no host (RFC 1122 clause 3.2.2).
 #[inline(always)]
-fn hears_of_it<const WAY: bool>((batch, plains): (&Batch, &Plains), index: usize) -> bool {
+fn hears_of_it<const WAY: bool>(plains: &Plains, (index, fragment): (usize, u16)) -> bool {
     let at = index % BATCH;
     let (source, target) = match WAY {
         UPLINK => (plains.locals[at], plains.remotes[at]),
@@ -113,8 +139,6 @@ fn hears_of_it<const WAY: bool>((batch, plains): (&Batch, &Plains), index: usize
     };
     let is_host = |address: u32| !matches!(address >> 24, 127 | 224..);
     let is_group = target >> 28 == 0xe || target == u32::MAX;
-    let offset = plains.starts[at] as usize + 6;
-    let fragment = batch.data(index).and_then(|frame| frame.get(offset..)?.first_chunk());
-    let is_later = fragment.is_some_and(|field| u16::from_be_bytes(*field) & 0x1fff != 0);
+    let is_later = fragment & 0x1fff != 0;
     source != 0 && is_host(source) && !is_group && !is_later
 }

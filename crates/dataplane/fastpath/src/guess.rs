@@ -30,11 +30,13 @@ pub(crate) struct Guess {
     /// [`FilterSets::version`] when it was made.
     version: u64,
     lanes: ArrayVec<Alone, FEW>,
+    /// No lane is about IPv6 packets alone, so that those fit the lanes that they fit here.
+    is_for_v6: bool,
 }
 
 impl Default for Guess {
     fn default() -> Self {
-        Self { set: NO_SET, version: 0, lanes: ArrayVec::new() }
+        Self { set: NO_SET, version: 0, lanes: ArrayVec::new(), is_for_v6: false }
     }
 }
 
@@ -42,7 +44,7 @@ impl Guess {
     /// A set, as it is now. Nothing, if it is not small.
     fn of(set: SetId, sets: &FilterSets) -> Self {
         match sets.alone(set).filter(|lanes| !lanes.is_empty()) {
-            Some(lanes) => Self { set, version: sets.version(), lanes },
+            Some(lanes) => Self { set, version: sets.version(), lanes, is_for_v6: !sets.names_v6(set) },
             None => Self::default(),
         }
     }
@@ -51,6 +53,11 @@ impl Guess {
     #[inline]
     pub(crate) const fn set(&self, sets: &FilterSets) -> SetId {
         if self.version == sets.version() { self.set } else { NO_SET }
+    }
+
+    /// IPv6 packets can be measured against it, too.
+    pub(crate) const fn is_for_v6(&self) -> bool {
+        self.is_for_v6
     }
 
     /// The rule that a packet fits, if it is this set that it is measured against.

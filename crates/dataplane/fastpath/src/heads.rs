@@ -11,7 +11,7 @@ mod mending;
 mod words;
 
 use mending::Places;
-pub(crate) use mending::{Mending, Placing};
+pub(crate) use mending::{Mending, Place, Placing};
 pub(crate) use words::lose_hop;
 use words::{Tunnel, User};
 

@@ -32,6 +32,7 @@ mod refusal;
 mod reread;
 mod rest;
 mod resting;
+mod six;
 mod surroundings;
 mod table;
 mod tunnelled;

@@ -149,6 +149,12 @@ impl User {
         }
     }
 
+    /// Both ends of an IPv6 packet are of a link, or a group.
+    #[inline]
+    pub(crate) const fn stays_on_link(&self) -> bool {
+        is_of_link_v6(self.src) && is_of_link_v6(self.dst)
+    }
+
     /// What filters look at. `is_ue` says whether the remote and the local end are the UE.
     #[inline]
     pub(crate) fn key(

@@ -54,8 +54,14 @@ pub(crate) struct Plains {
     /// As in [`Plain`].
     pub(crate) starts: Each<u32>,
     pub(crate) flaws: Each<u32>,
-    /// The third words of their headers, octets from the lowest bits on, as they are with one hop less.
+    /// The words of their headers with the hops, octets from the lowest bits on, as they are with one hop less: the third ones, in IPv6 the
+    /// second ones.
     pub(crate) hops: Each<u32>,
+    /// The upper halves of the addresses of IPv6 packets, at the UE's end and at the far one, where they go by [`Fork::Six`].
+    pub(crate) prefixes: Each<u64>,
+    pub(crate) far_prefixes: Each<u64>,
+    /// There are such packets.
+    pub(crate) has_sixes: bool,
     /// Which rules they fit if what is guessed is right: [`crate::guess`].
     pub(crate) steps: Each<u32>,
 }
@@ -123,6 +129,8 @@ pub(crate) enum Fork {
     Unknown,
     /// Its line does not understand one of its extension headers.
     Strange,
+    /// It is an IPv6 packet that [`crate::six`] has read.
+    Six,
     /// To the slow room.
     Ask,
 }
@@ -149,6 +157,9 @@ impl Plains {
             starts: NOTHING,
             flaws: NOTHING,
             hops: NOTHING,
+            prefixes: [0; BATCH],
+            far_prefixes: [0; BATCH],
+            has_sixes: false,
             steps: NOTHING,
         }
     }
@@ -158,6 +169,7 @@ impl Plains {
         self.len = len;
         self.ahead = if is_large { BATCH } else { PART };
         self.forks = [Fork::Sought; BATCH];
+        self.has_sixes = false;
     }
 
     /// Nothing of the second half is fetched: there is none.

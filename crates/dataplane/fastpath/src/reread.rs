@@ -7,7 +7,9 @@ use causeway_ports::{BATCH, Batch};
 use crate::choose::{DOWNLINK, Desk, UPLINK};
 use crate::engine::FastPath;
 use crate::heads::{Heads, Mending, Placing};
+use crate::key::Key;
 use crate::plain::{Fork, PART, Plains, flaw};
+use crate::six::{Choosing, Read, read};
 use crate::tunnelled::{Tunnelled, Unfit};
 use crate::work::Odd;
 
@@ -25,16 +27,44 @@ impl FastPath {
         if batch.len() > PART {
             self.mend::<WAY, PART, BATCH>(batch, desk);
         }
-        let Desk { plains, .. } = desk;
+        let Desk { plains, heads } = desk;
+        let (reads_sixes, mut has_sixes) = (!self.programs.has_rule_lines(), [false; 2]);
         for index in 0..plains.len() {
             if plains.is_plain[index % BATCH] != 0 || plains.forks[index % BATCH] != Fork::Sought {
                 continue;
+            }
+            if reads_sixes && let (Some(place), Some(frame)) = (heads.place_of_v6(index), batch.data(index)) {
+                match (read::<WAY>(plains, index, (frame, place)), network) {
+                    (Read::Six, network) => {
+                        has_sixes[usize::from(index >= PART)] = true;
+                        let key = network.map(|network| Key::Ipv6(network, plains.prefixes[index % BATCH]));
+                        key.into_iter().for_each(|key| self.table.prefetch_far(key));
+                        continue;
+                    }
+                    (Read::Broken, None) => {
+                        plains.flaws[index % BATCH] = flaw::BROKEN.into();
+                        continue;
+                    }
+                    (Read::Broken, Some(_)) => {
+                        plains.send(index, Fork::Drop(DropReason::MalformedIp));
+                        continue;
+                    }
+                    (Read::Other, _) => {}
+                }
             }
             let fork = match network {
                 None => self.find_odd_tunnel(batch, (index, Some(plains.lines[index % BATCH])), odd),
                 Some(network) => self.find_odd_address(network, batch, index, odd),
             };
             plains.send(index, fork);
+        }
+        plains.has_sixes = has_sixes != [false; 2];
+        let compare = self.sets.compare();
+        if has_sixes[0] {
+            compare.run(Choosing::<0> { plains, guess: &self.guess });
+        }
+        if has_sixes[1] {
+            compare.run(Choosing::<PART> { plains, guess: &self.guess });
         }
     }
 

@@ -107,16 +107,16 @@ impl Table {
         self.pools.slot(address).map(|number| self.slots + number)
     }
 
-    /// Where the lines of these addresses lie, if they are in a pool; else anywhere.
+    /// Where the lines of these addresses lie, if they are in a pool; else none's.
     #[inline(always)]
     pub(crate) fn at_addresses<const N: usize>(&self, addresses: &[u32; N], lines: &mut [u32]) {
         let mut is_elsewhere = false;
         for (line, address) in lines.iter_mut().zip(addresses) {
             let near = self.pools.near(*address);
             is_elsewhere |= near.is_none();
-            *line = self.slots.wrapping_add(near.unwrap_or(0));
+            *line = near.map_or(0, |number| self.slots.wrapping_add(number));
         }
-        if is_elsewhere {
+        if is_elsewhere && self.pools.are_several() {
             self.at_any_addresses(addresses, lines);
         }
     }

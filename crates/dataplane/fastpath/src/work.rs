@@ -205,7 +205,7 @@ impl FastPath {
         };
         let is_ue = |address| !program.names_ue || is_of_ue(line, program, work.user.is_v6, address);
         let is_local = is_ue(local);
-        if !is_local && (program.has_more || work.user.is_v6 && work.user.is_of_link()) {
+        if !is_local && (program.has_more || work.user.is_v6 && work.user.stays_on_link()) {
             return Stage::Ask;
         }
         let step = if program.is_trivial() {

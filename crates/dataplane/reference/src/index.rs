@@ -2,12 +2,15 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Bound;
 
 use causeway_rules::{PduSessionType, RuleSet, SortedSet, UeSide};
 use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
 use foldhash::fast::RandomState;
+
+/// Bits of the IPv6 prefixes that nearly all sessions have.
+const HALF: u8 = 64;
 
 /// Finds sessions by tunnel and by UE address. Follows the rules of the sessions exactly.
 #[derive(Debug, Default)]
@@ -16,6 +19,8 @@ pub(crate) struct Index {
     ues: BTreeMap<IpNet, SortedSet<Seid>>,
     /// Those of `ues` that are single IPv4 addresses: nearly all, and asked for by whoever writes to any address.
     singles: HashSet<Ipv4Addr, RandomState>,
+    /// The same of IPv6 prefixes of 64 bits: their upper halves.
+    halves: HashSet<u64, RandomState>,
     /// How many of `ues` have each length of prefix, by IP version.
     lengths: [BTreeMap<u8, usize>; 2],
     remotes: HashMap<(Teid, IpAddr), SortedSet<Seid>, RandomState>,
@@ -63,6 +68,7 @@ impl Index {
                 *self.lengths[version(net)].entry(net.prefix_len()).or_default() += 1;
             }
             self.singles.extend(single(net));
+            self.halves.extend(half(net));
         }
         for link in links(rules) {
             self.links.entry(link).or_default().insert(seid);
@@ -84,6 +90,9 @@ impl Index {
             }
             if let Some(ip) = single(net).filter(|_| !self.ues.contains_key(&net)) {
                 self.singles.remove(&ip);
+            }
+            if let Some(half) = half(net).filter(|_| !self.ues.contains_key(&net)) {
+                self.halves.remove(&half);
             }
         }
         for link in links(rules) {
@@ -139,6 +148,8 @@ impl Index {
         match ip {
             IpAddr::V4(ip) if self.singles.contains(&ip) => true,
             IpAddr::V4(_) if !self.has_wide_v4() => false,
+            IpAddr::V6(ip) if self.halves.contains(&upper(ip)) => true,
+            IpAddr::V6(_) if self.has_only_halves() => false,
             _ => self.covering(IpNet::from(ip)).next().is_some(),
         }
     }
@@ -146,6 +157,11 @@ impl Index {
     /// Some session has an IPv4 prefix that is more than one address.
     fn has_wide_v4(&self) -> bool {
         self.lengths[0].first_key_value().is_some_and(|(len, _)| u32::from(*len) < Ipv4Addr::BITS)
+    }
+
+    /// No session has an IPv6 prefix of another length than 64 bits.
+    fn has_only_halves(&self) -> bool {
+        self.lengths[1].keys().all(|len| *len == HALF)
     }
 
     /// There is an address or prefix that lies in this one and is not the same.
@@ -197,6 +213,18 @@ fn single(net: IpNet) -> Option<Ipv4Addr> {
         IpNet::V4(net) if u32::from(net.prefix_len()) == Ipv4Addr::BITS => Some(net.addr()),
         _ => None,
     }
+}
+
+/// The upper half, where the net is an IPv6 prefix of 64 bits.
+fn half(net: IpNet) -> Option<u64> {
+    match net {
+        IpNet::V6(net) if net.prefix_len() == HALF => Some(upper(net.addr())),
+        _ => None,
+    }
+}
+
+const fn upper(ip: Ipv6Addr) -> u64 {
+    (ip.to_bits() >> 64) as u64
 }
 
 const fn version(net: IpNet) -> usize {

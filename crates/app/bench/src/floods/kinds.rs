@@ -1,24 +1,25 @@
 //! The kinds of packets: a good one, and how it is spoilt.
 
-use causeway_packet::checksum::checksum;
+use std::net::Ipv6Addr;
+
 use causeway_ports::Meta;
 
+use super::spoil::{extend, set_length, strangers, to_ipv6, with_header};
 use crate::pipeline::Way;
+use crate::world::shape;
 
 /// The GTP-U header of good uplink packets, with a PDU Session Container.
-const TUNNEL: usize = 16;
-/// The type of an extension header that is not known, and must not be understood (TS 29.281 clause 5.2.1).
-const UNKNOWN: u8 = 0x3f;
-/// The type of one that an endpoint must understand, and that is not known either.
+pub(super) const TUNNEL: usize = 16;
+/// The type of an extension header that an endpoint must understand, and that is not known.
 const REQUIRED: u8 = 0x8a;
 /// Extension headers that are stacked.
 const STACKED: usize = 16;
-/// Of IPv6: destination options, and in the last of them that UDP follows.
-const OPTIONS: u8 = 60;
-const UDP: u8 = 17;
-/// Octets of an IPv6 header, and of an extension header with nothing but padding.
-const IPV6: usize = 40;
-const PADDED: usize = 8;
+/// Protocol ESP.
+const ESP: u8 = 50;
+/// Octets of packets that are larger than the way out.
+const LARGE: usize = 1900;
+/// A server in the data network.
+const SERVER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 9);
 
 /// What packets are like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +45,9 @@ pub(super) enum Kind {
     Truncated(Way),
     UnknownUe,
     NoProtocol(Way),
+    Esp(Way),
+    TooLarge(Way),
+    GoodIpv6(Way),
     Ipv6(Way),
     StackedIpv6(Way),
 }
@@ -71,6 +75,9 @@ impl Kind {
         Self::Damaged(Way::Uplink),
         Self::Truncated(Way::Uplink),
         Self::NoProtocol(Way::Uplink),
+        Self::Esp(Way::Uplink),
+        Self::TooLarge(Way::Uplink),
+        Self::GoodIpv6(Way::Uplink),
         Self::Ipv6(Way::Uplink),
         Self::StackedIpv6(Way::Uplink),
         Self::Good(Way::Downlink),
@@ -82,6 +89,9 @@ impl Kind {
         Self::Damaged(Way::Downlink),
         Self::Truncated(Way::Downlink),
         Self::NoProtocol(Way::Downlink),
+        Self::Esp(Way::Downlink),
+        Self::TooLarge(Way::Downlink),
+        Self::GoodIpv6(Way::Downlink),
         Self::Ipv6(Way::Downlink),
         Self::StackedIpv6(Way::Downlink),
     ];
@@ -101,6 +111,9 @@ impl Kind {
             | Self::Truncated(way)
             | Self::LaterFragment(way)
             | Self::NoProtocol(way)
+            | Self::Esp(way)
+            | Self::TooLarge(way)
+            | Self::GoodIpv6(way)
             | Self::Ipv6(way)
             | Self::StackedIpv6(way) => way,
             Self::UnknownUe => Way::Downlink,
@@ -143,6 +156,9 @@ impl Kind {
             Self::Truncated(_) => "shorter than it says",
             Self::UnknownUe => "address of no UE",
             Self::NoProtocol(_) => "neither TCP nor UDP",
+            Self::Esp(_) => "ESP",
+            Self::TooLarge(_) => "too large",
+            Self::GoodIpv6(_) => "IPv6, the UE's",
             Self::Ipv6(_) => "IPv6, not the UE's",
             Self::StackedIpv6(_) => "IPv6, 16 extension headers",
         }
@@ -216,53 +232,23 @@ impl Kind {
                 });
             }
             Self::NoProtocol(_) => with_header(frame, start, |ip| ip[9] = 253),
-            Self::Ipv6(_) => to_ipv6(frame, start, 0, random),
-            Self::StackedIpv6(_) => to_ipv6(frame, start, STACKED, random),
+            Self::Esp(_) => with_header(frame, start, |ip| ip[9] = ESP),
+            Self::TooLarge(_) => {
+                frame.resize(start + LARGE, 0);
+                with_header(frame, start, |ip| {
+                    ip[2..4].copy_from_slice(&(LARGE as u16).to_be_bytes());
+                    ip[6] = 0x40;
+                });
+                set_length(frame, start);
+            }
+            Self::GoodIpv6(way) => {
+                let at = if way == Way::Uplink { start + 12 } else { start + 16 };
+                let ue: [u8; 4] = std::array::from_fn(|octet| frame[at + octet]);
+                let ends = [shape::ue_v6(shape::session_of(ue.into())), SERVER];
+                to_ipv6(frame, start, 0, if way == Way::Uplink { ends } else { [ends[1], ends[0]] });
+            }
+            Self::Ipv6(_) => to_ipv6(frame, start, 0, strangers(random)),
+            Self::StackedIpv6(_) => to_ipv6(frame, start, STACKED, strangers(random)),
         }
     }
-}
-
-/// Changes the IPv4 header that begins there, and makes its checksum right.
-fn with_header(frame: &mut [u8], start: usize, change: impl FnOnce(&mut [u8])) {
-    change(&mut frame[start..]);
-    let end = start + usize::from(frame[start] & 0x0f) * 4;
-    frame[start + 10..start + 12].fill(0);
-    let sum = checksum(&frame[start..end]);
-    frame[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
-}
-
-/// Makes the length of the GTP-U header right, if there is one.
-fn set_length(frame: &mut [u8], start: usize) {
-    if start > 0 {
-        let length = (frame.len() - 8) as u16;
-        frame[2..4].copy_from_slice(&length.to_be_bytes());
-    }
-}
-
-/// Puts unknown extension headers behind the container.
-fn extend(frame: &mut Vec<u8>, count: usize) {
-    frame[TUNNEL - 1] = UNKNOWN;
-    let last = count - 1;
-    let headers = (0..count).flat_map(|index| [1, 0, 0, if index < last { UNKNOWN } else { 0 }]);
-    frame.splice(TUNNEL..TUNNEL, headers.collect::<Vec<_>>());
-    set_length(frame, TUNNEL);
-}
-
-/// Makes it one of IPv6, with so many extension headers, of a host to another one.
-fn to_ipv6(frame: &mut Vec<u8>, start: usize, extensions: usize, random: &mut fastrand::Rng) {
-    let behind = frame.split_off(frame.len().min(start + IPV6));
-    let behind = [vec![0; extensions * PADDED], behind].concat();
-    frame.truncate(start);
-    frame.extend([0x60, 0, 0, 0]);
-    frame.extend((behind.len() as u16).to_be_bytes());
-    frame.extend([if extensions > 0 { OPTIONS } else { UDP }, 64]);
-    for _ in 0..2 {
-        frame.extend([0x20, 0x01, 0x0d, 0xb8, 0, random.u8(..), 0, 0, 0, 0, 0, 0, 0, 0, 0, random.u8(1..)]);
-    }
-    frame.extend(behind);
-    for (at, header) in frame[start + IPV6..].chunks_mut(PADDED).take(extensions).enumerate() {
-        // Padding of four octets more than its own two.
-        header[..4].copy_from_slice(&[if at + 1 < extensions { OPTIONS } else { UDP }, 0, 1, 4]);
-    }
-    set_length(frame, start);
 }

@@ -4,6 +4,7 @@
 //! same direction does not depend on what else the machine does.
 
 mod kinds;
+mod spoil;
 
 use std::time::Duration;
 
@@ -50,7 +51,10 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     }
     world::check_sessions(&options.sessions)?;
     let conditions = Conditions::here(IoCost::Net)
-        .with("packets", "as said, each of a random session; good ones are UDP over IPv4, 64 octets")
+        .with(
+            "packets",
+            "as said, each of a random session; good ones are UDP over IPv4, 64 octets; UEs have IPv6, too",
+        )
         .with("time", format!("{} ms of CPU time for each row, interleaved", options.time));
     let title = "Floods: packets that nobody should send, beside good ones";
     let mut report = Report::new("floods", title, conditions, columns());
@@ -93,7 +97,7 @@ fn measure(
 ) -> Result<(), BenchError> {
     progress.stage(format!("floods: {sessions} sessions"));
     let mut bench = Bench::new(common.seed);
-    let shape = Shape::new(1, options.rules);
+    let shape = Shape::dual(options.rules);
     // It is checked: below 2^24.
     let number = sessions.0 as u32;
     let founding = Founding { backend: Backend::Fastpath, sessions: number, shape: &shape, now: bench.now() };

@@ -1,6 +1,6 @@
 //! The sessions of the benchmark, as an SMF asks for them.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use causeway_dataplane::{GtpuEndpoint, Network, Topology};
 use causeway_pfcp::{
@@ -39,6 +39,8 @@ const FIRST_TEID: Teid = match Teid::new(0x4000_0000) {
     Some(teid) => teid,
     None => panic!("not zero"),
 };
+/// What links take: more than packets of 1500 octets in a tunnel.
+const MTU: u32 = 1600;
 /// So far away that no report is due.
 const THRESHOLD: u64 = 1 << 50;
 
@@ -48,6 +50,8 @@ pub(crate) struct Shape {
     pdrs: u16,
     rules: Rules,
     dnn: Dnn,
+    /// UEs have IPv6 addresses, too.
+    is_dual: bool,
     /// The flow description of each PDR of a direction, if it has one.
     flows: Vec<Option<String>>,
 }
@@ -60,7 +64,13 @@ impl Shape {
             let all = || rules.sdf().then(|| "permit out ip from 198.51.100.0/24 to assigned".to_owned());
             if last { all() } else { Some(format!("permit out udp from any {port} to assigned")) }
         };
-        Self { pdrs, rules, dnn: dnn(), flows: (0..pdrs).map(flow).collect() }
+        Self { pdrs, rules, dnn: dnn(), is_dual: false, flows: (0..pdrs).map(flow).collect() }
+    }
+
+    /// With a PDR of each direction that takes packets of any kind, and UEs that have IPv6 addresses, too.
+    pub(crate) fn dual(rules: Rules) -> Self {
+        let flow = rules.sdf().then(|| "permit out ip from any to assigned".to_owned());
+        Self { is_dual: true, flows: vec![flow], ..Self::new(1, rules) }
     }
 
     /// PDRs of one direction.
@@ -79,7 +89,7 @@ impl Shape {
         SessionEstablishmentRequest {
             create_qers: self.rules.qer().then(qer).into_iter().collect::<Vec<_>>().into(),
             create_urrs: self.rules.urr().then(urr).into_iter().collect::<Vec<_>>().into(),
-            pdn_type: Some(PdnType::Ipv4),
+            pdn_type: Some(if self.is_dual { PdnType::Ipv4v6 } else { PdnType::Ipv4 }),
             ..session
         }
     }
@@ -88,7 +98,7 @@ impl Shape {
         let choose = FTeid::Choose { v4: true, v6: false, choose_id: Some(1) };
         let pdi = Pdi {
             local_f_teid: Some(choose),
-            ue_ip_addresses: [UeIpAddress { ipv4: Some(ue(number)), ..UeIpAddress::default() }].into(),
+            ue_ip_addresses: [self.address(number)].into(),
             ..Pdi::new(SourceInterface::Access)
         };
         let pdr = CreatePdr {
@@ -99,13 +109,18 @@ impl Shape {
     }
 
     fn downlink(&self, number: u32, index: u16) -> CreatePdr<'_> {
-        let address = UeIpAddress { ipv4: Some(ue(number)), destination: true, ..UeIpAddress::default() };
+        let address = UeIpAddress { destination: true, ..self.address(number) };
         let pdi = Pdi {
             network_instance: Some(NetworkInstance::from(&self.dnn)),
             ue_ip_addresses: [address].into(),
             ..Pdi::new(SourceInterface::Core)
         };
         CreatePdr { far_id: Some(DOWNLINK_FAR), ..self.pdr(1 + self.pdrs + index, index, pdi) }
+    }
+
+    fn address(&self, number: u32) -> UeIpAddress {
+        let ipv6 = self.is_dual.then(|| ue_v6(number));
+        UeIpAddress { ipv4: Some(ue(number)), ipv6, ..UeIpAddress::default() }
     }
 
     fn uplink_far(&self) -> CreateFar<'_> {
@@ -160,6 +175,17 @@ pub(crate) fn ue(number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 2)) + number)
 }
 
+/// The IPv6 address of the UE of a session: each has a prefix of 64 bits.
+pub(crate) fn ue_v6(number: u32) -> Ipv6Addr {
+    let [a, b, c, d] = number.to_be_bytes().map(u16::from);
+    Ipv6Addr::new(0x2001, 0xdb8, a << 8 | b, c << 8 | d, 0, 0, 0, 7)
+}
+
+/// The session of a UE.
+pub(crate) fn session_of(ue: Ipv4Addr) -> u32 {
+    u32::from(ue) - u32::from(Ipv4Addr::new(10, 0, 0, 2))
+}
+
 /// The gNB of a session.
 pub(crate) fn gnb(number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(Ipv4Addr::new(203, 0, 113, 1)) + number % GNBS)
@@ -183,9 +209,11 @@ pub(crate) fn secret() -> Scramble {
 /// What surrounds the data plane.
 pub(crate) fn topology() -> Topology {
     let pool = Ipv4Net::new(Ipv4Addr::new(10, 0, 0, 0), 8).map(IpNet::V4);
+    let endpoint = GtpuEndpoint { mtu: MTU, ..GtpuEndpoint::new(DualIp::from(UPF)) };
+    let network = Network { mtu: MTU, ..Network::new(dnn(), pool.into_iter().collect()) };
     Topology {
-        gtpu: vec![GtpuEndpoint::new(DualIp::from(UPF))],
-        networks: vec![Network::new(dnn(), pool.into_iter().collect())],
+        gtpu: vec![endpoint],
+        networks: vec![network],
         teids: TeidScheme::hidden(secret()),
         ..Topology::default()
     }

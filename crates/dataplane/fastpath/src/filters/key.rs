@@ -23,6 +23,22 @@ impl Gist {
         Self { word: word::of(protocol, tos) | word::HAS_PORTS, ports, remote }
     }
 
+    /// An IPv6 packet with or without ports, given the first word of the far end's address: without flow label and Security Parameter
+    /// Index, for filters that do not ask for them.
+    #[inline(always)]
+    pub(crate) const fn v6(remote: u32, ports: Option<u32>, protocol: u8, tos: u8) -> Self {
+        let word = word::of(protocol, tos) | word::IS_V6;
+        match ports {
+            Some(ports) => Self { word: word | word::HAS_PORTS, ports, remote },
+            None => Self { word, ports: 0, remote },
+        }
+    }
+
+    /// The protocol has a Security Parameter Index, which is not in here.
+    pub(crate) const fn may_have_spi(&self) -> bool {
+        matches!(self.word as u8, 50 | 51)
+    }
+
     /// As [`Gist::parts`] says them.
     #[inline(always)]
     pub(crate) const fn of_parts(word: u32, ports: u32, remote: u32) -> Self {
@@ -126,6 +142,15 @@ impl PacketKey {
         }
         let word = word::of(protocol, tos) | word::IS_V6;
         Self { gist: Gist { word, ports: 0, remote: columns[REMOTE[0]] }, columns, is_v6: true }
+    }
+
+    /// As if it had no Security Parameter Index.
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) const fn without_spi(mut self) -> Self {
+        self.gist.word &= !word::HAS_SPI;
+        self.columns[SPI] = 0;
+        self
     }
 
     /// The packet has ports: not for later fragments, nor for protocols without ports.

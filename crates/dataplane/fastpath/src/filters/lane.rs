@@ -128,6 +128,11 @@ impl Lane {
         *self == Self::any(self.rule)
     }
 
+    /// Only IPv6 packets can fit.
+    pub(super) fn is_v6(&self) -> bool {
+        self.family == Some(Family::V6)
+    }
+
     /// Asks for an address at the end whose columns these are. `None` where the other end asks for one of
     /// another family, so that no packet fits.
     pub(super) fn with_net(mut self, columns: [usize; 4], net: IpNet) -> Option<Self> {

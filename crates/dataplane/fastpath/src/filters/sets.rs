@@ -215,6 +215,11 @@ impl FilterSets {
         }
     }
 
+    /// Some filter is about IPv6 packets alone.
+    pub(crate) fn names_v6(&self, set: SetId) -> bool {
+        self.shared.get(&set).is_some_and(|shared| shared.content.iter().any(Lane::is_v6))
+    }
+
     /// As [`FilterSets::first_match`] for an IPv4 packet, given its gist and the local address.
     pub fn first_match_v4(&self, set: SetId, gist: Gist, local: u32) -> Option<u8> {
         self.first_match(set, &PacketKey::of_v4(gist, local))
@@ -271,7 +276,6 @@ fn fits_without_lanes(set: SetId, gist: &Gist) -> bool {
 }
 
 /// The blocks of a set and their other columns, which the blocks name by their place among them.
-///
 /// Packets of both families share the blocks where no lane asks for an IPv6 address, as long as IPv6 packets do not
 /// meet more blocks for it. Else the lanes that one of them can fit are in blocks of their own.
 fn layout(lanes: &[Lane]) -> (Vec<Block>, Vec<Column>) {

@@ -50,7 +50,29 @@ impl Places {
     }
 }
 
+/// Where an IPv6 packet lies in its frame, and what came with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) start: u32,
+    /// Where what it is in ends.
+    pub(crate) end: u32,
+    pub(crate) qfi: Option<u8>,
+    /// ECN of the outer header.
+    pub(crate) outer: u32,
+}
+
 impl Heads {
+    /// Where a packet lies, if it is IPv6 and nothing unusual came with it.
+    #[inline(always)]
+    pub(crate) fn place_of_v6(&self, index: usize) -> Option<Place> {
+        let at = index % BATCH;
+        let places = &self.places_in_frames;
+        let (start, end, qfi) = (places.starts[at], places.ends[at], places.qfis[at]);
+        let is_v6 = self.low[2][at] >> 4 & 0x0f == 6 && end != 0 && places.flaws[at] == 0;
+        let qfi = (qfi != 0).then_some(qfi as u8);
+        is_v6.then_some(Place { start, end, qfi, outer: self.ecns[at] })
+    }
+
     /// A packet is to be looked at one by one: [`Heads::move_to`], [`Heads::look_at_options`].
     #[inline(always)]
     pub(crate) const fn is_unusual(&self, index: usize) -> bool {

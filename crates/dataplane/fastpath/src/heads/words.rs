@@ -18,12 +18,10 @@ const CONTAINER: u32 = 16;
 const BARE: u32 = 0xff30;
 const EXTENDED: u32 = 0xff34;
 
-/// Protocols with ports, and two whose packets are told apart by something else.
+/// Protocols with ports.
 const TCP: u32 = 6;
 const UDP: u32 = 17;
 const DCCP: u32 = 33;
-const ESP: u32 = 50;
-const AH: u32 = 51;
 const SCTP: u32 = 132;
 const UDP_LITE: u32 = 136;
 /// 169.254.0.0, of /16, in the lowest octets.
@@ -133,7 +131,7 @@ impl User {
     pub(super) const fn has_all_behind(self, header_len: u32) -> bool {
         let has_all = self.len() >= header_len + (USER as u32 - IPV4) * self.has_ports() as u32;
         let fits = self.offset() + self.len() <= u16::MAX as u32;
-        has_all & fits & (self.protocol() != ESP) & (self.protocol() != AH)
+        has_all & fits
     }
 
     #[inline(always)]

@@ -70,6 +70,12 @@ impl Pools {
         (address <= range.last).then(|| range.slot + (address - range.first))
     }
 
+    /// There is more than one range.
+    #[inline(always)]
+    pub(crate) const fn are_several(&self) -> bool {
+        self.ranges.len() > 1
+    }
+
     /// How many numbers there are.
     pub const fn slots(&self) -> u32 {
         self.slots

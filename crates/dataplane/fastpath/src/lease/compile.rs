@@ -7,7 +7,6 @@ use causeway_dataplane::Egress;
 use causeway_reference::lease::{Act, Door, DoorKey, Own, RuleShape, Send, Shape};
 use causeway_types::{Direction, Teid};
 
-use super::join::join;
 use super::layout::{Layout, counts_drops, own_meters, rate_of, teid_of};
 use super::{Lease, LeasedRule, Pattern, Place, SharedRate};
 use crate::filters::{FilterSets, Rule, SetId};
@@ -190,7 +189,7 @@ impl Compiler<'_> {
             let filter = Rule { qfis: rule.qfis, filters: rule.filters.clone() };
             Some((filter, self.step(rule, *index, layout)))
         });
-        let (rules, steps) = join(asked);
+        let (rules, steps) = super::join::join(asked);
         let local = match door.key {
             DoorKey::Tunnel { local, .. } => self.surroundings.local(&local),
             _ => None,

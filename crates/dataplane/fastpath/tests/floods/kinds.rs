@@ -87,6 +87,16 @@ fn stacked(count: usize) -> Vec<u8> {
     packet
 }
 
+/// With so many extension headers of IPv6, of padding alone.
+fn with_v6_extensions(mut packet: Vec<u8>, count: usize) -> Vec<u8> {
+    packet[6] = 60;
+    let next = |at| if at < count { 60 } else { 17 };
+    packet.splice(40..40, (1..=count).flat_map(|at| [next(at), 0, 1, 4, 0, 0, 0, 0]));
+    let len = packet.len() as u16 - 40;
+    packet[4..6].copy_from_slice(&len.to_be_bytes());
+    packet
+}
+
 /// All kinds, each with its name.
 pub(crate) fn kinds() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
     let v6 = |hops: u8, octets| {
@@ -95,6 +105,7 @@ pub(crate) fn kinds() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
         packet
     };
     let to_v6 = |octets| user(SERVER_V6.parse().unwrap(), UE_V6.parse().unwrap(), octets);
+    let other_v6 = |to: &str| user("2001:db8:46::7".parse().unwrap(), to.parse().unwrap(), 30);
     let last_hop = |packet| with_header(packet, |packet| packet[8] = 1);
     let whole = |packet| with_header(packet, |packet| packet[6] = 0x40);
     let fragment = |packet, field: u16| {
@@ -150,6 +161,25 @@ pub(crate) fn kinds() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
         ("last hop to a group", tunnelled(&last_hop(user(UE.into(), [224, 0, 1, 9].into(), 30)))),
         ("last hop, IPv6", tunnelled(&v6(1, 30))),
         ("IPv6", tunnelled(&v6(64, 30))),
+        ("IPv6 to the UE", from_network(to_v6(30))),
+        ("IPv6 of another UE", tunnelled(&other_v6(SERVER_V6))),
+        ("IPv6 of another UE to ours", tunnelled(&other_v6(UE_V6))),
+        ("IPv6 to nobody", from_network(other_v6("2001:db8:4500::1"))),
+        ("IPv6 of a link", tunnelled(&user("fe80::1".parse().unwrap(), SERVER_V6.parse().unwrap(), 30))),
+        ("IPv6 to itself", tunnelled(&user(UE_V6.parse().unwrap(), UE_V6.parse().unwrap(), 30))),
+        ("IPv6, 8 extension headers", tunnelled(&with_v6_extensions(v6(64, 30), 8))),
+        ("IPv6, 8 extension headers, to the UE", from_network(with_v6_extensions(to_v6(30), 8))),
+        ("IPv6, 9 extension headers", tunnelled(&with_v6_extensions(v6(64, 30), 9))),
+        ("IPv6, 9 extension headers, to the UE", from_network(with_v6_extensions(to_v6(30), 9))),
+        ("IPv6 with an extension header outside", tunnelled_with(OURS, &[extension(0x3f)], &v6(64, 30), 0)),
+        ("IPv6, unknown TEID", tunnelled_with(0x77, &[], &v6(64, 30), 0)),
+        ("IPv6, congestion", tunnelled_with(OURS, &[], &v6(64, 30), 3)),
+        ("AH to the UE", from_network(protocol(to_ue(), 51))),
+        ("too large from the UE", tunnelled(&whole(user(UE.into(), SERVER.into(), 1972)))),
+        (
+            "too large for some ways, a later fragment",
+            from_network(fragment(user(SERVER.into(), UE.into(), 1460), 0x4003)),
+        ),
         ("too large", from_network(whole(user(SERVER.into(), UE.into(), 1460)))),
         ("too large, IPv6", from_network(to_v6(1460))),
         (
