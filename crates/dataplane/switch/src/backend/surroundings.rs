@@ -14,7 +14,7 @@ use crate::model::{self, Model, Timing};
 /// The ports of the switch: tunnels, the data network, the controller.
 pub(super) const N3: u16 = 1;
 pub(super) const N6: u16 = 2;
-const CPU: u16 = 510;
+pub(super) const CPU: u16 = 510;
 
 /// Octets that a queue of the model holds.
 const QUEUE: u64 = 1 << 20;

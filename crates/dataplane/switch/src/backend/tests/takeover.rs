@@ -1,16 +1,18 @@
 //! A controller that finds a switch at work, in profile `direct`.
 
-use causeway_dataplane::Dataplane;
+use causeway_dataplane::{Dataplane, PacketEngine};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
-use causeway_rules::RuleSet;
-use causeway_types::{PdrId, Qfi, QfiSet};
+use causeway_rules::{RuleSet, plan_deletion};
+use causeway_types::{PdrId, Qfi, QfiSet, Seid, Span};
 
 use super::direct::{direct, down, end, establish, up};
-use super::world::{START, session, topology};
+use super::world::{START, UPF, from_network, reply, session, topology};
 use crate::backend::InProcess;
-use crate::backend::surroundings::parts;
+use crate::backend::surroundings::{CPU, parts, with_guards};
 use crate::driver::{Link, Program, Request, SwitchDriver, Update};
+use crate::model::upf::Upf;
+use crate::model::{self, Model, Timing};
 
 // Input:  packets of a session; another controller takes over the switch, whose rows are there or gone, and not its counters; the same session
 //         and packets again; a session with several QoS flows.
@@ -47,6 +49,38 @@ fn a_new_controller_goes_on_from_what_counters_hold() {
         up(&mut upf, 0);
         assert_eq!(end(&mut upf, 0), (100, 0));
     }
+}
+
+// Input:  packets of a session wait in the queue of a port, and are counted when they leave; another controller takes over, and establishes the same
+//         session at once; packets of it.
+// Output: the counters are read once nothing of the former session can be under way any more: what is reported is of the new one.
+#[test]
+fn what_was_under_way_is_not_the_new_controllers() {
+    let program = Program::from(&profiles::DIRECT);
+    let slow = || {
+        let program = with_guards(&program);
+        let pipeline = Upf::new(&program, CPU, vec![UPF]).unwrap();
+        let (timing, port_rate) = (Timing::INSTANT, Some(1_000_000));
+        let config = model::Config { timing, cpu_port: CPU, port_rate, queue_room: 1 << 20 };
+        let model = Model::new(program.clone(), pipeline, config);
+        let mut upf = InProcess::with_driver(model, &program, topology(), Limits::default()).unwrap();
+        upf.switch().config.drain = Span::from_millis(10);
+        upf
+    };
+    let (mut old, mut upf) = (slow(), slow());
+    establish(&mut old, 0, &session(0));
+    for _ in 0..8 {
+        down(&mut old, 0);
+    }
+    std::mem::swap(old.switch().driver(), upf.switch().driver());
+    upf.switch().take_link(START, Link::Up { emptied: false });
+    establish(&mut upf, 0, &session(0));
+    let later = |millis: u64| START + Span::from_millis(millis);
+    for packet in 0..2 {
+        upf.process(later(100 + packet), &from_network(), &reply(0, 172), &mut Vec::new());
+    }
+    let usage = upf.apply(later(200), &plan_deletion(Seid(0))).unwrap().usage;
+    assert_eq!(usage.iter().map(|usage| usage.volume.unwrap().total()).sum::<u64>(), 2 * 200);
 }
 
 /// A session whose uplink is for two QoS flows.
