@@ -140,6 +140,7 @@ fn counters(rules: u32, time: Duration, seed: u64) -> Option<Summary> {
             number: SwitchPdr(rule + 1),
             direction: Direction::Uplink,
             partitions: [Partition((rule % 2) as u8); 2],
+            banks: [0; 2],
             urrs: &[rule],
             replaces: None,
         };

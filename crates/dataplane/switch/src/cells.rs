@@ -27,6 +27,8 @@ struct Way {
 struct Bank {
     id: u32,
     size: usize,
+    /// How many banks of its side come before it.
+    place: u16,
 }
 
 impl Cells {
@@ -34,31 +36,45 @@ impl Cells {
     pub(crate) fn of(program: &Program) -> Option<Self> {
         let bank = |name: String| {
             let counter = program.counters.iter().find(|counter| counter.name == name)?;
-            counter.table.is_none().then_some(Bank { id: counter.id, size: counter.size })
+            counter.table.is_none().then_some(Bank { id: counter.id, size: counter.size, place: 0 })
         };
         let way = |side: &str, way: &str| Way {
             whole: (0..).map_while(|number| bank(format!("{side}_{way}_{number}"))).collect(),
             small: (0..).map_while(|number| bank(format!("{side}_{way}_small_{number}"))).collect(),
         };
-        let sides = ["pre_qos", "post_qos"].map(|side| WAYS.map(|name| way(side, name)));
+        let mut sides = ["pre_qos", "post_qos"].map(|side| WAYS.map(|name| way(side, name)));
+        for ways in &mut sides {
+            let banks = ways.iter_mut().flat_map(|way| way.whole.iter_mut().chain(&mut way.small));
+            (0..).zip(banks).for_each(|(place, bank)| bank.place = place);
+        }
         let is_there = sides.iter().flatten().any(|way| !way.whole.is_empty());
         is_there.then_some(Self(sides))
     }
 
     /// The counter and the index of a number before (0) or after (1) QoS enforcement.
     pub(crate) fn cell(&self, side: usize, number: u32) -> Option<(u32, u32)> {
+        let (bank, index) = self.bank(side, number)?;
+        Some((bank.id, index))
+    }
+
+    /// The bank of a number before (0) or after (1) QoS enforcement, as one of all banks.
+    pub(crate) fn place(&self, side: usize, number: u32) -> Option<u16> {
+        Some(self.bank(side, number)?.0.place)
+    }
+
+    fn bank(&self, side: usize, number: u32) -> Option<(&Bank, u32)> {
         let ways = self.0.get(side)?;
         if number >> 23 != 0 {
             let bank = ways[2].whole.get((number >> 15 & 1) as usize)?;
-            return bank.cell(number % BANK);
+            return bank.with(number % BANK);
         }
         let way = &ways[(number >> 22 & 1) as usize];
         let session = number & SESSION;
         if let Some(bank) = way.whole.get((session / BANK) as usize) {
-            return bank.cell(session % BANK);
+            return bank.with(session % BANK);
         }
         let small = (session / SMALL) as usize - way.whole.len() * (BANK / SMALL) as usize;
-        way.small.get(small)?.cell(session % SMALL)
+        way.small.get(small)?.with(session % SMALL)
     }
 
     /// How many rules with entries of their own are counted.
@@ -69,8 +85,8 @@ impl Cells {
 }
 
 impl Bank {
-    fn cell(&self, index: u32) -> Option<(u32, u32)> {
-        ((index as usize) < self.size).then_some((self.id, index))
+    fn with(&self, index: u32) -> Option<(&Self, u32)> {
+        ((index as usize) < self.size).then_some((self, index))
     }
 }
 
@@ -94,6 +110,13 @@ mod tests {
             let found: HashSet<(u32, u32)> =
                 numbers.iter().map(|number| cells.cell(side, *number).unwrap()).collect();
             assert_eq!(found.len(), numbers.len());
+            // Each bank has a place, and each place is a bank's.
+            let banks: HashSet<(u32, u16)> = numbers
+                .iter()
+                .map(|number| (cells.cell(side, *number).unwrap().0, cells.place(side, *number).unwrap()))
+                .collect();
+            let (ids, places): (HashSet<u32>, HashSet<u16>) = banks.iter().copied().unzip();
+            assert!(ids.len() > 2 && [ids.len(), places.len()] == [banks.len(); 2]);
         }
         assert_eq!(cells.rules(), 8192);
         for none in [0x2_0000, 0x42_0000, 0x80_2000] {

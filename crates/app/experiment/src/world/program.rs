@@ -98,6 +98,15 @@ pub(super) fn cell(side: Side, bank: u32, number: u32) -> (u32, u32) {
     (first + way + place / bank, place % bank)
 }
 
+/// In which bank of a side that is, of uplink and downlink in turns.
+pub(super) fn bank_of(bank: u32, number: u32) -> u16 {
+    if bank == ONE {
+        return 0;
+    }
+    let (is_downlink, place) = (number >= DOWNLINK_NUMBERS, number % DOWNLINK_NUMBERS);
+    u16::try_from(2 * (place / bank) + u32::from(is_downlink)).unwrap_or(u16::MAX)
+}
+
 /// Whose number that is.
 pub(super) const fn number_of(bank: u32, counter: u32, index: u32) -> u32 {
     if bank == ONE {

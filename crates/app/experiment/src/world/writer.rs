@@ -8,7 +8,7 @@ use causeway_types::Direction;
 
 use super::World;
 use super::operation::{Done, Kind, Operation, Ue};
-use super::program::{accounting, counting};
+use super::program::{accounting, bank_of, counting};
 use crate::ExperimentError;
 
 /// What is being written.
@@ -64,8 +64,9 @@ impl World {
             let replaces = before.map(|[_, down]| down);
             let is_uplink = rules.is_some_and(|[up, _]| up == number);
             let direction = if is_uplink { Direction::Uplink } else { Direction::Downlink };
+            let banks = [bank_of(self.setting.variant.bank, number.0); 2];
             self.pulling
-                .enter(self.now, &Measured { number, direction, partitions, urrs: &[ue], replaces })?;
+                .enter(self.now, &Measured { number, direction, partitions, banks, urrs: &[ue], replaces })?;
             self.finals.assign(ue, number);
         }
         let gone = |number: &SwitchPdr| !rules.is_some_and(|rules| rules.contains(number));

@@ -94,8 +94,17 @@ impl<D: SwitchDriver> Switch<D> {
                 false => Direction::Downlink,
             };
             let replaces = replaced.get(pdr).copied();
-            let measured =
-                Measured { number: *number, direction, partitions: *partitions, urrs: &urrs, replaces };
+            let cells = self.layout.cells.as_ref();
+            let banks =
+                [0, 1].map(|side| cells.and_then(|cells| cells.place(side, number.0)).unwrap_or_default());
+            let measured = Measured {
+                number: *number,
+                direction,
+                partitions: *partitions,
+                banks,
+                urrs: &urrs,
+                replaces,
+            };
             let _all_are_known = self.pulling.enter(now, &measured);
         }
     }

@@ -6,11 +6,11 @@ use std::hash::Hash;
 use causeway_types::{Direction, Span, Time, Volume};
 use foldhash::fast::RandomState;
 
+use super::banks::Banks;
 use super::config::{Care, Config};
 use super::report::{Report, Triggers};
 use super::rule::{Rule, Watch};
 use super::urr::{State, Urr};
-use super::wheel::Wheel;
 use crate::SwitchPdr;
 use crate::pendulum::{Partition, Reading, Side};
 
@@ -23,6 +23,8 @@ pub struct Measured<'a, K> {
     pub direction: Direction,
     /// Where its entries are: in the ingress and in the egress table.
     pub partitions: [Partition; 2],
+    /// Which bank its counters are in, before and after QoS enforcement: those of different banks are read side by side.
+    pub banks: [u16; 2],
     /// All its URRs.
     pub urrs: &'a [K],
     /// The number that it takes the place of; its traffic is likely to be the same.
@@ -43,7 +45,7 @@ pub struct Pulling<K> {
     keys: HashMap<K, u32, RandomState>,
     pub(super) rules: HashMap<SwitchPdr, Rule, RandomState>,
     /// For each side and partition.
-    pub(super) wheels: [[Wheel; 2]; 2],
+    pub(super) banks: [[Banks; 2]; 2],
     /// URRs without rules, by the end of their next time: no reading will remind of it.
     pub(super) bare: BTreeSet<(Time, u32)>,
 }
@@ -52,14 +54,13 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
     /// Without URRs and rules.
     pub fn new(config: Config) -> Self {
         let config = Config { longest: config.longest.min(Span::from_secs(8)), ..config };
-        let wheels = [(); 2].map(|()| [(); 2].map(|()| Wheel::new()));
         Self {
             config,
             urrs: Vec::new(),
             vacant: Vec::new(),
             keys: HashMap::default(),
             rules: HashMap::default(),
-            wheels,
+            banks: Default::default(),
             bare: BTreeSet::new(),
         }
     }
@@ -107,7 +108,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
     pub fn enter(&mut self, now: Time, measured: &Measured<'_, K>) -> Result<(), UnknownUrr<K>> {
         let place = |key: &K| self.keys.get(key).copied().ok_or(UnknownUrr(*key));
         let urrs: Vec<u32> = measured.urrs.iter().map(place).collect::<Result<_, _>>()?;
-        let Measured { number, direction, partitions, .. } = *measured;
+        let Measured { number, direction, partitions, banks, .. } = *measured;
         let before = measured.replaces.and_then(|before| self.rules.get(&before));
         let likely =
             Side::ALL.map(|side| before.and_then(|rule| rule.watch(side)).map(|watch| watch.heir(now)));
@@ -120,8 +121,8 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
             }
             self.list(*place);
         }
-        self.rules
-            .insert(number, Rule { direction, partitions, urrs: urrs.clone(), watches, is_expired: false });
+        let rule = Rule { direction, partitions, banks, urrs: urrs.clone(), watches, is_expired: false };
+        self.rules.insert(number, rule);
         urrs.into_iter().for_each(|place| self.estimate(now, place));
         Side::ALL.into_iter().for_each(|side| self.schedule(now, side, number));
         Ok(())
@@ -157,7 +158,8 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         self.pick_at_least(now, side, partition, 0, budget)
     }
 
-    /// The same, and also what is needed later, for `least` counters in all, if there are so many.
+    /// The same, and also what is needed later, for `least` counters in all, if there are so many. Nothing is picked that is needed much later than
+    /// what is left.
     pub fn pick_at_least(
         &mut self,
         now: Time,
@@ -167,14 +169,22 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         budget: usize,
     ) -> Vec<SwitchPdr> {
         const ANY: Span = Span::from_secs(60);
-        let until = now + self.config.ahead.unwrap_or(ANY);
-        let Some(wheel) = self.wheels[side as usize].get_mut(usize::from(partition.0)) else {
+        let Some(banks) = self.banks[side as usize].get_mut(usize::from(partition.0)) else {
             return Vec::new();
         };
-        let mut picked = wheel.pick(now, until, budget);
-        if picked.len() < least.min(budget) {
-            picked = wheel.pick(now, now + ANY, least.min(budget));
+        let mut ahead = Span::ZERO;
+        let reach = |ahead: &mut Span, most: Span, budget: usize| {
+            while *ahead < most && banks.due(now + *ahead) < budget {
+                *ahead = (*ahead * 2).max(Span::from_millis(1)).min(most);
+            }
+            banks.due(now + *ahead)
+        };
+        let mut budget = budget;
+        if reach(&mut ahead, self.config.ahead.unwrap_or(ANY), budget) < least.min(budget) {
+            budget = least.min(budget);
+            reach(&mut ahead, ANY, budget);
         }
+        let mut picked = banks.pick(now, now + ahead, budget);
         if self.config.care.is_some() {
             picked.reverse();
         }

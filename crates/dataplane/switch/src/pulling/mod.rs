@@ -12,8 +12,11 @@
 //! - An estimate forgets by the time that was observed, not by the number of readings: counters are read at very different intervals.
 //! - Two volumes that are in reach are compared by all rules of the URR, each read at its own time.
 //! - No rule is left for longer than [`Config::longest`], also if a longer period is asked for.
+//! - With care, what URRs need comes before what was only not read for long, and where more is due than a pass reads, it takes its share of
+//!   each bank of counters, as those are read side by side.
 //! - A report for a time or a period waits until all counters of the URR have been read after it was over.
 
+mod banks;
 mod config;
 mod limit;
 mod machine;

@@ -2,8 +2,9 @@
 
 use causeway_types::{Direction, Span, Time, Volume};
 
+use super::banks::Place;
 use super::config::{Care, Config};
-use super::wheel::Slot;
+
 use crate::pendulum::{Partition, Side};
 use crate::{Count, SwitchPdr};
 
@@ -19,6 +20,8 @@ pub(super) struct Rule {
     pub(super) direction: Direction,
     /// Where its entries are: in the ingress and in the egress table.
     pub(super) partitions: [Partition; 2],
+    /// In which bank of them.
+    pub(super) banks: [u16; 2],
     /// All URRs that count its packets, by their places.
     pub(super) urrs: Vec<u32>,
     /// For each side that one of them counts.
@@ -31,7 +34,7 @@ pub(super) struct Rule {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watch {
     /// Where it waits; `None` once the rule has expired, as it is read without being picked then.
-    pub(super) slot: Option<Slot>,
+    pub(super) place: Option<Place>,
     /// When it was read last.
     pub(super) read: Time,
     /// Octets per second; `None` before anything was observed.
@@ -61,12 +64,12 @@ impl Rule {
 
 impl Watch {
     pub(super) const fn new(now: Time) -> Self {
-        Self { slot: None, read: now, rate: None, recent: 0.0, packet: 0.0, known: Span::ZERO }
+        Self { place: None, read: now, rate: None, recent: 0.0, packet: 0.0, known: Span::ZERO }
     }
 
     /// The counter of a rule that takes this one's place, whose traffic is likely to be the same.
     pub(super) const fn heir(&self, now: Time) -> Self {
-        Self { slot: None, read: now, ..*self }
+        Self { place: None, read: now, ..*self }
     }
 
     /// Octets per second, as far as they are known.

@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use causeway_types::{Direction, Time};
 
+use super::banks::Cause;
 use super::config::Care;
 use super::limit::Flow;
 use super::machine::Pulling;
@@ -31,13 +32,13 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
     /// Moves a counter to where it is needed: for any of its URRs, and not too long after it was read.
     pub(super) fn schedule(&mut self, now: Time, side: Side, number: SwitchPdr) {
         self.unschedule(side, number);
-        let Some(needed) = self.needed(side, number) else { return };
+        let Some((needed, cause)) = self.needed(side, number) else { return };
         let Some(rule) = self.rules.get_mut(&number).filter(|rule| !rule.is_expired) else { return };
-        let partition = rule.partitions[side as usize];
+        let (partition, bank) = (rule.partitions[side as usize], rule.banks[side as usize]);
         if let Some(watch) = &mut rule.watches[side as usize]
-            && let Some(wheel) = self.wheels[side as usize].get_mut(usize::from(partition.0))
+            && let Some(banks) = self.banks[side as usize].get_mut(usize::from(partition.0))
         {
-            watch.slot = Some(wheel.insert(number, now, needed));
+            watch.place = Some(banks.insert(number, bank, cause, now, needed));
         }
     }
 
@@ -45,15 +46,15 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
     pub(super) fn unschedule(&mut self, side: Side, number: SwitchPdr) {
         let Some(rule) = self.rules.get_mut(&number) else { return };
         let partition = rule.partitions[side as usize];
-        let Some(slot) = rule.watches[side as usize].as_mut().and_then(|watch| watch.slot.take()) else {
+        let Some(place) = rule.watches[side as usize].as_mut().and_then(|watch| watch.place.take()) else {
             return;
         };
-        let wheel = self.wheels[side as usize].get_mut(usize::from(partition.0));
-        if let Some(moved) = wheel.and_then(|wheel| wheel.remove(slot))
+        let banks = self.banks[side as usize].get_mut(usize::from(partition.0));
+        if let Some(moved) = banks.and_then(|banks| banks.remove(place))
             && let Some(moved) =
                 self.rules.get_mut(&moved).and_then(|rule| rule.watches[side as usize].as_mut())
         {
-            moved.slot = Some(slot);
+            moved.place = Some(place);
         }
     }
 
@@ -73,13 +74,18 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         }
     }
 
-    fn needed(&self, side: Side, number: SwitchPdr) -> Option<Time> {
+    /// When a counter is needed, and why. Without care only the moment counts.
+    fn needed(&self, side: Side, number: SwitchPdr) -> Option<(Time, Cause)> {
         let rule = self.rules.get(&number)?;
         let latest = rule.watch(side)?.latest(number, &self.config);
         let urrs = rule.urrs.iter().filter_map(|place| self.state(*place));
         let urrs = urrs.filter(|state| state.urr.side == side);
-        let needed = urrs.filter_map(|state| state.needed[rule.direction as usize]);
-        Some(needed.fold(latest, Time::min))
+        let for_urrs = urrs.filter_map(|state| state.needed[rule.direction as usize]).min();
+        Some(match for_urrs.filter(|needed| *needed < latest) {
+            Some(needed) => (needed, Cause::Urr),
+            None if self.config.care.is_some() => (latest, Cause::Age),
+            None => (latest, Cause::Urr),
+        })
     }
 
     /// When the volume of a URR is likely to be reached by packets of either direction, or one of its times is over.

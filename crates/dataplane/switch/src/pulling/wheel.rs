@@ -20,7 +20,7 @@ pub(super) struct Slot {
 /// Numbers in buckets of a millisecond each. Entering and removing is one step; picking costs as much as is picked.
 ///
 /// A moment before the first bucket counts as that, one beyond the last as the last: it will come up too early, which costs a reading.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Wheel {
     buckets: Vec<Vec<SwitchPdr>>,
     /// A bit for each bucket that is not empty.
@@ -30,12 +30,17 @@ pub(super) struct Wheel {
 }
 
 impl Wheel {
-    pub(super) fn new() -> Self {
-        Self { buckets: vec![Vec::new(); TICKS as usize], filled: vec![0; TICKS as usize / 64], first: 0 }
+    /// There are buckets once there is a number.
+    fn begin(&mut self) {
+        if self.filled.is_empty() {
+            self.buckets = vec![Vec::new(); TICKS as usize];
+            self.filled = vec![0; TICKS as usize / 64];
+        }
     }
 
     /// Enters a number that is needed at this moment.
     pub(super) fn insert(&mut self, number: SwitchPdr, now: Time, needed: Time) -> Slot {
+        self.begin();
         self.advance(now);
         let tick = tick(needed).clamp(self.first, self.first + (TICKS - 1));
         let bucket = bucket(tick);
@@ -58,23 +63,34 @@ impl Wheel {
         numbers.get(slot.index as usize).copied()
     }
 
-    /// The numbers that are needed first, `budget` at most, and none that is needed after `until` (to the tick). They stay where they are
+    /// Adds the numbers that are needed first, `budget` at most, and none that is needed after `until` (to the tick). They stay where they are
     /// until their counters have been read.
-    pub(super) fn pick(&mut self, now: Time, until: Time, budget: usize) -> Vec<SwitchPdr> {
-        self.advance(now);
-        let mut picked = Vec::with_capacity(budget.min(1 << 14));
-        let last = tick(until).min(self.first + (TICKS - 1));
-        let mut next = self.filled(self.first, last);
-        while let Some(tick) = next.filter(|_| picked.len() < budget) {
-            let left = budget - picked.len();
-            picked.extend(self.buckets[bucket(tick)].iter().take(left));
-            next = self.filled(tick + 1, last);
+    pub(super) fn pick(&self, until: Time, budget: usize, picked: &mut Vec<SwitchPdr>) {
+        let mut left = budget;
+        for numbers in self.until(until) {
+            if left == 0 {
+                return;
+            }
+            picked.extend(numbers.iter().take(left));
+            left = left.saturating_sub(numbers.len());
         }
-        picked
+    }
+
+    /// How many are needed by then.
+    pub(super) fn due(&self, until: Time) -> usize {
+        self.until(until).map(Vec::len).sum()
+    }
+
+    /// The buckets that are not empty, up to that of a moment.
+    fn until(&self, until: Time) -> impl Iterator<Item = &Vec<SwitchPdr>> {
+        let last = tick(until).min(self.first + (TICKS - 1));
+        let first = self.filled(self.first, last);
+        let ticks = std::iter::successors(first, move |tick| self.filled(tick + 1, last));
+        ticks.filter_map(|tick| self.buckets.get(bucket(tick)))
     }
 
     /// Leaves empty buckets of the past behind.
-    fn advance(&mut self, now: Time) {
+    pub(super) fn advance(&mut self, now: Time) {
         let now = tick(now);
         if self.first < now {
             let end = now.min(self.first + (TICKS - 1));
@@ -89,7 +105,7 @@ impl Wheel {
         let mut tick = tick;
         while tick <= last {
             let bucket = bucket(tick);
-            let ahead = self.filled[bucket / 64] >> (bucket % 64);
+            let ahead = self.filled.get(bucket / 64)? >> (bucket % 64);
             if ahead != 0 {
                 let found = tick + u64::from(ahead.trailing_zeros());
                 return (found <= last).then_some(found);
@@ -117,14 +133,17 @@ mod tests {
     }
 
     fn numbers(wheel: &mut Wheel, now: u64, until: u64, budget: usize) -> Vec<u32> {
-        wheel.pick(at(now), at(until), budget).iter().map(|number| number.0).collect()
+        let mut picked = Vec::new();
+        wheel.advance(at(now));
+        wheel.pick(at(until), budget, &mut picked);
+        picked.iter().map(|number| number.0).collect()
     }
 
     // Input:  numbers needed at several moments, before the wheel's first bucket, within it and beyond it.
     // Output: they are picked in that order, as many as are asked for and no later than asked for; a removed one is not.
     #[test]
     fn numbers_come_in_their_order() {
-        let mut wheel = Wheel::new();
+        let mut wheel = Wheel::default();
         assert!(numbers(&mut wheel, 0, 60_000, 9).is_empty());
         let slots: Vec<Slot> = [(1, 300), (2, 100), (3, 100_000), (4, 200), (5, 200)]
             .map(|(number, millis)| wheel.insert(SwitchPdr(number), at(0), at(millis)))
@@ -142,10 +161,10 @@ mod tests {
     #[test]
     fn a_long_pause_keeps_the_order() {
         for waiting in [vec![], vec![7]] {
-            let mut wheel = Wheel::new();
-            let _ = wheel.pick(at(0), at(0), 1);
+            let mut wheel = Wheel::default();
+            wheel.advance(at(0));
             waiting.iter().for_each(|number| _ = wheel.insert(SwitchPdr(*number), at(0), at(10)));
-            let _ = wheel.pick(at(3_600_000), at(3_600_000), 0);
+            wheel.advance(at(3_600_000));
             wheel.insert(SwitchPdr(8), at(3_600_000), at(3_600_100));
             let expected: Vec<u32> = waiting.into_iter().chain([8]).collect();
             assert_eq!(numbers(&mut wheel, 3_600_200, 3_600_200, 9), expected);

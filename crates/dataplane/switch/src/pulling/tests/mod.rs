@@ -44,6 +44,7 @@ impl Bench {
             number: SwitchPdr(number),
             direction,
             partitions: [Partition(0); 2],
+            banks: [0; 2],
             urrs,
             replaces: replaces.map(SwitchPdr),
         };

@@ -16,8 +16,14 @@ fn longest_gap(config: Config, rules: u32, budget: usize, pass: Span, passes: u3
         pulling.provision(at(0), number, Urr { volume_threshold: Some(limit), ..INGRESS });
         let partitions = [Partition((number % 2) as u8); 2];
         let number = SwitchPdr(number);
-        let measured =
-            Measured { number, direction: Direction::Uplink, partitions, urrs: &[number.0], replaces: None };
+        let measured = Measured {
+            number,
+            direction: Direction::Uplink,
+            partitions,
+            banks: [0; 2],
+            urrs: &[number.0],
+            replaces: None,
+        };
         pulling.enter(at(0), &measured).unwrap();
         last.insert(number, at(0));
     }
@@ -77,6 +83,7 @@ fn a_large_network() {
             number: SwitchPdr(number),
             direction: Direction::Uplink,
             partitions: [Partition(0); 2],
+            banks: [0; 2],
             urrs: &[number],
             replaces: None,
         };
@@ -181,7 +188,7 @@ proptest! {
                     urrs.dedup();
                     let direction = if up { Direction::Uplink } else { Direction::Downlink };
                     let measured = Measured {
-                        number: SwitchPdr(number), direction, partitions: [Partition(0); 2], urrs: &urrs, replaces: Some(SwitchPdr(number + 1)),
+                        number: SwitchPdr(number), direction, partitions: [Partition(0); 2], banks: [0; 2], urrs: &urrs, replaces: Some(SwitchPdr(number + 1)),
                     };
                     let entered = pulling.enter(now, &measured);
                     prop_assert_eq!(entered.is_ok(), urrs.iter().all(|urr| plain.urrs.contains_key(urr)));

@@ -190,6 +190,7 @@ fn a_removed_urr_leaves_nothing_behind() {
         number: SwitchPdr(3),
         direction: Direction::Uplink,
         partitions: [Partition(0); 2],
+        banks: [0; 2],
         urrs: &[5, 1],
         replaces: None,
     };

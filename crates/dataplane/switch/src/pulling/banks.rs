@@ -1,0 +1,160 @@
+//! Counters by bank, and in each by the moment at which they are needed: for URRs, or since they were not read for long.
+//!
+//! Requests for different banks go on side by side, so a pass takes as long as the largest of its requests. Where more is due than a pass
+//! reads, it takes its share of each bank.
+
+use causeway_types::Time;
+
+use super::wheel::{Slot, Wheel};
+use crate::SwitchPdr;
+
+/// Of a pass, one part in so many is for counters that nothing but their age asks for, if as many are due: traffic that nobody looks at
+/// could reach a limit unseen.
+const FOR_AGE: usize = 4;
+
+/// Why a counter is needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Cause {
+    /// A limit or a time of a URR.
+    Urr,
+    /// It was not read for long.
+    Age,
+}
+
+/// Where a counter waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    bank: u16,
+    cause: Cause,
+    slot: Slot,
+}
+
+/// The counters of a partition.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Banks(Vec<[Wheel; 2]>);
+
+impl Banks {
+    /// Enters a counter of a bank that is needed at this moment.
+    pub(super) fn insert(
+        &mut self,
+        number: SwitchPdr,
+        bank: u16,
+        cause: Cause,
+        now: Time,
+        needed: Time,
+    ) -> Place {
+        let place = usize::from(bank);
+        if self.0.len() <= place {
+            self.0.resize_with(place + 1, Default::default);
+        }
+        let slot = self.0[place][cause as usize].insert(number, now, needed);
+        Place { bank, cause, slot }
+    }
+
+    /// Removes a counter. Another one may take its place: it is returned.
+    pub(super) fn remove(&mut self, place: Place) -> Option<SwitchPdr> {
+        self.0.get_mut(usize::from(place.bank))?[place.cause as usize].remove(place.slot)
+    }
+
+    /// How many are needed up to a moment.
+    pub(super) fn due(&self, until: Time) -> usize {
+        self.0.iter().flatten().map(|wheel| wheel.due(until)).sum()
+    }
+
+    /// Those that are needed up to a moment, `budget` at most, those for URRs before others. In each bank what is needed first comes first.
+    pub(super) fn pick(&mut self, now: Time, until: Time, budget: usize) -> Vec<SwitchPdr> {
+        self.0.iter_mut().flatten().for_each(|wheel| wheel.advance(now));
+        let due = |cause: Cause| -> Vec<usize> {
+            self.0.iter().map(|bank| bank[cause as usize].due(until)).collect()
+        };
+        let (for_urrs, for_age) = (due(Cause::Urr), due(Cause::Age));
+        let kept = for_age.iter().sum::<usize>().min(budget / FOR_AGE);
+        let urrs = shares(&for_urrs, &vec![0; for_urrs.len()], budget - kept);
+        let ages = shares(&for_age, &urrs, budget - urrs.iter().sum::<usize>());
+        let mut picked = Vec::new();
+        for (cause, shares) in [(Cause::Urr, urrs), (Cause::Age, ages)] {
+            for (bank, share) in self.0.iter().zip(shares) {
+                bank[cause as usize].pick(until, share, &mut picked);
+            }
+        }
+        picked
+    }
+}
+
+/// How many of each bank are read next, where so many are due, and so many were taken already: as even as may be.
+fn shares(due: &[usize], taken: &[usize], budget: usize) -> Vec<usize> {
+    if due.iter().sum::<usize>() <= budget {
+        return due.to_vec();
+    }
+    let at =
+        |level: usize| due.iter().zip(taken).map(move |(due, taken)| level.saturating_sub(*taken).min(*due));
+    // The highest level that is not too much: the first that is lies above it.
+    let (mut fits, mut is_too_much) = (0, budget + taken.iter().max().copied().unwrap_or_default() + 1);
+    while is_too_much - fits > 1 {
+        let level = fits.midpoint(is_too_much);
+        if at(level).sum::<usize>() <= budget { fits = level } else { is_too_much = level }
+    }
+    let mut shares: Vec<usize> = at(fits).collect();
+    let mut left = budget - shares.iter().sum::<usize>();
+    for ((share, due), taken) in shares.iter_mut().zip(due).zip(taken) {
+        let gets = left > 0 && *share < *due && *share + *taken <= fits;
+        *share += usize::from(gets);
+        left -= usize::from(gets);
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_types::Span;
+
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::from_secs(1000) + Span::from_millis(millis)
+    }
+
+    fn numbers(from: u32, many: u32) -> impl Iterator<Item = SwitchPdr> {
+        (from..from + many).map(SwitchPdr)
+    }
+
+    // Input:  so many due and so many taken in each bank; budgets.
+    // Output: all, where that is little; else what brings the banks to one level, to the last counter.
+    #[test]
+    fn banks_come_to_one_level() {
+        assert_eq!(shares(&[5, 1, 3], &[0, 0, 0], 9), [5, 1, 3]);
+        assert_eq!(shares(&[90, 1, 80], &[0, 0, 0], 41), [20, 1, 20]);
+        assert_eq!(shares(&[90, 1, 80], &[0, 0, 0], 42), [21, 1, 20]);
+        assert_eq!(shares(&[90, 90, 90], &[30, 0, 10], 20), [0, 15, 5]);
+        assert_eq!(shares(&[9, 9, 9], &[4, 4, 4], 2), [1, 1, 0]);
+        assert_eq!((shares(&[], &[], 3), shares(&[4], &[0], 0)), (vec![], vec![0]));
+        assert_eq!(shares(&[usize::MAX / 4], &[0], usize::MAX / 8), [usize::MAX / 8]);
+    }
+
+    // Input:  three banks of a thousand counters each, all late since they are old, those of the first bank longest; then counters for URRs too: in the
+    //         second bank more than a pass reads.
+    // Output: a pass of 90 takes 30 of each bank; then it takes three quarters of what it reads for URRs, and the rest of the other banks, which have less
+    //         of it.
+    #[test]
+    fn a_pass_takes_its_share_of_each_bank() {
+        let mut banks = Banks::default();
+        for (bank, late) in [(0, 10), (1, 20), (2, 30)] {
+            for number in numbers(u32::from(bank) * 1000, 1000) {
+                banks.insert(number, bank, Cause::Age, at(0), at(late));
+            }
+        }
+        let of_bank = |picked: &[SwitchPdr], bank: u32| {
+            picked.iter().filter(|number| number.0 / 1000 % 10 == bank).count()
+        };
+        let picked = banks.pick(at(100), at(120), 90);
+        assert_eq!([0, 1, 2].map(|bank| of_bank(&picked, bank)), [30, 30, 30]);
+        for number in numbers(11_000, 200) {
+            banks.insert(number, 1, Cause::Urr, at(100), at(110));
+        }
+        let picked = banks.pick(at(100), at(120), 80);
+        assert_eq!(picked.iter().filter(|number| number.0 >= 11_000).count(), 60);
+        assert_eq!([0, 1, 2].map(|bank| of_bank(&picked, bank)), [10, 60, 10]);
+        assert!(picked[..60].iter().all(|number| number.0 >= 11_000), "they come first");
+        assert_eq!((banks.due(at(15)), banks.due(at(120))), (1000, 3200));
+    }
+}
