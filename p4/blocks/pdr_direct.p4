@@ -61,6 +61,7 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
 
     @id(21)
     @use_hash_action(1)
+    PLACE_ul_sessions_low
     table ul_sessions_low {
         key = { meta.teid_in[16:0] : exact @name("session"); }
         actions = { set_uplink; }
@@ -70,6 +71,7 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
 
     @id(22)
     @use_hash_action(1)
+    PLACE_dl_sessions_low
     table dl_sessions_low {
         key = { meta.session[15:0] : exact @name("session"); }
         actions = { set_downlink; }
@@ -79,6 +81,7 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
 
     @id(40)
     @use_hash_action(1)
+    PLACE_dl_sessions_middle
     table dl_sessions_middle {
         key = { meta.session[15:0] : exact @name("session"); }
         actions = { set_downlink; }
@@ -89,6 +92,7 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
 #if SESSIONS > 131072
     @id(23)
     @use_hash_action(1)
+    PLACE_ul_sessions_high
     table ul_sessions_high {
         key = { meta.teid_in[15:0] : exact @name("session"); }
         actions = { set_uplink; }
@@ -98,6 +102,7 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
 
     @id(24)
     @use_hash_action(1)
+    PLACE_dl_sessions_high
     table dl_sessions_high {
         key = { meta.session[15:0] : exact @name("session"); }
         actions = { set_downlink; }

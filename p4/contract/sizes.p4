@@ -111,4 +111,6 @@
 // Addresses of the UPF that GTP-U is received at.
 #define SIZE_LOCAL 8
 
+#include "places.p4"
+
 #endif
