@@ -105,7 +105,8 @@ impl N4 {
         let result = cause.map_or(MessageResult::Ok, MessageResult::Cause);
         self.counters.received(Some(key.message), result);
         let seid = key.message.is_session_related().then_some(seid);
-        let mut bytes = Vec::with_capacity(ANSWER);
+        let mut bytes = self.buffers.take();
+        bytes.reserve(ANSWER);
         if let Err(error) = response.encode(seid, key.sequence, &mut bytes) {
             self.notice(Notice::AnswerTooLong { to: key.from, octets: error.octets });
             return None;

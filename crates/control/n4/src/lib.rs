@@ -8,9 +8,11 @@
 mod answer;
 mod ask;
 mod association;
+mod buffers;
 mod config;
 mod counters;
 mod features;
+mod foresee;
 mod hash;
 mod heartbeat;
 mod load;

@@ -50,12 +50,15 @@ impl N4 {
         id: AssociationId,
         sessions: usize,
     ) -> Option<LoadControlInformation<'static>> {
-        let percent = share(sessions, self.most_sessions());
-        let is_on = self.config.load_control;
-        let association = self.associations.get_mut(id)?;
-        if !is_on || !association.cp_features.contains(CpFeatures::LOAD) {
+        if !self.config.load_control {
             return None;
         }
+        let most = self.most_sessions();
+        let association = self.associations.get_mut(id)?;
+        if !association.cp_features.contains(CpFeatures::LOAD) {
+            return None;
+        }
+        let percent = share(sessions, most);
         self.load.update(percent);
         let Load { sequence, percent } = self.load;
         if association.told_load.replace(sequence) == Some(sequence) {

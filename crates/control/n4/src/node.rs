@@ -7,6 +7,7 @@ use causeway_rules::{Addresses, Capabilities, Catalogue, LocalEndpoints, Resourc
 use causeway_types::{NtpSeconds, Seid, Time};
 
 use crate::association::{AssociationId, Associations, Targets};
+use crate::buffers::Buffers;
 use crate::counters::{Counters, Occupancy};
 use crate::load::Load;
 use crate::overload::Overload;
@@ -56,6 +57,8 @@ pub struct N4 {
     pub(crate) load: Load,
     pub(crate) overload: Overload,
     pub(crate) counters: Counters,
+    /// Memory of answers.
+    pub(crate) buffers: Buffers,
     outputs: VecDeque<Output>,
 }
 
@@ -127,6 +130,7 @@ impl N4 {
             load: Load::new(recovery.0),
             overload: Overload::new(recovery.0),
             counters: Counters::default(),
+            buffers: Buffers::default(),
             outputs: VecDeque::new(),
             config,
             capabilities,
@@ -141,6 +145,11 @@ impl N4 {
     /// The next thing to do; `None` when there is nothing left.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// Takes back the octets of an [`Output::Send`] that is done: another answer is written there. Whoever keeps them does no harm.
+    pub fn give_back(&mut self, octets: Vec<u8>) {
+        self.buffers.put(octets);
     }
 
     /// When [`N4::timer`] has something to do; `None` when no timer runs.

@@ -71,11 +71,11 @@ impl N4 {
         sessions: usize,
     ) -> Option<OverloadControlInformation<'static>> {
         let settings = self.config.overload_control?;
-        let reduction = settings.reduction(self.fullness(sessions));
-        let association = self.associations.get_mut(id)?;
-        if !association.cp_features.contains(CpFeatures::OVRL) {
+        if !self.associations.get(id)?.cp_features.contains(CpFeatures::OVRL) {
             return None;
         }
+        let reduction = settings.reduction(self.fullness(sessions));
+        let association = self.associations.get_mut(id)?;
         self.overload.update(now, reduction, settings.validity);
         let Overload { sequence, percent, .. } = self.overload;
         let told = std::mem::replace(&mut association.told_overload, (percent > 0).then_some(sequence));

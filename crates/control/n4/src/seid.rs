@@ -11,26 +11,49 @@ use causeway_types::Seid;
 pub(crate) struct SeidSequence {
     counter: u64,
     secret: Option<Scramble>,
+    /// The next two.
+    ahead: [Seid; 2],
 }
 
 impl SeidSequence {
-    pub(crate) const fn new(seed: u64, secret: Option<Scramble>) -> Self {
-        Self { counter: mix(seed), secret }
+    pub(crate) fn new(seed: u64, secret: Option<Scramble>) -> Self {
+        Self::from_counter(mix(seed), secret)
+    }
+
+    fn from_counter(counter: u64, secret: Option<Scramble>) -> Self {
+        let mut sequence = Self { counter, secret, ahead: [Seid(0); 2] };
+        sequence.ahead = [sequence.draw(), sequence.draw()];
+        sequence
     }
 
     /// The next SEID, if it is not in use.
-    pub(crate) fn peek(mut self) -> Seid {
-        self.next(|_| false)
+    pub(crate) const fn peek(&self) -> Seid {
+        self.ahead[0]
     }
 
-    /// The next SEID: never zero, which means "not known", and not one that `in_use` knows.
+    /// The one after that.
+    pub(crate) const fn peek_second(&self) -> Seid {
+        self.ahead[1]
+    }
+
+    /// The next SEID: not one that `in_use` knows.
     pub(crate) fn next(&mut self, in_use: impl Fn(Seid) -> bool) -> Seid {
         loop {
-            self.counter = self.counter.wrapping_add(1);
-            let seid =
-                Seid(self.secret.map_or_else(|| mix(self.counter), |secret| secret.hide64(self.counter)));
-            if seid != Seid(0) && !in_use(seid) {
+            let [seid, second] = self.ahead;
+            self.ahead = [second, self.draw()];
+            if !in_use(seid) {
                 return seid;
+            }
+        }
+    }
+
+    /// The next value that is not zero, which means "not known".
+    fn draw(&mut self) -> Seid {
+        loop {
+            self.counter = self.counter.wrapping_add(1);
+            let value = self.secret.map_or_else(|| mix(self.counter), |secret| secret.hide64(self.counter));
+            if value != 0 {
+                return Seid(value);
             }
         }
     }
@@ -63,14 +86,16 @@ mod tests {
         assert!(three.is_disjoint(&one) && three.len() == 10_000);
         assert_eq!(one, take(1, None));
         let mut sequence = SeidSequence::new(1, secret);
+        let second = sequence.peek_second();
         assert_eq!(sequence.peek(), sequence.next(|_| false));
+        assert_eq!(sequence.peek(), second);
     }
 
     // Input:  a counter about to reach the one value that mixes to zero, and a SEID in use after it.
     // Output: both are passed over.
     #[test]
     fn zero_and_used_values_are_passed_over() {
-        let mut sequence = SeidSequence { counter: u64::MAX, secret: None };
+        let mut sequence = SeidSequence::from_counter(u64::MAX, None);
         assert_eq!(mix(0), 0);
         assert_eq!(sequence.next(|seid| seid == Seid(mix(1))), Seid(mix(2)));
     }

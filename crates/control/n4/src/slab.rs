@@ -44,10 +44,12 @@ impl<T> Slab<T> {
         place
     }
 
+    #[inline]
     pub(crate) fn get(&self, place: u32) -> Option<&T> {
         self.pieces.get(place as usize / PIECE)?.get(place as usize % PIECE)?.as_ref()
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, place: u32) -> Option<&mut T> {
         self.slot(place)?.as_mut()
     }
@@ -64,6 +66,12 @@ impl<T> Slab<T> {
         self.pieces.iter().flatten().flatten()
     }
 
+    /// The same, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.pieces.iter_mut().flatten().flatten()
+    }
+
+    #[inline]
     fn slot(&mut self, place: u32) -> Option<&mut Option<T>> {
         self.pieces.get_mut(place as usize / PIECE)?.get_mut(place as usize % PIECE)
     }

@@ -14,6 +14,13 @@ pub(crate) struct Status {
     pub(crate) overload: Option<OverloadControlInformation<'static>>,
 }
 
+impl Status {
+    /// There is nothing to be told.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.load.is_none() && self.overload.is_none()
+    }
+}
+
 impl N4 {
     /// What goes to the SMF of an association with an answer now; `leaving` sessions go as it is sent.
     pub(crate) fn status(&mut self, now: Time, association: Option<AssociationId>, leaving: usize) -> Status {

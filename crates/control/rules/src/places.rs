@@ -7,10 +7,12 @@ use foldhash::fast::RandomState;
 /// Places in one bucket, which is a cache line.
 const LANES: usize = 7;
 
-/// Words of a bucket: a half of hashes, the last of which is a count, and a half of places, the last of which is not used.
+/// Words of a bucket: a half of hashes, the last of which is a count, and a half of places, the last of which says which lanes are
+/// used.
 const WORDS: usize = 16;
 const COUNT: usize = LANES;
 const PLACES: usize = WORDS / 2;
+const USED: usize = PLACES + LANES;
 
 /// Octets of a cache line.
 const LINE: usize = 64;
@@ -27,7 +29,7 @@ const FULL: usize = 7;
 pub struct Places {
     hasher: RandomState,
     /// The buckets, from a word on that begins a line. Each has the lower halves of hashes, how many entries are further on because
-    /// it was full, and places, one more than they are; zero: a lane is free.
+    /// it was full, places, and which lanes have both: a bit each.
     words: Vec<u32>,
     start: usize,
     buckets: usize,
@@ -40,15 +42,21 @@ type Bucket = [u32; WORDS];
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe(u32);
 
-/// The lanes for which it is so, a bit each; those of the hashes are from 0 on, those of the places from [`PLACES`] on. All words of
-/// the half are compared, since eight are compared at a time, but for the count.
+/// The lanes that are used and for which it is so, a bit each; those of the hashes are from 0 on, those of the places from
+/// [`PLACES`] on. All words of the half are compared, since eight are compared at a time; the last one is no lane that is used.
 #[inline(always)]
 fn lanes(bucket: &Bucket, from: usize, value: u32) -> u32 {
     let mut found = 0;
     for lane in 0..PLACES {
         found |= u32::from(bucket[from + lane] == value) << lane;
     }
-    found & ((1 << LANES) - 1)
+    found & bucket[USED]
+}
+
+/// The first of these lanes.
+#[inline(always)]
+const fn first(lanes: u32) -> usize {
+    lanes.trailing_zeros() as usize % PLACES
 }
 
 impl Places {
@@ -77,17 +85,23 @@ impl Places {
     }
 
     /// The same by what [`Places::probe`] says.
+    #[inline]
     pub fn insert_at(&mut self, Probe(low): Probe, place: u32) {
         if (self.len + 1) * 10 > self.buckets * LANES * FULL {
             self.grow();
         }
-        self.put(low, place.wrapping_add(1));
+        self.put(low, place);
         self.len += 1;
     }
 
     /// Works out how a key is looked for.
     pub fn probe(&self, key: impl Hash) -> Probe {
         Probe(self.hasher.hash_one(key) as u32)
+    }
+
+    /// The memory of the table.
+    pub fn memory(&self) -> &[u32] {
+        &self.words
     }
 
     /// The memory of the table, and where in it what a key leads to nearly always is: for whoever fetches that before it is needed.
@@ -108,14 +122,13 @@ impl Places {
 
     /// The same by what [`Places::probe`] says.
     pub fn remove_at(&mut self, Probe(low): Probe, place: u32) {
-        let held = place.wrapping_add(1);
         let home = self.home(low);
         let mut at = home;
         let mut left = self.buckets;
         while let Some(bucket) = self.bucket_mut(at).filter(|_| left > 0) {
-            let both = lanes(bucket, 0, low) & lanes(bucket, PLACES, held);
+            let both = lanes(bucket, 0, low) & lanes(bucket, PLACES, place);
             if both != 0 {
-                bucket[PLACES + both.trailing_zeros() as usize % LANES] = 0;
+                bucket[USED] &= !(1 << first(both));
                 return self.left(home, at);
             }
             left = if bucket[COUNT] == 0 { 0 } else { left - 1 };
@@ -141,8 +154,25 @@ impl Places {
     }
 
     /// The same by what [`Places::probe`] says.
-    pub fn find_at(&self, probe: Probe, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        self.all_at(probe).find(|place| is_it(*place))
+    #[inline]
+    pub fn find_at(&self, Probe(low): Probe, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        let (mut at, mut left) = (self.home(low), self.buckets);
+        while let Some(bucket) = self.bucket(at) {
+            let mut found = lanes(bucket, 0, low);
+            while found != 0 {
+                let place = bucket[PLACES + first(found)];
+                if is_it(place) {
+                    return Some(place);
+                }
+                found &= found - 1;
+            }
+            left = left.saturating_sub(1);
+            if bucket[COUNT] == 0 || left == 0 {
+                return None;
+            }
+            at = self.after(at);
+        }
+        None
     }
 
     /// All places that may be those of a key.
@@ -167,22 +197,26 @@ impl Places {
         if at + 1 < self.buckets { at + 1 } else { 0 }
     }
 
+    #[inline(always)]
     fn bucket(&self, at: usize) -> Option<&Bucket> {
         self.words.get(self.start + at * WORDS..)?.first_chunk()
     }
 
+    #[inline(always)]
     fn bucket_mut(&mut self, at: usize) -> Option<&mut Bucket> {
         self.words.get_mut(self.start + at * WORDS..)?.first_chunk_mut()
     }
 
     /// Enters what is not there. There is a lane that is free.
-    fn put(&mut self, low: u32, held: u32) {
+    #[inline]
+    fn put(&mut self, low: u32, place: u32) {
         let mut at = self.home(low);
         while let Some(bucket) = self.bucket_mut(at) {
-            let free = lanes(bucket, PLACES, 0);
+            let free = !bucket[USED] & ((1 << LANES) - 1);
             if free != 0 {
-                let lane = free.trailing_zeros() as usize % LANES;
-                (bucket[lane], bucket[PLACES + lane]) = (low, held);
+                let lane = first(free);
+                (bucket[lane], bucket[PLACES + lane]) = (low, place);
+                bucket[USED] |= 1 << lane;
                 return;
             }
             bucket[COUNT] += 1;
@@ -198,6 +232,8 @@ impl Places {
         self.buckets = buckets;
     }
 
+    #[cold]
+    #[inline(never)]
     fn grow(&mut self) {
         let (words, start) = (std::mem::take(&mut self.words), self.start);
         let buckets = std::mem::take(&mut self.buckets);
@@ -205,7 +241,7 @@ impl Places {
         let held = words.get(start..start + buckets * WORDS).unwrap_or_default();
         for bucket in held.as_chunks::<WORDS>().0 {
             for lane in 0..LANES {
-                if bucket[PLACES + lane] != 0 {
+                if bucket[USED] >> lane & 1 == 1 {
                     self.put(bucket[lane], bucket[PLACES + lane]);
                 }
             }
@@ -232,13 +268,10 @@ impl Iterator for Found<'_> {
     fn next(&mut self) -> Option<u32> {
         loop {
             let bucket = self.bucket?;
-            while self.found != 0 {
-                let lane = self.found.trailing_zeros() as usize % LANES;
+            if self.found != 0 {
+                let place = bucket[PLACES + first(self.found)];
                 self.found &= self.found - 1;
-                let held = bucket[PLACES + lane];
-                if held != 0 {
-                    return Some(held - 1);
-                }
+                return Some(place);
             }
             self.left = self.left.saturating_sub(1);
             if bucket[COUNT] == 0 || self.left == 0 {

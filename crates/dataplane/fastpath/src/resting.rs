@@ -16,6 +16,7 @@ use causeway_reference::lease::{Addressee, Traces};
 use causeway_rules::{Alike, Moved, Own, Places, Probe, Remote};
 use causeway_types::{Ipv4Net, Seid, Teid, Time};
 
+use crate::index::ask_for_huge_pages;
 use crate::lease::Lease;
 pub(crate) use awake::{Awake, Candidate};
 pub(crate) use entry::Entry;
@@ -83,10 +84,15 @@ fn both<const N: usize>(
 impl Resting {
     /// None, and room for so many.
     pub(crate) fn new(sessions: u32) -> Self {
-        let places = || Places::with_capacity(sessions as usize);
+        let places = || {
+            let places = Places::with_capacity(sessions as usize);
+            ask_for_huge_pages(places.memory());
+            places
+        };
         Self {
             kinds: Kinds::default(),
-            records: Vec::new(),
+            // Memory that was never used is never touched.
+            records: Vec::with_capacity(sessions as usize),
             free: Vec::new(),
             seids: places(),
             tunnels: places(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use causeway_dataplane::{Applied, ApplyError, Capabilities, Dataplane, GtpuEndpoint, Network, Topology};
 use causeway_fastpath::FastPath;
-use causeway_fastpath::index::ArenaError;
+use causeway_fastpath::index::{ArenaError, ask_for_huge_pages, prefetch};
 use causeway_n4::{ApplyId, Config, N4, Output};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::{LocalEndpoints, Plan};
@@ -87,6 +87,7 @@ impl World {
             answers: Vec::new(),
             plans: Vec::new(),
         };
+        world.n4.tables().for_each(ask_for_huge_pages);
         world.prepare(&[association()]);
         Ok(world)
     }
@@ -108,10 +109,16 @@ impl World {
 
     #[inline(always)]
     fn stages(&mut self, requests: &[Vec<u8>]) -> Stages {
-        self.answers.clear();
+        // As the daemon does with what it has sent.
+        self.answers.drain(..).for_each(|octets| self.n4.give_back(octets));
         self.now = self.now + Span::from_micros(requests.len() as u64);
         let timer = CpuTimer::start();
+        let mut following = requests.iter().skip(1);
         for request in requests {
+            // As the daemon does where more than one has come.
+            if let Some(following) = following.next() {
+                self.n4.foresee(following, prefetch);
+            }
             self.n4.datagram(self.now, self.from, request);
             self.drain();
         }

@@ -12,6 +12,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::sync::Arc;
 
 use causeway_dataplane::{Capabilities, Topology};
+use causeway_fastpath::index::{ask_for_huge_pages, prefetch};
 use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_rules::Scramble;
 use causeway_types::NodeId;
@@ -64,6 +65,7 @@ pub(crate) struct Surroundings {
 pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> Result<Totals, RunError> {
     let (control, asks) = mpsc::channel(ASKS);
     let n4 = settings::state_machine(&given);
+    n4.tables().for_each(ask_for_huge_pages);
     let routes = FramedRoutes::new(&given.upf.session);
     let management = Management {
         started: given.clock.anchor(),
@@ -139,6 +141,9 @@ impl Control {
     /// Takes the datagrams that have come already, in their order.
     fn receive(&mut self) {
         for _ in 0..BURST {
+            if let Some(following) = self.sockets.following() {
+                self.n4.foresee(following, prefetch);
+            }
             let Some((from, datagram)) = self.sockets.receive() else { break };
             self.n4.datagram(self.clock.now(), from, datagram);
             self.carry_out();
@@ -203,8 +208,9 @@ impl Control {
 
     /// Sends what waits to be sent.
     fn send(&mut self) {
-        let Self { sockets, log, clock, .. } = self;
-        sockets.flush(|to, error| log.warn(clock.now(), &format_args!("sending to {to} on N4: {error}")));
+        let Self { sockets, log, clock, n4, .. } = self;
+        let lost = |to, error| log.warn(clock.now(), &format_args!("sending to {to} on N4: {error}"));
+        sockets.flush(lost, |octets| n4.give_back(octets));
     }
 
     fn stop(&mut self, stop: Stop) {

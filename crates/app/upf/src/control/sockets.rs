@@ -106,6 +106,11 @@ impl Sockets {
         Some((from, datagram))
     }
 
+    /// The octets of the datagram after the next one that [`Sockets::receive`] gives, if they are known already.
+    pub(super) fn following(&self) -> Option<&[u8]> {
+        self.inbox.following()
+    }
+
     /// What came came by this socket; the next one is looked at first.
     const fn take_turns(&mut self, index: usize) {
         (self.by, self.first) = (index, if index + 1 < self.sockets.len() { index + 1 } else { 0 });
@@ -123,10 +128,14 @@ impl Sockets {
         Ok(())
     }
 
-    /// Sends what waits, at once or not at all: PFCP repeats what is lost, of which it says why.
-    pub(super) fn flush(&mut self, mut lost: impl FnMut(SocketAddr, io::Error)) {
+    /// Sends what waits, at once or not at all: PFCP repeats what is lost, of which it says why. Gives back the memory of each.
+    pub(super) fn flush(
+        &mut self,
+        mut lost: impl FnMut(SocketAddr, io::Error),
+        mut give_back: impl FnMut(Vec<u8>),
+    ) {
         for Socket { socket, outbox, .. } in &mut self.sockets {
-            outbox.send(socket.get_ref(), &mut lost);
+            outbox.send_and_give_back(socket.get_ref(), &mut lost, &mut give_back);
         }
     }
 }
@@ -165,7 +174,7 @@ mod tests {
         let (from, datagram) = next(&mut sockets).await;
         assert_eq!((from, &datagram[..]), (peer.local_addr().unwrap(), &b"request"[..]));
         sockets.send(from, b"answer".to_vec()).unwrap();
-        sockets.flush(|to, error| panic!("{to}: {error}"));
+        sockets.flush(|to, error| panic!("{to}: {error}"), drop);
         let mut buffer = [0; 16];
         let (len, answered) = peer.recv_from(&mut buffer).unwrap();
         assert_eq!((&buffer[..len], answered), (&b"answer"[..], second));

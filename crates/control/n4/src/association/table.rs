@@ -9,6 +9,9 @@ use causeway_types::{NodeId, NtpSeconds, Seid, Time};
 use super::Farewell;
 use super::contact::{addresses, alternatives, set_name};
 
+/// So many associations at most are looked through for a Node ID; it is looked up among more.
+const FEW: usize = 8;
+
 /// Names one association for as long as it lasts; never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct AssociationId(pub(crate) u64);
@@ -132,6 +135,15 @@ pub(crate) fn canonical(node: &NodeId) -> NodeId {
     }
 }
 
+/// Names the node that has this name as it is compared, too.
+fn is_same_node(canonical: &NodeId, node: &NodeId) -> bool {
+    match (canonical, node) {
+        (NodeId::Ip(known), NodeId::Ip(ip)) => *known == ip.to_canonical(),
+        (NodeId::Fqdn(known), NodeId::Fqdn(name)) => known.eq_ignore_ascii_case(name),
+        (NodeId::Ip(_), NodeId::Fqdn(_)) | (NodeId::Fqdn(_), NodeId::Ip(_)) => false,
+    }
+}
+
 impl Associations {
     /// A new association of a node that has none yet.
     pub(crate) fn insert(&mut self, now: Time, node: &NodeId, contact: Contact) -> AssociationId {
@@ -189,6 +201,9 @@ impl Associations {
 
     /// The association of a node, wherever it speaks from.
     pub(crate) fn of_node(&self, node: &NodeId) -> Option<AssociationId> {
+        if self.all.len() <= FEW {
+            return self.all.iter().find(|held| is_same_node(&held.node, node)).map(|held| held.id);
+        }
         self.by_node.get(&canonical(node)).copied()
     }
 
@@ -270,6 +285,14 @@ mod tests {
         let name = |name: &str| NodeId::Fqdn(name.into());
         let id = table.insert(Time::default(), &name("SMF.example"), contact(host(1, 1)));
         assert_eq!(table.of_node(&name("smf.EXAMPLE")), Some(id));
+        let others: Vec<_> = (0..FEW as u8)
+            .map(|at| {
+                table.insert(Time::default(), &name(&format!("Other{at}.example")), contact(host(at, 1)))
+            })
+            .collect();
+        assert_eq!(table.of_node(&name("smf.EXAMPLE")), Some(id));
+        assert_eq!(table.of_node(&name("OTHER3.example")), Some(others[3]));
+        others.into_iter().for_each(|id| assert!(table.remove(id).is_some()));
         assert!(table.remove(id).is_some());
         assert_eq!((table.of_node(&name("smf.example")), table.len()), (None, 0));
     }

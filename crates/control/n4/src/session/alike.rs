@@ -28,7 +28,7 @@ impl N4 {
             return false;
         }
         let (sessions, seids) = (&self.sessions, self.seids);
-        let (seid, cp) = (self.seids.next(|seid| sessions.get(seid).is_some()), known.cp);
+        let (seid, cp) = (self.seids.next(|seid| sessions.has(seid)), known.cp);
         let Some(alike) = self.resources.take(known, seid) else {
             self.seids = seids;
             return false;

@@ -35,12 +35,11 @@ impl N4 {
     /// Events that the data plane raised before it carried out the plan must have come before.
     pub fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
         self.resources.set_time(now);
-        let Some((seid, in_flight)) = self.sessions.finish(id) else { return };
+        let Some((seid, is_doomed, in_flight)) = self.sessions.finish(id) else { return };
         if let Err(error) = &result {
             self.counters.failed_plans += 1;
             self.notice(Notice::ApplyFailed { session: seid, error: error.clone() });
         }
-        let is_doomed = self.sessions.get(seid).is_some_and(|session| session.doomed);
         match in_flight {
             InFlight::Alike(key, alike) if is_doomed => {
                 return self.doomed_alike(now, seid, key, alike, result.is_ok());
@@ -104,8 +103,12 @@ impl N4 {
         session.since = now;
         let (cp, association) = (session.cp, session.association);
         let status = self.status(now, Some(association), 0);
-        let is_plain = status == Status::default();
-        let form = self.forms.fill(&alike, seid, cp.seid, key.sequence).filter(|_| is_plain);
+        let is_plain = status.is_empty();
+        let form = if is_plain {
+            self.forms.fill(&alike, seid, cp.seid, key.sequence, self.buffers.take())
+        } else {
+            None
+        };
         if let Some(bytes) = form {
             return self.answer_with(now, key, MessageType::SessionEstablishmentResponse, bytes);
         }

@@ -70,9 +70,16 @@ impl EndForm {
             && self.usage.iter().zip(usage).all(|(known, usage)| is_like(known, usage))
     }
 
-    /// The answer for a session that it fits.
-    pub(super) fn fill(&self, kept: &Kept, usage: &[Usage], cp: Seid, sequence: u32) -> Option<Vec<u8>> {
-        let mut octets = self.octets.clone();
+    /// The answer for a session that it fits. Written into `octets`, which are empty.
+    pub(super) fn fill(
+        &self,
+        kept: &Kept,
+        usage: &[Usage],
+        cp: Seid,
+        sequence: u32,
+        mut octets: Vec<u8>,
+    ) -> Option<Vec<u8>> {
+        octets.extend_from_slice(&self.octets);
         address(&mut octets, cp, sequence)?;
         for (places, usage) in self.places.iter().zip(usage) {
             put(&mut octets, places.sequence, &kept.next_report(usage.urr)?.to_be_bytes())?;

@@ -44,8 +44,13 @@ impl N4 {
         let (cp, association) = (session.cp.seid, session.association);
         let status = self.status(now, Some(association), 1);
         let Some(session) = self.sessions.get(seid) else { return };
-        let is_plain = status == Status::default() && applied.packet_rates.is_empty();
-        let form = self.forms.end(&session.rules, &applied.usage, cp, key.sequence).filter(|_| is_plain);
+        let is_plain = status.is_empty() && applied.packet_rates.is_empty();
+        let form = if is_plain {
+            let octets = self.buffers.take();
+            self.forms.end(&session.rules, &applied.usage, cp, key.sequence, octets)
+        } else {
+            None
+        };
         if let (Some(bytes), Some(alike)) = (form, session.rules.alike()) {
             self.resources.give_back(seid, alike, true);
             self.answer_with(now, key, MessageType::SessionDeletionResponse, bytes);

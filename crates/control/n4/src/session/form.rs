@@ -37,25 +37,33 @@ pub(crate) struct Forms {
 
 impl Forms {
     /// The answer to an establishment, if one like it was given before that said nothing beside what the UPF chose.
-    pub(super) fn fill(&self, alike: &Alike, up: Seid, cp: Seid, sequence: u32) -> Option<Vec<u8>> {
+    /// Written into `octets`, which are empty.
+    pub(super) fn fill(
+        &self,
+        alike: &Alike,
+        up: Seid,
+        cp: Seid,
+        sequence: u32,
+        octets: Vec<u8>,
+    ) -> Option<Vec<u8>> {
         self.establishments
             .iter()
             .find(|form| Arc::ptr_eq(&form.template, alike.template()))?
-            .fill(alike, up, cp, sequence)
+            .fill(alike, up, cp, sequence, octets)
     }
 
     /// Remembers an answer, which said nothing beside what the UPF chose.
     pub(super) fn remember(&mut self, alike: &Alike, up: Seid, cp: Seid, sequence: u32, answer: &[u8]) {
         let Some(form) = Form::of(alike, up, answer) else { return };
-        if form.fill(alike, up, cp, sequence).as_deref() == Some(answer) {
+        if form.fill(alike, up, cp, sequence, Vec::new()).as_deref() == Some(answer) {
             self.establishments.truncate(REMEMBERED - 1);
             self.establishments.insert(0, form);
         }
     }
 
-    /// The answer to a modification, if one was given before that said no more than that.
-    pub(super) fn accept(&self, cp: Seid, sequence: u32) -> Option<Vec<u8>> {
-        let mut octets = self.modification.clone();
+    /// The answer to a modification, if one was given before that said no more than that. Written into `octets`, which are empty.
+    pub(super) fn accept(&self, cp: Seid, sequence: u32, mut octets: Vec<u8>) -> Option<Vec<u8>> {
+        octets.extend_from_slice(&self.modification);
         address(&mut octets, cp, sequence)?;
         Some(octets)
     }
@@ -65,9 +73,17 @@ impl Forms {
         self.modification = answer.to_vec();
     }
 
-    /// The answer to the end of a session, if one like it was given before that said nothing beside the usage.
-    pub(super) fn end(&self, kept: &Kept, usage: &[Usage], cp: Seid, sequence: u32) -> Option<Vec<u8>> {
-        self.ends.iter().find(|form| form.fits(kept, usage))?.fill(kept, usage, cp, sequence)
+    /// The answer to the end of a session, if one like it was given before that said nothing beside the usage. Written into
+    /// `octets`, which are empty.
+    pub(super) fn end(
+        &self,
+        kept: &Kept,
+        usage: &[Usage],
+        cp: Seid,
+        sequence: u32,
+        octets: Vec<u8>,
+    ) -> Option<Vec<u8>> {
+        self.ends.iter().find(|form| form.fits(kept, usage))?.fill(kept, usage, cp, sequence, octets)
     }
 
     /// Remembers an answer to the end of a session that said no more than what it used.
@@ -80,7 +96,7 @@ impl Forms {
         answer: &[u8],
     ) {
         let Some(form) = EndForm::of(kept, usage, answer) else { return };
-        if form.fill(kept, usage, cp, sequence).as_deref() == Some(answer) {
+        if form.fill(kept, usage, cp, sequence, Vec::new()).as_deref() == Some(answer) {
             self.ends.truncate(REMEMBERED - 1);
             self.ends.insert(0, form);
         }
@@ -115,8 +131,8 @@ impl Form {
         Some(Self { template, octets: answer.to_vec(), up_seid: up_seid?, teids })
     }
 
-    fn fill(&self, alike: &Alike, up: Seid, cp: Seid, sequence: u32) -> Option<Vec<u8>> {
-        let mut octets = self.octets.clone();
+    fn fill(&self, alike: &Alike, up: Seid, cp: Seid, sequence: u32, mut octets: Vec<u8>) -> Option<Vec<u8>> {
+        octets.extend_from_slice(&self.octets);
         address(&mut octets, cp, sequence)?;
         put(&mut octets, self.up_seid, &up.0.to_be_bytes())?;
         for (at, which) in &self.teids {

@@ -6,7 +6,6 @@ use causeway_rules::{Alike, Moved};
 use causeway_types::{Seid, Time};
 
 use super::Takeover;
-use crate::status::Status;
 use crate::transaction::{RequestKey, Seen};
 use crate::{N4, Output};
 
@@ -69,8 +68,8 @@ impl N4 {
         let Some(session) = self.sessions.get(seid) else { return };
         let (cp, association) = (session.cp.seid, session.association);
         let status = self.status(now, Some(association), 0);
-        let is_plain = status == Status::default();
-        let form = self.forms.accept(cp, key.sequence).filter(|_| is_plain);
+        let is_plain = status.is_empty();
+        let form = if is_plain { self.forms.accept(cp, key.sequence, self.buffers.take()) } else { None };
         if let Some(bytes) = form {
             return self.answer_with(now, key, MessageType::SessionModificationResponse, bytes);
         }

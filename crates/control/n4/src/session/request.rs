@@ -120,7 +120,7 @@ impl N4 {
         }
         self.refuse_new_session(association)?;
         let sessions = &self.sessions;
-        let seid = self.seids.next(|seid| sessions.get(seid).is_some());
+        let seid = self.seids.next(|seid| sessions.has(seid));
         let (change, owners) = self.plan_session(request, seid, association)?;
         Ok((association, change, owners))
     }

@@ -1,5 +1,7 @@
 //! The sessions there are, and how they are found.
 
+mod near;
+
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -61,21 +63,6 @@ impl Sessions {
         }
     }
 
-    /// Reads where a new session is found, so that it is near when it is needed. What this says means nothing.
-    pub(crate) fn touch(&self, seid: Seid, cp: &FSeid) -> u32 {
-        let ends = cp.addr.iter().map(|ip| self.by_cp.touch((cp.seid, ip)));
-        ends.fold(self.by_seid.touch(seid), |all, end| all ^ end)
-    }
-
-    /// The same of one that is to leave, and of the one that gets its number.
-    pub(crate) fn touch_leaving(&self, session: &Session) -> u32 {
-        let heir = self.members.last(session.association).and_then(|place| self.all.get(place));
-        let member = self.members.of(session.association).get(session.number as usize);
-        self.touch(session.seid, &session.cp)
-            ^ heir.map_or(0, |heir| heir.number)
-            ^ member.copied().unwrap_or(0)
-    }
-
     /// The session with this end at its SMF.
     pub(crate) fn of_cp(&self, cp: &FSeid) -> Option<Seid> {
         let place = cp.addr.iter().find_map(|ip| self.place_of_cp(cp.seid, ip))?;
@@ -116,21 +103,36 @@ impl Sessions {
         }
     }
 
+    #[inline]
     fn place(&self, seid: Seid) -> Option<u32> {
-        let is_it = |place| self.all.get(place).is_some_and(|session| session.seid == seid);
         let last = self.last.load(Relaxed);
-        if is_it(last) {
-            return Some(last);
-        }
-        let place = self.by_seid.find(seid, is_it)?;
+        if self.is_at(last, seid) { Some(last) } else { self.find(seid) }
+    }
+
+    #[inline]
+    fn is_at(&self, place: u32, seid: Seid) -> bool {
+        self.all.get(place).is_some_and(|session| session.seid == seid)
+    }
+
+    /// The place of one that was not found last.
+    #[inline(never)]
+    fn find(&self, seid: Seid) -> Option<u32> {
+        let place = self.by_seid.find(seid, |place| self.is_at(place, seid))?;
         self.last.store(place, Relaxed);
         Some(place)
     }
 
+    /// There is one with this SEID, which is not expected.
+    pub(crate) fn has(&self, seid: Seid) -> bool {
+        self.find(seid).is_some()
+    }
+
+    #[inline]
     pub(crate) fn get(&self, seid: Seid) -> Option<&Session> {
         self.all.get(self.place(seid)?)
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, seid: Seid) -> Option<&mut Session> {
         self.all.get_mut(self.place(seid)?)
     }
@@ -242,8 +244,8 @@ impl Sessions {
         Some(id)
     }
 
-    /// The session whose plan this was, and the plan, which is no longer under way.
-    pub(crate) fn finish(&mut self, id: ApplyId) -> Option<(Seid, InFlight)> {
+    /// The session whose plan this was, whether that is doomed, and the plan, which is no longer under way.
+    pub(crate) fn finish(&mut self, id: ApplyId) -> Option<(Seid, bool, InFlight)> {
         let session = self.all.get_mut(id.place())?;
         let mut held = session.in_flight.take_if(|held| held.0 == id)?;
         let in_flight = std::mem::replace(&mut held.1, InFlight::Over);
@@ -252,7 +254,7 @@ impl Sessions {
         }
         self.in_flight -= 1;
         self.last.store(id.place(), Relaxed);
-        Some((session.seid, in_flight))
+        Some((session.seid, session.doomed, in_flight))
     }
 
     /// Lets a request wait for its turn. False: too many wait already.

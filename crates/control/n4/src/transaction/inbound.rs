@@ -10,7 +10,7 @@ use causeway_types::{Span, Time};
 use foldhash::quality::FixedState;
 
 use super::answers::{Answers, Stored};
-use crate::hash::HashMap;
+use super::hosts::Hosts;
 use crate::slab::Slab;
 
 /// What makes two requests the same.
@@ -75,7 +75,7 @@ pub(crate) enum Seen<'a> {
 /// Requests being worked on and answers given, apart for each host, so that no peer displaces another's.
 #[derive(Debug)]
 pub(crate) struct Inbound {
-    hosts: HashMap<IpAddr, Host>,
+    hosts: Hosts<Host>,
     lifetime: Span,
     bounds: Bounds,
 }
@@ -155,19 +155,19 @@ impl Host {
 impl Inbound {
     /// Keeps answers for `lifetime`.
     pub(crate) fn new(lifetime: Span, bounds: Bounds) -> Self {
-        Self { hosts: HashMap::default(), lifetime, bounds }
+        Self { hosts: Hosts::default(), lifetime, bounds }
     }
 
     /// What is known of this request.
     pub(crate) fn look_up(&self, key: &RequestKey) -> Seen<'_> {
-        self.hosts.get(&key.from.ip()).map_or(Seen::New, |host| host.look_up(key))
+        self.hosts.get(key.from.ip()).map_or(Seen::New, |host| host.look_up(key))
     }
 
     /// Work on a request that is [`Seen::New`] begins, and ends with [`Inbound::answer`] or [`Inbound::forget`]. False: too many are open.
     #[must_use]
     pub(crate) fn begin(&mut self, key: &mut RequestKey) -> bool {
         let ip = key.from.ip();
-        if let Some(host) = self.hosts.get_mut(&ip) {
+        if let Some(host) = self.hosts.get_mut(ip) {
             let has_room = host.in_progress() < self.bounds.in_progress_per_host;
             if has_room {
                 host.begin(key);
@@ -176,14 +176,16 @@ impl Inbound {
         }
         let has_room = self.bounds.in_progress_per_host > 0 && self.make_room();
         if has_room {
-            self.hosts.entry(ip).or_default().begin(key);
+            let mut host = Host::default();
+            host.begin(key);
+            self.hosts.insert(ip, host);
         }
         has_room
     }
 
     /// Keeps the answer of a request that was begun. The oldest ones make room for it.
     pub(crate) fn answer(&mut self, now: Time, key: RequestKey, bytes: &[u8]) {
-        let Some(host) = self.hosts.get_mut(&key.from.ip()) else { return };
+        let Some(host) = self.hosts.get_mut(key.from.ip()) else { return };
         let Some(place) = host.place(&key) else { return };
         let Some(Request { answer: answer @ None, .. }) = host.requests.get_mut(place) else { return };
         *answer = Some(host.answers.put(bytes));
@@ -195,7 +197,7 @@ impl Inbound {
 
     /// Work on it ended without an answer: a duplicate will be new.
     pub(crate) fn forget(&mut self, key: &RequestKey) {
-        if let Some(host) = self.hosts.get_mut(&key.from.ip())
+        if let Some(host) = self.hosts.get_mut(key.from.ip())
             && let Some(place) = host.place(key)
             && host.requests.get(place).is_some_and(|request| request.answer.is_none())
         {
@@ -206,7 +208,7 @@ impl Inbound {
 
     /// Forgets the answers given to a host: what they said is no longer so.
     pub(crate) fn forget_answers(&mut self, ip: IpAddr) {
-        if let Some(host) = self.hosts.get_mut(&ip) {
+        if let Some(host) = self.hosts.get_mut(ip) {
             while !host.order.is_empty() {
                 host.forget_oldest();
             }
@@ -216,27 +218,33 @@ impl Inbound {
 
     /// When the oldest answer expires.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
-        self.hosts.values().filter_map(|host| host.order.front()).map(|(expiry, _)| *expiry).min()
+        self.hosts.iter().filter_map(|(_, host)| host.order.front()).map(|(expiry, _)| *expiry).min()
     }
 
     /// Forgets the answers whose time is over.
     pub(crate) fn expire(&mut self, now: Time) {
-        for host in self.hosts.values_mut() {
+        let mut empty = Vec::new();
+        for (ip, host) in self.hosts.iter_mut() {
             while host.order.front().is_some_and(|(expiry, _)| *expiry <= now) {
                 host.forget_oldest();
             }
+            if host.is_empty() {
+                empty.push(ip);
+            }
         }
-        self.hosts.retain(|_, host| !host.is_empty());
+        for ip in empty {
+            self.hosts.remove(ip);
+        }
     }
 
     /// How many requests of the host that has the most are open. O(hosts).
     pub(crate) fn most_in_progress(&self) -> usize {
-        self.hosts.values().map(Host::in_progress).max().unwrap_or(0)
+        self.hosts.iter().map(|(_, host)| host.in_progress()).max().unwrap_or(0)
     }
 
     /// How many requests are remembered, open ones included.
     pub(crate) fn len(&self) -> usize {
-        self.hosts.values().map(|host| host.requests.len()).sum()
+        self.hosts.iter().map(|(_, host)| host.requests.len()).sum()
     }
 
     /// Forgets a host if there are too many: the one with the fewest answers of those with no open request.
@@ -245,13 +253,13 @@ impl Inbound {
             return true;
         }
         let idle = self.hosts.iter().filter(|(_, host)| host.in_progress() == 0);
-        let least = idle.min_by_key(|(ip, host)| (host.requests.len(), **ip)).map(|(ip, _)| *ip);
-        least.is_some_and(|ip| self.hosts.remove(&ip).is_some())
+        let least = idle.min_by_key(|(ip, host)| (host.requests.len(), *ip)).map(|(ip, _)| ip);
+        least.is_some_and(|ip| self.hosts.remove(ip).is_some())
     }
 
     fn drop_empty(&mut self, ip: IpAddr) {
-        if self.hosts.get(&ip).is_some_and(Host::is_empty) {
-            self.hosts.remove(&ip);
+        if self.hosts.get(ip).is_some_and(Host::is_empty) {
+            self.hosts.remove(ip);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Requests and their answers, both ways (TS 29.244 clause 6.4).
 
 mod answers;
+mod hosts;
 mod inbound;
 mod outbound;
 

@@ -7,6 +7,7 @@ mod chaos;
 mod conflicts;
 mod duplicates;
 mod farewell;
+mod foreseen;
 mod heartbeats;
 mod overload;
 mod paths;

@@ -113,6 +113,14 @@ impl<V> Blocks<V> {
         })
     }
 
+    /// The same for a single IPv4 address.
+    pub(super) fn host_entry(&mut self, address: u32) -> &mut V
+    where
+        V: Default,
+    {
+        self.hosts.entry(address)
+    }
+
     pub(super) fn get(&self, block: Block) -> Option<&V> {
         match self.host(block) {
             Some(address) => self.hosts.get(address),

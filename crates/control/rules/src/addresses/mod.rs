@@ -6,6 +6,7 @@ mod pool;
 mod reservation;
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_types::{IpNet, NetworkInstance, Seid, Span, Time};
 
@@ -205,6 +206,25 @@ impl Addresses {
             return true;
         };
         let users = known.version(Family::of(net)).used.entry(Block::of(net));
+        let is_free = !users.has_other(&session);
+        if is_free {
+            users.push(session);
+        }
+        is_free
+    }
+
+    /// The same of a single IPv4 address.
+    pub(crate) fn claim_free_host(
+        &mut self,
+        session: Seid,
+        network: &NetworkInstance,
+        host: Ipv4Addr,
+    ) -> bool {
+        let Some(known) = self.networks.get_mut(network) else {
+            self.claim_net(session, network, &IpNet::from(IpAddr::V4(host)));
+            return true;
+        };
+        let users = known.v4.used.host_entry(host.to_bits());
         let is_free = !users.has_other(&session);
         if is_free {
             users.push(session);

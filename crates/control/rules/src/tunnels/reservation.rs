@@ -57,11 +57,23 @@ impl Tunnels {
         ue: Option<Ipv4Addr>,
         is_chosen: impl Fn(Teid) -> bool,
     ) -> Option<Teid> {
+        self.choose_at(session, ue, is_chosen).map(|(_, teid)| teid)
+    }
+
+    /// The same, and at which index of the slots it is, if it is there.
+    fn choose_at(
+        &mut self,
+        session: Seid,
+        ue: Option<Ipv4Addr>,
+        is_chosen: impl Fn(Teid) -> bool,
+    ) -> Option<(Option<u32>, Teid)> {
         let Self { slots, pools, claims } = self;
-        let is_free = |teid| !claims.contains_key(&teid);
+        let is_free = |teid| claims.is_empty() || !claims.contains_key(&teid);
         let is_new = |teid| is_free(teid) && !is_chosen(teid);
-        let of_ue = ue.and_then(|ue| pools::choose(pools, ue, session, is_new));
-        of_ue.or_else(|| slots.take(is_free))
+        if let Some(of_ue) = ue.and_then(|ue| pools::choose(pools, ue, session, is_new)) {
+            return Some((None, of_ue));
+        }
+        slots.take_at(is_free).map(|(index, teid)| (Some(index), teid))
     }
 
     /// Chooses TEIDs of one session for tunnels at these addresses, each of a UE if that is known, and takes them. `None`: there are
@@ -71,19 +83,20 @@ impl Tunnels {
         session: Seid,
         wanted: [Option<(DualIp, Option<Ipv4Addr>)>; N],
     ) -> Option<[Option<Teid>; N]> {
-        let mut chosen = [None; N];
-        for at in 0..N {
-            let Some((_, ue)) = wanted.get(at).copied().flatten() else { continue };
+        let (mut chosen, mut indexes) = ([None; N], [None; N]);
+        for (at, wanted) in wanted.iter().enumerate() {
+            let Some((_, ue)) = *wanted else { continue };
             let before = chosen;
-            let teid = self.choose(session, ue, |teid| before.contains(&Some(teid)));
-            if teid.is_none() {
+            let Some((index, teid)) = self.choose_at(session, ue, |teid| before.contains(&Some(teid))) else {
                 chosen.into_iter().rev().flatten().for_each(|teid| self.slots.undo_take(teid));
                 return None;
-            }
-            chosen.iter_mut().skip(at).take(1).for_each(|slot| *slot = teid);
+            };
+            (chosen[at], indexes[at]) = (Some(teid), index);
         }
-        for (wanted, teid) in wanted.into_iter().zip(chosen) {
-            if let (Some((addr, _)), Some(teid)) = (wanted, teid) {
+        for ((wanted, teid), index) in wanted.into_iter().zip(chosen).zip(indexes) {
+            let (Some((addr, _)), Some(teid)) = (wanted, teid) else { continue };
+            let is_noted = index.is_some_and(|index| self.slots.claim_at_index(index, session, addr));
+            if !is_noted {
                 self.claim(session, FTeid { teid, addr });
             }
         }

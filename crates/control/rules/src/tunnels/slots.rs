@@ -80,18 +80,25 @@ impl Slots {
     }
 
     /// Takes the next TEID that is `usable`; `None` when there is none.
+    #[cfg(test)]
     pub(super) fn take(&mut self, usable: impl Fn(Teid) -> bool) -> Option<Teid> {
+        self.take_at(usable).map(|(_, teid)| teid)
+    }
+
+    /// Takes the next TEID that is `usable`, and says at which index it is; `None` when there is none.
+    pub(super) fn take_at(&mut self, usable: impl Fn(Teid) -> bool) -> Option<(u32, Teid)> {
         for _ in 0..self.available() {
             let index = self.next_index()?;
             let last = self.used.get(index as usize)?.generation;
-            let fit = (1..=u8::MAX).chain([0]).find_map(|step| {
+            let fit = |step| {
                 let generation = last.wrapping_add(step);
                 let fits = |teid: &Teid| teid.value() <= self.largest && usable(*teid);
                 self.teid(index, generation).filter(fits).map(|teid| (generation, teid))
-            });
+            };
+            let fit = fit(1).or_else(|| (2..=u8::MAX).chain([0]).find_map(fit));
             if let Some((generation, teid)) = fit {
                 self.used[index as usize] = Slot::new(generation, true);
-                return Some(teid);
+                return Some((index, teid));
             }
             self.free.push_back(index);
         }
@@ -107,7 +114,7 @@ impl Slots {
         }
     }
 
-    /// Undoes the latest [`Slots::take`]: the same TEID comes next.
+    /// Undoes the latest [`Slots::take_at`]: the same TEID comes next.
     pub(super) fn undo_take(&mut self, teid: Teid) {
         if let Some(index) = self.index_if_taken(teid) {
             let generation = self.used[index as usize].generation.wrapping_sub(1);
@@ -118,18 +125,23 @@ impl Slots {
 
     /// Notes whose tunnel has a TEID that is taken. `false`: it is not, or another tunnel has it, or there are too many addresses.
     pub(super) fn claim(&mut self, claim: &Claim) -> bool {
-        let Some(index) = self.index_if_taken(claim.tunnel.teid) else { return false };
-        let known = self.addrs.iter().position(|addr| *addr == claim.tunnel.addr);
+        let index = self.index_if_taken(claim.tunnel.teid);
+        index.is_some_and(|index| self.claim_at_index(index, claim.session, claim.tunnel.addr))
+    }
+
+    /// The same of the TEID that [`Slots::take_at`] took at this index.
+    pub(super) fn claim_at_index(&mut self, index: u32, session: Seid, addr: DualIp) -> bool {
+        let known = self.addrs.iter().position(|known| *known == addr);
         let at = known.unwrap_or(self.addrs.len()) + 1;
-        let (Some(slot), Ok(addr)) = (self.used.get_mut(index as usize), u16::try_from(at)) else {
+        let (Some(slot), Ok(at)) = (self.used.get_mut(index as usize), u16::try_from(at)) else {
             return false;
         };
         if slot.addr != 0 {
             return false;
         }
-        (slot.addr, slot.session) = (addr, claim.session);
+        (slot.addr, slot.session) = (at, session);
         if known.is_none() {
-            self.addrs.push(claim.tunnel.addr);
+            self.addrs.push(addr);
         }
         true
     }

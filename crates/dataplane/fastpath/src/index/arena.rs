@@ -112,6 +112,21 @@ fn mapped(octets: usize) -> Option<(NonNull<u8>, Memory)> {
     if cfg!(miri) { None } else { transparent(octets).ok() }
 }
 
+/// Asks the kernel for huge pages where such pages hold nothing but these elements: where elements are met all over, each is in a
+/// page that is to be found first. What is there stays as it is, and nothing happens where the kernel has no such pages.
+pub fn ask_for_huge_pages<T>(elements: &[T]) {
+    let range = elements.as_ptr_range();
+    let first = range.start.addr().next_multiple_of(HUGE_PAGE);
+    let octets = (range.end.addr() / HUGE_PAGE * HUGE_PAGE).saturating_sub(first);
+    if octets == 0 || cfg!(miri) {
+        return;
+    }
+    let start = range.start.cast::<c_void>().with_addr(first).cast_mut();
+    // It makes nothing wrong if the kernel does not.
+    // SAFETY: the range lies in the elements, which are not changed by what kind of pages they are in.
+    let _ = unsafe { madvise(start, octets, Advice::LinuxHugepage) };
+}
+
 /// Ordinary pages, joined to huge ones where the kernel does that. Small arrays would waste a huge page.
 fn transparent(octets: usize) -> Result<(NonNull<u8>, Memory), Errno> {
     if octets < HUGE_PAGE {
@@ -223,6 +238,21 @@ mod tests {
         let place = lines.as_ptr().addr();
         assert!(resident_kb(&smaps, place) < 10_000);
         assert_eq!((lines[0].0[0], lines[1].0[0], lines[last].0[0]), (1, 0, 2));
+    }
+
+    // Input:  no element, some, and as many as fill several huge pages, of which the first and the last have a value.
+    // Output: they keep it.
+    #[test]
+    fn elements_stay_in_huge_pages() {
+        for len in [0, 100, 2_000_000_usize] {
+            let mut words = vec![0_u32; if cfg!(miri) { len.min(100) } else { len }];
+            words.first_mut().into_iter().for_each(|word| *word = 1);
+            words.last_mut().into_iter().for_each(|word| *word = 2);
+            ask_for_huge_pages(&words);
+            let ends = words.first().copied().zip(words.last().copied());
+            assert_eq!(ends, (len > 0).then_some((1, 2)));
+            assert_eq!(words.iter().filter(|word| **word != 0).count(), len.min(2));
+        }
     }
 
     /// The `Rss` line of the mapping that an address lies in.

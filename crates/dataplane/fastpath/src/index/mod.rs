@@ -10,7 +10,7 @@ mod key;
 mod machine;
 mod pools;
 
-pub use arena::{Arena, ArenaError, Backing};
+pub use arena::{Arena, ArenaError, Backing, ask_for_huge_pages};
 pub use cuckoo::{Cuckoo, Full, Probe};
 pub use key::{AddressKey, Key, PrefixKey, TunnelKey};
 pub use machine::prefetch;

@@ -63,6 +63,13 @@ impl Inbox {
         self.received < BATCH
     }
 
+    /// The octets of the datagram after the next one, if it has come already.
+    pub fn following(&self) -> Option<&[u8]> {
+        let at = self.taken + 1;
+        let envelope = self.envelopes.get(at).filter(|_| at < self.received)?;
+        self.buffers.get(at * LONGEST..)?.get(..envelope.len)
+    }
+
     /// The next datagram and who sent it.
     pub fn take(&mut self) -> Option<(SocketAddr, &[u8])> {
         loop {
@@ -99,7 +106,23 @@ impl Outbox {
     }
 
     /// Sends all that wait, in order, at once or not at all. Says of each that is lost why.
-    pub fn send(&mut self, socket: impl AsFd, mut lost: impl FnMut(SocketAddr, io::Error)) {
+    pub fn send(&mut self, socket: impl AsFd, lost: impl FnMut(SocketAddr, io::Error)) {
+        self.send_off(socket, lost);
+        self.waiting.clear();
+    }
+
+    /// The same, and gives back the memory of each.
+    pub fn send_and_give_back(
+        &mut self,
+        socket: impl AsFd,
+        lost: impl FnMut(SocketAddr, io::Error),
+        give_back: impl FnMut(Vec<u8>),
+    ) {
+        self.send_off(socket, lost);
+        self.waiting.drain(..).map(|(_, datagram)| datagram).for_each(give_back);
+    }
+
+    fn send_off(&mut self, socket: impl AsFd, mut lost: impl FnMut(SocketAddr, io::Error)) {
         self.rest = self.rest.saturating_sub(1);
         let has_trains = self.joins && self.rest == 0 && self.waiting.len() >= MANY;
         let mut longest = if has_trains { SHORT } else { 0 };
@@ -124,7 +147,6 @@ impl Outbox {
                 }
             }
         }
-        self.waiting.clear();
     }
 }
 
@@ -174,19 +196,24 @@ mod tests {
     }
 
     // Input:  a hundred datagrams of growing length over the loopback, from one outbox, by IPv4 and by IPv6.
-    // Output: all of them, in order, and who sent them; then nothing.
+    // Output: all of them, in order, and who sent them; then nothing. The memory of each is given back.
     #[test]
     fn datagrams_keep_their_order() {
         for at in ["127.0.0.1:0", "[::1]:0"] {
             let ((from, sender), (to, receiver)) = (socket(at), socket(at));
-            let mut outbox = Outbox::new(true);
+            let (mut outbox, mut given_back) = (Outbox::new(true), 0);
             (0..100_u8).for_each(|length| outbox.put(receiver, vec![length; length.into()]));
-            outbox.send(&from, |to, error| panic!("{to}: {error}"));
+            let give_back = |_| given_back += 1;
+            outbox.send_and_give_back(&from, |to, error| panic!("{to}: {error}"), give_back);
+            assert_eq!(given_back, 100);
             let (mut inbox, mut expected) = (Inbox::default(), 0..100_u8);
             while inbox.fill(&to).is_ok() {
-                while let Some((who, datagram)) = inbox.take() {
+                while inbox.has_more() {
+                    let following = inbox.following().map(<[u8]>::to_vec);
+                    let (who, datagram) = inbox.take().unwrap();
                     let length = expected.next().unwrap();
                     assert_eq!((who, datagram), (sender, &vec![length; length.into()][..]));
+                    assert_eq!(following, inbox.has_more().then(|| vec![length + 1; (length + 1).into()]));
                 }
             }
             assert_eq!((expected.next(), inbox.take()), (None, None));

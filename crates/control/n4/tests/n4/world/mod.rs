@@ -166,7 +166,10 @@ impl World {
     pub(crate) fn try_next(&mut self, to: SocketAddr) -> Option<Got> {
         let at = self.sent.iter().position(|(addr, _)| *addr == to)?;
         let (_, bytes) = self.sent.remove(at)?;
-        Some(Got::from_bytes(&bytes))
+        let got = Got::from_bytes(&bytes);
+        // As a UPF does with what it has sent.
+        self.n4.give_back(bytes);
+        Some(got)
     }
 
     /// Nothing was sent since.

@@ -8,7 +8,7 @@ use causeway_pfcp::{
     OuterHeaderCreation, Pdi, RecoveryTimeStamp, UeIpAddress, UpdateFar, UpdateForwardingParameters,
     UpdatePdr, UserId,
 };
-use causeway_types::{FSeid, FarId, NtpSeconds, Teid};
+use causeway_types::{FSeid, FarId, NtpSeconds, Seid, Teid};
 
 use super::own::{MOST, Own, Remote};
 
@@ -20,6 +20,9 @@ const DESTINATION: u8 = 0x04;
 const TUNNEL_V4: u8 = 0x01;
 /// The flag of an F-TEID that the UPF is to choose, which is no session's own.
 const CHOOSE: u8 = 0x04;
+
+/// The flags of an F-SEID at an IPv4 address alone.
+const FSEID_V4: u8 = 0x02;
 
 /// The description of GTP-U over IPv4 in Outer Header Creation.
 const GTPU_IPV4: [u8; 2] = [1, 0];
@@ -115,6 +118,12 @@ impl Holes {
         Some(holes)
     }
 
+    /// What there would be of a CP F-SEID in a body with these holes.
+    pub(super) fn guess_cp(&self, body: &[u8]) -> Option<FSeid> {
+        let hole = self.all.iter().find(|hole| hole.what == What::CpFSeid)?;
+        f_seid_of(body.get(hole.at.clone())?)
+    }
+
     fn add(&mut self, what: What, at: Range<usize>) {
         self.all.push(Hole { at, what });
     }
@@ -191,7 +200,7 @@ impl Holes {
                 }
                 What::Remote => *remotes.next()? = Some(remote_of(value)?),
                 What::Local => *locals.next()? = Some(remote_of(value)?),
-                What::CpFSeid => filling.cp = Some(FSeid::decode(value).ok()?),
+                What::CpFSeid => filling.cp = Some(f_seid_of(value)?),
                 What::Stamp => filling.recovery = Some(RecoveryTimeStamp::decode(value).ok()?.0),
                 What::User => drop(UserId::decode(value).ok()?),
             }
@@ -225,6 +234,17 @@ fn remote_of(octets: &[u8]) -> Option<Remote> {
     let [a, b, c, d, addr @ ..] = <[u8; 8]>::try_from(octets).ok()?;
     let (teid, addr) = (Teid::new(u32::from_be_bytes([a, b, c, d]))?, Ipv4Addr::from(addr));
     (!addr.is_unspecified()).then_some(Remote { teid, addr })
+}
+
+fn f_seid_of(octets: &[u8]) -> Option<FSeid> {
+    // As nearly all are.
+    if let [FSEID_V4, a, b, c, d, e, f, g, h, ip @ ..] = octets
+        && let Ok(ip) = <[u8; 4]>::try_from(ip)
+    {
+        let seid = Seid(u64::from_be_bytes([*a, *b, *c, *d, *e, *f, *g, *h]));
+        return Some(FSeid { seid, addr: Ipv4Addr::from(ip).into() });
+    }
+    FSeid::decode(octets).ok()
 }
 
 /// Of what is there twice only the first counts: such a wording is not worth understanding.

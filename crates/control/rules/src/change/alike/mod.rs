@@ -150,6 +150,13 @@ impl Resources {
         Some(Known { template, cp: filling.cp?, recovery: filling.recovery, own: filling.own })
     }
 
+    /// The SMF's end in an establishment with this body, where that may be in the words that were met last: a guess, for whoever
+    /// fetches what a session needs before its request is read.
+    pub fn guess_cp(&self, body: &[u8]) -> Option<FSeid> {
+        let wordings = &self.recent.alike;
+        wordings.meaning(*wordings.latest.first()?)?.words.guess_cp(body)
+    }
+
     /// Takes what a session needs. `None`: there are not the tunnels or addresses for it, nothing is taken, and [`super::establish`]
     /// says what is to be done.
     pub fn take(&mut self, known: Known, session: Seid) -> Option<Alike> {

@@ -196,6 +196,16 @@ impl Template {
         if (tunnels.available() as usize) < self.tunnels.len() {
             return None;
         }
+        if let (Some(held), Some(ue)) = (self.only_its_own(), own.ue) {
+            if !addresses.claim_free_host(seid, &held.network, ue) {
+                return None;
+            }
+            let taken = self.tunnels_for(own, seid, tunnels);
+            if taken.is_none() {
+                addresses.disclaim(seid, &held.network, &net(ue));
+            }
+            return taken;
+        }
         let claim = |(held, net): &(&Held, IpNet)| addresses.claim_free(seid, &held.network, net);
         let claimed = self.nets(own).take_while(claim).count();
         let taken =
@@ -206,6 +216,13 @@ impl Template {
                 .for_each(|(held, net)| addresses.disclaim(seid, &held.network, &net));
         }
         taken
+    }
+
+    /// The address of the session that it was made of, if it has one, which is each session's own.
+    fn only_its_own(&self) -> Option<&Held> {
+        let mut all = self.session.addresses.iter();
+        let only = all.next().filter(|_| all.next().is_none())?;
+        (Some(only.net) == self.own.ue.map(net)).then_some(only)
     }
 
     fn tunnels_for(&self, own: &Own, seid: Seid, tunnels: &mut Tunnels) -> Option<Own> {

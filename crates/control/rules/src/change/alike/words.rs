@@ -1,5 +1,7 @@
 //! The words of a request: its octets, but for what is its session's own.
 
+use causeway_types::FSeid;
+
 use super::holes::{Filling, Holes};
 
 /// The words of requests that are told apart by nothing but what they have in the holes.
@@ -38,6 +40,11 @@ impl Words {
 
     pub(super) const fn holes(&self) -> &Holes {
         &self.holes
+    }
+
+    /// The SMF's end, if a body is in these words, of which it need not be.
+    pub(super) fn guess_cp(&self, body: &[u8]) -> Option<FSeid> {
+        if body.len() == self.octets.len() { self.holes.guess_cp(body) } else { None }
     }
 
     /// What a body in these words has in the holes; `None`: it is in others. O(octets), without a branch for each.
