@@ -17,8 +17,12 @@ impl Reference {
         let released = self.take_waiting(seid, |session, waiting| {
             session.far_of(waiting.pdr).is_none_or(|far| !matches!(far.action, ApplyAction::Buffer { .. }))
         });
-        for waiting in released {
-            self.release_one(now, seid, &waiting);
+        for waiting in &released {
+            self.release_one(now, seid, waiting);
+        }
+        // What they began to measure may become due without a packet.
+        if !released.is_empty() {
+            self.schedule_usage(now, seid);
         }
     }
 
