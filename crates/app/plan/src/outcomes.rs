@@ -107,9 +107,9 @@ fn own() -> impl Iterator<Item = Outcome> {
         two("own hip4, two partitions", 10, 108),
         two("own hip4, two partitions", 20, 116),
         two("own hip4, two partitions", 50, 112),
-        shared(5, 110, Some(5)),
-        shared(50, 138, Some(10)),
-        outcome("own direct, unique filters", Profile::Direct, 5, 96, None),
+        shared(5, 114, Some(4)),
+        shared(50, 154, Some(4)),
+        outcome("own direct, unique filters", Profile::Direct, 5, 114, None),
     ]
     .into_iter()
 }

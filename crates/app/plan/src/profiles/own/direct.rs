@@ -33,6 +33,9 @@ const SMALL_BANK: u32 = 8192;
 /// Partitions of algorithmic TCAM.
 const PARTITIONS: u32 = 4096;
 
+/// What an entry is found by, and how many bits it has.
+type Index = (&'static str, u32);
+
 /// How many there are of what.
 struct Sizes {
     /// Sessions without filters.
@@ -50,6 +53,12 @@ impl Sizes {
     /// Sessions with an entry of their number.
     const fn sessions(&self) -> u32 {
         self.simple + self.complex
+    }
+
+    /// The stage of a downlink table by index: where many rules have filters, the program lets them stand apart (`p4/contract/places.p4`). So it
+    /// does above 131,072 sessions; with that the model would find more room than the compiler does.
+    const fn place(&self, number: usize) -> Option<usize> {
+        if 16 * self.complex > self.simple + self.n9 { Some(1 + number) } else { None }
     }
 
     /// Rules with entries of their own.
@@ -111,26 +120,28 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
 /// The sessions' entries by index, and their names.
 fn sessions(pipeline: &mut Pipeline, sizes: &Sizes) -> Result<Vec<String>, PlanError> {
     let mut names = Vec::new();
-    let mut add =
-        |pipeline: &mut Pipeline, name: &str, way: u16, index: (&'static str, u32), after: &After<'_>| {
-            let operands: &[u32] = if way == 1 { &[32] } else { &[32, 32] };
-            let matching = Match::Index(vec![Field { name: index.0, bits: index.1 }]);
-            let table = Table::new(name, Ingress, matching, 1 << index.1).actions(&[operands]);
-            names.push(name.to_owned());
-            pipeline.add(table.when("tunnelled", way).when("sessions", names.len() as u16), after)
-        };
+    let mut add = |pipeline: &mut Pipeline,
+                   name: &str,
+                   way: u16,
+                   (index, stage): (Index, Option<usize>),
+                   after: &After<'_>| {
+        let operands: &[u32] = if way == 1 { &[32] } else { &[32, 32] };
+        let matching = Match::Index(vec![Field { name: index.0, bits: index.1 }]);
+        let table = Table::new(name, Ingress, matching, 1 << index.1).actions(&[operands]).at_stage(stage);
+        names.push(name.to_owned());
+        pipeline.add(table.when("tunnelled", way).when("sessions", names.len() as u16), after)
+    };
     let more = sizes.sessions() > FIRST_SESSIONS;
-    add(pipeline, "ul_sessions_low", 1, ("teid_17", 17), &Vec::new())?;
+    add(pipeline, "ul_sessions_low", 1, (("teid_17", 17), None), &Vec::new())?;
     if more {
-        add(pipeline, "ul_sessions_high", 1, ("teid_16", 16), &Vec::new())?;
+        add(pipeline, "ul_sessions_high", 1, (("teid_16", 16), None), &Vec::new())?;
     }
     let pools = Table::new("ue_pools", Ingress, Match::Ternary(key(&[UE_ADDRESS])), POOLS);
     pipeline.add(pools.actions(&[&[OFFSET]]).when("tunnelled", 0), &[])?;
     let found = vec![("ue_pools", Matches)];
-    for name in
-        ["dl_sessions_low", "dl_sessions_middle", "dl_sessions_high"].iter().take(2 + usize::from(more))
-    {
-        add(pipeline, name, 0, ("session_16", 16), &found)?;
+    let downlink = ["dl_sessions_low", "dl_sessions_middle", "dl_sessions_high"];
+    for (number, name) in downlink.into_iter().take(2 + usize::from(more)).enumerate() {
+        add(pipeline, name, 0, (("session_16", 16), sizes.place(number)), &found)?;
     }
     Ok(names)
 }
@@ -221,7 +232,7 @@ fn partitioned(is_uplink: bool) -> Match {
     Match::Exact(key(&[&[("number", 24)]]).into_iter().chain(masked).collect())
 }
 
-/// Counters of sessions' simple rules, in the order in which the compiler places what nothing depends on: the last of the program first.
+/// Counters of sessions' simple rules, large banks first, as the program's stages for them have it (`p4/contract/places.p4`).
 fn banks(
     pipeline: &mut Pipeline,
     sizes: &Sizes,
@@ -234,7 +245,7 @@ fn banks(
         let small =
             (0..small).rev().map(|number| (format!("counters_{gress}_{way}_small_{number}"), SMALL_BANK));
         let whole = (0..whole).rev().map(|number| (format!("counters_{gress}_{way}_{number}"), BANK));
-        for (name, entries) in small.chain(whole) {
+        for (name, entries) in whole.chain(small) {
             pipeline.add(Table::new(name, gress, Match::Always, entries).counted(), after)?;
         }
     }
