@@ -6,7 +6,7 @@ use causeway_dataplane::{Op, Plan};
 use causeway_rules::{ApplyAction, Far, PduSessionType};
 use causeway_types::{Seid, Time};
 
-use super::own::differ_in_tunnel;
+use super::own::{differ_in_tunnel, tunnel_of};
 use crate::engine::Reference;
 use crate::paths::path_of;
 use crate::session::Session;
@@ -41,7 +41,6 @@ impl Reference {
     fn lead_far(&mut self, now: Time, seid: Seid, far: &Arc<Far>) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let Some(held) = session.rules.fars.insert(far.id, Arc::clone(far)) else { return };
-        let tunnel_of = |far: &Far| far.forwarding.as_ref().and_then(|forwarding| forwarding.tunnel());
         if let (Some(old), Some(new)) = (tunnel_of(&held), tunnel_of(far)) {
             self.index.lead(seid, old, new);
         }
@@ -54,11 +53,11 @@ impl Reference {
 fn can_lead(session: &Session, far: &Far) -> bool {
     let fars = &session.rules.fars;
     let Some(held) = fars.get(&far.id) else { return false };
-    let tunnel = held.forwarding.as_ref().and_then(|forwarding| forwarding.tunnel());
+    let tunnel = tunnel_of(held);
     let mut others = fars.values().filter(|other| other.id != far.id);
     held.action == ApplyAction::Forward
         && differ_in_tunnel(held, far)
-        && others.all(|other| other.forwarding.as_ref().and_then(|forwarding| forwarding.tunnel()) != tunnel)
+        && others.all(|other| tunnel_of(other) != tunnel)
 }
 
 /// Nothing waits or was told that depends on where FARs lead.

@@ -124,7 +124,8 @@ impl Shape {
     }
 }
 
-fn tunnel_of(far: &Far) -> Option<FTeid> {
+/// The tunnel that a FAR sends into, if it does and it is known.
+pub(super) fn tunnel_of(far: &Far) -> Option<FTeid> {
     far.forwarding.as_ref()?.tunnel()
 }
 
@@ -161,7 +162,7 @@ fn is_like_far(one: &Far, other: &Far) -> bool {
 /// The same but for the GTP-U tunnel that it leads into.
 pub(super) fn differ_in_tunnel(one: &Far, other: &Far) -> bool {
     let (Some(forwarding), Some(its)) = (&one.forwarding, &other.forwarding) else { return false };
-    if forwarding.tunnel().is_none() || its.tunnel().is_none() {
+    if tunnel_of(one).is_none() || tunnel_of(other).is_none() {
         return false;
     }
     let Far { id, action, forwarding: _, duplicate, duplicates, bar, delivery_status } = one;
