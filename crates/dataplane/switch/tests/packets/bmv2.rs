@@ -35,12 +35,16 @@ static SKIPPED: Once = Once::new();
 pub(crate) fn run_inside(test: &str) {
     let skip = |needs: &str| SKIPPED.call_once(|| eprintln!("SKIPPED packets_on_bmv2: needs {needs}"));
     if let Some(tool) = TOOLS.iter().find(|tool| !is_on_path(tool)) {
-        return skip(&format!("{tool} (not on PATH: packets went through the model alone)"));
+        return skip(&format!(
+            "{tool} (not on PATH: packets went through the model alone, where it runs the program)"
+        ));
     }
     let namespace = ["--user", "--map-root-user", "--net", "--"];
     let permitted = Command::new("unshare").args(namespace).args(["ip", "link"]).output();
     if !permitted.is_ok_and(|output| output.status.success()) || !Path::new("/dev/net/tun").exists() {
-        return skip("netns (no network namespaces or TAP devices: packets went through the model alone)");
+        return skip(
+            "netns (no network namespaces or TAP devices: packets went through the model alone, where it runs the program)",
+        );
     }
     let again = Command::new("unshare")
         .args(namespace)
