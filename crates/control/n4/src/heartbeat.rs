@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_pfcp::{
     Header, HeartbeatRequest, HeartbeatResponse, Message, RecoveryTimeStamp, SourceIpAddress,
 };
-use causeway_types::{NtpSeconds, Seid, Time};
+use causeway_types::{NodeId, NtpSeconds, Seid, Time};
 
 use crate::association::AssociationId;
 use crate::node::Purpose;
@@ -28,12 +28,22 @@ impl N4 {
                 return self.notice(Notice::Discarded { from: key.from, detail });
             }
         };
-        let from = said_to_be_from(key.from, said);
-        if let Some(association) = self.associations.identify(from) {
-            self.check_recovery(now, association, from.ip(), stamp);
+        let said = said_to_be_from(key.from, said);
+        if let Some((id, entity)) =
+            self.associations.identify(said).and_then(|id| self.entity(id, key.from.ip(), said.ip()))
+        {
+            self.check_recovery(now, id, entity, stamp);
         }
         let response = HeartbeatResponse::new(RecoveryTimeStamp(self.recovery));
         self.answer_at_once(key, Seid(0), None, &response.into());
+    }
+
+    /// The PFCP entity of a peer that a message from `from` is of which says that it is of `said`. None for a stranger, who may say
+    /// what it likes. Behind address translation the Node ID is the address of who sent the setup.
+    fn entity(&self, id: AssociationId, from: IpAddr, said: IpAddr) -> Option<(AssociationId, IpAddr)> {
+        let association = self.associations.get(id).filter(|association| association.speaks_from(from))?;
+        let is_main = association.node == NodeId::Ip(said) && association.source.ip() == from;
+        Some((id, if is_main { from } else { said }))
     }
 
     /// Sends the heartbeats that are due.

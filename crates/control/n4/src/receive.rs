@@ -20,15 +20,21 @@ impl N4 {
     /// Takes a datagram that arrived at the N4 address: one message, or several that announce each other
     /// (TS 29.244 clause 6.5).
     ///
-    /// What cannot be read is counted; it is answered when there is an answer for it, and changes nothing.
+    /// What cannot be read is counted; it is answered when there is an answer for it, and changes nothing. A stranger is heard
+    /// once for each datagram: it cannot know that we support more, and a datagram of its has room for thousands.
     pub fn datagram(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) {
         self.resources.set_time(now);
         let mut rest = bytes;
         loop {
             match Header::decode(rest) {
                 Ok((header, body, next)) => {
+                    // A session may end by the first, and an association begin.
+                    let is_of_session = !next.is_empty() && self.is_of_session(from, &header);
                     self.message(now, from, header, body);
                     rest = next;
+                    if !rest.is_empty() && !is_of_session && !self.associations.knows(from.ip()) {
+                        return self.drop_the_rest(from);
+                    }
                 }
                 Err(error) => return self.bad_header(from, rest, error),
             }
@@ -36,6 +42,20 @@ impl N4 {
                 return;
             }
         }
+    }
+
+    /// The message is about a session of which its sender may speak.
+    fn is_of_session(&self, from: SocketAddr, header: &Header) -> bool {
+        MessageType::from_code(header.message_type).is_some_and(|message| {
+            let key = RequestKey::new(from, message, header, &[]);
+            self.session_of(&key, header).is_some()
+        })
+    }
+
+    fn drop_the_rest(&mut self, from: SocketAddr) {
+        self.counters.received(None, MessageResult::Unexpected);
+        let detail = "more than one message in a datagram of a stranger".to_owned();
+        self.notice(Notice::Discarded { from, detail });
     }
 
     fn message(&mut self, now: Time, from: SocketAddr, header: Header, body: &[u8]) {

@@ -1,5 +1,7 @@
 //! Heartbeats both ways, path failure and restart.
 
+use std::net::SocketAddr;
+
 use causeway_n4::{Config, DownReason, Heartbeat, Notice, PathFailure, Retransmission};
 use causeway_pfcp::*;
 use causeway_types::{NtpSeconds, Seid, Span};
@@ -172,16 +174,46 @@ fn we_ask_a_restarted_smf_again() {
     assert_eq!(world.n4.associations().count(), 1);
 }
 
-// Input:  a heartbeat with a Source IP Address, from an address translator that nobody knows.
-// Output: it is taken for that of the SMF with this address: the restart is seen.
-#[test]
-fn a_heartbeat_behind_address_translation() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
+/// A heartbeat of an SMF that has restarted, and says that it is at this address.
+fn restarted_at(smf: &Smf) -> HeartbeatRequest<'static> {
     let source_ip_address = Some(SourceIpAddress { addr: smf.ip().into(), prefix_len: None });
     let stamp = RecoveryTimeStamp(NtpSeconds(smf.recovery.0 + 1));
-    let heartbeat = HeartbeatRequest { source_ip_address, ..HeartbeatRequest::new(stamp) };
-    let mut translator = Smf::new(99);
-    world.ask(&mut translator, None, heartbeat);
-    assert!(!world.plane.has(seid));
+    HeartbeatRequest { source_ip_address, ..HeartbeatRequest::new(stamp) }
+}
+
+// Input:  two SMFs behind one address translator, at two ports of it; a heartbeat of the first one with its Source IP Address, from
+//         a third port.
+// Output: it is taken for that of the SMF with this address: the restart is seen, and the other's session stays.
+#[test]
+fn a_heartbeat_behind_address_translation() {
+    let mut world = World::new();
+    let behind = |last: u8, port: u16| {
+        let inside = Smf::new(last);
+        let addr = SocketAddr::from(([192, 0, 2, 99], port));
+        (inside.node_id(), Smf { addr, next_seid: port.into(), ..inside })
+    };
+    let seids = [(10, 1000), (11, 2000)].map(|(last, port)| {
+        let (node, mut smf) = behind(last, port);
+        let setup = AssociationSetupRequest::new(node, RecoveryTimeStamp(smf.recovery));
+        assert_eq!(world.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
+        let request = establishment(node, smf.f_seid());
+        world.ask(&mut smf, Some(Seid(0)), request).up_seid()
+    });
+    let (_, mut translator) = behind(10, 3000);
+    world.ask(&mut translator, None, restarted_at(&Smf::new(10)));
+    assert!(!world.plane.has(seids[0]) && world.plane.has(seids[1]));
+}
+
+// Input:  a heartbeat with the Source IP Address of an SMF and a later time stamp, from a stranger, and from another SMF.
+// Output: both are answered, and believed by nobody: the sessions stay.
+#[test]
+fn nobody_tells_of_the_restart_of_another() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let mut other = Smf::new(11);
+    world.associate(&mut other);
+    for from in [&mut Smf::new(99), &mut other] {
+        world.ask(from, None, restarted_at(&smf));
+        assert!(world.plane.has(seid), "{from:?}");
+    }
 }

@@ -18,4 +18,5 @@ mod retention;
 mod sessions;
 mod sets;
 mod shutdown;
+mod strangers;
 mod world;
