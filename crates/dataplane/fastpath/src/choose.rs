@@ -69,7 +69,7 @@ impl FastPath {
         self.sets.compare().run(Reading::<UPLINK, FROM> { heads, plains, guess: &self.guess });
         // They are compared with the keys later, wherever they lead.
         let Some(keys) = plains.keys[FROM..].first_chunk::<PART>() else { return };
-        plains.lines[FROM..FROM + PART].copy_from_slice(&self.table.slots(keys));
+        plains.lines[FROM..FROM + PART].copy_from_slice(&self.table.at_teids(keys));
     }
 
     /// The place of the keys of messages that came in so, and the ECN of their outer header.

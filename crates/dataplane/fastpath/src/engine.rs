@@ -20,6 +20,7 @@ use crate::leaving::{Entrance, Leaving};
 use crate::program::Programs;
 use crate::refusal::Silence;
 use crate::resting::{Awake, Resting};
+use crate::strangers::Strangers;
 use crate::surroundings::Surroundings;
 use crate::table::Table;
 
@@ -49,6 +50,9 @@ pub struct FastPath {
     pub(crate) hot: Counters,
     /// What became of the only packet of a batch.
     pub(crate) fate: Fate,
+    /// Some session has woken since the batch began.
+    pub(crate) has_woken: bool,
+    pub(crate) strangers: Strangers,
     /// Who is told nothing for a while.
     pub(crate) silence: Silence,
     /// For packets that come one by one.
@@ -79,6 +83,8 @@ impl FastPath {
             most_sessions: limits.max_sessions,
             hot: Counters::default(),
             fate: Fate::Dropped(DropReason::UnknownUe),
+            has_woken: false,
+            strangers: Strangers::default(),
             silence: Silence::new(),
             single: Some(Single::default()),
             desk: None,
@@ -152,6 +158,7 @@ impl FastPath {
         let fate = self.slow.process(now, ingress, packet, out);
         concerned.iter().for_each(|seid| self.grant(*seid, now));
         self.calm(now);
+        self.strangers = Strangers::default();
         fate
     }
 

@@ -3,8 +3,6 @@
 //! What is dropped here, and why, is what [`crate::batch`] would come to by more questions, in the order in which the reference asks
 //! them. Whatever is not as simple is left to it.
 
-use std::net::Ipv4Addr;
-
 use causeway_dataplane::DropReason;
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::Time;
@@ -26,15 +24,13 @@ pub(crate) struct Glance {
     now: Time,
     /// Lines are where packets look for them, or nowhere.
     are_near: bool,
-    /// A tunnel that no line has is nobody's.
-    has_all: bool,
 }
 
 impl Glance {
     pub(crate) fn of<const WAY: bool>(engine: &FastPath, now: Time) -> Self {
         let table = &engine.table;
         let are_near = if WAY == UPLINK { !table.has_far_tunnels() } else { !table.has_far_addresses() };
-        Self { now, are_near, has_all: table.is_complete() && engine.resting.len() == 0 }
+        Self { now, are_near }
     }
 
     /// Which way a packet goes that its line has not sent on. `course`: it is for this one.
@@ -68,14 +64,13 @@ impl Glance {
                 chosen => chosen.unwrap_or(fork),
             };
         }
-        if WAY == UPLINK && (plains.keys[at] == 0 || self.has_all && is_muted) {
-            return Fork::Drop(unknown(plains.flaws[at] as u8));
+        if WAY != UPLINK {
+            let is_stranger = engine.is_for_nobody::<WAY>((batch, plains), index);
+            return if is_stranger { Fork::Drop(DropReason::UnknownUe) } else { Fork::Ask };
         }
-        let address = Ipv4Addr::from_bits(plains.keys[at]);
-        if WAY != UPLINK && !engine.knows(address.into()) {
-            return Fork::Drop(DropReason::UnknownUe);
-        }
-        Fork::Unknown
+        let is_dropped = plains.keys[at] == 0
+            || is_muted && engine.table.is_complete() && engine.is_for_nobody::<WAY>((batch, plains), index);
+        if is_dropped { Fork::Drop(unknown(plains.flaws[at] as u8)) } else { Fork::Unknown }
     }
 
     /// Why a packet is dropped by its course: its checksum is wrong, it has no hop to lose, or it is too large. `None`: it is not, or not at a glance.

@@ -33,6 +33,7 @@ mod reread;
 mod rest;
 mod resting;
 mod six;
+mod strangers;
 mod surroundings;
 mod table;
 mod tunnelled;

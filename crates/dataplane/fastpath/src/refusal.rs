@@ -8,7 +8,7 @@ use causeway_packet::UserPacket;
 use causeway_packet::icmp::{IcmpError, may_reply};
 use causeway_ports::{Batch, Meta};
 use causeway_reference::Reference;
-use causeway_types::Time;
+use causeway_types::{Teid, Time};
 
 use crate::deed::{Ready, Verdict};
 use crate::engine::FastPath;
@@ -110,12 +110,12 @@ impl FastPath {
         let (Some(Meta::Gtpu { local, .. }), Some(packet)) = (batch.meta(index), batch.data(index)) else {
             return Verdict::Ask;
         };
+        let Some(octets) = packet.get(4..).and_then(<[u8]>::first_chunk) else { return Verdict::Ask };
         // There is no tunnel with TEID zero, and nothing is said of it.
-        if packet.get(4..8) == Some(&[0; 4]) {
+        let Some(teid) = Teid::new(u32::from_be_bytes(*octets)) else {
             return Verdict::Dropped(DropReason::UnknownTeid);
-        }
-        let rests = self.resting.len() > 0 && self.leads_to_resting(Some(packet), *local);
-        if self.table.is_complete() && !rests {
+        };
+        if self.table.is_complete() && !self.has_tunnel(teid, *local) {
             self.untold(now, batch, (index, reason), mute)
         } else {
             Verdict::Ask

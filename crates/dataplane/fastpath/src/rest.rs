@@ -80,16 +80,20 @@ impl FastPath {
 
     /// A packet from a data network for this address is not for nobody.
     pub(crate) fn knows(&self, address: IpAddr) -> bool {
-        let rests =
-            self.resting.len() > 0 && matches!(address, IpAddr::V4(ue) if self.resting.of_ue(ue).is_some());
-        rests || self.slow.knows(address)
+        self.rests(address) || self.slow.knows(address)
     }
 
-    /// The tunnel of a GTP-U packet ends in a session that rests.
-    pub(crate) fn leads_to_resting(&self, packet: Option<&[u8]>, local: IpAddr) -> bool {
-        let octets = packet.and_then(|packet| packet.get(4..8)?.first_chunk().copied());
-        let teid = octets.and_then(|octets| Teid::new(u32::from_be_bytes(octets)));
-        teid.is_some_and(|teid| self.resting.of_tunnel((teid, local)).is_some())
+    /// It is the address of a session that rests.
+    #[inline]
+    pub(crate) fn rests(&self, address: IpAddr) -> bool {
+        self.resting.len() > 0 && matches!(address, IpAddr::V4(ue) if self.resting.of_ue(ue).is_some())
+    }
+
+    /// A tunnel for which a batch has found no line ends in a session all the same: one that rests, or has woken since.
+    #[inline]
+    pub(crate) fn has_tunnel(&self, teid: Teid, local: IpAddr) -> bool {
+        self.resting.len() > 0 && self.resting.of_tunnel((teid, local)).is_some()
+            || self.has_woken && !self.slow.is_free([(teid, local)], None)
     }
 
     /// Wakes every session that a plan may have to do with.

@@ -1,8 +1,6 @@
 //! IPv6 packets in the second look at a batch: what is read of one, and which course it is for, where that is as simple as for most.
 //! Everything else goes the way of [`crate::work`].
 
-use std::net::{IpAddr, Ipv6Addr};
-
 use causeway_dataplane::DropReason;
 use causeway_packet::MAX_IPV6_EXTENSIONS;
 use causeway_ports::{BATCH, Batch};
@@ -20,7 +18,7 @@ use crate::plain::{Fork, Plains, flaw};
 const HEADER: usize = 40;
 /// Its source and its destination.
 const SOURCE: usize = 8;
-const TARGET: usize = 24;
+pub(crate) const TARGET: usize = 24;
 
 /// What a packet turned out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,9 +167,8 @@ impl FastPath {
                 return if self.table.has_far_tunnels() { Fork::Six } else { Fork::Unknown };
             }
         } else if plains.lines[at] == 0 {
-            let target = batch.data(index).and_then(|packet| packet.get(TARGET..)?.first_chunk::<16>());
-            let is_known = target.is_none_or(|octets| self.knows(IpAddr::V6(Ipv6Addr::from(*octets))));
-            return if is_known { Fork::Ask } else { Fork::Drop(DropReason::UnknownUe) };
+            let is_stranger = self.is_for_nobody::<WAY>((batch, plains), index);
+            return if is_stranger { Fork::Drop(DropReason::UnknownUe) } else { Fork::Ask };
         } else if line.prefix != plains.prefixes[at] || line.place != plains.places[at] {
             return Fork::Six;
         }

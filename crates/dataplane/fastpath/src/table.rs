@@ -34,6 +34,9 @@ pub(crate) struct Table {
     /// First those of TEIDs, by slot; then those of pools, by number; then the others.
     lines: Arena<Line>,
     slots: u32,
+    /// The last line that was ever in use of those of TEIDs, and of those of pools: what looks for one behind is for nobody.
+    last_slot: u32,
+    last_number: u32,
     /// Lines in use.
     taken: u32,
     others: Numbers,
@@ -68,6 +71,8 @@ impl Table {
             pools,
             lines: Arena::new((first + others) as usize)?,
             slots,
+            last_slot: 0,
+            last_number: 0,
             taken: 0,
             others: Numbers::new(first, first + others),
             rules: Arena::new(rules as usize)?,
@@ -89,16 +94,15 @@ impl Table {
         self.is_complete
     }
 
-    /// The slots of the TEIDs of a batch.
+    /// Where the lines of the TEIDs of a batch lie, if the UPF chose them. Where no line ever was it is the first one, which nobody has:
+    /// TEIDs that are made up do not lead all over the memory.
     #[inline]
-    pub(crate) fn slots<const N: usize>(&self, teids: &[u32; N]) -> [u32; N] {
-        self.scheme.slots(teids)
-    }
-
-    /// Where the line of a TEID with this slot lies, if the UPF chose it.
-    #[inline]
-    pub(crate) fn at_slot(&self, slot: u32) -> Option<u32> {
-        (slot < self.slots).then_some(slot)
+    pub(crate) fn at_teids<const N: usize>(&self, teids: &[u32; N]) -> [u32; N] {
+        let mut slots = self.scheme.slots(teids);
+        for slot in &mut slots {
+            *slot = if *slot <= self.last_slot { *slot } else { 0 };
+        }
+        slots
     }
 
     /// Where the line of an address lies, if it is in a pool.
@@ -107,14 +111,15 @@ impl Table {
         self.pools.slot(address).map(|number| self.slots + number)
     }
 
-    /// Where the lines of these addresses lie, if they are in a pool; else none's.
+    /// Where the lines of these addresses lie, if they are in a pool and one ever was there; else none's.
     #[inline(always)]
     pub(crate) fn at_addresses<const N: usize>(&self, addresses: &[u32; N], lines: &mut [u32]) {
         let mut is_elsewhere = false;
         for (line, address) in lines.iter_mut().zip(addresses) {
             let near = self.pools.near(*address);
             is_elsewhere |= near.is_none();
-            *line = near.map_or(0, |number| self.slots.wrapping_add(number));
+            let number = near.map_or(0, |number| self.slots.wrapping_add(number));
+            *line = if number <= self.last_number { number } else { 0 };
         }
         if is_elsewhere && self.pools.are_several() {
             self.at_any_addresses(addresses, lines);
@@ -232,6 +237,11 @@ impl Table {
         };
         *self.line_mut(number)? = line;
         self.taken += 1;
+        match key {
+            _ if near != Some(number) => {}
+            Key::Tunnel(..) => self.last_slot = self.last_slot.max(number),
+            Key::Ipv4(..) | Key::Ipv6(..) => self.last_number = self.last_number.max(number),
+        }
         Some(number)
     }
 
@@ -277,7 +287,7 @@ impl Table {
 
     fn near(&self, key: Key) -> Option<u32> {
         match key {
-            Key::Tunnel(teid, _) => self.at_slot(self.slots(&[teid])[0]),
+            Key::Tunnel(teid, _) => Some(self.scheme.slots(&[teid])[0]).filter(|slot| *slot < self.slots),
             Key::Ipv4(_, address) => self.at_address(address),
             Key::Ipv6(..) => None,
         }

@@ -97,7 +97,7 @@ impl FastPath {
     ) -> Fork {
         let (Some(bytes), Some(meta)) = (batch.data(index), batch.meta(index)) else { return Fork::Ask };
         let work = Tunnelled::parse(bytes).ok().and_then(|of| {
-            let slot = slot.unwrap_or_else(|| self.table.slots(&[of.teid])[0]);
+            let slot = slot.unwrap_or_else(|| self.table.at_teids(&[of.teid])[0]);
             self.odd_tunnel(bytes, meta, (&of, slot), index)
         });
         work.map_or(Fork::Ask, |work| keep(odd, work))
@@ -125,7 +125,7 @@ impl FastPath {
             _ => {}
         }
         Some(Work {
-            stage: self.seek(key, self.table.at_slot(slot)),
+            stage: self.seek(key, Some(slot)),
             user: user.unwrap_or(User::NOTHING),
             start: tunnelled.start,
             qfi: tunnelled.qfi,

@@ -1,6 +1,7 @@
 mod again;
 mod foreseen;
 mod led;
+mod strangers;
 
 use std::net::Ipv4Addr;
 

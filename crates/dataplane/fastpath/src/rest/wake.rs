@@ -23,6 +23,7 @@ impl FastPath {
     /// its lines go on.
     pub(crate) fn wake(&mut self, seid: Seid, now: Time) {
         let Some(Woken { since, alike, paths, past }) = self.resting.take(seid) else { return };
+        self.has_woken = true;
         let done = self.slow.apply(since, &Plan { session: seid, ops: alike.clone().into() });
         debug_assert_eq!(done, Ok(Applied::default()));
         self.follow(now, paths, Paths::default());

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use causeway_rules::{Alike, Own, Places, Probe};
-use causeway_types::Seid;
+use causeway_types::{Seid, Teid};
 
 use super::kinds::Kind;
 use super::{Resting, both, ends};
@@ -54,6 +54,18 @@ impl Resting {
         });
     }
 
+    /// Somebody will ask for the session of a tunnel of ours soon.
+    pub(crate) fn approach_tunnel(&self, tunnel: (Teid, IpAddr)) {
+        fetch(&self.tunnels, self.tunnels.probe(tunnel));
+    }
+
+    /// The same of a UE.
+    pub(crate) fn approach_ue(&self, address: IpAddr) {
+        if let IpAddr::V4(ue) = address {
+            fetch(&self.ues, self.ues.probe(ue));
+        }
+    }
+
     /// Where a session like this is found, all of which is fetched. `None`: sessions like it cannot rest.
     #[inline]
     pub(crate) fn entry(&self, seid: Seid, alike: &Alike) -> Option<Entry> {
@@ -84,7 +96,7 @@ impl Resting {
     }
 
     #[inline]
-    pub(super) fn fetch_remote(&self, end: (causeway_types::Teid, IpAddr)) -> Probe {
+    pub(super) fn fetch_remote(&self, end: (Teid, IpAddr)) -> Probe {
         fetch(&self.remotes, self.remotes.probe(end))
     }
 
