@@ -8,10 +8,9 @@
 // GTP-U extension headers beyond a PDU Session Container of four octets, so the control plane takes packets times that
 // constant away (p4/README.md).
 
-#define PARTITION(table_id, partition, usage, count_one, entries, pin) \
+#define PARTITION(table_id, partition, usage, count_one, entries) \
     DIRECT_COUNTER(usage) \
     action count_one() { DIRECT_COUNT(usage) } \
-    pin \
     @id(table_id) \
     table partition { \
         key = { rule : exact @name("rule"); } \
@@ -22,9 +21,9 @@
     }
 
 control PreQosAccounting(in rule_t rule) {
-    PARTITION(60, pre_qos_a, pre_qos_usage_a, count_pre_a, SIZE_ACCOUNTING, )
+    PARTITION(60, pre_qos_a, pre_qos_usage_a, count_pre_a, SIZE_ACCOUNTING)
 #if ACCOUNTING_PARTITIONS == 2
-    PARTITION(61, pre_qos_b, pre_qos_usage_b, count_pre_b, SIZE_ACCOUNTING, )
+    PARTITION(61, pre_qos_b, pre_qos_usage_b, count_pre_b, SIZE_ACCOUNTING)
 #endif
 
     apply {
@@ -36,23 +35,15 @@ control PreQosAccounting(in rule_t rule) {
 }
 
 control PostQosAccounting(in rule_t rule) {
-    PARTITION(62, post_qos_a, post_qos_usage_a, count_post_a, SIZE_POST_QOS, )
+    PARTITION(62, post_qos_a, post_qos_usage_a, count_post_a, SIZE_ACCOUNTING)
 #if ACCOUNTING_PARTITIONS == 2
-    PARTITION(63, post_qos_b, post_qos_usage_b, count_post_b, SIZE_ACCOUNTING, )
-#elif defined(SIZE_BESIDE)
-    PARTITION(64, post_qos_early, post_qos_usage_early, count_post_early, SIZE_BESIDE, PLACE_EARLY)
-    PARTITION(65, post_qos_late, post_qos_usage_late, count_post_late, SIZE_BESIDE, PLACE_LATE)
+    PARTITION(63, post_qos_b, post_qos_usage_b, count_post_b, SIZE_ACCOUNTING)
 #endif
 
     apply {
-#ifdef SIZE_BESIDE
-        post_qos_early.apply();
-#endif
         post_qos_a.apply();
 #if ACCOUNTING_PARTITIONS == 2
         post_qos_b.apply();
-#elif defined(SIZE_BESIDE)
-        post_qos_late.apply();
 #endif
     }
 }

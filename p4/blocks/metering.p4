@@ -2,11 +2,50 @@
 // dropped. A rule without MBR has meter 0, which is not asked.
 //
 // Meters are in two halves where there are many: the first has those with even numbers.
+//
+// In `hip4` the few rules that have a meter have a row that names it, so that no PDR's entry has to. The table asks the meter itself:
+// that takes no stage more.
 
 #define HALVES_FROM 16384
 
-control Metering(inout metadata_t meta) {
 #if SIZE_METERS > HALVES_FROM && !defined(PROFILE_DIRECT)
+#define HAS_HALVES
+#endif
+
+#ifdef PROFILE_HIP4
+#define METERED(meter_id, meters, asks, table_id, rules, entries) \
+    @id(meter_id) \
+    METER(meters, entries, bit<16>) \
+    action asks(meter_index_t meter_index) { METER_EXECUTE(meters, meter_index, meta.color) } \
+    @id(table_id) \
+    table rules { \
+        key = { meta.rule : exact @name("rule"); } \
+        actions = { asks; @defaultonly NoAction; } \
+        const default_action = NoAction(); \
+        size = entries; \
+    }
+
+control Metering(inout metadata_t meta) {
+#ifdef HAS_HALVES
+    METERED(50, rule_meters_even, ask_even, 57, metered_rules_even, SIZE_METERS / 2)
+    METERED(51, rule_meters_odd, ask_odd, 58, metered_rules_odd, SIZE_METERS / 2)
+
+    apply {
+        if (metered_rules_even.apply().miss) {
+            metered_rules_odd.apply();
+        }
+    }
+#else
+    METERED(50, rule_meters, ask, 57, metered_rules, SIZE_METERS)
+
+    apply {
+        metered_rules.apply();
+    }
+#endif
+}
+#else
+control Metering(inout metadata_t meta) {
+#ifdef HAS_HALVES
     @id(50)
     METER(rule_meters_even, SIZE_METERS / 2, bit<15>)
 
@@ -37,6 +76,7 @@ control Metering(inout metadata_t meta) {
     }
 #endif
 }
+#endif
 
 #ifdef PROFILE_DIRECT
 // Those of sessions' simple rules.

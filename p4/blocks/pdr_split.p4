@@ -10,14 +10,12 @@
 
 control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
 #ifdef PROFILE_HIP4
-    action set_rule(rule_t rule, meter_index_t meter_index) {
+    action set_rule(rule_t rule) {
         meta.rule = rule;
-        meta.meter = meter_index;
     }
 
-    action set_rule_and_tunnel(rule_t rule, meter_index_t meter_index, teid_t teid) {
+    action set_rule_and_tunnel(rule_t rule, teid_t teid) {
         meta.rule = rule;
-        meta.meter = meter_index;
         meta.teid_out = teid;
     }
 #define N6_ACTIONS set_rule;

@@ -60,16 +60,22 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
     Verdict() verdict;
 
     apply {
+#ifdef PROFILE_DIRECT
         if (hdr.cpu.isValid()) {
             commands.apply(hdr, meta TARGET_ARGUMENTS);
         }
         difference.apply(hdr, meta);
-#ifdef PROFILE_DIRECT
         sessions.apply(hdr, meta);
         filters.apply(hdr, meta);
 #else
+        difference.apply(hdr, meta);
         if (meta.has_user_packet == 1) {
             pdr.apply(hdr, meta);
+        }
+        // Behind the rules, whose entries may write the same fields, and would wait. Nothing else comes of that: a command that is
+        // refused or routes has no user packet, so no rule.
+        if (hdr.cpu.isValid()) {
+            commands.apply(hdr, meta TARGET_ARGUMENTS);
         }
 #endif
         // Asked only now, because the large tables that find the rule take the first stages.
@@ -120,6 +126,7 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
             metering.apply(meta);
         }
 #endif
+#ifdef PROFILE_DIRECT
         if (meta.command != CpuCommand.SEND) {
             queueing.apply(meta TARGET_ARGUMENTS);
         }
@@ -128,6 +135,16 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         if (meta.punt != PuntReason.NONE) {
             punting.apply(meta TARGET_ARGUMENTS);
         }
+#else
+        rewrite.apply(hdr, meta);
+        routing.apply(hdr, meta TARGET_ARGUMENTS);
+        // Either says the queue: neither waits for the other then.
+        if (meta.punt != PuntReason.NONE) {
+            punting.apply(meta TARGET_ARGUMENTS);
+        } else if (meta.command != CpuCommand.SEND) {
+            queueing.apply(meta TARGET_ARGUMENTS);
+        }
+#endif
         verdict.apply(meta TARGET_ARGUMENTS);
 #ifndef PROFILE_DIRECT
         if (IS_SOUND) {

@@ -26,27 +26,7 @@ control QueueCounting(in queue_t queue) {
     @id(55)
     COUNTER(queue_packets, 32, queue_t)
 
-#ifdef SIZE_BESIDE
-    // A table of its own, so that it can stand where no block is that the counters of rules could have.
-    @hidden
-    action count_queue() {
-        COUNT(queue_packets, queue_t, queue)
-    }
-
-    @hidden
-    PLACE_QUEUES
-    table queue_counting {
-        actions = { count_queue; }
-        const default_action = count_queue();
-        size = 1;
-    }
-
-    apply {
-        queue_counting.apply();
-    }
-#else
     apply {
         COUNT(queue_packets, queue_t, queue)
     }
-#endif
 }

@@ -67,28 +67,7 @@
 #define SIZE_ACCOUNTING (RULES / 2 + RULES / 8)
 #endif
 
-// One partition of very many rules, few of them with filters: on Tofino 1 a table's counter has 36 blocks of a stage, where 42
-// can be counters. Two small tables beside the large one after QoS enforcement take what it cannot; a rule's entry may stand in
-// any of the three.
-#if ACCOUNTING_PARTITIONS == 1 && RULES > 300000 && COMPLEX_UES < 4096 && !defined(PROFILE_DIRECT)
-#ifdef APPLICATION_DETECTION
-// What tells applications apart leaves stage 0 to the egress side's counters.
-#define SIZE_BESIDE 22528
-#define PLACE_EARLY @stage(0)
-#define PLACE_LATE
-#define PLACE_QUEUES
-#else
-#define SIZE_BESIDE 10240
-#define PLACE_EARLY @stage(2)
-#define PLACE_LATE
-#define PLACE_QUEUES @stage(0)
-#endif
-#define SIZE_POST_QOS (SIZE_ACCOUNTING - 2 * SIZE_BESIDE)
-#else
-#define SIZE_POST_QOS SIZE_ACCOUNTING
-#endif
-
-// One rule in eight has a meter of its own; cell 0 is for rules without one. Tofino 1 places no more than about 36,000 as one, so
+// One rule in eight has a meter; cell 0 is for rules without one. Tofino 1 places no more than about 36,000 as one, so
 // there are two of half the size where more are wanted.
 #define SIZE_METERS (RULES / 8)
 // Profile `direct`: those of sessions' simple rules apart from the others'.

@@ -2,6 +2,9 @@
 
 use crate::driver::Program;
 
+/// Tables of rules that have a meter: one, or those of the even and of the odd meters.
+pub(crate) const METERED: [&str; 3] = ["metered_rules", "metered_rules_even", "metered_rules_odd"];
+
 /// Meters by index; index 0 is for rules without one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Meters {
@@ -35,6 +38,18 @@ impl Meters {
         Some(Self { ids: [even, odd], name, count: size.min(other).saturating_mul(2) })
     }
 
+    /// The table in which a program that keeps meters apart from rules has the rows of rules with that meter, and the index that they say.
+    pub(crate) fn row(&self, index: u32) -> (&'static str, u32) {
+        let [even, odd] = self.ids;
+        let [one, first, second] = METERED;
+        let (meter, index) = self.cell(index);
+        match (even == odd, meter == even) {
+            (true, _) => (one, index),
+            (false, true) => (first, index),
+            (false, false) => (second, index),
+        }
+    }
+
     /// The meter and the index in it.
     pub(crate) fn cell(&self, index: u32) -> (u32, u32) {
         let [even, odd] = self.ids;
@@ -53,6 +68,7 @@ mod tests {
     use causeway_p4::profiles;
 
     use super::*;
+    use crate::driver::Meter;
 
     // Input:  the meters of simple rules of `direct`, in two halves, and those of its other rules, which are one.
     // Output: each index has a meter of its own in both, as far as they go.
@@ -71,5 +87,23 @@ mod tests {
             assert_eq!(found.iter().map(|(id, _)| id).collect::<HashSet<_>>().len(), ids);
         }
         assert_eq!(Meters::of_sessions(&Program::from(&profiles::HIP4)), None);
+    }
+
+    // Input:  `hip4` as it is, with meters as one, and with two halves in their stead.
+    // Output: a rule with a meter has its row in the table that asks it, with the index there.
+    #[test]
+    fn rules_with_a_meter_stand_where_it_is_asked() {
+        let mut program = Program::from(&profiles::HIP4);
+        let one = Meters::of_rules(&program).unwrap();
+        assert_eq!([1, 2, 5].map(|index| one.row(index)), [1, 2, 5].map(|index| ("metered_rules", index)));
+        program.meters = [("rule_meters_even", 7), ("rule_meters_odd", 8)]
+            .map(|(name, id)| Meter { id, name: name.to_owned(), size: 4 })
+            .into();
+        let halves = Meters::of_rules(&program).unwrap();
+        assert_eq!(halves.count, 8);
+        let rows = [1, 2, 5].map(|index| (halves.row(index), halves.cell(index).0));
+        let wanted =
+            [(("metered_rules_odd", 0), 8), (("metered_rules_even", 1), 7), (("metered_rules_odd", 2), 8)];
+        assert_eq!(rows, wanted);
     }
 }

@@ -1,7 +1,7 @@
 //! The tables of the UPF's programs that the model asks and the backend fills, by their names.
 
 /// All of them; each profile has some.
-pub(crate) const TABLES: [&str; 49] = [
+pub(crate) const TABLES: [&str; 52] = [
     "source_guard",
     "source_guard_ipv6",
     "complex",
@@ -36,6 +36,9 @@ pub(crate) const TABLES: [&str; 49] = [
     "dl_from_n6_rules",
     "far",
     "meter_lookup",
+    "metered_rules",
+    "metered_rules_even",
+    "metered_rules_odd",
     "ul_template",
     "ul_to_n6_template",
     "ul_to_n9_n3_template",

@@ -161,6 +161,12 @@ pub static HIP4: Contract = Contract {
             ],
             actions: &[0x180df3c],
         },
+        Table { id: 0x2000039, name: "metered_rules", size: 5632, is_const: false,
+            keys: &[
+                Key { id: 1, name: "rule", width: 24, kind: MatchKind::Exact },
+            ],
+            actions: &[0x1f61ff2],
+        },
         Table { id: 0x200003c, name: "pre_qos_a", size: 28160, is_const: false,
             keys: &[
                 Key { id: 1, name: "rule", width: 24, kind: MatchKind::Exact },
@@ -260,8 +266,7 @@ pub static HIP4: Contract = Contract {
         ] },
         Action { id: 0x15995ac, name: "set_rule_and_tunnel", params: &[
             Field { id: 1, name: "rule", width: 24 },
-            Field { id: 2, name: "meter_index", width: 16 },
-            Field { id: 3, name: "teid", width: 32 },
+            Field { id: 2, name: "teid", width: 32 },
         ] },
         Action { id: 0x1673b73, name: "count_pre_a", params: &[
         ] },
@@ -275,7 +280,6 @@ pub static HIP4: Contract = Contract {
         ] },
         Action { id: 0x17fe30f, name: "set_rule", params: &[
             Field { id: 1, name: "rule", width: 24 },
-            Field { id: 2, name: "meter_index", width: 16 },
         ] },
         Action { id: 0x180df3c, name: "set_queue", params: &[
             Field { id: 1, name: "queue", width: 5 },
@@ -304,6 +308,9 @@ pub static HIP4: Contract = Contract {
         Action { id: 0x1ed9711, name: "keep", params: &[
         ] },
         Action { id: 0x1f607cf, name: "route", params: &[
+        ] },
+        Action { id: 0x1f61ff2, name: "ask", params: &[
+            Field { id: 1, name: "meter_index", width: 16 },
         ] },
         Action { id: 0x1f817b2, name: "to_port", params: &[
             Field { id: 1, name: "port", width: 9 },

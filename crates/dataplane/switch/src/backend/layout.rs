@@ -176,6 +176,14 @@ impl Layout {
         self.entry(EntryKey { table: found.id, fields, priority }, action, parameters)
     }
 
+    /// The entry that says the meter of a rule, where neither its rows nor its FAR do.
+    pub(super) fn metered(&self, key: Vec<FieldMatch>, meter: u32) -> Option<Entry> {
+        let (table, index) = self.meters.row(meter);
+        let action = *self.table(table)?.actions.first()?;
+        let key = EntryKey { table: self.table(table)?.id, fields: key, priority: 0 };
+        Some(Entry { key, action, parameters: vec![index.into()] })
+    }
+
     /// Entries that the accounting tables of a side hold.
     pub(super) fn accounting_capacity(&self, side: usize) -> u64 {
         let tables = ACCOUNTING.get(side).into_iter().flatten().filter_map(|name| self.table(name));

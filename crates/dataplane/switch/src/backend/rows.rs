@@ -32,13 +32,18 @@ impl<D: SwitchDriver> Switch<D> {
         entry.ok_or(unsupported("the program has no action for the rule"))
     }
 
-    /// What a profile keeps by the rule's number beside templates: its FAR and its meter.
+    /// What a profile keeps by the rule's number beside templates: its FAR, and its meter if it has one.
     pub(super) fn number_entries(&self, placed: &Placed, meter: u32) -> Result<Vec<Entry>, ApplyError> {
-        if self.layout.profile != Profile::Baseline {
-            return Ok(Vec::new());
+        let key = vec![FieldMatch::Exact(placed.number.0.into())];
+        match self.layout.profile {
+            Profile::Baseline => {}
+            Profile::Hip4 if meter != 0 => {
+                let entry = self.layout.metered(key, meter);
+                return Ok(vec![entry.ok_or(unsupported("the program has no table for the rule's meter"))?]);
+            }
+            _ => return Ok(Vec::new()),
         }
         let Content { template, teid, .. } = placed.wanted.content;
-        let key = vec![FieldMatch::Exact(placed.number.0.into())];
         let (action, mut parameters) = template.deed.action();
         parameters.push(("teid", teid.into()));
         let far = self.layout.plain("far", key.clone(), action, &parameters);
@@ -51,15 +56,25 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// The keys of these entries of a number that has been written.
     pub(super) fn number_keys(&self, number: SwitchPdr) -> Vec<EntryKey> {
-        if self.layout.profile != Profile::Baseline {
-            return Vec::new();
-        }
-        let has_meter = self.rules.get(&number).is_some_and(|rule| rule.content.meter.is_some());
-        let tables = ["far", "meter_lookup"].into_iter().take(1 + usize::from(has_meter));
+        let meter = self.meter_of(number);
+        let tables = match (self.layout.profile, meter) {
+            (Profile::Baseline, None) => vec!["far"],
+            (Profile::Baseline, Some(_)) => vec!["far", "meter_lookup"],
+            (Profile::Hip4, Some(index)) => vec![self.layout.meters.row(index).0],
+            _ => Vec::new(),
+        };
         let key = |name| {
             let table = self.layout.table(name)?.id;
             Some(EntryKey { table, fields: vec![FieldMatch::Exact(number.0.into())], priority: 0 })
         };
-        tables.filter_map(key).collect()
+        tables.into_iter().filter_map(key).collect()
+    }
+
+    /// The meter that packets go through whose rule has this number.
+    fn meter_of(&self, number: SwitchPdr) -> Option<u32> {
+        let rule = self.rules.get(&number)?;
+        let held = self.sessions.get(&rule.session)?;
+        let placed = held.placed.get(&rule.pdr).filter(|placed| placed.number == number)?;
+        Some(held.meters.get(&placed.meter()?)?.0)
     }
 }

@@ -72,6 +72,32 @@ fn copies_name_the_rule() {
     });
 }
 
+// Input:  rules that close the gate in both directions and want copies; packets for them in frames of the controller, with commands that
+//         have no meaning, and to be processed, routed and sent.
+// Output: what has no meaning is dropped as that, without a copy, whatever the rules say; only what is to be processed has a rule, and
+//         that says the reason. The others go their way.
+#[test]
+fn commands_stand_before_rules() {
+    for_all("control::commands_stand_before_rules", |bench| {
+        let shut = Deed::Drop { reason: "gate_closed", notify: true };
+        let (up, down) = (bench.uplink(TEID, 1, 0, shut).id, bench.downlink(UE, 0, shut).id);
+        let tunnel = tunnelled(GNB, UPF_N3, TEID, (1, 1), &request().octets()).octets();
+        for (packet, rule) in [(&tunnel, up), (&reply().octets(), down)] {
+            for code in [0, 4, 255] {
+                let left = bench.expect_drop(CPU, &command(code, N9, 5, packet), "bad_command");
+                assert!(left.is_empty(), "{left:02x?}");
+            }
+            let left = bench.expect_drop(CPU, &command(1, 0, 0, packet), "gate_closed");
+            let [(CPU, copy)] = &left[..] else { panic!("{left:02x?}") };
+            assert_eq!(said(copy), pushed(1, 1, CPU, rule, packet));
+            assert_eq!(bench.expect(CPU, &command(3, N9, 5, packet), N9), ip(packet));
+        }
+        let message = tunnelled(UPF_N3, GNB, 7, (0, 1), &reply().octets());
+        let left = bench.expect(CPU, &command(2, 0, 0, &message.octets()), N3);
+        assert_eq!(routed(&left), message.octets());
+    });
+}
+
 // Input:  a damaged user packet for a rule with notifications, around which are extension headers.
 // Output: the copy is damaged alike, and has what is in front of it.
 #[test]

@@ -247,6 +247,9 @@ impl Bench {
                 let set = if is_to_n6 { "set_rule" } else { "set_rule_and_tunnel" };
                 self.add_at(table, keys, priority, set, &own);
                 self.add(template, &[("rule", exactly(id, 24))], action, &data);
+                if meter != 0 {
+                    self.add("metered_rules", &[("rule", FieldMatch::Exact(id.into()))], "ask", &own);
+                }
             }
         }
         self.counted(id, deed)

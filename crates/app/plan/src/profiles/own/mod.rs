@@ -4,10 +4,10 @@
 mod direct;
 mod rules;
 
-use super::fields::{OPERAND_IPV4, OPERAND_OCTET, PDR_ID, UE_ADDRESS, encapsulation, key};
+use super::fields::{OPERAND_IPV4, OPERAND_METER, OPERAND_OCTET, PDR_ID, UE_ADDRESS, encapsulation, key};
 use super::{Population, Profile, Program, accounting};
 use crate::error::PlanError;
-use crate::pipeline::Dependency::{self, Control, Match as Matches};
+use crate::pipeline::Dependency::{self, Action, Control, Match as Matches};
 use crate::pipeline::Pipeline;
 use crate::table::Gress::{Egress, Ingress};
 use crate::table::{Field, Match, Table};
@@ -27,12 +27,6 @@ const HALVES_FROM: u32 = 16_384;
 /// Operands of a route: port and two MAC addresses.
 const ROUTE: &[u32] = &[16, 48, 48];
 
-/// One partition of more rules than that, with fewer complex UEs than that, has two tables of so many entries beside the large one after
-/// QoS enforcement.
-const MANY_RULES: u32 = 300_000;
-const FEW_COMPLEX: u32 = 4096;
-const BESIDE: u32 = 10_240;
-
 /// Dependencies by the names of earlier tables.
 type After<'a> = Vec<(&'a str, Dependency)>;
 
@@ -41,18 +35,13 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
         return direct::build(program, population);
     }
     let mut pipeline = Pipeline::default();
-    let command = Match::Exact(key(&[&[("command", 8)]]));
-    pipeline.add(Table::new("cpu_commands", Ingress, command, 3).when("from the CPU", 1), &[])?;
     pipeline.add(Table::new("difference", Ingress, Match::Always, 0), &[])?;
-    // In `red` the compiler has the guard before the PDRs, else behind them.
-    let is_guarded_first = program.profile == Profile::Red;
-    if is_guarded_first {
-        guard(&mut pipeline)?;
-    }
     let found = rules::matching(&mut pipeline, program, population)?;
-    if !is_guarded_first {
-        guard(&mut pipeline)?;
-    }
+    // What the commands write, rules of `red` and `red-spt` write before.
+    let command = Match::Exact(key(&[&[("command", 8)]]));
+    let behind: After<'_> = rules::written(program.profile).iter().map(|name| (*name, Action)).collect();
+    pipeline.add(Table::new("cpu_commands", Ingress, command, 3).when("from the CPU", 1), &behind)?;
+    guard(&mut pipeline)?;
     pipeline.add(Table::new("user_packet", Ingress, Match::Always, 0), &[])?;
     let sound: After<'_> =
         found.iter().copied().chain(["source_guard", "ecn"]).map(|name| (name, Matches)).collect();
@@ -61,34 +50,16 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
     let rules = rules::count(program.profile, population);
     let mut metered = sound.clone();
     metered.extend(decided.iter().copied().filter(|(name, _)| *name == "meter_lookup"));
-    let meters = metering(&mut pipeline, rules, &metered)?;
+    let meters = metering(&mut pipeline, program.profile, rules, &metered)?;
     let colored: After<'_> =
         decided.iter().copied().chain(meters.iter().map(|name| (*name, Matches))).collect();
     let queue = Match::Exact(key(&[&[("color", 8), ("qfi", 6)]]));
     pipeline.add(Table::new("queue_assignment", Ingress, queue, QUEUES[0]).actions(&[&[8]]), &colored)?;
     delivery(&mut pipeline, &decided, &colored)?;
     accounting::side(&mut pipeline, program, rules, Ingress, &sound)?;
-    egress(&mut pipeline, program, rules, population)?;
+    accounting::side(&mut pipeline, program, rules, Egress, &[])?;
+    pipeline.add(Table::new("queue_packets", Egress, Match::Always, QUEUES[1]).counted(), &[])?;
     Ok(pipeline)
-}
-
-/// Counters of queues and, after QoS enforcement, of rules.
-fn egress(
-    pipeline: &mut Pipeline,
-    program: &Program,
-    rules: u32,
-    population: &Population,
-) -> Result<(), PlanError> {
-    let queues = Table::new("queue_packets", Egress, Match::Always, QUEUES[1]).counted();
-    if program.partitions != 1 || rules <= MANY_RULES || population.complex >= FEW_COMPLEX {
-        accounting::side(pipeline, program, rules, Egress, &[])?;
-        return pipeline.add(queues, &[]);
-    }
-    let beside = |name| Table::new(name, Egress, Match::Exact(key(&[PDR_ID])), BESIDE).counted();
-    pipeline.add(queues.at_stage(Some(0)), &[])?;
-    pipeline.add(beside("accounting_early").at_stage(Some(2)), &[])?;
-    accounting::side(pipeline, program, rules - 2 * BESIDE, Egress, &[])?;
-    pipeline.add(beside("accounting_late"), &[])
 }
 
 /// What only packets of tunnels are asked, behind the tables that find their rule.
@@ -101,16 +72,21 @@ fn guard(pipeline: &mut Pipeline) -> Result<(), PlanError> {
     pipeline.add(ecn.actions(&[&[8]]).when("in a tunnel", 1), &[])
 }
 
-/// The meters, in two halves where there are many.
+/// The meters, in two halves where there are many. In `hip4` a table has the rules of each, and asks its own.
 fn metering(
     pipeline: &mut Pipeline,
+    profile: Profile,
     rules: u32,
     after: &After<'_>,
 ) -> Result<&'static [&'static str], PlanError> {
     let meters = (rules / RULES_PER_METER).max(1);
-    // Addressed by the meter's number, so none can be spread over stages.
+    // Else addressed by the meter's number, so none can be spread over stages.
     let mut table = |name: &'static str, entries: u32| {
-        pipeline.add(Table::new(name, Ingress, Match::Always, entries).metered(), after)
+        let (matching, operands) = match profile {
+            Profile::Hip4 => (Match::Exact(key(&[PDR_ID])), &[OPERAND_METER][..]),
+            _ => (Match::Always, &[][..]),
+        };
+        pipeline.add(Table::new(name, Ingress, matching, entries).actions(&[operands]).metered(), after)
     };
     if meters <= HALVES_FROM {
         table("meters", meters)?;

@@ -1,7 +1,7 @@
 //! How the programs find a rule, and what it says: PDR tables in three or seven parts, tables of FARs, or templates.
 
 use crate::error::PlanError;
-use crate::pipeline::Dependency::{self, Action, Control};
+use crate::pipeline::Dependency::{self, Control};
 use crate::pipeline::Pipeline;
 use crate::profiles::fields::{
     OPERAND_IPV4, OPERAND_METER, OPERAND_OCTET, OPERAND_PDR_ID, OPERAND_TEID, PDR_ID, TUNNEL, UE_ADDRESS, key,
@@ -84,19 +84,12 @@ pub(super) fn matching(
     }
 }
 
-/// From so many complex UEs on the compiler was seen to use two stages of `red` less than there are.
-const MANY_COMPLEX: u32 = 8192;
-
-/// What the PDRs of `red` and `red-spt` wait for: commands of the control plane come first, and write a reason for a drop and a tunnel's address,
-/// too.
-const COMMANDS: (&str, Dependency) = ("cpu_commands", Action);
-
-/// The stage in which PDRs begin. While those of `red` wait, the compiler begins the guard and what it asks of the user packet, and completes them
-/// first.
-const fn first_stage(profile: Profile, population: &Population) -> Option<usize> {
+/// The tables of rules that write a reason for a drop and the address of a tunnel.
+pub(super) const fn written(profile: Profile) -> &'static [&'static str] {
     match profile {
-        Profile::Red if population.complex >= MANY_COMPLEX => Some(3),
-        _ => None,
+        Profile::Red => UNSPLIT,
+        Profile::RedSpt => SPLIT,
+        _ => &[],
     }
 }
 
@@ -107,17 +100,12 @@ fn unsplit(
 ) -> Result<&'static [&'static str], PlanError> {
     let actions: &[&[u32]] = if program.profile == Profile::Red { TO_ANY } else { &[&[OPERAND_PDR_ID]] };
     let under = |table: Table| table.actions(actions).when("user data", 1);
-    let first = first_stage(program.profile, population);
-    let waits: &[(&str, Dependency)] = if program.profile == Profile::Red { &[COMMANDS] } else { &[] };
     if population.complex > 0 {
         let fields = key(&[TUNNEL, BOTH_WAYS, FILTER]);
-        pipeline.add(
-            under(Table::new("complex", Ingress, Match::Ternary(fields), population.complex * 2))
-                .at_stage(first),
-            waits,
-        )?;
+        let complex = Table::new("complex", Ingress, Match::Ternary(fields), population.complex * 2);
+        pipeline.add(under(complex), &[])?;
     } else {
-        pipeline.add(under(Table::new("complex", Ingress, Match::Always, 0)).at_stage(first), waits)?;
+        pipeline.add(under(Table::new("complex", Ingress, Match::Always, 0)), &[])?;
     }
     for (way, name, fields) in [(1, "ul_simple", TUNNEL), (0, "dl_simple", UE_ADDRESS)] {
         let simple = Table::new(name, Ingress, Match::Exact(key(&[fields])), population.simple);
@@ -131,13 +119,11 @@ fn split(
     program: &Program,
     population: &Population,
 ) -> Result<&'static [&'static str], PlanError> {
-    const TEMPLATED: [&[&[u32]]; 2] =
-        [&[&[OPERAND_PDR_ID, OPERAND_METER]], &[&[OPERAND_PDR_ID, OPERAND_METER, OPERAND_TEID]]];
+    const TEMPLATED: [&[&[u32]]; 2] = [&[&[OPERAND_PDR_ID]], &[&[OPERAND_PDR_ID, OPERAND_TEID]]];
     let [to_n6, either, tunnel] = match program.profile {
         Profile::RedSpt => [TO_N6, TO_EITHER, TO_TUNNEL],
         _ => [TEMPLATED[0], TEMPLATED[1], TEMPLATED[1]],
     };
-    let waits = if program.profile == Profile::RedSpt { Some(COMMANDS) } else { None };
     let complex = population.complex / 2;
     let (n6, n9, back) = (population.simple - population.n9, population.n9, population.n9 + complex);
     let filters = |who: &[(&'static str, u32)]| Match::Ternary(key(&[who, FILTER]));
@@ -154,7 +140,7 @@ fn split(
     ] {
         let matching = if entries == 0 { Match::Always } else { matching };
         let table = Table::new(name, Ingress, matching, entries).actions(operands);
-        let after = last[usize::from(way)].map_or(waits, |name| Some((name, Control)));
+        let after = last[usize::from(way)].map(|name| (name, Control));
         pipeline.add(table.when("user data", 1).when("tunnelled", way), after.as_slice())?;
         last[usize::from(way)] = Some(name);
     }

@@ -25,7 +25,7 @@ pub use names::UnknownProgram;
 
 use super::{Colour, Departing, Pipeline, State};
 use crate::driver::Program;
-use crate::meters::Meters;
+use crate::meters::{METERED, Meters};
 use names::Names;
 use packet::{Family, Forward, Packet};
 
@@ -150,7 +150,7 @@ impl Upf {
         if self.first(state, packet, &tables).is_err() {
             packet.drop = Some(DropReason::NoForwarding);
         }
-        let _without_meter = self.apply(state, packet, "meter_lookup");
+        let _without_meter = self.first(state, packet, &["meter_lookup", METERED[0], METERED[1], METERED[2]]);
     }
 
     /// Counts a packet before (0) or after (1) QoS enforcement.

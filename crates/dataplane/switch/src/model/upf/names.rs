@@ -101,6 +101,9 @@ impl Names {
             "buffer" => packet.buffer = true,
             "buffer_by_rule" => (packet.buffer, packet.meter) = (true, 0),
             "drop_by_rule" => packet.meter = 0,
+            // The index in one of two halves.
+            "ask_even" => packet.meter *= 2,
+            "ask_odd" => packet.meter = 2 * packet.meter + 1,
             _ => {}
         }
     }
