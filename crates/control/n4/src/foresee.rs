@@ -1,5 +1,7 @@
 //! What the next request needs, while this one is worked on.
 
+use std::ops::Range;
+
 use causeway_pfcp::MessageType;
 use causeway_types::Seid;
 
@@ -10,22 +12,22 @@ const HEADER: usize = 16;
 const SEID: usize = 4;
 
 impl N4 {
-    /// The memory of the tables that lead to sessions, which is met all over: for whoever can have it in large pages.
-    pub fn tables(&self) -> impl Iterator<Item = &[u32]> {
+    /// The memory of the tables of sessions, which is met all over: for whoever can have it in large pages.
+    pub fn tables(&self) -> impl Iterator<Item = Range<*const u8>> {
         self.sessions.tables()
     }
 
-    /// Names the memory that the datagram after the next one will need, for whoever can have it fetched: words, and the first that is
-    /// needed of them. It changes nothing, and does no harm where it is wrong, or another datagram comes.
+    /// Names the memory that a datagram will need, for whoever can have it fetched: the cache lines that these addresses are in. It
+    /// changes nothing, and does no harm where it is wrong, or another datagram comes.
     ///
-    /// With very many sessions a request waits for memory most of the time. Call this with the datagram that follows before
-    /// [`N4::datagram`] with the one before it, where it has come already.
-    pub fn foresee(&self, following: &[u8], fetch: impl Fn(&[u32], usize)) {
+    /// With very many sessions a request waits for memory most of the time. Call this with a datagram that has come already before
+    /// [`N4::datagram`] with the one before it.
+    pub fn foresee(&self, following: &[u8], fetch: impl Fn(*const u8)) {
         let Some((header, body)) = following.split_first_chunk::<HEADER>() else { return };
         match MessageType::from_code(header[1]) {
             Some(MessageType::SessionEstablishmentRequest) => {
                 if let Some(cp) = self.resources.guess_cp(body) {
-                    self.sessions.foresee_new(self.seids.peek_second(), &cp, fetch);
+                    self.sessions.foresee_new(&cp, fetch);
                 }
             }
             Some(MessageType::SessionModificationRequest | MessageType::SessionDeletionRequest) => {

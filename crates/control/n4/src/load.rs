@@ -4,6 +4,7 @@ use causeway_pfcp::{CpFeatures, LoadControlInformation, Metric, SequenceNumber};
 
 use crate::N4;
 use crate::association::AssociationId;
+use crate::seid::SeidSequence;
 
 /// A change of the metric by less is not worth telling (clause 6.2.3.3.2.2).
 const WORTH_TELLING: u8 = 5;
@@ -40,7 +41,8 @@ pub(crate) fn share(there: usize, most: usize) -> u8 {
 impl N4 {
     /// How many sessions fit.
     pub(crate) fn most_sessions(&self) -> usize {
-        self.config.limits.sessions.min(self.capabilities.max_sessions as usize)
+        let most = self.config.limits.sessions.min(self.capabilities.max_sessions as usize);
+        most.min(SeidSequence::PLACES)
     }
 
     /// What to tell the SMF of an association, in a message that goes there now: nothing if it does not support load

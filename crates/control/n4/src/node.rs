@@ -45,7 +45,6 @@ pub struct N4 {
     pub(crate) targets: Targets,
     pub(crate) sessions: Sessions,
     pub(crate) forms: Forms,
-    pub(crate) seids: SeidSequence,
     pub(crate) resources: Resources,
     pub(crate) inbound: Inbound,
     pub(crate) outbound: Outbound<Purpose>,
@@ -118,9 +117,8 @@ impl N4 {
         let mut n4 = Self {
             associations: Associations::default(),
             targets: Targets::default(),
-            sessions: Sessions::with_capacity(sessions as usize),
+            sessions: Sessions::with_capacity(sessions as usize, SeidSequence::new(*seed, *secret)),
             forms: Forms::default(),
-            seids: SeidSequence::new(*seed, *secret),
             resources: Resources::new(tunnels, addresses),
             inbound: Inbound::new(*answer_lifetime, bounds),
             outbound: Outbound::new(recovery.0),

@@ -1,61 +1,63 @@
-//! Where our SEIDs come from.
+//! Where our SEIDs come from, and where they lead.
 
 use causeway_rules::Scramble;
 use causeway_types::Seid;
 
-/// A sequence of SEIDs: each value once in 2^64, in an order that depends on the seed.
+/// Bits of a place; the others number the SEIDs.
+const PLACE_BITS: u32 = 28;
+
+/// The highest bit of the number.
+const HIGHEST: u64 = 1 << 63;
+
+/// A sequence of SEIDs that say where their sessions are: no table is needed that leads there.
 ///
-/// The order is that of a counter put through a permutation: a keyed one that hides the order, or, without a
-/// secret, a known one that only spreads the values.
+/// Each is the place of its session and the number of the SEID, put through a permutation: a keyed one that hides both, or, without
+/// a secret, a known one that only spreads the values. The numbers begin where the seed says, and come again after 2^36: not even
+/// then have two sessions the same SEID, since they are in different places.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SeidSequence {
-    counter: u64,
+    number: u64,
     secret: Option<Scramble>,
-    /// The next two.
-    ahead: [Seid; 2],
+}
+
+impl Default for SeidSequence {
+    fn default() -> Self {
+        Self::new(0, None)
+    }
 }
 
 impl SeidSequence {
+    /// Places there can be.
+    pub(crate) const PLACES: usize = 1 << PLACE_BITS;
+
     pub(crate) fn new(seed: u64, secret: Option<Scramble>) -> Self {
-        Self::from_counter(mix(seed), secret)
+        Self { number: mix(seed), secret }
     }
 
-    fn from_counter(counter: u64, secret: Option<Scramble>) -> Self {
-        let mut sequence = Self { counter, secret, ahead: [Seid(0); 2] };
-        sequence.ahead = [sequence.draw(), sequence.draw()];
-        sequence
-    }
-
-    /// The next SEID, if it is not in use.
-    pub(crate) const fn peek(&self) -> Seid {
-        self.ahead[0]
-    }
-
-    /// The one after that.
-    pub(crate) const fn peek_second(&self) -> Seid {
-        self.ahead[1]
-    }
-
-    /// The next SEID: not one that `in_use` knows.
-    pub(crate) fn next(&mut self, in_use: impl Fn(Seid) -> bool) -> Seid {
-        loop {
-            let [seid, second] = self.ahead;
-            self.ahead = [second, self.draw()];
-            if !in_use(seid) {
-                return seid;
-            }
+    /// The next SEID, for a session at this place, below [`SeidSequence::PLACES`].
+    pub(crate) fn peek(&self, place: u32) -> Seid {
+        let plain = self.number << PLACE_BITS | u64::from(place);
+        // Zero means "not known", and only one value leads there.
+        match self.permuted(plain) {
+            0 => Seid(self.permuted(plain ^ HIGHEST)),
+            value => Seid(value),
         }
     }
 
-    /// The next value that is not zero, which means "not known".
-    fn draw(&mut self) -> Seid {
-        loop {
-            self.counter = self.counter.wrapping_add(1);
-            let value = self.secret.map_or_else(|| mix(self.counter), |secret| secret.hide64(self.counter));
-            if value != 0 {
-                return Seid(value);
-            }
-        }
+    /// The SEID that was next is taken.
+    pub(crate) const fn advance(&mut self) {
+        self.number = self.number.wrapping_add(1);
+    }
+
+    /// Where the session of a SEID is, if there is one: who has it, has it there.
+    #[inline]
+    pub(crate) fn place_of(&self, Seid(value): Seid) -> u32 {
+        let plain = self.secret.map_or_else(|| unmix(value), |secret| secret.reveal64(value));
+        plain as u32 & (Self::PLACES - 1) as u32
+    }
+
+    fn permuted(&self, plain: u64) -> u64 {
+        self.secret.map_or_else(|| mix(plain), |secret| secret.hide64(plain))
     }
 }
 
@@ -66,17 +68,35 @@ const fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
+/// The way back: the inverses of both factors, and of the shifts.
+const fn unmix(value: u64) -> u64 {
+    let value = (value ^ (value >> 31) ^ (value >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);
+    let value = (value ^ (value >> 27) ^ (value >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
+    value ^ (value >> 30) ^ (value >> 60)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
+    use proptest::prelude::*;
+
     use super::*;
 
+    // Input:  ten thousand SEIDs at hundred places in turn, by two seeds, with and without a secret.
+    // Output: none is zero, all differ within a sequence and from those of the others, and each leads to its place; the same
+    //         seed and secret give the same.
     #[test]
     fn seids_are_nonzero_and_distinct_and_depend_on_seed_and_secret() {
         let take = |seed, secret| {
             let mut sequence = SeidSequence::new(seed, secret);
-            (0..10_000).map(|_| sequence.next(|_| false)).collect::<BTreeSet<_>>()
+            let seids = (0..10_000_u32).map(|at| {
+                let seid = sequence.peek(at % 100);
+                assert_eq!((seid, sequence.place_of(seid)), (sequence.peek(at % 100), at % 100));
+                sequence.advance();
+                seid
+            });
+            seids.collect::<BTreeSet<_>>()
         };
         let secret = Some(Scramble::new([5, 6, 7]));
         let (one, two, three) = (take(1, None), take(2, None), take(1, secret));
@@ -85,18 +105,35 @@ mod tests {
         assert!(one.is_disjoint(&two));
         assert!(three.is_disjoint(&one) && three.len() == 10_000);
         assert_eq!(one, take(1, None));
-        let mut sequence = SeidSequence::new(1, secret);
-        let second = sequence.peek_second();
-        assert_eq!(sequence.peek(), sequence.next(|_| false));
-        assert_eq!(sequence.peek(), second);
     }
 
-    // Input:  a counter about to reach the one value that mixes to zero, and a SEID in use after it.
-    // Output: both are passed over.
+    // Input:  the one number that mixes to zero.
+    // Output: another SEID, which leads to the same place.
     #[test]
-    fn zero_and_used_values_are_passed_over() {
-        let mut sequence = SeidSequence::from_counter(u64::MAX, None);
+    fn zero_is_no_seid() {
+        let sequence = SeidSequence { number: 0, secret: None };
         assert_eq!(mix(0), 0);
-        assert_eq!(sequence.next(|seid| seid == Seid(mix(1))), Seid(mix(2)));
+        assert_eq!((sequence.peek(0), sequence.place_of(sequence.peek(0))), (Seid(mix(HIGHEST)), 0));
+    }
+
+    // Input:  the last SEID before the numbers begin again, and the first after it, at one place; the last place there is.
+    // Output: they differ, and lead there.
+    #[test]
+    fn the_numbers_begin_again() {
+        let last = SeidSequence::PLACES as u32 - 1;
+        let mut sequence = SeidSequence { number: u64::MAX, secret: None };
+        let before = sequence.peek(last);
+        sequence.advance();
+        assert_ne!(before, sequence.peek(last));
+        assert_eq!((sequence.place_of(before), sequence.place_of(sequence.peek(last))), (last, last));
+    }
+
+    proptest! {
+        // Input:  any value.
+        // Output: what is mixed is the same again, both ways.
+        #[test]
+        fn mixing_has_a_way_back(value: u64) {
+            prop_assert_eq!((unmix(mix(value)), mix(unmix(value))), (value, value));
+        }
     }
 }

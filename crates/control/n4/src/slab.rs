@@ -1,11 +1,17 @@
 //! Things in places that have numbers.
 
-/// How many things lie in one piece: more come without the others being moved.
+use std::ops::Range;
+
+/// How many things lie in one piece beyond the first: more come without the others being moved.
 const PIECE: usize = 256;
 
 /// Things whose places are numbered, and stay as long as the things do.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
+    /// The first things: as many as there is memory for that was asked for in the beginning.
+    first: Vec<Option<T>>,
+    reserved: usize,
+    /// All others.
     pieces: Vec<Vec<Option<T>>>,
     /// Places that were left, the last first.
     free: Vec<u32>,
@@ -15,38 +21,82 @@ pub(crate) struct Slab<T> {
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { pieces: Vec::new(), free: Vec::new(), end: 0 }
+        Self { first: Vec::new(), reserved: 0, pieces: Vec::new(), free: Vec::new(), end: 0 }
     }
 }
 
 impl<T> Slab<T> {
+    /// Nothing, and so many places that lie together, if the system has that much memory. What was never used is never touched.
+    pub(crate) fn with_capacity(places: usize) -> Self {
+        let mut first = Vec::new();
+        let reserved = if first.try_reserve_exact(places).is_ok() { places } else { 0 };
+        Self { first, reserved, ..Self::default() }
+    }
+
+    /// The memory of the places that lie together.
+    pub(crate) fn memory(&self) -> Range<*const u8> {
+        let start = self.first.as_ptr();
+        start.cast()..start.wrapping_add(self.reserved).cast()
+    }
+
     /// How many things there are.
     pub(crate) fn len(&self) -> usize {
         self.end as usize - self.free.len()
     }
 
+    /// The place that the next thing comes to.
+    #[inline]
+    pub(crate) fn vacant(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.end)
+    }
+
     /// Puts something in a place of its own, and returns the number of that.
     pub(crate) fn insert(&mut self, thing: T) -> u32 {
-        if let Some(place) = self.free.pop() {
-            if let Some(slot) = self.slot(place) {
-                *slot = Some(thing);
-            }
-            return place;
-        }
-        let place = self.end;
-        if (place as usize).is_multiple_of(PIECE) {
-            self.pieces.push(Vec::with_capacity(PIECE));
-        }
-        if let Some(piece) = self.pieces.last_mut() {
-            piece.push(Some(thing));
-        }
-        self.end += 1;
+        let place = self.vacant();
+        self.insert_at(place, thing);
         place
+    }
+
+    /// Puts something in a place that was [`Slab::vacant`], since when nothing has come. O(what has gone since then).
+    pub(crate) fn insert_at(&mut self, place: u32, thing: T) {
+        if place == self.end {
+            self.append(thing);
+            return;
+        }
+        let at = self.free.iter().rposition(|free| *free == place);
+        if let (Some(at), Some(slot)) = (at, self.slot(place)) {
+            *slot = Some(thing);
+            self.free.remove(at);
+        }
+    }
+
+    fn append(&mut self, thing: T) {
+        self.end += 1;
+        if self.first.len() < self.reserved {
+            return self.first.push(Some(thing));
+        }
+        match self.pieces.last_mut() {
+            Some(piece) if piece.len() < PIECE => piece.push(Some(thing)),
+            _ => {
+                let mut piece = Vec::with_capacity(PIECE);
+                piece.push(Some(thing));
+                self.pieces.push(piece);
+            }
+        }
     }
 
     #[inline]
     pub(crate) fn get(&self, place: u32) -> Option<&T> {
-        self.pieces.get(place as usize / PIECE)?.get(place as usize % PIECE)?.as_ref()
+        self.get_place(place)?.as_ref()
+    }
+
+    /// A place that was used at least once.
+    #[inline]
+    pub(crate) fn get_place(&self, place: u32) -> Option<&Option<T>> {
+        match (place as usize).checked_sub(self.reserved) {
+            None => self.first.get(place as usize),
+            Some(beyond) => self.pieces.get(beyond / PIECE)?.get(beyond % PIECE),
+        }
     }
 
     #[inline]
@@ -63,17 +113,20 @@ impl<T> Slab<T> {
 
     /// All things in the order of their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.pieces.iter().flatten().flatten()
+        self.first.iter().chain(self.pieces.iter().flatten()).flatten()
     }
 
     /// The same, to be changed.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.pieces.iter_mut().flatten().flatten()
+        self.first.iter_mut().chain(self.pieces.iter_mut().flatten()).flatten()
     }
 
     #[inline]
     fn slot(&mut self, place: u32) -> Option<&mut Option<T>> {
-        self.pieces.get_mut(place as usize / PIECE)?.get_mut(place as usize % PIECE)
+        match (place as usize).checked_sub(self.reserved) {
+            None => self.first.get_mut(place as usize),
+            Some(beyond) => self.pieces.get_mut(beyond / PIECE)?.get_mut(beyond % PIECE),
+        }
     }
 }
 
@@ -81,20 +134,44 @@ impl<T> Slab<T> {
 mod tests {
     use super::*;
 
-    // Input:  a thousand things; every third is taken out, twice; as many others come.
+    // Input:  a thousand things, with room for none, some and all of them together; every third is taken out, twice; as many others come.
     // Output: each stays in its place; the others take those that were left.
     #[test]
     fn places_are_used_again() {
-        let mut slab = Slab::default();
-        let places: Vec<_> = (0..1000).map(|thing| slab.insert(thing)).collect();
-        let left: Vec<_> = places.iter().copied().step_by(3).collect();
-        for place in &left {
-            assert_eq!(slab.remove(*place), Some(*place));
-            assert_eq!((slab.remove(*place), slab.get(*place)), (None, None));
+        for together in [0, 700, 5000] {
+            let mut slab = Slab::with_capacity(together);
+            let places: Vec<_> = (0..1000).map(|thing| slab.insert(thing)).collect();
+            assert!(places.iter().copied().eq(0..1000) && slab.iter().copied().eq(0..1000));
+            let left: Vec<_> = places.iter().copied().step_by(3).collect();
+            for place in &left {
+                assert_eq!(slab.remove(*place), Some(*place));
+                assert_eq!((slab.remove(*place), slab.get(*place)), (None, None));
+            }
+            assert_eq!((slab.len(), slab.iter().count()), (666, 666));
+            let again: Vec<_> = left.iter().map(|_| slab.insert(7)).collect();
+            assert_eq!(again, left.iter().rev().copied().collect::<Vec<_>>());
+            assert_eq!(
+                (slab.get(1), slab.get(0), slab.get(1000), slab.len()),
+                (Some(&1), Some(&7), None, 1000)
+            );
         }
-        assert_eq!((slab.len(), slab.iter().count()), (666, 666));
-        let again: Vec<_> = left.iter().map(|_| slab.insert(7)).collect();
-        assert_eq!(again, left.iter().rev().copied().collect::<Vec<_>>());
-        assert_eq!((slab.get(1), slab.get(0), slab.get(1000), slab.len()), (Some(&1), Some(&7), None, 1000));
+    }
+
+    // Input:  a place that is vacant; others are left before something comes to it, which is done once more with a place that was never used.
+    // Output: it comes there, and the others are vacant as before.
+    #[test]
+    fn a_vacant_place_stays_vacant() {
+        let mut slab = Slab::with_capacity(4);
+        assert!((0..6).map(|thing| slab.insert(thing)).eq(0..6));
+        let unused = slab.vacant();
+        assert_eq!((unused, slab.remove(2)), (6, Some(2)));
+        slab.insert_at(unused, 60);
+        let left = slab.vacant();
+        assert_eq!((left, slab.remove(5), slab.remove(0)), (2, Some(5), Some(0)));
+        slab.insert_at(left, 20);
+        assert_eq!((slab.get(2), slab.get(6), slab.len()), (Some(&20), Some(&60), 5));
+        assert_eq!((slab.insert(1), slab.insert(2), slab.insert(3)), (0, 5, 7));
+        slab.insert_at(0, 99);
+        assert_eq!((slab.get(0), slab.len()), (Some(&1), 8));
     }
 }

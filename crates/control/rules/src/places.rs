@@ -46,6 +46,14 @@ pub struct Probe(u32);
 /// [`PLACES`] on. All words of the half are compared, since eight are compared at a time; the last one is no lane that is used.
 #[inline(always)]
 fn lanes(bucket: &Bucket, from: usize, value: u32) -> u32 {
+    // In most buckets there is none, which is found out faster than which it is.
+    let mut is_there = false;
+    for lane in 0..PLACES {
+        is_there |= bucket[from + lane] == value;
+    }
+    if !is_there {
+        return 0;
+    }
     let mut found = 0;
     for lane in 0..PLACES {
         found |= u32::from(bucket[from + lane] == value) << lane;

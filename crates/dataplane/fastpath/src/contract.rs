@@ -99,8 +99,8 @@ impl Dataplane for FastPath {
     fn foresee(&mut self, plan: &Plan) {
         match (plan.ops.alike(), plan.ops.moved()) {
             (Some(alike), _) => self.resting.foresee(plan.session, alike),
-            (None, Some(moved)) => self.resting.approach(plan.session, Some(&moved.after())),
-            (None, None) if plan.ops.is_removal() => self.resting.approach(plan.session, None),
+            (None, Some(moved)) => self.resting.approach_change(plan.session, moved),
+            (None, None) if plan.ops.is_removal() => self.resting.approach_end(plan.session),
             (None, None) => {}
         }
     }

@@ -7,20 +7,22 @@
 
 mod awake;
 mod entry;
+mod find;
+mod foreseen;
 mod kinds;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use causeway_reference::lease::{Addressee, Traces};
+use causeway_reference::lease::Traces;
 use causeway_rules::{Alike, Moved, Own, Places, Probe, Remote};
-use causeway_types::{Ipv4Net, Seid, Teid, Time};
+use causeway_types::{Seid, Teid, Time};
 
-use crate::index::ask_for_huge_pages;
+use crate::index::{ask_for_huge_pages, ask_for_huge_pages_in};
 use crate::lease::Lease;
 pub(crate) use awake::{Awake, Candidate};
 pub(crate) use entry::Entry;
-use entry::Foreseen;
+use foreseen::Foreseen;
 use kinds::{Kind, Kinds};
 
 /// How many sessions rest at most that send to the same tunnel: all of them are passed when one more is entered, and an SMF
@@ -44,7 +46,9 @@ pub(crate) struct Resting {
 /// The GTP-U paths that a session uses: our address and a peer's.
 pub(crate) type Paths = [Option<(IpAddr, IpAddr)>; 2];
 
+/// One cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Record {
     seid: Seid,
     since: Time,
@@ -89,10 +93,13 @@ impl Resting {
             ask_for_huge_pages(places.memory());
             places
         };
+        // Memory that was never used is never touched.
+        let records = Vec::<Record>::with_capacity(sessions as usize);
+        let octets = records.as_ptr()..records.as_ptr().wrapping_add(records.capacity());
+        ask_for_huge_pages_in(octets.start.cast()..octets.end.cast());
         Self {
             kinds: Kinds::default(),
-            // Memory that was never used is never touched.
-            records: Vec::with_capacity(sessions as usize),
+            records,
             free: Vec::new(),
             seids: places(),
             tunnels: places(),
@@ -116,6 +123,8 @@ impl Resting {
     pub(crate) fn learn(&mut self, alike: &Alike, sources: [Option<IpAddr>; 2]) {
         let mut locals = alike.tunnels().map(|tunnel| tunnel.addr.v4.map(IpAddr::V4));
         let locals = [(); 2].map(|()| locals.next().flatten());
+        // What was worked out for kinds of their numbers, which may be others' now.
+        self.foreseen = Foreseen::default();
         self.kinds.insert(Kind { template: Arc::clone(alike.template()), locals, sources, users: 0 });
     }
 
@@ -207,7 +216,10 @@ impl Resting {
         let record = self.records.get_mut(place as usize)?;
         let (seid, number) = (record.seid, record.kind);
         let (since, own, past) = (record.since, record.own, record.past.take());
-        let entry = self.entry_of(seid, number, self.kinds.get(number)?, &own);
+        let entry = match self.foreseen.get(seid, number, &own) {
+            Some(entry) => *entry,
+            None => self.entry_of(seid, number, self.kinds.get(number)?, &own),
+        };
         self.seids.remove_at(entry.seid, place);
         entry.ue.into_iter().for_each(|ue| self.ues.remove_at(ue, place));
         entry.tunnels.into_iter().flatten().for_each(|tunnel| self.tunnels.remove_at(tunnel, place));
@@ -222,79 +234,5 @@ impl Resting {
     /// Since when the session is there that rests.
     pub(crate) fn since(&self, seid: Seid) -> Option<Time> {
         Some(self.records.get(self.place(seid)? as usize)?.since)
-    }
-
-    fn place(&self, seid: Seid) -> Option<u32> {
-        self.seids.find(seid, |place| self.is_of(place, seid))
-    }
-
-    /// The session rests.
-    pub(crate) fn has(&self, seid: Seid) -> bool {
-        self.place(seid).is_some()
-    }
-
-    /// The session that a tunnel of ours ends in.
-    pub(crate) fn of_tunnel(&self, tunnel: (Teid, IpAddr)) -> Option<Seid> {
-        self.at_tunnel(self.tunnels.probe(tunnel), tunnel)
-    }
-
-    fn at_tunnel(&self, probe: Probe, tunnel: (Teid, IpAddr)) -> Option<Seid> {
-        let is_it =
-            |record: &Record, kind: &Kind| both(record.own.tunnels, kind.locals).any(|it| it == tunnel);
-        self.seid_at(self.tunnels.find_at(probe, |place| self.is_it(place, is_it))?)
-    }
-
-    /// The session of a UE.
-    pub(crate) fn of_ue(&self, ue: Ipv4Addr) -> Option<Seid> {
-        self.at_ue(self.ues.probe(ue), ue)
-    }
-
-    fn at_ue(&self, probe: Probe, ue: Ipv4Addr) -> Option<Seid> {
-        let is_it = |record: &Record, _: &Kind| record.own.ue == Some(ue);
-        self.seid_at(self.ues.find_at(probe, |place| self.is_it(place, is_it))?)
-    }
-
-    /// The sessions of whom a packet may be.
-    pub(crate) fn of(&self, addressee: Addressee) -> Vec<Seid> {
-        match addressee {
-            Addressee::Tunnel(teid, local) => self.of_tunnel((teid, local)).into_iter().collect(),
-            Addressee::Ue(IpAddr::V4(ue)) => self.of_ue(ue).into_iter().collect(),
-            Addressee::Ue(IpAddr::V6(_)) => Vec::new(),
-            Addressee::Senders(teid, peer) => {
-                let remote = (teid, peer);
-                let is_it = |record: &Record, _: &Kind| ends(&record.own).any(|it| it == remote);
-                let places = self.remotes.all(remote);
-                let users = places.filter(|place| self.is_it(*place, is_it));
-                let mut seids: Vec<_> = users.filter_map(|place| self.seid_at(place)).collect();
-                seids.sort_unstable();
-                seids
-            }
-        }
-    }
-
-    /// The sessions with an address in a network. O(its addresses) or O(sessions), whichever is less.
-    pub(crate) fn within(&self, net: Ipv4Net) -> Vec<Seid> {
-        let addresses = 1_u64 << (32 - u32::from(net.prefix_len()));
-        if addresses <= self.len() as u64 {
-            let all = u32::from(net.network())..=u32::from(net.broadcast());
-            return all.filter_map(|ue| self.of_ue(ue.into())).collect();
-        }
-        let lies_in = |record: &&Record| record.own.ue.is_some_and(|ue| net.contains(&ue));
-        let found = self.records.iter().filter(lies_in).map(|record| record.seid);
-        // Records that are free still say whose they were.
-        found.filter(|seid| self.has(*seid)).collect()
-    }
-
-    fn is_of(&self, place: u32, seid: Seid) -> bool {
-        self.records.get(place as usize).is_some_and(|record| record.seid == seid)
-    }
-
-    fn is_it(&self, place: u32, is_it: impl Fn(&Record, &Kind) -> bool) -> bool {
-        let Some(record) = self.records.get(place as usize) else { return false };
-        self.kinds.get(record.kind).is_some_and(|kind| is_it(record, kind))
-    }
-
-    fn seid_at(&self, place: u32) -> Option<Seid> {
-        self.records.get(place as usize).map(|record| record.seid)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use causeway_dataplane::{Applied, ApplyError, Capabilities, Dataplane, GtpuEndpoint, Network, Topology};
 use causeway_fastpath::FastPath;
-use causeway_fastpath::index::{ArenaError, ask_for_huge_pages, prefetch};
+use causeway_fastpath::index::{ArenaError, ask_for_huge_pages_in, prefetch_at};
 use causeway_n4::{ApplyId, Config, N4, Output};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::{LocalEndpoints, Plan};
@@ -14,6 +14,9 @@ use causeway_types::{DualIp, NetworkInstance, NodeId, NtpSeconds, Span, Time};
 use super::options::Plane;
 use super::requests::{SMF, association};
 use crate::kit::CpuTimer;
+
+/// How many plans a packet thread looks ahead.
+const AHEAD: usize = 6;
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
@@ -87,7 +90,7 @@ impl World {
             answers: Vec::new(),
             plans: Vec::new(),
         };
-        world.n4.tables().for_each(ask_for_huge_pages);
+        world.n4.tables().for_each(ask_for_huge_pages_in);
         world.prepare(&[association()]);
         Ok(world)
     }
@@ -117,7 +120,7 @@ impl World {
         for request in requests {
             // As the daemon does where more than one has come.
             if let Some(following) = following.next() {
-                self.n4.foresee(following, prefetch);
+                self.n4.foresee(following, prefetch_at);
             }
             self.n4.datagram(self.now, self.from, request);
             self.drain();
@@ -126,10 +129,13 @@ impl World {
         let timer = CpuTimer::start();
         let mut plans = std::mem::take(&mut self.plans);
         let mut following = plans.iter().skip(1);
+        if let Some(plane) = &mut self.plane {
+            following.by_ref().take(AHEAD - 1).for_each(|(_, plan)| plane.foresee(plan));
+        }
         let results: Vec<_> = plans
             .iter()
             .map(|(id, plan)| {
-                // As a packet thread does that finds more than one.
+                // As a packet thread does that finds several.
                 if let (Some(plane), Some((_, next))) = (&mut self.plane, following.next()) {
                     plane.foresee(next);
                 }

@@ -12,7 +12,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::sync::Arc;
 
 use causeway_dataplane::{Capabilities, Topology};
-use causeway_fastpath::index::{ask_for_huge_pages, prefetch};
+use causeway_fastpath::index::{ask_for_huge_pages_in, prefetch_at};
 use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_rules::Scramble;
 use causeway_types::NodeId;
@@ -65,7 +65,7 @@ pub(crate) struct Surroundings {
 pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> Result<Totals, RunError> {
     let (control, asks) = mpsc::channel(ASKS);
     let n4 = settings::state_machine(&given);
-    n4.tables().for_each(ask_for_huge_pages);
+    n4.tables().for_each(ask_for_huge_pages_in);
     let routes = FramedRoutes::new(&given.upf.session);
     let management = Management {
         started: given.clock.anchor(),
@@ -142,7 +142,7 @@ impl Control {
     fn receive(&mut self) {
         for _ in 0..BURST {
             if let Some(following) = self.sockets.following() {
-                self.n4.foresee(following, prefetch);
+                self.n4.foresee(following, prefetch_at);
             }
             let Some((from, datagram)) = self.sockets.receive() else { break };
             self.n4.datagram(self.clock.now(), from, datagram);

@@ -1,5 +1,6 @@
 //! The loop of a packet thread.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
@@ -34,6 +35,9 @@ const OUTER: usize = 128;
 
 /// Batches of one port, or from one other worker, in one turn, at most: then the others have theirs.
 const BURST: usize = 4;
+
+/// How many commands are looked at while others before them are carried out.
+const AHEAD: usize = 6;
 
 /// Why the loop ends.
 pub(super) enum End {
@@ -167,16 +171,20 @@ impl Packets {
         under_way: &mut UnderWay<K>,
     ) -> Result<(), End> {
         let mut done = Done::new();
-        let mut next = None;
+        let mut coming = VecDeque::new();
         loop {
-            let command = next.take().map_or_else(|| commands.try_recv(), Ok);
-            if matches!(command, Ok(Command::Apply(..))) {
-                // What it needs is fetched while this one is carried out.
-                next = commands.try_recv().ok();
-                if let Some(Command::Apply(_, plan)) = &next {
+            // What they need is fetched while those before them are carried out.
+            while coming.len() < AHEAD
+                && let Ok(command) = commands.try_recv()
+            {
+                if let Command::Apply(_, plan) = &command
+                    && !coming.is_empty()
+                {
                     self.room.engine().foresee(plan);
                 }
+                coming.push_back(command);
             }
+            let command = coming.pop_front().map_or_else(|| commands.try_recv(), Ok);
             if done.is_full() || !matches!(command, Ok(Command::Apply(..))) {
                 self.settle(reports, &mut done)?;
             }

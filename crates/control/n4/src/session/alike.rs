@@ -13,10 +13,9 @@ impl N4 {
     /// read as any other; the answer would be the same.
     pub(super) fn establish_alike(&mut self, now: Time, key: RequestKey, body: &[u8]) -> bool {
         let Some(known) = self.resources.known(body) else { return false };
-        // Both are looked for below, and far away where there are many sessions.
-        std::hint::black_box(self.sessions.touch(self.seids.peek(), &known.cp));
         // An older session with this F-SEID gives way, or the request is a repetition.
-        if self.sessions.of_cp(&known.cp).is_some() {
+        let end = self.sessions.end(&known.cp);
+        if self.sessions.has_end(&end) {
             return false;
         }
         let speaker = known.template.node().map(|node| self.speaker(key, node));
@@ -27,13 +26,10 @@ impl N4 {
         if self.refuse_new_session(association).is_err() {
             return false;
         }
-        let (sessions, seids) = (&self.sessions, self.seids);
-        let (seid, cp) = (self.seids.next(|seid| sessions.has(seid)), known.cp);
-        let Some(alike) = self.resources.take(known, seid) else {
-            self.seids = seids;
-            return false;
-        };
-        self.add_session(Session::new(now, seid, association, cp, key), true);
+        let (seid, cp) = (self.sessions.next_seid(), known.cp);
+        let Some(alike) = self.resources.take(known, seid) else { return false };
+        self.count_session(association);
+        self.sessions.insert_new(Session::new(now, seid, association, cp, key), &end);
         if let Some((id, plan)) = self.sessions.start_alike(key, seid, alike) {
             self.push(Output::Apply { id, plan });
         }

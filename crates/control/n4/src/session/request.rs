@@ -119,8 +119,7 @@ impl N4 {
             self.check_recovery(now, association, key.from.ip(), stamp.0);
         }
         self.refuse_new_session(association)?;
-        let sessions = &self.sessions;
-        let seid = self.seids.next(|seid| sessions.has(seid));
+        let seid = self.sessions.next_seid();
         let (change, owners) = self.plan_session(request, seid, association)?;
         Ok((association, change, owners))
     }
@@ -152,15 +151,15 @@ impl N4 {
     }
 
     fn begin_session(&mut self, session: Session, key: RequestKey, change: Change) {
-        self.add_session(session, false);
+        self.count_session(session.association);
+        self.sessions.insert(session);
         self.hand_out(Work::Establish(key), change);
     }
 
-    pub(super) fn add_session(&mut self, session: Session, is_new: bool) {
-        if let Some(association) = self.associations.get_mut(session.association) {
+    pub(super) fn count_session(&mut self, association: AssociationId) {
+        if let Some(association) = self.associations.get_mut(association) {
             association.sessions += 1;
         }
-        self.sessions.insert(session, is_new);
     }
 
     fn modify(

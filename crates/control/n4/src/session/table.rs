@@ -1,20 +1,22 @@
 //! The sessions there are, and how they are found.
 
+mod ends;
 mod near;
 
-use std::net::IpAddr;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use causeway_rules::{Alike, Change, Instructions, Moved, Places, Plan, plan_deletion};
-use causeway_types::{FSeid, Seid};
+use causeway_types::Seid;
 
+use self::ends::End;
 use super::Takeover;
 use super::members::Members;
 use super::state::Session;
 use super::work::{InFlight, UnderWay, Waiting, WaitingRequest, Work};
 use crate::ApplyId;
 use crate::association::AssociationId;
+use crate::seid::SeidSequence;
 use crate::slab::Slab;
 use crate::transaction::RequestKey;
 
@@ -25,7 +27,8 @@ const SPARE: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     all: Slab<Session>,
-    by_seid: Places,
+    /// Our SEIDs, which say where their sessions are.
+    seids: SeidSequence,
     /// The place that was found last: one session is looked for several times in a row.
     last: AtomicU32,
     /// By the SMF's end; those that are ending are not among them.
@@ -41,66 +44,35 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// None, and room for so many: its tables grow no more.
-    pub(crate) fn with_capacity(sessions: usize) -> Self {
-        let places = || Places::with_capacity(sessions);
-        Self { by_seid: places(), by_cp: places(), ..Self::default() }
+    pub(crate) fn with_capacity(sessions: usize, seids: SeidSequence) -> Self {
+        let (all, by_cp) = (Slab::with_capacity(sessions), Places::with_capacity(sessions));
+        Self { all, seids, by_cp, ..Self::default() }
     }
 
-    /// `is_new`: no session is known by the SMF's end of this one.
-    pub(crate) fn insert(&mut self, session: Session, is_new: bool) {
-        let (seid, cp, association) = (session.seid, session.cp, session.association);
-        let place = self.all.insert(session);
-        let number = self.members.join(association, place);
-        if let Some(session) = self.all.get_mut(place) {
-            session.number = number;
-        }
-        self.by_seid.insert(seid, place);
-        self.last.store(place, Relaxed);
-        if is_new {
-            cp.addr.iter().for_each(|ip| self.by_cp.insert((cp.seid, ip), place));
-        } else {
-            self.know_cp(&cp, place);
-        }
+    /// The SEID of the next session, which is taken by [`Sessions::insert`].
+    pub(crate) fn next_seid(&self) -> Seid {
+        self.seids.peek(self.all.vacant())
     }
 
-    /// The session with this end at its SMF.
-    pub(crate) fn of_cp(&self, cp: &FSeid) -> Option<Seid> {
-        let place = cp.addr.iter().find_map(|ip| self.place_of_cp(cp.seid, ip))?;
-        self.all.get(place).map(|session| session.seid)
-    }
-
-    fn place_of_cp(&self, seid: Seid, ip: IpAddr) -> Option<u32> {
-        let is_it = |session: &Session| session.cp.seid == seid && session.cp.addr.contains(ip);
-        self.by_cp.find((seid, ip), |place| self.all.get(place).is_some_and(is_it))
-    }
-
-    /// One session is found by an end: the last one that had it.
-    fn know_cp(&mut self, cp: &FSeid, place: u32) {
-        for ip in cp.addr.iter() {
-            if let Some(other) = self.place_of_cp(cp.seid, ip) {
-                self.by_cp.remove((cp.seid, ip), other);
-            }
-            self.by_cp.insert((cp.seid, ip), place);
-        }
-    }
-
-    /// The SMF's end of a session is another one now.
-    pub(crate) fn set_cp(&mut self, seid: Seid, cp: FSeid) {
-        self.forget_cp(seid);
-        let Some(place) = self.place(seid) else { return };
-        if let Some(session) = self.all.get_mut(place) {
-            session.cp = cp;
-        }
+    /// Enters a session with [`Sessions::next_seid`], since when none has been entered.
+    pub(crate) fn insert(&mut self, session: Session) {
+        let cp = session.cp;
+        let place = self.enter(self.seids.place_of(session.seid), session);
         self.know_cp(&cp, place);
     }
 
-    /// The SMF may use the end of this session for another one.
-    pub(crate) fn forget_cp(&mut self, seid: Seid) {
-        let Some(place) = self.place(seid) else { return };
-        let Some(session) = self.all.get(place) else { return };
-        for ip in session.cp.addr.iter() {
-            self.by_cp.remove((session.cp.seid, ip), place);
-        }
+    /// The same; nothing has happened since, and no session is known by the SMF's end of this one, which is looked for so.
+    pub(super) fn insert_new(&mut self, session: Session, end: &End) {
+        let place = self.enter(self.all.vacant(), session);
+        end.probes().for_each(|probe| self.by_cp.insert_at(probe, place));
+    }
+
+    fn enter(&mut self, place: u32, mut session: Session) -> u32 {
+        session.number = self.members.join(session.association, place);
+        self.all.insert_at(place, session);
+        self.seids.advance();
+        self.last.store(place, Relaxed);
+        place
     }
 
     #[inline]
@@ -117,14 +89,10 @@ impl Sessions {
     /// The place of one that was not found last.
     #[inline(never)]
     fn find(&self, seid: Seid) -> Option<u32> {
-        let place = self.by_seid.find(seid, |place| self.is_at(place, seid))?;
-        self.last.store(place, Relaxed);
+        let place = self.seids.place_of(seid);
+        let is_there = self.is_at(place, seid);
+        is_there.then(|| self.last.store(place, Relaxed))?;
         Some(place)
-    }
-
-    /// There is one with this SEID, which is not expected.
-    pub(crate) fn has(&self, seid: Seid) -> bool {
-        self.find(seid).is_some()
     }
 
     #[inline]
@@ -141,7 +109,6 @@ impl Sessions {
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<Session> {
         self.forget_cp(seid);
         let place = self.place(seid)?;
-        self.by_seid.remove(seid, place);
         let session = self.all.remove(place)?;
         self.leave(session.association, session.number);
         self.waiting_octets -= session.waiting().map(Waiting::octets).sum::<usize>();

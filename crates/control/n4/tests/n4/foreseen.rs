@@ -1,27 +1,28 @@
 //! What the next requests need.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use causeway_pfcp::*;
 use causeway_types::Seid;
 
 use crate::world::{World, establishment};
 
-/// The places that are named for a datagram that follows, each in one of the tables: which of them, and where.
+/// What is named for a datagram that follows, each in one of the tables: which of them, and how far from its beginning.
 fn foreseen(world: &World, following: &[u8]) -> Vec<(usize, usize)> {
-    let tables: Vec<_> = world.n4.tables().collect();
+    let tables: Vec<_> = world.n4.tables().map(|table| table.start.addr()..table.end.addr()).collect();
     let named = RefCell::new(Vec::new());
-    world.n4.foresee(following, |words, at| {
-        assert!(at < words.len());
-        let table = tables.iter().position(|table| std::ptr::eq(*table, words)).expect("a table of N4");
-        named.borrow_mut().push((table, at));
+    world.n4.foresee(following, |address| {
+        let table = tables.iter().position(|table| table.contains(&address.addr())).expect("a table of N4");
+        named.borrow_mut().push((table, address.addr() - tables[table].start));
     });
     named.into_inner()
 }
 
-// Input:  establishments in the same words, each foreseen before the one in front of it comes; then two deletions so.
-// Output: once the words are known, both ends of a session are looked for in a table each; where a session is to be, it is: its
-//         deletion is looked for in the same place. All are accepted.
+// Input:  establishments in the same words, each foreseen before the one in front of it comes; then a deletion of each, and one of
+//         a session that there is not.
+// Output: once the words are known, the SMF's end is looked for in its table, each elsewhere. A session is in as many lines as
+//         another, one after the other, apart from all others; what is not there is looked for nowhere. All are accepted.
 #[test]
 fn a_session_is_where_it_was_foreseen() {
     let (mut world, mut smf) = World::associated();
@@ -33,22 +34,29 @@ fn a_session_is_where_it_was_foreseen() {
         .collect();
     let (mut places, mut seids) = (Vec::new(), Vec::new());
     for (at, request) in requests.iter().enumerate() {
-        places.push(requests.get(at + 1).map(|following| foreseen(&world, following)));
+        places.extend(requests.get(at + 1).map(|following| foreseen(&world, following)));
         world.deliver(smf.addr, request);
         seids.push(world.next(smf.addr).up_seid());
     }
-    for (at, named) in places.iter().enumerate().skip(3) {
-        let Some(named) = named else { break };
-        assert_eq!(named.iter().map(|(table, _)| *table).collect::<Vec<_>>(), [1, 0]);
-        let deletion = smf.request(Some(seids[at + 1]), SessionDeletionRequest::default());
-        assert_eq!(foreseen(&world, &deletion), named[1..]);
+    let ends: BTreeSet<_> = places[3..].concat().into_iter().collect();
+    assert!(ends.len() == 4 && ends.iter().all(|(table, at)| *table == 1 && at % 4 == 0), "{places:?}");
+    let mut lines = Vec::new();
+    for seid in seids {
+        let deletion = smf.request(Some(seid), SessionDeletionRequest::default());
+        let named = foreseen(&world, &deletion);
+        assert!(named.windows(2).all(|pair| pair[1] == (0, pair[0].1 + 64)), "{named:?}");
+        lines.push(named);
         world.deliver(smf.addr, &deletion);
         assert_eq!(world.next(smf.addr).cause(), Cause::RequestAccepted);
     }
+    assert!(lines.windows(2).all(|pair| pair[0].len() == pair[1].len() && pair[0].len() > 1));
+    assert!(lines.windows(2).all(|pair| pair[0].last() < pair[1].first()), "{lines:?}");
+    let nobody = smf.request(Some(Seid(u64::MAX)), SessionDeletionRequest::default());
+    assert_eq!(foreseen(&world, &nobody), []);
 }
 
 // Input:  an establishment in known words, a deletion and a heartbeat, cut after each octet, and each octet of them changed.
-// Output: at most the two places of a session are named, and nothing happens.
+// Output: at most the lines of a session are named, and nothing happens.
 #[test]
 fn what_is_foreseen_may_be_anything() {
     let (mut world, mut smf) = World::associated();
@@ -62,10 +70,10 @@ fn what_is_foreseen_may_be_anything() {
     let before = world.n4.occupancy();
     for whole in &all {
         for at in 0..whole.len() {
-            assert!(foreseen(&world, &whole[..at]).len() <= 2);
+            assert!(foreseen(&world, &whole[..at]).len() <= 8);
             let mut changed = whole.clone();
             changed[at] ^= 0xff;
-            assert!(foreseen(&world, &changed).len() <= 2);
+            assert!(foreseen(&world, &changed).len() <= 8);
         }
     }
     assert_eq!(world.n4.occupancy(), before);

@@ -9,8 +9,8 @@ use speck::{Speck32, Speck64};
 /// A keyed permutation of 32-bit numbers, for TEIDs, and one of 64-bit numbers, for SEIDs.
 ///
 /// TEIDs and SEIDs are the only secret between an attacker who can reach N3 or N4 and other people's sessions, so
-/// they should not follow from those that he has seen. The permutations keep them distinct, and the way back from a TEID
-/// leads to the table slot that it stands for. They are the block ciphers Speck32/64 and Speck64/128: without the key
+/// they should not follow from those that he has seen. The permutations keep them distinct, and the way back from a TEID or
+/// a SEID leads to the place in a table that it stands for. They are the block ciphers Speck32/64 and Speck64/128: without the key
 /// nobody is known to tell them from random ones with less work than trying the keys, 2^64 and 2^128 of them.
 ///
 /// What is not promised: 32 bits are few. Whoever guesses blindly meets one of `n` tunnels in use once in 2^32 / `n` packets,
@@ -57,6 +57,11 @@ impl Scramble {
     /// The number that stands for `value`, one for each.
     pub fn hide64(&self, value: u64) -> u64 {
         self.seids.encrypt(value)
+    }
+
+    /// The number that `hidden` stands for.
+    pub fn reveal64(&self, hidden: u64) -> u64 {
+        self.seids.decrypt(hidden)
     }
 }
 

@@ -88,12 +88,24 @@ impl Speck64 {
         let (x, y) = self.rounds.iter().fold(halves, |(x, y), key| forth_wide(x, y, *key));
         u64::from(x) << 32 | u64::from(y)
     }
+
+    pub(super) fn decrypt(&self, block: u64) -> u64 {
+        let halves = ((block >> 32) as u32, block as u32);
+        let (x, y) = self.rounds.iter().rev().fold(halves, |(x, y), key| back_wide(x, y, *key));
+        u64::from(x) << 32 | u64::from(y)
+    }
 }
 
 #[inline]
 const fn forth_wide(x: u32, y: u32, key: u32) -> (u32, u32) {
     let x = x.rotate_right(8).wrapping_add(y) ^ key;
     (x, y.rotate_left(3) ^ x)
+}
+
+#[inline]
+const fn back_wide(x: u32, y: u32, key: u32) -> (u32, u32) {
+    let y = (x ^ y).rotate_right(3);
+    ((x ^ key).wrapping_sub(y).rotate_left(8), y)
 }
 
 #[cfg(test)]
@@ -112,6 +124,7 @@ mod tests {
         assert_eq!(narrow.decrypt(&[0xa868_42f2]), [0x6574_694c]);
         let wide = Speck64::new([0x1b1a_1918_1312_1110, 0x0b0a_0908_0302_0100]);
         assert_eq!(wide.encrypt(0x3b72_6574_7475_432d), 0x8c6f_a548_454e_028b);
+        assert_eq!(wide.decrypt(0x8c6f_a548_454e_028b), 0x3b72_6574_7475_432d);
     }
 
     proptest! {
@@ -125,6 +138,7 @@ mod tests {
             let mut expected = Array::from(block.to_be_bytes());
             speck_cipher::Speck64_128::new(&Array(octets)).encrypt_block(&mut expected);
             prop_assert_eq!(Speck64::new(key).encrypt(block).to_be_bytes(), expected.0);
+            prop_assert_eq!(Speck64::new(key).decrypt(u64::from_be_bytes(expected.0)), block);
 
             let oracle = speck_cipher::Speck32_64::new(&Array(key[0].to_be_bytes()));
             let ours = Speck32::new(key[0]);

@@ -6,7 +6,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::{self, NonNull};
 
 use rustix::io::Errno;
@@ -115,7 +115,12 @@ fn mapped(octets: usize) -> Option<(NonNull<u8>, Memory)> {
 /// Asks the kernel for huge pages where such pages hold nothing but these elements: where elements are met all over, each is in a
 /// page that is to be found first. What is there stays as it is, and nothing happens where the kernel has no such pages.
 pub fn ask_for_huge_pages<T>(elements: &[T]) {
-    let range = elements.as_ptr_range();
+    let Range { start, end } = elements.as_ptr_range();
+    ask_for_huge_pages_in(start.cast()..end.cast());
+}
+
+/// The same of the pages in a range of addresses, whatever is there.
+pub fn ask_for_huge_pages_in(range: Range<*const u8>) {
     let first = range.start.addr().next_multiple_of(HUGE_PAGE);
     let octets = (range.end.addr() / HUGE_PAGE * HUGE_PAGE).saturating_sub(first);
     if octets == 0 || cfg!(miri) {
@@ -123,7 +128,7 @@ pub fn ask_for_huge_pages<T>(elements: &[T]) {
     }
     let start = range.start.cast::<c_void>().with_addr(first).cast_mut();
     // It makes nothing wrong if the kernel does not.
-    // SAFETY: the range lies in the elements, which are not changed by what kind of pages they are in.
+    // SAFETY: nothing that is in memory is changed by what kind of pages it is in, and there need not be anything.
     let _ = unsafe { madvise(start, octets, Advice::LinuxHugepage) };
 }
 

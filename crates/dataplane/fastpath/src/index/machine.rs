@@ -6,7 +6,12 @@
 /// that is too large does no harm.
 #[inline(always)]
 pub fn prefetch<T>(elements: &[T], index: usize) {
-    let address = elements.as_ptr().wrapping_add(index);
+    prefetch_at(elements.as_ptr().wrapping_add(index).cast());
+}
+
+/// The same of the cache line that an address is in, whatever that is.
+#[inline(always)]
+pub fn prefetch_at(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: the instruction is a hint: it reads and writes nothing that the program can see and does not fault, whatever
     // the address. SSE, which has it, is part of every x86-64.

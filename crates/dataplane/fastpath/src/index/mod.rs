@@ -10,8 +10,8 @@ mod key;
 mod machine;
 mod pools;
 
-pub use arena::{Arena, ArenaError, Backing, ask_for_huge_pages};
+pub use arena::{Arena, ArenaError, Backing, ask_for_huge_pages, ask_for_huge_pages_in};
 pub use cuckoo::{Cuckoo, Full, Probe};
 pub use key::{AddressKey, Key, PrefixKey, TunnelKey};
-pub use machine::prefetch;
+pub use machine::{prefetch, prefetch_at};
 pub use pools::Pools;

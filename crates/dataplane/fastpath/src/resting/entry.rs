@@ -20,40 +20,14 @@ pub(crate) struct Entry {
     pub(super) remotes: [Option<Probe>; 2],
 }
 
-/// The entries of sessions that are expected, with what was theirs alone when they were worked out.
-#[derive(Debug, Default)]
-pub(super) struct Foreseen {
-    entries: [Option<(Seid, Own, Entry)>; AHEAD],
-    turn: usize,
-}
-
-/// How many sessions are expected at a time: while one comes, the next one is.
-const AHEAD: usize = 2;
-
 /// Fetches what a key leads to.
-fn fetch(places: &Places, probe: Probe) -> Probe {
+pub(super) fn fetch(places: &Places, probe: Probe) -> Probe {
     let (words, at) = places.home_of(probe);
     prefetch(words, at);
     probe
 }
 
 impl Resting {
-    /// A session like this will be established soon.
-    pub(crate) fn foresee(&mut self, seid: Seid, alike: &Alike) {
-        let Some(entry) = self.entry(seid, alike) else { return };
-        let Foreseen { entries, turn } = &mut self.foreseen;
-        *turn = (*turn + 1) % AHEAD;
-        entries[*turn] = Some((seid, *alike.own(), entry));
-    }
-
-    /// A session will go soon, or become like this.
-    pub(crate) fn approach(&self, seid: Seid, after: Option<&Alike>) {
-        fetch(&self.seids, self.seids.probe(seid));
-        after.into_iter().flat_map(|alike| ends(alike.own())).for_each(|end| {
-            self.fetch_remote(end);
-        });
-    }
-
     /// Somebody will ask for the session of a tunnel of ours soon.
     pub(crate) fn approach_tunnel(&self, tunnel: (Teid, IpAddr)) {
         fetch(&self.tunnels, self.tunnels.probe(tunnel));
@@ -70,10 +44,7 @@ impl Resting {
     #[inline]
     pub(crate) fn entry(&self, seid: Seid, alike: &Alike) -> Option<Entry> {
         let number = self.kinds.number_of(alike.template())?;
-        let is_it = |(known, own, entry): &&(Seid, Own, Entry)| {
-            *known == seid && entry.kind == number && own == alike.own()
-        };
-        if let Some((_, _, entry)) = self.foreseen.entries.iter().flatten().find(is_it) {
+        if let Some(entry) = self.foreseen.get(seid, number, alike.own()) {
             return Some(*entry);
         }
         Some(self.entry_of(seid, number, self.kinds.get(number)?, alike.own()))

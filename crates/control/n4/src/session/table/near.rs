@@ -1,43 +1,43 @@
 //! What leads to a session is brought near before it is needed.
 
+use std::ops::Range;
+
 use causeway_types::{FSeid, Seid};
 
 use super::Sessions;
 use crate::session::Session;
 
+/// Octets of a cache line.
+const LINE: usize = 64;
+
 impl Sessions {
-    /// Reads where a new session is found, so that it is near when it is needed. What this says means nothing.
-    pub(crate) fn touch(&self, seid: Seid, cp: &FSeid) -> u32 {
-        let ends = cp.addr.iter().map(|ip| self.by_cp.touch((cp.seid, ip)));
-        ends.fold(self.by_seid.touch(seid), |all, end| all ^ end)
+    /// The memory of the tables of sessions.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = Range<*const u8>> {
+        let ends = self.by_cp.memory().as_ptr_range();
+        [self.all.memory(), ends.start.cast()..ends.end.cast()].into_iter()
     }
 
-    /// The memory of the tables that lead to sessions.
-    pub(crate) fn tables(&self) -> impl Iterator<Item = &[u32]> {
-        [self.by_seid.memory(), self.by_cp.memory()].into_iter()
-    }
-
-    /// Says where one is found.
-    pub(crate) fn foresee(&self, seid: Seid, fetch: impl Fn(&[u32], usize)) {
-        let (words, at) = self.by_seid.home_of(self.by_seid.probe(seid));
-        fetch(words, at);
+    /// Says where a session is, if there is one.
+    pub(crate) fn foresee(&self, seid: Seid, fetch: impl Fn(*const u8)) {
+        if let Some(session) = self.all.get_place(self.seids.place_of(seid)) {
+            let octets = std::ptr::from_ref(session).cast::<u8>();
+            (0..size_of_val(session)).step_by(LINE).for_each(|at| fetch(octets.wrapping_add(at)));
+        }
     }
 
     /// Says where a new session will be found.
-    pub(crate) fn foresee_new(&self, seid: Seid, cp: &FSeid, fetch: impl Fn(&[u32], usize)) {
+    pub(crate) fn foresee_new(&self, cp: &FSeid, fetch: impl Fn(*const u8)) {
         for ip in cp.addr.iter() {
             let (words, at) = self.by_cp.home_of(self.by_cp.probe((cp.seid, ip)));
-            fetch(words, at);
+            fetch(words.as_ptr().wrapping_add(at).cast());
         }
-        self.foresee(seid, fetch);
     }
 
-    /// The same of one that is to leave, and of the one that gets its number.
+    /// Reads what leads to a session that is to leave, and to the one that gets its number. What this says means nothing.
     pub(crate) fn touch_leaving(&self, session: &Session) -> u32 {
         let heir = self.members.last(session.association).and_then(|place| self.all.get(place));
         let member = self.members.of(session.association).get(session.number as usize);
-        self.touch(session.seid, &session.cp)
-            ^ heir.map_or(0, |heir| heir.number)
-            ^ member.copied().unwrap_or(0)
+        let ends = session.cp.addr.iter().map(|ip| self.by_cp.touch((session.cp.seid, ip)));
+        ends.fold(0, |all, end| all ^ end) ^ heir.map_or(0, |heir| heir.number) ^ member.copied().unwrap_or(0)
     }
 }

@@ -1,3 +1,7 @@
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+
 use super::*;
 
 // Input:  sessions foreseen as they come, as others under their numbers, both, or not at all; a packet for each; ends, foreseen or
@@ -40,5 +44,87 @@ fn what_is_foreseen_changes_nothing() {
             assert_eq!(usage.iter().map(|it| it.volume.unwrap().total()).collect::<Vec<_>>(), [28]);
         }
         assert_eq!((plane.counters().sessions, plane.slow.sessions()), (0, 0));
+    }
+}
+
+/// What is done with the session of this number: it comes, is handed over there or back, gets a packet, or goes.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Come,
+    Move,
+    Packet,
+    Go,
+}
+
+/// The plans for what is done, and packets; what cannot be done is left out.
+fn plans_for(acts: &[(u8, Act)]) -> Vec<Result<Plan, u8>> {
+    let mut templates = Templates::default();
+    let mut sessions = [const { None::<RuleSet> }; 6];
+    let mut plans = Vec::new();
+    for (ue, act) in acts {
+        let held = &mut sessions[usize::from(*ue - 1)];
+        let session = Seid(u64::from(*ue) * 5);
+        plans.push(match (act, held.as_mut()) {
+            (Act::Come, None) => {
+                *held = Some(rules(*ue));
+                Ok(Plan { session, ops: templates.alike(&rules(*ue)).unwrap().into() })
+            }
+            (Act::Move, Some(from)) => {
+                let mut to = from.clone();
+                let way = to.fars.get_mut(&FarId(2)).and_then(|far| far.forwarding.as_mut()).unwrap();
+                let old = way.tunnel().unwrap();
+                let peer = if old.addr == DualIp::from(GNB) { OTHER_GNB } else { GNB };
+                way.outer = Some(OuterHeader::Gtpu(FTeid { addr: DualIp::from(peer), ..old }));
+                let plan = plan_modification(session, from, &to, &Extras::default());
+                let before = templates.alike(from).unwrap();
+                let moved = templates.moved(&before, &to, &plan).unwrap();
+                *from = to;
+                Ok(Plan { session, ops: moved.into() })
+            }
+            (Act::Packet, _) => Err(*ue),
+            (Act::Go, Some(_)) => {
+                *held = None;
+                Ok(plan_deletion(session))
+            }
+            (Act::Come, Some(_)) | (Act::Move | Act::Go, None) => continue,
+        });
+    }
+    plans
+}
+
+proptest! {
+    // Input:  up to six sessions that come, are handed over, get packets and go, in any order; each plan foreseen up to twelve plans
+    //         before it is carried out, or none; and plans foreseen that never come.
+    // Output: the same usage, what becomes of packets and how many rest; at the end, when all go, none is found by anything.
+    #[test]
+    fn plans_may_be_foreseen_long_before(
+        acts in proptest::collection::vec((1..7_u8, prop::sample::select(vec![Act::Come, Act::Move, Act::Packet, Act::Go])), 0..60),
+        ahead in 0..12_usize,
+    ) {
+        let all_go = (1..7).map(|ue| (ue, Act::Go));
+        let plans = plans_for(&acts.iter().copied().chain(all_go).collect::<Vec<_>>());
+        let mut planes = [plane_for(6), plane_for(6)];
+        let mut coming: VecDeque<_> = plans.iter().collect();
+        (0..6).for_each(|_| planes[1].foresee(&plan_deletion(Seid(99))));
+        for (turn, step) in (0..).zip(&plans) {
+            coming.pop_front();
+            if let Some(Ok(plan)) = coming.get(ahead) {
+                planes[1].foresee(plan);
+            }
+            match step {
+                Ok(plan) => {
+                    let done = planes.each_mut().map(|plane| plane.apply(at(turn), plan));
+                    prop_assert_eq!(&done[0], &done[1]);
+                    prop_assert!(done[0].is_ok());
+                }
+                Err(ue) => {
+                    let fates = planes.each_mut().map(|plane| downlink(plane, *ue, at(turn)));
+                    prop_assert_eq!(fates[0], fates[1]);
+                }
+            }
+            prop_assert_eq!(planes[0].resting.len(), planes[1].resting.len());
+        }
+        prop_assert_eq!((planes[1].resting.len(), planes[1].slow.sessions()), (0, 0));
+        prop_assert!(planes[1].resting.is_empty_by_all());
     }
 }

@@ -1,0 +1,92 @@
+//! Sessions that rest are found by what is their own.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use causeway_reference::lease::Addressee;
+use causeway_rules::Probe;
+use causeway_types::{Ipv4Net, Seid, Teid};
+
+use super::kinds::Kind;
+use super::{Record, Resting, both, ends};
+
+impl Resting {
+    /// Nothing is found by anything.
+    #[cfg(test)]
+    pub(crate) fn is_empty_by_all(&self) -> bool {
+        [&self.seids, &self.ues, &self.tunnels, &self.remotes].iter().all(|places| places.is_empty())
+    }
+
+    pub(super) fn place(&self, seid: Seid) -> Option<u32> {
+        self.seids.find(seid, |place| self.is_of(place, seid))
+    }
+
+    /// The session rests.
+    pub(crate) fn has(&self, seid: Seid) -> bool {
+        self.place(seid).is_some()
+    }
+
+    /// The session that a tunnel of ours ends in.
+    pub(crate) fn of_tunnel(&self, tunnel: (Teid, IpAddr)) -> Option<Seid> {
+        self.at_tunnel(self.tunnels.probe(tunnel), tunnel)
+    }
+
+    pub(super) fn at_tunnel(&self, probe: Probe, tunnel: (Teid, IpAddr)) -> Option<Seid> {
+        let is_it =
+            |record: &Record, kind: &Kind| both(record.own.tunnels, kind.locals).any(|it| it == tunnel);
+        self.seid_at(self.tunnels.find_at(probe, |place| self.is_it(place, is_it))?)
+    }
+
+    /// The session of a UE.
+    pub(crate) fn of_ue(&self, ue: Ipv4Addr) -> Option<Seid> {
+        self.at_ue(self.ues.probe(ue), ue)
+    }
+
+    pub(super) fn at_ue(&self, probe: Probe, ue: Ipv4Addr) -> Option<Seid> {
+        let is_it = |record: &Record, _: &Kind| record.own.ue == Some(ue);
+        self.seid_at(self.ues.find_at(probe, |place| self.is_it(place, is_it))?)
+    }
+
+    /// The sessions of whom a packet may be.
+    pub(crate) fn of(&self, addressee: Addressee) -> Vec<Seid> {
+        match addressee {
+            Addressee::Tunnel(teid, local) => self.of_tunnel((teid, local)).into_iter().collect(),
+            Addressee::Ue(IpAddr::V4(ue)) => self.of_ue(ue).into_iter().collect(),
+            Addressee::Ue(IpAddr::V6(_)) => Vec::new(),
+            Addressee::Senders(teid, peer) => {
+                let remote = (teid, peer);
+                let is_it = |record: &Record, _: &Kind| ends(&record.own).any(|it| it == remote);
+                let places = self.remotes.all(remote);
+                let users = places.filter(|place| self.is_it(*place, is_it));
+                let mut seids: Vec<_> = users.filter_map(|place| self.seid_at(place)).collect();
+                seids.sort_unstable();
+                seids
+            }
+        }
+    }
+
+    /// The sessions with an address in a network. O(its addresses) or O(sessions), whichever is less.
+    pub(crate) fn within(&self, net: Ipv4Net) -> Vec<Seid> {
+        let addresses = 1_u64 << (32 - u32::from(net.prefix_len()));
+        if addresses <= self.len() as u64 {
+            let all = u32::from(net.network())..=u32::from(net.broadcast());
+            return all.filter_map(|ue| self.of_ue(ue.into())).collect();
+        }
+        let lies_in = |record: &&Record| record.own.ue.is_some_and(|ue| net.contains(&ue));
+        let found = self.records.iter().filter(lies_in).map(|record| record.seid);
+        // Records that are free still say whose they were.
+        found.filter(|seid| self.has(*seid)).collect()
+    }
+
+    pub(super) fn is_of(&self, place: u32, seid: Seid) -> bool {
+        self.records.get(place as usize).is_some_and(|record| record.seid == seid)
+    }
+
+    fn is_it(&self, place: u32, is_it: impl Fn(&Record, &Kind) -> bool) -> bool {
+        let Some(record) = self.records.get(place as usize) else { return false };
+        self.kinds.get(record.kind).is_some_and(|kind| is_it(record, kind))
+    }
+
+    fn seid_at(&self, place: u32) -> Option<Seid> {
+        self.records.get(place as usize).map(|record| record.seid)
+    }
+}
