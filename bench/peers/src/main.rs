@@ -11,7 +11,7 @@ mod open5gs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use causeway_bench::kit::{Count, count, pin};
+use causeway_bench::kit::{Count, count, pin, within};
 use causeway_bench::report::write_json;
 use causeway_bench::{BenchError, Common};
 use clap::Parser;
@@ -79,13 +79,7 @@ impl Options {
     const MOST_OPEN5GS_SESSIONS: u64 = 60_000;
 
     fn check(&self) -> Result<(), BenchError> {
-        let out = |sessions: &&Count| !(1..=Self::MOST_OPEN5GS_SESSIONS).contains(&sessions.0);
-        match self.open5gs_sessions.iter().find(out) {
-            Some(Count(value)) => {
-                let what = "the number of sessions beside Open5GS";
-                Err(BenchError::OutOfRange { what, value: *value, allowed: "from 1 to 60k" })
-            }
-            None => Ok(()),
-        }
+        let sessions = self.open5gs_sessions.iter().map(|sessions| sessions.0);
+        within("--open5gs-sessions", sessions, 1..=Self::MOST_OPEN5GS_SESSIONS)
     }
 }

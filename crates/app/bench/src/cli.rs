@@ -7,7 +7,8 @@ use clap::{Args, Subcommand};
 
 use crate::report::{self, Conditions, IoCost, Report};
 use crate::{
-    BenchError, events, filters, floods, index, kit, memory, pfcp, pipeline, ports, switch, upf, workers,
+    BenchError, events, filters, floods, index, kit, memory, pfcp, pipeline, ports, strangers, switch, upf,
+    workers,
 };
 
 /// Which benchmark, and what holds for any.
@@ -51,6 +52,8 @@ pub enum Benchmark {
     Memory(memory::Options),
     /// PFCP requests through the control plane in memory: ns per establishment, handover and deletion, by stage
     Pfcp(pfcp::Options),
+    /// PFCP datagrams that nobody should send: ns of each kind, beside those of an SMF, and what they leave behind
+    Strangers(strangers::Options),
     /// Lines of the fast path: ns to find one by TEID, UE address or prefix
     Index(index::Options),
     /// Filter sets of the fast path: ns to find the rule that a packet fits
@@ -76,6 +79,7 @@ impl Benchmark {
             Self::Floods(floods::Options::default()),
             Self::Memory(memory::Options::default()),
             Self::Pfcp(pfcp::Options::default()),
+            Self::Strangers(strangers::Options::default()),
             Self::Index(index::Options::default()),
             Self::Filters(filters::Options::default()),
             Self::Switch(switch::Options::default()),
@@ -107,6 +111,7 @@ impl Benchmark {
             Self::Floods(_) => "floods",
             Self::Memory(_) => "memory",
             Self::Pfcp(_) => "pfcp",
+            Self::Strangers(_) => "strangers",
             Self::Index(_) => "index",
             Self::Filters(_) => "filters",
             Self::Switch(_) => "switch",
@@ -124,6 +129,7 @@ impl Benchmark {
             Self::Floods(options) => floods::run(options, common),
             Self::Memory(options) => memory::run(options, common),
             Self::Pfcp(options) => pfcp::run(options, common),
+            Self::Strangers(options) => strangers::run(options, common),
             Self::Index(options) => index::run(options, common),
             Self::Filters(options) => filters::run(options, common),
             Self::Switch(options) => switch::run(options, common),

@@ -6,6 +6,8 @@ use causeway_packet::BuildError;
 use causeway_rules::Rejection;
 use thiserror::Error;
 
+use crate::kit::Count;
+
 /// Why a benchmark could not be run.
 #[derive(Debug, Error)]
 pub enum BenchError {
@@ -84,15 +86,22 @@ pub enum BenchError {
     /// Our daemon could not be started.
     #[error("the UPF cannot start: {0}")]
     Daemon(#[from] causeway_upf::StartError),
+    /// Nothing of what is measured has these words in its name.
+    #[error(
+        "--kinds: {0:?} is in the name of no kind of packets; without --kinds all are measured and named"
+    )]
+    NoSuchKind(String),
     /// A number of the command line is out of range.
-    #[error("{what} is {value}: {allowed}")]
+    #[error("{option} is {value}: from {least} to {most}")]
     OutOfRange {
-        /// Which.
-        what: &'static str,
+        /// Which option.
+        option: &'static str,
         /// Its value.
-        value: u64,
-        /// What it may be.
-        allowed: &'static str,
+        value: Count,
+        /// The least that it may be.
+        least: Count,
+        /// The most.
+        most: Count,
     },
 }
 

@@ -8,7 +8,7 @@ use causeway_rules::{FlowAddress, FlowDescription, FlowEnd};
 use causeway_types::{Ipv4Net, QfiSet};
 use clap::Args;
 
-use crate::kit::{Count, CpuTimer, Progress, Samples, Summary, count};
+use crate::kit::{Count, CpuTimer, MOST_TIME, Progress, Samples, Summary, count, within};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::{BenchError, Common};
 
@@ -46,22 +46,9 @@ const MOST_SETS: u64 = 1 << 16;
 
 impl Options {
     fn check(&self) -> Result<(), BenchError> {
-        let most = MAX_RULES as u64;
-        if let Some(rules) = self.rules.iter().find(|rules| !(1..=most).contains(&u64::from(**rules))) {
-            let allowed = "from 1 to 64";
-            return Err(BenchError::OutOfRange {
-                what: "the number of rules",
-                value: (*rules).into(),
-                allowed,
-            });
-        }
-        match self.sets.iter().find(|sets| !(1..=MOST_SETS).contains(&sets.0)) {
-            Some(sets) => {
-                let allowed = "from 1 to 65536";
-                Err(BenchError::OutOfRange { what: "the number of sets", value: sets.0, allowed })
-            }
-            None => Ok(()),
-        }
+        within("--rules", self.rules.iter().map(|rules| u64::from(*rules)), 1..=MAX_RULES as u64)?;
+        within("--sets", self.sets.iter().map(|sets| sets.0), 1..=MOST_SETS)?;
+        within("--time", [self.time], 1..=MOST_TIME)
     }
 }
 

@@ -20,6 +20,7 @@ pub mod pfcp;
 pub mod pipeline;
 pub mod ports;
 pub mod report;
+pub mod strangers;
 pub mod switch;
 pub mod upf;
 pub mod workers;

@@ -10,7 +10,7 @@ use causeway_switch::{Count as Usage, SwitchPdr};
 use causeway_types::{Direction, Span, Time};
 use clap::Args;
 
-use crate::kit::{Count, CpuTimer, Progress, Samples, Summary, count};
+use crate::kit::{Count, CpuTimer, MOST_TIME, Progress, Samples, Summary, count, within};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::{BenchError, Common};
 
@@ -45,10 +45,8 @@ impl Default for Options {
 /// # Errors
 /// [`BenchError::OutOfRange`].
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
-    if let Some(rules) = options.rules.iter().find(|rules| !(1..=MOST_RULES).contains(&rules.0)) {
-        let allowed = "from 1 to 8M";
-        return Err(BenchError::OutOfRange { what: "the number of rules", value: rules.0, allowed });
-    }
+    within("--rules", options.rules.iter().map(|rules| rules.0), 1..=MOST_RULES)?;
+    within("--time", [options.time], 1..=MOST_TIME)?;
     let time = Duration::from_millis(if common.quick { 1 } else { options.time });
     let conditions = Conditions::here(IoCost::Net)
         .with(

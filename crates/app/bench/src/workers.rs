@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::kit::{self, Count, Progress, count};
+use crate::kit::{self, Count, MOST_TIME, Progress, count, within};
 use crate::pipeline::{Lane, LaneOptions, Size, Way};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::world::{Backend, Rules};
@@ -58,6 +58,8 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     if common.quick {
         (options.sessions, options.time) = (vec![count(1000)], 1);
     }
+    within("--workers", options.workers.iter().map(|workers| workers.0), 1..=1024)?;
+    within("--time", [options.time], 1..=MOST_TIME)?;
     let conditions = Conditions::here(IoCost::Net)
         .with("packets", "UDP over IPv4 both ways, each of a random session of its worker")
         .with("time", format!("{} ms of CPU time of each worker for each row, interleaved", options.time));

@@ -122,6 +122,22 @@ fn floods_are_measured_beside_good_packets() {
     assert!(column(report, "of good ones").iter().all(|ratio| ratio.as_f64().unwrap() > 0.0), "{report}");
 }
 
+// Input:  PFCP datagrams of every kind, as short as can be.
+// Output: a row for each with a time above zero; no datagram of a stranger has more than one answer, and what cannot be answered has
+//         none; no more associations and requests are kept than the limits of N4 allow.
+#[test]
+fn strangers_are_measured_beside_the_smf() {
+    let (text, json) = output(&["strangers", "--quick"]);
+    assert!(column(&json[0], "median").iter().all(|nanos| nanos.as_f64().unwrap() > 0.0), "{text}");
+    let answers = column(&json[0], "answers");
+    for (kind, answers) in column(&json[0], "datagrams").iter().zip(answers) {
+        let silent = ["response to nothing", "message of unknown type"].contains(&kind.as_str().unwrap());
+        let answered = if silent { answers.as_f64() == Some(0.0) } else { answers.as_f64() <= Some(1.0) };
+        assert!(answered, "{kind}: {text}");
+    }
+    assert!(text.contains("there are 64 associations"), "{text}");
+}
+
 // Input:  one worker, and two at once, with a thousand sessions each.
 // Output: a row for each that there are cores for, without loss; two have a time each, and the other row is named as skipped.
 #[test]
@@ -227,18 +243,30 @@ fn events_of_a_whole_upf_are_measured() {
     assert!(!text.contains("by the old rule"), "{text}");
 }
 
-// Input:  numbers that no session count or core can be.
-// Output: an error that names them.
+// Input:  numbers that no count, size, time or core can be, and a kind of packets that there is not.
+// Output: an error that names the option and what it may be.
 #[test]
 fn impossible_numbers_are_refused() {
     let refusal = |line: &[&str]| run(&arguments(line), &mut Vec::new()).unwrap_err().to_string();
-    assert_eq!(refusal(&["pipeline", "--sessions=17M"]), "the number of sessions is 17000000: from 1 to 16M");
-    assert_eq!(refusal(&["index", "--entries=31"]), "the number of entries is 31: from 32 to 16777215");
-    assert_eq!(refusal(&["filters", "--rules=65"]), "the number of rules is 65: from 1 to 64");
-    assert_eq!(refusal(&["switch", "--rules=9M"]), "the number of rules is 9000000: from 1 to 8M");
-    assert_eq!(refusal(&["events", "--rate=0"]), "the rate is 0: from 1 to 1M");
-    assert_eq!(refusal(&["upf", "--sessions=61k"]), "the number of sessions is 61000: from 1 to 60k");
-    assert_eq!(refusal(&["ports", "--size=1401"]), "the size is 1401: from 64 to 1400");
-    assert_eq!(refusal(&["pipeline", "--pdrs=0"]), "the number of PDRs is 0: from 1 to 100");
-    assert_eq!(refusal(&["pipeline", "--quick", "--core=5000"]), "the core is 5000: below 1024");
+    assert_eq!(refusal(&["pipeline", "--sessions=17M"]), "--sessions is 17M: from 1 to 16M");
+    assert_eq!(refusal(&["index", "--entries=31"]), "--entries is 31: from 32 to 16777215");
+    assert_eq!(refusal(&["filters", "--rules=65"]), "--rules is 65: from 1 to 64");
+    assert_eq!(refusal(&["switch", "--rules=9M"]), "--rules is 9M: from 1 to 8M");
+    assert_eq!(refusal(&["events", "--rate=0"]), "--rate is 0: from 1 to 1M");
+    assert_eq!(refusal(&["upf", "--sessions=61k"]), "--sessions is 61k: from 1 to 60k");
+    assert_eq!(refusal(&["ports", "--size=1401"]), "--size is 1401: from 64 to 1400");
+    assert_eq!(refusal(&["pipeline", "--pdrs=0"]), "--pdrs is 0: from 1 to 100");
+    assert_eq!(refusal(&["pipeline", "--quick", "--core=5000"]), "--core is 5k: from 0 to 1023");
+    // A row of nothing would look as if it had been measured.
+    assert_eq!(refusal(&["pipeline", "--time=0"]), "--time is 0: from 1 to 3600k");
+    assert_eq!(refusal(&["pipeline", "--changes=2M"]), "--changes is 2M: from 0 to 1M");
+    assert_eq!(refusal(&["workers", "--workers=0"]), "--workers is 0: from 1 to 1024");
+    assert_eq!(refusal(&["index", "--turns=0"]), "--turns is 0: from 1 to 1M");
+    assert_eq!(refusal(&["ports", "--chunks=0"]), "--chunks is 0: from 1 to 1M");
+    assert_eq!(refusal(&["pfcp", "--requests=0"]), "--requests is 0: from 1 to 4M");
+    assert_eq!(refusal(&["pfcp", "--sockets", "--window=0"]), "--window is 0: from 1 to 1k");
+    assert_eq!(refusal(&["events", "--changes=0"]), "--changes is 0: from 1 to 1M");
+    assert_eq!(refusal(&["strangers", "--datagrams=1"]), "--datagrams is 1: from 256 to 100M");
+    let unknown = refusal(&["floods", "--kinds=good,nonsense"]);
+    assert!(unknown.starts_with("--kinds: \"nonsense\" is in the name of no kind of packets"), "{unknown}");
 }

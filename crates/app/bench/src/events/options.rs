@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::BenchError;
-use crate::kit::{Count, count};
+use crate::kit::{Count, MOST_TIME, count, within};
 
 /// Every number of sessions is measured by itself.
 #[derive(Args, Clone, Debug)]
@@ -59,16 +59,10 @@ impl Options {
 
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
-        let out = |what, value, allowed| Err(BenchError::OutOfRange { what, value, allowed });
-        if let Some(sessions) = self.sessions.iter().find(|count| !(1..=MOST_SESSIONS).contains(&count.0)) {
-            return out("the number of sessions", sessions.0, "from 1 to 4M");
-        }
-        if !(1..=1_000_000).contains(&self.rate.0) {
-            return out("the rate", self.rate.0, "from 1 to 1M");
-        }
-        if !(1..=1_000_000).contains(&self.handovers.0) {
-            return out("the number of handovers", self.handovers.0, "from 1 to 1M");
-        }
-        Ok(())
+        within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 1..=MOST_SESSIONS)?;
+        within("--rate", [self.rate.0], 1..=1_000_000)?;
+        within("--handovers", [self.handovers.0], 1..=1_000_000)?;
+        within("--changes", [self.changes.0], 1..=1_000_000)?;
+        within("--time", [self.time], 1..=MOST_TIME)
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use kinds::Kind;
 
-use crate::kit::{Count, Progress, Samples, count};
+use crate::kit::{Count, MOST_TIME, Progress, Samples, count, within};
 use crate::pipeline::{Bench, Mix, Size, Way};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::world::{self, Backend, Founding, Populated, Population, Rules, Shape};
@@ -50,6 +50,11 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
         (options.sessions, options.time) = (vec![count(1000)], 1);
     }
     world::check_sessions(&options.sessions)?;
+    within("--time", [options.time], 1..=MOST_TIME)?;
+    let is_known = |words: &&String| Kind::ALL.iter().any(|kind| kind.name().contains(&***words));
+    if let Some(words) = options.kinds.iter().find(|words| !is_known(words)) {
+        return Err(BenchError::NoSuchKind(words.clone()));
+    }
     let conditions = Conditions::here(IoCost::Net)
         .with(
             "packets",

@@ -8,7 +8,7 @@ mod ways;
 
 use clap::Args;
 
-use crate::kit::{Count, CpuTimer, Progress, Samples, count};
+use crate::kit::{Count, CpuTimer, Progress, Samples, count, within};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::{BenchError, Common};
 use population::{BATCH, Population};
@@ -47,14 +47,8 @@ impl Options {
     }
 
     fn check(&self) -> Result<(), BenchError> {
-        let is_out = |entries: &&Count| !(BATCH as u64..=MOST_ENTRIES).contains(&entries.0);
-        match self.entries.iter().find(is_out) {
-            Some(Count(value)) => {
-                let allowed = "from 32 to 16777215";
-                Err(BenchError::OutOfRange { what: "the number of entries", value: *value, allowed })
-            }
-            None => Ok(()),
-        }
+        within("--entries", self.entries.iter().map(|entries| entries.0), BATCH as u64..=MOST_ENTRIES)?;
+        within("--turns", [self.turns.0], 1..=1_000_000)
     }
 }
 

@@ -3,6 +3,7 @@
 mod clock;
 mod memory;
 mod pin;
+mod range;
 mod samples;
 mod threads;
 
@@ -10,5 +11,6 @@ pub use causeway_show::{Count, Progress, count};
 pub use clock::CpuTimer;
 pub use memory::{available_memory, resident_memory};
 pub use pin::{cores, last_core, other_core, pin, pin_to_any};
+pub use range::{MOST_TIME, within};
 pub use samples::{Samples, Summary};
 pub use threads::Threads;

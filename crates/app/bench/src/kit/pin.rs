@@ -2,6 +2,7 @@
 
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
+use super::within;
 use crate::BenchError;
 
 /// Keeps the calling thread, and those that it will start, on one core.
@@ -61,10 +62,7 @@ const MOST_CORES: usize = 256;
 pub(super) fn allow(thread: Option<Pid>, cores: &[usize]) -> Result<(), BenchError> {
     let mut set = CpuSet::new();
     for core in cores {
-        if *core >= CpuSet::MAX_CPU {
-            let allowed = "below 1024";
-            return Err(BenchError::OutOfRange { what: "the core", value: *core as u64, allowed });
-        }
+        within("--core", [*core as u64], 0..=CpuSet::MAX_CPU as u64 - 1)?;
         set.set(*core);
     }
     sched_setaffinity(thread, &set)

@@ -5,7 +5,7 @@
 
 mod decoding;
 mod options;
-mod requests;
+pub(crate) mod requests;
 mod sockets;
 mod world;
 
@@ -18,6 +18,7 @@ use causeway_types::{Seid, Teid};
 use decoding::{Alone, Costs};
 pub use options::{Operation, Options, Plane};
 use world::{Stages, World};
+pub(crate) use world::{capabilities, topology};
 
 use crate::kit::{Count, Progress, Samples, available_memory, resident_memory};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
@@ -258,7 +259,7 @@ impl Bench {
 }
 
 /// The UPF's SEID in an establishment response.
-fn up_seid(answer: &[u8]) -> Option<Seid> {
+pub(crate) fn up_seid(answer: &[u8]) -> Option<Seid> {
     let (header, body, _) = Header::decode(answer).ok()?;
     match Message::decode(&header, body).ok()? {
         Message::SessionEstablishmentResponse(response) => Some(response.up_f_seid?.seid),
@@ -278,7 +279,7 @@ fn uplink_teid(answer: &[u8]) -> Option<Teid> {
     }
 }
 
-fn is_accepted(answer: &[u8]) -> bool {
+pub(crate) fn is_accepted(answer: &[u8]) -> bool {
     let Ok((header, body, _)) = Header::decode(answer) else { return false };
     let cause = match Message::decode(&header, body) {
         Ok(Message::SessionEstablishmentResponse(response)) => response.cause,

@@ -5,7 +5,7 @@ use std::fmt;
 use clap::{Args, ValueEnum};
 
 use crate::BenchError;
-use crate::kit::{Count, count};
+use crate::kit::{Count, count, within};
 
 /// Every list is measured in all combinations with the others.
 #[derive(Args, Clone, Debug)]
@@ -64,22 +64,10 @@ impl Options {
 
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
-        if let Some(window) = self.window.iter().find(|window| !(1..=MOST_UNDER_WAY).contains(&window.0)) {
-            let (what, allowed) = ("the number of requests under way", "from 1 to 1000");
-            return Err(BenchError::OutOfRange { what, value: window.0, allowed });
-        }
-        if let Some(packets) = self.traffic.iter().find(|packets| packets.0 > MOST_PACKETS) {
-            let (what, allowed) = ("the number of packets", "up to 1M");
-            return Err(BenchError::OutOfRange { what, value: packets.0, allowed });
-        }
-        let is_out = |sessions: &&Count| !(512..=MOST_SESSIONS).contains(&sessions.0);
-        match self.sessions.iter().find(is_out) {
-            Some(sessions) => {
-                let allowed = "from 512 to 4M";
-                Err(BenchError::OutOfRange { what: "the number of sessions", value: sessions.0, allowed })
-            }
-            None => Ok(()),
-        }
+        within("--window", self.window.iter().map(|window| window.0), 1..=MOST_UNDER_WAY)?;
+        within("--traffic", self.traffic.iter().map(|packets| packets.0), 0..=MOST_PACKETS)?;
+        within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 512..=MOST_SESSIONS)?;
+        within("--requests", [self.requests.0], 1..=MOST_SESSIONS)
     }
 }
 

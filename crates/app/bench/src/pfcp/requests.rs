@@ -16,24 +16,24 @@ use causeway_types::{
 };
 
 /// The SMF.
-pub(super) const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
+pub(crate) const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
 
 /// The gNBs between which UEs move.
 const GNBS: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 11), Ipv4Addr::new(192, 0, 2, 12)];
 
 /// The address of the UE of this number.
-pub(super) fn ue(number: u32) -> Ipv4Addr {
+pub(crate) fn ue(number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 0)) + number)
 }
 
 /// The setup of the association.
-pub(super) fn association() -> Vec<u8> {
+pub(crate) fn association() -> Vec<u8> {
     let stamp = RecoveryTimeStamp(NtpSeconds(3_900_000_000));
     encode(AssociationSetupRequest::new(NodeId::Ip(SMF.into()), stamp).into(), None, 0)
 }
 
 /// 2 PDRs (one with a flow description), 2 FARs, 1 QER, 1 URR; the downlink waits for a gNB.
-pub(super) fn establishment(number: u32, sequence: u32) -> Vec<u8> {
+pub(crate) fn establishment(number: u32, sequence: u32) -> Vec<u8> {
     let dnn = Network::new("internet");
     let ue = |destination| UeIpAddress { ipv4: Some(ue(number)), destination, ..UeIpAddress::default() };
     let choose = FTeid::Choose { v4: true, v6: false, choose_id: Some(5) };
@@ -110,7 +110,7 @@ pub(super) fn establishment(number: u32, sequence: u32) -> Vec<u8> {
 
 /// The UE is connected, for the first time or by another gNB: the downlink goes there, and the old tunnel hears of
 /// its end.
-pub(super) fn handover(seid: Seid, number: u32, round: usize, sequence: u32) -> Vec<u8> {
+pub(crate) fn handover(seid: Seid, number: u32, round: usize, sequence: u32) -> Vec<u8> {
     let gnb = GNBS[round % GNBS.len()];
     let forwarding = UpdateForwardingParameters {
         destination_interface: Some(DestinationInterface::Access),
@@ -129,11 +129,12 @@ pub(super) fn handover(seid: Seid, number: u32, round: usize, sequence: u32) -> 
 }
 
 /// The end of the session.
-pub(super) fn deletion(seid: Seid, sequence: u32) -> Vec<u8> {
+pub(crate) fn deletion(seid: Seid, sequence: u32) -> Vec<u8> {
     encode(SessionDeletionRequest::default().into(), Some(seid), sequence)
 }
 
-fn encode(message: Message<'_>, seid: Option<Seid>, sequence: u32) -> Vec<u8> {
+/// The octets of a message.
+pub(crate) fn encode(message: Message<'_>, seid: Option<Seid>, sequence: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     // A session of a few rules is no longer than a datagram.
     let _ = message.encode(seid, sequence & 0xff_ffff, &mut bytes);

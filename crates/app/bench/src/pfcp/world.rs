@@ -49,7 +49,7 @@ pub(super) struct World {
 }
 
 /// What surrounds the UPF.
-pub(super) fn topology() -> Topology {
+pub(crate) fn topology() -> Topology {
     let pool = "10.0.0.0/8".parse().into_iter().collect();
     Topology {
         gtpu: vec![GtpuEndpoint::new(DualIp::from(Ipv4Addr::new(192, 0, 2, 100)))],
@@ -59,7 +59,7 @@ pub(super) fn topology() -> Topology {
 }
 
 /// What a data plane for so many sessions can do.
-pub(super) fn capabilities(sessions: u32) -> Capabilities {
+pub(crate) fn capabilities(sessions: u32) -> Capabilities {
     Capabilities { outer_ipv6: false, traffic_steering: false, ..Capabilities::all(sessions, 64) }
 }
 

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::BenchError;
-use crate::kit::{Count, count};
+use crate::kit::{Count, MOST_TIME, count, within};
 use crate::world::{self, Backend, Rules, displayed};
 
 /// Every list is measured in all combinations with the others.
@@ -66,7 +66,10 @@ impl Options {
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
         world::check_sessions(&self.sessions)?;
-        world::check_pdrs(&self.pdrs)
+        world::check_pdrs(&self.pdrs)?;
+        within("--changes", self.changes.iter().map(|changes| changes.0), 0..=1_000_000)?;
+        within("--packets", self.packets.map(|packets| packets.0), 1..=u64::MAX)?;
+        within("--time", [self.time], 1..=MOST_TIME)
     }
 }
 

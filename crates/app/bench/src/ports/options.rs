@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::BenchError;
-use crate::kit::{Count, count};
+use crate::kit::{Count, count, within};
 
 /// Every size is measured on all ways and ports.
 #[derive(Args, Clone, Debug)]
@@ -29,12 +29,7 @@ impl Options {
     }
 
     pub(super) fn check(&self) -> Result<(), BenchError> {
-        match self.size.iter().find(|size| !(64..=1400).contains(*size)) {
-            Some(size) => {
-                let allowed = "from 64 to 1400";
-                Err(BenchError::OutOfRange { what: "the size", value: (*size).into(), allowed })
-            }
-            None => Ok(()),
-        }
+        within("--size", self.size.iter().map(|size| u64::from(*size)), 64..=1400)?;
+        within("--chunks", [self.chunks.0], 1..=1_000_000)
     }
 }

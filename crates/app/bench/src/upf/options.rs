@@ -4,7 +4,7 @@ use causeway_ports::BATCH;
 use clap::{Args, ValueEnum};
 
 use crate::BenchError;
-use crate::kit::{Count, count};
+use crate::kit::{Count, MOST_TIME, count, within};
 use crate::world::displayed;
 
 /// Every list is measured in all combinations with the others.
@@ -66,26 +66,12 @@ impl Options {
 
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
-        let sizes = self.size.iter().map(|size| u64::from(*size)).collect::<Vec<_>>();
-        let sessions = self.sessions.iter().map(|sessions| sessions.0).collect::<Vec<_>>();
-        within("the size", &sizes, 64, 1400, "from 64 to 1400")?;
-        within("the number of sessions", &sessions, 1, MOST_SESSIONS, "from 1 to 60k")?;
-        within("the run", &[self.run as u64], 1, 4096, "from 1 to 4096")?;
-        within("the window", &[self.window as u64], 1, 4096, "from 1 to 4096")?;
-        within("the rate", &[self.rate.0], 1, 1_000_000, "from 1 to 1M")
-    }
-}
-
-fn within(
-    what: &'static str,
-    values: &[u64],
-    least: u64,
-    most: u64,
-    allowed: &'static str,
-) -> Result<(), BenchError> {
-    match values.iter().find(|value| !(least..=most).contains(*value)) {
-        Some(value) => Err(BenchError::OutOfRange { what, value: *value, allowed }),
-        None => Ok(()),
+        within("--size", self.size.iter().map(|size| u64::from(*size)), 64..=1400)?;
+        within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 1..=MOST_SESSIONS)?;
+        within("--run", [self.run as u64], 1..=4096)?;
+        within("--window", [self.window as u64], 1..=4096)?;
+        within("--rate", [self.rate.0], 1..=1_000_000)?;
+        within("--time", [self.time], 1..=MOST_TIME)
     }
 }
 

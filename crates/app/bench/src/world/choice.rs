@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use crate::BenchError;
-use crate::kit::Count;
+use crate::kit::{Count, within};
 
 /// UE addresses are of 10.0.0.0/8, tunnels of 24 bits.
 const MOST_SESSIONS: u64 = 16_000_000;
@@ -13,24 +13,12 @@ const MOST_PDRS: u16 = 100;
 
 /// All are in range.
 pub(crate) fn check_sessions(counts: &[Count]) -> Result<(), BenchError> {
-    match counts.iter().find(|count| !(1..=MOST_SESSIONS).contains(&count.0)) {
-        Some(Count(value)) => {
-            let allowed = "from 1 to 16M";
-            Err(BenchError::OutOfRange { what: "the number of sessions", value: *value, allowed })
-        }
-        None => Ok(()),
-    }
+    within("--sessions", counts.iter().map(|count| count.0), 1..=MOST_SESSIONS)
 }
 
 /// All are in range.
 pub(crate) fn check_pdrs(counts: &[u16]) -> Result<(), BenchError> {
-    match counts.iter().find(|count| !(1..=MOST_PDRS).contains(*count)) {
-        Some(value) => {
-            let allowed = "from 1 to 100";
-            Err(BenchError::OutOfRange { what: "the number of PDRs", value: (*value).into(), allowed })
-        }
-        None => Ok(()),
-    }
+    within("--pdrs", counts.iter().map(|count| u64::from(*count)), 1..=u64::from(MOST_PDRS))
 }
 
 /// A data plane.
