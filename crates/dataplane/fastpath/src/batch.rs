@@ -32,6 +32,7 @@ impl FastPath {
         let mut desk = self.desk.take().unwrap_or_else(|| Box::new(Desk::new()));
         desk.begin(batch.len(), self.table.is_large());
         (self.has_woken, self.strangers) = (false, Strangers::default());
+        self.guess.begin(batch.len());
         let (mut odd, octets) = (Odd::new(), batch.octets() as u64);
         let (compare, odd) = (self.sets.compare(), &mut odd);
         match entrance {

@@ -249,7 +249,8 @@ impl<F: Fn(&Block, Gist) -> u16> Chooser<'_, F> {
             return Some((line, head.first.wrapping_add(plains.steps[index])));
         }
         met.note(head.quick);
-        let step = self.sets.first_of_few(head.quick, head.block, || plains.gist(index), self.fits)?;
+        let (gist, local) = (|| plains.gist(index), || plains.locals[index]);
+        let step = self.sets.first_at_once((head.quick, head.block), gist, local, self.fits)?;
         Some((line, head.first + u32::from(step)))
     }
 }

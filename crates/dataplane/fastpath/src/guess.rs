@@ -4,11 +4,10 @@
 //! by lane, before any line is there; a line only confirms that it has this set. Where batches meet several sets, nothing
 //! is guessed.
 
-use arrayvec::ArrayVec;
 use causeway_ports::BATCH;
 
 use crate::engine::FastPath;
-use crate::filters::{Alone, FEW, FilterSets, Gist, SetId};
+use crate::filters::{Alone, FilterSets, Gist, SetId};
 use crate::plain::{PART, Plains};
 
 /// The packet fits no rule. The course of no step comes from it: it is more than there can be.
@@ -23,36 +22,55 @@ const fn ends(ports: [u32; PART]) -> [u16; 2 * PART] {
     zerocopy::transmute!(ports)
 }
 
-/// A set that is small, lane by lane.
+/// Lanes that are compared before it is seen whether all packets have their rules.
+const RUN: usize = 32;
+
+/// A set of more lanes is not worth comparing for half a batch at once where that has fewer packets than [`FEW_PACKETS`].
+const FEW_LANES: usize = 32;
+
+const FEW_PACKETS: usize = 8;
+
+/// A set, lane by lane.
 #[derive(Debug)]
 pub(crate) struct Guess {
     set: SetId,
     /// [`FilterSets::version`] when it was made.
     version: u64,
-    lanes: ArrayVec<Alone, FEW>,
+    lanes: Vec<Alone>,
+    /// Nothing is guessed for this batch.
+    is_idle: bool,
     /// No lane is about IPv6 packets alone, so that those fit the lanes that they fit here.
     is_for_v6: bool,
 }
 
 impl Default for Guess {
     fn default() -> Self {
-        Self { set: NO_SET, version: 0, lanes: ArrayVec::new(), is_for_v6: false }
+        Self { set: NO_SET, version: 0, lanes: Vec::new(), is_idle: false, is_for_v6: false }
     }
 }
 
 impl Guess {
-    /// A set, as it is now. Nothing, if it is not small.
+    /// A set, as it is now. Nothing, if it is about more than the gist.
     fn of(set: SetId, sets: &FilterSets) -> Self {
         match sets.alone(set).filter(|lanes| !lanes.is_empty()) {
-            Some(lanes) => Self { set, version: sets.version(), lanes, is_for_v6: !sets.names_v6(set) },
+            Some(lanes) => {
+                let (version, is_for_v6) = (sets.version(), !sets.names_v6(set));
+                Self { set, version, lanes, is_for_v6, ..Self::default() }
+            }
             None => Self::default(),
         }
     }
 
-    /// The set, if it still is what it was; else one that no line has.
+    /// For a batch of so many packets.
+    #[inline]
+    pub(crate) const fn begin(&mut self, len: usize) {
+        self.is_idle = len < FEW_PACKETS && self.lanes.len() > FEW_LANES;
+    }
+
+    /// The set, if it still is what it was and guessed for this batch; else one that no line has.
     #[inline]
     pub(crate) const fn set(&self, sets: &FilterSets) -> SetId {
-        if self.version == sets.version() { self.set } else { NO_SET }
+        if self.version == sets.version() && !self.is_idle { self.set } else { NO_SET }
     }
 
     /// IPv6 packets can be measured against it, too.
@@ -71,26 +89,37 @@ impl Guess {
     /// A plain loop over plain arrays: only so does the compiler see the vectors.
     #[inline(always)]
     pub(crate) fn choose<const FROM: usize>(&self, plains: &mut Plains) {
-        if self.lanes.is_empty() {
+        if self.lanes.is_empty() || self.is_idle {
             return;
         }
         let mut steps = [NO_STEP; PART];
         let of = |each: &[u32; BATCH]| *each[FROM..].first_chunk::<PART>().unwrap_or(&[0; PART]);
         let (words, remotes) = (of(&plains.words), of(&plains.remotes));
         let ports = ends(of(&plains.ports));
-        // The first lane that fits counts.
-        for lane in self.lanes.iter().rev() {
-            let (low, width) = lane.ports();
-            let (low, width) = (ends([low; PART]), ends([width; PART]));
-            let mut beyond = [0; 2 * PART];
-            for (at, beyond) in beyond.iter_mut().enumerate() {
-                *beyond = ports[at].wrapping_sub(low[at]).saturating_sub(width[at]);
+        for lanes in self.lanes.chunks(RUN) {
+            let mut found = [NO_STEP; PART];
+            // The first lane that fits counts.
+            for lane in lanes.iter().rev() {
+                let (low, width) = lane.ports();
+                let (low, width) = (ends([low; PART]), ends([width; PART]));
+                let mut beyond = [0; 2 * PART];
+                for (at, beyond) in beyond.iter_mut().enumerate() {
+                    *beyond = ports[at].wrapping_sub(low[at]).saturating_sub(width[at]);
+                }
+                let beyond: [u32; PART] = zerocopy::transmute!(beyond);
+                let (lane, rule) = (*lane, u32::from(lane.rule()));
+                for (at, found) in found.iter_mut().enumerate() {
+                    let difference = lane.difference_but_for_ports(words[at], remotes[at]) | beyond[at];
+                    *found = if difference == 0 { rule } else { *found };
+                }
             }
-            let beyond: [u32; PART] = zerocopy::transmute!(beyond);
-            let (lane, rule) = (*lane, u32::from(lane.rule()));
-            for (at, step) in steps.iter_mut().enumerate() {
-                let difference = lane.difference_but_for_ports(words[at], remotes[at]) | beyond[at];
-                *step = if difference == 0 { rule } else { *step };
+            let mut left = 0;
+            for (step, found) in steps.iter_mut().zip(found) {
+                *step = if *step == NO_STEP { found } else { *step };
+                left |= *step;
+            }
+            if left & NO_STEP == 0 {
+                break;
             }
         }
         plains.steps[FROM..FROM + PART].copy_from_slice(&steps);
@@ -129,7 +158,7 @@ impl FastPath {
     /// Guesses anew for the next batch, of a batch of which so many packets were sent by ordinary courses.
     #[inline]
     pub(crate) fn learn_from(&mut self, sent: u64) {
-        if self.met.packets > 0 {
+        if self.met.packets > 0 && !self.guess.is_idle {
             self.guess_anew(self.met, sent.saturating_sub(self.met.packets));
         }
     }
@@ -155,29 +184,37 @@ mod tests {
     use super::*;
     use crate::filters::Rule;
 
-    /// A set of so many rules, of which each but the last takes UDP with a remote port of its own.
-    fn insert(sets: &mut FilterSets, rules: u16) -> SetId {
+    /// A set of a filter for each port below `lanes`, four to a rule, and of a rule for the others if it `is_open`.
+    fn insert(sets: &mut FilterSets, lanes: u16, is_open: bool) -> SetId {
         let of = |port: u16| {
             let remote = FlowEnd { ports: vec![port..=port], ..FlowEnd::ANY };
             FlowDescription { protocol: Some(17), remote, ..FlowDescription::ANY }.into()
         };
-        let filters = |port| if port + 1 < rules { vec![of(port)] } else { vec![] };
-        let rules = (0..rules).map(|port| Rule { qfis: Default::default(), filters: filters(port) });
+        let filters = (0..lanes).step_by(4).map(|first| (first..lanes.min(first + 4)).map(of).collect());
+        let open = is_open.then(Vec::new);
+        let rules = filters.chain(open).map(|filters| Rule { qfis: Default::default(), filters });
         sets.insert(&rules.collect::<Vec<_>>()).unwrap()
     }
 
-    // Input:  packets to 40 ports by UDP and TCP, while sets of three rules, of 32, of one and of 33 are guessed.
-    // Output: each packet has the rule that the set says; 33 rules are too many to guess.
+    // Input:  packets to a port for each two lanes, by UDP and some by TCP, while sets of 1 to 250 lanes are guessed, with an open
+    //         rule behind them and without.
+    // Output: each packet has the rule that the set says, or none.
     #[test]
     fn packets_have_the_rules_that_they_fit() {
-        let mut sets = FilterSets::new(16);
-        let [three, most, one, more] = [3, 32, 1, 33].map(|rules| insert(&mut sets, rules));
-        let gist = |at: usize| Gist::v4(0x0a00_0001, at as u32 % 40, if at < 56 { 17 } else { 6 }, 0);
-        let mut plains = Plains::new();
-        for at in 0..BATCH {
-            (plains.words[at], plains.ports[at], plains.remotes[at]) = gist(at).parts();
-        }
-        for set in [three, most, one] {
+        let mut sets = FilterSets::new(256);
+        for (lanes, is_open) in [0, 2, 31, 32, 33, 40, 64, 65, 100, 128, 250]
+            .into_iter()
+            .flat_map(|lanes| [(lanes, true), (lanes.max(1), false)])
+        {
+            let set = insert(&mut sets, lanes, is_open);
+            let gist = |at: usize| {
+                let port = (at as u32 * 37) % u32::from(2 * lanes).max(1);
+                Gist::v4(0x0a00_0001, port, if at % 7 < 6 { 17 } else { 6 }, 0)
+            };
+            let mut plains = Plains::new();
+            for at in 0..BATCH {
+                (plains.words[at], plains.ports[at], plains.remotes[at]) = gist(at).parts();
+            }
             let guess = Guess::of(set, &sets);
             guess.choose::<0>(&mut plains);
             guess.choose::<PART>(&mut plains);
@@ -185,7 +222,22 @@ mod tests {
             assert_eq!((guess.set(&sets), plains.steps), (set, std::array::from_fn(wanted)));
             assert!((0..BATCH).all(|at| guess.step(gist(at)) == wanted(at)));
         }
-        assert_eq!(Guess::of(more, &sets).set(&sets), NO_SET);
+    }
+
+    // Input:  a set of 33 lanes and one of 32, in batches of 7 packets and of 8.
+    // Output: the larger one is not guessed for 7 packets.
+    #[test]
+    fn few_packets_are_not_worth_many_lanes() {
+        let mut sets = FilterSets::new(16);
+        for (lanes, of_seven) in [(32, false), (31, true)] {
+            let set = insert(&mut sets, lanes, true);
+            let mut guess = Guess::of(set, &sets);
+            let mut guessed = |len| {
+                guess.begin(len);
+                guess.set(&sets)
+            };
+            assert_eq!([7, 8].map(&mut guessed), [if of_seven { set } else { NO_SET }, set]);
+        }
     }
 
     // Input:  a guess, and then a set more, or one less.
@@ -193,13 +245,13 @@ mod tests {
     #[test]
     fn a_guess_ends_when_sets_change() {
         let mut sets = FilterSets::new(16);
-        let [three, two] = [3, 2].map(|rules| insert(&mut sets, rules));
+        let [three, two] = [3, 2].map(|lanes| insert(&mut sets, lanes, true));
         let guess = Guess::of(three, &sets);
         assert_eq!((guess.set(&sets), Guess::default().set(&sets)), (three, NO_SET));
         sets.remove(two);
         assert_eq!(guess.set(&sets), NO_SET);
         let guess = Guess::of(three, &sets);
-        insert(&mut sets, 4);
+        insert(&mut sets, 4, true);
         assert_eq!(guess.set(&sets), NO_SET);
     }
 

@@ -1,13 +1,7 @@
-//! The lanes of a small set, each by itself: to compare many packets with one lane, where a block compares one packet with
-//! many lanes.
-
-use arrayvec::ArrayVec;
+//! The lanes of a set, each by itself: to compare many packets with one lane, where a block compares one packet with many lanes.
 
 use super::key::Gist;
 use super::lane::{Family, Lane, Masked, PortRanges, REMOTE};
-
-/// Lanes that are compared so, at most. Sixteen take less time so than as a block, and that of a packet does not depend on its line.
-pub const FEW: usize = 32;
 
 /// A lane that asks for nothing beyond the gist of an IPv4 packet.
 #[derive(Clone, Copy, Debug)]
@@ -19,17 +13,16 @@ pub struct Alone {
 }
 
 impl Alone {
-    /// Of the lanes of a set, those that IPv4 packets can fit, in their order. `None` where they are too many or ask for more.
-    pub(super) fn of(lanes: &[Lane]) -> Option<ArrayVec<Self, FEW>> {
-        let mut all = ArrayVec::new();
+    /// Of the lanes of a set, those that IPv4 packets can fit, in their order. `None` where one asks for more.
+    pub(super) fn of(lanes: &[Lane]) -> Option<Vec<Self>> {
+        let mut all = Vec::new();
         for lane in lanes.iter().filter(|lane| lane.family != Some(Family::V6)) {
             let mut others = lane.columns.iter().enumerate().filter(|(at, _)| *at != REMOTE[0]);
             if others.any(|(_, column)| *column != Masked::default()) {
                 return None;
             }
             let Lane { word, ports, columns, rule, .. } = lane;
-            all.try_push(Self { word: *word, ports: *ports, remote: columns[REMOTE[0]], rule: *rule })
-                .ok()?;
+            all.push(Self { word: *word, ports: *ports, remote: columns[REMOTE[0]], rule: *rule });
         }
         Some(all)
     }

@@ -67,13 +67,17 @@ pub(super) struct Head {
     pub(super) v6_at: u8,
     /// Blocks for IPv6 packets.
     pub(super) v6: u8,
-    /// How many lanes there are for IPv4 packets, where they are in one block without other columns. Else [`Head::MANY`].
+    /// How many lanes there are for IPv4 packets, where they are in one block without other columns. Else [`Head::MANY`] or
+    /// [`Head::OTHER`].
     pub(super) few: u8,
 }
 
 impl Head {
-    /// More than can be compared at a glance.
+    /// They are in several blocks without other columns.
     pub(super) const MANY: u8 = u8::MAX;
+
+    /// Some are about more than the gist.
+    pub(super) const OTHER: u8 = u8::MAX - 1;
 }
 
 impl Block {
@@ -86,7 +90,7 @@ impl Block {
         rules: [0; LANES],
         others_at: 0,
         others: 0,
-        head: Head { v4: 0, v6_at: 0, v6: 0, few: Head::MANY },
+        head: Head { v4: 0, v6_at: 0, v6: 0, few: Head::OTHER },
     };
 
     /// At most sixteen lanes, and the columns that the block does not have itself. They come to be at `others_at`.

@@ -13,6 +13,7 @@ mod block;
 mod compile;
 mod key;
 mod lane;
+mod layout;
 mod portable;
 mod runs;
 mod scan;
@@ -20,13 +21,13 @@ mod sets;
 #[allow(unsafe_code, reason = "vector instructions")]
 mod simd;
 
-pub use alone::{Alone, FEW};
+pub use alone::Alone;
 pub(crate) use block::Block;
 pub use compile::Rule;
 pub use key::{Gist, PacketKey};
+pub(crate) use scan::Comparing;
 pub use sets::{FilterSets, Full, SetId};
 pub use simd::Compare;
-pub(crate) use simd::Comparing;
 
 /// Rules in a set, at most.
 pub const MAX_RULES: usize = 64;

@@ -3,7 +3,7 @@
 //! Written once for all ways of comparing: always inlined, so that each way compiles it for its instruction set.
 
 use super::block::{Block, Column, LANES};
-use super::key::PacketKey;
+use super::key::{Gist, PacketKey};
 use super::lane::COLUMNS;
 
 /// Blocks compared before their results are looked at: four masks of sixteen lanes are one word, and looking at
@@ -15,6 +15,13 @@ const GROUP: usize = 4;
 pub(super) struct Memory<'m> {
     pub(super) blocks: &'m [Block],
     pub(super) columns: &'m [Column],
+}
+
+/// What compares packets with blocks.
+pub(crate) trait Comparing {
+    /// Does it. `fits`: the lanes of a block that a packet fits but for its other columns, lane 0 in the lowest bit. To be inlined
+    /// always.
+    fn run(self, fits: impl Fn(&Block, Gist) -> u16);
 }
 
 /// The rule of the first lane that fits, in the set whose first block is `first`.
@@ -55,6 +62,25 @@ pub(super) fn first_of_group<'m>(
     if others != 0 {
         found &= fits_others(group);
     }
+    rule_of(group, found)
+}
+
+/// The rule of the first lane that fits a packet, in the set whose first block is `first`, of whose blocks for IPv4 none has other columns.
+#[inline(always)]
+pub(super) fn first_of_many(blocks: &[Block], first: u32, fits: impl Fn(&Block) -> u16) -> Option<u8> {
+    let run = blocks.get(first as usize..)?;
+    run.get(..usize::from(run.first()?.head.v4))?.chunks(GROUP).find_map(|group| {
+        let mut found = 0;
+        for (at, block) in group.iter().enumerate() {
+            found |= u64::from(fits(block)) << (at * LANES);
+        }
+        rule_of(group, found)
+    })
+}
+
+/// The rule of the first of the lanes of a group that were found.
+#[inline(always)]
+fn rule_of(group: &[Block], found: u64) -> Option<u8> {
     if found == 0 {
         return None;
     }

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrayvec::ArrayVec;
 use causeway_types::Qfi;
 use thiserror::Error;
 
-use super::alone::{Alone, FEW};
+use super::alone::Alone;
 use super::block::{Block, Column, Head, LANES};
 use super::compile::{Rule, compile};
 use super::key::{Gist, PacketKey};
-use super::lane::{Family, Lane, Masked, word};
+use super::lane::{Lane, Masked, word};
+use super::layout::layout;
 use super::runs::Runs;
 use super::scan::Memory;
 use super::simd::Compare;
@@ -183,22 +183,29 @@ impl FilterSets {
         self.compare
     }
 
-    /// As [`FilterSets::first_match`] for an IPv4 packet of which the gist is known, in the set with this first block, as
-    /// [`FilterSets::block_of`] says. `None` also for a set of more than one block, or about more than the gist.
+    /// As [`FilterSets::first_match_v4`] in the set with this first block, as [`FilterSets::block_of`] says. `None` also for a
+    /// packet that may have what its gist and its local address do not say, where the set asks for that.
     #[inline(always)]
-    pub(crate) fn first_of_few(
+    pub(crate) fn first_at_once(
         &self,
-        set: SetId,
-        block: u32,
+        (set, first): (SetId, u32),
         gist: impl Fn() -> Gist,
+        local: impl Fn() -> u32,
         fits: &impl Fn(&Block, Gist) -> u16,
     ) -> Option<u8> {
         // `NO_BLOCK` is none of them.
-        let Some(block) = self.blocks.as_slice().get(block as usize) else {
+        let Some(block) = self.blocks.as_slice().get(first as usize) else {
             return fits_without_lanes(set, &gist()).then_some(0);
         };
-        let lanes = fits(block, gist());
-        (lanes != 0).then(|| block.rules[lanes.trailing_zeros() as usize % LANES])
+        match block.head.few {
+            Head::MANY => self.compare.first_of_many(self.blocks.as_slice(), first, gist()),
+            Head::OTHER if gist().may_have_spi() => None,
+            Head::OTHER => self.first_match_v4(set, gist(), local()),
+            _ => {
+                let lanes = fits(block, gist());
+                (lanes != 0).then(|| block.rules[lanes.trailing_zeros() as usize % LANES])
+            }
+        }
     }
 
     /// Another number after every change: an id may be another set's then.
@@ -206,9 +213,8 @@ impl FilterSets {
         self.version
     }
 
-    /// The lanes of a set that IPv4 packets can fit, in their order, each by itself. `None` where they are too many for that, or
-    /// about more than the gist.
-    pub fn alone(&self, set: SetId) -> Option<ArrayVec<Alone, FEW>> {
+    /// The lanes of a set that IPv4 packets can fit, in their order, each by itself. `None` where some are about more than the gist.
+    pub fn alone(&self, set: SetId) -> Option<Vec<Alone>> {
         match self.shared.get(&set) {
             Some(shared) => Alone::of(&shared.content),
             None => Alone::of(set.own_lane().as_slice()),
@@ -220,7 +226,7 @@ impl FilterSets {
         self.shared.get(&set).is_some_and(|shared| shared.content.iter().any(Lane::is_v6))
     }
 
-    /// As [`FilterSets::first_match`] for an IPv4 packet, given its gist and the local address.
+    /// As [`FilterSets::first_match`] for an IPv4 packet without Security Parameter Index, given its gist and the local address.
     pub fn first_match_v4(&self, set: SetId, gist: Gist, local: u32) -> Option<u8> {
         self.first_match(set, &PacketKey::of_v4(gist, local))
     }
@@ -273,28 +279,4 @@ fn fits_without_lanes(set: SetId, gist: &Gist) -> bool {
         Some(raw) => gist.has_qfi(Qfi::from_low_bits(raw as u8)),
         None => set == SetId::ANY,
     }
-}
-
-/// The blocks of a set and their other columns, which the blocks name by their place among them.
-/// Packets of both families share the blocks where no lane asks for an IPv6 address, as long as IPv6 packets do not
-/// meet more blocks for it. Else the lanes that one of them can fit are in blocks of their own.
-fn layout(lanes: &[Lane]) -> (Vec<Block>, Vec<Column>) {
-    let of =
-        |other: Family| -> Vec<&Lane> { lanes.iter().filter(|lane| lane.family != Some(other)).collect() };
-    let (v4, v6) = (of(Family::V6), of(Family::V4));
-    let count = |lanes: &[&Lane]| lanes.len().div_ceil(LANES) as u8;
-    let is_shared = v4.len() == lanes.len() && count(&v4) == count(&v6);
-    let v6_apart = if is_shared { &[][..] } else { &v6 };
-    let (mut blocks, mut columns) = (Vec::new(), Vec::new());
-    for lanes in v4.chunks(LANES).chain(v6_apart.chunks(LANES)) {
-        let (block, others) = Block::of(lanes, columns.len() as u32);
-        blocks.push(block);
-        columns.extend(others);
-    }
-    let v6_at = if is_shared { 0 } else { count(&v4) };
-    if let Some(block) = blocks.first_mut() {
-        let few = if v4.len() <= LANES && block.others == 0 { v4.len() as u8 } else { Head::MANY };
-        block.head = Head { v4: count(&v4), v6_at, v6: count(&v6), few };
-    }
-    (blocks, columns)
 }

@@ -2,10 +2,10 @@
 //!
 //! The scheme is that of [`super::portable`], which is also what remains where there are no such instructions.
 
-use super::block::{Block, Head};
+use super::block::Block;
 use super::key::{Gist, PacketKey};
 use super::portable;
-use super::scan::Memory;
+use super::scan::{self, Comparing, Memory};
 
 /// How lanes are compared. All ways give the same answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,12 +74,26 @@ impl Compare {
         }
     }
 
+    /// The same for an IPv4 packet, in a set of whose blocks for IPv4 none has other columns.
+    #[inline(always)]
+    pub(super) fn first_of_many(self, blocks: &[Block], first: u32, gist: Gist) -> Option<u8> {
+        match self.0 {
+            Way::Portable => scan::first_of_many(blocks, first, |block| portable::fits(block, &gist)),
+            // SAFETY: as in `first_fit`.
+            #[cfg(target_arch = "x86_64")]
+            Way::Avx2 => unsafe { avx2::first_of_many(blocks, first, gist) },
+            // SAFETY: as in `first_fit`.
+            #[cfg(target_arch = "x86_64")]
+            Way::Avx512 => unsafe { avx512::first_of_many(blocks, first, gist) },
+        }
+    }
+
     /// Runs something with the comparison of blocks, compiled for the instructions that it takes.
     #[inline(always)]
     pub(crate) fn run(self, comparing: impl Comparing) {
         match self.0 {
             Way::Portable => {
-                comparing.run(|block, gist| if is_few(block) { portable::fits(block, &gist) } else { 0 });
+                comparing.run(|block, gist| portable::fits(block, &gist));
             }
             // SAFETY: as in `first_fit`.
             #[cfg(target_arch = "x86_64")]
@@ -91,27 +105,13 @@ impl Compare {
     }
 }
 
-/// The block has no other columns, and is the only one of its set for IPv4.
-#[inline(always)]
-const fn is_few(block: &Block) -> bool {
-    block.head.few != Head::MANY
-}
-
-/// What compares packets with blocks.
-pub(crate) trait Comparing {
-    /// Does it. `fits`: the lanes of a block that a packet fits, lane 0 in the lowest bit; none where the block has other columns
-    /// or is not the only one of its set for IPv4. To be inlined always.
-    fn run(self, fits: impl Fn(&Block, Gist) -> u16);
-}
-
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::*;
 
     use super::super::block::{Block, Column, Numbers};
     use super::super::key::{Gist, PacketKey};
-    use super::super::scan::{self, Memory};
-    use super::{Comparing, is_few};
+    use super::super::scan::{self, Comparing, Memory};
 
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &PacketKey) -> Option<u8> {
@@ -123,7 +123,13 @@ mod avx512 {
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
     pub(super) fn run(comparing: impl Comparing) {
-        comparing.run(|block, gist| if is_few(block) { fits(block, &gist) } else { 0 });
+        comparing.run(|block, gist| fits(block, &gist));
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline(never)]
+    pub(super) fn first_of_many(blocks: &[Block], first: u32, gist: Gist) -> Option<u8> {
+        scan::first_of_many(blocks, first, |block| fits(block, &gist))
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
@@ -181,8 +187,7 @@ mod avx2 {
 
     use super::super::block::{Block, Column, LANES, Numbers};
     use super::super::key::{Gist, PacketKey};
-    use super::super::scan::{self, Memory};
-    use super::{Comparing, is_few};
+    use super::super::scan::{self, Comparing, Memory};
 
     /// Eight of sixteen lanes.
     #[derive(Clone, Copy)]
@@ -201,7 +206,13 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     #[inline]
     pub(super) fn run(comparing: impl Comparing) {
-        comparing.run(|block, gist| fits_only(block, &gist));
+        comparing.run(|block, gist| fits_few(block, &gist));
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline(never)]
+    pub(super) fn first_of_many(blocks: &[Block], first: u32, gist: Gist) -> Option<u8> {
+        scan::first_of_many(blocks, first, |block| fits(block, &gist))
     }
 
     #[target_feature(enable = "avx2")]
@@ -216,12 +227,12 @@ mod avx2 {
         zeros(half(block, gist, Half::Low), half(block, gist, Half::High))
     }
 
-    /// As `fits`, for a block that is the only one.
+    /// As `fits`, for a block that may have so few lanes that a half holds them.
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn fits_only(block: &Block, gist: &Gist) -> u16 {
+    fn fits_few(block: &Block, gist: &Gist) -> u16 {
         if usize::from(block.head.few) > LANES / 2 {
-            return if is_few(block) { fits(block, gist) } else { 0 };
+            return fits(block, gist);
         }
         zeros_of(half(block, gist, Half::Low))
     }

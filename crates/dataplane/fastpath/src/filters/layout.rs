@@ -1,0 +1,95 @@
+//! From lanes to blocks.
+
+use super::block::{Block, Column, Head, LANES};
+use super::lane::{Family, Lane};
+
+/// The blocks of a set and their other columns, which the blocks name by their place among them.
+/// Packets of both families share the blocks where no lane asks for an IPv6 address, as long as IPv6 packets do not
+/// meet more blocks for it. Else the lanes that one of them can fit are in blocks of their own.
+pub(super) fn layout(lanes: &[Lane]) -> (Vec<Block>, Vec<Column>) {
+    let of =
+        |other: Family| -> Vec<&Lane> { lanes.iter().filter(|lane| lane.family != Some(other)).collect() };
+    let (v4, v6) = (of(Family::V6), of(Family::V4));
+    let count = |lanes: &[&Lane]| lanes.len().div_ceil(LANES) as u8;
+    let is_shared = v4.len() == lanes.len() && count(&v4) == count(&v6);
+    let v6_apart = if is_shared { &[][..] } else { &v6 };
+    let (mut blocks, mut columns) = (Vec::new(), Vec::new());
+    for lanes in v4.chunks(LANES).chain(v6_apart.chunks(LANES)) {
+        let (block, others) = Block::of(lanes, columns.len() as u32);
+        blocks.push(block);
+        columns.extend(others);
+    }
+    let v6_at = if is_shared { 0 } else { count(&v4) };
+    let few = match v4.len() {
+        _ if blocks.iter().take(count(&v4).into()).any(|block| block.others != 0) => Head::OTHER,
+        // None of them is for IPv4.
+        0 => Head::OTHER,
+        few @ 1..=LANES => few as u8,
+        _ => Head::MANY,
+    };
+    if let Some(block) = blocks.first_mut() {
+        block.head = Head { v4: count(&v4), v6_at, v6: count(&v6), few };
+    }
+    (blocks, columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_rules::SdfFilter;
+
+    use super::super::{Compare, Comparing, FilterSets, Gist, Rule, SetId};
+    use super::*;
+
+    /// Asks a set about a packet as the fast path does.
+    struct Asking<'a> {
+        sets: &'a FilterSets,
+        set: SetId,
+        gist: Gist,
+        local: u32,
+        found: &'a mut Option<u8>,
+    }
+
+    impl Comparing for Asking<'_> {
+        fn run(self, fits: impl Fn(&Block, Gist) -> u16) {
+            let Self { sets, set, gist, local, found } = self;
+            *found = sets.first_at_once((set, FilterSets::block_of(set)), || gist, || local, &fits);
+        }
+    }
+
+    /// Four filters to a rule; an open rule behind them if it `is_open`.
+    fn rules(filters: impl Iterator<Item = String>, is_open: bool) -> Vec<Rule> {
+        let filters: Vec<SdfFilter> = filters.map(|filter| filter.parse().unwrap()).collect();
+        let lists = filters.chunks(4).map(<[_]>::to_vec).chain(is_open.then(Vec::new));
+        lists.map(|filters| Rule { qfis: Default::default(), filters }).collect()
+    }
+
+    const LOCAL: u32 = u32::from_be_bytes([10, 45, 0, 2]);
+
+    // Input:  sets of 1 to 200 lanes about ports, and the same with a lane about the UE's address or about IPv6; packets by UDP, TCP and
+    //         ESP, in each way of comparing.
+    // Output: the rule that the set says for the whole packet; no answer for ESP where a lane is about more than the gist.
+    #[test]
+    fn sets_of_any_size_are_compared_at_once() {
+        let port = |port: usize| format!("permit out 17 from any {port} to any");
+        for (compare, lanes) in Compare::available()
+            .flat_map(|compare| [1, 8, 9, 16, 17, 40, 64, 65, 200].map(|lanes| (compare, lanes)))
+        {
+            let near = "permit out 6 from any to 10.45.0.0/24".to_owned();
+            let v6 = "permit out 6 from 2001:db8::/32 to any".to_owned();
+            let mut sets = FilterSets::comparing(256, compare);
+            for (extra, is_open) in [(None, true), (None, false), (Some(near), false), (Some(v6), true)] {
+                let is_near = extra.as_ref().is_some_and(|extra| extra.contains("10.45"));
+                let set = sets.insert(&rules((0..lanes).map(port).chain(extra), is_open)).unwrap();
+                for at in 0..2 * lanes as u32 {
+                    let protocol = [17, 17, 6, 50][at as usize % 4];
+                    let gist = Gist::v4(1, at / 2, protocol, 0).with_ue(false, true);
+                    let mut found = None;
+                    compare.run(Asking { sets: &sets, set, gist, local: LOCAL, found: &mut found });
+                    let wanted = sets.first_match_v4(set, gist, LOCAL);
+                    let wanted = wanted.filter(|_| !(is_near && protocol == 50));
+                    assert_eq!(found, wanted, "{} {lanes} {is_near} {at}", compare.name());
+                }
+            }
+        }
+    }
+}
