@@ -9,7 +9,7 @@ use crate::course::Head;
 use crate::engine::FastPath;
 use crate::filters::{Block, FilterSets, Gist, SetId};
 use crate::guess::{Met, NO_STEP};
-use crate::heads::{Heads, MESSAGE, Reading, USER};
+use crate::heads::{Heads, MESSAGE, Reading, Skipping, USER};
 use crate::key::Key;
 use crate::line::Line;
 use crate::plain::{Fork, PART, Plain, Plains, flaw};
@@ -66,10 +66,21 @@ impl FastPath {
                 heads.take_message(index, head, len, (place, ecn));
             }
         }
-        self.sets.compare().run(Reading::<UPLINK, FROM> { heads, plains, guess: &self.guess });
+        self.look::<UPLINK, FROM>(heads, plains);
         // They are compared with the keys later, wherever they lead.
         let Some(keys) = plains.keys[FROM..].first_chunk::<PART>() else { return };
         plains.lines[FROM..FROM + PART].copy_from_slice(&self.table.at_teids(keys));
+    }
+
+    /// The first look at half a batch.
+    #[inline(always)]
+    fn look<const WAY: bool, const FROM: usize>(&self, heads: &mut Heads, plains: &mut Plains) {
+        let compare = self.sets.compare();
+        if plains.are_unusual::<WAY>() {
+            compare.run(Skipping::<WAY, FROM> { heads, plains });
+        } else {
+            compare.run(Reading::<WAY, FROM> { heads, plains, guess: &self.guess });
+        }
     }
 
     /// The place of the keys of messages that came in so, and the ECN of their outer header.
@@ -109,7 +120,7 @@ impl FastPath {
                 heads.take_packet(index, head, len, place);
             }
         }
-        self.sets.compare().run(Reading::<DOWNLINK, FROM> { heads, plains, guess: &self.guess });
+        self.look::<DOWNLINK, FROM>(heads, plains);
         // They are compared with the keys later, wherever they lead.
         let Plains { lines, keys, .. } = plains;
         if let Some(keys) = keys[FROM..].first_chunk::<PART>() {

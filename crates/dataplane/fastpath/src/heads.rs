@@ -11,7 +11,7 @@ mod mending;
 mod words;
 
 use mending::Places;
-pub(crate) use mending::{Mending, Place, Placing};
+pub(crate) use mending::{Mending, Place, Placing, Skipping};
 pub(crate) use words::lose_hop;
 use words::{Tunnel, User};
 
@@ -87,6 +87,18 @@ impl Heads {
         self.take_user(index % BATCH, [a, b, c], len, place);
     }
 
+    /// Divides the words of [`PART`] packets into halves.
+    #[inline(always)]
+    fn split<const WAY: bool, const FROM: usize>(&mut self) {
+        let Self { words, low, high, .. } = self;
+        for word in (if WAY == UPLINK { 0 } else { 2 })..WORDS {
+            for i in FROM..FROM + PART {
+                low[word][i] = words[word][i] as u32;
+                high[word][i] = (words[word][i] >> 32) as u32;
+            }
+        }
+    }
+
     #[inline(always)]
     fn take_user(&mut self, index: usize, [a, b, c]: [[u8; 8]; 3], len: usize, place: u32) {
         self.words[2][index] = u64::from_le_bytes(a);
@@ -109,13 +121,9 @@ impl<const WAY: bool, const FROM: usize> Comparing for Reading<'_, WAY, FROM> {
     /// Plain loops over plain arrays: only so does the compiler see the vectors.
     #[inline(always)]
     fn run(self, _: impl Fn(&Block, Gist) -> u16) {
-        let Self { heads: Heads { words, low, high, lens, places, ecns, .. }, plains, guess } = self;
-        for word in (if WAY == UPLINK { 0 } else { 2 })..WORDS {
-            for i in FROM..FROM + PART {
-                low[word][i] = words[word][i] as u32;
-                high[word][i] = (words[word][i] >> 32) as u32;
-            }
-        }
+        let Self { heads, plains, guess } = self;
+        heads.split::<WAY, FROM>();
+        let Heads { low, high, lens, places, ecns, .. } = heads;
         for i in FROM..FROM + PART {
             let tunnel = Tunnel { a0: low[0][i], a1: low[1][i], b1: high[1][i] };
             let user = User { a2: low[2][i], b2: high[2][i], a3: low[3][i], b3: high[3][i], a4: low[4][i] };

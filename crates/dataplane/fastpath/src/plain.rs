@@ -15,6 +15,9 @@ use crate::key::Key;
 /// the second half is looked at, so that they are there when the packets are acted on.
 pub(crate) const PART: usize = BATCH / 2;
 
+/// One of so many packets of a batch is enough for the next one to be looked at only once.
+const UNUSUAL: usize = 8;
+
 /// What no line has as [`crate::line::Line::id`].
 pub(crate) const NOWHERE: u64 = u64::MAX;
 
@@ -62,6 +65,8 @@ pub(crate) struct Plains {
     pub(crate) far_prefixes: Each<u64>,
     /// There are such packets.
     pub(crate) has_sixes: bool,
+    /// Many packets of the last batch that came in by a tunnel, or by none, were not plain at the first look: that look is left out.
+    were_unusual: [bool; 2],
     /// Which rules they fit if what is guessed is right: [`crate::guess`].
     pub(crate) steps: Each<u32>,
 }
@@ -160,6 +165,7 @@ impl Plains {
             prefixes: [0; BATCH],
             far_prefixes: [0; BATCH],
             has_sixes: false,
+            were_unusual: [false; 2],
             steps: NOTHING,
         }
     }
@@ -196,6 +202,17 @@ impl Plains {
             others |= u32::from(self.is_plain[i] == 0) & u32::from((i as u32) < self.len as u32);
         }
         others == 0
+    }
+
+    /// The packets of this batch are likely not to be plain at the first look.
+    #[inline(always)]
+    pub(crate) const fn are_unusual<const WAY: bool>(&self) -> bool {
+        self.were_unusual[WAY as usize]
+    }
+
+    /// So many packets of this batch would not be plain at the first look, or are not.
+    pub(crate) const fn learn<const WAY: bool>(&mut self, unusual: u32) {
+        self.were_unusual[WAY as usize] = unusual as usize * UNUSUAL >= self.len();
     }
 
     /// One of them.

@@ -28,6 +28,7 @@ impl FastPath {
             self.mend::<WAY, PART, BATCH>(batch, desk);
         }
         let Desk { plains, heads } = desk;
+        plains.learn::<WAY>(count_unusual(plains, heads));
         let (reads_sixes, mut has_sixes) = (!self.programs.has_rule_lines(), [false; 2]);
         for index in 0..plains.len() {
             if plains.is_plain[index % BATCH] != 0 || plains.forks[index % BATCH] != Fork::Sought {
@@ -86,6 +87,10 @@ impl FastPath {
                 plains.send(index, fork);
             }
         }
+        if heads.are_v6::<FROM, TO>(plains) {
+            // What was said of them, if anything was, says that they are not plain.
+            return;
+        }
         compare.run(Mending::<WAY, FROM> { heads, plains, guess: &self.guess });
         if WAY == DOWNLINK {
             drop_broken::<FROM>(plains);
@@ -106,9 +111,21 @@ impl FastPath {
                 Ok(tunnelled) => heads.move_to(index, frame, &tunnelled),
             }
         }
+        heads.move_back(index, frame);
         heads.look_at_options(index, frame);
         None
     }
+}
+
+/// How many packets are such that the first look was no use, or would have been none.
+fn count_unusual(plains: &Plains, heads: &Heads) -> u32 {
+    const UNUSUAL: u32 = (flaw::CARRIES | flaw::CONGESTED | flaw::LOST) as u32;
+    let (len, mut unusual) = (plains.len() as u32, 0);
+    for at in 0..BATCH {
+        let is_other = (plains.is_plain[at] == 0) | (plains.flaws[at] & UNUSUAL != 0);
+        unusual += u32::from(is_other | heads.is_unusual(at)) & u32::from((at as u32) < len);
+    }
+    unusual
 }
 
 /// What comes from a data network and is no IP packet goes nowhere.

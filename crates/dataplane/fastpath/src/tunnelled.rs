@@ -8,6 +8,8 @@ use causeway_types::{Qfi, Teid};
 const G_PDU: u8 = 255;
 /// Types of extension headers below this are not to be understood by anybody.
 const OPTIONAL_END: u8 = 0x80;
+/// The flag that says that there are some.
+const EXTENDED: u8 = 0x04;
 /// Where the first of them begins.
 const HEADERS: usize = 12;
 const PDU_SESSION_CONTAINER: u8 = gtpu::extension_type::PDU_SESSION_CONTAINER;
@@ -75,10 +77,12 @@ impl Tunnelled {
         }
     }
 
-    /// A G-PDU with several extension headers, and a container that says nothing but a QFI.
+    /// A G-PDU with several extension headers, and a container that says nothing but a QFI, or with a sequence number.
     #[inline(always)]
     fn parse_chain(bytes: &[u8]) -> Chain {
-        let Some([0x34, message_type, hi, lo, a, b, c, d, _, _, _, first]) = bytes.first_chunk::<12>() else {
+        let Some([flags @ 0x31..=0x37, message_type, hi, lo, a, b, c, d, _, _, _, first]) =
+            bytes.first_chunk::<HEADERS>()
+        else {
             return Chain::Unknown;
         };
         let end = 8 + usize::from(u16::from_be_bytes([*hi, *lo]));
@@ -86,14 +90,22 @@ impl Tunnelled {
             return if end > bytes.len() { Chain::Broken } else { Chain::Unknown };
         };
         let Some(mut rest) = message.get(HEADERS..) else { return Chain::Unknown };
-        let (mut qfi, mut kind, mut is_strange) = (None, *first, false);
+        let (mut qfi, mut is_strange) = (None, false);
+        let mut kind = if flags & EXTENDED != 0 { *first } else { 0 };
         for _ in 0..gtpu::MAX_EXTENSION_HEADERS {
             if kind == 0 {
                 break;
             }
+            let (header, behind) = match rest.split_first_chunk::<4>() {
+                // Nearly all are one word long: the next one is read before this one has been.
+                Some((header @ [1, ..], behind)) => (&header[..], behind),
+                _ => {
+                    let len = rest.first().map_or(0, |units| usize::from(*units) * 4);
+                    let Some(parts) = rest.split_at_checked(len) else { return Chain::Broken };
+                    parts
+                }
+            };
             // A header of no octets has no last one, and none that ends beyond the message.
-            let len = rest.first().map_or(0, |units| usize::from(*units) * 4);
-            let Some((header, behind)) = rest.split_at_checked(len) else { return Chain::Broken };
             let [.., next] = header else { return Chain::Broken };
             if kind == PDU_SESSION_CONTAINER {
                 match header {
@@ -149,7 +161,7 @@ impl Tunnelled {
         Some(Self { teid, start, end: end as u16, qfi, is_plain, is_strange: false })
     }
 
-    /// Sequence numbers, containers with more in them, and other extension headers.
+    /// Containers with more in them.
     #[cold]
     fn parse_any(bytes: &[u8]) -> Result<Self, Unfit> {
         let packet = gtpu::Packet::parse(bytes).map_err(|error| Unfit::Drop(drop_reason_of(&error)))?;
@@ -180,16 +192,17 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 4096 }))]
 
-        // Input:  G-PDUs with up to ten extension headers of the types that matter, of which one octet may be changed.
+        // Input:  G-PDUs with up to ten extension headers of the types that matter, said to be there or not, of which one octet may be changed.
         // Output: what is read of them at a glance is what the parser of all messages finds.
         #[test]
         fn chains_are_what_the_parser_finds(
             kinds in proptest::collection::vec(prop_oneof![Just(PDU_SESSION_CONTAINER), Just(0x3f_u8), Just(0x40), Just(0x41), any::<u8>()], 0..10),
             flow in 0..80_u8,
             words in 1..3_u8,
+            flags in prop_oneof![Just(0x34), 0x30..0x38_u8],
             change in (0..60_usize, any::<u8>()),
         ) {
-            let mut frame = vec![0x34, G_PDU, 0, 0, 1, 2, 3, 4, 0, 0, 0];
+            let mut frame = vec![flags, G_PDU, 0, 0, 1, 2, 3, 4, 0, 0, 0];
             for kind in &kinds {
                 let is_container = *kind == PDU_SESSION_CONTAINER;
                 let words = if is_container { 1 } else { words };

@@ -32,11 +32,14 @@ pub struct Options {
     /// Milliseconds of CPU time for each row
     #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
     pub time: u64,
+    /// Exactly so many packets for each row, rounded up to whole chunks of 1024, however long it takes
+    #[arg(long, value_name = "N")]
+    pub packets: Option<Count>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { sessions: vec![count(10_000)], rules: Rules::Full, kinds: vec![], time: 300 }
+        Self { sessions: vec![count(10_000)], rules: Rules::Full, kinds: vec![], time: 300, packets: None }
     }
 }
 
@@ -48,6 +51,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     let mut options = options.clone();
     if common.quick {
         (options.sessions, options.time) = (vec![count(1000)], 1);
+        options.packets = None;
     }
     world::check_sessions(&options.sessions)?;
     within("--time", [options.time], 1..=MOST_TIME)?;
@@ -132,9 +136,12 @@ fn measure(
             hot: 0,
         })
         .collect();
-    let enough = Duration::from_millis(options.time);
-    while floods.iter().any(|flood| flood.used < enough) {
-        for flood in floods.iter_mut().filter(|flood| flood.used < enough) {
+    let is_pending = |flood: &Flood| match options.packets {
+        Some(packets) => flood.sent < packets.0,
+        None => flood.used < Duration::from_millis(options.time),
+    };
+    while floods.iter().any(is_pending) {
+        for flood in floods.iter_mut().filter(|flood| is_pending(flood)) {
             flood.step(&mut bench, &mut population)?;
         }
     }

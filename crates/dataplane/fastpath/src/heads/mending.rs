@@ -6,7 +6,7 @@
 use causeway_ports::BATCH;
 use causeway_types::Qfi;
 
-use super::words::{Tunnel, User, lose_hop};
+use super::words::{OPTIONAL_END, Tunnel, User, lose_hop};
 use super::{Halves, Heads, USER, WORDS, ecn};
 use crate::choose::UPLINK;
 use crate::filters::{Block, Comparing, Gist};
@@ -32,6 +32,8 @@ pub(crate) struct Places {
     flaws: Halves,
     /// Sums of the words of IPv4 options.
     options: Halves,
+    /// How many octets later they begin than where the words of [`Heads`] are from.
+    shifted: Halves,
     /// Not zero: it is to be looked at one by one.
     unusual: Halves,
 }
@@ -45,6 +47,7 @@ impl Places {
             qfis: NOTHING,
             flaws: NOTHING,
             options: NOTHING,
+            shifted: NOTHING,
             unusual: NOTHING,
         }
     }
@@ -79,6 +82,18 @@ impl Heads {
         self.places_in_frames.unusual[index % BATCH] != 0
     }
 
+    /// All packets from `FROM` on and before `TO` are IPv6, and nothing unusual came with them.
+    #[inline(always)]
+    pub(crate) fn are_v6<const FROM: usize, const TO: usize>(&self, plains: &Plains) -> bool {
+        let mut others = 0;
+        for i in FROM..TO {
+            let places = &self.places_in_frames;
+            let is_v6 = (self.low[2][i] >> 4 & 0x0f == 6) & (places.ends[i] != 0) & (places.flaws[i] == 0);
+            others |= u32::from(!is_v6) & u32::from((i as u32) < plains.len() as u32);
+        }
+        others == 0
+    }
+
     /// The user packet of a message has been found.
     #[inline(always)]
     pub(crate) const fn has_place(&self, index: usize) -> bool {
@@ -94,7 +109,21 @@ impl Heads {
         places.qfis[at] = tunnelled.qfi.map_or(0, |qfi| HAS_QFI | u32::from(qfi.value()));
         let carries = flaw::CARRIES * u8::from(!tunnelled.is_plain);
         places.flaws[at] = if tunnelled.is_strange { flaw::STRANGE } else { carries }.into();
-        let user = message.get(tunnelled.start.into()..).unwrap_or_default();
+        self.read_at(at, message.get(tunnelled.start.into()..).unwrap_or_default());
+    }
+
+    /// Reads a packet again that lies elsewhere in its frame than it did at the first look.
+    #[inline(always)]
+    pub(crate) fn move_back(&mut self, index: usize, frame: &[u8]) {
+        let at = index % BATCH;
+        if self.places_in_frames.shifted[at] != 0 {
+            let start = self.places_in_frames.starts[at] as usize;
+            self.read_at(at, frame.get(start..).unwrap_or_default());
+        }
+    }
+
+    #[inline(always)]
+    fn read_at(&mut self, at: usize, user: &[u8]) {
         let mut short = [0; USER];
         let head = user.first_chunk().unwrap_or_else(|| {
             short.iter_mut().zip(user).for_each(|(octet, of)| *octet = *of);
@@ -127,6 +156,29 @@ impl Heads {
     }
 }
 
+/// Instead of the first look at half a batch, where the second one is needed anyway.
+pub(crate) struct Skipping<'a, const WAY: bool, const FROM: usize> {
+    pub(crate) heads: &'a mut Heads,
+    pub(crate) plains: &'a mut Plains,
+}
+
+impl<const WAY: bool, const FROM: usize> Comparing for Skipping<'_, WAY, FROM> {
+    #[inline(always)]
+    fn run(self, _: impl Fn(&Block, Gist) -> u16) {
+        let Self { heads, plains } = self;
+        heads.split::<WAY, FROM>();
+        for i in FROM..FROM + PART {
+            let key = if WAY == UPLINK { heads.high[0][i] } else { heads.low[4][i] };
+            plains.keys[i] = key.swap_bytes();
+            plains.places[i] = heads.places[i];
+            plains.is_plain[i] = 0;
+        }
+        for i in FROM..FROM + PART {
+            plains.ids[i] = NOWHERE;
+        }
+    }
+}
+
 /// Finds out where the packets of half a batch lie as far as that can be seen at a glance, and which are unusual.
 pub(crate) struct Placing<'a, const WAY: bool, const FROM: usize> {
     pub(crate) heads: &'a mut Heads,
@@ -136,23 +188,32 @@ impl<const WAY: bool, const FROM: usize> Comparing for Placing<'_, WAY, FROM> {
     #[inline(always)]
     fn run(self, _: impl Fn(&Block, Gist) -> u16) {
         let Heads { low, high, lens, places_in_frames, .. } = self.heads;
-        let Places { starts, ends, qfis, flaws, options, unusual } = places_in_frames;
+        let Places { starts, ends, qfis, flaws, options, shifted, unusual } = places_in_frames;
         for i in FROM..FROM + PART {
             let (start, end, qfi, is_usual) = match WAY {
                 UPLINK => {
                     let tunnel = Tunnel { a0: low[0][i], a1: low[1][i], b1: high[1][i] };
-                    let (start, end) = (tunnel.start(), tunnel.end());
-                    let qfi = if tunnel.is_bare() { 0 } else { HAS_QFI | tunnel.b1 >> 16 & 0x3f };
-                    (start, end, qfi, tunnel.is_plain() & (start <= end) & (end <= lens[i]))
+                    let (kind, shift) = tunnel.one_more(low[2][i]);
+                    let has_more = (kind != 0) & (high[0][i] != 0);
+                    let (start, end) = (tunnel.start() + shift, tunnel.end());
+                    let qfi = if tunnel.has_qfi() { HAS_QFI | tunnel.b1 >> 16 & 0x3f } else { 0 };
+                    let is_usual = (tunnel.is_plain() | has_more) & (start <= end) & (end <= lens[i]);
+                    let of_header = if kind >= OPTIONAL_END { flaw::STRANGE } else { flaw::CARRIES };
+                    flaws[i] = if has_more { of_header.into() } else { 0 };
+                    shifted[i] = shift;
+                    (start, end, qfi, is_usual)
                 }
-                _ => (0, lens[i], 0, true),
+                _ => {
+                    (flaws[i], shifted[i]) = (0, 0);
+                    (0, lens[i], 0, true)
+                }
             };
             let first = low[2][i] & 0xff;
             let has_options = (first > 0x45) & (first <= 0x4f);
             starts[i] = start;
             ends[i] = if is_usual { end } else { 0 };
-            (qfis[i], flaws[i], options[i]) = (qfi, 0, 0);
-            unusual[i] = u32::from(!is_usual | has_options);
+            (qfis[i], options[i]) = (qfi, 0);
+            unusual[i] = u32::from(!is_usual | has_options) | shifted[i];
         }
     }
 }

@@ -14,6 +14,11 @@ const HEADER: u32 = 8;
 /// The header with a container.
 const CONTAINER: u32 = 16;
 
+/// The shortest extension header.
+const WORD: u32 = 4;
+/// Types of extension headers below this are not to be understood by anybody.
+pub(super) const OPTIONAL_END: u32 = 0x80;
+
 /// First octets of a G-PDU, from the lowest on: version and flags, and the type of message.
 const BARE: u32 = 0xff30;
 const EXTENDED: u32 = 0xff34;
@@ -36,6 +41,12 @@ pub(crate) const fn lose_hop(word: u32) -> u32 {
     // It was 0xfeff or more.
     let carry = (sum >= 0xffff) as u32;
     ((word & 0xffff_0000).wrapping_sub(0x0100_0000) | (sum + carry) & 0xffff).swap_bytes()
+}
+
+/// An extension header that begins so is one word long and no other one follows.
+#[inline(always)]
+const fn is_last(header: u32) -> bool {
+    header & 0xff00_00ff == 1
 }
 
 /// Parts of a GTP-U header.
@@ -64,6 +75,33 @@ impl Tunnel {
     #[inline(always)]
     pub(super) const fn start(self) -> u32 {
         if self.is_bare() { HEADER } else { CONTAINER }
+    }
+
+    /// There is a container that says nothing but a QFI, be it the only extension header or not.
+    #[inline(always)]
+    const fn has_container(self) -> bool {
+        let is_container = (self.a1 >> 24 == PDU_SESSION_CONTAINER as u32) & (self.b1 & 0x00c0_efff == 1);
+        (self.a0 & 0xffff == EXTENDED) & is_container
+    }
+
+    /// The type of the only extension header that is no container, if it is one word long, be there a container before it or not;
+    /// else zero. And how many octets later the packet begins than it would without. `behind`: the word behind the first header.
+    #[inline(always)]
+    pub(super) const fn one_more(self, behind: u32) -> (u32, u32) {
+        let (first, second) = (self.a1 >> 24, self.b1 >> 24);
+        if self.has_container() {
+            let is_it = (second != 0) & (second != PDU_SESSION_CONTAINER as u32) & is_last(behind);
+            if is_it { (second, WORD) } else { (0, 0) }
+        } else {
+            let is_it = (first != 0) & (first != PDU_SESSION_CONTAINER as u32) & is_last(self.b1);
+            if (self.a0 & 0xffff == EXTENDED) & is_it { (first, 0) } else { (0, 0) }
+        }
+    }
+
+    /// There is a QFI, if it is one of those that are read here.
+    #[inline(always)]
+    pub(super) const fn has_qfi(self) -> bool {
+        self.has_container()
     }
 
     /// Where the message ends, be it in the frame or not.
