@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::mpsc::channel;
 
 use causeway_types::Teid;
-use causeway_upf::config::{GtpuMode, GtpuServer, N6Mode, Session, WorkerCount};
+use causeway_upf::config::{Config, GtpuMode, GtpuServer, N6Mode, Session, WorkerCount};
 use causeway_upf::{Daemon, open};
 use common::namespace::{in_namespace_of_root, ip};
 use common::smf::Smf;
@@ -53,8 +53,19 @@ fn gnb() -> UdpSocket {
     far_end("n3", "192.0.2.1/24", &["address add 192.0.2.9/24 dev far", "link set far up"], (GNB, 2152))
 }
 
+/// `mode: af_xdp` on n3 and n6, with so many packet threads.
+fn on_both(workers: usize) -> Config {
+    let mut config = config(loopback());
+    config.upf.gtpu.mode = GtpuMode::AfXdp;
+    config.upf.gtpu.server = vec![GtpuServer { dev: Some("n3".into()), ..GtpuServer::default() }];
+    let session = Session { mode: N6Mode::AfXdp, gateway: None, dev: "n6".into(), ..Session::default() };
+    config.upf.session = vec![session];
+    config.upf.workers.count = WorkerCount::Exactly(workers);
+    config
+}
+
 /// AF_XDP cannot be had here, which was said.
-fn lacks_xdp(test: &str, config: &causeway_upf::config::Config) -> bool {
+fn lacks_xdp(test: &str, config: &Config) -> bool {
     let error = open::ports(config).err().map(|error| error.to_string()).unwrap_or_default();
     let lacks = error.contains("permission denied") || error.contains("has no AF_XDP");
     if lacks {
@@ -71,11 +82,7 @@ fn user_traffic_crosses_af_xdp_sockets() {
     in_namespace_of_root(NAME, || {
         let gnb = gnb();
         let server = far_end("n6", "198.51.100.1/24", ROUTED, (SERVER, 2));
-        let mut config = config(loopback());
-        config.upf.gtpu.mode = GtpuMode::AfXdp;
-        config.upf.gtpu.server = vec![GtpuServer { dev: Some("n3".into()), ..GtpuServer::default() }];
-        let session = Session { mode: N6Mode::AfXdp, gateway: None, dev: "n6".into(), ..Session::default() };
-        config.upf.session = vec![session];
+        let config = on_both(1);
         if lacks_xdp(NAME, &config) {
             return;
         }
@@ -110,11 +117,7 @@ fn each_packet_thread_has_a_share_of_the_queues() {
     in_namespace_of_root(NAME, || {
         let gnb = gnb();
         let server = far_end("n6", "198.51.100.1/24", ROUTED, (SERVER, 2));
-        let mut config = config(loopback());
-        config.upf.gtpu.mode = GtpuMode::AfXdp;
-        config.upf.gtpu.server = vec![GtpuServer { dev: Some("n3".into()), ..GtpuServer::default() }];
-        let session = Session { mode: N6Mode::AfXdp, gateway: None, dev: "n6".into(), ..Session::default() };
-        config.upf.session = vec![session];
+        let mut config = on_both(2);
         if lacks_xdp(NAME, &config) {
             return;
         }
@@ -146,6 +149,91 @@ fn each_packet_thread_has_a_share_of_the_queues() {
             assert_eq!(metric(&daemon, &series), 80.0);
         }
         assert_eq!(metric(&daemon, "causeway_drop_total{reason=\"worker_busy\"}"), 0.0);
+    });
+}
+
+// Input:  two packet threads; four UEs of one gNB have 16 packets under way at a time, first up, then down: as many as
+//         there are batches on the way from one thread to the other, if each is handed over by itself.
+// Output: none is lost, in whichever thread it came in; those of each UE are in order; both threads had half of them.
+#[test]
+fn bursts_find_their_packet_threads() {
+    const NAME: &str = "bursts_find_their_packet_threads";
+    in_namespace_of_root(NAME, || {
+        let (gnb, server) = (gnb(), far_end("n6", "198.51.100.1/24", ROUTED, (SERVER, 2)));
+        let config = on_both(2);
+        if lacks_xdp(NAME, &config) {
+            return;
+        }
+        let daemon = Daemon::start(&config).unwrap();
+        let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+        smf.associate();
+        let ue = |n: usize| Ipv4Addr::new(10, 45, 0, 2 + n as u8);
+        let sessions: Vec<_> = (0..4).map(|n| smf.establish_counting(ue(n))).collect();
+        for (n, session) in sessions.iter().enumerate() {
+            smf.forward(*session, Teid::new(7 + n as u32).unwrap(), GNB);
+        }
+        let mut buffer = [0; 128];
+        for round in 0..200_u16 {
+            let numbers = round * 4..round * 4 + 4;
+            for (number, n) in numbers.clone().flat_map(|number| (0..4).map(move |n| (number, n))) {
+                let user = packet(ue(n), SERVER, &number.to_be_bytes());
+                let header =
+                    causeway_packet::gtpu::prefix::plain(sessions[n].uplink.teid, user.len()).unwrap();
+                gnb.send_to(&[&header[..], &user].concat(), (N3, 2152)).unwrap();
+            }
+            let mut seen = vec![Vec::new(); 4];
+            for _ in 0..16 {
+                let (len, from) = server.recv_from(&mut buffer).expect("no packet is lost");
+                let std::net::IpAddr::V4(from) = from.ip() else { panic!("{from}") };
+                seen[usize::from(from.octets()[3]) - 2]
+                    .push(u16::from_be_bytes([buffer[len - 2], buffer[len - 1]]));
+            }
+            assert!(seen.iter().all(|seen| seen.iter().copied().eq(numbers.clone())), "{seen:?}");
+            for (number, n) in numbers.clone().flat_map(|number| (0..4).map(move |n| (number, n))) {
+                server.send_to(&number.to_be_bytes(), (ue(n), 1)).unwrap();
+            }
+            let mut seen = vec![Vec::new(); 4];
+            for _ in 0..16 {
+                let len = gnb.recv(&mut buffer).expect("no packet is lost");
+                seen[usize::from(buffer[7]) - 7].push(u16::from_be_bytes([buffer[len - 2], buffer[len - 1]]));
+            }
+            assert!(seen.iter().all(|seen| seen.iter().copied().eq(numbers.clone())), "{seen:?}");
+        }
+        for worker in ["0", "1"] {
+            let series = format!("causeway_worker_packets_total{{worker=\"{worker}\"}}");
+            assert_eq!(metric(&daemon, &series), 3200.0);
+        }
+    });
+}
+
+// Input:  the MTU of N3 is raised while the daemon runs; three datagrams come that are longer than the memory for a frame, and nothing
+//         else.
+// Output: the metrics have them.
+#[test]
+fn what_no_frame_has_room_for_shows_in_the_metrics() {
+    const NAME: &str = "what_no_frame_has_room_for_shows_in_the_metrics";
+    in_namespace_of_root(NAME, || {
+        let gnb = far_end(
+            "n3",
+            "192.0.2.1/24",
+            &["address add 192.0.2.9/24 dev far", "link set far up mtu 3000"],
+            (GNB, 2152),
+        );
+        let _server = far_end("n6", "198.51.100.1/24", ROUTED, (SERVER, 2));
+        let config = on_both(1);
+        if lacks_xdp(NAME, &config) {
+            return;
+        }
+        let daemon = Daemon::start(&config).unwrap();
+        ip("link set n3 mtu 3000");
+        for _ in 0..3 {
+            gnb.send_to(&[1; 2500], (N3, 2152)).unwrap();
+        }
+        let overrun = "causeway_port_packets_total{port=\"n3-n3\",event=\"rx_overrun\"}";
+        let end = std::time::Instant::now() + PATIENCE;
+        while metric(&daemon, overrun) < 3.0 {
+            assert!(std::time::Instant::now() < end, "{}", metric(&daemon, overrun));
+        }
     });
 }
 

@@ -200,6 +200,10 @@ impl<P: Port> Port for Faulty<P> {
         self.inner.poll_fd()
     }
 
+    fn count_losses(&mut self) {
+        self.inner.count_losses();
+    }
+
     fn pending(&self) -> bool {
         self.inner.pending() || !self.inward.queue.is_empty() || !self.outward.queue.is_empty()
     }

@@ -67,6 +67,10 @@ pub trait Port: Send {
     fn pending(&self) -> bool {
         false
     }
+
+    /// Counts what was lost below the port and is not in its counters yet, which [`Port::receive`] does where frames
+    /// come. For whoever reads the counters when none do.
+    fn count_losses(&mut self) {}
 }
 
 impl<P: Port + ?Sized> Port for Box<P> {
@@ -96,5 +100,9 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn pending(&self) -> bool {
         (**self).pending()
+    }
+
+    fn count_losses(&mut self) {
+        (**self).count_losses();
     }
 }

@@ -60,6 +60,10 @@ impl<P: Port> Port for Traced<P> {
         self.inner.poll_fd()
     }
 
+    fn count_losses(&mut self) {
+        self.inner.count_losses();
+    }
+
     fn pending(&self) -> bool {
         self.inner.pending()
     }

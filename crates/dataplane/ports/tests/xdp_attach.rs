@@ -98,6 +98,36 @@ fn a_link_may_go_down_but_not_away() {
     });
 }
 
+// Input:  the MTU of both ends is raised while the port is open; a frame that fits into a chunk, then some that do not, and nothing
+//         after them; an answer that is too long for a chunk, too.
+// Output: the first is received; the others are counted when somebody asks, and not twice; the answer is counted; the port goes on.
+#[test]
+fn frames_beyond_a_chunk_are_counted() {
+    with_xdp("frames_beyond_a_chunk_are_counted", || {
+        let remote = connected();
+        let mut upf = n3(&native());
+        ip("link set n3 mtu 3000");
+        remote.run(|| ip("link set gnb mtu 3000"));
+        let gnb = remote.run(|| UdpSocket::bind((GNB, 2152)).unwrap());
+        for len in [1700, 1800, 2500, 2900] {
+            gnb.send_to(&vec![1; len], (UPF, 2152)).unwrap();
+        }
+        assert_eq!(receive(&mut upf, 1)[0].1.len(), 1700);
+        let end = Instant::now() + Duration::from_secs(5);
+        while upf.counters().value(Counter::RxOverrun) < 3 && Instant::now() < end {
+            upf.count_losses();
+        }
+        upf.count_losses();
+        assert_eq!(upf.counters().value(Counter::RxOverrun), 3, "{:?}", upf.counters());
+        let to = gtpu(UPF.into(), (GNB, 2152).into());
+        let before = upf.counters().value(Counter::TxTooBig);
+        assert_eq!(upf.send(&[Frame { meta: to, data: &[1; 2900] }]).unwrap(), 0);
+        assert_eq!(upf.counters().value(Counter::TxTooBig), before + 1);
+        drop(gnb);
+        exchange(&mut upf, &remote, UPF.into(), (GNB, 2152).into());
+    });
+}
+
 /// A cable between interfaces with two receive queues each.
 fn connected_twice() -> Remote {
     let remote = Remote::new();

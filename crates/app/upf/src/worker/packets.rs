@@ -207,8 +207,12 @@ impl Packets {
                 }
                 Ok(Command::Provision(applications)) => self.room.engine().provision(&applications),
                 Ok(Command::Follow(paths)) => self.room.follow_paths(self.clock.now(), &paths),
-                // Whoever asked may have gone away.
-                Ok(Command::Snapshot(reply)) => drop(reply.send(self.snapshot())),
+                Ok(Command::Snapshot(reply)) => {
+                    // Whoever asks reads the counters of the ports, too.
+                    self.room.count_losses();
+                    // It may have gone away.
+                    drop(reply.send(self.snapshot()));
+                }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Err(End::Asked),
                 Err(TryRecvError::Empty) => return Ok(()),
             }

@@ -168,6 +168,11 @@ impl PortSet {
     pub(super) fn ports(&self) -> impl Iterator<Item = &dyn Port> {
         self.slots.iter().map(|slot| &*slot.port)
     }
+
+    /// Brings the counters up to date with what was lost where no frame came since.
+    pub(super) fn count_losses(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.port.count_losses());
+    }
 }
 
 fn complement(a: DualIp, b: DualIp) -> bool {

@@ -33,6 +33,11 @@ impl Room {
         &self.out.set
     }
 
+    /// Brings the counters of the ports up to date.
+    pub(super) fn count_losses(&mut self) {
+        self.out.set.count_losses();
+    }
+
     /// What all data planes have in common.
     pub(super) fn engine(&mut self) -> &mut dyn PacketEngine {
         self.engine.contract_mut()

@@ -59,6 +59,9 @@ pub trait Device: Send {
     /// The kernel has news of the link. A link that went down may have left an error behind, which a later frame must not meet.
     fn link_changed(&mut self) {}
 
+    /// Counts what was lost since this or [`Device::settle`] did it last.
+    fn count_losses(&mut self, _counters: &Counters) {}
+
     /// There is something to do that no descriptor shows.
     fn pending(&self) -> bool {
         false

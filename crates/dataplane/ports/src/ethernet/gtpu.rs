@@ -150,6 +150,10 @@ impl<D: Device> Port for Gtpu<D> {
         Some(self.line.poll_fd())
     }
 
+    fn count_losses(&mut self) {
+        self.line.count_losses();
+    }
+
     fn pending(&self) -> bool {
         self.line.device.pending()
     }

@@ -146,6 +146,10 @@ impl<D: Device> Line<D> {
         }
     }
 
+    pub(super) fn count_losses(&mut self) {
+        self.device.count_losses(&self.counters);
+    }
+
     fn transmit(&mut self, frames: &[(Header, &[u8])]) -> Result<usize, PortError> {
         self.device.transmit(frames, &self.counters).map_err(|errno| PortError::lost(&self.name, errno))
     }

@@ -54,19 +54,6 @@ impl Queues {
         self.sockets.len()
     }
 
-    /// Losses since this was asked last. Frames that are too long for a chunk are among them, but the MTU of the
-    /// interface keeps them away.
-    fn count_losses(&mut self, counters: &Counters) {
-        self.runs = 0;
-        let now = self.sockets.iter().map(Socket::losses).fold(Losses::default(), |sum, one| Losses {
-            received: sum.received + one.received,
-            sent: sum.sent + one.sent,
-        });
-        counters.add(Counter::RxOverrun, now.received.saturating_sub(self.losses.received));
-        counters.add(Counter::TxError, now.sent.saturating_sub(self.losses.sent));
-        self.losses = now;
-    }
-
     /// Makes the kernel send what was put into the ring of the first queue, by which everything leaves.
     fn flush(&mut self) {
         let Some(socket) = self.sockets.first_mut() else { return };
@@ -123,6 +110,18 @@ impl Device for Queues {
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         self.sockets.iter().map(AsFd::as_fd).collect()
+    }
+
+    /// Frames that are too long for a chunk are among them, which come where the MTU was raised since the port was opened.
+    fn count_losses(&mut self, counters: &Counters) {
+        self.runs = 0;
+        let now = self.sockets.iter().map(Socket::losses).fold(Losses::default(), |sum, one| Losses {
+            received: sum.received + one.received,
+            sent: sum.sent + one.sent,
+        });
+        counters.add(Counter::RxOverrun, now.received.saturating_sub(self.losses.received));
+        counters.add(Counter::TxError, now.sent.saturating_sub(self.losses.sent));
+        self.losses = now;
     }
 
     fn pending(&self) -> bool {
