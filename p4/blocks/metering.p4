@@ -13,7 +13,7 @@
 #endif
 
 #ifdef PROFILE_HIP4
-#define METERED(meter_id, meters, asks, table_id, rules, entries) \
+#define METERED(meter_id, meters, asks, table_id, rules, entries, rows) \
     @id(meter_id) \
     METER(meters, entries, bit<16>) \
     action asks(meter_index_t meter_index) { METER_EXECUTE(meters, meter_index, meta.color) } \
@@ -22,13 +22,13 @@
         key = { meta.rule : exact @name("rule"); } \
         actions = { asks; @defaultonly NoAction; } \
         const default_action = NoAction(); \
-        size = entries; \
+        size = rows; \
     }
 
 control Metering(inout metadata_t meta) {
 #ifdef HAS_HALVES
-    METERED(50, rule_meters_even, ask_even, 57, metered_rules_even, SIZE_METERS / 2)
-    METERED(51, rule_meters_odd, ask_odd, 58, metered_rules_odd, SIZE_METERS / 2)
+    METERED(50, rule_meters_even, ask_even, 57, metered_rules_even, SIZE_METERS / 2, SIZE_METERED_RULES / 2)
+    METERED(51, rule_meters_odd, ask_odd, 58, metered_rules_odd, SIZE_METERS / 2, SIZE_METERED_RULES / 2)
 
     apply {
         if (metered_rules_even.apply().miss) {
@@ -36,7 +36,7 @@ control Metering(inout metadata_t meta) {
         }
     }
 #else
-    METERED(50, rule_meters, ask, 57, metered_rules, SIZE_METERS)
+    METERED(50, rule_meters, ask, 57, metered_rules, SIZE_METERS, SIZE_METERED_RULES)
 
     apply {
         metered_rules.apply();

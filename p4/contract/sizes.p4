@@ -70,6 +70,10 @@
 // One rule in eight has a meter; cell 0 is for rules without one. Tofino 1 places no more than about 36,000 as one, so
 // there are two of half the size where more are wanted.
 #define SIZE_METERS (RULES / 8)
+// Profile `hip4`: rules with a meter; more than meters where rules share one.
+#ifndef SIZE_METERED_RULES
+#define SIZE_METERED_RULES SIZE_METERS
+#endif
 // Profile `direct`: those of sessions' simple rules apart from the others'.
 #define SIZE_SESSION_METERS (2 * SIZE_N6_SIMPLE / 8)
 #define SIZE_RULE_METERS (RULES_WITH_ENTRIES / 8)

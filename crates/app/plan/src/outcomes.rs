@@ -83,8 +83,8 @@ fn own() -> impl Iterator<Item = Outcome> {
         steps,
         search,
     };
-    let two = |name, ratio, steps| {
-        let one = outcome(name, Profile::Hip4, ratio, steps, None);
+    let two = |name, ratio, steps, search| {
+        let one = outcome(name, Profile::Hip4, ratio, steps, search);
         Outcome { program: Program { partitions: 2, ..one.program }, ..one }
     };
     let shared = |ratio, steps, search| {
@@ -96,17 +96,20 @@ fn own() -> impl Iterator<Item = Outcome> {
         outcome("own baseline", Profile::Baseline, 50, 88, Some(16)),
         outcome("own baseline", Profile::Baseline, 10, 68, None),
         outcome("own red", Profile::Red, 5, 50, Some(1)),
-        outcome("own red", Profile::Red, 50, 124, None),
-        outcome("own red-spt", Profile::RedSpt, 5, 84, Some(8)),
+        outcome("own red", Profile::Red, 10, 84, Some(1)),
+        outcome("own red", Profile::Red, 20, 110, Some(1)),
+        outcome("own red", Profile::Red, 50, 122, Some(2)),
+        outcome("own red-spt", Profile::RedSpt, 5, 84, Some(1)),
+        outcome("own red-spt", Profile::RedSpt, 10, 121, Some(1)),
+        outcome("own red-spt", Profile::RedSpt, 20, 124, None),
         outcome("own red-spt", Profile::RedSpt, 50, 132, None),
         outcome("own hip4", Profile::Hip4, 5, 90, Some(1)),
         outcome("own hip4", Profile::Hip4, 10, 130, Some(1)),
         outcome("own hip4", Profile::Hip4, 20, 153, Some(1)),
         outcome("own hip4", Profile::Hip4, 50, 159, Some(1)),
-        two("own hip4, two partitions", 5, 84),
-        two("own hip4, two partitions", 10, 108),
-        two("own hip4, two partitions", 20, 116),
-        two("own hip4, two partitions", 50, 126),
+        two("own hip4, two partitions", 10, 120, Some(16)),
+        two("own hip4, two partitions", 20, 126, Some(16)),
+        two("own hip4, two partitions", 50, 126, None),
         shared(5, 114, Some(4)),
         shared(50, 154, Some(4)),
         outcome("own direct, unique filters", Profile::Direct, 5, 114, None),

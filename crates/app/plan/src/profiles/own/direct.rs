@@ -7,7 +7,7 @@ use crate::error::PlanError;
 use crate::pipeline::Dependency::{self, Action, Control, Match as Matches};
 use crate::pipeline::Pipeline;
 use crate::profiles::fields::{TUNNEL, UE_ADDRESS, key};
-use crate::profiles::{Filters, Population, Program};
+use crate::profiles::{Filters, Population, Profile, Program};
 use crate::table::Gress::{self, Egress, Ingress};
 use crate::table::{Field, Match, Table};
 
@@ -110,7 +110,7 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
         decided.iter().copied().chain(meters.iter().map(|name| (*name, Matches))).collect();
     let queue = Match::Exact(key(&[&[("color", 8), ("qfi", 6)]]));
     pipeline.add(Table::new("queue_assignment", Ingress, queue, QUEUES[0]).actions(&[&[8]]), &colored)?;
-    delivery(&mut pipeline, &decided, &colored)?;
+    delivery(&mut pipeline, Profile::Direct, &decided, &colored)?;
     pipeline.add(Table::new("queue_packets", Egress, Match::Always, QUEUES[1]).counted(), &[])?;
     rule_banks(&mut pipeline, &sizes, Egress, &[])?;
     banks(&mut pipeline, &sizes, Egress, &[])?;

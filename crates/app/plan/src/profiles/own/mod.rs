@@ -55,7 +55,7 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
         decided.iter().copied().chain(meters.iter().map(|name| (*name, Matches))).collect();
     let queue = Match::Exact(key(&[&[("color", 8), ("qfi", 6)]]));
     pipeline.add(Table::new("queue_assignment", Ingress, queue, QUEUES[0]).actions(&[&[8]]), &colored)?;
-    delivery(&mut pipeline, &decided, &colored)?;
+    delivery(&mut pipeline, program.profile, &decided, &colored)?;
     accounting::side(&mut pipeline, program, rules, Ingress, &sound)?;
     accounting::side(&mut pipeline, program, rules, Egress, &[])?;
     pipeline.add(Table::new("queue_packets", Egress, Match::Always, QUEUES[1]).counted(), &[])?;
@@ -98,7 +98,12 @@ fn metering(
 }
 
 /// How the packet leaves: what is rewritten, its route, its port if it is not forwarded, and whether it is dropped.
-fn delivery(pipeline: &mut Pipeline, decided: &After<'_>, colored: &After<'_>) -> Result<(), PlanError> {
+fn delivery(
+    pipeline: &mut Pipeline,
+    profile: Profile,
+    decided: &After<'_>,
+    colored: &After<'_>,
+) -> Result<(), PlanError> {
     let ternary = |fields: &[(&'static str, u32)]| Match::Ternary(fields.iter().map(field).collect());
     let how = [("ipv4", 1), ("buffer", 1), ("forward", 2), ("tunnelled", 1), ("expired", 1), ("mark", 1)];
     let tunnel = encapsulation(&[]);
@@ -112,7 +117,11 @@ fn delivery(pipeline: &mut Pipeline, decided: &After<'_>, colored: &After<'_>) -
         let under = |table: Table| table.actions(&[hop]).when("to a tunnel", way);
         let hosts = format!("{side}_exact");
         let exact = Table::new(hosts.as_str(), Ingress, Match::Exact(key(&[&[address]])), ROUTES[0]);
-        pipeline.add(under(exact), &before)?;
+        // The route of the controller's packets is by the address that the commands found. In `red` that holds, too, but the planner finds too little
+        // room for it already.
+        let commanded = (side == "tunnel" && profile == Profile::RedSpt).then_some(("cpu_commands", Matches));
+        let after: After<'_> = before.iter().copied().chain(commanded).collect();
+        pipeline.add(under(exact), &after)?;
         let prefixes =
             Table::new(format!("{side}_lpm"), Ingress, Match::Ternary(key(&[&[address]])), ROUTES[1]);
         pipeline.add(under(prefixes), &[(&hosts, Control)])?;

@@ -6,6 +6,7 @@ mod direct;
 mod done;
 mod drops;
 mod filters;
+mod metered;
 mod order;
 mod quotas;
 mod refusals;
