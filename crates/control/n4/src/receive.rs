@@ -84,6 +84,12 @@ impl N4 {
             self.refuse_at_once(key, Seid(0), refusal);
             return;
         }
+        if message == MessageType::AssociationSetupRequest
+            && let Some(refusal) = self.no_room_for(&key, &header, body)
+        {
+            self.refuse_at_once(key, Seid(0), refusal);
+            return;
+        }
         if !self.inbound.begin(&mut key) {
             self.counters.received(Some(message), MessageResult::Overload);
             return;

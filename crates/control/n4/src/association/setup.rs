@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_pfcp::{
-    AssociationSetupRequest, AssociationSetupResponse, AssociationSetupResponseFlags, Cause, NodeId,
-    RecoveryTimeStamp, SessionRetentionInformation,
+    AssociationSetupRequest, AssociationSetupResponse, AssociationSetupResponseFlags, Cause, Header, Message,
+    NodeId, RecoveryTimeStamp, SessionRetentionInformation,
 };
 use causeway_types::{Seid, Time};
 
@@ -72,6 +72,22 @@ impl N4 {
             }
         };
         self.accept_setup(now, key, kept > 0);
+    }
+
+    /// Why a setup is refused whose sender is not even remembered, lest strangers displace the answers to SMFs: it is no more than
+    /// another node, where there are as many as may be.
+    pub(crate) fn no_room_for(&self, key: &RequestKey, header: &Header, body: &[u8]) -> Option<Refusal> {
+        if self.associations.len() < self.config.limits.associations || self.associations.knows(key.from.ip())
+        {
+            return None;
+        }
+        let is_new = match Message::decode(header, body) {
+            Ok(Message::AssociationSetupRequest(request)) => {
+                self.associations.of_node(&request.node_id.to_owned()).is_none()
+            }
+            _ => true,
+        };
+        is_new.then(|| Refusal::new(Cause::NoResourcesAvailable, "there are too many associations"))
     }
 
     fn accept_setup(&mut self, now: Time, key: RequestKey, retained: bool) {

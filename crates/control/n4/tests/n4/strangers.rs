@@ -107,3 +107,24 @@ fn strangers_leave_little_and_not_for_long() {
         Cause::RequestAccepted
     );
 }
+
+// Input:  an SMF has had one answer; as many strangers as there may be associations, and a thousand more, ask for one, from addresses
+//         behind its own; then the SMF repeats its request.
+// Output: it gets the same answer, and the session is there once.
+#[test]
+fn strangers_do_not_displace_the_answers_to_an_smf() {
+    let (mut world, mut smf) = World::associated();
+    world.pass(Span::from_secs(60));
+    let request = establishment(smf.node_id(), smf.f_seid());
+    let octets = world.send(&mut smf, Some(Seid(0)), request);
+    let answer = world.next(smf.addr).bytes;
+    for number in 0..1100_u32 {
+        let from = SocketAddr::from(((0xcb00_0000 + number).to_be_bytes(), 8805));
+        let setup = AssociationSetupRequest::new(NodeId::Ip(from.ip()), RecoveryTimeStamp(NtpSeconds(1)));
+        world.deliver(from, &encode(None, number, setup));
+        world.sent.clear();
+    }
+    world.deliver(smf.addr, &octets);
+    assert_eq!(world.next(smf.addr).bytes, answer);
+    assert_eq!(world.n4.occupancy().sessions, 1);
+}
