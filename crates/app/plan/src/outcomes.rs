@@ -98,7 +98,7 @@ fn own() -> impl Iterator<Item = Outcome> {
         outcome("own red", Profile::Red, 5, 50, Some(1)),
         outcome("own red", Profile::Red, 10, 84, Some(1)),
         outcome("own red", Profile::Red, 20, 110, Some(1)),
-        outcome("own red", Profile::Red, 50, 122, Some(2)),
+        outcome("own red", Profile::Red, 50, 122, Some(1)),
         outcome("own red-spt", Profile::RedSpt, 5, 84, Some(1)),
         outcome("own red-spt", Profile::RedSpt, 10, 121, Some(1)),
         outcome("own red-spt", Profile::RedSpt, 20, 124, None),
