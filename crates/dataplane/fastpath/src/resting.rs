@@ -169,27 +169,27 @@ impl Resting {
     /// Lets a session rest on that is changed as others were. Returns the paths that it used, and those that it uses now; `None`: it
     /// does not rest, or it has been awake before, or it could not rest, or too many rest that send to the same tunnel.
     pub(crate) fn change(&mut self, seid: Seid, moved: &Moved) -> Option<(Paths, Paths)> {
-        let (before, after) = (moved.before(), moved.after());
-        let [from_ends, to_ends] = [&before, &after].map(|alike| {
-            let mut ends = ends(alike.own());
+        let [(template, before), (next, after)] = moved.both();
+        let [from_ends, to_ends] = [before, after].map(|own| {
+            let mut ends = ends(own);
             [(); 2].map(|()| ends.next().map(|end| (end, self.fetch_remote(end))))
         });
         let place = self.place(seid)?;
         let record = self.records.get(place as usize).filter(|record| record.past.is_none())?;
-        let (old, new) = (record.kind, self.kinds.number_of(after.template())?);
+        let (old, new) = (record.kind, self.kinds.number_of(next)?);
         let (from, to) = (self.kinds.get(old)?, self.kinds.get(new)?);
-        let is_new = |(end, _): &((Teid, IpAddr), _)| ends(before.own()).all(|held| held != *end);
-        if !Arc::ptr_eq(&from.template, before.template())
+        let is_new = |(end, _): &((Teid, IpAddr), _)| ends(before).all(|held| held != *end);
+        if !Arc::ptr_eq(&from.template, template)
             || from.locals != to.locals
             || to_ends.iter().flatten().filter(|end| is_new(end)).any(|(_, probe)| self.is_crowded(*probe))
         {
             return None;
         }
-        let paths = (from.paths(before.own()), to.paths(after.own()));
+        let paths = (from.paths(before), to.paths(after));
         from_ends.into_iter().flatten().for_each(|(_, probe)| self.remotes.remove_at(probe, place));
         to_ends.into_iter().flatten().for_each(|(_, probe)| self.remotes.insert_at(probe, place));
         let record = self.records.get_mut(place as usize)?;
-        (record.kind, record.own) = (new, *after.own());
+        (record.kind, record.own) = (new, *after);
         self.kinds.get_mut(old)?.users -= 1;
         self.kinds.get_mut(new)?.users += 1;
         Some(paths)

@@ -98,9 +98,7 @@ impl N4 {
     }
 
     pub(super) fn established_alike(&mut self, now: Time, seid: Seid, key: RequestKey, alike: Alike) {
-        let Some(session) = self.sessions.get_mut(seid) else { return };
-        session.rules = alike.clone().into();
-        session.since = now;
+        let Some(session) = self.sessions.get(seid) else { return };
         let (cp, association) = (session.cp, session.association);
         let status = self.status(now, Some(association), 0);
         let is_plain = status.is_empty();
@@ -110,14 +108,23 @@ impl N4 {
             None
         };
         if let Some(bytes) = form {
+            self.come_to_be(now, seid, alike);
             return self.answer_with(now, key, MessageType::SessionEstablishmentResponse, bytes);
         }
+        self.come_to_be(now, seid, alike.clone());
         let created = Created { pdrs: alike.created_pdrs(), endpoints: Vec::new(), updated: Vec::new() };
         self.accept_establishment(now, key, cp, seid, created, status);
         if let Seen::Answered(bytes) = self.inbound.look_up(&key)
             && is_plain
         {
             self.forms.remember(&alike, seid, cp.seid, key.sequence, bytes);
+        }
+    }
+
+    fn come_to_be(&mut self, now: Time, seid: Seid, alike: Alike) {
+        if let Some(session) = self.sessions.get_mut(seid) {
+            session.rules = alike.into();
+            session.since = now;
         }
     }
 

@@ -266,9 +266,14 @@ impl Addresses {
 
     /// Nothing happens if the session does not have it (any more).
     pub(crate) fn release(&mut self, session: Seid, held: &Held, was_seen: bool) {
-        let (now, rest, block) = (self.now, self.rest, Block::of(&held.net));
+        self.release_net(session, (held, &held.net), was_seen);
+    }
+
+    /// The same of another address that the session has in the place of one like it.
+    pub(crate) fn release_net(&mut self, session: Seid, (held, net): (&Held, &IpNet), was_seen: bool) {
+        let (now, rest, block) = (self.now, self.rest, Block::of(net));
         let Some(network) = self.networks.get_mut(&held.network) else { return };
-        let Versioned { used, pools } = network.version(Family::of(&held.net));
+        let Versioned { used, pools } = network.version(Family::of(net));
         let Some(sessions) = used.get_mut(block) else { return };
         if !sessions.remove(&session) {
             return;

@@ -53,8 +53,8 @@ impl Resting {
 
     /// A session will be changed soon, to one that others became.
     pub(crate) fn approach_change(&mut self, seid: Seid, moved: &Moved) {
-        for alike in [moved.before(), moved.after()] {
-            ends(alike.own()).for_each(|end| {
+        for (_, own) in moved.both() {
+            ends(own).for_each(|end| {
                 self.fetch_remote(end);
             });
         }

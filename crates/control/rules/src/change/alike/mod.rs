@@ -128,16 +128,21 @@ impl Wordings {
     fn known(&mut self, body: &[u8]) -> Option<(&Meaning, holes::Filling)> {
         let is_it = |place: &usize| self.meaning(*place)?.words.filling(body);
         let recent = (0..).zip(&self.latest).find_map(|(at, place)| Some((at, is_it(place)?)));
-        let (place, filling) = match recent {
-            Some((at, filling)) => (self.latest.remove(at), filling),
+        let filling = match recent {
+            Some((at, filling)) => {
+                // Nearly always the first.
+                self.latest.get_mut(..=at).filter(|_| at > 0).into_iter().for_each(|all| all.rotate_right(1));
+                filling
+            }
             None => {
                 let place = self.hasher.hash_one(Words::of(body)?.octets()) as usize % REMEMBERED;
-                (place, is_it(&place)?)
+                let filling = is_it(&place)?;
+                self.latest.insert(0, place);
+                self.latest.truncate(LATEST);
+                filling
             }
         };
-        self.latest.insert(0, place);
-        self.latest.truncate(LATEST);
-        Some((self.meaning(place)?, filling))
+        Some((self.meaning(*self.latest.first()?)?, filling))
     }
 }
 
@@ -170,8 +175,8 @@ impl Resources {
         for tunnel in alike.tunnels() {
             self.tunnels.release(session, &[tunnel]);
         }
-        for held in alike.addresses() {
-            self.addresses.release(session, &held, was_seen);
+        for (held, net) in alike.nets() {
+            self.addresses.release_net(session, (held, &net), was_seen);
         }
     }
 }

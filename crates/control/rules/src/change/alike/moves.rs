@@ -160,6 +160,11 @@ impl Moved {
         Alike::new(Arc::clone(&self.how.to), self.after)
     }
 
+    /// What the session has in common with others and what is its own, before and after.
+    pub fn both(&self) -> [(&Arc<Template>, &Own); 2] {
+        [(&self.how.from, &self.before), (&self.how.to, &self.after)]
+    }
+
     /// The tunnels that hear of their end, in the order of the plan.
     pub fn end_markers(&self) -> impl Iterator<Item = FTeid> {
         self.how.ops.iter().filter_map(|op| match op {

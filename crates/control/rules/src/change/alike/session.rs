@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_types::{FTeid, PdrId, Seid};
+use causeway_types::{FTeid, IpNet, PdrId, Seid};
 
 use super::{Own, Template};
 use crate::addresses::{AddressChange, Held};
@@ -54,6 +54,11 @@ impl Alike {
     /// The UE addresses that are its alone.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = Held> {
         self.template.addresses(&self.own)
+    }
+
+    /// The same: each as the session has it that the template was made of, and the address of this one.
+    pub(super) fn nets(&self) -> impl Iterator<Item = (&Held, IpNet)> {
+        self.template.nets(&self.own)
     }
 
     /// All that is kept of it.

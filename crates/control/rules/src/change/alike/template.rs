@@ -178,7 +178,7 @@ impl Template {
     }
 
     /// The same: each as the session has it that the template was made of, and the address of this one.
-    fn nets(&self, own: &Own) -> impl Iterator<Item = (&Held, IpNet)> {
+    pub(super) fn nets(&self, own: &Own) -> impl Iterator<Item = (&Held, IpNet)> {
         let (mine, its) = (self.own.ue.map(net), own.ue.map(net));
         let renewed = move |net: IpNet| if Some(net) == mine { its.unwrap_or(net) } else { net };
         self.session.addresses.iter().map(move |held| (held, renewed(held.net)))
