@@ -75,7 +75,7 @@ fn packet_rates(genes: &mut Genes<'_>) -> PacketRates {
 
 /// A DSCP, seldom a part of one.
 pub(crate) fn tos_marking(genes: &mut Genes<'_>) -> TosMarking {
-    TosMarking::new(genes.pick(&[46 << 2, 10 << 2, 0]), genes.pick(&[0xfc, 0xfc, 0xfc, 0xe0]))
+    TosMarking::new(genes.pick(&[46 << 2, 46 << 2, 10 << 2, 0]), genes.pick(&[0xfc, 0xfc, 0xfc, 0xe0]))
 }
 
 pub(crate) fn slice(genes: &mut Genes<'_>) -> Option<SNssai> {

@@ -8,9 +8,16 @@ use causeway_dataplane::{
     PacketEngine, Plan, Topology, Transmit,
 };
 use causeway_fastpath::FastPath;
+use causeway_packet::gtpu::MessageType;
 use causeway_reference::Limits;
 use causeway_rules::Applications;
 use causeway_types::Time;
+
+mod plans;
+mod teids;
+
+use plans::later;
+use teids::Teids;
 
 /// What is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,11 +34,32 @@ pub(crate) enum Defect {
     Reason,
     /// A timer runs a microsecond late.
     Timer,
+    /// End Markers are not sent.
+    EndMarker,
+    /// What has waited leaves in another order.
+    Buffer,
+    /// Tunnels that nobody knows are not told of by an Error Indication.
+    Indication,
+    /// A TEID of another generation leads to the session that has its slot now.
+    Generation,
+    /// The FARs of a change are carried out behind the next packets.
+    Epoch,
 }
 
 impl Defect {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Octet, Self::Order, Self::Report, Self::Dscp, Self::Reason, Self::Timer];
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Octet,
+        Self::Order,
+        Self::Report,
+        Self::Dscp,
+        Self::Reason,
+        Self::Timer,
+        Self::EndMarker,
+        Self::Buffer,
+        Self::Indication,
+        Self::Generation,
+        Self::Epoch,
+    ];
 }
 
 /// A fast path with a defect.
@@ -41,12 +69,15 @@ pub(crate) struct Saboteur {
     octets: u64,
     bursts: u64,
     withheld: Option<Event>,
+    /// What has not been carried out yet.
+    late: Option<Plan>,
+    teids: Teids,
 }
 
 impl Saboteur {
     pub(crate) fn new(defect: Defect, topology: Topology, limits: Limits) -> Self {
         let honest = FastPath::new(topology, limits).unwrap();
-        Self { honest, defect, octets: 0, bursts: 0, withheld: None }
+        Self { honest, defect, octets: 0, bursts: 0, withheld: None, late: None, teids: Teids::default() }
     }
 
     fn spoil(&mut self, event: Event) -> Event {
@@ -58,6 +89,43 @@ impl Saboteur {
         }
         Event::Usage { session, usage }
     }
+
+    /// Carries out what is late.
+    fn catch_up(&mut self, now: Time) {
+        if let Some(plan) = self.late.take() {
+            // The session may have ended.
+            let _ = self.honest.apply(now, &plan);
+        }
+    }
+
+    /// A packet as it gets in.
+    fn let_in(&self, ingress: &Ingress, packet: &[u8]) -> Vec<u8> {
+        match ingress {
+            Ingress::Gtpu { .. } if self.defect == Defect::Generation => self.teids.in_use(packet),
+            _ => packet.to_vec(),
+        }
+    }
+
+    /// What leaves because of packets.
+    fn let_out(&self, sent: Vec<(Egress, Vec<u8>)>, out: &mut dyn Transmit) {
+        for (mut egress, packet) in sent {
+            if let Egress::Gtpu { tos, .. } = &mut egress {
+                let is_lost = self.defect == Defect::Indication && is(MessageType::ERROR_INDICATION, &packet);
+                if is_lost {
+                    continue;
+                }
+                if self.defect == Defect::Dscp && *tos >> 2 == 46 {
+                    *tos &= 3;
+                }
+            }
+            out.transmit(&egress, &packet);
+        }
+    }
+}
+
+/// The GTP-U message is of this type.
+fn is(message_type: MessageType, packet: &[u8]) -> bool {
+    packet.get(1) == Some(&message_type.0)
 }
 
 impl Dataplane for Saboteur {
@@ -66,7 +134,14 @@ impl Dataplane for Saboteur {
     }
 
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        self.honest.apply(now, plan)
+        self.teids.learn(plan);
+        if self.defect != Defect::Epoch {
+            return self.honest.apply(now, plan);
+        }
+        self.catch_up(now);
+        let (at_once, late) = later(plan);
+        self.late = late;
+        self.honest.apply(now, &at_once)
     }
 
     fn provision(&mut self, applications: &Arc<Applications>) {
@@ -101,11 +176,25 @@ impl Dataplane for Saboteur {
 
 impl PacketEngine for Saboteur {
     fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
-        self.honest.process(now, ingress, packet, out)
+        let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
+        let packet = self.let_in(ingress, packet);
+        let fate = self.honest.process(now, ingress, &packet, &mut sent);
+        self.let_out(sent, out);
+        self.catch_up(now);
+        fate
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {
-        self.honest.flush(out);
+        let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
+        self.honest.flush(&mut sent);
+        match self.defect {
+            Defect::EndMarker => sent.retain(|(egress, packet)| {
+                !matches!(egress, Egress::Gtpu { .. }) || !is(MessageType::END_MARKER, packet)
+            }),
+            Defect::Buffer => sent.reverse(),
+            _ => {}
+        }
+        sent.iter().for_each(|(egress, packet)| out.transmit(egress, packet));
     }
 }
 
@@ -113,20 +202,17 @@ impl Subject for Saboteur {
     fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit) {
         self.bursts += 1;
         self.octets += arrivals.iter().map(|(_, packet)| packet.len() as u64).sum::<u64>();
+        let arrivals: Vec<_> = arrivals
+            .iter()
+            .map(|(ingress, packet)| (ingress.clone(), self.let_in(ingress, packet)))
+            .collect();
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
-        self.honest.burst(now, arrivals, &mut sent);
+        self.honest.burst(now, &arrivals, &mut sent);
         if self.defect == Defect::Order && self.bursts.is_multiple_of(20) && sent.len() > 1 {
             sent.swap(0, 1);
         }
-        for (mut egress, packet) in sent {
-            if let Egress::Gtpu { tos, .. } = &mut egress
-                && self.defect == Defect::Dscp
-                && *tos >> 2 == 46
-            {
-                *tos &= 3;
-            }
-            out.transmit(&egress, &packet);
-        }
+        self.let_out(sent, out);
+        self.catch_up(now);
     }
 
     fn hot_packets(&self) -> u64 {

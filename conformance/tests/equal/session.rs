@@ -143,7 +143,7 @@ fn detection(pdi: &mut Pdi, genes: &mut Genes<'_>) {
     }
     for _ in 0..1 + genes.below(4) / 2 {
         let mut filter: SdfFilter = genes.pick(&FLOWS).parse().expect("a flow");
-        if genes.chance(32) {
+        if genes.chance(56) {
             filter.traffic_class =
                 Some(TrafficClass { value: 46 << 2, mask: genes.pick(&[0xfc, 0xff, 0xe0, 0]) });
         }

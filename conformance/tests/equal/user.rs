@@ -18,7 +18,7 @@ pub(crate) fn packet(src: IpAddr, dst: IpAddr, genes: &mut Genes<'_>) -> Vec<u8>
     let protocol = protocol(src.is_ipv6(), genes);
     let payload = payload(genes);
     let segment = segment(src, dst, protocol, payload, genes);
-    let tos = if genes.chance(64) { genes.octet() } else { 0 };
+    let tos = tos(genes);
     let ttl = if genes.chance(24) { genes.pick(&[1, 0, 2, 255]) } else { 64 };
     let mut octets = Vec::new();
     let written = match (src, dst) {
@@ -57,6 +57,15 @@ pub(crate) fn packet(src: IpAddr, dst: IpAddr, genes: &mut Genes<'_>) -> Vec<u8>
         spoil(&mut octets, genes);
     }
     octets
+}
+
+/// Mostly zero, else often what rules ask for (DSCP 46 and 10), with or without ECN.
+fn tos(genes: &mut Genes<'_>) -> u8 {
+    if !genes.chance(64) {
+        return 0;
+    }
+    let any = genes.octet();
+    genes.pick(&[46 << 2, 46 << 2 | 1, 46 << 2 | 2, 10 << 2, 10 << 2 | 3, any, any, any])
 }
 
 fn protocol(is_v6: bool, genes: &mut Genes<'_>) -> IpProtocol {

@@ -48,7 +48,7 @@ pub(crate) fn downlink(id: u32, tunnel: FTeid, genes: &mut Genes<'_>) -> Far {
 
 /// With an action, markings and copies.
 fn acting(mut far: Far, genes: &mut Genes<'_>) -> Far {
-    if let Some(way) = far.forwarding.as_mut().filter(|_| genes.chance(24)) {
+    if let Some(way) = far.forwarding.as_mut().filter(|_| genes.chance(64)) {
         way.marking = Some(tos_marking(genes));
     }
     if genes.chance(50) {
