@@ -192,21 +192,6 @@ struct headers_t {
     ports_h ports;
 }
 
-#ifdef PROFILE_DIRECT
-#define ENTRY_GENERATION meta.entry[15:12]
-#define UL_TEMPLATE meta.entry[11:6]
-#define DL_TEMPLATE meta.entry[15:6]
-#define ENTRY_QFI meta.entry[5:0]
-#endif
-
-#ifdef OUTER_IPV6
-#define META_DSCP meta.first_word[27:22]
-#define META_ECN meta.first_word[21:20]
-#else
-#define META_DSCP meta.dscp
-#define META_ECN meta.ecn
-#endif
-
 // How a matched packet leaves.
 enum bit<2> Forward {
     NONE = 0,
@@ -284,12 +269,24 @@ struct metadata_t {
     // 1: the entry of the session's number has its simple rule, and that is for this packet.
     bit<1> is_simple;
     // 1: it is counted there.
-    bit<1> is_counted_ul;
-    bit<1> is_counted_dl;
+    bit<1> is_counted;
+    // The banks of counters of the session's number, 0 for none, and the index there in the last 17 bits.
+    bit<8> pre_qos_bank;
+    bit<8> post_qos_bank;
+    bit<32> pre_qos_cell;
+    bit<32> post_qos_cell;
+    // 1: the entry's meter is not 0.
+    bit<1> has_meter;
+    // The meter that is asked behind rules with entries of their own.
+    meter_index_t rule_meter;
     // What that entry says: uplink the generation, six bits of template and the QFI, downlink ten bits of template and six of zero. As
     // one field they take no more than 16 bits of it.
     bit<16> entry;
     bit<12> filter_class;
+#ifdef RULES_APART
+    // 1: a rule with an entry of its own has been found.
+    bit<1> has_rule;
+#endif
 #ifdef FILTERS_PER_SESSION
     // The last bits of the TEID and of the session's number: which partition its rows with filters stand in.
     bit<16> teid_low;

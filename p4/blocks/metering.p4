@@ -64,14 +64,16 @@ control Metering(inout metadata_t meta) {
 #else
     @id(50)
 #ifdef PROFILE_DIRECT
-    METER(rule_meters, SIZE_RULE_METERS, bit<16>)
+#define METER_OF_RULE meta.rule_meter
+    METER(rule_meters, SIZE_RULE_METERS + SIZE_SESSION_METERS_BEHIND, bit<16>)
 #else
+#define METER_OF_RULE meta.meter
     METER(rule_meters, SIZE_METERS, bit<16>)
 #endif
 
     apply {
-        if (meta.meter != 0) {
-            METER_EXECUTE(rule_meters, meta.meter, meta.color)
+        if (METER_OF_RULE != 0) {
+            METER_EXECUTE(rule_meters, METER_OF_RULE, meta.color)
         }
     }
 #endif
@@ -79,32 +81,56 @@ control Metering(inout metadata_t meta) {
 #endif
 
 #ifdef PROFILE_DIRECT
-// Those of sessions' simple rules.
+// Those of sessions' simple rules: numbers below 24,576 are in three banks, those from 32,768 on in a large one, and 24,576 and more are in `rule_meters`,
+// behind those of rules. A meter begins in an odd row of a stage's map RAMs on Tofino 1, and an even one has its colours: one of 8,192 takes two rows
+// with its spare block, one of 18,432 four.
+#define METER_TABLE(id_, name, size_, bits_) \
+    @id(id_) \
+    METER(name, size_, bit<bits_>) \
+    @hidden \
+    action execute_##name() { \
+        METER_EXECUTE(name, (bit<bits_>)meta.meter, meta.color) \
+    } \
+    @hidden \
+    PLACE_##name \
+    table metering_##name { \
+        actions = { execute_##name; } \
+        const default_action = execute_##name(); \
+        size = 1; \
+    }
+
 control SessionMetering(inout metadata_t meta) {
-#if SIZE_SESSION_METERS > HALVES_FROM
-    @id(52)
-    METER(session_meters_even, SIZE_SESSION_METERS / 2, bit<15>)
-
-    @id(53)
-    METER(session_meters_odd, SIZE_SESSION_METERS / 2, bit<15>)
-
-    apply {
-        if (IS_SIMPLE && IS_SOUND && meta.meter != 0 && meta.meter[0:0] == 0) {
-            METER_EXECUTE(session_meters_even, meta.meter[15:1], meta.color)
-        }
-        if (IS_SIMPLE && IS_SOUND && meta.meter[0:0] == 1) {
-            METER_EXECUTE(session_meters_odd, meta.meter[15:1], meta.color)
-        }
-    }
-#else
-    @id(52)
-    METER(session_meters, SIZE_SESSION_METERS, bit<16>)
-
-    apply {
-        if (IS_SIMPLE && IS_SOUND && meta.meter != 0) {
-            METER_EXECUTE(session_meters, meta.meter, meta.color)
-        }
-    }
+    METER_TABLE(110, session_meters_0, SIZE_SESSION_METERS_0, 13)
+#if SIZE_SESSION_METERS > 8192
+    METER_TABLE(111, session_meters_1, SIZE_SESSION_METERS_1, 13)
 #endif
+#if SIZE_SESSION_METERS > 16384
+    METER_TABLE(112, session_meters_2, SIZE_SESSION_METERS_2, 13)
+#endif
+#if SIZE_SESSION_METERS > 24576
+    METER_TABLE(113, session_meters_large, SIZE_SESSION_METERS_LARGE, 15)
+#endif
+
+    // Each by itself, for pre-QoS counters stand between them.
+    apply {
+#if SIZE_SESSION_METERS > 8192
+        if (IS_SIMPLE && IS_SOUND && meta.meter[15:13] == 1) {
+            metering_session_meters_1.apply();
+        }
+#endif
+#if SIZE_SESSION_METERS > 16384
+        if (IS_SIMPLE && IS_SOUND && meta.meter[15:13] == 2) {
+            metering_session_meters_2.apply();
+        }
+#endif
+        if (IS_SIMPLE && IS_SOUND && meta.has_meter == 1 && meta.meter[15:13] == 0) {
+            metering_session_meters_0.apply();
+        }
+#if SIZE_SESSION_METERS > 24576
+        if (IS_SIMPLE && IS_SOUND && meta.meter[15:15] == 1) {
+            metering_session_meters_large.apply();
+        }
+#endif
+    }
 }
 #endif

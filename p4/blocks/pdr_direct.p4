@@ -148,18 +148,18 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
                 ue_pools_ipv6.apply();
             }
 #endif
-            if (meta.has_session == 1) {
-                if (meta.session[17:16] == 0) {
-                    dl_sessions_low.apply();
-                } else if (meta.session[17:16] == 1) {
-                    dl_sessions_middle.apply();
-                }
-#if SESSIONS > 131072
-                else if (meta.session[17:16] == 2) {
-                    dl_sessions_high.apply();
-                }
-#endif
-            }
         }
+        // Each by itself: what stands in other stages between these need not wait for the last.
+        if (meta.has_session == 1 && meta.session[17:16] == 0) {
+            dl_sessions_low.apply();
+        }
+        if (meta.has_session == 1 && meta.session[17:16] == 1) {
+            dl_sessions_middle.apply();
+        }
+#if SESSIONS > 131072
+        if (meta.has_session == 1 && meta.session[17:16] == 2) {
+            dl_sessions_high.apply();
+        }
+#endif
     }
 }

@@ -21,94 +21,26 @@
     meta.qfi_in : ternary @name("qfi");
 #endif
 
-#ifdef INNER_IPV6
-#define IS_IPV4_KEY hdr.inner_ipv4.isValid() : exact @name("is_ipv4");
+#ifdef RULES_APART
+#define RULE_IS_FOUND meta.has_rule = 1;
 #else
-#define IS_IPV4_KEY
+#define RULE_IS_FOUND
 #endif
-
-control FilterMatching(inout headers_t hdr, inout metadata_t meta) {
-#ifdef FILTERS_PER_SESSION
-    apply {}
-#else
-    action set_class(bit<12> filter_class) {
-        meta.filter_class = filter_class;
-    }
-
-    @id(27)
-    table filters_ul {
-        key = {
-            IS_IPV4_KEY
-            FILTER_KEYS_IPV4(hdr.inner_ipv4.dst)
-        }
-        actions = { set_class; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = SIZE_FILTERS;
-    }
-
-    @id(28)
-    table filters_dl {
-        key = {
-            IS_IPV4_KEY
-            FILTER_KEYS_IPV4(hdr.inner_ipv4.src)
-        }
-        actions = { set_class; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = SIZE_FILTERS;
-    }
-
-#ifdef INNER_IPV6
-    @id(33)
-    table filters_ul_ipv6 {
-        key = {
-            hdr.inner_ipv6.isValid() : exact @name("is_ipv6");
-            FILTER_KEYS_IPV6(hdr.inner_ipv6.dst)
-        }
-        actions = { set_class; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = SIZE_IPV6_COMPLEX;
-    }
-
-    @id(34)
-    table filters_dl_ipv6 {
-        key = {
-            hdr.inner_ipv6.isValid() : exact @name("is_ipv6");
-            FILTER_KEYS_IPV6(hdr.inner_ipv6.src)
-        }
-        actions = { set_class; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = SIZE_IPV6_COMPLEX;
-    }
-#endif
-
-    apply {
-        if (meta.is_tunnelled == 1) {
-            if (filters_ul.apply().miss) {
-#ifdef INNER_IPV6
-                filters_ul_ipv6.apply();
-#endif
-            }
-        } else {
-            if (filters_dl.apply().miss) {
-#ifdef INNER_IPV6
-                filters_dl_ipv6.apply();
-#endif
-            }
-        }
-    }
-#endif
-}
 
 control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
+#ifdef RULES_APART
+    Forwarding() forwarding;
+#endif
+
     // The entry of the session's number, if it has one, is not for this packet.
     action unknown() {
         meta.rule = 0;
-        meta.meter = 0;
     }
 
     action decapsulate_by_rule(rule_t rule, meter_index_t meter_index, bit<1> mark, bit<6> dscp, bit<1> notify) {
         meta.rule = (rule_word_t)rule;
-        meta.meter = meter_index;
+        RULE_IS_FOUND
+        meta.rule_meter = meter_index;
         DO_DECAPSULATE(mark, dscp, notify)
     }
 
@@ -117,24 +49,26 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
         bit<1> notify
     ) {
         meta.rule = (rule_word_t)rule;
-        meta.meter = meter_index;
+        RULE_IS_FOUND
+        meta.rule_meter = meter_index;
         meta.teid_out = teid;
         DO_ENCAPSULATE(tunnel, qfi, pdu_type, dscp, notify)
     }
 
     action buffer_by_rule(rule_t rule, bit<1> notify) {
         meta.rule = (rule_word_t)rule;
-        meta.meter = 0;
+        RULE_IS_FOUND
         DO_BUFFER(notify)
     }
 
     action drop_by_rule(rule_t rule, DropReason reason, bit<1> notify) {
         meta.rule = (rule_word_t)rule;
-        meta.meter = 0;
+        RULE_IS_FOUND
         DO_DROP(reason, notify)
     }
 
     @id(25)
+    PLACE_ul_to_n9_n3_simple
     table ul_to_n9_n3_simple {
         key = { TUNNEL_KEYS }
         actions = { encapsulate_by_rule; buffer_by_rule; drop_by_rule; @defaultonly NoAction; }
@@ -144,6 +78,7 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
 
     // Simple rules of sessions that have filters, too, or several QoS flows.
     @id(38)
+    PLACE_ul_to_n6_simple
     table ul_to_n6_simple {
         key = { TUNNEL_KEYS }
         actions = { decapsulate_by_rule; drop_by_rule; @defaultonly NoAction; }
@@ -152,6 +87,7 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @id(39)
+    PLACE_dl_from_n6_simple
     table dl_from_n6_simple {
         key = { meta.session[23:0] : exact @name("session"); }
         actions = { encapsulate_by_rule; buffer_by_rule; drop_by_rule; @defaultonly unknown; }
@@ -160,6 +96,7 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @id(26)
+    PLACE_dl_from_n9_simple
     table dl_from_n9_simple {
         key = { TUNNEL_KEYS }
         actions = { encapsulate_by_rule; buffer_by_rule; drop_by_rule; @defaultonly unknown; }
@@ -227,6 +164,7 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
     }
 #else
     @id(29)
+    PLACE_ul_to_n6_rules
     table ul_to_n6_rules {
         key = {
             TUNNEL_KEYS
@@ -238,6 +176,7 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @id(30)
+    PLACE_ul_to_n9_n3_rules
     table ul_to_n9_n3_rules {
         key = {
             TUNNEL_KEYS
@@ -249,6 +188,7 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @id(31)
+    PLACE_dl_from_n6_rules
     table dl_from_n6_rules {
         key = {
             meta.session[23:0] : exact @name("session");
@@ -259,6 +199,35 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
         size = SIZE_COMPLEX;
     }
 
+#ifdef RULES_APART
+    // Four groups, each of one stage: what stands in these stages besides need not wait for the last one.
+    apply {
+        if (!IS_SIMPLE && meta.is_tunnelled == 1) {
+            if (ul_to_n6_rules.apply().miss) {
+                ul_to_n9_n3_rules.apply();
+            }
+        }
+        if (!IS_SIMPLE && meta.is_tunnelled == 0) {
+            dl_from_n6_rules.apply();
+        } else if (!IS_SIMPLE && meta.has_rule == 0) {
+            ul_to_n6_simple.apply();
+        }
+        if (!IS_SIMPLE && meta.has_rule == 0) {
+            if (meta.is_tunnelled == 1) {
+                ul_to_n9_n3_simple.apply();
+            } else {
+                dl_from_n6_simple.apply();
+            }
+        }
+        if (IS_SIMPLE) {
+            if (IS_SOUND) {
+                forwarding.apply(meta);
+            }
+        } else if (meta.has_rule == 0 && meta.is_tunnelled == 1) {
+            dl_from_n9_simple.apply();
+        }
+    }
+#else
     apply {
         if (meta.is_tunnelled == 1) {
             if (ul_to_n6_rules.apply().miss) {
@@ -276,5 +245,6 @@ control RuleMatching(inout headers_t hdr, inout metadata_t meta) {
             }
         }
     }
+#endif
 #endif
 }

@@ -12,8 +12,10 @@
 #include "source_guard.p4"
 #include "congestion.p4"
 #include "rules.p4"
+#include "forwarding.p4"
 #if defined(PROFILE_DIRECT)
 #include "pdr_direct.p4"
+#include "filter_classes.p4"
 #include "pdr_filters.p4"
 #elif defined(PROFILE_BASELINE) || defined(PROFILE_RED)
 #include "pdr_unsplit.p4"
@@ -22,7 +24,6 @@
 #else
 #include "pdr_split.p4"
 #endif
-#include "forwarding.p4"
 #include "metering.p4"
 #include "queueing.p4"
 #if defined(PROFILE_DIRECT)
@@ -43,6 +44,8 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
     UserPacket() user_packet;
 #ifdef PROFILE_DIRECT
     SessionIndex() sessions;
+    CounterIndex() counter_index;
+    Counted() counted;
     SessionMetering() session_metering;
     FilterMatching() filters;
     RuleMatching() rules;
@@ -50,7 +53,9 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
 #else
     PdrMatching() pdr;
 #endif
+#ifndef RULES_APART
     Forwarding() forwarding;
+#endif
     Metering() metering;
     PreQosAccounting() pre_qos;
     Rewrite() rewrite;
@@ -66,6 +71,7 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         }
         difference.apply(hdr, meta);
         sessions.apply(hdr, meta);
+        counter_index.apply(meta);
         filters.apply(hdr, meta);
 #else
         difference.apply(hdr, meta);
@@ -95,26 +101,31 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         } else if (DL_TEMPLATE != 0 && DL_TEMPLATE != DL_CLASSIFIED) {
             meta.is_simple = 1;
         }
-        if (meta.is_tunnelled == 1 && IS_SOUND) {
-            if (IS_OF_GENERATION && UL_FORWARDS) {
-                if (IS_OF_FLOW) {
-                    meta.is_counted_ul = 1;
-                }
-            }
-        }
-        if (meta.is_tunnelled == 0 && meta.is_cut_short == 0 && DL_FORWARDS) {
-            meta.is_counted_dl = 1;
+        counted.apply(meta);
+        if (meta.meter != 0) {
+            meta.has_meter = 1;
         }
         // Each of these is by itself: counters stand where there is room, from here on.
         pre_qos.apply(meta);
-        if (IS_SIMPLE && IS_SOUND) {
-            forwarding.apply(meta);
-        }
         session_metering.apply(meta);
-        if (!IS_SIMPLE) {
+#ifdef RULES_APART
+        // With the templates of simple rules.
+        rules.apply(hdr, meta);
+#else
+        if (IS_SIMPLE) {
+            if (IS_SOUND) {
+                forwarding.apply(meta);
+            }
+        } else {
             rules.apply(hdr, meta);
         }
-        if (!IS_SIMPLE && IS_SOUND) {
+#endif
+#if SIZE_SESSION_METERS_BEHIND > 0
+        if (IS_SIMPLE && meta.meter[15:13] == 3) {
+            meta.rule_meter = meta.meter & 0x1fff;
+        }
+#endif
+        if (IS_SOUND) {
             metering.apply(meta);
         }
         pre_qos_rules.apply(meta);

@@ -5,6 +5,21 @@
 #ifndef CAUSEWAY_RULES
 #define CAUSEWAY_RULES
 
+#ifdef PROFILE_DIRECT
+#define ENTRY_GENERATION meta.entry[15:12]
+#define UL_TEMPLATE meta.entry[11:6]
+#define DL_TEMPLATE meta.entry[15:6]
+#define ENTRY_QFI meta.entry[5:0]
+#endif
+
+#ifdef OUTER_IPV6
+#define META_DSCP meta.first_word[27:22]
+#define META_ECN meta.first_word[21:20]
+#else
+#define META_DSCP meta.dscp
+#define META_ECN meta.ecn
+#endif
+
 // Keys of a table for rules with filters. The UE's own address is no key where the tunnel names the UE already: the source guard
 // has held it against the TEID.
 #define FILTER_KEYS_IPV4(remote) \

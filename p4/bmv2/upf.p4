@@ -76,7 +76,11 @@ control UpfEgressMain(
             if (meta.command != CpuCommand.SEND) {
                 queues.apply(meta.queue);
             }
+#ifdef PROFILE_DIRECT
+            post_qos.apply(meta.rule, meta.is_counted == 1 ? meta.post_qos_bank : 0, meta.post_qos_cell);
+#else
             post_qos.apply(meta.rule);
+#endif
         }
     }
 }

@@ -77,6 +77,29 @@
 // Profile `direct`: those of sessions' simple rules apart from the others'.
 #define SIZE_SESSION_METERS (2 * SIZE_N6_SIMPLE / 8)
 #define SIZE_RULE_METERS (RULES_WITH_ENTRIES / 8)
+// In three banks, a large one, and behind those of rules.
+#if SIZE_SESSION_METERS > 8192
+#define SIZE_SESSION_METERS_0 8192
+#else
+#define SIZE_SESSION_METERS_0 SIZE_SESSION_METERS
+#endif
+#if SIZE_SESSION_METERS > 16384
+#define SIZE_SESSION_METERS_1 8192
+#else
+#define SIZE_SESSION_METERS_1 (SIZE_SESSION_METERS - 8192)
+#endif
+#if SIZE_SESSION_METERS > 24576
+#define SIZE_SESSION_METERS_2 8192
+#else
+#define SIZE_SESSION_METERS_2 (SIZE_SESSION_METERS - 16384)
+#endif
+#if SIZE_SESSION_METERS > 43008
+#define SIZE_SESSION_METERS_LARGE 18432
+#define SIZE_SESSION_METERS_BEHIND (SIZE_SESSION_METERS - 43008)
+#else
+#define SIZE_SESSION_METERS_LARGE (SIZE_SESSION_METERS - 24576)
+#define SIZE_SESSION_METERS_BEHIND 0
+#endif
 
 #define SIZE_UL_TO_N6_TEMPLATE 2048
 #define SIZE_UL_TO_N9_N3_TEMPLATE 1024
@@ -94,6 +117,12 @@
 // Addresses of the UPF that GTP-U is received at.
 #define SIZE_LOCAL 8
 
+// Profile `direct`: many rules with filters, whose tables take four stages.
+#if 8 * COMPLEX_UES > SIMPLE_UES && SIZE_N6_SIMPLE > 131072 && !defined(FILTERS_PER_SESSION)
+#define RULES_APART
+#endif
+
+#include "banks.p4"
 #include "places.p4"
 
 #endif

@@ -47,6 +47,8 @@ header bridge_h {
     PuntReason punt;
 #ifdef PROFILE_DIRECT
     bit<32> rule;
+    bit<32> cell;
+    bit<8> bank;
 #else
     bit<24> rule;
 #endif

@@ -41,6 +41,15 @@ parser UpfIngressParser(
 @pa_container_size("ingress", "meta.entry", 16)
 @pa_container_size("ingress", "meta.meter", 16)
 @pa_container_size("ingress", "meta.teid_out", 32)
+// What decides about counters and meters shares its bits with nothing that is needed before: it would have to wait for that.
+@pa_no_overlay("ingress", "meta.is_cut_short")
+@pa_no_overlay("ingress", "meta.is_spoofed")
+@pa_no_overlay("ingress", "meta.is_congested")
+@pa_no_overlay("ingress", "meta.is_simple")
+@pa_no_overlay("ingress", "meta.has_meter")
+@pa_no_overlay("ingress", "meta.is_counted")
+@pa_no_overlay("ingress", "meta.pre_qos_bank")
+@pa_no_overlay("ingress", "meta.post_qos_bank")
 #endif
 control UpfIngressMain(
     inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md,
@@ -68,6 +77,14 @@ control UpfIngressMain(
         }
         hdr.bridge.ingress_port = meta.ingress_port;
         hdr.bridge.rule = meta.rule;
+#ifdef PROFILE_DIRECT
+        hdr.bridge.cell = meta.post_qos_cell;
+        if (meta.is_counted == 1) {
+            hdr.bridge.bank = meta.post_qos_bank;
+        } else {
+            hdr.bridge.bank = 0;
+        }
+#endif
     }
 }
 
@@ -80,7 +97,11 @@ control UpfIngressDeparser(
 
     apply {
         if (deparser.mirror_type == MIRROR_COPY) {
+#ifdef PROFILE_DIRECT
+            mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, meta.rule, 0, 0, 0, 0, 0, meta.ingress_port});
+#else
             mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, meta.rule, 0, 0, 0, meta.ingress_port});
+#endif
         }
         if (hdr.outer_ipv4.isValid()) {
             hdr.outer_ipv4.checksum = outer_checksum.update({
@@ -129,7 +150,11 @@ control UpfEgressMain(
             if (meta.bridge.is_sent == 0) {
                 queues.apply(eg_intr_md.egress_qid);
             }
+#ifdef PROFILE_DIRECT
+            post_qos.apply(meta.bridge.rule, meta.bridge.bank, meta.bridge.cell);
+#else
             post_qos.apply(meta.bridge.rule);
+#endif
         }
     }
 }

@@ -110,8 +110,8 @@ fn own() -> impl Iterator<Item = Outcome> {
         two("own hip4, two partitions", 10, 120, Some(16)),
         two("own hip4, two partitions", 20, 126, Some(16)),
         two("own hip4, two partitions", 50, 126, None),
-        shared(5, 114, Some(4)),
-        shared(50, 154, Some(4)),
+        shared(5, 153, Some(4)),
+        shared(50, 187, Some(2)),
         outcome("own direct, unique filters", Profile::Direct, 5, 114, None),
     ]
     .into_iter()

@@ -1,64 +1,128 @@
-//! Which meter an index means: a program has its meters as one, or in two halves, the first with the even numbers.
+//! Which meter a number means: a program has its meters as one, in two halves, the first with the even numbers, or in banks.
 
+use crate::cells::Cells;
 use crate::driver::Program;
 
 /// Tables of rules that have a meter: one, or those of the even and of the odd meters.
 pub(crate) const METERED: [&str; 3] = ["metered_rules", "metered_rules_even", "metered_rules_odd"];
 
-/// Meters by index; index 0 is for rules without one.
+/// One rule in so many has a meter of its own where rules and sessions share one.
+const RULES_PER_METER: u32 = 8;
+
+/// Banks of sessions' meters, and the numbers of their first (`p4/blocks/metering.p4`).
+const BANKS: [(&str, u32); 4] = [
+    ("session_meters_0", 0),
+    ("session_meters_1", 0x2000),
+    ("session_meters_2", 0x4000),
+    ("session_meters_large", 0x8000),
+];
+/// The number of the first cell of `rule_meters`, for sessions.
+const BEHIND: u32 = 0x6000;
+
+/// Meters by number; number 0 is for rules without one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Meters {
-    /// Even and odd ones; the same twice where they are one.
-    ids: [u32; 2],
+    shape: Shape,
     pub(crate) name: &'static str,
     /// How many there are.
     pub(crate) count: u32,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shape {
+    /// Even and odd ones; the same twice where they are one.
+    Halves([u32; 2]),
+    /// Those that a program has not got are of no size.
+    Banks([Bank; 5]),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Bank {
+    id: u32,
+    /// The number of the first meter, and where it stands.
+    number: u32,
+    index: u32,
+    size: u32,
+}
+
 impl Meters {
     /// Those of rules that have entries of their own, or of all.
     pub(crate) fn of_rules(program: &Program) -> Option<Self> {
-        Self::named(program, ["rule_meters", "rule_meters_even", "rule_meters_odd"])
-    }
-
-    /// Those of simple rules of sessions, where they are others.
-    pub(crate) fn of_sessions(program: &Program) -> Option<Self> {
-        Self::named(program, ["session_meters", "session_meters_even", "session_meters_odd"])
-    }
-
-    fn named(program: &Program, [name, even, odd]: [&'static str; 3]) -> Option<Self> {
-        let meters = |name: &str| {
-            let meters = program.meters.iter().find(|meter| meter.name == name)?;
-            Some((meters.id, u32::try_from(meters.size).unwrap_or(u32::MAX)))
-        };
-        if let Some((id, count)) = meters(name) {
-            return Some(Self { ids: [id; 2], name, count });
+        if let Some((id, size)) = named(program, "rule_meters") {
+            let rules = Cells::of(program).map_or(u32::MAX, |cells| cells.rules() / RULES_PER_METER);
+            return Some(Self { shape: Shape::Halves([id; 2]), name: "rule_meters", count: size.min(rules) });
         }
-        let ((even, size), (odd, other)) = (meters(even)?, meters(odd)?);
-        Some(Self { ids: [even, odd], name, count: size.min(other).saturating_mul(2) })
+        let ((even, size), (odd, other)) =
+            (named(program, "rule_meters_even")?, named(program, "rule_meters_odd")?);
+        let count = size.min(other).saturating_mul(2);
+        Some(Self { shape: Shape::Halves([even, odd]), name: "rule_meters", count })
+    }
+
+    /// Those of simple rules of sessions, where they are others: what the banks do not hold is behind those of rules.
+    pub(crate) fn of_sessions(program: &Program) -> Option<Self> {
+        let bank = |(name, number)| {
+            let found = named(program, name);
+            found.map_or(Bank::default(), |(id, size)| Bank { id, number, index: 0, size })
+        };
+        let [first, second, third, large] = BANKS.map(bank);
+        if first.size == 0 {
+            return None;
+        }
+        let rules = Self::of_rules(program)?.count;
+        let behind = named(program, "rule_meters").map_or(Bank::default(), |(id, size)| Bank {
+            id,
+            number: BEHIND + rules,
+            index: rules,
+            size: size.saturating_sub(rules),
+        });
+        let banks = [first, second, third, large, behind];
+        let count = banks.iter().map(|bank| bank.size).sum();
+        Some(Self { shape: Shape::Banks(banks), name: "session_meters", count })
     }
 
     /// The table in which a program that keeps meters apart from rules has the rows of rules with that meter, and the index that they say.
-    pub(crate) fn row(&self, index: u32) -> (&'static str, u32) {
-        let [even, odd] = self.ids;
+    pub(crate) fn row(&self, number: u32) -> (&'static str, u32) {
         let [one, first, second] = METERED;
-        let (meter, index) = self.cell(index);
-        match (even == odd, meter == even) {
-            (true, _) => (one, index),
-            (false, true) => (first, index),
-            (false, false) => (second, index),
+        match self.shape {
+            Shape::Halves([even, odd]) if even != odd => {
+                (if number.is_multiple_of(2) { first } else { second }, number / 2)
+            }
+            _ => (one, number),
         }
     }
 
-    /// The meter and the index in it.
-    pub(crate) fn cell(&self, index: u32) -> (u32, u32) {
-        let [even, odd] = self.ids;
-        match (even == odd, index.is_multiple_of(2)) {
-            (true, _) => (even, index),
-            (false, true) => (even, index / 2),
-            (false, false) => (odd, index / 2),
+    /// The number of one of so many as there are.
+    pub(crate) fn number(&self, place: u32) -> u32 {
+        let Shape::Banks(banks) = self.shape else { return place };
+        let mut left = place;
+        for bank in banks {
+            if left < bank.size {
+                return bank.number + left;
+            }
+            left -= bank.size;
+        }
+        0
+    }
+
+    /// The meter of a number, and the index in it.
+    pub(crate) fn cell(&self, number: u32) -> Option<(u32, u32)> {
+        match self.shape {
+            Shape::Halves([even, odd]) if even == odd => Some((even, number)),
+            Shape::Halves([even, odd]) => {
+                Some((if number.is_multiple_of(2) { even } else { odd }, number / 2))
+            }
+            Shape::Banks(banks) => banks.iter().find_map(|bank| {
+                let place = number.checked_sub(bank.number).filter(|place| *place < bank.size)?;
+                Some((bank.id, bank.index + place))
+            }),
         }
     }
+}
+
+/// The id and the size of a meter.
+fn named(program: &Program, name: &str) -> Option<(u32, u32)> {
+    let meters = program.meters.iter().find(|meter| meter.name == name)?;
+    Some((meters.id, u32::try_from(meters.size).unwrap_or(u32::MAX)))
 }
 
 #[cfg(test)]
@@ -70,15 +134,16 @@ mod tests {
     use super::*;
     use crate::driver::Meter;
 
-    // Input:  the meters of simple rules of `direct`, in two halves, and those of its other rules, which are one.
-    // Output: each index has a meter of its own in both, as far as they go.
+    // Input:  the meters of simple rules of `direct`, in banks, and those of its other rules, which are one.
+    // Output: each number has a meter of its own in both, as far as they go.
     #[test]
-    fn each_index_has_a_meter_of_its_own() {
+    fn each_number_has_a_meter_of_its_own() {
         let program = Program::from(&profiles::DIRECT);
         let (sessions, rules) = (Meters::of_sessions(&program).unwrap(), Meters::of_rules(&program).unwrap());
-        for (meters, count, ids) in [(sessions, 31_744, 2), (rules, 1024, 1)] {
+        for (meters, count, ids) in [(sessions, 31_744, 4), (rules, 1024, 1)] {
             assert_eq!(meters.count, count, "{}", meters.name);
-            let found: HashSet<(u32, u32)> = (0..count).map(|index| meters.cell(index)).collect();
+            let found: HashSet<(u32, u32)> =
+                (0..count).map(|place| meters.cell(meters.number(place)).unwrap()).collect();
             assert_eq!(found.len(), count as usize);
             for (id, index) in &found {
                 let meter = program.meters.iter().find(|meter| meter.id == *id).unwrap();
@@ -101,9 +166,32 @@ mod tests {
             .into();
         let halves = Meters::of_rules(&program).unwrap();
         assert_eq!(halves.count, 8);
-        let rows = [1, 2, 5].map(|index| (halves.row(index), halves.cell(index).0));
+        let rows = [1, 2, 5].map(|index| (halves.row(index), halves.cell(index).unwrap().0));
         let wanted =
             [(("metered_rules_odd", 0), 8), (("metered_rules_even", 1), 7), (("metered_rules_odd", 2), 8)];
         assert_eq!(rows, wanted);
+    }
+
+    // Input:  a program with 47,360 meters of sessions, 4,352 of which are behind the 1,024 of rules.
+    // Output: all have numbers of 16 bits and meters of their own; those of rules are no session's.
+    #[test]
+    fn what_banks_do_not_hold_is_behind_the_meters_of_rules() {
+        let mut program = Program::from(&profiles::DIRECT);
+        for meter in &mut program.meters {
+            meter.size = match meter.name.as_str() {
+                "rule_meters" => 1024 + 4352,
+                "session_meters_large" => 18_432,
+                _ => meter.size,
+            };
+        }
+        let (sessions, rules) = (Meters::of_sessions(&program).unwrap(), Meters::of_rules(&program).unwrap());
+        assert_eq!((sessions.count, rules.count), (47_360, 1024));
+        let numbers: HashSet<u32> = (0..sessions.count).map(|place| sessions.number(place)).collect();
+        assert!(numbers.len() == 47_360 && numbers.iter().all(|number| *number <= 0xffff));
+        let cells = numbers.iter().map(|number| sessions.cell(*number).unwrap());
+        let all: HashSet<_> = cells.chain((0..1024).map(|number| rules.cell(number).unwrap())).collect();
+        assert_eq!(all.len(), 47_360 + 1024);
+        assert_eq!((sessions.cell(0x63ff), sessions.cell(0x6400 + 4352)), (None, None));
+        assert_eq!(sessions.number(43_008), 0x6400);
     }
 }

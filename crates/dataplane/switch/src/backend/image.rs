@@ -174,11 +174,11 @@ impl<D: SwitchDriver> Switch<D> {
         let gone = leaving.into_iter().filter(|key| found.remove(key).is_some());
         updates.extend(gone.map(Update::Delete));
         if is_emptied || operation.is_some() || !updates.is_empty() {
-            let set = |(of, (index, rates)): (MeterOf, (u32, Rates))| {
-                let (meter, index) = self.layout.meters(of.is_simple).cell(index);
-                Update::SetMeter { meter, index, rates: Some(rates) }
+            let set = |(of, (number, rates)): (MeterOf, (u32, Rates))| {
+                let (meter, index) = self.layout.meters(of.is_simple).cell(number)?;
+                Some(Update::SetMeter { meter, index, rates: Some(rates) })
             };
-            updates.extend(meters.into_iter().map(set));
+            updates.extend(meters.into_iter().filter_map(set));
         }
         updates
     }

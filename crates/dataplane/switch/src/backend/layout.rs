@@ -94,7 +94,7 @@ impl Layout {
         }
         let cells = Cells::of(program);
         if profile == Profile::Direct && cells.is_none() {
-            return Err(UnknownLayout::Missing("counter pre_qos_ul_0"));
+            return Err(UnknownLayout::Missing("counter pre_qos_0"));
         }
         let drops = program.counters.iter().find(|counter| counter.name == "drops");
         let meters = Meters::of_rules(program).ok_or(UnknownLayout::Missing("meter rule_meters"))?;

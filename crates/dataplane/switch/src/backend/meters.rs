@@ -30,8 +30,9 @@ impl<D: SwitchDriver> Switch<D> {
                     index
                 }
             };
-            if held.meters.get(&of).is_none_or(|(_, set)| set != rates) {
-                let (meter, index) = self.layout.meters(of.is_simple).cell(index);
+            if held.meters.get(&of).is_none_or(|(_, set)| set != rates)
+                && let Some((meter, index)) = self.layout.meters(of.is_simple).cell(index)
+            {
                 updates.push(Update::SetMeter { meter, index, rates: Some(*rates) });
             }
             change.meters.insert(of, (index, *rates));
@@ -46,13 +47,13 @@ impl<D: SwitchDriver> Switch<D> {
         if let Some(index) = self.free_meters[kind].pop() {
             return Ok(index);
         }
-        let (index, meters) = (self.next_meter[kind], self.layout.meters(is_simple));
-        if index >= meters.count {
+        let (place, meters) = (self.next_meter[kind], self.layout.meters(is_simple));
+        if place >= meters.count {
             let capacity = u64::from(meters.count.saturating_sub(1));
             return Err(ApplyError::Full { table: meters.name, capacity });
         }
         self.next_meter[kind] += 1;
-        Ok(index)
+        Ok(meters.number(place))
     }
 
     /// Nobody has these meters.

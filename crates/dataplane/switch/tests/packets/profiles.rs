@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use causeway_p4::p4info::P4Info;
 use causeway_p4::{Contract, profiles};
 use causeway_switch::driver::{Action, Counter, Key, Meter, Parameter, Program, Table};
+
+/// How many programs this process has begun to compile.
+static TRIES: AtomicU32 = AtomicU32::new(0);
 
 /// A profile to be tested.
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +27,26 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
+    /// How many UEs profile `direct` is built for, where CAUSEWAY_PACKETS_UES tells: simple ones and complex ones.
+    fn sizes(&self) -> Vec<String> {
+        let told = std::env::var("CAUSEWAY_PACKETS_UES").unwrap_or_default();
+        let ues: Vec<&str> = told.split_whitespace().collect();
+        match ues[..] {
+            [simple, complex] if self.name == "direct" => {
+                vec![format!("-DSIMPLE_UES={simple}"), format!("-DCOMPLEX_UES={complex}")]
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The model runs it, too.
     pub(crate) fn is_modelled(&self) -> bool {
         !self.is_outer_ipv6 && !self.has_applications
     }
 
-    /// Its program. That with applications has no P4Info but the compiler's.
+    /// Its program. Those that are built by another command than `make p4` have no P4Info but the compiler's.
     pub(crate) fn program(&self) -> Program {
-        if !self.has_applications {
+        if !self.has_applications && self.sizes().is_empty() {
             return Program::from(self.contract);
         }
         let text = std::fs::read_to_string(compile(self).with_extension("txtpb")).unwrap();
@@ -74,13 +90,15 @@ pub(crate) fn compile(profile: &Profile) -> PathBuf {
     if profile.has_applications {
         options.push("-DAPPLICATION_DETECTION".to_owned());
     }
+    options.extend(profile.sizes());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let compiled = folder.join(format!("{}-{:016x}.json", profile.name, fingerprint(&sources, &options)));
     if compiled.is_file() {
         return compiled;
     }
     // Other tests may be at the same: each has a name of its own until the files are whole.
-    let own = folder.join(format!("{}-{}.json", profile.name, std::process::id()));
+    let tries = TRIES.fetch_add(1, Ordering::Relaxed);
+    let own = folder.join(format!("{}-{}-{tries}.json", profile.name, std::process::id()));
     let done = Command::new("p4c-bm2-ss")
         .args(["--std", "p4-16", "-o"])
         .arg(&own)

@@ -45,7 +45,7 @@ pub(crate) struct Rule {
 enum Counters {
     None,
     Entries(Box<[EntryKey; 2]>),
-    Cells([String; 2], u32),
+    Cells([(String, u32); 2]),
 }
 
 impl Deed {
@@ -204,9 +204,9 @@ impl Bench {
                 let pre = self.direct(&keys[0]);
                 Usage { pre, post: self.direct_after(&keys[1], pre) }
             }
-            Counters::Cells(names, index) => {
-                let pre = self.indexed(&names[0], *index);
-                Usage { pre, post: self.indexed_after(&names[1], *index, pre) }
+            Counters::Cells([pre, post]) => {
+                let pre = self.indexed(&pre.0, pre.1);
+                Usage { pre, post: self.indexed_after(&post.0, post.1, pre) }
             }
         }
     }
@@ -255,19 +255,37 @@ impl Bench {
         self.counted(id, deed)
     }
 
+    /// Where `direct` counts a rule: banks hold sessions' uplink, then their downlink from the next number that 1,024 divides.
+    fn cell(&self, side: &str, id: u32) -> (String, u32) {
+        if id >> 23 == 1 {
+            return (format!("{side}_rules_0"), id & 0x3f_ffff);
+        }
+        let banks = (0..).map(|number| format!("{side}_{number}"));
+        let banks: Vec<(String, u32)> = banks
+            .map_while(|bank| {
+                let found = self.program.counters.iter().find(|counter| counter.name == bank)?;
+                Some((bank, found.size as u32))
+            })
+            .collect();
+        let counters: u32 = banks.iter().map(|(_, size)| size).sum();
+        let mut place = (id >> 22) * (counters / 2).next_multiple_of(1024) + (id & 0x3_ffff);
+        let mut found = banks.into_iter().skip_while(|(_, size)| {
+            let is_before = place >= *size;
+            place -= if is_before { *size } else { 0 };
+            is_before
+        });
+        let (bank, _) = found.next().unwrap();
+        (bank, place)
+    }
+
     /// Counts the usage of a rule that forwards: rules with even numbers in the other partitions than those with odd ones.
     fn counted(&mut self, id: u32, deed: Deed) -> Rule {
         if !deed.forwards() {
             return Rule { id, counters: Counters::None };
         }
         if self.is_direct() {
-            let bank = match (id >> 22, id >> 15 & 7) {
-                (0, bank) => format!("ul_{bank}"),
-                (1, bank) => format!("dl_{bank}"),
-                (_, bank) => format!("rules_{bank}"),
-            };
-            let names = ["pre_qos", "post_qos"].map(|side| format!("{side}_{bank}"));
-            return Rule { id, counters: Counters::Cells(names, id & 0x7fff) };
+            let cells = ["pre_qos", "post_qos"].map(|side| self.cell(side, id));
+            return Rule { id, counters: Counters::Cells(cells) };
         }
         let [pre, post] = if id.is_multiple_of(2) { ["a", "b"] } else { ["b", "a"] };
         let keys = [("rule", FieldMatch::Exact(id.into()))];

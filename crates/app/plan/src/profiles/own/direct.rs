@@ -1,14 +1,15 @@
-//! Causeway's program `direct`: sessions by index, with counters in banks whose sizes are powers of two, and rules with filters
+//! Causeway's program `direct`: sessions by index, with counters in banks, and rules with filters
 //! behind them.
 
+use super::banks::{INDEX, banks, index, rule_banks, session_meters};
 use super::rules::{DECAPSULATE, DROP, ENCAPSULATE, FILTER, MERGED_BUFFER, MERGED_DROP};
-use super::{After, HALVES_FROM, QUEUES, RULES_PER_METER, delivery, guard};
+use super::{After, QUEUES, RULES_PER_METER, delivery, guard};
 use crate::error::PlanError;
-use crate::pipeline::Dependency::{self, Action, Control, Match as Matches};
+use crate::pipeline::Dependency::{Action, Control, Match as Matches};
 use crate::pipeline::Pipeline;
 use crate::profiles::fields::{TUNNEL, UE_ADDRESS, key};
 use crate::profiles::{Filters, Population, Profile, Program};
-use crate::table::Gress::{self, Egress, Ingress};
+use crate::table::Gress::{Egress, Ingress};
 use crate::table::{Field, Match, Table};
 
 /// Sessions that the first tables by index hold in each direction; there are more tables above.
@@ -22,14 +23,10 @@ const OFFSET: u32 = 32;
 const CLASS: u32 = 16;
 /// Entries of the templates, up and down.
 const TEMPLATES: [u32; 2] = [64, 2048];
-/// What an entry of a rule says: PDR_ID, meter, mark, DSCP and whether a copy is sent. The last three octets are constants of the action that
-/// the compiler keeps beside them, as its map of blocks shows.
-const TO_N6: &[u32] = &[32, 16, 8, 8, 8, 8, 8, 8];
+/// What an entry of a rule says: PDR_ID, meter, and in two octets mark, DSCP and whether a copy is sent.
+const TO_N6: &[u32] = &[32, 16, 8, 8];
 /// PDR_ID, meter, TEID, address, QFI, PDU type, DSCP and whether a copy is sent, and two octets of constants.
 const TO_TUNNEL: &[u32] = &[32, 16, 32, 32, 8, 8, 8, 8, 8, 8];
-/// Counters in a bank, and in those of what is left.
-const BANK: u32 = 32_768;
-const SMALL_BANK: u32 = 8192;
 /// Partitions of algorithmic TCAM.
 const PARTITIONS: u32 = 4096;
 
@@ -37,17 +34,25 @@ const PARTITIONS: u32 = 4096;
 type Index = (&'static str, u32);
 
 /// How many there are of what.
-struct Sizes {
+pub(super) struct Sizes {
     /// Sessions without filters.
-    simple: u32,
+    pub(super) simple: u32,
     /// Rules with filters in each of three tables: half as many as complex UEs.
     complex: u32,
     n9: u32,
+    /// The program tells stages where it needs all twelve. The model is told them at smaller sizes, too.
+    pub(super) is_pinned: bool,
+    /// So many shared filters' rules that their tables take four stages.
+    pub(super) has_many_rules: bool,
 }
 
 impl Sizes {
-    const fn of(population: &Population) -> Self {
-        Self { simple: population.simple - population.n9, complex: population.complex / 2, n9: population.n9 }
+    fn of(program: &Program, population: &Population) -> Self {
+        let are_many = 8 * population.complex > population.simple;
+        let is_pinned = program.filters == Filters::Shared || !are_many;
+        let has_many_rules = is_pinned && are_many;
+        let (simple, complex) = (population.simple - population.n9, population.complex / 2);
+        Self { simple, complex, n9: population.n9, is_pinned, has_many_rules }
     }
 
     /// Sessions with an entry of their number.
@@ -55,20 +60,19 @@ impl Sizes {
         self.simple + self.complex
     }
 
-    /// The stage of a downlink table by index: where many rules have filters, the program lets them stand apart (`p4/contract/places.p4`). So it
-    /// does above 131,072 sessions; with that the model would find more room than the compiler does.
-    const fn place(&self, number: usize) -> Option<usize> {
-        if 16 * self.complex > self.simple + self.n9 { Some(1 + number) } else { None }
+    /// The stage that the program pins a table to, where it does so.
+    pub(super) const fn pin(&self, stage: usize) -> Option<usize> {
+        if self.is_pinned { Some(stage) } else { None }
     }
 
     /// Rules with entries of their own.
-    const fn rules(&self) -> u32 {
+    pub(super) const fn rules(&self) -> u32 {
         self.n9 + (self.n9 + self.complex) + 3 * self.complex
     }
 }
 
 pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeline, PlanError> {
-    let sizes = Sizes::of(population);
+    let sizes = Sizes::of(program, population);
     let mut pipeline = Pipeline::default();
     let command = Match::Exact(key(&[&[("command", 8)]]));
     pipeline.add(Table::new("cpu_commands", Ingress, command, 3).when("from the CPU", 1), &[])?;
@@ -78,10 +82,11 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
     if program.filters == Filters::Shared {
         for (way, name) in [(1, "filters_ul"), (0, "filters_dl")] {
             let filters = Table::new(name, Ingress, Match::Ternary(key(&[FILTER])), FILTERS);
-            pipeline.add(filters.actions(&[&[CLASS]]).when("tunnelled", way), &[])?;
+            let filters = filters.actions(&[&[CLASS]]).at_stage(sizes.pin(4));
+            pipeline.add(filters.when("tunnelled", way), &[])?;
         }
     }
-    guard(&mut pipeline)?;
+    guard(&mut pipeline, sizes.pin(1))?;
     // What an entry says is found out of it by conditions, in a stage of their own.
     for name in ["user_packet", "is_simple", "is_counted"] {
         let guarded = [("source_guard", Matches), ("ecn", Matches)];
@@ -92,17 +97,20 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
         };
         pipeline.add(Table::new(name, Ingress, Match::Always, 0), &after)?;
     }
-    banks(&mut pipeline, &sizes, Ingress, &[("is_counted", Matches)])?;
+    index(&mut pipeline, &sizes)?;
+    let mut counted: After<'_> = INDEX.map(|(name, _)| (name, Matches)).to_vec();
+    counted.push(("is_counted", Matches));
+    banks(&mut pipeline, &sizes, Ingress, &counted)?;
     let simple: After<'_> = ["is_simple", "source_guard", "ecn"].map(|name| (name, Matches)).to_vec();
     templates(&mut pipeline, &simple)?;
-    let mut meters = session_meters(&mut pipeline, &sizes, &simple)?;
+    let (mut meters, behind) = session_meters(&mut pipeline, &sizes, &simple)?;
     let rules = rules(&mut pipeline, program, &sizes)?;
     let mut decided: After<'_> = rules.iter().map(|name| (*name, Matches)).collect();
     decided.extend(["ul_template", "dl_template"].map(|name| (name, Matches)));
     let mut metered: After<'_> = rules.iter().map(|name| (*name, Matches)).collect();
     metered.extend(meters.last().map(|last| (*last, Action)));
-    let of_rules =
-        Table::new("rule_meters", Ingress, Match::Always, (sizes.rules() / RULES_PER_METER).max(1));
+    let of_rules = (sizes.rules() / RULES_PER_METER).max(1) + behind;
+    let of_rules = Table::new("rule_meters", Ingress, Match::Always, of_rules);
     pipeline.add(of_rules.metered(), &metered)?;
     meters.push("rule_meters");
     rule_banks(&mut pipeline, &sizes, Ingress, &decided)?;
@@ -129,7 +137,10 @@ fn sessions(pipeline: &mut Pipeline, sizes: &Sizes) -> Result<Vec<String>, PlanE
         let matching = Match::Index(vec![Field { name: index.0, bits: index.1 }]);
         let table = Table::new(name, Ingress, matching, 1 << index.1).actions(&[operands]).at_stage(stage);
         names.push(name.to_owned());
-        pipeline.add(table.when("tunnelled", way).when("sessions", names.len() as u16), after)
+        // Those of the downlink are asked each by itself.
+        let table =
+            if way == 1 { table.when("tunnelled", 1).when("sessions", names.len() as u16) } else { table };
+        pipeline.add(table, after)
     };
     let more = sizes.sessions() > FIRST_SESSIONS;
     add(pipeline, "ul_sessions_low", 1, (("teid_17", 17), None), &Vec::new())?;
@@ -141,7 +152,7 @@ fn sessions(pipeline: &mut Pipeline, sizes: &Sizes) -> Result<Vec<String>, PlanE
     let found = vec![("ue_pools", Matches)];
     let downlink = ["dl_sessions_low", "dl_sessions_middle", "dl_sessions_high"];
     for (number, name) in downlink.into_iter().take(2 + usize::from(more)).enumerate() {
-        add(pipeline, name, 0, (("session_16", 16), sizes.place(number)), &found)?;
+        add(pipeline, name, 0, (("session_16", 16), Some(1 + number)), &found)?;
     }
     Ok(names)
 }
@@ -155,27 +166,6 @@ fn templates(pipeline: &mut Pipeline, simple: &After<'_>) -> Result<(), PlanErro
         pipeline.add(table.when("simple", 1).when("tunnelled", way), simple)?;
     }
     Ok(())
-}
-
-/// Those of simple rules, which write the colour one after the other.
-fn session_meters(
-    pipeline: &mut Pipeline,
-    sizes: &Sizes,
-    simple: &After<'_>,
-) -> Result<Vec<&'static str>, PlanError> {
-    let meters = (2 * sizes.simple / RULES_PER_METER).max(1);
-    let names: &[&'static str] = if meters > HALVES_FROM {
-        &["session_meters_even", "session_meters_odd"]
-    } else {
-        &["session_meters"]
-    };
-    let mut after = simple.clone();
-    for name in names {
-        let table = Table::new(*name, Ingress, Match::Always, meters.div_ceil(names.len() as u32)).metered();
-        pipeline.add(table, &after)?;
-        after.push((name, Action));
-    }
-    Ok(names.to_vec())
 }
 
 /// Rules with entries of their own, and the names of their tables.
@@ -199,25 +189,28 @@ fn rules(pipeline: &mut Pipeline, program: &Program, sizes: &Sizes) -> Result<Ve
     let unknown: &[&[u32]] = &[TO_TUNNEL, MERGED_BUFFER, MERGED_DROP, &[]];
     let mut last: [Option<&str>; 2] = [None; 2];
     let mut found = Vec::new();
-    for (way, name, matching, entries, actions) in [
-        (1, names[0], filtered(TUNNEL, partitioned(true)), rows, to_n6),
-        (1, names[1], filtered(TUNNEL, partitioned(true)), rows, to_either),
-        (1, "ul_to_n6_simple", exact(TUNNEL), complex, to_n6),
-        (1, "ul_to_n9_n3_simple", exact(TUNNEL), sizes.n9, to_tunnel),
-        (1, "dl_from_n9_simple", exact(TUNNEL), back, unknown),
-        (0, names[2], filtered(session, partitioned(false)), rows, to_tunnel),
-        (0, "dl_from_n6_simple", exact(session), complex, unknown),
+    for (way, name, matching, entries, actions, stage) in [
+        (1, names[0], filtered(TUNNEL, partitioned(true)), rows, to_n6, 5),
+        (1, names[1], filtered(TUNNEL, partitioned(true)), rows, to_either, 5),
+        (1, "ul_to_n6_simple", exact(TUNNEL), complex, to_n6, 6),
+        (1, "ul_to_n9_n3_simple", exact(TUNNEL), sizes.n9, to_tunnel, 7),
+        (1, "dl_from_n9_simple", exact(TUNNEL), back, unknown, 8),
+        (0, names[2], filtered(session, partitioned(false)), rows, to_tunnel, 6),
+        (0, "dl_from_n6_simple", exact(session), complex, unknown, 7),
     ] {
+        let stage = sizes.has_many_rules.then_some(stage);
         let matching = if entries == 0 { Match::Always } else { matching };
-        let table = Table::new(name, Ingress, matching, entries).actions(actions);
-        // They write what templates write, for other packets, which the compiler does not see.
-        let mut after: After<'_> =
-            vec![("is_simple", Matches), ("ul_template", Action), ("dl_template", Action)];
+        let table = Table::new(name, Ingress, matching, entries).actions(actions).at_stage(stage);
+        let mut after: After<'_> = vec![("is_simple", Matches)];
         if shared {
             after.push((["filters_dl", "filters_ul"][usize::from(way)], Matches));
         }
-        after.extend(last[usize::from(way)].map(|name| (name, Control)));
-        pipeline.add(table.when("simple", 0).when("tunnelled", way), &after)?;
+        if sizes.has_many_rules {
+            pipeline.add(table, &after)?;
+        } else {
+            after.extend(last[usize::from(way)].map(|name| (name, Control)));
+            pipeline.add(table.when("simple", 0).when("tunnelled", way), &after)?;
+        }
         last[usize::from(way)] = Some(name);
         found.push(name);
     }
@@ -230,42 +223,4 @@ fn partitioned(is_uplink: bool) -> Match {
     let ternary: &[(&'static str, u32)] = if is_uplink { &[("gtpu.qfi", 6)] } else { &[] };
     let masked = [ternary, FILTER].concat().into_iter().map(|(name, bits)| Field { name, bits: 2 * bits });
     Match::Exact(key(&[&[("number", 24)]]).into_iter().chain(masked).collect())
-}
-
-/// Counters of sessions' simple rules, large banks first, as the program's stages for them have it (`p4/contract/places.p4`).
-fn banks(
-    pipeline: &mut Pipeline,
-    sizes: &Sizes,
-    gress: Gress,
-    after: &[(&str, Dependency)],
-) -> Result<(), PlanError> {
-    let whole = sizes.simple / BANK;
-    let small = (sizes.simple % BANK).div_ceil(SMALL_BANK);
-    for way in ["dl", "ul"] {
-        let small =
-            (0..small).rev().map(|number| (format!("counters_{gress}_{way}_small_{number}"), SMALL_BANK));
-        let whole = (0..whole).rev().map(|number| (format!("counters_{gress}_{way}_{number}"), BANK));
-        for (name, entries) in whole.chain(small) {
-            pipeline.add(Table::new(name, gress, Match::Always, entries).counted(), after)?;
-        }
-    }
-    Ok(())
-}
-
-/// Counters of rules with entries of their own.
-fn rule_banks(
-    pipeline: &mut Pipeline,
-    sizes: &Sizes,
-    gress: Gress,
-    after: &[(&str, Dependency)],
-) -> Result<(), PlanError> {
-    let (first, rest) = (sizes.rules().min(BANK), sizes.rules().saturating_sub(BANK));
-    for (number, entries) in [(1_u16, rest), (0, first)] {
-        if entries > 0 {
-            let name = format!("counters_{gress}_rules_{number}");
-            let table = Table::new(name, gress, Match::Always, entries).counted();
-            pipeline.add(table.when("bank of rules", number), after)?;
-        }
-    }
-    Ok(())
 }

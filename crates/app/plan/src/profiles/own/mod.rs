@@ -1,6 +1,7 @@
 //! Causeway's programs, those of `p4/`: besides what the paper's have, a guard of sources, congestion marks, one table that rewrites
 //! packets, a reason for each drop, counters of queues, and commands of the control plane.
 
+mod banks;
 mod direct;
 mod rules;
 
@@ -41,7 +42,7 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
     let command = Match::Exact(key(&[&[("command", 8)]]));
     let behind: After<'_> = rules::written(program.profile).iter().map(|name| (*name, Action)).collect();
     pipeline.add(Table::new("cpu_commands", Ingress, command, 3).when("from the CPU", 1), &behind)?;
-    guard(&mut pipeline)?;
+    guard(&mut pipeline, None)?;
     pipeline.add(Table::new("user_packet", Ingress, Match::Always, 0), &[])?;
     let sound: After<'_> =
         found.iter().copied().chain(["source_guard", "ecn"]).map(|name| (name, Matches)).collect();
@@ -62,11 +63,11 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
     Ok(pipeline)
 }
 
-/// What only packets of tunnels are asked, behind the tables that find their rule.
-fn guard(pipeline: &mut Pipeline) -> Result<(), PlanError> {
+/// What only packets of tunnels are asked, behind the tables that find their rule, or in a stage.
+fn guard(pipeline: &mut Pipeline, stage: Option<usize>) -> Result<(), PlanError> {
     let source = key(&[&[("gtpu.teid", 24), ("inner.src", 32), ("difference", 24)]]);
     let guard = Table::new("source_guard", Ingress, Match::Ternary(source), POOLS);
-    pipeline.add(guard.when("in a tunnel", 1), &[("difference", Matches)])?;
+    pipeline.add(guard.at_stage(stage).when("in a tunnel", 1), &[("difference", Matches)])?;
     let marks = key(&[&[("outer.ecn", 2), ("inner.ecn", 2)]]);
     let ecn = Table::new("ecn", Ingress, Match::Exact(marks), CONSTANTS[0]);
     pipeline.add(ecn.actions(&[&[8]]).when("in a tunnel", 1), &[])

@@ -56,7 +56,7 @@ impl Witness {
         let tables = program.tables.iter().filter(|table| is_egress(&table.name)).map(|table| table.id);
         let counters = program.counters.iter().filter(|counter| is_egress(&counter.name));
         let egress = tables.chain(counters.map(|counter| counter.id)).collect();
-        let first = program.counters.iter().find(|counter| counter.name == "post_qos_ul_0");
+        let first = program.counters.iter().find(|counter| counter.name == "post_qos_0");
         book.lock().unwrap().first_bank = first.map_or(0, |counter| counter.id);
         let restart = move |model: &mut Model<Upf>, now: Time| {
             known.lock().unwrap().restart(model);

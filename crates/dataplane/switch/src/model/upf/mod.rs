@@ -168,7 +168,7 @@ impl Upf {
 
     fn meter(&self, state: &mut State, now: Time, packet: &mut Packet, meters: Meters) {
         if packet.meter != 0 {
-            let (meter, index) = meters.cell(packet.meter);
+            let Some((meter, index)) = meters.cell(packet.meter) else { return };
             let colour = state.mark(now, meter, index, packet.octets);
             packet.colour = colour as u8;
             if colour == Colour::Red {

@@ -65,7 +65,7 @@ impl Names {
         let by_index = match program.table_named("ul_sessions_low") {
             None => None,
             Some(_) => {
-                let cells = Cells::of(program).ok_or(UnknownProgram::Missing("pre_qos_ul_0"))?;
+                let cells = Cells::of(program).ok_or(UnknownProgram::Missing("pre_qos_0"))?;
                 let meters = Meters::of_sessions(program);
                 Some((meters.ok_or(UnknownProgram::Missing("session_meters"))?, cells))
             }

@@ -36,7 +36,7 @@ fn other_programs_are_refused() {
         *program = Program::from(&profiles::DIRECT);
         program.counters.retain(|counter| !counter.name.contains("_qos_"));
     });
-    assert_eq!(uncounted, UnknownProgram::Missing("pre_qos_ul_0"));
+    assert_eq!(uncounted, UnknownProgram::Missing("pre_qos_0"));
     let outer = refused(|program| *program = Program::from(&profiles::HIP4_OUTER_IPV6));
     assert_eq!(outer, UnknownProgram::OuterIpv6);
 }
