@@ -63,7 +63,7 @@ impl Side {
         cores: Cores,
         nets: &Nets,
     ) -> Result<Self, PeerError> {
-        let field = Field::build(nets)?;
+        let field = Field::build(nets, cores.others)?;
         field.upf.ip(format!(
             "tuntap add name {TUN} mode tun\naddress add {GATEWAY}/16 dev {TUN}\nlink set {TUN} mtu 1400 up"
         ))?;
@@ -92,7 +92,7 @@ impl Side {
     /// # Errors
     /// [`PeerError::Bench`] with what it cannot open.
     pub(super) fn causeway(sessions: u32, cores: Cores, nets: &Nets) -> Result<Self, PeerError> {
-        let field = Field::build(nets)?;
+        let field = Field::build(nets, cores.others)?;
         let setting = Setting { ports: Ports::Udp, sessions, busy_poll: false };
         let running = Running::start(&field, setting, cores)?;
         let threads = running.all.clone();

@@ -109,7 +109,7 @@ struct Load {
 
 impl Side {
     fn open(sessions: u32, options: &Options, cores: Cores, nets: &Nets) -> Result<Self, BenchError> {
-        let field = Field::build(nets)?;
+        let field = Field::build(nets, cores.others)?;
         let config = config(sessions);
         let start = || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from);
         let running = Running::begin(cores, start)?;

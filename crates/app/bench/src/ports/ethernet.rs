@@ -3,7 +3,7 @@
 //! One thread plays both ends: it sends a burst as a gNB, then receives and sends back what the port under test gives it, so
 //! that the kernel's work for both is done in its own CPU time. What it costs to send the burst to an interface that drops
 //! it is measured in the same run, in turns with the others, and taken off. What comes back is dropped at the gNB's
-//! interface.
+//! interface, by another core.
 
 mod kinds;
 mod side;
@@ -11,7 +11,7 @@ mod side;
 use super::options::Options;
 use super::sockets::GTPU;
 use crate::BenchError;
-use crate::kit::{Progress, Summary};
+use crate::kit::{Progress, Summary, other_core};
 use crate::nets::Nets;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use kinds::KINDS;
@@ -21,10 +21,17 @@ use side::{FRAMES, Side};
 const WARM_UP: u64 = 20;
 
 /// Measures all sizes with all kinds of ports, interleaved.
-pub(super) fn run(options: &Options, nets: &Nets, progress: &mut Progress) -> Result<Report, BenchError> {
+pub(super) fn run(
+    options: &Options,
+    core: usize,
+    nets: &Nets,
+    progress: &mut Progress,
+) -> Result<Report, BenchError> {
+    let far_core = other_core(core)?;
     let conditions = Conditions::here(IoCost::Gross)
         .with("ports", "N3 ports on one end of a veth pair, there and back, no data plane behind them")
         .with("packets", format!("G-PDUs, {FRAMES} at a time; sizes are those of the user's IP packet"))
+        .with("far end", format!("what comes back is dropped on core {far_core}"))
         .with("measured", "CPU time of receiving and sending one packet; the sender's part is taken off");
     let columns = vec![
         Column::new("port"),
@@ -37,10 +44,10 @@ pub(super) fn run(options: &Options, nets: &Nets, progress: &mut Progress) -> Re
         Column::new("how"),
     ];
     let mut report = Report::new("ports-ethernet", "Ports: N3 over veth", conditions, columns);
-    let mut idle = Side::open(None, nets)?;
+    let mut idle = Side::open(None, far_core, nets)?;
     let mut sides = Vec::new();
     for kind in KINDS {
-        match Side::open(Some(kind), nets) {
+        match Side::open(Some(kind), far_core, nets) {
             Ok(side) => sides.push((kind.0, side)),
             Err(error) => report.skip(kind.0, error),
         }

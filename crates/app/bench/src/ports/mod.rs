@@ -6,7 +6,7 @@ mod sockets;
 
 pub use options::Options;
 
-use crate::kit::Progress;
+use crate::kit::{Progress, last_core};
 use crate::nets::Nets;
 use crate::report::Report;
 use crate::{BenchError, Common};
@@ -18,7 +18,11 @@ use crate::{BenchError, Common};
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
+    let core = common.core.map_or_else(last_core, Ok)?;
     let nets = Nets::allowed()?;
     let mut progress = Progress::new();
-    Ok(vec![sockets::run(&options, &nets, &mut progress)?, ethernet::run(&options, &nets, &mut progress)?])
+    Ok(vec![
+        sockets::run(&options, &nets, &mut progress)?,
+        ethernet::run(&options, core, &nets, &mut progress)?,
+    ])
 }

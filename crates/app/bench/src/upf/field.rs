@@ -7,7 +7,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use causeway_lab::netns::{Namespace, Veth, VethEnd, connect};
+use causeway_lab::netns::{Namespace, Veth, VethEnd, connect, receive_on};
 use causeway_lab::smf::{BulkSmf, Downlink, Session, SessionPlan};
 use causeway_types::{Bitrate, DualIp, FTeid, NetworkInstance, Qfi, Teid};
 
@@ -54,15 +54,18 @@ pub struct Field {
 }
 
 impl Field {
-    /// Makes the namespaces; they go with `nets`.
+    /// Makes the namespaces; they go with `nets`. What the UPF sends is received by `far_core`, as if gNB and data network were other
+    /// machines.
     ///
     /// # Errors
     /// [`BenchError::Lab`] with what the system said.
-    pub fn build(nets: &Nets) -> Result<Self, BenchError> {
+    pub fn build(nets: &Nets, far_core: usize) -> Result<Self, BenchError> {
         let field =
             Self { gnb: nets.namespace("gnb")?, upf: nets.namespace("upf")?, dn: nets.namespace("dn")? };
         field.cable("n3", UPF_N3, &field.gnb, GNB)?;
         field.cable("n6", UPF_N6, &field.dn, SERVER)?;
+        receive_on(&field.gnb, "n3", far_core)?;
+        receive_on(&field.dn, "n6", far_core)?;
         field.dn.ip(format!("route add {POOL} via {UPF_N6}"))?;
         // Between a TUN device of the UPF and N6 the kernel forwards.
         field.upf.sysctl("net/ipv4/ip_forward", "1")?;

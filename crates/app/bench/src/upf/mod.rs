@@ -92,7 +92,7 @@ fn empty(options: &Options, cores: Cores) -> Report {
     let sleeps = if options.busy_poll { "never sleeps" } else { "sleeps while nothing comes" };
     let conditions = Conditions::here(IoCost::Gross)
         .with("UPF", format!("packet thread on core {packets}, {sleeps}; everything else on core {others}"))
-        .with("network", "veth pairs between namespaces; behind a TUN device the kernel forwards")
+        .with("network", format!("veth pairs between namespaces, whose far ends receive on core {others}; behind a TUN device the kernel forwards"))
         .with("sessions", "2 PDRs, 2 FARs, a QER with MBR, a URR with volume threshold")
         .with(
             "packets",
@@ -137,7 +137,7 @@ struct Side {
 
 impl Side {
     fn open(setting: Setting, cores: Cores, nets: &Nets) -> Result<Self, BenchError> {
-        let field = Field::build(nets)?;
+        let field = Field::build(nets, cores.others)?;
         let running = Running::start(&field, setting, cores)?;
         let mut smf = field.associate()?;
         let sessions = attach(&mut smf, setting.sessions)?;

@@ -52,3 +52,39 @@ pub fn connect(veth: Veth<'_>) -> Result<(), LabError> {
     }
     Ok(())
 }
+
+/// From now on what arrives at a card of this namespace is received by that core (receive packet
+/// steering). A sender on another core then pays for sending alone, as if the far end were another machine.
+///
+/// # Errors
+/// [`LabError::Command`] when the kernel cannot, or has no such core or card.
+pub fn receive_on(namespace: &Namespace, device: &str, core: usize) -> Result<(), LabError> {
+    // Groups of 32 cores, the last one first.
+    let mask = format!("{:x}{}", 1_u32 << (core % 32), ",00000000".repeat(core / 32));
+    let write = format!("echo {mask} > /sys/class/net/{device}/queues/rx-0/rps_cpus");
+    run_program("ip", ["netns", "exec", namespace.name(), "sh", "-c", &write], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cleanup::Cleanup;
+
+    // Input:  a card that the first core shall receive for, and one that is not there.
+    // Output: the kernel says so of it; an error that names the card.
+    #[test]
+    fn a_core_receives_for_a_card() {
+        let cleanup = Cleanup::default();
+        let here = match Namespace::create("receive", &cleanup) {
+            Ok(here) => here,
+            Err(error) => return eprintln!("SKIPPED a_core_receives_for_a_card: needs root ({error})"),
+        };
+        let _guard = cleanup.guard();
+        here.ip("link add a type veth peer name b").unwrap();
+        receive_on(&here, "a", 0).unwrap();
+        let asked = "test $(cat /sys/class/net/a/queues/rx-0/rps_cpus | tr -d 0,) = 1";
+        run_program("ip", ["netns", "exec", here.name(), "sh", "-c", asked], "").unwrap();
+        let error = receive_on(&here, "c", 0).unwrap_err().to_string();
+        assert!(error.contains("/sys/class/net/c/"), "{error}");
+    }
+}

@@ -13,7 +13,7 @@ use std::thread;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 pub use command::run_program;
-pub use link::{Veth, VethEnd, connect};
+pub use link::{Veth, VethEnd, connect, receive_on};
 pub use privilege::{Privilege, acquire_privilege, check_privilege};
 pub use stale::remove_stale;
 

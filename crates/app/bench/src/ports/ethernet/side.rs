@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use causeway_lab::netns::{Namespace, run_program};
+use causeway_lab::netns::{Namespace, receive_on, run_program};
 use causeway_ports::{BATCH, Batch, Frame, Meta, Port, wait};
 
 use super::kinds::{Kind, gnb};
@@ -36,10 +36,11 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// Makes two namespaces with a cable, and opens the ports there.
-    pub(super) fn open(kind: Option<&Kind>, nets: &Nets) -> Result<Self, BenchError> {
+    /// Makes two namespaces with a cable, and opens the ports there. What comes back to the gNB is for `far_core`.
+    pub(super) fn open(kind: Option<&Kind>, far_core: usize, nets: &Nets) -> Result<Self, BenchError> {
         let (upf, far) = (nets.namespace("n3upf")?, nets.namespace("n3gnb")?);
         cable(&upf, &far)?;
+        receive_on(&far, "n3", far_core)?;
         let gnb = far.enter(|| gnb(GNB))?;
         let port = match kind {
             Some((_, open)) => Some(upf.enter(|| open("n3", UPF))?),
