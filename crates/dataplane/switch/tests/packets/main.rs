@@ -1,7 +1,7 @@
 //! Packets through the tables of the UPF's P4 program, in every profile: on the model, and on BMv2 where it is installed.
 //!
 //! Both get the same entries and the same packets, and must do the same: frames octet by octet, drop reasons, counters. What the
-//! model does not run (tunnels over IPv6, applications for all UEs at once) is asked of BMv2 alone.
+//! model does not run (tunnels over IPv6, applications for all UEs at once, filters of one session each) is asked of BMv2 alone.
 
 mod applications;
 mod bench;
@@ -13,6 +13,7 @@ mod frames;
 mod ipv6;
 mod matching;
 mod modelled;
+mod own_filters;
 mod profiles;
 mod qos;
 mod random;

@@ -53,7 +53,7 @@ fn a_miss_is_dropped_under_its_own_reason() {
 
 /// The rows of `direct` for the intersection of filters; the others need none.
 fn intersection(bench: &mut Bench, filter: Filter, deed: Deed) {
-    if bench.profile.name == "direct" {
+    if bench.profile.name == "direct" && !bench.profile.has_own_filters {
         bench.uplink_filtered((TEID, 1), filter, 90, true, deed);
     }
 }
@@ -62,80 +62,85 @@ fn intersection(bench: &mut Bench, filter: Filter, deed: Deed) {
 // Output: the first in precedence decides, whatever it asks for; a fragment without ports fits no filter that has one.
 #[test]
 fn precedence_decides() {
-    for_all("matching::precedence_decides", |bench| {
-        let server = Filter { remote: Some(SERVER.into()), ..Filter::default() };
-        let dns = Filter { protocol: Some(17), port: Some(53), ..Filter::default() };
-        let n9 = to_tunnel(PEER, 7, (1, 3));
-        intersection(bench, Filter { remote: Some(SERVER.into()), ..dns }, n9);
-        bench.uplink_filtered((TEID, 1), dns, 30, true, n9);
-        bench.uplink_filtered((TEID, 1), server, 20, true, marked(10));
-        bench.uplink(TEID, 1, 0, TO_N6);
-        let to_n9 = ours(UPF_N9, PEER, 7, (1, 3), 0, &request().octets());
-        assert_eq!(routed(&bench.expect(N3, &from_gnb(&request(), 1), N9)), to_n9);
-        let other_port = V4::udp(UE, SERVER, (5000, 80), b"x");
-        let wanted = V4 { tos: 10 << 2, ..other_port.hop() };
-        assert_eq!(routed(&bench.expect(N3, &from_gnb(&other_port, 1), N6)), wanted.octets());
-        let elsewhere = V4::udp(UE, [198, 51, 100, 200], (5000, 80), b"x");
-        assert_eq!(routed(&bench.expect(N3, &from_gnb(&elsewhere, 1), N6)), elsewhere.hop().octets());
-        let piece = V4 { fragment: 2, ..V4::udp(UE, [198, 51, 100, 200], (5000, 53), b"x") };
-        assert_eq!(routed(&bench.expect(N3, &from_gnb(&piece, 1), N6)), piece.hop().octets());
-        let tcp = V4 { protocol: 6, dst: [198, 51, 100, 200], ..request() };
-        assert_eq!(routed(&bench.expect(N3, &from_gnb(&tcp, 1), N6)), tcp.hop().octets());
-    });
+    for_all("matching::precedence_decides", precedence);
+}
+
+pub(crate) fn precedence(bench: &mut Bench) {
+    let server = Filter { remote: Some(SERVER.into()), ..Filter::default() };
+    let dns = Filter { protocol: Some(17), port: Some(53), ..Filter::default() };
+    let n9 = to_tunnel(PEER, 7, (1, 3));
+    intersection(bench, Filter { remote: Some(SERVER.into()), ..dns }, n9);
+    bench.uplink_filtered((TEID, 1), dns, 30, true, n9);
+    bench.uplink_filtered((TEID, 1), server, 20, true, marked(10));
+    bench.uplink(TEID, 1, 0, TO_N6);
+    let to_n9 = ours(UPF_N9, PEER, 7, (1, 3), 0, &request().octets());
+    assert_eq!(routed(&bench.expect(N3, &from_gnb(&request(), 1), N9)), to_n9);
+    let other_port = V4::udp(UE, SERVER, (5000, 80), b"x");
+    let wanted = V4 { tos: 10 << 2, ..other_port.hop() };
+    assert_eq!(routed(&bench.expect(N3, &from_gnb(&other_port, 1), N6)), wanted.octets());
+    let elsewhere = V4::udp(UE, [198, 51, 100, 200], (5000, 80), b"x");
+    assert_eq!(routed(&bench.expect(N3, &from_gnb(&elsewhere, 1), N6)), elsewhere.hop().octets());
+    let piece = V4 { fragment: 2, ..V4::udp(UE, [198, 51, 100, 200], (5000, 53), b"x") };
+    assert_eq!(routed(&bench.expect(N3, &from_gnb(&piece, 1), N6)), piece.hop().octets());
+    let tcp = V4 { protocol: 6, dst: [198, 51, 100, 200], ..request() };
+    assert_eq!(routed(&bench.expect(N3, &from_gnb(&tcp, 1), N6)), tcp.hop().octets());
 }
 
 // Input:  a session whose rules with filters all lead to one data network, by address, protocol, port and DSCP.
 // Output: each packet is marked by the rule that it fits, and counted for it alone.
 #[test]
 fn filters_tell_packets_apart() {
-    for_all("matching::filters_tell_packets_apart", |bench| {
-        let [host, tcp, dns, expedited]: [Filter; 4] = [
-            Filter { remote: Some([198, 51, 100, 1].into()), ..Filter::default() },
-            Filter { protocol: Some(6), ..Filter::default() },
-            Filter { protocol: Some(17), port: Some(53), dscp: Some(0), ..Filter::default() },
-            Filter { protocol: Some(17), dscp: Some(46), ..Filter::default() },
-        ];
-        let rules = [(host, 40, 1), (tcp, 30, 2), (dns, 20, 3), (expedited, 10, 4)].map(
-            |(filter, priority, dscp)| {
-                bench.uplink_filtered((TEID, 1), filter, priority, false, marked(dscp))
-            },
-        );
-        bench.uplink(TEID, 1, 0, marked(5));
-        let base = request();
-        let cases = [
-            (V4 { dst: [198, 51, 100, 1], protocol: 47, ..base.clone() }, 1),
-            (V4 { protocol: 6, ..base.clone() }, 2),
-            (base.clone(), 3),
-            (V4 { tos: 46 << 2, ..base.clone() }, 4),
-            (V4 { tos: 46 << 2 | 1, protocol: 1, ..base }, 5),
-        ];
-        for (sent, dscp) in cases {
-            let wanted = V4 { tos: dscp << 2 | sent.tos & 3, ..sent.hop() };
-            assert_eq!(routed(&bench.expect(N3, &from_gnb(&sent, 1), N6)), wanted.octets(), "{dscp}");
-        }
-        for rule in &rules {
-            assert_eq!(packets(&bench.usage(rule)), (1, 1));
-        }
-    });
+    for_all("matching::filters_tell_packets_apart", told_apart);
+}
+
+pub(crate) fn told_apart(bench: &mut Bench) {
+    let [host, tcp, dns, expedited]: [Filter; 4] = [
+        Filter { remote: Some([198, 51, 100, 1].into()), ..Filter::default() },
+        Filter { protocol: Some(6), ..Filter::default() },
+        Filter { protocol: Some(17), port: Some(53), dscp: Some(0), ..Filter::default() },
+        Filter { protocol: Some(17), dscp: Some(46), ..Filter::default() },
+    ];
+    let rules =
+        [(host, 40, 1), (tcp, 30, 2), (dns, 20, 3), (expedited, 10, 4)].map(|(filter, priority, dscp)| {
+            bench.uplink_filtered((TEID, 1), filter, priority, false, marked(dscp))
+        });
+    bench.uplink(TEID, 1, 0, marked(5));
+    let base = request();
+    let cases = [
+        (V4 { dst: [198, 51, 100, 1], protocol: 47, ..base.clone() }, 1),
+        (V4 { protocol: 6, ..base.clone() }, 2),
+        (base.clone(), 3),
+        (V4 { tos: 46 << 2, ..base.clone() }, 4),
+        (V4 { tos: 46 << 2 | 1, protocol: 1, ..base }, 5),
+    ];
+    for (sent, dscp) in cases {
+        let wanted = V4 { tos: dscp << 2 | sent.tos & 3, ..sent.hop() };
+        assert_eq!(routed(&bench.expect(N3, &from_gnb(&sent, 1), N6)), wanted.octets(), "{dscp}");
+    }
+    for rule in &rules {
+        assert_eq!(packets(&bench.usage(rule)), (1, 1));
+    }
 }
 
 // Input:  a session's filters downlink: a server's port before everything, in QoS flows of their own.
 // Output: each packet in the flow of its rule, in the session's one tunnel.
 #[test]
 fn downlink_filters_choose_the_flow() {
-    for_all("matching::downlink_filters_choose_the_flow", |bench| {
-        let dns = Filter { protocol: Some(17), port: Some(53), ..Filter::default() };
-        let filtered = bench.downlink_filtered(number(UE), dns, 20, to_tunnel(GNB, 1, (0, 5)));
-        let rest = bench.downlink(UE, 0, to_gnb(1));
-        let left = bench.expect(N6, &ip(&reply().octets()), N3);
-        assert_eq!(routed(&left), ours(UPF_N3, GNB, 1, (0, 5), 0, &reply().hop().octets()));
-        let other = V4::udp(SERVER, UE, (80, 5000), b"x");
-        let left = bench.expect(N6, &ip(&other.octets()), N3);
-        assert_eq!(routed(&left), to_gnb_tunnel(1, &other.hop().octets()));
-        let stranger = V4 { dst: [10, 45, 0, 8], ..reply() };
-        bench.expect_drop(N6, &ip(&stranger.octets()), "unknown_ue");
-        assert_eq!((packets(&bench.usage(&filtered)), packets(&bench.usage(&rest))), ((1, 1), (1, 1)));
-    });
+    for_all("matching::downlink_filters_choose_the_flow", flows);
+}
+
+pub(crate) fn flows(bench: &mut Bench) {
+    let dns = Filter { protocol: Some(17), port: Some(53), ..Filter::default() };
+    let filtered = bench.downlink_filtered(number(UE), dns, 20, to_tunnel(GNB, 1, (0, 5)));
+    let rest = bench.downlink(UE, 0, to_gnb(1));
+    let left = bench.expect(N6, &ip(&reply().octets()), N3);
+    assert_eq!(routed(&left), ours(UPF_N3, GNB, 1, (0, 5), 0, &reply().hop().octets()));
+    let other = V4::udp(SERVER, UE, (80, 5000), b"x");
+    let left = bench.expect(N6, &ip(&other.octets()), N3);
+    assert_eq!(routed(&left), to_gnb_tunnel(1, &other.hop().octets()));
+    let stranger = V4 { dst: [10, 45, 0, 8], ..reply() };
+    bench.expect_drop(N6, &ip(&stranger.octets()), "unknown_ue");
+    assert_eq!((packets(&bench.usage(&filtered)), packets(&bench.usage(&rest))), ((1, 1), (1, 1)));
 }
 
 // Input:  a UE that sends with another one's address, a server's, or one of another pool, with a rule and without.

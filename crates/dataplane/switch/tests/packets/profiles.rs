@@ -24,9 +24,16 @@ pub(crate) struct Profile {
     pub(crate) is_outer_ipv6: bool,
     /// Applications are told apart for all UEs at once (APPLICATION_DETECTION): its contract has the drop reasons alone.
     pub(crate) has_applications: bool,
+    /// Each row with a filter is one session's (FILTERS_PER_SESSION): its contract has the drop reasons alone.
+    pub(crate) has_own_filters: bool,
 }
 
 impl Profile {
+    fn of(contract: &'static Contract) -> Self {
+        let name = contract.profile;
+        Self { name, contract, is_outer_ipv6: false, has_applications: false, has_own_filters: false }
+    }
+
     /// How many UEs profile `direct` is built for, where CAUSEWAY_PACKETS_UES tells: simple ones and complex ones.
     fn sizes(&self) -> Vec<String> {
         let told = std::env::var("CAUSEWAY_PACKETS_UES").unwrap_or_default();
@@ -41,12 +48,17 @@ impl Profile {
 
     /// The model runs it, too.
     pub(crate) fn is_modelled(&self) -> bool {
-        !self.is_outer_ipv6 && !self.has_applications
+        !self.is_outer_ipv6 && !self.is_variant()
+    }
+
+    /// It is built by another command than `make p4`.
+    fn is_variant(&self) -> bool {
+        self.has_applications || self.has_own_filters
     }
 
     /// Its program. Those that are built by another command than `make p4` have no P4Info but the compiler's.
     pub(crate) fn program(&self) -> Program {
-        if !self.has_applications && self.sizes().is_empty() {
+        if !self.is_variant() && self.sizes().is_empty() {
             return Program::from(self.contract);
         }
         let text = std::fs::read_to_string(compile(self).with_extension("txtpb")).unwrap();
@@ -57,26 +69,22 @@ impl Profile {
 /// All with tunnels of IPv4.
 pub(crate) fn all() -> Vec<Profile> {
     let with_ipv4 = profiles::ALL.iter().filter(|contract| !contract.profile.ends_with("outer-ipv6"));
-    with_ipv4
-        .map(|contract| Profile {
-            name: contract.profile,
-            contract,
-            is_outer_ipv6: false,
-            has_applications: false,
-        })
-        .collect()
+    with_ipv4.map(|contract| Profile::of(contract)).collect()
 }
 
 /// The one with tunnels of IPv6.
 pub(crate) fn outer_ipv6() -> Profile {
-    let contract = &profiles::HIP4_OUTER_IPV6;
-    Profile { name: contract.profile, contract, is_outer_ipv6: true, has_applications: false }
+    Profile { is_outer_ipv6: true, ..Profile::of(&profiles::HIP4_OUTER_IPV6) }
 }
 
 /// The one that tells applications apart.
 pub(crate) fn applications() -> Profile {
-    let contract = &profiles::HIP4;
-    Profile { name: contract.profile, contract, is_outer_ipv6: false, has_applications: true }
+    Profile { has_applications: true, ..Profile::of(&profiles::HIP4) }
+}
+
+/// The one whose sessions have filters of their own.
+pub(crate) fn own_filters() -> Profile {
+    Profile { has_own_filters: true, ..Profile::of(&profiles::DIRECT) }
 }
 
 /// The program of a profile for simple_switch, compiled unless it has been from the same sources by the same compiler.
@@ -89,6 +97,9 @@ pub(crate) fn compile(profile: &Profile) -> PathBuf {
     }
     if profile.has_applications {
         options.push("-DAPPLICATION_DETECTION".to_owned());
+    }
+    if profile.has_own_filters {
+        options.push("-DFILTERS_PER_SESSION".to_owned());
     }
     options.extend(profile.sizes());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));

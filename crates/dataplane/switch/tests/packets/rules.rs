@@ -2,6 +2,7 @@
 
 mod direct;
 mod filter;
+mod own;
 
 use std::net::IpAddr;
 
@@ -12,6 +13,7 @@ use crate::frames::GNB;
 pub(crate) use direct::{Session, Simple};
 pub(crate) use filter::Filter;
 use filter::address;
+use own::{own_downlink, own_uplink};
 
 /// What a rule's FAR and QER ask for.
 #[derive(Clone, Copy, Debug)]
@@ -161,6 +163,11 @@ impl Bench {
         }
         if self.is_direct() {
             self.classify(Session { is_uplink: true, number: teid & 0x3_ffff });
+            if self.profile.has_own_filters {
+                let keys = own_uplink(teid, qfi, filter);
+                let table = if is_mixed { "ul_to_n9_n3_complex" } else { "ul_to_n6_complex" };
+                return self.rule(table, &keys, priority, template, 0, deed);
+            }
             let class = self.class("filters_ul", filter, true, priority);
             let [teid, qfi] = tunnel(teid, qfi);
             let keys = [teid, qfi, class];
@@ -185,6 +192,10 @@ impl Bench {
         if self.is_direct() {
             let session = Session { is_uplink: false, number: ue as u32 & 0xffff | 0x41_0000 };
             self.classify(session);
+            if self.profile.has_own_filters {
+                let keys = own_downlink(session.number, filter);
+                return self.rule("dl_from_n6_complex", &keys, priority, "dl_template", 0, deed);
+            }
             let class = self.class("filters_dl", filter, false, priority);
             let [number] = session.key();
             let keys = [number, class];
@@ -240,7 +251,7 @@ impl Bench {
             }
             "direct" => {
                 data.extend(own);
-                self.add(table, keys, &format!("{action}_by_rule"), &data);
+                self.add_at(table, keys, priority, &format!("{action}_by_rule"), &data);
             }
             _ => {
                 let is_to_n6 = table.starts_with("ul_to_n6");
@@ -253,29 +264,6 @@ impl Bench {
             }
         }
         self.counted(id, deed)
-    }
-
-    /// Where `direct` counts a rule: banks hold sessions' uplink, then their downlink from the next number that 1,024 divides.
-    fn cell(&self, side: &str, id: u32) -> (String, u32) {
-        if id >> 23 == 1 {
-            return (format!("{side}_rules_0"), id & 0x3f_ffff);
-        }
-        let banks = (0..).map(|number| format!("{side}_{number}"));
-        let banks: Vec<(String, u32)> = banks
-            .map_while(|bank| {
-                let found = self.program.counters.iter().find(|counter| counter.name == bank)?;
-                Some((bank, found.size as u32))
-            })
-            .collect();
-        let counters: u32 = banks.iter().map(|(_, size)| size).sum();
-        let mut place = (id >> 22) * (counters / 2).next_multiple_of(1024) + (id & 0x3_ffff);
-        let mut found = banks.into_iter().skip_while(|(_, size)| {
-            let is_before = place >= *size;
-            place -= if is_before { *size } else { 0 };
-            is_before
-        });
-        let (bank, _) = found.next().unwrap();
-        (bank, place)
     }
 
     /// Counts the usage of a rule that forwards: rules with even numbers in the other partitions than those with odd ones.

@@ -44,6 +44,29 @@ impl Session {
 }
 
 impl Bench {
+    /// Where `direct` counts a rule: banks hold sessions' uplink, then their downlink from the next number that 1,024 divides.
+    pub(super) fn cell(&self, side: &str, id: u32) -> (String, u32) {
+        if id >> 23 == 1 {
+            return (format!("{side}_rules_0"), id & 0x3f_ffff);
+        }
+        let banks = (0..).map(|number| format!("{side}_{number}"));
+        let banks: Vec<(String, u32)> = banks
+            .map_while(|bank| {
+                let found = self.program.counters.iter().find(|counter| counter.name == bank)?;
+                Some((bank, found.size as u32))
+            })
+            .collect();
+        let counters: u32 = banks.iter().map(|(_, size)| size).sum();
+        let mut place = (id >> 22) * (counters / 2).next_multiple_of(1024) + (id & 0x3_ffff);
+        let mut found = banks.into_iter().skip_while(|(_, size)| {
+            let is_before = place >= *size;
+            place -= if is_before { *size } else { 0 };
+            is_before
+        });
+        let (bank, _) = found.next().unwrap();
+        (bank, place)
+    }
+
     pub(super) fn uplink_by_index(&mut self, teid: u32, qfi: u8, meter: u16, deed: Deed) -> Rule {
         let session = Session { is_uplink: true, number: teid & 0x3_ffff };
         if self.sessions.contains_key(&session) {
