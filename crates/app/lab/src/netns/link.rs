@@ -80,11 +80,11 @@ mod tests {
             Err(error) => return eprintln!("SKIPPED a_core_receives_for_a_card: needs root ({error})"),
         };
         let _guard = cleanup.guard();
-        here.ip("link add a type veth peer name b").unwrap();
-        receive_on(&here, "a", 0).unwrap();
-        let asked = "test $(cat /sys/class/net/a/queues/rx-0/rps_cpus | tr -d 0,) = 1";
+        here.ip("link add name card0 type veth peer name card1").unwrap();
+        receive_on(&here, "card0", 0).unwrap();
+        let asked = "test $(cat /sys/class/net/card0/queues/rx-0/rps_cpus | tr -d 0,) = 1";
         run_program("ip", ["netns", "exec", here.name(), "sh", "-c", asked], "").unwrap();
-        let error = receive_on(&here, "c", 0).unwrap_err().to_string();
-        assert!(error.contains("/sys/class/net/c/"), "{error}");
+        let error = receive_on(&here, "card9", 0).unwrap_err().to_string();
+        assert!(error.contains("/sys/class/net/card9/"), "{error}");
     }
 }
