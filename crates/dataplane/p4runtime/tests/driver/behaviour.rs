@@ -24,7 +24,7 @@ fn counted(switch: &dyn Subject, rule: u128) -> Entry {
 
 /// A UE's downlink rule.
 fn downlink(switch: &dyn Subject, address: u128, rule: u128) -> Entry {
-    switch.entry("dl_from_n6_simple", &[exact(address)], 0, "set_rule_and_tunnel", &[rule, 0, 0x1_0000])
+    switch.entry("dl_from_n6_simple", &[exact(address)], 0, "set_rule_and_tunnel", &[rule, 0x1_0000])
 }
 
 fn refused(outcome: Outcome) -> (usize, WriteError) {
@@ -117,7 +117,7 @@ fn misfits(switch: &mut dyn Subject) {
         (spoilt(&|entry| entry.key.priority = 1), WriteError::Priority { table: table(), priority: 1 }),
         (
             spoilt(&|entry| _ = entry.parameters.pop()),
-            WriteError::Arity { table: table(), what: "parameters", expected: 3, given: 2 },
+            WriteError::Arity { table: table(), what: "parameters", expected: 2, given: 1 },
         ),
     ];
     for (entry, error) in cases {
@@ -249,12 +249,11 @@ fn many_counters_are_read() {
 fn meters_are_set() {
     each(|switch| {
         with_ues(switch, 1);
-        let mut metered = downlink(switch, 0x0a2d_0001, 1);
-        metered.parameters[1] = 5;
+        let metered = switch.entry("metered_rules", &[exact(1)], 0, "ask", &[5]);
         let meter = switch.program().meters[0].id;
         let rates = Rates { committed: 1, committed_burst: 228, peak: 1, peak_burst: 228 };
         let set = |rates| Update::SetMeter { meter, index: 5, rates };
-        let batch = vec![Update::Modify(metered), set(Some(rates))];
+        let batch = vec![Update::Insert(metered), set(Some(rates))];
         assert_eq!(switch.ask(Request::Write(batch)), Ok(Reply::Done));
         (0..4).for_each(|_| switch.receive(2, &to_ue([10, 45, 0, 1])));
         let drops = switch.program().counters.iter().find(|counter| counter.name == "drops").unwrap().id;
