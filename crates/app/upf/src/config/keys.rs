@@ -53,7 +53,11 @@ pub const KEYS: &[Key] = &[
         "how full N4 may be before it counts as overloaded, percent, 1 to 99",
     ),
     key("upf.pfcp.overload_validity", "60s", "how long an SMF is to heed what it was told of an overload"),
-    key("upf.pfcp.allow", "all", "hosts and prefixes that may set up associations, with commas between them"),
+    key(
+        "upf.pfcp.allow",
+        "all",
+        "hosts and prefixes that may set up associations, with commas between them; all: whoever reaches N4, in any name",
+    ),
     key("upf.pfcp.max_associations", "64", "SMFs at the same time"),
     key(
         "upf.gtpu.mode",
