@@ -204,6 +204,8 @@ impl Ready<'_> {
         {
             line.dropped_packets += 1;
             line.dropped_octets += u64::from(self.user.len);
+            // What is measured before QoS enforcement reaches its limits by these, too.
+            line.account.budget -= u64::from(self.user.len);
         }
     }
 

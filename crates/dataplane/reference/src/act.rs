@@ -51,10 +51,13 @@ pub(crate) fn act(
     now: Time,
     reports: &mut Vec<Usage>,
 ) -> Result<Decision, Refusal> {
-    if !matched.has_waited {
-        session.count_arrival(matched, now, reports);
+    if matched.has_waited {
+        return follow_far(session, shared, matched, topology, now, reports, false);
     }
-    follow_far(session, shared, matched, topology, now, reports, false)
+    session.count_arrival(matched, now, reports);
+    let decision = follow_far(session, shared, matched, topology, now, reports, false);
+    session.check_arrival(matched.pdr, now, reports);
+    decision
 }
 
 /// Decides by the FAR that holds for the packet; again when it finds a quota too small, without charging the meters

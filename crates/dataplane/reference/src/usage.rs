@@ -140,6 +140,14 @@ impl Session {
         self.each_urr(pdr, now, reports, |measurement, urr| measurement.arrived(urr, now, pdr, octets));
     }
 
+    /// What became of a packet is decided: which limits it reached that count before QoS enforcement.
+    pub(crate) fn check_arrival(&mut self, pdr: &Pdr, now: Time, reports: &mut Vec<Usage>) {
+        let counts_before = |id: &UrrId| self.rules.urrs.get(id).is_some_and(|urr| urr.before_qos);
+        if pdr.urrs.iter().any(counts_before) {
+            self.each_urr(pdr, now, reports, |measurement, urr| measurement.check_before_qos(urr, now));
+        }
+    }
+
     /// Finds out which quotas are exhausted from the start.
     pub(crate) fn check_urrs(&mut self, now: Time) {
         self.make_busy(now);
@@ -186,7 +194,9 @@ impl Session {
         let (direction, octets) = (direction_of(matched.pdr), matched.packet.len());
         let is_too_much = |id: &&UrrId| {
             let is = |measurement: &Measurement, urr: &Urr| {
-                !measurement.is_exhausted() && measurement.is_too_much(urr, direction, octets)
+                !urr.before_qos
+                    && !measurement.is_exhausted()
+                    && measurement.is_too_much(urr, direction, octets)
             };
             self.look_at_urr(**id, is).unwrap_or(false)
         };

@@ -123,26 +123,35 @@ fn a_threshold_reports_at_the_packet_that_reaches_it() {
     assert_eq!(volumes(&mut bench), [128]);
 }
 
-// Input: a URR that also measures before QoS enforcement; one packet passes, the gate drops one and the FAR another.
-// Output: two reports, of three packets before enforcement and of one after it; a threshold counts those after it.
+// Input: a URR before QoS enforcement and one after it; one packet passes, the gate drops one and the FAR another.
+// Output: one report each, of three packets and of one; a threshold counts what is reported.
 #[test]
 fn before_and_after_qos_enforcement() {
     let mut bench = Bench::new();
-    let pdr = Pdr { urrs: vec![UrrId(1)], qers: vec![QerId(1)], ..downlink_pdr() };
-    let urr = Urr { before_qos: true, ..volume_urr(1, Some(129)) };
+    let pdr = Pdr { urrs: vec![UrrId(1), UrrId(2)], qers: vec![QerId(1)], ..downlink_pdr() };
+    let before = Urr { before_qos: true, ..volume_urr(1, Some(3 * 128)) };
     bench
-        .apply(vec![Op::PutUrr(urr.into()), Op::PutQer(open_qer(1).into()), Op::PutPdr(pdr.into())])
+        .apply(vec![
+            Op::PutUrr(before.into()),
+            Op::PutUrr(volume_urr(2, Some(129)).into()),
+            Op::PutQer(open_qer(1).into()),
+            Op::PutPdr(pdr.into()),
+        ])
         .unwrap();
     bench.downlink(&to_ue(1));
     bench.apply(vec![Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) }.into())]).unwrap();
     bench.downlink(&to_ue(1));
     bench.apply(vec![Op::PutFar(Far { action: ApplyAction::Drop, ..buffering(false) }.into())]).unwrap();
-    bench.downlink(&to_ue(1));
     assert_eq!(bench.events(), []);
-    let usage = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
-    let parts: Vec<_> =
+    bench.downlink(&to_ue(1));
+    let events = bench.events();
+    let [Event::Usage { usage, .. }] = &events[..] else { panic!("{events:?}") };
+    let told: Vec<_> = usage.iter().map(|usage| (usage.part, usage.volume.unwrap().total())).collect();
+    assert_eq!(told, [(UsageInformation::empty(), 3 * 128)]);
+    let usage = bench.apply(vec![Op::QueryUrr(UrrId(1)), Op::QueryUrr(UrrId(2))]).unwrap().usage;
+    let told: Vec<_> =
         usage.iter().map(|usage| (usage.part, usage.volume.unwrap().downlink_packets)).collect();
-    assert_eq!(parts, [(UsageInformation::UBE, 3), (UsageInformation::UAE, 1)]);
+    assert_eq!(told, [(UsageInformation::empty(), 0), (UsageInformation::empty(), 1)]);
 }
 
 // Input: a buffered packet that leaves against an exhausted meter.

@@ -7,7 +7,7 @@ use std::num::NonZeroU16;
 use causeway_dataplane::{Dataplane, Event, Fate, Op, Usage};
 use causeway_rules::{
     ApplyAction, BaseInterval, DirectionalLimit, Far, Gate, MeasurementMethod, Monitoring, Pdr, Qer,
-    ReportingTriggers as Trigger, Urr, UrrPart, UsageInformation, UsageLimits,
+    ReportingTriggers as Trigger, Urr, UrrPart, UsageLimits,
 };
 use causeway_types::{QerId, Span, Time, UrrId};
 use common::*;
@@ -17,6 +17,8 @@ use proptest::prelude::*;
 const OPEN: UrrId = UrrId(1);
 /// Has a quota.
 const LIMITED: UrrId = UrrId(2);
+/// Measures before QoS enforcement.
+const BEFORE: UrrId = UrrId(3);
 /// Every packet has as many octets.
 const PACKET: u64 = 128;
 
@@ -76,9 +78,12 @@ fn open_urr() -> impl Strategy<Value = Urr> {
                 _ => None,
             },
             additional_monitoring: monitoring.into_iter().map(monitoring_at).collect(),
-            before_qos: flags[2],
             immediate_start: flags[3],
-            ..Urr::new(OPEN, MeasurementMethod { volume: true, duration: true, events: true })
+            before_qos: flags[2],
+            ..Urr::new(
+                if flags[2] { BEFORE } else { OPEN },
+                MeasurementMethod { volume: true, duration: true, events: true },
+            )
         }
     })
 }
@@ -112,7 +117,7 @@ fn action() -> impl Strategy<Value = Action> {
         2 => open_urr().prop_map(|urr| Action::Change(Box::new(urr))),
         2 => (0..1500_u64).prop_map(Action::Grant),
         1 => any::<bool>().prop_map(Action::Pause),
-        1 => prop_oneof![Just(OPEN), Just(LIMITED)].prop_map(Action::Query),
+        1 => prop_oneof![Just(OPEN), Just(LIMITED), Just(BEFORE)].prop_map(Action::Query),
         1 => far.prop_map(Action::Far),
         1 => prop_oneof![Just(Gate::Open), Just(Gate::Closed)].prop_map(Action::Gate),
         1 => Just(Action::Dissociate),
@@ -127,7 +132,7 @@ struct World {
     /// The gates are closed.
     closed: bool,
     /// Octets reported of each URR.
-    reported: [u64; 2],
+    reported: [u64; 3],
     /// Octets that passed while the URR with the quota was not paused.
     measured: u64,
     /// The end of the last report of the open URR.
@@ -141,18 +146,20 @@ impl World {
             quota: 500,
             inactive: false,
             closed: false,
-            reported: [0, 0],
+            reported: [0; 3],
             measured: 0,
             last_end: None,
         };
         let open = Urr::new(OPEN, MeasurementMethod { volume: true, ..Default::default() });
-        world.apply(vec![Op::PutUrr(open.into()), Op::PutUrr(limited_urr(500, false).into())]);
+        let before = Urr { id: BEFORE, before_qos: true, ..open.clone() };
+        let urrs = [open, before, limited_urr(500, false)];
+        world.apply(urrs.into_iter().map(|urr| Op::PutUrr(urr.into())).collect());
         world.associate();
         world
     }
 
     fn associate(&mut self) {
-        let urrs = vec![OPEN, LIMITED];
+        let urrs = vec![OPEN, LIMITED, BEFORE];
         self.apply(vec![
             Op::PutQer(open_qer(1).into()),
             Op::PutPdr(Pdr { urrs: urrs.clone(), qers: vec![QerId(1)], ..uplink_pdr() }.into()),
@@ -177,9 +184,9 @@ impl World {
         }
     }
 
-    /// Reports of usage after enforcement are gapless: each begins where the one before ended.
+    /// Reports are gapless: each begins where the one before ended.
     fn collect(&mut self, usages: &[Usage]) {
-        for usage in usages.iter().filter(|usage| !usage.part.contains(UsageInformation::UBE)) {
+        for usage in usages {
             let Some(volume) = usage.volume else { continue };
             self.reported[usage.urr.0 as usize - 1] += volume.total();
             if usage.urr == OPEN {
@@ -208,14 +215,16 @@ proptest! {
 
     // Input: packets, pauses, thresholds of volume, time and events, periods, monitoring times, quotas, queries,
     //        buffering, gates, pauses of the measurement, in any order; at the end the session is removed.
-    // Output: what is reported of a URR that always measures is exactly what was forwarded, without gap or overlap.
+    // Output: what is reported of a URR that always measures is exactly what was forwarded, without gap or overlap; of one
+    //         that measures before QoS enforcement, what came.
     //         Of the one with a quota, never more passes than the quota left when it was given.
     #[test]
     fn usage_adds_up_and_quotas_hold(actions in proptest::collection::vec(action(), 1..120)) {
         let mut world = World::new();
-        let mut left = 500;
+        let (mut left, mut came) = (500, 0);
         for action in actions {
             let before = forwarded(&world);
+            came += if matches!(action, Action::Uplink | Action::Downlink) { PACKET } else { 0 };
             match action {
                 Action::Uplink => {
                     let fate = world.bench.uplink(&from_ue(1));
@@ -266,6 +275,7 @@ proptest! {
         }
         world.apply(vec![Op::RemoveSession]);
         prop_assert_eq!(world.reported[0], forwarded(&world));
+        prop_assert_eq!(world.reported[BEFORE.0 as usize - 1], came);
     }
 }
 

@@ -170,7 +170,7 @@ impl Lease {
             let granted = std::mem::take(&mut rule.granted);
             let (packets, octets) = dropped(table, rule.place);
             let Some(account) = account(table, rule.place).filter(|_| granted > 0) else { continue };
-            let passed = granted - std::mem::take(&mut account.budget);
+            let passed = granted - std::mem::take(&mut account.budget) - octets;
             if account.packets == 0 && packets == 0 && account.updated == rule.since {
                 continue;
             }

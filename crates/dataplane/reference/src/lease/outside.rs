@@ -20,7 +20,7 @@ pub struct Reading<'a> {
     pub arrived: Counted,
     /// After it.
     pub passed: Counted,
-    /// The URRs that do not count what passed: it left by the FAR of their exhausted quotas.
+    /// The URRs that do not count these packets: their quotas are exhausted, so they are dropped or leave by another FAR.
     pub beside: &'a [UrrId],
 }
 

@@ -61,8 +61,8 @@ fn final_reports(urr: &Urr, since: Time, now: Time) -> Vec<Usage> {
 /// The same where time is not measured and there is one report, without measuring.
 fn volume_alone(urr: &Urr, since: Time, now: Time) -> Option<Usage> {
     let volume = urr.method.volume.then_some(Volume::ZERO);
-    let is_alone = !urr.method.duration && !urr.before_qos;
-    is_alone.then(|| Usage { volume, ..Usage::new(urr.id, UsageReportTrigger::TERMR, since, now) })
+    (!urr.method.duration)
+        .then(|| Usage { volume, ..Usage::new(urr.id, UsageReportTrigger::TERMR, since, now) })
 }
 
 /// The session has nothing to do with others, and packets find it by one IPv4 address and by tunnels over IPv4 alone.
@@ -127,6 +127,6 @@ mod tests {
                 assert_eq!(final_reports(&urr, since, now), [usage], "{urr:?}");
             }
         }
-        assert_eq!(known, 64);
+        assert_eq!(known, 128);
     }
 }

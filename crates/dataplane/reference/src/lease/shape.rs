@@ -108,7 +108,7 @@ impl Reference {
             meters,
             reports_drops: direction == Direction::Downlink
                 && urrs().any(|urr| urr.dropped_threshold.is_some()),
-            counts_before_qos: urrs().any(|urr| urr.before_qos && urr.method.volume),
+            counts_before_qos: urrs().any(|urr| urr.before_qos),
         }
     }
 }

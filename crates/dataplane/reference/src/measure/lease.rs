@@ -49,19 +49,20 @@ impl Measurement {
     pub(crate) fn settle(&mut self, urr: &Urr, pdr: &Pdr, direction: Direction, spent: &Spent) {
         self.traffic.prolong_to(pdr, spent.last_arrival);
         self.last_packet = self.last_packet.max(Some(spent.last_arrival));
-        let (packets, octets) = spent.passed.map_or((0, 0), |passed| (passed.packets, passed.octets));
-        if urr.before_qos && urr.method.volume {
-            let (packets, octets) = (packets + spent.dropped_packets, octets + spent.dropped_octets);
-            add(&mut self.before_qos, direction, packets, octets);
+        let (mut packets, mut octets) = spent.passed.map_or((0, 0), |passed| (passed.packets, passed.octets));
+        let mut last = spent.passed.map(|passed| passed.last);
+        if urr.before_qos && spent.dropped_packets > 0 {
+            (packets, octets) = (packets + spent.dropped_packets, octets + spent.dropped_octets);
+            last = Some(spent.last_arrival);
         }
-        let Some(passed) = spent.passed else { return };
+        let Some(last) = last else { return };
         if urr.method.volume {
             add(&mut self.volume, direction, packets, octets);
         }
         if urr.method.duration {
-            self.clock.prolong_to(passed.last);
+            self.clock.prolong_to(last);
         }
-        self.running.last_packet = self.running.last_packet.max(Some(passed.last));
+        self.running.last_packet = self.running.last_packet.max(Some(last));
     }
 
     /// Counters that are read now and then show packets that came: what they began is to be reported before any of them counts as
@@ -75,9 +76,6 @@ impl Measurement {
     ) -> UsageReportTrigger {
         let arrived = reading.arrived;
         let is_active = self.is_active(urr);
-        if is_active && urr.before_qos && urr.method.volume {
-            add(&mut self.before_qos, direction_of(pdr), arrived.packets, arrived.octets);
-        }
         if arrived.packets == 0 && reading.passed.packets == 0 {
             return UsageReportTrigger::empty();
         }
@@ -88,7 +86,7 @@ impl Measurement {
         if is_active && !goes_on { self.traffic_of(pdr, urr, now) } else { UsageReportTrigger::empty() }
     }
 
-    /// All that they show to have passed counts, also what did so before an exhausted quota could stop it, but not what left by the
+    /// All that they show to have come counts before QoS enforcement, and all that they show to have passed counts, also what did so before an exhausted quota could stop it, but not what left by the
     /// FAR of one.
     pub(crate) fn read_passed(
         &mut self,
@@ -100,7 +98,8 @@ impl Measurement {
         if !self.is_active(urr) {
             return UsageReportTrigger::empty();
         }
-        let passed = if reading.beside.contains(&urr.id) { Counted::default() } else { reading.passed };
+        let counted = if urr.before_qos { reading.arrived } else { reading.passed };
+        let passed = if reading.beside.contains(&urr.id) { Counted::default() } else { counted };
         if urr.method.volume {
             add(&mut self.volume, direction_of(pdr), passed.packets, passed.octets);
         }

@@ -30,10 +30,8 @@ const STOPPED_AFTER: Span = Duration::from_secs(60);
 /// What a URR measures, and how much of it has been reported.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Measurement {
-    /// After QoS enforcement.
+    /// After QoS enforcement; with MBQE before it.
     volume: Volume,
-    /// Before any enforcement; counted with MBQE only.
-    before_qos: Volume,
     events: u64,
     clock: Clock,
     /// The clock ran when the measurement was paused.
@@ -45,7 +43,6 @@ pub(crate) struct Measurement {
     exhausted: Exhausted,
     /// The totals at the last report, and at the last monitoring time after it.
     reported: Totals,
-    reported_before_qos: Volume,
     /// The totals from which thresholds count.
     armed: Totals,
     /// The totals from which quotas count.
@@ -108,10 +105,27 @@ impl Measurement {
         if !self.is_active(urr) {
             return UsageReportTrigger::empty();
         }
-        if urr.before_qos && urr.method.volume {
-            self.before_qos.count(direction_of(pdr), octets as u64);
+        let started = if goes_on { UsageReportTrigger::empty() } else { self.traffic_of(pdr, urr, now) };
+        if urr.before_qos { started | self.arrived_before_qos(urr, now, pdr, octets) } else { started }
+    }
+
+    /// A packet counts before QoS enforcement (MBQE), unless it is more than a quota has left. Which limits that
+    /// reaches is asked by [`Measurement::check_before_qos`] when the packet's fate is known.
+    fn arrived_before_qos(&mut self, urr: &Urr, now: Time, pdr: &Pdr, octets: usize) -> UsageReportTrigger {
+        if self.is_exhausted() {
+            return UsageReportTrigger::empty();
         }
-        if goes_on { UsageReportTrigger::empty() } else { self.traffic_of(pdr, urr, now) }
+        let direction = direction_of(pdr);
+        if self.is_too_much(urr, direction, octets) {
+            return self.exhaust_volume(urr, now);
+        }
+        self.count(urr, now, direction, octets);
+        UsageReportTrigger::empty()
+    }
+
+    /// Which limits a packet reached that was counted before QoS enforcement.
+    pub(crate) fn check_before_qos(&mut self, urr: &Urr, now: Time) -> UsageReportTrigger {
+        if urr.before_qos { self.check(urr, now) } else { UsageReportTrigger::empty() }
     }
 
     /// The traffic of a PDR starts.
@@ -135,9 +149,14 @@ impl Measurement {
         direction: Direction,
         octets: usize,
     ) -> UsageReportTrigger {
-        if !self.is_active(urr) || self.is_exhausted() {
+        if urr.before_qos || !self.is_active(urr) || self.is_exhausted() {
             return UsageReportTrigger::empty();
         }
+        self.count(urr, now, direction, octets);
+        self.check(urr, now)
+    }
+
+    fn count(&mut self, urr: &Urr, now: Time, direction: Direction, octets: usize) {
         if urr.method.volume {
             self.volume.count(direction, octets as u64);
         }
@@ -146,7 +165,6 @@ impl Measurement {
         }
         self.running.first_packet.get_or_insert(now);
         self.running.last_packet = Some(now);
-        self.check(urr, now)
     }
 
     /// An End Marker came out of the tunnel of one of its PDRs.

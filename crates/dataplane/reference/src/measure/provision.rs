@@ -26,7 +26,6 @@ impl Measurement {
         };
         let mut measurement = Self {
             volume: Volume::ZERO,
-            before_qos: Volume::ZERO,
             events: 0,
             clock: Clock::default(),
             resumes: false,
@@ -34,7 +33,6 @@ impl Measurement {
             quotas: urr.quotas,
             exhausted: Exhausted::default(),
             reported: Totals::default(),
-            reported_before_qos: Volume::ZERO,
             armed: Totals::default(),
             granted: Totals::default(),
             running: Part::beginning(now),

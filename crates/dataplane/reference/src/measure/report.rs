@@ -5,7 +5,6 @@ use causeway_types::{Span, Time, Volume};
 
 use super::Measurement;
 use super::clock::Pace;
-use super::totals::difference;
 
 /// The usage of a stretch of time.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,7 +12,6 @@ pub(super) struct Part {
     pub(super) start: Time,
     pub(super) end: Time,
     pub(super) volume: Volume,
-    pub(super) before_qos: Volume,
     pub(super) time: Span,
     pub(super) first_packet: Option<Time>,
     pub(super) last_packet: Option<Time>,
@@ -27,7 +25,6 @@ impl Part {
             start: now,
             end: now,
             volume: Volume::ZERO,
-            before_qos: Volume::ZERO,
             time: Span::ZERO,
             first_packet: None,
             last_packet: None,
@@ -40,10 +37,11 @@ impl Part {
         *self == Self::beginning(self.end)
     }
 
-    /// As one report, or as two where usage before QoS enforcement is reported, too.
-    fn into_usages(self, urr: &Urr, triggers: Trigger, part: UsageInformation) -> Vec<Usage> {
+    /// As one report. Whether it was measured before or after QoS enforcement is said by the URR, and both at once are
+    /// two URRs, so Usage Information is about monitoring times alone (TS 29.244 table 7.5.8.3-1).
+    fn into_usage(self, urr: &Urr, triggers: Trigger, part: UsageInformation) -> Usage {
         let method = urr.method;
-        let after = Usage {
+        Usage {
             part,
             volume: method.volume.then_some(self.volume),
             duration: method.duration.then_some(self.time),
@@ -51,16 +49,7 @@ impl Part {
             last_packet: self.last_packet,
             events: self.events,
             ..Usage::new(urr.id, triggers, self.start, self.end)
-        };
-        if !urr.before_qos || !method.volume {
-            return vec![after];
         }
-        let before = Usage {
-            part: part | UsageInformation::UBE,
-            volume: Some(self.before_qos),
-            ..Usage::new(urr.id, triggers, self.start, self.end)
-        };
-        vec![before, Usage { part: part | UsageInformation::UAE, ..after }]
     }
 }
 
@@ -83,9 +72,9 @@ impl Measurement {
         let closed = std::mem::take(&mut self.closed);
         self.timers.monitoring_report = None;
         let after = if closed.is_empty() { UsageInformation::empty() } else { UsageInformation::AFT };
-        let before = |part: Part| part.into_usages(urr, Trigger::MONIT, UsageInformation::BEF);
-        let mut usages: Vec<_> = closed.into_iter().flat_map(before).collect();
-        usages.extend(last.into_usages(urr, triggers, after));
+        let before = |part: Part| part.into_usage(urr, Trigger::MONIT, UsageInformation::BEF);
+        let mut usages: Vec<_> = closed.into_iter().map(before).collect();
+        usages.push(last.into_usage(urr, triggers, after));
         self.name_applications(urr, now, &mut usages);
         usages
     }
@@ -109,16 +98,9 @@ impl Measurement {
         let used = totals.since(&self.reported);
         let seconds = Span::from_secs(used.time.as_secs());
         let running = std::mem::replace(&mut self.running, Part::beginning(now));
-        let part = Part {
-            end: now,
-            volume: used.volume,
-            before_qos: difference(&self.before_qos, &self.reported_before_qos),
-            time: seconds,
-            ..running
-        };
+        let part = Part { end: now, volume: used.volume, time: seconds, ..running };
         self.reported = totals;
         self.reported.time = totals.time.saturating_sub(used.time - seconds);
-        self.reported_before_qos = self.before_qos;
         part
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct Trace {
     reported: Option<Box<Reported>>,
 }
 
-/// What reports have made of it, and usage before QoS enforcement, which few URRs measure.
+/// What reports have made of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Reported {
     totals: Totals,
@@ -28,8 +28,6 @@ struct Reported {
     granted: Totals,
     start: Time,
     reports_left: Option<u16>,
-    before_qos: Volume,
-    before_qos_reported: Volume,
     dropped: (u64, u64),
 }
 
@@ -41,8 +39,6 @@ impl Reported {
             granted: measurement.granted,
             start: measurement.running.start,
             reports_left: measurement.reports_left,
-            before_qos: measurement.before_qos,
-            before_qos_reported: measurement.reported_before_qos,
             dropped: measurement.dropped,
         }
     }
@@ -72,8 +68,6 @@ impl Measurement {
             measurement.running = super::Part::beginning(reported.start);
             (measurement.reported, measurement.armed) = (reported.totals, reported.armed);
             (measurement.granted, measurement.reports_left) = (reported.granted, reported.reports_left);
-            measurement.before_qos = reported.before_qos;
-            measurement.reported_before_qos = reported.before_qos_reported;
             measurement.dropped = reported.dropped;
         }
         let running = &mut measurement.running;

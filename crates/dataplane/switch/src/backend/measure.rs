@@ -16,10 +16,8 @@ use crate::pulling::{self, Limit, Measured};
 /// What a counter is read for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Measure {
-    /// A URR, after QoS enforcement.
+    /// A URR, before QoS enforcement or after it.
     Urr(Seid, UrrId),
-    /// Its part before QoS enforcement.
-    Before(Seid, UrrId),
     /// What passes beside URRs of a session whose quotas are exhausted.
     Beside(Seid),
     /// The inactivity of a session.
@@ -35,10 +33,6 @@ impl<D: SwitchDriver> Switch<D> {
                 continue;
             }
             self.pulling.provision(now, Measure::Urr(seid, urr.id), asked(urr));
-            if urr.before_qos {
-                let before = pulling::Urr::new(Side::Ingress);
-                self.pulling.provision(now, Measure::Before(seid, urr.id), before);
-            }
             held.urrs.insert(urr.id, Arc::clone(urr));
         }
         if rules.inactivity_timer.is_some() && !held.watches_activity {
@@ -56,7 +50,6 @@ impl<D: SwitchDriver> Switch<D> {
         for id in gone {
             held.urrs.remove(&id);
             self.pulling.remove(Measure::Urr(seid, id));
-            self.pulling.remove(Measure::Before(seid, id));
         }
         if rules.is_none() {
             self.pulling.remove(Measure::Beside(seid));
@@ -77,11 +70,9 @@ impl<D: SwitchDriver> Switch<D> {
             let Some(held) = self.sessions.get(&seid) else { continue };
             let mut urrs = Vec::new();
             for id in &rule.content.urrs {
-                let Some(urr) = held.urrs.get(id) else { continue };
-                if !rule.content.beside.contains(id) {
+                if held.urrs.contains_key(id) && !rule.content.beside.contains(id) {
                     urrs.push(Measure::Urr(seid, *id));
                 }
-                urrs.extend(urr.before_qos.then_some(Measure::Before(seid, *id)));
             }
             urrs.extend(held.watches_activity.then_some(Measure::Activity(seid)));
             if !rule.content.beside.is_empty() {
@@ -116,7 +107,7 @@ fn asked(urr: &Urr) -> pulling::Urr {
     pulling::Urr {
         volume_threshold: threshold.map(limit),
         volume_quota: urr.quotas.volume.map(limit),
-        ..pulling::Urr::new(Side::Egress)
+        ..pulling::Urr::new(if urr.before_qos { Side::Ingress } else { Side::Egress })
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) struct Content {
     pub(super) teid: u32,
     pub(super) meter: Option<QerId>,
     pub(super) urrs: Vec<UrrId>,
-    /// Those of them that do not count what passes: it leaves by the FAR of their exhausted quotas.
+    /// Those of them that do not count its packets: their quotas are exhausted.
     pub(super) beside: Vec<UrrId>,
     /// Packets come in a tunnel.
     pub(super) is_tunnelled: bool,
@@ -148,7 +148,8 @@ fn content(pdr: &Pdr, treatment: &Treatment, rules: &RuleSet, exhausted: &BTreeS
     let before_qos = before_qos(pdr, rules);
     let is_uplink = direction_of(pdr) == Direction::Uplink;
     let is_dropped = matches!(treatment.deed, Deed::Drop(_));
-    let beside = pdr.urrs.iter().filter(|id| treatment.deed.forwards() && exhausted.contains(id));
+    let is_read = treatment.deed.forwards() || before_qos;
+    let beside = pdr.urrs.iter().filter(|id| is_read && exhausted.contains(id));
     Content {
         template: Template { deed: treatment.deed, is_uplink },
         teid: treatment.teid,

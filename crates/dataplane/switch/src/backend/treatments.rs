@@ -14,7 +14,7 @@ use super::treat::{self, Cannot, Refused, Treatment};
 
 /// A URR wants what comes before QoS enforcement.
 pub(super) fn before_qos(pdr: &Pdr, rules: &RuleSet) -> bool {
-    pdr.urrs.iter().filter_map(|id| rules.urrs.get(id)).any(|urr| urr.before_qos && urr.method.volume)
+    pdr.urrs.iter().filter_map(|id| rules.urrs.get(id)).any(|urr| urr.before_qos)
 }
 
 /// What holds for all rules of a session, and the switch cannot do.

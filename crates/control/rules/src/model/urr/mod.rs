@@ -58,7 +58,7 @@ pub struct Urr {
     pub exempted_filters: Vec<SdfFilter>,
     /// After so many reports nothing is measured any more.
     pub number_of_reports: Option<NonZeroU16>,
-    /// Also count before QoS enforcement (MBQE), and report both.
+    /// Measure before QoS enforcement instead of after it (MBQE).
     pub before_qos: bool,
     /// Nothing is measured for now (INAM).
     pub inactive: bool,
