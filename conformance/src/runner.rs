@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use causeway_dataplane::{
-    Echo, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, Ingress, N6Endpoint, Network, Routing, SliceLimit,
-    Topology,
+    Echo, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, Host, Ingress, N6Endpoint, Network, Routing,
+    SliceLimit, Topology,
 };
 use causeway_rules::{NewEnd, PolicyName, Redirect, Url};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
@@ -124,6 +124,7 @@ fn surroundings(setup: &Setup) -> Topology {
             port: N6_PORT,
         }],
         policies: policies(),
+        host: Host { addresses: setup.host.clone(), open: setup.open.clone() },
         slices: setup.slices.iter().map(SliceLimit::from).collect(),
         ..Topology::default()
     }

@@ -52,6 +52,12 @@ pub struct Setup {
     /// `pool-2` and so on.
     #[serde(deserialize_with = "prefixes")]
     pub ue_pools: Vec<IpNet>,
+    /// Addresses of the machine that the UPF runs on, beside its own.
+    #[serde(deserialize_with = "prefixes")]
+    pub host: Vec<IpNet>,
+    /// Those of them, and of its own, that UEs may reach.
+    #[serde(deserialize_with = "prefixes")]
+    pub open: Vec<IpNet>,
     /// Network slices that are limited as a whole.
     pub slices: Vec<SliceSetup>,
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Host, Ingress,
     PacketEngine, Plan, Topology, Transmit,
 };
 use causeway_fastpath::FastPath;
@@ -209,6 +209,12 @@ impl Dataplane for Twins {
         self.reference.provision(applications);
         self.fast.provision(applications);
         self.settle("new applications");
+    }
+
+    fn set_host(&mut self, host: &Arc<Host>) {
+        self.reference.set_host(host);
+        self.fast.set_host(host);
+        self.settle("new addresses of the machine");
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -17,7 +17,7 @@ use crate::user::{packet, spoil};
 use crate::way::internet;
 
 /// The hosts of the data network, and others that a UE may write to: another UE, a gateway, the UPF itself.
-const SERVERS: [&str; 12] = [
+const SERVERS: [&str; 15] = [
     "198.51.100.9",
     "198.51.100.9",
     "198.51.100.10",
@@ -30,9 +30,12 @@ const SERVERS: [&str; 12] = [
     "224.0.0.1",
     "255.255.255.255",
     "169.254.0.1",
+    "127.0.0.1",
+    "192.0.2.2",
+    "239.1.2.3",
 ];
 
-const SERVERS_V6: [&str; 8] = [
+const SERVERS_V6: [&str; 12] = [
     "2001:db8:100::9",
     "2001:db8:100::9",
     "2001:db8:101::1",
@@ -41,6 +44,10 @@ const SERVERS_V6: [&str; 8] = [
     "2001:db8::6",
     "2001:db8::1",
     "2001:db8:45:100::1",
+    "::ffff:192.0.2.1",
+    "64:ff9b::192.0.2.1",
+    "2001:db8:45::1",
+    "ff05::2",
 ];
 
 const SPOOFED: [&str; 6] = ["10.99.0.1", "10.45.0.3", "0.0.0.0", "198.51.100.9", "127.0.0.1", "224.0.0.1"];

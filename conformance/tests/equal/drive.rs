@@ -16,7 +16,7 @@ use crate::change::changed;
 use crate::genes::Genes;
 use crate::place::Place;
 use crate::session::{is_legal, rules};
-use crate::surroundings::{applications, surroundings};
+use crate::surroundings::{applications, host, surroundings};
 use crate::tally::Tally;
 use crate::wild::settled;
 use crate::world::{Seed, Session, Step, World};
@@ -170,6 +170,7 @@ impl Run {
             Step::Applications(all) => {
                 let applications = applications(*all);
                 self.twins.provision(&applications);
+                self.twins.set_host(&host(*all));
                 self.catalogue.applications = applications;
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use causeway_conformance::{Arrival, Subject};
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Host, Ingress,
     PacketEngine, Plan, Topology, Transmit,
 };
 use causeway_fastpath::FastPath;
@@ -146,6 +146,10 @@ impl Dataplane for Saboteur {
 
     fn provision(&mut self, applications: &Arc<Applications>) {
         self.honest.provision(applications);
+    }
+
+    fn set_host(&mut self, host: &Arc<Host>) {
+        self.honest.set_host(host);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

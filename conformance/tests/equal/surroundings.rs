@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use causeway_conformance::topology;
-use causeway_dataplane::{GtpuEndpoint, SliceLimit, Topology};
+use causeway_dataplane::{GtpuEndpoint, Host, SliceLimit, Topology};
 use causeway_rules::{Applications, Pfd};
 use causeway_types::{Bitrate, DualIp, SNssai};
 
@@ -28,6 +28,13 @@ pub(crate) fn surroundings(genes: &mut Genes<'_>) -> Topology {
     }
     topology.routing.decrement_ttl = !genes.chance(64);
     topology
+}
+
+/// The machine has no address beside the UPF's; or some, of which UEs may reach few.
+pub(crate) fn host(all: bool) -> Arc<Host> {
+    let nets = |texts: &[&str]| texts.iter().filter(|_| all).filter_map(|net| net.parse().ok()).collect();
+    let addresses = nets(&["198.51.100.10/32", "203.0.113.0/24", "2001:db8:101::1/128", "2001:db8:200::/48"]);
+    Arc::new(Host { addresses, open: nets(&["192.0.2.6/32", "224.0.0.1/32", "2001:db8::6/128"]) })
 }
 
 /// `game` by its port, and `video` too if all are known.

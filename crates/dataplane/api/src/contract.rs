@@ -5,7 +5,7 @@ use std::sync::Arc;
 use causeway_rules::{Applications, Capabilities, PacketRateReport, Plan, Usage};
 use causeway_types::Time;
 
-use crate::{ApplyError, Counters, Event, Fate, Ingress, Transmit};
+use crate::{ApplyError, Counters, Event, Fate, Host, Ingress, Transmit};
 
 /// A data plane as the control plane sees it.
 pub trait Dataplane {
@@ -31,6 +31,12 @@ pub trait Dataplane {
     /// Detects these applications from now on, and no others, in all sessions. PDRs of an application that is gone
     /// match no packet. Never fails: the table is bounded by the control plane.
     fn provision(&mut self, applications: &Arc<Applications>);
+
+    /// The machine has these addresses from now on, and UEs reach no others of it than these say: see [`Topology::closed`]. Never
+    /// fails.
+    ///
+    /// [`Topology::closed`]: crate::Topology::closed
+    fn set_host(&mut self, host: &Arc<Host>);
 
     /// The next event, oldest first; `None` when there is none.
     fn poll_event(&mut self) -> Option<Event>;

@@ -53,6 +53,13 @@ reasons! {
     MacTableFull = "mac_table_full",
     /// The destination of a frame is on the side it comes from.
     SameSide = "same_side",
+    /// An uplink packet to an address of the UPF or of the machine that it runs on, which UEs do not reach.
+    OwnAddress = "own_address",
+    /// An uplink packet to an address that no other machine has: loopback, a group or all hosts, an unspecified or an IPv4-mapped
+    /// address.
+    Unroutable = "unroutable",
+    /// An Error Indication that names another GTP-U peer than the one that sent it.
+    ForeignIndication = "foreign_indication",
     /// The FAR says DROP.
     FarDrop = "far_drop",
     /// The gate of a QER is closed.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use causeway_rules::{LocalEndpoint, LocalEndpoints, N6Address, TeidScheme};
 use causeway_types::{Bitrate, Direction, DualIp, IpNet, NetworkInstance, SNssai};
 
-use crate::{ForwardingPolicy, Routing};
+use crate::{ForwardingPolicy, Host, Routing};
 
 /// The surroundings of a data plane, fixed at start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -26,6 +26,8 @@ pub struct Topology {
     pub slices: Vec<SliceLimit>,
     /// How TEIDs that the UPF chose lead to slots, for a data plane that keeps its sessions in slots.
     pub teids: TeidScheme,
+    /// The addresses of the machine at the start, and which of them UEs may reach.
+    pub host: Host,
 }
 
 impl Topology {

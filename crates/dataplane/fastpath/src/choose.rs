@@ -79,7 +79,12 @@ impl FastPath {
         if plains.are_unusual::<WAY>() {
             compare.run(Skipping::<WAY, FROM> { heads, plains });
         } else {
-            compare.run(Reading::<WAY, FROM> { heads, plains, guess: &self.guess });
+            compare.run(Reading::<WAY, FROM> {
+                heads,
+                plains,
+                guess: &self.guess,
+                own: self.surroundings.own_v4,
+            });
         }
     }
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Fate, Ingress, Op, PacketEngine, Plan,
-    Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Fate, Host, Ingress, Op, PacketEngine,
+    Plan, Transmit,
 };
 use causeway_ports::{Batch, Frame};
 use causeway_rules::Applications;
@@ -107,6 +107,12 @@ impl Dataplane for FastPath {
 
     fn provision(&mut self, applications: &Arc<Applications>) {
         self.slow.provision(applications);
+    }
+
+    fn set_host(&mut self, host: &Arc<Host>) {
+        self.slow.set_host(host);
+        self.topology.host.clone_from(host);
+        self.surroundings.set_host(&self.topology);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

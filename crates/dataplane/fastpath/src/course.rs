@@ -151,7 +151,7 @@ impl Course {
             (sending.is_routed, flaw::DAMAGED),
             (loses_hop, flaw::LAST_HOP),
             (sending.leaves_link, flaw::LINK),
-            (loses_hop && surroundings.has_gateways(), flaw::OURS),
+            (loses_hop && surroundings.has_gateways() || sending.leaves_network(), flaw::OURS),
             (matches!(sending.way, Way::Tunnel(_)), flaw::CARRIES),
             (true, flaw::CONGESTED),
         ];

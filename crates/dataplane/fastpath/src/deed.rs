@@ -4,6 +4,7 @@ use causeway_dataplane::DropReason;
 use causeway_packet::icmp::IcmpError;
 use causeway_packet::rewrite::{Ecn, decrement_hop_limit, set_ecn};
 use causeway_ports::{FrameMut, Meta};
+use causeway_types::Direction;
 
 use crate::line::{Account, PER_OCTET};
 use crate::packet::User;
@@ -64,6 +65,11 @@ impl Ready<'_> {
             Deed::Drop(reason) => return self.drop_counted(now, table, *reason),
             Deed::Send(sending) => sending,
         };
+        match self.closed(sending, surroundings) {
+            Ok(None) => {}
+            Ok(Some(reason)) => return self.drop_counted(now, table, reason),
+            Err(verdict) => return verdict,
+        }
         if self.is_damaged(sending) {
             return self.drop_counted(now, table, DropReason::MalformedIp);
         }
@@ -83,6 +89,19 @@ impl Ready<'_> {
         self.send(sending, teid, surroundings, frame)
     }
 
+    /// Why it may not leave to a data network, as far as that can be said without its protocol.
+    #[inline]
+    fn closed(&self, sending: &Sending, surroundings: &Surroundings) -> Result<Option<DropReason>, Verdict> {
+        let (user, Way::Network(network)) = (self.user, &sending.way) else { return Ok(None) };
+        if user.is_of_link() {
+            return Ok(None);
+        }
+        match surroundings.refuses_all(*network, user) {
+            Some(_) if surroundings.is_gateway(user.dst) => Err(Verdict::Ask),
+            reason => Ok(reason),
+        }
+    }
+
     /// A router drops it, as its header checksum is wrong (RFC 1812 clause 5.2.2); what belongs to the link goes nowhere before.
     #[inline]
     fn is_damaged(&self, sending: &Sending) -> bool {
@@ -99,7 +118,11 @@ impl Ready<'_> {
             return Passage::Unknown;
         }
         if sending.is_routed && surroundings.decrement_ttl {
-            if surroundings.is_gateway(user.src) || surroundings.is_gateway(user.dst) {
+            let far = match self.program.direction {
+                Direction::Uplink => user.dst,
+                Direction::Downlink => user.src,
+            };
+            if surroundings.is_gateway(far) {
                 return Passage::Unknown;
             }
             if user.hops <= 1 {

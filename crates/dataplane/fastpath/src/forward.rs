@@ -1,5 +1,7 @@
 //! Plain packets by an ordinary course: what [`crate::deed`] does, written for them alone.
 
+use std::net::Ipv4Addr;
+
 use causeway_dataplane::TrafficCounter;
 use causeway_ports::{BATCH, Batch, FrameMut, Meta};
 
@@ -47,7 +49,7 @@ impl Sent {
 #[inline(never)]
 fn is_flawed<const BUT: u8>(plain: &Plain, course: &Course, surroundings: &Surroundings) -> bool {
     let minds = plain.flaws & course.minds & !BUT;
-    minds != flaw::OURS || surroundings.has_gateway_of(plain)
+    minds != flaw::OURS || surroundings.concerns(Ipv4Addr::from_bits(plain.gist.remote()).into(), course.exit)
 }
 
 /// What packets of a batch are sent on with.

@@ -3,14 +3,17 @@
 //! What is dropped here, and why, is what [`crate::batch`] would come to by more questions, in the order in which the reference asks
 //! them. Whatever is not as simple is left to it.
 
+use std::net::Ipv4Addr;
+
 use causeway_dataplane::DropReason;
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::Time;
 
 use crate::choose::UPLINK;
 use crate::engine::FastPath;
-use crate::plain::{Fork, Plains, flaw, unknown};
+use crate::plain::{Fork, Plain, Plains, flaw, unknown};
 use crate::refusal::Mute;
+use crate::surroundings::Exit;
 
 /// No router may cut a packet with this bit into fragments.
 const DO_NOT_FRAGMENT: u16 = 0x4000;
@@ -88,6 +91,14 @@ impl Glance {
         if minds & (flaw::LINK | flaw::CARRIES) != 0 {
             return None;
         }
+        if minds & flaw::OURS != 0
+            && let Exit::Network(network) = course.exit
+            && let Some(reason) = engine.closes(network, &plains.at(at))
+        {
+            let course = engine.programs.course(number)?;
+            let account = &mut engine.table.line_mut(plains.lines[at])?.account;
+            return account.pass_over(course, plains.lens[at], self.now.as_nanos()).map(|()| reason);
+        }
         let is_too_large = plains.lens[at] > course.room && course.room <= LARGEST;
         let reason = if minds & flaw::DAMAGED != 0 {
             DropReason::MalformedIp
@@ -97,7 +108,7 @@ impl Glance {
             if !is_last && fragment & DO_NOT_FRAGMENT == 0 {
                 return None;
             }
-            if minds & flaw::OURS != 0 && engine.surroundings.has_gateway_of(&plains.at(at)) {
+            if minds & flaw::OURS != 0 && engine.surroundings.is_with_gateway(&plains.at(at)) {
                 return None;
             }
             if hears_of_it::<WAY>(plains, (index, fragment))
@@ -112,6 +123,15 @@ impl Glance {
         let course = engine.programs.course(number)?;
         let account = &mut engine.table.line_mut(plains.lines[at])?.account;
         account.pass_over(course, plains.lens[at], self.now.as_nanos()).map(|()| reason)
+    }
+}
+
+impl FastPath {
+    /// Why a packet may not leave to a data network.
+    #[inline(never)]
+    fn closes(&self, network: u16, plain: &Plain) -> Option<DropReason> {
+        let far = Ipv4Addr::from_bits(plain.gist.remote()).into();
+        self.surroundings.refuses(network, far, plain.gist.protocol())
     }
 }
 

@@ -5,7 +5,8 @@ use causeway_ports::BATCH;
 use crate::choose::UPLINK;
 use crate::filters::{Block, Comparing, Gist};
 use crate::guess::Guess;
-use crate::plain::{NOWHERE, PART, Plains};
+use crate::own::MayBeV4;
+use crate::plain::{NOWHERE, PART, Plains, flaw};
 
 mod mending;
 mod words;
@@ -115,13 +116,15 @@ pub(crate) struct Reading<'a, const WAY: bool, const FROM: usize> {
     pub(crate) heads: &'a mut Heads,
     pub(crate) plains: &'a mut Plains,
     pub(crate) guess: &'a Guess,
+    /// What may be an address of ours.
+    pub(crate) own: MayBeV4,
 }
 
 impl<const WAY: bool, const FROM: usize> Comparing for Reading<'_, WAY, FROM> {
     /// Plain loops over plain arrays: only so does the compiler see the vectors.
     #[inline(always)]
     fn run(self, _: impl Fn(&Block, Gist) -> u16) {
-        let Self { heads, plains, guess } = self;
+        let Self { heads, plains, guess, own } = self;
         heads.split::<WAY, FROM>();
         let Heads { low, high, lens, places, ecns, .. } = heads;
         for i in FROM..FROM + PART {
@@ -150,7 +153,7 @@ impl<const WAY: bool, const FROM: usize> Comparing for Reading<'_, WAY, FROM> {
             plains.is_quick[i] = u32::from(is_quick);
             (plains.locals[i], plains.lens[i], plains.starts[i]) = (local, user.len(), start);
             (plains.words[i], plains.ports[i], plains.remotes[i]) = gist.with_ue(false, true).parts();
-            plains.flaws[i] = user.flaws();
+            plains.flaws[i] = user.flaws() | (flaw::OURS as u32 * own.has(remote) as u32);
             plains.hops[i] = lose_hop(user.a3);
         }
         for i in FROM..FROM + PART {

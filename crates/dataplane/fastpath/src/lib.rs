@@ -25,6 +25,7 @@ mod lease;
 mod leaving;
 mod line;
 mod numbers;
+mod own;
 mod packet;
 mod plain;
 mod program;

@@ -95,7 +95,7 @@ pub(crate) mod flaw {
     pub(crate) const LAST_HOP: u8 = 2;
     /// One of its ends is of a link.
     pub(crate) const LINK: u8 = 4;
-    /// It may be that one of its ends is an address of ours. That is asked for by the few courses that care.
+    /// It may be that its far end is an address of ours, or one that UEs do not reach.
     pub(crate) const OURS: u8 = 8;
     /// There is something in its extension headers that may be for the next tunnel.
     pub(crate) const CARRIES: u8 = 16;

@@ -106,6 +106,13 @@ pub(crate) struct Sending {
     pub(crate) is_gated: bool,
 }
 
+impl Sending {
+    /// To a data network, where UEs do not reach every address.
+    pub(crate) const fn leaves_network(&self) -> bool {
+        matches!(self.way, Way::Network(_))
+    }
+}
+
 /// The way of a packet.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Way {

@@ -35,7 +35,7 @@ impl FastPath {
                 continue;
             }
             if reads_sixes && let (Some(place), Some(frame)) = (heads.place_of_v6(index), batch.data(index)) {
-                match (read::<WAY>(plains, index, (frame, place)), network) {
+                match (read::<WAY>(plains, index, (frame, place), self.surroundings.own_v6), network) {
                     (Read::Six, network) => {
                         has_sixes[usize::from(index >= PART)] = true;
                         let key = network.map(|network| Key::Ipv6(network, plains.prefixes[index % BATCH]));
@@ -91,7 +91,8 @@ impl FastPath {
             // What was said of them, if anything was, says that they are not plain.
             return;
         }
-        compare.run(Mending::<WAY, FROM> { heads, plains, guess: &self.guess });
+        let own = self.surroundings.own_v4;
+        compare.run(Mending::<WAY, FROM> { heads, plains, guess: &self.guess, own });
         if WAY == DOWNLINK {
             drop_broken::<FROM>(plains);
         }

@@ -12,12 +12,13 @@ use crate::filters::{Block, Comparing, Gist};
 use crate::guess::{Guess, NO_STEP};
 use crate::heads::{Place, ecn};
 use crate::key::Key;
+use crate::own::MayBeV6;
 use crate::plain::{Fork, Plains, flaw};
 
 /// An IPv6 header.
 const HEADER: usize = 40;
 /// Its source and its destination.
-const SOURCE: usize = 8;
+pub(crate) const SOURCE: usize = 8;
 pub(crate) const TARGET: usize = 24;
 
 /// What a packet turned out to be.
@@ -74,6 +75,7 @@ pub(crate) fn read<const WAY: bool>(
     plains: &mut Plains,
     index: usize,
     (frame, place): (&[u8], Place),
+    own: MayBeV6,
 ) -> Read {
     let at = index % BATCH;
     let Some(message) = frame.get(place.start as usize..place.end as usize) else { return Read::Other };
@@ -103,7 +105,8 @@ pub(crate) fn read<const WAY: bool>(
     };
     let gist = Gist::v6((remote >> 32) as u32, ports, protocol, tos);
     let gist = place.qfi.map_or(gist, |qfi| gist.with_qfi(Qfi::from_low_bits(qfi)));
-    let flaws = flaw::OURS
+    let far = if WAY == UPLINK { target } else { source };
+    let flaws = (flaw::OURS * u8::from(own.has(far)))
         | (flaw::LAST_HOP * u8::from(head[7] <= 1))
         | (flaw::LINK * u8::from(is_of_link(source) || is_of_link(target)));
     (plains.words[at], plains.ports[at], plains.remotes[at]) = gist.with_ue(false, true).parts();

@@ -2,10 +2,12 @@
 
 use std::net::IpAddr;
 
-use causeway_dataplane::{Egress, Topology};
+use causeway_dataplane::{Closed, DropReason, Egress, Topology};
 use causeway_ports::Meta;
 use causeway_types::NetworkInstance;
 
+use crate::own::{MayBeV4, MayBeV6, may_be};
+use crate::packet::User;
 use crate::plain::Plain;
 
 /// What surrounds the fast path, by index.
@@ -23,6 +25,11 @@ pub(crate) struct Surroundings {
     gateway_versions: [bool; 2],
     /// Packets that are routed lose a hop.
     pub(crate) decrement_ttl: bool,
+    /// What UEs do not reach.
+    closed: Closed,
+    /// What may be that, or a gateway.
+    pub(crate) own_v4: MayBeV4,
+    pub(crate) own_v6: MayBeV6,
 }
 
 impl Surroundings {
@@ -31,6 +38,8 @@ impl Surroundings {
             topology.gtpu.iter().flat_map(|endpoint| endpoint.addr.iter().collect::<Vec<_>>()).collect();
         locals.dedup();
         let gateways = topology.networks.iter().flat_map(|network| &network.gateways);
+        let closed = topology.closed();
+        let (own_v4, own_v6) = may_be(&closed, gateways.clone().copied());
         let first = match locals.first() {
             Some(IpAddr::V4(ip)) => u32::from_ne_bytes(ip.octets()).into(),
             _ => u64::MAX,
@@ -42,7 +51,32 @@ impl Surroundings {
             gateway_versions: [IpAddr::is_ipv4, IpAddr::is_ipv6].map(|is| gateways.clone().any(is)),
             gateways: gateways.map(|gateway| number_of(*gateway)).collect(),
             decrement_ttl: topology.routing.decrement_ttl,
+            closed,
+            own_v4,
+            own_v6,
         }
+    }
+
+    /// The machine has other addresses, which the topology has already.
+    pub(crate) fn set_host(&mut self, topology: &Topology) {
+        let gateways = topology.networks.iter().flat_map(|network| &network.gateways);
+        self.closed = topology.closed();
+        (self.own_v4, self.own_v6) = may_be(&self.closed, gateways.copied());
+    }
+
+    /// Why a packet for this destination may not leave to a data network, if it may not.
+    pub(crate) fn refuses(&self, network: u16, dst: IpAddr, protocol: u8) -> Option<DropReason> {
+        self.closed.refuses(network.into(), dst, protocol)
+    }
+
+    /// The same, whatever the protocol; of a gateway it is not known.
+    #[inline]
+    pub(crate) fn refuses_all(&self, network: u16, user: &User) -> Option<DropReason> {
+        let may_be = match user.is_v6 {
+            true => self.own_v6.has((User::prefix(user.dst), user.dst as u64)),
+            false => self.own_v4.has(user.dst as u32),
+        };
+        if may_be { self.closed.refuses(network.into(), user.dst_addr(), 0) } else { None }
     }
 
     /// The index of an address of ours.
@@ -96,10 +130,16 @@ impl Surroundings {
         self.gateways.contains(&address)
     }
 
-    /// One of the ends of a packet is ours in a data network.
+    /// The far end of a packet is ours in a data network.
+    pub(crate) fn is_with_gateway(&self, plain: &Plain) -> bool {
+        self.is_gateway(plain.gist.remote().into())
+    }
+
+    /// A packet that leaves by this exit is to or from an address of ours.
     #[inline(never)]
-    pub(crate) fn has_gateway_of(&self, plain: &Plain) -> bool {
-        [plain.local, plain.gist.remote()].iter().any(|end| self.is_gateway((*end).into()))
+    pub(crate) fn concerns(&self, far: IpAddr, exit: Exit) -> bool {
+        let is_closed = matches!(exit, Exit::Network(_)) && self.closed.contains(far);
+        is_closed || self.is_gateway(number_of(far))
     }
 
     /// Where a frame goes, as the contract says it.

@@ -4,7 +4,7 @@
 //! and must fit into all quotas; then it is counted and leaves. What a FAR drops or buffers is not counted; a
 //! buffered packet is when it leaves.
 
-use causeway_dataplane::{DropReason, Egress, Topology, Usage};
+use causeway_dataplane::{DropReason, Egress, Usage};
 use causeway_packet::UserPacket;
 use causeway_rules::{ApplyAction, Forwarding, Pdr, PduSessionType};
 use causeway_types::{Direction, Interface, Qfi, Time};
@@ -17,6 +17,7 @@ use crate::qos::{Shared, check_gates, enforce};
 use crate::route::{Refusal, fit_frame, room, routed};
 use crate::session::{Session, direction_of};
 use crate::steer::{Answer, Steered, steer};
+use crate::surroundings::Surroundings;
 use crate::usage::Blocked;
 
 /// What becomes of a packet.
@@ -47,7 +48,7 @@ pub(crate) fn act(
     session: &mut Session,
     shared: &mut Shared,
     matched: &Matched<'_>,
-    topology: &Topology,
+    topology: &Surroundings,
     now: Time,
     reports: &mut Vec<Usage>,
 ) -> Result<Decision, Refusal> {
@@ -66,7 +67,7 @@ fn follow_far(
     session: &mut Session,
     shared: &mut Shared,
     matched: &Matched<'_>,
-    topology: &Topology,
+    topology: &Surroundings,
     now: Time,
     reports: &mut Vec<Usage>,
     is_charged: bool,
@@ -123,7 +124,7 @@ fn leave(
     matched: &Matched<'_>,
     forwarding: &Forwarding,
     packet: &[u8],
-    topology: &Topology,
+    topology: &Surroundings,
     now: Time,
 ) -> Result<Decision, Refusal> {
     let pdr = matched.pdr;
@@ -137,6 +138,9 @@ fn leave(
     let leaves_link = way.leaves_link() && kind == PduSessionType::Ip;
     if leaves_link && UserPacket::parse(packet).is_ok_and(|user| stays_on_link(&user.flow)) {
         return Err(DropReason::LinkLocal.into());
+    }
+    if let Some(reason) = topology.refuses(&way, packet).filter(|_| kind == PduSessionType::Ip) {
+        return Err(reason.into());
     }
     let arrived = matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding));
     let marks = Marks::of(session, matched, arrived);

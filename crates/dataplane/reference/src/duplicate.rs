@@ -4,7 +4,7 @@
 //! enforcement stops before it. Copies pass no QERs and are counted by no URRs; a packet that waits is
 //! copied when it arrives, not when it leaves.
 
-use causeway_dataplane::{DropReason, Egress, Topology};
+use causeway_dataplane::{DropReason, Egress};
 use causeway_rules::{CopyTo, Duplicate, Forwarding, PduSessionType, Steering};
 use causeway_types::{Interface, Qfi};
 
@@ -14,13 +14,14 @@ use crate::marks::Marks;
 use crate::route::Refusal;
 use crate::session::Session;
 use crate::steer::steer_copy;
+use crate::surroundings::Surroundings;
 
 /// The copies that the FAR of a matched packet asks for, each with its way out.
 pub(crate) fn copies(
     session: &Session,
     matched: &Matched<'_>,
     decision: &Result<Decision, Refusal>,
-    topology: &Topology,
+    topology: &Surroundings,
 ) -> Vec<(Egress, Vec<u8>)> {
     let reached = matches!(decision, Ok(_) | Err(Refusal { reason: DropReason::FarDrop, .. }));
     let far = session.rules.fars.get(&matched.pdr.far).filter(|far| far.duplicate && reached);
@@ -38,7 +39,7 @@ fn copy(
     packet: &[u8],
     qfi: Option<Qfi>,
     way: impl Fn(&Forwarding) -> Result<Way, DropReason>,
-    topology: &Topology,
+    topology: &Surroundings,
 ) -> Result<(Egress, Vec<u8>), DropReason> {
     let (side, qfi) = match duplicate.destination {
         CopyTo::Side(side) => (side, qfi),
@@ -47,5 +48,9 @@ fn copy(
     let steering = Steering { policy: duplicate.policy.clone(), ..Steering::default() };
     let forwarding = Forwarding { outer: duplicate.outer, steering, ..Forwarding::to(side) };
     let (forwarding, packet) = steer_copy(&forwarding, packet, topology)?;
-    way(&forwarding)?.wrap(&packet, &Marks { qfi, ..Marks::default() })
+    let way = way(&forwarding)?;
+    match topology.refuses(&way, &packet) {
+        Some(reason) => Err(reason),
+        None => way.wrap(&packet, &Marks { qfi, ..Marks::default() }),
+    }
 }

@@ -108,6 +108,11 @@ impl Way {
         !matches!(self.header, Header::Gtpu(..))
     }
 
+    /// The packet goes out as it is, without another header.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.header == Header::None
+    }
+
     /// Where the packet goes.
     pub(crate) fn egress(&self) -> &Egress {
         &self.egress

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Event, Fate, Ingress, PacketEngine, Plan,
-    Topology, Transmit, Usage,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Event, Fate, Host, Ingress, PacketEngine,
+    Plan, Topology, Transmit, Usage,
 };
 use causeway_rules::{Applications, UeMac};
 use causeway_types::{Seid, Time, UrrId};
@@ -19,6 +19,7 @@ use crate::paths::Paths;
 use crate::qos::Shared;
 use crate::ration::Ration;
 use crate::session::Session;
+use crate::surroundings::Surroundings;
 use crate::timers::Timers;
 
 /// ICMP messages to one host in a second. A traceroute sends three probes of a kind; a host that learns a path MTU for
@@ -34,7 +35,7 @@ const SIGNALLING_PER_PEER: u32 = 200;
 /// The reference data plane.
 #[derive(Debug)]
 pub struct Reference {
-    pub(crate) topology: Topology,
+    pub(crate) topology: Surroundings,
     pub(crate) limits: Limits,
     pub(crate) sessions: HashMap<Seid, Box<Session>, RandomState>,
     pub(crate) index: Index,
@@ -67,7 +68,7 @@ impl Reference {
             signalling: Ration::new(SIGNALLING, SIGNALLING_PER_PEER),
             paths: Paths::new(topology.routing.echo),
             shared: Shared::new(&topology.slices, limits.averaging_window),
-            topology,
+            topology: topology.into(),
             limits,
             sessions: HashMap::default(),
             index: Index::default(),
@@ -157,6 +158,10 @@ impl Dataplane for Reference {
 
     fn provision(&mut self, applications: &Arc<Applications>) {
         self.applications = Arc::clone(applications);
+    }
+
+    fn set_host(&mut self, host: &Arc<Host>) {
+        self.topology.set_host(host);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

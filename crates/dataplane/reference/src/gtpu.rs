@@ -34,7 +34,7 @@ impl Reference {
             Message::EchoRequest => {
                 self.answer(local, peer, &Repr::echo_response(packet.header.sequence.unwrap_or(0)))
             }
-            Message::ErrorIndication(indication) => self.receive_error_indication(&indication),
+            Message::ErrorIndication(indication) => self.receive_error_indication(&indication, peer.ip()),
             Message::EndMarker => self.receive_end_marker(now, local, &packet),
             Message::EchoResponse => {
                 self.receive_echo_response(local, peer.ip(), packet.header.sequence);
@@ -117,7 +117,11 @@ impl Reference {
         !(peer.is_multicast() || peer.is_unspecified() || is_broadcast || is_own)
     }
 
-    fn receive_error_indication(&mut self, indication: &ErrorIndication) -> Fate {
+    /// A peer speaks of its own tunnels only: what names another one's may be anybody's, to cut a UE off.
+    fn receive_error_indication(&mut self, indication: &ErrorIndication, sender: IpAddr) -> Fate {
+        if indication.peer != sender {
+            return Fate::Dropped(DropReason::ForeignIndication);
+        }
         if let Some(teid) = indication.teid {
             let tunnel = FTeid { teid, addr: indication.peer.into() };
             for seid in self.index.by_remote(teid, indication.peer) {

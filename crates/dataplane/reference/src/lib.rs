@@ -45,6 +45,7 @@ mod release;
 mod route;
 mod session;
 mod steer;
+mod surroundings;
 mod telling;
 mod timers;
 mod usage;

@@ -6,16 +6,17 @@
 //! (TS 23.501 clause 8.3). A packet to or from an address of the UPF itself stays as it is.
 
 use std::borrow::Cow;
-use std::net::IpAddr;
 
 use causeway_dataplane::{DropReason, Egress, Topology};
 use causeway_packet::icmp::IcmpError;
 use causeway_packet::rewrite::{RewriteError, decrement_hop_limit};
 use causeway_packet::{FragmentError, Ip, UserPacket, fragment_v4};
 use causeway_rules::Pdr;
+use causeway_types::Direction;
 
 use crate::egress::Way;
 use crate::marks::Marks;
+use crate::session::direction_of;
 
 /// Octets of the UDP header in front of GTP-U.
 const UDP_HEADER: usize = 8;
@@ -48,7 +49,7 @@ pub(crate) fn routed(
     topology: &Topology,
 ) -> Result<Pieces, Refusal> {
     let is_routed = pdr.pdi.tunnel.is_none() || way.leaves_link();
-    let packet = if is_routed { hop(packet, topology)? } else { packet.into() };
+    let packet = if is_routed { hop(packet, direction_of(pdr), topology)? } else { packet.into() };
     fit(way, &packet, marks, topology)
 }
 
@@ -57,13 +58,14 @@ pub(crate) fn routed(
 /// # Errors
 /// [`DropReason::TtlExpired`] when that was its last, [`DropReason::MalformedIp`] when its header checksum is wrong
 /// (RFC 1812 clause 5.2.2).
-fn hop<'p>(packet: &'p [u8], topology: &Topology) -> Result<Cow<'p, [u8]>, Refusal> {
+fn hop<'p>(packet: &'p [u8], direction: Direction, topology: &Topology) -> Result<Cow<'p, [u8]>, Refusal> {
     let Ok(user) = UserPacket::parse(packet) else { return Ok(packet.into()) };
     if matches!(user.ip(), Ip::V4(ip) if !ip.checksum_is_valid()) {
         return Err(DropReason::MalformedIp.into());
     }
-    let is_own = |ip: IpAddr| topology.networks.iter().any(|network| network.gateways.contains(&ip));
-    if !topology.routing.decrement_ttl || is_own(user.flow.src) || is_own(user.flow.dst) {
+    let far = if direction == Direction::Uplink { user.flow.dst } else { user.flow.src };
+    let is_own = topology.networks.iter().any(|network| network.gateways.contains(&far));
+    if !topology.routing.decrement_ttl || is_own {
         return Ok(packet.into());
     }
     let mut next = packet.to_vec();

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Event, Fate, Ingress, PacketEngine,
-    Plan, Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Event, Fate, Host, Ingress,
+    PacketEngine, Plan, Transmit,
 };
 use causeway_p4runtime::client::{ConnectError, Options, P4Runtime};
 use causeway_ports::Waker;
@@ -157,6 +157,10 @@ impl Dataplane for Remote {
 
     fn provision(&mut self, applications: &Arc<Applications>) {
         self.switch.provision(applications);
+    }
+
+    fn set_host(&mut self, host: &Arc<Host>) {
+        self.switch.set_host(host);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

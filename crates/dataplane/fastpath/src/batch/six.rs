@@ -1,11 +1,15 @@
 //! The second and the third stage of IPv6 packets.
 
+use std::net::Ipv6Addr;
+
 use causeway_ports::{BATCH, Batch};
 
 use super::Pass;
+use crate::choose::UPLINK;
 use crate::engine::FastPath;
 use crate::forward::{Forwarding, Sent};
 use crate::plain::{Fork, flaw};
+use crate::six::{SOURCE, TARGET};
 use crate::surroundings::{Exit, Surroundings};
 
 impl<const WAY: bool> Pass<'_, WAY> {
@@ -34,7 +38,8 @@ impl<const WAY: bool> Pass<'_, WAY> {
         let course = programs.course(number)?;
         let minds = plains.flaws[at] as u8 & course.minds;
         if minds != 0
-            && (minds != flaw::OURS || has_gateway(self.batch, (index, plains.starts[at]), surroundings))
+            && (minds != flaw::OURS
+                || is_ours::<WAY>(self.batch, (index, plains.starts[at]), (surroundings, course.exit)))
         {
             return None;
         }
@@ -50,11 +55,14 @@ impl<const WAY: bool> Pass<'_, WAY> {
     }
 }
 
-/// One of the ends of a packet that begins there is ours in a data network.
+/// The far end of a packet that begins there is an address of ours, or one that UEs do not reach.
 #[inline(never)]
-fn has_gateway(batch: &Batch, (index, start): (usize, u32), surroundings: &Surroundings) -> bool {
-    let ends = batch.data(index).and_then(|frame| frame.get(start as usize + 8..)?.first_chunk::<32>());
-    ends.is_none_or(|ends| {
-        ends.as_chunks().0.iter().any(|end| surroundings.is_gateway(u128::from_be_bytes(*end)))
-    })
+fn is_ours<const WAY: bool>(
+    batch: &Batch,
+    (index, start): (usize, u32),
+    (surroundings, exit): (&Surroundings, Exit),
+) -> bool {
+    let offset = start as usize + if WAY == UPLINK { TARGET } else { SOURCE };
+    let far = batch.data(index).and_then(|frame| frame.get(offset..)?.first_chunk::<16>());
+    far.is_none_or(|far| surroundings.concerns(Ipv6Addr::from(*far).into(), exit))
 }

@@ -94,6 +94,11 @@ impl Gist {
         word::tos(self.word)
     }
 
+    /// The protocol.
+    pub(crate) const fn protocol(&self) -> u8 {
+        self.word as u8
+    }
+
     /// The packet's QFI, if it has one.
     #[inline]
     pub(super) const fn has_qfi(&self, qfi: Qfi) -> bool {

@@ -11,6 +11,7 @@ use super::{Halves, Heads, USER, WORDS, ecn};
 use crate::choose::UPLINK;
 use crate::filters::{Block, Comparing, Gist};
 use crate::guess::Guess;
+use crate::own::MayBeV4;
 use crate::plain::{NOWHERE, PART, Plains, flaw};
 use crate::tunnelled::Tunnelled;
 
@@ -223,13 +224,15 @@ pub(crate) struct Mending<'a, const WAY: bool, const FROM: usize> {
     pub(crate) heads: &'a Heads,
     pub(crate) plains: &'a mut Plains,
     pub(crate) guess: &'a Guess,
+    /// What may be an address of ours.
+    pub(crate) own: MayBeV4,
 }
 
 impl<const WAY: bool, const FROM: usize> Comparing for Mending<'_, WAY, FROM> {
     /// Plain loops over plain arrays, as in [`super::Reading`].
     #[inline(always)]
     fn run(self, _: impl Fn(&Block, Gist) -> u16) {
-        let Self { heads: Heads { low, high, ecns, places_in_frames, .. }, plains, guess } = self;
+        let Self { heads: Heads { low, high, ecns, places_in_frames, .. }, plains, guess, own } = self;
         let Places { starts, ends, qfis, flaws, options, .. } = places_in_frames;
         for i in FROM..FROM + PART {
             let user = User { a2: low[2][i], b2: high[2][i], a3: low[3][i], b3: high[3][i], a4: low[4][i] };
@@ -257,7 +260,8 @@ impl<const WAY: bool, const FROM: usize> Comparing for Mending<'_, WAY, FROM> {
             // What the outer header says of congestion may be for whatever it is.
             let is_broken = is_there & is_broken & (outer & 0x01 == 0);
             let lost = flaw::DOOMED as u32 * is_doomed as u32;
-            let found = user.flaws_with(options[i]) | flaws[i] | lost;
+            let is_ours = own.has(remote);
+            let found = user.flaws_with(options[i]) | flaws[i] | lost | (flaw::OURS as u32 * is_ours as u32);
             let found = found | (flaw::CONGESTED as u32 * is_marked as u32);
             let found = if is_broken { flaw::BROKEN as u32 } else { found };
             // Nobody looks at what is behind a header that is not understood.

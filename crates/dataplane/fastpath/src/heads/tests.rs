@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::choose::DOWNLINK;
 use crate::filters::Compare;
+use crate::own::MayBeV4;
 use crate::packet;
 use crate::plain::{Plain, flaw};
 
@@ -46,9 +47,9 @@ fn read<const WAY: bool>(frame: &[u8], index: usize) -> Option<(Plain, u32)> {
             UPLINK => heads.take_message(index, buffer.first_chunk().unwrap(), frame.len(), (1, 0)),
             _ => heads.take_packet(index, buffer.first_chunk().unwrap(), frame.len(), 0x101),
         }
-        let guess = &Guess::default();
-        compare.run(Reading::<WAY, 0> { heads: &mut heads, plains: &mut plains, guess });
-        compare.run(Reading::<WAY, PART> { heads: &mut heads, plains: &mut plains, guess });
+        let (guess, own) = (&Guess::default(), MayBeV4::default());
+        compare.run(Reading::<WAY, 0> { heads: &mut heads, plains: &mut plains, guess, own });
+        compare.run(Reading::<WAY, PART> { heads: &mut heads, plains: &mut plains, guess, own });
         assert!((0..BATCH).all(|other| other == index || plains.is_plain[other] == 0));
         (plains.is_plain[index] != 0).then(|| (plains.at(index), plains.lens[index]))
     });
@@ -102,8 +103,8 @@ fn congestion_that_goes_on_is_not_plain() {
         frame[17] = 0xb8 | inner;
         let (mut heads, mut plains) = (Heads::new(), Plains::new());
         heads.take_message(0, frame.first_chunk().unwrap(), frame.len(), (1, outer));
-        let guess = &Guess::default();
-        Compare::best().run(Reading::<UPLINK, 0> { heads: &mut heads, plains: &mut plains, guess });
+        let (guess, own) = (&Guess::default(), MayBeV4::default());
+        Compare::best().run(Reading::<UPLINK, 0> { heads: &mut heads, plains: &mut plains, guess, own });
         plains.is_plain[0] != 0
     };
     for (outer, plain) in

@@ -181,8 +181,7 @@ impl User {
     #[inline(always)]
     pub(super) const fn flaws_with(self, options: u32) -> u32 {
         let is_of_link = (self.b3 & 0xffff == LINK_LOCAL) | (self.a4 & 0xffff == LINK_LOCAL);
-        flaw::OURS as u32
-            | (flaw::DAMAGED as u32 * !self.sums_up_with(options) as u32)
+        (flaw::DAMAGED as u32 * !self.sums_up_with(options) as u32)
             | (flaw::LAST_HOP as u32 * (self.a3 & 0xff <= 1) as u32)
             | (flaw::LINK as u32 * is_of_link as u32)
     }

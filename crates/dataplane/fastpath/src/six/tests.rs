@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::choose::DOWNLINK;
+use crate::own::MayBeV6;
 use crate::packet::User;
 
 /// An IPv6 packet with these extension headers, each of so many units beyond the first, and UDP or something else behind them.
@@ -55,7 +56,7 @@ proptest! {
         let mut plains = Plains::new();
         plains.begin(1, false);
         let place = Place { start: 0, end: octets.len() as u32, qfi: None, outer: 0 };
-        match read::<DOWNLINK>(&mut plains, 0, (&octets, place)) {
+        match read::<DOWNLINK>(&mut plains, 0, (&octets, place), MayBeV6::default()) {
             Read::Six => {
                 let user = User::parse(&octets).unwrap();
                 let flow = UserPacket::parse(&octets).unwrap().flow;
@@ -84,7 +85,7 @@ fn chains_of_eight_are_read() {
     let read_of = |kinds: &[(u8, u8)]| {
         let octets = packet(kinds, 17, 8);
         let place = Place { start: 0, end: octets.len() as u32, qfi: None, outer: 0 };
-        read::<DOWNLINK>(&mut Plains::new(), 0, (&octets, place))
+        read::<DOWNLINK>(&mut Plains::new(), 0, (&octets, place), MayBeV6::default())
     };
     assert_eq!(read_of(&[]), Read::Six);
     assert_eq!(read_of(&[(60, 0); 8]), Read::Six);

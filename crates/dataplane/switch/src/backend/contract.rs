@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_dataplane::{Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Plan};
+use causeway_dataplane::{Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Host, Plan};
 use causeway_rules::Applications;
 use causeway_types::{Span, Time};
 
@@ -73,6 +73,10 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
     /// Applications are not detected: a rule for one is refused.
     fn provision(&mut self, applications: &Arc<Applications>) {
         self.software.provision(applications);
+    }
+
+    fn set_host(&mut self, host: &Arc<Host>) {
+        self.software.set_host(host);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

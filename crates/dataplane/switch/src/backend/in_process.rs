@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Ingress,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Host, Ingress,
     PacketEngine, Plan, Topology, Transmit,
 };
 use causeway_packet::{Ipv4, UserPacket, gtpu};
@@ -237,6 +237,10 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
 
     fn provision(&mut self, applications: &Arc<Applications>) {
         self.switch.provision(applications);
+    }
+
+    fn set_host(&mut self, host: &Arc<Host>) {
+        self.switch.set_host(host);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

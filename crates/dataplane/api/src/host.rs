@@ -1,0 +1,258 @@
+//! The addresses that UEs do not reach: those of the machine that the UPF runs on, and those that no other machine has.
+//!
+//! What a UE sends leaves by an interface of that machine, and its kernel delivers to itself what is for itself: PFCP to the
+//! N4 address, GTP-U to the N3 address, anything to a service for its operator. So no data plane lets it out.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use causeway_types::{IpNet, Ipv4Net, Ipv6Net};
+
+use crate::{DropReason, Topology};
+
+/// What the operator and the kernel say of the machine that the UPF runs on.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Host {
+    /// What ends at the machine beside the UPF's own addresses: N4, management, all of its interfaces.
+    pub addresses: Vec<IpNet>,
+    /// What UEs may reach all the same.
+    pub open: Vec<IpNet>,
+}
+
+/// Addresses that UEs do not reach.
+///
+/// Sorted ranges without overlap, so that a look-up is a binary search.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Closed {
+    v4: Vec<Range<u32>>,
+    v6: Vec<Range<u128>>,
+    /// The gateways of each data network of the topology, which answer pings.
+    gateways: Vec<Vec<IpAddr>>,
+}
+
+/// The first and the last address.
+type Range<T> = (T, T);
+
+/// Destinations that are no other machine's: "this network", loopback, groups and the broadcast address (RFC 6890).
+const UNROUTABLE_V4: [Range<u32>; 4] =
+    [(0, 0x00ff_ffff), (0x7f00_0000, 0x7fff_ffff), (0xe000_0000, 0xefff_ffff), (0xffff_ffff, 0xffff_ffff)];
+
+/// The unspecified and the loopback address with all that have an IPv4 address behind 80 zero bits, IPv4-mapped ones, and groups
+/// (RFC 4291 clauses 2.5 and 2.7).
+const UNROUTABLE_V6: [Range<u128>; 3] =
+    [(0, 0xffff_ffff), (0xffff_0000_0000, 0xffff_ffff_ffff), (0xff << 120, u128::MAX)];
+
+/// The IP protocols of ICMP and ICMPv6.
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
+
+/// The prefix under which a NAT64 has the IPv4 addresses (RFC 6052 clause 2.1).
+const NAT64: u128 = 0x0064_ff9b << 96;
+
+impl Topology {
+    /// The addresses that UEs do not reach.
+    pub fn closed(&self) -> Closed {
+        let host = self.host.addresses.iter().map(range_of);
+        let gtpu = self.gtpu.iter().flat_map(|end| end.addr.iter().collect::<Vec<_>>());
+        let n6 = self.n6_tunnels.iter().flat_map(|end| end.addr.iter().collect::<Vec<_>>());
+        let gateways = self.networks.iter().flat_map(|network| network.gateways.iter().copied());
+        let own = gtpu.chain(n6).chain(gateways).map(|ip| range_of(&IpNet::from(ip)));
+        let (mut v4, mut v6) = (UNROUTABLE_V4.to_vec(), UNROUTABLE_V6.to_vec());
+        for range in host.chain(own) {
+            match range {
+                Either::V4((first, last)) => {
+                    v4.push((first, last));
+                    v6.push((NAT64 | u128::from(first), NAT64 | u128::from(last)));
+                }
+                Either::V6(range) => v6.push(range),
+            }
+        }
+        let (mut open_v4, mut open_v6) = (Vec::new(), Vec::new());
+        for range in self.host.open.iter().map(range_of) {
+            match range {
+                Either::V4((first, last)) => {
+                    open_v4.push((first, last));
+                    open_v6.push((NAT64 | u128::from(first), NAT64 | u128::from(last)));
+                }
+                Either::V6(range) => open_v6.push(range),
+            }
+        }
+        Closed {
+            v4: without(joined(v4), &open_v4, |end| (end.checked_sub(1), end.checked_add(1))),
+            v6: without(joined(v6), &open_v6, |end| (end.checked_sub(1), end.checked_add(1))),
+            gateways: self.networks.iter().map(|network| network.gateways.clone()).collect(),
+        }
+    }
+}
+
+impl Closed {
+    /// The address is one of them, whatever is sent to it.
+    pub fn contains(&self, ip: IpAddr) -> bool {
+        match ip {
+            IpAddr::V4(ip) => is_in(&self.v4, ip.into()),
+            IpAddr::V6(ip) => is_in(&self.v6, ip.into()),
+        }
+    }
+
+    /// Why a packet for this destination may not leave to the data network with this index in the topology, if it may not. Pings and
+    /// other ICMP messages to a gateway of that network may.
+    pub fn refuses(&self, network: usize, dst: IpAddr, protocol: u8) -> Option<DropReason> {
+        if !self.contains(dst) {
+            return None;
+        }
+        let is_icmp = protocol == if dst.is_ipv4() { ICMP } else { ICMPV6 };
+        if is_icmp && self.gateways.get(network).is_some_and(|gateways| gateways.contains(&dst)) {
+            return None;
+        }
+        Some(if is_unroutable(dst) { DropReason::Unroutable } else { DropReason::OwnAddress })
+    }
+
+    /// Ranges of IPv4 addresses, each with its first and last one, in their order.
+    pub fn v4(&self) -> impl Iterator<Item = (Ipv4Addr, Ipv4Addr)> {
+        self.v4.iter().map(|(first, last)| (Ipv4Addr::from_bits(*first), Ipv4Addr::from_bits(*last)))
+    }
+
+    /// The same of IPv6.
+    pub fn v6(&self) -> impl Iterator<Item = (Ipv6Addr, Ipv6Addr)> {
+        self.v6.iter().map(|(first, last)| (Ipv6Addr::from_bits(*first), Ipv6Addr::from_bits(*last)))
+    }
+}
+
+/// No machine has the address: packets to it go nowhere, or to whoever listens nearby.
+pub fn is_unroutable(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => is_in(&UNROUTABLE_V4, ip.into()),
+        IpAddr::V6(ip) => is_in(&UNROUTABLE_V6, ip.into()),
+    }
+}
+
+enum Either {
+    V4(Range<u32>),
+    V6(Range<u128>),
+}
+
+fn range_of(net: &IpNet) -> Either {
+    match net {
+        IpNet::V4(net) => Either::V4(range_v4(*net)),
+        IpNet::V6(net) => Either::V6(range_v6(*net)),
+    }
+}
+
+fn range_v4(net: Ipv4Net) -> Range<u32> {
+    (net.network().into(), net.broadcast().into())
+}
+
+fn range_v6(net: Ipv6Net) -> Range<u128> {
+    (net.network().into(), net.broadcast().into())
+}
+
+fn is_in<T: Copy + Ord>(ranges: &[Range<T>], address: T) -> bool {
+    let after = ranges.partition_point(|(first, _)| *first <= address);
+    after.checked_sub(1).and_then(|at| ranges.get(at)).is_some_and(|(_, last)| address <= *last)
+}
+
+/// Sorted and without overlap.
+fn joined<T: Copy + Ord>(mut ranges: Vec<Range<T>>) -> Vec<Range<T>> {
+    ranges.sort_unstable();
+    let mut joined: Vec<Range<T>> = Vec::with_capacity(ranges.len());
+    for (first, last) in ranges {
+        match joined.last_mut() {
+            Some((_, held)) if first <= *held => *held = last.max(*held),
+            _ => joined.push((first, last)),
+        }
+    }
+    joined
+}
+
+/// What is left of the ranges when others are taken out. `beside`: the addresses before and behind one, if there are any.
+fn without<T: Copy + Ord>(
+    ranges: Vec<Range<T>>,
+    taken: &[Range<T>],
+    beside: impl Fn(T) -> (Option<T>, Option<T>),
+) -> Vec<Range<T>> {
+    taken.iter().fold(ranges, |ranges, (from, to)| {
+        let parts = ranges.into_iter().flat_map(|(first, last)| {
+            if last < *from || *to < first {
+                return [Some((first, last)), None];
+            }
+            let before = beside(*from).0.filter(|end| first <= *end && first < *from).map(|end| (first, end));
+            let behind =
+                beside(*to).1.filter(|start| *start <= last && *to < last).map(|start| (start, last));
+            [before, behind]
+        });
+        parts.flatten().collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_types::{DualIp, NetworkInstance};
+
+    use super::*;
+    use crate::{GtpuEndpoint, Network};
+
+    fn closed(addresses: &[&str], open: &[&str]) -> Closed {
+        let nets = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        let network = |name, gateway: &str| Network {
+            gateways: vec![gateway.parse().unwrap()],
+            ..Network::new(NetworkInstance::new(name), Vec::new())
+        };
+        let topology = Topology {
+            gtpu: vec![GtpuEndpoint::new(DualIp::from(Ipv4Addr::new(192, 0, 2, 1)))],
+            networks: vec![network("internet", "10.45.0.1"), network("ims", "10.46.0.1")],
+            host: Host { addresses: nets(addresses), open: nets(open) },
+            ..Topology::default()
+        };
+        topology.closed()
+    }
+
+    // Input:  a UPF with a GTP-U address and gateways, on a machine with more addresses, of which two are open.
+    // Output: UEs reach none of them but the open ones, also by IPv6 addresses that stand for them; nor anything that is no
+    //         other machine's. They do reach what lies beside them.
+    #[test]
+    fn own_addresses_are_closed() {
+        let closed = closed(
+            &["192.0.2.64/30", "2001:db8:ffff::1/128", "203.0.113.0/24"],
+            &["203.0.113.5/32", "192.0.2.66/31"],
+        );
+        let own = ["192.0.2.1", "192.0.2.64", "192.0.2.65", "2001:db8:ffff::1", "203.0.113.4", "203.0.113.6"];
+        let own = own.into_iter().chain(["64:ff9b::192.0.2.1", "10.46.0.1", "203.0.113.255"]);
+        let nobody = ["127.0.0.1", "0.0.0.0", "224.0.0.251", "255.255.255.255", "::1", "::", "ff0e::1"];
+        let nobody = nobody.into_iter().chain(["::ffff:192.0.2.1", "::ffff:8.8.8.8", "::192.0.2.1"]);
+        let free = ["192.0.2.0", "192.0.2.2", "192.0.2.66", "192.0.2.67", "203.0.113.5", "203.0.114.0"];
+        let free =
+            free.into_iter().chain(["64:ff9b::8.8.8.8", "2001:db8:ffff::2", "240.0.0.1", "126.255.255.255"]);
+        for (addresses, reason) in [
+            (own.collect::<Vec<_>>(), Some(DropReason::OwnAddress)),
+            (nobody.collect(), Some(DropReason::Unroutable)),
+            (free.collect(), None),
+        ] {
+            for text in addresses {
+                assert_eq!(closed.refuses(0, text.parse().unwrap(), 17), reason, "{text}");
+            }
+        }
+    }
+
+    // Input:  pings and datagrams to the gateway of a network and to that of another one.
+    // Output: only pings to the UE's own gateway leave; all does where the gateway is open.
+    #[test]
+    fn a_gateway_answers_pings() {
+        let gateway = "10.45.0.1".parse().unwrap();
+        let guarded = closed(&[], &[]);
+        assert_eq!(guarded.refuses(0, gateway, ICMP), None);
+        assert_eq!(guarded.refuses(0, gateway, ICMPV6), Some(DropReason::OwnAddress));
+        assert_eq!(guarded.refuses(0, gateway, 17), Some(DropReason::OwnAddress));
+        assert_eq!(guarded.refuses(1, gateway, ICMP), Some(DropReason::OwnAddress));
+        assert_eq!(closed(&[], &["10.45.0.1/32"]).refuses(0, gateway, 17), None);
+    }
+
+    // Input:  everything is open; the first and the last address of all.
+    // Output: nothing is closed, and nothing overflows.
+    #[test]
+    fn everything_can_be_open() {
+        let closed = closed(&["0.0.0.0/0", "::/0"], &["0.0.0.0/0", "::/0"]);
+        assert_eq!((closed.v4().count(), closed.v6().count()), (0, 0));
+        assert!(
+            !closed.contains(Ipv4Addr::BROADCAST.into()) && !closed.contains(Ipv6Addr::UNSPECIFIED.into())
+        );
+    }
+}

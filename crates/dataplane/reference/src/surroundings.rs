@@ -1,0 +1,45 @@
+//! What surrounds the reference: the topology, and which addresses UEs do not reach.
+
+use std::ops::Deref;
+
+use causeway_dataplane::{Closed, DropReason, Egress, Host, Topology};
+use causeway_packet::UserPacket;
+
+use crate::egress::Way;
+
+/// The topology with what follows from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Surroundings {
+    topology: Topology,
+    closed: Closed,
+}
+
+impl Deref for Surroundings {
+    type Target = Topology;
+
+    fn deref(&self) -> &Topology {
+        &self.topology
+    }
+}
+
+impl From<Topology> for Surroundings {
+    fn from(topology: Topology) -> Self {
+        Self { closed: topology.closed(), topology }
+    }
+}
+
+impl Surroundings {
+    /// The machine has these addresses from now on.
+    pub(crate) fn set_host(&mut self, host: &Host) {
+        self.topology.host.clone_from(host);
+        self.closed = self.topology.closed();
+    }
+
+    /// Why a user packet may not leave this way: it would reach the UPF's own machine, or whoever listens nearby.
+    pub(crate) fn refuses(&self, way: &Way, packet: &[u8]) -> Option<DropReason> {
+        let Egress::Ip { network } = way.egress() else { return None };
+        let flow = UserPacket::parse(packet).ok().filter(|_| way.is_bare())?.flow;
+        let index = self.topology.networks.iter().position(|known| known.instance == *network)?;
+        self.closed.refuses(index, flow.dst, flow.protocol.0)
+    }
+}
