@@ -1,82 +1,11 @@
 //! `causeway run` as a service manager sees it: log lines, signals, exit codes.
 
-use std::io::{BufRead, BufReader};
-use std::net::{Ipv4Addr, UdpSocket};
-use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
-use std::time::Duration;
+mod common;
 
-/// Longer than a loaded machine takes for any line of the log.
-const PATIENCE: Duration = Duration::from_secs(60);
+use std::net::UdpSocket;
+use std::process::{Command, Output};
 
-/// A loopback address that no other test, in this process or another, uses at the same time.
-fn loopback() -> Ipv4Addr {
-    static NEXT: AtomicU8 = AtomicU8::new(1);
-    let [.., a, b] = std::process::id().to_be_bytes();
-    Ipv4Addr::new(127, 128 | (a & 63), b, NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-/// A configuration on that address, without data networks: it needs no privilege.
-fn file(at: Ipv4Addr, level: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{at}.yaml"));
-    let text = format!(
-        "logger: {{level: {level}}}\nupf:\n  pfcp: {{server: [{{address: {at}}}], release_timeout: 200ms}}\n  \
-         gtpu: {{server: [{{address: {at}}}]}}\n  session: []\n  metrics: {{server: [{{address: {at}}}]}}\n"
-    );
-    std::fs::write(&path, text).unwrap();
-    path
-}
-
-/// A daemon that runs, with its log.
-struct Running {
-    child: Child,
-    log: Receiver<String>,
-}
-
-impl Running {
-    fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_causeway"))
-            .arg("run")
-            .args(args)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let (to, log) = mpsc::channel();
-        thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| to.send(line)));
-        Self { child, log }
-    }
-
-    /// Reads the log up to a line that contains `text`, and returns that line.
-    fn until(&mut self, text: &str) -> String {
-        let mut seen = String::new();
-        loop {
-            let line = self.log.recv_timeout(PATIENCE);
-            let line = line.unwrap_or_else(|e| panic!("`{text}` is not in the log ({e}):\n{seen}"));
-            if line.contains(text) {
-                return line;
-            }
-            seen.push_str(&line);
-            seen.push('\n');
-        }
-    }
-
-    fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
-        assert!(sent.unwrap().success());
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Only a test that failed leaves it running.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use common::{Running, file, loopback};
 
 // Input:  SIGTERM to a daemon that runs; SIGINT to another.
 // Output: it has said where it is, in one line each; it says what it did, and exits with 0.

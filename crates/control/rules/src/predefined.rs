@@ -21,9 +21,10 @@ impl From<&str> for RuleName {
     }
 }
 
+/// The name to be read: what is not printed as itself is escaped, since peers choose names.
 impl fmt::Display for RuleName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.0.escape_debug().fmt(f)
     }
 }
 

@@ -57,9 +57,10 @@ impl fmt::Debug for NetworkInstance {
     }
 }
 
+/// The name to be read: what is not printed as itself is escaped, since peers choose names.
 impl fmt::Display for NetworkInstance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        write!(f, "{}", self.0.escape_debug())
     }
 }
 
@@ -70,5 +71,15 @@ mod tests {
     #[test]
     fn a_network_instance_ignores_case() {
         assert_eq!(NetworkInstance::new("Internet"), NetworkInstance::new("internet"));
+    }
+
+    // Input:  names as operators give them, and one that a peer has chosen to forge a line of a log.
+    // Output: the first as they are, the other escaped; what it is compared by stays.
+    #[test]
+    fn a_network_instance_is_printed_on_one_line() {
+        assert_eq!(NetworkInstance::new("internet.mnc001").to_string(), "internet.mnc001");
+        let forged = NetworkInstance::new("x\n\u{1b}[2J\u{202e}");
+        assert_eq!(forged.to_string(), "x\\n\\u{1b}[2j\\u{202e}");
+        assert_eq!(forged.as_str(), "x\n\u{1b}[2j\u{202e}");
     }
 }

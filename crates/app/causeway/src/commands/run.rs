@@ -21,16 +21,18 @@ pub(super) fn run(args: &ConfigArgs) -> ExitCode {
     };
     let from = args.config.as_ref().map_or("defaults".into(), |file| file.display().to_string());
     info!("causeway {}, configuration {from}", env!("CARGO_PKG_VERSION"));
-    match service::run(|| Daemon::start(&config), || reload(&logs, args)) {
+    let code = match service::run(|| Daemon::start(&config), || reload(&logs, args)) {
         Ok(totals) => {
             info!("stopped: {totals}");
-            ExitCode::from(exit::OK)
+            exit::OK
         }
         Err(failure) => {
             error!("{failure}");
-            ExitCode::from(exit::FAILED)
+            exit::FAILED
         }
-    }
+    };
+    logs.flush();
+    ExitCode::from(code)
 }
 
 /// SIGHUP: the level of the logs is read anew. Everything else stays as it was at start.
@@ -40,6 +42,6 @@ fn reload(logs: &LogControl, args: &ConfigArgs) {
             logs.set_level(config.logger.level);
             info!("log level is {}; other keys take effect at the next start", config.logger.level.word());
         }
-        Err(errors) => warn!("the configuration is not read anew: {errors}"),
+        Err(errors) => errors.0.iter().for_each(|error| warn!("the configuration is not read anew: {error}")),
     }
 }

@@ -1,61 +1,171 @@
 //! What N4 says and does, as log lines. Peers cannot flood the log.
 
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::net::IpAddr;
+
 use causeway_dataplane::{Op, Plan};
 use causeway_n4::{Level, Notice};
 use causeway_types::{Span, Time};
 use tracing::{debug, error, info, warn};
 
-/// Warnings within [`PERIOD`], at most.
-const WARNINGS: u32 = 20;
+use crate::logging::leave_out;
 
-/// For how long warnings are counted together.
-const PERIOD: Span = Span::from_secs(1);
+/// For how long lines are counted together.
+const PERIOD: Span = Span::from_secs(10);
 
-/// Writes log lines; of warnings, which any peer can cause, only so many.
+/// Lines of one kind from one peer in a period, at most.
+const OF_PEER: u64 = 10;
+
+/// Lines of one kind in a period, from whomever, at most.
+const OF_KIND: u64 = 100;
+
+/// Ten times as many where somebody has asked for details.
+const DETAILED: u64 = 10;
+
+/// Peers and kinds that are told apart in a period, at most.
+const KNOWN: usize = 4096;
+
+/// What a line is about: lines of one kind from one peer have a limit together.
+type Subject = (&'static str, Option<IpAddr>);
+
+/// How many lines there were.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    level: Level,
+    written: u64,
+    left_out: u64,
+}
+
+/// Writes log lines: of each kind only so many, from each peer and in all.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     since: Time,
-    warnings: u32,
+    peers: HashMap<Subject, Count>,
+    kinds: HashMap<&'static str, Count>,
+    is_left_out: bool,
 }
 
 impl Log {
     /// A notice, at its level.
     pub(super) fn notice(&mut self, now: Time, notice: &Notice) {
-        match notice.level() {
-            Level::Debug => debug!("{notice}"),
-            Level::Info => info!("{notice}"),
-            Level::Warn => self.warn(now, notice),
-            Level::Error => error!("{notice}"),
-        }
+        self.line(now, notice.level(), (notice.kind(), notice.peer()), notice);
     }
 
-    /// A warning, unless there were too many just now.
-    pub(super) fn warn(&mut self, now: Time, what: &dyn std::fmt::Display) {
-        let (left_out, may) = self.admit(now);
-        if left_out > 0 {
-            warn!("{left_out} more warnings were left out");
-        }
-        if may {
-            warn!("{what}");
-        }
+    /// A warning of a kind, which a peer may have caused.
+    pub(super) fn warn(&mut self, now: Time, kind: &'static str, peer: Option<IpAddr>, what: &dyn Display) {
+        self.line(now, Level::Warn, (kind, peer), what);
     }
 
-    /// How many warnings of the last period were left out, if that period is over, and whether one more may
-    /// be written.
-    fn admit(&mut self, now: Time) -> (u32, bool) {
-        let mut left_out = 0;
+    /// A detail of a kind.
+    pub(super) fn debug(&mut self, now: Time, kind: &'static str, what: &dyn Display) {
+        self.line(now, Level::Debug, (kind, None), what);
+    }
+
+    fn line(&mut self, now: Time, level: Level, subject: Subject, what: &dyn Display) {
+        if !is_enabled(level) {
+            return;
+        }
         if now.since(self.since) >= PERIOD {
-            left_out = self.warnings.saturating_sub(WARNINGS);
-            (self.since, self.warnings) = (now, 0);
+            self.summarise(now);
         }
-        self.warnings = self.warnings.saturating_add(1);
-        (left_out, self.warnings <= WARNINGS)
+        if self.admit(level, subject) {
+            write(level, what);
+        } else {
+            leave_out();
+        }
+    }
+
+    /// Whether one more line may be written.
+    fn admit(&mut self, level: Level, subject: Subject) -> bool {
+        let factor = if level == Level::Debug { DETAILED } else { 1 };
+        let (new, (kind, peer)) = (Count { level, written: 0, left_out: 0 }, subject);
+        let of_kind = self.kinds.entry(kind).or_insert(new);
+        let is_known = self.peers.len() < KNOWN || self.peers.contains_key(&subject);
+        if let Some(count) = peer.filter(|_| is_known).map(|_| self.peers.entry(subject).or_insert(new)) {
+            if count.written >= OF_PEER * factor {
+                count.left_out += 1;
+                self.is_left_out = true;
+                return false;
+            }
+            if of_kind.written < OF_KIND * factor {
+                count.written += 1;
+            }
+        }
+        if of_kind.written >= OF_KIND * factor {
+            of_kind.left_out += 1;
+            self.is_left_out = true;
+            return false;
+        }
+        of_kind.written += 1;
+        true
+    }
+
+    /// When lines that were left out are to be told of; `None`: there are none.
+    pub(super) fn due(&self) -> Option<Time> {
+        self.is_left_out.then(|| self.since + PERIOD)
+    }
+
+    /// Says what was left out, when the period is over.
+    pub(super) fn tell(&mut self, now: Time) {
+        if self.due().is_some_and(|due| due <= now) {
+            self.summarise(now);
+        }
+    }
+
+    /// Says what was left out, and begins anew.
+    pub(super) fn summarise(&mut self, now: Time) {
+        for (level, line) in self.summaries() {
+            write(level, &line);
+        }
+        (self.since, self.is_left_out) = (now, false);
+        self.peers.clear();
+        self.kinds.clear();
+    }
+
+    fn summaries(&self) -> Vec<(Level, String)> {
+        let of_peers = self.peers.iter().filter_map(|((kind, peer), count)| {
+            let (more, peer) = (count.left_out, (*peer)?);
+            (more > 0).then(|| (count.level, format!("{kind}: {more} more from {peer} in the last 10 s")))
+        });
+        let of_kinds =
+            self.kinds.iter().filter(|(_, count)| count.left_out > 0).map(|(kind, count)| {
+                (count.level, format!("{kind}: {} more in the last 10 s", count.left_out))
+            });
+        of_peers.chain(of_kinds).collect()
     }
 }
 
-/// A change of a session, on its way to the data plane.
-pub(super) fn plan(plan: &Plan) {
-    debug!("session {}: {}, {} writes", plan.session, what(plan), plan.ops.len());
+fn is_enabled(level: Level) -> bool {
+    match level {
+        Level::Debug => tracing::enabled!(tracing::Level::DEBUG),
+        Level::Info => tracing::enabled!(tracing::Level::INFO),
+        Level::Warn => tracing::enabled!(tracing::Level::WARN),
+        Level::Error => tracing::enabled!(tracing::Level::ERROR),
+    }
+}
+
+fn write(level: Level, what: &dyn Display) {
+    match level {
+        Level::Debug => debug!("{what}"),
+        Level::Info => info!("{what}"),
+        Level::Warn => warn!("{what}"),
+        Level::Error => error!("{what}"),
+    }
+}
+
+impl Log {
+    /// A change of a session, on its way to the data plane.
+    pub(super) fn plan(&mut self, now: impl FnOnce() -> Time, plan: &Plan) {
+        if is_enabled(Level::Debug) {
+            let (what, writes) = (what(plan), plan.ops.len());
+            self.debug(
+                now(),
+                "changes of sessions",
+                &format_args!("session {}: {what}, {writes} writes", plan.session),
+            );
+        }
+    }
 }
 
 fn what(plan: &Plan) -> &'static str {
@@ -80,15 +190,42 @@ mod tests {
         assert_eq!(of(vec![]), "modified");
     }
 
-    // Input:  a hundred warnings at once, one within the same second, one after it.
-    // Output: the first of them are written; the last tells how many were not.
+    fn peer(n: u8) -> Option<IpAddr> {
+        Some(IpAddr::from([192, 0, 2, n]))
+    }
+
+    // Input:  a hundred lines of one kind from one peer, then one from another, and one of another kind.
+    // Output: ten of the first, and both others; how many were left out is due ten seconds after the first line.
     #[test]
-    fn a_flood_of_warnings_is_cut_and_counted() {
-        let mut log = Log::default();
-        let start = Time::from_secs(1_000);
-        let written = (0..100).filter(|_| log.admit(start).1).count();
-        assert_eq!(written, WARNINGS as usize);
-        assert_eq!(log.admit(start + Span::from_millis(900)), (0, false));
-        assert_eq!(log.admit(start + PERIOD), (101 - WARNINGS, true));
+    fn a_peer_is_cut_and_counted() {
+        let mut log = Log { since: Time::from_secs(1_000), ..Log::default() };
+        assert_eq!(log.due(), None);
+        let written = (0..100).filter(|_| log.admit(Level::Warn, ("refused requests", peer(1)))).count();
+        assert_eq!(written as u64, OF_PEER);
+        assert!(log.admit(Level::Warn, ("refused requests", peer(2))));
+        assert!(log.admit(Level::Info, ("associations", peer(1))));
+        assert_eq!(log.due(), Some(Time::from_secs(1_010)));
+        let told =
+            vec![(Level::Warn, "refused requests: 90 more from 192.0.2.1 in the last 10 s".to_owned())];
+        assert_eq!(log.summaries(), told);
+        log.tell(Time::from_secs(1_009));
+        assert!(log.due().is_some());
+        log.tell(Time::from_secs(1_010));
+        assert!(log.due().is_none() && log.admit(Level::Warn, ("refused requests", peer(1))));
+    }
+
+    // Input:  lines of one kind from ten thousand peers, some errors, some information, some details.
+    // Output: of every level only so many; one line tells how many more; memory is bounded.
+    #[test]
+    fn many_peers_are_cut_and_counted_together() {
+        for level in [Level::Debug, Level::Info, Level::Warn, Level::Error] {
+            let mut log = Log { since: Time::from_secs(1_000), ..Log::default() };
+            let from = |n: u32| Some(IpAddr::from(n.to_be_bytes()));
+            let written = (0..10_000).filter(|n| log.admit(level, ("discarded datagrams", from(*n)))).count();
+            assert_eq!(written as u64, if level == Level::Debug { OF_KIND * DETAILED } else { OF_KIND });
+            let line = format!("discarded datagrams: {} more in the last 10 s", 10_000 - written);
+            assert_eq!(log.summaries(), [(level, line)]);
+            assert_eq!(log.peers.len(), KNOWN);
+        }
     }
 }

@@ -8,17 +8,16 @@ mod sockets;
 mod views;
 
 use std::io;
-use std::net::{TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 
 use causeway_dataplane::{Capabilities, Topology};
 use causeway_fastpath::index::{ask_for_huge_pages_in, prefetch_at};
 use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_rules::Scramble;
-use causeway_types::NodeId;
+use causeway_types::{NodeId, Time};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tracing::debug;
 
 use crate::clock::Clock;
 use crate::config::Upf;
@@ -119,10 +118,14 @@ impl Control {
             self.worker.wake();
             self.send();
             alarm.set(self.n4.next_timer());
+            alarm.set(self.log.due());
             tokio::select! {
                 received = self.sockets.wait() => match received {
                     Ok(()) => self.receive(),
-                    Err(error) => self.log.warn(self.clock.now(), &format_args!("receiving on N4: {error}")),
+                    Err(error) => {
+                        let what = format_args!("receiving on N4: {error}");
+                        self.log.warn(self.clock.now(), "N4 sockets", None, &what);
+                    }
                 },
                 report = self.worker.report() => {
                     let report = report.ok_or(RunError::Panicked("packets"))?;
@@ -131,7 +134,11 @@ impl Control {
                         return end;
                     }
                 }
-                () = alarm.wait() => self.n4.timer(self.clock.now()),
+                () = alarm.wait() => {
+                    let now = self.clock.now();
+                    self.n4.timer(now);
+                    self.log.tell(now);
+                }
                 Some(ask) = self.asks.recv() => views::answer(&self.n4, ask),
                 Some(stop) = self.stops.recv() => self.stop(stop),
             }
@@ -170,8 +177,9 @@ impl Control {
                 self.n4.applied(self.clock.now(), id, result);
             }
             Report::Event(event) => {
-                debug!("data plane: {event:?}");
-                self.n4.event(self.clock.now(), event);
+                let now = self.clock.now();
+                self.log.debug(now, "events of the data plane", &format_args!("data plane: {event:?}"));
+                self.n4.event(now, event);
             }
             Report::Stopped(end) => return Some(end.map(|last| Totals::of(*last)).map_err(RunError::Port)),
         }
@@ -184,14 +192,14 @@ impl Control {
             match output {
                 Output::Send { to, bytes } => {
                     if let Err(error) = self.sockets.send(to, bytes) {
-                        self.log.warn(self.clock.now(), &format_args!("sending to {to} on N4: {error}"));
+                        unsent(&mut self.log, self.clock.now(), to, &error);
                     }
                 }
                 Output::Applications(applications) => {
                     self.worker.provision(&applications);
                 }
                 Output::Apply { id, plan } => {
-                    log::plan(&plan);
+                    self.log.plan(|| self.clock.now(), &plan);
                     self.routes.plan(id, &plan);
                     // When the packet thread has ended, its last report ends this one too.
                     self.worker.apply(id, plan);
@@ -209,7 +217,7 @@ impl Control {
     /// Sends what waits to be sent.
     fn send(&mut self) {
         let Self { sockets, log, clock, n4, .. } = self;
-        let lost = |to, error| log.warn(clock.now(), &format_args!("sending to {to} on N4: {error}"));
+        let lost = |to, error| unsent(log, clock.now(), to, &error);
         sockets.flush(lost, |octets| n4.give_back(octets));
     }
 
@@ -219,4 +227,9 @@ impl Control {
             Stop::Now => drop(self.worker.stop()),
         }
     }
+}
+
+/// A datagram could not be sent.
+fn unsent(log: &mut Log, now: Time, to: SocketAddr, error: &io::Error) {
+    log.warn(now, "unsent datagrams", Some(to.ip()), &format_args!("sending to {to} on N4: {error}"));
 }

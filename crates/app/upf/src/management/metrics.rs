@@ -13,6 +13,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::writer::{Writer, label};
+use crate::logging::left_out;
 use crate::worker::Snapshot;
 
 /// The content type of [`Exposition::text`].
@@ -94,7 +95,9 @@ impl Exposition {
         info.encode_info(&label("version", env!("CARGO_PKG_VERSION")))?;
         let (name, help) = ("process_start_time_seconds", "Start time since the Unix epoch");
         let started = ConstGauge::new(self.started.as_nanos() as f64 / 1e9);
-        started.encode(writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?)
+        started.encode(writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
+        let help = "Lines left out of the log: beyond the limits of their kind, or its reader was too slow";
+        writer.counter("causeway_log_lines_left_out", help, left_out())
     }
 
     /// The names of TS 28.552 as other UPFs spell them.

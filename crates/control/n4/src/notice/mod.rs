@@ -270,3 +270,72 @@ impl Notice {
         }
     }
 }
+
+impl Notice {
+    /// What notices of this kind are about. Notices of one kind from one peer have a limit in the log together.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::AssociationUp { .. }
+            | Self::AssociationRenewed { .. }
+            | Self::AssociationDown { .. }
+            | Self::AssociationFailed { .. } => "associations",
+            Self::PeerRestarted { .. } => "restarts of SMFs",
+            Self::PathDown { .. } | Self::PathUp { .. } => "paths to SMFs",
+            Self::PeerDown { .. } | Self::PeerUp { .. } => "paths to GTP-U peers",
+            Self::NodeReportUnanswered { .. } | Self::NodeReportRefused { .. } => "node reports",
+            Self::Refused { .. } => "refused requests",
+            Self::Discarded { .. } => "discarded datagrams",
+            Self::ApplyFailed { .. } => "refusals of the data plane",
+            Self::ReportUnanswered { .. }
+            | Self::ReportRefused { .. }
+            | Self::ReportLost { .. }
+            | Self::ReportElsewhere { .. }
+            | Self::AnswerNotFollowed { .. }
+            | Self::NoPagingPolicy { .. } => "session reports",
+            Self::SessionUnknownToPeer { .. }
+            | Self::SessionReleased { .. }
+            | Self::SessionReplaced { .. }
+            | Self::SessionSetDeleted { .. }
+            | Self::SessionSetModified { .. }
+            | Self::SessionsHandedOver { .. } => "ends of sessions",
+            Self::AnswerTooLong { .. } => "answers that are too long",
+            Self::Finished => "shutdown",
+        }
+    }
+
+    /// The peer that it comes from or concerns, where it names one by its address.
+    pub fn peer(&self) -> Option<IpAddr> {
+        match self {
+            Self::AssociationUp { peer, .. }
+            | Self::AssociationRenewed { peer, .. }
+            | Self::AssociationFailed { peer, .. }
+            | Self::PathDown { peer, .. }
+            | Self::PathUp { peer, .. } => Some(peer.ip()),
+            Self::PeerDown { peer, .. } | Self::PeerUp { peer, .. } => Some(*peer),
+            Self::NodeReportUnanswered { to, .. }
+            | Self::ReportUnanswered { to, .. }
+            | Self::AnswerTooLong { to, .. } => Some(to.ip()),
+            Self::Refused { from, .. }
+            | Self::Discarded { from, .. }
+            | Self::SessionSetDeleted { from, .. }
+            | Self::SessionSetModified { from, .. }
+            | Self::ReportElsewhere { from, .. } => Some(from.ip()),
+            Self::AssociationDown { node, .. }
+            | Self::PeerRestarted { node, .. }
+            | Self::NodeReportRefused { node, .. }
+            | Self::NoPagingPolicy { node }
+            | Self::SessionsHandedOver { from: node, .. } => match node {
+                NodeId::Ip(ip) => Some(*ip),
+                NodeId::Fqdn(_) => None,
+            },
+            Self::ApplyFailed { .. }
+            | Self::ReportRefused { .. }
+            | Self::ReportLost { .. }
+            | Self::SessionUnknownToPeer { .. }
+            | Self::AnswerNotFollowed { .. }
+            | Self::SessionReleased { .. }
+            | Self::SessionReplaced { .. }
+            | Self::Finished => None,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The log of a daemon whose peers, and whose reader, do their worst.
+
+mod common;
+
+use std::io::Read;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use causeway_pfcp::{
+    ApplyAction, AssociationSetupRequest, Cause, CreateFar, CreatePdr, Header, HeartbeatRequest, Message,
+    NetworkInstance, NodeId, Pdi, RecoveryTimeStamp, SessionDeletionRequest, SessionEstablishmentRequest,
+    SourceInterface, UeIpAddress,
+};
+use causeway_types::{DualIp, FSeid, FarId, NtpSeconds, PdrId, Precedence, Seid};
+use common::{PATIENCE, Running, file, loopback};
+
+const RECOVERY: RecoveryTimeStamp = RecoveryTimeStamp(NtpSeconds(0xe000_0000));
+
+/// An SMF that waits for each answer.
+struct Smf {
+    socket: UdpSocket,
+    address: Ipv4Addr,
+    sequence: u32,
+}
+
+impl Smf {
+    fn new(upf: Ipv4Addr) -> Self {
+        let address = loopback();
+        let socket = UdpSocket::bind((address, 8805)).unwrap();
+        socket.connect((upf, 8805)).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { socket, address, sequence: 0 }
+    }
+
+    fn ask(&mut self, message: Message<'_>, seid: Option<Seid>) -> Vec<u8> {
+        self.sequence += 1;
+        let mut octets = Vec::new();
+        message.encode(seid, self.sequence, &mut octets).unwrap();
+        self.socket.send(&octets).unwrap();
+        let mut answer = vec![0; 65_535];
+        let len = self.socket.recv(&mut answer).expect("an answer in time");
+        answer.truncate(len);
+        answer
+    }
+
+    fn heartbeat(&mut self) {
+        let answer = self.ask(HeartbeatRequest::new(RECOVERY).into(), None);
+        assert!(matches!(decode(&answer), Message::HeartbeatResponse(_)));
+    }
+
+    /// Asks for the end of a session that does not exist: a warning in the log.
+    fn ask_for_nothing(&mut self) {
+        let answer = self.ask(SessionDeletionRequest::default().into(), Some(Seid(99)));
+        assert!(matches!(decode(&answer), Message::SessionDeletionResponse(_)));
+    }
+}
+
+fn decode(octets: &[u8]) -> Message<'_> {
+    let (header, body, _) = Header::decode(octets).unwrap();
+    Message::decode(&header, body).unwrap()
+}
+
+/// One value of `/metrics`.
+fn metric(at: Ipv4Addr, series: &str) -> f64 {
+    use std::io::Write;
+    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((at, 9090)), PATIENCE).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut body = String::new();
+    stream.read_to_string(&mut body).unwrap();
+    let line = body.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{series} is not in\n{body}")).parse().unwrap()
+}
+
+// Input:  one peer asks 2,000 times for what is refused, with logs at `info` and at `debug`; another asks once.
+// Output: each is answered. The log has few lines of the first, how many more there were, and the line of the other.
+#[test]
+fn a_peer_cannot_flood_the_log() {
+    for (level, most) in [("info", 50), ("debug", 400)] {
+        let at = loopback();
+        let mut running = Running::start(&["-c", file(at, level).to_str().unwrap()]);
+        running.until("ready");
+        let (mut loud, mut quiet) = (Smf::new(at), Smf::new(at));
+        (0..2_000).for_each(|_| loud.ask_for_nothing());
+        quiet.ask_for_nothing();
+        running.until(&format!("session deletion request from {}:8805 is refused", quiet.address));
+        let summary = running.until(&format!(" more from {} in the last 10 s", loud.address));
+        assert!(summary.contains("refused requests: "), "{summary}");
+        running.signal("TERM");
+        let rest: Vec<String> = running.log.iter().collect();
+        let lines = running.seen.iter().chain(&rest).filter(|line| line.contains(&loud.address.to_string()));
+        let lines = lines.count();
+        assert!((2..most).contains(&lines), "{level}: {lines} lines");
+        let written = metric_of_summary(&summary);
+        assert!(written >= 1_000, "{summary}");
+    }
+}
+
+fn metric_of_summary(summary: &str) -> u64 {
+    let (before, _) = summary.split_once(" more from ").unwrap();
+    before.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+/// Killed in the end, if it has not ended by then.
+struct Killed(std::process::Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+// Input:  a daemon that logs everything into a pipe that nobody reads, and requests that fill it a hundred times.
+// Output: every request is answered, and SIGTERM ends it with 0. What did not get into the log is counted.
+#[test]
+fn a_log_that_nobody_reads_stops_nothing() {
+    let at = loopback();
+    let child = Command::new(env!("CARGO_BIN_EXE_causeway"))
+        .args(["run", "-c", file(at, "trace").to_str().unwrap(), "--log-format", "json"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut running = Killed(child);
+    let child = &mut running.0;
+    let pipe = child.stderr.take().unwrap();
+    let started = Instant::now();
+    while TcpStream::connect((at, 9090)).is_err() {
+        assert!(started.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Many peers, since each may cause only so many lines: a pipe takes 64 KiB.
+    for _ in 0..100 {
+        let mut smf = Smf::new(at);
+        (0..30).for_each(|_| smf.ask_for_nothing());
+    }
+    Smf::new(at).heartbeat();
+    assert!(metric(at, "causeway_log_lines_left_out_total") > 0.0);
+    let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    let asked = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if asked.elapsed() > PATIENCE {
+            panic!("it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(status.code(), Some(0));
+    drop(pipe);
+}
+
+// Input:  a session for a network instance with line feeds, an escape sequence and a right-to-left mark in them.
+// Output: each is one line of the log, in which they are escaped.
+#[test]
+fn what_peers_call_themselves_cannot_forge_a_line() {
+    let at = loopback();
+    let mut running = Running::start(&["-c", file(at, "info").to_str().unwrap()]);
+    running.until("ready");
+    let mut smf = Smf::new(at);
+    let node = || NodeId::Ip(smf_address(&smf));
+    let answer = {
+        let request = AssociationSetupRequest::new(node(), RECOVERY);
+        smf.ask(request.into(), None)
+    };
+    assert!(
+        matches!(decode(&answer), Message::AssociationSetupResponse(it) if it.cause == Cause::RequestAccepted)
+    );
+    let name = "x\n2026-01-01 ERROR forged \x1b[2J\u{202e}";
+    let ue = UeIpAddress { ipv4: Some([10, 45, 0, 2].into()), destination: true, ..UeIpAddress::default() };
+    let network_instance = Some(NetworkInstance::text(name));
+    let pdi = Pdi { network_instance, ue_ip_addresses: [ue].into(), ..Pdi::new(SourceInterface::Core) };
+    let pdr = CreatePdr { far_id: Some(FarId(1)), ..CreatePdr::new(PdrId(1), Precedence(1), pdi) };
+    let far = CreateFar::new(FarId(1), ApplyAction::DROP);
+    let cp = FSeid { seid: Seid(1), addr: DualIp::from(smf_address(&smf)) };
+    let request = SessionEstablishmentRequest::new(NodeId::Ip(smf_address(&smf)), cp, [pdr], [far]);
+    let answer = smf.ask(request.into(), Some(Seid(0)));
+    assert!(matches!(decode(&answer), Message::SessionEstablishmentResponse(it) if !it.cause.is_accepted()));
+    let line = running.until("session establishment request");
+    assert!(line.contains("x\\n2026-01-01 error forged \\u{1b}[2j\\u{202e}"), "{line}");
+    running.signal("TERM");
+    let rest: Vec<String> = running.log.iter().collect();
+    assert!(!rest.iter().any(|line| line.starts_with("2026-01-01")), "{rest:?}");
+}
+
+fn smf_address(smf: &Smf) -> std::net::IpAddr {
+    smf.address.into()
+}

@@ -1,0 +1,95 @@
+//! How many lines each place in the program may write: the last limit, whatever causes them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tracing::callsite::Identifier;
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+
+/// For how long lines are counted together.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// Lines of one place in a period, at most.
+const LINES: u64 = 1000;
+
+/// The same for `debug` and `trace`, which somebody has asked for.
+const DETAILS: u64 = 5000;
+
+static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
+
+/// Places that have written in this period.
+static PLACES: Mutex<Option<Places>> = Mutex::new(None);
+
+/// Lines that were left out since the process started, by this limit or by one that calls [`leave_out`].
+pub(super) fn left_out() -> u64 {
+    LEFT_OUT.load(Ordering::Relaxed)
+}
+
+/// Counts a line that another limit has left out.
+pub(crate) fn leave_out() {
+    LEFT_OUT.fetch_add(1, Ordering::Relaxed);
+}
+
+#[derive(Debug)]
+struct Places {
+    since: Instant,
+    counts: HashMap<Identifier, (&'static Metadata<'static>, u64)>,
+}
+
+impl Places {
+    fn new() -> Self {
+        Self { since: Instant::now(), counts: HashMap::new() }
+    }
+
+    /// Whether one more line of this place may be written.
+    fn admit(&mut self, place: &'static Metadata<'static>) -> bool {
+        let (_, count) = self.counts.entry(place.callsite()).or_insert((place, 0));
+        *count += 1;
+        *count <= most(place)
+    }
+
+    /// What was left out, place by place.
+    fn over(&self) -> Vec<(&'static Metadata<'static>, u64)> {
+        let over = self.counts.values().map(|(place, count)| (*place, count.saturating_sub(most(place))));
+        over.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+fn most(place: &Metadata<'_>) -> u64 {
+    if *place.level() > Level::INFO { DETAILS } else { LINES }
+}
+
+fn places() -> MutexGuard<'static, Option<Places>> {
+    PLACES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says what was left out in the period that is over, if one is.
+pub(super) fn summarise() {
+    let over = {
+        let mut places = places();
+        match places.as_ref() {
+            Some(known) if known.since.elapsed() >= PERIOD => places.take().map(|known| known.over()),
+            _ => None,
+        }
+    };
+    for (place, count) in over.into_iter().flatten() {
+        let (file, line) = (place.file().unwrap_or("?"), place.line().unwrap_or(0));
+        tracing::warn!("{count} more lines of {file}:{line} were left out in the last 10 s");
+    }
+}
+
+/// The limit, as a layer.
+pub(super) struct Limit;
+
+impl<S: Subscriber> Layer<S> for Limit {
+    fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
+        let admitted = places().get_or_insert_with(Places::new).admit(event.metadata());
+        if !admitted {
+            leave_out();
+        }
+        admitted
+    }
+}
