@@ -9,7 +9,7 @@ use causeway_types::{NodeId, NtpSeconds, Seid, Time};
 
 use crate::association::AssociationId;
 use crate::node::Purpose;
-use crate::session::Session;
+use crate::session::{OpenRequests, Session};
 use crate::transaction::RequestKey;
 use crate::{DownReason, MessageResult, N4, Notice, PathFailure};
 
@@ -134,7 +134,7 @@ impl N4 {
             self.leave_to_sibling(id);
         }
         let forgotten = |session: &Session| !is_set && (is_main || session.cp.addr.contains(ip));
-        let purged = self.purge_sessions(id, forgotten);
+        let purged = self.purge_sessions(now, id, OpenRequests::Forget, forgotten);
         self.call_ready(now, id);
         self.notice(Notice::PeerRestarted { node, before, after, purged });
         // It has forgotten an association that we asked for, too, and waits to be asked.

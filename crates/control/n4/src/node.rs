@@ -11,6 +11,7 @@ use crate::buffers::Buffers;
 use crate::counters::{Counters, Occupancy};
 use crate::load::Load;
 use crate::overload::Overload;
+use crate::pfd::PfdOwners;
 use crate::seid::SeidSequence;
 use crate::session::{Forms, Session, Sessions};
 use crate::shutdown::Phase;
@@ -52,6 +53,8 @@ pub struct N4 {
     pub(crate) told_paths: BTreeSet<(AssociationId, IpAddr)>,
     /// Sessions that the data plane would not remove, and when to try again.
     pub(crate) removals: BTreeSet<(Time, Seid)>,
+    /// Who provisioned the PFDs of applications.
+    pub(crate) pfd_owners: PfdOwners,
     pub(crate) phase: Phase,
     pub(crate) load: Load,
     pub(crate) overload: Overload,
@@ -124,6 +127,7 @@ impl N4 {
             outbound: Outbound::new(recovery.0),
             told_paths: BTreeSet::new(),
             removals: BTreeSet::new(),
+            pfd_owners: PfdOwners::new(),
             phase: Phase::Running,
             load: Load::new(recovery.0),
             overload: Overload::new(recovery.0),

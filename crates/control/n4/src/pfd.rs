@@ -1,32 +1,85 @@
 //! PFD management: which traffic Application IDs stand for (TS 29.244 clause 6.2.5).
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_pfcp::{Cause, PfdManagementRequest, PfdManagementResponse};
-use causeway_rules::Rejection;
-use causeway_types::{Seid, Time};
+use causeway_rules::{ApplicationId, Rejection};
+use causeway_types::{NodeId, Seid, Time};
 
 use crate::answer::Refusal;
+use crate::association::canonical;
 use crate::transaction::RequestKey;
 use crate::{N4, Output};
 
+/// Who provisioned the PFDs of an application.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum PfdOwner {
+    /// Any SMF of a set.
+    Set(String),
+    /// One SMF.
+    Node(NodeId),
+    /// One of several SMFs of a host, which did not say which.
+    Host(IpAddr),
+}
+
+/// Who provisioned each application. What the configuration gives has no owner.
+pub(crate) type PfdOwners = BTreeMap<ApplicationId, PfdOwner>;
+
 impl N4 {
     /// Replaces the PFDs of the applications that the request names, for the sessions of every SMF, or changes
-    /// nothing.
+    /// nothing. PFDs are changed and removed by the SMF that provisioned them, or another one of its set, for as long as
+    /// that has an association.
     pub(crate) fn pfd_management(&mut self, now: Time, key: RequestKey, request: &PfdManagementRequest<'_>) {
         if !self.capabilities.application_detection {
             let refusal = Refusal::new(Cause::ServiceNotSupported, "this data plane detects no applications");
             return self.refuse(now, key, Seid(0), refusal);
         }
-        match self.catalogue.applications.manage(request) {
+        let owner = match self.pfd_owner(key, request) {
+            Ok(owner) => owner,
+            Err(refusal) => return self.refuse(now, key, Seid(0), refusal),
+        };
+        let is_others = |id: &ApplicationId| {
+            self.pfd_owners.get(id).is_some_and(|other| *other != owner && self.is_there(other))
+        };
+        match self.catalogue.applications.manage(request, is_others) {
             Err(reason) => self.refuse(now, key, Seid(0), Rejection::from(reason).into()),
             Ok(applications) => {
+                for group in request.application_ids_pfds.iter() {
+                    let id = ApplicationId::new(group.application_id.0);
+                    if self.pfd_owners.get(&id).is_none_or(|other| !self.is_there(other)) {
+                        self.pfd_owners.insert(id, owner.clone());
+                    }
+                }
+                self.pfd_owners.retain(|id, _| applications.knows(id));
                 self.catalogue.applications = Arc::new(applications);
                 self.provision();
                 let cause = Cause::RequestAccepted;
                 let response = PfdManagementResponse::new(cause);
                 self.answer(now, key, Seid(0), Some(cause), &response.into());
             }
+        }
+    }
+
+    /// Who the sender of a request is: the node that it names, or the only one of its host.
+    fn pfd_owner(&self, key: RequestKey, request: &PfdManagementRequest<'_>) -> Result<PfdOwner, Refusal> {
+        let named = request.node_id.as_ref().map(|node| self.speaker(key, &node.to_owned()));
+        let id = named.transpose()?.or_else(|| self.associations.identify(key.from));
+        let association = id.and_then(|id| self.associations.get(id));
+        Ok(match association.map(|it| (it.smf_set.clone(), &it.node)) {
+            Some((Some(set), _)) => PfdOwner::Set(set),
+            Some((None, node)) => PfdOwner::Node(canonical(node)),
+            None => PfdOwner::Host(key.from.ip()),
+        })
+    }
+
+    /// It has an association.
+    fn is_there(&self, owner: &PfdOwner) -> bool {
+        match owner {
+            PfdOwner::Set(set) => self.associations.iter().any(|it| it.smf_set.as_ref() == Some(set)),
+            PfdOwner::Node(node) => self.associations.of_node(node).is_some(),
+            PfdOwner::Host(ip) => self.associations.knows(*ip),
         }
     }
 

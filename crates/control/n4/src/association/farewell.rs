@@ -29,7 +29,7 @@ impl N4 {
         let Some(association) = self.associations.get_mut(id).filter(|it| !it.is_leaving()) else { return };
         association.farewell = Farewell::Reporting;
         for seid in self.sessions_of(id) {
-            self.release_session(seid, ReleaseReason::AssociationReleased);
+            self.release_session(now, seid, ReleaseReason::AssociationReleased);
         }
         self.check_farewell(now, id);
     }

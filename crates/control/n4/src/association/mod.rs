@@ -11,5 +11,5 @@ mod table;
 mod targets;
 
 pub(crate) use farewell::Farewell;
-pub(crate) use table::{Association, AssociationId, Associations};
+pub(crate) use table::{Association, AssociationId, Associations, canonical};
 pub(crate) use targets::{Target, Targets};

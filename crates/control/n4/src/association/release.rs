@@ -9,7 +9,7 @@ use causeway_types::{Seid, Time};
 use super::AssociationId;
 use crate::answer::Refusal;
 use crate::node::Purpose;
-use crate::session::Session;
+use crate::session::{OpenRequests, Session};
 use crate::transaction::RequestKey;
 use crate::{DownReason, N4, Notice};
 
@@ -56,7 +56,7 @@ impl N4 {
     /// Ends an association: nothing is sent to the peer any more, and its sessions go.
     pub(crate) fn end_association(&mut self, now: Time, id: AssociationId, reason: DownReason) {
         self.forget_answers(id);
-        let purged = self.purge_sessions(id, |_| true);
+        let purged = self.purge_sessions(now, id, OpenRequests::Forget, |_| true);
         self.outbound.cancel(|purpose| match purpose {
             Purpose::Heartbeat(association)
             | Purpose::Release(association)
@@ -92,11 +92,17 @@ impl N4 {
     }
 
     /// Dooms those sessions of an association that are unwanted, and says how many.
-    pub(crate) fn purge_sessions(&mut self, id: AssociationId, unwanted: impl Fn(&Session) -> bool) -> usize {
+    pub(crate) fn purge_sessions(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        open: OpenRequests,
+        unwanted: impl Fn(&Session) -> bool,
+    ) -> usize {
         let mut doomed = self.sessions_of(id);
         doomed.retain(|seid| self.sessions.get(*seid).is_some_and(&unwanted));
         for seid in &doomed {
-            self.doom(*seid);
+            self.doom(now, *seid, open);
         }
         doomed.len()
     }
@@ -109,7 +115,11 @@ impl N4 {
         key: RequestKey,
         node: &NodeId<'_>,
     ) -> Option<AssociationId> {
-        let id = self.associations.of_node(&node.to_owned());
+        let node = node.to_owned();
+        // Some SMFs name an unspecified address: the only association of their host is meant.
+        let is_nobody = matches!(&node, causeway_types::NodeId::Ip(ip) if ip.to_canonical().is_unspecified());
+        let named = self.associations.of_node(&node);
+        let id = named.or_else(|| self.associations.identify(key.from).filter(|_| is_nobody));
         let association = id.and_then(|id| self.associations.get(id));
         if association.is_some_and(|association| association.speaks_from(key.from.ip())) {
             return id;

@@ -10,7 +10,7 @@ use causeway_types::{Seid, Time};
 
 use super::{Association, AssociationId, Associations};
 use crate::answer::Refusal;
-use crate::session::{Session, named};
+use crate::session::{OpenRequests, Session, named};
 use crate::transaction::RequestKey;
 use crate::{N4, Notice};
 
@@ -54,7 +54,10 @@ impl N4 {
         let removed: usize = self
             .set_of(id)
             .into_iter()
-            .map(|id| self.purge_sessions(id, |it| it.membership().is_some_and(|of| of.is_in(&sets))))
+            .map(|id| {
+                let unwanted = |it: &Session| it.membership().is_some_and(|of| of.is_in(&sets));
+                self.purge_sessions(now, id, OpenRequests::Answer, unwanted)
+            })
             .sum();
         self.notice(Notice::SessionSetDeleted { from: key.from, sessions: removed });
         let node = self.config.node.clone();

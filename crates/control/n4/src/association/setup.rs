@@ -15,7 +15,7 @@ use super::table::Contact;
 use crate::answer::Refusal;
 use crate::config::{PFCP_PORT, RequestPort};
 use crate::node::Purpose;
-use crate::session::Session;
+use crate::session::{OpenRequests, Session};
 use crate::transaction::RequestKey;
 use crate::{N4, Notice, SetupFailure};
 
@@ -133,7 +133,8 @@ impl N4 {
         let restarted = association.recovery != contact.recovery;
         association.renew(now, contact);
         let node = association.node.clone();
-        let purged = self.purge_sessions(id, |session| !stays(session));
+        let open = if restarted { OpenRequests::Forget } else { OpenRequests::Answer };
+        let purged = self.purge_sessions(now, id, open, |session| !stays(session));
         if restarted || purged > 0 {
             self.forget_answers(id);
         }

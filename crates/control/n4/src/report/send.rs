@@ -10,6 +10,7 @@ use super::build::request;
 use super::set_seid;
 use crate::association::AssociationId;
 use crate::node::Purpose;
+use crate::session::OpenRequests;
 use crate::transaction::Lost;
 use crate::{MessageResult, N4, Notice, Output};
 
@@ -112,7 +113,7 @@ impl N4 {
         }
         if answer.cause == Cause::SessionContextNotFound && !has_ended {
             self.notice(Notice::SessionUnknownToPeer { session: seid });
-            return self.doom(seid);
+            return self.doom(now, seid, OpenRequests::Answer);
         }
         if !answer.cause.is_accepted() {
             self.notice(Notice::ReportRefused { session: seid, cause: answer.cause });

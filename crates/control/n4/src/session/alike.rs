@@ -55,15 +55,7 @@ impl N4 {
     }
 
     /// The same of a session that was doomed meanwhile, and goes.
-    pub(super) fn doomed_alike(
-        &mut self,
-        now: Time,
-        seid: Seid,
-        key: RequestKey,
-        alike: Alike,
-        is_there: bool,
-    ) {
-        self.inbound.forget(&key);
+    pub(super) fn doomed_alike(&mut self, now: Time, seid: Seid, alike: Alike, is_there: bool) {
         if !is_there {
             self.resources.give_back(seid, &alike, false);
             return self.drop_session(now, seid);

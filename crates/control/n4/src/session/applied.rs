@@ -2,8 +2,8 @@
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{
-    Cause, CreatedPdr, CreatedTrafficEndpoint, MessageType, NodeId, SessionEstablishmentResponse,
-    SessionModificationResponse, UpdatedPdr, UsageReport,
+    Cause, CreatedPdr, CreatedTrafficEndpoint, MessageType, NodeId, SessionEstablishmentRequest,
+    SessionEstablishmentResponse, SessionModificationResponse, UpdatedPdr, UsageReport,
 };
 use causeway_rules::{Alike, Change, packet_rate_reports};
 use causeway_types::{FSeid, Seid, Time};
@@ -41,11 +41,11 @@ impl N4 {
             self.notice(Notice::ApplyFailed { session: seid, error: error.clone() });
         }
         match in_flight {
-            InFlight::Alike(key, alike) if is_doomed => {
-                return self.doomed_alike(now, seid, key, alike, result.is_ok());
+            InFlight::Alike(_, alike) if is_doomed => {
+                return self.doomed_alike(now, seid, alike, result.is_ok());
             }
-            InFlight::Moved(key, alike, _) if is_doomed => {
-                return self.doomed_moved(seid, key, alike, result.is_ok());
+            InFlight::Moved(_, alike, _) if is_doomed => {
+                return self.doomed_moved(seid, alike, result.is_ok());
             }
             InFlight::Ends(key) if is_doomed => return self.doomed_end(now, seid, key, &result),
             InFlight::Change { work, change } if is_doomed => {
@@ -125,6 +125,25 @@ impl N4 {
         if let Some(session) = self.sessions.get_mut(seid) {
             session.rules = alike.into();
             session.since = now;
+        }
+    }
+
+    /// Answers an establishment that was carried out before, as then.
+    pub(super) fn repeat_establishment(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        seid: Seid,
+        request: &SessionEstablishmentRequest<'_>,
+    ) {
+        let Some(session) = self.sessions.get(seid) else { return self.inbound.forget(&key) };
+        let (cp, association) = (session.cp, session.association);
+        match causeway_rules::established_by(request, seid, &session.rules.whole()) {
+            Err(rejection) => self.refuse(now, key, cp.seid, rejection.into()),
+            Ok(change) => {
+                let status = self.status(now, Some(association), 0);
+                self.accept_establishment(now, key, cp, seid, Created::by(&change), status);
+            }
         }
     }
 

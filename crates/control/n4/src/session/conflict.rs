@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 
 use causeway_pfcp::{Cause, SessionEstablishmentRequest};
 use causeway_rules::{Change, Context, Reason, Rejection};
-use causeway_types::{FSeid, Seid};
+use causeway_types::{FSeid, Seid, Time};
 
+use super::OpenRequests;
 use super::work::InFlight;
 use crate::answer::Refusal;
 use crate::association::AssociationId;
@@ -17,22 +18,37 @@ use crate::transaction::{RequestKey, Seen};
 use crate::{MessageResult, N4, Output, ReleaseReason};
 
 impl N4 {
-    /// The request is one that was answered already, repeated from another port or address of the SMF: the answer
-    /// goes there, too.
-    pub(crate) fn is_repeated_elsewhere(&mut self, key: &RequestKey, cp: &FSeid) -> bool {
-        let older = self.sessions.of_cp(cp).and_then(|seid| self.sessions.get(seid));
-        let Some(origin) = older.map(|session| session.origin).filter(|origin| origin.is_same_request(key))
+    /// The request is the one that established the session with this F-SEID, and is answered as then: repeated after its answer was
+    /// forgotten, or from another port or address of the SMF.
+    pub(crate) fn is_repeated(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        request: &SessionEstablishmentRequest<'_>,
+    ) -> bool {
+        let Some(seid) = self.sessions.of_cp(&request.cp_f_seid) else { return false };
+        let Some(session) = self.sessions.get(seid).filter(|session| session.origin.is_same_request(&key))
         else {
             return false;
         };
-        let bytes = match self.inbound.look_up(&origin) {
+        let ip = key.from.ip();
+        if !self.associations.speaks_for(session.association, ip) && !session.cp.addr.contains(ip) {
+            return false;
+        }
+        // Of the request itself is known by now that it is being worked on.
+        let before = if session.origin == key { Seen::New } else { self.inbound.look_up(&session.origin) };
+        let bytes = match before {
+            Seen::New if session.is_established() => {
+                self.repeat_establishment(now, key, seid, request);
+                return true;
+            }
             Seen::New => return false,
             Seen::InProgress => None,
             Seen::Answered(bytes) => Some(bytes.to_vec()),
         };
         let result = if bytes.is_some() { MessageResult::Duplicate } else { MessageResult::InProgress };
         self.counters.received(Some(key.message), result);
-        self.inbound.forget(key);
+        self.inbound.forget(&key);
         if let Some(bytes) = bytes {
             self.push(Output::Send { to: key.from, bytes });
         }
@@ -97,14 +113,20 @@ impl N4 {
 
     /// Ends the sessions that a new one takes the place of. One whose F-SEID is the new one's goes without a word:
     /// what would be said of it would be taken for the new one's.
-    pub(crate) fn make_way(&mut self, cp: &FSeid, association: AssociationId, owners: BTreeSet<Seid>) {
+    pub(crate) fn make_way(
+        &mut self,
+        now: Time,
+        cp: &FSeid,
+        association: AssociationId,
+        owners: BTreeSet<Seid>,
+    ) {
         let same = self.sessions.of_cp(cp).filter(|older| self.gives_way(*older, association));
         if let Some(older) = same {
             self.notice(crate::Notice::SessionReplaced { session: older });
-            self.doom(older);
+            self.doom(now, older, OpenRequests::Answer);
         }
         for owner in owners.into_iter().filter(|owner| Some(*owner) != same) {
-            self.release_session(owner, ReleaseReason::AddressTaken);
+            self.release_session(now, owner, ReleaseReason::AddressTaken);
         }
     }
 

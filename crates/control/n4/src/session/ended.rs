@@ -100,7 +100,7 @@ impl N4 {
 
     /// The session is gone. Usage that waited to be reported goes into the response; that a report is still on its
     /// way is said (PURU).
-    fn accept_deletion(
+    pub(super) fn accept_deletion(
         &mut self,
         now: Time,
         seid: Seid,

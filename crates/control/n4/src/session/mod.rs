@@ -20,6 +20,7 @@ mod work;
 
 pub(crate) use form::Forms;
 pub(crate) use membership::{Membership, named};
+pub(crate) use purge::OpenRequests;
 pub(crate) use state::Session;
 pub(crate) use table::Sessions;
 pub(crate) use takeover::Takeover;

@@ -88,8 +88,7 @@ impl N4 {
     }
 
     /// The same of a session that was doomed meanwhile, and goes.
-    pub(super) fn doomed_moved(&mut self, seid: Seid, key: RequestKey, alike: Alike, is_done: bool) {
-        self.inbound.forget(&key);
+    pub(super) fn doomed_moved(&mut self, seid: Seid, alike: Alike, is_done: bool) {
         if let Some(session) = self.sessions.get_mut(seid).filter(|_| is_done) {
             session.rules.become_alike(alike);
         }

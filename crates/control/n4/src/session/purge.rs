@@ -1,30 +1,51 @@
 //! Sessions that end without their SMF asking for it.
 
 use causeway_dataplane::{Applied, ApplyError};
+use causeway_pfcp::{Cause, MessageType};
 use causeway_rules::Change;
 use causeway_types::{Seid, Time};
 
-use super::work::{Waiting, Work};
+use super::work::{Waiting, WaitingRequest, Work};
 use crate::N4;
+use crate::answer::Refusal;
 use crate::node::Purpose;
+use crate::status::Status;
+use crate::transaction::{RequestKey, Seen};
+
+/// What becomes of the requests of a session that ends before they are answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum OpenRequests {
+    /// Their SMF still waits: they are answered.
+    Answer,
+    /// Nobody waits: the SMF has started anew or released the association, and may use their numbers for other requests.
+    Forget,
+}
 
 impl N4 {
     /// Ends a session that nobody wants any more: to SMFs it is gone at once, and from the data plane as soon
-    /// as that has done what it is doing. Requests under way are not answered; their duplicates will be told
-    /// that there is no such session. Its UE addresses can be used at once.
-    pub(crate) fn doom(&mut self, seid: Seid) {
+    /// as that has done what it is doing. `open` says what becomes of its requests that are not answered yet. Its UE
+    /// addresses can be used at once.
+    pub(crate) fn doom(&mut self, now: Time, seid: Seid, open: OpenRequests) {
         let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.doomed) else { return };
         session.doomed = true;
-        let has_ended = session.ended;
+        let (has_ended, cp) = (session.ended, session.cp.seid);
         let reports = session.reports.is_on_its_way();
         session.reports.clear();
         let association = session.association;
-        let is_busy = session.in_flight.is_some();
+        let in_flight = session.in_flight.as_deref();
+        let (is_busy, request) = (in_flight.is_some(), in_flight.and_then(|(_, it)| it.request()));
         self.sessions.forget_cp(seid);
         self.disown(seid);
+        if let Some(key) = request {
+            self.close_request(now, key, cp, open);
+        }
         while let Some(waiting) = self.sessions.next_waiting(seid) {
-            if let Waiting::Request(request) = waiting {
-                self.inbound.forget(&request.key);
+            match waiting {
+                Waiting::Request(WaitingRequest { key, .. }) if open == OpenRequests::Answer => {
+                    self.refuse_unknown(now, key);
+                }
+                Waiting::Request(WaitingRequest { key, .. }) => self.inbound.forget(&key),
+                Waiting::Answer(_) => {}
             }
         }
         let of_session =
@@ -39,6 +60,20 @@ impl N4 {
         } else if !is_busy {
             self.purge(seid);
         }
+    }
+
+    /// Says what becomes of the request whose plan the data plane works on for a session that ends now. A deletion that is to be
+    /// answered is when the plan is carried out.
+    fn close_request(&mut self, now: Time, key: RequestKey, cp: Seid, open: OpenRequests) {
+        let (cause, detail) = match (open, key.message) {
+            (OpenRequests::Forget, _) => return self.inbound.forget(&key),
+            (OpenRequests::Answer, MessageType::SessionDeletionRequest) => return,
+            (OpenRequests::Answer, MessageType::SessionEstablishmentRequest) => {
+                (Cause::RequestRejected, "the session ends before it is established")
+            }
+            (OpenRequests::Answer, _) => (Cause::SessionContextNotFound, "the session has ended"),
+        };
+        self.refuse(now, key, cp, Refusal::new(cause, detail));
     }
 
     /// Has the data plane remove a doomed session.
@@ -58,11 +93,13 @@ impl N4 {
         change: Change,
         result: &Result<Applied, ApplyError>,
     ) {
-        if let Some(key) = work.request() {
-            self.inbound.forget(&key);
-        }
         let was_there = matches!(result, Ok(_) | Err(ApplyError::UnknownSession(_)));
+        let open = |key: &RequestKey| self.inbound.look_up(key) == Seen::InProgress;
         match work {
+            Work::Delete(key) if was_there && open(&key) => {
+                let applied = result.clone().unwrap_or_default();
+                self.accept_deletion(now, seid, key, change, applied, Status::default());
+            }
             Work::Delete(_) | Work::Purge | Work::Release if was_there || self.is_stopping() => {
                 self.resources.commit(change.resources);
                 self.drop_session(now, seid);
@@ -76,6 +113,11 @@ impl N4 {
                 self.drop_session(now, seid);
             }
             Work::Establish(_) | Work::Modify(..) | Work::Delete(_) | Work::Instruct => {
+                if let Work::Delete(key) = &work
+                    && open(key)
+                {
+                    self.refuse_unknown(now, *key);
+                }
                 self.keep_or_abandon(seid, change, result.is_ok());
                 self.purge(seid);
             }

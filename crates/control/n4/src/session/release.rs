@@ -5,6 +5,7 @@ use causeway_pfcp::{CpFeatures, UpFeatures};
 use causeway_rules::{Change, Usage, packet_rate_reports};
 use causeway_types::{Seid, Time, Volume};
 
+use super::OpenRequests;
 use super::work::{Waiting, Work};
 use crate::report::Report;
 use crate::{N4, Notice, ReleaseReason};
@@ -12,7 +13,7 @@ use crate::{N4, Notice, ReleaseReason};
 impl N4 {
     /// Ends a session: to the SMF it is gone at once, from the data plane when that has done what it is doing;
     /// then the SMF is told of its usage and, if it knows what that means, of its end.
-    pub(crate) fn release_session(&mut self, seid: Seid, reason: ReleaseReason) {
+    pub(crate) fn release_session(&mut self, now: Time, seid: Seid, reason: ReleaseReason) {
         let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.is_ending()) else {
             return;
         };
@@ -20,7 +21,7 @@ impl N4 {
         self.sessions.forget_cp(seid);
         while let Some(waiting) = self.sessions.next_waiting(seid) {
             if let Waiting::Request(request) = waiting {
-                self.inbound.forget(&request.key);
+                self.refuse_unknown(now, request.key);
             }
         }
         self.notice(Notice::SessionReleased { session: seid, reason });
@@ -50,7 +51,7 @@ impl N4 {
             // It will be asked again; what it measured cannot be had any more.
             Err(_) => {
                 self.resources.abandon(change.resources);
-                return self.doom(seid);
+                return self.doom(now, seid, OpenRequests::Answer);
             }
         };
         self.resources.commit(change.resources);

@@ -91,12 +91,12 @@ impl N4 {
             Err(error) => return self.refuse(now, key, cp_seid(body), error.into()),
         };
         let cp = request.cp_f_seid;
-        if self.is_repeated_elsewhere(&key, &cp) {
+        if self.is_repeated(now, key, &request) {
             return;
         }
         match self.try_establish(now, key, &request) {
             Ok((association, change, owners)) => {
-                self.make_way(&cp, association, owners);
+                self.make_way(now, &cp, association, owners);
                 let mut session = Session::new(now, change.plan.session, association, cp, key);
                 if !request.fq_csids.is_empty() || request.group_id.is_some() {
                     let membership = &mut session.make_seldom().membership;
@@ -139,7 +139,7 @@ impl N4 {
     }
 
     /// The association of the Node ID in the request, if the sender may speak for that node.
-    pub(super) fn speaker(&self, key: RequestKey, node: &NodeId) -> Result<AssociationId, Refusal> {
+    pub(crate) fn speaker(&self, key: RequestKey, node: &NodeId) -> Result<AssociationId, Refusal> {
         let id = self.associations.of_node(node);
         let association = id.and_then(|id| self.associations.get(id));
         association

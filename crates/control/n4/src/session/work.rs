@@ -30,6 +30,15 @@ pub(crate) enum InFlight {
 }
 
 impl InFlight {
+    /// The request that is to be answered.
+    pub(crate) fn request(&self) -> Option<RequestKey> {
+        match self {
+            Self::Alike(key, _) | Self::Moved(key, ..) | Self::Ends(key) => Some(*key),
+            Self::Change { work, .. } => work.request(),
+            Self::Over => None,
+        }
+    }
+
     /// The session is not there yet.
     pub(super) fn establishes(&self) -> bool {
         matches!(self, Self::Alike(..) | Self::Change { work: Work::Establish(_), .. })

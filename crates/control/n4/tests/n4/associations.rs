@@ -1,5 +1,7 @@
 //! Setup from either side, update, release.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
 use causeway_n4::{Config, DownReason, Limits, Notice, RequestPort, SetupFailure};
 use causeway_pfcp::*;
 use causeway_types::{NodeId as Node, NtpSeconds, Seid, Span};
@@ -247,4 +249,27 @@ fn an_smf_that_asks_is_told_of_the_load() {
     assert_eq!(load(&mut world, &mut smf), Some((1, 10)));
     assert_eq!(load(&mut world, &mut other), None);
     assert_eq!(load(&mut world, &mut smf), Some((2, 30)));
+}
+
+// Input:  a release that names 0.0.0.0 or ::, from an SMF with a session, from a stranger, and where two SMFs share a host.
+// Output: that of the SMF ends its association; the others are refused.
+#[test]
+fn a_release_of_nobody_in_particular_is_that_of_its_sender() {
+    for nobody in [IpAddr::from(Ipv4Addr::UNSPECIFIED), Ipv6Addr::UNSPECIFIED.into()] {
+        let release = || AssociationReleaseRequest::new(NodeId::Ip(nobody));
+        let (mut world, mut smf) = World::associated();
+        let seid = world.establish(&mut smf);
+        let mut stranger = Smf::new(20);
+        assert_eq!(world.ask(&mut stranger, None, release()).cause(), Cause::NoEstablishedAssociation);
+        let mut beside = Smf { addr: SocketAddr::new(smf.ip(), 9000), ..smf.clone() };
+        let fqdn = NodeId::Fqdn(Fqdn::new("beside.example"));
+        let setup = AssociationSetupRequest::new(fqdn, RecoveryTimeStamp(beside.recovery));
+        world.ask(&mut beside, None, setup);
+        let mut unclear = Smf { addr: SocketAddr::new(smf.ip(), 9001), ..smf.clone() };
+        assert_eq!(world.ask(&mut unclear, None, release()).cause(), Cause::NoEstablishedAssociation);
+        assert!(world.n4.session(seid).is_some() && seid != Seid(0));
+        assert_eq!(world.ask(&mut smf, None, release()).cause(), Cause::RequestAccepted);
+        assert!(!world.plane.has(seid));
+        assert_eq!(world.n4.associations().count(), 1);
+    }
 }

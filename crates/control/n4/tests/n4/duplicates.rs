@@ -2,9 +2,9 @@
 
 use causeway_n4::{Config, Direction, Limits, MessageResult};
 use causeway_pfcp::*;
-use causeway_types::{Seid, Span};
+use causeway_types::{FSeid, Seid, Span};
 
-use crate::world::{Pace, World, activation, config, establishment};
+use crate::world::{Pace, Smf, World, activation, config, establishment};
 
 /// How many received messages of a type had this result.
 fn received(world: &World, message: MessageType, result: MessageResult) -> u64 {
@@ -141,4 +141,115 @@ fn kept_answers_are_bounded() {
         world.establish(&mut smf);
     }
     assert!((1..10).contains(&world.n4.occupancy().remembered_requests));
+}
+
+/// Two establishments that the UPF answers in different ways: the same as others before it, and one of which it chooses a tunnel for a
+/// traffic endpoint.
+fn establishments(smf: &mut Smf) -> [SessionEstablishmentRequest<'static>; 2] {
+    let plain = establishment(smf.node_id(), smf.f_seid());
+    let with_endpoint = SessionEstablishmentRequest {
+        create_traffic_endpoints: [CreateTrafficEndpoint {
+            local_f_teid: Some(FTeid::Choose { v4: true, v6: false, choose_id: None }),
+            ..CreateTrafficEndpoint::new(TrafficEndpointId(3))
+        }]
+        .into(),
+        ..establishment(smf.node_id(), smf.f_seid())
+    };
+    [plain, with_endpoint]
+}
+
+// Input:  an establishment, repeated octet by octet when its answer is kept no more: its 30 s are over, or later answers took its
+//         place; from the same port, and from another one. The UE has become active meanwhile.
+// Output: each time the same answer as at first, octet by octet; one session.
+#[test]
+fn an_establishment_is_answered_for_as_long_as_its_session_lasts() {
+    let limits = Limits { answer_octets_per_peer: 600, ..Limits::default() };
+    for (evicted, port) in [(false, 8805), (false, 9000), (true, 8805), (true, 9000)] {
+        let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
+        let mut first = Vec::new();
+        for request in establishments(&mut smf) {
+            let bytes = world.send(&mut smf, Some(Seid(0)), request);
+            first.push((bytes, world.next(smf.addr)));
+        }
+        assert_eq!(
+            world.ask(&mut smf, Some(first[0].1.up_seid()), activation(1)).cause(),
+            Cause::RequestAccepted
+        );
+        match evicted {
+            true => (0..20).for_each(|_| assert!(world.establish(&mut smf) != Seid(0))),
+            false => world.pass(Span::from_secs(33)),
+        }
+        let sessions = world.n4.occupancy().sessions;
+        let mut elsewhere = smf.addr;
+        elsewhere.set_port(port);
+        for (bytes, answer) in &first {
+            world.deliver(elsewhere, bytes);
+            assert_eq!(world.next(elsewhere).bytes, answer.bytes, "evicted: {evicted}, from port {port}");
+        }
+        assert_eq!(world.n4.occupancy().sessions, sessions);
+    }
+}
+
+// Input:  a deletion, repeated while the data plane works on it, soon after its answer, and when the answer is kept no more.
+// Output: one answer when it is done, the same again, then Session context not found.
+#[test]
+fn a_repeated_deletion_is_answered() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    world.plane.pace = Pace::Held;
+    let bytes = world.send(&mut smf, Some(seid), SessionDeletionRequest::default());
+    world.deliver(smf.addr, &bytes);
+    world.is_quiet();
+    world.apply_next();
+    let answer = world.next(smf.addr);
+    world.deliver(smf.addr, &bytes);
+    assert_eq!(world.next(smf.addr).bytes, answer.bytes);
+    world.pass(Span::from_secs(33));
+    world.deliver(smf.addr, &bytes);
+    let late = world.next(smf.addr);
+    assert_eq!((late.cause(), late.header.seid), (Cause::SessionContextNotFound, Some(Seid(0))));
+    world.is_quiet();
+}
+
+// Input:  an establishment, a modification with one waiting and a deletion are under way of one session each when their SMF gives the
+//         F-SEIDs of these sessions to new ones; each is repeated.
+// Output: the establishment and the modifications are refused at once, the deletion is accepted with its usage when it is carried out,
+//         and repetitions are answered the same; the new sessions stay.
+#[test]
+fn what_is_under_way_is_answered_when_its_f_seid_is_used_again() {
+    let (mut world, mut smf) = World::associated();
+    let (modified, deleted) = (world.establish(&mut smf), world.establish(&mut smf));
+    world.plane.pace = Pace::Held;
+    let cp = smf.f_seid();
+    let request = establishment(smf.node_id(), cp);
+    let requests = [
+        world.send(&mut smf, Some(Seid(0)), request),
+        world.send(&mut smf, Some(modified), activation(1)),
+        world.send(&mut smf, Some(modified), activation(2)),
+        world.send(&mut smf, Some(deleted), SessionDeletionRequest::default()),
+    ];
+    let again = |seid| FSeid { seid: Seid(seid), ..cp };
+    for seid in [cp.seid.0, 1, 2] {
+        let ue = FSeid { seid: Seid(700 + seid), ..cp };
+        let request =
+            SessionEstablishmentRequest { cp_f_seid: again(seid), ..establishment(smf.node_id(), ue) };
+        world.send(&mut smf, Some(Seid(0)), request);
+    }
+    while !world.plane.held.is_empty() {
+        world.apply_next();
+    }
+    let mut answers = Vec::new();
+    while let Some(got) = world.try_next(smf.addr) {
+        answers.push(got);
+    }
+    let answer = |sequence| answers.iter().find(|got| got.header.sequence == sequence).expect("an answer");
+    let first = smf.sequence - 6;
+    let causes: Vec<_> = (0..7).map(|number| answer(first + number).cause().code()).collect();
+    assert_eq!(causes, [64, 65, 65, 1, 1, 1, 1]);
+    assert_eq!(answer(first + 3).usage().len(), 1);
+    for (request, sequence) in requests.iter().zip(first..) {
+        world.deliver(smf.addr, request);
+        assert_eq!(world.next(smf.addr).bytes, answer(sequence).bytes);
+    }
+    assert_eq!((world.n4.occupancy().sessions, world.plane.sessions()), (3, 3));
 }

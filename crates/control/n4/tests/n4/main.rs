@@ -11,6 +11,7 @@ mod foreseen;
 mod heartbeats;
 mod overload;
 mod paths;
+mod pfds;
 mod races;
 mod reports;
 mod reports_bounded;

@@ -15,14 +15,20 @@ const MAX_VALUES: usize = 16_384;
 
 impl Applications {
     /// The applications after a request: those it names have the PFDs it gives and no others, or are gone when it
-    /// gives none; when it names none, everything that SMFs provisioned is gone.
+    /// gives none; when it names none, everything that the sender provisioned is gone. `is_others` says which applications
+    /// somebody else provisioned.
     ///
     /// # Errors
-    /// [`Reason`] for the first PFD that cannot be used. Nothing has changed then.
-    pub fn manage(&self, request: &PfdManagementRequest<'_>) -> Result<Self, Reason> {
+    /// [`Reason`] for the first PFD that cannot be used, or application of somebody else that would change. Nothing has
+    /// changed then.
+    pub fn manage(
+        &self,
+        request: &PfdManagementRequest<'_>,
+        is_others: impl Fn(&ApplicationId) -> bool,
+    ) -> Result<Self, Reason> {
         let mut next = self.clone();
         if request.application_ids_pfds.is_empty() {
-            next.0.retain(|_, application| application.configured);
+            next.0.retain(|id, application| application.configured || is_others(id));
             return Ok(next);
         }
         let mut named = Vec::new();
@@ -32,6 +38,9 @@ impl Applications {
                 return incorrect(ie::APPLICATION_ID, "the request names the application twice");
             }
             next.replace(id.clone(), &group)?;
+            if is_others(&id) && next.0.get(&id) != self.0.get(&id) {
+                return Err(Reason::OthersApplication(id));
+            }
             named.push(id);
         }
         next.check_room()?;

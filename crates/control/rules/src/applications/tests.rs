@@ -105,17 +105,20 @@ fn domain(name: &str) -> PfdContents<'_> {
 #[test]
 fn requests_replace_whole_applications() {
     let start = by_domain("configured.example", None);
-    let two =
-        start.manage(&request(vec![("a", vec![domain("a.example")]), ("b", vec![domain("b.example")])]));
+    let two = start
+        .manage(&request(vec![("a", vec![domain("a.example")]), ("b", vec![domain("b.example")])]), |_| {
+            false
+        });
     let two = two.unwrap();
     assert!(two.knows(&"a".into()) && two.knows(&"b".into()) && two.knows(&"app".into()));
-    let changed = two.manage(&request(vec![("a", vec![domain("x.example"), domain("y.example")])])).unwrap();
+    let changed =
+        two.manage(&request(vec![("a", vec![domain("x.example"), domain("y.example")])]), |_| false).unwrap();
     let seen = |name| named(name, None);
     let of_a = |all: &Applications, name| all.detects(&"a".into(), |_| false, Some(&seen(name)));
     assert!(of_a(&changed, "y.example") && !of_a(&changed, "a.example"));
-    let removed = changed.manage(&request(vec![("a", vec![])])).unwrap();
+    let removed = changed.manage(&request(vec![("a", vec![])]), |_| false).unwrap();
     assert!(!removed.knows(&"a".into()) && removed.knows(&"b".into()));
-    assert_eq!(removed.manage(&request(vec![])).unwrap(), start);
+    assert_eq!(removed.manage(&request(vec![]), |_| false).unwrap(), start);
 }
 
 // Input:  requests with one thing wrong each.
@@ -140,12 +143,12 @@ fn wrong_pfds_are_refused() {
         ("expression", domain("(("), 69),
         ("huge expression", domain(huge), 69),
     ] {
-        let reason = configured.manage(&request(vec![("a", vec![pfd])])).unwrap_err();
+        let reason = configured.manage(&request(vec![("a", vec![pfd])]), |_| false).unwrap_err();
         assert_eq!((reason.cause().code(), reason.offending_ie()), (cause, Some(61)), "{what}");
     }
     for (what, names) in [("twice", vec!["a", "a"]), ("configured", vec!["app"]), ("empty", vec![""])] {
         let pfds = names.into_iter().map(|name| (name, vec![domain("a.example")])).collect();
-        let reason = configured.manage(&request(pfds)).unwrap_err();
+        let reason = configured.manage(&request(pfds), |_| false).unwrap_err();
         assert_eq!((reason.cause().code(), reason.offending_ie()), (69, Some(24)), "{what}");
     }
 }
@@ -158,8 +161,26 @@ fn a_flood_of_applications_is_bounded() {
     for batch in 0..8_u32 {
         let names: Vec<_> = (0..512).map(|n| format!("{batch}-{n}")).collect();
         let pfds = names.iter().map(|name| (&**name, vec![domain("a.example")])).collect();
-        applications = applications.manage(&request(pfds)).unwrap();
+        applications = applications.manage(&request(pfds), |_| false).unwrap();
     }
-    let reason = applications.manage(&request(vec![("one more", vec![domain("a.example")])])).unwrap_err();
+    let reason =
+        applications.manage(&request(vec![("one more", vec![domain("a.example")])]), |_| false).unwrap_err();
     assert_eq!(reason, Reason::TooMany { what: "applications", limit: 4096 });
+}
+
+// Input:  two applications of one SMF. Another one gives the first the same PFDs, then other ones, then none, then empties
+//         everything; it does the same with one of its own.
+// Output: the same PFDs are no change; a change is refused with the Application ID; only its own goes.
+#[test]
+fn pfds_are_changed_by_those_who_provisioned_them() {
+    let given = |id, name| request(vec![(id, vec![domain(name)])]);
+    let first = Applications::default().manage(&given("a", "a.example"), |_| false).unwrap();
+    let is_others = |id: &ApplicationId| *id == "a".into();
+    assert_eq!(first.manage(&given("a", "a.example"), is_others).as_ref(), Ok(&first));
+    for change in [given("a", "x.example"), request(vec![("a", vec![])])] {
+        let reason = first.manage(&change, is_others).unwrap_err();
+        assert_eq!((reason.cause().code(), reason.offending_ie()), (64, Some(24)));
+    }
+    let both = first.manage(&given("b", "b.example"), is_others).unwrap();
+    assert_eq!(both.manage(&request(vec![]), is_others), Ok(first));
 }

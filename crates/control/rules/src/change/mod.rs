@@ -71,6 +71,40 @@ pub fn establish(
     Ok(change)
 }
 
+/// What the UPF chose when it carried out this request, read from the session that it established: for the answer to a
+/// repetition of the request. Changes nothing. What a later modification has removed is left out.
+///
+/// # Errors
+/// The request is none that could have established a session.
+pub fn established_by(
+    request: &SessionEstablishmentRequest<'_>,
+    session: Seid,
+    held: &SessionRules,
+) -> Result<Change, Rejection> {
+    let changes = decode::establishment(request)?;
+    let pdr = |id| held.rules.pdrs.get(&id);
+    let (pdrs, points) = (&changes.pdrs.create, &changes.endpoints.create);
+    let chosen = pdrs.iter().filter(|draft| draft.pdi.is_choice());
+    let ues = pdrs.iter().filter(|draft| draft.pdi.ue_choice.is_some());
+    let ends = points.iter().filter(|draft| draft.is_choice());
+    let end_ues = points.iter().filter(|draft| draft.rest.ue.choice.is_some());
+    let plan = Plan { session, ops: crate::Ops::default() };
+    Ok(Change {
+        chosen: chosen.filter_map(|draft| Some((draft.id, pdr(draft.id)?.pdi.tunnel?))).collect(),
+        chosen_endpoints: ends
+            .filter_map(|draft| Some((draft.id, held.endpoints.get(&draft.id)?.tunnel?)))
+            .collect(),
+        ues: ChosenUes {
+            created: ues.filter_map(|draft| Some((draft.id, pdr(draft.id)?.pdi.ue?))).collect(),
+            updated: Vec::new(),
+            endpoints: end_ues
+                .filter_map(|draft| Some((draft.id, held.endpoints.get(&draft.id)?.ue.first?)))
+                .collect(),
+        },
+        ..Change::without_choices(held.clone(), plan, ResourceChange::nothing(session))
+    })
+}
+
 /// Plans the change that a request asks for of the session with the UPF's SEID `session`.
 ///
 /// # Errors

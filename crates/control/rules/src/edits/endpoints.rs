@@ -51,6 +51,13 @@ pub(crate) struct EndpointDraft {
     pub(crate) rest: Endpoint,
 }
 
+impl EndpointDraft {
+    /// Its tunnel is to be chosen by the UPF.
+    pub(crate) fn is_choice(&self) -> bool {
+        matches!(self.tunnel, Some(TunnelRequest::Choose { .. }))
+    }
+}
+
 /// The changes to a traffic endpoint; `None` leaves a part as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct EndpointUpdate {

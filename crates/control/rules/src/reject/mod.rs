@@ -71,6 +71,9 @@ pub enum Reason {
     /// An application is named that is neither configured nor provisioned.
     #[error("application {0} is not known")]
     UnknownApplication(ApplicationId),
+    /// The PFDs of an application are to be changed that another SMF provisioned.
+    #[error("the PFDs of application {0} were provisioned by another SMF")]
+    OthersApplication(ApplicationId),
     /// An F-TEID is to be chosen of IP versions that are not there.
     #[error("no GTP-U address of the IP version asked for serves this network instance")]
     NoAddressToChoose,
@@ -186,6 +189,7 @@ impl Reason {
                 Cause::UnknownPredefinedRule
             }
             Self::UnknownApplication(_) => Cause::UnknownApplicationId,
+            Self::OthersApplication(_) => Cause::RequestRejected,
         }
     }
 
@@ -200,7 +204,7 @@ impl Reason {
             Self::UnknownPolicy(_) => Some(ie::FORWARDING_POLICY),
             Self::UnknownPredefinedRule(_) => Some(ie::ACTIVATE_PREDEFINED_RULES),
             Self::NotActive(_) => Some(ie::DEACTIVATE_PREDEFINED_RULES),
-            Self::UnknownApplication(_) => Some(ie::APPLICATION_ID),
+            Self::UnknownApplication(_) | Self::OthersApplication(_) => Some(ie::APPLICATION_ID),
             Self::NoAddressToChoose
             | Self::ChooseConflict(_)
             | Self::ChooseInUpdate
