@@ -1,7 +1,7 @@
 # Causeway: every command that a developer or a CI needs. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build p4 p4-test demo bench instructions test interop lint docs fuzz fuzz-smoke ci clean
+.PHONY: help setup build p4 p4-test demo bench instructions test interop smf lint docs fuzz fuzz-smoke ci clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -38,6 +38,11 @@ interop: ## Run only the third-party PFCP and GTP clients against a UPF
 	@scripts/setup build
 	@scripts/setup --want net capture go python
 	@tests/interop/run
+
+smf: ## Run only the real SMFs of Open5GS and free5GC, where they are installed: tests/smf/README.md
+	@scripts/setup build
+	@scripts/setup --want net capture go
+	@tests/smf/run
 
 lint: ## Format, clippy, shellcheck and licences of dependencies
 	@scripts/lint

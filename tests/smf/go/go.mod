@@ -1,0 +1,3 @@
+module causeway/smf
+
+go 1.26.2

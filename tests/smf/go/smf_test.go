@@ -1,0 +1,121 @@
+package smf
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// step does something with all sessions at once, and says how long it took.
+func (w *World) step(name string, sessions []*Session, do func(*Session) error) time.Duration {
+	w.t.Helper()
+	start, errors := time.Now(), make([]string, len(sessions))
+	var group sync.WaitGroup
+	for index, session := range sessions {
+		group.Go(func() {
+			if err := do(session); err != nil {
+				errors[index] = "\n    " + session.supi + ": " + err.Error()
+			}
+		})
+	}
+	group.Wait()
+	took := time.Since(start)
+	w.t.Logf("%-28s %8.1f ms", name, float64(took.Microseconds())/1000)
+	if all := strings.Join(errors, ""); all != "" {
+		w.t.Fatalf("%s:%s\nlogs and configuration: %s", name, all, w.output())
+	}
+	return took
+}
+
+// within fails the test where a step took longer.
+func (w *World) within(limit time.Duration, name string, sessions []*Session, do func(*Session) error) {
+	w.t.Helper()
+	if took := w.step(name, sessions, do); took > limit {
+		w.t.Errorf("%s took %v, more than %v", name, took, limit)
+	}
+}
+
+func (w *World) sessions(number int, kind byte) []*Session {
+	sessions := make([]*Session, number)
+	for index := range sessions {
+		sessions[index] = w.session(index+1, kind)
+	}
+	return sessions
+}
+
+// connect brings sessions up until packets pass both ways.
+func (w *World) connect(sessions []*Session) {
+	w.t.Helper()
+	w.within(5*soon, "create", sessions, (*Session).create)
+	w.within(2*soon, "N2 setup", sessions, func(s *Session) error { return s.setUp(w.gnbs[0]) })
+	w.within(soon, "router advertisement", sessions, (*Session).prefix)
+	w.within(soon, "ping", sessions, func(s *Session) error { return s.ping(soon) })
+	w.within(soon, "downlink", sessions, func(s *Session) error {
+		if err := s.downlink("hello"); err != nil {
+			return err
+		}
+		return s.arrives("hello")
+	})
+}
+
+// Input:  sessions are created, the gNB answers, packets go both ways; the UE sleeps and packets for it come; it wakes;
+//
+//	another gNB takes it over; it sleeps and wakes again; the sessions are released.
+//
+// Output: each packet arrives; the SMF pages within a second of the first packet for a sleeping UE; packets that waited come in
+//
+//	order; the old gNB gets an End Marker; nothing is left in the UPF.
+func (w *World) phases(sessions []*Session) {
+	w.connect(sessions)
+	for round, gnb := range []*Gnb{w.gnbs[0], w.gnbs[1]} {
+		w.within(2*soon, "AN release", sessions, (*Session).idle)
+		w.within(soon, "paging", sessions, func(s *Session) error {
+			for number := range 3 {
+				if err := s.downlink(fmt.Sprintf("waits %d %d", round, number)); err != nil {
+					return err
+				}
+			}
+			_, err := s.transfer(soon)
+			return err
+		})
+		w.within(2*soon, "service request", sessions, func(s *Session) error { return s.wake(gnb) })
+		w.within(soon, "what waited", sessions, func(s *Session) error {
+			for number := range 3 {
+				if err := s.arrives(fmt.Sprintf("waits %d %d", round, number)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if round == 0 {
+			w.within(2*soon, "path switch", sessions, func(s *Session) error {
+				before := s.queue
+				if err := s.handover(w.gnbs[1]); err != nil {
+					return err
+				}
+				_, err := s.received(before, soon, "an End Marker", func(r Received) bool { return r.EndMarker })
+				return err
+			})
+		}
+		w.within(soon, "ping", sessions, func(s *Session) error { return s.ping(soon) })
+	}
+	w.within(2*soon, "release", sessions, (*Session).release)
+	w.wait(soon, "no session is left", func() bool { return w.value("pfcp_sessions") == 0 })
+}
+
+func TestPhases(t *testing.T) {
+	kinds := map[string]byte{"ipv4": IPv4}
+	if product() == "open5gs" {
+		kinds["ipv6"], kinds["ipv4v6"] = IPv6, IPv4v6
+	}
+	for name, kind := range kinds {
+		for _, number := range []int{1, 20} {
+			t.Run(fmt.Sprintf("%s-%d", name, number), func(t *testing.T) {
+				w := newWorld(t, Options{})
+				w.phases(w.sessions(number, kind))
+			})
+		}
+	}
+}
