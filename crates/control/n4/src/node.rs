@@ -12,6 +12,7 @@ use crate::counters::{Counters, Occupancy};
 use crate::load::Load;
 use crate::overload::Overload;
 use crate::pfd::PfdOwners;
+use crate::report::RequestNumber;
 use crate::seid::SeidSequence;
 use crate::session::{Forms, Session, Sessions};
 use crate::shutdown::Phase;
@@ -90,6 +91,8 @@ pub(crate) enum Purpose {
         session: Seid,
         /// Whose it is.
         association: AssociationId,
+        /// Which of the session's requests.
+        number: RequestNumber,
     },
 }
 
@@ -254,7 +257,7 @@ impl N4 {
                 Purpose::PathReport { association, .. } => {
                     self.path_report_unanswered(now, association, lost);
                 }
-                Purpose::Report { session, association } => {
+                Purpose::Report { session, association, .. } => {
                     self.report_unanswered(now, session, association, lost);
                 }
             },

@@ -187,8 +187,8 @@ impl N4 {
             (Purpose::Release(id), Message::AssociationUpdateResponse(it)) => {
                 self.release_answered(now, id, it.cause);
             }
-            (Purpose::Report { session, association }, Message::SessionReportResponse(it)) => {
-                self.report_answered(now, session, association, &it);
+            (Purpose::Report { session, association, number }, Message::SessionReportResponse(it)) => {
+                self.report_answered(now, session, association, number, &it);
             }
             (Purpose::PathReport { association, .. }, Message::NodeReportResponse(it)) => {
                 self.path_report_answered(association, it.cause);

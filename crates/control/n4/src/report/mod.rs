@@ -10,5 +10,5 @@ mod send;
 
 pub(crate) use bundle::USAGES;
 pub(crate) use elsewhere::{from_another_smf, set_seid};
-pub(crate) use queue::Report;
+pub(crate) use queue::{Report, RequestNumber};
 pub(crate) use reports::ReportQueue;

@@ -1,11 +1,11 @@
-//! The reports of one session, one on its way at a time so that they arrive in order.
+//! The reports of one session: few of them on their way at a time, numbered in the order in which they happened.
 
 use std::collections::VecDeque;
 use std::ops::Add;
 
 use causeway_dataplane::DownlinkData;
 use causeway_pfcp::{AdditionalUsageReports, UsageReport};
-use causeway_rules::Usage;
+use causeway_rules::{Usage, UsageReportTrigger};
 use causeway_types::{FTeid, UrrId};
 
 use super::bundle::{Bundle, names_policy};
@@ -27,12 +27,36 @@ pub(crate) enum Report {
     Ended,
 }
 
+/// Requests of a session that may be on their way at a time.
+const OPEN: usize = 4;
+/// As many more may be, of reports that something waits for: paging, another tunnel, a quota.
+const OPEN_URGENT: usize = 4;
+
+/// What a quota's end is told by: no more passes until the SMF has granted more.
+const QUOTA: UsageReportTrigger = UsageReportTrigger::VOLQU
+    .union(UsageReportTrigger::TIMQU)
+    .union(UsageReportTrigger::EVEQU)
+    .union(UsageReportTrigger::QUHTI)
+    .union(UsageReportTrigger::QUVTI);
+
 /// The reports of a session that has some.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: VecDeque<Report>,
-    /// The downlink data of the request that was sent and is not answered.
-    on_its_way: Option<Vec<DownlinkData>>,
+    /// The requests that were sent and are not answered.
+    open: Vec<Open>,
+    last: RequestNumber,
+}
+
+/// Which of a session's requests it is.
+pub(crate) type RequestNumber = u16;
+
+/// A request that was sent and is not answered.
+#[derive(Debug)]
+struct Open {
+    number: RequestNumber,
+    /// What it tells beside usage.
+    told: Vec<Report>,
 }
 
 impl Queue {
@@ -52,24 +76,57 @@ impl Queue {
         true
     }
 
-    /// Takes what goes into the next request: the first reports that go together. Empty when there is nothing, or
-    /// when one is on its way.
-    pub(super) fn next_request(&mut self) -> Vec<Report> {
-        if self.on_its_way.is_some() {
-            return Vec::new();
-        }
+    /// Takes what goes into the next request, and its number: the first reports that go together. While [`OPEN`] requests
+    /// are on their way, only what does not wait for them, and the usage that must be numbered before it. `None` when nothing
+    /// may go.
+    pub(super) fn next_request(&mut self) -> Option<(RequestNumber, Vec<Report>)> {
+        let may_go = self.may_go();
         let mut bundle = Bundle::default();
-        let count = self.waiting.iter().take_while(|report| bundle.takes(report)).count();
-        let request: Vec<_> = self.waiting.drain(..count).collect();
-        let downlink_data = request.iter().filter_map(Report::downlink_data).collect();
-        self.on_its_way = (!request.is_empty()).then_some(downlink_data);
-        request
+        let (mut request, mut rest, mut is_full) = (Vec::new(), VecDeque::new(), false);
+        for report in std::mem::take(&mut self.waiting) {
+            let goes = !is_full && may_go(&report);
+            is_full |= goes && !bundle.takes(&report);
+            if goes && !is_full {
+                request.push(report);
+            } else {
+                rest.push_back(report);
+            }
+        }
+        self.waiting = rest;
+        if request.is_empty() {
+            return None;
+        }
+        self.last = self.last.wrapping_add(1);
+        let told = request.iter().filter(|report| !report.is_usage()).cloned().collect();
+        self.open.push(Open { number: self.last, told });
+        Some((self.last, request))
     }
 
-    /// The request was refused for its paging policy: its downlink data is the next to be told. False if it named
+    /// Which of the reports that wait may go now.
+    fn may_go(&self) -> impl Fn(&Report) -> bool + use<> {
+        let is_open_for = |limit| self.open.len() < limit;
+        let (all, urgent) = (is_open_for(OPEN), is_open_for(OPEN + OPEN_URGENT));
+        let has_open = !self.open.is_empty();
+        let quotas: Vec<UrrId> = match !all && urgent {
+            true => self.waiting.iter().filter_map(Report::quota).collect(),
+            false => Vec::new(),
+        };
+        move |report| match report {
+            // It is the last: all others have been heard, or are in the same request.
+            Report::Ended => all && !has_open,
+            _ if all => true,
+            Report::DownlinkData(_) | Report::ErrorIndication(_) => urgent,
+            // Usage of one URR is numbered in its order.
+            report => report.urrs().any(|urr| quotas.contains(&urr)),
+        }
+    }
+
+    /// This request was refused for its paging policy: its downlink data is the next to be told. False if it named
     /// no policy.
-    pub(super) fn again_without_policy(&mut self) -> bool {
-        let Some(data) = self.on_its_way.take() else { return false };
+    pub(super) fn again_without_policy(&mut self, number: RequestNumber) -> bool {
+        let open = self.open.iter().find(|open| open.number == number);
+        let told = || open.into_iter().flat_map(|open| &open.told);
+        let data: Vec<_> = told().filter_map(Report::downlink_data).collect();
         if !data.iter().any(names_policy) {
             return false;
         }
@@ -79,19 +136,19 @@ impl Queue {
         true
     }
 
-    /// The request is answered or given up: the next may go.
-    pub(super) fn done(&mut self) {
-        self.on_its_way = None;
+    /// This request is answered or given up: another may go.
+    pub(super) fn done(&mut self, number: RequestNumber) {
+        self.open.retain(|open| open.number != number);
     }
 
     /// A request could go out now.
     pub(super) fn is_ready(&self) -> bool {
-        self.on_its_way.is_none() && !self.waiting.is_empty()
+        !self.waiting.is_empty() && self.waiting.iter().any(self.may_go())
     }
 
     /// A request was sent and is not answered.
     pub(super) fn is_on_its_way(&self) -> bool {
-        self.on_its_way.is_some()
+        !self.open.is_empty()
     }
 
     /// How many reports wait to be sent.
@@ -101,7 +158,7 @@ impl Queue {
 
     /// There is nothing, waiting or on its way.
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.on_its_way.is_none()
+        self.waiting.is_empty() && self.open.is_empty()
     }
 
     /// Puts what a response had no room for before all else, and says how much that is; `None` if it is nothing.
@@ -153,11 +210,13 @@ impl Queue {
             }
             _ => false,
         };
-        let waits = |waiting: &Report| match waiting {
-            Report::Inactivity => *report == Report::Inactivity,
-            waiting => waiting.downlink_data().is_some_and(|data| is_same(&data)),
+        let tells = |told: &Report| match told {
+            Report::ErrorIndication(_) => told == report,
+            told => told.downlink_data().is_some_and(|data| is_same(&data)),
         };
-        self.on_its_way.iter().flatten().any(is_same) || self.waiting.iter().any(waits)
+        let is_inactive = |waiting: &Report| matches!(waiting, Report::Inactivity) && waiting == report;
+        self.open.iter().flat_map(|open| &open.told).any(tells)
+            || self.waiting.iter().any(|waiting| tells(waiting) || is_inactive(waiting))
     }
 
     /// Adds usage to the last one of its URR, or to the end when there is none with the same parts.
@@ -184,6 +243,26 @@ impl Queue {
 impl Report {
     pub(super) fn downlink_data(&self) -> Option<DownlinkData> {
         if let Self::DownlinkData(data) = self { Some(*data) } else { None }
+    }
+
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Usage(_) | Self::Additional(_))
+    }
+
+    /// The URRs whose usage it is.
+    fn urrs(&self) -> impl Iterator<Item = UrrId> {
+        let (parts, additional) = match self {
+            Self::Usage(parts) => (parts.as_slice(), None),
+            Self::Additional(report) => (&[][..], Some(report.urr_id)),
+            _ => (&[][..], None),
+        };
+        parts.iter().map(|usage| usage.urr).chain(additional)
+    }
+
+    /// The URR whose quota is exhausted.
+    fn quota(&self) -> Option<UrrId> {
+        let Self::Usage(parts) = self else { return None };
+        parts.iter().find(|usage| usage.triggers.intersects(QUOTA)).map(|usage| usage.urr)
     }
 
     pub(super) fn tunnel(&self) -> Option<causeway_pfcp::FTeid> {

@@ -4,9 +4,9 @@ use causeway_pfcp::{AdditionalUsageReports, UsageReport};
 use causeway_rules::Usage;
 use causeway_types::UrrId;
 
-use super::queue::{Queue, Report};
+use super::queue::{Queue, Report, RequestNumber};
 
-/// The reports of one session, one on its way at a time so that they arrive in order.
+/// The reports of one session: few of them on their way at a time, numbered in the order in which they happened.
 #[derive(Debug, Default)]
 pub(crate) struct ReportQueue(Option<Box<Queue>>);
 
@@ -18,21 +18,21 @@ impl ReportQueue {
         self.0.get_or_insert_default().push(report, limit)
     }
 
-    /// Takes what goes into the next request: the first reports that go together. Empty when there is nothing, or
-    /// when one is on its way.
-    pub(crate) fn next_request(&mut self) -> Vec<Report> {
-        self.with(Queue::next_request).unwrap_or_default()
+    /// Takes what goes into the next request, and its number: the first reports that go together. `None` when nothing may
+    /// go, since there is nothing or enough is on its way.
+    pub(crate) fn next_request(&mut self) -> Option<(RequestNumber, Vec<Report>)> {
+        self.with(Queue::next_request).flatten()
     }
 
-    /// The request was refused for its paging policy: its downlink data is the next to be told. False if it named
+    /// This request was refused for its paging policy: its downlink data is the next to be told. False if it named
     /// no policy.
-    pub(crate) fn again_without_policy(&mut self) -> bool {
-        self.with(Queue::again_without_policy).unwrap_or(false)
+    pub(crate) fn again_without_policy(&mut self, number: RequestNumber) -> bool {
+        self.with(|queue| queue.again_without_policy(number)).unwrap_or(false)
     }
 
-    /// The request is answered or given up: the next may go.
-    pub(crate) fn done(&mut self) {
-        self.with(Queue::done);
+    /// This request is answered or given up: another may go.
+    pub(crate) fn done(&mut self, number: RequestNumber) {
+        self.with(|queue| queue.done(number));
     }
 
     /// A request could go out now.

@@ -5,12 +5,12 @@ use causeway_pfcp::{Cause, SessionReportRequest, SessionReportResponse};
 use causeway_rules::Usage;
 use causeway_types::{FSeid, Seid, Time};
 
-use super::Report;
 use super::build::request;
 use super::set_seid;
+use super::{Report, RequestNumber};
 use crate::association::AssociationId;
 use crate::node::Purpose;
-use crate::session::OpenRequests;
+use crate::session::{OpenRequests, Session};
 use crate::transaction::Lost;
 use crate::{MessageResult, N4, Notice, Output};
 
@@ -39,17 +39,17 @@ impl N4 {
         self.send_reports(now, seid);
     }
 
-    /// Sends the next reports of a session, if it is established, at rest, and has none on its way. While a
+    /// Sends the next reports of a session, if it is established, at rest, and has few on their way. While a
     /// plan is under way they wait, so that the numbers of usage reports keep their order.
     pub(crate) fn send_reports(&mut self, now: Time, seid: Seid) {
         while let Some(association) = self.ready_to_report(seid) {
             let Some(session) = self.sessions.get_mut(seid) else { return };
-            let reports = session.reports.next_request();
+            let Some((number, reports)) = session.reports.next_request() else { return };
             let names_policy = self.associations.get(association).is_some_and(|it| !it.refuses_paging_policy);
             match request(session, &reports, names_policy) {
-                Some(request) => return self.send_request(now, seid, association, &request),
+                Some(request) => self.send_request(now, seid, association, number, &request),
                 None => {
-                    session.reports.done();
+                    session.reports.done(number);
                     self.lose_report(seid, "its URR is gone");
                 }
             }
@@ -77,6 +77,7 @@ impl N4 {
         now: Time,
         seid: Seid,
         id: AssociationId,
+        number: RequestNumber,
         request: &SessionReportRequest<'static>,
     ) {
         let Some(session) = self.sessions.get(seid) else { return };
@@ -87,7 +88,7 @@ impl N4 {
         let cp = if is_elsewhere { Seid(0) } else { session.cp.seid };
         let old_cp_f_seid = is_elsewhere.then_some(session.cp);
         let request = SessionReportRequest { old_cp_f_seid, ..request.clone() };
-        let purpose = Purpose::Report { session: seid, association: id };
+        let purpose = Purpose::Report { session: seid, association: id, number };
         let policy = self.config.retransmission;
         self.ask(now, policy, to, Some(cp), &request.into(), purpose);
     }
@@ -98,13 +99,14 @@ impl N4 {
         now: Time,
         seid: Seid,
         association: AssociationId,
+        number: RequestNumber,
         answer: &SessionReportResponse<'_>,
     ) {
         self.report_is_done(now, association);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let refuses_policy =
-            answer.cause == Cause::ServiceNotSupported && session.reports.again_without_policy();
-        session.reports.done();
+            answer.cause == Cause::ServiceNotSupported && session.reports.again_without_policy(number);
+        session.reports.done(number);
         session.forget_tried();
         let has_ended = session.ended;
         if refuses_policy {
@@ -175,8 +177,13 @@ impl N4 {
         }
     }
 
-    /// The SMF's end of a session is elsewhere now: reports go there, the one on its way too.
-    pub(crate) fn move_session(&mut self, seid: Seid, cp: FSeid) {
+    /// The SMF's end of a session is elsewhere now: reports go there, those on their way too. Many SMFs name it in every
+    /// modification as it is: unless its association `is_another`, nothing is sent again then.
+    pub(crate) fn move_session(&mut self, seid: Seid, cp: FSeid, is_another: bool) {
+        let is_there = |session: &Session| session.cp == cp && session.contact().is_none();
+        if !is_another && self.sessions.get(seid).is_some_and(is_there) {
+            return;
+        }
         self.sessions.set_cp(seid, cp);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.seldom_mut().into_iter().for_each(|it| it.contact = None);

@@ -69,11 +69,9 @@ impl N4 {
         if let (Some(membership), Some(session)) = (membership, self.sessions.get_mut(seid)) {
             session.make_seldom().membership = membership;
         }
-        if let Some(association) = association {
-            self.move_to_association(seid, association);
-        }
+        let is_another = association.is_some_and(|association| self.move_to_association(seid, association));
         if let Some(cp) = cp {
-            self.move_session(seid, cp);
+            self.move_session(seid, cp, is_another);
         }
     }
 
@@ -85,23 +83,24 @@ impl N4 {
         }
         let held = session.association;
         let named = answer.node_id.as_ref().and_then(|node| self.associations.of_node(&node.to_owned()));
-        if let Some(id) = named.filter(|id| self.associations.are_of_one_set(held, *id)) {
-            self.move_to_association(seid, id);
-        }
+        let able = named.filter(|id| self.associations.are_of_one_set(held, *id));
+        let is_another = able.is_some_and(|id| self.move_to_association(seid, id));
         if let Some(cp) = answer.cp_f_seid {
-            self.move_session(seid, cp);
+            self.move_session(seid, cp, is_another);
         }
     }
 
-    pub(crate) fn move_to_association(&mut self, seid: Seid, id: AssociationId) {
-        let Some(counts) = self.sessions.get(seid).map(|session| !session.doomed) else { return };
-        let Some(before) = self.sessions.set_association(seid, id) else { return };
+    /// Gives a session to an association. Says whether it had another.
+    pub(crate) fn move_to_association(&mut self, seid: Seid, id: AssociationId) -> bool {
+        let Some(counts) = self.sessions.get(seid).map(|session| !session.doomed) else { return false };
+        let Some(before) = self.sessions.set_association(seid, id) else { return false };
         if let Some(association) = self.associations.get_mut(before).filter(|_| counts) {
             association.sessions -= 1;
         }
         if let Some(association) = self.associations.get_mut(id).filter(|_| counts) {
             association.sessions += 1;
         }
+        before != id
     }
 
     /// Reports of the session go to this address from now on, as to an SMF that did not assign its F-SEID; the one

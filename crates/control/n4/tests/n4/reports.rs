@@ -3,9 +3,9 @@
 use causeway_dataplane::{ApplyError, DownlinkData, Event, Op};
 use causeway_n4::Notice;
 use causeway_pfcp::*;
-use causeway_types::{BarId, PdrId, Qfi, Seid, Span, Teid};
+use causeway_types::{BarId, PdrId, Qfi, Seid, Span, Teid, UrrId};
 
-use crate::world::{Smf, World, activation};
+use crate::world::{Smf, World, activation, used};
 
 const VOLTH: UsageReportTrigger = UsageReportTrigger::VOLTH;
 
@@ -58,33 +58,121 @@ fn a_report_is_repeated_until_it_is_answered() {
     world.is_quiet();
 }
 
-// Input:  usage, then downlink data, an error indication and usage again before the first is answered.
-// Output: one request at a time; the second carries all that waits, each type with its IE; numbers go up.
+// Input:  downlink data, an error indication, inactivity and usage while a modification is under way.
+// Output: one request after its answer, with all of it, each type with its IE.
 #[test]
-fn reports_of_every_type_share_a_request() {
-    let (mut world, smf, seid) = with_session();
+fn what_waits_for_a_plan_shares_a_request() {
+    let (mut world, mut smf, seid) = with_session();
     let tunnel = causeway_types::FTeid { teid: Teid::new(5).unwrap(), addr: smf.ip().into() };
-    world.uses(seid, 1);
+    world.plane.pace = crate::world::Pace::Held;
+    world.send(&mut smf, Some(seid), activation(1));
     world.event(downlink(seid));
     world.event(Event::ErrorIndication { session: seid, tunnel });
     world.event(Event::Inactivity { session: seid });
-    world.uses(seid, 2);
-    let first = world.next(smf.addr);
+    world.uses(seid, 1);
     world.is_quiet();
-    assert_eq!(first.usage(), [(1, 0, 1, VOLTH)]);
-    world.deliver(smf.addr, &Smf::report_response(&first, seid, Cause::RequestAccepted));
-    let second = world.next(smf.addr);
-    assert_eq!(second.usage(), [(1, 1, 2, VOLTH)]);
-    let Message::SessionReportRequest(request) = second.message() else { panic!("{:?}", second.kind()) };
+    world.apply_next();
+    assert_eq!(world.next(smf.addr).cause(), Cause::RequestAccepted);
+    let got = world.next(smf.addr);
+    let Message::SessionReportRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
     let types = ReportType::USAR | ReportType::DLDR | ReportType::ERIR | ReportType::UPIR;
-    assert_eq!(request.report_type, types);
+    assert_eq!((request.report_type, got.usage()), (types, vec![(1, 0, 1, VOLTH)]));
+    world.is_quiet();
+}
+
+// Input:  usage four times, then usage, downlink data, an error indication and inactivity before any is answered.
+// Output: four requests of usage; downlink data and the error indication go at once, the others when one is answered, together;
+//         numbers go up.
+#[test]
+fn only_ordinary_reports_wait_for_answers() {
+    let (mut world, smf, seid) = with_session();
+    let tunnel = causeway_types::FTeid { teid: Teid::new(5).unwrap(), addr: smf.ip().into() };
+    (1..6).for_each(|octets| world.uses(seid, octets));
+    world.event(Event::Inactivity { session: seid });
+    let first = world.next(smf.addr);
+    assert_eq!(first.usage(), [(1, 0, 1, VOLTH)]);
+    for number in 1..4 {
+        assert_eq!(world.next(smf.addr).usage(), [(1, number, u64::from(number) + 1, VOLTH)]);
+    }
+    world.is_quiet();
+    world.event(downlink(seid));
+    let paging = world.next(smf.addr);
+    world.event(Event::ErrorIndication { session: seid, tunnel });
+    let error = world.next(smf.addr);
+    world.is_quiet();
+    world.deliver(smf.addr, &Smf::report_response(&first, seid, Cause::RequestAccepted));
+    world.is_quiet();
+    world.deliver(smf.addr, &Smf::report_response(&paging, seid, Cause::RequestAccepted));
+    world.is_quiet();
+    world.deliver(smf.addr, &Smf::report_response(&error, seid, Cause::RequestAccepted));
+    let last = world.next(smf.addr);
+    assert_eq!(last.usage(), [(1, 4, 5, VOLTH)]);
+    let types = |got: &crate::world::Got| {
+        let Message::SessionReportRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
+        request.report_type
+    };
+    assert_eq!(types(&last), ReportType::USAR | ReportType::UPIR);
+    assert_eq!((types(&paging), types(&error)), (ReportType::DLDR, ReportType::ERIR));
+    let Message::SessionReportRequest(request) = paging.message() else { panic!("{:?}", paging.kind()) };
     let report = request.downlink_data_report.unwrap();
     assert_eq!(report.pdr_ids.iter().collect::<Vec<_>>(), [PdrId(2)]);
     let service = report.downlink_data_service_informations.first().unwrap();
     assert_eq!((service.qfi, service.paging_policy), (Qfi::new(9), Some(0)));
+    let Message::SessionReportRequest(request) = error.message() else { panic!("{:?}", error.kind()) };
     assert_eq!(request.error_indication_report.unwrap().remote_f_teids.first(), Some(FTeid::from(tunnel)));
-    world.deliver(smf.addr, &Smf::report_response(&second, seid, Cause::RequestAccepted));
+    world.deliver(smf.addr, &Smf::report_response(&last, seid, Cause::RequestAccepted));
     world.is_quiet();
+}
+
+// Input:  a usage report that the SMF never answers; 3.5 s later downlink data comes for an idle UE.
+// Output: the SMF hears of the downlink data at once, and of the usage no more than N1 times again until then.
+#[test]
+fn paging_does_not_wait_for_a_lost_usage_report() {
+    let (mut world, smf, seid) = with_session();
+    world.uses(seid, 1000);
+    let usage = world.next(smf.addr);
+    world.pass(Span::from_millis(3500));
+    assert_eq!(world.sent.len(), 2);
+    assert!(world.sent.drain(..).all(|(_, bytes)| bytes == usage.bytes));
+    world.event(downlink(seid));
+    let got = world.next(smf.addr);
+    let Message::SessionReportRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
+    assert_eq!(request.report_type, ReportType::DLDR);
+}
+
+// Input:  four usage reports that the SMF does not answer, more usage of the same URR, and the end of its quota.
+// Output: the quota's end is told at once, with the usage before it, in the order of their numbers.
+#[test]
+fn the_end_of_a_quota_does_not_wait() {
+    let (mut world, smf, seid) = with_session();
+    (1..6).for_each(|octets| world.uses(seid, octets));
+    for _ in 0..4 {
+        world.next(smf.addr);
+    }
+    world.is_quiet();
+    let usage = used(world.now, UrrId(1), 6, UsageReportTrigger::VOLQU);
+    world.event(Event::Usage { session: seid, usage: vec![usage] });
+    let got = world.next(smf.addr);
+    assert_eq!(got.usage(), [(1, 4, 5, VOLTH), (1, 5, 6, UsageReportTrigger::VOLQU)]);
+}
+
+// Input:  a usage report that is not answered, and modifications that name the SMF's end as it is.
+// Output: the report is repeated N1 times by its timer, and never for a modification.
+#[test]
+fn a_modification_repeats_no_report() {
+    let (mut world, mut smf, seid) = with_session();
+    world.uses(seid, 1000);
+    let report = world.next(smf.addr);
+    let cp = world.n4.session(seid).unwrap().cp;
+    for step in 0..14 {
+        let request = SessionModificationRequest { cp_f_seid: Some(cp), ..activation(1) };
+        let bytes = world.send(&mut smf, Some(seid), request);
+        assert!(!bytes.is_empty());
+        let answers = world.sent.iter().filter(|(_, bytes)| *bytes != report.bytes).count();
+        assert_eq!(answers, step + 1);
+        world.pass(Span::from_secs(1));
+    }
+    assert_eq!(world.sent.iter().filter(|(_, bytes)| *bytes == report.bytes).count(), 3);
 }
 
 // Input:  a packet of DSCP 46; the SMF answers that it does not support the service.
@@ -128,13 +216,14 @@ fn downlink_data_is_reported_once() {
 }
 
 // Input:  the SMF does not know the session of a report.
-// Output: it is removed here too, with what else waits.
+// Output: it is removed here too, with what else is on its way.
 #[test]
 fn a_session_that_the_smf_does_not_know_is_removed() {
     let (mut world, smf, seid) = with_session();
     world.uses(seid, 1);
     world.event(downlink(seid));
     let got = world.next(smf.addr);
+    world.next(smf.addr);
     world.deliver(smf.addr, &Smf::report_response(&got, Seid(0), Cause::SessionContextNotFound));
     assert!(world.notices.contains(&Notice::SessionUnknownToPeer { session: seid }));
     assert_eq!((world.plane.sessions(), world.rest()), (0, Default::default()));
@@ -155,23 +244,29 @@ fn a_refused_report_is_not_repeated() {
     let got = world.next(smf.addr);
     let Message::SessionReportRequest(next) = got.message() else { panic!("{:?}", got.kind()) };
     assert_eq!(next.report_type, ReportType::DLDR);
+    world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestAccepted));
+    world.pass(Span::from_secs(600));
+    world.is_quiet();
 }
 
-// Input:  a deletion while one report is on its way and another waits.
-// Output: the one that waits is in the deletion response, with its number; the other is repeated N1 times
-//         and then given up, since its session is gone.
+// Input:  a deletion while four reports are on their way and another waits.
+// Output: the one that waits is in the deletion response, with its number; the others are repeated N1 times
+//         and then given up, since their session is gone.
 #[test]
 fn a_deletion_takes_waiting_usage_with_it() {
     let (mut world, mut smf, seid) = with_session();
-    world.uses(seid, 1000);
-    world.uses(seid, 2000);
-    let report = world.next(smf.addr);
-    assert_eq!(report.usage(), [(1, 0, 1000, VOLTH)]);
+    (1..6).for_each(|octets| world.uses(seid, 1000 * octets));
+    let reports: Vec<_> = (0..4).map(|_| world.next(smf.addr)).collect();
+    let usage: Vec<_> = reports.iter().flat_map(|report| report.usage()).collect();
+    let expected = [(1, 0, 1000, VOLTH), (1, 1, 2000, VOLTH), (1, 2, 3000, VOLTH), (1, 3, 4000, VOLTH)];
+    assert_eq!(usage, expected);
     let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-    assert_eq!(got.usage(), [(1, 1, 2000, VOLTH), (1, 2, 30, UsageReportTrigger::TERMR)]);
+    assert_eq!(got.usage(), [(1, 4, 5000, VOLTH), (1, 5, 30, UsageReportTrigger::TERMR)]);
     world.pass(Span::from_secs(120));
-    assert_eq!(world.sent.len(), 3);
-    assert!(world.sent.iter().all(|(_, bytes)| *bytes == report.bytes));
+    assert_eq!(world.sent.len(), 4 * 3);
+    for report in reports {
+        assert_eq!(world.sent.iter().filter(|(_, bytes)| *bytes == report.bytes).count(), 3);
+    }
     assert_eq!(world.n4.occupancy().unanswered_requests, 0);
 }
 

@@ -50,11 +50,13 @@ fn waiting_usage_is_bounded_and_not_lost() {
         world.uses(seid, 7);
     }
     assert_eq!(world.n4.occupancy().waiting_reports, 4);
-    let first = world.next(smf.addr);
-    world.deliver(smf.addr, &Smf::report_response(&first, seid, Cause::RequestAccepted));
-    let rest = world.next(smf.addr);
-    let octets = |got: &[(u32, u32, u64, UsageReportTrigger)]| got.iter().map(|usage| usage.2).sum::<u64>();
-    assert_eq!(octets(&first.usage()) + octets(&rest.usage()), 7000);
+    let mut told: Vec<_> = (0..4).map(|_| world.next(smf.addr)).collect();
+    world.is_quiet();
+    world.deliver(smf.addr, &Smf::report_response(&told[0], seid, Cause::RequestAccepted));
+    told.push(world.next(smf.addr));
+    let usage: Vec<_> = told.iter().flat_map(|got| got.usage()).collect();
+    assert_eq!(usage.iter().map(|usage| usage.2).sum::<u64>(), 7000);
+    assert!(usage.iter().zip(0..).all(|(usage, number)| usage.1 == number), "{usage:?}");
 }
 
 // Input:  room for one outstanding report; the SMF sets up its association anew and retains only the session

@@ -31,15 +31,15 @@ fn requests(reports: &[Report]) -> Vec<Vec<Report>> {
     let mut queue = Queue::default();
     assert!(reports.iter().all(|report| queue.push(report.clone(), 99)));
     let next = || {
-        let request = queue.next_request();
-        queue.done();
-        (!request.is_empty()).then_some(request)
+        let (number, request) = queue.next_request()?;
+        queue.done(number);
+        Some(request)
     };
     std::iter::from_fn(next).collect()
 }
 
 // Input:  usage, downlink data, a tunnel, inactivity and usage at once.
-// Output: one request with all of it; while it is unanswered none follows.
+// Output: one request with all of it.
 #[test]
 fn reports_of_every_type_share_a_request() {
     let tunnel = FTeid { teid: Teid::new(5).unwrap(), addr: std::net::Ipv4Addr::LOCALHOST.into() };
@@ -52,12 +52,49 @@ fn reports_of_every_type_share_a_request() {
         report(1, 7, 1, 2),
     ];
     assert_eq!(requests(&all), [all.to_vec()]);
+}
+
+fn next(queue: &mut Queue) -> Vec<Report> {
+    queue.next_request().map(|(_, request)| request).unwrap_or_default()
+}
+
+// Input:  five usages and no answer, then downlink data, a tunnel, inactivity, and the end of a quota.
+// Output: four requests; the fifth usage and inactivity wait, the others do not, but with the usage of the quota's URR that came
+//         before; and no more than eight requests.
+#[test]
+fn what_is_urgent_waits_for_no_answer() {
     let mut queue = Queue::default();
-    assert!(queue.push(downlink(1), 9) && queue.next_request().len() == 1);
-    assert!(queue.push(Report::Inactivity, 9) && queue.push(Report::Inactivity, 9));
-    assert!(!queue.is_ready() && queue.next_request().is_empty());
-    queue.done();
-    assert_eq!(queue.next_request(), [Report::Inactivity]);
+    for urr in 1..5 {
+        assert!(queue.push(report(urr, 1, 0, 1), 99));
+        assert_eq!(next(&mut queue), [report(urr, 1, 0, 1)]);
+    }
+    assert!(queue.push(report(5, 1, 0, 1), 99) && queue.push(report(6, 1, 0, 1), 99));
+    assert!(queue.push(Report::Inactivity, 99) && !queue.is_ready());
+    assert_eq!(next(&mut queue), []);
+    assert!(queue.push(downlink(1), 99) && queue.is_ready());
+    assert_eq!(next(&mut queue), [downlink(1)]);
+    let quota = Usage { triggers: UsageReportTrigger::VOLQU, ..usage(6, 1, 1, 2) };
+    let quota = Report::Usage(vec![quota]);
+    assert!(queue.push(quota.clone(), 99));
+    assert_eq!(next(&mut queue), [report(6, 1, 0, 1), quota]);
+    assert!(queue.push(downlink(2), 99) && next(&mut queue) == [downlink(2)]);
+    assert!(queue.push(downlink(3), 99) && next(&mut queue) == [downlink(3)]);
+    assert!(queue.push(downlink(4), 99) && !queue.is_ready());
+    assert_eq!(next(&mut queue), []);
+    assert_eq!(queue.waiting(), 3);
+    (1..6).for_each(|number| queue.done(number));
+    assert_eq!(next(&mut queue), [report(5, 1, 0, 1), Report::Inactivity, downlink(4)]);
+}
+
+// Input:  the end of the session while a request is on its way.
+// Output: it waits for the answer.
+#[test]
+fn the_end_is_told_last() {
+    let mut queue = Queue::default();
+    assert!(queue.push(report(1, 1, 0, 1), 9) && next(&mut queue).len() == 1);
+    assert!(queue.push(Report::Ended, 9) && !queue.is_ready());
+    queue.done(1);
+    assert_eq!(next(&mut queue), [Report::Ended]);
 }
 
 // Input:  buffered and discarded packets; one PDR with two QoS flows; a packet that names a paging policy.
@@ -76,12 +113,13 @@ fn what_does_not_go_together_is_told_apart() {
 #[test]
 fn a_refused_policy_is_left_out() {
     let mut queue = Queue::default();
-    assert!(queue.push(with(1, 46, DataStatus::Buffered), 9) && queue.next_request().len() == 1);
+    assert!(queue.push(with(1, 46, DataStatus::Buffered), 9) && next(&mut queue).len() == 1);
     assert!(queue.push(Report::Inactivity, 9));
-    assert!(queue.again_without_policy());
+    assert!(queue.again_without_policy(1));
+    queue.done(1);
     let data = DownlinkData { pdr: PdrId(1), qfi: None, dscp: None, status: Some(DataStatus::Buffered) };
-    assert_eq!(queue.next_request(), [Report::DownlinkData(data), Report::Inactivity]);
-    assert!(!queue.again_without_policy());
+    assert_eq!(next(&mut queue), [Report::DownlinkData(data), Report::Inactivity]);
+    assert!(!queue.again_without_policy(1) && !queue.again_without_policy(2));
 }
 
 // Input:  downlink data of one PDR while its report waits, is on its way, and is answered.
@@ -90,9 +128,9 @@ fn a_refused_policy_is_left_out() {
 fn downlink_data_is_not_told_twice() {
     let mut queue = Queue::default();
     assert!(queue.push(downlink(1), 9) && queue.push(downlink(1), 9));
-    assert_eq!(queue.next_request(), [downlink(1)]);
+    assert_eq!(next(&mut queue), [downlink(1)]);
     assert!(queue.push(downlink(1), 9));
-    queue.done();
+    queue.done(1);
     assert!(!queue.is_ready());
     assert!(queue.push(downlink(1), 9) && queue.is_ready());
 }
@@ -115,9 +153,8 @@ fn one_request_carries_a_bounded_number_of_usages() {
     for urr in 0..15 {
         assert!(queue.push(report(urr, 1, 0, 1), 99));
     }
-    assert_eq!(queue.next_request().len(), crate::report::USAGES);
-    queue.done();
-    assert_eq!(queue.next_request().len(), 5);
+    assert_eq!(next(&mut queue).len(), crate::report::USAGES);
+    assert_eq!(next(&mut queue).len(), 5);
 }
 
 // Input:  nine usages, then one in two parts, then one more in two parts above the limit.
@@ -127,13 +164,12 @@ fn parts_stay_together() {
     let mut queue = Queue::default();
     let part = |part, uplink| Usage { part, ..usage(10, uplink, 0, 1) };
     let both = |uplink| {
-        Report::Usage(vec![part(UsageInformation::UBE, 2 * uplink), part(UsageInformation::UAE, uplink)])
+        Report::Usage(vec![part(UsageInformation::BEF, 2 * uplink), part(UsageInformation::AFT, uplink)])
     };
     for urr in 0..9 {
         assert!(queue.push(report(urr, 1, 0, 1), 10));
     }
     assert!(queue.push(both(5), 10) && queue.push(both(7), 10));
-    assert_eq!(queue.next_request().len(), 9);
-    queue.done();
-    assert_eq!(queue.next_request(), [both(12)]);
+    assert_eq!(next(&mut queue).len(), 9);
+    assert_eq!(next(&mut queue), [both(12)]);
 }
