@@ -126,6 +126,15 @@ impl Tunnels {
         }
     }
 
+    /// Takes tunnels that the SMF chose. `false`: another session has one of them, and nothing is taken.
+    pub(crate) fn claim_free(&mut self, session: Seid, tunnels: impl Iterator<Item = FTeid> + Clone) -> bool {
+        let are_free = !tunnels.clone().any(|tunnel| self.is_foreign(session, tunnel));
+        if are_free {
+            tunnels.for_each(|tunnel| self.claim(session, tunnel));
+        }
+        are_free
+    }
+
     pub(crate) fn release(&mut self, session: Seid, tunnels: &[FTeid]) {
         for tunnel in tunnels {
             self.release_one(&Claim { session, tunnel: *tunnel });

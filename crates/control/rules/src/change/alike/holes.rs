@@ -34,6 +34,16 @@ pub(super) struct Hole {
     what: What,
 }
 
+impl Hole {
+    /// What stands for its value. Two tunnels have another mark than one that is named twice.
+    pub(super) const fn mark(&self) -> u8 {
+        match self.what {
+            What::Given(number) => number as u8,
+            _ => u8::MAX,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     /// The IPv4 address of the UE, in all PDIs the same.
@@ -42,6 +52,8 @@ enum What {
     Remote,
     /// A tunnel that ends here: its TEID and address.
     Local,
+    /// The TEID of a tunnel that ends here and that the SMF chose: which of those of the session, counted from zero.
+    Given(usize),
     /// CP F-SEID.
     CpFSeid,
     /// Recovery Time Stamp.
@@ -129,7 +141,32 @@ impl Holes {
     }
 
     fn of_pdr(&mut self, body: &[u8], group: Range<usize>) -> Option<()> {
-        self.of_pdi(body, pdi_of(body, group)??).map(drop)
+        let Some(tunnel) = self.of_pdi(body, pdi_of(body, group)??)? else { return Some(()) };
+        match body.get(tunnel.clone())? {
+            [TUNNEL_V4, _, _, _, _, addr @ ..] if addr.len() == 4 => self.of_given_tunnel(body, tunnel),
+            _ => Some(()),
+        }
+    }
+
+    /// A tunnel that the SMF chose, at an address of ours that is the same for all of them.
+    fn of_given_tunnel(&mut self, body: &[u8], tunnel: Range<usize>) -> Option<()> {
+        let (teid, addr) = (tunnel.start + 1..tunnel.start + 5, tunnel.start + 5..tunnel.end);
+        let mut all = self.all.iter().filter_map(|hole| match hole.what {
+            What::Given(number) => Some((number, hole.at.clone())),
+            _ => None,
+        });
+        let mut next = 0;
+        let known = all.find_map(|(number, at)| {
+            next = next.max(number + 1);
+            let its_addr = at.end..at.end + 4;
+            match (body.get(at) == body.get(teid.clone()), body.get(its_addr) == body.get(addr.clone())) {
+                (_, false) => Some(None),
+                (true, true) => Some(Some(number)),
+                (false, true) => None,
+            }
+        });
+        let number = known.unwrap_or(Some(next))?;
+        (number < MOST).then(|| self.add(What::Given(number), teid))
     }
 
     /// Its tunnel is not chosen, but named again.
@@ -200,12 +237,18 @@ impl Holes {
                 }
                 What::Remote => *remotes.next()? = Some(remote_of(value)?),
                 What::Local => *locals.next()? = Some(remote_of(value)?),
+                What::Given(number) => {
+                    let found = Teid::new(u32::from_be_bytes(value.try_into().ok()?))?;
+                    (*filling.own.tunnels.get_mut(number)?.get_or_insert(found) == found).then_some(())?;
+                }
                 What::CpFSeid => filling.cp = Some(f_seid_of(value)?),
                 What::Stamp => filling.recovery = Some(RecoveryTimeStamp::decode(value).ok()?.0),
                 What::User => drop(UserId::decode(value).ok()?),
             }
         }
-        Some(filling)
+        // Tunnels that differ in one session differ in all of them.
+        let [one, other] = filling.own.tunnels;
+        (one.is_none() || one != other).then_some(filling)
     }
 }
 

@@ -87,7 +87,7 @@ pub struct Known {
     pub cp: FSeid,
     /// The Recovery Time Stamp, if there is one.
     pub recovery: Option<NtpSeconds>,
-    /// What is its own; without the tunnels that are still to be chosen.
+    /// What is its own; without the tunnels that the UPF still has to choose.
     own: Own,
 }
 

@@ -12,7 +12,8 @@ pub(super) const MOST: usize = 2;
 pub struct Own {
     /// The IPv4 address of the UE, in all PDIs the same.
     pub ue: Option<Ipv4Addr>,
-    /// The TEIDs that the UPF chose for its tunnels, in the order in which it did.
+    /// The TEIDs of the tunnels that end here: those that the UPF chose, in the order in which it did, or those that the SMF
+    /// chose, in the order of the request.
     pub tunnels: [Option<Teid>; MOST],
     /// The tunnels that FARs lead into, in the order in which the template has those.
     pub remotes: [Option<Remote>; MOST],

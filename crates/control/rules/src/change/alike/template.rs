@@ -17,8 +17,10 @@ pub struct Template {
     /// The session that was asked for so first.
     session: SessionRules,
     chosen: Vec<(PdrId, FTeid)>,
-    /// The tunnels that were chosen for it, in the order of the message.
+    /// The tunnels that end here, in the order of [`Own::tunnels`].
     tunnels: Vec<FTeid>,
+    /// The SMF chose them, not the UPF.
+    are_given: bool,
     fars: Fars,
     own: Own,
     /// How long the request was that it was made of: what it takes of memory is a multiple of that.
@@ -38,6 +40,14 @@ impl Template {
                 tunnels.push(*tunnel);
             }
         }
+        let are_given = own.tunnels.iter().any(Option::is_some);
+        if are_given && !tunnels.is_empty() {
+            return None;
+        }
+        for teid in own.tunnels.into_iter().flatten() {
+            let mut of_pdrs = session.rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel);
+            tunnels.push(of_pdrs.find(|tunnel| tunnel.teid == teid)?);
+        }
         let has_plain_end = change.chosen_endpoints.is_empty()
             && change.ues == ChosenUes::default()
             && session.endpoints.is_empty()
@@ -47,7 +57,7 @@ impl Template {
         let mut own = *own;
         own.tunnels.iter_mut().zip(&tunnels).for_each(|(slot, tunnel)| *slot = Some(tunnel.teid));
         let (common, chosen) = (session.clone(), change.chosen.clone());
-        let template = Self { session: common, chosen, tunnels, fars, own, octets };
+        let template = Self { session: common, chosen, tunnels, are_given, fars, own, octets };
         let knows_pdrs = session.rules.pdrs.values().all(|pdr| template.knows_pdr(pdr));
         let knows_fars = session.rules.fars.values().all(|far| template.knows_far(far));
         (has_plain_end && knows_pdrs && knows_fars).then_some(template)
@@ -77,6 +87,7 @@ impl Template {
             session: SessionRules { reports: self.session.reports.clone(), ..changed.clone() },
             chosen: self.chosen(own).collect(),
             tunnels: self.tunnels(own).collect(),
+            are_given: self.are_given,
             fars,
             own: Own { remotes, ..*own },
             octets: self.octets,
@@ -86,7 +97,7 @@ impl Template {
 
     /// It says the same as another one.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        let can_be = self.fars == other.fars
+        let can_be = (&self.fars, self.are_given) == (&other.fars, other.are_given)
             && (&self.session.rules.urrs, &self.session.rules.qers)
                 == (&other.session.rules.urrs, &other.session.rules.qers);
         can_be
@@ -167,7 +178,7 @@ impl Template {
     }
 
     /// The tunnels that end here for a session.
-    pub(super) fn tunnels(&self, own: &Own) -> impl Iterator<Item = FTeid> {
+    pub(super) fn tunnels(&self, own: &Own) -> impl Iterator<Item = FTeid> + Clone {
         let both = self.tunnels.iter().zip(own.tunnels);
         both.filter_map(|(tunnel, teid)| Some(FTeid { teid: teid?, addr: tunnel.addr }))
     }
@@ -193,7 +204,7 @@ impl Template {
         tunnels: &mut Tunnels,
         addresses: &mut Addresses,
     ) -> Option<Own> {
-        if (tunnels.available() as usize) < self.tunnels.len() {
+        if !self.are_given && (tunnels.available() as usize) < self.tunnels.len() {
             return None;
         }
         if let (Some(held), Some(ue)) = (self.only_its_own(), own.ue) {
@@ -226,6 +237,9 @@ impl Template {
     }
 
     fn tunnels_for(&self, own: &Own, seid: Seid, tunnels: &mut Tunnels) -> Option<Own> {
+        if self.are_given {
+            return tunnels.claim_free(seid, self.tunnels(own)).then_some(*own);
+        }
         let follows_ues = tunnels.follow_ues();
         let mut known = self.tunnels.iter().map(|tunnel| {
             let ue = own.ue.filter(|_| follows_ues && self.is_of_ue(*tunnel));

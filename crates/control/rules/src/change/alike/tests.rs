@@ -30,6 +30,8 @@ fn any_flow() -> SdfFilter<'static> {
 /// What differs between two requests, in words or only in what is a session's own.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
+    /// How much further the TEID of each further uplink PDR is, where the SMF chooses it.
+    apart: u32,
     ue: u8,
     other_ue: Option<u8>,
     is_v6: bool,
@@ -44,19 +46,32 @@ struct Asked {
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
-    let own = (0..6_u8, proptest::option::weighted(0.1, 0..6_u8), 0..4_u32, any::<u64>());
+    let own = (0..6_u8, proptest::option::weighted(0.1, 0..6_u8), 0..4_u32, 0..2_u32, any::<u64>());
     let words = (
         proptest::bool::weighted(0.1),
         0..2_u8,
         proptest::option::of(0..2_u8),
-        proptest::bool::weighted(0.1),
+        proptest::bool::weighted(0.4),
         1..3_u8,
         any::<bool>(),
         proptest::bool::weighted(0.1),
     );
-    (own, words).prop_map(|((ue, other_ue, teid, cp), words)| {
+    (own, words).prop_map(|((ue, other_ue, teid, apart, cp), words)| {
         let (is_v6, gnb, choose_id, is_assigned, pdrs, has_urr, has_bad_far) = words;
-        Asked { ue, other_ue, is_v6, teid, gnb, choose_id, is_assigned, pdrs, has_urr, has_bad_far, cp }
+        Asked {
+            apart,
+            ue,
+            other_ue,
+            is_v6,
+            teid,
+            gnb,
+            choose_id,
+            is_assigned,
+            pdrs,
+            has_urr,
+            has_bad_far,
+            cp,
+        }
     })
 }
 
@@ -73,7 +88,10 @@ impl Asked {
         let source = if is_uplink { SourceInterface::Access } else { SourceInterface::Core };
         let ue = if is_uplink { self.ue } else { self.other_ue.unwrap_or(self.ue) };
         let tunnel = match self.is_assigned {
-            true => FTeid::Assigned { teid: self.teid + 0x100, addr: Ipv4Addr::new(192, 0, 2, 1).into() },
+            true => {
+                let teid = self.teid + 0x100 + self.apart * u32::from(number / 2);
+                FTeid::Assigned { teid, addr: Ipv4Addr::new(192, 0, 2, 1).into() }
+            }
             false => FTeid::Choose { v4: true, v6: false, choose_id: self.choose_id },
         };
         let pdi = Pdi {
@@ -211,6 +229,7 @@ proptest! {
 }
 
 const USUAL: Asked = Asked {
+    apart: 0,
     ue: 1,
     other_ue: None,
     is_v6: false,
@@ -237,16 +256,38 @@ fn words_are_known_when_they_are_met_again() {
     }
     world.ask(&Asked { gnb: 2, ue: 4, ..USUAL }.octets(), 4, crate::establish).unwrap();
     assert_eq!(world.known(), 1);
-    let odd = [Asked { other_ue: Some(9), ..USUAL }, Asked { is_assigned: true, ..USUAL }];
-    for asked in odd {
-        for (ue, seid) in [(5, 5), (6, 6)] {
-            let asked = Asked { ue, teid: u32::from(ue), ..asked };
-            world.ask(&asked.octets(), seid, crate::establish).unwrap();
-            let last = world.held.len() - 1;
-            world.delete(last);
-        }
+    for (ue, seid) in [(5, 5), (6, 6)] {
+        let asked = Asked { ue, teid: u32::from(ue), other_ue: Some(9), ..USUAL };
+        world.ask(&asked.octets(), seid, crate::establish).unwrap();
+        let last = world.held.len() - 1;
+        world.delete(last);
     }
     assert_eq!(world.known(), 1);
+}
+
+// Input:  sessions whose tunnels the SMF chooses: with one uplink PDR, with two of one tunnel, and with two of a tunnel each.
+// Output: each of these is known from its second session on; a tunnel that another session has is refused, and takes nothing.
+#[test]
+fn words_with_tunnels_of_the_smf_are_known_when_they_are_met_again() {
+    let mut world = World::new();
+    let given = Asked { is_assigned: true, ..USUAL };
+    let shapes = [given, Asked { pdrs: 2, ..given }, Asked { pdrs: 2, apart: 1, ..given }];
+    for (known, (shape, first)) in shapes.into_iter().zip([1, 4, 7]).enumerate() {
+        for own in first..first + 3_u8 {
+            let asked = Asked { ue: own, teid: 2 * u32::from(own), cp: own.into(), ..shape };
+            world.ask(&asked.octets(), own.into(), crate::establish).unwrap();
+            assert_eq!(world.known(), known + usize::from(own > first), "{own}");
+        }
+    }
+    let before = world.resources.clone();
+    let foreign = Asked { ue: 10, teid: 2, ..given };
+    let refused = world.ask(&foreign.octets(), 10, crate::establish).unwrap_err();
+    assert!(matches!(refused.reason, crate::Reason::TunnelInUse(_)), "{refused}");
+    assert_eq!((world.resources.tunnels.in_use(), before.tunnels.in_use()), (12, 12));
+    while !world.held.is_empty() {
+        world.delete(0);
+    }
+    assert_eq!(world.resources.tunnels.in_use(), 0);
 }
 
 // Input:  known words for an address that another session has; for a session to be restored.

@@ -7,7 +7,7 @@ use super::holes::{Filling, Holes};
 /// The words of requests that are told apart by nothing but what they have in the holes.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Words {
-    /// All ones in the holes.
+    /// A mark in the holes, by which requests with other holes have another hash.
     octets: Box<[u8]>,
     /// Zero in the holes, all ones elsewhere.
     mask: Box<[u8]>,
@@ -28,7 +28,7 @@ impl Words {
     fn with(holes: Holes, body: &[u8]) -> Option<Self> {
         let (mut octets, mut mask) = (Box::<[u8]>::from(body), vec![u8::MAX; body.len()].into_boxed_slice());
         for hole in &holes.all {
-            octets.get_mut(hole.at.clone())?.fill(u8::MAX);
+            octets.get_mut(hole.at.clone())?.fill(hole.mark());
             mask.get_mut(hole.at.clone())?.fill(0);
         }
         Some(Self { octets, mask, holes })
