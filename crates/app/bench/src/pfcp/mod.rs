@@ -16,7 +16,8 @@ use causeway_pfcp::{Cause, Header, Message};
 use causeway_types::{Seid, Teid};
 
 use decoding::{Alone, Costs};
-pub use options::{Operation, Options, Plane};
+pub use options::{Operation, Options, Plane, Wording};
+use requests::Establishments;
 use world::{Stages, World};
 pub(crate) use world::{capabilities, topology};
 
@@ -50,24 +51,26 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     if options.sockets {
         return sockets::run(&options, common);
     }
-    let length = requests::establishment(0, 0).len();
     let conditions = Conditions::here(IoCost::Net).with(
         "requests",
-        format!("establishments of {length} octets: 2 PDRs, 2 FARs, 1 QER, 1 URR, 1 SDF filter"),
+        "2 PDRs, 2 FARs, 1 QER, 1 URR, 1 SDF filter; wording: what differs between two sessions",
     );
     let mut report = Report::new("pfcp", "PFCP: requests through the control plane", conditions, columns());
     let mut progress = Progress::new();
     for sessions in &options.sessions {
-        for plane in &options.plane {
-            progress.stage(format!("pfcp: {sessions} sessions, {plane}"));
+        let planes =
+            options.plane.iter().flat_map(|plane| options.wording.iter().map(move |it| (plane, *it)));
+        for (plane, wording) in planes {
+            progress.stage(format!("pfcp: {sessions} sessions, {plane}, {wording}"));
             if available_memory().is_some_and(|octets| octets < sessions.0 * SESSION) {
                 report.skip(format_args!("{plane} with {sessions} sessions"), "too little memory");
                 continue;
             }
-            if options.sessions.len() * options.plane.len() > 1 && !common.quick {
+            if options.sessions.len() * options.plane.len() * options.wording.len() > 1 && !common.quick {
                 let operations: Vec<_> = options.operation.iter().map(ToString::to_string).collect();
                 let flags = [
                     ("--plane", plane.to_string()),
+                    ("--wording", wording.to_string()),
                     ("--sessions", sessions.to_string()),
                     ("--operation", operations.join(",")),
                     ("--requests", options.requests.to_string()),
@@ -76,7 +79,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
                 continue;
             }
             // The options are checked: it is below 2^32.
-            match Bench::new(*plane, sessions.0 as u32, &options, common.seed as u32) {
+            match Bench::new(*plane, wording, sessions.0 as u32, &options, common.seed as u32) {
                 Ok(bench) => bench.run(&mut progress, &mut report)?,
                 Err(error) => report.skip(format_args!("{plane} with {sessions} sessions"), error),
             }
@@ -91,6 +94,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
 fn columns() -> Vec<Column> {
     vec![
         Column::new("plane"),
+        Column::new("wording"),
         Column::new("sessions"),
         Column::new("requests"),
         Column::of("decode", "ns"),
@@ -133,6 +137,7 @@ impl Measured {
 
 struct Bench {
     plane: Plane,
+    establishments: Establishments,
     operations: Vec<Operation>,
     sessions: u32,
     measured: u32,
@@ -146,14 +151,33 @@ struct Bench {
 impl Bench {
     /// # Errors
     /// [`ArenaError`] when the data plane finds no room.
-    fn new(plane: Plane, sessions: u32, options: &Options, seed: u32) -> Result<Self, ArenaError> {
+    fn new(
+        plane: Plane,
+        wording: Wording,
+        sessions: u32,
+        options: &Options,
+        seed: u32,
+    ) -> Result<Self, ArenaError> {
         let measured = u32::try_from(options.requests.0).unwrap_or(u32::MAX);
         let seids = Vec::with_capacity(sessions as usize);
         let resident = resident_memory();
         let world = World::new(sessions, plane)?;
-        let alone = Alone::new(&requests::establishment(0, 0));
+        let establishments = Establishments { wording, n3: world::UPF_N3 };
+        let alone = Alone::new(&establishments.request(0, 0));
         let operations = options.operation.clone();
-        Ok(Self { plane, operations, sessions, measured, world, alone, seids, sequence: seed, resident })
+        let sequence = seed;
+        Ok(Self {
+            plane,
+            establishments,
+            operations,
+            sessions,
+            measured,
+            world,
+            alone,
+            seids,
+            sequence,
+            resident,
+        })
     }
 
     fn run(mut self, progress: &mut Progress, report: &mut Report) -> Result<(), BenchError> {
@@ -180,8 +204,8 @@ impl Bench {
         for first in (0..self.sessions).step_by(CHUNK as usize) {
             progress.at(first.into(), self.sessions.into());
             let numbers = first..self.sessions.min(first + CHUNK);
-            let requests: Vec<_> =
-                numbers.map(|number| requests::establishment(number, self.next_sequence())).collect();
+            let how = self.establishments;
+            let requests: Vec<_> = numbers.map(|number| how.request(number, self.next_sequence())).collect();
             let stages = self.serve(Operation::Establish, &requests)?;
             spent += stages.total();
             for answer in &self.world.answers {
@@ -211,7 +235,7 @@ impl Bench {
         let seid = self.seids.get(number as usize).copied().unwrap_or(Seid(0));
         let sequence = self.next_sequence();
         match operation {
-            Operation::Establish => requests::establishment(number, sequence),
+            Operation::Establish => self.establishments.request(number, sequence),
             Operation::Activate => requests::handover(seid, number, 0, sequence),
             Operation::Handover => requests::handover(seid, number, 1, sequence),
             Operation::Delete => requests::deletion(seid, sequence),
@@ -242,6 +266,7 @@ impl Bench {
         let total = measured.total.summary();
         report.row([
             self.plane.to_string().into(),
+            self.establishments.wording.to_string().into(),
             Count(self.sessions.into()).into(),
             operation.to_string().into(),
             median(&measured.decode),

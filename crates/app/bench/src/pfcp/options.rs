@@ -22,6 +22,9 @@ pub struct Options {
     /// Requests of each kind that are measured, at most
     #[arg(long, value_name = "N", default_value_t = Options::default().requests)]
     pub requests: Count,
+    /// What differs between the establishments of two sessions
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().wording)]
+    pub wording: Vec<Wording>,
     /// Ask the daemon over its sockets instead, in a network namespace
     #[arg(long)]
     pub sockets: bool,
@@ -40,6 +43,7 @@ impl Default for Options {
             operation: Operation::value_variants().to_vec(),
             sessions: vec![count(10_000), count(150_000), count(1_000_000)],
             requests: count(100_000),
+            wording: vec![Wording::UpfTeids],
             sockets: false,
             window: vec![count(10), count(100)],
             traffic: vec![count(0), count(50_000)],
@@ -82,6 +86,17 @@ pub enum Plane {
     Fastpath,
 }
 
+/// What differs between the establishments of two sessions, beside F-SEID and UE address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Wording {
+    /// Nothing: the UPF chooses the TEIDs
+    UpfTeids,
+    /// The TEID, which the SMF chooses
+    SmfTeids,
+    /// The flow description and the rate
+    Filters,
+}
+
 /// What an SMF asks for, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Operation {
@@ -96,6 +111,12 @@ pub enum Operation {
 }
 
 impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+    }
+}
+
+impl fmt::Display for Wording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
     }

@@ -15,6 +15,8 @@ use causeway_types::{
     Seid, UrrId,
 };
 
+use super::options::Wording;
+
 /// The SMF.
 pub(crate) const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
 
@@ -32,16 +34,49 @@ pub(crate) fn association() -> Vec<u8> {
     encode(AssociationSetupRequest::new(NodeId::Ip(SMF.into()), stamp).into(), None, 0)
 }
 
-/// 2 PDRs (one with a flow description), 2 FARs, 1 QER, 1 URR; the downlink waits for a gNB.
+/// How sessions are asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Establishments {
+    /// What differs between two of them.
+    pub(crate) wording: Wording,
+    /// Our address on N3, where the SMF chooses tunnels.
+    pub(crate) n3: Ipv4Addr,
+}
+
+/// The tunnel of the session of this number, where the SMF chooses it.
+pub(crate) const fn smf_teid(number: u32) -> u32 {
+    number + 1
+}
+
+/// As of an SMF that leaves the tunnels to the UPF, and asks for all sessions alike.
 pub(crate) fn establishment(number: u32, sequence: u32) -> Vec<u8> {
+    Establishments { wording: Wording::UpfTeids, n3: Ipv4Addr::UNSPECIFIED }.request(number, sequence)
+}
+
+impl Establishments {
+    /// 2 PDRs (one with a flow description), 2 FARs, 1 QER, 1 URR; the downlink waits for a gNB.
+    pub(crate) fn request(&self, number: u32, sequence: u32) -> Vec<u8> {
+        let choose = FTeid::Choose { v4: true, v6: false, choose_id: Some(5) };
+        let (tunnel, from, kbps) = match self.wording {
+            Wording::UpfTeids => (choose, "any".into(), 100_000),
+            Wording::SmfTeids => {
+                let teid = smf_teid(number);
+                (FTeid::Assigned { teid, addr: DualIp::from(self.n3) }, "any".into(), 100_000)
+            }
+            Wording::Filters => {
+                let from = Ipv4Addr::from(u32::from(Ipv4Addr::new(100, 0, 0, 0)) + number);
+                (choose, from.to_string(), 10_000 + u64::from(number))
+            }
+        };
+        establish(number, sequence, tunnel, &format!("permit out ip from {from} to assigned"), kbps)
+    }
+}
+
+fn establish(number: u32, sequence: u32, tunnel: FTeid, flow: &str, kbps: u64) -> Vec<u8> {
     let dnn = Network::new("internet");
     let ue = |destination| UeIpAddress { ipv4: Some(ue(number)), destination, ..UeIpAddress::default() };
-    let choose = FTeid::Choose { v4: true, v6: false, choose_id: Some(5) };
     let qfi = Qfi::from_low_bits(9);
-    let flow = SdfFilter {
-        flow_description: Some(Octets(b"permit out ip from any to assigned")),
-        ..SdfFilter::default()
-    };
+    let flow = SdfFilter { flow_description: Some(Octets(flow.as_bytes())), ..SdfFilter::default() };
     let uplink = CreatePdr {
         outer_header_removal: Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4)),
         far_id: Some(FarId(1)),
@@ -51,7 +86,7 @@ pub(crate) fn establishment(number: u32, sequence: u32) -> Vec<u8> {
             PdrId(1),
             Precedence(255),
             Pdi {
-                local_f_teid: Some(choose),
+                local_f_teid: Some(tunnel),
                 network_instance: Some(NetworkInstance::from(&dnn)),
                 ue_ip_addresses: [ue(false)].into(),
                 qfis: [qfi].into(),
@@ -86,7 +121,7 @@ pub(crate) fn establishment(number: u32, sequence: u32) -> Vec<u8> {
             ..CreateFar::new(FarId(2), ApplyAction::BUFF | ApplyAction::NOCP)
         },
     ];
-    let rate = Bitrate::from_kbps(100_000).unwrap_or_default();
+    let rate = Bitrate::from_kbps(kbps).unwrap_or_default();
     let qer = CreateQer {
         mbr: Some(Mbr { uplink: rate, downlink: rate }),
         qfi: Some(qfi),

@@ -15,7 +15,8 @@ use causeway_upf::Daemon;
 use causeway_upf::config::{Config, Gtpu, GtpuServer, Metrics, PFCP_PORT, PfcpServer, Session, Upf};
 
 use super::options::Options;
-use super::{Operation, STRIDE, requests, up_seid, uplink_teid};
+use super::requests::Establishments;
+use super::{Operation, STRIDE, Wording, requests, up_seid, uplink_teid};
 use crate::kit::{Count, Progress, available_memory, pin};
 use crate::nets::Nets;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
@@ -53,14 +54,16 @@ fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, Be
     let mut report =
         Report::new("pfcp-sockets", "PFCP: requests to the daemon over sockets", conditions, columns());
     let mut progress = Progress::new();
-    for sessions in &options.sessions {
-        progress.stage(format!("pfcp: {sessions} sessions, over sockets"));
+    let all =
+        options.sessions.iter().flat_map(|sessions| options.wording.iter().map(move |it| (sessions, *it)));
+    for (sessions, wording) in all {
+        progress.stage(format!("pfcp: {sessions} sessions, {wording}, over sockets"));
         if available_memory().is_some_and(|octets| octets < sessions.0 * super::SESSION) {
             report.skip(format_args!("{sessions} sessions"), "too little memory");
             continue;
         }
         // The options are checked: it is below 2^32.
-        let mut side = Side::open(sessions.0 as u32, options, cores, nets)?;
+        let mut side = Side::open(sessions.0 as u32, wording, options, cores, nets)?;
         side.run(options, &mut progress, &mut report)?;
     }
     report.note("CPU: of the threads of the control plane, and of the packet thread, with what the kernel does in them.");
@@ -72,6 +75,7 @@ fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, Be
 fn columns() -> Vec<Column> {
     vec![
         Column::new("sessions"),
+        Column::new("wording"),
         Column::new("requests"),
         Column::new("under way"),
         Column::of("packets", "1/s"),
@@ -87,6 +91,7 @@ fn columns() -> Vec<Column> {
 /// A UPF, and its SMF.
 struct Side {
     sessions: u32,
+    establishments: Establishments,
     /// Requests that are measured as one.
     measured: u32,
     smf: Smf,
@@ -108,7 +113,14 @@ struct Load {
 }
 
 impl Side {
-    fn open(sessions: u32, options: &Options, cores: Cores, nets: &Nets) -> Result<Self, BenchError> {
+    fn open(
+        sessions: u32,
+        wording: Wording,
+        options: &Options,
+        cores: Cores,
+        nets: &Nets,
+    ) -> Result<Self, BenchError> {
+        let establishments = Establishments { wording, n3: UPF_N3 };
         let field = Field::build(nets, cores.others)?;
         let config = config(sessions);
         let start = || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from);
@@ -119,7 +131,7 @@ impl Side {
         let measured = u32::try_from(options.requests.0).unwrap_or(u32::MAX).min(most).max(1);
         let (seids, tunnels) = (Vec::new(), Vec::new());
         let gnb = traffic::gnb(&field)?;
-        Ok(Self { sessions, measured, smf, running, seids, tunnels, gnb, _field: field })
+        Ok(Self { sessions, establishments, measured, smf, running, seids, tunnels, gnb, _field: field })
     }
 
     fn run(
@@ -158,13 +170,24 @@ impl Side {
 
     fn establish(&mut self, count: u32, window: usize) -> Result<Exchange, BenchError> {
         let first = self.seids.len() as u32 + 1;
-        let requests =
-            (first..first + count).map(|number| move |sequence| requests::establishment(number, sequence));
+        let how = self.establishments;
+        let requests = (first..first + count).map(|number| move |sequence| how.request(number, sequence));
         let exchange = self.smf.ask(Operation::Establish, requests, window)?;
         self.seids.extend(exchange.answers.iter().filter_map(|answer| up_seid(answer)));
         let room = traffic::SESSIONS.saturating_sub(self.tunnels.len());
-        let tunnels = exchange.answers.iter().take(room).filter_map(|answer| uplink_teid(answer));
-        self.tunnels.extend(tunnels);
+        match how.wording {
+            Wording::SmfTeids => {
+                self.tunnels.extend(
+                    (first..)
+                        .take(room.min(count as usize))
+                        .filter_map(|number| Teid::new(requests::smf_teid(number))),
+                );
+            }
+            _ => {
+                let tunnels = exchange.answers.iter().take(room).filter_map(|answer| uplink_teid(answer));
+                self.tunnels.extend(tunnels);
+            }
+        }
         Ok(exchange)
     }
 
@@ -211,6 +234,7 @@ impl Side {
             let rate = f64::from(self.measured) / exchange.wall.as_secs_f64() / 1e3;
             report.row([
                 Count(self.sessions.into()).into(),
+                self.establishments.wording.to_string().into(),
                 operation.to_string().into(),
                 Cell::Count(load.window as u64),
                 Cell::Count(packets),

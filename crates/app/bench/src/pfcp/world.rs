@@ -20,6 +20,9 @@ const AHEAD: usize = 6;
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
+/// Where GTP-U ends.
+pub(super) const UPF_N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 100);
+
 /// The time that a chunk of requests took, by stage.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stages {
@@ -52,7 +55,7 @@ pub(super) struct World {
 pub(crate) fn topology() -> Topology {
     let pool = "10.0.0.0/8".parse().into_iter().collect();
     Topology {
-        gtpu: vec![GtpuEndpoint::new(DualIp::from(Ipv4Addr::new(192, 0, 2, 100)))],
+        gtpu: vec![GtpuEndpoint::new(DualIp::from(UPF_N3))],
         networks: vec![Network::new(NetworkInstance::new("internet"), pool)],
         ..Topology::default()
     }
