@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 mod handover;
 
-use handover::{Beside, Known, handover};
+use handover::{Beside, Known, handover, tunnel_of_smf};
 
 use crate::world::{Pace, Smf, World, establishment, query, used};
 
@@ -54,7 +54,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let recovery = proptest::option::weighted(0.2, 0..3_u8);
     prop_oneof![
-        12 => (0..20_u8, 0..3_u8, recovery)
+        12 => (0..20_u8, 0..4_u8, recovery)
             .prop_map(|(number, wording, recovery)| Step::Establish { number, wording, recovery }),
         1 => (8805..8807_u16).prop_map(Step::Repeat),
         8 => (any::<u8>(), 0..3_u8, 0..2_u8, any::<bool>(), proptest::sample::select(&Beside::ALL[..]))
@@ -107,6 +107,13 @@ impl Story {
                 match wording {
                     0 => {}
                     1 => request.pdn_type = None,
+                    2 => {
+                        let chosen = |pdr: CreatePdr<'static>| {
+                            let local_f_teid = pdr.pdi.local_f_teid.map(|_| tunnel_of_smf(cp.seid));
+                            CreatePdr { pdi: Pdi { local_f_teid, ..pdr.pdi }, ..pdr }
+                        };
+                        request.create_pdrs = request.create_pdrs.iter().map(chosen).collect();
+                    }
                     _ => {
                         let imsi =
                             [b"\x01\x02".as_slice(), b"\x03\x04", b"\x05\x06"][usize::from(number % 3)];
@@ -222,6 +229,23 @@ fn handovers_are_known_when_they_are_met_again() {
         assert_eq!((unknown.first(), unknown.last()), expected, "{beside:?}: {unknown:?}");
         assert!(unknown.is_sorted_by(|one, other| one >= other), "{beside:?}: {unknown:?}");
     }
+}
+
+// Input:  an SMF that chooses the tunnels of its sessions itself; then a session with a tunnel that another one has.
+// Output: from the third session on plans are those of sessions that were met before; the last one is refused.
+#[test]
+fn sessions_with_tunnels_of_the_smf_are_known_when_they_are_met_again() {
+    let mut story = Story::new(false);
+    for number in 0..8 {
+        story.world.plane.pace = Pace::Held;
+        story.step(0, Step::Establish { number, wording: 2, recovery: None });
+        let is_known = story.world.plane.held.iter().all(|(_, plan)| plan.ops.alike().is_some());
+        assert_eq!(is_known, number >= 2, "{number}");
+        story.step(0, Step::Apply { fails: false });
+    }
+    story.step(0, Step::Establish { number: 16, wording: 2, recovery: None });
+    assert!(story.world.plane.held.is_empty());
+    assert_eq!(story.world.n4.occupancy().sessions, 8);
 }
 
 // Input:  sessions in the same words, some of which have reported usage before; then their ends, with one kind of usage after the other.

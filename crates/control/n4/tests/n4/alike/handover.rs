@@ -53,7 +53,11 @@ impl Known {
             Message::SessionEstablishmentResponse(response) => Some(Self {
                 seid: response.up_f_seid?.seid,
                 cp: header.seid?,
-                tunnel: response.created_pdrs.iter().find_map(|pdr| pdr.local_f_teid)?,
+                tunnel: response
+                    .created_pdrs
+                    .iter()
+                    .find_map(|pdr| pdr.local_f_teid)
+                    .unwrap_or(tunnel_of_smf(header.seid?)),
             }),
             _ => None,
         }
@@ -88,6 +92,11 @@ impl Known {
             choose => choose,
         }
     }
+}
+
+/// The tunnel of a session whose SMF chooses it: few have the same.
+pub(super) fn tunnel_of_smf(cp: Seid) -> FTeid {
+    FTeid::Assigned { teid: 0x100 + cp.0 as u32 % 16, addr: DualIp::from(Ipv4Addr::new(192, 0, 2, 100)) }
 }
 
 /// To one of few tunnels, so that sessions come back to one they had; TEID 0 is none, and cannot be forwarded to.

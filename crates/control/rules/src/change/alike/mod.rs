@@ -1,8 +1,9 @@
 //! Sessions that are asked for as others were before.
 //!
 //! An SMF asks for most sessions of a data network in the same words, but for what is each session's own: the F-SEID, the
-//! UE's IPv4 address and the tunnels of gNBs. Decoding, merging and validating do not depend on the values of those, so
-//! what they once made of such a request serves for the next: with its own values, and with tunnels of its own.
+//! UE's IPv4 address, the tunnels of gNBs, and the TEIDs here where the SMF chooses them. Decoding, merging and validating
+//! do not depend on the values of those, so what they once made of such a request serves for the next: with its own values,
+//! and with tunnels of its own.
 
 mod holes;
 mod moves;
