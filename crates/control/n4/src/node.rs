@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 
 use causeway_rules::{Addresses, Capabilities, Catalogue, LocalEndpoints, Resources, Tunnels};
 use causeway_types::{NtpSeconds, Seid, Time};
@@ -210,6 +211,22 @@ impl N4 {
     pub fn sessions(&self) -> impl Iterator<Item = SessionView<'_>> {
         let established = self.sessions.iter().filter(|session| session.is_established());
         established.filter_map(|session| self.view(session))
+    }
+
+    /// How many sessions there are, those included that are being set up or end. O(1).
+    pub fn session_count(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Sessions have places with numbers below this.
+    pub fn session_places(&self) -> u32 {
+        self.sessions.places()
+    }
+
+    /// The sessions in these places that are established, in their order. A session stays in its place. O(places).
+    pub fn sessions_at(&self, places: Range<u32>) -> impl Iterator<Item = SessionView<'_>> {
+        let sessions = places.filter_map(|place| self.sessions.at(place));
+        sessions.filter(|session| session.is_established()).filter_map(|session| self.view(session))
     }
 
     /// The session of this SEID of ours, if it is established. O(1).

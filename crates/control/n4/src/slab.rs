@@ -44,6 +44,11 @@ impl<T> Slab<T> {
         self.end as usize - self.free.len()
     }
 
+    /// Places from this one on were never used.
+    pub(crate) const fn end(&self) -> u32 {
+        self.end
+    }
+
     /// The place that the next thing comes to.
     #[inline]
     pub(crate) fn vacant(&self) -> u32 {

@@ -9,7 +9,6 @@ mod views;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
-use std::sync::Arc;
 
 use causeway_dataplane::{Capabilities, Topology};
 use causeway_fastpath::index::{ask_for_huge_pages_in, prefetch_at};
@@ -17,7 +16,6 @@ use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_rules::Scramble;
 use causeway_types::{NodeId, Time};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::config::Upf;
@@ -72,8 +70,8 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         workers: worker.snapshot_client(),
         ports: given.ports,
     };
-    // Dropped at the end, which stops the servers.
-    let _servers = serve(given.management, management)?;
+    // Dropped at the end, which stops it.
+    let _server = management::start(given.management, management).map_err(RunError::Sockets)?;
     let control = Control {
         n4,
         clock: given.clock,
@@ -85,16 +83,6 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         stops: given.stops,
     };
     control.run().await
-}
-
-fn serve(listeners: Vec<TcpListener>, management: Management) -> Result<JoinSet<io::Result<()>>, RunError> {
-    let management = Arc::new(management);
-    let mut servers = JoinSet::new();
-    for listener in listeners {
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(RunError::Sockets)?;
-        servers.spawn(management::serve(listener, Arc::clone(&management)));
-    }
-    Ok(servers)
 }
 
 /// The control plane at work.

@@ -4,14 +4,14 @@ use causeway_n4::{self as n4, N4};
 use causeway_rules::RuleSet;
 use causeway_types::{NodeId, Seid};
 
-use crate::management::{Ask, AssociationView, MessageCount, N4Status, RuleCounts, SessionPage, SessionView};
+use crate::management::{Ask, AssociationView, MessageCount, N4Status, RuleCounts, SessionPart, SessionView};
 
 /// Answers one question. Whoever asked may have gone away.
 pub(super) fn answer(n4: &N4, ask: Ask) {
     match ask {
         Ask::Status(reply) => drop(reply.send(status(n4))),
         Ask::Associations(reply) => drop(reply.send(n4.associations().map(association).collect())),
-        Ask::Sessions { after, limit, reply } => drop(reply.send(page(n4, after, limit))),
+        Ask::Sessions { from, places, reply } => drop(reply.send(part(n4, from, places))),
     }
 }
 
@@ -25,7 +25,7 @@ fn status(n4: &N4) -> N4Status {
     };
     N4Status {
         associations: n4.associations().count() as u64,
-        sessions: n4.sessions().count() as u64,
+        sessions: n4.session_count() as u64,
         messages: counters.messages().map(message).collect(),
         late_events: counters.late_events,
         lost_reports: counters.lost_reports,
@@ -43,19 +43,13 @@ fn association(view: n4::AssociationView<'_>) -> AssociationView {
     }
 }
 
-/// The first `limit` sessions above `after`. O(sessions), sorted only as far as they are shown.
-fn page(n4: &N4, after: Seid, limit: usize) -> SessionPage {
-    let mut views: Vec<n4::SessionView<'_>> = n4.sessions().collect();
-    let total = views.len() as u64;
-    views.retain(|view| view.seid > after);
-    let more = views.len() > limit;
-    if more {
-        views.select_nth_unstable_by_key(limit, |view| view.seid);
-        views.truncate(limit);
-    }
-    views.sort_unstable_by_key(|view| view.seid);
-    let last = views.last().filter(|_| more).map(|view| hexadecimal(view.seid));
-    SessionPage { total, sessions: views.iter().map(session).collect(), after: last }
+/// The sessions in so many places. O(places).
+fn part(n4: &N4, from: u64, places: usize) -> SessionPart {
+    let end = u64::from(n4.session_places());
+    let next = from.saturating_add(places as u64).min(end);
+    let range = u32::try_from(from).unwrap_or(u32::MAX)..u32::try_from(next).unwrap_or(u32::MAX);
+    let sessions = n4.sessions_at(range).map(|view| session(&view)).collect();
+    SessionPart { total: n4.session_count() as u64, sessions, next: (next < end).then_some(next) }
 }
 
 fn hexadecimal(seid: Seid) -> String {

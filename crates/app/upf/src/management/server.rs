@@ -1,23 +1,25 @@
 //! The HTTP server: routes and their answers.
 
+use std::io;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Query, State};
+use axum::extract::{DefaultBodyLimit, Query, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use causeway_types::{Seid, Time};
+use causeway_types::Time;
 use serde::Deserialize;
 use serde_json::json;
-use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use super::connections::Server;
 use super::metrics::{self, Exposition, N4Status, PortCounters};
-use super::views::{AssociationView, SessionPage};
+use super::views::{AssociationView, SessionPage, SessionPart};
 use crate::worker::SnapshotClient;
 
 /// How long an answer may take before the daemon counts as unwell.
@@ -26,11 +28,20 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Sessions on one page, at most.
 const PAGE: usize = 1000;
 
+/// Places of sessions that the control thread looks at in one go: between two, it does its other work.
+const PART: usize = 64;
+
+/// How often it is asked for one page, at most. Where most places are empty, a page has fewer sessions than were asked for.
+const PARTS: usize = 256;
+
+/// Octets of the body of a request, at most.
+const BODY: usize = 16 * 1024;
+
 const ROOT: &str = "<!doctype html><title>Causeway UPF</title><h1>Causeway UPF</h1><ul>\
     <li><a href=/metrics>/metrics</a> counters and gauges in OpenMetrics text\
     <li><a href=/healthz>/healthz</a> 200 when the control plane and the packet threads answer\
     <li><a href=/api/v1/associations>/api/v1/associations</a> the SMFs\
-    <li><a href=/api/v1/sessions>/api/v1/sessions</a> the PFCP sessions; ?limit=N&amp;after=SEID for pages\
+    <li><a href=/api/v1/sessions>/api/v1/sessions</a> the PFCP sessions; ?limit=N for pages, &amp;after= what the page before says\
     </ul>\n";
 
 /// What the server asks of the control plane.
@@ -40,8 +51,8 @@ pub(crate) enum Ask {
     Status(oneshot::Sender<N4Status>),
     /// All associations.
     Associations(oneshot::Sender<Vec<AssociationView>>),
-    /// Sessions with a SEID above `after`, so many of them.
-    Sessions { after: Seid, limit: usize, reply: oneshot::Sender<SessionPage> },
+    /// The sessions in so many places, from this one on.
+    Sessions { from: u64, places: usize, reply: oneshot::Sender<SessionPart> },
 }
 
 /// What the answers are made of.
@@ -62,6 +73,23 @@ impl Management {
         timeout(PATIENCE, exchange).await.ok().flatten()
     }
 
+    /// The sessions from a place on, so many at most. O(page).
+    async fn page(&self, mut from: u64, limit: usize) -> Option<SessionPage> {
+        let mut page = SessionPage { total: 0, sessions: Vec::new(), after: None };
+        for _ in 0..PARTS {
+            let places = PART.min(limit - page.sessions.len());
+            let part = self.ask(|reply| Ask::Sessions { from, places, reply }).await?;
+            page.total = part.total;
+            page.sessions.extend(part.sessions);
+            page.after = part.next.map(|next| format!("{next:#x}"));
+            match part.next {
+                Some(next) if page.sessions.len() < limit => from = next,
+                _ => break,
+            }
+        }
+        Some(page)
+    }
+
     async fn exposition(&self) -> Option<Exposition> {
         let n4 = self.ask(Ask::Status).await?;
         let workers = timeout(PATIENCE, self.workers.snapshots()).await.ok().flatten()?;
@@ -71,16 +99,20 @@ impl Management {
 
 type Shared = State<Arc<Management>>;
 
-/// Answers requests until the runtime ends.
-pub(crate) async fn serve(listener: TcpListener, management: Arc<Management>) -> std::io::Result<()> {
+/// Answers requests on a thread of its own, until it is dropped.
+///
+/// # Errors
+/// The system has no thread left, or does not take the listeners.
+pub(crate) fn start(listeners: Vec<TcpListener>, management: Management) -> io::Result<Server> {
     let router = Router::new()
         .route("/", get(async || Html(ROOT)))
         .route("/metrics", get(metrics))
         .route("/healthz", get(health))
         .route("/api/v1/associations", get(associations))
         .route("/api/v1/sessions", get(sessions))
-        .with_state(management);
-    axum::serve(listener, router).await
+        .layer(DefaultBodyLimit::max(BODY))
+        .with_state(Arc::new(management));
+    Server::start(listeners, &router)
 }
 
 fn unwell() -> Response {
@@ -112,14 +144,14 @@ struct Page {
 
 async fn sessions(State(management): Shared, Query(page): Query<Page>) -> Response {
     let Some(after) = page.after.as_deref().map_or(Some(0), number) else {
-        return (StatusCode::BAD_REQUEST, "after: give a SEID, for example 0x2a\n").into_response();
+        return (StatusCode::BAD_REQUEST, "after: give what the page before says, for example 0x2a\n")
+            .into_response();
     };
-    let (after, limit) = (Seid(after), page.limit.unwrap_or(PAGE).clamp(1, PAGE));
-    let page = management.ask(|reply| Ask::Sessions { after, limit, reply }).await;
-    page.map_or_else(unwell, |page| Json(page).into_response())
+    let limit = page.limit.unwrap_or(PAGE).clamp(1, PAGE);
+    management.page(after, limit).await.map_or_else(unwell, |page| Json(page).into_response())
 }
 
-/// A SEID in decimal or, after `0x`, hexadecimal.
+/// A number in decimal or, after `0x`, hexadecimal.
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),

@@ -48,14 +48,25 @@ pub(crate) struct RuleCounts {
     pub(crate) bar: usize,
 }
 
-/// A part of all sessions, in ascending order of SEID.
+/// The sessions in some places.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SessionPart {
+    /// How many sessions there are in all.
+    pub(crate) total: u64,
+    /// Those in these places.
+    pub(crate) sessions: Vec<SessionView>,
+    /// The place after them; `None`: there is none.
+    pub(crate) next: Option<u64>,
+}
+
+/// A part of all sessions, in an order that stays while they last.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct SessionPage {
     /// How many sessions there are in all.
     pub(crate) total: u64,
     /// The sessions of this page.
     pub(crate) sessions: Vec<SessionView>,
-    /// The SEID to ask for the next page with; absent on the last.
+    /// What to ask for the next page with; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<String>,
 }

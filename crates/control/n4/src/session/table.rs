@@ -146,6 +146,16 @@ impl Sessions {
         self.all.len()
     }
 
+    /// No session is in this place, or beyond.
+    pub(crate) const fn places(&self) -> u32 {
+        self.all.end()
+    }
+
+    /// The session in this place, if one is.
+    pub(crate) fn at(&self, place: u32) -> Option<&Session> {
+        self.all.get(place)
+    }
+
     /// How many octets the requests have that wait.
     pub(crate) const fn waiting_octets(&self) -> usize {
         self.waiting_octets

@@ -1,0 +1,125 @@
+//! The connections of the management server: so many, for so long, with requests of a size.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+use tower_service::Service;
+
+/// Connections to one address, at most. One more closes the oldest that has not sent its request yet.
+const CONNECTIONS: usize = 64;
+
+/// How long the first line and the headers of a request may take.
+const HEADERS: Duration = Duration::from_secs(5);
+
+/// How long a connection lasts, its answer included. Each carries one request.
+const WHOLE: Duration = Duration::from_secs(15);
+
+/// Octets of the first line and the headers, at most.
+const SIZE: usize = 16 * 1024;
+
+/// How long the server waits when the system has no connection for it, for example since too many files are open.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The thread of the management server. Dropped, it ends.
+#[derive(Debug)]
+pub(crate) struct Server {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Serves the pages of `router` on these listeners, which do not block, from a thread of its own.
+    ///
+    /// # Errors
+    /// The system has no thread left, or does not take the listeners.
+    pub(super) fn start(listeners: Vec<std::net::TcpListener>, router: &Router) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let mut servers = JoinSet::new();
+        {
+            let _context = runtime.enter();
+            for listener in listeners {
+                let listener = TcpListener::from_std(listener)?;
+                servers.spawn_on(serve(listener, router.clone()), runtime.handle());
+            }
+        }
+        let (stop, stopped) = oneshot::channel();
+        let run = move || {
+            // Whether it is asked to stop or the daemon is gone. Dropped with the runtime, all connections end.
+            let _ = runtime.block_on(stopped);
+            drop(servers);
+        };
+        let thread = thread::Builder::new().name("management".into()).spawn(run)?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been logged already.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A connection.
+struct Open {
+    task: AbortHandle,
+    has_asked: Arc<AtomicBool>,
+}
+
+async fn serve(listener: TcpListener, router: Router) {
+    let mut tasks = JoinSet::new();
+    let mut open: Vec<Open> = Vec::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = tasks.join_next() => continue,
+        };
+        let Ok((stream, _)) = accepted else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        open.retain(|connection| !connection.task.is_finished());
+        if open.len() >= CONNECTIONS {
+            let waits = |connection: &Open| !connection.has_asked.load(Ordering::Relaxed);
+            match open.iter().position(waits) {
+                Some(oldest) => open.remove(oldest).task.abort(),
+                // All are being answered: this one is closed.
+                None => continue,
+            }
+        }
+        let has_asked = Arc::new(AtomicBool::new(false));
+        let task = tasks.spawn(connection(stream, router.clone(), Arc::clone(&has_asked)));
+        open.push(Open { task, has_asked });
+    }
+}
+
+/// Answers one request. Whatever goes wrong ends the connection and concerns nobody else.
+async fn connection(stream: TcpStream, router: Router, has_asked: Arc<AtomicBool>) {
+    let answer = move |request: hyper::Request<hyper::body::Incoming>| {
+        has_asked.store(true, Ordering::Relaxed);
+        router.clone().call(request.map(axum::body::Body::new) as Request)
+    };
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS)
+        .max_buf_size(SIZE)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service_fn(answer));
+    let _ = timeout(WHOLE, connection).await;
+}
