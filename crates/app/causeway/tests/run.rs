@@ -2,10 +2,13 @@
 
 mod common;
 
-use std::net::UdpSocket;
+use std::io::{Read, Write};
+use std::net::{TcpStream, UdpSocket};
+use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Output};
+use std::time::Duration;
 
-use common::{Running, file, loopback};
+use common::{PATIENCE, Running, file, loopback};
 
 // Input:  SIGTERM to a daemon that runs; SIGINT to another.
 // Output: it has said where it is, in one line each; it says what it did, and exits with 0.
@@ -105,4 +108,59 @@ fn a_missing_privilege_is_named() {
     assert!(log.contains("ERROR upf.session[0].dev: "), "{log}");
     assert!(log.contains("CAP_NET_ADMIN") || log.contains("/dev/net/tun"), "{log}");
     assert_eq!(output.status.code(), Some(1));
+}
+
+// Input:  a process that is stopped for a second and a half, as a hypervisor or a busy machine might do.
+// Output: the log says for how long it did not run, and so do the metrics.
+#[test]
+fn a_pause_is_logged_and_measured() {
+    let at = loopback();
+    let mut running = Running::start(&["-c", file(at, "info").to_str().unwrap()]);
+    running.until("ready");
+    running.signal("STOP");
+    std::thread::sleep(Duration::from_millis(1500));
+    running.signal("CONT");
+    running.until("this process did not run for ");
+    let mut stream = TcpStream::connect((at, 9090)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {at}\r\n\r\n").unwrap();
+    let mut body = String::new();
+    stream.read_to_string(&mut body).unwrap();
+    for (series, least) in [
+        ("causeway_control_pause_seconds_max ", 1.0),
+        ("causeway_control_pauses_total ", 1.0),
+        ("causeway_worker_pause_seconds_max{worker=\"0\"} ", 1.0),
+        ("causeway_worker_pauses_total{worker=\"0\"} ", 1.0),
+    ] {
+        let value = body.lines().find_map(|line| line.strip_prefix(series)).expect(series);
+        assert!(value.parse::<f64>().unwrap() >= least, "{series}{value}");
+    }
+}
+
+// Input:  a service manager that wants to hear twice a second that the daemon is alive; SIGTERM.
+// Output: it hears that the daemon is ready, again and again that it is alive, and that it stops.
+#[test]
+fn the_service_manager_is_told() {
+    let at = loopback();
+    let path = file(at, "info");
+    let socket = path.with_extension("notify");
+    let _ = std::fs::remove_file(&socket);
+    let manager = UnixDatagram::bind(&socket).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+    command.args(["run", "-c", path.to_str().unwrap()]);
+    command.env("NOTIFY_SOCKET", &socket).env("WATCHDOG_USEC", "500000");
+    let running = Running::of(&mut command);
+    let hear = || {
+        let mut octets = [0; 64];
+        let len = manager.recv(&mut octets).expect("to be told in time");
+        String::from_utf8(octets[..len].to_vec()).unwrap()
+    };
+    assert_eq!(hear(), "READY=1");
+    for _ in 0..4 {
+        assert_eq!(hear(), "WATCHDOG=1");
+    }
+    running.signal("TERM");
+    while hear() != "STOPPING=1" {}
+    std::fs::remove_file(&socket).unwrap();
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use causeway_dataplane::{Capabilities, Echo, Routing, SliceLimit, Topology};
 use causeway_rules::{Scramble, TeidScheme};
@@ -13,11 +14,12 @@ use tracing::{info, warn};
 
 use crate::clock::Clock;
 use crate::config::{Config, Slice};
-use crate::control::{self, Stop, Surroundings};
+use crate::control::{self, Heart, Stop, Surroundings};
 use crate::error::{RunError, StartError};
 use crate::open;
 use crate::policies::policies;
 use crate::seats::seats;
+use crate::watch::Watch;
 use crate::worker::{PortSet, Schedule, Snapshot, WorkerHandle};
 
 /// A running UPF. Dropped, it stops at once.
@@ -28,6 +30,7 @@ pub struct Daemon {
     stop: mpsc::UnboundedSender<Stop>,
     ended: oneshot::Receiver<Result<Totals, RunError>>,
     control: Option<JoinHandle<()>>,
+    watch: Watch,
 }
 
 /// What the UPF did from start to end.
@@ -102,6 +105,10 @@ impl Daemon {
             info!("packet thread{which} {schedule}");
         }
         announce(config, &node, &pfcp, &listens);
+        let heart = Heart::default();
+        let watched = std::iter::once(heart.watched()).chain(worker.watched());
+        let watch = Watch::start(watched.collect())?;
+        let pauses = watch.pauses();
         let upf = config.upf.clone();
         let given = Surroundings {
             upf,
@@ -114,6 +121,8 @@ impl Daemon {
             management,
             ports: counters,
             stops,
+            heart,
+            pauses,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let run = move || {
@@ -123,7 +132,7 @@ impl Daemon {
         };
         let control = Some(thread::Builder::new().name("control".into()).spawn(run)?);
         info!("ready");
-        Ok(Self { pfcp, management: listens, stop, ended, control })
+        Ok(Self { pfcp, management: listens, stop, ended, control, watch })
     }
 
     /// Where N4 listens.
@@ -134,6 +143,12 @@ impl Daemon {
     /// Where the management HTTP server listens.
     pub fn management_addresses(&self) -> &[SocketAddr] {
         &self.management
+    }
+
+    /// For how long the thread that is latest has not answered whether it is alive: the control thread, or a packet thread. They
+    /// are asked four times a second.
+    pub fn latest_answer(&self) -> Duration {
+        self.watch.pauses().iter().map(|pauses| pauses.now()).max().unwrap_or_default()
     }
 
     /// Asks for a graceful end: associations are released first.

@@ -26,10 +26,12 @@ mod daemon;
 mod error;
 pub mod logging;
 mod management;
+mod notify;
 pub mod open;
 mod policies;
 mod seats;
 pub mod service;
+mod watch;
 pub mod worker;
 
 pub use daemon::{Daemon, Totals};

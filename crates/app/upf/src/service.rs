@@ -5,10 +5,12 @@ use std::io;
 use thiserror::Error;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Interval, interval};
 use tracing::{info, warn};
 
 use crate::daemon::{Daemon, Totals};
 use crate::error::{RunError, StartError};
+use crate::notify::Notifier;
 
 /// Why the service ended with a failure.
 #[derive(Debug, Error)]
@@ -39,8 +41,10 @@ pub fn run(
         let _context = runtime.enter();
         Signals::listen().map_err(ServiceError::Signals)?
     };
+    let notifier = Notifier::from_env();
     let daemon = start().map_err(ServiceError::Start)?;
-    runtime.block_on(until_end(daemon, signals, hang_up)).map_err(ServiceError::Run)
+    notifier.tell("READY=1");
+    runtime.block_on(until_end(daemon, signals, &notifier, hang_up)).map_err(ServiceError::Run)
 }
 
 /// The signals that mean something to the daemon.
@@ -63,12 +67,21 @@ impl Signals {
 async fn until_end(
     mut daemon: Daemon,
     mut signals: Signals,
+    notifier: &Notifier,
     mut hang_up: impl FnMut(),
 ) -> Result<Totals, RunError> {
     let mut stopping = false;
+    let mut alive = notifier.watchdog().map(|patience| interval(patience / 3));
     loop {
         tokio::select! {
             end = daemon.ended() => return end,
+            () = next(&mut alive) => {
+                // A thread that does not answer gets half of the time to do so.
+                if notifier.watchdog().is_some_and(|patience| daemon.latest_answer() < patience / 2) {
+                    notifier.tell("WATCHDOG=1");
+                }
+                continue;
+            }
             _ = signals.hang_up.recv() => {
                 hang_up();
                 continue;
@@ -84,5 +97,14 @@ async fn until_end(
             daemon.stop();
         }
         stopping = true;
+        notifier.tell("STOPPING=1");
+    }
+}
+
+/// Waits for the next time that is due; without end, if none is.
+async fn next(interval: &mut Option<Interval>) {
+    match interval {
+        Some(interval) => drop(interval.tick().await),
+        None => std::future::pending().await,
     }
 }

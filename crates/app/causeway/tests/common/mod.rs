@@ -41,12 +41,11 @@ pub struct Running {
 
 impl Running {
     pub fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_causeway"))
-            .arg("run")
-            .args(args)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::of(Command::new(env!("CARGO_BIN_EXE_causeway")).arg("run").args(args))
+    }
+
+    pub fn of(command: &mut Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (to, log) = mpsc::channel();
         thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| to.send(line)));

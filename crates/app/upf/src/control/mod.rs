@@ -9,19 +9,21 @@ mod views;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
 
 use causeway_dataplane::{Capabilities, Topology};
 use causeway_fastpath::index::{ask_for_huge_pages_in, prefetch_at};
 use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_rules::Scramble;
 use causeway_types::{NodeId, Time};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::clock::Clock;
 use crate::config::Upf;
 use crate::daemon::Totals;
 use crate::error::RunError;
 use crate::management::{self, Ask, Management, PortCounters};
+use crate::watch::{Activity, Pauses, Pulse, Watched};
 use crate::worker::{Report, WorkerHandle};
 use alarm::Alarm;
 use log::Log;
@@ -56,6 +58,25 @@ pub(crate) struct Surroundings {
     pub(crate) management: Vec<TcpListener>,
     pub(crate) ports: Vec<PortCounters>,
     pub(crate) stops: mpsc::UnboundedReceiver<Stop>,
+    pub(crate) heart: Heart,
+    /// Of the control thread, then of each packet thread.
+    pub(crate) pauses: Vec<Arc<Pauses>>,
+}
+
+/// How the watch reaches the control thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heart {
+    pulse: Arc<Pulse>,
+    rung: Arc<Notify>,
+}
+
+impl Heart {
+    /// The control thread, to be watched.
+    pub(crate) fn watched(&self) -> Watched {
+        let rung = Arc::clone(&self.rung);
+        let ring = Box::new(move || rung.notify_one());
+        Watched { name: "control thread".into(), pulse: Arc::clone(&self.pulse), ring }
+    }
 }
 
 /// Runs until it is asked to end, or cannot go on.
@@ -69,6 +90,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         control,
         workers: worker.snapshot_client(),
         ports: given.ports,
+        pauses: given.pauses,
     };
     // Dropped at the end, which stops it.
     let _server = management::start(given.management, management).map_err(RunError::Sockets)?;
@@ -81,6 +103,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         routes,
         asks,
         stops: given.stops,
+        heart: given.heart,
     };
     control.run().await
 }
@@ -95,16 +118,22 @@ struct Control {
     routes: FramedRoutes<ApplyId>,
     asks: mpsc::Receiver<Ask>,
     stops: mpsc::UnboundedReceiver<Stop>,
+    heart: Heart,
 }
 
 impl Control {
     async fn run(mut self) -> Result<Totals, RunError> {
         let mut alarm = Alarm::new(self.clock);
+        let Heart { pulse, rung } = self.heart.clone();
+        pulse.begin();
         loop {
+            pulse.doing(Activity::Outputs);
             self.carry_out();
             // The packet threads work while answers are sent.
             self.worker.wake();
+            pulse.doing(Activity::Sending);
             self.send();
+            pulse.doing(Activity::Waiting);
             alarm.set(self.n4.next_timer());
             alarm.set(self.log.due());
             tokio::select! {
@@ -116,6 +145,7 @@ impl Control {
                     }
                 },
                 report = self.worker.report() => {
+                    pulse.doing(Activity::Reports);
                     let report = report.ok_or(RunError::Panicked("packets"))?;
                     if let Some(end) = self.reported(report).or_else(|| self.hear_more()) {
                         self.send();
@@ -123,11 +153,16 @@ impl Control {
                     }
                 }
                 () = alarm.wait() => {
+                    pulse.doing(Activity::Timers);
                     let now = self.clock.now();
                     self.n4.timer(now);
                     self.log.tell(now);
                 }
-                Some(ask) = self.asks.recv() => views::answer(&self.n4, ask),
+                () = rung.notified() => pulse.answer(),
+                Some(ask) = self.asks.recv() => {
+                    pulse.doing(Activity::Management);
+                    views::answer(&self.n4, ask);
+                }
                 Some(stop) = self.stops.recv() => self.stop(stop),
             }
         }
@@ -139,7 +174,9 @@ impl Control {
             if let Some(following) = self.sockets.following() {
                 self.n4.foresee(following, prefetch_at);
             }
+            self.heart.pulse.doing(Activity::N4Sockets);
             let Some((from, datagram)) = self.sockets.receive() else { break };
+            self.heart.pulse.doing(Activity::Pfcp(datagram.get(1).copied().unwrap_or(0)));
             self.n4.datagram(self.clock.now(), from, datagram);
             self.carry_out();
         }
@@ -161,7 +198,9 @@ impl Control {
     fn reported(&mut self, report: Report<ApplyId>) -> Option<Result<Totals, RunError>> {
         match report {
             Report::Applied(id, result) => {
+                self.heart.pulse.doing(Activity::FramedRoutes);
                 routes::tell(&self.routes.applied(id, result.is_ok()));
+                self.heart.pulse.doing(Activity::Reports);
                 self.n4.applied(self.clock.now(), id, result);
             }
             Report::Event(event) => {

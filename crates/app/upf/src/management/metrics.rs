@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 
 use super::writer::{Writer, label};
 use crate::logging::left_out;
+use crate::watch::Pauses;
 use crate::worker::Snapshot;
 
 /// The content type of [`Exposition::text`].
@@ -58,13 +59,19 @@ pub(crate) struct Exposition {
     snapshot: Snapshot,
     ports: Vec<PortCounters>,
     n4: N4Status,
+    pauses: Vec<Arc<Pauses>>,
 }
 
 impl Exposition {
     /// With the counters of each worker, in the order of their numbers.
     pub(super) fn new(started: Time, workers: Vec<Snapshot>, ports: Vec<PortCounters>, n4: N4Status) -> Self {
         let snapshot = workers.iter().fold(Snapshot::default(), Snapshot::with);
-        Self { started, workers, snapshot, ports, n4 }
+        Self { started, workers, snapshot, ports, n4, pauses: Vec::new() }
+    }
+
+    /// With the pauses of the control thread, then of each packet thread.
+    pub(super) fn with_pauses(self, pauses: Vec<Arc<Pauses>>) -> Self {
+        Self { pauses, ..self }
     }
 
     /// The text that a scrape gets.
@@ -81,6 +88,7 @@ impl Collector for Exposition {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut writer = Writer(encoder);
         self.process(&mut writer)?;
+        self.pauses(&mut writer)?;
         self.three_gpp(&mut writer)?;
         self.data_plane(&mut writer)?;
         self.workers(&mut writer)?;
@@ -98,6 +106,26 @@ impl Exposition {
         started.encode(writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
         let help = "Lines left out of the log: beyond the limits of their kind, or its reader was too slow";
         writer.counter("causeway_log_lines_left_out", help, left_out())
+    }
+
+    fn pauses(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let Some((control, packets)) = self.pauses.split_first() else { return Ok(()) };
+        let name = "causeway_control_pause_seconds_max";
+        let help = "How long the control thread has kept others waiting, at most, since the start";
+        let longest = ConstGauge::new(control.longest().as_secs_f64());
+        longest.encode(writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
+        let help = "Times that the control thread kept others waiting for 0.1 s or more";
+        writer.counter("causeway_control_pauses", help, control.count())?;
+        let by_worker = || (0_u64..).map(|number| label("worker", number.to_string())).zip(packets);
+        let name = "causeway_worker_pause_seconds_max";
+        let help = "How long each packet thread has kept others waiting, at most, since the start";
+        let mut metric = writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (labels, pauses) in by_worker() {
+            ConstGauge::new(pauses.longest().as_secs_f64()).encode(metric.encode_family(&labels)?)?;
+        }
+        let help = "Times that each packet thread kept others waiting for 0.1 s or more";
+        let counts = by_worker().map(|(worker, pauses)| (worker, pauses.count()));
+        writer.family("causeway_worker_pauses", help, counts)
     }
 
     /// The names of TS 28.552 as other UPFs spell them.

@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use super::connections::Server;
 use super::metrics::{self, Exposition, N4Status, PortCounters};
 use super::views::{AssociationView, SessionPage, SessionPart};
+use crate::watch::Pauses;
 use crate::worker::SnapshotClient;
 
 /// How long an answer may take before the daemon counts as unwell.
@@ -61,6 +62,8 @@ pub(crate) struct Management {
     pub(crate) control: mpsc::Sender<Ask>,
     pub(crate) workers: SnapshotClient,
     pub(crate) ports: Vec<PortCounters>,
+    /// Of the control thread, then of each packet thread.
+    pub(crate) pauses: Vec<Arc<Pauses>>,
 }
 
 impl Management {
@@ -93,7 +96,8 @@ impl Management {
     async fn exposition(&self) -> Option<Exposition> {
         let n4 = self.ask(Ask::Status).await?;
         let workers = timeout(PATIENCE, self.workers.snapshots()).await.ok().flatten()?;
-        Some(Exposition::new(self.started, workers, self.ports.clone(), n4))
+        let exposition = Exposition::new(self.started, workers, self.ports.clone(), n4);
+        Some(exposition.with_pauses(self.pauses.clone()))
     }
 }
 

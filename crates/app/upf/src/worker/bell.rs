@@ -1,8 +1,11 @@
 //! What wakes a packet thread, and costs no system call while it is awake.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use causeway_ports::Waker;
+
+use crate::watch::Pulse;
 
 /// The bell of one packet thread. Whoever puts something where the thread looks rings it afterwards.
 #[derive(Debug)]
@@ -12,12 +15,20 @@ pub(super) struct Bell {
     /// Commands wait.
     is_called: AtomicBool,
     waker: Waker,
+    /// What the thread tells of itself.
+    pulse: Arc<Pulse>,
 }
 
 impl Bell {
     /// The bell of the thread that waits with this waker.
-    pub(super) const fn new(waker: Waker) -> Self {
-        Self { is_asleep: AtomicBool::new(false), is_called: AtomicBool::new(false), waker }
+    pub(super) fn new(waker: Waker) -> Self {
+        let pulse = Arc::default();
+        Self { is_asleep: AtomicBool::new(false), is_called: AtomicBool::new(false), waker, pulse }
+    }
+
+    /// What the thread tells of itself. It answers after it was called.
+    pub(super) const fn pulse(&self) -> &Arc<Pulse> {
+        &self.pulse
     }
 
     /// What the thread waits with.

@@ -21,6 +21,7 @@ use super::schedule::Schedule;
 use super::team::{FIRST, Team, team};
 use super::thread::{PacketThread, Said, channel};
 use crate::clock::Clock;
+use crate::watch::Watched;
 
 /// Entries of the directory that there is room for, for each session: a tunnel each way, an IPv4 and an IPv6 address.
 const ENTRIES_PER_SESSION: usize = 4;
@@ -195,6 +196,11 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
                 None
             }
         }
+    }
+
+    /// The threads, to be watched.
+    pub(crate) fn watched(&self) -> Vec<Watched> {
+        self.threads.iter().map(PacketThread::watched).collect()
     }
 
     /// A way to the counters, which the threads do not wait for when they stop.

@@ -19,6 +19,7 @@ use super::room::Room;
 use super::team::Team;
 use super::thread::Reports;
 use crate::clock::Clock;
+use crate::watch::Activity;
 
 /// Plans that take their time, with their names.
 type UnderWay<K> = Vec<(Operation, K)>;
@@ -85,6 +86,7 @@ impl Packets {
     /// Runs until a command or a lost port ends it, then reports the last counters.
     pub(super) fn run<K>(mut self, commands: &Receiver<Command<K>>, reports: &Reports<K>) {
         let mut under_way = Vec::new();
+        self.bell.pulse().begin();
         let end = loop {
             if let Err(end) = self.turn(commands, reports, &mut under_way) {
                 break end;
@@ -106,6 +108,7 @@ impl Packets {
         under_way: &mut UnderWay<K>,
     ) -> Result<(), End> {
         let ready = if self.busy_poll { None } else { Some(self.wait()?) };
+        self.bell.pulse().doing(Activity::Packets);
         for index in 0..self.room.ports().slots().len().min(MAX_PORTS) {
             if ready.is_none_or(|ready| ready.port(index)) {
                 self.receive(index)?;
@@ -113,17 +116,22 @@ impl Packets {
         }
         self.receive_from_others()?;
         if self.bell.was_called() {
+            self.bell.pulse().doing(Activity::Commands);
             self.obey(commands, reports, under_way)?;
+            self.bell.pulse().answer();
         }
         if self.room.next_deadline().is_some() {
+            self.bell.pulse().doing(Activity::Timers);
             self.room.advance(self.clock.now())?;
         }
+        self.bell.pulse().doing(Activity::Reporting);
         self.finish(reports, under_way)?;
         self.report(reports)
     }
 
     fn wait(&self) -> Result<Ready, End> {
         let timeout: Option<Duration> = self.room.next_deadline().map(|at| self.clock.until(at));
+        self.bell.pulse().doing(Activity::Waiting);
         let may_sleep = self.bell.falls_asleep() && self.team.as_ref().is_none_or(Team::is_idle);
         let timeout = if may_sleep { timeout } else { Some(Duration::ZERO) };
         let ready = wait(self.room.ports().ports(), Some(self.bell.waker()), timeout)

@@ -11,6 +11,7 @@ use super::bell::Bell;
 use super::messages::{Asker, Command, Report};
 use super::packets::{End, Packets};
 use super::schedule::Schedule;
+use crate::watch::Watched;
 
 /// Reports that wait for the control plane. When it falls behind that far, the packet threads wait for it:
 /// a flood of events fills socket buffers, not the memory.
@@ -54,6 +55,7 @@ impl<K> Drop for Reports<K> {
 /// A packet thread. Dropped, it is stopped and waited for.
 #[derive(Debug)]
 pub(super) struct PacketThread<K> {
+    number: usize,
     commands: Sender<Command<K>>,
     bell: Arc<Bell>,
     thread: Option<JoinHandle<()>>,
@@ -83,9 +85,15 @@ impl<K: Send + 'static> PacketThread<K> {
             }
         };
         let thread = thread::Builder::new().name(format!("packets-{number}")).spawn(run)?;
-        let thread = Self { commands, bell, thread: Some(thread) };
+        let thread = Self { number, commands, bell, thread: Some(thread) };
         place.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))?;
         Ok(thread)
+    }
+
+    /// The thread, to be watched.
+    pub(super) fn watched(&self) -> Watched {
+        let (name, bell) = (format!("packet thread {}", self.number), Arc::clone(&self.bell));
+        Watched { name, pulse: Arc::clone(bell.pulse()), ring: Box::new(move || bell.call()) }
     }
 
     /// Asks for the counters, without the handle.
