@@ -55,6 +55,7 @@ mod scramble;
 mod sdf;
 mod session;
 mod sorted;
+mod steady;
 mod tunnels;
 mod ue_mac;
 mod usage;
@@ -85,7 +86,7 @@ pub use model::{
     Remaining, RemovedHeader, Replacement, RuleMap, RuleSet, SdfFilter, Steering, TagMatch, TosMarking,
     TrafficClass, UeAddress, UeSide, Url, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
 };
-pub use places::{Places, Probe};
+pub use places::{Places, Prepare, Probe};
 pub use plan::{Op, Ops, Plan};
 pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
 pub use reject::{Reason, Rejection, RuleId};
@@ -95,6 +96,7 @@ pub use scramble::Scramble;
 pub use sdf::FlowError;
 pub use session::SessionRules;
 pub use sorted::{SortedMap, SortedSet};
+pub use steady::SteadyMap;
 pub use tunnels::{
     KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TeidPool, TeidScheme, TunnelChange, Tunnels,
 };

@@ -1,6 +1,7 @@
 //! Where things are that are found by something in them.
 
 use std::hash::{BuildHasher, Hash};
+use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
@@ -20,20 +21,57 @@ const LINE: usize = 64;
 /// Tenths of the lanes that are used at most before there are more buckets.
 const FULL: usize = 7;
 
+/// Hundredths of the lanes from which on the next buckets are made ready.
+const NEARLY_FULL: usize = FULL * 10 - 5;
+
+/// Entries that there is room for at first, at most.
+const FIRST: usize = 1 << 14;
+
+/// Buckets that are moved for each entry that comes, while there are more than one table of them.
+const STEP: usize = 2;
+
+/// Memory that will be used soon: for whoever gets that from the system before.
+pub type Prepare = fn(Range<*const u8>);
+
 /// Numbers of places in a table elsewhere, by a hash of the key of what is there; the key itself is there, too.
 ///
 /// What a key leads to is nearly always in one cache line, and there is no access to the other table but for what is likely to be
-/// right: not even when this one grows. Memory that was never used is never touched. Seeded anew each time one is made, since
-/// peers choose the keys.
+/// right: not even when this one grows. It grows by few entries at a time. Memory that was never used is never touched. Seeded anew
+/// each time one is made, since peers choose the keys.
 #[derive(Debug, Default)]
 pub struct Places {
     hasher: RandomState,
-    /// The buckets, from a word on that begins a line. Each has the lower halves of hashes, how many entries are further on because
-    /// it was full, places, and which lanes have both: a bit each.
+    buckets: Buckets,
+    /// What is not in `buckets` yet since they have become more, if there is anything.
+    old: Option<Box<Old>>,
+    /// What `buckets` will be next, if that is near.
+    next: Option<Box<Buckets>>,
+    /// As many buckets as are needed for all that were expected: more come only where more do.
+    expected: usize,
+    prepare: Option<Prepare>,
+    len: usize,
+    /// From so many entries on something is to be done when another one comes.
+    due: usize,
+    /// Entries that the last one that came has moved.
+    #[cfg(test)]
+    moved: usize,
+}
+
+/// Buckets that entries move out of.
+#[derive(Debug)]
+struct Old {
+    buckets: Buckets,
+    /// Those before this one are empty.
+    at: usize,
+}
+
+/// The buckets, from a word on that begins a line. Each has the lower halves of hashes, how many entries are further on because
+/// it was full, places, and which lanes have both: a bit each.
+#[derive(Debug, Default)]
+struct Buckets {
     words: Vec<u32>,
     start: usize,
-    buckets: usize,
-    len: usize,
+    count: usize,
 }
 
 type Bucket = [u32; WORDS];
@@ -68,13 +106,20 @@ const fn first(lanes: u32) -> usize {
 }
 
 impl Places {
-    /// None, and room for so many: the table grows no more.
+    /// None. Where no more come than so many, it takes no more memory than for those.
     pub fn with_capacity(capacity: usize) -> Self {
-        let mut places = Self::default();
+        let needed = |entries: usize| entries.saturating_mul(10) / (LANES * FULL) + 1;
+        let mut places = Self { expected: needed(capacity), ..Self::default() };
         if capacity > 0 {
-            places.make(capacity.saturating_mul(10) / (LANES * FULL) + 1);
+            places.buckets = Buckets::new(needed(capacity.min(FIRST)));
         }
+        places.due = places.next_due();
         places
+    }
+
+    /// Memory is prepared so from now on, before it is needed.
+    pub const fn prepare_with(&mut self, prepare: Prepare) {
+        self.prepare = Some(prepare);
     }
 
     /// How many there are.
@@ -95,10 +140,10 @@ impl Places {
     /// The same by what [`Places::probe`] says.
     #[inline]
     pub fn insert_at(&mut self, Probe(low): Probe, place: u32) {
-        if (self.len + 1) * 10 > self.buckets * LANES * FULL {
+        if self.len >= self.due {
             self.grow();
         }
-        self.put(low, place);
+        self.buckets.put(low, place);
         self.len += 1;
     }
 
@@ -109,12 +154,12 @@ impl Places {
 
     /// The memory of the table.
     pub fn memory(&self) -> &[u32] {
-        &self.words
+        &self.buckets.words
     }
 
     /// The memory of the table, and where in it what a key leads to nearly always is: for whoever fetches that before it is needed.
     pub fn home_of(&self, Probe(low): Probe) -> (&[u32], usize) {
-        (&self.words, self.start + self.home(low) * WORDS)
+        (&self.buckets.words, self.buckets.start + self.buckets.home(low) * WORDS)
     }
 
     /// Reads what a key nearly always leads to, so that it is near when it is needed. What this says means nothing.
@@ -130,29 +175,10 @@ impl Places {
 
     /// The same by what [`Places::probe`] says.
     pub fn remove_at(&mut self, Probe(low): Probe, place: u32) {
-        let home = self.home(low);
-        let mut at = home;
-        let mut left = self.buckets;
-        while let Some(bucket) = self.bucket_mut(at).filter(|_| left > 0) {
-            let both = lanes(bucket, 0, low) & lanes(bucket, PLACES, place);
-            if both != 0 {
-                bucket[USED] &= !(1 << first(both));
-                return self.left(home, at);
-            }
-            left = if bucket[COUNT] == 0 { 0 } else { left - 1 };
-            at = self.after(at);
-        }
-    }
-
-    /// An entry has gone that belonged to `home`, and was in another bucket if that was full.
-    fn left(&mut self, home: usize, at: usize) {
-        self.len -= 1;
-        let mut passed = home;
-        while passed != at {
-            if let Some(bucket) = self.bucket_mut(passed) {
-                bucket[COUNT] -= 1;
-            }
-            passed = self.after(passed);
+        let in_old =
+            |old: &mut Option<Box<Old>>| old.as_mut().is_some_and(|old| old.buckets.take(low, place));
+        if self.buckets.take(low, place) || in_old(&mut self.old) {
+            self.len -= 1;
         }
     }
 
@@ -164,7 +190,129 @@ impl Places {
     /// The same by what [`Places::probe`] says.
     #[inline]
     pub fn find_at(&self, Probe(low): Probe, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        let (mut at, mut left) = (self.home(low), self.buckets);
+        let found = self.buckets.find(low, &is_it);
+        if found.is_some() || self.old.is_none() {
+            return found;
+        }
+        self.find_in_old(low, &is_it)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_in_old(&self, low: u32, is_it: &impl Fn(u32) -> bool) -> Option<u32> {
+        self.old.as_ref()?.buckets.find(low, is_it)
+    }
+
+    /// All places that may be those of a key.
+    pub fn all(&self, key: impl Hash) -> impl Iterator<Item = u32> {
+        self.all_at(self.probe(key))
+    }
+
+    /// The same by what [`Places::probe`] says.
+    pub fn all_at(&self, Probe(low): Probe) -> impl Iterator<Item = u32> {
+        self.buckets.all(low).chain(self.old.iter().flat_map(move |old| old.buckets.all(low)))
+    }
+
+    /// Moves some entries to where they are to be, and sees to it that there is room for another one.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.move_some(STEP);
+        if self.len >= self.buckets.room() {
+            let next = self.next.take().unwrap_or_else(|| self.more());
+            // All has moved long ago where the new ones are many more.
+            self.move_some(usize::MAX);
+            let buckets = std::mem::replace(&mut self.buckets, *next);
+            self.old = (self.len > 0).then(|| Box::new(Old { buckets, at: 0 }));
+        } else if self.next_due() == self.len {
+            self.next = Some(self.more());
+        }
+        self.due = self.next_due();
+    }
+
+    /// When something is to be done next: in the middle of a move it is at once.
+    fn next_due(&self) -> usize {
+        let is_ready = self.next.is_some() || self.buckets.count >= self.expected;
+        match &self.old {
+            Some(_) => 0,
+            None if is_ready => self.buckets.room(),
+            None => self.len.max(self.buckets.count * LANES * NEARLY_FULL / 100),
+        }
+    }
+
+    /// More buckets than there are, which are made ready.
+    fn more(&self) -> Box<Buckets> {
+        let twice = (self.buckets.count * 2).max(1);
+        let enough = if self.buckets.count < self.expected { self.expected } else { usize::MAX };
+        let buckets = Buckets::new(twice.min(enough));
+        self.prepare.into_iter().for_each(|prepare| prepare(buckets.memory()));
+        Box::new(buckets)
+    }
+
+    /// Moves what is in so many buckets.
+    fn move_some(&mut self, buckets: usize) {
+        #[cfg(test)]
+        (self.moved = 0);
+        let Some(old) = &mut self.old else { return };
+        let end = old.at.saturating_add(buckets).min(old.buckets.count);
+        for at in old.at..end {
+            let Some(bucket) = old.buckets.bucket_mut(at) else { continue };
+            // How many entries of it are further on stays as it is: they are still looked for.
+            let used = std::mem::take(&mut bucket[USED]);
+            for lane in (0..LANES).filter(|lane| used >> lane & 1 == 1) {
+                self.buckets.put(bucket[lane], bucket[PLACES + lane]);
+                #[cfg(test)]
+                (self.moved += 1);
+            }
+        }
+        old.at = end;
+        if end == old.buckets.count {
+            self.old = None;
+        }
+    }
+}
+
+impl Buckets {
+    /// So many, all of them empty.
+    fn new(count: usize) -> Self {
+        // Zero, so that the system need not give the memory before it is used.
+        let words = vec![0; count * WORDS + LINE / size_of::<u32>()];
+        let start = words.as_ptr().align_offset(LINE).min(LINE / size_of::<u32>());
+        Self { words, start, count }
+    }
+
+    /// For so many entries they are not too full.
+    const fn room(&self) -> usize {
+        self.count * LANES * FULL / 10
+    }
+
+    fn memory(&self) -> Range<*const u8> {
+        let Range { start, end } = self.words.as_ptr_range();
+        start.cast()..end.cast()
+    }
+
+    /// Where a hash belongs.
+    const fn home(&self, low: u32) -> usize {
+        ((low as u64 * self.count as u64) >> 32) as usize
+    }
+
+    const fn after(&self, at: usize) -> usize {
+        if at + 1 < self.count { at + 1 } else { 0 }
+    }
+
+    #[inline(always)]
+    fn bucket(&self, at: usize) -> Option<&Bucket> {
+        self.words.get(self.start + at * WORDS..)?.first_chunk()
+    }
+
+    #[inline(always)]
+    fn bucket_mut(&mut self, at: usize) -> Option<&mut Bucket> {
+        self.words.get_mut(self.start + at * WORDS..)?.first_chunk_mut()
+    }
+
+    #[inline]
+    fn find(&self, low: u32, is_it: &impl Fn(u32) -> bool) -> Option<u32> {
+        let (mut at, mut left) = (self.home(low), self.count);
         while let Some(bucket) = self.bucket(at) {
             let mut found = lanes(bucket, 0, low);
             while found != 0 {
@@ -183,36 +331,11 @@ impl Places {
         None
     }
 
-    /// All places that may be those of a key.
-    pub fn all(&self, key: impl Hash) -> impl Iterator<Item = u32> {
-        self.all_at(self.probe(key))
-    }
-
-    /// The same by what [`Places::probe`] says.
-    pub fn all_at(&self, Probe(low): Probe) -> impl Iterator<Item = u32> {
+    fn all(&self, low: u32) -> Found<'_> {
         let at = self.home(low);
         let bucket = self.bucket(at);
         let found = bucket.map_or(0, |bucket| lanes(bucket, 0, low));
-        Found { places: self, low, at, bucket, found, left: self.buckets }
-    }
-
-    /// Where a hash belongs.
-    const fn home(&self, low: u32) -> usize {
-        ((low as u64 * self.buckets as u64) >> 32) as usize
-    }
-
-    const fn after(&self, at: usize) -> usize {
-        if at + 1 < self.buckets { at + 1 } else { 0 }
-    }
-
-    #[inline(always)]
-    fn bucket(&self, at: usize) -> Option<&Bucket> {
-        self.words.get(self.start + at * WORDS..)?.first_chunk()
-    }
-
-    #[inline(always)]
-    fn bucket_mut(&mut self, at: usize) -> Option<&mut Bucket> {
-        self.words.get_mut(self.start + at * WORDS..)?.first_chunk_mut()
+        Found { buckets: self, low, at, bucket, found, left: self.count }
     }
 
     /// Enters what is not there. There is a lane that is free.
@@ -232,34 +355,39 @@ impl Places {
         }
     }
 
-    /// So many buckets, all of them empty.
-    fn make(&mut self, buckets: usize) {
-        // Zero, so that the system need not give the memory before it is used.
-        self.words = vec![0; buckets * WORDS + LINE / size_of::<u32>()];
-        self.start = self.words.as_ptr().align_offset(LINE).min(LINE / size_of::<u32>());
-        self.buckets = buckets;
+    /// Takes an entry out. `false`: it is not there.
+    fn take(&mut self, low: u32, place: u32) -> bool {
+        let home = self.home(low);
+        let mut at = home;
+        let mut left = self.count;
+        while let Some(bucket) = self.bucket_mut(at).filter(|_| left > 0) {
+            let both = lanes(bucket, 0, low) & lanes(bucket, PLACES, place);
+            if both != 0 {
+                bucket[USED] &= !(1 << first(both));
+                self.left(home, at);
+                return true;
+            }
+            left = if bucket[COUNT] == 0 { 0 } else { left - 1 };
+            at = self.after(at);
+        }
+        false
     }
 
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self) {
-        let (words, start) = (std::mem::take(&mut self.words), self.start);
-        let buckets = std::mem::take(&mut self.buckets);
-        self.make((buckets * 2).max(1));
-        let held = words.get(start..start + buckets * WORDS).unwrap_or_default();
-        for bucket in held.as_chunks::<WORDS>().0 {
-            for lane in 0..LANES {
-                if bucket[USED] >> lane & 1 == 1 {
-                    self.put(bucket[lane], bucket[PLACES + lane]);
-                }
+    /// An entry has gone that belonged to `home`, and was in another bucket if that was full.
+    fn left(&mut self, home: usize, at: usize) {
+        let mut passed = home;
+        while passed != at {
+            if let Some(bucket) = self.bucket_mut(passed) {
+                bucket[COUNT] -= 1;
             }
+            passed = self.after(passed);
         }
     }
 }
 
 /// What is left of the places that may be those of a key.
 struct Found<'a> {
-    places: &'a Places,
+    buckets: &'a Buckets,
     low: u32,
     at: usize,
     bucket: Option<&'a Bucket>,
@@ -286,8 +414,8 @@ impl Iterator for Found<'_> {
                 self.bucket = None;
                 return None;
             }
-            self.at = self.places.after(self.at);
-            self.bucket = self.places.bucket(self.at);
+            self.at = self.buckets.after(self.at);
+            self.bucket = self.buckets.bucket(self.at);
             self.found = self.bucket.map_or(0, |bucket| lanes(bucket, 0, self.low));
         }
     }

@@ -1,14 +1,13 @@
 //! The engine of one worker: what it is made of, and how sessions come into the lines and leave them.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_dataplane::{Counters, Dataplane, DropReason, Fate, Ingress, PacketEngine, Topology, Transmit};
 use causeway_ports::Batch;
 use causeway_reference::{Limits, Reference};
+use causeway_rules::SteadyMap;
 use causeway_types::{NetworkInstance, Seid, Time};
-use foldhash::fast::RandomState;
 
 use crate::choose::Desk;
 use crate::contract::Single;
@@ -39,7 +38,7 @@ pub struct FastPath {
     pub(crate) guess: Guess,
     /// Of the last batch.
     pub(crate) met: Met,
-    pub(crate) leases: HashMap<Seid, Lease, RandomState>,
+    pub(crate) leases: SteadyMap<Seid, Lease>,
     pub(crate) kinds: Kinds,
     /// Sessions that neither the lines nor the slow room know of.
     pub(crate) resting: Resting,
@@ -76,7 +75,7 @@ impl FastPath {
             sets: FilterSets::new(FILTER_BLOCKS),
             guess: Guess::default(),
             met: Met::new(),
-            leases: HashMap::default(),
+            leases: SteadyMap::default(),
             kinds: Kinds::default(),
             resting: Resting::new(limits.max_sessions),
             awake: Awake::default(),
@@ -164,7 +163,9 @@ impl FastPath {
 
     /// A session is awake again that was let go.
     pub(crate) fn hold(&mut self, seid: Seid, lease: Option<Lease>) {
-        self.leases.extend(lease.map(|lease| (seid, lease)));
+        if let Some(lease) = lease {
+            self.leases.insert(seid, lease);
+        }
     }
 
     /// A session is to be awake no longer, but its lines go on with what they are granted.

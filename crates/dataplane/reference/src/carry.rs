@@ -1,7 +1,5 @@
 //! Plans: tried on a copy of the session, and then what packets see.
 
-use std::collections::hash_map::Entry;
-
 use causeway_dataplane::{Applied, ApplyError, Op, Plan};
 use causeway_rules::RuleSet;
 use causeway_types::Time;
@@ -55,13 +53,7 @@ impl Reference {
     /// Makes the changed session the one that packets see.
     fn commit(&mut self, now: Time, plan: &Plan, session: Box<Session>, effects: &Effects) {
         let seid = plan.session;
-        let old = match self.sessions.entry(seid) {
-            Entry::Occupied(mut held) => Some(held.insert(session)),
-            Entry::Vacant(place) => {
-                place.insert(session);
-                None
-            }
-        };
+        let old = self.sessions.insert(seid, session);
         let none = RuleSet::default();
         let old = old.as_ref().map_or(&none, |old| &old.rules);
         if let Some(session) = self.sessions.get(&seid) {

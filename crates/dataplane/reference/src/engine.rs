@@ -1,15 +1,14 @@
 //! The data plane as a whole: the contract, and the state behind it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Event, Fate, Host, Ingress, PacketEngine,
     Plan, Topology, Transmit, Usage,
 };
-use causeway_rules::{Applications, UeMac};
+use causeway_rules::{Applications, SteadyMap, UeMac};
 use causeway_types::{Seid, Time, UrrId};
-use foldhash::fast::RandomState;
 
 use crate::Limits;
 use crate::ethernet::{Neighbours, Stations};
@@ -37,7 +36,7 @@ const SIGNALLING_PER_PEER: u32 = 200;
 pub struct Reference {
     pub(crate) topology: Surroundings,
     pub(crate) limits: Limits,
-    pub(crate) sessions: HashMap<Seid, Box<Session>, RandomState>,
+    pub(crate) sessions: SteadyMap<Seid, Box<Session>>,
     pub(crate) index: Index,
     pub(crate) indications: Indications,
     pub(crate) icmp: Ration,
@@ -70,7 +69,7 @@ impl Reference {
             shared: Shared::new(&topology.slices, limits.averaging_window),
             topology: topology.into(),
             limits,
-            sessions: HashMap::default(),
+            sessions: SteadyMap::default(),
             index: Index::default(),
             indications: Indications::default(),
             stations: Stations::default(),

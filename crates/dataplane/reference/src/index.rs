@@ -1,13 +1,11 @@
 //! Which session a packet may belong to.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Bound;
 
-use causeway_rules::{PduSessionType, RuleSet, SortedSet, UeSide};
+use causeway_rules::{PduSessionType, RuleSet, SortedSet, SteadyMap, UeSide};
 use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
-use foldhash::fast::RandomState;
 
 /// Bits of the IPv6 prefixes that nearly all sessions have.
 const HALF: u8 = 64;
@@ -15,15 +13,15 @@ const HALF: u8 = 64;
 /// Finds sessions by tunnel and by UE address. Follows the rules of the sessions exactly.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    tunnels: HashMap<(Teid, IpAddr), Seid, RandomState>,
+    tunnels: SteadyMap<(Teid, IpAddr), Seid>,
     ues: BTreeMap<IpNet, SortedSet<Seid>>,
     /// Those of `ues` that are single IPv4 addresses: nearly all, and asked for by whoever writes to any address.
-    singles: HashSet<Ipv4Addr, RandomState>,
+    singles: SteadyMap<Ipv4Addr, ()>,
     /// The same of IPv6 prefixes of 64 bits: their upper halves.
-    halves: HashSet<u64, RandomState>,
+    halves: SteadyMap<u64, ()>,
     /// How many of `ues` have each length of prefix, by IP version.
     lengths: [BTreeMap<u8, usize>; 2],
-    remotes: HashMap<(Teid, IpAddr), SortedSet<Seid>, RandomState>,
+    remotes: SteadyMap<(Teid, IpAddr), SortedSet<Seid>>,
     links: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
 }
 
@@ -39,7 +37,7 @@ impl Index {
                 self.forget_remote(seid, remote);
             }
             for remote in remote_tunnels(new) {
-                self.remotes.entry(remote).or_default().insert(seid);
+                self.remotes.get_or_insert_with(remote, SortedSet::default).insert(seid);
             }
         }
     }
@@ -48,27 +46,33 @@ impl Index {
     pub(crate) fn lead(&mut self, seid: Seid, old: FTeid, new: FTeid) {
         old.addr.iter().for_each(|ip| self.forget_remote(seid, (old.teid, ip)));
         for ip in new.addr.iter() {
-            self.remotes.entry((new.teid, ip)).or_default().insert(seid);
+            self.remotes.get_or_insert_with((new.teid, ip), SortedSet::default).insert(seid);
         }
     }
 
     fn forget_remote(&mut self, seid: Seid, remote: (Teid, IpAddr)) {
-        if let Entry::Occupied(mut users) = self.remotes.entry(remote) {
-            users.get_mut().remove(&seid);
-            if users.get().is_empty() {
-                users.remove();
+        if let Some(users) = self.remotes.get_mut(&remote) {
+            users.remove(&seid);
+            if users.is_empty() {
+                self.remotes.remove(&remote);
             }
         }
     }
 
     fn add_ways_in(&mut self, seid: Seid, rules: &RuleSet) {
-        self.tunnels.extend(local_tunnels(rules).map(|tunnel| (tunnel, seid)));
+        for tunnel in local_tunnels(rules) {
+            self.tunnels.insert(tunnel, seid);
+        }
         for net in ue_nets(rules) {
             if self.ues.entry(net).or_default().insert(seid) {
                 *self.lengths[version(net)].entry(net.prefix_len()).or_default() += 1;
             }
-            self.singles.extend(single(net));
-            self.halves.extend(half(net));
+            if let Some(ip) = single(net) {
+                self.singles.insert(ip, ());
+            }
+            if let Some(half) = half(net) {
+                self.halves.insert(half, ());
+            }
         }
         for link in links(rules) {
             self.links.entry(link).or_default().insert(seid);
@@ -146,9 +150,9 @@ impl Index {
     /// Some session has the address, by UE address or framed route.
     pub(crate) fn has_ue(&self, ip: IpAddr) -> bool {
         match ip {
-            IpAddr::V4(ip) if self.singles.contains(&ip) => true,
+            IpAddr::V4(ip) if self.singles.contains_key(&ip) => true,
             IpAddr::V4(_) if !self.has_wide_v4() => false,
-            IpAddr::V6(ip) if self.halves.contains(&upper(ip)) => true,
+            IpAddr::V6(ip) if self.halves.contains_key(&upper(ip)) => true,
             IpAddr::V6(_) if self.has_only_halves() => false,
             _ => self.covering(IpNet::from(ip)).next().is_some(),
         }

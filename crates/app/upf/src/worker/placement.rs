@@ -4,13 +4,13 @@
 //! correlated QERs, limits of slices, and Ethernet networks. Sessions with a common UE address, or with prefixes of which one lies
 //! in the other, are with one worker, so that a packet that the rules of one do not fit is tried by those of the other.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::net::IpAddr;
 use std::ops::Bound;
 
 use causeway_dataplane::{ApplyError, Op, Plan, Topology};
-use causeway_rules::{PduSessionType, RuleSet};
+use causeway_rules::{PduSessionType, RuleSet, SteadyMap};
 use causeway_types::{DualIp, FTeid, IpNet, SNssai, Seid};
 
 use super::directory::{EVERYONE, Key, Writer};
@@ -46,11 +46,11 @@ pub(super) struct Placement<K> {
     writer: Writer,
     /// How many sessions each worker has.
     loads: Vec<usize>,
-    sessions: HashMap<Seid, Record>,
+    sessions: SteadyMap<Seid, Record>,
     held: BTreeMap<Holding, Held>,
     /// How many of them are prefixes of each length that are more than one UE's, by IP version.
     wide: BTreeMap<(bool, u8), usize>,
-    pending: HashMap<K, Pending>,
+    pending: SteadyMap<K, Pending>,
 }
 
 impl<K: Copy + Eq + Hash> Placement<K> {
@@ -62,10 +62,10 @@ impl<K: Copy + Eq + Hash> Placement<K> {
             most_sessions,
             writer,
             loads: vec![0; workers],
-            sessions: HashMap::new(),
+            sessions: SteadyMap::default(),
             held: BTreeMap::new(),
             wide: BTreeMap::new(),
-            pending: HashMap::new(),
+            pending: SteadyMap::default(),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Our requests: numbered, repeated until answered, given up at last (TS 29.244 clause 6.4).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use causeway_pfcp::{MessageType, TooLong};
+use causeway_rules::SteadyMap;
 use causeway_types::{Span, Time};
 
 use crate::Retransmission;
@@ -19,7 +20,7 @@ const SHORTEST_WAIT: Span = Span::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct Outbound<P> {
     last_sequence: u32,
-    pending: HashMap<u32, Pending<P>>,
+    pending: SteadyMap<u32, Pending<P>>,
     deadlines: BTreeSet<(Time, u32)>,
 }
 
@@ -83,7 +84,7 @@ impl<P> Outbound<P> {
     pub(crate) fn new(last_sequence: u32) -> Self {
         Self {
             last_sequence: last_sequence & SEQUENCE_MASK,
-            pending: HashMap::new(),
+            pending: SteadyMap::default(),
             deadlines: BTreeSet::new(),
         }
     }

@@ -58,8 +58,36 @@ fn nothing_is_lost_where_buckets_are_full() {
             places.remove(key, place);
         }
         assert!(places.is_empty());
-        let words = &places.words[places.start..];
-        let counts = words.as_chunks::<WORDS>().0.iter().take(places.buckets);
+        let words = &places.buckets.words[places.buckets.start..];
+        let counts = words.as_chunks::<WORDS>().0.iter().take(places.buckets.count);
         assert!(counts.into_iter().all(|bucket| (bucket[COUNT], bucket[USED]) == (0, 0)));
+    }
+}
+
+// Input:  three hundred thousand entries in a table that expects none, in one that expects as many, and in one that expects some more; as
+//         they come others go, and each is looked for.
+// Output: no entry that comes moves more than those of two buckets; all are found, before and after; a table that expects
+//         them has room for those and little more.
+#[test]
+fn one_entry_never_moves_many() {
+    for expected in [0, 200_000, 400_000] {
+        let mut places = Places::with_capacity(expected);
+        let mut most = 0;
+        for key in 0..300_000_u32 {
+            places.insert(key, key);
+            most = most.max(std::mem::take(&mut places.moved));
+            if key % 3 == 0 {
+                places.remove(key / 3, key / 3);
+            }
+            for asked in [key, key / 2, key / 3, key / 3 + 1] {
+                let found = places.find(asked, |place| place == asked);
+                assert_eq!(found.is_some(), asked > key / 3 && asked <= key, "{asked} of {key}");
+                assert_eq!(places.all(asked).any(|place| place == asked), found.is_some());
+            }
+        }
+        assert!(0 < most && most <= STEP * LANES, "{most}");
+        assert_eq!(places.len(), 300_000 - 100_000);
+        let room = places.buckets.room();
+        assert!(expected == 0 || room <= expected + LANES, "{room}");
     }
 }

@@ -6,14 +6,10 @@ mod reservation;
 mod scheme;
 mod slots;
 
-use std::collections::HashMap;
-
 use causeway_types::{FTeid, Seid, Teid};
 
-use foldhash::fast::RandomState;
-
 use crate::few::Few;
-use crate::{Scramble, SortedSet};
+use crate::{Scramble, SortedSet, SteadyMap};
 
 pub use endpoints::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address};
 pub use pools::TeidPool;
@@ -32,7 +28,7 @@ pub struct Tunnels {
     /// UEs whose TEIDs end like their addresses.
     pools: Vec<TeidPool>,
     /// Tunnels of TEIDs that are not in slots, and all but one of a TEID.
-    claims: HashMap<Teid, Few<Claim>, RandomState>,
+    claims: SteadyMap<Teid, Few<Claim>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,7 +68,7 @@ impl Tunnels {
     /// No tunnels. `capacity` is how many TEIDs can be chosen at a time, at most 2^24 - 1; `seed` decides
     /// where the choice starts, so that a restarted UPF does not give out the TEIDs of its last life.
     pub fn new(capacity: u32, seed: u64) -> Self {
-        Self { slots: Slots::new(capacity, seed), pools: Vec::new(), claims: HashMap::default() }
+        Self { slots: Slots::new(capacity, seed), pools: Vec::new(), claims: SteadyMap::default() }
     }
 
     /// The same, with TEIDs that cannot be guessed from others.
@@ -122,7 +118,7 @@ impl Tunnels {
     fn claim(&mut self, session: Seid, tunnel: FTeid) {
         let claim = Claim { session, tunnel };
         if !self.slots.claim(&claim) {
-            self.claims.entry(tunnel.teid).or_default().push(claim);
+            self.claims.get_or_insert_with(tunnel.teid, Few::default).push(claim);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Filter sets that sessions share.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use causeway_rules::SteadyMap;
 use causeway_types::Qfi;
 use thiserror::Error;
 
@@ -96,8 +96,8 @@ pub struct FilterSets {
     compare: Compare,
     blocks: Runs<Block>,
     columns: Runs<Column>,
-    ids: HashMap<Arc<[Lane]>, SetId>,
-    shared: HashMap<SetId, Shared>,
+    ids: SteadyMap<Arc<[Lane]>, SetId>,
+    shared: SteadyMap<SetId, Shared>,
     version: u64,
 }
 
@@ -115,8 +115,8 @@ impl FilterSets {
             compare,
             blocks: Runs::new(blocks),
             columns: Runs::new(blocks.saturating_mul(COLUMNS_PER_BLOCK)),
-            ids: HashMap::new(),
-            shared: HashMap::new(),
+            ids: SteadyMap::default(),
+            shared: SteadyMap::default(),
             version: 0,
         }
     }
@@ -131,7 +131,9 @@ impl FilterSets {
             return Ok(set);
         }
         if let Some(set) = self.ids.get(lanes.as_slice()).copied() {
-            self.shared.entry(set).and_modify(|shared| shared.users += 1);
+            if let Some(shared) = self.shared.get_mut(&set) {
+                shared.users += 1;
+            }
             return Ok(set);
         }
         let set = self.place(&lanes)?;

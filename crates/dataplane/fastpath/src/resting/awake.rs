@@ -1,10 +1,9 @@
 //! Sessions that could rest again, in the order in which they woke.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::BTreeMap;
 
-use causeway_rules::Alike;
+use causeway_rules::{Alike, SteadyMap};
 use causeway_types::{Seid, Time};
-use foldhash::fast::RandomState;
 
 /// How many such sessions are awake at most, if they can rest: they take five times as much memory as those that rest.
 const MOST: usize = 1 << 18;
@@ -13,9 +12,9 @@ const MOST: usize = 1 << 18;
 #[derive(Debug)]
 pub(crate) struct Awake {
     most: usize,
-    sessions: HashMap<Seid, (u64, Candidate), RandomState>,
-    /// Those that are not among `sessions` with this turn have been removed.
-    order: VecDeque<(u64, Seid)>,
+    sessions: SteadyMap<Seid, (u64, Candidate)>,
+    /// By their turns.
+    order: BTreeMap<u64, Seid>,
     turn: u64,
 }
 
@@ -28,7 +27,7 @@ pub(crate) struct Candidate {
 
 impl Default for Awake {
     fn default() -> Self {
-        Self { most: MOST, sessions: HashMap::default(), order: VecDeque::new(), turn: 0 }
+        Self { most: MOST, sessions: SteadyMap::default(), order: BTreeMap::new(), turn: 0 }
     }
 }
 
@@ -41,28 +40,25 @@ impl Awake {
     /// A session is awake: the latest one.
     pub(crate) fn add(&mut self, seid: Seid, candidate: Candidate) {
         self.turn += 1;
-        self.sessions.insert(seid, (self.turn, candidate));
-        self.order.push_back((self.turn, seid));
-        // Those that were removed are forgotten before they are as many as the others.
-        if self.order.len() > 2 * self.sessions.len() + 1 {
-            let sessions = &self.sessions;
-            self.order.retain(|(turn, seid)| sessions.get(seid).is_some_and(|(its, _)| its == turn));
+        if let Some((before, _)) = self.sessions.insert(seid, (self.turn, candidate)) {
+            self.order.remove(&before);
         }
+        self.order.insert(self.turn, seid);
     }
 
     /// A session is awake for good, or no longer. What was known of it.
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<Candidate> {
-        self.sessions.remove(&seid).map(|(_, candidate)| candidate)
+        let (turn, candidate) = self.sessions.remove(&seid)?;
+        self.order.remove(&turn);
+        Some(candidate)
     }
 
     /// Takes out the one that has been awake for longest, if there are too many.
     pub(crate) fn pop(&mut self) -> Option<(Seid, Candidate)> {
-        while self.sessions.len() > self.most {
-            let (turn, seid) = self.order.pop_front()?;
-            if self.sessions.get(&seid).is_some_and(|(its, _)| *its == turn) {
-                return Some((seid, self.remove(seid)?));
-            }
+        if self.sessions.len() <= self.most {
+            return None;
         }
-        None
+        let (_, seid) = self.order.pop_first()?;
+        Some((seid, self.sessions.remove(&seid)?.1))
     }
 }

@@ -1,11 +1,9 @@
 //! What sessions at rest have in common.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use causeway_rules::{Own, Remote, Template};
-use foldhash::fast::RandomState;
+use causeway_rules::{Own, Remote, SteadyMap, Template};
 
 use super::Paths;
 
@@ -40,7 +38,7 @@ pub(super) struct Kinds {
     /// Numbers that are free.
     free: Vec<u32>,
     /// By the address of the template, which the kind holds.
-    by_template: HashMap<usize, u32, RandomState>,
+    by_template: SteadyMap<usize, u32>,
     /// Of the requests that all of them were made of.
     octets: usize,
 }
