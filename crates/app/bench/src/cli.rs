@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 
 use crate::report::{self, Conditions, IoCost, Report};
 use crate::{
-    BenchError, events, filters, floods, index, kit, memory, pfcp, pipeline, ports, strangers, switch, upf,
-    workers,
+    BenchError, events, filters, floods, index, kit, memory, pauses, pfcp, pipeline, ports, strangers,
+    switch, upf, workers,
 };
 
 /// Which benchmark, and what holds for any.
@@ -50,6 +50,8 @@ pub enum Benchmark {
     Floods(floods::Options),
     /// Memory for each session, and how long it takes to set up so many
     Memory(memory::Options),
+    /// Pauses of N4 and of packets while sessions come and go: the longest and the 99.9th percentile, at each doubling
+    Pauses(pauses::Options),
     /// PFCP requests through the control plane in memory: ns per establishment, handover and deletion, by stage
     Pfcp(pfcp::Options),
     /// PFCP datagrams that nobody should send: ns of each kind, beside those of an SMF, and what they leave behind
@@ -78,6 +80,7 @@ impl Benchmark {
             Self::Workers(workers::Options::default()),
             Self::Floods(floods::Options::default()),
             Self::Memory(memory::Options::default()),
+            Self::Pauses(pauses::Options::default()),
             Self::Pfcp(pfcp::Options::default()),
             Self::Strangers(strangers::Options::default()),
             Self::Index(index::Options::default()),
@@ -110,6 +113,7 @@ impl Benchmark {
             Self::Workers(_) => "workers",
             Self::Floods(_) => "floods",
             Self::Memory(_) => "memory",
+            Self::Pauses(_) => "pauses",
             Self::Pfcp(_) => "pfcp",
             Self::Strangers(_) => "strangers",
             Self::Index(_) => "index",
@@ -128,6 +132,7 @@ impl Benchmark {
             Self::Workers(options) => workers::run(options, common),
             Self::Floods(options) => floods::run(options, common),
             Self::Memory(options) => memory::run(options, common),
+            Self::Pauses(options) => pauses::run(options, common),
             Self::Pfcp(options) => pfcp::run(options, common),
             Self::Strangers(options) => strangers::run(options, common),
             Self::Index(options) => index::run(options, common),

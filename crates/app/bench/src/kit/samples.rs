@@ -31,6 +31,11 @@ impl Samples {
         self.0.is_empty()
     }
 
+    /// All together.
+    pub fn total(&self) -> f64 {
+        self.0.iter().sum()
+    }
+
     /// `None` without any.
     pub fn summary(&self) -> Option<Summary> {
         let [p10, median, p90] = self.percentiles([100, 500, 900])?;

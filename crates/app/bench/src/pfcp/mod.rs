@@ -293,7 +293,7 @@ pub(crate) fn up_seid(answer: &[u8]) -> Option<Seid> {
 }
 
 /// The TEID of the uplink tunnel in an establishment response.
-fn uplink_teid(answer: &[u8]) -> Option<Teid> {
+pub(crate) fn uplink_teid(answer: &[u8]) -> Option<Teid> {
     let (header, body, _) = Header::decode(answer).ok()?;
     match Message::decode(&header, body).ok()? {
         Message::SessionEstablishmentResponse(response) => {

@@ -3,12 +3,12 @@
 use std::net::Ipv4Addr;
 
 use causeway_pfcp::{
-    ApplyAction, AssociationSetupRequest, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface,
-    Dnn, FTeid, ForwardingParameters, GateStatus, Mbr, MeasurementMethod, Message, NetworkInstance, NodeId,
-    Octets, OuterHeaderCreation, OuterHeaderRemoval, Pdi, PdnType, RecoveryTimeStamp, RemovedHeader,
-    ReportingTriggers, SdfFilter, SessionDeletionRequest, SessionEstablishmentRequest,
-    SessionModificationFlags, SessionModificationRequest, SourceInterface, UeIpAddress, UpdateFar,
-    UpdateForwardingParameters, VolumeThreshold, Volumes,
+    ApplyAction, AssociationReleaseRequest, AssociationSetupRequest, CreateFar, CreatePdr, CreateQer,
+    CreateUrr, DestinationInterface, Dnn, FTeid, ForwardingParameters, GateStatus, Mbr, MeasurementMethod,
+    Message, NetworkInstance, NodeId, Octets, OuterHeaderCreation, OuterHeaderRemoval, Pdi, PdnType,
+    RecoveryTimeStamp, RemovedHeader, ReportingTriggers, SdfFilter, SessionDeletionRequest,
+    SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest, SourceInterface,
+    UeIpAddress, UpdateFar, UpdateForwardingParameters, VolumeThreshold, Volumes,
 };
 use causeway_types::{
     Bitrate, DualIp, FSeid, FarId, NetworkInstance as Network, NtpSeconds, PdrId, Precedence, QerId, Qfi,
@@ -30,8 +30,18 @@ pub(crate) fn ue(number: u32) -> Ipv4Addr {
 
 /// The setup of the association.
 pub(crate) fn association() -> Vec<u8> {
+    association_of(SMF, 0)
+}
+
+/// The same of another SMF.
+pub(crate) fn association_of(smf: Ipv4Addr, sequence: u32) -> Vec<u8> {
     let stamp = RecoveryTimeStamp(NtpSeconds(3_900_000_000));
-    encode(AssociationSetupRequest::new(NodeId::Ip(SMF.into()), stamp).into(), None, 0)
+    encode(AssociationSetupRequest::new(NodeId::Ip(smf.into()), stamp).into(), None, sequence)
+}
+
+/// The end of the association of an SMF.
+pub(crate) fn release_of(smf: Ipv4Addr, sequence: u32) -> Vec<u8> {
+    encode(AssociationReleaseRequest::new(NodeId::Ip(smf.into())).into(), None, sequence)
 }
 
 /// How sessions are asked for.
@@ -68,11 +78,25 @@ impl Establishments {
                 (choose, from.to_string(), 10_000 + u64::from(number))
             }
         };
-        establish(number, sequence, tunnel, &format!("permit out ip from {from} to assigned"), kbps)
+        establish(SMF, number, sequence, tunnel, &format!("permit out ip from {from} to assigned"), kbps)
     }
 }
 
-fn establish(number: u32, sequence: u32, tunnel: FTeid, flow: &str, kbps: u64) -> Vec<u8> {
+/// By another SMF, with a TEID that it has chosen for this address of the UPF if there is one.
+pub(crate) fn establishment_from(
+    smf: Ipv4Addr,
+    number: u32,
+    tunnel: Option<(u32, Ipv4Addr)>,
+    sequence: u32,
+) -> Vec<u8> {
+    let tunnel = match tunnel {
+        Some((teid, addr)) => FTeid::Assigned { teid, addr: DualIp::from(addr) },
+        None => FTeid::Choose { v4: true, v6: false, choose_id: Some(5) },
+    };
+    establish(smf, number, sequence, tunnel, "permit out ip from any to assigned", 100_000)
+}
+
+fn establish(smf: Ipv4Addr, number: u32, sequence: u32, tunnel: FTeid, flow: &str, kbps: u64) -> Vec<u8> {
     let dnn = Network::new("internet");
     let ue = |destination| UeIpAddress { ipv4: Some(ue(number)), destination, ..UeIpAddress::default() };
     let qfi = Qfi::from_low_bits(9);
@@ -132,13 +156,13 @@ fn establish(number: u32, sequence: u32, tunnel: FTeid, flow: &str, kbps: u64) -
         volume_threshold: Some(VolumeThreshold(threshold)),
         ..CreateUrr::new(UrrId(1), MeasurementMethod::VOLUM, ReportingTriggers::VOLTH)
     };
-    let cp = FSeid { seid: Seid(u64::from(number) + 1), addr: DualIp::from(SMF) };
+    let cp = FSeid { seid: Seid(u64::from(number) + 1), addr: DualIp::from(smf) };
     let request = SessionEstablishmentRequest {
         create_qers: [qer].into(),
         create_urrs: [urr].into(),
         pdn_type: Some(PdnType::Ipv4),
         dnn: Some(Dnn::from(&dnn)),
-        ..SessionEstablishmentRequest::new(NodeId::Ip(SMF.into()), cp, [uplink, downlink], fars)
+        ..SessionEstablishmentRequest::new(NodeId::Ip(smf.into()), cp, [uplink, downlink], fars)
     };
     encode(request.into(), Some(Seid(0)), sequence)
 }
