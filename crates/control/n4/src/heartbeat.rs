@@ -9,7 +9,7 @@ use causeway_types::{NodeId, NtpSeconds, Seid, Time};
 
 use crate::association::AssociationId;
 use crate::node::Purpose;
-use crate::session::{OpenRequests, Session};
+use crate::session::{OpenRequests, Purged, Unwanted};
 use crate::transaction::RequestKey;
 use crate::{DownReason, MessageResult, N4, Notice, PathFailure};
 
@@ -133,10 +133,13 @@ impl N4 {
         if is_main {
             self.leave_to_sibling(id);
         }
-        let forgotten = |session: &Session| !is_set && (is_main || session.cp.addr.contains(ip));
-        let purged = self.purge_sessions(now, id, OpenRequests::Forget, forgotten);
+        let forgotten = if is_main { Unwanted::All } else { Unwanted::At(ip) };
+        let purged = match is_set {
+            true => Purged::Counted(0),
+            false => self.purge_sessions(now, vec![id], forgotten, OpenRequests::Forget),
+        };
         self.call_ready(now, id);
-        self.notice(Notice::PeerRestarted { node, before, after, purged });
+        self.tell_purged(purged, Notice::PeerRestarted { node, before, after, purged: 0 });
         // It has forgotten an association that we asked for, too, and waits to be asked.
         if let Some(peer) = self.targets.of(id).filter(|_| is_main) {
             self.ask_for_setup(now, peer);

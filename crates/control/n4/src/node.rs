@@ -57,6 +57,10 @@ pub struct N4 {
     pub(crate) removals: BTreeSet<(Time, Seid)>,
     /// Who provisioned the PFDs of applications.
     pub(crate) pfd_owners: PfdOwners,
+    /// Plans under way that remove sessions which nobody wants any more.
+    pub(crate) removing: usize,
+    /// When purges go on, if nothing is under way that they wait for.
+    pub(crate) purge_due: Option<Time>,
     pub(crate) phase: Phase,
     pub(crate) load: Load,
     pub(crate) overload: Overload,
@@ -132,6 +136,8 @@ impl N4 {
             told_paths: BTreeSet::new(),
             removals: BTreeSet::new(),
             pfd_owners: PfdOwners::new(),
+            removing: 0,
+            purge_due: None,
             phase: Phase::Running,
             load: Load::new(recovery.0),
             overload: Overload::new(recovery.0),
@@ -166,6 +172,7 @@ impl N4 {
             self.associations.next_heartbeat(),
             self.targets.next_deadline(),
             self.removals.first().map(|(time, _)| *time),
+            self.purge_due,
             self.associations.next_farewell(),
             self.phase.deadline(),
         ]
@@ -183,6 +190,7 @@ impl N4 {
         self.send_heartbeats(now);
         self.ask_targets(now);
         self.retry_removals(now);
+        self.go_on_purging(now);
         self.end_farewells(now);
         self.check_shutdown(now);
     }
@@ -209,7 +217,8 @@ impl N4 {
 
     /// The sessions that are established, in no order.
     pub fn sessions(&self) -> impl Iterator<Item = SessionView<'_>> {
-        let established = self.sessions.iter().filter(|session| session.is_established());
+        let is_there = |session: &&Session| session.is_established() && !self.sessions.is_condemned(session);
+        let established = self.sessions.iter().filter(is_there);
         established.filter_map(|session| self.view(session))
     }
 
@@ -232,6 +241,9 @@ impl N4 {
     /// The session of this SEID of ours, if it is established. O(1).
     pub fn session(&self, seid: Seid) -> Option<SessionView<'_>> {
         let session = self.sessions.get(seid).filter(|session| session.is_established())?;
+        if self.sessions.is_condemned(session) {
+            return None;
+        }
         self.view(session)
     }
 

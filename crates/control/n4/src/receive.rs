@@ -7,7 +7,7 @@ use causeway_types::{Seid, Time};
 
 use crate::answer::Refusal;
 use crate::node::Purpose;
-use crate::session::Session;
+use crate::session::{Session, cp_f_seid};
 use crate::transaction::{RequestKey, Seen};
 use crate::{MessageResult, N4, Notice, Output};
 
@@ -76,6 +76,7 @@ impl N4 {
         if message == MessageType::HeartbeatRequest {
             return self.heartbeat_request(now, key, &header, body);
         }
+        self.close_if_condemned(now, &key, &header, body);
         if self.is_duplicate(&key) {
             return;
         }
@@ -98,6 +99,22 @@ impl N4 {
             self.session_request(now, key, header, body);
         } else {
             self.node_request(now, key, &header, body);
+        }
+    }
+
+    /// A request that looks like one which is being worked on is none where that was for a session that is gone.
+    fn close_if_condemned(&mut self, now: Time, key: &RequestKey, header: &Header, body: &[u8]) {
+        if !self.sessions.has_purges() || self.inbound.look_up(key) != Seen::InProgress {
+            return;
+        }
+        let seid = match key.message {
+            MessageType::SessionEstablishmentRequest => {
+                cp_f_seid(body).and_then(|cp| self.sessions.of_cp(&cp))
+            }
+            _ => header.seid,
+        };
+        if let Some(seid) = seid.filter(|seid| self.is_condemned(*seid)) {
+            self.doom_now(now, seid);
         }
     }
 
@@ -128,7 +145,7 @@ impl N4 {
     pub(crate) fn session_of(&self, key: &RequestKey, header: &Header) -> Option<&Session> {
         let ip = key.from.ip();
         let session = header.seid.filter(|_| key.message.is_session_related());
-        let session = self.sessions.get(session?).filter(|session| !session.is_ending())?;
+        let session = self.sessions.get(session?).filter(|session| !self.sessions.is_ending(session))?;
         let is_known = self.associations.speaks_for(session.association, ip) || session.cp.addr.contains(ip);
         is_known.then_some(session)
     }

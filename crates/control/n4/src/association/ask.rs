@@ -79,7 +79,7 @@ impl N4 {
             // The node asked us too, and its request came first: only a restart costs it its sessions.
             Some((id, before)) => {
                 let same = before == contact.recovery;
-                self.renew(now, id, contact, |_| same);
+                self.renew(now, id, contact, same.then(Vec::new));
             }
             None if self.associations.len() >= most => {
                 self.setup_failed(now, peer, SetupFailure::TooMany(most));

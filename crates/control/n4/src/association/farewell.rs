@@ -8,7 +8,7 @@ use causeway_types::Time;
 
 use super::AssociationId;
 use crate::node::Purpose;
-use crate::{DownReason, N4, ReleaseReason};
+use crate::{DownReason, N4};
 
 /// How far the release of an association is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,9 +28,7 @@ impl N4 {
     pub(crate) fn begin_farewell(&mut self, now: Time, id: AssociationId) {
         let Some(association) = self.associations.get_mut(id).filter(|it| !it.is_leaving()) else { return };
         association.farewell = Farewell::Reporting;
-        for seid in self.sessions_of(id) {
-            self.release_session(now, seid, ReleaseReason::AssociationReleased);
-        }
+        self.release_sessions(now, id);
         self.check_farewell(now, id);
     }
 

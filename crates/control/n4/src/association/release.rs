@@ -9,7 +9,7 @@ use causeway_types::{Seid, Time};
 use super::AssociationId;
 use crate::answer::Refusal;
 use crate::node::Purpose;
-use crate::session::{OpenRequests, Session};
+use crate::session::{OpenRequests, Session, Unwanted};
 use crate::transaction::RequestKey;
 use crate::{DownReason, N4, Notice};
 
@@ -56,7 +56,7 @@ impl N4 {
     /// Ends an association: nothing is sent to the peer any more, and its sessions go.
     pub(crate) fn end_association(&mut self, now: Time, id: AssociationId, reason: DownReason) {
         self.forget_answers(id);
-        let purged = self.purge_sessions(now, id, OpenRequests::Forget, |_| true);
+        let purged = self.purge_sessions(now, vec![id], Unwanted::All, OpenRequests::Forget);
         self.outbound.cancel(|purpose| match purpose {
             Purpose::Heartbeat(association)
             | Purpose::Release(association)
@@ -69,7 +69,7 @@ impl N4 {
         });
         self.targets.lost(id, now + self.config.associate_retry);
         if let Some(association) = self.associations.remove(id) {
-            self.notice(Notice::AssociationDown { node: association.node, reason, purged });
+            self.tell_purged(purged, Notice::AssociationDown { node: association.node, reason, purged: 0 });
         }
         self.check_shutdown(now);
     }
@@ -83,28 +83,13 @@ impl N4 {
         }
     }
 
-    /// The sessions of an association in the order of their SEIDs, without those that are doomed.
+    /// The sessions of an association in the order of their SEIDs, without those that nobody wants any more.
     pub(crate) fn sessions_of(&self, id: AssociationId) -> Vec<Seid> {
-        let of_it = self.sessions.of_association(id).filter(|session| !session.doomed);
+        let goes_on = |session: &&Session| !session.doomed && !self.sessions.is_condemned(session);
+        let of_it = self.sessions.of_association(id).filter(goes_on);
         let mut sessions: Vec<_> = of_it.map(|session| session.seid).collect();
         sessions.sort_unstable();
         sessions
-    }
-
-    /// Dooms those sessions of an association that are unwanted, and says how many.
-    pub(crate) fn purge_sessions(
-        &mut self,
-        now: Time,
-        id: AssociationId,
-        open: OpenRequests,
-        unwanted: impl Fn(&Session) -> bool,
-    ) -> usize {
-        let mut doomed = self.sessions_of(id);
-        doomed.retain(|seid| self.sessions.get(*seid).is_some_and(&unwanted));
-        for seid in &doomed {
-            self.doom(now, *seid, open);
-        }
-        doomed.len()
     }
 
     /// The association of the Node ID in a request, if its sender may speak for that node; otherwise the

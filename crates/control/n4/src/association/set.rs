@@ -10,7 +10,7 @@ use causeway_types::{Seid, Time};
 
 use super::{Association, AssociationId, Associations};
 use crate::answer::Refusal;
-use crate::session::{OpenRequests, Session, named};
+use crate::session::{OpenRequests, Session, Unwanted, named};
 use crate::transaction::RequestKey;
 use crate::{N4, Notice};
 
@@ -51,15 +51,8 @@ impl N4 {
             return self.refuse_set(now, key, "no FQ-CSID says which sessions");
         }
         let sets = named(&request.fq_csids);
-        let removed: usize = self
-            .set_of(id)
-            .into_iter()
-            .map(|id| {
-                let unwanted = |it: &Session| it.membership().is_some_and(|of| of.is_in(&sets));
-                self.purge_sessions(now, id, OpenRequests::Answer, unwanted)
-            })
-            .sum();
-        self.notice(Notice::SessionSetDeleted { from: key.from, sessions: removed });
+        let removed = self.purge_sessions(now, self.set_of(id), Unwanted::In(sets), OpenRequests::Answer);
+        self.tell_purged(removed, Notice::SessionSetDeleted { from: key.from, sessions: 0 });
         let node = self.config.node.clone();
         let cause = Cause::RequestAccepted;
         let response = SessionSetDeletionResponse::new((&node).into(), cause);

@@ -15,7 +15,7 @@ use super::table::Contact;
 use crate::answer::Refusal;
 use crate::config::{PFCP_PORT, RequestPort};
 use crate::node::Purpose;
-use crate::session::{OpenRequests, Session};
+use crate::session::{OpenRequests, Purged, Session, Unwanted};
 use crate::transaction::RequestKey;
 use crate::{N4, Notice, SetupFailure};
 
@@ -53,9 +53,8 @@ impl N4 {
         let kept = match self.associations.of_node(&node).and_then(|id| self.known(id)) {
             Some((id, _)) => {
                 let retention = request.session_retention_information.as_ref();
-                let retained = retention.map(Retained::asked_for);
-                let stays = |session: &Session| retained.as_ref().is_some_and(|it| it.covers(session));
-                self.renew(now, id, contact, stays)
+                let retained = retention.map(retained);
+                self.renew(now, id, contact, retained)
             }
             None if self.associations.len() >= self.config.limits.associations => {
                 let most = self.config.limits.associations;
@@ -68,10 +67,10 @@ impl N4 {
             }
             None => {
                 self.begin_association(now, &node, contact);
-                0
+                false
             }
         };
-        self.accept_setup(now, key, kept > 0);
+        self.accept_setup(now, key, kept);
     }
 
     /// Why a setup is refused whose sender is not even remembered, lest strangers displace the answers to SMFs: it is no more than
@@ -120,30 +119,42 @@ impl N4 {
     }
 
     /// Sets up anew the association that a node has: all it said before is overwritten, and those of its
-    /// sessions are removed that do not stay. Returns how many stay.
+    /// sessions are removed that are not retained: of these CP entities, or all if none is named. Says whether some stay.
     pub(crate) fn renew(
         &mut self,
         now: Time,
         id: AssociationId,
         contact: Contact,
-        stays: impl Fn(&Session) -> bool,
-    ) -> usize {
+        retained: Option<Vec<IpAddr>>,
+    ) -> bool {
         let peer = contact.peer;
-        let Some(association) = self.associations.get_mut(id) else { return 0 };
+        let Some(association) = self.associations.get_mut(id) else { return false };
         let restarted = association.recovery != contact.recovery;
         association.renew(now, contact);
         let node = association.node.clone();
         let open = if restarted { OpenRequests::Forget } else { OpenRequests::Answer };
-        let purged = self.purge_sessions(now, id, open, |session| !stays(session));
-        if restarted || purged > 0 {
+        let before = association.sessions;
+        let unwanted = match retained {
+            None => Some(Unwanted::All),
+            Some(entities) if entities.is_empty() => None,
+            Some(entities) => Some(Unwanted::NotAt(entities)),
+        };
+        let stays = |session: &Session| unwanted.as_ref().is_none_or(|unwanted| !unwanted.covers(session));
+        let goes_on = |session: &&Session| !session.doomed && !self.sessions.is_condemned(session);
+        let some_stay =
+            unwanted != Some(Unwanted::All) && self.sessions.of_association(id).filter(goes_on).any(stays);
+        let purged = match unwanted {
+            None => Purged::Counted(0),
+            Some(unwanted) => self.purge_sessions(now, vec![id], unwanted, open),
+        };
+        if restarted || purged.are_some() {
             self.forget_answers(id);
         }
         self.call_ready(now, id);
         self.schedule_heartbeat(now, id);
         self.stop_asking(peer, id);
-        let kept = self.associations.get(id).map_or(0, |association| association.sessions);
-        self.notice(Notice::AssociationRenewed { node, peer, kept, purged });
-        kept
+        self.tell_purged(purged, Notice::AssociationRenewed { node, peer, kept: before, purged: 0 });
+        some_stay
     }
 
     /// Nobody needs to ask for an association with this peer any more, nor for heartbeats so far.
@@ -166,16 +177,8 @@ impl N4 {
     }
 }
 
-/// The sessions that are to be retained: of these CP entities, or all if none is named.
-struct Retained(Vec<IpAddr>);
-
-impl Retained {
-    fn asked_for(retention: &SessionRetentionInformation<'_>) -> Self {
-        let entities = retention.cp_entity_ip_addresses.iter();
-        Self(entities.flat_map(|entity| entity.0.iter().collect::<Vec<_>>()).collect())
-    }
-
-    fn covers(&self, session: &Session) -> bool {
-        self.0.is_empty() || self.0.iter().any(|ip| session.cp.addr.contains(*ip))
-    }
+/// The CP entities whose sessions are to be retained; none: of all.
+fn retained(retention: &SessionRetentionInformation<'_>) -> Vec<IpAddr> {
+    let entities = retention.cp_entity_ip_addresses.iter();
+    entities.flat_map(|entity| entity.0.iter().collect::<Vec<_>>()).collect()
 }

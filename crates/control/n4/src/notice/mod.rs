@@ -252,6 +252,19 @@ pub enum Notice {
 }
 
 impl Notice {
+    /// The same, once it is known how many sessions are removed. What `kept` says so far is how many there were.
+    pub(crate) fn with_purged(mut self, count: usize) -> Self {
+        match &mut self {
+            Self::AssociationRenewed { kept, purged, .. } => {
+                (*kept, *purged) = (kept.saturating_sub(count), count);
+            }
+            Self::AssociationDown { purged, .. } | Self::PeerRestarted { purged, .. } => *purged = count,
+            Self::SessionSetDeleted { sessions, .. } => *sessions = count,
+            _ => {}
+        }
+        self
+    }
+
     /// How much it matters.
     pub const fn level(&self) -> Level {
         match self {

@@ -53,7 +53,9 @@ impl N4 {
     /// The associations with sessions that send to the peer. O(rules of all sessions): paths fail rarely.
     fn users_of(&self, peer: IpAddr) -> BTreeMap<AssociationId, Ways> {
         let mut users: BTreeMap<AssociationId, Ways> = BTreeMap::new();
-        for session in self.sessions.iter().filter(|session| !session.doomed) {
+        let goes_on =
+            |session: &&crate::session::Session| !session.doomed && !self.sessions.is_condemned(session);
+        for session in self.sessions.iter().filter(goes_on) {
             let rules = session.rules.rules();
             for forwarding in rules.fars.values().filter_map(|far| far.forwarding.as_ref()) {
                 if forwarding.tunnel().is_some_and(|tunnel| tunnel.addr.contains(peer)) {

@@ -27,8 +27,9 @@ impl N4 {
             Event::ErrorIndication { session, tunnel } => (session, vec![Report::ErrorIndication(tunnel)]),
         };
         let limit = self.config.limits.queued_reports_per_session;
-        let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.doomed && !session.ended)
-        else {
+        let is_gone = self.is_condemned(seid);
+        let is_there = |session: &&mut Session| !session.doomed && !session.ended && !is_gone;
+        let Some(session) = self.sessions.get_mut(seid).filter(is_there) else {
             self.counters.late_events += 1;
             return;
         };
@@ -59,7 +60,8 @@ impl N4 {
     /// The association of a session that could report now. If only its number of outstanding reports
     /// forbids it, the session is called when there are fewer.
     fn ready_to_report(&mut self, seid: Seid) -> Option<AssociationId> {
-        let session = self.sessions.get_mut(seid)?;
+        let is_gone = self.is_condemned(seid);
+        let session = self.sessions.get_mut(seid).filter(|_| !is_gone)?;
         let may = session.is_established() || session.ended && !session.doomed;
         let is_ready = may && session.in_flight.is_none() && session.reports.is_ready();
         let association = self.associations.get_mut(session.association).filter(|_| is_ready)?;

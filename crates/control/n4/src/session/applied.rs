@@ -35,7 +35,25 @@ impl N4 {
     /// Events that the data plane raised before it carried out the plan must have come before.
     pub fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
         self.resources.set_time(now);
+        if let Some(seid) = self.sessions.condemned_at(id) {
+            self.doom_now(now, seid);
+        }
         let Some((seid, is_doomed, in_flight)) = self.sessions.finish(id) else { return };
+        if in_flight.is_removal() {
+            self.removing = self.removing.saturating_sub(1);
+        }
+        self.outcome(now, seid, is_doomed, in_flight, result);
+        self.go_on_purging(now);
+    }
+
+    fn outcome(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        is_doomed: bool,
+        in_flight: InFlight,
+        result: Result<Applied, ApplyError>,
+    ) {
         if let Err(error) = &result {
             self.counters.failed_plans += 1;
             self.notice(Notice::ApplyFailed { session: seid, error: error.clone() });

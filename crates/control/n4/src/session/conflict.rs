@@ -10,7 +10,7 @@ use causeway_pfcp::{Cause, SessionEstablishmentRequest};
 use causeway_rules::{Change, Context, Reason, Rejection};
 use causeway_types::{FSeid, Seid, Time};
 
-use super::OpenRequests;
+use super::Session;
 use super::work::InFlight;
 use crate::answer::Refusal;
 use crate::association::AssociationId;
@@ -27,8 +27,9 @@ impl N4 {
         request: &SessionEstablishmentRequest<'_>,
     ) -> bool {
         let Some(seid) = self.sessions.of_cp(&request.cp_f_seid) else { return false };
-        let Some(session) = self.sessions.get(seid).filter(|session| session.origin.is_same_request(&key))
-        else {
+        let is_its =
+            |session: &&Session| session.origin.is_same_request(&key) && !self.sessions.is_condemned(session);
+        let Some(session) = self.sessions.get(seid).filter(is_its) else {
             return false;
         };
         let ip = key.from.ip();
@@ -94,7 +95,8 @@ impl N4 {
     /// The session is of the same SMF, or of another one of its set.
     fn gives_way(&self, owner: Seid, association: AssociationId) -> bool {
         self.sessions.get(owner).is_none_or(|session| {
-            session.is_ending() || self.associations.are_of_one_set(session.association, association)
+            self.sessions.is_ending(session)
+                || self.associations.are_of_one_set(session.association, association)
         })
     }
 
@@ -122,11 +124,16 @@ impl N4 {
     ) {
         let same = self.sessions.of_cp(cp).filter(|older| self.gives_way(*older, association));
         if let Some(older) = same {
-            self.notice(crate::Notice::SessionReplaced { session: older });
-            self.doom(now, older, OpenRequests::Answer);
+            if !self.is_condemned(older) {
+                self.notice(crate::Notice::SessionReplaced { session: older });
+            }
+            self.doom_now(now, older);
         }
         for owner in owners.into_iter().filter(|owner| Some(*owner) != same) {
-            self.release_session(now, owner, ReleaseReason::AddressTaken);
+            match self.is_condemned(owner) {
+                true => self.doom_now(now, owner),
+                false => self.release_session(now, owner, ReleaseReason::AddressTaken),
+            }
         }
     }
 

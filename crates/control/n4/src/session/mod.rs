@@ -2,6 +2,7 @@
 
 mod alike;
 mod applied;
+mod condemned;
 mod conflict;
 mod end_form;
 mod ended;
@@ -18,9 +19,11 @@ mod table;
 mod takeover;
 mod work;
 
+pub(crate) use condemned::Unwanted;
 pub(crate) use form::Forms;
 pub(crate) use membership::{Membership, named};
-pub(crate) use purge::OpenRequests;
+pub(crate) use purge::{OpenRequests, Purged};
+pub(crate) use request::cp_f_seid;
 pub(crate) use state::Session;
 pub(crate) use table::Sessions;
 pub(crate) use takeover::Takeover;

@@ -5,12 +5,42 @@ use causeway_pfcp::{Cause, MessageType};
 use causeway_rules::Change;
 use causeway_types::{Seid, Time};
 
+use super::condemned::{Fate, Met, Unwanted};
 use super::work::{Waiting, WaitingRequest, Work};
-use crate::N4;
 use crate::answer::Refusal;
+use crate::association::AssociationId;
 use crate::node::Purpose;
 use crate::status::Status;
 use crate::transaction::{RequestKey, Seen};
+use crate::{N4, Notice, ReleaseReason};
+
+/// So many sessions of an association go at once: nobody waits long for that.
+const AT_ONCE: usize = 64;
+
+/// Plans under way that remove sessions which go without their SMF's asking, at most, where there are many.
+const REMOVALS: usize = 64;
+
+/// Sessions that are looked at in one turn, at most.
+const LOOKED_AT: usize = 512;
+
+/// Purges under way, at most: who meets one of their sessions looks through all of them.
+const MOST_PURGES: usize = 16;
+
+/// How many sessions go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purged {
+    /// So many.
+    Counted(usize),
+    /// That is not known before all have been looked at.
+    Later,
+}
+
+impl Purged {
+    /// Some may go.
+    pub(crate) fn are_some(self) -> bool {
+        self != Self::Counted(0)
+    }
+}
 
 /// What becomes of the requests of a session that ends before they are answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +64,8 @@ impl N4 {
         let association = session.association;
         let in_flight = session.in_flight.as_deref();
         let (is_busy, request) = (in_flight.is_some(), in_flight.and_then(|(_, it)| it.request()));
+        // What concerns all sessions of its association is done already.
+        let is_written_off = self.is_written_off(seid);
         self.sessions.forget_cp(seid);
         self.disown(seid);
         if let Some(key) = request {
@@ -50,8 +82,8 @@ impl N4 {
         }
         let of_session =
             |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
-        let cancelled = if reports { self.outbound.cancel(of_session) } else { 0 };
-        if let Some(association) = self.associations.get_mut(association) {
+        let cancelled = if reports && !is_written_off { self.outbound.cancel(of_session) } else { 0 };
+        if let Some(association) = self.associations.get_mut(association).filter(|_| !is_written_off) {
             association.sessions -= 1;
             association.outstanding_reports -= cancelled.min(association.outstanding_reports);
         }
@@ -80,8 +112,121 @@ impl N4 {
     pub(super) fn purge(&mut self, seid: Seid) {
         if let Some(session) = self.sessions.get(seid).filter(|session| session.in_flight.is_none()) {
             let change = session.rules.delete(seid);
+            self.removing += 1;
             self.hand_out(Work::Purge, change);
         }
+    }
+
+    /// Ends sessions of these associations that nobody wants any more: to SMFs they are gone at once. Few of them go at once, many
+    /// a few at a time; then it is told what is said of how many they were.
+    pub(crate) fn purge_sessions(
+        &mut self,
+        now: Time,
+        associations: Vec<AssociationId>,
+        unwanted: Unwanted,
+        open: OpenRequests,
+    ) -> Purged {
+        let there: usize = associations.iter().map(|id| self.sessions.count_of(*id)).sum();
+        if there <= AT_ONCE {
+            let mut all: Vec<_> = associations.iter().flat_map(|id| self.sessions_of(*id)).collect();
+            all.retain(|seid| self.sessions.get(*seid).is_some_and(|session| unwanted.covers(session)));
+            all.iter().for_each(|seid| self.doom(now, *seid, open));
+            return Purged::Counted(all.len());
+        }
+        // However often an SMF begins anew, there is little to look through.
+        while self.sessions.has_purges() && self.sessions.purges_under_way() >= MOST_PURGES {
+            self.purge_next(now);
+        }
+        let mut purged = Purged::Later;
+        if unwanted == Unwanted::All {
+            let mut counted = 0;
+            for id in &associations {
+                let of_it = |purpose: &Purpose| matches!(purpose, Purpose::Report { association, .. } if association == id);
+                self.outbound.cancel(of_it);
+                if let Some(association) = self.associations.get_mut(*id) {
+                    counted += std::mem::take(&mut association.sessions);
+                    association.outstanding_reports = 0;
+                }
+            }
+            if counted == 0 {
+                return Purged::Counted(0);
+            }
+            purged = Purged::Counted(counted);
+        }
+        self.sessions.condemn(associations, unwanted, Fate::Purged(open));
+        self.purge_due = Some(now);
+        purged
+    }
+
+    /// Ends all sessions of an association, each with its reports; many a few at a time.
+    pub(crate) fn release_sessions(&mut self, now: Time, id: AssociationId) {
+        if self.sessions.count_of(id) > AT_ONCE {
+            self.sessions.condemn(vec![id], Unwanted::All, Fate::Released);
+            self.purge_due = Some(now);
+            return;
+        }
+        for seid in self.sessions_of(id) {
+            self.release_session(now, seid, ReleaseReason::AssociationReleased);
+        }
+    }
+
+    /// Works on sessions that are to go, as far as may be at a time: the data plane has so many plans to remove sessions at most.
+    pub(crate) fn go_on_purging(&mut self, now: Time) {
+        if !self.sessions.has_purges() {
+            return;
+        }
+        for _ in 0..LOOKED_AT {
+            if !self.sessions.has_purges() || self.removing >= REMOVALS {
+                break;
+            }
+            self.purge_next(now);
+        }
+        let waits = self.sessions.has_purges() && self.removing < REMOVALS;
+        self.purge_due = waits.then_some(now);
+    }
+
+    fn purge_next(&mut self, now: Time) {
+        match self.sessions.meet_next() {
+            Some(Met::Unwanted(seid, Fate::Purged(open))) => self.doom(now, seid, open),
+            Some(Met::Unwanted(seid, Fate::Released)) => {
+                self.release_session(now, seid, ReleaseReason::AssociationReleased);
+            }
+            Some(Met::Wanted) => {}
+            None => {
+                let over = self.sessions.end_purge();
+                let purged = over.as_ref().map_or(0, |over| over.purged);
+                if let Some(notice) = over.and_then(|over| over.notice) {
+                    self.notice(notice.with_purged(purged));
+                }
+                self.check_shutdown(now);
+            }
+        }
+    }
+
+    /// Tells how many sessions go, once that is known.
+    pub(crate) fn tell_purged(&mut self, purged: Purged, notice: Notice) {
+        match (purged, self.sessions.last_purge()) {
+            (Purged::Counted(count), _) => self.notice(notice.with_purged(count)),
+            (Purged::Later, Some(purge)) => purge.notice = Some(notice),
+            (Purged::Later, None) => {}
+        }
+    }
+
+    /// Ends a session that is condemned, or that its SMF has forgotten, before the others.
+    pub(crate) fn doom_now(&mut self, now: Time, seid: Seid) {
+        let open = self.sessions.get(seid).and_then(|session| self.sessions.condemned(session));
+        self.doom(now, seid, open.unwrap_or(OpenRequests::Answer));
+    }
+
+    /// To its SMF the session is gone, although nothing has been done about it.
+    pub(crate) fn is_condemned(&self, seid: Seid) -> bool {
+        self.sessions.has_purges()
+            && self.sessions.get(seid).is_some_and(|session| self.sessions.is_condemned(session))
+    }
+
+    fn is_written_off(&self, seid: Seid) -> bool {
+        self.sessions.has_purges()
+            && self.sessions.get(seid).is_some_and(|session| self.sessions.is_written_off(session))
     }
 
     /// Takes the outcome of a plan whose session was doomed meanwhile, and goes on removing it.
@@ -145,8 +290,8 @@ impl N4 {
     /// Forgets a session that is not in the data plane any more. Requests that wait for it are told so.
     pub(crate) fn drop_session(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.remove(seid) else { return };
-        if let Some(association) = self.associations.get_mut(session.association).filter(|_| !session.doomed)
-        {
+        let is_counted = !session.doomed && !self.sessions.is_written_off(&session);
+        if let Some(association) = self.associations.get_mut(session.association).filter(|_| is_counted) {
             association.sessions -= 1;
         }
         self.check_farewell(now, session.association);

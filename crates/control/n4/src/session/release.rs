@@ -14,6 +14,9 @@ impl N4 {
     /// Ends a session: to the SMF it is gone at once, from the data plane when that has done what it is doing;
     /// then the SMF is told of its usage and, if it knows what that means, of its end.
     pub(crate) fn release_session(&mut self, now: Time, seid: Seid, reason: ReleaseReason) {
+        if self.is_condemned(seid) {
+            return;
+        }
         let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.is_ending()) else {
             return;
         };
@@ -33,6 +36,7 @@ impl N4 {
         let is_next = |session: &&super::Session| session.releasing && session.in_flight.is_none();
         if let Some(session) = self.sessions.get(seid).filter(is_next) {
             let change = session.rules.delete(seid);
+            self.removing += 1;
             self.hand_out(Work::Release, change);
         }
     }

@@ -212,7 +212,11 @@ impl N4 {
 
 /// The SMF's SEID in an establishment that cannot be decoded as a whole; zero if not even that can be.
 fn cp_seid(body: &[u8]) -> Seid {
+    cp_f_seid(body).map_or(Seid(0), |f_seid| f_seid.seid)
+}
+
+/// The SMF's end in an establishment.
+pub(crate) fn cp_f_seid(body: &[u8]) -> Option<FSeid> {
     let mut ies = RawIes::new(body).map_while(Result::ok);
-    let f_seid = ies.find(|ie| ie.ie_type == FSeid::TYPE).and_then(|ie| FSeid::decode(ie.value).ok());
-    f_seid.map_or(Seid(0), |f_seid| f_seid.seid)
+    ies.find(|ie| ie.ie_type == FSeid::TYPE).and_then(|ie| FSeid::decode(ie.value).ok())
 }

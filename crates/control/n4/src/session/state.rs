@@ -22,6 +22,8 @@ pub(crate) struct Session {
     pub(crate) association: AssociationId,
     /// Its number among the sessions of that.
     pub(super) number: u32,
+    /// How many purges had begun when it came to its association: those do not concern it.
+    pub(super) purges_before: u32,
     /// The SMF's end: the SEID of our messages, and where reports go.
     pub(crate) cp: FSeid,
     /// The rules as the data plane has them.
@@ -73,6 +75,7 @@ impl Session {
             seid,
             association,
             number: 0,
+            purges_before: 0,
             cp,
             rules: Kept::default(),
             reports: ReportQueue::default(),

@@ -3,6 +3,7 @@
 mod ends;
 mod near;
 
+use std::collections::VecDeque;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,6 +12,7 @@ use causeway_types::Seid;
 
 use self::ends::End;
 use super::Takeover;
+use super::condemned::Purge;
 use super::members::Members;
 use super::state::Session;
 use super::work::{InFlight, UnderWay, Waiting, WaitingRequest, Work};
@@ -26,20 +28,24 @@ const SPARE: usize = 256;
 /// All sessions by our SEID, and the plans under way.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    all: Slab<Session>,
+    pub(super) all: Slab<Session>,
     /// Our SEIDs, which say where their sessions are.
     seids: SeidSequence,
     /// The place that was found last: one session is looked for several times in a row.
     last: AtomicU32,
     /// By the SMF's end; those that are ending are not among them.
     by_cp: Places,
-    members: Members,
+    pub(super) members: Members,
     /// How many plans were handed out.
     handed_out: u32,
     in_flight: usize,
     /// Memory of plans that are over, for the next ones.
     spare: Vec<UnderWay>,
     waiting_octets: usize,
+    /// Sessions that are to go, the first purge first.
+    pub(super) purges: VecDeque<Purge>,
+    /// How many purges have begun, modulo 2^32.
+    pub(super) purges_begun: u32,
 }
 
 impl Sessions {
@@ -69,6 +75,7 @@ impl Sessions {
 
     fn enter(&mut self, place: u32, mut session: Session) -> u32 {
         session.number = self.members.join(session.association, place);
+        session.purges_before = self.purges_begun;
         self.all.insert_at(place, session);
         self.seids.advance();
         self.last.store(place, Relaxed);
@@ -123,6 +130,7 @@ impl Sessions {
         let number = self.members.join(to, place);
         let session = self.all.get_mut(place)?;
         (session.association, session.number) = (to, number);
+        session.purges_before = self.purges_begun;
         Some(before)
     }
 
@@ -138,8 +146,23 @@ impl Sessions {
         self.members.of(association).iter().filter_map(|place| self.all.get(*place))
     }
 
+    /// How many sessions an association has, those included that go.
+    pub(crate) fn count_of(&self, association: AssociationId) -> usize {
+        self.members.of(association).len()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
         self.all.iter()
+    }
+
+    /// The session of a plan that is under way, if that is condemned.
+    pub(crate) fn condemned_at(&self, id: ApplyId) -> Option<Seid> {
+        if self.purges.is_empty() {
+            return None;
+        }
+        let session = self.all.get(id.place()).filter(|session| !session.doomed)?;
+        let is_its = session.in_flight.as_deref().is_some_and(|(known, _)| *known == id);
+        (is_its && self.is_condemned(session)).then_some(session.seid)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use causeway_pfcp::{Cause, SessionModificationRequest, SessionReportResponse};
 use causeway_types::{FSeid, NodeId, Seid};
 
-use super::Membership;
+use super::{Membership, Session};
 use crate::answer::Refusal;
 use crate::association::AssociationId;
 use crate::node::Purpose;
@@ -92,7 +92,8 @@ impl N4 {
 
     /// Gives a session to an association. Says whether it had another.
     pub(crate) fn move_to_association(&mut self, seid: Seid, id: AssociationId) -> bool {
-        let Some(counts) = self.sessions.get(seid).map(|session| !session.doomed) else { return false };
+        let counts = |session: &Session| !session.doomed && !self.sessions.is_written_off(session);
+        let Some(counts) = self.sessions.get(seid).map(counts) else { return false };
         let Some(before) = self.sessions.set_association(seid, id) else { return false };
         if let Some(association) = self.associations.get_mut(before).filter(|_| counts) {
             association.sessions -= 1;

@@ -39,6 +39,11 @@ impl InFlight {
         }
     }
 
+    /// It removes a session that its SMF has not asked to remove.
+    pub(super) const fn is_removal(&self) -> bool {
+        matches!(self, Self::Change { work: Work::Purge | Work::Release, .. })
+    }
+
     /// The session is not there yet.
     pub(super) fn establishes(&self) -> bool {
         matches!(self, Self::Alike(..) | Self::Change { work: Work::Establish(_), .. })

@@ -12,6 +12,7 @@ mod heartbeats;
 mod overload;
 mod paths;
 mod pfds;
+mod purges;
 mod races;
 mod reports;
 mod reports_bounded;

@@ -1,0 +1,164 @@
+//! Sessions that are to go, many at a time: to their SMFs they are gone at once, and they are worked on a few at a time.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use causeway_types::Seid;
+
+use super::membership::Csid;
+use super::state::Session;
+use super::{OpenRequests, Sessions};
+use crate::Notice;
+use crate::association::AssociationId;
+
+/// Which sessions of associations are to go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Unwanted {
+    /// All.
+    All,
+    /// Those whose SMF's end is at none of these addresses.
+    NotAt(Vec<IpAddr>),
+    /// Those whose SMF's end is at this address.
+    At(IpAddr),
+    /// Those of these sets.
+    In(Vec<Csid>),
+}
+
+impl Unwanted {
+    /// The session is to go.
+    pub(crate) fn covers(&self, session: &Session) -> bool {
+        match self {
+            Self::All => true,
+            Self::NotAt(kept) => !kept.iter().any(|ip| session.cp.addr.contains(*ip)),
+            Self::At(ip) => session.cp.addr.contains(*ip),
+            Self::In(sets) => session.membership().is_some_and(|of| of.is_in(sets)),
+        }
+    }
+}
+
+/// What becomes of the sessions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    /// To their SMF they are gone already; this becomes of their requests.
+    Purged(OpenRequests),
+    /// Their SMF hears of each when that ends.
+    Released,
+}
+
+/// Sessions that are to go.
+#[derive(Debug)]
+pub(crate) struct Purge {
+    /// What is told when all have been met.
+    pub(crate) notice: Option<Notice>,
+    /// How many have been met that are to go.
+    pub(crate) purged: usize,
+    associations: VecDeque<AssociationId>,
+    unwanted: Unwanted,
+    fate: Fate,
+    /// The number of the purge: sessions that came later stay.
+    number: u32,
+    /// The sessions of the first association from this one on have been met.
+    at: usize,
+}
+
+/// What comes of a look at the next session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Met {
+    /// It is to go so.
+    Unwanted(Seid, Fate),
+    /// It stays, or goes already.
+    Wanted,
+}
+
+impl Sessions {
+    /// These sessions are to go from now on.
+    pub(crate) fn condemn(&mut self, associations: Vec<AssociationId>, unwanted: Unwanted, fate: Fate) {
+        self.purges_begun = self.purges_begun.wrapping_add(1);
+        let at = associations.first().map_or(0, |id| self.members.of(*id).len());
+        self.purges.push_back(Purge {
+            notice: None,
+            purged: 0,
+            associations: associations.into(),
+            unwanted,
+            fate,
+            number: self.purges_begun,
+            at,
+        });
+    }
+
+    /// The last purge that has begun, and is not over.
+    pub(crate) fn last_purge(&mut self) -> Option<&mut Purge> {
+        self.purges.back_mut()
+    }
+
+    /// Some sessions are still to be worked on.
+    pub(crate) fn has_purges(&self) -> bool {
+        !self.purges.is_empty()
+    }
+
+    /// How many purges are not over.
+    pub(crate) fn purges_under_way(&self) -> usize {
+        self.purges.len()
+    }
+
+    /// Looks at one more session of the purge that began first. `None`: all of them have been met, and that is over.
+    pub(crate) fn meet_next(&mut self) -> Option<Met> {
+        let Self { purges, members, all, .. } = self;
+        let purge = purges.front_mut()?;
+        let of_it = members.of(*purge.associations.front()?);
+        // What has left has made room for the last ones, which had been met.
+        purge.at = purge.at.min(of_it.len());
+        let Some(next) = purge.at.checked_sub(1) else {
+            purge.associations.pop_front();
+            purge.at = purge.associations.front().map_or(0, |id| members.of(*id).len());
+            return (!purge.associations.is_empty()).then_some(Met::Wanted);
+        };
+        purge.at = next;
+        let session = of_it.get(next).and_then(|place| all.get(*place));
+        let met = session.filter(|it| !it.doomed && purge.concerns(it) && purge.unwanted.covers(it));
+        purge.purged += usize::from(met.is_some());
+        Some(met.map_or(Met::Wanted, |session| Met::Unwanted(session.seid, purge.fate)))
+    }
+
+    /// The purge that began first is over.
+    pub(crate) fn end_purge(&mut self) -> Option<Purge> {
+        self.purges.pop_front()
+    }
+
+    /// To its SMF the session is gone, although nothing has been done about it.
+    #[inline]
+    pub(crate) fn is_condemned(&self, session: &Session) -> bool {
+        !self.purges.is_empty() && self.condemned(session).is_some()
+    }
+
+    /// The same, and what becomes of its requests.
+    pub(crate) fn condemned(&self, session: &Session) -> Option<OpenRequests> {
+        self.purges.iter().find_map(|purge| purge.condemns(session))
+    }
+
+    /// The same; it is not among those that its association counts any more, since all of its sessions go.
+    pub(crate) fn is_written_off(&self, session: &Session) -> bool {
+        let all = |purge: &&Purge| purge.unwanted == Unwanted::All;
+        self.purges.iter().filter(all).any(|purge| purge.condemns(session).is_some())
+    }
+
+    /// To its SMF the session is gone, or about to go without its asking.
+    #[inline]
+    pub(crate) fn is_ending(&self, session: &Session) -> bool {
+        session.is_ending() || self.is_condemned(session)
+    }
+}
+
+impl Purge {
+    fn condemns(&self, session: &Session) -> Option<OpenRequests> {
+        let Fate::Purged(open) = self.fate else { return None };
+        let is_of_it = self.associations.contains(&session.association);
+        (is_of_it && self.concerns(session) && self.unwanted.covers(session)).then_some(open)
+    }
+
+    /// The session was there when the purge began.
+    const fn concerns(&self, session: &Session) -> bool {
+        // The numbers begin again after 2^32.
+        (self.number.wrapping_sub(session.purges_before) as i32) > 0
+    }
+}
