@@ -37,6 +37,9 @@ const OUTER: usize = 128;
 /// Batches of one port, or from one other worker, in one turn, at most: then the others have theirs.
 const BURST: usize = 4;
 
+/// Commands that are carried out in one turn, at most: then packets have theirs.
+const COMMANDS: usize = 32;
+
 /// How many commands are looked at while others before them are carried out.
 const AHEAD: usize = 6;
 
@@ -171,7 +174,8 @@ impl Packets {
         Ok(())
     }
 
-    /// Carries out the commands that wait. What plans send leaves together, before their results are told.
+    /// Carries out the commands that wait, or the first of them if there are many. What plans send leaves together, before their results
+    /// are told.
     fn obey<K>(
         &mut self,
         commands: &Receiver<Command<K>>,
@@ -180,9 +184,10 @@ impl Packets {
     ) -> Result<(), End> {
         let mut done = Done::new();
         let mut coming = VecDeque::new();
+        let mut left = COMMANDS;
         loop {
             // What they need is fetched while those before them are carried out.
-            while coming.len() < AHEAD
+            while coming.len() < AHEAD.min(left)
                 && let Ok(command) = commands.try_recv()
             {
                 if let Command::Apply(_, plan) = &command
@@ -192,6 +197,13 @@ impl Packets {
                 }
                 coming.push_back(command);
             }
+            if left == 0 {
+                self.settle(reports, &mut done)?;
+                // The others are for the next turn, before which nobody sleeps.
+                self.bell.call();
+                return Ok(());
+            }
+            left -= 1;
             let command = coming.pop_front().map_or_else(|| commands.try_recv(), Ok);
             if done.is_full() || !matches!(command, Ok(Command::Apply(..))) {
                 self.settle(reports, &mut done)?;
@@ -266,5 +278,52 @@ impl Packets {
             }
             None => snapshot,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_dataplane::{Plan, Topology};
+    use causeway_ports::Waker;
+    use causeway_reference::Limits;
+    use causeway_rules::{Op, plan_deletion};
+    use causeway_types::Seid;
+
+    use super::super::thread::{Said, channel};
+    use super::*;
+
+    // Input:  a hundred plans, which begin and end fifty sessions, and a question, wait for a packet thread.
+    // Output: not more than 32 are carried out before it looks at its ports again, and it does not sleep before all are; each is told
+    //         once, in order, and the question is answered after them.
+    #[test]
+    fn packets_do_not_wait_for_many_plans() {
+        let engine = Engine::fast_path(Topology::default(), Limits::default()).unwrap();
+        let bell = Arc::new(Bell::new(Waker::new().unwrap()));
+        let mut packets =
+            Packets::new(engine, PortSet::default(), Clock::new(), Arc::clone(&bell), false, None);
+        let (said, mut told) = channel();
+        let reports = Reports::to(said);
+        let (commands, received) = std::sync::mpsc::channel();
+        for seid in (1..=50).map(Seid) {
+            let begins = Plan { session: seid, ops: vec![Op::CreateSession].into() };
+            commands.send(Command::Apply(seid.0 * 2, begins)).unwrap();
+            commands.send(Command::Apply(seid.0 * 2 + 1, plan_deletion(seid))).unwrap();
+        }
+        let (reply, mut answered) = tokio::sync::oneshot::channel();
+        commands.send(Command::Snapshot(reply)).unwrap();
+        bell.call();
+        let (mut keys, mut turns) = (Vec::new(), 0);
+        while bell.was_called() {
+            let before = keys.len();
+            assert!(packets.obey(&received, &reports, &mut Vec::new()).is_ok());
+            while let Ok(Said::Report(Report::Applied(key, result))) = told.try_recv() {
+                assert!(result.is_ok());
+                keys.push(key);
+            }
+            assert!(keys.len() <= before + 32);
+            assert_eq!(answered.try_recv().is_ok(), keys.len() == 100);
+            turns += 1;
+        }
+        assert_eq!((keys, turns), ((2..102).collect::<Vec<u64>>(), 4));
     }
 }

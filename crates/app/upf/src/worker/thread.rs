@@ -34,6 +34,11 @@ pub(super) fn channel<K>() -> (mpsc::Sender<Said<K>>, mpsc::Receiver<Said<K>>) {
 pub(super) struct Reports<K>(mpsc::Sender<Said<K>>);
 
 impl<K> Reports<K> {
+    #[cfg(test)]
+    pub(super) const fn to(said: mpsc::Sender<Said<K>>) -> Self {
+        Self(said)
+    }
+
     /// Reports, and waits for room.
     ///
     /// # Errors
