@@ -246,3 +246,30 @@ func (s *Session) arrives(payload string) error {
 	}
 	return nil
 }
+
+// again pings until an answer comes.
+func (s *Session) again(limit time.Duration) error {
+	var err error
+	for end := time.Now().Add(limit); time.Now().Before(end); {
+		if err = s.ping(20 * time.Millisecond); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// released waits for the SMF to release the session, and lets gNB and UE agree.
+func (s *Session) released() error {
+	transfer, err := s.transfer(20 * time.Second)
+	if err != nil {
+		return err
+	}
+	if transfer.Kind != "PDU_RES_REL_CMD" || len(transfer.N1) < 4 || transfer.N1[3] != 0xd3 {
+		return fmt.Errorf("no PDU Session Release Command but %s %x", transfer.Kind, transfer.N1)
+	}
+	if _, err := s.n2("PDU_RES_REL_RSP", releaseResponse, nil); err != nil {
+		return err
+	}
+	_, _, err = s.modify(map[string]any{"n1SmMsg": map[string]any{"contentId": "n1"}}, Part{"n1", typeNAS, releaseComplete(1, transfer.N1[2])})
+	return err
+}

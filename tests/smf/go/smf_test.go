@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -118,4 +119,39 @@ func TestPhases(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Input:  sessions of UEs; the UPF is killed (kill -9) and started again at once.
+// Output: Open5GS brings all sessions up again on the same tunnels: at its next heartbeat, or within a second where the UPF has it
+//
+//	in client.smf. free5GC releases them at its next heartbeat, and new ones come up. In both nothing is left after the releases.
+func TestRestart(t *testing.T) {
+	for _, client := range []bool{false, true} {
+		t.Run(fmt.Sprintf("client-smf-%v", client), func(t *testing.T) {
+			w := newWorld(t, Options{ClientSMF: client})
+			sessions := w.sessions(5, IPv4)
+			w.connect(sessions)
+			w.nextSecond()
+			killed := time.Now()
+			w.upf.signal(syscall.SIGKILL)
+			w.startUPF()
+			t.Logf("the UPF is back after %v", time.Since(killed))
+			switch {
+			case product() == "free5gc":
+				w.within(6*time.Second, "released by the SMF", sessions, (*Session).released)
+				w.connect(sessions)
+			case client:
+				w.within(soon, "restored", sessions, func(s *Session) error { return s.again(soon) })
+			default:
+				w.within(12*time.Second, "restored", sessions, func(s *Session) error { return s.again(12 * time.Second) })
+			}
+			w.within(2*soon, "release", sessions, (*Session).release)
+			w.wait(soon, "no session is left", func() bool { return w.value("pfcp_sessions") == 0 })
+		})
+	}
+}
+
+// nextSecond waits until the UPF has a later Recovery Time Stamp when it starts again: the stamp counts seconds.
+func (w *World) nextSecond() {
+	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 }

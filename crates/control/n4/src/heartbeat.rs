@@ -49,19 +49,31 @@ impl N4 {
     /// Sends the heartbeats that are due.
     pub(crate) fn send_heartbeats(&mut self, now: Time) {
         let due = |due: Option<Time>| due.is_some_and(|due| due <= now);
-        let peers: Vec<_> = self
+        let ids: Vec<_> = self
             .associations
             .iter()
             .filter(|association| due(association.heartbeat_due))
-            .map(|association| (association.id, association.peer))
+            .map(|association| association.id)
             .collect();
-        for (id, peer) in peers {
-            if let Some(association) = self.associations.get_mut(id) {
-                association.heartbeat_due = None;
-            }
-            let request = HeartbeatRequest::new(RecoveryTimeStamp(self.recovery));
-            let policy = self.config.heartbeat.retransmission;
-            self.ask(now, policy, peer, None, &request.into(), Purpose::Heartbeat(id));
+        for id in ids {
+            self.send_heartbeat(now, id);
+        }
+    }
+
+    fn send_heartbeat(&mut self, now: Time, id: AssociationId) {
+        let Some(association) = self.associations.get_mut(id) else { return };
+        association.heartbeat_due = None;
+        let peer = association.peer;
+        let request = HeartbeatRequest::new(RecoveryTimeStamp(self.recovery));
+        let policy = self.config.heartbeat.retransmission;
+        self.ask(now, policy, peer, None, &request.into(), Purpose::Heartbeat(id));
+    }
+
+    /// Sends the first heartbeat of an association that we asked for, unless there are to be none. An SMF that had sessions here
+    /// before we restarted restores them on our recovery time stamp, which some (Open5GS) compare in heartbeats alone.
+    pub(crate) fn tell_recovery(&mut self, now: Time, id: AssociationId) {
+        if !self.config.heartbeat.interval.is_zero() {
+            self.send_heartbeat(now, id);
         }
     }
 

@@ -85,7 +85,8 @@ impl N4 {
                 self.setup_failed(now, peer, SetupFailure::TooMany(most));
             }
             None => {
-                self.begin_association(now, &node, contact);
+                let id = self.begin_association(now, &node, contact);
+                self.tell_recovery(now, id);
             }
         }
     }

@@ -45,6 +45,55 @@ fn heartbeats_go_out_at_the_interval() {
     assert_eq!(world.notices, []);
 }
 
+// Input:  we ask an SMF for an association, and it accepts; it answers our heartbeat.
+// Output: a heartbeat with our recovery time stamp follows at once: an SMF that had sessions here reads of our restart there, which
+//         not all of them do in the setup. The next one comes after the interval.
+#[test]
+fn a_heartbeat_follows_the_setup_that_we_asked_for() {
+    let (mut world, smf) = (World::with(with_heartbeats(PathFailure::Keep)), Smf::new(10));
+    world.n4.associate(world.now, smf.addr);
+    world.drain();
+    let asked = world.next(smf.addr);
+    world.is_quiet();
+    let response = AssociationSetupResponse {
+        recovery_time_stamp: Some(RecoveryTimeStamp(smf.recovery)),
+        ..AssociationSetupResponse::new(smf.node_id(), Cause::RequestAccepted)
+    };
+    world.deliver(smf.addr, &Smf::answer(&asked, None, response));
+    let got = world.next(smf.addr);
+    let Message::HeartbeatRequest(heartbeat) = got.message() else { panic!("{:?}", got.kind()) };
+    assert_eq!(heartbeat.recovery_time_stamp.0, RECOVERY);
+    world.is_quiet();
+    world.deliver(smf.addr, &smf.heartbeat_response(&got));
+    world.pass(Span::from_millis(9_999));
+    world.is_quiet();
+    world.pass(Span::from_millis(1));
+    assert_eq!(world.next(smf.addr).kind(), MessageType::HeartbeatRequest);
+}
+
+// Input:  as above; on our heartbeat the SMF sets the association up anew, as Open5GS does that had sessions here, before it answers.
+// Output: accepted; the association stays one, the heartbeat is not repeated, and a session can be established.
+#[test]
+fn an_smf_that_reads_of_our_restart_sets_up_anew() {
+    let (mut world, mut smf) = (World::with(with_heartbeats(PathFailure::Keep)), Smf::new(10));
+    world.n4.associate(world.now, smf.addr);
+    world.drain();
+    let asked = world.next(smf.addr);
+    let response = AssociationSetupResponse {
+        recovery_time_stamp: Some(RecoveryTimeStamp(smf.recovery)),
+        ..AssociationSetupResponse::new(smf.node_id(), Cause::RequestAccepted)
+    };
+    world.deliver(smf.addr, &Smf::answer(&asked, None, response));
+    assert_eq!(world.next(smf.addr).kind(), MessageType::HeartbeatRequest);
+    let setup = smf.setup();
+    assert_eq!(world.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
+    assert_eq!(world.n4.associations().count(), 1);
+    let seid = world.establish(&mut smf);
+    world.pass(Span::from_millis(9_999));
+    world.is_quiet();
+    assert!(world.plane.has(seid));
+}
+
 // Input:  an interval of zero.
 // Output: no timer, no heartbeat.
 #[test]
