@@ -26,16 +26,14 @@ var (
 
 // Policy is what PCF and CHF say of all sessions.
 type Policy struct {
-	Rules    []Rule
-	Charging bool // there is a CHF, and the rules are charged
+	Rule     *Rule
+	Charging bool // there is a CHF, and the session and the rule are charged
 }
 
-// Rule is a PCC rule: a flow of UDP to a port of the data network, with its own rates.
+// Rule is a PCC rule: UDP from rulePort of the data network, with its own rates, such as "20 Mbps"; "" is none.
 type Rule struct {
-	ID, Port string
 	FiveQI   int
-	MaxRate  string // "" for none, such as "20 Mbps"
-	GBR      string
+	MBR, GBR string
 }
 
 // Transfer is what the SMF asks the AMF to pass on to a UE (N1) and its gNB (N2).
@@ -195,22 +193,22 @@ func (p Policy) decision() map[string]any {
 	decision := map[string]any{"sessRules": map[string]any{"session": map[string]any{
 		"sessRuleId": "session", "authSessAmbr": ambr(), "authDefQos": qosProfile(9)}}}
 	rules, qos, charges := map[string]any{}, map[string]any{}, map[string]any{}
-	for index, rule := range p.Rules {
-		data := qosProfile(rule.FiveQI)
-		data["qosId"] = rule.ID
-		for keys, rate := range map[string]string{"maxbr": rule.MaxRate, "gbr": rule.GBR} {
+	if p.Rule != nil {
+		data := qosProfile(p.Rule.FiveQI)
+		data["qosId"] = "1"
+		for key, rate := range map[string]string{"maxbr": p.Rule.MBR, "gbr": p.Rule.GBR} {
 			if rate != "" {
-				data[keys+"Ul"], data[keys+"Dl"] = rate, rate
+				data[key+"Ul"], data[key+"Dl"] = rate, rate
 			}
 		}
-		qos[rule.ID] = data
-		described := map[string]any{"pccRuleId": rule.ID, "precedence": 10 + index, "refQosData": []any{rule.ID}, "flowInfos": []any{
-			map[string]any{"flowDescription": "permit out 17 from " + dataNetwork4 + " " + rule.Port + " to assigned", "flowDirection": "BIDIRECTIONAL"}}}
+		qos["1"] = data
+		flow := fmt.Sprintf("permit out 17 from %s %d to assigned", dataNetwork4, rulePort)
+		rule := map[string]any{"pccRuleId": "flow", "precedence": 10, "refQosData": []any{"1"},
+			"flowInfos": []any{map[string]any{"flowDescription": flow, "flowDirection": "BIDIRECTIONAL"}}}
 		if p.Charging {
-			described["refChgData"] = []any{rule.ID}
-			charges[rule.ID] = charge(rule.ID, 10+index)
+			rule["refChgData"], charges["flow"] = []any{"flow"}, charge("flow", 10)
 		}
-		rules[rule.ID] = described
+		rules["flow"] = rule
 	}
 	if p.Charging { // the session as a whole: a rule without a flow of its own
 		rules["all"] = map[string]any{"pccRuleId": "all", "precedence": 200, "refChgData": []any{"all"}, "flowInfos": []any{

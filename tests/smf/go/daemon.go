@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +32,8 @@ type World struct {
 	core     *Core
 	gnbs     [2]*Gnb
 	smf, upf *Daemon
-	network  map[bool]*net.UDPConn // sockets in the data network, by whether they are of IPv6
+	network  map[netip.AddrPort]*net.UDPConn // sockets in the data network
+	options  Options
 	client   *http.Client
 }
 
@@ -49,7 +51,7 @@ func newWorld(t *testing.T, options Options) *World {
 	}
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
-	w := &World{t: t, client: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{Protocols: protocols}}, network: map[bool]*net.UDPConn{}}
+	w := &World{t: t, client: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{Protocols: protocols}}, network: map[netip.AddrPort]*net.UDPConn{}, options: options}
 	var err error
 	w.core, err = newCore(options.Policy)
 	w.must(err, "the emulated core network")
@@ -59,10 +61,13 @@ func newWorld(t *testing.T, options Options) *World {
 		w.must(err, "a gNB")
 		t.Cleanup(func() { _ = w.gnbs[index].socket.Close() })
 	}
-	for six, address := range map[bool]string{false: dataNetwork4, true: dataNetwork6} {
-		w.network[six], err = net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(address), Port: 7000})
-		w.must(err, "the data network")
-		t.Cleanup(func() { _ = w.network[six].Close() })
+	for _, address := range []string{dataNetwork4, dataNetwork6} {
+		for _, port := range []uint16{plainPort, rulePort} {
+			at := netip.AddrPortFrom(netip.MustParseAddr(address), port)
+			w.network[at], err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+			w.must(err, "the data network")
+			t.Cleanup(func() { _ = w.network[at].Close() })
+		}
 	}
 	client := ""
 	if options.ClientSMF {

@@ -19,6 +19,7 @@ const (
 type Received struct {
 	At        time.Time
 	TEID      uint32
+	QFI       byte
 	Packet    []byte
 	EndMarker bool
 }
@@ -61,11 +62,11 @@ func (g *Gnb) receive() {
 		if err != nil {
 			return
 		}
-		kind, teid, payload, err := gtpu(buffer[:length])
+		kind, teid, qfi, payload, err := gtpu(buffer[:length])
 		if err != nil {
 			continue
 		}
-		received := Received{At: time.Now(), TEID: teid, EndMarker: kind == 254}
+		received := Received{At: time.Now(), TEID: teid, QFI: qfi, EndMarker: kind == 254}
 		switch kind {
 		case 26: // Error Indication: its first IE is the TEID
 			g.mu.Lock()
@@ -90,29 +91,32 @@ func (g *Gnb) receive() {
 	}
 }
 
-// gtpu reads a GTP-U message: its type, its TEID, and what follows all headers.
-func gtpu(message []byte) (byte, uint32, []byte, error) {
+// gtpu reads a GTP-U message: its type, its TEID, the QFI of its PDU Session Container, and what follows all headers.
+func gtpu(message []byte) (kind byte, teid uint32, qfi byte, rest []byte, err error) {
 	if len(message) < 8 || message[0]>>5 != 1 {
-		return 0, 0, nil, fmt.Errorf("no GTP-U message")
+		return 0, 0, 0, nil, fmt.Errorf("no GTP-U message")
 	}
-	teid, rest := binary.BigEndian.Uint32(message[4:]), message[8:]
+	kind, teid, rest = message[1], binary.BigEndian.Uint32(message[4:]), message[8:]
 	if message[0]&7 != 0 {
 		if len(rest) < 4 {
-			return 0, 0, nil, fmt.Errorf("a cut header")
+			return 0, 0, 0, nil, fmt.Errorf("a cut header")
 		}
 		next := rest[3]
 		for rest = rest[4:]; next != 0; {
 			if len(rest) == 0 || rest[0] == 0 || len(rest) < int(rest[0])*4 {
-				return 0, 0, nil, fmt.Errorf("a cut extension header")
+				return 0, 0, 0, nil, fmt.Errorf("a cut extension header")
+			}
+			if next == 0x85 {
+				qfi = rest[2] & 0x3f
 			}
 			length := int(rest[0]) * 4
 			next, rest = rest[length-1], rest[length:]
 		}
 	}
-	if message[1] == 26 && len(rest) < 5 {
-		return 0, 0, nil, fmt.Errorf("an Error Indication without IEs")
+	if kind == 26 && len(rest) < 5 {
+		return 0, 0, 0, nil, fmt.Errorf("an Error Indication without IEs")
 	}
-	return message[1], teid, rest, nil
+	return kind, teid, qfi, rest, nil
 }
 
 // send puts a user packet into a tunnel, with a PDU Session Container of the uplink.

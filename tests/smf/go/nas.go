@@ -20,13 +20,10 @@ func establishmentRequest(session, transaction, pduType byte) []byte {
 	return []byte{0x2e, session, transaction, 0xc1, 0xff, 0xff, 0x90 | pduType, 0xa1}
 }
 
-// releaseRequest and releaseComplete are what a UE sends that ends its session.
-func releaseRequest(session, transaction byte) []byte {
-	return []byte{0x2e, session, transaction, 0xd1}
-}
-
-func releaseComplete(session, transaction byte) []byte {
-	return []byte{0x2e, session, transaction, 0xd4}
+// complete builds what a UE answers to a PDU Session Modification Command or Release Command.
+func complete(command []byte) []byte {
+	answer := map[byte]byte{0xcb: 0xcc, 0xd3: 0xd4}
+	return []byte{0x2e, command[1], command[2], answer[command[3]]}
 }
 
 // Addresses are what the network gives a UE: an IPv4 address, the interface identifier of its IPv6 address, or both.

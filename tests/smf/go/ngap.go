@@ -118,6 +118,20 @@ func protocolIEs(transfer []byte) (map[uint16][]byte, error) {
 	return ies, nil
 }
 
+// modifyRequest reads a PDU Session Resource Modify Request Transfer: the first QFI that is added or changed.
+func modifyRequest(transfer []byte) (byte, error) {
+	ies, err := protocolIEs(transfer)
+	if err != nil {
+		return 0, err
+	}
+	flows := ies[ieFlowsToAdd]
+	if len(flows) < 3 {
+		return 0, fmt.Errorf("no QoS flow in %x", transfer)
+	}
+	// 6 bits of the number of flows, 4 flags, and one of the QFI itself.
+	return byte(binary.BigEndian.Uint16(flows[1:])>>7) & 0x3f, nil
+}
+
 // setupRequest reads a PDU Session Resource Setup Request Transfer: the UPF's end of the tunnel and the first QFI.
 func setupRequest(transfer []byte) (Tunnel, byte, error) {
 	ies, err := protocolIEs(transfer)

@@ -8,6 +8,12 @@ import (
 
 // The packets of a UE. The kernel is the data network: it answers pings, and its sockets send downlink datagrams.
 
+// Ports of the data network: of a flow that no rule is about, and of one that a PCC rule is about.
+const (
+	plainPort = 7000
+	rulePort  = 7001
+)
+
 const (
 	protocolICMP   = 1
 	protocolUDP    = 17

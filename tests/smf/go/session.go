@@ -109,7 +109,71 @@ func (s *Session) create() error {
 
 func (s *Session) tunnels(transfer []byte) error {
 	tunnel, qfi, err := setupRequest(transfer)
-	s.uplink, s.qfis = tunnel, []byte{qfi}
+	s.uplink = tunnel
+	if len(s.qfis) == 0 {
+		s.qfis = []byte{qfi}
+	}
+	return err
+}
+
+// flow lets gNB and UE agree to the QoS flow of a PCC rule, which Open5GS adds when the session is there.
+func (s *Session) flow() error {
+	if s.world.options.Policy.Rule == nil || product() != "open5gs" {
+		return nil
+	}
+	transfer, err := s.transfer(soon)
+	if err != nil {
+		return err
+	}
+	qfi, err := modifyRequest(transfer.N2)
+	if err != nil {
+		return err
+	}
+	s.qfis = append(s.qfis, qfi)
+	if _, err := s.n2("PDU_RES_MOD_RSP", modifyResponse([]byte{qfi}), nil); err != nil {
+		return err
+	}
+	return s.n1(complete(transfer.N1))
+}
+
+// n1 sends the SMF what a UE says.
+func (s *Session) n1(message []byte) error {
+	_, _, err := s.modify(map[string]any{"n1SmMsg": map[string]any{"contentId": "n1"}}, Part{"n1", typeNAS, message})
+	return err
+}
+
+// flows sends a datagram of the PCC rule's flow and one of another, and sees that they come with QFIs of their own.
+func (s *Session) flows() error {
+	if s.world.options.Policy.Rule == nil || !s.given.IPv4.IsValid() {
+		return nil
+	}
+	var qfis [2]byte
+	for index, port := range []uint16{plainPort, rulePort} {
+		payload := fmt.Sprintf("flow %d", port)
+		if err := s.datagram(s.given.IPv4, port, payload); err != nil {
+			return err
+		}
+		received, err := s.received(s.queue, soon, payload, func(r Received) bool { return isDatagram(r.Packet, payload) })
+		if err != nil {
+			return err
+		}
+		qfis[index] = received.QFI
+	}
+	// free5GC's rule without a guaranteed rate also refers to the QER of the session's AMBR, which is first and has the default QFI: the
+	// first QFI counts here and in free5GC's own UPF.
+	if isFirst := product() == "free5gc" && s.world.options.Policy.Rule.GBR == ""; (qfis[0] == qfis[1]) != isFirst {
+		return fmt.Errorf("the PCC rule's flow has QFI %d, others have %d", qfis[1], qfis[0])
+	}
+	return nil
+}
+
+// datagram sends one from a port of the data network.
+func (s *Session) datagram(to netip.Addr, port uint16, payload string) error {
+	from := netip.MustParseAddr(dataNetwork4)
+	if to.Is6() {
+		from = netip.MustParseAddr(dataNetwork6)
+	}
+	_, err := s.world.network[netip.AddrPortFrom(from, port)].WriteToUDPAddrPort([]byte(payload), netip.AddrPortFrom(to, 9000))
 	return err
 }
 
@@ -230,7 +294,7 @@ func (s *Session) ping(limit time.Duration) error {
 // downlink sends a datagram from the data network to each address of the UE.
 func (s *Session) downlink(payload string) error {
 	for _, to := range s.addresses() {
-		if _, err := s.world.network[to.Is6()].WriteToUDPAddrPort([]byte(payload), netip.AddrPortFrom(to, 9000)); err != nil {
+		if err := s.datagram(to, plainPort, payload); err != nil {
 			return err
 		}
 	}
@@ -270,6 +334,5 @@ func (s *Session) released() error {
 	if _, err := s.n2("PDU_RES_REL_RSP", releaseResponse, nil); err != nil {
 		return err
 	}
-	_, _, err = s.modify(map[string]any{"n1SmMsg": map[string]any{"contentId": "n1"}}, Part{"n1", typeNAS, releaseComplete(1, transfer.N1[2])})
-	return err
+	return s.n1(complete(transfer.N1))
 }

@@ -51,6 +51,7 @@ func (w *World) connect(sessions []*Session) {
 	w.t.Helper()
 	w.within(5*soon, "create", sessions, (*Session).create)
 	w.within(2*soon, "N2 setup", sessions, func(s *Session) error { return s.setUp(w.gnbs[0]) })
+	w.within(soon, "dedicated QoS flow", sessions, (*Session).flow)
 	w.within(soon, "router advertisement", sessions, (*Session).prefix)
 	w.within(soon, "ping", sessions, func(s *Session) error { return s.ping(soon) })
 	w.within(soon, "downlink", sessions, func(s *Session) error {
@@ -59,6 +60,7 @@ func (w *World) connect(sessions []*Session) {
 		}
 		return s.arrives("hello")
 	})
+	w.within(soon, "QFIs", sessions, (*Session).flows)
 }
 
 // Input:  sessions are created, the gNB answers, packets go both ways; the UE sleeps and packets for it come; it wakes;
@@ -101,6 +103,7 @@ func (w *World) phases(sessions []*Session) {
 			})
 		}
 		w.within(soon, "ping", sessions, func(s *Session) error { return s.ping(soon) })
+		w.within(soon, "QFIs", sessions, (*Session).flows)
 	}
 	w.within(2*soon, "release", sessions, (*Session).release)
 	w.wait(soon, "no session is left", func() bool { return w.value("pfcp_sessions") == 0 })
@@ -116,6 +119,29 @@ func TestPhases(t *testing.T) {
 			t.Run(fmt.Sprintf("%s-%d", name, number), func(t *testing.T) {
 				w := newWorld(t, Options{})
 				w.phases(w.sessions(number, kind))
+			})
+		}
+	}
+}
+
+// Input:  the PCF has a PCC rule, with a guaranteed rate or with a maximum rate alone, and there is a CHF or not.
+// Output: as above; the flow of the rule has a QFI of its own; where there is a CHF, it is told of each session from its beginning to
+//
+//	its end.
+func TestPolicies(t *testing.T) {
+	for name, rule := range map[string]*Rule{"none": nil, "gbr": {FiveQI: 1, MBR: "20 Mbps", GBR: "10 Mbps"}, "mbr": {FiveQI: 8, MBR: "20 Mbps"}} {
+		for _, charging := range []bool{false, true} {
+			if rule == nil && !charging {
+				continue
+			}
+			t.Run(fmt.Sprintf("rule-%s-charging-%v", name, charging), func(t *testing.T) {
+				w := newWorld(t, Options{Policy: Policy{Rule: rule, Charging: charging}})
+				w.phases(w.sessions(3, IPv4))
+				if charging && product() == "free5gc" {
+					t.Logf("charged: %v", w.core.charged)
+					same(t, w.core.charged["create"], 3)
+					same(t, w.core.charged["release"], 3)
+				}
 			})
 		}
 	}
