@@ -2,7 +2,7 @@
 
 use netlink_packet_core::Nla;
 use netlink_packet_route::link::{
-    InfoData, InfoTun, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
+    InfoData, InfoKind, InfoTun, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
 };
 
 use super::MacAddr;
@@ -22,6 +22,10 @@ pub struct Link {
     pub up: bool,
     /// What queues it has, where it is a TUN or TAP device.
     pub tun: Option<TunQueues>,
+    /// The VRF, bridge or bond that it belongs to.
+    pub controller: Option<u32>,
+    /// A loopback or dummy interface: nothing comes by it from elsewhere, and packets to its addresses come by any other.
+    pub is_inside: bool,
 }
 
 /// The queues of a TUN device.
@@ -62,7 +66,8 @@ impl Link {
     pub(super) fn from_message(message: &LinkMessage) -> Self {
         let ethernet = message.header.link_layer_type == LinkLayerType::Ether;
         let up = message.header.flags.contains(LinkFlags::Up);
-        let mut link = Self { index: message.header.index, up, ..Self::default() };
+        let is_inside = message.header.flags.contains(LinkFlags::Loopback);
+        let mut link = Self { index: message.header.index, up, is_inside, ..Self::default() };
         for attribute in &message.attributes {
             match attribute {
                 LinkAttribute::IfName(name) => link.name.clone_from(name),
@@ -70,7 +75,12 @@ impl Link {
                 LinkAttribute::Address(mac) if ethernet => {
                     link.mac = mac.as_slice().try_into().ok().map(MacAddr);
                 }
+                LinkAttribute::Controller(index) => {
+                    link.controller = Some(*index).filter(|index| *index != 0)
+                }
                 LinkAttribute::LinkInfo(infos) => {
+                    link.is_inside |=
+                        infos.iter().any(|info| matches!(info, LinkInfo::Kind(InfoKind::Dummy)));
                     link.tun = infos.iter().find_map(|info| match info {
                         LinkInfo::Data(InfoData::Tun(tun)) => Some(TunQueues::from_attributes(tun)),
                         _ => None,

@@ -5,6 +5,7 @@
 
 mod configure;
 mod link;
+mod local;
 mod neighbours;
 mod request;
 mod routes;
@@ -13,6 +14,7 @@ mod watch;
 
 pub use configure::ANNOUNCED_METRIC;
 pub use link::{Link, TunQueues};
+pub use local::AddressWatch;
 pub use neighbours::{MacAddr, Neighbour, Neighbours};
 pub use request::Netlink;
 pub use routes::{Hop, Route, Routes};

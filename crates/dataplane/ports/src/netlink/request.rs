@@ -32,6 +32,17 @@ impl Netlink {
         Ok(Self { socket, sequence: 0, answer: vec![0; DATAGRAM].into() })
     }
 
+    /// Has the kernel take what is asked for as a filter, where it can.
+    pub(super) fn set_strict(&self, is_strict: bool) {
+        // Without it the answer is longer, and no other.
+        let _ = crate::sys::sockopt::set(
+            &self.socket,
+            libc::SOL_NETLINK,
+            libc::NETLINK_GET_STRICT_CHK,
+            i32::from(is_strict),
+        );
+    }
+
     /// Sends a request and waits until the kernel has done it.
     pub(super) fn change(
         &mut self,

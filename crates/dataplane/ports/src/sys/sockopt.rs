@@ -56,10 +56,40 @@ pub(crate) fn share_address(fd: impl AsFd) -> Result<(), Errno> {
 
 /// Makes the socket refuse whatever arrives, before it takes room in its buffer.
 pub(crate) fn refuse_all(fd: impl AsFd) -> Result<(), Errno> {
-    // "Return 0": keep no octet of the packet.
-    let mut program = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }];
-    let filter = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
-    // SAFETY: the kernel copies one instruction from `program`, which lives until the call returns.
+    filter_interfaces(fd, &[], false, false)
+}
+
+/// Makes the socket refuse what comes by interfaces that it does not listen to: `listed` says whether it listens to these,
+/// `others` whether to all others.
+pub(crate) fn filter_interfaces(
+    fd: impl AsFd,
+    interfaces: &[u32],
+    listed: bool,
+    others: bool,
+) -> Result<(), Errno> {
+    // How many octets of a packet are kept: all, or none.
+    let kept = |is_heard: bool| if is_heard { u32::MAX } else { 0 };
+    let instruction = |code: u32, jt: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf: 0, k };
+    let count = interfaces.len() as u8;
+    let mut program = vec![instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, INTERFACE_INDEX)];
+    // Each jumps over those behind it and what becomes of the others.
+    program.extend(
+        interfaces.iter().zip((1..=count).rev()).map(|(interface, jump)| {
+            instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, jump, *interface)
+        }),
+    );
+    program.push(instruction(libc::BPF_RET | libc::BPF_K, 0, kept(others)));
+    program.push(instruction(libc::BPF_RET | libc::BPF_K, 0, kept(listed)));
+    attach(fd, &mut program)
+}
+
+/// Where a socket filter finds the index of the interface that a packet came by: `SKF_AD_OFF + SKF_AD_IFINDEX` of linux/filter.h.
+const INTERFACE_INDEX: u32 = (-0x1000_i32 + 8).cast_unsigned();
+
+fn attach(fd: impl AsFd, program: &mut [libc::sock_filter]) -> Result<(), Errno> {
+    let len = program.len().try_into().map_err(|_| Errno::TOOBIG)?;
+    let filter = libc::sock_fprog { len, filter: program.as_mut_ptr() };
+    // SAFETY: the kernel copies `len` instructions from `program`, which lives until the call returns.
     check(unsafe {
         libc::setsockopt(
             fd.as_fd().as_raw_fd(),

@@ -7,6 +7,7 @@
 
 mod address;
 mod ancillary;
+mod arrivals;
 mod datagrams;
 mod joined;
 mod message;
@@ -27,6 +28,7 @@ use joined::Joined;
 use message::Reader;
 use send::Sender;
 
+pub use arrivals::{Arrivals, accept_from};
 pub use datagrams::{Inbox, Outbox};
 pub use offload::UdpOffload;
 pub use open::UdpOptions;

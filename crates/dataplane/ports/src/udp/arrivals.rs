@@ -1,0 +1,82 @@
+//! By which interfaces datagrams may come to a socket.
+
+use std::os::fd::AsFd;
+
+use crate::PortError;
+use crate::sys::sockopt;
+
+/// The interfaces by which datagrams may come, by their indices. What comes by another is dropped by the kernel before it takes
+/// room at the socket, and counted there as lost.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Arrivals {
+    /// Any.
+    #[default]
+    Any,
+    /// These alone.
+    Only(Vec<u32>),
+    /// All but these.
+    Not(Vec<u32>),
+}
+
+/// No filter is longer than a jump is far.
+const MOST: usize = 200;
+
+/// Lets a socket hear only what comes by these interfaces, from now on.
+///
+/// # Errors
+/// [`PortError::System`]: the kernel takes no filter, or there are more than 200 interfaces.
+pub fn accept_from(socket: impl AsFd, arrivals: &Arrivals) -> Result<(), PortError> {
+    let (interfaces, is_listed, is_other) = match arrivals {
+        Arrivals::Any => (&[][..], true, true),
+        Arrivals::Only(interfaces) => (&interfaces[..], true, false),
+        Arrivals::Not(interfaces) => (&interfaces[..], false, true),
+    };
+    let set = if interfaces.len() > MOST {
+        Err(rustix::io::Errno::TOOBIG)
+    } else {
+        sockopt::filter_interfaces(socket, interfaces, is_listed, is_other)
+    };
+    set.map_err(|errno| PortError::system("filtering by interface", errno, "a kernel with socket filters"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+    use crate::netlink::Netlink;
+
+    // Input:  datagrams by the loopback interface to a socket that hears any, that one alone, others alone, all but it, and
+    //         any again.
+    // Output: it hears the first, the second and the last.
+    #[test]
+    fn a_socket_hears_the_interfaces_it_may() {
+        let Ok(Some(lo)) = Netlink::open().unwrap().link("lo") else { return };
+        if !lo.up {
+            eprintln!("SKIPPED udp::a_socket_hears_the_interfaces_it_may: needs netns (lo is down)");
+            return;
+        }
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mut heard = Vec::new();
+        for (number, arrivals) in (0..).zip([
+            Arrivals::Any,
+            Arrivals::Only(vec![lo.index + 1, lo.index]),
+            Arrivals::Only(vec![lo.index + 1]),
+            Arrivals::Only(Vec::new()),
+            Arrivals::Not(vec![lo.index]),
+            Arrivals::Not(vec![lo.index + 1]),
+            Arrivals::Any,
+        ]) {
+            accept_from(&socket, &arrivals).unwrap();
+            // A datagram by loopback is there when its sender has sent it.
+            peer.send_to(&[number], socket.local_addr().unwrap()).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            let mut octet = [0];
+            heard.extend(socket.recv(&mut octet).is_ok().then(|| octet[0]));
+        }
+        assert_eq!(heard, [0, 1, 5, 6]);
+        let many = Arrivals::Not((1..=300).collect());
+        assert!(accept_from(&socket, &many).is_err());
+    }
+}
