@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use causeway_dataplane::{Capabilities, Echo, Routing, SliceLimit, Topology};
+use causeway_dataplane::{Capabilities, Echo, Host, Routing, SliceLimit, Topology};
 use causeway_rules::{Scramble, TeidScheme};
 use causeway_types::NodeId;
 use tokio::sync::{mpsc, oneshot};
@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::config::{Config, Slice};
 use crate::control::{self, Heart, Stop, Surroundings};
 use crate::error::{RunError, StartError};
+use crate::machine::{Guarded, Machine, descriptor, forget};
 use crate::open;
 use crate::policies::policies;
 use crate::seats::seats;
@@ -76,11 +77,11 @@ impl Daemon {
     ///
     /// # Errors
     /// As for [`Daemon::start`].
-    pub fn start_with(config: &Config, ports: Vec<PortSet>) -> Result<Self, StartError> {
+    pub fn start_with(config: &Config, mut ports: Vec<PortSet>) -> Result<Self, StartError> {
         let clock = Clock::new();
         let n4 = open::n4_sockets(&config.upf.pfcp)?;
         let management = open::management_sockets(config)?;
-        let pfcp = n4.iter().map(std::net::UdpSocket::local_addr).collect::<Result<Vec<_>, _>>()?;
+        let pfcp = n4.iter().map(UdpSocket::local_addr).collect::<Result<Vec<_>, _>>()?;
         let listens =
             management.iter().map(std::net::TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
         let (stop, stops) = mpsc::unbounded_channel();
@@ -90,7 +91,9 @@ impl Daemon {
         let secret = Scramble::new(random());
         let teids = TeidScheme::hidden(secret);
         let surroundings = ports.first().map(PortSet::topology).unwrap_or_default();
-        let topology = Topology { routing, policies, slices, teids, ..surroundings };
+        let machine = machine(config, &n4, &mut ports)?;
+        let host = Host::clone(&machine.host());
+        let topology = Topology { routing, policies, slices, teids, host, ..surroundings };
         let counters = ports.iter().flat_map(PortSet::counters).collect();
         let seats = seats(config, &topology, ports)?;
         let abilities = seats.first().map(|seat| seat.engine.capabilities());
@@ -118,6 +121,7 @@ impl Daemon {
             clock,
             secret,
             n4,
+            machine,
             management,
             ports: counters,
             stops,
@@ -189,6 +193,33 @@ impl Drop for Daemon {
             let _ = control.join();
         }
     }
+}
+
+/// What is known of the machine, whose sockets of N4 and N3 are heard by their interfaces from now on.
+fn machine(config: &Config, n4: &[UdpSocket], ports: &mut [PortSet]) -> Result<Machine, StartError> {
+    let mut sockets = Vec::new();
+    for socket in n4 {
+        sockets.push(Guarded {
+            what: "N4",
+            key: "upf.pfcp.accept_from",
+            local: socket.local_addr()?,
+            accept: config.upf.pfcp.accept_from.clone(),
+            socket: descriptor(socket)?,
+            arrivals: None,
+        });
+    }
+    let n3 = ports.iter_mut().flat_map(PortSet::take_sockets);
+    sockets.extend(n3.map(|(local, socket)| Guarded {
+        what: "N3",
+        key: "upf.gtpu.accept_from",
+        local,
+        accept: config.upf.gtpu.accept_from.clone(),
+        socket,
+        arrivals: None,
+    }));
+    let machine = Machine::new(config, sockets);
+    n4.iter().for_each(forget);
+    Ok(machine)
 }
 
 /// 192 bits that nobody can guess: the keys that the system seeds hash tables with.

@@ -25,6 +25,7 @@ mod control;
 mod daemon;
 mod error;
 pub mod logging;
+mod machine;
 mod management;
 mod notify;
 pub mod open;

@@ -7,11 +7,11 @@
 mod common;
 
 use std::net::{Ipv4Addr, UdpSocket};
-use std::sync::mpsc::channel;
 
 use causeway_types::Teid;
 use causeway_upf::config::{Config, GtpuMode, GtpuServer, N6Mode, Session, WorkerCount};
 use causeway_upf::{Daemon, open};
+use common::far::far_end;
 use common::namespace::{in_namespace_of_root, ip};
 use common::smf::Smf;
 use common::{PATIENCE, UE, config, loopback, metric, packet};
@@ -23,31 +23,6 @@ const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 /// What makes the data network know the way to UEs.
 const ROUTED: &[&str] =
     &["address add 198.51.100.9/24 dev far", "link set far up", "route add 10.45.0.0/16 via 198.51.100.1"];
-
-/// Joins `dev` with an address to an interface in a new namespace, where `commands` are run, and opens a socket there.
-fn far_end(dev: &str, address: &str, commands: &'static [&'static str], at: (Ipv4Addr, u16)) -> UdpSocket {
-    let ((tell, told), (go, gone)) = (channel(), channel::<()>());
-    let there = std::thread::spawn(move || {
-        // SAFETY: only the network namespace of this thread changes; no descriptor table is split.
-        #[allow(unsafe_code)]
-        unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }.unwrap();
-        tell.send(rustix::thread::gettid()).unwrap();
-        gone.recv().unwrap();
-        commands.iter().for_each(|command| ip(command));
-        let socket = UdpSocket::bind(at).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket
-    });
-    let thread = told.recv().unwrap().as_raw_nonzero();
-    ip(&format!(
-        "link add {dev} numrxqueues 2 numtxqueues 2 type veth peer name far numrxqueues 2 numtxqueues 2"
-    ));
-    ip(&format!("link set far netns {thread}"));
-    ip(&format!("address add {address} dev {dev}"));
-    ip(&format!("link set {dev} up"));
-    go.send(()).unwrap();
-    there.join().unwrap()
-}
 
 fn gnb() -> UdpSocket {
     far_end("n3", "192.0.2.1/24", &["address add 192.0.2.9/24 dev far", "link set far up"], (GNB, 2152))

@@ -7,6 +7,7 @@ use causeway_types::IpNet;
 use super::detection::{Application, Predefined};
 use super::ethernet;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
+use super::host::{AcceptFrom, Host};
 use super::model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
     MetricsServer, PFCP_PORT, Session, Upf,
@@ -53,6 +54,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         ethernet: upf.list("ethernet", ethernet::network).unwrap_or(default.ethernet),
         n6_tunnel: upf.list("n6_tunnel", n6_tunnel).unwrap_or_default(),
         forwarding_policy: upf.list("forwarding_policy", forwarding_policy).unwrap_or_default(),
+        host: upf.section("host", Host::read),
         offload: upf.value("offload", values::flag).unwrap_or(default.offload),
         ue_address_rest: upf.value("ue_address_rest", quantities::span).unwrap_or(default.ue_address_rest),
         dataplane: upf.value("dataplane", values::word).unwrap_or_default(),
@@ -71,6 +73,7 @@ fn pfcp(pfcp: &mut Section<'_>) -> Pfcp {
     let default = Pfcp::default();
     Pfcp {
         server: pfcp.list("server", pfcp_server).unwrap_or(default.server),
+        accept_from: pfcp.value("accept_from", AcceptFrom::read).unwrap_or_default(),
         client: pfcp
             .section("client", |client| PfcpClient { smf: client.list("smf", smf).unwrap_or_default() }),
         heartbeat: pfcp.section("heartbeat", heartbeat),
@@ -140,6 +143,7 @@ fn gtpu(gtpu: &mut Section<'_>) -> Gtpu {
     Gtpu {
         mode: gtpu.value("mode", values::word).unwrap_or_default(),
         server: gtpu.list("server", gtpu_server).unwrap_or(Gtpu::default().server),
+        accept_from: gtpu.value("accept_from", AcceptFrom::read).unwrap_or_default(),
         echo: gtpu.section("echo", Echo::read),
     }
 }

@@ -26,6 +26,11 @@ pub const KEYS: &[Key] = &[
     key("upf.pfcp.server[].address", "127.0.0.7", "N4 address, IPv4 or IPv6"),
     key("upf.pfcp.server[].dev", "none", "interface whose addresses to use instead of `address`"),
     key("upf.pfcp.server[].port", "8805", "UDP port of N4"),
+    key(
+        "upf.pfcp.accept_from",
+        "auto",
+        "interfaces by which N4 is heard, with commas between them; auto: that of the address, and this machine; any",
+    ),
     key("upf.pfcp.client.smf[].address", "none", "SMF to associate with unasked"),
     key("upf.pfcp.client.smf[].port", "8805", "UDP port of that SMF"),
     key("upf.pfcp.heartbeat.interval", "10s", "time between heartbeats to an SMF; 0 sends none"),
@@ -78,6 +83,11 @@ pub const KEYS: &[Key] = &[
         "false",
         "true: fragment outer packets above the MTU, not those inside",
     ),
+    key(
+        "upf.gtpu.accept_from",
+        "auto",
+        "interfaces by which N3 is heard in mode udp, with commas between them; auto: that of the address, and this machine; any",
+    ),
     key("upf.gtpu.echo.interval", "0s", "time between Echo Requests to a GTP-U peer, from 60s; 0 sends none"),
     key("upf.gtpu.echo.timeout", "5s", "T3: wait for the answer to an Echo Request"),
     key("upf.gtpu.echo.retries", "3", "repetitions before SMFs are told that the path is down"),
@@ -110,6 +120,16 @@ pub const KEYS: &[Key] = &[
         "upf.forwarding_policy[].redirect",
         "none",
         "URL for HTTP, or address and port, that uplink traffic is redirected to",
+    ),
+    key(
+        "upf.host.addresses",
+        "all",
+        "addresses of this machine that UEs do not reach: all, or those that are configured",
+    ),
+    key(
+        "upf.host.open",
+        "none",
+        "addresses and prefixes of this machine that UEs reach all the same, with commas between them",
     ),
     key(
         "upf.offload",

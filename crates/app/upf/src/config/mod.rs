@@ -7,6 +7,7 @@ mod document;
 mod error;
 mod ethernet;
 mod forwarding;
+mod host;
 mod keys;
 mod model;
 mod origin;
@@ -32,6 +33,7 @@ pub(crate) use detection::{applications, predefined_rules};
 pub use error::{ConfigError, ConfigErrors};
 pub use ethernet::EthernetNetwork;
 pub use forwarding::{ForwardingPolicy, N6Tunnel, RedirectTo};
+pub use host::{AcceptFrom, Host};
 pub use keys::{KEYS, Key};
 pub use model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
@@ -45,8 +47,8 @@ pub use qos::{Qos, Slice};
 pub use routing::{Echo, Routing};
 pub use switch::{P4Switch, SwitchRoute};
 pub use words::{
-    DataPlane, GtpuMode, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, RouteOf, Switch,
-    UnknownStations, WhenFull,
+    DataPlane, GtpuMode, HostAddresses, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, RouteOf,
+    Switch, UnknownStations, WhenFull,
 };
 pub use workers::{WorkerCount, Workers};
 

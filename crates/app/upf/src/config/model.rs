@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::detection::{Application, Predefined};
 use super::ethernet::EthernetNetwork;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
+use super::host::{AcceptFrom, Host};
 use super::pfcp::Pfcp;
 use super::qos::Qos;
 use super::routing::{Echo, Routing};
@@ -75,6 +76,8 @@ pub struct Upf {
     /// What SMFs may name as forwarding policies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forwarding_policy: Vec<ForwardingPolicy>,
+    /// What UEs reach of the machine.
+    pub host: Host,
     /// Packets of one flow cross N3 and N6 together where the kernel can join and cut them.
     pub offload: bool,
     /// What handles the packets.
@@ -113,6 +116,7 @@ impl Default for Upf {
             ethernet: Vec::new(),
             n6_tunnel: Vec::new(),
             forwarding_policy: Vec::new(),
+            host: Host::default(),
             offload: true,
             dataplane: DataPlane::default(),
             switch: P4Switch::default(),
@@ -134,6 +138,8 @@ pub struct Gtpu {
     pub mode: GtpuMode,
     /// Where GTP-U arrives.
     pub server: Vec<GtpuServer>,
+    /// By which interfaces GTP-U may come to the sockets of [`GtpuMode::Udp`].
+    pub accept_from: AcceptFrom,
     /// Signs of life of peers.
     pub echo: Echo,
 }
@@ -141,7 +147,8 @@ pub struct Gtpu {
 impl Default for Gtpu {
     fn default() -> Self {
         let server = GtpuServer { address: Some(DEFAULT_ADDRESS), ..GtpuServer::default() };
-        Self { mode: GtpuMode::default(), server: vec![server], echo: Echo::default() }
+        let (mode, accept_from) = (GtpuMode::default(), AcceptFrom::default());
+        Self { mode, server: vec![server], accept_from, echo: Echo::default() }
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_types::{IpNet, Span};
 use serde::Serialize;
 
+use super::host::AcceptFrom;
 use super::model::{DEFAULT_ADDRESS, PFCP_PORT};
 use super::shown::{prefixes, span};
 use super::words::{PathFailure, RequestPort, Switch};
@@ -14,6 +15,8 @@ use super::words::{PathFailure, RequestPort, Switch};
 pub struct Pfcp {
     /// Where requests are received.
     pub server: Vec<PfcpServer>,
+    /// By which interfaces requests may come.
+    pub accept_from: AcceptFrom,
     /// Whom to associate with unasked.
     pub client: PfcpClient,
     /// Signs of life.
@@ -50,6 +53,7 @@ impl Default for Pfcp {
     fn default() -> Self {
         Self {
             server: vec![PfcpServer { address: Some(DEFAULT_ADDRESS), dev: None, port: PFCP_PORT }],
+            accept_from: AcceptFrom::default(),
             client: PfcpClient::default(),
             heartbeat: Heartbeat::default(),
             retransmission: Retransmission::default(),

@@ -127,6 +127,15 @@ words!(
 );
 
 words!(
+    /// Which addresses of the machine UEs do not reach.
+    HostAddresses {
+        All = "all" "Whatever its kernel takes for its own, as it changes.",
+        /// Those that the configuration names.
+        Configured = "configured",
+    }
+);
+
+words!(
     /// What becomes of frames to stations that no session is known to have.
     UnknownStations {
         Drop = "drop" "They are dropped: nothing says whose they are.",

@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::config::Upf;
 use crate::daemon::Totals;
 use crate::error::RunError;
+use crate::machine::{Changes, Machine};
 use crate::management::{self, Ask, Management, PortCounters};
 use crate::watch::{Activity, Pauses, Pulse, Watched};
 use crate::worker::{Report, WorkerHandle};
@@ -55,6 +56,7 @@ pub(crate) struct Surroundings {
     /// What TEIDs and SEIDs are hidden under.
     pub(crate) secret: Scramble,
     pub(crate) n4: Vec<UdpSocket>,
+    pub(crate) machine: Machine,
     pub(crate) management: Vec<TcpListener>,
     pub(crate) ports: Vec<PortCounters>,
     pub(crate) stops: mpsc::UnboundedReceiver<Stop>,
@@ -100,6 +102,8 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         worker,
         sockets: Sockets::new(given.n4, given.upf.offload).map_err(RunError::Sockets)?,
         log: Log::default(),
+        machine: given.machine,
+        changes: Changes::new(),
         routes,
         asks,
         stops: given.stops,
@@ -115,6 +119,8 @@ struct Control {
     worker: WorkerHandle<ApplyId>,
     sockets: Sockets,
     log: Log,
+    machine: Machine,
+    changes: Changes,
     routes: FramedRoutes<ApplyId>,
     asks: mpsc::Receiver<Ask>,
     stops: mpsc::UnboundedReceiver<Stop>,
@@ -163,8 +169,19 @@ impl Control {
                     pulse.doing(Activity::Management);
                     views::answer(&self.n4, ask);
                 }
+                () = self.changes.wait() => {
+                    pulse.doing(Activity::Management);
+                    self.look_around();
+                }
                 Some(stop) = self.stops.recv() => self.stop(stop),
             }
+        }
+    }
+
+    /// Interfaces or addresses of the machine have changed.
+    fn look_around(&mut self) {
+        if self.machine.look() {
+            self.worker.set_host(&self.machine.host());
         }
     }
 

@@ -12,7 +12,8 @@ use tracing::info;
 
 use super::address::addresses;
 use crate::config::{Gtpu, GtpuMode, GtpuServer, Upf};
-use crate::error::StartError;
+use crate::error::{StartError, Transport};
+use crate::machine::descriptor;
 use crate::worker::PortSet;
 
 /// Assumed for addresses on the loopback interface.
@@ -68,6 +69,13 @@ fn open_udp(n: usize, server: &GtpuServer, offload: bool, set: &mut PortSet) -> 
         let options = UdpOptions { dont_fragment: !server.fragment, offload, share, ..UdpOptions::default() };
         let name = set.port_name(&format!("n3-{address}"));
         let port = UdpPort::bind(&name, socket, &options).map_err(failed(n))?;
+        let descriptor = descriptor(&port).map_err(|source| StartError::Socket {
+            key: key(n),
+            address: socket,
+            transport: Transport::Udp,
+            source,
+        })?;
+        set.add_socket(port.local(), descriptor);
         let endpoint = endpoint(server, address, port.mtu());
         let switched_off = if offload { "" } else { " (offload: false)" };
         let how = format!("UDP with {}{switched_off}", port.offload());

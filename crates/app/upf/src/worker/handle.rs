@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::{io, mem};
 
-use causeway_dataplane::{Plan, Topology};
+use causeway_dataplane::{Host, Plan, Topology};
 use causeway_ports::Waker;
 use causeway_rules::Applications;
 use tokio::sync::mpsc;
@@ -124,6 +124,14 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         for worker in 0..self.threads.len() {
             // A thread that has ended says so by its last report.
             let _ = self.queue(worker, Command::Provision(Arc::clone(applications)));
+        }
+    }
+
+    /// Lets UEs reach no other addresses of the machine than these say, once [`WorkerHandle::wake`] is called.
+    pub fn set_host(&mut self, host: &Arc<Host>) {
+        for worker in 0..self.threads.len() {
+            // A thread that has ended says so by its last report.
+            let _ = self.queue(worker, Command::Host(Arc::clone(host)));
         }
     }
 

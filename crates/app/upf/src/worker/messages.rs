@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_dataplane::{Applied, ApplyError, Counters, Event, Plan};
+use causeway_dataplane::{Applied, ApplyError, Counters, Event, Host, Plan};
 use causeway_ports::PortError;
 use causeway_rules::Applications;
 use tokio::sync::oneshot;
@@ -16,6 +16,8 @@ pub(super) enum Command<K> {
     Apply(K, Plan),
     /// Detect these applications from now on.
     Provision(Arc<Applications>),
+    /// The machine has these addresses from now on.
+    Host(Arc<Host>),
     /// Supervise other paths than before for a session of another worker.
     Follow(NewPaths),
     /// Answer with the counters as they are.

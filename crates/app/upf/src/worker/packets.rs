@@ -226,6 +226,7 @@ impl Packets {
                     }
                 }
                 Ok(Command::Provision(applications)) => self.room.engine().provision(&applications),
+                Ok(Command::Host(host)) => self.room.engine().set_host(&host),
                 Ok(Command::Follow(paths)) => self.room.follow_paths(self.clock.now(), &paths),
                 Ok(Command::Snapshot(reply)) => {
                     // Whoever asks reads the counters of the ports, too.

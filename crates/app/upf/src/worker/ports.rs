@@ -1,6 +1,7 @@
 //! The ports of a data plane, and the surroundings they make.
 
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use causeway_dataplane::{EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, Topology};
@@ -44,6 +45,8 @@ impl PortSlot {
 pub struct PortSet {
     slots: Vec<PortSlot>,
     topology: Topology,
+    /// The UDP sockets among them.
+    sockets: Vec<(SocketAddr, OwnedFd)>,
     /// Which worker's ports these are, and of how many; of none where there is but one.
     place: (usize, usize),
 }
@@ -84,6 +87,16 @@ impl PortSet {
         self.topology.gtpu.extend(endpoints);
         let own = self.topology.gtpu.iter().skip(before).map(|endpoint| endpoint.addr).collect();
         self.slots.push(PortSlot { port, role: PortRole::Gtpu(own), entrance: Entrance::Gtpu });
+    }
+
+    /// Adds a descriptor of a UDP socket that is among the ports.
+    pub(crate) fn add_socket(&mut self, local: SocketAddr, socket: OwnedFd) {
+        self.sockets.push((local, socket));
+    }
+
+    /// Takes the UDP sockets among the ports.
+    pub(crate) fn take_sockets(&mut self) -> Vec<(SocketAddr, OwnedFd)> {
+        std::mem::take(&mut self.sockets)
     }
 
     /// Adds a port that carries the IP packets of a data network.

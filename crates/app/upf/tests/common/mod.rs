@@ -1,6 +1,7 @@
 //! A daemon on loopback addresses of its own, with an SMF and a gNB that speak to it over real sockets.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
+pub mod far;
 pub mod namespace;
 mod rules;
 pub mod smf;
@@ -15,7 +16,7 @@ use causeway_packet::gtpu::prefix;
 use causeway_packet::rewrite::decrement_hop_limit;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair};
-use causeway_types::{NetworkInstance, Teid};
+use causeway_types::{IpNet, NetworkInstance, Teid};
 use causeway_upf::config::{
     Config, GtpuServer, Metrics, MetricsServer, Overrides, PfcpServer, RequestPort, Upf,
 };
@@ -32,7 +33,8 @@ pub fn loopback() -> Ipv4Addr {
     Ipv4Addr::new(127, 64 | (a & 63), b, NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A configuration on that address with ports that the kernel chooses, except GTP-U's.
+/// A configuration on that address with ports that the kernel chooses, except GTP-U's. The machine plays the data network, too:
+/// UEs reach its server and its gateway.
 pub fn config(at: Ipv4Addr) -> Config {
     let at = IpAddr::V4(at);
     let mut config = Config::parse(None, "", &Overrides::default()).unwrap();
@@ -44,6 +46,7 @@ pub fn config(at: Ipv4Addr) -> Config {
         metrics: Metrics { server: vec![MetricsServer { address: at, port: 0 }] },
         ..Upf::default()
     };
+    config.upf.host.open = vec![IpNet::from(IpAddr::V4(SERVER)), IpNet::from(IpAddr::from([10, 45, 0, 1]))];
     let pfcp = &mut config.upf.pfcp;
     pfcp.server = vec![PfcpServer { address: Some(at), dev: None, port: 0 }];
     pfcp.request_port = RequestPort::Learnt;

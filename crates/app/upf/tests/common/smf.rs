@@ -43,6 +43,13 @@ impl Smf {
         Self { address, socket, sequence: 0, sessions: 0 }
     }
 
+    /// With a socket that is there already, in whatever network namespace.
+    pub fn over(socket: UdpSocket, upf: SocketAddr) -> Self {
+        let address = socket.local_addr().unwrap().ip();
+        socket.connect(upf).unwrap();
+        Self { address, socket, sequence: 0, sessions: 0 }
+    }
+
     pub fn local(&self) -> SocketAddr {
         self.socket.local_addr().unwrap()
     }
@@ -74,6 +81,15 @@ impl Smf {
     pub fn heartbeat(&mut self) {
         let answer = self.request(HeartbeatRequest::new(RECOVERY).into(), None);
         assert!(matches!(decode(&answer).1, Message::HeartbeatResponse(_)));
+    }
+
+    /// An Association Setup Request in its name, as octets; of an SMF that has restarted if it `is_new`.
+    pub fn association(&self, is_new: bool) -> Vec<u8> {
+        let recovery = RecoveryTimeStamp(NtpSeconds(RECOVERY.0.0 + u32::from(is_new)));
+        let mut octets = Vec::new();
+        let request = Message::from(AssociationSetupRequest::new(self.node(), recovery));
+        request.encode(None, 0x77, &mut octets).unwrap();
+        octets
     }
 
     pub fn associate(&mut self) -> Cause {

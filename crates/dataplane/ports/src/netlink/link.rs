@@ -76,7 +76,7 @@ impl Link {
                     link.mac = mac.as_slice().try_into().ok().map(MacAddr);
                 }
                 LinkAttribute::Controller(index) => {
-                    link.controller = Some(*index).filter(|index| *index != 0)
+                    link.controller = Some(*index).filter(|index| *index != 0);
                 }
                 LinkAttribute::LinkInfo(infos) => {
                     link.is_inside |=

@@ -1,0 +1,74 @@
+//! The keys that say who reaches the machine that the UPF runs on.
+
+use std::fmt;
+
+use causeway_types::IpNet;
+use serde::{Serialize, Serializer};
+
+use super::problem::Problem;
+use super::section::Section;
+use super::shown::prefixes;
+use super::values;
+use super::words::HostAddresses;
+
+/// The machine that the UPF runs on, as UEs see it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Host {
+    /// Which addresses UEs do not reach.
+    pub addresses: HostAddresses,
+    /// Those that they do reach all the same.
+    #[serde(serialize_with = "prefixes", skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<IpNet>,
+}
+
+impl Host {
+    pub(super) fn read(host: &mut Section<'_>) -> Self {
+        Self {
+            addresses: host.value("addresses", values::word).unwrap_or_default(),
+            open: host.value("open", values::prefixes).unwrap_or_default(),
+        }
+    }
+}
+
+/// By which interfaces datagrams may come to a socket.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum AcceptFrom {
+    /// By the interface that has the address, and from this machine itself. To an address of a loopback or dummy interface: by all
+    /// but those of the data networks.
+    #[default]
+    Auto,
+    /// By any.
+    Any,
+    /// By these.
+    Only(Vec<String>),
+}
+
+impl AcceptFrom {
+    pub(super) fn read(text: &str) -> Result<Self, Problem> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "any" => Ok(Self::Any),
+            _ => text
+                .split(',')
+                .map(|name| values::device(name.trim()))
+                .collect::<Result<_, _>>()
+                .map(Self::Only),
+        }
+    }
+}
+
+impl fmt::Display for AcceptFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Any => f.write_str("any"),
+            Self::Only(names) => f.write_str(&names.join(", ")),
+        }
+    }
+}
+
+impl Serialize for AcceptFrom {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
