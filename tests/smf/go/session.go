@@ -167,6 +167,20 @@ func (s *Session) flows() error {
 	return nil
 }
 
+// volume sends more octets to each address than the threshold after which free5GC is told of usage.
+func (s *Session) volume() error {
+	for number := range 20 {
+		payload := fmt.Sprintf("volume %3d %100d", number, 0)
+		if err := s.downlink(payload); err != nil {
+			return err
+		}
+		if err := s.arrives(payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // datagram sends one from a port of the data network.
 func (s *Session) datagram(to netip.Addr, port uint16, payload string) error {
 	from := netip.MustParseAddr(dataNetwork4)

@@ -61,6 +61,7 @@ func (w *World) connect(sessions []*Session) {
 		return s.arrives("hello")
 	})
 	w.within(soon, "QFIs", sessions, (*Session).flows)
+	w.within(soon, "volume", sessions, (*Session).volume)
 }
 
 // Input:  sessions are created, the gNB answers, packets go both ways; the UE sleeps and packets for it come; it wakes;
@@ -74,24 +75,7 @@ func (w *World) phases(sessions []*Session) {
 	w.connect(sessions)
 	for round, gnb := range []*Gnb{w.gnbs[0], w.gnbs[1]} {
 		w.within(2*soon, "AN release", sessions, (*Session).idle)
-		w.within(soon, "paging", sessions, func(s *Session) error {
-			for number := range 3 {
-				if err := s.downlink(fmt.Sprintf("waits %d %d", round, number)); err != nil {
-					return err
-				}
-			}
-			_, err := s.transfer(soon)
-			return err
-		})
-		w.within(2*soon, "service request", sessions, func(s *Session) error { return s.wake(gnb) })
-		w.within(soon, "what waited", sessions, func(s *Session) error {
-			for number := range 3 {
-				if err := s.arrives(fmt.Sprintf("waits %d %d", round, number)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		w.page(sessions, gnb, fmt.Sprint("round ", round))
 		if round == 0 {
 			w.within(2*soon, "path switch", sessions, func(s *Session) error {
 				before := s.queue
@@ -105,6 +89,42 @@ func (w *World) phases(sessions []*Session) {
 		w.within(soon, "ping", sessions, func(s *Session) error { return s.ping(soon) })
 		w.within(soon, "QFIs", sessions, (*Session).flows)
 	}
+	w.within(2*soon, "release", sessions, (*Session).release)
+	w.wait(soon, "no session is left", func() bool { return w.value("pfcp_sessions") == 0 })
+}
+
+// page sends packets for sleeping UEs, which wake at a gNB.
+func (w *World) page(sessions []*Session, gnb *Gnb, payload string) {
+	w.t.Helper()
+	w.within(soon, "paging", sessions, func(s *Session) error {
+		for number := range 3 {
+			if err := s.downlink(fmt.Sprint(payload, number)); err != nil {
+				return err
+			}
+		}
+		_, err := s.transfer(soon)
+		return err
+	})
+	w.within(2*soon, "service request", sessions, func(s *Session) error { return s.wake(gnb) })
+	w.within(soon, "what waited", sessions, func(s *Session) error {
+		for number := range 3 {
+			if err := s.arrives(fmt.Sprint(payload, number)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Input:  a session of a UE that sleeps for longer than the period of its usage reports (free5GC: 10 s), then a packet for it.
+// Output: it is paged within a second; the release gets an answer.
+func TestLongSleep(t *testing.T) {
+	w := newWorld(t, Options{})
+	sessions := w.sessions(1, IPv4)
+	w.connect(sessions)
+	w.within(2*soon, "AN release", sessions, (*Session).idle)
+	time.Sleep(11 * time.Second)
+	w.page(sessions, w.gnbs[1], "late")
 	w.within(2*soon, "release", sessions, (*Session).release)
 	w.wait(soon, "no session is left", func() bool { return w.value("pfcp_sessions") == 0 })
 }
@@ -147,16 +167,21 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// Input:  sessions of UEs; the UPF is killed (kill -9) and started again at once.
+// Input:  sessions of UEs, one of which sleeps; the UPF is killed (kill -9) and started again at once.
 // Output: Open5GS brings all sessions up again on the same tunnels: at its next heartbeat, or within a second where the UPF has it
 //
-//	in client.smf. free5GC releases them at its next heartbeat, and new ones come up. In both nothing is left after the releases.
+//	in client.smf; the sleeping UE is paged for its next packet. free5GC releases the sessions at its next heartbeat, and new
+//	ones come up. In both nothing is left after the releases.
 func TestRestart(t *testing.T) {
 	for _, client := range []bool{false, true} {
 		t.Run(fmt.Sprintf("client-smf-%v", client), func(t *testing.T) {
 			w := newWorld(t, Options{ClientSMF: client})
 			sessions := w.sessions(5, IPv4)
 			w.connect(sessions)
+			awake, asleep := sessions[1:], sessions[:1]
+			if product() == "open5gs" {
+				w.within(soon, "AN release", asleep, (*Session).idle)
+			}
 			w.nextSecond()
 			killed := time.Now()
 			w.upf.signal(syscall.SIGKILL)
@@ -167,14 +192,49 @@ func TestRestart(t *testing.T) {
 				w.within(6*time.Second, "released by the SMF", sessions, (*Session).released)
 				w.connect(sessions)
 			case client:
-				w.within(soon, "restored", sessions, func(s *Session) error { return s.again(soon) })
+				w.within(soon, "restored", awake, func(s *Session) error { return s.again(soon) })
+				w.page(asleep, w.gnbs[1], "restart")
 			default:
-				w.within(12*time.Second, "restored", sessions, func(s *Session) error { return s.again(12 * time.Second) })
+				w.within(12*time.Second, "restored", awake, func(s *Session) error { return s.again(12 * time.Second) })
+				w.page(asleep, w.gnbs[1], "restart")
 			}
 			w.within(2*soon, "release", sessions, (*Session).release)
 			w.wait(soon, "no session is left", func() bool { return w.value("pfcp_sessions") == 0 })
 		})
 	}
+}
+
+// Input:  the UPF, which has the SMF in client.smf, is killed and started again; the AMF releases the sessions at once; then the same
+//
+//	UEs ask for sessions again.
+//
+// Output: Open5GS has restored the sessions by then, and releases them. free5GC does not know yet, gets cause 72 (no association),
+//
+//	and tells the AMF so (500), but forgets the sessions; it associates again at its next heartbeat. New sessions come up, and
+//	nothing is left of any.
+func TestReleaseAfterRestart(t *testing.T) {
+	w := newWorld(t, Options{ClientSMF: true})
+	sessions := w.sessions(2, IPv4)
+	w.connect(sessions)
+	w.nextSecond()
+	w.upf.signal(syscall.SIGKILL)
+	w.startUPF()
+	if product() == "open5gs" {
+		w.within(soon, "restored", sessions, func(s *Session) error { return s.again(soon) })
+	}
+	w.within(soon, "release", sessions, func(s *Session) error {
+		err := s.release()
+		if refused := err != nil && strings.Contains(err.Error(), "HTTP 500"); refused && product() == "free5gc" {
+			return nil
+		}
+		return err
+	})
+	w.associated(6 * time.Second)
+	w.wait(soon, "no session is left", func() bool { return w.value("pfcp_sessions") == 0 })
+	again := w.sessions(2, IPv4)
+	w.connect(again)
+	w.within(2*soon, "release", again, (*Session).release)
+	w.wait(soon, "no session is left", func() bool { return w.value("pfcp_sessions") == 0 })
 }
 
 // nextSecond waits until the UPF has a later Recovery Time Stamp when it starts again: the stamp counts seconds.
