@@ -21,7 +21,6 @@ pub(crate) const FORWARDING_POLICY: u16 = pfcp::ForwardingPolicy::TYPE;
 pub(crate) const FRAMED_IPV6_ROUTE: u16 = pfcp::FramedIpv6Route::TYPE;
 pub(crate) const FRAMED_ROUTE: u16 = pfcp::FramedRoute::TYPE;
 pub(crate) const F_TEID: u16 = pfcp::FTeid::TYPE;
-pub(crate) const GBR: u16 = pfcp::Gbr::TYPE;
 pub(crate) const INACTIVITY_DETECTION_TIME: u16 = pfcp::InactivityDetectionTime::TYPE;
 pub(crate) const LINKED_URR_ID: u16 = pfcp::LinkedUrrId::TYPE;
 pub(crate) const MBR: u16 = pfcp::Mbr::TYPE;

@@ -56,6 +56,7 @@ mod sdf;
 mod session;
 mod sorted;
 mod steady;
+mod tolerated;
 mod tunnels;
 mod ue_mac;
 mod usage;
@@ -97,6 +98,7 @@ pub use sdf::FlowError;
 pub use session::SessionRules;
 pub use sorted::{SortedMap, SortedSet};
 pub use steady::SteadyMap;
+pub use tolerated::Tolerated;
 pub use tunnels::{
     KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TeidPool, TeidScheme, TunnelChange, Tunnels,
 };

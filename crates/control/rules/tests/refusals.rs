@@ -4,14 +4,14 @@ mod common;
 
 use causeway_pfcp::{
     ActivatePredefinedRules, ApplicationId, ApplyAction, CreateBar, CreateQer, DestinationInterface,
-    DownlinkDataNotificationDelay, FTeid, ForwardingParameters, ForwardingPolicy, Gbr, LinkedUrrId, Mbr,
+    DownlinkDataNotificationDelay, FTeid, ForwardingParameters, ForwardingPolicy, LinkedUrrId,
     MeasurementInformation, MeasurementMethod, NetworkInstance, NumberOfReports, Octets, OuterHeaderRemoval,
     OuterHeaders, PacketRate, PacketRateStatus, PdnType, QerIndications, Remaining, RemovedHeader,
     ReportingTriggers, SdfFilter, SessionEstablishmentFlags, SessionEstablishmentRequest,
     SessionModificationFlags, SessionModificationRequest, SourceInterface, SubsequentVolumeQuota, TimeQuota,
     UeIpAddress, VolumeQuota, VolumeThreshold, Volumes,
 };
-use causeway_types::{BarId, Bitrate, FarId, QerId, UrrId};
+use causeway_types::{BarId, FarId, QerId, UrrId};
 use common::{Upf, answer, establishment, qer, to_gnb, to_internet, uplink, urr, usual};
 
 type Request = SessionEstablishmentRequest<'static>;
@@ -56,15 +56,10 @@ fn flow(text: &'static str) -> Request {
     })
 }
 
-fn kbps(uplink: u64, downlink: u64) -> (Bitrate, Bitrate) {
-    (Bitrate::from_kbps(uplink).expect("40 bits"), Bitrate::from_kbps(downlink).expect("40 bits"))
-}
-
 // Input:  establishments that ask for what is not supported, or contradict themselves; one thing wrong each.
 // Output: the cause and the offending IE on the right; no tunnel is taken.
 #[test]
 fn establishments_that_are_rejected() {
-    let (high, low) = kbps(2000, 1000);
     let cases: Vec<Case> = vec![
         ("Non-IP", Request { pdn_type: Some(PdnType::NonIp), ..usual() }, (76, Some(113))),
         (
@@ -181,14 +176,6 @@ fn establishments_that_are_rejected() {
                     Some(PacketRateStatus { uplink: Some(left), ..PacketRateStatus::default() });
             }),
             (67, Some(94)),
-        ),
-        (
-            "guarantee above maximum",
-            with_qer(|it| {
-                it.mbr = Some(Mbr { uplink: low, downlink: high });
-                it.gbr = Some(Gbr { uplink: high, downlink: high });
-            }),
-            (69, Some(27)),
         ),
         ("no method", with_urr(|it| it.measurement_method = MeasurementMethod::empty()), (69, Some(62))),
         ("periodic", with_urr(|it| it.reporting_triggers = ReportingTriggers::PERIO), (67, Some(64))),

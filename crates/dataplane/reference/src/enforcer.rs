@@ -84,7 +84,7 @@ fn peak(qer: &Qer, direction: Direction) -> Option<causeway_types::Bitrate> {
 }
 
 fn committed(qer: &Qer, direction: Direction) -> Option<causeway_types::Bitrate> {
-    qer.gbr.map(|gbr| gbr.rate(direction))
+    qer.guaranteed(direction)
 }
 
 /// The time at the full rate that may come at once after a pause.

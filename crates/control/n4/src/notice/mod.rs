@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::ApplyError;
 use causeway_pfcp::{Cause, MessageType};
+use causeway_rules::Tolerated;
 use causeway_types::{NodeId, NtpSeconds, Seid};
 use thiserror::Error;
 
@@ -125,6 +126,14 @@ pub enum Notice {
         cause: Cause,
         /// Why.
         detail: String,
+    },
+    /// A request is not as it should be in something that does no harm, and is carried out.
+    #[error("session {session}: {what}")]
+    Tolerated {
+        /// Our SEID.
+        session: Seid,
+        /// What it is.
+        what: Tolerated,
     },
     /// A datagram or a part of it is no message that can be answered.
     #[error("discarded what {from} sent: {detail}")]
@@ -297,6 +306,7 @@ impl Notice {
             Self::PeerDown { .. } | Self::PeerUp { .. } => "paths to GTP-U peers",
             Self::NodeReportUnanswered { .. } | Self::NodeReportRefused { .. } => "node reports",
             Self::Refused { .. } => "refused requests",
+            Self::Tolerated { .. } => "requests that are not as they should be",
             Self::Discarded { .. } => "discarded datagrams",
             Self::ApplyFailed { .. } => "refusals of the data plane",
             Self::ReportUnanswered { .. }
@@ -342,6 +352,7 @@ impl Notice {
                 NodeId::Fqdn(_) => None,
             },
             Self::ApplyFailed { .. }
+            | Self::Tolerated { .. }
             | Self::ReportRefused { .. }
             | Self::ReportLost { .. }
             | Self::SessionUnknownToPeer { .. }

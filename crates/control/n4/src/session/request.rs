@@ -14,7 +14,7 @@ use super::work::{WaitingRequest, Work};
 use crate::answer::Refusal;
 use crate::association::AssociationId;
 use crate::transaction::RequestKey;
-use crate::{N4, Output};
+use crate::{N4, Notice, Output};
 
 impl N4 {
     /// Begins work on a session request that is no duplicate, or lets it wait for an earlier one.
@@ -184,6 +184,7 @@ impl N4 {
         match causeway_rules::modify(&session.rules.whole(), request, seid, &context, &mut self.resources) {
             Err(rejection) => self.refuse(now, key, cp, rejection.into()),
             Ok(change) if change.plan.ops.is_empty() => {
+                self.tolerate(&change);
                 self.modified(now, seid, key, takeover, change, Applied::default());
             }
             Ok(change) => {
@@ -202,8 +203,16 @@ impl N4 {
         }
     }
 
+    /// Says what of a request is not as it should be.
+    fn tolerate(&mut self, change: &Change) {
+        for what in &change.tolerated {
+            self.notice(Notice::Tolerated { session: change.plan.session, what: *what });
+        }
+    }
+
     /// Has the data plane carry out a change.
     pub(crate) fn hand_out(&mut self, work: Work, change: Change) {
+        self.tolerate(&change);
         if let Some((id, plan)) = self.sessions.start(work, change) {
             self.push(Output::Apply { id, plan });
         }

@@ -4,7 +4,7 @@ use causeway_n4::{Config, Limits, OverloadControl};
 use causeway_pfcp::*;
 use causeway_types::{Seid, Span};
 
-use crate::world::{Pace, RECOVERY, Smf, World, config, encode, establishment, query, wrong_removal};
+use crate::world::{Pace, RECOVERY, Smf, World, config, encode, establishment, query, wrong_update};
 
 /// A UPF that counts as overloaded above half of these limits, and an SMF that can do this.
 fn overloadable(limits: Limits, features: CpFeatures) -> (World, Smf) {
@@ -150,7 +150,7 @@ fn requests_that_wait_are_an_overload() {
             world.send(&mut smf, Some(first), query());
         }
         assert!(world.try_next(smf.addr).is_none());
-        let refused = world.ask(&mut smf, Some(second), wrong_removal());
+        let refused = world.ask(&mut smf, Some(second), wrong_update());
         assert_eq!(said(&refused.message()), Some((1, 100)), "{limits:?}");
         let told = [(); 3].map(|()| {
             world.apply_next();

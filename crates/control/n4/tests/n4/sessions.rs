@@ -1,12 +1,12 @@
 //! Establishment, modification and deletion.
 
 use causeway_dataplane::ApplyError;
-use causeway_n4::{Config, Limits};
+use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
-use causeway_rules::Op;
-use causeway_types::{FarId, Seid, UrrId};
+use causeway_rules::{Op, RuleId, Tolerated};
+use causeway_types::{FarId, QerId, Seid, UrrId};
 
-use crate::world::{Smf, World, activation, config, encode, establishment, query, volume_urr, wrong_removal};
+use crate::world::{Smf, World, activation, config, encode, establishment, query, volume_urr, wrong_update};
 
 // Input:  an establishment with CHOOSE.
 // Output: accepted to the SMF's SEID, with our F-SEID and the chosen F-TEID; the session is in the data
@@ -232,7 +232,7 @@ fn a_refused_modification_changes_nothing() {
     let (mut world, mut smf) = World::associated();
     let seid = world.establish(&mut smf);
     let before = world.n4.session(seid).unwrap().rules().into_owned();
-    let got = world.ask(&mut smf, Some(seid), wrong_removal());
+    let got = world.ask(&mut smf, Some(seid), wrong_update());
     let Message::SessionModificationResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
     assert_eq!(response.failed_rule_id, Some(FailedRuleId { kind: RuleKind::Far, id: 77 }));
     assert_eq!(*world.n4.session(seid).unwrap().rules(), before);
@@ -295,4 +295,33 @@ fn nothing_leaks() {
     let occupancy = causeway_n4::Occupancy { associations: 1, ..Default::default() };
     assert_eq!(world.n4.occupancy(), occupancy);
     assert_eq!((world.n4.next_timer(), world.plane.sessions()), (None, 0));
+}
+
+// Input:  a QER that guarantees 4,000,000,000 kbit/s and allows 1000, as an SMF sends it for a rule with a maximum rate alone; then the
+//         removal of rules that are not there.
+// Output: both are accepted; what is not as it should be is said once each.
+#[test]
+fn what_does_no_harm_is_accepted_and_said() {
+    let (mut world, mut smf) = World::associated();
+    let rate = |kbps| causeway_types::Bitrate::from_kbps(kbps).unwrap();
+    let (low, high) = (rate(1000), rate(4_000_000_000));
+    let open = GateStatus { uplink_open: true, downlink_open: true };
+    let qer = CreateQer {
+        mbr: Some(Mbr { uplink: low, downlink: low }),
+        gbr: Some(Gbr { uplink: high, downlink: high }),
+        ..CreateQer::new(QerId(7), open)
+    };
+    let mut request = establishment(smf.node_id(), smf.f_seid());
+    request.create_qers = [qer].into();
+    let got = world.ask(&mut smf, Some(Seid(0)), request);
+    assert_eq!(got.cause(), Cause::RequestAccepted);
+    let session = got.up_seid();
+    let is = |what| Notice::Tolerated { session, what };
+    assert!(world.notices.contains(&is(Tolerated::GuaranteeAboveMaximum(QerId(7)))));
+    let remove_fars = [RemoveFar::new(FarId(77))].into();
+    let request = SessionModificationRequest { remove_fars, ..activation(1) };
+    assert_eq!(world.ask(&mut smf, Some(session), request).cause(), Cause::RequestAccepted);
+    assert!(world.notices.contains(&is(Tolerated::RemovedAlready(RuleId::Far(FarId(77))))));
+    let said = |notice: &&Notice| matches!(notice, Notice::Tolerated { .. });
+    assert_eq!(world.notices.iter().filter(said).count(), 2);
 }

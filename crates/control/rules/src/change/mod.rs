@@ -24,7 +24,8 @@ use crate::session::nets;
 use crate::tunnels::Reservation;
 use crate::validate::{Context, validate};
 use crate::{
-    Pdr, PduSessionType, Plan, Reason, Rejection, ResourceChange, Resources, SessionRules, UeMac, ie,
+    Pdr, PduSessionType, Plan, Reason, Rejection, ResourceChange, Resources, RuleSet, SessionRules,
+    Tolerated, UeMac, ie, tolerated,
 };
 
 /// A change of one session's rules, ready to be carried out.
@@ -48,6 +49,8 @@ pub struct Change {
     pub resources: ResourceChange,
     /// Goes back in the reports of URRs that were queried.
     pub(crate) query_reference: Option<u32>,
+    /// What of the request is not as it should be.
+    pub tolerated: Vec<Tolerated>,
 }
 
 /// Plans the session that a request asks for. `session` is the UPF's own SEID for it.
@@ -165,6 +168,7 @@ impl Change {
             ues: ChosenUes::default(),
             resources,
             query_reference: None,
+            tolerated: Vec::new(),
         }
     }
 }
@@ -182,16 +186,18 @@ pub(crate) fn establish_with(
         taken.map_err(|rejection| if restoration { not_restored(rejection) } else { rejection })?;
     let plan = plan_establishment(session, merged.session.rules());
     let Merged { session, chosen, chosen_endpoints, ues, .. } = merged;
-    Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference: None })
+    let tolerated = tolerated::guarantees(&RuleSet::default(), session.rules());
+    Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference: None, tolerated })
 }
 
 pub(crate) fn modify_with(
     old: &SessionRules,
-    changes: Changes,
+    mut changes: Changes,
     session: Seid,
     context: &Context<'_>,
     resources: &mut Resources,
 ) -> Result<Change, Rejection> {
+    let mut tolerated = tolerated::forget_absent(&mut changes, old.rules());
     check_extended(&changes, context)?;
     check_macs(&changes.macs, old.rules().pdu_type)?;
     let mut queries = changes.query.clone();
@@ -215,7 +221,8 @@ pub(crate) fn modify_with(
     let extras = Extras { end_markers: merged.end_markers, ..extras };
     let plan = plan_modification(session, old.rules(), merged.session.rules(), &extras);
     let Merged { session, chosen, chosen_endpoints, ues, .. } = merged;
-    Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference })
+    tolerated.extend(tolerated::guarantees(old.rules(), session.rules()));
+    Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference, tolerated })
 }
 
 /// Only an Ethernet session has MAC addresses, and none of them is a group's.

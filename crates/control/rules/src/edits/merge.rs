@@ -182,7 +182,7 @@ fn merge_simple(session: &mut SessionRules, changes: &mut Changes) -> Result<(),
         update::far(held(&mut rules.fars, change.id)?, change).map_err(|reason| reason.of(change.id))?;
     }
     for change in &changes.qers.update {
-        update::qer(held(&mut rules.qers, change.id)?, change).map_err(|reason| reason.of(change.id))?;
+        update::qer(held(&mut rules.qers, change.id)?, change);
     }
     for change in &changes.bars.update {
         update::bar(held(&mut rules.bars, change.id)?, change);

@@ -100,8 +100,7 @@ fn duplicates(held: &mut Vec<Duplicate>, updates: &Setting<Vec<DuplicateUpdate>>
     Ok(())
 }
 
-/// A rate that the update leaves alone is not the one to blame when the two no longer fit together.
-pub(super) fn qer(qer: &mut Qer, update: &QerUpdate) -> Result<(), Reason> {
+pub(super) fn qer(qer: &mut Qer, update: &QerUpdate) {
     if let Some((uplink, downlink)) = update.gates {
         (qer.uplink, qer.downlink) = (uplink, downlink);
     }
@@ -115,11 +114,6 @@ pub(super) fn qer(qer: &mut Qer, update: &QerUpdate) -> Result<(), Reason> {
     update.reflective.apply_or_default(&mut qer.reflective);
     update.ppi.apply(&mut qer.ppi);
     update.flow_marking.apply_or_default(&mut qer.flow_marking);
-    if qer.guarantees_too_much() && update.gbr == Setting::Keep {
-        let why = "the maximum rate is below the guaranteed one";
-        return Err(Reason::Incorrect { ie: ie::MBR, why });
-    }
-    Ok(())
 }
 
 pub(super) fn bar(bar: &mut Bar, update: &BarUpdate) {

@@ -17,8 +17,8 @@ pub struct Qer {
     pub downlink: Gate,
     /// Maximum bit rate per direction; `None` limits nothing.
     pub mbr: Option<RateLimit>,
-    /// Guaranteed bit rate per direction, never above the maximum one: what stays within it is not held back
-    /// by limits on more than the flow.
+    /// Guaranteed bit rate per direction, as the SMF says it: what stays within it is not held back by limits on more
+    /// than the flow. What holds is [`Qer::guaranteed`], which is never above the maximum.
     pub gbr: Option<RateLimit>,
     /// What may come at once after a pause, as time at the full rate; `None` leaves it to the data plane.
     pub averaging_window: Option<Span>,
@@ -67,6 +67,13 @@ impl Qer {
             ppi: None,
             flow_marking: FlowMarking::default(),
         }
+    }
+
+    /// The guaranteed bit rate of one direction: no more than the maximum one, which SMFs without a value of their own
+    /// exceed.
+    pub fn guaranteed(&self, direction: Direction) -> Option<Bitrate> {
+        let (gbr, mbr) = (self.gbr?.rate(direction), self.mbr.map(|mbr| mbr.rate(direction)));
+        Some(mbr.map_or(gbr, |mbr| gbr.min(mbr)))
     }
 
     /// A guaranteed rate is above the maximum one.

@@ -7,10 +7,6 @@ use super::require;
 
 pub(super) fn check(qer: &Qer, capabilities: &Capabilities) -> Result<(), Reason> {
     refuse_if(qer.mbr.is_some() && !capabilities.mbr, ie::MBR, "MBR enforcement")?;
-    if qer.guarantees_too_much() {
-        let why = "the guaranteed rate is above the maximum rate";
-        return Err(Reason::Incorrect { ie: ie::GBR, why });
-    }
     let correlated = qer.correlation.is_some() && !capabilities.qer_correlation;
     refuse_if(correlated, ie::QER_CORRELATION_ID, "one allowance for several sessions")?;
     check_packet_rate(qer, capabilities)?;

@@ -240,6 +240,6 @@ fn rates(rules: &RuleSet, qer: QerId, direction: Direction, window: Span) -> Opt
     };
     let octets = |kbps: u64| kbps.saturating_mul(125);
     let peak = octets(qer.mbr?.rate(direction).kbps());
-    let committed = qer.gbr.map_or(0, |gbr| octets(gbr.rate(direction).kbps())).min(peak);
+    let committed = qer.guaranteed(direction).map_or(0, |rate| octets(rate.kbps()));
     Some(Rates { committed, committed_burst: burst(committed), peak, peak_burst: burst(peak) })
 }

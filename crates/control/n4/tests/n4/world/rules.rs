@@ -81,8 +81,8 @@ pub(crate) fn query() -> SessionModificationRequest<'static> {
     SessionModificationRequest { flags, ..SessionModificationRequest::default() }
 }
 
-/// A FAR that does not exist is to be removed.
-pub(crate) fn wrong_removal() -> SessionModificationRequest<'static> {
-    let remove_fars = [RemoveFar::new(FarId(77))].into();
-    SessionModificationRequest { remove_fars, ..SessionModificationRequest::default() }
+/// A FAR that does not exist is to be updated.
+pub(crate) fn wrong_update() -> SessionModificationRequest<'static> {
+    let update_fars = [UpdateFar::new(FarId(77))].into();
+    SessionModificationRequest { update_fars, ..SessionModificationRequest::default() }
 }

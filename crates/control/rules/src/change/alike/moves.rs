@@ -247,7 +247,8 @@ const fn writes_fars(op: &Op) -> bool {
 }
 
 fn changes_fars_alone(old: &SessionRules, change: &Change) -> bool {
-    let Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference } = change;
+    let Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference, tolerated } =
+        change;
     let rules = RuleSet { fars: old.rules.fars.clone(), ..session.rules.clone() };
     let as_before = SessionRules { rules, ..session.clone() };
     as_before == *old
@@ -256,6 +257,7 @@ fn changes_fars_alone(old: &SessionRules, change: &Change) -> bool {
         && *ues == ChosenUes::default()
         && *resources == ResourceChange::nothing(plan.session)
         && query_reference.is_none()
+        && tolerated.is_empty()
 }
 
 /// A change of a session to this plan, as one that was met before. `None`: it writes more than FARs.

@@ -93,6 +93,7 @@ impl Alike {
                 addresses: AddressChange::taking(session, addresses.into_iter().collect()),
             },
             query_reference: None,
+            tolerated: Vec::new(),
             session: whole,
         }
     }

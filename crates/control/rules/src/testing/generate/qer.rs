@@ -11,14 +11,9 @@ pub(in crate::testing) fn rates() -> impl Strategy<Value = RateLimit> {
     (rate(), rate()).prop_map(|(uplink, downlink)| RateLimit { uplink, downlink })
 }
 
-/// A maximum rate, a guaranteed rate that is not above it, or either alone.
+/// A maximum rate, a guaranteed rate, whichever is greater, or either alone.
 pub(in crate::testing) fn rate_pair() -> impl Strategy<Value = (Option<RateLimit>, Option<RateLimit>)> {
-    let below = |gbr: RateLimit, mbr: RateLimit| RateLimit {
-        uplink: gbr.uplink.min(mbr.uplink),
-        downlink: gbr.downlink.min(mbr.downlink),
-    };
     (option::of(rates()), option::of(rates()))
-        .prop_map(move |(mbr, gbr)| (mbr, gbr.map(|gbr| mbr.map_or(gbr, |mbr| below(gbr, mbr)))))
 }
 
 pub(in crate::testing) fn packet_rates() -> impl Strategy<Value = PacketRates> {
