@@ -164,3 +164,47 @@ fn the_service_manager_is_told() {
     while hear() != "STOPPING=1" {}
     std::fs::remove_file(&socket).unwrap();
 }
+
+// Input:  a FIFO that nobody writes, a device without end, a directory, and a file of 64 MiB, each as the configuration.
+// Output: each is refused at once, with what it is; exit code 2.
+#[test]
+fn only_a_file_of_some_size_is_a_configuration() {
+    let at = loopback();
+    let path = file(at, "info");
+    let fifo = path.with_extension("fifo");
+    let _ = std::fs::remove_file(&fifo);
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let large = path.with_extension("large");
+    std::fs::File::create(&large).unwrap().set_len(64 << 20).unwrap();
+    let dir = path.parent().unwrap();
+    for (config, says) in [
+        (fifo.as_path(), "a FIFO, not a file: give a regular file"),
+        ("/dev/zero".as_ref(), "a device, not a file: give a regular file"),
+        (dir, "a directory, not a file: give a regular file"),
+        (large.as_path(), "this is no configuration file"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+        let mut running = Running::of(command.args(["run", "-c", config.to_str().unwrap()]));
+        running.until(says);
+        assert_eq!(running.child.wait().unwrap().code(), Some(2));
+    }
+    std::fs::remove_file(large).unwrap();
+}
+
+// Input:  a configuration that becomes a FIFO; SIGHUP, then SIGTERM.
+// Output: the log says what it found; the daemon ends as ever.
+#[test]
+fn a_fifo_does_not_hang_a_reload() {
+    let at = loopback();
+    let path = file(at, "info");
+    let mut running = Running::start(&["-c", path.to_str().unwrap()]);
+    running.until("ready");
+    std::fs::remove_file(&path).unwrap();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    running.signal("HUP");
+    running.until("a FIFO, not a file");
+    running.signal("TERM");
+    running.until("stopped:");
+    assert_eq!(running.child.wait().unwrap().code(), Some(0));
+    std::fs::remove_file(&path).unwrap();
+}

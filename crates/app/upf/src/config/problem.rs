@@ -12,6 +12,12 @@ pub enum Problem {
     /// The file cannot be read.
     #[error("cannot read the configuration: {0}")]
     Unreadable(std::io::Error),
+    /// A FIFO, a device, a directory or the like, which may have no end or never begin.
+    #[error("{found}, not a file: give a regular file")]
+    NoFile {
+        /// What it is.
+        found: &'static str,
+    },
     /// The file is longer than any configuration is.
     #[error("larger than {most} octets: this is no configuration file")]
     TooLong {
