@@ -44,7 +44,7 @@ smf: ## Run only the real SMFs of Open5GS and free5GC, where they are installed:
 	@scripts/setup --want net capture go
 	@tests/smf/run
 
-lint: ## Format, clippy, shellcheck and licences of dependencies
+lint: ## Format, clippy, shellcheck, licences and advisories of dependencies
 	@scripts/lint
 
 docs: ## Build the API documentation with warnings denied: target/doc

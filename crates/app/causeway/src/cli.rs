@@ -1,12 +1,15 @@
 //! The command line: what there is to say, and what the help texts say about it.
 
+#[cfg(feature = "p4runtime")]
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+#[cfg(feature = "p4runtime")]
 use causeway_p4runtime::server::PROFILES;
 use causeway_upf::config::Overrides;
+#[cfg(feature = "p4runtime")]
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
 /// Causeway, a 5G User Plane Function.
 #[derive(Parser)]
@@ -73,6 +76,7 @@ Examples:
 
 Exit codes: 0 carried out (also if a figure is not reached), 1 it could not be, 2 wrong command line.";
 
+#[cfg(feature = "p4runtime")]
 const SWITCH_MODEL_HELP: &str = "\
 Any controller that speaks P4Runtime can drive it: read and set the program, write and read entries, counters and meters, send and
 get packets. Frames have no ports to come by but the CPU's: a packet-out with command PROCESS goes through the tables, and what
@@ -110,12 +114,14 @@ pub(crate) enum Command {
     /// Say how many UEs a UPF in P4 has room for on a switch, and draw where their tables are
     #[command(after_help = PLAN_HELP)]
     Plan(Box<causeway_plan::Arguments>),
+    #[cfg(feature = "p4runtime")]
     /// Serve the model of a P4 switch by P4Runtime, until SIGTERM or SIGINT
     #[command(after_help = SWITCH_MODEL_HELP)]
     SwitchModel(SwitchModelArgs),
 }
 
 /// Which switch, and where.
+#[cfg(feature = "p4runtime")]
 #[derive(Args)]
 pub(crate) struct SwitchModelArgs {
     /// Where to listen; port 0 takes a free one
@@ -145,7 +151,8 @@ pub(crate) struct SwitchModelArgs {
 }
 
 /// How long a switch takes.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[cfg(feature = "p4runtime")]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum SwitchTiming {
     /// As long as the model needs
     Instant,

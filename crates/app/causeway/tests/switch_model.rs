@@ -1,4 +1,5 @@
 //! `causeway switch-model` as a shell sees it.
+#![cfg(feature = "p4runtime")]
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;

@@ -1,17 +1,12 @@
 //! The workers of a configuration, each with its ports and a data plane that is still empty.
 
-use std::net::Ipv4Addr;
-
 use causeway_dataplane::Topology;
-use causeway_p4runtime::client::{CopySession, Options};
 use causeway_reference::Limits;
-use causeway_rules::TeidPool;
-use causeway_switch::backend::{self, Guard, Hop, Route};
 use causeway_types::Span;
 
-use crate::config::{Config, DataPlane, P4Switch, RouteOf, SwitchRoute, WhenFull};
+use crate::config::{Config, DataPlane, WhenFull};
 use crate::error::StartError;
-use crate::worker::{Engine, PATIENCE, PortSet, Remote, RemoteError, Schedule, Seat, cores};
+use crate::worker::{Engine, PortSet, Schedule, Seat, cores, remote};
 
 /// Each worker with its ports and an empty data plane. What all sessions may take together is divided; worker 0 alone asks
 /// GTP-U peers for signs of life.
@@ -44,46 +39,6 @@ pub(crate) fn seats(
         seats.push(Seat { engine, ports, schedule: schedule(config, number)? });
     }
     Ok(seats)
-}
-
-/// The switch behind P4Runtime, to which the connection begins.
-fn remote(
-    switch: &P4Switch,
-    address: &str,
-    pools: &[TeidPool],
-    topology: Topology,
-    limits: Limits,
-) -> Result<Remote, RemoteError> {
-    let local: Vec<Ipv4Addr> = topology.gtpu.iter().filter_map(|end| end.addr.v4).collect();
-    let own = local.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED);
-    let copies = switch.copy_session.map(|session| CopySession { session, port: switch.cpu_port });
-    let options = Options {
-        device_id: switch.device_id,
-        election_id: switch.election_id.into(),
-        device_config: switch.device_config.clone(),
-        local,
-        copies,
-        ..Options::new(address, switch.p4info.clone().unwrap_or_default())
-    };
-    let config = backend::Config {
-        pace: Some(switch.read_interval),
-        tally: Some(switch.read_interval * 20),
-        counts_as_received: switch.counts_as_received,
-        patience: PATIENCE,
-        guards: pools.iter().map(|pool| Guard { pool: pool.net.into(), first_teid: pool.first }).collect(),
-        routes: switch.route.iter().map(|route| route_of(route, own)).collect(),
-        ..backend::Config::new(topology, limits)
-    };
-    Remote::new(options, config)
-}
-
-fn route_of(route: &SwitchRoute, local: Ipv4Addr) -> Route {
-    let SwitchRoute { to, of, port, mac, next_hop } = *route;
-    let hop = Hop { port, source: mac.0, neighbour: next_hop.0 };
-    match of {
-        RouteOf::Tunnels => Route::Tunnel { to, hop, local },
-        RouteOf::Network => Route::Network { to, hop },
-    }
 }
 
 /// One worker's share of what all sessions may take together.

@@ -6,6 +6,7 @@ mod demo;
 mod experiment;
 mod plan;
 mod run;
+#[cfg(feature = "p4runtime")]
 mod switch_model;
 
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Experiment(args) => experiment::run(&args),
         Command::Plan(args) => plan::run(&args),
+        #[cfg(feature = "p4runtime")]
         Command::SwitchModel(args) => switch_model::run(&args),
     }
 }

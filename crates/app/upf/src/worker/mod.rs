@@ -25,7 +25,7 @@ pub use engine::Engine;
 pub use handle::{Seat, WorkerHandle};
 pub use messages::{Report, Snapshot, SnapshotClient};
 pub use ports::{PortRole, PortSet, PortSlot};
-pub(crate) use remote::PATIENCE;
+pub(crate) use remote::remote;
 pub use remote::{Remote, RemoteError};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;

@@ -1,5 +1,6 @@
 //! The daemon with a P4 switch as its data plane: PFCP over real sockets, P4Runtime over real gRPC, the model of a switch behind it,
 //! or BMv2.
+#![cfg(feature = "p4runtime")]
 
 mod bmv2;
 #[path = "../../../../dataplane/p4runtime/tests/driver/bmv2_tools.rs"]

@@ -7,27 +7,14 @@ use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Event, Fate, Host, Ingress,
     PacketEngine, Plan, Transmit,
 };
-use causeway_p4runtime::client::{ConnectError, Options, P4Runtime};
+use causeway_p4runtime::client::{Options, P4Runtime};
 use causeway_ports::Waker;
 use causeway_rules::Applications;
-use causeway_switch::backend::{Config, Notice, Operation, Progress, StartError, Switch};
-use causeway_types::{Span, Time};
+use causeway_switch::backend::{Config, Notice, Operation, Progress, Switch};
+use causeway_types::Time;
 use tracing::{info, warn};
 
-/// Why a switch cannot be driven.
-#[derive(Debug, thiserror::Error)]
-pub enum RemoteError {
-    /// The files or the address cannot be used.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The program cannot serve these surroundings.
-    #[error(transparent)]
-    Start(#[from] StartError),
-}
-
-/// How long a switch may be away until changes of sessions are refused at once, and how long one of them may take. It is less
-/// than what SMFs wait for an answer.
-pub(crate) const PATIENCE: Span = Span::from_secs(2);
+use super::{Begun, PATIENCE, RemoteError};
 
 /// A switch by P4Runtime.
 pub struct Remote {
@@ -40,14 +27,6 @@ pub struct Remote {
     away: Option<Time>,
     /// Changes that are under way, in the order in which they began, and when each is given up.
     under_way: VecDeque<(Operation, Time)>,
-}
-
-/// What became of a change so far.
-pub(super) enum Begun {
-    /// It is over.
-    Over(Result<Applied, ApplyError>),
-    /// [`Remote::finished`] says what becomes of it.
-    UnderWay(Operation),
 }
 
 impl std::fmt::Debug for Remote {
@@ -81,13 +60,13 @@ impl Remote {
     }
 
     /// From now on this is woken.
-    pub(super) fn wakes(&self, waker: Waker) {
+    pub(in crate::worker) fn wakes(&self, waker: Waker) {
         // There is one thread, which is started once.
         let _first = self.waker.set(waker);
     }
 
     /// Begins a change. Others go on meanwhile, those of the same session one after the other.
-    pub(super) fn begin(&mut self, now: Time, plan: &Plan) -> Begun {
+    pub(in crate::worker) fn begin(&mut self, now: Time, plan: &Plan) -> Begun {
         let now = self.go_on(now);
         if self.away.is_some_and(|since| now.since(since) > PATIENCE) {
             return Begun::Over(Err(ApplyError::Backend("the switch is out of reach".to_owned())));
@@ -98,7 +77,10 @@ impl Remote {
     }
 
     /// A change that is over by now, or that has taken too long.
-    pub(super) fn finished(&mut self, now: Time) -> Option<(Operation, Result<Applied, ApplyError>)> {
+    pub(in crate::worker) fn finished(
+        &mut self,
+        now: Time,
+    ) -> Option<(Operation, Result<Applied, ApplyError>)> {
         let now = self.go_on(now);
         while let Some(progress) = self.switch.poll(now) {
             let Progress::Done(operation, result) = progress else { continue };

@@ -1,0 +1,107 @@
+//! A binary without P4Runtime: there is never a switch elsewhere, and asking for one is an error that says so.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use causeway_dataplane::{
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Fate, Host, Ingress, PacketEngine, Plan,
+    Topology, Transmit,
+};
+use causeway_ports::Waker;
+use causeway_reference::Limits;
+use causeway_rules::{Applications, TeidPool};
+use causeway_switch::backend::Operation;
+use causeway_types::Time;
+
+use super::Begun;
+use crate::config::P4Switch;
+
+/// Why a switch cannot be driven.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// It was left out when this binary was built.
+    #[error(
+        "this binary was built without P4Runtime: take one with cargo feature `p4runtime`, which is on by default, or remove \
+         upf.switch.address"
+    )]
+    NotBuilt,
+}
+
+/// A switch by P4Runtime, of which there is none.
+#[derive(Debug)]
+pub struct Remote(Infallible);
+
+/// Refuses the switch of a configuration.
+///
+/// # Errors
+/// Always.
+pub(crate) fn remote(
+    _: &P4Switch,
+    _: &str,
+    _: &[TeidPool],
+    _: Topology,
+    _: Limits,
+) -> Result<Remote, RemoteError> {
+    Err(RemoteError::NotBuilt)
+}
+
+impl Remote {
+    pub(in crate::worker) fn wakes(&self, _: Waker) {
+        match self.0 {}
+    }
+
+    pub(in crate::worker) fn begin(&mut self, _: Time, _: &Plan) -> Begun {
+        match self.0 {}
+    }
+
+    pub(in crate::worker) fn finished(
+        &mut self,
+        _: Time,
+    ) -> Option<(Operation, Result<Applied, ApplyError>)> {
+        match self.0 {}
+    }
+}
+
+impl Dataplane for Remote {
+    fn capabilities(&self) -> Capabilities {
+        match self.0 {}
+    }
+
+    fn apply(&mut self, _: Time, _: &Plan) -> Result<Applied, ApplyError> {
+        match self.0 {}
+    }
+
+    fn provision(&mut self, _: &Arc<Applications>) {
+        match self.0 {}
+    }
+
+    fn set_host(&mut self, _: &Arc<Host>) {
+        match self.0 {}
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        match self.0 {}
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        match self.0 {}
+    }
+
+    fn advance(&mut self, _: Time) {
+        match self.0 {}
+    }
+
+    fn counters(&self) -> Counters {
+        match self.0 {}
+    }
+}
+
+impl PacketEngine for Remote {
+    fn process(&mut self, _: Time, _: &Ingress, _: &[u8], _: &mut dyn Transmit) -> Fate {
+        match self.0 {}
+    }
+
+    fn flush(&mut self, _: &mut dyn Transmit) {
+        match self.0 {}
+    }
+}
