@@ -156,3 +156,27 @@ fn what_cannot_be_bound_says_what_to_do() {
     let missing = message(UdpPort::bind("n3", "192.0.2.1:2152".parse().unwrap(), &options));
     assert!(missing.contains("192.0.2.1:2152") && missing.contains("ip address add"), "{missing}");
 }
+
+// Input:  more datagrams than the socket has room for, of which none is taken; the counters are read, then all is taken.
+// Output: what was lost is counted before a datagram is taken, and once.
+#[test]
+fn overruns_are_counted_though_nothing_is_received() {
+    let options = UdpOptions { receive_buffer: 4096, ..UdpOptions::default() };
+    let mut port = UdpPort::bind("n3", "127.0.0.1:0".parse().unwrap(), &options).unwrap();
+    let peer = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    for _ in 0..1000 {
+        peer.send_to(&[0; 1000], port.local()).unwrap();
+    }
+    assert_eq!(port.counters().value(Counter::RxOverrun), 0);
+    port.count_losses();
+    let lost = port.counters().value(Counter::RxOverrun);
+    assert!(lost > 0 && lost < 1000, "{lost}");
+    let mut batch = Batch::default();
+    let mut taken = 0;
+    while port.receive(&mut batch).unwrap() > 0 {
+        taken += batch.len() as u64;
+    }
+    port.count_losses();
+    assert_eq!(port.counters().value(Counter::RxOverrun), lost);
+    assert!(taken > 0);
+}

@@ -167,7 +167,7 @@ impl Control {
                 () = rung.notified() => pulse.answer(),
                 Some(ask) = self.asks.recv() => {
                     pulse.doing(Activity::Management);
-                    views::answer(&self.n4, ask);
+                    views::answer(&self.n4, &mut self.sockets, ask);
                 }
                 () = self.changes.wait() => {
                     pulse.doing(Activity::Management);

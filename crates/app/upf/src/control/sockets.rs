@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::task::{Context, Poll};
 
-use causeway_ports::udp::{Inbox, Outbox};
+use causeway_ports::udp::{Inbox, Outbox, overruns};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -23,6 +23,8 @@ pub(super) struct Sockets {
     /// What came by one of them.
     inbox: Inbox,
     by: usize,
+    /// Datagrams that the kernel has dropped at all of them.
+    lost: u64,
 }
 
 struct Socket {
@@ -30,6 +32,8 @@ struct Socket {
     /// Says when it can be read, and not after each datagram sent that there is room for another.
     socket: AsyncFd<UdpSocket>,
     outbox: Outbox,
+    /// Datagrams that were dropped here by the kernel's last word, which wraps.
+    overruns: u32,
 }
 
 impl Sockets {
@@ -45,10 +49,10 @@ impl Sockets {
                 reason = "what it no longer promises, a descriptor that stays open and the same, a socket has by owning it"
             )]
             let socket = AsyncFd::with_interest(socket, Interest::READABLE)?;
-            Ok(Socket { local, socket, outbox: Outbox::new(joins) })
+            Ok(Socket { local, socket, outbox: Outbox::new(joins), overruns: 0 })
         };
         let sockets = sockets.into_iter().map(adopt).collect::<io::Result<_>>()?;
-        Ok(Self { sockets, heard: BTreeMap::new(), first: 0, inbox: Inbox::default(), by: 0 })
+        Ok(Self { sockets, heard: BTreeMap::new(), first: 0, inbox: Inbox::default(), by: 0, lost: 0 })
     }
 
     /// Waits until a datagram has come.
@@ -104,6 +108,17 @@ impl Sockets {
             heard.insert(from.ip(), *by);
         }
         Some((from, datagram))
+    }
+
+    /// How many datagrams the kernel has dropped so far, since those before them were not taken in time.
+    pub(super) fn lost(&mut self) -> u64 {
+        for socket in &mut self.sockets {
+            // A kernel that does not say it is not asked for more.
+            let total = overruns(socket.socket.get_ref()).unwrap_or(socket.overruns);
+            self.lost += u64::from(total.wrapping_sub(socket.overruns));
+            socket.overruns = total;
+        }
+        self.lost
     }
 
     /// The octets of the datagram after the next one that [`Sockets::receive`] gives, if they are known already.
@@ -212,6 +227,26 @@ mod tests {
         assert_eq!(next(&mut sockets).await.1, b"1");
         assert_eq!(sockets.receive(), Some((peer.local_addr().unwrap(), &b"2"[..])));
         assert_eq!(sockets.receive(), None);
+    }
+
+    // Input:  more datagrams than a socket has room for, before any is taken.
+    // Output: those that were taken and those that were lost are all.
+    #[tokio::test]
+    async fn what_the_kernel_drops_is_counted() {
+        let socket = socket("127.0.0.1:0");
+        rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 4096).unwrap();
+        let to = socket.local_addr().unwrap();
+        let mut sockets = Sockets::new(vec![socket], true).unwrap();
+        assert_eq!(sockets.lost(), 0);
+        let peer = Std::bind("127.0.0.1:0").unwrap();
+        (0..1000).for_each(|_| assert_eq!(peer.send_to(&[0; 500], to).unwrap(), 500));
+        let mut taken = 0;
+        sockets.wait().await.unwrap();
+        while sockets.receive().is_some() {
+            taken += 1;
+        }
+        assert!(taken < 1000);
+        assert_eq!((sockets.lost(), sockets.lost()), (1000 - taken, 1000 - taken));
     }
 
     #[tokio::test]

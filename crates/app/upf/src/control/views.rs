@@ -4,18 +4,19 @@ use causeway_n4::{self as n4, N4};
 use causeway_rules::RuleSet;
 use causeway_types::{NodeId, Seid};
 
+use super::sockets::Sockets;
 use crate::management::{Ask, AssociationView, MessageCount, N4Status, RuleCounts, SessionPart, SessionView};
 
 /// Answers one question. Whoever asked may have gone away.
-pub(super) fn answer(n4: &N4, ask: Ask) {
+pub(super) fn answer(n4: &N4, sockets: &mut Sockets, ask: Ask) {
     match ask {
-        Ask::Status(reply) => drop(reply.send(status(n4))),
+        Ask::Status(reply) => drop(reply.send(status(n4, sockets.lost()))),
         Ask::Associations(reply) => drop(reply.send(n4.associations().map(association).collect())),
         Ask::Sessions { from, places, reply } => drop(reply.send(part(n4, from, places))),
     }
 }
 
-fn status(n4: &N4) -> N4Status {
+fn status(n4: &N4, lost_datagrams: u64) -> N4Status {
     let counters = n4.counters();
     let message = |(key, count): (n4::MessageKey, u64)| MessageCount {
         message_type: key.message_label(),
@@ -27,6 +28,7 @@ fn status(n4: &N4) -> N4Status {
         associations: n4.associations().count() as u64,
         sessions: n4.session_count() as u64,
         messages: counters.messages().map(message).collect(),
+        lost_datagrams,
         late_events: counters.late_events,
         lost_reports: counters.lost_reports,
         failed_plans: counters.failed_plans,

@@ -33,6 +33,8 @@ pub(crate) struct N4Status {
     pub(crate) associations: u64,
     pub(crate) sessions: u64,
     pub(crate) messages: Vec<MessageCount>,
+    /// Datagrams that the kernel dropped, since those before them were not taken in time.
+    pub(crate) lost_datagrams: u64,
     pub(crate) late_events: u64,
     pub(crate) lost_reports: u64,
     pub(crate) failed_plans: u64,
@@ -224,6 +226,8 @@ impl Exposition {
             "PFCP messages, by type, direction and what became of them",
             messages,
         )?;
+        let help = "Datagrams that the kernel dropped at the N4 sockets, since those before them were not taken in time";
+        writer.counter("causeway_n4_lost_datagrams", help, self.n4.lost_datagrams)?;
         let help = "Events of the data plane that came after the end of their session";
         writer.counter("causeway_n4_late_events", help, self.n4.late_events)?;
         let help = "Session reports that could not be kept";

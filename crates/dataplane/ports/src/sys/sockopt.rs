@@ -15,6 +15,8 @@ pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: integers have neither padding nor pointers.
 unsafe impl Plain for libc::c_int {}
+// SAFETY: nine integers of one size.
+unsafe impl Plain for [u32; 9] {}
 // SAFETY: seven integers of one size.
 unsafe impl Plain for libc::tpacket_req3 {}
 // SAFETY: two integers of 8 octets and four of 4. The address in it is only registered; `xsk` sees to its memory.
@@ -47,6 +49,16 @@ pub(crate) fn option<T: Plain>(fd: impl AsFd, level: i32, option: i32) -> Result
     };
     check(status)?;
     if len as usize == size_of::<T>() { Ok(value) } else { Err(Errno::NOPROTOOPT) }
+}
+
+/// SO_MEMINFO of asm-generic/socket.h, which `libc` lacks.
+const SO_MEMINFO: libc::c_int = 55;
+
+/// How many packets the kernel has dropped at a socket, since nobody took those before them in time. It wraps.
+pub(crate) fn drops(fd: impl AsFd) -> Result<u32, Errno> {
+    // The last of the SK_MEMINFO_VARS of linux/sock_diag.h: SK_MEMINFO_DROPS.
+    let [.., drops] = option::<[u32; 9]>(fd, libc::SOL_SOCKET, SO_MEMINFO)?;
+    Ok(drops)
 }
 
 /// Lets further sockets of this user be bound to the address of this one.

@@ -10,6 +10,7 @@ use super::address::{self, SocketName};
 use super::ancillary::Ancillary;
 use super::train::{self, Train};
 use crate::sys::mmsg::{self, Envelope, Message, SEND};
+use crate::sys::sockopt;
 use crate::{BATCH, Frame, Meta};
 
 /// Octets of the longest datagram.
@@ -24,6 +25,14 @@ const MANY: usize = 8;
 /// Calls of [`Outbox::send`] without trains after the kernel has refused one for want of a device that cuts them, or as it
 /// knows of none.
 const REST: u32 = 1024;
+
+/// How many datagrams the kernel has dropped at a socket, since nobody took those before them in time. It wraps.
+///
+/// # Errors
+/// What the kernel says.
+pub fn overruns(socket: impl AsFd) -> io::Result<u32> {
+    Ok(sockopt::drops(socket)?)
+}
 
 /// Datagrams that have come, and are taken one by one.
 pub struct Inbox {

@@ -35,8 +35,7 @@ impl Reader {
     pub(super) fn read(&mut self, envelope: &Envelope, counters: &Counters) -> Result<Head, Counter> {
         let ancillary = Ancillary::parse(envelope.control());
         if let Some(total) = ancillary.overruns.filter(|total| *total != self.overruns) {
-            counters.add(Counter::RxOverrun, u64::from(total.wrapping_sub(self.overruns)));
-            self.overruns = total;
+            self.overran(total, counters);
         }
         let peer = address::parse(envelope.name()).ok_or(Counter::RxMalformed)?;
         if envelope.truncated {
@@ -45,6 +44,15 @@ impl Reader {
         let local = ancillary.local.unwrap_or(self.local.ip());
         let meta = Meta::Gtpu { local, peer, tos: ancillary.tos.unwrap_or(0) };
         Ok(Head { meta, segment: segment(&ancillary) })
+    }
+
+    /// Counts what was lost until there were so many. A message tells what there was when it came, which may be less than is known.
+    pub(super) fn overran(&mut self, total: u32, counters: &Counters) {
+        let more = total.wrapping_sub(self.overruns);
+        if more.cast_signed() > 0 {
+            counters.add(Counter::RxOverrun, u64::from(more));
+            self.overruns = total;
+        }
     }
 
     /// Octets of each datagram of a message, where it is several.

@@ -23,13 +23,14 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use crate::sys::mmsg::{self, Envelope, SEND};
+use crate::sys::sockopt;
 use crate::{BATCH, Batch, Counter, Counters, Frame, Port, PortError};
 use joined::Joined;
 use message::Reader;
 use send::Sender;
 
 pub use arrivals::{Arrivals, accept_from};
-pub use datagrams::{Inbox, Outbox};
+pub use datagrams::{Inbox, Outbox, overruns};
 pub use offload::UdpOffload;
 pub use open::UdpOptions;
 pub(crate) use open::reserve;
@@ -148,6 +149,13 @@ impl Port for UdpPort {
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         Some(self.socket.as_fd())
+    }
+
+    fn count_losses(&mut self) {
+        // A kernel that does not say it tells with the next message.
+        if let Ok(total) = sockopt::drops(&self.socket) {
+            self.reader.overran(total, &self.counters);
+        }
     }
 
     fn pending(&self) -> bool {
