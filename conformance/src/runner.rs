@@ -98,7 +98,8 @@ fn surroundings(setup: &Setup) -> Topology {
     let pools = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
     let gateways = ["10.45.0.1", "2001:db8:45::1"].into_iter().filter_map(|ip| ip.parse().ok());
     let endpoint = GtpuEndpoint::new(DualIp { v4: Some(UPF), v6: Some(UPF_IPV6) });
-    let network = Network::new(internet(), pools.collect());
+    let framed = ["172.16.0.0/12", "2001:db8:77::/48"].into_iter().filter_map(|net| net.parse().ok());
+    let network = Network { framed_routes: framed.collect(), ..Network::new(internet(), pools.collect()) };
     let usual = Routing::default();
     let echo = setup.echo.map_or(usual.echo, |echo| Echo {
         interval: Span::from_secs(echo.interval),

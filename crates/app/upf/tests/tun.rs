@@ -139,6 +139,7 @@ fn a_framed_route_leads_through_the_kernel() {
         let upf = loopback();
         let mut config = config(upf);
         config.upf.session = sessions();
+        config.upf.session[0].framed_routes = vec!["172.16.0.0/12".parse().unwrap()];
         let daemon = Daemon::start(&config).unwrap();
         let (mut smf, gnb) = (Smf::new(loopback().into(), daemon.pfcp_addresses()[0]), Gnb::new());
         smf.associate();
@@ -158,6 +159,6 @@ fn a_framed_route_leads_through_the_kernel() {
 }
 
 fn routes() -> String {
-    let listed = Command::new("ip").args(["route", "show"]).output().unwrap();
+    let listed = Command::new("ip").args(["route", "show", "table", "8805"]).output().unwrap();
     String::from_utf8(listed.stdout).unwrap()
 }

@@ -168,6 +168,12 @@ pub struct Limits {
     pub associations: usize,
     /// Sessions at one time; the data plane's own limit holds beside it.
     pub sessions: usize,
+    /// Framed routes at one time.
+    pub routes: usize,
+    /// Framed routes of one session.
+    pub routes_per_session: usize,
+    /// Framed routes of the sessions of one SMF.
+    pub routes_per_smf: usize,
     /// Requests of one session that wait for an earlier one to be applied.
     pub waiting_per_session: usize,
     /// Octets of all requests that wait.
@@ -187,6 +193,9 @@ impl Default for Limits {
         Self {
             associations: 64,
             sessions: 1_000_000,
+            routes: 16_384,
+            routes_per_session: 64,
+            routes_per_smf: 8192,
             waiting_per_session: 16,
             waiting_octets: 16 << 20,
             answer_octets_per_peer: 16 << 20,

@@ -209,6 +209,8 @@ pub struct Occupancy {
     pub tunnels: usize,
     /// UE addresses and prefixes that sessions have.
     pub addresses: usize,
+    /// Framed routes that sessions have.
+    pub routes: usize,
 }
 
 #[cfg(test)]

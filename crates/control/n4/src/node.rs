@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
-use causeway_rules::{Addresses, Capabilities, Catalogue, LocalEndpoints, Resources, Tunnels};
+use causeway_rules::{Addresses, Capabilities, Catalogue, LocalEndpoints, Resources, RouteLimits, Tunnels};
 use causeway_types::{NtpSeconds, Seid, Time};
 
 use crate::association::{AssociationId, Associations, Targets};
@@ -118,7 +118,9 @@ impl N4 {
             Some(secret) => tunnels.scrambled(*secret),
             None => tunnels,
         };
-        let addresses = Addresses::new(config.address_pools.clone(), config.address_rest);
+        let mut addresses = Addresses::new(config.address_pools.clone(), config.address_rest);
+        addresses.know(endpoints.networks.iter());
+        addresses.limit_routes(RouteLimits { total: limits.routes, per_session: limits.routes_per_session });
         let bounds = Bounds {
             hosts: limits.associations.saturating_mul(HOSTS_PER_ASSOCIATION),
             octets_per_host: limits.answer_octets_per_peer,
@@ -212,7 +214,13 @@ impl N4 {
             waiting_reports: self.sessions.iter().map(|session| session.reports.waiting()).sum(),
             tunnels: self.resources.tunnels.in_use(),
             addresses: self.resources.addresses.in_use(),
+            routes: self.resources.addresses.routes(),
         }
+    }
+
+    /// How many framed routes sessions have.
+    pub const fn routes(&self) -> usize {
+        self.resources.addresses.routes()
     }
 
     /// The sessions that are established, in no order.

@@ -65,7 +65,7 @@ mod validate;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use addresses::{AddressPool, Addresses, PoolUsage};
+pub use addresses::{AddressPool, Addresses, Owners, PoolUsage, RouteLimits};
 pub use applications::{
     ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen,
 };
@@ -104,4 +104,4 @@ pub use tunnels::{
 };
 pub use ue_mac::{MacChanges, UeMac};
 pub use usage::{Detected, Usage};
-pub use validate::{Context, validate};
+pub use validate::{Context, is_routable, validate};

@@ -1,5 +1,7 @@
 //! What sessions share and one change may take from the others: tunnels and UE addresses.
 
+use std::collections::BTreeSet;
+
 use causeway_types::{Seid, Time};
 
 use crate::addresses::{AddressChange, AddressReservation};
@@ -70,6 +72,12 @@ impl Resources {
     pub fn abandon(&mut self, change: ResourceChange) {
         self.tunnels.abandon(change.tunnels);
         self.addresses.abandon(&change.addresses);
+    }
+
+    /// The next changes may have routes around what these sessions have, or addresses and routes in theirs: packets go to
+    /// whoever has the longer prefix. Until the next call.
+    pub fn let_be(&mut self, sessions: BTreeSet<Seid>) {
+        self.addresses.let_be(sessions);
     }
 
     /// Takes away the UE addresses of a session that ends in favour of another, before its end has come.

@@ -2,7 +2,7 @@
 
 use causeway_types::{FTeid, IpNet, NetworkInstance, NodeId, PdrId, UrrId};
 
-use crate::addresses::Held;
+use crate::addresses::{Held, Title};
 use crate::edits::{Endpoint, EndpointId};
 use crate::{Pdr, PduSessionType, RuleSet, SortedMap, SortedSet, UeAddress, UeSide};
 
@@ -20,7 +20,7 @@ pub struct SessionRules {
     pub(crate) endpoint_of: SortedMap<PdrId, EndpointId>,
     /// UE addresses that the UPF chose, with their data network.
     pub(crate) chosen_ues: SortedSet<(IpNet, NetworkInstance)>,
-    /// UE addresses that no other session may have.
+    /// UE addresses and framed routes that no other session may have.
     pub(crate) addresses: SortedSet<Held>,
     /// Who established the session: its QER Correlation IDs are this CP function's.
     pub(crate) established_by: Option<NodeId>,
@@ -70,7 +70,12 @@ impl SessionRules {
         let mut held: SortedSet<_> = of_endpoints.flat_map(nets).filter_map(|net| self.chosen(net)).collect();
         for pdr in self.rules.pdrs.values() {
             let nets = pdr.pdi.ue.into_iter().flat_map(nets);
-            held.extend(nets.filter_map(|net| self.chosen(net).or_else(|| found_by(pdr, net, default))));
+            let ue = |net| self.chosen(net).or_else(|| found_by(pdr, (net, Title::Ue), default));
+            held.extend(nets.filter_map(ue));
+            let (further, framed) = (pdr.pdi.further_addresses(), pdr.pdi.framed_routes());
+            let titled = further.iter().map(|net| (*net, Title::Ue));
+            let titled = titled.chain(framed.iter().map(|net| (*net, Title::Route)));
+            held.extend(titled.filter_map(|titled| found_by(pdr, titled, default)));
         }
         self.chosen_ues.retain(|(net, _)| held.iter().any(|held| held.chosen && held.net == *net));
         self.addresses = held;
@@ -78,7 +83,7 @@ impl SessionRules {
 
     fn chosen(&self, net: IpNet) -> Option<Held> {
         let (_, network) = self.chosen_ues.iter().find(|(chosen, _)| *chosen == net)?;
-        Some(Held { network: network.clone(), net, chosen: true })
+        Some(Held { network: network.clone(), net, chosen: true, everywhere: false, title: Title::Ue })
     }
 
     /// Forgets CHOOSE IDs whose tunnel no PDR has any more.
@@ -89,10 +94,11 @@ impl SessionRules {
 }
 
 /// The prefix, if packets without a tunnel are found by it.
-fn found_by(pdr: &Pdr, net: IpNet, default: Option<&NetworkInstance>) -> Option<Held> {
-    let is_found = pdr.pdi.tunnel.is_none() && pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Destination);
-    let network = pdr.pdi.network_instance.as_ref().or(default).filter(|_| is_found)?;
-    Some(Held { network: network.clone(), net, chosen: false })
+fn found_by(pdr: &Pdr, (net, title): (IpNet, Title), default: Option<&NetworkInstance>) -> Option<Held> {
+    let is_found = pdr.pdi.tunnel.is_none() && pdr.pdi.ue_side() == UeSide::Destination;
+    let named = pdr.pdi.network_instance.as_ref();
+    let network = named.or(default).filter(|_| is_found)?.clone();
+    Some(Held { network, net: net.trunc(), chosen: false, everywhere: named.is_none(), title })
 }
 
 /// The prefixes of a UE address.

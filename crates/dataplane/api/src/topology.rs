@@ -24,6 +24,8 @@ pub struct Topology {
     pub policies: Vec<ForwardingPolicy>,
     /// The network slices whose traffic is limited as a whole.
     pub slices: Vec<SliceLimit>,
+    /// Prefixes of which no framed route may hold an address, beside the UPF's own addresses.
+    pub barred: Vec<IpNet>,
     /// How TEIDs that the UPF chose lead to slots, for a data plane that keeps its sessions in slots.
     pub teids: TeidScheme,
     /// The addresses of the machine at the start, and which of them UEs may reach.
@@ -39,12 +41,17 @@ impl Topology {
         });
         let n6_tunnels =
             self.n6_tunnels.iter().map(|end| N6Address { addr: end.addr, network: end.network.clone() });
+        let gateways = self.networks.iter().flat_map(|network| &network.gateways).copied();
+        let ends = self.n6_tunnels.iter().flat_map(|end| end.addr.iter());
+        let own = self.gtpu.iter().flat_map(|endpoint| endpoint.addr.iter()).chain(gateways).chain(ends);
         LocalEndpoints {
             gtpu: gtpu.collect(),
             networks: self.networks.iter().map(|network| network.instance.clone()).collect(),
             ethernet: self.ethernet.iter().map(|network| network.instance.clone()).collect(),
             n6_tunnels: n6_tunnels.collect(),
             policies: self.policies.iter().map(ForwardingPolicy::known).collect(),
+            routable: self.networks.iter().map(Network::routable).collect(),
+            barred: self.barred.iter().copied().chain(own.map(IpNet::from)).collect(),
         }
     }
 }
@@ -95,6 +102,8 @@ pub struct Network {
     pub instance: NetworkInstance,
     /// The UE address pools that are routed to this UPF.
     pub pools: Vec<IpNet>,
+    /// Ranges beside the pools that framed routes may lie in.
+    pub framed_routes: Vec<IpNet>,
     /// The addresses of the UPF in the pools: what ICMP errors come from. Without one of an IP version, none
     /// of that version is sent.
     pub gateways: Vec<IpAddr>,
@@ -105,7 +114,12 @@ pub struct Network {
 impl Network {
     /// A network with these pools that takes packets of any size, and has no address for the UPF.
     pub fn new(instance: NetworkInstance, pools: Vec<IpNet>) -> Self {
-        Self { instance, pools, gateways: Vec::new(), mtu: NO_MTU }
+        Self { instance, pools, framed_routes: Vec::new(), gateways: Vec::new(), mtu: NO_MTU }
+    }
+
+    /// Its name, and what framed routes may lie in.
+    fn routable(&self) -> (NetworkInstance, Vec<IpNet>) {
+        (self.instance.clone(), self.pools.iter().chain(&self.framed_routes).copied().collect())
     }
 
     /// Our address as this UE knows it: in its own pool, or else any of its IP version.

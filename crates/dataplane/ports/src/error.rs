@@ -215,6 +215,12 @@ impl PortError {
         }
     }
 
+    /// An interface that was there a moment ago has gone, or went down.
+    pub fn is_of_link(&self) -> bool {
+        let Self::System { source, .. } = self else { return false };
+        matches!(source.raw_os_error(), Some(libc::ENODEV | libc::ENETDOWN))
+    }
+
     /// The port is gone.
     pub(crate) fn lost(port: &str, errno: Errno) -> Self {
         Self::Lost { port: port.to_owned(), source: errno.into() }

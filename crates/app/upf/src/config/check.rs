@@ -36,6 +36,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
             pair((m, earlier), (n, session), &mut found);
         }
     }
+    framed_routes(upf, &mut found);
     n6_tunnels(upf, &mut found);
     forwarding_policies(upf, &mut found);
     found
@@ -52,6 +53,31 @@ fn forwarding_policies(upf: &Upf, found: &mut Found) {
         let there = |dnn: &String| upf.session.iter().any(|session| session.dnn == *dnn);
         if let Some(dnn) = policy.dnn.as_ref().filter(|dnn| !there(dnn)) {
             found.push((key("dnn"), Problem::NoSuchNetwork { dnn: dnn.clone() }));
+        }
+    }
+}
+
+/// Framed routes lie behind UEs of their own network.
+fn framed_routes(upf: &Upf, found: &mut Found) {
+    let overlap = |one: &IpNet, other: &IpNet| one.contains(&other.addr()) || other.contains(&one.addr());
+    for (n, session) in upf.session.iter().enumerate() {
+        let key = format!("upf.session[{n}].framed_routes");
+        for range in &session.framed_routes {
+            if !causeway_rules::is_routable(range) {
+                found.push((key.clone(), Problem::RangeNotRoutable { range: *range }));
+            }
+            let others = upf.session.iter().enumerate().filter(|(_, other)| other.dnn != session.dnn);
+            for (m, other) in others {
+                let earlier = if m < n { &other.framed_routes[..] } else { &[] };
+                let of_other = [("subnet", std::slice::from_ref(&other.subnet)), ("framed_routes", earlier)];
+                for (name, nets) in of_other {
+                    if let Some(net) = nets.iter().find(|net| overlap(net, range)) {
+                        let first = format!("upf.session[{m}].{name}");
+                        let problem = Problem::RangesOverlap { range: *range, other: *net, first };
+                        found.push((key.clone(), problem));
+                    }
+                }
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use causeway_types::IpNet;
 use super::detection::{Application, Predefined};
 use super::ethernet;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
+use super::framed::FramedRoutes;
 use super::host::{AcceptFrom, Host};
 use super::model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
@@ -51,6 +52,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         pfcp: upf.section("pfcp", pfcp),
         gtpu: upf.section("gtpu", gtpu),
         session: upf.list("session", session).unwrap_or(default.session),
+        framed_routes: upf.section("framed_routes", FramedRoutes::read),
         ethernet: upf.list("ethernet", ethernet::network).unwrap_or(default.ethernet),
         n6_tunnel: upf.list("n6_tunnel", n6_tunnel).unwrap_or_default(),
         forwarding_policy: upf.list("forwarding_policy", forwarding_policy).unwrap_or_default(),
@@ -173,6 +175,7 @@ fn session(session: &mut Section<'_>) -> Session {
         mtu: session.value("mtu", values::number(576..=9000)).unwrap_or(default.mtu),
         ue_pool: session.value("ue_pool", values::subnet),
         pool_identity: session.value("pool_identity", values::pool_identity),
+        framed_routes: session.value("framed_routes", values::prefixes).unwrap_or_default(),
     }
 }
 

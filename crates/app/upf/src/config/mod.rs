@@ -7,6 +7,7 @@ mod document;
 mod error;
 mod ethernet;
 mod forwarding;
+mod framed;
 mod host;
 mod keys;
 mod model;
@@ -36,6 +37,7 @@ pub(crate) use detection::{applications, predefined_rules};
 pub use error::{ConfigError, ConfigErrors};
 pub use ethernet::EthernetNetwork;
 pub use forwarding::{ForwardingPolicy, N6Tunnel, RedirectTo};
+pub use framed::FramedRoutes;
 pub use host::{AcceptFrom, Host};
 pub use keys::{KEYS, Key};
 pub use model::{

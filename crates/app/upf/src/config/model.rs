@@ -8,11 +8,12 @@ use serde::Serialize;
 use super::detection::{Application, Predefined};
 use super::ethernet::EthernetNetwork;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
+use super::framed::FramedRoutes;
 use super::host::{AcceptFrom, Host};
 use super::pfcp::Pfcp;
 use super::qos::Qos;
 use super::routing::{Echo, Routing};
-use super::shown::{octets, shown, shown_if_any, span};
+use super::shown::{octets, prefixes, shown, shown_if_any, span};
 use super::switch::P4Switch;
 use super::words::{DataPlane, GtpuMode, Level, LogFormat, N6Mode, WhenFull};
 use super::workers::Workers;
@@ -68,6 +69,8 @@ pub struct Upf {
     /// How long a UE address that was given out rests before it is given out again.
     #[serde(serialize_with = "span")]
     pub ue_address_rest: Span,
+    /// Where framed routes are kept, and how many.
+    pub framed_routes: FramedRoutes,
     /// The Ethernet data networks (N6).
     pub ethernet: Vec<EthernetNetwork>,
     /// Our ends of tunnels over N6.
@@ -113,6 +116,7 @@ impl Default for Upf {
             gtpu: Gtpu::default(),
             session: vec![Session::default()],
             ue_address_rest: Span::from_secs(60),
+            framed_routes: FramedRoutes::default(),
             ethernet: Vec::new(),
             n6_tunnel: Vec::new(),
             forwarding_policy: Vec::new(),
@@ -203,6 +207,9 @@ pub struct Session {
     /// The UE IP address Pool Identity (TS 29.244 clause 8.2.128) by which SMFs choose the pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool_identity: Option<String>,
+    /// Prefixes beside the subnet that framed routes of the data network may lie in.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "prefixes")]
+    pub framed_routes: Vec<IpNet>,
 }
 
 impl Session {
@@ -225,6 +232,7 @@ impl Default for Session {
             mtu: Self::DEFAULT_MTU,
             ue_pool: None,
             pool_identity: None,
+            framed_routes: Vec::new(),
         }
     }
 }

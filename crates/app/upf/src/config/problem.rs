@@ -140,6 +140,22 @@ pub enum Problem {
         /// The key of that one.
         first: String,
     },
+    /// Framed routes into a prefix that no UE can have behind it.
+    #[error("{range} holds loopback, link-local, multicast or reserved addresses: give prefixes behind UEs")]
+    RangeNotRoutable {
+        /// The prefix.
+        range: IpNet,
+    },
+    /// Framed routes of one data network into what another has.
+    #[error("{range} overlaps {other} of {first}: give each data network ranges of its own")]
+    RangesOverlap {
+        /// The prefix.
+        range: IpNet,
+        /// What the other network has.
+        other: IpNet,
+        /// The key of that.
+        first: String,
+    },
     /// The UE addresses to give out are not routed here.
     #[error("{pool} is not inside the subnet {subnet}")]
     PoolOutside {

@@ -1,17 +1,19 @@
 //! The control thread: N4 between its sockets, its timers and the packet thread.
 
 mod alarm;
+mod kernel;
 mod log;
 mod routes;
 mod settings;
 mod sockets;
 mod views;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 
-use causeway_dataplane::{Capabilities, Topology};
+use causeway_dataplane::{ApplyError, Capabilities, Plan, Topology};
 use causeway_fastpath::index::{ask_for_huge_pages_in, prefetch_at};
 use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_rules::Scramble;
@@ -27,6 +29,7 @@ use crate::management::{self, Ask, Management, PortCounters};
 use crate::watch::{Activity, Pauses, Pulse, Watched};
 use crate::worker::{Report, WorkerHandle};
 use alarm::Alarm;
+use kernel::Kernel;
 use log::Log;
 use routes::FramedRoutes;
 use sockets::Sockets;
@@ -87,6 +90,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
     let n4 = settings::state_machine(&given);
     n4.tables().for_each(ask_for_huge_pages_in);
     let routes = FramedRoutes::new(&given.upf.session);
+    let kernel = Kernel::start(&given.upf).map_err(RunError::Sockets)?;
     let management = Management {
         started: given.clock.anchor(),
         control,
@@ -105,6 +109,8 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         machine: given.machine,
         changes: Changes::new(),
         routes,
+        kernel,
+        held: BTreeMap::new(),
         asks,
         stops: given.stops,
         heart: given.heart,
@@ -122,6 +128,9 @@ struct Control {
     machine: Machine,
     changes: Changes,
     routes: FramedRoutes<ApplyId>,
+    kernel: Kernel<ApplyId>,
+    /// Plans whose routes the kernel is being told of.
+    held: BTreeMap<ApplyId, Plan>,
     asks: mpsc::Receiver<Ask>,
     stops: mpsc::UnboundedReceiver<Stop>,
     heart: Heart,
@@ -173,6 +182,10 @@ impl Control {
                     pulse.doing(Activity::Management);
                     self.look_around();
                 }
+                (id, result) = self.kernel.told() => {
+                    pulse.doing(Activity::FramedRoutes);
+                    self.routed(id, result);
+                }
                 Some(stop) = self.stops.recv() => self.stop(stop),
             }
         }
@@ -215,9 +228,7 @@ impl Control {
     fn reported(&mut self, report: Report<ApplyId>) -> Option<Result<Totals, RunError>> {
         match report {
             Report::Applied(id, result) => {
-                self.heart.pulse.doing(Activity::FramedRoutes);
-                routes::tell(&self.routes.applied(id, result.is_ok()));
-                self.heart.pulse.doing(Activity::Reports);
+                self.kernel.withdraw(self.routes.applied(&id, result.is_ok()));
                 self.n4.applied(self.clock.now(), id, result);
             }
             Report::Event(event) => {
@@ -228,6 +239,21 @@ impl Control {
             Report::Stopped(end) => return Some(end.map(|last| Totals::of(*last)).map_err(RunError::Port)),
         }
         None
+    }
+
+    /// The kernel knows the routes of a plan, or would not have them.
+    fn routed(&mut self, id: ApplyId, result: Result<(), String>) {
+        let Some(plan) = self.held.remove(&id) else { return };
+        match result {
+            Ok(()) => {
+                // As above.
+                self.worker.apply(id, plan);
+            }
+            Err(error) => {
+                self.kernel.withdraw(self.routes.applied(&id, false));
+                self.n4.applied(self.clock.now(), id, Err(ApplyError::Backend(error)));
+            }
+        }
     }
 
     /// Does what N4 wants done. Plans wait until the packet threads are woken for them, and datagrams for [`Control::send`].
@@ -244,9 +270,14 @@ impl Control {
                 }
                 Output::Apply { id, plan } => {
                     self.log.plan(|| self.clock.now(), &plan);
-                    self.routes.plan(id, &plan);
-                    // When the packet thread has ended, its last report ends this one too.
-                    self.worker.apply(id, plan);
+                    let routes = self.routes.plan(id, &plan);
+                    if routes.is_empty() {
+                        // When the packet thread has ended, its last report ends this one too.
+                        self.worker.apply(id, plan);
+                    } else {
+                        self.held.insert(id, plan);
+                        self.kernel.announce(id, routes);
+                    }
                 }
                 Output::Notice(notice) => {
                     self.log.notice(self.clock.now(), &notice);

@@ -49,6 +49,9 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: Scrambl
         limits: n4::Limits {
             associations: pfcp.max_associations as usize,
             sessions: upf.max_sessions as usize,
+            routes: upf.framed_routes.max as usize,
+            routes_per_session: upf.framed_routes.max_per_session as usize,
+            routes_per_smf: upf.framed_routes.max_per_smf as usize,
             ..n4::Limits::default()
         },
         ..n4::Config::new(node, address)
@@ -112,6 +115,7 @@ mod tests {
                     overload_control: on, overload_mark: 70, overload_validity: 30s}, ue_address_rest: 7s, \
                     session: [{subnet: 10.60.0.0/16, gateway: 10.60.0.1, ue_pool: 10.60.128.0/24, pool_identity: a}], \
                     applications: [{id: video, domain: example.com, domain_protocol: tls}], \
+                    framed_routes: {max: 5, max_per_smf: 4, max_per_session: 3}, \
                     predefined_rules: [{name: browsing, application: video}]}}";
         let upf = Config::parse(None, text, &Overrides::default()).unwrap().upf;
         let node = NodeId::Fqdn("upf.example.org".into());
@@ -120,6 +124,8 @@ mod tests {
         let n4 = config(&upf, node.clone(), address, Time::from_secs(5), secret);
         assert_eq!((n4.node, n4.address), (node, address));
         assert_eq!((n4.limits.sessions, n4.limits.associations), (7, 3));
+        let limits = &n4.limits;
+        assert_eq!((limits.routes, limits.routes_per_smf, limits.routes_per_session), (5, 4, 3));
         assert_eq!(n4.heartbeat.interval, Span::from_secs(1));
         assert_eq!(n4.heartbeat.retransmission.first_wait, Span::from_secs(2));
         assert_eq!((n4.heartbeat.retransmission.retries, n4.retransmission.retries), (4, 6));

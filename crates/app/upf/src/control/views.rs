@@ -27,6 +27,7 @@ fn status(n4: &N4, lost_datagrams: u64) -> N4Status {
     N4Status {
         associations: n4.associations().count() as u64,
         sessions: n4.session_count() as u64,
+        routes: n4.routes() as u64,
         messages: counters.messages().map(message).collect(),
         lost_datagrams,
         late_events: counters.late_events,

@@ -32,6 +32,7 @@ pub(crate) struct PortCounters {
 pub(crate) struct N4Status {
     pub(crate) associations: u64,
     pub(crate) sessions: u64,
+    pub(crate) routes: u64,
     pub(crate) messages: Vec<MessageCount>,
     /// Datagrams that the kernel dropped, since those before them were not taken in time.
     pub(crate) lost_datagrams: u64,
@@ -213,6 +214,8 @@ impl Exposition {
     fn pfcp(&self, writer: &mut Writer<'_>) -> fmt::Result {
         writer.gauge("pfcp_associations", "PFCP associations", self.n4.associations)?;
         writer.gauge("pfcp_sessions", "PFCP sessions", self.n4.sessions)?;
+        let help = "Framed routes of sessions, in the kernel or not";
+        writer.gauge("causeway_framed_routes", help, self.n4.routes)?;
         let messages = self.n4.messages.iter().map(|message| {
             let labels = vec![
                 ("message_type", message.message_type.as_str()),

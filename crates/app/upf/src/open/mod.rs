@@ -1,6 +1,7 @@
 //! Opens what the configuration asks for, in the network namespace of the calling thread.
 
 mod address;
+mod barred;
 mod ethernet;
 mod forwarding;
 mod gtpu;
@@ -15,6 +16,7 @@ use crate::error::StartError;
 use crate::worker::{PortSet, cores};
 
 pub(crate) use address::n4_addresses;
+pub(crate) use barred::barred;
 pub(crate) use forwarding::forwarding_advice;
 pub(crate) use socket::{management_sockets, n4_sockets};
 

@@ -100,7 +100,9 @@ fn open_tun(name: &str, device: &Device<'_>, options: &TunOptions) -> Result<Ope
 /// Takes packets to the pools and to our ends of tunnels from an Ethernet interface.
 fn open_xdp(names: &[String], device: &Device<'_>, tunnels: &[&N6Tunnel]) -> Result<Vec<Opened>, PortError> {
     let ends = tunnels.iter().map(|tunnel| IpNet::from(tunnel.address));
-    let ours: Vec<IpNet> = device.sessions.iter().map(|session| session.subnet).chain(ends).collect();
+    let routed = device.sessions.iter().flat_map(|session| &session.framed_routes).copied();
+    let pools = device.sessions.iter().map(|session| session.subnet);
+    let ours: Vec<IpNet> = pools.chain(routed).chain(ends).collect();
     let own = addresses_of(device.name)?;
     let opened = |port: XdpIp| {
         let how = format!("AF_XDP on {} ({})", device.name, port.description());
@@ -121,7 +123,8 @@ fn addresses_of(dev: &str) -> Result<Vec<IpAddr>, PortError> {
 
 fn network(device: &Device<'_>, pools: Vec<IpNet>, gateways: Vec<IpAddr>, mtu: u32) -> Network {
     let instance = device.sessions.first().map_or("", |session| &session.dnn);
-    Network { gateways, mtu, ..Network::new(NetworkInstance::new(instance), pools) }
+    let framed_routes = device.sessions.iter().flat_map(|session| &session.framed_routes).copied().collect();
+    Network { framed_routes, gateways, mtu, ..Network::new(NetworkInstance::new(instance), pools) }
 }
 
 /// Our addresses with their prefixes, and routes to the pools that have none and to our ends of tunnels.

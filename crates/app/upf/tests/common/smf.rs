@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use causeway_pfcp::{
     ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreatePdr, CreateQer, CreateUrr,
-    DestinationInterface, FramedRoute, GateStatus, Header, HeartbeatRequest, Message, NodeId,
-    NodeReportResponse, NodeReportType, OuterHeaderCreation, Pdi, QueryUrr, RecoveryTimeStamp,
+    DestinationInterface, FramedIpv6Route, FramedRoute, GateStatus, Header, HeartbeatRequest, Message,
+    NodeId, NodeReportResponse, NodeReportType, OuterHeaderCreation, Pdi, QueryUrr, RecoveryTimeStamp,
     SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationFlags,
     SessionModificationRequest, SessionReportResponse, UpdateFar, UpdateForwardingParameters, UpdatePdr,
     UsageReport,
@@ -137,6 +137,39 @@ impl Smf {
             Message::SessionEstablishmentResponse(response) => response.cause,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// The same with framed routes behind the UE; whatever comes of it.
+    pub fn try_establish_with_routes(&mut self, ue: Ipv4Addr, routes: &[&str]) -> (Cause, Option<u16>, Seid) {
+        let sequence = self.send_routes(ue, routes);
+        loop {
+            let answer = self.receive();
+            let (header, message) = decode(&answer);
+            match message {
+                Message::SessionEstablishmentResponse(it) if header.sequence == sequence => {
+                    let seid = it.up_f_seid.map_or(Seid(0), |f_seid| f_seid.seid);
+                    return (it.cause, it.offending_ie.map(|ie| ie.0), seid);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Asks for such a session, and does not wait. Returns the sequence number.
+    pub fn send_routes(&mut self, ue: Ipv4Addr, routes: &[&str]) -> u32 {
+        let cp = FSeid { seid: Seid(CP_SEID.0 + self.sessions), addr: DualIp::from(self.address) };
+        (self.sessions, self.sequence) = (self.sessions + 1, self.sequence + 1);
+        let downlink = downlink_pdr(ue);
+        let (v4, v6): (Vec<&str>, Vec<&str>) = routes.iter().copied().partition(|route| !route.contains(':'));
+        let pdi = Pdi {
+            framed_routes: v4.iter().map(|route| FramedRoute(route.as_bytes())).collect(),
+            framed_ipv6_routes: v6.iter().map(|route| FramedIpv6Route(route.as_bytes())).collect(),
+            ..downlink.pdi.clone()
+        };
+        let pdrs = [uplink_pdr(ue), CreatePdr { pdi, ..downlink }];
+        let request = SessionEstablishmentRequest::new(self.node(), cp, pdrs, [uplink_far(), downlink_far()]);
+        self.send(request.into(), Some(Seid(0)), self.sequence);
+        self.sequence
     }
 
     /// The same, for a flow of this QFI.

@@ -77,6 +77,14 @@ fn contradictions() {
             "5: upf.session[1].mtu: causeway0 has MTU 1400 in upf.session[0].mtu: give it one MTU",
         ),
         (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n      framed_routes: 172.16.0.0/12, 0.0.0.0/0\n",
+            "4: upf.session[0].framed_routes: 0.0.0.0/0 holds loopback, link-local, multicast or reserved addresses: give prefixes behind UEs",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      dnn: ims\n      dev: ims0\n      framed_routes: 10.45.8.0/24\n",
+            "7: upf.session[1].framed_routes: 10.45.8.0/24 overlaps 10.45.0.0/16 of upf.session[0].subnet: give each data network ranges of its own",
+        ),
+        (
             "upf:\n  ethernet:\n    - dnn: internet\n",
             "3: upf.ethernet[0].dnn: `internet` is a data network already (upf.session[0].dnn): give each its own name",
         ),

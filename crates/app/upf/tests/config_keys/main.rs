@@ -191,6 +191,7 @@ fn the_sample_states_the_defaults() {
     sample.upf.gtpu.server[0].mtu = None;
     sample.upf.session[0].ue_pool = None;
     sample.upf.session[0].pool_identity = None;
+    sample.upf.session[0].framed_routes.clear();
     assert_eq!(sample, default);
 }
 

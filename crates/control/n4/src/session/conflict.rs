@@ -3,12 +3,17 @@
 //! An SMF that establishes a session with an F-SEID or a UE address that another session of it has does not know
 //! that session any more: SEIDs are unique at an address (TS 29.244 clause 5.6.2), and so is a UE in its data
 //! network. The older session gives way; one of another SMF does not.
+//!
+//! What lies behind a UE, a framed route, is its session's, too (clause 5.21.1): no other session gets it, nor a part of it, nor
+//! the address of its UE. Sessions of one SMF may have routes around each other's addresses and routes, of which packets go to
+//! the longest (clause 5.2.1 leaves to the SMF what its own sessions match). Nobody gives way for a route alone.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use causeway_pfcp::{Cause, SessionEstablishmentRequest};
-use causeway_rules::{Change, Context, Reason, Rejection};
-use causeway_types::{FSeid, Seid, Time};
+use causeway_pfcp::{Cause, SessionEstablishmentRequest, SessionModificationRequest};
+use causeway_rules::{Change, Context, Owners, Reason, Rejection, SessionRules};
+use causeway_types::{FSeid, IpNet, Seid, Time};
 
 use super::Session;
 use super::work::InFlight;
@@ -16,6 +21,14 @@ use crate::answer::Refusal;
 use crate::association::AssociationId;
 use crate::transaction::{RequestKey, Seen};
 use crate::{MessageResult, N4, Output, ReleaseReason};
+
+/// Framed routes that a session is to get.
+struct Routes<'a> {
+    session: Seid,
+    new: &'a [IpNet],
+    /// How many it has then.
+    all: usize,
+}
 
 impl N4 {
     /// The request is the one that established the session with this F-SEID, and is answered as then: repeated after its answer was
@@ -63,20 +76,43 @@ impl N4 {
         seid: Seid,
         association: AssociationId,
     ) -> Result<(Change, BTreeSet<Seid>), Refusal> {
+        let replaced = self.sessions.of_cp(&request.cp_f_seid).filter(|it| self.gives_way(*it, association));
         let owners = match self.plan_once(request, seid) {
-            Ok(change) => return Ok((change, BTreeSet::new())),
+            Ok(change) => return Ok((self.check_new_routes(association, change)?, BTreeSet::new())),
             Err(Rejection { reason: Reason::AddressInUse { owners, .. }, .. })
-                if owners.iter().all(|owner| self.gives_way(*owner, association)) =>
+                if self.may_stand(&owners, association, replaced) =>
             {
                 owners
             }
             Err(rejection) => return Err(rejection.into()),
         };
-        for owner in &owners {
-            self.disown(*owner);
-        }
-        // Nothing else is wrong with it, since addresses are looked at last.
-        Ok((self.plan_once(request, seid)?, owners))
+        let gone = self.clear_way(seid, &owners, association, replaced)?;
+        let planned = self.plan_once(request, seid);
+        self.resources.let_be(BTreeSet::new());
+        Ok((planned?, gone))
+    }
+
+    /// Plans a modification. Nobody gives way for it.
+    pub(crate) fn plan_change(
+        &mut self,
+        request: &SessionModificationRequest<'_>,
+        seid: Seid,
+        association: AssociationId,
+    ) -> Result<Change, Refusal> {
+        let owners = match self.plan_change_once(request, seid) {
+            Ok(change) => return Ok(self.check_new_routes(association, change)?),
+            Err(Rejection { reason: Reason::AddressInUse { owners, .. }, .. })
+                if owners.same_ue.iter().all(|owner| self.is_ending(*owner))
+                    && self.may_stand(&owners, association, None) =>
+            {
+                owners
+            }
+            Err(rejection) => return Err(rejection.into()),
+        };
+        self.clear_way(seid, &owners, association, None)?;
+        let planned = self.plan_change_once(request, seid);
+        self.resources.let_be(BTreeSet::new());
+        Ok(planned?)
     }
 
     fn plan_once(
@@ -92,12 +128,108 @@ impl N4 {
         causeway_rules::establish(request, seid, &context, &mut self.resources)
     }
 
+    fn plan_change_once(
+        &mut self,
+        request: &SessionModificationRequest<'_>,
+        seid: Seid,
+    ) -> Result<Change, Rejection> {
+        let context = Context {
+            capabilities: &self.capabilities,
+            endpoints: &self.endpoints,
+            catalogue: &self.catalogue,
+        };
+        let unknown = SessionRules::default();
+        let held = self.sessions.get(seid).map_or(Cow::Borrowed(&unknown), |session| session.rules.whole());
+        causeway_rules::modify(&held, request, seid, &context, &mut self.resources)
+    }
+
+    /// A session of this SMF may have what overlaps with what these have: they give way where they have the same UE
+    /// address, and stand beside it where the longer prefix decides. Sessions that end, or whose F-SEID is used again
+    /// (`replaced`), are in nobody's way.
+    fn may_stand(&self, owners: &Owners, association: AssociationId, replaced: Option<Seid>) -> bool {
+        let is_gone = |owner: &Seid| Some(*owner) == replaced || self.is_ending(*owner);
+        let yields = |owner: &Seid| is_gone(owner) || self.gives_way(*owner, association);
+        let given_up = |owner: &Seid| is_gone(owner) || owners.same_ue.contains(owner);
+        owners.taken.iter().all(given_up) && owners.same_ue.iter().chain(&owners.nested).all(yields)
+    }
+
+    /// Takes away what sessions have that give way, and lets the others be, so that the change can be planned again:
+    /// nothing else is wrong with it, since addresses are looked at last. Returns those that give way.
+    fn clear_way(
+        &mut self,
+        seid: Seid,
+        owners: &Owners,
+        association: AssociationId,
+        replaced: Option<Seid>,
+    ) -> Result<BTreeSet<Seid>, Rejection> {
+        let is_gone = |owner: &Seid| {
+            owners.same_ue.contains(owner) || Some(*owner) == replaced || self.is_ending(*owner)
+        };
+        let gone: BTreeSet<Seid> = owners.all().filter(is_gone).collect();
+        let routes = Routes { session: seid, new: &owners.new_routes, all: owners.routes };
+        if let Some(refused) = self.wrong_route(association, &routes, &gone) {
+            return Err(refused);
+        }
+        gone.iter().for_each(|owner| self.disown(*owner));
+        self.resources.let_be(owners.nested.clone());
+        Ok(gone)
+    }
+
+    fn is_ending(&self, owner: Seid) -> bool {
+        self.sessions.get(owner).is_none_or(Session::is_ending)
+    }
+
     /// The session is of the same SMF, or of another one of its set.
     fn gives_way(&self, owner: Seid, association: AssociationId) -> bool {
         self.sessions.get(owner).is_none_or(|session| {
             self.sessions.is_ending(session)
                 || self.associations.are_of_one_set(session.association, association)
         })
+    }
+
+    /// The framed routes that a change adds hold the address of no SMF, and are not too many of one SMF.
+    fn check_new_routes(&mut self, association: AssociationId, change: Change) -> Result<Change, Rejection> {
+        let new: Vec<IpNet> = change.new_routes().collect();
+        if new.is_empty() {
+            return Ok(change);
+        }
+        let routes = Routes { session: change.plan.session, new: &new, all: change.routes() };
+        match self.wrong_route(association, &routes, &BTreeSet::new()) {
+            None => Ok(change),
+            Some(refused) => {
+                self.resources.abandon(change.resources);
+                Err(refused)
+            }
+        }
+    }
+
+    fn wrong_route(
+        &self,
+        association: AssociationId,
+        routes: &Routes<'_>,
+        gone: &BTreeSet<Seid>,
+    ) -> Option<Rejection> {
+        let own = self.config.address;
+        let holds_peer = |net: &&IpNet| {
+            own.iter().any(|ip| net.contains(&ip))
+                || self.associations.iter().any(|it| it.addresses.iter().any(|ip| net.contains(ip)))
+        };
+        if let Some(net) = routes.new.iter().find(holds_peer) {
+            let why = "it holds the address of an SMF or of N4";
+            return Some(Reason::RouteNotAllowed { net: *net, why }.into());
+        }
+        let (limit, addresses) = (self.config.limits.routes_per_smf, &self.resources.addresses);
+        // While there are so few of all SMFs nobody can have more.
+        if routes.new.is_empty() || addresses.routes() + routes.new.len() <= limit {
+            return None;
+        }
+        let is_its = |seid: &Seid| {
+            let session = self.sessions.get(*seid).filter(|_| *seid != routes.session);
+            session.is_some_and(|session| session.association == association) && !gone.contains(seid)
+        };
+        let others: usize = addresses.routed().filter(|(seid, _)| is_its(seid)).map(|(_, count)| count).sum();
+        let what = "framed routes in the sessions of the SMF";
+        (others + routes.all > limit).then(|| Reason::TooMany { what, limit }.into())
     }
 
     /// Takes the UE addresses of a session away, those of a change that is under way too.

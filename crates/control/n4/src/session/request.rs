@@ -176,19 +176,20 @@ impl N4 {
             Ok(takeover) => takeover,
             Err(refusal) => return self.refuse(now, key, cp, refusal),
         };
-        let context = Context {
-            capabilities: &self.capabilities,
-            endpoints: &self.endpoints,
-            catalogue: &self.catalogue,
-        };
-        match causeway_rules::modify(&session.rules.whole(), request, seid, &context, &mut self.resources) {
-            Err(rejection) => self.refuse(now, key, cp, rejection.into()),
+        let planned = self.plan_change(request, seid, session.association);
+        match planned {
+            Err(refusal) => self.refuse(now, key, cp, refusal),
             Ok(change) if change.plan.ops.is_empty() => {
                 self.tolerate(&change);
                 self.modified(now, seid, key, takeover, change, Applied::default());
             }
             Ok(change) => {
-                if let Some(alike) = session.rules.alike() {
+                let context = Context {
+                    capabilities: &self.capabilities,
+                    endpoints: &self.endpoints,
+                    catalogue: &self.catalogue,
+                };
+                if let Some(alike) = self.sessions.get(seid).and_then(|session| session.rules.alike()) {
                     self.resources.remember_move(alike, body, &change, &context);
                 }
                 self.hand_out(Work::Modify(key, Box::new(takeover)), change);

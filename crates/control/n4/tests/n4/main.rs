@@ -17,6 +17,7 @@ mod races;
 mod reports;
 mod reports_bounded;
 mod retention;
+mod routes;
 mod sessions;
 mod sets;
 mod shutdown;

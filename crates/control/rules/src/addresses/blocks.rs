@@ -121,13 +121,6 @@ impl<V> Blocks<V> {
         self.hosts.entry(address)
     }
 
-    pub(super) fn get(&self, block: Block) -> Option<&V> {
-        match self.host(block) {
-            Some(address) => self.hosts.get(address),
-            None => self.held.get(&block),
-        }
-    }
-
     pub(super) fn get_mut(&mut self, block: Block) -> Option<&mut V> {
         match self.host(block) {
             Some(address) => self.hosts.get_mut(address),
@@ -167,6 +160,15 @@ impl<V> Blocks<V> {
         let hosts = hosts.into_iter().flat_map(|(first, last)| self.hosts.within(first..=last));
         let host = |(address, value)| (Block { first: u128::from(address), len: Family::V4.width() }, value);
         others.chain(hosts.map(host))
+    }
+
+    /// There is nothing but single IPv4 addresses.
+    pub(super) fn has_only_hosts(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     pub(super) fn len(&self) -> usize {

@@ -4,8 +4,9 @@ mod blocks;
 mod hosts;
 mod pool;
 mod reservation;
+mod rivals;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_types::{IpNet, NetworkInstance, Seid, Span, Time};
@@ -14,7 +15,8 @@ use crate::SortedSet;
 use crate::few::Few;
 use blocks::{Block, Blocks, Family};
 use pool::Pool;
-pub(crate) use reservation::{AddressReservation, ChooseError};
+pub(crate) use reservation::{AddressReservation, ChooseError, KeepError};
+pub use rivals::{Owners, RouteLimits};
 
 /// Addresses that the UPF may give out to UEs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +53,19 @@ pub(crate) struct Held {
     pub(crate) net: IpNet,
     /// The UPF chose it.
     pub(crate) chosen: bool,
+    /// Packets of any data network are found by it: its PDI names none.
+    pub(crate) everywhere: bool,
+    /// What it is to the session.
+    pub(crate) title: Title,
+}
+
+/// What a prefix is to the session that has it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Title {
+    /// A UE IP address.
+    Ue,
+    /// A framed route.
+    Route,
 }
 
 /// The addresses of all UEs, by data network.
@@ -61,6 +76,13 @@ pub struct Addresses {
     networks: BTreeMap<NetworkInstance, Network>,
     rest: Span,
     now: Time,
+    /// How many framed routes each session has, where it has any.
+    routed: BTreeMap<Seid, usize>,
+    /// How many framed routes there are.
+    routes: usize,
+    limits: RouteLimits,
+    /// Sessions that a change may stand beside: their prefixes lie in its own, or the reverse.
+    beside: BTreeSet<Seid>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,7 +94,10 @@ struct Network {
 /// The addresses of one IP version in one data network.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Versioned {
+    /// UE addresses.
     used: Blocks<Few<Seid>>,
+    /// Framed routes.
+    routes: Blocks<Few<Seid>>,
     pools: Vec<Named>,
 }
 
@@ -96,6 +121,11 @@ impl AddressChange {
         Self { session, taken: Vec::new(), released: Vec::new() }
     }
 
+    /// The framed routes that are taken.
+    pub(crate) fn routes(&self) -> impl Iterator<Item = IpNet> {
+        self.taken.iter().filter(|held| held.title == Title::Route).map(|held| held.net)
+    }
+
     /// These are taken already.
     pub(crate) const fn taking(session: Seid, taken: Vec<Held>) -> Self {
         Self { session, taken, released: Vec::new() }
@@ -109,7 +139,8 @@ impl AddressChange {
 
 impl Default for Network {
     fn default() -> Self {
-        let versioned = |family| Versioned { used: Blocks::new(family), pools: Vec::new() };
+        let versioned =
+            |family| Versioned { used: Blocks::new(family), routes: Blocks::new(family), pools: Vec::new() };
         Self { v4: versioned(Family::V4), v6: versioned(Family::V6) }
     }
 }
@@ -134,6 +165,18 @@ impl Addresses {
             network.version(Family::of(&range)).pools.push(Named { name, pool });
         }
         addresses
+    }
+
+    /// Data networks beside those of the pools: what is found in packets of any network is found in theirs.
+    pub fn know<'a>(&mut self, networks: impl Iterator<Item = &'a NetworkInstance>) {
+        for network in networks {
+            self.networks.entry(network.clone()).or_default();
+        }
+    }
+
+    /// How many framed routes there may be.
+    pub const fn limit_routes(&mut self, limits: RouteLimits) {
+        self.limits = limits;
     }
 
     /// What time it is now, which never goes backwards.
@@ -162,9 +205,19 @@ impl Addresses {
         })
     }
 
-    /// How many addresses and prefixes sessions have.
+    /// How many addresses and prefixes sessions have, those of any network once for each.
     pub fn in_use(&self) -> usize {
         self.networks.values().map(|network| network.v4.used.len() + network.v6.used.len()).sum()
+    }
+
+    /// How many framed routes sessions have.
+    pub const fn routes(&self) -> usize {
+        self.routes
+    }
+
+    /// The sessions that have framed routes, and how many.
+    pub fn routed(&self) -> impl Iterator<Item = (Seid, usize)> {
+        self.routed.iter().map(|(session, count)| (*session, *count))
     }
 
     pub(crate) fn commit(&mut self, change: &AddressChange) {
@@ -187,81 +240,85 @@ impl Addresses {
     }
 
     pub(crate) fn claim(&mut self, session: Seid, held: &Held) {
-        self.claim_net(session, &held.network, &held.net);
+        self.claim_net(session, held, &held.net);
     }
 
-    /// The same of an address in a network.
-    pub(crate) fn claim_net(&mut self, session: Seid, network: &NetworkInstance, net: &IpNet) {
-        let known = match self.networks.get_mut(network) {
-            Some(known) => known,
-            None => self.networks.entry(network.clone()).or_default(),
-        };
-        known.version(Family::of(net)).used.entry(Block::of(net)).push(session);
+    /// The same of another address that the session has in the place of one like it.
+    fn claim_net(&mut self, session: Seid, held: &Held, net: &IpNet) {
+        if held.title == Title::Route {
+            self.routes += 1;
+            *self.routed.entry(session).or_default() += 1;
+        }
+        if !self.networks.contains_key(&held.network) {
+            self.networks.insert(held.network.clone(), Network::default());
+        }
+        for network in self.networks_of(held) {
+            network.version(Family::of(net)).claims(held.title).entry(Block::of(net)).push(session);
+        }
     }
 
-    /// The same, unless another session has it: then nothing happens, and this is `false`.
-    pub(crate) fn claim_free(&mut self, session: Seid, network: &NetworkInstance, net: &IpNet) -> bool {
-        let Some(known) = self.networks.get_mut(network) else {
-            self.claim_net(session, network, net);
-            return true;
-        };
-        let users = known.version(Family::of(net)).used.entry(Block::of(net));
-        let is_free = !users.has_other(&session);
+    /// The same, unless another session has it or something that overlaps it: then nothing happens, and this is `false`.
+    pub(crate) fn claim_free(&mut self, session: Seid, held: &Held, net: &IpNet) -> bool {
+        let is_free = !self.is_disputed(session, held, net);
         if is_free {
-            users.push(session);
+            self.claim_net(session, held, net);
         }
         is_free
     }
 
     /// The same of a single IPv4 address.
-    pub(crate) fn claim_free_host(
-        &mut self,
-        session: Seid,
-        network: &NetworkInstance,
-        host: Ipv4Addr,
-    ) -> bool {
-        let Some(known) = self.networks.get_mut(network) else {
-            self.claim_net(session, network, &IpNet::from(IpAddr::V4(host)));
-            return true;
-        };
-        let users = known.v4.used.host_entry(host.to_bits());
-        let is_free = !users.has_other(&session);
-        if is_free {
-            users.push(session);
+    pub(crate) fn claim_free_host(&mut self, session: Seid, held: &Held, host: Ipv4Addr) -> bool {
+        let is_alone = !held.everywhere || self.networks.len() == 1;
+        let known = self.networks.get_mut(&held.network).map(|known| &mut known.v4);
+        match known.filter(|v4| is_alone && v4.used.has_only_hosts() && v4.routes.is_empty()) {
+            Some(v4) => {
+                let users = v4.used.host_entry(host.to_bits());
+                let is_free = !users.has_other(&session);
+                if is_free {
+                    users.push(session);
+                }
+                is_free
+            }
+            None => self.claim_free(session, held, &IpNet::from(IpAddr::V4(host))),
         }
-        is_free
     }
 
     /// Undoes such a claim, of which nobody has heard.
-    pub(crate) fn disclaim(&mut self, session: Seid, network: &NetworkInstance, net: &IpNet) {
-        let Some(known) = self.networks.get_mut(network) else { return };
-        let used = &mut known.version(Family::of(net)).used;
-        let Some(users) = used.get_mut(Block::of(net)) else { return };
-        users.remove(&session);
-        if users.is_empty() {
-            used.remove(Block::of(net));
+    pub(crate) fn disclaim(&mut self, session: Seid, held: &Held, net: &IpNet) {
+        self.forget(session, held, net);
+    }
+
+    /// The session does not have it any more. False: it had not.
+    fn forget(&mut self, session: Seid, held: &Held, net: &IpNet) -> bool {
+        let block = Block::of(net);
+        let mut was_there = false;
+        for network in self.networks_of(held) {
+            let claims = network.version(Family::of(net)).claims(held.title);
+            let Some(users) = claims.get_mut(block) else { continue };
+            was_there |= users.remove(&session);
+            if users.is_empty() {
+                claims.remove(block);
+            }
         }
+        if was_there && held.title == Title::Route {
+            self.routes -= 1;
+            if let Some(count) = self.routed.get_mut(&session) {
+                *count -= 1;
+                if *count == 0 {
+                    self.routed.remove(&session);
+                }
+            }
+        }
+        was_there
     }
 
-    /// The other sessions that have this address.
-    fn owners(&self, session: Seid, held: &Held) -> Vec<Seid> {
-        let users = self.users(&held.network, &held.net).into_iter().flat_map(Few::iter);
-        users.copied().filter(|owner| *owner != session).collect()
-    }
-
-    /// Another session has this address.
-    pub(crate) fn is_taken(&self, session: Seid, held: &Held) -> bool {
-        self.users(&held.network, &held.net).is_some_and(|users| users.has_other(&session))
-    }
-
-    /// The sessions that have this address.
-    fn users(&self, network: &NetworkInstance, net: &IpNet) -> Option<&Few<Seid>> {
-        let network = self.networks.get(network)?;
-        let version = match Family::of(net) {
-            Family::V4 => &network.v4,
-            Family::V6 => &network.v6,
+    /// The networks whose packets are found by it.
+    fn networks_of(&mut self, held: &Held) -> impl Iterator<Item = &mut Network> {
+        let (one, all) = match held.everywhere {
+            true => (None, Some(self.networks.values_mut())),
+            false => (self.networks.get_mut(&held.network), None),
         };
-        version.used.get(Block::of(net))
+        one.into_iter().chain(all.into_iter().flatten())
     }
 
     /// Nothing happens if the session does not have it (any more).
@@ -271,22 +328,33 @@ impl Addresses {
 
     /// The same of another address that the session has in the place of one like it.
     pub(crate) fn release_net(&mut self, session: Seid, (held, net): (&Held, &IpNet), was_seen: bool) {
-        let (now, rest, block) = (self.now, self.rest, Block::of(net));
-        let Some(network) = self.networks.get_mut(&held.network) else { return };
-        let Versioned { used, pools } = network.version(Family::of(net));
-        let Some(sessions) = used.get_mut(block) else { return };
-        if !sessions.remove(&session) {
+        if !self.forget(session, held, net) {
             return;
         }
-        if sessions.is_empty() {
-            used.remove(block);
-        }
-        for Named { pool, .. } in pools.iter_mut().filter(|named| named.pool.covers(block)) {
-            match (held.chosen, was_seen) {
-                (true, true) => pool.give_back(block, now, rest),
-                (true, false) => pool.undo_take(block),
-                (false, _) => pool.free(),
+        let (now, rest, block) = (self.now, self.rest, Block::of(net));
+        for network in self.networks_of(held) {
+            for Named { pool, .. } in &mut network.version(Family::of(net)).pools {
+                match (pool.covers(block), held.chosen, was_seen) {
+                    (true, true, true) => pool.give_back(block, now, rest),
+                    (true, true, false) => pool.undo_take(block),
+                    (true, false, _) => pool.free(),
+                    // A route may have held all of the pool.
+                    (false, ..) => {
+                        if held.title == Title::Route {
+                            pool.free();
+                        }
+                    }
+                }
             }
+        }
+    }
+}
+
+impl Versioned {
+    const fn claims(&mut self, title: Title) -> &mut Blocks<Few<Seid>> {
+        match title {
+            Title::Ue => &mut self.used,
+            Title::Route => &mut self.routes,
         }
     }
 }

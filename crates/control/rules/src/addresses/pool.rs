@@ -10,6 +10,12 @@ use super::blocks::{Block, Blocks, Family, span};
 /// that were never used: bounds what a wide range costs in memory.
 const MOST_RESTING: usize = 1 << 16;
 
+/// What sessions have.
+pub(super) trait InUse {
+    /// A prefix that a session has and that shares an address with this one.
+    fn within(&self, block: Block) -> Option<Block>;
+}
+
 /// A range, and what of it must not be given out now.
 ///
 /// Addresses that were never used come first, then those given back, the one that rested longest first, and
@@ -83,13 +89,13 @@ impl Pool {
     }
 
     /// Takes the next free block of this length that is not in `used`.
-    pub(super) fn take<V>(&mut self, len: u8, now: Time, used: &Blocks<V>) -> Option<Block> {
+    pub(super) fn take(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Block> {
         let block = self.next(len, now, used)?;
         self.out += 1;
         Some(block)
     }
 
-    fn next<V>(&mut self, len: u8, now: Time, used: &Blocks<V>) -> Option<Block> {
+    fn next(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Block> {
         if self.resting.len() > MOST_RESTING
             && let Some(block) = self.rested(len, now, used)
         {
@@ -125,19 +131,19 @@ impl Pool {
 
     /// The block of this length that rested longest, if its rest is over. Those that an SMF assigned
     /// meanwhile go to the end.
-    fn rested<V>(&mut self, len: u8, now: Time, used: &Blocks<V>) -> Option<Block> {
+    fn rested(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Block> {
         let at = self
             .resting
             .iter()
             .take_while(|(until, _)| *until <= now)
-            .position(|(_, block)| block.len == len && used.overlapping(*block).next().is_none())?;
+            .position(|(_, block)| block.len == len && used.within(*block).is_none())?;
         let (_, block) = self.resting.remove(at)?;
         self.idle.remove(block);
         Some(block)
     }
 
     /// Makes everything whose rest is over free again, whatever its length, and looks once more.
-    fn reclaim<V>(&mut self, len: u8, now: Time, used: &Blocks<V>) -> Option<Block> {
+    fn reclaim(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Block> {
         let over = self.resting.iter().take_while(|(until, _)| *until <= now).count();
         if over == 0 && !std::mem::take(&mut self.has_holes) {
             return None;
@@ -152,15 +158,13 @@ impl Pool {
     }
 
     /// The first free block of this length at or above `from`.
-    fn search<V>(&self, from: u128, len: u8, used: &Blocks<V>) -> Option<Block> {
+    fn search(&self, from: u128, len: u8, used: &impl InUse) -> Option<Block> {
         let mask = span(len, self.family);
         let mut first = from.checked_add(mask)? & !mask;
         while self.is_inside(first) {
             let block = Block { first, len };
-            let in_use = used.overlapping(block).map(|(held, _)| held);
-            let Some(held) = in_use.chain(self.idle.overlapping(block).map(|(held, ())| held)).next() else {
-                return Some(block);
-            };
+            let idle = || self.idle.overlapping(block).map(|(held, ())| held).next();
+            let Some(held) = used.within(block).or_else(idle) else { return Some(block) };
             let beyond = held.last(self.family).max(block.last(self.family));
             first = beyond.checked_add(1)?.checked_add(mask)? & !mask;
         }

@@ -1,19 +1,51 @@
 //! Choosing addresses for a change that may still be rejected.
 
-use std::collections::BTreeSet;
-
 use causeway_types::{IpNet, NetworkInstance, Seid};
 
-use super::blocks::{Block, Family};
+use super::blocks::{Block, Blocks, Family};
+use super::pool::InUse;
 use crate::SortedSet;
+use crate::few::Few;
 
-use super::{AddressChange, Addresses, Held, Named, Versioned};
+use super::{AddressChange, Addresses, Held, Named, Owners, Title, Versioned};
 
 /// Addresses chosen for a change that is being made. Dropped, it gives them back as if they had not been taken.
 pub(crate) struct AddressReservation<'a> {
     addresses: &'a mut Addresses,
     session: Seid,
     chosen: Vec<Held>,
+}
+
+/// Why addresses cannot be taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum KeepError {
+    /// Other sessions have the same, or what overlaps it.
+    Disputed {
+        /// The one of which that is so.
+        held: Held,
+        /// All those sessions.
+        owners: Box<Owners>,
+    },
+    /// There would be more framed routes than there may be.
+    TooMany {
+        /// Of whom.
+        what: &'static str,
+        /// How many there may be.
+        limit: usize,
+    },
+}
+
+/// Addresses and routes of sessions.
+struct Claims<'a> {
+    used: &'a Blocks<Few<Seid>>,
+    routes: &'a Blocks<Few<Seid>>,
+}
+
+impl InUse for Claims<'_> {
+    fn within(&self, block: Block) -> Option<Block> {
+        let held = |blocks: &Blocks<Few<Seid>>| blocks.overlapping(block).map(|(held, _)| held).next();
+        held(self.used).or_else(|| held(self.routes))
+    }
 }
 
 /// Why no address can be chosen.
@@ -66,7 +98,8 @@ impl<'a> AddressReservation<'a> {
     ) -> Result<IpNet, ChooseError> {
         let now = self.addresses.now;
         let held = self.addresses.networks.get_mut(network).ok_or(ChooseError::NoPool)?;
-        let Versioned { used, pools } = held.version(family);
+        let Versioned { used, routes, pools } = held.version(family);
+        let used = &Claims { used, routes };
         let fitting = |named: &&mut Named| named.pool.has_room_for(len);
         if !pools.iter_mut().any(|named| fitting(&named)) {
             return Err(ChooseError::NoPool);
@@ -81,24 +114,22 @@ impl<'a> AddressReservation<'a> {
         let mut asked = pools.iter_mut().filter(|named| is_named(named)).filter(fitting);
         let block = asked.find_map(|named| named.pool.take(len, now, used)).ok_or(ChooseError::Occupied)?;
         let net = block.net(family).ok_or(ChooseError::Occupied)?;
-        self.chosen.push(Held { network: network.clone(), net, chosen: true });
+        let (network, title) = (network.clone(), Title::Ue);
+        self.chosen.push(Held { network, net, chosen: true, everywhere: false, title });
         Ok(net)
     }
 
     /// Takes what is in `new` and not in `old`, which the session has already.
     ///
     /// # Errors
-    /// The first address that other sessions have, and all of those sessions; nothing is taken then.
+    /// [`KeepError`]; nothing is taken then.
     pub(crate) fn keep(
         mut self,
         old: &SortedSet<Held>,
         new: &SortedSet<Held>,
-    ) -> Result<AddressChange, (Held, BTreeSet<Seid>)> {
+    ) -> Result<AddressChange, KeepError> {
         let taken: Vec<_> = new.difference(old).cloned().collect();
-        let owners = |held: &Held| self.addresses.owners(self.session, held);
-        if let Some(conflict) = taken.iter().find(|held| self.addresses.is_taken(self.session, held)) {
-            return Err((conflict.clone(), taken.iter().flat_map(owners).collect()));
-        }
+        self.addresses.check(self.session, &taken, new)?;
         for held in &taken {
             self.addresses.claim(self.session, held);
         }

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 
 use crate::SortedSet;
 
-use super::{AddressPool, AddressReservation, Addresses, ChooseError, Held};
+use super::{
+    AddressPool, AddressReservation, Addresses, ChooseError, Held, KeepError, Owners, RouteLimits, Title,
+};
 
 fn internet() -> NetworkInstance {
     NetworkInstance::new("internet")
@@ -30,7 +32,8 @@ fn addresses() -> Addresses {
 }
 
 fn held(text: &str, chosen: bool) -> SortedSet<Held> {
-    [Held { network: internet(), net: net(text), chosen }].into()
+    let title = Title::Ue;
+    [Held { network: internet(), net: net(text), chosen, everywhere: false, title }].into()
 }
 
 /// Chooses an IPv4 address for a session that has none.
@@ -100,9 +103,11 @@ fn an_address_belongs_to_one_session_of_its_network() {
     let wanted = held("203.0.113.5/32", false);
     let change = AddressReservation::new(&mut addresses, Seid(1)).keep(&SortedSet::new(), &wanted).unwrap();
     addresses.commit(&change);
-    let (conflict, owners) =
+    let refused =
         AddressReservation::new(&mut addresses, Seid(2)).keep(&SortedSet::new(), &wanted).unwrap_err();
-    assert_eq!((conflict.net.to_string().as_str(), owners), ("203.0.113.5/32", [Seid(1)].into()));
+    let KeepError::Disputed { held: conflict, owners } = refused else { panic!("{refused:?}") };
+    let expected = Owners { same_ue: [Seid(1)].into(), ..Owners::default() };
+    assert_eq!((conflict.net.to_string().as_str(), *owners), ("203.0.113.5/32", expected));
     let ims =
         wanted.iter().map(|held| Held { network: NetworkInstance::new("ims"), ..held.clone() }).collect();
     assert!(AddressReservation::new(&mut addresses, Seid(3)).keep(&SortedSet::new(), &ims).is_ok());
@@ -194,4 +199,106 @@ proptest! {
         addresses.set_time(Time::from_secs(now + 10));
         prop_assert!((0..5).all(|session| choose(&mut addresses, session).is_ok()));
     }
+}
+
+fn of(text: &str, title: Title, everywhere: bool) -> Held {
+    Held { network: internet(), net: net(text), chosen: false, everywhere, title }
+}
+
+fn keep(addresses: &mut Addresses, session: u64, wanted: &[Held]) -> Result<(), KeepError> {
+    let wanted = wanted.iter().cloned().collect();
+    let kept = AddressReservation::new(addresses, Seid(session)).keep(&SortedSet::new(), &wanted);
+    kept.map(|change| addresses.commit(&change))
+}
+
+// Input:  beside a session with a UE address, a UE prefix and two routes, each address and route around, in, equal to and
+//         beside them.
+// Output: what takes packets of the other session is told apart from what leaves them to the longer prefix.
+#[test]
+fn overlaps_are_told_apart() {
+    use Title::{Route, Ue};
+    let mut addresses = addresses();
+    let first =
+        [("10.45.0.2/32", Ue), ("2001:db8:1::/64", Ue), ("172.16.5.0/24", Route), ("2001:db8:5::/48", Route)];
+    keep(&mut addresses, 1, &first.map(|(text, title)| of(text, title, false))).unwrap();
+    for (text, title, expected) in [
+        ("10.45.0.2/32", Ue, "same"),
+        ("10.45.0.2/32", Route, "taken"),
+        ("10.45.0.0/24", Route, "nested"),
+        ("10.45.0.3/32", Ue, "free"),
+        ("2001:db8:1::/60", Ue, "same"),
+        ("2001:db8:1::5/128", Ue, "same"),
+        ("2001:db8:1::5/128", Route, "taken"),
+        ("2001:db8:1::/48", Route, "nested"),
+        ("172.16.5.7/32", Ue, "nested"),
+        ("172.16.5.0/24", Route, "taken"),
+        ("172.16.5.128/25", Route, "nested"),
+        ("172.16.0.0/12", Route, "nested"),
+        ("172.16.6.0/24", Route, "free"),
+        ("2001:db8:5::/64", Ue, "nested"),
+        ("2001:db8:5::/48", Ue, "taken"),
+    ] {
+        let mut addresses = addresses.clone();
+        let found = match keep(&mut addresses, 2, &[of(text, title, false)]) {
+            Ok(()) => "free",
+            Err(KeepError::Disputed { owners, .. }) if !owners.taken.is_empty() => "taken",
+            Err(KeepError::Disputed { owners, .. }) if !owners.nested.is_empty() => "nested",
+            Err(KeepError::Disputed { .. }) => "same",
+            Err(error) => panic!("{error:?}"),
+        };
+        assert_eq!(found, expected, "{text} {title:?}");
+        addresses.let_be([Seid(1)].into());
+        let is_let = keep(&mut addresses, 2, &[of(text, title, false)]).is_ok();
+        assert_eq!(is_let, matches!(expected, "free" | "nested"), "{text} {title:?}");
+    }
+}
+
+// Input:  an address of any network, then the same in a network that is not the first; the reverse; all given back.
+// Output: both are disputed, and nothing is left.
+#[test]
+fn an_address_of_any_network_is_one_of_each() {
+    let mut addresses = addresses();
+    let ims = NetworkInstance::new("ims");
+    addresses.know([&ims].into_iter());
+    let (any, one) =
+        (of("10.45.0.4/32", Title::Ue, true), Held { network: ims, ..of("10.45.0.4/32", Title::Ue, false) });
+    for (first, second) in [(&any, &one), (&one, &any)] {
+        keep(&mut addresses, 1, std::slice::from_ref(first)).unwrap();
+        assert!(keep(&mut addresses, 2, std::slice::from_ref(second)).is_err());
+        assert!(!addresses.claim_free(Seid(2), second, &second.net));
+        addresses.release(Seid(1), first, true);
+        assert_eq!(addresses.in_use(), 0);
+    }
+}
+
+// Input:  routes of one session, then of all, up to the limits and beyond; one is given back.
+// Output: the limit is named; what was refused is not counted, and what was given back makes room.
+#[test]
+fn routes_are_limited() {
+    let mut addresses = addresses();
+    addresses.limit_routes(RouteLimits { total: 3, per_session: 2 });
+    let routes = |from: u8, count: u8| -> Vec<Held> {
+        (from..from + count).map(|at| of(&format!("172.16.{at}.0/24"), Title::Route, false)).collect()
+    };
+    let refused = |error: KeepError| match error {
+        KeepError::TooMany { limit, .. } => limit,
+        disputed @ KeepError::Disputed { .. } => panic!("{disputed:?}"),
+    };
+    assert_eq!(refused(keep(&mut addresses, 1, &routes(0, 3)).unwrap_err()), 2);
+    keep(&mut addresses, 1, &routes(0, 2)).unwrap();
+    assert_eq!(refused(keep(&mut addresses, 2, &routes(2, 2)).unwrap_err()), 3);
+    assert_eq!((addresses.routes(), addresses.routed().collect::<Vec<_>>()), (2, vec![(Seid(1), 2)]));
+    addresses.release(Seid(1), &routes(0, 1)[0], true);
+    keep(&mut addresses, 2, &routes(2, 2)).unwrap();
+    assert_eq!(addresses.routes(), 3);
+}
+
+// Input:  a route over the first half of a pool.
+// Output: the addresses that the UPF chooses lie in the other half.
+#[test]
+fn chosen_addresses_lie_beside_routes() {
+    let mut addresses = addresses();
+    keep(&mut addresses, 1, &[of("10.45.0.0/30", Title::Route, false)]).unwrap();
+    let chosen: Vec<_> = (2..5).map(|session| choose(&mut addresses, session).unwrap()).collect();
+    assert_eq!(chosen, ["10.45.0.4", "10.45.0.5", "10.45.0.6"]);
 }

@@ -2,25 +2,22 @@
 
 mod alike;
 
-use std::collections::BTreeSet;
-
 use causeway_pfcp::{
     EthernetContextInformation, Ie, MacAddressesDetected, SessionEstablishmentRequest,
     SessionModificationRequest, SessionReportResponse,
 };
-use causeway_types::{FTeid, PdrId, Seid};
+use causeway_types::{FTeid, IpNet, PdrId, Seid};
 
 pub(crate) use self::alike::Wordings;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::alike::of_plan;
 pub use self::alike::{Alike, Known, Moved, Own, Remote, Template};
 use self::alike::{establish_alike, remember};
-use crate::addresses::{AddressReservation, Held};
+use crate::addresses::{AddressReservation, KeepError, Title};
 use crate::decode;
 use crate::diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 use crate::edits::{Changes, ChosenUes, EndpointId, Merged, Setting, merge};
 use crate::reject::refuse_if;
-use crate::session::nets;
 use crate::tunnels::Reservation;
 use crate::validate::{Context, validate};
 use crate::{
@@ -68,7 +65,9 @@ pub fn establish(
         Err(wording) => wording,
     };
     let change = establish_with(decode::establishment(request)?, session, context, resources)?;
-    if let Some(wording) = wording {
+    // Those with routes are few, and each has routes of its own.
+    let has_routes = change.session.addresses.iter().any(|held| held.title == Title::Route);
+    if let Some(wording) = wording.filter(|_| !has_routes) {
         remember(wording, &change, context, resources);
     }
     Ok(change)
@@ -159,6 +158,16 @@ pub fn delete(old: &SessionRules, session: Seid) -> Change {
 }
 
 impl Change {
+    /// The framed routes that the session gets by it.
+    pub fn new_routes(&self) -> impl Iterator<Item = IpNet> {
+        self.resources.addresses.routes()
+    }
+
+    /// How many framed routes it has then.
+    pub fn routes(&self) -> usize {
+        self.session.addresses.iter().filter(|held| held.title == Title::Route).count()
+    }
+
     pub(crate) fn without_choices(left: SessionRules, plan: Plan, resources: ResourceChange) -> Self {
         Self {
             session: left,
@@ -277,18 +286,23 @@ fn claim(
     let (held, wanted) = (old.tunnels(), new.tunnels());
     tunnels.check(&held, &wanted).map_err(|tunnel| in_use(tunnel, new))?;
     // Last, so that whoever gives way for this session does so for one that is otherwise legal.
-    let addresses = addresses
-        .keep(&old.addresses, &new.addresses)
-        .map_err(|(held, owners)| address_in_use(&held, owners, new))?;
+    let addresses = addresses.keep(&old.addresses, &new.addresses).map_err(|error| not_kept(error, new))?;
     Ok(ResourceChange { tunnels: tunnels.keep(&held, &wanted), addresses })
 }
 
-fn address_in_use(held: &Held, owners: BTreeSet<Seid>, session: &SessionRules) -> Rejection {
-    let has = |pdr: &&Pdr| {
-        pdr.pdi.tunnel.is_none() && pdr.pdi.ue.is_some_and(|ue| nets(ue).any(|net| net == held.net))
+fn not_kept(error: KeepError, session: &SessionRules) -> Rejection {
+    let (held, owners) = match error {
+        KeepError::Disputed { held, owners } => (held, owners),
+        KeepError::TooMany { what, limit } => return Reason::TooMany { what, limit }.into(),
     };
+    let has = |pdr: &&Pdr| pdr.pdi.tunnel.is_none() && pdr.pdi.ue_nets().any(|net| net.trunc() == held.net);
     let user = session.rules().pdrs.values().find(has);
-    let reason = Reason::AddressInUse { net: held.net, owners, restored: false };
+    let ie = match (held.title, held.net) {
+        (Title::Ue, _) => ie::UE_IP_ADDRESS,
+        (Title::Route, IpNet::V4(_)) => ie::FRAMED_ROUTE,
+        (Title::Route, IpNet::V6(_)) => ie::FRAMED_IPV6_ROUTE,
+    };
+    let reason = Reason::AddressInUse { net: held.net, ie, owners, restored: false };
     Rejection { rule: user.map(|pdr| pdr.id.into()), reason }
 }
 
@@ -303,8 +317,8 @@ fn not_restored(rejection: Rejection) -> Rejection {
         Reason::ForeignTunnel(tunnel) | Reason::TunnelInUse(tunnel) => {
             Rejection { reason: Reason::NotRestorable(tunnel), ..rejection }
         }
-        Reason::AddressInUse { net, owners, .. } => {
-            Rejection { reason: Reason::AddressInUse { net, owners, restored: true }, ..rejection }
+        Reason::AddressInUse { net, ie, owners, .. } => {
+            Rejection { reason: Reason::AddressInUse { net, ie, owners, restored: true }, ..rejection }
         }
         _ => rejection,
     }

@@ -1,5 +1,8 @@
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
+use crate::addresses::Title;
 use crate::testing::{SESSION, World, apply, capabilities, changes, endpoints, fit, rule_set};
 use crate::{
     Context, Extras, Op, RuleSet, delete, plan_deletion, plan_establishment, plan_modification, validate,
@@ -57,7 +60,10 @@ proptest! {
                     prop_assert_eq!(validate(&rules, &context), Ok(()));
                     world.keep(change);
                     prop_assert_eq!(world.resources.tunnels.in_use(), world.session.tunnels().len());
-                    prop_assert_eq!(world.resources.addresses.in_use(), world.session.addresses.len());
+                    let held = |title: Title| world.session.addresses.iter().filter(move |held| held.title == title);
+                    let ues = held(Title::Ue).map(|held| held.net).collect::<BTreeSet<_>>();
+                    prop_assert_eq!(world.resources.addresses.in_use(), ues.len());
+                    prop_assert_eq!(world.resources.addresses.routes(), held(Title::Route).count());
                 }
                 Err(rejection) => {
                     prop_assert!(!rejection.cause().is_accepted(), "{}", rejection);
@@ -74,7 +80,7 @@ proptest! {
         prop_assert_eq!(&end.plan.ops, &[Op::RemoveSession]);
         world.keep(end);
         prop_assert_eq!((world.resources.tunnels.available(), world.resources.tunnels.in_use()), (all, 0));
-        prop_assert_eq!(world.resources.addresses.in_use(), 0);
+        prop_assert_eq!((world.resources.addresses.in_use(), world.resources.addresses.routes()), (0, 0));
         prop_assert!(world.resources.addresses.pools().all(|pool| pool.occupied == 0));
     }
 

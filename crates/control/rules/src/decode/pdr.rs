@@ -79,6 +79,7 @@ fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
         network_instance: group.network_instance.map(|instance| instance.to_owned()),
         ue: first,
         ue_choice: choice,
+        further: further.len(),
         routes: [further, framed].concat(),
         qfis: group.qfis.iter().collect(),
         filters: group.sdf_filters.iter().map(|filter| flow::draft(&filter)).collect::<Result<_, _>>()?,

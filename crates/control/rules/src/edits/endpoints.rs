@@ -201,6 +201,7 @@ impl Endpoint {
         };
         pdi.ue = self.ue.first.map(|ue| UeAddress { side: side(ue), ..ue });
         pdi.routes = self.ue.further.iter().chain(&self.framed).copied().collect();
+        pdi.further = self.ue.further.len();
         pdi.whole_ethernet_session |= self.whole_ethernet_session;
         if !self.qfis.is_empty() {
             pdi.qfis = self.qfis;

@@ -35,6 +35,8 @@ pub(crate) struct PdiDraft {
     pub(crate) ue_choice: Option<UeChoice>,
     /// Further UE addresses and framed routes.
     pub(crate) routes: Vec<IpNet>,
+    /// How many of them are addresses.
+    pub(crate) further: usize,
     pub(crate) qfis: QfiSet,
     pub(crate) filters: Vec<FilterDraft>,
     pub(crate) application: Option<ApplicationId>,
@@ -54,6 +56,7 @@ impl PdiDraft {
             ue: None,
             ue_choice: None,
             routes: Vec::new(),
+            further: 0,
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
             application: None,

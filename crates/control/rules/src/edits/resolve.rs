@@ -105,8 +105,8 @@ impl Resolver<'_, '_, '_> {
         let instance = draft.network_instance.as_ref();
         let tunnel = match draft.tunnel {
             None if draft.names_no_session() => {
-                let (ue, routes) = (held.ue, held.routes.clone());
-                return Ok(Pdi { ue, routes, ..pdi(draft, filters, held.tunnel) });
+                let (ue, routes, further) = (held.ue, held.routes.clone(), held.further);
+                return Ok(Pdi { ue, routes, further, ..pdi(draft, filters, held.tunnel) });
             }
             None => None,
             Some(TunnelRequest::Assigned(tunnel)) => Some(self.assigned(tunnel, instance)?),
@@ -191,6 +191,7 @@ fn pdi(draft: PdiDraft, filters: Filters, tunnel: Option<FTeid>) -> Pdi {
         network_instance: draft.network_instance,
         ue: draft.ue,
         routes: draft.routes,
+        further: draft.further,
         qfis: draft.qfis,
         filters: filters.sdf,
         application: draft.application,

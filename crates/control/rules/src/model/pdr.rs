@@ -75,6 +75,8 @@ pub struct Pdi {
     /// Further addresses, prefixes and framed routes of the UE. A packet matches that has any of them, or
     /// `ue`, in its address field of [`Pdi::ue_side`] (table 7.5.2.2-2, note 5).
     pub routes: Vec<IpNet>,
+    /// How many of `routes`, the first ones, are further UE addresses; the others are framed routes.
+    pub further: usize,
     /// The QFIs of the PDU Session Container; empty matches any packet, with or without a container.
     pub qfis: QfiSet,
     /// The IP flows: one of them must match; empty matches any packet.
@@ -97,12 +99,23 @@ impl Pdi {
             network_instance: None,
             ue: None,
             routes: Vec::new(),
+            further: 0,
             qfis: QfiSet::EMPTY,
             filters: Vec::new(),
             application: None,
             whole_ethernet_session: false,
             ethernet: Vec::new(),
         }
+    }
+
+    /// UE addresses beyond the first ones.
+    pub fn further_addresses(&self) -> &[IpNet] {
+        self.routes.get(..self.further).unwrap_or(&self.routes)
+    }
+
+    /// The framed routes.
+    pub fn framed_routes(&self) -> &[IpNet] {
+        self.routes.get(self.further..).unwrap_or_default()
     }
 
     /// It says which addresses are the UE's.

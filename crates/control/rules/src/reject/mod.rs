@@ -2,16 +2,15 @@
 
 mod rule;
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use causeway_pfcp::{Cause, FailedRuleId, OffendingIe};
-use causeway_types::{FTeid, IpNet, NetworkInstance, Seid};
+use causeway_types::{FTeid, IpNet, NetworkInstance};
 use thiserror::Error;
 
 pub use rule::RuleId;
 
-use crate::{ApplicationId, RuleName};
+use crate::{ApplicationId, Owners, RuleName};
 use crate::{FlowError, PduSessionType, PolicyName, ie};
 
 /// A request that is not carried out. Nothing has changed.
@@ -99,15 +98,25 @@ pub enum Reason {
     /// Every UE address of the pools is in use.
     #[error("all UE addresses of {0} are in use")]
     AddressesOccupied(NetworkInstance),
-    /// A UE address that other sessions of the data network have.
-    #[error("UE address {net} belongs to another session")]
+    /// A UE address or framed route of which other sessions of the data network have a part.
+    #[error("{net} belongs to another session, or a part of it does")]
     AddressInUse {
         /// The address or prefix.
         net: IpNet,
-        /// All sessions that have UE addresses of the request.
-        owners: BTreeSet<Seid>,
+        /// The IE type that it is in.
+        ie: u16,
+        /// All sessions that have a part of what the request asks for.
+        owners: Box<Owners>,
         /// It is that of a session to be restored.
         restored: bool,
+    },
+    /// A framed route that the data network may not have.
+    #[error("framed route {net}: {why}")]
+    RouteNotAllowed {
+        /// The route.
+        net: IpNet,
+        /// What stands against it.
+        why: &'static str,
     },
     /// A network instance that the configuration does not have.
     #[error("network instance {0} is not configured")]
@@ -170,6 +179,7 @@ impl Reason {
             | Self::TunnelInUse(_)
             | Self::UnknownPool
             | Self::AddressInUse { restored: false, .. }
+            | Self::RouteNotAllowed { .. }
             | Self::UnknownNetworkInstance(_)
             | Self::NetworkOfOtherType(..)
             | Self::RuleExists
@@ -211,9 +221,10 @@ impl Reason {
             | Self::ForeignTunnel(_)
             | Self::TunnelInUse(_)
             | Self::NotRestorable(_) => Some(ie::F_TEID),
-            Self::NoAddressPool | Self::AddressesOccupied(_) | Self::AddressInUse { .. } => {
-                Some(ie::UE_IP_ADDRESS)
-            }
+            Self::NoAddressPool | Self::AddressesOccupied(_) => Some(ie::UE_IP_ADDRESS),
+            Self::AddressInUse { ie, .. } => Some(*ie),
+            Self::RouteNotAllowed { net: IpNet::V4(_), .. } => Some(ie::FRAMED_ROUTE),
+            Self::RouteNotAllowed { net: IpNet::V6(_), .. } => Some(ie::FRAMED_IPV6_ROUTE),
             Self::UnknownPool => Some(ie::POOL_IDENTITY),
             Self::UnknownNetworkInstance(_) | Self::NetworkOfOtherType(..) => Some(ie::NETWORK_INSTANCE),
             Self::Endpoint { .. } => Some(ie::TRAFFIC_ENDPOINT_ID),

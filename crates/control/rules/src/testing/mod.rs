@@ -47,7 +47,14 @@ pub(crate) fn endpoints() -> LocalEndpoints {
         }],
         ethernet: vec![lan()],
         policies: vec![KnownPolicy { name: known_policy(), answers_http: false }],
+        routable: vec![(internet(), routable())],
+        barred: Vec::new(),
     }
+}
+
+/// What framed routes may lie in: anywhere.
+fn routable() -> Vec<causeway_types::IpNet> {
+    ["0.0.0.0/0", "::/0"].map(|net| net.parse().expect("a prefix")).to_vec()
 }
 
 /// 10.45.128.0/29, whose first address is the gateway's, and 2001:db8:45::/60, both for `internet`.

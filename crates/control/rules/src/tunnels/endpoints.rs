@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_types::{DualIp, NetworkInstance};
+use causeway_types::{DualIp, IpNet, NetworkInstance};
 
 use crate::PolicyName;
 
@@ -19,6 +19,10 @@ pub struct LocalEndpoints {
     pub n6_tunnels: Vec<N6Address>,
     /// The forwarding policies that FARs may name.
     pub policies: Vec<KnownPolicy>,
+    /// The prefixes that framed routes of each data network may lie in.
+    pub routable: Vec<(NetworkInstance, Vec<IpNet>)>,
+    /// Prefixes of which no framed route may hold an address: the UPF's own, and what it is connected to.
+    pub barred: Vec<IpNet>,
 }
 
 /// A forwarding policy as far as rules are checked against it.
@@ -88,6 +92,14 @@ impl LocalEndpoints {
             IpAddr::V4(_) => endpoint.addr.v4.is_some(),
             IpAddr::V6(_) => endpoint.addr.v6.is_some(),
         })
+    }
+
+    /// The prefixes that framed routes of a data network may lie in; of any, where that is no data network of ours.
+    pub(crate) fn routable(&self, network: Option<&NetworkInstance>) -> impl Iterator<Item = &IpNet> {
+        let network = network.filter(|network| self.is_network(network));
+        let of_network =
+            self.routable.iter().filter(move |(of, _)| network.is_none_or(|network| network == of));
+        of_network.flat_map(|(_, ranges)| ranges)
     }
 
     /// The forwarding policy of that name.

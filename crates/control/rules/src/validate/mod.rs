@@ -6,10 +6,13 @@ mod limits;
 mod outer;
 mod pdr;
 mod qer;
+mod routes;
 mod steering;
 mod urr;
 
 use causeway_types::NetworkInstance;
+
+pub use routes::is_routable;
 
 use crate::reject::refuse_if;
 use crate::{Capabilities, Catalogue, LocalEndpoints, Reason, Rejection, RuleSet, ie};

@@ -5,13 +5,14 @@ use causeway_types::Interface;
 use crate::reject::refuse_if;
 use crate::{Pdi, Pdr, PduSessionType, Reason, RemovedHeader, RuleSet, ie};
 
-use super::{Context, ethernet, known, require};
+use super::{Context, ethernet, known, require, routes};
 
 pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
     check_references(pdr, rules)?;
     check_source(&pdr.pdi, rules)?;
     ethernet::check_pdr(pdr, rules.pdu_type, context)?;
     known(pdr.pdi.network_instance.as_ref(), context)?;
+    routes::check(&pdr.pdi, context.endpoints)?;
     check_removal(pdr, context)?;
     check_qfis(&pdr.pdi, context)?;
     check_application(&pdr.pdi, rules.pdu_type, context)?;

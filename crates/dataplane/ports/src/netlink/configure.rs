@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use causeway_types::IpNet;
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
     AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkFlags, LinkMessage,
@@ -174,47 +174,10 @@ impl Netlink {
         self.change(&doing, Message::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
     }
 
-    /// Routes a prefix to the link beside the routes there are: one to the same prefix with a better metric than
-    /// [`ANNOUNCED_METRIC`] still holds.
-    ///
-    /// # Errors
-    /// [`PortError::Permission`] or [`PortError::System`], also when it is routed so already.
-    pub fn announce_route(&mut self, net: IpNet, link: &Link) -> Result<(), PortError> {
-        let doing = format!("routing {net} to {}", link.name);
-        self.change(&doing, Message::NewRoute(announced(net, link)), NLM_F_CREATE | NLM_F_EXCL)
-    }
-
-    /// Takes back what [`Netlink::announce_route`] did.
-    ///
-    /// # Errors
-    /// [`PortError::Permission`] or [`PortError::System`], also when it is gone already.
-    pub fn withdraw_route(&mut self, net: IpNet, link: &Link) -> Result<(), PortError> {
-        let doing = format!("no longer routing {net} to {}", link.name);
-        self.change(&doing, Message::DelRoute(announced(net, link)), 0)
-    }
-
     fn set_link(&mut self, link: &Link, doing: &str, mut message: LinkMessage) -> Result<(), PortError> {
         message.header.index = link.index;
         self.change(&format!("{doing} {}", link.name), Message::SetLink(message), 0)
     }
-}
-
-/// The metric of announced routes. Larger than what other daemons use, so that theirs hold.
-pub const ANNOUNCED_METRIC: u32 = 4096;
-
-fn announced(net: IpNet, link: &Link) -> RouteMessage {
-    let mut message = RouteMessage::default();
-    message.header.address_family = family(net.addr());
-    message.header.destination_prefix_length = net.prefix_len();
-    message.header.table = RouteHeader::RT_TABLE_MAIN;
-    message.header.protocol = RouteProtocol::Static;
-    message.header.kind = RouteType::Unicast;
-    let is_v4 = net.addr().is_ipv4();
-    message.header.scope = if is_v4 { RouteScope::Link } else { RouteScope::Universe };
-    message.attributes.push(RouteAttribute::Destination(net.network().into()));
-    message.attributes.push(RouteAttribute::Oif(link.index));
-    message.attributes.push(RouteAttribute::Priority(ANNOUNCED_METRIC));
-    message
 }
 
 pub(super) fn family(ip: IpAddr) -> AddressFamily {

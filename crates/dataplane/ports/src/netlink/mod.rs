@@ -5,17 +5,20 @@
 
 mod configure;
 mod link;
+mod link_events;
 mod local;
 mod neighbours;
+mod own_table;
 mod request;
 mod routes;
 mod table;
 mod watch;
 
-pub use configure::ANNOUNCED_METRIC;
 pub use link::{Link, TunQueues};
+pub use link_events::{LinkEvents, LinksChanged};
 pub use local::AddressWatch;
 pub use neighbours::{MacAddr, Neighbour, Neighbours};
+pub use own_table::{OWN_PROTOCOL, OwnTable};
 pub use request::Netlink;
 pub use routes::{Hop, Route, Routes};
 pub use table::{Effect, NextHop, Table};

@@ -53,6 +53,51 @@ impl Netlink {
         self.exchange(message, flags | NLM_F_ACK, |_| {}).map_err(|errno| failure(doing, errno))
     }
 
+    /// Sends many requests as one message and waits until the kernel has done each; what became of each.
+    ///
+    /// # Errors
+    /// The kernel cannot be asked, or does not answer to all.
+    pub(super) fn change_all(
+        &mut self,
+        doing: &str,
+        messages: impl IntoIterator<Item = (RouteNetlinkMessage, u16)>,
+    ) -> Result<Vec<Result<(), Errno>>, PortError> {
+        let first = self.sequence.wrapping_add(1);
+        let mut octets = Vec::new();
+        let mut count = 0;
+        for (message, flags) in messages {
+            self.sequence = self.sequence.wrapping_add(1);
+            count += 1;
+            let mut request = NetlinkMessage::from(message);
+            request.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+            request.header.sequence_number = self.sequence;
+            request.finalize();
+            let start = octets.len();
+            octets.resize(start + request.buffer_len().next_multiple_of(4), 0);
+            request.serialize(octets.get_mut(start..).unwrap_or_default());
+        }
+        self.answers(first, count, &octets).map_err(|errno| failure(doing, errno))
+    }
+
+    /// The kernel answers each request, in their order.
+    fn answers(&mut self, first: u32, count: usize, octets: &[u8]) -> Result<Vec<Result<(), Errno>>, Errno> {
+        let mut answered = Vec::with_capacity(count);
+        if count > 0 {
+            send(&self.socket, octets, SendFlags::empty())?;
+        }
+        while answered.len() < count {
+            let (len, _) = recv(&self.socket, &mut *self.answer, RecvFlags::empty())?;
+            for message in Messages(self.answer.get(..len).unwrap_or_default()).flatten() {
+                let NetlinkPayload::Error(error) = message.payload else { continue };
+                if message.header.sequence_number.wrapping_sub(first) as usize == answered.len() {
+                    let errno = || Errno::from_io_error(&error.to_io()).unwrap_or(Errno::IO);
+                    answered.push(if error.code.is_none() { Ok(()) } else { Err(errno()) });
+                }
+            }
+        }
+        Ok(answered)
+    }
+
     /// Asks for all entries of a kind.
     pub(super) fn dump(
         &mut self,

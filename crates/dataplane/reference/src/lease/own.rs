@@ -217,6 +217,7 @@ fn is_like_pdi(one: &Pdi, other: &Pdi) -> bool {
         network_instance,
         ue,
         routes,
+        further: _,
         qfis,
         filters,
         application,

@@ -52,6 +52,10 @@ impl World {
         let endpoints = LocalEndpoints {
             gtpu: vec![LocalEndpoint { addr, network_instance: None }],
             networks: vec![NetworkInstance::new("internet")],
+            routable: vec![(
+                NetworkInstance::new("internet"),
+                ["10.0.0.0/8", "172.16.0.0/12", "192.0.2.0/24"].map(|net| net.parse().unwrap()).into(),
+            )],
             ..LocalEndpoints::default()
         };
         Self {

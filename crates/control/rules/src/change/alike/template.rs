@@ -208,23 +208,21 @@ impl Template {
             return None;
         }
         if let (Some(held), Some(ue)) = (self.only_its_own(), own.ue) {
-            if !addresses.claim_free_host(seid, &held.network, ue) {
+            if !addresses.claim_free_host(seid, held, ue) {
                 return None;
             }
             let taken = self.tunnels_for(own, seid, tunnels);
             if taken.is_none() {
-                addresses.disclaim(seid, &held.network, &net(ue));
+                addresses.disclaim(seid, held, &net(ue));
             }
             return taken;
         }
-        let claim = |(held, net): &(&Held, IpNet)| addresses.claim_free(seid, &held.network, net);
+        let claim = |(held, net): &(&Held, IpNet)| addresses.claim_free(seid, held, net);
         let claimed = self.nets(own).take_while(claim).count();
         let taken =
             if claimed == self.session.addresses.len() { self.tunnels_for(own, seid, tunnels) } else { None };
         if taken.is_none() {
-            self.nets(own)
-                .take(claimed)
-                .for_each(|(held, net)| addresses.disclaim(seid, &held.network, &net));
+            self.nets(own).take(claimed).for_each(|(held, net)| addresses.disclaim(seid, held, &net));
         }
         taken
     }

@@ -6,7 +6,7 @@ use super::{pdr_update, removal};
 use crate::change::establish_with;
 use crate::edits::{Changes, PdrUpdate, UeChoice};
 use crate::testing::{SESSION, World, answer, downlink_pdr, uplink_pdr, usual};
-use crate::{Change, Context, Reason, UeSide, delete};
+use crate::{Change, Context, Owners, Reason, UeSide, delete};
 
 fn choice(v4: bool, v6: Option<u8>, side: UeSide) -> UeChoice {
     UeChoice { v4, v6, side, pools: Vec::new() }
@@ -146,8 +146,9 @@ fn an_address_that_the_smf_assigns_twice() {
         let changes = Changes { restoration, ..usual() };
         let rejection = establish_with(changes, Seid(2), &context, &mut world.resources).unwrap_err();
         let net: IpNet = "10.45.0.2/32".parse().unwrap();
-        let owners = [SESSION].into();
-        assert_eq!(rejection.reason, Reason::AddressInUse { net, owners, restored: restoration });
+        let owners = Box::new(Owners { same_ue: [SESSION].into(), ..Owners::default() });
+        let ie = crate::ie::UE_IP_ADDRESS;
+        assert_eq!(rejection.reason, Reason::AddressInUse { net, ie, owners, restored: restoration });
         assert_eq!(answer(&rejection), (cause, Some(93)));
     }
     assert_eq!(world.resources.tunnels.in_use(), 1);

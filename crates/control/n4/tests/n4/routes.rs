@@ -1,0 +1,108 @@
+//! Framed routes: whose they are, and how many there may be.
+
+use causeway_n4::{Limits, ReleaseReason};
+use causeway_pfcp::*;
+use causeway_types::{FSeid, Seid};
+
+use crate::world::{Got, Pace, Smf, World, config, establishment};
+
+const ROUTE: u16 = 153;
+
+/// An establishment with these framed routes.
+fn with_routes(smf: &Smf, cp: FSeid, routes: &[&'static str]) -> SessionEstablishmentRequest<'static> {
+    let request = establishment(smf.node_id(), cp);
+    let mut pdrs: Vec<_> = request.create_pdrs.iter().collect();
+    pdrs[1].pdi.framed_routes = routes.iter().map(|route| FramedRoute(route.as_bytes())).collect();
+    SessionEstablishmentRequest { create_pdrs: pdrs.into_iter().collect(), ..request }
+}
+
+fn ask(world: &mut World, smf: &mut Smf, routes: &[&'static str]) -> Got {
+    let cp = smf.f_seid();
+    let request = with_routes(smf, cp, routes);
+    world.ask(smf, Some(Seid(0)), request)
+}
+
+fn world(limits: Limits) -> (World, Smf, Smf) {
+    let (mut world, smf) = World::associated_with(causeway_n4::Config { limits, ..config() });
+    let mut other = Smf::new(11);
+    world.associate(&mut other);
+    (world, smf, other)
+}
+
+// Input:  three routes of one session, two sessions of one SMF with two and one, and one of another SMF, then one more, where
+//         a session may have two, an SMF two, and all together three.
+// Output: each limit is named by the cause; the other SMF has its share; what was refused left nothing, and a deletion makes
+//         room.
+#[test]
+fn routes_are_limited_per_session_per_smf_and_in_all() {
+    let limits = Limits { routes: 3, routes_per_session: 2, routes_per_smf: 2, ..Limits::default() };
+    let (mut world, mut smf, mut other) = world(limits);
+    let full = (Cause::NoResourcesAvailable, None);
+    let three = ["172.16.1.0/24", "172.16.2.0/24", "172.16.3.0/24"];
+    assert_eq!(ask(&mut world, &mut smf, &three).refusal(), full);
+    let first = ask(&mut world, &mut smf, &three[..2]).up_seid();
+    assert_eq!(ask(&mut world, &mut smf, &three[2..]).refusal(), full);
+    assert_eq!(world.n4.occupancy().routes, 2);
+    assert_eq!(ask(&mut world, &mut other, &three[2..]).cause(), Cause::RequestAccepted);
+    assert_eq!(ask(&mut world, &mut other, &["172.16.4.0/24"]).refusal(), full);
+    let deletion = SessionDeletionRequest::default();
+    assert_eq!(world.ask(&mut smf, Some(first), deletion).cause(), Cause::RequestAccepted);
+    assert_eq!(ask(&mut world, &mut other, &["172.16.4.0/24"]).cause(), Cause::RequestAccepted);
+    assert_eq!(world.n4.occupancy().routes, 2);
+}
+
+// Input:  a session with the only route that there may be is established anew by its SMF.
+// Output: accepted: the older one gives way with its route.
+#[test]
+fn a_session_with_routes_is_established_anew_where_there_are_no_more() {
+    let (mut world, mut smf, _) = world(Limits { routes: 1, routes_per_smf: 1, ..Limits::default() });
+    let first = smf.f_seid();
+    let request = with_routes(&smf, first, &["172.16.1.0/24"]);
+    let older = world.ask(&mut smf, Some(Seid(0)), request.clone()).up_seid();
+    let second = FSeid { seid: Seid(first.seid.0 + 500), ..first };
+    let request = SessionEstablishmentRequest { cp_f_seid: second, ..request };
+    world.send(&mut smf, Some(Seid(0)), request);
+    let report = world.next(smf.addr);
+    assert_eq!(report.kind(), MessageType::SessionReportRequest);
+    assert!(world.next(smf.addr).cause().is_accepted());
+    let taken = |it: &causeway_n4::Notice| {
+        matches!(it, causeway_n4::Notice::SessionReleased { reason: ReleaseReason::AddressTaken, .. })
+    };
+    assert!(world.has_notice(taken) && !world.plane.has(older));
+    assert_eq!((world.n4.occupancy().routes, world.n4.occupancy().addresses), (1, 1));
+}
+
+// Input:  a session is established anew with a route that holds the address of an SMF.
+// Output: refused; the older session keeps its address, and another SMF cannot have it.
+#[test]
+fn a_refused_route_takes_nothing_from_the_older_session() {
+    let (mut world, mut smf, mut other) = world(Limits::default());
+    let first = smf.f_seid();
+    let request = establishment(smf.node_id(), first);
+    let older = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
+    let second = FSeid { seid: Seid(first.seid.0 + 500), ..first };
+    let over_smf = with_routes(&smf, first, &["192.0.2.8/29"]);
+    let request = SessionEstablishmentRequest { cp_f_seid: second, ..over_smf };
+    let refused = (Cause::RuleCreationModificationFailure, Some(ROUTE));
+    assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).refusal(), refused);
+    assert!(world.plane.has(older) && world.n4.session(older).is_some());
+    let theirs = other.f_seid();
+    let stolen = SessionEstablishmentRequest { cp_f_seid: theirs, ..establishment(other.node_id(), first) };
+    let got = world.ask(&mut other, Some(Seid(0)), stolen);
+    assert_eq!(got.refusal(), (Cause::RuleCreationModificationFailure, Some(93)));
+}
+
+// Input:  while the deletion of a session with a route is under way, another SMF asks for the route; then again when it is over.
+// Output: refused, as packets still go there; accepted.
+#[test]
+fn a_route_is_free_when_its_session_is_gone() {
+    let (mut world, mut smf, mut other) = world(Limits::default());
+    let first = ask(&mut world, &mut smf, &["172.16.1.0/24"]).up_seid();
+    world.plane.pace = Pace::Held;
+    world.send(&mut smf, Some(first), SessionDeletionRequest::default());
+    let refused = (Cause::RuleCreationModificationFailure, Some(ROUTE));
+    assert_eq!(ask(&mut world, &mut other, &["172.16.1.0/24"]).refusal(), refused);
+    world.apply_next();
+    world.plane.pace = Pace::AtOnce;
+    assert_eq!(ask(&mut world, &mut other, &["172.16.1.0/24"]).cause(), Cause::RequestAccepted);
+}

@@ -1,0 +1,208 @@
+//! A routing table of the kernel that is this program's own.
+//!
+//! Two rules lead packets there: the main table is asked first, but for its default route, and then this one. So a route here
+//! never takes packets from a network that the machine is connected to, or that somebody else routes; only from the default
+//! route. Routes and rules bear a protocol number of ours, by which those of a former run are found.
+
+use causeway_types::IpNet;
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+use netlink_packet_route::route::{
+    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
+use rustix::io::Errno;
+
+use super::Netlink;
+use super::configure::family;
+use crate::PortError;
+
+/// The protocol number of our routes and rules: `ip route show proto 205`.
+pub const OWN_PROTOCOL: u8 = 205;
+
+/// Where our rules stand: after those that administrators mostly make, before the one that leads to the main table (32766).
+const MAIN_FIRST: u32 = 32_700;
+const OWN_NEXT: u32 = 32_701;
+
+/// Routes that go to the kernel in one message. Their answers fit the socket's buffer.
+const TOGETHER: usize = 64;
+
+/// The IP versions.
+const FAMILIES: [AddressFamily; 2] = [AddressFamily::Inet, AddressFamily::Inet6];
+
+/// A routing table of our own, and a connection to the kernel.
+pub struct OwnTable {
+    netlink: Netlink,
+    table: u32,
+}
+
+impl OwnTable {
+    /// Connects. Nothing is changed yet.
+    ///
+    /// # Errors
+    /// [`PortError::System`].
+    pub fn open(table: u32) -> Result<Self, PortError> {
+        Ok(Self { netlink: Netlink::open()?, table })
+    }
+
+    /// The kernel's other tables.
+    pub const fn netlink(&mut self) -> &mut Netlink {
+        &mut self.netlink
+    }
+
+    /// Takes away our routes in the table, and the rules that lead there: those of a former run, or of this one at its end.
+    /// Returns how many routes there were.
+    ///
+    /// # Errors
+    /// [`PortError::Permission`] or [`PortError::System`].
+    pub fn clear(&mut self) -> Result<usize, PortError> {
+        let (routes, rules) = (self.routes()?, self.rules()?);
+        let rules = rules.into_iter().map(|rule| (Message::DelRule(rule), 0));
+        self.netlink.change_all("removing rules", rules)?;
+        let count = routes.len();
+        for some in routes.chunks(TOGETHER) {
+            let messages = some.iter().cloned().map(|route| (Message::DelRoute(route), 0));
+            self.netlink.change_all("removing framed routes", messages)?;
+        }
+        Ok(count)
+    }
+
+    /// Our routes that are there.
+    fn routes(&mut self) -> Result<Vec<RouteMessage>, PortError> {
+        let (table, mut found) = (self.table, Vec::new());
+        for family in FAMILIES {
+            let mut request = RouteMessage::default();
+            request.header.address_family = family;
+            self.netlink.dump("listing routes", Message::GetRoute(request), |message| {
+                if let Message::NewRoute(route) = message {
+                    let is_ours = route.header.protocol == RouteProtocol::from(OWN_PROTOCOL);
+                    if is_ours && route.attributes.contains(&RouteAttribute::Table(table)) {
+                        found.push(route);
+                    }
+                }
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// The rules to be removed: each of ours that leads to the table, and one for each that asks the main table before.
+    fn rules(&mut self) -> Result<Vec<RuleMessage>, PortError> {
+        let (table, mut found) = (self.table, Vec::new());
+        for family in FAMILIES {
+            let mut request = RuleMessage::default();
+            request.header.family = family;
+            let mut there = 0;
+            self.netlink.dump("listing rules", Message::GetRule(request), |message| {
+                if let Message::NewRule(rule) = message {
+                    there += usize::from(is_ours(&rule) && leads_to(&rule, table));
+                }
+            })?;
+            found.extend((0..there).flat_map(|_| own_rules(family, table)));
+        }
+        Ok(found)
+    }
+
+    /// Leads packets to the table. Call it once, after [`OwnTable::clear`].
+    ///
+    /// # Errors
+    /// [`PortError::Permission`] or [`PortError::System`].
+    pub fn lead_here(&mut self) -> Result<(), PortError> {
+        let table = self.table;
+        for family in FAMILIES {
+            for rule in own_rules(family, table) {
+                let doing = format!("adding a rule that leads to table {table}");
+                // Without "exclusive": UPFs in one namespace have one each that asks the main table first.
+                match self.netlink.change(&doing, Message::NewRule(rule), NLM_F_CREATE) {
+                    // A kernel without IPv6.
+                    Err(PortError::System { source, .. })
+                        if family == AddressFamily::Inet6
+                            && source.raw_os_error() == Some(libc::EAFNOSUPPORT) => {}
+                    other => other?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Routes each prefix to the link of that index, many in one message. One that is routed here already is routed anew.
+    ///
+    /// # Errors
+    /// The kernel cannot be asked at all; what it says of each route otherwise.
+    pub fn add(&mut self, routes: &[(IpNet, u32)]) -> Result<Vec<Result<(), PortError>>, PortError> {
+        self.each(routes, "routing", |route| (Message::NewRoute(route), NLM_F_CREATE | NLM_F_REPLACE))
+    }
+
+    /// Takes the routes back. One that is gone already is no error.
+    ///
+    /// # Errors
+    /// As for [`OwnTable::add`].
+    pub fn remove(&mut self, routes: &[(IpNet, u32)]) -> Result<Vec<Result<(), PortError>>, PortError> {
+        let mut all = self.each(routes, "no longer routing", |route| (Message::DelRoute(route), 0))?;
+        for result in &mut all {
+            if matches!(result, Err(PortError::System { source, .. }) if source.raw_os_error() == Some(libc::ESRCH))
+            {
+                *result = Ok(());
+            }
+        }
+        Ok(all)
+    }
+
+    fn each(
+        &mut self,
+        routes: &[(IpNet, u32)],
+        doing: &str,
+        message: impl Fn(RouteMessage) -> (Message, u16),
+    ) -> Result<Vec<Result<(), PortError>>, PortError> {
+        let mut all = Vec::with_capacity(routes.len());
+        for some in routes.chunks(TOGETHER) {
+            let messages: Vec<_> = some.iter().map(|(net, link)| message(self.route(*net, *link))).collect();
+            let answers = self.netlink.change_all(doing, messages)?;
+            let failure = |(net, errno): (IpNet, Errno)| {
+                PortError::system(format!("{doing} {net}"), errno, "CAP_NET_ADMIN")
+            };
+            let of = some.iter().map(|(net, _)| *net);
+            all.extend(of.zip(answers).map(|(net, answer)| answer.map_err(|errno| failure((net, errno)))));
+        }
+        Ok(all)
+    }
+
+    fn route(&self, net: IpNet, link: u32) -> RouteMessage {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(net.addr());
+        message.header.destination_prefix_length = net.prefix_len();
+        message.header.table = RouteHeader::RT_TABLE_UNSPEC;
+        message.header.protocol = RouteProtocol::from(OWN_PROTOCOL);
+        message.header.kind = RouteType::Unicast;
+        let is_v4 = net.addr().is_ipv4();
+        message.header.scope = if is_v4 { RouteScope::Link } else { RouteScope::Universe };
+        message.attributes.push(RouteAttribute::Table(self.table));
+        message.attributes.push(RouteAttribute::Destination(net.network().into()));
+        message.attributes.push(RouteAttribute::Oif(link));
+        message
+    }
+}
+
+/// The two rules that lead to the table.
+fn own_rules(family: AddressFamily, table: u32) -> [RuleMessage; 2] {
+    let mut main = rule(family, MAIN_FIRST, RouteHeader::RT_TABLE_MAIN.into());
+    main.attributes.push(RuleAttribute::SuppressPrefixLen(0));
+    [main, rule(family, OWN_NEXT, table)]
+}
+
+fn rule(family: AddressFamily, priority: u32, table: u32) -> RuleMessage {
+    let mut rule = RuleMessage::default();
+    rule.header.family = family;
+    rule.header.action = RuleAction::ToTable;
+    rule.attributes.push(RuleAttribute::Priority(priority));
+    rule.attributes.push(RuleAttribute::Table(table));
+    rule.attributes.push(RuleAttribute::Protocol(RouteProtocol::from(OWN_PROTOCOL)));
+    rule
+}
+
+fn is_ours(rule: &RuleMessage) -> bool {
+    rule.attributes.contains(&RuleAttribute::Protocol(RouteProtocol::from(OWN_PROTOCOL)))
+}
+
+fn leads_to(rule: &RuleMessage, table: u32) -> bool {
+    rule.attributes.contains(&RuleAttribute::Table(table))
+}
