@@ -8,7 +8,7 @@ fn root() -> &'static Path {
 }
 
 /// The folders that tests and cases are in.
-const FOLDERS: [&str; 6] = ["crates", "conformance", "specs", "fuzz", "scripts", "bench"];
+const FOLDERS: [&str; 7] = ["crates", "conformance", "specs", "fuzz", "scripts", "bench", "tests"];
 
 /// All files below a folder, but for what was built.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
