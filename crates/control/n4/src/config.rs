@@ -22,6 +22,10 @@ pub struct Config {
     pub overload_control: Option<OverloadControl>,
     /// The hosts that may set up associations; none: any may.
     pub allow: Vec<IpNet>,
+    /// What is known of SMFs beforehand.
+    pub smfs: Vec<KnownSmf>,
+    /// Any SMF may say that it belongs to a set of SMFs; otherwise those of `smfs` that are there with that set.
+    pub any_set: bool,
     /// The port our requests go to.
     pub request_port: RequestPort,
     /// How long to wait before an association that we asked for in vain is asked for again.
@@ -64,6 +68,8 @@ impl Config {
             load_control: true,
             overload_control: None,
             allow: Vec::new(),
+            smfs: Vec::new(),
+            any_set: true,
             request_port: RequestPort::Standard,
             associate_retry: Span::from_secs(10),
             removal_retry: Span::from_secs(5),
@@ -80,6 +86,17 @@ impl Config {
             limits: Limits::default(),
         }
     }
+}
+
+/// An SMF, and where it may be: nobody else may use its Node ID.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownSmf {
+    /// Its Node ID.
+    pub node: NodeId,
+    /// The hosts that may use it.
+    pub addresses: Vec<IpNet>,
+    /// The SMF set that it belongs to.
+    pub set: Option<String>,
 }
 
 /// Reliable delivery of requests (TS 29.244 clause 6.4).

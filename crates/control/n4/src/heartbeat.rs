@@ -5,11 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_pfcp::{
     Header, HeartbeatRequest, HeartbeatResponse, Message, RecoveryTimeStamp, SourceIpAddress,
 };
-use causeway_types::{NodeId, NtpSeconds, Seid, Time};
+use causeway_types::{NodeId, Seid, Time};
 
 use crate::association::AssociationId;
 use crate::node::Purpose;
-use crate::session::{OpenRequests, Purged, Unwanted};
 use crate::transaction::RequestKey;
 use crate::{DownReason, MessageResult, N4, Notice, PathFailure};
 
@@ -28,14 +27,14 @@ impl N4 {
                 return self.notice(Notice::Discarded { from: key.from, detail });
             }
         };
+        let response = HeartbeatResponse::new(RecoveryTimeStamp(self.recovery));
+        self.answer_at_once(key, Seid(0), None, &response.into());
         let said = said_to_be_from(key.from, said);
         if let Some((id, entity)) =
             self.associations.identify(said).and_then(|id| self.entity(id, key.from.ip(), said.ip()))
         {
-            self.check_recovery(now, id, entity, stamp);
+            self.hear_recovery(now, id, entity, key.from, stamp);
         }
-        let response = HeartbeatResponse::new(RecoveryTimeStamp(self.recovery));
-        self.answer_at_once(key, Seid(0), None, &response.into());
     }
 
     /// The PFCP entity of a peer that a message from `from` is of which says that it is of `said`. None for a stranger, who may say
@@ -85,9 +84,7 @@ impl N4 {
     ) {
         self.schedule_heartbeat(now, id);
         self.path_is_up(id);
-        if let Some(source) = self.associations.get(id).map(|association| association.source.ip()) {
-            self.check_recovery(now, id, source, answer.recovery_time_stamp.0);
-        }
+        self.own_stamp(now, id, answer.recovery_time_stamp.0);
     }
 
     /// The last repetition of a heartbeat went unanswered.
@@ -127,39 +124,8 @@ impl N4 {
         }
     }
 
-    /// A later recovery time stamp than known: the PFCP entity at this address restarted and has forgotten its
-    /// sessions, which go, unless another SMF of the set may control them (clause 5.22.3). An earlier one comes from
-    /// a message that was overtaken, and says nothing.
-    pub(crate) fn check_recovery(&mut self, now: Time, id: AssociationId, ip: IpAddr, after: NtpSeconds) {
-        let Some(association) = self.associations.get_mut(id) else { return };
-        let is_main = association.source.ip() == ip;
-        let known =
-            if is_main { &mut association.recovery } else { association.entities.entry(ip).or_insert(after) };
-        let before = *known;
-        if !is_later(after, before) {
-            return;
-        }
-        *known = after;
-        let (node, is_set) = (association.node.clone(), association.is_one_for_a_set());
-        self.forget_answers(id);
-        if is_main {
-            self.leave_to_sibling(id);
-        }
-        let forgotten = if is_main { Unwanted::All } else { Unwanted::At(ip) };
-        let purged = match is_set {
-            true => Purged::Counted(0),
-            false => self.purge_sessions(now, vec![id], forgotten, OpenRequests::Forget),
-        };
-        self.call_ready(now, id);
-        self.tell_purged(purged, Notice::PeerRestarted { node, before, after, purged: 0 });
-        // It has forgotten an association that we asked for, too, and waits to be asked.
-        if let Some(peer) = self.targets.of(id).filter(|_| is_main) {
-            self.ask_for_setup(now, peer);
-        }
-    }
-
     /// Another SMF of the set, if there is one that is alive, gets the sessions of one that is not.
-    fn leave_to_sibling(&mut self, id: AssociationId) {
+    pub(crate) fn leave_to_sibling(&mut self, id: AssociationId) {
         let Some(sibling) = self.associations.sibling(id) else { return };
         let sessions = self.hand_over(id, sibling);
         let name = |id| self.associations.get(id).map(|association| association.node.clone());
@@ -175,23 +141,5 @@ fn said_to_be_from(from: SocketAddr, said: Option<SourceIpAddress>) -> SocketAdd
     match addr.preferred() {
         Some(ip) if !addr.contains(from.ip()) => SocketAddr::new(ip, from.port()),
         _ => from,
-    }
-}
-
-/// One time stamp is later than another, modulo 2^32 seconds.
-fn is_later(after: NtpSeconds, before: NtpSeconds) -> bool {
-    (1..1 << 31).contains(&after.0.wrapping_sub(before.0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn later_is_modulo_2_to_the_32() {
-        assert!(is_later(NtpSeconds(2), NtpSeconds(1)));
-        assert!(is_later(NtpSeconds(1), NtpSeconds(u32::MAX)));
-        assert!(!is_later(NtpSeconds(1), NtpSeconds(1)));
-        assert!(!is_later(NtpSeconds(1), NtpSeconds(2)));
     }
 }

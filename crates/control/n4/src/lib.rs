@@ -33,7 +33,7 @@ mod transaction;
 mod view;
 
 pub use config::{
-    Config, Heartbeat, Limits, OverloadControl, PFCP_PORT, PathFailure, RequestPort, Retransmission,
+    Config, Heartbeat, KnownSmf, Limits, OverloadControl, PFCP_PORT, PathFailure, RequestPort, Retransmission,
 };
 pub use counters::{Counters, Direction, MessageKey, MessageResult, Occupancy};
 pub use node::N4;

@@ -75,6 +75,13 @@ pub struct N4 {
 pub(crate) enum Purpose {
     /// Is the peer alive?
     Heartbeat(AssociationId),
+    /// Is it so what was said of the peer, at this address of it?
+    Proof {
+        /// The peer.
+        association: AssociationId,
+        /// The address of which it was said.
+        entity: IpAddr,
+    },
     /// An association from our side.
     Setup(SocketAddr),
     /// The peer is asked to release the association.
@@ -134,7 +141,7 @@ impl N4 {
             forms: Forms::default(),
             resources: Resources::new(tunnels, addresses),
             inbound: Inbound::new(*answer_lifetime, bounds),
-            outbound: Outbound::new(recovery.0),
+            outbound: Outbound::new(recovery.0, config.secret),
             told_paths: BTreeSet::new(),
             removals: BTreeSet::new(),
             pfd_owners: PfdOwners::new(),
@@ -190,6 +197,7 @@ impl N4 {
             self.expired(now, expired);
         }
         self.send_heartbeats(now);
+        self.ask_clocks(now);
         self.ask_targets(now);
         self.retry_removals(now);
         self.go_on_purging(now);
@@ -285,6 +293,7 @@ impl N4 {
             }
             Expired::GivenUp(lost) => match lost.purpose {
                 Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
+                Purpose::Proof { association, entity } => self.proof_unanswered(now, association, entity),
                 Purpose::Setup(peer) => self.setup_unanswered(now, peer),
                 Purpose::Release(association) | Purpose::Announcement(association) => {
                     self.release_unanswered(now, association);

@@ -76,6 +76,7 @@ impl N4 {
         if message == MessageType::HeartbeatRequest {
             return self.heartbeat_request(now, key, &header, body);
         }
+        key.life = self.inbound.life(from.ip());
         self.close_if_condemned(now, &key, &header, body);
         if self.is_duplicate(&key) {
             return;
@@ -195,6 +196,9 @@ impl N4 {
         self.counters.received(Some(message), result);
         match (purpose, decoded) {
             (Purpose::Heartbeat(id), Message::HeartbeatResponse(it)) => self.heartbeat_answered(now, id, &it),
+            (Purpose::Proof { association, entity }, Message::HeartbeatResponse(it)) => {
+                self.proof_answered(now, association, entity, it.recovery_time_stamp.0);
+            }
             (Purpose::Setup(peer), Message::AssociationSetupResponse(it)) => {
                 self.setup_answered(now, peer, from, &it);
             }

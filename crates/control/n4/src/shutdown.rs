@@ -6,7 +6,7 @@ use causeway_pfcp::{
 };
 use causeway_types::Time;
 
-use crate::association::AssociationId;
+use crate::association::{AssociationId, Farewell};
 use crate::node::Purpose;
 use crate::{DownReason, N4, Notice};
 
@@ -56,7 +56,7 @@ impl N4 {
         self.phase != Phase::Running
     }
 
-    fn ask_for_release(&mut self, now: Time, id: AssociationId) {
+    pub(crate) fn ask_for_release(&mut self, now: Time, id: AssociationId) {
         let Some(association) = self.associations.get(id) else { return };
         if association.cp_features.contains(CpFeatures::EPFAR) {
             return self.announce_farewell(now, id);
@@ -91,7 +91,10 @@ impl N4 {
 
     /// The peer will not release the association, so it ends without it.
     pub(crate) fn release_unanswered(&mut self, now: Time, id: AssociationId) {
-        self.end_association(now, id, DownReason::Shutdown);
+        let by_operator =
+            self.associations.get(id).is_some_and(|it| matches!(it.farewell, Farewell::Asked(_)));
+        let reason = if by_operator { DownReason::Operator } else { DownReason::Shutdown };
+        self.end_association(now, id, reason);
     }
 
     /// Goes a step nearer to the end, if a step is due.

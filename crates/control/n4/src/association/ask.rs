@@ -10,6 +10,7 @@ use super::pools::pool_information;
 use super::table::Contact;
 use super::{AssociationId, Target};
 use crate::node::Purpose;
+use crate::session::Unwanted;
 use crate::{N4, Notice, SetupFailure};
 
 impl N4 {
@@ -74,14 +75,16 @@ impl N4 {
             smf_set: answer.smf_set_id.as_ref().map(set_name),
             recovery: recovery.0,
         };
+        let contact = self.believable(&node, contact);
         let most = self.config.limits.associations;
         match self.associations.of_node(&node).and_then(|id| self.known(id)) {
             // The node asked us too, and its request came first: only a restart costs it its sessions.
             Some((id, before)) => {
                 let same = before == contact.recovery;
-                self.renew(now, id, contact, same.then(Vec::new));
+                let unwanted = (!same).then_some(Unwanted::All);
+                self.renew(now, id, contact, None, unwanted);
             }
-            None if self.associations.len() >= most => {
+            None if !self.make_place(now) => {
                 self.setup_failed(now, peer, SetupFailure::TooMany(most));
             }
             None => {

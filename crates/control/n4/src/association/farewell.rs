@@ -20,13 +20,29 @@ pub(crate) enum Farewell {
     Reporting,
     /// The SMF was told that all is reported; if it does not release the association by then, it ends without it.
     Told(Time),
+    /// The operator wants it to be released; if the SMF does not by then, it ends without it.
+    Asked(Time),
+}
+
+impl Farewell {
+    /// When the association ends without its SMF, and why.
+    pub(crate) const fn deadline(self) -> Option<(Time, DownReason)> {
+        match self {
+            Self::None | Self::Reporting => None,
+            Self::Told(at) => Some((at, DownReason::Farewell)),
+            Self::Asked(at) => Some((at, DownReason::Operator)),
+        }
+    }
 }
 
 impl N4 {
     /// Ends every session of an association with reports, then says so (clause 5.18.1). Does nothing when that has
     /// begun.
     pub(crate) fn begin_farewell(&mut self, now: Time, id: AssociationId) {
-        let Some(association) = self.associations.get_mut(id).filter(|it| !it.is_leaving()) else { return };
+        let is_new = |farewell| matches!(farewell, Farewell::None | Farewell::Asked(_));
+        let Some(association) = self.associations.get_mut(id).filter(|it| is_new(it.farewell)) else {
+            return;
+        };
         association.farewell = Farewell::Reporting;
         self.release_sessions(now, id);
         self.check_farewell(now, id);
@@ -66,10 +82,32 @@ impl N4 {
 
     /// Ends the associations that the SMF was to release and did not.
     pub(crate) fn end_farewells(&mut self, now: Time) {
-        let is_over = |farewell| matches!(farewell, Farewell::Told(deadline) if deadline <= now);
-        let over = self.associations.iter().filter(|association| is_over(association.farewell));
-        for id in over.map(|association| association.id).collect::<Vec<_>>() {
-            self.end_association(now, id, DownReason::Farewell);
+        let deadlines = self.associations.iter().filter_map(|it| Some((it.id, it.farewell.deadline()?)));
+        let over = deadlines.filter(|(_, (deadline, _))| *deadline <= now);
+        for (id, (_, reason)) in over.collect::<Vec<_>>() {
+            self.end_association(now, id, reason);
         }
+    }
+
+    /// Ends the association of a node at once and removes its sessions, without reports. `None`: it has none; otherwise how many
+    /// sessions those are.
+    pub fn end(&mut self, now: Time, node: &causeway_types::NodeId) -> Option<usize> {
+        let id = self.associations.of_node(node)?;
+        let sessions = self.associations.get(id)?.sessions;
+        self.end_association(now, id, DownReason::Operator);
+        Some(sessions)
+    }
+
+    /// Asks the SMF of a node to release its association (TS 29.244 clause 6.2.7.3), which takes no new sessions from now on. If it
+    /// does not within [`crate::Config::release_period`], the association ends without it. `false`: there is none.
+    pub fn release(&mut self, now: Time, node: &causeway_types::NodeId) -> bool {
+        let Some(id) = self.associations.of_node(node) else { return false };
+        let deadline = now + self.config.release_period;
+        let Some(association) = self.associations.get_mut(id) else { return false };
+        if !association.is_leaving() {
+            association.farewell = Farewell::Asked(deadline);
+            self.ask_for_release(now, id);
+        }
+        true
     }
 }

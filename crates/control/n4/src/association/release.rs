@@ -6,7 +6,9 @@ use causeway_pfcp::{
 };
 use causeway_types::{Seid, Time};
 
-use super::AssociationId;
+use super::contact::set_name;
+use super::table::Contact;
+use super::{AssociationId, Claim};
 use crate::answer::Refusal;
 use crate::node::Purpose;
 use crate::session::{OpenRequests, Session, Unwanted};
@@ -23,9 +25,7 @@ impl N4 {
         request: &AssociationUpdateRequest<'_>,
     ) {
         let Some(id) = self.association_named(now, key, &request.node_id) else { return };
-        if let Some(association) = self.associations.get_mut(id) {
-            association.update(request);
-        }
+        self.update(id, request);
         let node = self.config.node.clone();
         let cause = Cause::RequestAccepted;
         let response = AssociationUpdateResponse {
@@ -35,6 +35,22 @@ impl N4 {
         self.answer(now, key, Seid(0), Some(cause), &response.into());
         if request.flags.is_some_and(|flags| flags.contains(AssociationUpdateFlags::PARPS)) {
             self.begin_farewell(now, id);
+        }
+    }
+
+    fn update(&mut self, id: AssociationId, request: &AssociationUpdateRequest<'_>) {
+        let Some(association) = self.associations.get_mut(id) else { return };
+        association.update(request);
+        // As in a setup, what it may not say of itself is left out.
+        let mut said = association.contact();
+        if let Some(set) = &request.smf_set_id {
+            said.smf_set = Some(set_name(set));
+        }
+        let node = association.node.clone();
+        let Contact { addresses, alternatives, smf_set, .. } = self.believable(&node, said);
+        if let Some(association) = self.associations.get_mut(id) {
+            (association.addresses, association.alternatives) = (addresses, alternatives);
+            association.smf_set = smf_set;
         }
     }
 
@@ -62,13 +78,17 @@ impl N4 {
             | Purpose::Release(association)
             | Purpose::Announcement(association)
             | Purpose::Farewell(association) => *association == id,
-            Purpose::Report { association, .. } | Purpose::PathReport { association, .. } => {
-                *association == id
-            }
+            Purpose::Report { association, .. }
+            | Purpose::PathReport { association, .. }
+            | Purpose::Proof { association, .. } => *association == id,
             Purpose::Setup(_) => false,
         });
         self.targets.lost(id, now + self.config.associate_retry);
         if let Some(association) = self.associations.remove(id) {
+            if let Some(key) = association.claim.as_ref().and_then(Claim::held) {
+                self.inbound.forget(&key);
+            }
+            self.inbound.forget_lives(&association.addresses);
             self.tell_purged(purged, Notice::AssociationDown { node: association.node, reason, purged: 0 });
         }
         self.check_shutdown(now);

@@ -9,6 +9,7 @@ use causeway_pfcp::{
 use causeway_types::{Seid, Time};
 
 use super::AssociationId;
+use super::claim::NewSetup;
 use super::contact::{addresses, alternatives, set_name};
 use super::pools::pool_information;
 use super::table::Contact;
@@ -34,12 +35,10 @@ impl N4 {
             let refusal = Refusal::new(Cause::RequestRejected, "this UPF is shutting down");
             return self.refuse(now, key, Seid(0), refusal);
         }
-        let allow = &self.config.allow;
-        if !allow.is_empty() && !allow.iter().any(|net| net.contains(&key.from.ip())) {
-            let refusal = Refusal::new(Cause::RequestRejected, "this host may not set up an association");
+        let node = request.node_id.to_owned();
+        if let Some(refusal) = self.bar(key.from.ip(), &node) {
             return self.refuse(now, key, Seid(0), refusal);
         }
-        let node = request.node_id.to_owned();
         let alternatives = alternatives(request.alternative_smf_ip_addresses.iter());
         let contact = Contact {
             peer: self.request_address(key.from),
@@ -50,13 +49,16 @@ impl N4 {
             smf_set: request.smf_set_id.as_ref().map(set_name),
             recovery: request.recovery_time_stamp.0,
         };
-        let kept = match self.associations.of_node(&node).and_then(|id| self.known(id)) {
-            Some((id, _)) => {
-                let retention = request.session_retention_information.as_ref();
-                let retained = retention.map(retained);
-                self.renew(now, id, contact, retained)
+        let contact = self.believable(&node, contact);
+        let kept = match self.associations.of_node(&node) {
+            Some(id) => {
+                let retained = request.session_retention_information.as_ref().map(retained);
+                match self.set_up_anew(now, id, key, NewSetup { contact, retained }) {
+                    Some(kept) => kept,
+                    None => return,
+                }
             }
-            None if self.associations.len() >= self.config.limits.associations => {
+            None if !self.make_place(now) => {
                 let most = self.config.limits.associations;
                 self.notice(Notice::AssociationFailed {
                     peer: key.from,
@@ -71,13 +73,50 @@ impl N4 {
             }
         };
         self.accept_setup(now, key, kept);
+        if let Some(id) = self.associations.of_node(&node) {
+            self.ask_about_claim(now, id);
+        }
+    }
+
+    /// A node that has an association sets it up: from a host of its, or from another one. Returns whether sessions are retained as it
+    /// asked; `None`: the answer comes later.
+    ///
+    /// One that says that it has not restarted keeps its sessions: it has not forgotten them. TS 29.244 clause 6.2.6.2.2 would have
+    /// them removed, at the word of whoever forges one datagram.
+    fn set_up_anew(&mut self, now: Time, id: AssociationId, key: RequestKey, new: NewSetup) -> Option<bool> {
+        let association = self.associations.get(id)?;
+        let asks = new.retained.is_some();
+        let is_configured = self.is_configured_at(&association.node, key.from.ip());
+        let some_stay = if !association.speaks_from(key.from.ip()) && !is_configured {
+            if association.path_up {
+                self.claim_elsewhere(now, id, key, new);
+                return None;
+            }
+            self.believe(now, id, new, None)
+        } else if new.contact.recovery == association.recovery {
+            let unwanted = new.retained.filter(|kept| !kept.is_empty()).map(Unwanted::NotAt);
+            self.renew(now, id, new.contact, None, unwanted)
+        } else if association.sessions > 0 {
+            let is_retained = |kept: &Vec<IpAddr>| kept.is_empty() || self.has_sessions_at(id, kept);
+            let some_stay = new.retained.as_ref().is_some_and(is_retained);
+            self.claim_setup(now, id, new);
+            some_stay
+        } else {
+            self.believe(now, id, new, None)
+        };
+        Some(asks && some_stay)
+    }
+
+    fn has_sessions_at(&self, id: AssociationId, ips: &[IpAddr]) -> bool {
+        let mut sessions = self.sessions.of_association(id);
+        sessions.any(|session| !session.doomed && ips.iter().any(|ip| session.cp.addr.contains(*ip)))
     }
 
     /// Why a setup is refused whose sender is not even remembered, lest strangers displace the answers to SMFs: it is no more than
     /// another node, where there are as many as may be.
     pub(crate) fn no_room_for(&self, key: &RequestKey, header: &Header, body: &[u8]) -> Option<Refusal> {
-        if self.associations.len() < self.config.limits.associations || self.associations.knows(key.from.ip())
-        {
+        let is_full = self.associations.len() >= self.config.limits.associations;
+        if !is_full || self.associations.knows(key.from.ip()) || self.dispensable().is_some() {
             return None;
         }
         let is_new = match Message::decode(header, body) {
@@ -89,7 +128,7 @@ impl N4 {
         is_new.then(|| Refusal::new(Cause::NoResourcesAvailable, "there are too many associations"))
     }
 
-    fn accept_setup(&mut self, now: Time, key: RequestKey, retained: bool) {
+    pub(super) fn accept_setup(&mut self, now: Time, key: RequestKey, retained: bool) {
         let node = self.config.node.clone();
         let pools = self.config.address_pools.clone();
         let cause = Cause::RequestAccepted;
@@ -114,6 +153,12 @@ impl N4 {
         let id = self.associations.insert(now, node, contact);
         self.schedule_heartbeat(now, id);
         self.stop_asking(peer, id);
+        // Places are scarce: who is there is to show that it answers.
+        if self.is_crowded()
+            && let Some(association) = self.associations.get_mut(id)
+        {
+            association.clock.ask_at(now);
+        }
         self.notice(Notice::AssociationUp { node: node.clone(), peer });
         id
     }
@@ -125,30 +170,28 @@ impl N4 {
         now: Time,
         id: AssociationId,
         contact: Contact,
-        retained: Option<Vec<IpAddr>>,
+        life: Option<u32>,
+        unwanted: Option<Unwanted>,
     ) -> bool {
         let peer = contact.peer;
         let Some(association) = self.associations.get_mut(id) else { return false };
         let restarted = association.recovery != contact.recovery;
+        let addresses = contact.addresses.clone();
         association.renew(now, contact);
         let node = association.node.clone();
         let open = if restarted { OpenRequests::Forget } else { OpenRequests::Answer };
         let before = association.sessions;
-        let unwanted = match retained {
-            None => Some(Unwanted::All),
-            Some(entities) if entities.is_empty() => None,
-            Some(entities) => Some(Unwanted::NotAt(entities)),
-        };
         let stays = |session: &Session| unwanted.as_ref().is_none_or(|unwanted| !unwanted.covers(session));
         let goes_on = |session: &&Session| !session.doomed && !self.sessions.is_condemned(session);
-        let some_stay =
-            unwanted != Some(Unwanted::All) && self.sessions.of_association(id).filter(goes_on).any(stays);
+        let may_stay = !matches!(unwanted, Some(Unwanted::All | Unwanted::Before { kept: None, .. }));
+        let some_stay = may_stay && self.sessions.of_association(id).filter(goes_on).any(stays);
         let purged = match unwanted {
             None => Purged::Counted(0),
             Some(unwanted) => self.purge_sessions(now, vec![id], unwanted, open),
         };
-        if restarted || purged.are_some() {
-            self.forget_answers(id);
+        self.forget_told_paths(id);
+        if restarted && life.is_none() {
+            self.inbound.begin_life(&addresses);
         }
         self.call_ready(now, id);
         self.schedule_heartbeat(now, id);

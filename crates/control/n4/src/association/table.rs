@@ -6,8 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_pfcp::{AssociationUpdateRequest, CpFeatures};
 use causeway_types::{NodeId, NtpSeconds, Seid, Time};
 
-use super::Farewell;
-use super::contact::{addresses, alternatives, set_name};
+use super::contact::{addresses, alternatives};
+use super::{Claim, Farewell, PeerClock};
 
 /// So many associations at most are looked through for a Node ID; it is looked up among more.
 const FEW: usize = 8;
@@ -60,6 +60,14 @@ pub(crate) struct Association {
     pub(crate) refuses_paging_policy: bool,
     /// The sessions that may report when there are fewer.
     pub(crate) ready: VecDeque<Seid>,
+    /// What is said of it and is not confirmed yet.
+    pub(crate) claim: Option<Claim>,
+    /// The Recovery Time Stamps that it says.
+    pub(crate) clock: PeerClock,
+    /// How many sessions were established since a new life of it was said to have begun.
+    pub(crate) newcomers: usize,
+    /// It has answered a heartbeat.
+    pub(crate) is_proven: bool,
 }
 
 /// What an association setup says about the peer.
@@ -85,15 +93,26 @@ impl Association {
         (self.told_load, self.told_overload) = (None, None);
         self.farewell = Farewell::None;
         self.refuses_paging_policy = false;
+        (self.claim, self.clock) = (None, PeerClock::default());
+    }
+
+    /// What is known of it by its own word.
+    pub(super) fn contact(&self) -> Contact {
+        Contact {
+            peer: self.peer,
+            source: self.source,
+            addresses: self.addresses.clone(),
+            alternatives: self.alternatives.clone(),
+            cp_features: self.cp_features,
+            smf_set: self.smf_set.clone(),
+            recovery: self.recovery,
+        }
     }
 
     /// What it says anew of itself (TS 29.244 clause 6.2.7.2.2).
     pub(super) fn update(&mut self, request: &AssociationUpdateRequest<'_>) {
         if let Some(features) = request.cp_function_features {
             self.cp_features = features;
-        }
-        if let Some(set) = &request.smf_set_id {
-            self.smf_set = Some(set_name(set));
         }
         if !request.alternative_smf_ip_addresses.is_empty() {
             self.alternatives = alternatives(request.alternative_smf_ip_addresses.iter());
@@ -136,7 +155,7 @@ pub(crate) fn canonical(node: &NodeId) -> NodeId {
 }
 
 /// Names the node that has this name as it is compared, too.
-fn is_same_node(canonical: &NodeId, node: &NodeId) -> bool {
+pub(super) fn is_same_node(canonical: &NodeId, node: &NodeId) -> bool {
     match (canonical, node) {
         (NodeId::Ip(known), NodeId::Ip(ip)) => *known == ip.to_canonical(),
         (NodeId::Fqdn(known), NodeId::Fqdn(name)) => known.eq_ignore_ascii_case(name),
@@ -174,6 +193,10 @@ impl Associations {
             outstanding_reports: 0,
             refuses_paging_policy: false,
             ready: VecDeque::new(),
+            claim: None,
+            clock: PeerClock::default(),
+            newcomers: 0,
+            is_proven: false,
         };
         self.all.push(association);
         id
@@ -233,13 +256,13 @@ impl Associations {
 
     /// When the next association that is being released ends without its peer.
     pub(crate) fn next_farewell(&self) -> Option<Time> {
-        let deadline = |it: &Association| if let Farewell::Told(at) = it.farewell { Some(at) } else { None };
-        self.all.iter().filter_map(deadline).min()
+        self.all.iter().filter_map(|it| it.farewell.deadline()).map(|(at, _)| at).min()
     }
 
     /// When the next heartbeat goes out.
     pub(crate) fn next_heartbeat(&self) -> Option<Time> {
-        self.all.iter().filter_map(|association| association.heartbeat_due).min()
+        let due = |it: &Association| it.heartbeat_due.into_iter().chain(it.clock.due()).min();
+        self.all.iter().filter_map(due).min()
     }
 }
 

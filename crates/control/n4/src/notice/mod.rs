@@ -67,6 +67,46 @@ pub enum Notice {
         /// Sessions that are removed.
         purged: usize,
     },
+    /// An association without sessions made room for another one.
+    #[error(
+        "association with {node} at {peer}, which has no sessions, makes room for another one: there are as many as may be"
+    )]
+    AssociationDisplaced {
+        /// Who it was.
+        node: NodeId,
+        /// Where it was.
+        peer: SocketAddr,
+    },
+    /// A peer says that it belongs to a set of SMFs, and is not known to.
+    #[error(
+        "{node} at {peer} says that it is of the SMF set {set}, and is taken for an SMF of its own: upf.pfcp.smf does not name it with that set"
+    )]
+    SetNotClaimed {
+        /// Who it is.
+        node: NodeId,
+        /// Where it is.
+        peer: SocketAddr,
+        /// The set.
+        set: String,
+    },
+    /// Somebody said that a peer started anew or is elsewhere, and it denies that.
+    #[error(
+        "{node} at {peer} has not restarted, though a message said so; its sessions stay. If this goes on, somebody forges messages of it"
+    )]
+    NotRestarted {
+        /// Who it is.
+        node: NodeId,
+        /// Where it was asked.
+        peer: SocketAddr,
+    },
+    /// A peer's recovery time stamps move on.
+    #[error(
+        "{node} says another recovery time stamp each time, as if it told the time; restarts are seen by its association setups only"
+    )]
+    ClockMoves {
+        /// Who it is.
+        node: NodeId,
+    },
     /// A peer answers no heartbeat; its sessions stay.
     #[error("path to {node} at {peer} is down: heartbeats go unanswered")]
     PathDown {
@@ -300,8 +340,12 @@ impl Notice {
             Self::AssociationUp { .. }
             | Self::AssociationRenewed { .. }
             | Self::AssociationDown { .. }
-            | Self::AssociationFailed { .. } => "associations",
-            Self::PeerRestarted { .. } => "restarts of SMFs",
+            | Self::AssociationFailed { .. }
+            | Self::AssociationDisplaced { .. }
+            | Self::SetNotClaimed { .. } => "associations",
+            Self::PeerRestarted { .. } | Self::NotRestarted { .. } | Self::ClockMoves { .. } => {
+                "restarts of SMFs"
+            }
             Self::PathDown { .. } | Self::PathUp { .. } => "paths to SMFs",
             Self::PeerDown { .. } | Self::PeerUp { .. } => "paths to GTP-U peers",
             Self::NodeReportUnanswered { .. } | Self::NodeReportRefused { .. } => "node reports",
@@ -332,6 +376,9 @@ impl Notice {
             Self::AssociationUp { peer, .. }
             | Self::AssociationRenewed { peer, .. }
             | Self::AssociationFailed { peer, .. }
+            | Self::AssociationDisplaced { peer, .. }
+            | Self::NotRestarted { peer, .. }
+            | Self::SetNotClaimed { peer, .. }
             | Self::PathDown { peer, .. }
             | Self::PathUp { peer, .. } => Some(peer.ip()),
             Self::PeerDown { peer, .. } | Self::PeerUp { peer, .. } => Some(*peer),
@@ -345,6 +392,7 @@ impl Notice {
             | Self::ReportElsewhere { from, .. } => Some(from.ip()),
             Self::AssociationDown { node, .. }
             | Self::PeerRestarted { node, .. }
+            | Self::ClockMoves { node }
             | Self::NodeReportRefused { node, .. }
             | Self::NoPagingPolicy { node }
             | Self::SessionsHandedOver { from: node, .. } => match node {

@@ -17,6 +17,12 @@ pub enum DownReason {
     /// Everything was reported, and the peer did not release it in time.
     #[error("all usage was reported, and the peer did not release it in time")]
     Farewell,
+    /// The operator ended it.
+    #[error("ended by the operator")]
+    Operator,
+    /// It had no sessions, and its place was needed.
+    #[error("it has no sessions, and its place is needed")]
+    Displaced,
     /// We are shutting down and the peer did not release it in time.
     #[error("not released in time while shutting down")]
     Shutdown,

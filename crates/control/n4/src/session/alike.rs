@@ -21,7 +21,7 @@ impl N4 {
         let speaker = known.template.node().map(|node| self.speaker(key, node));
         let Some(Ok(association)) = speaker else { return false };
         if let Some(stamp) = known.recovery {
-            self.check_recovery(now, association, key.from.ip(), stamp);
+            self.hear_recovery(now, association, key.from.ip(), key.from, stamp);
         }
         if self.refuse_new_session(association).is_err() {
             return false;
@@ -29,7 +29,7 @@ impl N4 {
         let (seid, cp) = (self.sessions.next_seid(), known.cp);
         let Some(alike) = self.resources.take(known, seid) else { return false };
         self.count_session(association);
-        self.sessions.insert_new(Session::new(now, seid, association, cp, key), &end);
+        self.sessions.insert_new(Session::new(now, seid, association, cp, self.origin(key)), &end);
         if let Some((id, plan)) = self.sessions.start_alike(key, seid, alike) {
             self.push(Output::Apply { id, plan });
         }

@@ -18,10 +18,18 @@ pub(crate) enum Unwanted {
     All,
     /// Those whose SMF's end is at none of these addresses.
     NotAt(Vec<IpAddr>),
-    /// Those whose SMF's end is at this address.
-    At(IpAddr),
     /// Those of these sets.
     In(Vec<Csid>),
+    /// Those that were established before this life of their SMF, of the end at one address if there is one, but for those whose end is
+    /// at one of the kept addresses; none: all are kept.
+    Before {
+        /// The life that has begun.
+        life: u32,
+        /// The address.
+        at: Option<IpAddr>,
+        /// Where sessions are kept.
+        kept: Option<Vec<IpAddr>>,
+    },
 }
 
 impl Unwanted {
@@ -30,7 +38,13 @@ impl Unwanted {
         match self {
             Self::All => true,
             Self::NotAt(kept) => !kept.iter().any(|ip| session.cp.addr.contains(*ip)),
-            Self::At(ip) => session.cp.addr.contains(*ip),
+            Self::Before { life, at, kept } => {
+                let is_at = |ip: &IpAddr| session.cp.addr.contains(*ip);
+                let is_kept = |kept: &Vec<IpAddr>| kept.is_empty() || kept.iter().any(is_at);
+                session.origin.life < *life
+                    && at.as_ref().is_none_or(is_at)
+                    && !kept.as_ref().is_some_and(is_kept)
+            }
             Self::In(sets) => session.membership().is_some_and(|of| of.is_in(sets)),
         }
     }

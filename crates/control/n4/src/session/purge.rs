@@ -35,13 +35,6 @@ pub(crate) enum Purged {
     Later,
 }
 
-impl Purged {
-    /// Some may go.
-    pub(crate) fn are_some(self) -> bool {
-        self != Self::Counted(0)
-    }
-}
-
 /// What becomes of the requests of a session that ends before they are answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OpenRequests {

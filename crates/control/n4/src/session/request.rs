@@ -97,7 +97,7 @@ impl N4 {
         match self.try_establish(now, key, &request) {
             Ok((association, change, owners)) => {
                 self.make_way(now, &cp, association, owners);
-                let mut session = Session::new(now, change.plan.session, association, cp, key);
+                let mut session = Session::new(now, change.plan.session, association, cp, self.origin(key));
                 if !request.fq_csids.is_empty() || request.group_id.is_some() {
                     let membership = &mut session.make_seldom().membership;
                     membership.update(request.fq_csids.iter(), request.group_id);
@@ -116,7 +116,7 @@ impl N4 {
     ) -> Result<(AssociationId, Change, BTreeSet<Seid>), Refusal> {
         let association = self.speaker(key, &request.node_id.to_owned())?;
         if let Some(stamp) = request.recovery_time_stamp {
-            self.check_recovery(now, association, key.from.ip(), stamp.0);
+            self.hear_recovery(now, association, key.from.ip(), key.from, stamp.0);
         }
         self.refuse_new_session(association)?;
         let seid = self.sessions.next_seid();
@@ -150,6 +150,11 @@ impl N4 {
             })
     }
 
+    /// The request that establishes a session, of the life of its SMF that has begun by now.
+    pub(super) fn origin(&self, key: RequestKey) -> RequestKey {
+        key.in_life(self.inbound.life(key.from.ip()))
+    }
+
     fn begin_session(&mut self, session: Session, key: RequestKey, change: Change) {
         self.count_session(session.association);
         self.sessions.insert(session);
@@ -159,6 +164,7 @@ impl N4 {
     pub(super) fn count_session(&mut self, association: AssociationId) {
         if let Some(association) = self.associations.get_mut(association) {
             association.sessions += 1;
+            association.newcomers += 1;
         }
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct RequestKey {
     pub(crate) message: MessageType,
     /// Stands for its contents: a peer that restarted may use the numbers of its last life for other requests.
     digest: u64,
+    /// The life of its sender in which it came: what came in another one is another request.
+    pub(crate) life: u32,
     /// Where it is remembered from [`Inbound::begin`] on.
     hint: Hint,
 }
@@ -52,7 +54,12 @@ impl RequestKey {
     /// The identity of a request with this header and body.
     pub(crate) fn new(from: SocketAddr, message: MessageType, header: &Header, body: &[u8]) -> Self {
         let digest = FixedState::with_seed(0).hash_one((header.seid, body));
-        Self { from, sequence: header.sequence, message, digest, hint: Hint(u32::MAX) }
+        Self { from, sequence: header.sequence, message, digest, life: 0, hint: Hint(u32::MAX) }
+    }
+
+    /// The same in another life of its sender.
+    pub(crate) const fn in_life(self, life: u32) -> Self {
+        Self { life, ..self }
     }
 
     /// The same request, though it may have come from elsewhere.
@@ -78,6 +85,10 @@ pub(crate) struct Inbound {
     hosts: Hosts<Host>,
     lifetime: Span,
     bounds: Bounds,
+    /// The number of the last life that began.
+    last_life: u32,
+    /// The lives of hosts that began another one, and those before.
+    lives: Vec<(IpAddr, [u32; 2])>,
 }
 
 /// How much is remembered at most.
@@ -155,12 +166,40 @@ impl Host {
 impl Inbound {
     /// Keeps answers for `lifetime`.
     pub(crate) fn new(lifetime: Span, bounds: Bounds) -> Self {
-        Self { hosts: Hosts::default(), lifetime, bounds }
+        Self { hosts: Hosts::default(), lifetime, bounds, last_life: 0, lives: Vec::new() }
     }
 
     /// What is known of this request.
     pub(crate) fn look_up(&self, key: &RequestKey) -> Seen<'_> {
         self.hosts.get(key.from.ip()).map_or(Seen::New, |host| host.look_up(key))
+    }
+
+    /// The life that a host is in. Few ever began another one.
+    pub(crate) fn life(&self, ip: IpAddr) -> u32 {
+        self.lives.iter().find(|(host, _)| *host == ip).map_or(0, |(_, [life, _])| *life)
+    }
+
+    /// Another life begins, for these hosts. Returns its number, which is higher than all before.
+    pub(crate) fn begin_life(&mut self, hosts: &[IpAddr]) -> u32 {
+        self.last_life = self.last_life.saturating_add(1);
+        for ip in hosts {
+            let before = self.life(*ip);
+            self.lives.retain(|(host, _)| host != ip);
+            self.lives.push((*ip, [self.last_life, before]));
+        }
+        self.last_life
+    }
+
+    /// The last life of these hosts did not begin after all.
+    pub(crate) fn end_life(&mut self, hosts: &[IpAddr]) {
+        for (_, [life, before]) in self.lives.iter_mut().filter(|(host, _)| hosts.contains(host)) {
+            *life = *before;
+        }
+    }
+
+    /// Nobody speaks from these hosts any more.
+    pub(crate) fn forget_lives(&mut self, hosts: &[IpAddr]) {
+        self.lives.retain(|(host, _)| !hosts.contains(host));
     }
 
     /// Work on a request that is [`Seen::New`] begins, and ends with [`Inbound::answer`] or [`Inbound::forget`]. False: too many are open.

@@ -4,13 +4,19 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use causeway_pfcp::{MessageType, TooLong};
-use causeway_rules::SteadyMap;
+use causeway_rules::{Scramble, SteadyMap};
 use causeway_types::{Span, Time};
 
 use crate::Retransmission;
 
 /// Sequence numbers have 24 bits (TS 29.244 clause 7.2.2.2).
 const SEQUENCE_MASK: u32 = 0x00ff_ffff;
+/// Half of the bits of a sequence number.
+const HALF_BITS: u32 = 12;
+const HALF: u32 = 0xfff;
+/// Rounds of the network that shuffles sequence numbers, and what tells them apart.
+const ROUNDS: u64 = 6;
+const ROUNDS_APART: u64 = 0x9e37_79b9_7f4a_7c15;
 /// A wait of zero would make [`Outbound::expire`] spin.
 const SHORTEST_WAIT: Span = Span::from_millis(1);
 
@@ -19,7 +25,9 @@ const SHORTEST_WAIT: Span = Span::from_millis(1);
 /// One number sequence serves all peers, so a number names one request.
 #[derive(Debug)]
 pub(crate) struct Outbound<P> {
-    last_sequence: u32,
+    last_number: u32,
+    /// Makes sequence numbers impossible to guess.
+    secret: Option<Scramble>,
     pending: SteadyMap<u32, Pending<P>>,
     deadlines: BTreeSet<(Time, u32)>,
 }
@@ -80,10 +88,12 @@ pub(crate) struct Lost<P> {
 }
 
 impl<P> Outbound<P> {
-    /// No request yet; the first gets the number after `last_sequence`.
-    pub(crate) fn new(last_sequence: u32) -> Self {
+    /// No request yet. Without a secret the first gets the number after `last`; with one the numbers come in an order that nobody
+    /// else knows: an answer is believed to be of who was asked, and so must not be written by somebody who was not.
+    pub(crate) fn new(last: u32, secret: Option<Scramble>) -> Self {
         Self {
-            last_sequence: last_sequence & SEQUENCE_MASK,
+            last_number: last & SEQUENCE_MASK,
+            secret,
             pending: SteadyMap::default(),
             deadlines: BTreeSet::new(),
         }
@@ -246,6 +256,14 @@ impl<P> Outbound<P> {
         before - self.pending.len()
     }
 
+    /// A request for this purpose waits for its answer. O(pending).
+    pub(crate) fn is_asked(&self, purpose: &P) -> bool
+    where
+        P: PartialEq,
+    {
+        self.pending.values().any(|pending| pending.purpose == *purpose)
+    }
+
     /// How many wait for an answer.
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
@@ -265,12 +283,23 @@ impl<P> Outbound<P> {
     /// The next number that no pending request uses. There are 2^24, far more than may be pending.
     fn free_sequence(&mut self) -> u32 {
         loop {
-            self.last_sequence = self.last_sequence.wrapping_add(1) & SEQUENCE_MASK;
-            if !self.pending.contains_key(&self.last_sequence) {
-                return self.last_sequence;
+            self.last_number = self.last_number.wrapping_add(1) & SEQUENCE_MASK;
+            let sequence = self.secret.map_or(self.last_number, |secret| shuffle(self.last_number, secret));
+            if !self.pending.contains_key(&sequence) {
+                return sequence;
             }
         }
     }
+}
+
+/// Another number of 24 bits for each: a Feistel network, whose rounds are the cipher of SEIDs.
+fn shuffle(number: u32, secret: Scramble) -> u32 {
+    let round = |(left, right): (u32, u32), round: u64| {
+        let mixed = secret.hide64(ROUNDS_APART.wrapping_mul(round + 1) ^ u64::from(right)) as u32;
+        (right, left ^ mixed & HALF)
+    };
+    let (left, right) = (0..ROUNDS).fold((number >> HALF_BITS & HALF, number & HALF), round);
+    left << HALF_BITS | right
 }
 
 fn longer(wait: Span, policy: &Retransmission) -> Span {

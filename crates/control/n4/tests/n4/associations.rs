@@ -106,12 +106,13 @@ fn an_update_adds_an_address() {
     assert_eq!(got.cause(), Cause::RequestAccepted);
 }
 
-// Input:  one association more than there may be.
+// Input:  one association more than there may be, and the other has a session.
 // Output: No resources available; the same node may still set up its own anew.
 #[test]
 fn associations_are_bounded() {
     let limits = Limits { associations: 1, ..Limits::default() };
     let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
+    world.establish(&mut smf);
     let mut other = Smf::new(11);
     let setup = other.setup();
     assert_eq!(world.ask(&mut other, None, setup).cause(), Cause::NoResourcesAvailable);

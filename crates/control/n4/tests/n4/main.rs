@@ -22,4 +22,5 @@ mod sessions;
 mod sets;
 mod shutdown;
 mod strangers;
+mod trust;
 mod world;

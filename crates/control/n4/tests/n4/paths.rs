@@ -101,9 +101,9 @@ fn an_smf_that_restarted_is_told_again() {
     let refused = NodeReportResponse::new(smf.node_id(), Cause::RequestRejected);
     world.deliver(smf.addr, &Smf::answer(&got, None, refused));
     assert!(world.has_notice(|notice| matches!(notice, Notice::NodeReportRefused { .. })));
-    let recovery_time_stamp = RecoveryTimeStamp(causeway_types::NtpSeconds(u32::MAX / 2));
-    let setup = AssociationSetupRequest { recovery_time_stamp, ..smf.setup() };
-    assert_eq!(world.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
+    smf.recovery = causeway_types::NtpSeconds(u32::MAX / 2);
+    world.associate(&mut smf);
+    world.hearts(&smf);
     let session = world.establish(&mut smf);
     world.ask(&mut smf, Some(session), activation(0x2002));
     world.event(down());

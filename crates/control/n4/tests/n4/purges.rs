@@ -163,6 +163,7 @@ fn an_smf_sets_up_anew_while_its_sessions_go() {
         let got = world.ask(&mut smf, None, setup);
         let Message::AssociationSetupResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
         assert_eq!((response.cause, response.flags), (Cause::RequestAccepted, None));
+        world.hearts(&smf);
         assert_eq!(world.n4.sessions().count(), 1);
         refused(&mut world, &mut smf, seids[life as usize]);
         (0..20).for_each(|_| turn(&mut world));
@@ -317,6 +318,7 @@ fn the_requests_of_the_last_life_are_forgotten_at_once() {
     smf.recovery = NtpSeconds(smf.recovery.0 + 1);
     let setup = smf.setup();
     assert_eq!(world.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
+    world.hearts(&smf);
     world.deliver(smf.addr, &modification);
     assert_eq!(world.next(smf.addr).cause(), Cause::SessionContextNotFound);
     world.deliver(smf.addr, &establishment);

@@ -103,8 +103,9 @@ fn a_restart_while_plans_are_under_way() {
     world.send(&mut smf, Some(modified), activation(1));
     world.send(&mut smf, Some(modified), activation(2));
     world.send(&mut smf, Some(deleted), SessionDeletionRequest::default());
-    world.send(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(9999))));
-    assert_eq!(world.next(smf.addr).kind(), MessageType::HeartbeatResponse);
+    smf.recovery = NtpSeconds(9999);
+    world.ask(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(9999))));
+    world.shows_its_restart(&smf);
     assert_eq!((world.n4.sessions().count(), world.plane.held.len()), (0, 3));
     while !world.plane.held.is_empty() {
         world.apply_next();
@@ -125,7 +126,9 @@ fn a_restart_while_plans_fail() {
     let request = establishment(smf.node_id(), smf.f_seid());
     world.send(&mut smf, Some(Seid(0)), request);
     world.send(&mut smf, Some(deleted), SessionDeletionRequest::default());
-    world.send(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(9999))));
+    smf.recovery = NtpSeconds(9999);
+    world.ask(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(9999))));
+    world.shows_its_restart(&smf);
     world.fail_next(ApplyError::Backend("timed out".into()));
     world.fail_next(ApplyError::Backend("timed out".into()));
     assert_eq!(world.plane.held.len(), 1, "the session that was not deleted is removed");

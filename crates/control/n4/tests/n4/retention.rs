@@ -16,14 +16,16 @@ fn retaining(smf: &Smf, entities: &[DualIp]) -> AssociationSetupRequest<'static>
     AssociationSetupRequest { session_retention_information: Some(retention), ..smf.setup() }
 }
 
-// Input:  a second setup by the same node, unchanged, without and then with a request for retention.
-// Output: the sessions are removed the first time and kept the second time (flag PSREI).
+// Input:  a second setup by the same node, with a later time stamp and without a request for retention, then unchanged with one.
+// Output: the sessions are removed the first time, once the SMF shows that it restarted, and kept the second time (flag PSREI).
 #[test]
 fn a_second_setup_keeps_sessions_only_if_asked_to() {
     let (mut world, mut smf) = World::associated();
     let lost = world.establish(&mut smf);
+    smf.recovery = NtpSeconds(smf.recovery.0 + 1);
     let setup = smf.setup();
     world.ask(&mut smf, None, setup);
+    world.hearts(&smf);
     assert!(!world.plane.has(lost));
     assert_eq!(world.n4.sessions().count(), 0);
 
@@ -50,6 +52,7 @@ fn a_restarted_smf_may_keep_its_sessions() {
     let Message::AssociationSetupResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
     let flags = Some(AssociationSetupResponseFlags::PSREI);
     assert_eq!((response.cause, response.flags), (Cause::RequestAccepted, flags));
+    world.hearts(&smf);
     assert!(world.plane.has(seid));
     assert_eq!(world.n4.associations().next().unwrap().recovery, smf.recovery);
 }
@@ -78,6 +81,7 @@ fn a_restarted_smf_may_reuse_its_numbers() {
     (second_life.sequence, second_life.recovery) = (0, NtpSeconds(2000));
     let old = world.establish(&mut first_life);
     world.associate(&mut second_life);
+    world.hearts(&second_life);
     let new = world.establish(&mut second_life);
     assert_ne!(old, new);
     assert!(world.plane.has(new) && !world.plane.has(old));
@@ -97,8 +101,10 @@ fn a_new_life_begins_with_a_heartbeat_or_after_a_release() {
             world.ask(&mut first_life, None, AssociationReleaseRequest::new(node));
             world.associate(&mut second_life);
         } else {
-            let stamp = RecoveryTimeStamp(NtpSeconds(2000));
+            second_life.recovery = NtpSeconds(2000);
+            let stamp = RecoveryTimeStamp(second_life.recovery);
             world.ask(&mut second_life, None, HeartbeatRequest::new(stamp));
+            world.shows_its_restart(&second_life);
         }
         let new = world.establish(&mut second_life);
         assert!(world.plane.has(new) && !world.plane.has(old));

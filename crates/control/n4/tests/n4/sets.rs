@@ -185,7 +185,9 @@ fn a_restarted_entity_loses_its_own_sessions() {
     let lost = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
     let mut entity = Smf::new(12);
     for stamp in [100, 101] {
+        entity.recovery = NtpSeconds(stamp);
         world.ask(&mut entity, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(stamp))));
+        world.hearts(&entity);
     }
     assert!(world.plane.has(kept) && !world.plane.has(lost));
 }
@@ -283,6 +285,9 @@ fn an_establishment_shows_a_restart() {
     let stamp = Some(RecoveryTimeStamp(NtpSeconds(smf.recovery.0 + 5)));
     let request = establishment(smf.node_id(), smf.f_seid());
     let request = SessionEstablishmentRequest { recovery_time_stamp: stamp, ..request };
-    let new = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
+    world.send(&mut smf, Some(Seid(0)), request);
+    smf.recovery = NtpSeconds(smf.recovery.0 + 5);
+    world.shows_its_restart(&smf);
+    let new = world.next(smf.addr).up_seid();
     assert!(!world.plane.has(old) && world.plane.has(new));
 }

@@ -28,7 +28,7 @@ fn at(secs: u64) -> Time {
 // Output: repetitions after 1, 3 and 6 s; given up after 9 s; nothing left.
 #[test]
 fn an_unanswered_request_backs_off_and_is_given_up() {
-    let mut outbound = Outbound::new(0);
+    let mut outbound = Outbound::new(0, None);
     let bytes = outbound.start(at(0), POLICY, request("x"), |sequence| Ok(vec![sequence as u8])).unwrap();
     for due in [1, 3, 6] {
         assert_eq!(outbound.next_deadline(), Some(at(due)));
@@ -45,7 +45,7 @@ fn an_unanswered_request_backs_off_and_is_given_up() {
 // Output: it is lost again after 30 s, with its octets; kept once more, it can still be answered.
 #[test]
 fn a_lost_request_can_be_kept() {
-    let mut outbound = Outbound::new(0);
+    let mut outbound = Outbound::new(0, None);
     let policy = Retransmission { retries: 0, ..POLICY };
     outbound.start(at(0), policy, request("x"), |_| Ok(vec![7])).unwrap();
     for (now, kept) in [(1, false), (31, true), (61, true)] {
@@ -61,7 +61,7 @@ fn a_lost_request_can_be_kept() {
 // Output: the same octets with the new SEID go to the new address, and its answer is taken from there.
 #[test]
 fn a_request_follows_its_session() {
-    let mut outbound = Outbound::new(0);
+    let mut outbound = Outbound::new(0, None);
     outbound.start(at(0), POLICY, request("x"), |_| Ok(vec![9; 16])).unwrap();
     let to = SocketAddr::from(([192, 0, 2, 2], 8805));
     let resent = outbound.redirect(to, |purpose| *purpose == "x", |bytes| set_seid(bytes, Seid(1)));
@@ -74,7 +74,7 @@ fn a_request_follows_its_session() {
 // Output: only the first right one is taken.
 #[test]
 fn an_answer_is_matched_by_host_number_and_type() {
-    let mut outbound = Outbound::new(6);
+    let mut outbound = Outbound::new(6, None);
     outbound.start(at(0), POLICY, request("x"), |_| Ok(Vec::new())).unwrap();
     assert_eq!(outbound.answered(peer(8805), 8, HeartbeatResponse), None);
     assert_eq!(outbound.answered(peer(8805), 7, AssociationSetupResponse), None);
@@ -88,22 +88,36 @@ fn an_answer_is_matched_by_host_number_and_type() {
 // Output: it wraps at 24 bits and skips the one in use.
 #[test]
 fn numbers_wrap_and_skip_those_in_use() {
-    let mut outbound = Outbound::new(SEQUENCE_MASK);
+    let mut outbound = Outbound::new(SEQUENCE_MASK, None);
     let numbers = |outbound: &mut Outbound<&str>| {
         let bytes = outbound.start(at(0), POLICY, request("x"), |s| Ok(s.to_be_bytes().to_vec())).unwrap();
         u32::from_be_bytes(bytes.try_into().unwrap())
     };
     assert_eq!(numbers(&mut outbound), 0);
-    outbound.last_sequence = SEQUENCE_MASK - 1;
+    outbound.last_number = SEQUENCE_MASK - 1;
     assert_eq!(numbers(&mut outbound), SEQUENCE_MASK);
     assert_eq!(numbers(&mut outbound), 1);
 }
 
 #[test]
 fn a_cancelled_request_leaves_nothing() {
-    let mut outbound = Outbound::new(0);
+    let mut outbound = Outbound::new(0, None);
     outbound.start(at(0), POLICY, request("keep"), |_| Ok(Vec::new())).unwrap();
     outbound.start(at(0), POLICY, request("drop"), |_| Ok(Vec::new())).unwrap();
     assert_eq!(outbound.cancel(|purpose| *purpose == "drop"), 1);
     assert_eq!((outbound.len(), outbound.deadlines.len()), (1, 1));
+}
+
+// Input:  all 2^24 numbers under a secret.
+// Output: each sequence number once; those that follow each other do not follow from each other.
+#[test]
+fn shuffled_numbers_are_all_different() {
+    let secret = Scramble::new([1, 2, 3]);
+    let mut seen = vec![false; 1 << 24];
+    (0..1 << 24).for_each(|number| seen[shuffle(number, secret) as usize] = true);
+    assert!(seen.into_iter().all(|it| it));
+    let steps: BTreeSet<_> = (0..1000)
+        .map(|at| shuffle(at + 1, secret).wrapping_sub(shuffle(at, secret)) & SEQUENCE_MASK)
+        .collect();
+    assert!(steps.len() > 990, "{}", steps.len());
 }

@@ -110,9 +110,36 @@ impl World {
         message: impl Into<Message<'a>>,
     ) -> Got {
         self.send(smf, seid, message);
+        // Heartbeats of ours may be on their way, too.
+        let sequence = smf.sequence;
+        let is_it = |(to, bytes): &(SocketAddr, Vec<u8>)| {
+            *to == smf.addr && Got::from_bytes(bytes).header.sequence == sequence
+        };
+        if let Some(at) = self.sent.iter().position(is_it) {
+            let (_, bytes) = self.sent.remove(at).expect("it is there");
+            let got = Got::from_bytes(&bytes);
+            self.n4.give_back(bytes);
+            return got;
+        }
         let got = self.next(smf.addr);
         assert_eq!(got.header.sequence, smf.sequence, "the answer has the number of the request");
         got
+    }
+
+    /// The SMF answers the heartbeats that the UPF has sent it.
+    pub(crate) fn hearts(&mut self, smf: &Smf) {
+        let is_heartbeat = |(to, bytes): &(SocketAddr, Vec<u8>)| *to == smf.addr && bytes.get(1) == Some(&1);
+        while let Some(at) = self.sent.iter().position(is_heartbeat) {
+            let (_, bytes) = self.sent.remove(at).expect("it is there");
+            self.deliver(smf.addr, &smf.heartbeat_response(&Got::from_bytes(&bytes)));
+        }
+    }
+
+    /// The SMF shows in its answers to heartbeats that it has restarted: its time stamp is the same 2 s later.
+    pub(crate) fn shows_its_restart(&mut self, smf: &Smf) {
+        self.hearts(smf);
+        self.pass(Span::from_secs(2));
+        self.hearts(smf);
     }
 
     /// A session is established; returns the UPF's SEID.

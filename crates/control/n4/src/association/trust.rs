@@ -1,0 +1,108 @@
+//! Who may be an SMF, and which one.
+
+use std::cmp::Reverse;
+use std::net::IpAddr;
+
+use causeway_pfcp::Cause;
+use causeway_types::{IpNet, NodeId, Time};
+
+use super::table::{Contact, is_same_node};
+use super::{Association, AssociationId};
+use crate::answer::Refusal;
+use crate::{DownReason, KnownSmf, N4, Notice};
+
+fn is_in(nets: &[IpNet], ip: IpAddr) -> bool {
+    nets.iter().any(|net| net.contains(&ip.to_canonical()) || net.contains(&ip))
+}
+
+impl N4 {
+    fn known_smf(&self, node: &NodeId) -> Option<&KnownSmf> {
+        self.config.smfs.iter().find(|smf| is_same_node(&super::canonical(&smf.node), node))
+    }
+
+    /// This host may be an SMF at all.
+    fn may_be_smf(&self, ip: IpAddr) -> bool {
+        let known = self.config.smfs.iter().any(|smf| is_in(&smf.addresses, ip));
+        self.config.allow.is_empty() || is_in(&self.config.allow, ip) || known
+    }
+
+    /// Why this host may not set up an association with this Node ID, whatever else.
+    pub(super) fn bar(&self, from: IpAddr, node: &NodeId) -> Option<Refusal> {
+        let detail = if !self.may_be_smf(from) {
+            "this host may not set up an association: it is not in upf.pfcp.allow"
+        } else if self.known_smf(node).is_some_and(|smf| !is_in(&smf.addresses, from)) {
+            "upf.pfcp.smf gives this Node ID to other addresses"
+        } else {
+            return None;
+        };
+        Some(Refusal::new(Cause::RequestRejected, detail))
+    }
+
+    /// The configuration says that this Node ID is at this host.
+    pub(super) fn is_configured_at(&self, node: &NodeId, from: IpAddr) -> bool {
+        self.known_smf(node).is_some_and(|smf| is_in(&smf.addresses, from))
+    }
+
+    /// Leaves out of what a setup says of its SMF what it may not say: a set that it is not known to belong to, and addresses that may
+    /// not be those of an SMF, or are those of another one.
+    pub(super) fn believable(&mut self, node: &NodeId, mut contact: Contact) -> Contact {
+        if let Some(set) = contact.smf_set.take_if(|set| !self.may_be_of(node, set)) {
+            self.notice(Notice::SetNotClaimed { node: node.clone(), peer: contact.peer, set });
+        }
+        let (own, set) = (contact.source.ip(), contact.smf_set.clone());
+        let is_other = |it: &Association, ip| {
+            let same_set = set.is_some() && it.smf_set == set;
+            !is_same_node(&it.node, node) && it.source.ip() == ip && !same_set
+        };
+        let may = |ip: IpAddr| {
+            ip == own || self.may_be_smf(ip) && !self.associations.iter().any(|it| is_other(it, ip))
+        };
+        contact.addresses.retain(|ip| may(*ip));
+        contact.alternatives.retain(|(ip, _)| may(*ip));
+        contact
+    }
+
+    /// The SMF of this Node ID may say that it belongs to this set.
+    pub(super) fn may_be_of(&self, node: &NodeId, set: &str) -> bool {
+        let known = self.known_smf(node).and_then(|smf| smf.set.as_deref());
+        known.map_or(self.config.any_set, |known| known.eq_ignore_ascii_case(set))
+    }
+
+    /// The association that ends when another one needs its place, if there are as many as may be: one without sessions. Those whose
+    /// SMF never answered go first, then those of hosts that have many. The only one of a host stays that answers, or that the
+    /// configuration names.
+    pub(super) fn dispensable(&self) -> Option<AssociationId> {
+        let of_host = |ip| self.associations.iter().filter(|it| it.source.ip() == ip).count();
+        let is_named = |it: &Association| {
+            let is_host =
+                |net: &IpNet| net.prefix_len() == net.max_prefix_len() && net.contains(&it.source.ip());
+            self.known_smf(&it.node).is_some()
+                || self.targets.of(it.id).is_some()
+                || of_host(it.source.ip()) == 1 && self.config.allow.iter().any(is_host)
+        };
+        let idle =
+            self.associations.iter().filter(|it| it.sessions == 0 && it.claim.is_none() && !is_named(it));
+        let answers = |it: &Association| it.is_proven && it.path_up;
+        let goes = idle.filter(|it| !answers(it) || of_host(it.source.ip()) > 1);
+        goes.min_by_key(|it| (answers(it), Reverse(of_host(it.source.ip())), it.since, it.id)).map(|it| it.id)
+    }
+
+    /// Makes room for one more association, if there is none.
+    pub(super) fn make_place(&mut self, now: Time) -> bool {
+        if self.associations.len() < self.config.limits.associations {
+            return true;
+        }
+        let Some(id) = self.dispensable() else { return false };
+        if let Some(association) = self.associations.get(id) {
+            let (node, peer) = (association.node.clone(), association.peer);
+            self.notice(Notice::AssociationDisplaced { node, peer });
+        }
+        self.end_association(now, id, DownReason::Displaced);
+        true
+    }
+
+    /// There are half as many associations as there may be.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.associations.len() >= self.config.limits.associations / 2
+    }
+}

@@ -1,0 +1,327 @@
+//! Who may be an SMF, and which one: forged messages, Node IDs of others, invented ones, clocks that are no time stamps.
+
+use std::net::SocketAddr;
+
+use causeway_n4::{Config, DownReason, KnownSmf, Limits, Notice};
+use causeway_pfcp::*;
+use causeway_types::{NodeId as Node, NtpSeconds, Seid, Span};
+
+use crate::world::{Pace, Smf, World, activation, config, establishment};
+
+const NAME: &str = "smf.example";
+
+/// An SMF at this address that goes by a name.
+fn named(last: u8) -> (Smf, AssociationSetupRequest<'static>) {
+    let smf = Smf::new(last);
+    (
+        smf.clone(),
+        AssociationSetupRequest::new(NodeId::Fqdn(Fqdn::new(NAME)), RecoveryTimeStamp(smf.recovery)),
+    )
+}
+
+fn session(world: &mut World, smf: &mut Smf, node: NodeId<'static>) -> Seid {
+    let request = establishment(node, smf.f_seid());
+    world.ask(smf, Some(Seid(0)), request).up_seid()
+}
+
+fn fqdn() -> NodeId<'static> {
+    NodeId::Fqdn(Fqdn::new(NAME))
+}
+
+/// A world with an SMF that goes by a name and has a session.
+fn with_name(config: Config) -> (World, Smf, Seid) {
+    let mut world = World::with(config);
+    let (mut smf, setup) = named(10);
+    assert_eq!(world.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
+    let seid = session(&mut world, &mut smf, fqdn());
+    (world, smf, seid)
+}
+
+// Input:  a heartbeat, an establishment and a setup with a later time stamp, forged with the address of an SMF that has a session; a
+//         setup with its own time stamp, and one without sessions of its own but an address of the forger's.
+// Output: each is answered; the SMF is asked, says that it has not restarted, and the session stays and can be used. That is said.
+#[test]
+fn forged_restarts_end_nothing() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let mut forger = Smf { recovery: NtpSeconds(5000), sequence: 900, next_seid: 70, ..smf.clone() };
+    for kind in 0..3 {
+        world.notices.clear();
+        let stamp = RecoveryTimeStamp(forger.recovery);
+        let message: Message<'_> = match kind {
+            0 => HeartbeatRequest::new(stamp).into(),
+            1 => forger.setup().into(),
+            _ => {
+                let request = establishment(forger.node_id(), forger.f_seid());
+                SessionEstablishmentRequest { recovery_time_stamp: Some(stamp), ..request }.into()
+            }
+        };
+        world.send(&mut forger, (kind == 2).then_some(Seid(0)), message);
+        assert!(world.plane.has(seid));
+        world.hearts(&smf);
+        assert!(!world.sent.is_empty(), "the forged message is answered, to the SMF");
+        world.sent.clear();
+        assert!(world.has_notice(|it| matches!(it, Notice::NotRestarted { .. })), "{kind}");
+        world.pass(Span::from_secs(60));
+        assert!(world.plane.has(seid) && world.n4.session(seid).is_some(), "{kind}");
+        assert_eq!(world.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::RequestAccepted);
+    }
+    let same = smf.setup();
+    let mut replayed = Smf { sequence: 950, ..smf.clone() };
+    assert_eq!(world.ask(&mut replayed, None, same).cause(), Cause::RequestAccepted);
+    assert!(world.plane.has(seid));
+    assert_eq!(world.n4.associations().next().unwrap().recovery, smf.recovery);
+}
+
+// Input:  an SMF restarts: its setup, then at once new sessions, one with an F-SEID of its last life, before it is asked.
+// Output: the setup and the establishments are answered at once; when it has answered a heartbeat the old sessions go and the new ones
+//         stay. A real restart costs nobody time.
+#[test]
+fn a_real_restart_is_served_at_once() {
+    let (mut world, mut smf) = World::associated();
+    let old: Vec<_> = (0..3).map(|_| world.establish(&mut smf)).collect();
+    let mut second = Smf { recovery: NtpSeconds(2000), sequence: 0, next_seid: 2, ..smf.clone() };
+    world.associate(&mut second);
+    let new = [world.establish(&mut second), world.establish(&mut second)];
+    assert!(world.plane.has(old[0]) && world.plane.has(new[1]));
+    world.hearts(&second);
+    assert!(old.iter().all(|seid| !world.plane.has(*seid)));
+    assert!(new.iter().all(|seid| world.n4.session(*seid).is_some()));
+    assert_eq!(world.n4.associations().next().unwrap().recovery, second.recovery);
+    assert_eq!(world.n4.occupancy().sessions, 2);
+    world.pass(Span::from_secs(60));
+    world.is_quiet();
+}
+
+// Input:  an SMF that answers no heartbeats sets up its association with a later time stamp.
+// Output: its old session goes when it has not answered as often as heartbeats are repeated, 12 s later; what it established since
+//         stays.
+#[test]
+fn a_setup_is_believed_of_an_smf_that_answers_no_heartbeats() {
+    let (mut world, mut smf) = World::associated();
+    let old = world.establish(&mut smf);
+    smf.recovery = NtpSeconds(2000);
+    world.associate(&mut smf);
+    let new = world.establish(&mut smf);
+    world.pass(Span::from_millis(11_999));
+    assert!(world.plane.has(old) && world.plane.has(new));
+    world.pass(Span::from_millis(1));
+    assert!(!world.plane.has(old) && world.plane.has(new));
+}
+
+// Input:  a setup of another host with the Node ID of an SMF that has a session and answers; then its session requests.
+// Output: refused, with its time stamp or another one; the association and the session are as before.
+#[test]
+fn a_node_id_stays_with_an_smf_that_is_alive() {
+    for stamp in [1000, 5000] {
+        let (mut world, smf, seid) = with_name(config());
+        let (mut impostor, setup) = named(66);
+        let setup =
+            AssociationSetupRequest { recovery_time_stamp: RecoveryTimeStamp(NtpSeconds(stamp)), ..setup };
+        world.send(&mut impostor, None, setup);
+        assert!(world.try_next(impostor.addr).is_none(), "it waits until the SMF was asked");
+        world.hearts(&smf);
+        assert_eq!(world.next(impostor.addr).cause(), Cause::RequestRejected);
+        let request = establishment(fqdn(), impostor.f_seid());
+        assert_eq!(world.ask(&mut impostor, Some(Seid(0)), request).cause(), Cause::NoEstablishedAssociation);
+        assert_eq!(world.n4.associations().next().unwrap().peer, smf.addr);
+        assert!(world.n4.session(seid).is_some());
+    }
+}
+
+// Input:  an SMF that goes by a name starts again at another address; its old address is silent. It repeats its setup.
+// Output: after the heartbeats to the old address have gone unanswered for 12 s it is accepted, its old session goes, new ones can be
+//         established from there and not from the old address.
+#[test]
+fn an_smf_may_move_when_its_old_address_is_silent() {
+    let (mut world, mut smf, seid) = with_name(config());
+    let (mut moved, setup) = named(30);
+    let setup = AssociationSetupRequest { recovery_time_stamp: RecoveryTimeStamp(NtpSeconds(7000)), ..setup };
+    let bytes = world.send(&mut moved, None, setup);
+    world.pass(Span::from_secs(6));
+    world.deliver(moved.addr, &bytes);
+    assert!(world.try_next(moved.addr).is_none());
+    world.pass(Span::from_secs(6));
+    assert_eq!(world.next(moved.addr).cause(), Cause::RequestAccepted);
+    assert!(!world.plane.has(seid));
+    assert_eq!(world.n4.associations().map(|it| it.peer).collect::<Vec<_>>(), [moved.addr]);
+    session(&mut world, &mut moved, fqdn());
+    world.sent.clear();
+    let request = establishment(fqdn(), smf.f_seid());
+    assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoEstablishedAssociation);
+}
+
+// Input:  the configuration says where the SMF of a name is; a setup with that name from elsewhere while there is no association, and
+//         from one of its addresses while there is one at the other.
+// Output: the first is refused, the second accepted at once.
+#[test]
+fn the_configuration_says_where_a_node_id_is() {
+    let addresses = ["192.0.2.10/32", "192.0.2.30/32"].map(|net| net.parse().unwrap()).to_vec();
+    let known = KnownSmf { node: Node::Fqdn("SMF.example".into()), addresses, set: None };
+    let config = Config { smfs: vec![known], ..config() };
+    let mut world = World::with(config.clone());
+    let (mut impostor, setup) = named(66);
+    assert_eq!(world.ask(&mut impostor, None, setup).cause(), Cause::RequestRejected);
+    assert_eq!(world.n4.associations().count(), 0);
+    let (mut world, _, _) = with_name(config);
+    let (mut other, setup) = named(30);
+    assert_eq!(world.ask(&mut other, None, setup).cause(), Cause::RequestAccepted);
+}
+
+// Input:  only one SMF may say that it is of a set; another one says so, too, in a setup and in an update, and wants to take over a
+//         session of the first.
+// Output: it has an association of its own; to it the session does not exist, and that is said.
+#[test]
+fn a_set_of_smfs_has_the_members_that_are_configured() {
+    let set = || Some(SmfSetId(Fqdn::new("set1.example")));
+    let known = KnownSmf {
+        node: Smf::new(10).node(),
+        addresses: vec!["192.0.2.10/32".parse().unwrap()],
+        set: Some("SET1.example".into()),
+    };
+    let mut world = World::with(Config { smfs: vec![known], any_set: false, ..config() });
+    let (mut smf, mut other) = (Smf::new(10), Smf::new(11));
+    for smf in [&mut smf, &mut other] {
+        let setup = AssociationSetupRequest { smf_set_id: set(), ..smf.setup() };
+        assert_eq!(world.ask(smf, None, setup).cause(), Cause::RequestAccepted);
+    }
+    let update =
+        AssociationUpdateRequest { smf_set_id: set(), ..AssociationUpdateRequest::new(other.node_id()) };
+    assert_eq!(world.ask(&mut other, None, update).cause(), Cause::RequestAccepted);
+    assert_eq!(world.notices.iter().filter(|it| matches!(it, Notice::SetNotClaimed { .. })).count(), 2);
+    let seid = world.establish(&mut smf);
+    let takeover = SessionModificationRequest {
+        node_id: Some(other.node_id()),
+        ..SessionModificationRequest::default()
+    };
+    assert_eq!(world.ask(&mut other, Some(seid), takeover).cause(), Cause::SessionContextNotFound);
+}
+
+// Input:  room for four associations: an SMF with a session, one that answers heartbeats, and a host that invents a hundred Node IDs,
+//         and as many hosts with one each; then a new SMF.
+// Output: the two stay, the new one is accepted, and there are never more than four.
+#[test]
+fn invented_node_ids_take_no_place_of_an_smf() {
+    let limits = Limits { associations: 4, ..Limits::default() };
+    let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
+    let seid = world.establish(&mut smf);
+    let mut idle = Smf::new(11);
+    world.associate(&mut idle);
+    world.pass(Span::ZERO);
+    world.hearts(&idle);
+    for number in 0..100_u32 {
+        let host = SocketAddr::from(([198, 51, 100, if number % 2 == 0 { 1 } else { number as u8 }], 8805));
+        let mut inventor = Smf { addr: host, sequence: number, ..Smf::new(1) };
+        let name: &'static str = String::leak(format!("invented{number}.example"));
+        let setup =
+            AssociationSetupRequest::new(NodeId::Fqdn(Fqdn::new(name)), RecoveryTimeStamp(NtpSeconds(1)));
+        world.send(&mut inventor, None, setup);
+        assert!(world.n4.associations().count() <= 4);
+    }
+    world.sent.clear();
+    let mut new = Smf::new(12);
+    world.associate(&mut new);
+    let nodes: Vec<_> = world.n4.associations().map(|it| it.node.clone()).collect();
+    assert!([&smf, &idle, &new].iter().all(|it| nodes.contains(&it.node())), "{nodes:?}");
+    assert!(world.n4.session(seid).is_some());
+}
+
+// Input:  an SMF whose heartbeats, every 5 s, tell the time, and that answers none of ours, as pfcpsim; one that tells the time in its
+//         answers, too.
+// Output: the sessions stay; that is said once.
+#[test]
+fn a_time_stamp_that_moves_is_a_clock() {
+    for answers in [false, true] {
+        let (mut world, mut smf) = World::associated();
+        let seid = world.establish(&mut smf);
+        for _ in 0..20 {
+            world.pass(Span::from_secs(5));
+            smf.recovery = NtpSeconds(smf.recovery.0 + 5);
+            let stamp = RecoveryTimeStamp(smf.recovery);
+            world.send(&mut smf, None, HeartbeatRequest::new(stamp));
+            for _ in 0..2 {
+                match answers {
+                    true => world.hearts(&smf),
+                    false => world.sent.clear(),
+                }
+                world.pass(Span::from_secs(2));
+                smf.recovery = NtpSeconds(smf.recovery.0 + 2);
+            }
+        }
+        assert!(world.n4.session(seid).is_some(), "{answers}");
+        let clocks = world.notices.iter().filter(|it| matches!(it, Notice::ClockMoves { .. })).count();
+        assert_eq!(clocks, 1, "{answers}: {:?}", world.notices);
+        world.sent.clear();
+        assert_eq!(
+            world.ask(&mut smf, Some(seid), SessionDeletionRequest::default()).cause(),
+            Cause::RequestAccepted
+        );
+    }
+}
+
+// Input:  the operator ends an association at once, and asks for the release of another one, whose SMF answers and releases it, or does
+//         nothing; and of a node that has none.
+// Output: the sessions of the first are gone; the second takes no new sessions, and ends by its SMF or after 5 s.
+#[test]
+fn the_operator_ends_associations() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    assert_eq!(world.n4.end(world.now, &Smf::new(99).node()), None);
+    assert_eq!(world.n4.end(world.now, &smf.node()), Some(1));
+    world.drain();
+    assert!(!world.plane.has(seid) && world.n4.associations().count() == 0);
+    assert!(
+        world.has_notice(|it| matches!(it, Notice::AssociationDown { reason: DownReason::Operator, .. }))
+    );
+    for releases in [true, false] {
+        world.associate(&mut smf);
+        let seid = world.establish(&mut smf);
+        assert!(
+            world.n4.release(world.now, &smf.node()) && !world.n4.release(world.now, &Smf::new(99).node())
+        );
+        world.drain();
+        let got = world.next(smf.addr);
+        assert_eq!(got.kind(), MessageType::AssociationUpdateRequest);
+        let answer = AssociationUpdateResponse::new(smf.node_id(), Cause::RequestAccepted);
+        world.deliver(smf.addr, &Smf::answer(&got, None, answer));
+        let request = establishment(smf.node_id(), smf.f_seid());
+        assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoResourcesAvailable);
+        assert!(world.plane.has(seid));
+        if releases {
+            let node = smf.node_id();
+            world.ask(&mut smf, None, AssociationReleaseRequest::new(node));
+        } else {
+            world.pass(Span::from_secs(5));
+        }
+        assert!(!world.plane.has(seid) && world.n4.associations().count() == 0, "{releases}");
+    }
+}
+
+// Input:  an establishment is under way in the data plane when its SMF sets up its association anew, with the same time stamp, and with
+//         a later one that it confirms; the establishment is repeated.
+// Output: the first is answered when it is carried out, the repetition the same. The second is of a life that is over: it ends, and its
+//         repetition is a new session.
+#[test]
+fn an_establishment_under_way_when_its_smf_sets_up_anew() {
+    for restarts in [false, true] {
+        let (mut world, mut smf) = World::associated();
+        world.plane.pace = Pace::Held;
+        let request = establishment(smf.node_id(), smf.f_seid());
+        let bytes = world.send(&mut smf, Some(Seid(0)), request);
+        smf.recovery = NtpSeconds(smf.recovery.0 + u32::from(restarts));
+        world.associate(&mut smf);
+        world.hearts(&smf);
+        if restarts {
+            world.deliver(smf.addr, &bytes);
+        }
+        while !world.plane.held.is_empty() {
+            world.apply_next();
+        }
+        let first = world.next(smf.addr);
+        assert_eq!(first.cause(), Cause::RequestAccepted);
+        world.deliver(smf.addr, &bytes);
+        assert_eq!(world.next(smf.addr).bytes, first.bytes);
+        assert_eq!((world.n4.occupancy().sessions, world.plane.sessions()), (1, 1));
+        world.is_quiet();
+    }
+}
