@@ -52,7 +52,19 @@ impl Topology {
             policies: self.policies.iter().map(ForwardingPolicy::known).collect(),
             routable: self.networks.iter().map(Network::routable).collect(),
             barred: self.barred.iter().copied().chain(own.map(IpNet::from)).collect(),
+            own: self.own_addresses(),
         }
+    }
+
+    /// Gateways, and what else the machine has as single addresses, in their order.
+    fn own_addresses(&self) -> Vec<IpAddr> {
+        let is_one = |net: &&IpNet| net.prefix_len() == net.max_prefix_len();
+        let host = self.host.addresses.iter().filter(is_one).map(IpNet::addr);
+        let gateways = self.networks.iter().flat_map(|network| network.gateways.iter().copied());
+        let mut own: Vec<IpAddr> = host.chain(gateways).collect();
+        own.sort_unstable();
+        own.dedup();
+        own
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, Rejection, ie}
 pub(super) fn create(group: &CreateFar<'_>) -> Result<Far, Rejection> {
     about(group.far_id, || {
         group.refuse_unsupported()?;
+        group.refuse_nulls()?;
         not_predefined(group.far_id.0, ie::FAR_ID)?;
         Ok(Far {
             id: group.far_id,
@@ -79,6 +80,7 @@ fn action(flags: Flags) -> Result<ApplyAction, Reason> {
 
 fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
     group.refuse_unsupported()?;
+    group.refuse_nulls()?;
     Ok(Forwarding {
         destination: destination(group.destination_interface)?,
         network_instance: group.network_instance.map(|instance| instance.to_owned()),

@@ -14,6 +14,7 @@ use crate::{ApplicationId, Reason, Rejection, RuleName, ie};
 pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
     about(group.pdr_id, || {
         group.refuse_unsupported()?;
+        group.refuse_nulls()?;
         let why = "predefined rules have none of their own";
         let far = group.far_id.ok_or(Reason::ConditionalMissing { ie: ie::FAR_ID, why })?;
         not_predefined(far.0, ie::FAR_ID)?;
@@ -69,6 +70,7 @@ pub(super) fn update(group: &UpdatePdr<'_>) -> Result<PdrUpdate, Rejection> {
 
 fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
     group.refuse_unsupported()?;
+    group.refuse_nulls()?;
     let why = "no release names this interface";
     let spare = Reason::Incorrect { ie: ie::SOURCE_INTERFACE, why };
     let source = group.source_interface.interface().ok_or(spare)?;

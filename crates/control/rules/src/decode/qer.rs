@@ -15,6 +15,7 @@ use crate::{Correlation, Gate, Qer, RateLimit, Rejection, ie};
 pub(super) fn create(group: &CreateQer<'_>) -> Result<Qer, Rejection> {
     about(group.qer_id, || {
         group.refuse_unsupported()?;
+        group.refuse_nulls()?;
         not_predefined(group.qer_id.0, QerId::TYPE)?;
         let multicast = group.qer_indications.is_some_and(|flags| !flags.is_empty());
         refuse_if(multicast, ie::QER_INDICATIONS, "multicast sequence numbers")?;

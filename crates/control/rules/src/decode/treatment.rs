@@ -16,13 +16,21 @@ use causeway_pfcp::{
     UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateTrafficEndpoint, UpdateUrr, ie_name,
 };
 
-use crate::Reason;
+use crate::{Reason, ie};
 
 /// A message or group whose IEs are all accounted for.
 pub(super) trait Treated {
     /// # Errors
     /// [`Reason::Unsupported`] with the first IE that is refused.
     fn refuse_unsupported(&self) -> Result<(), Reason>;
+
+    /// A null length asks to remove what an earlier request provisioned (clause 5.6.3). In what is created there is nothing to remove,
+    /// and a rule without the IE would be another one: one that matches or lets pass more. A network instance without a name is
+    /// none.
+    ///
+    /// # Errors
+    /// [`Reason::Incorrect`] with the first IE of null length.
+    fn refuse_nulls(&self) -> Result<(), Reason>;
 }
 
 macro_rules! treatment {
@@ -38,6 +46,13 @@ macro_rules! treatment {
                 let Self { $($acted: _,)* $($information: _,)* $($refused,)* other: _ } = self;
                 let given: &[(&str, bool)] = &[$((stringify!($refused), $refused.is_given()),)*];
                 given.iter().find(|(_, given)| *given).map_or(Ok(()), |(name, _)| Err(refused(Self::FIELDS, name)))
+            }
+
+            fn refuse_nulls(&self) -> Result<(), Reason> {
+                let types = Self::FIELDS.iter().map(|field| field.ie_type);
+                let mut nulls = types.filter(|ie| *ie != ie::NETWORK_INSTANCE && self.other.removes_type(*ie));
+                let why = "it has no octets, and there is nothing yet that this could remove";
+                nulls.next().map_or(Ok(()), |ie| Err(Reason::Incorrect { ie, why }))
             }
         }
     )*};

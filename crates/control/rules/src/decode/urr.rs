@@ -24,6 +24,7 @@ const UNSUPPORTED: ReportingTriggers = ReportingTriggers::IPMJL;
 pub(super) fn create(group: &CreateUrr<'_>) -> Result<UrrDraft, Rejection> {
     about(group.urr_id, || {
         group.refuse_unsupported()?;
+        group.refuse_nulls()?;
         not_predefined(group.urr_id.0, UrrId::TYPE)?;
         let urr = Urr::new(group.urr_id, method(group.measurement_method)?);
         let settings = settings(&as_update(group))?;

@@ -49,6 +49,7 @@ pub(crate) fn endpoints() -> LocalEndpoints {
         policies: vec![KnownPolicy { name: known_policy(), answers_http: false }],
         routable: vec![(internet(), routable())],
         barred: Vec::new(),
+        own: vec![std::net::Ipv4Addr::new(10, 45, 255, 254).into()],
     }
 }
 

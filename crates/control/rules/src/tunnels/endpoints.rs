@@ -23,6 +23,8 @@ pub struct LocalEndpoints {
     pub routable: Vec<(NetworkInstance, Vec<IpNet>)>,
     /// Prefixes of which no framed route may hold an address: the UPF's own, and what it is connected to.
     pub barred: Vec<IpNet>,
+    /// Further addresses of this machine, which no UE and no peer has: gateways, N4 and others; in their order.
+    pub own: Vec<IpAddr>,
 }
 
 /// A forwarding policy as far as rules are checked against it.
@@ -102,6 +104,43 @@ impl LocalEndpoints {
         of_network.flat_map(|(_, ranges)| ranges)
     }
 
+    /// A UE may have the address.
+    ///
+    /// # Errors
+    /// Why none has it.
+    pub(crate) fn check_ue(&self, ip: IpAddr) -> Result<(), &'static str> {
+        match unusable(ip) {
+            Some(why) => Err(why),
+            None if ip.is_loopback() => Err("a loopback address is no UE's"),
+            None if self.is_own(ip) => Err("it is an address of this UPF or of its machine"),
+            None => Ok(()),
+        }
+    }
+
+    /// A tunnel may lead to the address. Loopback addresses are those of gNBs on this machine, where ours is one, too.
+    ///
+    /// # Errors
+    /// Why none ends there.
+    pub(crate) fn check_peer(&self, ip: IpAddr) -> Result<(), &'static str> {
+        let is_inside = || self.gtpu.iter().any(|end| end.addr.iter().any(|ip| ip.is_loopback()));
+        match unusable(ip) {
+            Some(why) => Err(why),
+            None if ip.is_loopback() && !is_inside() => Err("a loopback address is no peer's"),
+            None if self.is_tunnel_end(ip) => Err("it leads back to this UPF"),
+            None => Ok(()),
+        }
+    }
+
+    /// GTP-U, or a tunnel over N6, ends here at this address.
+    fn is_tunnel_end(&self, ip: IpAddr) -> bool {
+        self.gtpu.iter().any(|end| end.addr.contains(ip))
+            || self.n6_tunnels.iter().any(|end| end.addr.contains(ip))
+    }
+
+    fn is_own(&self, ip: IpAddr) -> bool {
+        self.is_tunnel_end(ip) || self.own.binary_search(&ip).is_ok()
+    }
+
     /// The forwarding policy of that name.
     pub(crate) fn policy(&self, name: &PolicyName) -> Option<&KnownPolicy> {
         self.policies.iter().find(|policy| policy.name == *name)
@@ -129,6 +168,19 @@ impl LocalEndpoints {
     /// The network instance is a data network of Ethernet frames.
     pub(crate) fn is_ethernet(&self, instance: &NetworkInstance) -> bool {
         self.ethernet.contains(instance)
+    }
+}
+
+/// Why no host has the address, if none can.
+fn unusable(ip: IpAddr) -> Option<&'static str> {
+    let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+    let is_mapped = matches!(ip, IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some());
+    match () {
+        () if ip.is_unspecified() => Some("an unspecified address is nobody's"),
+        () if ip.is_multicast() => Some("a multicast address is no host's"),
+        () if is_broadcast => Some("the broadcast address is no host's"),
+        () if is_mapped => Some("an IPv4-mapped address is no host's"),
+        () => None,
     }
 }
 

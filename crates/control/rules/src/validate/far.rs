@@ -50,7 +50,7 @@ fn check_forwarding(
 /// The access (N3) and the SMF (N4-u, clause 5.3.1) are reached through a tunnel; the core through a tunnel
 /// (N9) or as it is (N6). The tunnel of the access may be told later: until then what goes there is dropped.
 fn check_way_out(forwarding: &Forwarding, kind: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
-    outer::check_known(forwarding.outer)?;
+    outer::check_known(forwarding.outer, context)?;
     if matches!(forwarding.outer, Some(OuterHeader::Gtpu(_))) || steering::answers_http(forwarding, context) {
         return Ok(());
     }
@@ -102,7 +102,7 @@ fn check_duplicate(
     if !used {
         return Ok(());
     }
-    outer::check_known(duplicate.outer)?;
+    outer::check_known(duplicate.outer, context)?;
     if duplicate.outer.is_some() {
         return Ok(());
     }

@@ -29,13 +29,17 @@ pub(super) fn check(
     refuse_if(!reachable, ie::OUTER_HEADER_CREATION, what)
 }
 
-/// What is sent needs to know where to.
-pub(super) fn check_known(outer: Option<OuterHeader>) -> Result<(), Reason> {
-    let why = "TEID 0 or an unspecified address, and packets are sent to it";
-    match outer {
-        Some(OuterHeader::Unknown) => Err(Reason::Incorrect { ie: ie::OUTER_HEADER_CREATION, why }),
-        _ => Ok(()),
-    }
+/// What is sent needs to know where to, and goes to somebody else.
+pub(super) fn check_known(outer: Option<OuterHeader>, context: &Context<'_>) -> Result<(), Reason> {
+    let check = |ip| context.endpoints.check_peer(ip);
+    let found = match outer {
+        Some(OuterHeader::Unknown) => Err("TEID 0 or an unspecified address, and packets are sent to it"),
+        Some(OuterHeader::Gtpu(tunnel)) => tunnel.addr.iter().try_for_each(check),
+        Some(OuterHeader::Udp(peer)) => check(peer.ip()),
+        Some(OuterHeader::Ip(peer)) => check(peer),
+        None => Ok(()),
+    };
+    found.map_err(|why| Reason::Incorrect { ie: ie::OUTER_HEADER_CREATION, why })
 }
 
 fn is_reachable(tunnel: FTeid, context: &Context<'_>) -> bool {

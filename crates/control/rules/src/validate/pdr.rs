@@ -1,5 +1,7 @@
 //! Checks of one PDR.
 
+use std::net::IpAddr;
+
 use causeway_types::Interface;
 
 use crate::reject::refuse_if;
@@ -10,6 +12,7 @@ use super::{Context, ethernet, known, require, routes};
 pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
     check_references(pdr, rules)?;
     check_source(&pdr.pdi, rules)?;
+    check_ue(&pdr.pdi, context)?;
     ethernet::check_pdr(pdr, rules.pdu_type, context)?;
     known(pdr.pdi.network_instance.as_ref(), context)?;
     routes::check(&pdr.pdi, context.endpoints)?;
@@ -35,6 +38,15 @@ fn check_references(pdr: &Pdr, rules: &RuleSet) -> Result<(), Reason> {
         Some(urr) => Err(Reason::Dangling((*urr).into())),
         None => Ok(()),
     }
+}
+
+/// The addresses are such as a UE may have. A prefix is more than the address of ours that may be in it.
+fn check_ue(pdi: &Pdi, context: &Context<'_>) -> Result<(), Reason> {
+    let Some(ue) = pdi.ue else { return Ok(()) };
+    let v6 = ue.v6.map(|net| net.addr().into());
+    let addresses = ue.v4.map(IpAddr::from).into_iter().chain(v6);
+    let checked = addresses.into_iter().try_for_each(|ip| context.endpoints.check_ue(ip));
+    checked.map_err(|why| Reason::Incorrect { ie: ie::UE_IP_ADDRESS, why })
 }
 
 /// Packets of a data network find the session by the UE's address in some PDR.

@@ -143,6 +143,8 @@ impl Wordings {
                 filling
             }
         };
+        let (_, endpoints) = self.surroundings.as_ref()?;
+        filling.own.is_sound(endpoints).then_some(())?;
         Some((self.meaning(*self.latest.first()?)?, filling))
     }
 }
@@ -198,7 +200,7 @@ pub(super) fn establish_alike(
     };
     let template = Arc::clone(&meaning.template);
     let Resources { tunnels, addresses, recent } = resources;
-    if !recent.alike.is_made_for(context) {
+    if !(recent.alike.is_made_for(context) && wording.own.is_sound(context.endpoints)) {
         return Err(Some(wording));
     }
     let own = template.take(&wording.own, session, tunnels, addresses).ok_or(Some(wording))?;

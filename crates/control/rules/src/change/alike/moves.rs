@@ -200,8 +200,10 @@ impl Resources {
     /// What a modification with this body makes of a session, if it is one that was met before and changes nothing but FARs. It is the
     /// same as what [`crate::modify`] would make of it where that was met, which is to be asked where this does not know.
     pub fn moved(&mut self, alike: &Alike, body: &[u8]) -> Option<Moved> {
-        let Wordings { hasher, moves, .. } = &mut self.recent.alike;
-        moves.find(alike, body, |words| hash_of(hasher, alike.template(), words))
+        let Wordings { hasher, moves, surroundings, .. } = &mut self.recent.alike;
+        let moved = moves.find(alike, body, |words| hash_of(hasher, alike.template(), words))?;
+        let (_, endpoints) = surroundings.as_ref()?;
+        moved.after.is_sound(endpoints).then_some(moved)
     }
 
     /// Remembers what came of a modification with this body if one like it was met before. `alike`: the session before it.

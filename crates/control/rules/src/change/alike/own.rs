@@ -4,6 +4,8 @@ use std::net::Ipv4Addr;
 
 use causeway_types::{DualIp, FTeid, Teid};
 
+use crate::LocalEndpoints;
+
 /// How many tunnels of each kind a session can have beside others, at most.
 pub(super) const MOST: usize = 2;
 
@@ -17,6 +19,14 @@ pub struct Own {
     pub tunnels: [Option<Teid>; MOST],
     /// The tunnels that FARs lead into, in the order in which the template has those.
     pub remotes: [Option<Remote>; MOST],
+}
+
+impl Own {
+    /// UE and peers may have these addresses; whether that is so, validation asked of those that were met first alone.
+    pub(super) fn is_sound(&self, endpoints: &LocalEndpoints) -> bool {
+        self.ue.is_none_or(|ue| endpoints.check_ue(ue.into()).is_ok())
+            && self.remotes.iter().flatten().all(|remote| endpoints.check_peer(remote.addr.into()).is_ok())
+    }
 }
 
 /// The far end of a tunnel over IPv4, as small as it can be kept.
