@@ -76,6 +76,10 @@ counters! {
     TxWrongKind = "tx_wrong_kind",
     /// Any other error.
     TxError = "tx_error",
+    /// Times that the port was lost, for example with its interface.
+    Lost = "lost",
+    /// Times that it was opened again after that.
+    Reopened = "reopened",
 }
 
 /// What a [`Counter`] counts.
@@ -87,6 +91,8 @@ pub enum CounterUnit {
     Octets,
     /// System calls.
     Calls,
+    /// Events of the port itself.
+    Times,
 }
 
 impl Counter {
@@ -95,6 +101,7 @@ impl Counter {
         match self {
             Self::RxOctets | Self::TxOctets => CounterUnit::Octets,
             Self::RxCalls | Self::TxCalls => CounterUnit::Calls,
+            Self::Lost | Self::Reopened => CounterUnit::Times,
             _ => CounterUnit::Packets,
         }
     }

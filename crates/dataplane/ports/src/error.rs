@@ -196,7 +196,7 @@ pub enum PortError {
         source: io::Error,
     },
     /// The port worked and does so no more.
-    #[error("port {port} is lost ({source}): was its interface removed? create it again and restart")]
+    #[error("port {port} is lost ({source}): was its interface removed?")]
     Lost {
         /// The name of the port.
         port: String,

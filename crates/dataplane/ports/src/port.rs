@@ -71,6 +71,9 @@ pub trait Port: Send {
     /// Counts what was lost below the port and is not in its counters yet, which [`Port::receive`] does where frames
     /// come. For whoever reads the counters when none do.
     fn count_losses(&mut self) {}
+
+    /// Counts in these counters from now on: the port takes the place of another one.
+    fn count_in(&mut self, _counters: &Arc<Counters>) {}
 }
 
 impl<P: Port + ?Sized> Port for Box<P> {
@@ -104,5 +107,9 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn count_losses(&mut self) {
         (**self).count_losses();
+    }
+
+    fn count_in(&mut self, counters: &Arc<Counters>) {
+        (**self).count_in(counters);
     }
 }

@@ -142,6 +142,10 @@ impl Port for TapPort {
         self.link.mtu
     }
 
+    fn count_in(&mut self, counters: &Arc<Counters>) {
+        self.counters = Arc::clone(counters);
+    }
+
     fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }

@@ -1,5 +1,5 @@
 //! The kernel's side of framed routes, on a thread of its own: a session is answered when its routes are in, and nobody else
-//! waits for them.
+//! waits for them. It also sees to it that TUN devices keep their addresses and routes.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -9,12 +9,14 @@ use std::{io, mem};
 
 use causeway_ports::PortError;
 use causeway_ports::netlink::{Link, LinkEvents, OwnTable};
+use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_types::IpNet;
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use super::routes::Route;
 use crate::config::{N6Mode, Upf};
+use crate::open::tun_options;
 
 /// How often the devices are looked at: one that was made anew, or went down, has lost its routes.
 const LOOK: Duration = Duration::from_millis(500);
@@ -40,8 +42,7 @@ pub(super) struct Kernel<K> {
 }
 
 impl<K: Send + 'static> Kernel<K> {
-    /// Removes what a former run has left, and starts the thread where the configuration allows framed routes that the
-    /// kernel does not route anyway.
+    /// Removes what a former run has left, and starts the thread, where a network is behind a TUN device.
     pub(super) fn start(upf: &Upf) -> io::Result<Self> {
         let (jobs, work) = channel();
         let (tell, told) = mpsc::unbounded_channel();
@@ -50,9 +51,9 @@ impl<K: Send + 'static> Kernel<K> {
             return Ok(Self { jobs: None, told, thread: None });
         }
         let (table, is_used) = (upf.framed_routes.table, behind_tun.any(|it| !it.framed_routes.is_empty()));
-        let run = move || match Routes::open(table, is_used) {
-            Ok(routes) if is_used => routes.run(&work, &tell),
-            Ok(_) => {}
+        let devices = tun_options(upf);
+        let run = move || match Routes::open(table, is_used, devices) {
+            Ok(routes) => routes.run(&work, &tell),
             Err(error) => {
                 warn!("framed routes are refused, their table cannot be kept: {error}");
                 refuse(&work, &tell, &error);
@@ -110,12 +111,13 @@ fn refuse<K>(work: &Receiver<Job<K>>, tell: &mpsc::UnboundedSender<Told<K>>, why
 struct Routes {
     table: OwnTable,
     wanted: BTreeSet<Route>,
+    devices: Vec<TunOptions>,
     events: LinkEvents,
     looked: Instant,
 }
 
 impl Routes {
-    fn open(table: u32, is_used: bool) -> Result<Self, PortError> {
+    fn open(table: u32, is_used: bool, devices: Vec<TunOptions>) -> Result<Self, PortError> {
         let mut own = OwnTable::open(table)?;
         let left = own.clear()?;
         if left > 0 {
@@ -126,7 +128,7 @@ impl Routes {
             info!("framed routes are kept in table {table}");
         }
         let events = LinkEvents::open()?;
-        Ok(Self { table: own, wanted: BTreeSet::new(), events, looked: Instant::now() })
+        Ok(Self { table: own, wanted: BTreeSet::new(), devices, events, looked: Instant::now() })
     }
 
     fn run<K>(mut self, work: &Receiver<Job<K>>, tell: &mpsc::UnboundedSender<Told<K>>) {
@@ -230,12 +232,17 @@ impl Routes {
         }
     }
 
-    /// Makes the routes of devices anew that were made anew, or went down and came up.
+    /// Makes the routes, and gives the addresses, of devices anew that were made anew, or went down and came up.
     fn look(&mut self) {
         let changed = match self.events.changed() {
             Ok(changed) => changed,
             Err(error) => return warn!("framed routes: {error}"),
         };
+        for device in self.devices.iter().filter(|device| changed.has(&device.device)) {
+            if let Err(error) = TunPort::restore(device) {
+                warn!("addresses and routes of {}: {error}", device.device);
+            }
+        }
         let lost: Vec<Route> =
             self.wanted.iter().filter(|(_, device)| changed.has(device)).cloned().collect();
         if lost.is_empty() {

@@ -208,7 +208,9 @@ impl Exposition {
         let help = "Octets that crossed a port";
         writer.family("causeway_port_octets", help, of(CounterUnit::Octets))?;
         let help = "System calls that moved packets at a port, each many at a time";
-        writer.family("causeway_port_calls", help, of(CounterUnit::Calls))
+        writer.family("causeway_port_calls", help, of(CounterUnit::Calls))?;
+        let help = "Times that a port was lost, for example with its interface, and was opened again";
+        writer.family("causeway_port_times", help, of(CounterUnit::Times))
     }
 
     fn pfcp(&self, writer: &mut Writer<'_>) -> fmt::Result {

@@ -11,6 +11,7 @@ use causeway_types::NetworkInstance;
 use tracing::info;
 
 use super::address::addresses;
+use super::reopening::{all_reopening, reopening};
 use crate::config::{Gtpu, GtpuMode, GtpuServer, Upf};
 use crate::error::{StartError, Transport};
 use crate::machine::descriptor;
@@ -123,14 +124,18 @@ fn open_on(
     mode: GtpuMode,
 ) -> Result<Vec<Opened>, PortError> {
     if mode == GtpuMode::AfXdp {
-        let opened = |port: XdpGtpu| -> Opened {
-            let how = format!("AF_XDP on {dev} ({})", port.description());
-            (Box::new(port), how)
-        };
         let ports = XdpGtpu::open_each(names, addresses, &XdpOptions::on(dev))?;
-        return Ok(ports.into_iter().map(opened).collect());
+        let hows: Vec<String> =
+            ports.iter().map(|port| format!("AF_XDP on {dev} ({})", port.description())).collect();
+        let (names, addresses, dev) = (names.to_vec(), addresses.to_vec(), dev.to_owned());
+        let again = move || XdpGtpu::open_each(&names, &addresses, &XdpOptions::on(&dev));
+        return Ok(all_reopening(ports, again).into_iter().zip(hows).collect());
     }
     let name = names.first().map_or(dev, String::as_str);
     let port = EthernetGtpu::open(name, addresses, &EthernetOptions::on(dev))?;
-    Ok(vec![(Box::new(port), format!("packet rings on {dev}"))])
+    let how = format!("packet rings on {dev}");
+    let (name, addresses, options) = (name.to_owned(), addresses.to_vec(), EthernetOptions::on(dev));
+    let again =
+        move || EthernetGtpu::open(&name, &addresses, &options).map(|port| Box::new(port) as Box<dyn Port>);
+    Ok(vec![(reopening(port, again), how)])
 }

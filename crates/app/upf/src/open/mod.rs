@@ -6,6 +6,7 @@ mod ethernet;
 mod forwarding;
 mod gtpu;
 mod network;
+mod reopening;
 mod socket;
 mod switch;
 
@@ -18,6 +19,7 @@ use crate::worker::{PortSet, cores};
 pub(crate) use address::n4_addresses;
 pub(crate) use barred::barred;
 pub(crate) use forwarding::forwarding_advice;
+pub(crate) use network::tun_options;
 pub(crate) use socket::{management_sockets, n4_sockets};
 
 /// Opens every packet port of the configuration: those of the first worker, then those of each other, which are further

@@ -7,10 +7,11 @@ use causeway_dataplane::Network;
 use causeway_ports::netlink::Netlink;
 use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_ports::xdp::{XdpIp, XdpOptions};
-use causeway_ports::{Port, PortError};
+use causeway_ports::{Port, PortError, Share};
 use causeway_types::{IpNet, NetworkInstance};
 use tracing::info;
 
+use super::reopening::{all_reopening, reopening};
 use crate::config::{N6Mode, N6Tunnel, Session, Upf};
 use crate::error::StartError;
 use crate::worker::PortSet;
@@ -38,6 +39,17 @@ fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
         }
     }
     devices
+}
+
+/// How the TUN devices are set up.
+pub(crate) fn tun_options(upf: &Upf) -> Vec<TunOptions> {
+    let devices = devices(&upf.session);
+    let of = |device: &Device<'_>| {
+        let session = device.sessions.first().filter(|session| session.mode == N6Mode::Tun)?;
+        let tunnels: Vec<_> = upf.n6_tunnel.iter().filter(|tunnel| tunnel.dnn == session.dnn).collect();
+        Some(options(device, &tunnels, session.mtu))
+    };
+    devices.iter().filter_map(of).collect()
 }
 
 fn open_one(device: &Device<'_>, upf: &Upf, sets: &mut [PortSet]) -> Result<(), StartError> {
@@ -94,7 +106,11 @@ fn open_tun(name: &str, device: &Device<'_>, options: &TunOptions) -> Result<Ope
     let switched_off = if options.offload { "" } else { " (offload: false)" };
     let how = format!("TUN device {} ({there}) with {}{switched_off}", device.name, port.offload());
     let own = device.sessions.iter().filter_map(|session| session.gateway).collect();
-    Ok(Opened { port: Box::new(port), how, own })
+    // Whichever of several queues comes first makes the device anew.
+    let share = if options.share == Share::Alone { Share::Alone } else { Share::Further };
+    let (name, options) = (name.to_owned(), TunOptions { share, ..options.clone() });
+    let again = move || TunPort::open(&name, &options).map(|port| Box::new(port) as Box<dyn Port>);
+    Ok(Opened { port: reopening(port, again), how, own })
 }
 
 /// Takes packets to the pools and to our ends of tunnels from an Ethernet interface.
@@ -104,12 +120,13 @@ fn open_xdp(names: &[String], device: &Device<'_>, tunnels: &[&N6Tunnel]) -> Res
     let pools = device.sessions.iter().map(|session| session.subnet);
     let ours: Vec<IpNet> = pools.chain(routed).chain(ends).collect();
     let own = addresses_of(device.name)?;
-    let opened = |port: XdpIp| {
-        let how = format!("AF_XDP on {} ({})", device.name, port.description());
-        Opened { port: Box::new(port), how, own: own.clone() }
-    };
     let ports = XdpIp::open_each(names, &ours, &XdpOptions::on(device.name))?;
-    Ok(ports.into_iter().map(opened).collect())
+    let hows: Vec<String> =
+        ports.iter().map(|port| format!("AF_XDP on {} ({})", device.name, port.description())).collect();
+    let (names, name) = (names.to_vec(), device.name.to_owned());
+    let ports = all_reopening(ports, move || XdpIp::open_each(&names, &ours, &XdpOptions::on(&name)));
+    let opened = |(port, how)| Opened { port, how, own: own.clone() };
+    Ok(ports.into_iter().zip(hows).map(opened).collect())
 }
 
 /// The addresses of an interface that others can answer to from afar.

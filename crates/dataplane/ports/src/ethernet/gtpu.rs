@@ -115,6 +115,11 @@ impl<D: Device> Port for Gtpu<D> {
         self.line.mtu()
     }
 
+    fn count_in(&mut self, counters: &Arc<Counters>) {
+        self.line.counters = Arc::clone(counters);
+        self.kernel.receiving.iter_mut().for_each(|port| port.count_in(counters));
+    }
+
     fn counters(&self) -> &Arc<Counters> {
         &self.line.counters
     }

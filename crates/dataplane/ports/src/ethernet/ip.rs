@@ -60,6 +60,10 @@ impl<D: Device> Port for IpPackets<D> {
         self.line.mtu()
     }
 
+    fn count_in(&mut self, counters: &Arc<Counters>) {
+        self.line.counters = Arc::clone(counters);
+    }
+
     fn counters(&self) -> &Arc<Counters> {
         &self.line.counters
     }

@@ -62,6 +62,10 @@ impl Port for TunPort {
         self.link.mtu
     }
 
+    fn count_in(&mut self, counters: &Arc<Counters>) {
+        self.counters = Arc::clone(counters);
+    }
+
     fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }

@@ -52,6 +52,19 @@ impl Default for TunOptions {
 }
 
 impl TunPort {
+    /// Gives a device that is up its addresses and routes anew, some of which the kernel forgets when it goes down. Nothing is done
+    /// where it is not there, or down.
+    ///
+    /// # Errors
+    /// [`PortError::Permission`], or [`PortError::System`].
+    pub fn restore(options: &TunOptions) -> Result<(), PortError> {
+        let mut netlink = Netlink::open()?;
+        match netlink.link(&options.device)?.filter(|link| link.up) {
+            Some(link) => give_addresses(&mut netlink, &link, options),
+            None => Ok(()),
+        }
+    }
+
     /// Opens the device, which is created if it does not exist, sets it up and takes it into use.
     ///
     /// Addresses and routes that are there already stay as they are.
@@ -137,6 +150,10 @@ fn set_up(netlink: &mut Netlink, link: &Link, options: &TunOptions) -> Result<()
     // First up: before that the kernel does not serve an IPv6 address, and would be waited for in vain.
     netlink.set_up(link)?;
     accept_own_addresses(&link.name);
+    give_addresses(netlink, link, options)
+}
+
+fn give_addresses(netlink: &mut Netlink, link: &Link, options: &TunOptions) -> Result<(), PortError> {
     options.addresses.iter().try_for_each(|address| netlink.add_address(link, *address))?;
     options.routes.iter().try_for_each(|route| netlink.add_route(*route, link, None))
 }

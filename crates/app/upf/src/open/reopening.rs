@@ -1,0 +1,52 @@
+//! Ports that come back.
+
+use std::sync::{Arc, Mutex};
+
+use causeway_ports::{News, Port, PortError, Reopening};
+use tracing::{info, warn};
+
+/// Says what became of a port. The others go on.
+fn tell(port: &str, news: &News) {
+    match news {
+        News::Lost(error) => warn!("port {port} is down, others go on: {error}"),
+        News::NotYet(error) => warn!("port {port} cannot be opened again, and is tried further: {error}"),
+        News::Back => info!("port {port} is back"),
+    }
+}
+
+/// The port, which is opened again so when it is lost.
+pub(super) fn reopening(
+    port: impl Port + 'static,
+    open: impl FnMut() -> Result<Box<dyn Port>, PortError> + Send + 'static,
+) -> Box<dyn Port> {
+    Box::new(Reopening::of(Box::new(port), open, tell))
+}
+
+/// Ports of several packet threads that are opened together: the first that is lost opens those of all.
+pub(super) fn all_reopening<P: Port + 'static>(
+    ports: Vec<P>,
+    open_all: impl FnMut() -> Result<Vec<P>, PortError> + Send + 'static,
+) -> Vec<Box<dyn Port>> {
+    let ready: Vec<Option<P>> = ports.iter().map(|_| None).collect();
+    let shared = Arc::new(Mutex::new((ready, open_all)));
+    let with = |(number, port): (usize, P)| {
+        let shared = Arc::clone(&shared);
+        reopening(port, move || {
+            let mut shared = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (ready, open_all) = &mut *shared;
+            if let Some(port) = ready.get_mut(number).and_then(Option::take) {
+                return Ok(Box::new(port));
+            }
+            // What others have not taken is of an interface that is gone, too.
+            ready.iter_mut().for_each(|port| *port = None);
+            let opened = open_all()?;
+            ready.iter_mut().zip(opened).for_each(|(place, port)| *place = Some(port));
+            let missing = || PortError::InterfaceMissing { name: "of this packet thread".into() };
+            ready
+                .get_mut(number)
+                .and_then(Option::take)
+                .map_or_else(|| Err(missing()), |it| Ok(Box::new(it) as _))
+        })
+    };
+    ports.into_iter().enumerate().map(with).collect()
+}

@@ -1,0 +1,283 @@
+//! A port that is opened again when it is lost.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crate::{Batch, Counter, Counters, Frame, Port, PortError, Waker};
+
+/// Waits between two tries to open the port: the first, and the longest, which each try doubles up to.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// What became of a port.
+#[derive(Debug)]
+pub enum News {
+    /// It is lost, and is opened again as soon as that is possible.
+    Lost(PortError),
+    /// It could not be opened again at the first try, for this reason; others follow.
+    NotYet(PortError),
+    /// It is open again.
+    Back,
+}
+
+/// Opens the port.
+type Open = Box<dyn FnMut() -> Result<Box<dyn Port>, PortError> + Send>;
+
+/// Hears of a port by its name.
+type Tell = Arc<dyn Fn(&str, &News) + Send + Sync>;
+
+/// A port that is opened again when it is lost, by a thread that goes when that is done. Meanwhile it receives nothing, and what
+/// it is to send is dropped and counted.
+pub struct Reopening {
+    name: String,
+    mtu: u32,
+    counters: Arc<Counters>,
+    open: Arc<Mutex<Open>>,
+    tell: Tell,
+    state: State,
+}
+
+enum State {
+    Up(Box<dyn Port>),
+    Down {
+        coming: Receiver<Box<dyn Port>>,
+        arrived: Arc<Waker>,
+    },
+    /// There is no thread that could open it, or no descriptor.
+    Gone,
+}
+
+impl Reopening {
+    /// Opens the port. `open` is called again, by another thread of the same network namespace, when the port is lost; `tell` hears
+    /// of it.
+    ///
+    /// # Errors
+    /// Those of `open`.
+    pub fn new(
+        mut open: impl FnMut() -> Result<Box<dyn Port>, PortError> + Send + 'static,
+        tell: impl Fn(&str, &News) + Send + Sync + 'static,
+    ) -> Result<Self, PortError> {
+        let port = open()?;
+        Ok(Self::of(port, open, tell))
+    }
+
+    /// The same of a port that is open.
+    pub fn of(
+        port: Box<dyn Port>,
+        open: impl FnMut() -> Result<Box<dyn Port>, PortError> + Send + 'static,
+        tell: impl Fn(&str, &News) + Send + Sync + 'static,
+    ) -> Self {
+        let (name, mtu, counters) = (port.name().to_owned(), port.mtu(), Arc::clone(port.counters()));
+        let open: Open = Box::new(open);
+        Self {
+            name,
+            mtu,
+            counters,
+            open: Arc::new(Mutex::new(open)),
+            tell: Arc::new(tell),
+            state: State::Up(port),
+        }
+    }
+
+    /// The port is lost: it is closed, and opened again elsewhere.
+    #[cold]
+    fn lose(&mut self, error: PortError) {
+        self.counters.add(Counter::Lost, 1);
+        // Closed first: it may hold what the next one needs.
+        self.state = State::Gone;
+        (self.tell)(&self.name, &News::Lost(error));
+        let Ok(arrived) = Waker::new() else { return };
+        let arrived = Arc::new(arrived);
+        let (bring, coming) = channel();
+        let (open, tell, name, here) =
+            (Arc::clone(&self.open), Arc::clone(&self.tell), self.name.clone(), Arc::downgrade(&arrived));
+        let work = move || {
+            let Ok(mut open) = open.lock() else { return };
+            let (mut wait, mut was_told) = (FIRST_WAIT, false);
+            // Until nobody waits for it any more.
+            while here.strong_count() > 0 {
+                match open() {
+                    Ok(port) => {
+                        let sent = bring.send(port);
+                        let _ = here.upgrade().filter(|_| sent.is_ok()).map(|arrived| arrived.wake());
+                        return;
+                    }
+                    Err(error) if !was_told => {
+                        tell(&name, &News::NotYet(error));
+                        was_told = true;
+                    }
+                    Err(_) => {}
+                }
+                thread::sleep(wait);
+                wait = (wait * 2).min(LONGEST_WAIT);
+            }
+        };
+        if thread::Builder::new().name(format!("open {}", self.name)).spawn(work).is_ok() {
+            self.state = State::Down { coming, arrived };
+        }
+    }
+
+    /// Takes the port that was opened, if it was.
+    #[cold]
+    fn take(&mut self) {
+        let State::Down { coming, arrived } = &self.state else { return };
+        arrived.reset();
+        if let Ok(mut port) = coming.try_recv() {
+            port.count_in(&self.counters);
+            self.counters.add(Counter::Reopened, 1);
+            (self.tell)(&self.name, &News::Back);
+            self.state = State::Up(port);
+        }
+    }
+}
+
+impl Port for Reopening {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn mtu(&self) -> u32 {
+        self.mtu
+    }
+
+    fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
+        if let State::Up(port) = &mut self.state {
+            match port.receive(batch) {
+                Ok(count) => return Ok(count),
+                Err(error) => self.lose(error),
+            }
+        } else {
+            self.take();
+        }
+        batch.clear();
+        Ok(0)
+    }
+
+    fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
+        if let State::Up(port) = &mut self.state {
+            match port.send(frames) {
+                Ok(count) => return Ok(count),
+                Err(error) => self.lose(error),
+            }
+        }
+        self.counters.add(Counter::TxLinkDown, frames.len() as u64);
+        Ok(0)
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.state {
+            State::Up(port) => port.poll_fd(),
+            State::Down { arrived, .. } => Some((**arrived).as_fd()),
+            State::Gone => None,
+        }
+    }
+
+    fn pending(&self) -> bool {
+        matches!(&self.state, State::Up(port) if port.pending())
+    }
+
+    fn count_losses(&mut self) {
+        if let State::Up(port) = &mut self.state {
+            port.count_losses();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+    use rustix::io::Errno;
+
+    use super::*;
+    use crate::memory::{self, MemoryPort};
+    use crate::wait;
+
+    /// A port whose interface can go.
+    struct Fragile {
+        inner: MemoryPort,
+        is_lost: Arc<AtomicBool>,
+    }
+
+    impl Fragile {
+        fn check(&self) -> Result<(), PortError> {
+            let is_lost = self.is_lost.load(Ordering::Relaxed);
+            if is_lost { Err(PortError::lost("n6", Errno::BADFD)) } else { Ok(()) }
+        }
+    }
+
+    impl Port for Fragile {
+        fn name(&self) -> &'static str {
+            "n6"
+        }
+
+        fn mtu(&self) -> u32 {
+            self.inner.mtu()
+        }
+
+        fn counters(&self) -> &Arc<Counters> {
+            self.inner.counters()
+        }
+
+        fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
+            self.check()?;
+            self.inner.receive(batch)
+        }
+
+        fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
+            self.check()?;
+            self.inner.send(frames)
+        }
+
+        fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+            self.inner.poll_fd()
+        }
+    }
+
+    // Input:  a port that is lost with two packets to send, and cannot be opened at the first try.
+    // Output: no error; the packets are counted; the wait for packets ends when it is open again, and it sends.
+    #[test]
+    fn a_lost_port_is_opened_again() {
+        let (is_lost, tries) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+        let (gone, tried) = (Arc::clone(&is_lost), Arc::clone(&tries));
+        let open = move || -> Result<Box<dyn Port>, PortError> {
+            if tried.fetch_add(1, Ordering::Relaxed) == 1 {
+                return Err(PortError::InterfaceMissing { name: "n6".into() });
+            }
+            let (inner, _) = memory::pair("n6", "far").expect("a pair");
+            gone.store(false, Ordering::Relaxed);
+            Ok(Box::new(Fragile { inner, is_lost: Arc::clone(&gone) }))
+        };
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&said);
+        let tell = move |_: &str, news: &News| {
+            let word = match news {
+                News::Lost(_) => "lost",
+                News::NotYet(_) => "not yet",
+                News::Back => "back",
+            };
+            heard.lock().expect("no panic").push(word);
+        };
+        let mut port = Reopening::new(open, tell).expect("it opens");
+        let mut batch = Batch::with_frame_size(2048);
+        let frames = [Frame { meta: crate::Meta::Ip, data: &[0x45] }; 2];
+        is_lost.store(true, Ordering::Relaxed);
+        assert_eq!(port.send(&frames).expect("no error"), 0);
+        assert_eq!(port.counters().value(Counter::TxLinkDown), 2);
+        while port.counters().value(Counter::Reopened) == 0 {
+            let ready = wait([&port as &dyn Port], None, Some(Duration::from_secs(10))).expect("it waits");
+            assert!(ready.port(0), "in ten seconds");
+            assert_eq!(port.receive(&mut batch).expect("no error"), 0);
+        }
+        assert_eq!(port.send(&frames[..1]).expect("no error"), 1);
+        assert_eq!(*said.lock().expect("no panic"), ["lost", "not yet", "back"]);
+        assert_eq!((port.counters().value(Counter::Lost), tries.load(Ordering::Relaxed)), (1, 3));
+    }
+}
