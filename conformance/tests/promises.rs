@@ -27,13 +27,18 @@ fn named(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
-/// The names of functions in the Rust files.
-fn functions(files: &[PathBuf]) -> BTreeSet<String> {
-    let texts = files.iter().filter(|path| path.extension().is_some_and(|end| end == "rs"));
-    let texts = texts.map(|path| std::fs::read_to_string(path).unwrap_or_default());
+/// The names of functions in the files of Rust and Go, and the texts in quotes, as metrics' names are.
+fn names(files: &[PathBuf]) -> BTreeSet<String> {
     let name =
         |rest: &str| rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().map(str::to_owned);
-    texts.flat_map(|text| text.split("fn ").skip(1).filter_map(name).collect::<Vec<_>>()).collect()
+    let mut names = BTreeSet::new();
+    for (end, keyword) in [("rs", "fn "), ("go", "func ")] {
+        let written = files.iter().filter(|path| path.extension().is_some_and(|it| it == end));
+        for text in written.map(|path| std::fs::read_to_string(path).unwrap_or_default()) {
+            names.extend([keyword, "\""].iter().flat_map(|it| text.split(it).skip(1).filter_map(name)));
+        }
+    }
+    names
 }
 
 /// A path of the repository ends, or a folder of it is, what the page calls `wanted`; a `*` stands for any part of a name.
@@ -55,7 +60,7 @@ fn is_there(paths: &[String], wanted: &str) -> bool {
 }
 
 // Input:  everything between backticks in PROMISES.md.
-// Output: each path is there, and so is a function of each name that could be a test's.
+// Output: each path is there, and so is a function of each name that could be a test's, or a text that is a metric's name.
 #[test]
 fn what_promises_name_is_there() {
     let page = std::fs::read_to_string(root().join("PROMISES.md")).expect("PROMISES.md");
@@ -63,14 +68,15 @@ fn what_promises_name_is_there() {
     FOLDERS.iter().for_each(|folder| files(&root().join(folder), &mut found));
     let relative = |path: &PathBuf| path.strip_prefix(root()).ok().map(|path| path.display().to_string());
     let paths: Vec<String> = found.iter().filter_map(relative).collect();
-    let functions = functions(&found);
+    let names = names(&found);
     let is_name = |word: &str| word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     let mut checked = 0;
     for word in named(&page).filter(|word| !word.contains(' ')) {
         let there = match word {
             _ if word.contains(['/', '.']) => is_there(&paths, word),
-            _ if word.starts_with("*_") => functions.iter().any(|name| name.ends_with(&word[1..])),
-            _ if is_name(word) => functions.contains(word) || is_there(&paths, word),
+            _ if word.starts_with("*_") => names.iter().any(|name| name.ends_with(&word[1..])),
+            _ if word.starts_with("Test") => names.contains(word),
+            _ if is_name(word) => names.contains(word) || is_there(&paths, word),
             _ => continue,
         };
         assert!(there, "PROMISES.md names `{word}`, which is nowhere");
