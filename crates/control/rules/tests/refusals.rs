@@ -145,6 +145,11 @@ fn establishments_that_are_rejected() {
             (70, Some(41)),
         ),
         (
+            "spare destination",
+            parameters(|it| it.destination_interface = DestinationInterface::Spare(9)),
+            (69, Some(42)),
+        ),
+        (
             "lawful interception",
             parameters(|it| it.destination_interface = DestinationInterface::LiFunction),
             (76, Some(42)),
