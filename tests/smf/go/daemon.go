@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -64,7 +65,7 @@ func newWorld(t *testing.T, options Options) *World {
 	for _, address := range []string{dataNetwork4, dataNetwork6} {
 		for _, port := range []uint16{plainPort, rulePort} {
 			at := netip.AddrPortFrom(netip.MustParseAddr(address), port)
-			w.network[at], err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+			w.network[at], err = inNetwork(func() (*net.UDPConn, error) { return net.ListenUDP("udp", net.UDPAddrFromAddrPort(at)) })
 			w.must(err, "the data network")
 			t.Cleanup(func() { _ = w.network[at].Close() })
 		}
@@ -88,6 +89,28 @@ func newWorld(t *testing.T, options Options) *World {
 	}
 	w.associated(20 * time.Second)
 	return w
+}
+
+// inNetwork opens a socket in the data network's namespace, by a thread that ends with it.
+func inNetwork(open func() (*net.UDPConn, error)) (socket *net.UDPConn, err error) {
+	setns := map[string]uintptr{"amd64": 308, "arm64": 268}[runtime.GOARCH]
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked
+		var namespace *os.File
+		if namespace, err = os.Open(os.Getenv("CAUSEWAY_SMF_NETWORK")); err != nil {
+			return
+		}
+		defer namespace.Close()
+		if _, _, errno := syscall.Syscall(setns, namespace.Fd(), syscall.CLONE_NEWNET, 0); errno != 0 {
+			err = errno
+			return
+		}
+		socket, err = open()
+	}()
+	<-done
+	return socket, err
 }
 
 func (w *World) must(err error, what string) {
