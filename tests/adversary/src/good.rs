@@ -1,0 +1,163 @@
+//! The good UE's packets and the good SMF's requests, while an attack goes on.
+
+use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use causeway_lab::LabError;
+use causeway_lab::netns::Namespace;
+use causeway_lab::smf::{Session, Smf};
+use causeway_lab::traffic::numbered::{MIN_IP_LENGTH, Sender, Sink};
+
+/// Between two packets of one direction.
+const PACE: Duration = Duration::from_millis(4);
+/// Between two requests.
+const REQUESTS: Duration = Duration::from_millis(10);
+/// How long packets may be under way.
+const UNDER_WAY: Duration = Duration::from_millis(500);
+/// How long the good ones may take to see all right again after an attack.
+const RECOVERY: Duration = Duration::from_secs(10);
+/// More octets than ever pass.
+const NEVER: u64 = 1 << 40;
+
+/// One direction of the good UE's traffic.
+struct Direction {
+    sender: Sender,
+    sink: Sink,
+}
+
+/// The good UE's traffic.
+pub(crate) struct Traffic([Direction; 2]);
+
+/// What the good ones saw of an attack.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) packets: u64,
+    pub(crate) lost: u64,
+    pub(crate) latencies: Vec<Duration>,
+    pub(crate) refusals: Vec<String>,
+}
+
+/// An end of the traffic.
+pub(crate) struct End<'a> {
+    pub(crate) namespace: &'a Namespace,
+    pub(crate) device: Option<&'a str>,
+    pub(crate) address: SocketAddrV4,
+}
+
+impl Traffic {
+    /// Between a UE and a host of the data network.
+    pub(crate) fn open(ue: &End<'_>, dn: &End<'_>) -> Result<Self, LabError> {
+        let direction = |from: &End<'_>, to: &End<'_>| {
+            let sink = Sink::open(to.namespace, to.address)?;
+            Sender::open(from.namespace, from.device, to.address).map(|sender| Direction { sender, sink })
+        };
+        Ok(Self([direction(ue, dn)?, direction(dn, ue)?]))
+    }
+
+    /// Sends in both directions and asks for usage until `attack` is over.
+    pub(crate) fn during<T>(
+        &mut self,
+        smf: &Smf,
+        session: &Session,
+        attack: impl FnOnce() -> T,
+    ) -> (Seen, T) {
+        let over = AtomicBool::new(false);
+        let before = self.arrived();
+        let sent_before = self.sent();
+        let (latencies, refusals, result) = thread::scope(|scope| {
+            for Direction { sender, .. } in &mut self.0 {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        // A packet that the kernel does not take is one that does not arrive.
+                        let _ = sender.send(5, MIN_IP_LENGTH, PACE);
+                    }
+                });
+            }
+            let asking = scope.spawn(|| ask(smf, session, &over));
+            let result = attack();
+            over.store(true, Ordering::Relaxed);
+            let (latencies, refusals) = asking.join().unwrap_or_default();
+            (latencies, refusals, result)
+        });
+        let packets = self.sent() - sent_before;
+        let start = Instant::now();
+        while self.arrived() - before < packets && start.elapsed() < UNDER_WAY {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let lost = packets.saturating_sub(self.arrived() - before);
+        (Seen { packets, lost, latencies, refusals }, result)
+    }
+
+    /// The UE's packets pass in both directions again, and a request is accepted: at once, or after a while in which
+    /// queues run empty. What does not, otherwise.
+    pub(crate) fn works(&mut self, smf: &Smf, session: &Session) -> Result<(), String> {
+        let start = Instant::now();
+        loop {
+            let lost = self.probe();
+            let request = smf.query_and_rearm(session, NEVER);
+            match (lost, request) {
+                ([0, 0], Ok(_)) => return Ok(()),
+                _ if start.elapsed() < RECOVERY => {}
+                ([0, 0], Err(error)) => return Err(format!("the good SMF's request: {error}")),
+                ([up, down], _) => {
+                    return Err(format!("of 20 packets of the good UE {up} are lost up and {down} down"));
+                }
+            }
+        }
+    }
+
+    /// Twenty packets in each direction: how many are lost.
+    fn probe(&mut self) -> [u64; 2] {
+        self.0.each_mut().map(|Direction { sender, sink }| {
+            let before = sink.seen().len() as u64;
+            let _ = sender.send(20, MIN_IP_LENGTH, Duration::from_millis(1));
+            20_u64.saturating_sub(sink.wait_for(before + 20, UNDER_WAY).len() as u64 - before)
+        })
+    }
+
+    fn arrived(&self) -> u64 {
+        self.0.iter().map(|direction| direction.sink.seen().len() as u64).sum()
+    }
+
+    fn sent(&self) -> u64 {
+        self.0.iter().map(|direction| direction.sender.sent()).sum()
+    }
+}
+
+/// One request after the other, until it is over.
+fn ask(smf: &Smf, session: &Session, over: &AtomicBool) -> (Vec<Duration>, Vec<String>) {
+    let (mut latencies, mut refusals) = (Vec::new(), Vec::new());
+    while !over.load(Ordering::Relaxed) {
+        let start = Instant::now();
+        match smf.query_and_rearm(session, NEVER) {
+            Ok(_) => latencies.push(start.elapsed()),
+            Err(error) => refusals.push(error.to_string()),
+        }
+        thread::sleep(REQUESTS.saturating_sub(start.elapsed()));
+    }
+    (latencies, refusals)
+}
+
+/// Median, 99th percentile and longest.
+pub(crate) fn percentiles(latencies: &mut [Duration]) -> [Duration; 3] {
+    latencies.sort_unstable();
+    let at =
+        |part: usize| latencies.get((latencies.len() * part / 100).min(latencies.len().saturating_sub(1)));
+    [at(50), at(99), latencies.last()].map(|time| time.copied().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  the times 1 to 200 ms in a wrong order; none.
+    // Output: 101, 199 and 200 ms; zeros.
+    #[test]
+    fn percentiles_are_those_of_sorted_times() {
+        let mut times: Vec<_> = (1..=200).rev().map(Duration::from_millis).collect();
+        assert_eq!(percentiles(&mut times), [101, 199, 200].map(Duration::from_millis));
+        assert_eq!(percentiles(&mut []), [Duration::ZERO; 3]);
+    }
+}

@@ -1,0 +1,113 @@
+//! The command line of the attack suite. `tests/adversary/run` builds and starts it.
+
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use causeway_adversary::{ATTACKS, Attack, Options, run};
+use causeway_upf::config::{Config, Overrides};
+use causeway_upf::{Daemon, logging, service};
+use clap::{Parser, Subcommand};
+
+/// Attacks a UPF in network namespaces of its own, while a good SMF and a good UE use it.
+#[derive(Parser)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// How long each attack sends, in seconds.
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    /// Repeat all attacks with new seeds until so many minutes have passed.
+    #[arg(long)]
+    minutes: Option<u64>,
+    /// Seed of the first round; the same seed sends the same octets.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only attacks whose name contains one of these.
+    #[arg(long, num_args = 1..)]
+    only: Vec<String>,
+    /// Show the names of all attacks and what they do.
+    #[arg(long)]
+    list: bool,
+    /// The UPF to attack, a program that takes `run --config FILE`; by default the one that this was built with.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// A folder for configuration, log and result.
+    #[arg(long, default_value = "target/adversary")]
+    out: PathBuf,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Be the UPF that is attacked.
+    #[command(hide = true)]
+    Run {
+        #[arg(long)]
+        config: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match &cli.command {
+        Some(Command::Run { config }) => upf(config).map(|()| true),
+        None if cli.list => {
+            list();
+            Ok(true)
+        }
+        None => attack(&cli),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn upf(file: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
+    let config = Config::load(Some(file), &Overrides::default())?;
+    let _logs = logging::init(&config.logger)?;
+    service::run(|| Daemon::start(&config), || ())?;
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "the list is what was asked for")]
+fn list() {
+    for Attack { name, about, .. } in ATTACKS {
+        println!("{name:36} {about}");
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the result is what was asked for")]
+fn attack(cli: &Cli) -> Result<bool, Box<dyn std::error::Error>> {
+    let wanted = |attack: &&Attack| {
+        cli.only.is_empty() || cli.only.iter().any(|part| attack.name.contains(part.as_str()))
+    };
+    let attacks: Vec<_> = ATTACKS.iter().filter(wanted).copied().collect();
+    if attacks.is_empty() {
+        return Err(format!("no attack is called {:?}; --list shows all", cli.only).into());
+    }
+    let program = cli.program.clone().map_or_else(std::env::current_exe, Ok)?;
+    let (start, mut seed, mut all_held) = (Instant::now(), cli.seed, true);
+    loop {
+        let length = Duration::try_from_secs_f64(cli.seconds)?;
+        let options = Options { program: program.clone(), out: cli.out.clone(), length, seed };
+        let round = run(&attacks, &options, |line| eprintln!("{line}"))?;
+        println!("{}", round.table());
+        std::fs::write(cli.out.join("adversary.json"), serde_json::to_vec_pretty(&round.json())?)?;
+        for failure in round.failures() {
+            println!("FAILED {failure} (seed {seed})");
+            all_held = false;
+        }
+        let minutes = cli.minutes.unwrap_or(0);
+        if start.elapsed() >= Duration::from_secs(minutes * 60) {
+            return Ok(all_held);
+        }
+        seed += 1;
+    }
+}
