@@ -20,7 +20,7 @@ use causeway_lab::process::Daemon;
 use causeway_lab::ran::{Bearer, GnbId, GnbSite, Ran, UeId, UeSite};
 use causeway_lab::smf::{Downlink, Session, SessionPlan, Smf};
 use causeway_lab::timeline::Timeline;
-use causeway_lab::topology::{DN, GNBS, POOL, POOL_GATEWAY, SMF, Topology, UPF_N3, UPF_N4};
+use causeway_lab::topology::{DN, GNBS, POOL, POOL_GATEWAY, SMF, Topology, UPF_N3, UPF_N4, UPF_N6};
 use causeway_types::{Bitrate, DualIp, FTeid, NetworkInstance, Qfi, Seid, Teid};
 
 use crate::good::{End, Traffic, percentiles};
@@ -124,6 +124,10 @@ impl Run {
         let topology = Topology::build(cleanup)?;
         for address in [HOSTILE_SMF, PEER] {
             topology.smf.ip(format!("address add {address}/24 dev n4"))?;
+        }
+        // The data network knows the way to all of the UPF's addresses.
+        for address in [UPF_N3, UPF_N4] {
+            topology.dn.ip(format!("route add {address} via {UPF_N6}"))?;
         }
         let gnb = GnbSite { namespace: &topology.gnbs[0], address: GNBS[0] }.open()?;
         let ue = UeSite { namespace: &topology.ue, device: "ue1", address: VICTIM, mtu: UE_MTU, table: 1 };
@@ -280,12 +284,13 @@ pub(crate) fn any_seid(random: &mut fastrand::Rng) -> Seid {
     Seid(random.u64(1..))
 }
 
+/// The address of N3 is one of the loopback device, so the interfaces of N3 have to be named.
 fn configuration() -> String {
     format!(
         "logger: {{level: info}}
 upf:
   pfcp: {{server: [{{address: {UPF_N4}}}]}}
-  gtpu: {{server: [{{address: {UPF_N3}}}]}}
+  gtpu: {{server: [{{address: {UPF_N3}}}], accept_from: 'n3-gnb1, n3-gnb2'}}
   session: [{{subnet: {POOL}, gateway: {POOL_GATEWAY}, dnn: {DNN}, dev: cw-{DNN}, mtu: {UE_MTU}}}]
   metrics: {{server: [{{address: {UPF_N4}, port: {MANAGEMENT}}}]}}
 "
