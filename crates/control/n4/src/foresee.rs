@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use causeway_pfcp::MessageType;
+use causeway_rules::Prepare;
 use causeway_types::Seid;
 
 use crate::N4;
@@ -12,7 +13,13 @@ const HEADER: usize = 16;
 const SEID: usize = 4;
 
 impl N4 {
-    /// The memory of the tables of sessions, which is met all over: for whoever can have it in large pages.
+    /// Has the memory of the tables of sessions prepared so before it is used: for whoever can have the system get it in large pages, and
+    /// by another thread. Call it before the first session.
+    pub const fn prepare_memory_with(&mut self, prepare: Prepare) {
+        self.sessions.prepare_with(prepare);
+    }
+
+    /// The memory of the tables of sessions, which is met all over.
     pub fn tables(&self) -> impl Iterator<Item = Range<*const u8>> {
         self.sessions.tables()
     }

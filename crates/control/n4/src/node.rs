@@ -233,8 +233,7 @@ impl N4 {
 
     /// The sessions that are established, in no order.
     pub fn sessions(&self) -> impl Iterator<Item = SessionView<'_>> {
-        let is_there = |session: &&Session| session.is_established() && !self.sessions.is_condemned(session);
-        let established = self.sessions.iter().filter(is_there);
+        let established = self.sessions.iter().filter(|session| session.is_established());
         established.filter_map(|session| self.view(session))
     }
 
@@ -257,13 +256,14 @@ impl N4 {
     /// The session of this SEID of ours, if it is established. O(1).
     pub fn session(&self, seid: Seid) -> Option<SessionView<'_>> {
         let session = self.sessions.get(seid).filter(|session| session.is_established())?;
-        if self.sessions.is_condemned(session) {
-            return None;
-        }
         self.view(session)
     }
 
+    /// `None`: it is to go.
     fn view<'a>(&'a self, session: &'a Session) -> Option<SessionView<'a>> {
+        if self.sessions.is_condemned(session) {
+            return None;
+        }
         Some(SessionView::of(session, self.associations.get(session.association)?))
     }
 

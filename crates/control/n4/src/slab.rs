@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use causeway_rules::{Ahead, Prepare};
+
 /// How many things lie in one piece beyond the first: more come without the others being moved.
 const PIECE: usize = 256;
 
@@ -17,11 +19,19 @@ pub(crate) struct Slab<T> {
     free: Vec<u32>,
     /// Places from this one on were never used.
     end: u32,
+    ahead: Ahead,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { first: Vec::new(), reserved: 0, pieces: Vec::new(), free: Vec::new(), end: 0 }
+        Self {
+            first: Vec::new(),
+            reserved: 0,
+            pieces: Vec::new(),
+            free: Vec::new(),
+            end: 0,
+            ahead: Ahead::new(None),
+        }
     }
 }
 
@@ -31,6 +41,11 @@ impl<T> Slab<T> {
         let mut first = Vec::new();
         let reserved = if first.try_reserve_exact(places).is_ok() { places } else { 0 };
         Self { first, reserved, ..Self::default() }
+    }
+
+    /// The memory of the places that lie together is prepared so from now on, before it is used.
+    pub(crate) const fn prepare_with(&mut self, prepare: Prepare) {
+        self.ahead = Ahead::new(Some(prepare));
     }
 
     /// The memory of the places that lie together.
@@ -78,6 +93,8 @@ impl<T> Slab<T> {
     fn append(&mut self, thing: T) {
         self.end += 1;
         if self.first.len() < self.reserved {
+            let Range { end: used, .. } = self.first.as_ptr_range();
+            self.ahead.reach(used.cast(), self.memory().end);
             return self.first.push(Some(thing));
         }
         match self.pieces.last_mut() {

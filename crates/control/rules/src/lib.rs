@@ -33,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+mod ahead;
 mod applications;
 mod capabilities;
 mod catalogue;
@@ -66,6 +67,7 @@ mod validate;
 pub mod testing;
 
 pub use addresses::{AddressPool, Addresses, Owners, PoolUsage, RouteLimits};
+pub use ahead::Ahead;
 pub use applications::{
     ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen,
 };

@@ -13,7 +13,7 @@ use crate::choose::Desk;
 use crate::contract::Single;
 use crate::filters::FilterSets;
 use crate::guess::{Guess, Met};
-use crate::index::ArenaError;
+use crate::index::{ArenaError, start_preparing};
 use crate::lease::{Compiler, Kinds, Lease};
 use crate::leaving::{Entrance, Leaving};
 use crate::program::Programs;
@@ -66,6 +66,7 @@ impl FastPath {
     /// # Errors
     /// [`ArenaError`] when the system has no room for the tables.
     pub fn new(topology: Topology, limits: Limits) -> Result<Self, ArenaError> {
+        start_preparing();
         Ok(Self {
             slow: Reference::new(topology.clone(), limits),
             surroundings: Surroundings::new(&topology),

@@ -15,10 +15,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_reference::lease::Traces;
-use causeway_rules::{Alike, Moved, Own, Places, Probe, Remote};
+use causeway_rules::{Ahead, Alike, Moved, Own, Places, Probe, Remote};
 use causeway_types::{Seid, Teid, Time};
 
-use crate::index::{ask_for_huge_pages, ask_for_huge_pages_in};
+use crate::index::prepare;
 use crate::lease::Lease;
 pub(crate) use awake::{Awake, Candidate};
 pub(crate) use entry::Entry;
@@ -34,6 +34,7 @@ pub(crate) const MOST_SENDERS: usize = 64;
 pub(crate) struct Resting {
     kinds: Kinds,
     records: Vec<Record>,
+    ahead: Ahead,
     /// Places of records that are free.
     free: Vec<u32>,
     seids: Places,
@@ -89,17 +90,16 @@ impl Resting {
     /// None, and room for so many.
     pub(crate) fn new(sessions: u32) -> Self {
         let places = || {
-            let places = Places::with_capacity(sessions as usize);
-            ask_for_huge_pages(places.memory());
+            let mut places = Places::with_capacity(sessions as usize);
+            places.prepare_with(prepare);
             places
         };
         // Memory that was never used is never touched.
         let records = Vec::<Record>::with_capacity(sessions as usize);
-        let octets = records.as_ptr()..records.as_ptr().wrapping_add(records.capacity());
-        ask_for_huge_pages_in(octets.start.cast()..octets.end.cast());
         Self {
             kinds: Kinds::default(),
             records,
+            ahead: Ahead::new(Some(prepare)),
             free: Vec::new(),
             seids: places(),
             tunnels: places(),
@@ -157,7 +157,12 @@ impl Resting {
         let place = self.free.pop().unwrap_or(self.records.len() as u32);
         match self.records.get_mut(place as usize) {
             Some(slot) => *slot = record,
-            None => self.records.push(record),
+            None => {
+                let end = self.records.as_ptr().wrapping_add(self.records.capacity());
+                let used = self.records.as_ptr().wrapping_add(self.records.len());
+                self.ahead.reach(used.cast(), end.cast());
+                self.records.push(record);
+            }
         }
         self.seids.insert_at(entry.seid, place);
         entry.ue.into_iter().for_each(|ue| self.ues.insert_at(ue, place));

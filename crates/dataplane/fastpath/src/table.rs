@@ -3,11 +3,13 @@
 //! A line lies where its key says, if it can: at the slot of a TEID that the UPF chose, or at the number of an address in
 //! the UE pools. The others lie behind those, and tables lead there. In any case the line is compared with the key.
 
+use std::ops::Range;
+
 use causeway_dataplane::Topology;
-use causeway_rules::TeidScheme;
+use causeway_rules::{Ahead, TeidScheme};
 use causeway_types::IpNet;
 
-use crate::index::{AddressKey, Arena, ArenaError, Cuckoo, Pools, PrefixKey, TunnelKey, prefetch};
+use crate::index::{AddressKey, Arena, ArenaError, Cuckoo, Pools, PrefixKey, TunnelKey, prefetch, prepare};
 use crate::key::Key;
 use crate::line::{Line, RuleLine};
 use crate::numbers::Numbers;
@@ -33,6 +35,8 @@ pub(crate) struct Table {
     pools: Pools,
     /// First those of TEIDs, by slot; then those of pools, by number; then the others.
     lines: Arena<Line>,
+    /// Of each of these three, as far as they have been used in order.
+    ahead: [Ahead; 3],
     slots: u32,
     /// The last line that was ever in use of those of TEIDs, and of those of pools: what looks for one behind is for nobody.
     last_slot: u32,
@@ -41,6 +45,7 @@ pub(crate) struct Table {
     taken: u32,
     others: Numbers,
     rules: Arena<RuleLine>,
+    rules_ahead: Ahead,
     rule_numbers: Numbers,
     tunnels: Cuckoo<TunnelKey>,
     addresses: Cuckoo<AddressKey>,
@@ -69,13 +74,15 @@ impl Table {
         Ok(Self {
             scheme: topology.teids,
             pools,
-            lines: Arena::new((first + others) as usize)?,
+            lines: Arena::sparse((first + others) as usize)?,
+            ahead: [Ahead::new(Some(prepare)); 3],
             slots,
             last_slot: 0,
             last_number: 0,
             taken: 0,
             others: Numbers::new(first, first + others),
-            rules: Arena::new(rules as usize)?,
+            rules: Arena::sparse(rules as usize)?,
+            rules_ahead: Ahead::new(Some(prepare)),
             rule_numbers: Numbers::new(0, rules),
             tunnels: Cuckoo::new(others as usize)?,
             addresses: Cuckoo::new(others as usize)?,
@@ -235,6 +242,10 @@ impl Table {
                 number
             }
         };
+        self.make_ready(
+            number,
+            if near.is_none() { 2 } else { usize::from(!matches!(key, Key::Tunnel(..))) },
+        );
         *self.line_mut(number)? = line;
         self.taken += 1;
         match key {
@@ -282,6 +293,14 @@ impl Table {
         }
         if self.others.is_one(number) {
             self.others.give_back(number, 1);
+        }
+    }
+
+    /// The lines behind this one will be used soon, where lines of a kind are used in order.
+    fn make_ready(&mut self, number: u32, kind: usize) {
+        let Range { start, end } = self.lines.as_ptr_range();
+        if let Some(ahead) = self.ahead.get_mut(kind) {
+            ahead.reach(start.wrapping_add(number as usize).cast(), end.cast());
         }
     }
 

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::{Egress, Ingress, PacketEngine, Plan, Transmit};
 use causeway_fastpath::FastPath;
-use causeway_fastpath::index::{ArenaError, ask_for_huge_pages_in};
+use causeway_fastpath::index::{ArenaError, prepare};
 use causeway_n4::{ApplyId, Config, N4, Output};
 use causeway_reference::{Limits, Reference};
 use causeway_types::{DualIp, NodeId, NtpSeconds, Span, Time};
@@ -55,8 +55,8 @@ impl World {
         let mut config = Config::new(NodeId::Ip(IpAddr::V4(UPF)), DualIp::from(UPF));
         config.heartbeat.interval = Span::ZERO;
         config.limits.sessions = sessions as usize;
-        let n4 = N4::new(config, capabilities(sessions), endpoints, NtpSeconds(3_900_000_000));
-        n4.tables().for_each(ask_for_huge_pages_in);
+        let mut n4 = N4::new(config, capabilities(sessions), endpoints, NtpSeconds(3_900_000_000));
+        n4.prepare_memory_with(prepare);
         Ok(Self {
             n4,
             plane,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use causeway_dataplane::{Applied, ApplyError, Capabilities, Dataplane, GtpuEndpoint, Network, Topology};
 use causeway_fastpath::FastPath;
-use causeway_fastpath::index::{ArenaError, ask_for_huge_pages_in, prefetch_at};
+use causeway_fastpath::index::{ArenaError, prefetch_at, prepare};
 use causeway_n4::{ApplyId, Config, N4, Output};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::{LocalEndpoints, Plan};
@@ -93,7 +93,7 @@ impl World {
             answers: Vec::new(),
             plans: Vec::new(),
         };
-        world.n4.tables().for_each(ask_for_huge_pages_in);
+        world.n4.prepare_memory_with(prepare);
         world.prepare(&[association()]);
         Ok(world)
     }

@@ -14,7 +14,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, Capabilities, Plan, Topology};
-use causeway_fastpath::index::{ask_for_huge_pages_in, prefetch_at};
+use causeway_fastpath::index::{prefetch_at, prepare};
 use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_rules::Scramble;
 use causeway_types::{NodeId, Time};
@@ -87,8 +87,8 @@ impl Heart {
 /// Runs until it is asked to end, or cannot go on.
 pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> Result<Totals, RunError> {
     let (control, asks) = mpsc::channel(ASKS);
-    let n4 = settings::state_machine(&given);
-    n4.tables().for_each(ask_for_huge_pages_in);
+    let mut n4 = settings::state_machine(&given);
+    n4.prepare_memory_with(prepare);
     let routes = FramedRoutes::new(&given.upf.session);
     let kernel = Kernel::start(&given.upf).map_err(RunError::Sockets)?;
     let management = Management {

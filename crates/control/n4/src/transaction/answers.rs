@@ -22,6 +22,13 @@ pub(super) struct Stored {
     len: u32,
 }
 
+impl Stored {
+    /// It was kept before there was a piece of this number.
+    pub(super) const fn is_before(self, piece: u32) -> bool {
+        (self.piece.wrapping_sub(piece) as i32) < 0
+    }
+}
+
 impl Answers {
     /// How many octets they have.
     pub(super) const fn octets(&self) -> usize {
@@ -44,6 +51,14 @@ impl Answers {
         }
         self.octets += answer.len();
         Stored { piece, at, len: answer.len() as u32 }
+    }
+
+    /// Whatever is kept from now on is in a piece of this number or a later one, and nothing is yet.
+    pub(super) fn next_piece(&mut self) -> u32 {
+        if self.pieces.back().is_some_and(|piece| !piece.is_empty()) {
+            self.pieces.push_back(Vec::new());
+        }
+        self.first.wrapping_add(self.pieces.len().saturating_sub(1) as u32)
     }
 
     /// An answer that was not forgotten.

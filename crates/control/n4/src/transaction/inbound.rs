@@ -79,6 +79,10 @@ pub(crate) enum Seen<'a> {
     Answered(&'a [u8]),
 }
 
+/// Answers that are forgotten in one step, at most, and for each request that comes.
+const AT_ONCE: usize = 256;
+const FORGOTTEN: usize = 4;
+
 /// Requests being worked on and answers given, apart for each host, so that no peer displaces another's.
 #[derive(Debug)]
 pub(crate) struct Inbound {
@@ -110,6 +114,9 @@ struct Host {
     /// The answered ones, oldest first, and when they expire.
     order: VecDeque<(Time, u32)>,
     answers: Answers,
+    /// Answers in pieces before this one are none any more, though they are still kept: the first ones of `order`.
+    valid_from: u32,
+    void: usize,
 }
 
 #[derive(Debug)]
@@ -121,7 +128,9 @@ struct Request {
 
 impl Host {
     fn place(&self, key: &RequestKey) -> Option<u32> {
-        let is_it = |place| self.requests.get(place).is_some_and(|request| request.key == *key);
+        let is_valid = |answer: Stored| !answer.is_before(self.valid_from);
+        let is_its = |request: &Request| request.key == *key && request.answer.is_none_or(is_valid);
+        let is_it = |place| self.requests.get(place).is_some_and(is_its);
         let Hint(hint) = key.hint;
         if is_it(hint) { Some(hint) } else { self.places.find(key, is_it) }
     }
@@ -144,7 +153,13 @@ impl Host {
         self.requests.len() == 0
     }
 
+    /// How many requests are remembered, open ones included.
+    fn known(&self) -> usize {
+        self.requests.len() - self.void
+    }
+
     fn begin(&mut self, key: &mut RequestKey) {
+        self.forget_void(FORGOTTEN);
         let place = self.requests.insert(Request { key: *key, answer: None });
         self.places.insert(*key, place);
         key.hint = Hint(place);
@@ -159,7 +174,13 @@ impl Host {
     fn forget_oldest(&mut self) {
         if let Some((_, place)) = self.order.pop_front() {
             self.remove(place);
+            self.void = self.void.saturating_sub(1);
         }
+    }
+
+    /// Gives back the memory of so many answers that are none any more.
+    fn forget_void(&mut self, most: usize) {
+        (0..self.void.min(most)).for_each(|_| self.forget_oldest());
     }
 }
 
@@ -248,9 +269,9 @@ impl Inbound {
     /// Forgets the answers given to a host: what they said is no longer so.
     pub(crate) fn forget_answers(&mut self, ip: IpAddr) {
         if let Some(host) = self.hosts.get_mut(ip) {
-            while !host.order.is_empty() {
-                host.forget_oldest();
-            }
+            host.void = host.order.len();
+            host.valid_from = host.answers.next_piece();
+            host.forget_void(AT_ONCE);
         }
         self.drop_empty(ip);
     }
@@ -260,11 +281,14 @@ impl Inbound {
         self.hosts.iter().filter_map(|(_, host)| host.order.front()).map(|(expiry, _)| *expiry).min()
     }
 
-    /// Forgets the answers whose time is over.
+    /// Forgets the answers whose time is over, a few of each host at a time; [`Inbound::next_deadline`] says whether there are more.
     pub(crate) fn expire(&mut self, now: Time) {
         let mut empty = Vec::new();
         for (ip, host) in self.hosts.iter_mut() {
-            while host.order.front().is_some_and(|(expiry, _)| *expiry <= now) {
+            for _ in 0..AT_ONCE {
+                if host.order.front().is_none_or(|(expiry, _)| *expiry > now) {
+                    break;
+                }
                 host.forget_oldest();
             }
             if host.is_empty() {
@@ -283,7 +307,7 @@ impl Inbound {
 
     /// How many requests are remembered, open ones included.
     pub(crate) fn len(&self) -> usize {
-        self.hosts.iter().map(|(_, host)| host.requests.len()).sum()
+        self.hosts.iter().map(|(_, host)| host.known()).sum()
     }
 
     /// Forgets a host if there are too many: the one with the fewest answers of those with no open request.

@@ -96,6 +96,7 @@ fn a_release_is_carried_out_a_few_sessions_at_a_time() {
     assert!(world.plane.held.len() <= AT_A_TIME, "{} plans at once", world.plane.held.len());
     assert_eq!(world.n4.sessions().map(|view| view.seid).collect::<Vec<_>>(), [its]);
     assert!(seids.iter().all(|seid| world.n4.session(*seid).is_none()));
+    assert_eq!(world.n4.sessions_at(0..1000).count(), 1);
     let mut served_meanwhile = 0;
     while world.plane.sessions() > 1 {
         turn(&mut world);

@@ -22,7 +22,8 @@ const PAGE: usize = 4096;
 /// A fixed number of elements, all zero at first, in one piece. It is used as a slice.
 ///
 /// Address space is reserved for all of them. Memory is taken when an element is touched for the first time, by the page:
-/// with transparent huge pages that is 2 MiB, which the kernel clears in about 0.1 ms.
+/// with transparent huge pages that is 2 MiB, which the kernel clears in about 0.1 ms, and in 5 ms where a virtual machine has to get them
+/// from its host.
 pub struct Arena<T> {
     base: NonNull<T>,
     len: usize,
@@ -79,6 +80,18 @@ impl<T: FromZeros> Arena<T> {
     /// # Errors
     /// When there is not as much address space, or memory.
     pub fn new(len: usize) -> Result<Self, ArenaError> {
+        Self::with_pages(len, true)
+    }
+
+    /// The same, in pages of the ordinary size, but for those that are made ready by [`super::prepare`]: no first touch takes long.
+    ///
+    /// # Errors
+    /// When there is not as much address space, or memory.
+    pub fn sparse(len: usize) -> Result<Self, ArenaError> {
+        Self::with_pages(len, false)
+    }
+
+    fn with_pages(len: usize, are_huge: bool) -> Result<Self, ArenaError> {
         const {
             assert!(size_of::<T>() > 0 && align_of::<T>() <= PAGE && !std::mem::needs_drop::<T>());
         }
@@ -90,7 +103,7 @@ impl<T: FromZeros> Arena<T> {
             .checked_add(2 * HUGE_PAGE)
             .filter(|octets| *octets <= isize::MAX as usize)
             .ok_or(too_large)?;
-        let (base, memory) = mapped(layout.size())
+        let (base, memory) = mapped(layout.size(), are_huge)
             .or_else(|| allocated(layout))
             .ok_or(ArenaError::NoMemory { octets: layout.size() })?;
         Ok(Self { base: base.cast(), len, memory, owned: PhantomData })
@@ -108,8 +121,8 @@ impl<T> Arena<T> {
 }
 
 /// At least so many octets of zeroes from the kernel. None under Miri, which does not know the call.
-fn mapped(octets: usize) -> Option<(NonNull<u8>, Memory)> {
-    if cfg!(miri) { None } else { transparent(octets).ok() }
+fn mapped(octets: usize, are_huge: bool) -> Option<(NonNull<u8>, Memory)> {
+    if cfg!(miri) { None } else { transparent(octets, are_huge).ok() }
 }
 
 /// Asks the kernel for huge pages where such pages hold nothing but these elements: where elements are met all over, each is in a
@@ -132,8 +145,21 @@ pub fn ask_for_huge_pages_in(range: Range<*const u8>) {
     let _ = unsafe { madvise(start, octets, Advice::LinuxHugepage) };
 }
 
-/// Ordinary pages, joined to huge ones where the kernel does that. Small arrays would waste a huge page.
-fn transparent(octets: usize) -> Result<(NonNull<u8>, Memory), Errno> {
+/// Has the kernel get the pages in a range of addresses now, huge ones where it can. What is there stays as it is, and nothing happens
+/// where nothing is.
+pub(super) fn populate(range: Range<usize>) {
+    let start = ptr::without_provenance::<u8>(range.start.next_multiple_of(PAGE));
+    let octets = (range.end / PAGE * PAGE).saturating_sub(start.addr());
+    ask_for_huge_pages_in(start..start.wrapping_add(octets));
+    if octets > 0 && !cfg!(miri) {
+        // An older kernel cannot, and what was given back meanwhile is not there: then whoever uses it first waits for it.
+        // SAFETY: the call changes nothing that is in memory, only what is backed by it; it reads and writes no octet.
+        let _ = unsafe { madvise(start.cast_mut().cast(), octets, Advice::LinuxPopulateWrite) };
+    }
+}
+
+/// Ordinary pages, joined to huge ones where the kernel does that if they are to be. Small arrays would waste a huge page.
+fn transparent(octets: usize, are_huge: bool) -> Result<(NonNull<u8>, Memory), Errno> {
     if octets < HUGE_PAGE {
         let memory = map(octets)?;
         let Memory::Mapped { start, .. } = memory else { return Err(Errno::NOMEM) };
@@ -143,7 +169,7 @@ fn transparent(octets: usize) -> Result<(NonNull<u8>, Memory), Errno> {
     let Memory::Mapped { start, backing, .. } = &mut memory else { return Err(Errno::NOMEM) };
     let aligned = start.wrapping_byte_add(start.align_offset(HUGE_PAGE));
     // SAFETY: the aligned range begins at most one huge page after the start of the mapping, which is longer by that.
-    if unsafe { madvise(aligned, octets, Advice::LinuxHugepage) }.is_ok() {
+    if are_huge && unsafe { madvise(aligned, octets, Advice::LinuxHugepage) }.is_ok() {
         *backing = Backing::Transparent;
     }
     Ok((NonNull::new(aligned.cast()).ok_or(Errno::NOMEM)?, memory))

@@ -77,7 +77,7 @@ impl<K: Key> Cuckoo<K> {
         let places = capacity.checked_mul(100).ok_or(too_large)?.div_ceil(LOAD);
         let buckets = places.div_ceil(PLACES).max(2).next_power_of_two();
         let mask = u32::try_from(buckets - 1).map_err(|_| too_large)?;
-        Ok(Self { buckets: Arena::new(buckets)?, hash, mask, entries: 0, key: PhantomData })
+        Ok(Self { buckets: Arena::sparse(buckets)?, hash, mask, entries: 0, key: PhantomData })
     }
 
     /// Where to look for a key.

@@ -9,9 +9,11 @@ mod hash;
 mod key;
 mod machine;
 mod pools;
+mod ready;
 
 pub use arena::{Arena, ArenaError, Backing, ask_for_huge_pages, ask_for_huge_pages_in};
 pub use cuckoo::{Cuckoo, Full, Probe};
 pub use key::{AddressKey, Key, PrefixKey, TunnelKey};
 pub use machine::{prefetch, prefetch_at};
 pub use pools::Pools;
+pub use ready::{prepare, start_preparing};

@@ -1,5 +1,7 @@
 //! Lines of rules: a session's that has several, each with an account of its own.
 
+use std::ops::Range;
+
 use super::Table;
 use crate::index::prefetch;
 use crate::line::RuleLine;
@@ -19,7 +21,10 @@ impl Table {
 
     /// So many rule lines one after the other. Returns the number of the first; `None` where there is no room.
     pub(crate) fn take_rules(&mut self, count: u32) -> Option<u32> {
-        self.rule_numbers.take(count)
+        let first = self.rule_numbers.take(count)?;
+        let Range { start, end } = self.rules.as_ptr_range();
+        self.rules_ahead.reach(start.wrapping_add(first as usize).cast(), end.cast());
+        Some(first)
     }
 
     /// The rule lines are free.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use causeway_rules::Prepare;
 use causeway_types::{FSeid, Seid};
 
 use super::Sessions;
@@ -15,6 +16,12 @@ impl Sessions {
     pub(crate) fn tables(&self) -> impl Iterator<Item = Range<*const u8>> {
         let ends = self.by_cp.memory().as_ptr_range();
         [self.all.memory(), ends.start.cast()..ends.end.cast()].into_iter()
+    }
+
+    /// The memory of the tables of sessions is prepared so from now on, before it is used.
+    pub(crate) const fn prepare_with(&mut self, prepare: Prepare) {
+        self.all.prepare_with(prepare);
+        self.by_cp.prepare_with(prepare);
     }
 
     /// Says where a session is, if there is one.

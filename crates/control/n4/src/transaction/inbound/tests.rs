@@ -106,3 +106,40 @@ fn a_place_that_is_told_is_no_more_than_a_hint() {
         assert_eq!(inbound.look_up(&key(1, sequence)), Seen::Answered(answer));
     }
 }
+
+// Input:  ten thousand answers given to a host, and one open request; then what they said is no longer so. The first two requests come
+//         again, and the time of all answers passes.
+// Output: none is an answer any more, at once, and the open request is open; no step gives back more than 256 of them, and in the end
+//         nothing is left but what came since.
+#[test]
+fn many_answers_are_forgotten_a_few_at_a_time() {
+    let bounds = Bounds { hosts: 2, octets_per_host: 1 << 20, in_progress_per_host: 2 };
+    let mut inbound = Inbound::new(Span::from_secs(30), bounds);
+    for sequence in 0..10_000 {
+        assert!(inbound.begin(&mut key(1, sequence)));
+        inbound.answer(Time::from_secs(1), key(1, sequence), b"no longer so");
+    }
+    assert!(inbound.begin(&mut key(1, 70_000)));
+    let held = |inbound: &Inbound| inbound.hosts.iter().map(|(_, host)| host.requests.len()).sum::<usize>();
+    let before = held(&inbound);
+    inbound.forget_answers(key(1, 3).from.ip());
+    assert!(before == 10_001 && held(&inbound) == before - AT_ONCE);
+    assert!((0..10_000).all(|sequence| inbound.look_up(&key(1, sequence)) == Seen::New));
+    assert_eq!((inbound.look_up(&key(1, 70_000)), inbound.len()), (Seen::InProgress, 1));
+    assert!(inbound.begin(&mut key(1, 9000)));
+    inbound.answer(Time::from_secs(2), key(1, 9000), b"so");
+    assert_eq!(inbound.look_up(&key(1, 9000)), Seen::Answered(b"so"));
+    inbound.forget(&key(1, 70_000));
+    let mut steps = 0;
+    while inbound.next_deadline().is_some_and(|due| due <= Time::from_secs(31)) {
+        let before = held(&inbound);
+        inbound.expire(Time::from_secs(31));
+        assert!(before - held(&inbound) <= AT_ONCE);
+        steps += 1;
+    }
+    assert!(steps > 30, "{steps}");
+    assert_eq!((held(&inbound), inbound.len()), (1, 1));
+    assert_eq!(inbound.look_up(&key(1, 9000)), Seen::Answered(b"so"));
+    inbound.expire(Time::from_secs(32));
+    assert_eq!((held(&inbound), inbound.look_up(&key(1, 9000))), (0, Seen::New));
+}
