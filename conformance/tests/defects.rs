@@ -32,3 +32,27 @@ fn check(root: &Path, held: &str) {
         assert!(text.contains(&format!("fn {function}(")), "{path} has no {function}");
     }
 }
+
+// Input:  the enum of reasons for a refusal, and the rows of docs/refusals.md.
+// Output: each reason has one row with four fields, and each row a reason.
+#[test]
+fn each_refusal_has_its_row() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
+    let page = std::fs::read_to_string(root.join("docs/refusals.md")).expect("the page");
+    let source =
+        std::fs::read_to_string(root.join("crates/control/rules/src/reject/mod.rs")).expect("the enum");
+    let (_, reasons) = source.split_once("pub enum Reason {").expect("the enum of reasons");
+    let (reasons, _) = reasons.split_once("\n}").expect("its end");
+    let is_variant =
+        |line: &&str| line.starts_with("    ") && line[4..].starts_with(|c: char| c.is_ascii_uppercase());
+    let name = |line: &str| line.trim().chars().take_while(char::is_ascii_alphanumeric).collect::<String>();
+    let mut wanted: Vec<_> = reasons.lines().filter(is_variant).map(name).collect();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let mut there: Vec<_> = rows
+        .inspect(|row| assert_eq!(row.matches(" |").count(), 4, "not four fields: {row}"))
+        .filter_map(|row| row.split_once('`').map(|(name, _)| name.to_owned()))
+        .collect();
+    wanted.sort();
+    there.sort();
+    assert_eq!(there, wanted);
+}
