@@ -204,6 +204,10 @@ impl<P: Port> Port for Faulty<P> {
         self.inner.count_losses();
     }
 
+    fn filled(&self) -> Option<u8> {
+        self.inner.filled()
+    }
+
     fn pending(&self) -> bool {
         self.inner.pending() || !self.inward.queue.is_empty() || !self.outward.queue.is_empty()
     }

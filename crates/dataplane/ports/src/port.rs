@@ -68,6 +68,11 @@ pub trait Port: Send {
         false
     }
 
+    /// How much of the room for what was not received yet is in use, in percent. `None` where nobody knows.
+    fn filled(&self) -> Option<u8> {
+        None
+    }
+
     /// Counts what was lost below the port and is not in its counters yet, which [`Port::receive`] does where frames
     /// come. For whoever reads the counters when none do.
     fn count_losses(&mut self) {}
@@ -103,6 +108,10 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn pending(&self) -> bool {
         (**self).pending()
+    }
+
+    fn filled(&self) -> Option<u8> {
+        (**self).filled()
     }
 
     fn count_losses(&mut self) {

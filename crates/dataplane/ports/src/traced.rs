@@ -64,6 +64,10 @@ impl<P: Port> Port for Traced<P> {
         self.inner.count_losses();
     }
 
+    fn filled(&self) -> Option<u8> {
+        self.inner.filled()
+    }
+
     fn pending(&self) -> bool {
         self.inner.pending()
     }

@@ -227,3 +227,39 @@ fn what_cannot_be_opened_says_what_to_do() {
         assert!(bad.contains("cannot be the name"), "{bad}");
     });
 }
+
+// Input:  3,000 datagrams to a UE while nobody takes them; when they were taken, 20,000.
+// Output: the first are all received, in order; of the others each is received or counted as lost, though the kernel drops it
+//         before the port.
+#[test]
+fn what_the_device_has_no_room_for_is_counted() {
+    in_namespace("what_the_device_has_no_room_for_is_counted", || {
+        let mut port = open();
+        let server = UdpSocket::bind((GATEWAY, 7)).unwrap();
+        let send = |count: u32| {
+            (0..count).for_each(|n| {
+                server.send_to(&n.to_be_bytes(), (UE, 5000)).unwrap();
+            })
+        };
+        let take = |port: &mut TunPort| {
+            let (mut batch, mut seen) = (Batch::new(), Vec::new());
+            while port.receive(&mut batch).unwrap() > 0 {
+                seen.extend(
+                    batch.frames().map(|frame| u32::from_be_bytes(frame.data[28..32].try_into().unwrap())),
+                );
+            }
+            seen
+        };
+        send(3000);
+        let seen = take(&mut port);
+        assert!(seen.iter().copied().eq(0..3000), "{}", seen.len());
+        send(20_000);
+        let seen = take(&mut port);
+        port.count_losses();
+        let lost = port.counters().value(Counter::RxOverrun);
+        assert_eq!(seen.len() as u64 + lost, 20_000, "{}", seen.len());
+        assert!(lost > 0);
+        port.count_losses();
+        assert_eq!(port.counters().value(Counter::RxOverrun), lost, "a loss is counted once");
+    });
+}

@@ -180,3 +180,29 @@ fn overruns_are_counted_though_nothing_is_received() {
     assert_eq!(port.counters().value(Counter::RxOverrun), lost);
     assert!(taken > 0);
 }
+
+// Input:  far more datagrams than the receive buffer holds, while nobody takes them; then they are taken.
+// Output: the port says that the buffer is full, and counts what was lost before anything is received; each datagram is received or counted,
+//         once; in the end the buffer is empty.
+#[test]
+fn what_the_socket_has_no_room_for_is_counted_at_once() {
+    let options = UdpOptions { receive_buffer: 64 << 10, offload: false, ..UdpOptions::default() };
+    let mut port = UdpPort::bind("n3", "127.0.0.1:0".parse().unwrap(), &options).unwrap();
+    let gnb = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    assert_eq!(port.filled(), Some(0));
+    for _ in 0..2000 {
+        gnb.send_to(b"flood", port.local()).unwrap();
+    }
+    assert!(port.filled().unwrap() > 90, "{:?}", port.filled());
+    port.count_losses();
+    let lost = port.counters().value(Counter::RxOverrun);
+    let (mut batch, mut seen) = (Batch::new(), 0);
+    while port.receive(&mut batch).unwrap() > 0 {
+        seen += batch.len() as u64;
+    }
+    assert_eq!(seen + lost, 2000);
+    assert!(lost > 0);
+    port.count_losses();
+    assert_eq!(port.counters().value(Counter::RxOverrun), lost);
+    assert!(port.filled().unwrap() <= 25, "{:?}", port.filled());
+}

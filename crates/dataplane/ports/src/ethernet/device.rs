@@ -59,6 +59,11 @@ pub trait Device: Send {
     /// The kernel has news of the link. A link that went down may have left an error behind, which a later frame must not meet.
     fn link_changed(&mut self) {}
 
+    /// How much of the room for received frames is in use, in percent. `None` where nobody knows.
+    fn filled(&self) -> Option<u8> {
+        None
+    }
+
     /// Counts what was lost since this or [`Device::settle`] did it last.
     fn count_losses(&mut self, _counters: &Counters) {}
 

@@ -159,6 +159,10 @@ impl<D: Device> Port for Gtpu<D> {
         self.line.count_losses();
     }
 
+    fn filled(&self) -> Option<u8> {
+        self.line.device.filled()
+    }
+
     fn pending(&self) -> bool {
         self.line.device.pending()
     }

@@ -86,6 +86,32 @@ impl Netlink {
         self.set_link(link, "setting the MTU of", message)
     }
 
+    /// Lets so many packets wait to be sent by the link.
+    ///
+    /// # Errors
+    /// [`PortError::Permission`] or [`PortError::System`].
+    pub fn set_queue_length(&mut self, link: &Link, packets: u32) -> Result<(), PortError> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::TxQueueLen(packets));
+        self.set_link(link, "setting the queue length of", message)
+    }
+
+    /// The link with that number as it is now, if it still exists.
+    ///
+    /// # Errors
+    /// [`PortError::System`].
+    pub fn link_at(&mut self, index: u32) -> Result<Option<Link>, PortError> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        let mut found = None;
+        self.ask("looking up an interface", Message::GetLink(message), |message| {
+            if let Message::NewLink(message) = message {
+                found = Some(Link::from_message(&message));
+            }
+        })?;
+        Ok(found)
+    }
+
     /// Makes the link a port of the bridge.
     ///
     /// # Errors

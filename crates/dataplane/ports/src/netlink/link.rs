@@ -20,6 +20,10 @@ pub struct Link {
     pub mac: Option<MacAddr>,
     /// It is up, administratively.
     pub up: bool,
+    /// Packets that may wait to be sent by it.
+    pub queue_length: u32,
+    /// Packets that it was to send and dropped.
+    pub send_drops: u64,
     /// What queues it has, where it is a TUN or TAP device.
     pub tun: Option<TunQueues>,
     /// The VRF, bridge or bond that it belongs to.
@@ -72,6 +76,8 @@ impl Link {
             match attribute {
                 LinkAttribute::IfName(name) => link.name.clone_from(name),
                 LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
+                LinkAttribute::TxQueueLen(length) => link.queue_length = *length,
+                LinkAttribute::Stats64(stats) => link.send_drops = stats.tx_dropped,
                 LinkAttribute::Address(mac) if ethernet => {
                     link.mac = mac.as_slice().try_into().ok().map(MacAddr);
                 }

@@ -108,6 +108,19 @@ impl Netlink {
         self.exchange(message, NLM_F_DUMP, each).map_err(|errno| failure(doing, errno))
     }
 
+    /// Asks for one entry, which may not be there.
+    pub(super) fn ask(
+        &mut self,
+        doing: &str,
+        message: RouteNetlinkMessage,
+        each: impl FnMut(RouteNetlinkMessage),
+    ) -> Result<(), PortError> {
+        match self.exchange(message, NLM_F_ACK, each) {
+            Err(Errno::NODEV) => Ok(()),
+            done => done.map_err(|errno| failure(doing, errno)),
+        }
+    }
+
     fn exchange(
         &mut self,
         message: RouteNetlinkMessage,

@@ -56,9 +56,25 @@ const SO_MEMINFO: libc::c_int = 55;
 
 /// How many packets the kernel has dropped at a socket, since nobody took those before them in time. It wraps.
 pub(crate) fn drops(fd: impl AsFd) -> Result<u32, Errno> {
-    // The last of the SK_MEMINFO_VARS of linux/sock_diag.h: SK_MEMINFO_DROPS.
-    let [.., drops] = option::<[u32; 9]>(fd, libc::SOL_SOCKET, SO_MEMINFO)?;
-    Ok(drops)
+    memory(fd).map(|memory| memory.drops).ok_or(Errno::NOPROTOOPT)
+}
+
+/// What a socket says of its memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Memory {
+    /// How much of its receive buffer is in use, in percent. What was taken out counts on for a while, up to a quarter of the buffer.
+    pub(crate) filled: u8,
+    /// Messages that found no room in it so far. It wraps.
+    pub(crate) drops: u32,
+}
+
+/// What a socket says of its memory, where it does.
+pub(crate) fn memory(fd: impl AsFd) -> Option<Memory> {
+    let said: [u32; 9] = option(fd, libc::SOL_SOCKET, SO_MEMINFO).ok()?;
+    let word = |at: libc::c_int| said.get(at as usize).copied();
+    let (used, room) = (word(libc::SK_MEMINFO_RMEM_ALLOC)?, word(libc::SK_MEMINFO_RCVBUF)?);
+    let filled = (u64::from(used) * 100).checked_div(room.into())?.min(100) as u8;
+    Some(Memory { filled, drops: word(libc::SK_MEMINFO_DROPS)? })
 }
 
 /// Lets further sockets of this user be bound to the address of this one.

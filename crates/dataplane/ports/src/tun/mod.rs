@@ -8,6 +8,7 @@
 mod cut;
 mod join;
 mod layout;
+mod losses;
 mod offload;
 mod open;
 mod receive;
@@ -21,7 +22,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use crate::netlink::Link;
-use crate::{Batch, Counters, Frame, Port, PortError};
+use crate::{Batch, Counter, Counters, Frame, Port, PortError};
+use losses::Losses;
 use receive::Intake;
 use send::Outlet;
 
@@ -39,6 +41,8 @@ pub struct TunPort {
     counters: Arc<Counters>,
     intake: Intake,
     outlet: Outlet,
+    /// Of several ports on one device one counts what the device drops.
+    losses: Option<Losses>,
 }
 
 impl TunPort {
@@ -88,5 +92,11 @@ impl Port for TunPort {
 
     fn pending(&self) -> bool {
         self.intake.is_waiting()
+    }
+
+    fn count_losses(&mut self) {
+        if let Some(losses) = &mut self.losses {
+            self.counters.add(Counter::RxOverrun, losses.count());
+        }
     }
 }

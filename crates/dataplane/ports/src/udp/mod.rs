@@ -158,6 +158,10 @@ impl Port for UdpPort {
         }
     }
 
+    fn filled(&self) -> Option<u8> {
+        sockopt::memory(&self.socket).map(|memory| memory.filled)
+    }
+
     fn pending(&self) -> bool {
         matches!(&self.intake, Intake::Joined(joined) if joined.is_waiting())
     }

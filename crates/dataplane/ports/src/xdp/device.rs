@@ -124,6 +124,11 @@ impl Device for Queues {
         self.losses = now;
     }
 
+    /// Of the queue that is filled most.
+    fn filled(&self) -> Option<u8> {
+        self.sockets.iter().map(Socket::filled).max()
+    }
+
     fn pending(&self) -> bool {
         self.waiting
     }

@@ -120,6 +120,11 @@ impl Socket {
         self.receive.is_ready()
     }
 
+    /// How much of the receive ring is in use, in percent.
+    pub(crate) fn filled(&self) -> u8 {
+        self.receive.filled()
+    }
+
     /// Octets of the largest frame that can be sent.
     pub(crate) const fn frame_size(&self) -> usize {
         self.umem.chunk_size()

@@ -86,6 +86,13 @@ impl<T: Entry> Ring<T> {
         self.ours != self.theirs
     }
 
+    /// As consumer: how much of the ring is in use, in percent.
+    pub(super) fn filled(&self) -> u8 {
+        let theirs = self.word(self.offsets.producer).load(Ordering::Relaxed);
+        let waiting = theirs.wrapping_sub(self.ours).min(self.size);
+        (u64::from(waiting) * 100 / u64::from(self.size)) as u8
+    }
+
     /// As consumer: the next entry. It is the kernel's again after [`Ring::publish_consumed`].
     pub(super) fn consume(&mut self) -> Option<T> {
         if !self.is_ready() {
