@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 
 use crate::report::{self, Conditions, IoCost, Report};
 use crate::{
-    BenchError, events, filters, floods, index, kit, memory, pauses, pfcp, pipeline, ports, strangers,
-    switch, upf, workers,
+    BenchError, events, filters, floods, index, kit, memory, overload, pauses, pfcp, pipeline, ports,
+    strangers, switch, upf, workers,
 };
 
 /// Which benchmark, and what holds for any.
@@ -66,6 +66,8 @@ pub enum Benchmark {
     Ports(ports::Options),
     /// A whole UPF over veth: packets a second, CPU time and latency from one end to the other (needs root)
     Upf(upf::Options),
+    /// A whole UPF beyond what it can forward: what still gets through, and what a session beside a flood loses (needs root)
+    Overload(overload::Options),
     /// A whole UPF: microseconds from a threshold to its report, from a handover to its response, until a rule holds
     Events(events::Options),
     /// Every benchmark with its default options, one after the other
@@ -88,6 +90,7 @@ impl Benchmark {
             Self::Switch(switch::Options::default()),
             Self::Ports(ports::Options::default()),
             Self::Upf(upf::Options::default()),
+            Self::Overload(overload::Options::default()),
             Self::Events(events::Options::default()),
         ]
     }
@@ -121,6 +124,7 @@ impl Benchmark {
             Self::Switch(_) => "switch",
             Self::Ports(_) => "ports",
             Self::Upf(_) => "upf",
+            Self::Overload(_) => "overload",
             Self::Events(_) => "events",
             Self::All => "all",
         }
@@ -140,6 +144,7 @@ impl Benchmark {
             Self::Switch(options) => switch::run(options, common),
             Self::Ports(options) => ports::run(options, common),
             Self::Upf(options) => upf::run(options, common),
+            Self::Overload(options) => overload::run(options, common),
             Self::Events(options) => events::run(options, common),
             Self::All => {
                 let reports = Self::every().into_iter().map(|benchmark| benchmark.run_if_possible(common));

@@ -16,6 +16,7 @@ pub mod index;
 pub mod kit;
 pub mod memory;
 pub mod nets;
+pub mod overload;
 pub mod pauses;
 pub mod pfcp;
 pub mod pipeline;

@@ -26,16 +26,23 @@ pub fn pin_to_any(cores: &[usize]) -> Result<(), BenchError> {
 /// # Errors
 /// As [`pin`].
 pub fn other_core(core: usize) -> Result<usize, BenchError> {
-    // In a thread of its own, which takes its place with it.
-    let find = || {
-        let others = (0..CpuSet::MAX_CPU).filter(|other| *other != core);
-        others.take(MOST_CORES).find(|other| pin(*other).is_ok())
-    };
-    let found = std::thread::scope(|scope| scope.spawn(find).join()).unwrap_or(None);
-    match found {
+    match core_beside(&[core])? {
         Some(other) => Ok(other),
         None => pin(core).map(|()| core),
     }
+}
+
+/// A core that this process may use and that is none of these.
+///
+/// # Errors
+/// As [`pin`].
+pub fn core_beside(taken: &[usize]) -> Result<Option<usize>, BenchError> {
+    // In a thread of its own, which takes its place with it.
+    let find = || {
+        let others = (0..CpuSet::MAX_CPU).filter(|other| !taken.contains(other));
+        others.take(MOST_CORES).find(|other| pin(*other).is_ok())
+    };
+    Ok(std::thread::scope(|scope| scope.spawn(find).join()).unwrap_or(None))
 }
 
 /// The cores that the calling thread may run on, in ascending order.

@@ -1,9 +1,11 @@
 //! Causeway's daemon in a namespace, with its threads where they belong.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
-use causeway_upf::Daemon;
+use causeway_ports::Counters;
 use causeway_upf::config::{Config, Gtpu, GtpuMode, GtpuServer, Metrics, N6Mode, PfcpServer, Session, Upf};
+use causeway_upf::{Daemon, open};
 
 use super::field::{Field, GATEWAY, POOL, UPF_N3, UPF_N4};
 use super::options::Ports;
@@ -16,6 +18,8 @@ pub struct Running {
     pub packets: Threads,
     /// All threads: those of the control plane, too.
     pub all: Threads,
+    /// What crossed its packet ports, in the order of the configuration, N3 first.
+    pub counters: Vec<Arc<Counters>>,
     /// Dropped, it stops.
     _daemon: Daemon,
 }
@@ -47,7 +51,15 @@ impl Running {
     /// [`BenchError::Daemon`] with what it cannot open.
     pub fn start(field: &Field, setting: Setting, cores: Cores) -> Result<Self, BenchError> {
         let config = config(setting, cores);
-        Self::begin(cores, || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from))
+        let mut counters = Vec::new();
+        let mut open = || {
+            let ports = open::ports(&config)?;
+            let slots = ports.iter().flat_map(|set| set.slots());
+            counters = slots.map(|slot| Arc::clone(slot.port.counters())).collect();
+            Daemon::start_with(&config, ports)
+        };
+        let running = Self::begin(cores, || field.upf.enter(|| Ok(open()))?.map_err(BenchError::from))?;
+        Ok(Self { counters, ..running })
     }
 
     /// Runs `start` where the daemon may put its packet thread on its core, and everything else of it on the other one.
@@ -69,7 +81,7 @@ impl Running {
         let all = Threads::of_this_process()?.without(&before);
         let packets = all.named("packets");
         all.clone().without(&packets).pin(cores.others)?;
-        Ok(Self { packets, all, _daemon: daemon })
+        Ok(Self { packets, all, counters: Vec::new(), _daemon: daemon })
     }
 }
 

@@ -127,6 +127,23 @@ impl Stream {
         Ok(stream)
     }
 
+    /// Packets of one session only.
+    ///
+    /// # Errors
+    /// As [`Stream::new`].
+    pub fn of_one(
+        direction: Direction,
+        size: usize,
+        tunnels: &[Teid],
+        session: usize,
+    ) -> Result<Self, BenchError> {
+        let tunnels = tunnels.to_vec();
+        let mut stream = Self { direction, size, tunnels, frames: Vec::new(), run: 1, next: 0 };
+        let frame = stream.packet(session, 0)?;
+        stream.frames.push(frame);
+        Ok(stream)
+    }
+
     /// One of the packets, with a mark in its payload.
     fn packet(&self, index: usize, mark: u64) -> Result<(Meta, Vec<u8>), BenchError> {
         let (session, place) = (index / self.run, index % self.run);
@@ -141,12 +158,13 @@ impl Stream {
     }
 
     /// The packet that is so many after the next one.
-    fn frame(&self, index: usize) -> Option<Frame<'_>> {
+    pub(crate) fn frame(&self, index: usize) -> Option<Frame<'_>> {
         let frame = self.frames.get((self.next + index) % self.frames.len());
         frame.map(|(meta, data)| Frame { meta: *meta, data })
     }
 
-    fn advance(&mut self, count: usize) {
+    /// The next packets are behind us.
+    pub(crate) fn advance(&mut self, count: usize) {
         self.next = (self.next + count) % self.frames.len();
     }
 

@@ -97,7 +97,7 @@ impl Field {
 }
 
 /// The UE of a session, counted from zero.
-pub(super) fn ue(number: u32) -> Ipv4Addr {
+pub(crate) fn ue(number: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(GATEWAY).saturating_add(1).saturating_add(number))
 }
 

@@ -15,6 +15,7 @@ use causeway_types::Teid;
 
 pub use daemon::{Cores, Running, Setting};
 pub use ends::{Ends, Stream};
+pub(crate) use field::ue;
 pub use field::{Field, GATEWAY, GNB, POOL, SERVER, UPF_N3, UPF_N4, attach, plans, to_gnb};
 pub use options::{Direction, Options, Ports};
 pub use trial::{Trial, warm_up};

@@ -1,0 +1,207 @@
+//! A generator that does not wait for what it has sent, and who counts what arrives.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use causeway_lab::LabError;
+use causeway_ports::udp::{UdpOptions, UdpPort};
+use causeway_ports::{Batch, Counter, Frame, Meta, Port};
+use causeway_types::Teid;
+
+use crate::BenchError;
+use crate::kit::pin;
+use crate::upf::{Direction, Field, GNB, SERVER, Stream, ue};
+
+/// Packets that the generator gives its socket at once, at most.
+const BURST: usize = 32;
+
+/// The sockets of a gNB and a server.
+pub(super) struct Ends {
+    gnb: UdpPort,
+    server: UdpPort,
+}
+
+/// What is sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offer {
+    /// Packets a second.
+    pub(super) rate: f64,
+    /// Packets a second of the session beside.
+    pub(super) beside: f64,
+    /// How long.
+    pub(super) span: Duration,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    /// Packets that the generator's kernel took.
+    pub(super) sent: u64,
+    /// Those of them that were the session's beside.
+    pub(super) sent_beside: u64,
+    /// Packets that arrived.
+    pub(super) arrived: u64,
+    /// Those of them that were the session's beside.
+    pub(super) arrived_beside: u64,
+    /// Packets that the far end's socket lost.
+    pub(super) overrun: u64,
+    /// How long the generator took.
+    pub(super) wall: Duration,
+}
+
+/// The packets of one direction: those of the load, and those of a session beside.
+pub(super) struct Streams {
+    pub(super) direction: Direction,
+    load: Stream,
+    beside: Stream,
+    /// Who the session beside is, as the far end sees it.
+    mark: Mark,
+}
+
+#[derive(Clone, Copy)]
+enum Mark {
+    Ue(Ipv4Addr),
+    Teid(u32),
+}
+
+impl Streams {
+    /// The last session is the one beside; where it sends anything, the first one alone is the load.
+    pub(super) fn new(
+        direction: Direction,
+        size: usize,
+        tunnels: &[Teid],
+        beside: bool,
+    ) -> Result<Self, BenchError> {
+        let last = tunnels.len().saturating_sub(1);
+        let load = if beside { tunnels.get(..1) } else { tunnels.get(..last) };
+        let number = last as u32;
+        Ok(Self {
+            direction,
+            load: Stream::new(direction, size, load.unwrap_or_default(), 1)?,
+            beside: Stream::of_one(direction, size, tunnels, last)?,
+            mark: match direction {
+                Direction::Uplink => Mark::Ue(ue(number)),
+                Direction::Downlink => Mark::Teid(number + 1),
+            },
+        })
+    }
+}
+
+impl Ends {
+    /// Opens the sockets.
+    pub(super) fn open(field: &Field, joined: bool) -> Result<Self, BenchError> {
+        let options = UdpOptions { offload: joined, receive_buffer: 64 << 20, ..UdpOptions::default() };
+        let bind = |address: SocketAddr| -> Result<UdpPort, LabError> {
+            Ok(UdpPort::bind("bench", address, &options)?)
+        };
+        let gnb = field.gnb.enter(|| bind((GNB, 2152).into()))?;
+        let server = field.dn.enter(|| bind((SERVER, 7000).into()))?;
+        Ok(Self { gnb, server })
+    }
+
+    /// Sends what is offered and counts what arrives, each on a core.
+    pub(super) fn run(
+        &mut self,
+        streams: &mut Streams,
+        offer: Offer,
+        (near, far): (usize, usize),
+    ) -> Result<Outcome, BenchError> {
+        let (from, to) = match streams.direction {
+            Direction::Uplink => (&mut self.gnb, &mut self.server),
+            Direction::Downlink => (&mut self.server, &mut self.gnb),
+        };
+        let (done, mark) = (AtomicBool::new(false), streams.mark);
+        let before = to.counters().value(Counter::RxOverrun);
+        let arrived = AtomicU64::new(0);
+        let mut outcome = std::thread::scope(|scope| {
+            let counting = scope.spawn(|| count(to, mark, far, &done, &arrived));
+            let sent = scope.spawn(|| send(from, streams, offer, near)).join();
+            let sent = sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            settle(&arrived);
+            done.store(true, Ordering::Relaxed);
+            let counted = counting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            let mut outcome = sent?;
+            (outcome.arrived, outcome.arrived_beside) = counted;
+            Ok::<_, BenchError>(outcome)
+        })?;
+        outcome.overrun = to.counters().value(Counter::RxOverrun) - before;
+        Ok(outcome)
+    }
+}
+
+/// Waits until nothing more arrives.
+fn settle(arrived: &AtomicU64) {
+    let mut last = (arrived.load(Ordering::Relaxed), Instant::now());
+    while last.1.elapsed() < Duration::from_millis(100) {
+        std::thread::sleep(Duration::from_millis(5));
+        let now = arrived.load(Ordering::Relaxed);
+        if now != last.0 {
+            last = (now, Instant::now());
+        }
+    }
+}
+
+fn send(port: &mut UdpPort, streams: &mut Streams, offer: Offer, core: usize) -> Result<Outcome, BenchError> {
+    pin(core)?;
+    let mut outcome = Outcome::default();
+    let (start, mut due, mut due_beside) = (Instant::now(), 0, 0);
+    let owed = |rate: f64, elapsed: Duration| (rate * elapsed.as_secs_f64()) as u64;
+    loop {
+        let elapsed = start.elapsed();
+        if elapsed >= offer.span {
+            break;
+        }
+        let now_beside = owed(offer.beside, elapsed);
+        if now_beside > due_beside {
+            // What was missed is not made up for in one burst.
+            let sent = burst(port, &mut streams.beside, 1)?;
+            outcome.sent_beside += sent;
+            outcome.sent += sent;
+            due_beside = now_beside;
+        }
+        let missing = owed(offer.rate, elapsed).saturating_sub(due).min(BURST as u64);
+        if missing > 0 {
+            outcome.sent += burst(port, &mut streams.load, missing as usize)?;
+            due += missing;
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+    outcome.wall = start.elapsed();
+    Ok(outcome)
+}
+
+fn burst(port: &mut UdpPort, stream: &mut Stream, count: usize) -> Result<u64, BenchError> {
+    let frames: Vec<Frame<'_>> = (0..count).filter_map(|index| stream.frame(index)).collect();
+    let sent = port.send(&frames)?;
+    stream.advance(count);
+    Ok(sent as u64)
+}
+
+/// Counts until it is `done`: all, and those with the mark.
+fn count(
+    port: &mut UdpPort,
+    mark: Mark,
+    core: usize,
+    done: &AtomicBool,
+    arrived: &AtomicU64,
+) -> Result<(u64, u64), BenchError> {
+    pin(core)?;
+    let (mut batch, mut marked) = (Batch::new(), 0);
+    while !done.load(Ordering::Relaxed) {
+        if port.receive(&mut batch)? == 0 {
+            let port: &dyn Port = port;
+            causeway_ports::wait([port], None, Some(Duration::from_millis(5)))
+                .map_err(BenchError::io("wait for packets"))?;
+        }
+        let is_marked = |frame: &Frame<'_>| match (mark, frame.meta) {
+            (Mark::Ue(ue), Meta::Gtpu { peer, .. }) => peer.ip() == ue,
+            (Mark::Teid(teid), _) => frame.data.get(4..8) == Some(&teid.to_be_bytes()),
+            _ => false,
+        };
+        marked += batch.frames().filter(is_marked).count() as u64;
+        arrived.fetch_add(batch.len() as u64, Ordering::Relaxed);
+    }
+    Ok((arrived.load(Ordering::Relaxed), marked))
+}
