@@ -7,6 +7,9 @@
 mod common;
 
 use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use causeway_types::Teid;
 use causeway_upf::config::{Config, GtpuMode, GtpuServer, N6Mode, Session, WorkerCount};
@@ -241,5 +244,103 @@ fn what_cannot_be_had_names_the_key_and_the_cure() {
             error.starts_with("upf.gtpu.server[0]: interface nowhere0 does not exist: create it"),
             "{error}"
         );
+    });
+}
+
+/// Dropped, also by a failed test, it says that it is over.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Numbers that arrive at the gNB, in their order, until there are no more.
+fn numbers(gnb: &UdpSocket, until: impl Fn(&[u32]) -> bool) -> Vec<u32> {
+    let (mut seen, mut buffer) = (Vec::new(), [0; 128]);
+    while !until(&seen) {
+        let Ok(len) = gnb.recv(&mut buffer) else { break };
+        if let Some(number) = buffer[..len].last_chunk() {
+            seen.push(u32::from_be_bytes(*number));
+        }
+    }
+    seen
+}
+
+// Input:  a server sends to a UE without pause, 2,000 packets a second, before the UPF starts, while it starts, and afterwards; as soon as the
+//         SMF has the answer that the session is there, 5,000 packets more at once, as many as come in 15 ms at 330,000 a second. All of
+//         it eight times, each with a daemon that has just started.
+// Output: from that answer on every packet arrives, once and in order, and no port has lost any.
+#[test]
+fn from_the_start_on_nothing_is_lost() {
+    const NAME: &str = "from_the_start_on_nothing_is_lost";
+    const BURST: u32 = 5000;
+    in_namespace_of_root(NAME, || {
+        let (gnb, server) = (gnb(), far_end("n6", "198.51.100.1/24", ROUTED, (SERVER, 2)));
+        let config = on_both(1);
+        if lacks_xdp(NAME, &config) {
+            return;
+        }
+        rustix::net::sockopt::set_socket_recv_buffer_size_force(&gnb, 64 << 20).unwrap();
+        // A few packets under way between the ends of the veth pair, where more would be lost that the UPF has never seen.
+        rustix::net::sockopt::set_socket_send_buffer_size(&server, 0).unwrap();
+        for _ in 0..8 {
+            let (next, is_over) = (Mutex::new(0_u32), AtomicBool::new(false));
+            let send = || {
+                let mut next = next.lock().unwrap();
+                // While no route leads to the UE the kernel may say so.
+                if server.send_to(&next.to_be_bytes(), (UE, 1)).is_ok() {
+                    *next += 1;
+                }
+                *next
+            };
+            std::thread::scope(|scope| {
+                let _ends = End(&is_over);
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        send();
+                        std::thread::sleep(Duration::from_micros(500));
+                    }
+                });
+                let daemon = Daemon::start(&config).unwrap();
+                let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+                smf.associate();
+                smf.establish_forwarding(UE, Teid::new(7).unwrap(), GNB);
+                let first = *next.lock().unwrap();
+                let arrived = scope.spawn(|| {
+                    let is_last = |seen: &[u32]| {
+                        let last = is_over.load(Ordering::Relaxed).then(|| *next.lock().unwrap() - 1);
+                        last.is_some_and(|last| seen.last().is_some_and(|seen| *seen >= last))
+                    };
+                    numbers(&gnb, is_last)
+                });
+                for _ in 0..BURST {
+                    send();
+                }
+                std::thread::sleep(Duration::from_millis(100));
+                is_over.store(true, Ordering::Relaxed);
+                // One more, so that the last one is waited for with its number known.
+                let end = send();
+                let arrived = arrived.join().unwrap();
+                let from = arrived.iter().position(|number| *number >= first).unwrap_or(arrived.len());
+                let events = ["rx_overrun", "neighbour_unresolved", "tx_would_block", "tx_error"];
+                for (port, event) in
+                    ["n3-n3", "n6-n6"].into_iter().flat_map(|port| events.map(|event| (port, event)))
+                {
+                    let series = format!("causeway_port_packets_total{{port=\"{port}\",event=\"{event}\"}}");
+                    assert_eq!(metric(&daemon, &series), 0.0, "{series}");
+                }
+                let missing: Vec<u32> =
+                    (first..end).filter(|number| !arrived[from..].contains(number)).collect();
+                assert!(
+                    arrived[from..].iter().copied().eq(first..end),
+                    "{} of {} are missing, the first {:?}",
+                    missing.len(),
+                    end - first,
+                    missing.first()
+                );
+            });
+        }
     });
 }

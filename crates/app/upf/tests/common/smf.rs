@@ -4,14 +4,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use causeway_pfcp::{
-    ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreatePdr, CreateQer, CreateUrr,
-    DestinationInterface, FramedIpv6Route, FramedRoute, GateStatus, Header, HeartbeatRequest, Message,
-    NodeId, NodeReportResponse, NodeReportType, OuterHeaderCreation, Pdi, QueryUrr, RecoveryTimeStamp,
-    SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationFlags,
-    SessionModificationRequest, SessionReportResponse, UpdateFar, UpdateForwardingParameters, UpdatePdr,
-    UsageReport,
+    ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar, CreatePdr, CreateQer,
+    CreateUrr, DestinationInterface, FTeid, FramedIpv6Route, FramedRoute, GateStatus, Header,
+    HeartbeatRequest, Message, NodeId, NodeReportResponse, NodeReportType, Octets, OuterHeaderCreation, Pdi,
+    QueryUrr, RecoveryTimeStamp, SdfFilter, SessionDeletionRequest, SessionEstablishmentRequest,
+    SessionModificationFlags, SessionModificationRequest, SessionReportResponse, UpdateFar,
+    UpdateForwardingParameters, UpdatePdr, UsageReport,
 };
-use causeway_types::{DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, QerId, Qfi, Seid, Teid};
+use causeway_types::{
+    DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, QerId, Qfi, Seid, Teid,
+};
 
 use super::rules::{URR, downlink_far, downlink_pdr, uplink_far, uplink_pdr, urr};
 use super::{PATIENCE, UE};
@@ -187,13 +189,57 @@ impl Smf {
         urr: Option<CreateUrr<'_>>,
         qer: Option<CreateQer<'_>>,
     ) -> Session {
-        let cp_seid = Seid(CP_SEID.0 + self.sessions);
-        self.sessions += 1;
-        let cp = FSeid { seid: cp_seid, addr: DualIp::from(self.address) };
+        let (cp, pdrs) = (self.next_seid(), [uplink, downlink]);
         let fars = [uplink_far(), downlink_far()];
-        let mut request = SessionEstablishmentRequest::new(self.node(), cp, [uplink, downlink], fars);
+        let mut request = SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars);
         request.create_urrs = urr.into_iter().collect();
         request.create_qers = qer.into_iter().collect();
+        self.accepted(request)
+    }
+
+    /// A session that forwards both ways from the beginning.
+    pub fn establish_forwarding(&mut self, ue: Ipv4Addr, teid: Teid, gnb: Ipv4Addr) -> Session {
+        let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
+        let fars = [uplink_far(), forwarding(teid, gnb)];
+        self.accepted(SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars))
+    }
+
+    /// The same, with so many PDRs of each direction that are tried first and fit no packet: what the session's packets cost grows with
+    /// them.
+    pub fn establish_costly(&mut self, ue: Ipv4Addr, teid: Teid, gnb: Ipv4Addr, pdrs: u16) -> Session {
+        let choose = Some(FTeid::Choose { v4: true, v6: false, choose_id: Some(1) });
+        let flows: Vec<String> =
+            (0..pdrs).map(|n| format!("permit out udp from 203.0.113.9 {} to assigned", n + 1)).collect();
+        let filtered = |id: usize, flow, pdr: CreatePdr<'static>| {
+            let flow_description = Some(Octets(flow));
+            let filter = SdfFilter { flow_description, ..SdfFilter::default() };
+            let pdi = Pdi { sdf_filters: vec![filter].into(), ..pdr.pdi };
+            CreatePdr { pdr_id: PdrId(id as u16), precedence: Precedence(1), pdi, ..pdr }
+        };
+        let up = || {
+            let pdr = uplink_pdr(ue);
+            CreatePdr { pdi: Pdi { local_f_teid: choose, ..pdr.pdi }, ..pdr }
+        };
+        let (cp, mut all) = (self.next_seid(), vec![up(), downlink_pdr(ue)]);
+        for (n, flow) in flows.iter().map(String::as_bytes).enumerate() {
+            all.push(filtered(10 + 2 * n, flow, up()));
+            all.push(filtered(11 + 2 * n, flow, downlink_pdr(ue)));
+        }
+        self.accepted(SessionEstablishmentRequest::new(
+            self.node(),
+            cp,
+            all,
+            [uplink_far(), forwarding(teid, gnb)],
+        ))
+    }
+
+    fn next_seid(&mut self) -> FSeid {
+        self.sessions += 1;
+        FSeid { seid: Seid(CP_SEID.0 + self.sessions - 1), addr: DualIp::from(self.address) }
+    }
+
+    fn accepted(&mut self, request: SessionEstablishmentRequest<'_>) -> Session {
+        let cp_seid = request.cp_f_seid.seid;
         let answer = self.request(request.into(), Some(Seid(0)));
         let Message::SessionEstablishmentResponse(response) = decode(&answer).1 else {
             panic!("{answer:02x?}")
@@ -320,4 +366,15 @@ pub fn decode(octets: &[u8]) -> (Header, Message<'_>) {
 fn volumes(report: UsageReport<'_>) -> (u64, u64) {
     let octets = report.volume_measurement.unwrap().octets;
     (octets.uplink.unwrap(), octets.downlink.unwrap())
+}
+
+/// The downlink out to a gNB.
+fn forwarding(teid: Teid, gnb: Ipv4Addr) -> CreateFar<'static> {
+    let mut far = downlink_far();
+    far.apply_action = ApplyAction::FORW;
+    if let Some(parameters) = &mut far.forwarding_parameters {
+        let creation = OuterHeaderCreation::gtpu(teid.value(), DualIp::from(gnb));
+        parameters.outer_header_creation = Some(creation);
+    }
+    far
 }
