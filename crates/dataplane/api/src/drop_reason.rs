@@ -110,6 +110,8 @@ reasons! {
     TooBig = "too_big",
     /// It came in at one packet thread for a session of another, which did not keep up.
     WorkerBusy = "worker_busy",
+    /// Its port brought more than the packet thread can handle, and more of it was this UE's or this gNB's than a fair share.
+    FairShare = "fair_share",
 }
 
 impl fmt::Display for DropReason {

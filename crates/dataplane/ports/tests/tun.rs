@@ -237,9 +237,9 @@ fn what_the_device_has_no_room_for_is_counted() {
         let mut port = open();
         let server = UdpSocket::bind((GATEWAY, 7)).unwrap();
         let send = |count: u32| {
-            (0..count).for_each(|n| {
+            for n in 0..count {
                 server.send_to(&n.to_be_bytes(), (UE, 5000)).unwrap();
-            })
+            }
         };
         let take = |port: &mut TunPort| {
             let (mut batch, mut seen) = (Batch::new(), Vec::new());

@@ -5,6 +5,7 @@ mod bell;
 mod directory;
 mod engine;
 mod exits;
+mod fairness;
 mod handle;
 mod handoff;
 mod lengths;

@@ -6,12 +6,14 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
-use causeway_dataplane::{Applied, ApplyError};
+use causeway_dataplane::{Applied, ApplyError, Counters, DropReason};
+use causeway_fastpath::Entrance;
 use causeway_ports::{BATCH, Batch, MAX_PORTS, PortError, Ready, wait};
 use causeway_switch::backend::Operation;
 
 use super::bell::Bell;
 use super::engine::Engine;
+use super::fairness::{Fairness, Owner, Turn};
 use super::messages::{Command, Report, Snapshot};
 use super::ports::PortSet;
 use super::remote::Begun;
@@ -70,6 +72,10 @@ pub(super) struct Packets {
     busy_poll: bool,
     /// The other workers, if there are any.
     team: Option<Team>,
+    /// Who wants what of each port.
+    fairness: Vec<Fairness>,
+    /// What was dropped so that others have their share.
+    unfair: Counters,
 }
 
 impl Packets {
@@ -83,7 +89,9 @@ impl Packets {
     ) -> Self {
         let frame = frame_size(&ports);
         let received = Batch::with_frame_size(frame);
-        Self { room: Room::new(engine, ports, frame), received, clock, bell, busy_poll, team }
+        let fairness = ports.slots().iter().map(|_| Fairness::new()).collect();
+        let (room, unfair) = (Room::new(engine, ports, frame), Counters::default());
+        Self { room, received, clock, bell, busy_poll, team, fairness, unfair }
     }
 
     /// Runs until a command or a lost port ends it, then reports the last counters.
@@ -115,6 +123,8 @@ impl Packets {
         for index in 0..self.room.ports().slots().len().min(MAX_PORTS) {
             if ready.is_none_or(|ready| ready.port(index)) {
                 self.receive(index)?;
+            } else {
+                self.heed(index, Turn::Drained);
             }
         }
         self.receive_from_others()?;
@@ -143,10 +153,16 @@ impl Packets {
         ready
     }
 
-    /// Handles the batches that wait at one port.
+    /// Handles the batches that wait at one port, as many as a turn takes.
     fn receive(&mut self, index: usize) -> Result<(), End> {
-        for _ in 0..BURST {
-            let Some((entrance, count)) = self.room.receive(index, &mut self.received)? else { break };
+        for burst in 0..BURST {
+            let Some((entrance, count)) = self.room.receive(index, &mut self.received)? else {
+                self.heed(index, if burst == 0 { Turn::Drained } else { Turn::Part });
+                break;
+            };
+            if self.fairness.get(index).is_some_and(Fairness::is_watching) {
+                self.share_out(index, entrance);
+            }
             if let Some(team) = &mut self.team {
                 team.hand_over(entrance, &mut self.received);
             }
@@ -154,10 +170,41 @@ impl Packets {
                 self.room.process(self.clock.now(), entrance, &mut self.received)?;
             }
             if count < BATCH {
+                self.heed(index, if burst == 0 && count < BATCH / 2 { Turn::Drained } else { Turn::Part });
                 break;
             }
+            self.heed(index, Turn::Full);
         }
         Ok(())
+    }
+
+    /// Hears what was found at a port.
+    fn heed(&mut self, index: usize, turn: Turn) {
+        if let Some(fairness) = self.fairness.get_mut(index)
+            && (turn == Turn::Full || fairness.is_suspicious())
+        {
+            let ports = self.room.ports();
+            fairness.after(self.clock.now(), turn, || ports.slots().get(index)?.port.filled());
+        }
+    }
+
+    /// Drops what is beyond the share of its UE or gNB.
+    fn share_out(&mut self, index: usize, entrance: Entrance) {
+        let Some(fairness) = self.fairness.get_mut(index) else { return };
+        let unfair = &mut self.unfair;
+        self.received.retain(|frame| {
+            let admits = fairness.admits(Owner::of(entrance, &frame));
+            if !admits {
+                let received = match entrance {
+                    Entrance::Gtpu => &mut unfair.gtpu_received,
+                    Entrance::Network(_) => &mut unfair.ip_received,
+                    Entrance::Ethernet(_) => &mut unfair.ethernet_received,
+                };
+                received.count(frame.data.len());
+                unfair.drop_one(DropReason::FairShare);
+            }
+            admits
+        });
     }
 
     /// Handles the batches that other workers have received for this one.
@@ -273,6 +320,7 @@ impl Packets {
 
     fn snapshot(&self) -> Snapshot {
         let snapshot = self.room.snapshot();
+        let snapshot = Snapshot { counters: snapshot.counters.with(&self.unfair), ..snapshot };
         match &self.team {
             Some(team) => {
                 Snapshot { counters: snapshot.counters.with(team.lost()), handed: team.handed(), ..snapshot }
