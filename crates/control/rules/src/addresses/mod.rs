@@ -285,20 +285,25 @@ impl Addresses {
 
     /// Undoes such a claim, of which nobody has heard.
     pub(crate) fn disclaim(&mut self, session: Seid, held: &Held, net: &IpNet) {
-        self.forget(session, held, net);
+        self.give_up(session, (held, net), |_, _| {});
     }
 
-    /// The session does not have it any more. False: it had not.
-    fn forget(&mut self, session: Seid, held: &Held, net: &IpNet) -> bool {
-        let block = Block::of(net);
+    /// The session does not have it any more, where it had; `pools` are told then.
+    fn give_up(&mut self, session: Seid, (held, net): (&Held, &IpNet), pools: impl Fn(&mut [Named], Block)) {
+        let (block, family) = (Block::of(net), Family::of(net));
         let mut was_there = false;
         for network in self.networks_of(held) {
-            let claims = network.version(Family::of(net)).claims(held.title);
+            let version = network.version(family);
+            let claims = version.claims(held.title);
             let Some(users) = claims.get_mut(block) else { continue };
-            was_there |= users.remove(&session);
+            if !users.remove(&session) {
+                continue;
+            }
+            was_there = true;
             if users.is_empty() {
                 claims.remove(block);
             }
+            pools(&mut version.pools, block);
         }
         if was_there && held.title == Title::Route {
             self.routes -= 1;
@@ -309,7 +314,6 @@ impl Addresses {
                 }
             }
         }
-        was_there
     }
 
     /// The networks whose packets are found by it.
@@ -328,12 +332,9 @@ impl Addresses {
 
     /// The same of another address that the session has in the place of one like it.
     pub(crate) fn release_net(&mut self, session: Seid, (held, net): (&Held, &IpNet), was_seen: bool) {
-        if !self.forget(session, held, net) {
-            return;
-        }
-        let (now, rest, block) = (self.now, self.rest, Block::of(net));
-        for network in self.networks_of(held) {
-            for Named { pool, .. } in &mut network.version(Family::of(net)).pools {
+        let (now, rest) = (self.now, self.rest);
+        self.give_up(session, (held, net), |pools, block| {
+            for Named { pool, .. } in pools {
                 match (pool.covers(block), held.chosen, was_seen) {
                     (true, true, true) => pool.give_back(block, now, rest),
                     (true, true, false) => pool.undo_take(block),
@@ -346,7 +347,7 @@ impl Addresses {
                     }
                 }
             }
-        }
+        });
     }
 }
 
