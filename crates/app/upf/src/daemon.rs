@@ -109,6 +109,8 @@ impl Daemon {
             info!("packet thread{which} {schedule}");
         }
         announce(config, &node, &pfcp, &listens);
+        let smfs = open::smf_networks(&config.upf.pfcp, &pfcp);
+        warn_of_smfs(config, &pfcp);
         let heart = Heart::default();
         let watched = std::iter::once(heart.watched()).chain(worker.watched());
         let watch = Watch::start(watched.collect())?;
@@ -121,6 +123,7 @@ impl Daemon {
             capabilities,
             clock,
             secret,
+            smfs,
             n4,
             machine,
             management,
@@ -248,6 +251,16 @@ fn routing(config: &Config) -> Routing {
 fn node_id(config: &Config, pfcp: &[SocketAddr]) -> NodeId {
     let first = || NodeId::Ip(pfcp.first().map_or(crate::config::DEFAULT_ADDRESS, SocketAddr::ip));
     config.upf.node_id.clone().unwrap_or_else(first)
+}
+
+/// Says whom N4 takes for SMFs where the configuration does not.
+fn warn_of_smfs(config: &Config, pfcp: &[SocketAddr]) {
+    if !config.upf.pfcp.allow.is_empty() || pfcp.iter().all(|n4| n4.ip().is_loopback()) {
+        return;
+    }
+    let nets: Vec<String> = open::connected(pfcp).iter().map(ToString::to_string).collect();
+    let who = if nets.is_empty() { "no network".to_owned() } else { nets.join(", ") };
+    warn!("upf.pfcp.allow is not given: any host of {who} may be an SMF; name the SMFs there");
 }
 
 /// What SMFs are told that the UPF can do, and how much of it.

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_types::IpNet;
+use causeway_types::{IpNet, NodeId};
 
 use super::detection::{Application, Predefined};
 use super::ethernet;
@@ -13,7 +13,7 @@ use super::model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
     MetricsServer, PFCP_PORT, Session, Upf,
 };
-use super::pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
+use super::pfcp::{Heartbeat, KnownSmf, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 use super::qos::qos;
 use super::routing::{Echo, Routing};
 use super::section::Section;
@@ -92,6 +92,7 @@ fn pfcp(pfcp: &mut Section<'_>) -> Pfcp {
         overload_validity: pfcp
             .value("overload_validity", quantities::positive_span)
             .unwrap_or(default.overload_validity),
+        smf: pfcp.list("smf", known_smf).unwrap_or_default(),
         allow: pfcp.value("allow", values::prefixes).unwrap_or_default(),
         max_associations: pfcp
             .value("max_associations", values::number(1..=10_000))
@@ -121,6 +122,16 @@ fn smf(smf: &mut Section<'_>) -> Smf {
     Smf {
         address: address.unwrap_or(DEFAULT_ADDRESS),
         port: smf.value("port", values::port).unwrap_or(PFCP_PORT),
+    }
+}
+
+fn known_smf(smf: &mut Section<'_>) -> KnownSmf {
+    let node_id = smf.required("node_id", "give the Node ID of the SMF", values::node_id);
+    let address = smf.required("address", "give the addresses of the SMF", values::prefixes);
+    KnownSmf {
+        node_id: node_id.unwrap_or(NodeId::Ip(DEFAULT_ADDRESS)),
+        address: address.unwrap_or_default(),
+        set: smf.value("set", values::network),
     }
 }
 

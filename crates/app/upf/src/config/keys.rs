@@ -60,9 +60,13 @@ pub const KEYS: &[Key] = &[
     key("upf.pfcp.overload_validity", "60s", "how long an SMF is to heed what it was told of an overload"),
     key(
         "upf.pfcp.allow",
-        "all",
-        "hosts and prefixes that may set up associations, with commas between them; all: whoever reaches N4, in any name",
+        "connected networks",
+        "hosts and prefixes that may set up associations, with commas between them, beside client.smf and smf; default: \
+         loopback and the networks of the interface with the N4 address",
     ),
+    key("upf.pfcp.smf[].node_id", "none", "Node ID that only the SMF at `address` may use"),
+    key("upf.pfcp.smf[].address", "none", "addresses and prefixes of that SMF, with commas between them"),
+    key("upf.pfcp.smf[].set", "none", "SMF set that it belongs to; SMFs without this key belong to none"),
     key("upf.pfcp.max_associations", "64", "SMFs at the same time"),
     key(
         "upf.gtpu.mode",
@@ -232,7 +236,7 @@ mod tests {
     use super::*;
 
     /// Every list with one item, so that the reader looks into each.
-    const LISTS: &str = "{upf: {pfcp: {server: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
+    const LISTS: &str = "{upf: {pfcp: {server: [{}], smf: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
                          session: [{}], ethernet: [{}], n6_tunnel: [{}], forwarding_policy: [{}], applications: [{}], predefined_rules: [{}], \
                          switch: {route: [{}]}, qos: {slice: [{}]}, metrics: {server: [{}]}}}";
 

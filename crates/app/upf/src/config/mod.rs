@@ -46,7 +46,7 @@ pub use model::{
 };
 pub use origin::Origin;
 pub use overrides::Overrides;
-pub use pfcp::{Heartbeat, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
+pub use pfcp::{Heartbeat, KnownSmf, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 pub use problem::{Hint, Problem};
 pub use qos::{Qos, Slice};
 pub use routing::{Echo, Routing};

@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use causeway_types::{IpNet, Span};
+use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
 use super::host::AcceptFrom;
 use super::model::{DEFAULT_ADDRESS, PFCP_PORT};
-use super::shown::{prefixes, span};
+use super::shown::{prefixes, shown, span};
 use super::words::{PathFailure, RequestPort, Switch};
 
 /// N4.
@@ -42,7 +42,9 @@ pub struct Pfcp {
     /// How long an SMF is to heed what it was told of an overload.
     #[serde(serialize_with = "span")]
     pub overload_validity: Span,
-    /// The hosts and prefixes that may set up associations; none: any may.
+    /// What is known of SMFs beforehand.
+    pub smf: Vec<KnownSmf>,
+    /// The hosts and prefixes that may set up associations; none: those of the networks that N4 is connected to.
     #[serde(serialize_with = "prefixes", skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<IpNet>,
     /// Associations at the same time, at most.
@@ -65,6 +67,7 @@ impl Default for Pfcp {
             overload_control: Switch::Off,
             overload_mark: 80,
             overload_validity: Span::from_secs(60),
+            smf: Vec::new(),
             allow: Vec::new(),
             max_associations: 64,
         }
@@ -105,6 +108,20 @@ impl Smf {
     pub fn socket(&self) -> SocketAddr {
         SocketAddr::new(self.address, self.port)
     }
+}
+
+/// An SMF, where it may be, and its set.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct KnownSmf {
+    /// Its Node ID.
+    #[serde(serialize_with = "shown")]
+    pub node_id: NodeId,
+    /// The hosts and prefixes that may use the Node ID.
+    #[serde(serialize_with = "prefixes")]
+    pub address: Vec<IpNet>,
+    /// The SMF set that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<String>,
 }
 
 /// Heartbeats that we send (TS 29.244 clause 6.2.2).

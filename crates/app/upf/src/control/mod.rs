@@ -17,7 +17,7 @@ use causeway_dataplane::{ApplyError, Capabilities, Plan, Topology};
 use causeway_fastpath::index::{prefetch_at, prepare};
 use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_rules::Scramble;
-use causeway_types::{NodeId, Time};
+use causeway_types::{IpNet, NodeId, Time};
 use tokio::sync::{Notify, mpsc};
 
 use crate::clock::Clock;
@@ -58,6 +58,8 @@ pub(crate) struct Surroundings {
     pub(crate) clock: Clock,
     /// What TEIDs and SEIDs are hidden under.
     pub(crate) secret: Scramble,
+    /// Who may set up associations.
+    pub(crate) smfs: Vec<IpNet>,
     pub(crate) n4: Vec<UdpSocket>,
     pub(crate) machine: Machine,
     pub(crate) management: Vec<TcpListener>,
@@ -97,6 +99,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         workers: worker.snapshot_client(),
         ports: given.ports,
         pauses: given.pauses,
+        may_change: given.management.iter().all(|it| it.local_addr().is_ok_and(|at| at.ip().is_loopback())),
     };
     // Dropped at the end, which stops it.
     let _server = management::start(given.management, management).map_err(RunError::Sockets)?;
@@ -176,7 +179,7 @@ impl Control {
                 () = rung.notified() => pulse.answer(),
                 Some(ask) = self.asks.recv() => {
                     pulse.doing(Activity::Management);
-                    views::answer(&self.n4, &mut self.sockets, ask);
+                    self.answer(ask);
                 }
                 () = self.changes.wait() => {
                     pulse.doing(Activity::Management);
@@ -195,6 +198,15 @@ impl Control {
     fn look_around(&mut self) {
         if self.machine.look() {
             self.worker.set_host(&self.machine.host());
+        }
+    }
+
+    fn answer(&mut self, ask: Ask) {
+        let now = self.clock.now();
+        match ask {
+            Ask::End { node, reply } => drop(reply.send(self.n4.end(now, &node))),
+            Ask::Release { node, reply } => drop(reply.send(self.n4.release(now, &node))),
+            ask => views::answer(&self.n4, &mut self.sockets, ask),
         }
     }
 

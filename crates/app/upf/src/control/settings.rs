@@ -9,7 +9,7 @@ use causeway_types::{DualIp, IpNet, NetworkInstance, NodeId, Span, Time};
 
 use super::Surroundings;
 use crate::config::{
-    DataPlane, PathFailure, Pfcp, RequestPort, Session, Switch, Upf, applications, predefined_rules,
+    DataPlane, KnownSmf, PathFailure, Pfcp, RequestPort, Session, Switch, Upf, applications, predefined_rules,
 };
 
 /// The longest wait that doubling T1 may lead to.
@@ -34,6 +34,8 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: Scrambl
         overload_control: (pfcp.overload_control == Switch::On)
             .then_some(n4::OverloadControl { mark: pfcp.overload_mark, validity: pfcp.overload_validity }),
         allow: pfcp.allow.clone(),
+        smfs: pfcp.smf.iter().map(known_smf).collect(),
+        any_set: false,
         associate_retry: pfcp.association_retry,
         release_period: pfcp.release_timeout,
         catalogue: Catalogue {
@@ -58,6 +60,10 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: Scrambl
     }
 }
 
+fn known_smf(smf: &KnownSmf) -> n4::KnownSmf {
+    n4::KnownSmf { node: smf.node_id.clone(), addresses: smf.address.clone(), set: smf.set.clone() }
+}
+
 /// What the UPF may give out of a subnet: not its own address.
 fn address_pool(session: &Session) -> AddressPool {
     AddressPool {
@@ -72,6 +78,7 @@ fn address_pool(session: &Session) -> AddressPool {
 pub(super) fn state_machine(given: &Surroundings) -> N4 {
     let start = given.clock.anchor();
     let config = config(&given.upf, given.node.clone(), address(&given.n4), start, given.secret);
+    let config = n4::Config { allow: given.smfs.clone(), ..config };
     let mut n4 = N4::new(config, given.capabilities, given.topology.endpoints(), start.to_ntp());
     for smf in &given.upf.pfcp.client.smf {
         n4.associate(given.clock.now(), smf.socket());
@@ -111,7 +118,7 @@ mod tests {
     fn every_key_of_n4_arrives() {
         let text = "{upf: {max_sessions: 7, pfcp: {heartbeat: {interval: 1s, timeout: 2s, retries: 4}, \
                     retransmission: {timeout: 20s, retries: 6}, association_retry: 7s, release_timeout: 9s, \
-                    path_failure: purge, request_port: learnt, max_associations: 3, allow: 192.0.2.0/24, load_control: off, \
+                    path_failure: purge, request_port: learnt, max_associations: 3, allow: 192.0.2.0/24, smf: [{node_id: smf.example, address: 192.0.2.21, set: one.example}], load_control: off, \
                     overload_control: on, overload_mark: 70, overload_validity: 30s}, ue_address_rest: 7s, \
                     session: [{subnet: 10.60.0.0/16, gateway: 10.60.0.1, ue_pool: 10.60.128.0/24, pool_identity: a}], \
                     applications: [{id: video, domain: example.com, domain_protocol: tls}], \
@@ -138,6 +145,10 @@ mod tests {
         let overload = n4::OverloadControl { mark: 70, validity: Span::from_secs(30) };
         assert_eq!(n4.overload_control, Some(overload));
         assert_eq!(n4.allow, ["192.0.2.0/24".parse().unwrap()]);
+        let addresses = vec!["192.0.2.21/32".parse().unwrap()];
+        let set = Some("one.example".into());
+        assert_eq!(n4.smfs, [n4::KnownSmf { node: NodeId::Fqdn("smf.example".into()), addresses, set }]);
+        assert!(!n4.any_set);
         assert_eq!(n4.seed, 5_000_000_000);
         assert_eq!(n4.address_rest, Span::from_secs(7));
         let pool = &n4.address_pools[0];

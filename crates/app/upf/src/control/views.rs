@@ -12,6 +12,8 @@ pub(super) fn answer(n4: &N4, sockets: &mut Sockets, ask: Ask) {
     match ask {
         Ask::Status(reply) => drop(reply.send(status(n4, sockets.lost()))),
         Ask::Associations(reply) => drop(reply.send(n4.associations().map(association).collect())),
+        // They change something, and are answered elsewhere.
+        Ask::End { .. } | Ask::Release { .. } => {}
         Ask::Sessions { from, places, reply } => drop(reply.send(part(n4, from, places))),
     }
 }

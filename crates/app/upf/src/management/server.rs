@@ -5,13 +5,13 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, Query, State};
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::header::{CONTENT_TYPE, ORIGIN};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use causeway_types::Time;
+use causeway_types::{NodeId, Time};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
@@ -41,7 +41,7 @@ const BODY: usize = 16 * 1024;
 const ROOT: &str = "<!doctype html><title>Causeway UPF</title><h1>Causeway UPF</h1><ul>\
     <li><a href=/metrics>/metrics</a> counters and gauges in OpenMetrics text\
     <li><a href=/healthz>/healthz</a> 200 when the control plane and the packet threads answer\
-    <li><a href=/api/v1/associations>/api/v1/associations</a> the SMFs\
+    <li><a href=/api/v1/associations>/api/v1/associations</a> the SMFs; DELETE .../NODE-ID ends one, POST .../NODE-ID/release asks its SMF to\
     <li><a href=/api/v1/sessions>/api/v1/sessions</a> the PFCP sessions; ?limit=N for pages, &amp;after= what the page before says\
     </ul>\n";
 
@@ -54,6 +54,10 @@ pub(crate) enum Ask {
     Associations(oneshot::Sender<Vec<AssociationView>>),
     /// The sessions in so many places, from this one on.
     Sessions { from: u64, places: usize, reply: oneshot::Sender<SessionPart> },
+    /// The association of this node is to end. At once: how many sessions went with it; `None`: there is none.
+    End { node: NodeId, reply: oneshot::Sender<Option<usize>> },
+    /// The SMF of this node is to be asked to release its association. `false`: there is none.
+    Release { node: NodeId, reply: oneshot::Sender<bool> },
 }
 
 /// What the answers are made of.
@@ -64,6 +68,8 @@ pub(crate) struct Management {
     pub(crate) ports: Vec<PortCounters>,
     /// Of the control thread, then of each packet thread.
     pub(crate) pauses: Vec<Arc<Pauses>>,
+    /// The server is reached from this host alone, and may change something.
+    pub(crate) may_change: bool,
 }
 
 impl Management {
@@ -113,6 +119,8 @@ pub(crate) fn start(listeners: Vec<TcpListener>, management: Management) -> io::
         .route("/metrics", get(metrics))
         .route("/healthz", get(health))
         .route("/api/v1/associations", get(associations))
+        .route("/api/v1/associations/{node}", delete(end))
+        .route("/api/v1/associations/{node}/release", post(release))
         .route("/api/v1/sessions", get(sessions))
         .layer(DefaultBodyLimit::max(BODY))
         .with_state(Arc::new(management));
@@ -137,6 +145,51 @@ async fn associations(State(management): Shared) -> Response {
     let associations = management.ask(Ask::Associations).await;
     associations
         .map_or_else(unwell, |associations| Json(json!({ "associations": associations })).into_response())
+}
+
+/// Why a call that changes something is not answered: it may come from another host, or from a page in somebody's browser.
+fn forbidden(management: &Management, headers: &HeaderMap) -> Option<Response> {
+    let why = if !management.may_change {
+        "calls that change something are answered where every upf.metrics.server is a loopback address\n"
+    } else if headers.contains_key(ORIGIN) {
+        "a web page may not change anything here\n"
+    } else {
+        return None;
+    };
+    Some((StatusCode::FORBIDDEN, why).into_response())
+}
+
+fn node_of(text: &str) -> NodeId {
+    text.parse().map_or_else(|_| NodeId::Fqdn(text.to_owned()), NodeId::Ip)
+}
+
+fn no_association() -> Response {
+    (StatusCode::NOT_FOUND, "there is no association with this Node ID; see /api/v1/associations\n")
+        .into_response()
+}
+
+/// Ends an association at once.
+async fn end(State(management): Shared, headers: HeaderMap, Path(node): Path<String>) -> Response {
+    if let Some(refusal) = forbidden(&management, &headers) {
+        return refusal;
+    }
+    match management.ask(|reply| Ask::End { node: node_of(&node), reply }).await {
+        None => unwell(),
+        Some(None) => no_association(),
+        Some(Some(sessions)) => Json(json!({ "sessions": sessions })).into_response(),
+    }
+}
+
+/// Asks an SMF to release its association.
+async fn release(State(management): Shared, headers: HeaderMap, Path(node): Path<String>) -> Response {
+    if let Some(refusal) = forbidden(&management, &headers) {
+        return refusal;
+    }
+    match management.ask(|reply| Ask::Release { node: node_of(&node), reply }).await {
+        None => unwell(),
+        Some(false) => no_association(),
+        Some(true) => (StatusCode::ACCEPTED, "the SMF is asked to release the association\n").into_response(),
+    }
 }
 
 /// The query of `/api/v1/sessions`.

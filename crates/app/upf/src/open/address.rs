@@ -1,9 +1,10 @@
 //! Addresses of interfaces.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use causeway_ports::PortError;
 use causeway_ports::netlink::Netlink;
+use causeway_types::IpNet;
 
 use crate::config::Pfcp;
 use crate::error::StartError;
@@ -48,6 +49,33 @@ pub(crate) fn n4_addresses(pfcp: &Pfcp) -> Result<Vec<(String, SocketAddr)>, Sta
         found.extend(of_server.into_iter().map(|ip| (key.clone(), SocketAddr::new(ip, server.port))));
     }
     Ok(found)
+}
+
+/// Who may set up associations: the SMFs of the configuration and whom it allows; if that is nobody, hosts on loopback and in the
+/// networks of the interfaces that have these N4 addresses.
+pub(crate) fn smf_networks(pfcp: &Pfcp, n4: &[SocketAddr]) -> Vec<IpNet> {
+    let mut all: Vec<IpNet> = pfcp.client.smf.iter().map(|smf| IpNet::from(smf.address)).collect();
+    all.extend(pfcp.smf.iter().flat_map(|smf| &smf.address));
+    if pfcp.allow.is_empty() {
+        let loopback = [(IpAddr::from([127, 0, 0, 0]), 8), (IpAddr::from(Ipv6Addr::LOCALHOST), 128)];
+        all.extend(loopback.into_iter().filter_map(|(ip, len)| IpNet::new(ip, len).ok()));
+        all.extend(connected(n4));
+    }
+    all.extend(&pfcp.allow);
+    all
+}
+
+/// The networks of the interfaces that have these addresses; none where the system does not say.
+pub(crate) fn connected(n4: &[SocketAddr]) -> Vec<IpNet> {
+    let listed = Netlink::open().and_then(|mut netlink| netlink.addresses());
+    let addresses = listed.unwrap_or_default();
+    let is_ours = |net: &IpNet| n4.iter().any(|n4| n4.ip() == net.addr());
+    let links: Vec<u32> = addresses.iter().filter(|(_, net)| is_ours(net)).map(|(link, _)| *link).collect();
+    let of_links = addresses.into_iter().filter(|(link, _)| links.contains(link));
+    let mut nets: Vec<IpNet> =
+        of_links.map(|(_, net)| net.trunc()).filter(|net| !net.addr().is_loopback()).collect();
+    nets.dedup();
+    nets
 }
 
 #[cfg(test)]

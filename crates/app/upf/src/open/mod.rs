@@ -16,7 +16,7 @@ use crate::config::{Config, GtpuMode, N6Mode, Upf};
 use crate::error::StartError;
 use crate::worker::{PortSet, cores};
 
-pub(crate) use address::n4_addresses;
+pub(crate) use address::{connected, n4_addresses, smf_networks};
 pub(crate) use barred::barred;
 pub(crate) use forwarding::forwarding_advice;
 pub(crate) use network::tun_options;

@@ -74,7 +74,15 @@ fn every_documented_key_has_an_effect() {
 #[test]
 fn every_documented_default_is_the_default() {
     let default = Config::default();
-    let words = ["none", "all", "any", "the subnet", "the first N4 address", "that of its interface"];
+    let words = [
+        "none",
+        "all",
+        "any",
+        "connected networks",
+        "the subnet",
+        "the first N4 address",
+        "that of its interface",
+    ];
     for key in KEYS.iter().filter(|key| !words.contains(&key.default)) {
         let mut expected = default.clone();
         // A session that is given has a gateway only if it says so.
@@ -176,6 +184,7 @@ fn the_sample_states_the_defaults() {
     sample.upf.pfcp.client.smf.clear();
     sample.upf.qos.slice.clear();
     sample.upf.pfcp.allow.clear();
+    sample.upf.pfcp.smf.clear();
     sample.upf.workers.pin.clear();
     sample.upf.switch.address = None;
     sample.upf.switch.p4info = None;

@@ -28,6 +28,9 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.pfcp.overload_mark", "90"),
     ("upf.pfcp.overload_validity", "2m"),
     ("upf.pfcp.allow", "192.0.2.0/24, 2001:db8::1"),
+    ("upf.pfcp.smf[].node_id", "smf1.example.org"),
+    ("upf.pfcp.smf[].address", "192.0.2.21, 2001:db8::/64"),
+    ("upf.pfcp.smf[].set", "set1.example.org"),
     ("upf.pfcp.max_associations", "2"),
     ("upf.gtpu.mode", "tpacket"),
     ("upf.gtpu.server[].address", "192.0.2.7"),
@@ -118,6 +121,7 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
 /// Keys without which a list item is nothing.
 pub(crate) const NEEDED: &[(&str, &str)] = &[
     ("upf.pfcp.server[]", "address: 127.0.0.7"),
+    ("upf.pfcp.smf[]", "node_id: smf1.example.org, address: 192.0.2.21"),
     ("upf.pfcp.client.smf[]", "address: 127.0.0.4"),
     ("upf.gtpu.server[]", "address: 127.0.0.7"),
     ("upf.session[]", "subnet: 10.45.0.0/16"),
