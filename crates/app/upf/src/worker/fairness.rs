@@ -32,6 +32,9 @@ const BLIND_PATIENCE: Duration = Duration::from_millis(8);
 /// Up to this percentage the kernel's buffer is there to be used. (A UDP socket says up to a quarter of its room more than is in use.)
 const FILLED: u8 = 40;
 
+/// Where it is known and no more than this, the thread has caught up.
+const LOW: u8 = 10;
+
 /// How long a share holds.
 const INTERVAL: Duration = Duration::from_millis(4);
 
@@ -158,6 +161,8 @@ struct Watch {
     full: u32,
     /// Intervals without anything to do.
     calm: u32,
+    /// Shares hold: from a full port on, until the thread has caught up. What came in a pause of the thread may all pass.
+    holds: bool,
     /// Intervals since somebody was there whom shares help.
     unhelpful: u32,
     /// Room to sort in.
@@ -278,6 +283,8 @@ impl Fairness {
             None => self.since = None,
             Some(watch) => {
                 let is_falling = filled.zip(known).is_some_and(|(now, before)| now < before);
+                let is_low = filled.is_some_and(|filled| filled <= LOW);
+                watch.holds = is_full || watch.holds && !is_low;
                 watch.end_interval(is_full, is_falling);
                 if watch.calm >= CALM {
                     self.since = None;
@@ -304,6 +311,7 @@ impl Watch {
             floor: 1,
             full: 0,
             calm: 0,
+            holds: false,
             unhelpful: CALM,
             scratch: Vec::with_capacity(USERS),
         }
@@ -390,7 +398,7 @@ impl Watch {
         // Whoever is helped may send nothing for an interval, and must not find the buffer full then.
         self.unhelpful = if helps { 0 } else { self.unhelpful.saturating_add(1) };
         for group in &mut self.groups {
-            if self.unhelpful >= CALM || group.wanted <= of_group {
+            if !self.holds || self.unhelpful >= CALM || group.wanted <= of_group {
                 (group.most, group.each) = (u32::MAX, u32::MAX);
             }
         }

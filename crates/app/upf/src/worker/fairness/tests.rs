@@ -131,7 +131,6 @@ fn a_flood_takes_nothing_from_a_quiet_ue() {
             let before = run(false);
             assert!(loss(&before[1]) > 0.3, "{room} {flood}: {}", loss(&before[1]));
             let after = run(true);
-            eprintln!("{room} {flood} {} {}", loss(&after[1]), after[0].delivered);
             assert!(loss(&after[1]) < UNDER_WAY, "{room} {flood}: {}", loss(&after[1]));
             // Receiving takes a part of the thread; most of what that leaves goes through.
             let left = 4.0 * (1.0 - flood * 0.5e-6) / 3.5e-6;
