@@ -78,7 +78,14 @@ fn address_pool(session: &Session) -> AddressPool {
 pub(super) fn state_machine(given: &Surroundings) -> N4 {
     let start = given.clock.anchor();
     let config = config(&given.upf, given.node.clone(), address(&given.n4), start, given.secret);
-    let config = n4::Config { allow: given.smfs.clone(), ..config };
+    let mut config = n4::Config { allow: given.smfs.clone(), ..config };
+    // What this machine has no UE gets.
+    let is_one = |net: &&IpNet| net.prefix_len() == net.max_prefix_len();
+    let own: Vec<IpNet> = given.topology.host.addresses.iter().filter(is_one).copied().collect();
+    config
+        .address_pools
+        .iter_mut()
+        .for_each(|pool| pool.barred.extend(own.iter().filter(|net| pool.range.contains(*net))));
     let mut n4 = N4::new(config, given.capabilities, given.topology.endpoints(), start.to_ntp());
     for smf in &given.upf.pfcp.client.smf {
         n4.associate(given.clock.now(), smf.socket());

@@ -13,6 +13,10 @@ const MAX_APPLICATIONS: usize = 4096;
 /// Values of all properties of all PFDs, at most: what bounds the memory that SMFs can take.
 const MAX_VALUES: usize = 16_384;
 
+/// Regular expressions of one application, at most: with the size of each and the length of what they are asked about, what bounds the
+/// work for a packet of a PDR that names it.
+const MAX_EXPRESSIONS: usize = 16;
+
 impl Applications {
     /// The applications after a request: those it names have the PFDs it gives and no others, or are gone when it
     /// gives none; when it names none, everything that the sender provisioned is gone. `is_others` says which applications
@@ -57,6 +61,14 @@ impl Applications {
         let contexts = group.pfd_contexts.iter().collect::<Vec<_>>();
         let contents = contexts.iter().flat_map(|context| context.pfd_contents.iter());
         let pfds: Vec<_> = contents.map(|contents| pfd(&contents)).collect::<Result<_, _>>()?;
+        let patterns =
+            pfds.iter().flat_map(|pfd| pfd.urls.iter().chain(pfd.domains.iter().map(|it| &it.name)));
+        if patterns.filter(|pattern| pattern.is_expression()).count() > MAX_EXPRESSIONS {
+            return Err(Reason::TooMany {
+                what: "regular expressions of an application",
+                limit: MAX_EXPRESSIONS,
+            });
+        }
         if pfds.is_empty() {
             self.0.remove(&id);
         } else {

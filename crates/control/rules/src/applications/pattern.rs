@@ -8,8 +8,11 @@ use thiserror::Error;
 /// The longest text of a pattern.
 const LONGEST: usize = 1024;
 
-/// Octets that one compiled expression may take.
-const COMPILED: usize = 32 << 10;
+/// Octets that one compiled expression may take: what bounds the steps for each character of a text.
+const COMPILED: usize = 8 << 10;
+
+/// Octets of a name or URL that an expression is asked about; what is behind them is not looked at.
+const ASKED: usize = 1024;
 
 /// A domain name or URL, or an expression for some.
 ///
@@ -69,10 +72,15 @@ impl Pattern {
         Ok(Self { text: text.to_owned(), expression: Some(expression) })
     }
 
+    /// It is an expression, which costs more than a comparison.
+    pub(super) const fn is_expression(&self) -> bool {
+        self.expression.is_some()
+    }
+
     /// A domain name, in lower case, matches.
     pub(super) fn matches_domain(&self, name: &str) -> bool {
         match &self.expression {
-            Some(expression) => expression.is_match(name),
+            Some(expression) => expression.is_match(beginning(name)),
             None => name.strip_suffix(&*self.text).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
         }
     }
@@ -80,7 +88,7 @@ impl Pattern {
     /// A URL matches. The case of host and path is not regarded.
     pub(super) fn matches_url(&self, url: &str) -> bool {
         match &self.expression {
-            Some(expression) => expression.is_match(url),
+            Some(expression) => expression.is_match(beginning(url)),
             None => {
                 let begins = |text: &str| {
                     text.get(..self.text.len()).is_some_and(|start| start.eq_ignore_ascii_case(&self.text))
@@ -89,6 +97,12 @@ impl Pattern {
             }
         }
     }
+}
+
+/// As much of a text as expressions are asked about.
+fn beginning(text: &str) -> &str {
+    let end = (0..=ASKED.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
 impl PartialEq for Pattern {

@@ -80,7 +80,6 @@ fn action(flags: Flags) -> Result<ApplyAction, Reason> {
 
 fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
     group.refuse_unsupported()?;
-    group.refuse_nulls()?;
     Ok(Forwarding {
         destination: destination(group.destination_interface)?,
         network_instance: group.network_instance.map(|instance| instance.to_owned()),

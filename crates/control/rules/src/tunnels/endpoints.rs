@@ -1,6 +1,6 @@
 //! The GTP-U addresses and data networks that rules may name.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_types::{DualIp, IpNet, NetworkInstance};
 
@@ -122,13 +122,33 @@ impl LocalEndpoints {
     /// # Errors
     /// Why none ends there.
     pub(crate) fn check_peer(&self, ip: IpAddr) -> Result<(), &'static str> {
-        let is_inside = || self.gtpu.iter().any(|end| end.addr.iter().any(|ip| ip.is_loopback()));
         match unusable(ip) {
             Some(why) => Err(why),
-            None if ip.is_loopback() && !is_inside() => Err("a loopback address is no peer's"),
+            None if ip.is_loopback() && !self.is_inside() => Err("a loopback address is no peer's"),
             None if self.is_tunnel_end(ip) => Err("it leads back to this UPF"),
             None => Ok(()),
         }
+    }
+
+    /// The address is a usual one of another host, whether UEs or peers: [`LocalEndpoints::check_peer`] says yes. Of others it may
+    /// do so as well.
+    #[inline]
+    pub(crate) fn is_usual(&self, ip: Ipv4Addr) -> bool {
+        let [first, ..] = ip.octets();
+        (1..224).contains(&first)
+            && (!ip.is_loopback() || self.is_inside())
+            && !self.gtpu.iter().any(|end| end.addr.v4 == Some(ip))
+            && !self.n6_tunnels.iter().any(|end| end.addr.v4 == Some(ip))
+    }
+
+    /// GTP-U arrives at a loopback address.
+    fn is_inside(&self) -> bool {
+        self.gtpu.iter().any(|end| end.addr.iter().any(|ip| ip.is_loopback()))
+    }
+
+    /// The address is one of the further ones of this machine.
+    pub(crate) fn has_own(&self, ip: Ipv4Addr) -> bool {
+        self.own.binary_search(&ip.into()).is_ok()
     }
 
     /// GTP-U, or a tunnel over N6, ends here at this address.

@@ -203,7 +203,7 @@ impl Resources {
         let Wordings { hasher, moves, surroundings, .. } = &mut self.recent.alike;
         let moved = moves.find(alike, body, |words| hash_of(hasher, alike.template(), words))?;
         let (_, endpoints) = surroundings.as_ref()?;
-        moved.after.is_sound(endpoints).then_some(moved)
+        moved.after.leads_out(endpoints).then_some(moved)
     }
 
     /// Remembers what came of a modification with this body if one like it was met before. `alike`: the session before it.

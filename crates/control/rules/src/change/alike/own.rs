@@ -24,8 +24,14 @@ pub struct Own {
 impl Own {
     /// UE and peers may have these addresses; whether that is so, validation asked of those that were met first alone.
     pub(super) fn is_sound(&self, endpoints: &LocalEndpoints) -> bool {
-        self.ue.is_none_or(|ue| endpoints.check_ue(ue.into()).is_ok())
-            && self.remotes.iter().flatten().all(|remote| endpoints.check_peer(remote.addr.into()).is_ok())
+        self.ue.is_none_or(|ue| endpoints.is_usual(ue) && !ue.is_loopback() && !endpoints.has_own(ue))
+            && self.leads_out(endpoints)
+    }
+
+    /// The same of the peers alone.
+    #[inline]
+    pub(super) fn leads_out(&self, endpoints: &LocalEndpoints) -> bool {
+        self.remotes.iter().flatten().all(|remote| endpoints.is_usual(remote.addr))
     }
 }
 
