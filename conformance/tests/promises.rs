@@ -60,7 +60,8 @@ fn is_there(paths: &[String], wanted: &str) -> bool {
 }
 
 // Input:  everything between backticks in PROMISES.md.
-// Output: each path is there, and so is a function of each name that could be a test's, or a text that is a metric's name.
+// Output: each path is there, and so is a function of each name that could be a test's, or a text that is a metric's name or
+//         a key of the configuration.
 #[test]
 fn what_promises_name_is_there() {
     let page = std::fs::read_to_string(root().join("PROMISES.md")).expect("PROMISES.md");
@@ -73,6 +74,8 @@ fn what_promises_name_is_there() {
     let mut checked = 0;
     for word in named(&page).filter(|word| !word.contains(' ')) {
         let there = match word {
+            // A key of the configuration.
+            _ if word.starts_with("upf.") => word.split('.').all(|key| names.contains(key)),
             _ if word.contains(['/', '.']) => is_there(&paths, word),
             _ if word.starts_with("*_") => names.iter().any(|name| name.ends_with(&word[1..])),
             _ if word.starts_with("Test") => names.contains(word),
