@@ -5,6 +5,7 @@ use causeway_pfcp::{Cause, MessageType};
 use causeway_rules::Change;
 use causeway_types::{Seid, Time};
 
+use super::Session;
 use super::condemned::{Fate, Met, Unwanted};
 use super::work::{Waiting, WaitingRequest, Work};
 use crate::answer::Refusal;
@@ -62,14 +63,14 @@ impl N4 {
         self.sessions.forget_cp(seid);
         self.disown(seid);
         if let Some(key) = request {
-            self.close_request(now, key, cp, open);
+            self.close_request(now, key, cp, self.open_request(seid, &key, open));
         }
         while let Some(waiting) = self.sessions.next_waiting(seid) {
             match waiting {
-                Waiting::Request(WaitingRequest { key, .. }) if open == OpenRequests::Answer => {
-                    self.refuse_unknown(now, key);
-                }
-                Waiting::Request(WaitingRequest { key, .. }) => self.inbound.forget(&key),
+                Waiting::Request(WaitingRequest { key, .. }) => match self.open_request(seid, &key, open) {
+                    OpenRequests::Answer => self.refuse_unknown(now, key),
+                    OpenRequests::Forget => self.inbound.forget(&key),
+                },
                 Waiting::Answer(_) => {}
             }
         }
@@ -85,6 +86,12 @@ impl N4 {
         } else if !is_busy {
             self.purge(seid);
         }
+    }
+
+    /// What becomes of one request about a session that ends so: an SMF that has restarted waits for answers to what it has asked since.
+    fn open_request(&self, seid: Seid, key: &RequestKey, open: OpenRequests) -> OpenRequests {
+        let is_later = |session: &Session| key.life > session.origin.life;
+        if self.sessions.get(seid).is_some_and(is_later) { OpenRequests::Answer } else { open }
     }
 
     /// Says what becomes of the request whose plan the data plane works on for a session that ends now. A deletion that is to be

@@ -6,7 +6,7 @@ use causeway_n4::{Config, DownReason, KnownSmf, Limits, Notice};
 use causeway_pfcp::*;
 use causeway_types::{NodeId as Node, NtpSeconds, Seid, Span};
 
-use crate::world::{Pace, Smf, World, activation, config, establishment};
+use crate::world::{Got, Pace, Smf, World, activation, config, establishment};
 
 const NAME: &str = "smf.example";
 
@@ -91,6 +91,26 @@ fn a_real_restart_is_served_at_once() {
     assert_eq!(world.n4.occupancy().sessions, 2);
     world.pass(Span::from_secs(60));
     world.is_quiet();
+}
+
+// Input:  an SMF restarts: its setup, then at once modifications of a session of before, one under way in the data plane and one that
+//         waits, before it is asked.
+// Output: when it has answered a heartbeat the session goes, and both are answered: there is no such session.
+#[test]
+fn requests_of_the_new_life_about_the_last_one_are_answered() {
+    let (mut world, mut smf) = World::associated();
+    let old = world.establish(&mut smf);
+    let mut second = Smf { recovery: NtpSeconds(2000), sequence: 0, ..smf.clone() };
+    world.associate(&mut second);
+    world.plane.pace = Pace::Held;
+    world.send(&mut second, Some(old), activation(1));
+    world.send(&mut second, Some(old), activation(2));
+    world.plane.pace = Pace::AtOnce;
+    world.hearts(&second);
+    let causes: Vec<_> = world.sent.iter().map(|(_, bytes)| Got::from_bytes(bytes).cause()).collect();
+    assert_eq!(causes, [Cause::SessionContextNotFound; 2]);
+    world.apply_next();
+    assert!(!world.plane.has(old));
 }
 
 // Input:  an SMF that answers no heartbeats sets up its association with a later time stamp.
