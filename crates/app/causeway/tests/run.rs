@@ -55,7 +55,7 @@ fn sighup_reads_the_log_level_anew() {
 fn json_logs_are_one_object_a_line() {
     let at = loopback();
     let mut running = Running::start(&["-c", file(at, "info").to_str().unwrap(), "--log-format", "json"]);
-    let line = running.until("N4 on");
+    let line = running.until("Node ID");
     let object: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(object["level"], "INFO");
     assert_eq!(object["message"], format!("N4 on {at}:8805, Node ID {at}"));
