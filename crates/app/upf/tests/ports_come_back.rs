@@ -29,10 +29,14 @@ struct World {
 
 impl World {
     fn new(change: impl FnOnce(&mut Config)) -> Self {
+        Self::with(Gnb::new(), change)
+    }
+
+    fn with(gnb: Gnb, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = with_second();
         change(&mut config);
         let daemon = Daemon::start(&config).unwrap();
-        let (mut smf, gnb) = (Smf::new(loopback().into(), daemon.pfcp_addresses()[0]), Gnb::new());
+        let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
         smf.associate();
         let second = smf.establish_counting(SECOND.1);
         smf.forward(second, Teid::new(8).unwrap(), gnb.address);
@@ -234,9 +238,12 @@ fn af_xdp_sockets_come_back_with_their_interface() {
 fn a_udp_socket_serves_again_when_its_address_is_back() {
     in_namespace("a_udp_socket_serves_again_when_its_address_is_back", || {
         ip("address add 192.0.2.1/32 dev lo");
+        // A UPF whose address is not of loopback has no peers there.
+        connect("gnb", "198.51.100.2/24");
+        let gnb = Gnb::at(Ipv4Addr::new(198, 51, 100, 2));
         let address = Some(Ipv4Addr::new(192, 0, 2, 1).into());
         let server = GtpuServer { address, ..GtpuServer::default() };
-        let mut world = World::new(|config| config.upf.gtpu.server = vec![server]);
+        let mut world = World::with(gnb, |config| config.upf.gtpu.server = vec![server]);
         world.others_go_on();
         ip("address del 192.0.2.1/32 dev lo");
         let host = UdpSocket::bind((SECOND.0, 0)).unwrap();

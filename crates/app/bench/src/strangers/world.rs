@@ -58,6 +58,8 @@ impl World {
             self.n4.datagram(self.now, *from, octets);
             while let Some(output) = self.n4.poll_output() {
                 match output {
+                    // A Heartbeat Request to a new peer is no answer.
+                    Output::Send { bytes, .. } if bytes.get(1) == Some(&1) => self.n4.give_back(bytes),
                     Output::Send { bytes, .. } => answers.push(bytes),
                     Output::Apply { id, .. } => self.n4.applied(self.now, id, Ok(Applied::default())),
                     Output::Applications(_) | Output::Notice(_) => {}

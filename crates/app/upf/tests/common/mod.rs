@@ -125,7 +125,10 @@ pub struct Gnb {
 
 impl Gnb {
     pub fn new() -> Self {
-        let address = loopback();
+        Self::at(loopback())
+    }
+
+    pub fn at(address: Ipv4Addr) -> Self {
         let socket = UdpSocket::bind((address, 2152)).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { address, socket }

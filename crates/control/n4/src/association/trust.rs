@@ -1,10 +1,12 @@
 //! Who may be an SMF, and which one.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use causeway_pfcp::Cause;
 use causeway_types::{IpNet, NodeId, Time};
+use foldhash::fast::RandomState;
 
 use super::table::{Contact, is_same_node};
 use super::{Association, AssociationId};
@@ -72,7 +74,10 @@ impl N4 {
     /// SMF never answered go first, then those of hosts that have many. The only one of a host stays that answers, or that the
     /// configuration names.
     pub(super) fn dispensable(&self) -> Option<AssociationId> {
-        let of_host = |ip| self.associations.iter().filter(|it| it.source.ip() == ip).count();
+        // Counted once: this is asked for each setup while all places are taken.
+        let mut hosts: HashMap<IpAddr, usize, RandomState> = HashMap::default();
+        self.associations.iter().for_each(|it| *hosts.entry(it.source.ip()).or_default() += 1);
+        let of_host = |ip| hosts.get(&ip).copied().unwrap_or(0);
         let is_named = |it: &Association| {
             let is_host =
                 |net: &IpNet| net.prefix_len() == net.max_prefix_len() && net.contains(&it.source.ip());
