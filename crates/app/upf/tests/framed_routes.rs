@@ -4,7 +4,6 @@ mod common;
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use causeway_pfcp::{Cause, HeartbeatRequest, Message, RecoveryTimeStamp};
 use causeway_types::{NtpSeconds, Teid};
@@ -12,7 +11,7 @@ use causeway_upf::Daemon;
 use causeway_upf::config::{Config, Session};
 use common::namespace::{in_namespace, ip};
 use common::smf::{Smf, decode};
-use common::{Gnb, PATIENCE, config, loopback, metric};
+use common::{Gnb, PATIENCE, config, loopback, metric, until};
 
 const DEVICE: &str = "n6test";
 
@@ -60,14 +59,6 @@ fn ours() -> [String; 4] {
         shown("route show table 8805"),
         shown("-6 route show table 8805"),
     ]
-}
-
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 // Input:  routes and rules as a daemon leaves them that was killed, and one route of somebody else in the table; a session with
@@ -136,8 +127,9 @@ fn routes_take_nothing_from_the_host() {
     });
 }
 
-// Input:  twenty requests at once for sessions of sixty-four routes each, and a heartbeat behind them.
-// Output: the heartbeat is answered in a fraction of a second, the sessions when their routes are in.
+// Input:  twenty requests at once for sessions of sixty-four routes each, and a heartbeat behind them; up to three times.
+// Output: all sessions are answered when their routes are in, and the heartbeat overtakes some of them, at least once: what else
+//         the machine does may delay the heartbeat alone.
 #[test]
 fn many_routes_hold_up_nobody_else() {
     in_namespace("many_routes_hold_up_nobody_else", || {
@@ -145,30 +137,31 @@ fn many_routes_hold_up_nobody_else() {
         let (mut smf, other) = (smf(&running), UdpSocket::bind((loopback(), 0)).unwrap());
         other.connect(running.pfcp_addresses()[0]).unwrap();
         other.set_read_timeout(Some(PATIENCE)).unwrap();
-        for number in 0..20 {
-            let route = |at: u8| format!("172.{}.{}.0/24", 16 + number / 4, 64 * (number % 4) + at);
-            let routes: Vec<String> = (0..64).map(route).collect();
-            smf.send_routes(ue(number), &routes.iter().map(String::as_str).collect::<Vec<_>>());
-        }
         let mut octets = Vec::new();
         let heartbeat = HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(0xe000_0000)));
         Message::from(heartbeat).encode(None, 1, &mut octets).unwrap();
-        let start = Instant::now();
-        other.send(&octets).unwrap();
-        let mut buffer = [0; 2048];
-        let len = other.recv(&mut buffer).unwrap();
-        let waited = start.elapsed();
-        assert!(matches!(decode(&buffer[..len]).1, Message::HeartbeatResponse(_)));
-        let mut accepted = 0;
-        for _ in 0..20 {
-            let answer = smf.receive();
-            if let Message::SessionEstablishmentResponse(response) = decode(&answer).1 {
-                accepted += usize::from(response.cause.is_accepted());
+        let overtakes = |round: u8| {
+            for number in 20 * round..20 * (round + 1) {
+                let route = |at: u8| format!("172.{}.{}.0/24", 16 + number / 4, 64 * (number % 4) + at);
+                let routes: Vec<String> = (0..64).map(route).collect();
+                smf.send_routes(ue(number), &routes.iter().map(String::as_str).collect::<Vec<_>>());
             }
-        }
-        let there = ours()[2].lines().count();
-        assert_eq!((accepted, there), (20, 20 * 64), "after {waited:?}");
-        assert!(waited < Duration::from_millis(500), "a heartbeat waited {waited:?}");
+            other.send(&octets).unwrap();
+            let mut buffer = [0; 2048];
+            let len = other.recv(&mut buffer).unwrap();
+            let mut answers = smf.receive_waiting();
+            let earlier = answers.len();
+            assert!(matches!(decode(&buffer[..len]).1, Message::HeartbeatResponse(_)));
+            answers.resize_with(20, || smf.receive());
+            let is_accepted = |answer: &Vec<u8>| match decode(answer).1 {
+                Message::SessionEstablishmentResponse(response) => response.cause.is_accepted(),
+                other => panic!("{other:?}"),
+            };
+            assert!(answers.iter().all(is_accepted));
+            assert_eq!(ours()[2].lines().count(), usize::from(round + 1) * 20 * 64);
+            earlier < 20
+        };
+        assert!((0..3).any(overtakes), "each heartbeat waited for all sessions");
     });
 }
 

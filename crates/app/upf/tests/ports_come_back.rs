@@ -5,7 +5,6 @@ mod common;
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use causeway_pfcp::Cause;
 use causeway_types::Teid;
@@ -13,7 +12,7 @@ use causeway_upf::config::{Config, EthernetNetwork, GtpuMode, GtpuServer, N6Mode
 use causeway_upf::{Daemon, open};
 use common::namespace::{in_namespace, in_namespace_of_root, ip};
 use common::smf::{Session as Established, Smf};
-use common::{Gnb, PATIENCE, UE, config, loopback, metric};
+use common::{Gnb, UE, config, loopback, metric, until};
 
 /// The gateway and a UE of the second network.
 const SECOND: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::new(10, 46, 0, 1), Ipv4Addr::new(10, 46, 0, 2));
@@ -79,14 +78,6 @@ fn with_second() -> Config {
 fn shown(words: &str) -> String {
     let output = Command::new("ip").args(words.split(' ')).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
-}
-
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < 2 * PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// A link with an address, up at both ends.

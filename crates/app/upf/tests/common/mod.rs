@@ -24,7 +24,8 @@ use causeway_upf::{Daemon, StartError, open};
 
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
-pub const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a test waits for what must come. On a busy machine much comes late.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A loopback address that no other test, in this process or another, uses at the same time.
 pub fn loopback() -> Ipv4Addr {
@@ -103,6 +104,15 @@ pub fn metric(daemon: &Daemon, series: &str) -> f64 {
     let (_, body) = fetch(daemon, "/metrics");
     let line = body.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("{series} is not in\n{body}")).parse().unwrap()
+}
+
+/// Waits until something is so; `what` is said when it never is.
+pub fn until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// The next packet that leaves to the data network.

@@ -74,6 +74,16 @@ impl Smf {
         buffer
     }
 
+    /// What has arrived already, without waiting.
+    pub fn receive_waiting(&self) -> Vec<Vec<u8>> {
+        self.socket.set_nonblocking(true).unwrap();
+        let mut buffer = vec![0; 65_535];
+        let next = || self.socket.recv(&mut buffer).ok().map(|len| buffer[..len].to_vec());
+        let waiting = std::iter::from_fn(next).collect();
+        self.socket.set_nonblocking(false).unwrap();
+        waiting
+    }
+
     pub fn request(&mut self, message: Message<'_>, seid: Option<Seid>) -> Vec<u8> {
         self.sequence += 1;
         self.send(message, seid, self.sequence);
