@@ -93,8 +93,8 @@ impl Daemon {
         let surroundings = ports.first().map(PortSet::topology).unwrap_or_default();
         let machine = machine(config, &n4, &mut ports)?;
         let host = Host::clone(&machine.host());
-        let barred = open::barred(&config.upf, pfcp.iter().map(SocketAddr::ip));
-        let topology = Topology { routing, policies, slices, teids, host, barred, ..surroundings };
+        let neighbours = open::neighbours(&config.upf);
+        let topology = Topology { routing, policies, slices, teids, host, neighbours, ..surroundings };
         let counters = ports.iter().flat_map(PortSet::counters).collect();
         let seats = seats(config, &topology, ports)?;
         let abilities = seats.first().map(|seat| seat.engine.capabilities());

@@ -24,8 +24,8 @@ pub struct Topology {
     pub policies: Vec<ForwardingPolicy>,
     /// The network slices whose traffic is limited as a whole.
     pub slices: Vec<SliceLimit>,
-    /// Prefixes of which no framed route may hold an address, beside the UPF's own addresses.
-    pub barred: Vec<IpNet>,
+    /// What is beside the UPF, and so behind no UE: the networks that its machine is connected to, and SMFs.
+    pub neighbours: Vec<IpNet>,
     /// How TEIDs that the UPF chose lead to slots, for a data plane that keeps its sessions in slots.
     pub teids: TeidScheme,
     /// The addresses of the machine at the start, and which of them UEs may reach.
@@ -41,9 +41,6 @@ impl Topology {
         });
         let n6_tunnels =
             self.n6_tunnels.iter().map(|end| N6Address { addr: end.addr, network: end.network.clone() });
-        let gateways = self.networks.iter().flat_map(|network| &network.gateways).copied();
-        let ends = self.n6_tunnels.iter().flat_map(|end| end.addr.iter());
-        let own = self.gtpu.iter().flat_map(|endpoint| endpoint.addr.iter()).chain(gateways).chain(ends);
         LocalEndpoints {
             gtpu: gtpu.collect(),
             networks: self.networks.iter().map(|network| network.instance.clone()).collect(),
@@ -51,7 +48,7 @@ impl Topology {
             n6_tunnels: n6_tunnels.collect(),
             policies: self.policies.iter().map(ForwardingPolicy::known).collect(),
             routable: self.networks.iter().map(Network::routable).collect(),
-            barred: self.barred.iter().copied().chain(own.map(IpNet::from)).collect(),
+            neighbours: self.neighbours.clone(),
             own: self.own_addresses(),
         }
     }

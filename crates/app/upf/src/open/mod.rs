@@ -1,10 +1,10 @@
 //! Opens what the configuration asks for, in the network namespace of the calling thread.
 
 mod address;
-mod barred;
 mod ethernet;
 mod forwarding;
 mod gtpu;
+mod neighbours;
 mod network;
 mod reopening;
 mod socket;
@@ -17,8 +17,8 @@ use crate::error::StartError;
 use crate::worker::{PortSet, cores};
 
 pub(crate) use address::{connected, n4_addresses, smf_networks};
-pub(crate) use barred::barred;
 pub(crate) use forwarding::forwarding_advice;
+pub(crate) use neighbours::neighbours;
 pub(crate) use network::tun_options;
 pub(crate) use socket::{management_sockets, n4_sockets};
 

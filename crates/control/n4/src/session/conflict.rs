@@ -12,11 +12,11 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use causeway_pfcp::{Cause, SessionEstablishmentRequest, SessionModificationRequest};
-use causeway_rules::{Change, Context, Owners, Reason, Rejection, SessionRules};
+use causeway_rules::{Change, Context, Owners, Reason, Rejection, Resources, SessionRules};
 use causeway_types::{FSeid, IpNet, Seid, Time};
 
-use super::Session;
 use super::work::InFlight;
+use super::{Session, Sessions};
 use crate::answer::Refusal;
 use crate::association::AssociationId;
 use crate::transaction::{RequestKey, Seen};
@@ -115,17 +115,19 @@ impl N4 {
         Ok(planned?)
     }
 
+    /// What rules are planned with, the sessions that have some, and what they are given.
+    pub(super) fn planning(&mut self) -> (Context<'_>, &Sessions, &mut Resources) {
+        let Self { capabilities, endpoints, catalogue, sessions, resources, .. } = self;
+        (Context { capabilities, endpoints, catalogue }, sessions, resources)
+    }
+
     fn plan_once(
         &mut self,
         request: &SessionEstablishmentRequest<'_>,
         seid: Seid,
     ) -> Result<Change, Rejection> {
-        let context = Context {
-            capabilities: &self.capabilities,
-            endpoints: &self.endpoints,
-            catalogue: &self.catalogue,
-        };
-        causeway_rules::establish(request, seid, &context, &mut self.resources)
+        let (context, _, resources) = self.planning();
+        causeway_rules::establish(request, seid, &context, resources)
     }
 
     fn plan_change_once(
@@ -133,14 +135,10 @@ impl N4 {
         request: &SessionModificationRequest<'_>,
         seid: Seid,
     ) -> Result<Change, Rejection> {
-        let context = Context {
-            capabilities: &self.capabilities,
-            endpoints: &self.endpoints,
-            catalogue: &self.catalogue,
-        };
+        let (context, sessions, resources) = self.planning();
         let unknown = SessionRules::default();
-        let held = self.sessions.get(seid).map_or(Cow::Borrowed(&unknown), |session| session.rules.whole());
-        causeway_rules::modify(&held, request, seid, &context, &mut self.resources)
+        let held = sessions.get(seid).map_or(Cow::Borrowed(&unknown), |session| session.rules.whole());
+        causeway_rules::modify(&held, request, seid, &context, resources)
     }
 
     /// A session of this SMF may have what overlaps with what these have: they give way where they have the same UE

@@ -1,7 +1,7 @@
 //! What the SMF asks for in its answer to a report (TS 29.244 clause 7.5.9).
 
 use causeway_pfcp::SessionReportResponse;
-use causeway_rules::{Change, Context, Instructions, Rejection};
+use causeway_rules::{Change, Instructions, Rejection};
 use causeway_types::Seid;
 
 use super::work::Work;
@@ -23,19 +23,9 @@ impl N4 {
 
     /// Begins to do what an answer asks for. Nothing is under way of the session.
     pub(crate) fn instruct(&mut self, seid: Seid, instructions: &Instructions) {
-        let Some(session) = self.sessions.get(seid) else { return };
-        let context = Context {
-            capabilities: &self.capabilities,
-            endpoints: &self.endpoints,
-            catalogue: &self.catalogue,
-        };
-        match causeway_rules::instruct(
-            &session.rules.whole(),
-            instructions,
-            seid,
-            &context,
-            &mut self.resources,
-        ) {
+        let (context, sessions, resources) = self.planning();
+        let Some(session) = sessions.get(seid) else { return };
+        match causeway_rules::instruct(&session.rules.whole(), instructions, seid, &context, resources) {
             Err(rejection) => self.refuse_instructions(seid, &rejection),
             Ok(change) if change.plan.ops.is_empty() => self.instructed(seid, change),
             Ok(change) => self.hand_out(Work::Instruct, change),

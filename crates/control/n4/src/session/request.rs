@@ -6,7 +6,7 @@ use causeway_dataplane::Applied;
 use causeway_pfcp::{
     Cause, Header, Ie, Message, MessageType, RawIes, SessionEstablishmentRequest, SessionModificationRequest,
 };
-use causeway_rules::{Change, Context};
+use causeway_rules::Change;
 use causeway_types::{FSeid, NodeId, Seid, Time};
 
 use super::state::Session;
@@ -190,13 +190,9 @@ impl N4 {
                 self.modified(now, seid, key, takeover, change, Applied::default());
             }
             Ok(change) => {
-                let context = Context {
-                    capabilities: &self.capabilities,
-                    endpoints: &self.endpoints,
-                    catalogue: &self.catalogue,
-                };
-                if let Some(alike) = self.sessions.get(seid).and_then(|session| session.rules.alike()) {
-                    self.resources.remember_move(alike, body, &change, &context);
+                let (context, sessions, resources) = self.planning();
+                if let Some(alike) = sessions.get(seid).and_then(|session| session.rules.alike()) {
+                    resources.remember_move(alike, body, &change, &context);
                 }
                 self.hand_out(Work::Modify(key, Box::new(takeover)), change);
             }

@@ -48,7 +48,7 @@ pub(crate) fn endpoints() -> LocalEndpoints {
         ethernet: vec![lan()],
         policies: vec![KnownPolicy { name: known_policy(), answers_http: false }],
         routable: vec![(internet(), routable())],
-        barred: Vec::new(),
+        neighbours: Vec::new(),
         own: vec![std::net::Ipv4Addr::new(10, 45, 255, 254).into()],
     }
 }

@@ -21,9 +21,9 @@ pub struct LocalEndpoints {
     pub policies: Vec<KnownPolicy>,
     /// The prefixes that framed routes of each data network may lie in.
     pub routable: Vec<(NetworkInstance, Vec<IpNet>)>,
-    /// Prefixes of which no framed route may hold an address: the UPF's own, and what it is connected to.
-    pub barred: Vec<IpNet>,
-    /// Further addresses of this machine, which no UE and no peer has: gateways, N4 and others; in their order.
+    /// What is beside the UPF, and so behind no UE: the networks that its machine is connected to, and SMFs.
+    pub neighbours: Vec<IpNet>,
+    /// The addresses of the UPF's machine beside the ends of tunnels, so no UE's: gateways, N4 and others; in their order.
     pub own: Vec<IpAddr>,
 }
 
@@ -155,6 +155,14 @@ impl LocalEndpoints {
     fn is_tunnel_end(&self, ip: IpAddr) -> bool {
         self.gtpu.iter().any(|end| end.addr.contains(ip))
             || self.n6_tunnels.iter().any(|end| end.addr.contains(ip))
+    }
+
+    /// An address of this UPF or of its machine lies in the prefix.
+    pub(crate) fn has_own_in(&self, net: &IpNet) -> bool {
+        let ends = self.gtpu.iter().map(|end| end.addr).chain(self.n6_tunnels.iter().map(|end| end.addr));
+        let next = self.own.partition_point(|ip| *ip < net.network());
+        self.own.get(next).is_some_and(|ip| net.contains(ip))
+            || ends.flat_map(|addr| addr.iter()).any(|ip| net.contains(&ip))
     }
 
     fn is_own(&self, ip: IpAddr) -> bool {

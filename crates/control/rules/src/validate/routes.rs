@@ -45,9 +45,56 @@ pub(super) fn check(pdi: &Pdi, endpoints: &LocalEndpoints) -> Result<(), Reason>
                 "it lies outside of the ranges that the configuration allows for the data network",
             );
         }
-        match endpoints.barred.iter().any(|barred| barred.contains(net) || net.contains(barred)) {
-            true => refused("it holds an address of the UPF, or of a network that the UPF is connected to"),
+        if endpoints.has_own_in(net) {
+            return refused("it holds an address of the UPF or of its machine");
+        }
+        match endpoints.neighbours.iter().any(|beside| beside.contains(net) || net.contains(beside)) {
+            true => refused("it holds an address of a network that the UPF is connected to, or of an SMF"),
             false => Ok(()),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_types::Interface;
+
+    use super::*;
+    use crate::testing::endpoints;
+
+    fn refused(endpoints: &LocalEndpoints, route: &str) -> bool {
+        let net = route.parse().expect("a prefix");
+        let pdi = Pdi { routes: vec![net], ..Pdi::new(Interface::Core) };
+        check(&pdi, endpoints).is_err()
+    }
+
+    // Input:  routes over a GTP-U address, the end of a tunnel over N6, a gateway, and a network beside the UPF; the same next to each.
+    // Output: those that hold one are refused, of IPv4 and IPv6, and only those.
+    #[test]
+    fn no_route_holds_what_is_not_behind_a_ue() {
+        let neighbours = vec!["198.51.100.0/24".parse().expect("a prefix")];
+        let endpoints = LocalEndpoints { neighbours, ..endpoints() };
+        for route in [
+            "192.0.2.1/32",
+            "192.0.2.0/24",
+            "192.0.2.6/32",
+            "10.45.255.254/32",
+            "10.45.0.0/16",
+            "2001:db8::/64",
+            "198.51.100.7/32",
+            "198.51.0.0/16",
+        ] {
+            assert!(refused(&endpoints, route), "{route}");
+        }
+        for route in [
+            "192.0.2.2/31",
+            "192.0.2.7/32",
+            "10.45.255.253/32",
+            "10.46.0.0/16",
+            "2001:db8:0:1::/64",
+            "198.51.101.0/24",
+        ] {
+            assert!(!refused(&endpoints, route), "{route}");
+        }
+    }
 }

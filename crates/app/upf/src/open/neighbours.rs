@@ -1,6 +1,4 @@
-//! What no framed route may hold an address of: a UE behind it would get what is the UPF's, or another's.
-
-use std::net::IpAddr;
+//! What is beside the UPF: a UE with a framed route to it would get what is another's.
 
 use causeway_ports::PortError;
 use causeway_ports::netlink::Netlink;
@@ -9,15 +7,14 @@ use tracing::warn;
 
 use crate::config::{N6Mode, Upf};
 
-/// The networks that this machine is connected to but for those of the UEs, the addresses of N4, and the SMFs of the configuration.
-pub(crate) fn barred(upf: &Upf, n4: impl Iterator<Item = IpAddr>) -> Vec<IpNet> {
-    let smfs = upf.pfcp.client.smf.iter().map(|smf| smf.address);
-    let single = n4.chain(smfs).filter(|ip| !ip.is_unspecified()).map(IpNet::from);
+/// The networks that this machine is connected to but for those of the UEs, and the SMFs of the configuration.
+pub(crate) fn neighbours(upf: &Upf) -> Vec<IpNet> {
+    let smfs = upf.pfcp.client.smf.iter().map(|smf| IpNet::from(smf.address));
     let connected = connected(upf).unwrap_or_else(|error| {
         warn!("framed routes are not checked against the networks of this machine: {error}");
         Vec::new()
     });
-    single.chain(connected).collect()
+    smfs.chain(connected).collect()
 }
 
 fn connected(upf: &Upf) -> Result<Vec<IpNet>, PortError> {
