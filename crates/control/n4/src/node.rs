@@ -17,7 +17,7 @@ use crate::report::RequestNumber;
 use crate::seid::SeidSequence;
 use crate::session::{Forms, Session, Sessions};
 use crate::shutdown::Phase;
-use crate::transaction::{Bounds, Expired, Inbound, Outbound};
+use crate::transaction::{Aim, Bounds, Expired, Inbound, Outbound};
 use crate::view::{AssociationView, SessionView};
 use crate::{Config, MessageResult, Notice, Output};
 
@@ -106,6 +106,21 @@ pub(crate) enum Purpose {
         /// Which of the session's requests.
         number: RequestNumber,
     },
+}
+
+impl Aim for Purpose {
+    fn association(&self) -> Option<AssociationId> {
+        match self {
+            Self::Setup(_) => None,
+            Self::Heartbeat(association)
+            | Self::Release(association)
+            | Self::Announcement(association)
+            | Self::Farewell(association)
+            | Self::Proof { association, .. }
+            | Self::PathReport { association, .. }
+            | Self::Report { association, .. } => Some(*association),
+        }
+    }
 }
 
 impl N4 {

@@ -10,7 +10,6 @@ use super::contact::set_name;
 use super::table::Contact;
 use super::{AssociationId, Claim};
 use crate::answer::Refusal;
-use crate::node::Purpose;
 use crate::session::{OpenRequests, Session, Unwanted};
 use crate::transaction::RequestKey;
 use crate::{DownReason, N4, Notice};
@@ -73,16 +72,7 @@ impl N4 {
     pub(crate) fn end_association(&mut self, now: Time, id: AssociationId, reason: DownReason) {
         self.forget_answers(id);
         let purged = self.purge_sessions(now, vec![id], Unwanted::All, OpenRequests::Forget);
-        self.outbound.cancel(|purpose| match purpose {
-            Purpose::Heartbeat(association)
-            | Purpose::Release(association)
-            | Purpose::Announcement(association)
-            | Purpose::Farewell(association) => *association == id,
-            Purpose::Report { association, .. }
-            | Purpose::PathReport { association, .. }
-            | Purpose::Proof { association, .. } => *association == id,
-            Purpose::Setup(_) => false,
-        });
+        self.outbound.cancel_of(id, |_| true);
         self.targets.lost(id, now + self.config.associate_retry);
         if let Some(association) = self.associations.remove(id) {
             if let Some(key) = association.claim.as_ref().and_then(Claim::held) {

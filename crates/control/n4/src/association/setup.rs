@@ -174,10 +174,10 @@ impl N4 {
         unwanted: Option<Unwanted>,
     ) -> bool {
         let peer = contact.peer;
-        let Some(association) = self.associations.get_mut(id) else { return false };
+        let Some(association) = self.associations.get(id) else { return false };
         let restarted = association.recovery != contact.recovery;
         let addresses = contact.addresses.clone();
-        association.renew(now, contact);
+        let Some(association) = self.associations.renew(now, id, contact) else { return false };
         let node = association.node.clone();
         let open = if restarted { OpenRequests::Forget } else { OpenRequests::Answer };
         let before = association.sessions;
@@ -203,11 +203,10 @@ impl N4 {
     /// Nobody needs to ask for an association with this peer any more, nor for heartbeats so far.
     fn stop_asking(&mut self, peer: SocketAddr, id: AssociationId) {
         let asked = self.targets.reached(peer, id);
-        self.outbound.cancel(|purpose| match purpose {
-            Purpose::Setup(target) => asked == Some(*target),
-            Purpose::Heartbeat(association) => *association == id,
-            _ => false,
-        });
+        self.outbound.cancel_of(id, |purpose| matches!(purpose, Purpose::Heartbeat(_)));
+        if let Some(asked) = asked {
+            self.outbound.cancel(|purpose| matches!(purpose, Purpose::Setup(target) if *target == asked));
+        }
     }
 
     /// Where our requests to a peer go that spoke from this address.

@@ -26,6 +26,8 @@ pub(crate) struct Association {
     pub(crate) peer: SocketAddr,
     /// Where its setup came from.
     pub(crate) source: SocketAddr,
+    /// How many associations there are whose setup came from that host, this one included.
+    pub(super) of_host: usize,
     /// Where it sends from: of the setup, of its Node ID, and the alternative ones it named.
     pub(crate) addresses: Vec<IpAddr>,
     /// The other addresses it named, and whether each is to be preferred to those that are not.
@@ -84,7 +86,7 @@ pub(crate) struct Contact {
 
 impl Association {
     /// The peer was heard of anew.
-    pub(crate) fn renew(&mut self, now: Time, contact: Contact) {
+    fn renew(&mut self, now: Time, contact: Contact) {
         let Contact { peer, source, addresses, alternatives, cp_features, smf_set, recovery } = contact;
         (self.peer, self.source, self.addresses, self.recovery) = (peer, source, addresses, recovery);
         (self.alternatives, self.cp_features, self.smf_set) = (alternatives, cp_features, smf_set);
@@ -176,6 +178,7 @@ impl Associations {
             node,
             peer,
             source,
+            of_host: 1,
             addresses,
             alternatives,
             cp_features,
@@ -199,13 +202,33 @@ impl Associations {
             is_proven: false,
         };
         self.all.push(association);
+        self.count_host(source.ip());
         id
+    }
+
+    /// The peer of an association was heard of anew.
+    pub(crate) fn renew(&mut self, now: Time, id: AssociationId, contact: Contact) -> Option<&Association> {
+        let place = self.place(id)?;
+        let association = self.all.get_mut(place)?;
+        let (before, after) = (association.source.ip(), contact.source.ip());
+        association.renew(now, contact);
+        self.count_host(before);
+        self.count_host(after);
+        self.all.get(place)
+    }
+
+    /// Counts the associations of a host. There are few places, and who asks which of them is dispensable looks at all.
+    fn count_host(&mut self, ip: IpAddr) {
+        let is_its = |association: &Association| association.source.ip() == ip;
+        let count = self.all.iter().filter(|it| is_its(it)).count();
+        self.all.iter_mut().filter(|it| is_its(it)).for_each(|it| it.of_host = count);
     }
 
     /// Ends an association.
     pub(crate) fn remove(&mut self, id: AssociationId) -> Option<Association> {
         let association = self.all.remove(self.place(id)?);
         self.by_node.remove(&association.node);
+        self.count_host(association.source.ip());
         Some(association)
     }
 
@@ -300,6 +323,22 @@ mod tests {
         assert_eq!(table.identify(host(1, 3000)), None);
         assert_eq!(table.identify(host(2, 1)), Some(c));
         assert!(table.knows(host(1, 0).ip()) && !table.knows(host(3, 0).ip()));
+    }
+
+    // Input:  three nodes of one host and one of another; one is heard of from the other host, and one ends.
+    // Output: each knows how many there are of its host.
+    #[test]
+    fn the_associations_of_a_host_are_counted() {
+        let mut table = Associations::default();
+        let ids = [(1, "a"), (1, "b"), (1, "c"), (2, "d")].map(|(last, name)| {
+            table.insert(Time::default(), &NodeId::Fqdn(name.into()), contact(host(last, 8805)))
+        });
+        let counts = |table: &Associations| table.iter().map(|it| it.of_host).collect::<Vec<_>>();
+        assert_eq!(counts(&table), [3, 3, 3, 1]);
+        assert!(table.renew(Time::default(), ids[1], contact(host(2, 9000))).is_some());
+        assert_eq!(counts(&table), [2, 2, 2, 2]);
+        assert!(table.remove(ids[0]).is_some());
+        assert_eq!(counts(&table), [2, 1, 2]);
     }
 
     #[test]

@@ -1,12 +1,10 @@
 //! Who may be an SMF, and which one.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::net::IpAddr;
 
 use causeway_pfcp::Cause;
 use causeway_types::{IpNet, NodeId, Time};
-use foldhash::fast::RandomState;
 
 use super::table::{Contact, is_same_node};
 use super::{Association, AssociationId};
@@ -74,22 +72,26 @@ impl N4 {
     /// SMF never answered go first, then those of hosts that have many. The only one of a host stays that answers, or that the
     /// configuration names.
     pub(super) fn dispensable(&self) -> Option<AssociationId> {
-        // Counted once: this is asked for each setup while all places are taken.
-        let mut hosts: HashMap<IpAddr, usize, RandomState> = HashMap::default();
-        self.associations.iter().for_each(|it| *hosts.entry(it.source.ip()).or_default() += 1);
-        let of_host = |ip| hosts.get(&ip).copied().unwrap_or(0);
-        let is_named = |it: &Association| {
-            let is_host =
-                |net: &IpNet| net.prefix_len() == net.max_prefix_len() && net.contains(&it.source.ip());
-            self.known_smf(&it.node).is_some()
-                || self.targets.of(it.id).is_some()
-                || of_host(it.source.ip()) == 1 && self.config.allow.iter().any(is_host)
-        };
-        let idle =
-            self.associations.iter().filter(|it| it.sessions == 0 && it.claim.is_none() && !is_named(it));
         let answers = |it: &Association| it.is_proven && it.path_up;
-        let goes = idle.filter(|it| !answers(it) || of_host(it.source.ip()) > 1);
-        goes.min_by_key(|it| (answers(it), Reverse(of_host(it.source.ip())), it.since, it.id)).map(|it| it.id)
+        let may_go =
+            |it: &&Association| it.sessions == 0 && it.claim.is_none() && (!answers(it) || it.of_host > 1);
+        let rank = |it: &Association| (answers(it), Reverse(it.of_host), it.since, it.id);
+        let mut first: Option<&Association> = None;
+        // This is asked for each setup while all places are taken.
+        for it in self.associations.iter().filter(may_go) {
+            if first.is_none_or(|first| rank(it) < rank(first)) && !self.is_named(it) {
+                first = Some(it);
+            }
+        }
+        first.map(|it| it.id)
+    }
+
+    /// The configuration names the SMF, or its host alone.
+    fn is_named(&self, it: &Association) -> bool {
+        let is_host = |net: &IpNet| net.prefix_len() == net.max_prefix_len() && net.contains(&it.source.ip());
+        self.known_smf(&it.node).is_some()
+            || self.targets.of(it.id).is_some()
+            || it.of_host == 1 && self.config.allow.iter().any(is_host)
     }
 
     /// Makes room for one more association, if there is none.

@@ -70,7 +70,7 @@ impl N4 {
     fn report_path(&mut self, now: Time, id: AssociationId, peer: IpAddr, ways: &Ways, failed: bool) {
         let purpose = Purpose::PathReport { association: id, peer };
         // What was said before about this path is overtaken.
-        self.outbound.cancel(|other| *other == purpose);
+        self.outbound.cancel_of(id, |other| *other == purpose);
         let Some(to) = self.associations.get(id).map(|association| association.peer) else { return };
         let names: Vec<_> =
             ways.iter().map(|(_, network)| network.as_ref().map(NetworkInstance::from)).collect();
@@ -121,8 +121,6 @@ impl N4 {
     /// The peer of an association lives anew, or is gone: it has been told of nothing.
     pub(crate) fn forget_told_paths(&mut self, id: AssociationId) {
         self.told_paths.retain(|(association, _)| *association != id);
-        self.outbound.cancel(
-            |purpose| matches!(purpose, Purpose::PathReport { association, .. } if *association == id),
-        );
+        self.outbound.cancel_of(id, |purpose| matches!(purpose, Purpose::PathReport { .. }));
     }
 }

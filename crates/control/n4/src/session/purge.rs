@@ -141,8 +141,7 @@ impl N4 {
         if unwanted == Unwanted::All {
             let mut counted = 0;
             for id in &associations {
-                let of_it = |purpose: &Purpose| matches!(purpose, Purpose::Report { association, .. } if association == id);
-                self.outbound.cancel(of_it);
+                self.outbound.cancel_of(*id, |purpose| matches!(purpose, Purpose::Report { .. }));
                 if let Some(association) = self.associations.get_mut(*id) {
                     counted += std::mem::take(&mut association.sessions);
                     association.outstanding_reports = 0;

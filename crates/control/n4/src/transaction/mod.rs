@@ -6,4 +6,4 @@ mod inbound;
 mod outbound;
 
 pub(crate) use inbound::{Bounds, Inbound, RequestKey, Seen};
-pub(crate) use outbound::{Expired, Lost, Outbound, Request};
+pub(crate) use outbound::{Aim, Expired, Lost, Outbound, Request};

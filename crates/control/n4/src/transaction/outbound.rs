@@ -8,6 +8,7 @@ use causeway_rules::{Scramble, SteadyMap};
 use causeway_types::{Span, Time};
 
 use crate::Retransmission;
+use crate::association::AssociationId;
 
 /// Sequence numbers have 24 bits (TS 29.244 clause 7.2.2.2).
 const SEQUENCE_MASK: u32 = 0x00ff_ffff;
@@ -20,6 +21,12 @@ const ROUNDS_APART: u64 = 0x9e37_79b9_7f4a_7c15;
 /// A wait of zero would make [`Outbound::expire`] spin.
 const SHORTEST_WAIT: Span = Span::from_millis(1);
 
+/// What a request is for.
+pub(crate) trait Aim {
+    /// The association that it is about, if it is about one.
+    fn association(&self) -> Option<AssociationId>;
+}
+
 /// Requests that wait for an answer. `P` says what each was for.
 ///
 /// One number sequence serves all peers, so a number names one request.
@@ -30,6 +37,8 @@ pub(crate) struct Outbound<P> {
     secret: Option<Scramble>,
     pending: SteadyMap<u32, Pending<P>>,
     deadlines: BTreeSet<(Time, u32)>,
+    /// The numbers of those that are about an association.
+    of_associations: BTreeSet<(AssociationId, u32)>,
 }
 
 #[derive(Debug)]
@@ -87,7 +96,7 @@ pub(crate) struct Lost<P> {
     sequence: u32,
 }
 
-impl<P> Outbound<P> {
+impl<P: Aim> Outbound<P> {
     /// No request yet. Without a secret the first gets the number after `last`; with one the numbers come in an order that nobody
     /// else knows: an answer is believed to be of who was asked, and so must not be written by somebody who was not.
     pub(crate) fn new(last: u32, secret: Option<Scramble>) -> Self {
@@ -96,6 +105,7 @@ impl<P> Outbound<P> {
             secret,
             pending: SteadyMap::default(),
             deadlines: BTreeSet::new(),
+            of_associations: BTreeSet::new(),
         }
     }
 
@@ -244,24 +254,34 @@ impl<P> Outbound<P> {
     /// Stops repeating the requests that `unwanted` picks, and says how many; answers to them will be
     /// unexpected. O(pending).
     pub(crate) fn cancel(&mut self, unwanted: impl Fn(&P) -> bool) -> usize {
-        let before = self.pending.len();
-        let deadlines = &mut self.deadlines;
-        self.pending.retain(|sequence, pending| {
-            let keep = !unwanted(&pending.purpose);
-            if !keep {
-                deadlines.remove(&(pending.deadline, *sequence));
-            }
-            keep
-        });
-        before - self.pending.len()
+        let all: Vec<u32> = self.pending.iter().map(|(sequence, _)| *sequence).collect();
+        self.cancel_among(all, unwanted)
     }
 
-    /// A request for this purpose waits for its answer. O(pending).
+    /// The same among those that are about an association. O(those).
+    pub(crate) fn cancel_of(&mut self, association: AssociationId, unwanted: impl Fn(&P) -> bool) -> usize {
+        let of_it: Vec<u32> = self.numbers_of(association).collect();
+        self.cancel_among(of_it, unwanted)
+    }
+
+    fn cancel_among(&mut self, numbers: Vec<u32>, unwanted: impl Fn(&P) -> bool) -> usize {
+        let is_unwanted = |sequence: &u32| self.pending.get(sequence).is_some_and(|it| unwanted(&it.purpose));
+        let unwanted: Vec<u32> = numbers.into_iter().filter(is_unwanted).collect();
+        unwanted.into_iter().filter(|sequence| self.take(*sequence).is_some()).count()
+    }
+
+    /// A request for this purpose, which is about an association, waits for its answer. O(those about it).
     pub(crate) fn is_asked(&self, purpose: &P) -> bool
     where
         P: PartialEq,
     {
-        self.pending.values().any(|pending| pending.purpose == *purpose)
+        let mut of_it = purpose.association().into_iter().flat_map(|id| self.numbers_of(id));
+        of_it.any(|sequence| self.pending.get(&sequence).is_some_and(|pending| pending.purpose == *purpose))
+    }
+
+    fn numbers_of(&self, association: AssociationId) -> impl Iterator<Item = u32> + use<'_, P> {
+        let range = (association, 0)..=(association, u32::MAX);
+        self.of_associations.range(range).map(|(_, sequence)| *sequence)
     }
 
     /// How many wait for an answer.
@@ -271,12 +291,16 @@ impl<P> Outbound<P> {
 
     fn insert(&mut self, sequence: u32, pending: Pending<P>) {
         self.deadlines.insert((pending.deadline, sequence));
+        self.of_associations.extend(pending.purpose.association().map(|id| (id, sequence)));
         self.pending.insert(sequence, pending);
     }
 
     fn take(&mut self, sequence: u32) -> Option<Pending<P>> {
         let pending = self.pending.remove(&sequence)?;
         self.deadlines.remove(&(pending.deadline, sequence));
+        if let Some(association) = pending.purpose.association() {
+            self.of_associations.remove(&(association, sequence));
+        }
         Some(pending)
     }
 

@@ -5,6 +5,12 @@ use causeway_types::Seid;
 use super::*;
 use crate::report::set_seid;
 
+impl Aim for &str {
+    fn association(&self) -> Option<AssociationId> {
+        self.strip_prefix("of ").and_then(|number| number.parse().ok()).map(AssociationId)
+    }
+}
+
 const POLICY: Retransmission = Retransmission {
     first_wait: Span::from_secs(1),
     retries: 3,
@@ -106,6 +112,25 @@ fn a_cancelled_request_leaves_nothing() {
     outbound.start(at(0), POLICY, request("drop"), |_| Ok(Vec::new())).unwrap();
     assert_eq!(outbound.cancel(|purpose| *purpose == "drop"), 1);
     assert_eq!((outbound.len(), outbound.deadlines.len()), (1, 1));
+}
+
+// Input:  requests about two associations and about none, one of them lost and kept; those of one are cancelled, twice.
+// Output: the others stay, and are found; nothing is left of those that are gone.
+#[test]
+fn requests_about_an_association_are_cancelled_together() {
+    let mut outbound = Outbound::new(0, None);
+    let policy = Retransmission { retries: 0, ..POLICY };
+    for purpose in ["of 1", "of 2", "x", "of 1"] {
+        outbound.start(at(0), policy, request(purpose), |_| Ok(Vec::new())).unwrap();
+    }
+    let Some(Expired::GivenUp(lost)) = outbound.expire(at(1)) else { panic!("it is given up") };
+    assert_eq!((lost.purpose, outbound.is_asked(&"of 1")), ("of 1", true));
+    outbound.keep(at(1), lost, Span::from_secs(30));
+    assert_eq!(outbound.cancel_of(AssociationId(1), |_| false), 0);
+    assert_eq!(outbound.cancel_of(AssociationId(1), |_| true), 2);
+    assert_eq!(outbound.cancel_of(AssociationId(1), |_| true), 0);
+    assert!(!outbound.is_asked(&"of 1") && outbound.is_asked(&"of 2"));
+    assert_eq!((outbound.len(), outbound.deadlines.len(), outbound.of_associations.len()), (2, 2, 1));
 }
 
 // Input:  all 2^24 numbers under a secret.
