@@ -209,7 +209,7 @@ impl N4 {
                 self.release_answered(now, id, it.cause);
             }
             (Purpose::Report { session, association, number }, Message::SessionReportResponse(it)) => {
-                self.report_answered(now, session, association, number, &it);
+                self.report_answered(now, from.ip(), (session, association, number), &it);
             }
             (Purpose::PathReport { association, .. }, Message::NodeReportResponse(it)) => {
                 self.path_report_answered(association, it.cause);

@@ -3,8 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_pfcp::{
-    Cause, CpFeatures, FqCsid, Ie, OffendingIe, SessionChangeInfo, SessionSetDeletionRequest,
-    SessionSetDeletionResponse, SessionSetModificationRequest, SessionSetModificationResponse,
+    AlternativeSmfIpAddress, Cause, CpFeatures, FqCsid, Ie, OffendingIe, SessionChangeInfo,
+    SessionSetDeletionRequest, SessionSetDeletionResponse, SessionSetModificationRequest,
+    SessionSetModificationResponse,
 };
 use causeway_types::{Seid, Time};
 
@@ -75,6 +76,19 @@ impl N4 {
         };
         if request.session_change_info.iter().any(names_none) {
             return self.refuse_set(now, key, "nothing says which sessions change their SMF");
+        }
+        let heirs = request
+            .session_change_info
+            .iter()
+            .filter_map(|it| it.alternative_smf_ip_address.addr.preferred());
+        if let Some(foreign) = heirs.into_iter().find(|ip| !self.is_host_of(id, *ip)) {
+            let detail =
+                format!("{foreign} is not known to be an SMF of the set; upf.pfcp.smf can say that it is");
+            let refusal = Refusal {
+                offending_ie: Some(OffendingIe(AlternativeSmfIpAddress::TYPE)),
+                ..Refusal::new(Cause::MandatoryIeIncorrect, &detail)
+            };
+            return self.refuse(now, key, Seid(0), refusal);
         }
         let ids = self.set_of(id);
         let mut moved = 0;

@@ -1,10 +1,10 @@
 //! Who may be an SMF, and which one.
 
 use std::cmp::Reverse;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use causeway_pfcp::Cause;
-use causeway_types::{IpNet, NodeId, Time};
+use causeway_pfcp::{Cause, Ie, OffendingIe};
+use causeway_types::{DualIp, FSeid, IpNet, NodeId, Time};
 
 use super::table::{Contact, is_same_node};
 use super::{Association, AssociationId};
@@ -68,6 +68,47 @@ impl N4 {
         known.map_or(self.config.any_set, |known| known.eq_ignore_ascii_case(set))
     }
 
+    /// The host is known to be the SMF's of an association, or another one of its set: by what they said when they set theirs up, as far as
+    /// that is believed, or by the configuration.
+    pub(crate) fn is_host_of(&self, id: AssociationId, ip: IpAddr) -> bool {
+        if self.associations.speaks_for(id, ip) {
+            return true;
+        }
+        let Some(association) = self.associations.get(id) else { return false };
+        let set = association.smf_set.as_deref();
+        let is_of_set = |smf: &KnownSmf| {
+            smf.set.as_deref().zip(set).is_some_and(|(known, set)| known.eq_ignore_ascii_case(set))
+        };
+        let is_it =
+            |smf: &&KnownSmf| is_same_node(&association.node, &super::canonical(&smf.node)) || is_of_set(smf);
+        self.config.smfs.iter().filter(is_it).any(|smf| is_in(&smf.addresses, ip))
+    }
+
+    /// The SMF's end of a session, as a message from this host names it. Reports go to its address, so that must be the sender's or
+    /// another one of the SMF or its set. One of the other IP version that is nobody's is left out: SMFs with both name both, and use
+    /// one.
+    ///
+    /// # Errors
+    /// No address of it is the SMF's, or one is another SMF's.
+    pub(crate) fn end_of(&self, id: AssociationId, from: IpAddr, cp: FSeid) -> Result<FSeid, Refusal> {
+        let mut known = DualIp::default();
+        for ip in cp.addr.iter() {
+            match ip {
+                _ if ip != from && !self.is_host_of(id, ip) => {
+                    if self.associations.knows(ip) {
+                        return Err(foreign_end(ip));
+                    }
+                }
+                IpAddr::V4(ip) => known.v4 = Some(ip),
+                IpAddr::V6(ip) => known.v6 = Some(ip),
+            }
+        }
+        match known.preferred() {
+            Some(_) => Ok(FSeid { addr: known, ..cp }),
+            None => Err(foreign_end(cp.addr.preferred().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)))),
+        }
+    }
+
     /// The association that ends when another one needs its place, if there are as many as may be: one without sessions. Those whose
     /// SMF never answered go first, then those of hosts that have many. The only one of a host stays that answers, or that the
     /// configuration names.
@@ -111,5 +152,14 @@ impl N4 {
     /// There are half as many associations as there may be.
     pub(super) fn is_crowded(&self) -> bool {
         self.associations.len() >= self.config.limits.associations / 2
+    }
+}
+
+fn foreign_end(ip: IpAddr) -> Refusal {
+    let detail =
+        format!("{ip} in the CP F-SEID is not known to be the SMF's; upf.pfcp.smf can say that it is");
+    Refusal {
+        offending_ie: Some(OffendingIe(FSeid::TYPE)),
+        ..Refusal::new(Cause::MandatoryIeIncorrect, &detail)
     }
 }

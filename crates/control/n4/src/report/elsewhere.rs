@@ -96,7 +96,7 @@ impl N4 {
         true
     }
 
-    /// The session whose report is redirected, and where to: to somebody who has not had it.
+    /// The session whose report is redirected, and where to: to an SMF of its set that has not had it.
     fn redirection(
         &self,
         from: SocketAddr,
@@ -109,7 +109,8 @@ impl N4 {
             return None;
         };
         let held = self.sessions.get(*session)?;
-        (!held.has_tried(ip) && ip != from.ip()).then_some((*session, ip))
+        let may = !held.has_tried(ip) && ip != from.ip() && self.is_host_of(held.association, ip);
+        may.then_some((*session, ip))
     }
 }
 

@@ -1,5 +1,7 @@
 //! From an event of the data plane to a Session Report Request, and what its answer means.
 
+use std::net::IpAddr;
+
 use causeway_dataplane::Event;
 use causeway_pfcp::{Cause, SessionReportRequest, SessionReportResponse};
 use causeway_rules::Usage;
@@ -99,9 +101,8 @@ impl N4 {
     pub(crate) fn report_answered(
         &mut self,
         now: Time,
-        seid: Seid,
-        association: AssociationId,
-        number: RequestNumber,
+        from: IpAddr,
+        (seid, association, number): (Seid, AssociationId, RequestNumber),
         answer: &SessionReportResponse<'_>,
     ) {
         self.report_is_done(now, association);
@@ -123,7 +124,7 @@ impl N4 {
             self.notice(Notice::ReportRefused { session: seid, cause: answer.cause });
         }
         self.take_instructions(seid, answer);
-        self.taken_over_by_answer(seid, answer);
+        self.taken_over_by_answer(seid, from, answer);
         self.send_reports(now, seid);
         self.drop_if_told(now, seid);
     }

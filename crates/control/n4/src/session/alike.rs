@@ -13,20 +13,21 @@ impl N4 {
     /// read as any other; the answer would be the same.
     pub(super) fn establish_alike(&mut self, now: Time, key: RequestKey, body: &[u8]) -> bool {
         let Some(known) = self.resources.known(body) else { return false };
+        let speaker = known.template.node().map(|node| self.speaker(key, node));
+        let Some(Ok(association)) = speaker else { return false };
+        let Ok(cp) = self.end_of(association, key.from.ip(), known.cp) else { return false };
         // An older session with this F-SEID gives way, or the request is a repetition.
-        let end = self.sessions.end(&known.cp);
+        let end = self.sessions.end(&cp);
         if self.sessions.has_end(&end) {
             return false;
         }
-        let speaker = known.template.node().map(|node| self.speaker(key, node));
-        let Some(Ok(association)) = speaker else { return false };
         if let Some(stamp) = known.recovery {
             self.hear_recovery(now, association, key.from.ip(), key.from, stamp);
         }
         if self.refuse_new_session(association).is_err() {
             return false;
         }
-        let (seid, cp) = (self.sessions.next_seid(), known.cp);
+        let seid = self.sessions.next_seid();
         let Some(alike) = self.resources.take(known, seid) else { return false };
         self.count_session(association);
         self.sessions.insert_new(Session::new(now, seid, association, cp, self.origin(key)), &end);

@@ -28,10 +28,17 @@ impl N4 {
         if cp.is_none() && node.is_none() {
             return Some(None);
         }
-        let held = self.sessions.get(seid)?.association;
+        let session = self.sessions.get(seid)?;
+        let held = session.association;
         let association = match node {
             Some(node) => Some(self.heir(key, held, node)?),
             None => None,
+        };
+        let cp = match cp {
+            Some(cp) if cp != session.cp => {
+                Some(self.end_of(association.unwrap_or(held), key.from.ip(), cp).ok()?)
+            }
+            cp => cp,
         };
         Some(Some(Box::new(Takeover { cp, association, membership: None })))
     }

@@ -95,7 +95,7 @@ impl N4 {
             return;
         }
         match self.try_establish(now, key, &request) {
-            Ok((association, change, owners)) => {
+            Ok((cp, association, change, owners)) => {
                 self.make_way(now, &cp, association, owners);
                 let mut session = Session::new(now, change.plan.session, association, cp, self.origin(key));
                 if !request.fq_csids.is_empty() || request.group_id.is_some() {
@@ -113,15 +113,16 @@ impl N4 {
         now: Time,
         key: RequestKey,
         request: &SessionEstablishmentRequest<'_>,
-    ) -> Result<(AssociationId, Change, BTreeSet<Seid>), Refusal> {
+    ) -> Result<(FSeid, AssociationId, Change, BTreeSet<Seid>), Refusal> {
         let association = self.speaker(key, &request.node_id.to_owned())?;
+        let cp = self.end_of(association, key.from.ip(), request.cp_f_seid)?;
         if let Some(stamp) = request.recovery_time_stamp {
             self.hear_recovery(now, association, key.from.ip(), key.from, stamp.0);
         }
         self.refuse_new_session(association)?;
         let seid = self.sessions.next_seid();
         let (change, owners) = self.plan_session(request, seid, association)?;
-        Ok((association, change, owners))
+        Ok((cp, association, change, owners))
     }
 
     /// There are to be no more sessions.

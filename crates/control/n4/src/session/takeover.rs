@@ -12,7 +12,7 @@ use crate::association::AssociationId;
 use crate::node::Purpose;
 use crate::report::from_another_smf;
 use crate::transaction::RequestKey;
-use crate::{MessageResult, N4, Output};
+use crate::{MessageResult, N4, Notice, Output};
 
 /// What a message changes about who controls a session.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -29,7 +29,7 @@ impl N4 {
     /// What a modification changes.
     ///
     /// # Errors
-    /// The Node ID is none of an SMF of the set, or does not belong to the sender.
+    /// The Node ID is none of an SMF of the set, or does not belong to the sender; the F-SEID is at a host that is not known to be theirs.
     pub(crate) fn takeover(
         &self,
         key: RequestKey,
@@ -45,13 +45,19 @@ impl N4 {
             None => None,
             Some(id) => Some(id.ok_or_else(foreign)?),
         };
+        let cp = match request.cp_f_seid {
+            Some(cp) if cp != session.cp => {
+                Some(self.end_of(association.unwrap_or(held), key.from.ip(), cp)?)
+            }
+            cp => cp,
+        };
         let says_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
         let membership = says_sets.then(|| {
             let mut membership = session.membership().cloned().unwrap_or_default();
             membership.update(request.fq_csids.iter(), request.group_id);
             membership
         });
-        Ok(Takeover { cp: request.cp_f_seid, association, membership })
+        Ok(Takeover { cp, association, membership })
     }
 
     /// The association of the SMF that a request is from, if that may control the sessions of the one that holds them.
@@ -76,7 +82,12 @@ impl N4 {
     }
 
     /// What the answer to a report says of who controls the session from now on.
-    pub(crate) fn taken_over_by_answer(&mut self, seid: Seid, answer: &SessionReportResponse<'_>) {
+    pub(crate) fn taken_over_by_answer(
+        &mut self,
+        seid: Seid,
+        from: IpAddr,
+        answer: &SessionReportResponse<'_>,
+    ) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         if answer.fq_csid.is_some() || answer.group_id.is_some() {
             session.make_seldom().membership.update(answer.fq_csid.into_iter(), answer.group_id);
@@ -85,8 +96,10 @@ impl N4 {
         let named = answer.node_id.as_ref().and_then(|node| self.associations.of_node(&node.to_owned()));
         let able = named.filter(|id| self.associations.are_of_one_set(held, *id));
         let is_another = able.is_some_and(|id| self.move_to_association(seid, id));
-        if let Some(cp) = answer.cp_f_seid {
-            self.move_session(seid, cp, is_another);
+        let Some(cp) = answer.cp_f_seid else { return };
+        match self.end_of(able.unwrap_or(held), from, cp) {
+            Ok(cp) => self.move_session(seid, cp, is_another),
+            Err(Refusal { detail, .. }) => self.notice(Notice::AnswerNotFollowed { session: seid, detail }),
         }
     }
 

@@ -27,8 +27,9 @@ fn many() -> (World, Smf, Vec<Seid>, Smf, Seid) {
 fn many_with(
     change: impl Fn(usize, &mut SessionEstablishmentRequest<'static>),
 ) -> (World, Smf, Vec<Seid>, Smf, Seid) {
-    let (mut world, mut smf) = World::associated();
+    let (mut world, mut smf) = (World::new(), Smf { others: vec![99], ..Smf::new(10) });
     let mut other = Smf::new(11);
+    world.associate(&mut smf);
     world.associate(&mut other);
     let seids = (0..MANY)
         .map(|number| {

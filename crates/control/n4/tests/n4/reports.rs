@@ -285,7 +285,9 @@ fn an_event_after_the_end_is_dropped() {
 // Output: it is sent there at once, under its number and to the new SEID, and answered from there.
 #[test]
 fn a_report_follows_its_session() {
-    let (mut world, mut smf, seid) = with_session();
+    let (mut world, mut smf) = (World::new(), Smf { others: vec![12], ..Smf::new(10) });
+    world.associate(&mut smf);
+    let seid = world.establish(&mut smf);
     world.uses(seid, 1000);
     let before = world.next(smf.addr);
     let heir = Smf::new(12);

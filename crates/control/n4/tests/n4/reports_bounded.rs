@@ -66,6 +66,8 @@ fn waiting_usage_is_bounded_and_not_lost() {
 fn a_retained_session_reports_when_others_go() {
     let limits = Limits { outstanding_reports: 1, ..Limits::default() };
     let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
+    smf.others = vec![12];
+    world.associate(&mut smf);
     let gone = world.establish(&mut smf);
     let heir = Smf::new(12);
     let cp = causeway_types::FSeid { seid: Seid(4711), addr: heir.ip().into() };

@@ -61,7 +61,8 @@ fn a_restarted_smf_may_keep_its_sessions() {
 // Output: only that session stays.
 #[test]
 fn retention_can_name_cp_entities() {
-    let (mut world, mut smf) = World::associated();
+    let (mut world, mut smf) = (World::new(), Smf { others: vec![11], ..Smf::new(10) });
+    world.associate(&mut smf);
     let here = world.establish(&mut smf);
     let mut elsewhere = smf.f_seid();
     elsewhere.addr = std::net::Ipv4Addr::new(192, 0, 2, 11).into();

@@ -180,7 +180,8 @@ fn a_session_belongs_to_its_smf() {
 // Output: this response and all later ones go to the new SEID; the new address may speak.
 #[test]
 fn the_cp_f_seid_changes() {
-    let (mut world, mut smf) = World::associated();
+    let (mut world, mut smf) = (World::new(), Smf { others: vec![12], ..Smf::new(10) });
+    world.associate(&mut smf);
     let seid = world.establish(&mut smf);
     let mut heir = Smf { sequence: 100, ..Smf::new(12) };
     let mut cp = heir.f_seid();

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use causeway_n4::{Direction, MessageKey, MessageResult, Occupancy};
+use causeway_n4::{Config, Direction, KnownSmf, MessageKey, MessageResult, Occupancy};
 use causeway_pfcp::*;
 use causeway_types::{NtpSeconds, Seid, Span};
 
@@ -29,12 +29,14 @@ fn bundle(messages: &[Vec<u8>]) -> Vec<u8> {
 }
 
 // Input:  a thousand heartbeats in a datagram of a stranger, and of an SMF; an SMF's setup with two establishments behind it; from
-//         the SMF's end of these sessions, which the association does not name, their deletions in one datagram.
+//         the SMF's end of these sessions, which the configuration names and the association does not, their deletions in one datagram.
 // Output: one answer to the stranger, and the rest counts once; an answer to each of the others.
 #[test]
 fn a_stranger_is_heard_once_for_a_datagram() {
     let heartbeats = bundle(&(0..1000).map(heartbeat).collect::<Vec<_>>());
-    let (mut world, smf) = World::associated();
+    let addresses = ["192.0.2.20/32", "192.0.2.21/32"].map(|net| net.parse().unwrap()).to_vec();
+    let known = KnownSmf { node: Smf::new(20).node(), addresses, set: None };
+    let (mut world, smf) = World::associated_with(Config { smfs: vec![known], ..config() });
     world.deliver(stranger(0), &heartbeats);
     assert_eq!(world.next(stranger(0)).kind(), MessageType::HeartbeatResponse);
     world.is_quiet();

@@ -1,10 +1,10 @@
 //! Who may be an SMF, and which one: forged messages, Node IDs of others, invented ones, clocks that are no time stamps.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use causeway_n4::{Config, DownReason, KnownSmf, Limits, Notice};
 use causeway_pfcp::*;
-use causeway_types::{NodeId as Node, NtpSeconds, Seid, Span};
+use causeway_types::{DualIp, FSeid, NodeId as Node, NtpSeconds, Seid, Span};
 
 use crate::world::{Got, Pace, Smf, World, activation, config, establishment};
 
@@ -344,4 +344,120 @@ fn an_establishment_under_way_when_its_smf_sets_up_anew() {
         assert_eq!((world.n4.occupancy().sessions, world.plane.sessions()), (1, 1));
         world.is_quiet();
     }
+}
+
+fn end(seid: u64, addr: DualIp) -> FSeid {
+    FSeid { seid: Seid(seid), addr }
+}
+
+fn v4(last: u8) -> DualIp {
+    Ipv4Addr::new(192, 0, 2, last).into()
+}
+
+/// The address of this host, and one of IPv6 that nobody is known by.
+fn both(last: u8) -> DualIp {
+    DualIp { v6: Some("2001:db8::66".parse().unwrap()), ..v4(last) }
+}
+
+// Input:  establishments of an SMF with an F-SEID at a host that nobody knows, at another SMF, at itself and at another SMF;
+//         in words that are not known yet, and in known ones; modifications of a session of its that name the same; then a report.
+// Output: each is refused with cause 69 and the F-SEID as offending IE, and changes nothing: the report goes to the SMF.
+#[test]
+fn no_third_party_gets_the_reports_of_a_session() {
+    let (mut world, mut smf) = World::associated();
+    let mut other = Smf::new(11);
+    world.associate(&mut other);
+    let v6_of_other = DualIp { v4: None, v6: Some("2001:db8::11".parse().unwrap()) };
+    let alternative = AlternativeSmfIpAddress { addr: v6_of_other, preferred: false };
+    let setup =
+        AssociationSetupRequest { alternative_smf_ip_addresses: [alternative].into(), ..other.setup() };
+    assert_eq!(world.ask(&mut other, None, setup).cause(), Cause::RequestAccepted);
+    let wrong = [v4(66), v4(11), DualIp { v6: v6_of_other.v6, ..v4(10) }];
+    let refused = (Cause::MandatoryIeIncorrect, Some(57));
+    let mut seids = Vec::new();
+    for round in 0..3 {
+        for (addr, number) in wrong.iter().zip(100..) {
+            let request = establishment(smf.node_id(), end(number, *addr));
+            assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).refusal(), refused, "{round}: {addr:?}");
+        }
+        assert_eq!(world.n4.occupancy().sessions, round);
+        seids.push(world.establish(&mut smf));
+    }
+    for (addr, number) in wrong.iter().zip(200..) {
+        let request = SessionModificationRequest { cp_f_seid: Some(end(number, *addr)), ..activation(1) };
+        assert_eq!(world.ask(&mut smf, Some(seids[0]), request).refusal(), refused, "{addr:?}");
+    }
+    world.uses(seids[0], 1000);
+    assert_eq!(world.next(smf.addr).header.seid, Some(Seid(1)));
+    world.is_quiet();
+}
+
+// Input:  F-SEIDs at another address that the setup names, at one that the configuration gives the SMF, and at another SMF of its set;
+//         one at the SMF and at an address of IPv6 that is nobody's, which modifications repeat.
+// Output: accepted, and reports go there; the last one's go to the SMF, and a modification repeats none.
+#[test]
+fn reports_go_to_all_addresses_of_an_smf_and_its_set() {
+    let set = || Some(SmfSetId(Fqdn::new("set1.example")));
+    let known = |last: u8, more: &[&str]| KnownSmf {
+        node: Smf::new(last).node(),
+        addresses: more.iter().map(|net| net.parse().unwrap()).collect(),
+        set: Some("set1.example".into()),
+    };
+    let smfs = vec![known(10, &["192.0.2.10/32", "192.0.2.13/32"]), known(11, &["192.0.2.11/32"])];
+    let mut world = World::with(Config { smfs, any_set: false, ..config() });
+    let mut smf = Smf { others: vec![12], ..Smf::new(10) };
+    let setup = AssociationSetupRequest { smf_set_id: set(), ..smf.setup() };
+    assert_eq!(world.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
+    for (last, number) in [12, 13, 11].into_iter().zip(300..) {
+        let request = establishment(smf.node_id(), end(number, v4(last)));
+        let seid = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
+        world.uses(seid, 1);
+        assert_eq!(world.next(Smf::new(last).addr).header.seid, Some(Seid(number)));
+    }
+    let request = establishment(smf.node_id(), end(400, both(10)));
+    let seid = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
+    world.uses(seid, 1);
+    assert_eq!(world.next(smf.addr).header.seid, Some(Seid(400)));
+    let again = SessionModificationRequest { cp_f_seid: Some(end(400, both(10))), ..activation(1) };
+    assert_eq!(world.ask(&mut smf, Some(seid), again).cause(), Cause::RequestAccepted);
+    world.is_quiet();
+}
+
+// Input:  answers to reports that name an F-SEID at a third party, or redirect there; a change of the SMF of all sessions to it.
+// Output: the answers are not followed, which is said; the change is refused with cause 69 and the address as offending IE. Reports go
+//         on to the SMF.
+#[test]
+fn no_answer_leads_reports_to_a_third_party() {
+    let (mut world, mut smf) = World::associated();
+    let seid = world.establish(&mut smf);
+    let foreign = AlternativeSmfIpAddress { addr: v4(66), preferred: true };
+    let redirected = SessionReportResponse {
+        alternative_smf_ip_address: Some(foreign),
+        ..SessionReportResponse::new(Cause::RedirectionRequested)
+    };
+    let moved = SessionReportResponse {
+        cp_f_seid: Some(end(500, v4(66))),
+        ..SessionReportResponse::new(Cause::RequestAccepted)
+    };
+    for (answer, said) in [(redirected, "refused a report"), (moved, "192.0.2.66")] {
+        world.notices.clear();
+        world.uses(seid, 1);
+        let report = world.next(smf.addr);
+        world.deliver(smf.addr, &Smf::answer(&report, Some(seid), answer));
+        assert!(world.has_notice(|it| it.to_string().contains(said)), "{:?}", world.notices);
+        world.is_quiet();
+    }
+    let info = SessionChangeInfo {
+        cp_ip_addresses: [CpIpAddress(v4(10))].into(),
+        ..SessionChangeInfo::new(foreign)
+    };
+    let request = SessionSetModificationRequest::new(smf.node_id(), [info]);
+    let got = world.ask(&mut smf, None, request);
+    let Message::SessionSetModificationResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    assert_eq!(
+        (response.cause, response.offending_ie),
+        (Cause::MandatoryIeIncorrect, Some(OffendingIe(178)))
+    );
+    world.uses(seid, 1);
+    assert_eq!(world.next(smf.addr).header.seid, Some(Seid(1)));
 }

@@ -12,6 +12,8 @@ pub(crate) struct Smf {
     pub(crate) recovery: NtpSeconds,
     pub(crate) sequence: u32,
     pub(crate) next_seid: u64,
+    /// The last octets of its other addresses, which its setup names.
+    pub(crate) others: Vec<u8>,
 }
 
 /// A message that the UPF sent.
@@ -91,7 +93,7 @@ impl Got {
 impl Smf {
     pub(crate) fn new(last: u8) -> Self {
         let addr = SocketAddr::from(([192, 0, 2, last], 8805));
-        Self { addr, recovery: NtpSeconds(1000), sequence: 0, next_seid: 0 }
+        Self { addr, recovery: NtpSeconds(1000), sequence: 0, next_seid: 0, others: Vec::new() }
     }
 
     pub(crate) fn node(&self) -> Node {
@@ -115,7 +117,12 @@ impl Smf {
     }
 
     pub(crate) fn setup(&self) -> AssociationSetupRequest<'static> {
-        AssociationSetupRequest::new(self.node_id(), RecoveryTimeStamp(self.recovery))
+        let address = |last: &u8| std::net::Ipv4Addr::new(192, 0, 2, *last).into();
+        let other = |last| AlternativeSmfIpAddress { addr: address(last), preferred: false };
+        AssociationSetupRequest {
+            alternative_smf_ip_addresses: self.others.iter().map(other).collect::<Vec<_>>().into(),
+            ..AssociationSetupRequest::new(self.node_id(), RecoveryTimeStamp(self.recovery))
+        }
     }
 
     /// The answer to a request of the UPF.
