@@ -24,7 +24,7 @@ use causeway_pfcp::{
     Pdi, UeIpAddress,
 };
 use causeway_reference::Limits;
-use causeway_types::{FSeid, NodeId, Span, Time};
+use causeway_types::{FSeid, NodeId, Span, Time, WallClock};
 
 /// The row of the dialects that is replayed.
 const BEHAVIOUR: &str = "session of an IPv4 UE";
@@ -196,7 +196,12 @@ impl World {
         config.answer_lifetime = Span::from_millis(5);
         let now = Time::from_secs(1_700_000_000);
         let plane = FastPath::new(topology.clone(), limits)?;
-        let n4 = N4::new(config, plane.capabilities(), topology.endpoints(), now.to_ntp());
+        let n4 = N4::new(
+            config,
+            plane.capabilities(),
+            topology.endpoints(),
+            WallClock::default().at(now).to_ntp(),
+        );
         Ok(Self { n4, plane, now, accepted: 0 })
     }
 

@@ -80,6 +80,9 @@ pub struct Step {
     /// So many microseconds pass.
     #[serde(default)]
     pub(crate) wait_us: Option<u64>,
+    /// After the wait the wall clock is set forward by so many seconds; back, if it is less than zero.
+    #[serde(default)]
+    pub(crate) wall_clock_s: Option<i32>,
     /// The packet counters are shown after the rest of the step.
     #[serde(default)]
     pub(crate) counters: bool,

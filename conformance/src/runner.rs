@@ -218,6 +218,9 @@ impl Run<'_> {
         if let Some(wait) = step.wait_us {
             self.upf.wait(Span::from_micros(wait));
         }
+        if let Some(seconds) = step.wall_clock_s {
+            self.upf.set_wall_clock(seconds);
+        }
         if let Some(spec) = &step.smf {
             let sequence = match &spec.sequence {
                 Some(word) => number(word, &self.upf.variables)? as u32,

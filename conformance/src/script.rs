@@ -9,6 +9,7 @@
 //! | 2 | an IP packet of the data network |
 //! | 3 | how many milliseconds pass, 32 bits in network byte order; an hour at the most |
 //! | 4 | 0 for the Ethernet network `lan`, any other octet for `wire`, and a frame from there |
+//! | 5 | by how many seconds the wall clock is set forward; back, if it is less than zero: 32 bits with a sign in network byte order |
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -38,6 +39,8 @@ pub enum Input {
     },
     /// Time passes.
     Wait(Span),
+    /// The wall clock is set forward by so many seconds; back, if it is less than zero.
+    SetWallClock(i32),
 }
 
 const LONGEST_WAIT: Span = Span::from_secs(3600);
@@ -58,6 +61,7 @@ impl Input {
             Self::Wait(span) => {
                 (3, u32::try_from(span.as_millis()).unwrap_or(u32::MAX).to_be_bytes().to_vec())
             }
+            Self::SetWallClock(seconds) => (5, seconds.to_be_bytes().to_vec()),
             Self::Pfcp { .. } => return,
         };
         let Ok(length) = u16::try_from(content.len()) else { return };
@@ -81,7 +85,7 @@ impl Input {
     fn of(kind: u8, content: &[u8]) -> Option<Self> {
         let host = |octet: u8| IpAddr::V4(Ipv4Addr::new(192, 0, 2, octet));
         let network = || Ingress::Ip { network: internet() };
-        Some(match (kind % 5, content) {
+        Some(match (kind % 6, content) {
             (0, [from, octets @ ..]) => Self::Pfcp { from: host(*from), octets: octets.to_vec() },
             (1, [from, octets @ ..]) => {
                 let peer = SocketAddr::new(host(*from), GTPU_PORT);
@@ -99,6 +103,7 @@ impl Input {
                 let network = NetworkInstance::new(if *link == 0 { LAN } else { WIRE });
                 Self::Packet { ingress: Ingress::Ethernet { network }, octets: octets.to_vec() }
             }
+            (5, octets) => Self::SetWallClock(i32::from_be_bytes(*octets.first_chunk()?)),
             _ => return None,
         })
     }
@@ -120,6 +125,7 @@ pub fn replay(inputs: &[Input], engine: Box<dyn PacketEngine>) -> Result<(), Str
             Input::Pfcp { from, octets } => upf.pfcp(SocketAddr::new(*from, PFCP_PORT), octets),
             Input::Packet { ingress, octets } => upf.packet(ingress, octets),
             Input::Wait(span) => upf.wait(*span),
+            Input::SetWallClock(seconds) => upf.set_wall_clock(*seconds),
         }
         upf.check_conservation()?;
         upf.forget_seen();

@@ -13,7 +13,7 @@ use causeway_dataplane::{
 use causeway_fastpath::FastPath;
 use causeway_reference::{Limits, Reference};
 use causeway_rules::Applications;
-use causeway_types::Time;
+use causeway_types::{Time, WallClock};
 
 use crate::show;
 
@@ -215,6 +215,12 @@ impl Dataplane for Twins {
         self.reference.set_host(host);
         self.fast.set_host(host);
         self.settle("new addresses of the machine");
+    }
+
+    fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
+        self.reference.set_wall_clock(now, clock);
+        self.fast.set_wall_clock(now, clock);
+        self.settle("the wall clock was set");
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_dataplane::{Egress, Ingress, PacketEngine, Topology, Transmit};
 use causeway_n4::{Config, N4, Output};
 use causeway_pfcp::{AssociationReleaseRequest, Header, Message, MessageType};
-use causeway_types::{NodeId, Span, Time};
+use causeway_types::{NodeId, Span, Time, WallClock};
 
 use crate::capture::Datagram;
 use crate::catalogue::catalogue;
@@ -49,7 +49,12 @@ impl Upf {
         config.heartbeat.interval = Span::ZERO;
         config.catalogue = catalogue();
         setup.apply(&mut config);
-        let n4 = N4::new(config, engine.capabilities(), topology.endpoints(), now.to_ntp());
+        let n4 = N4::new(
+            config,
+            engine.capabilities(),
+            topology.endpoints(),
+            WallClock::default().at(now).to_ntp(),
+        );
         Self {
             n4,
             engine,
@@ -141,6 +146,10 @@ impl Upf {
     /// Time passes, timer by timer.
     pub(crate) fn wait(&mut self, span: Span) {
         self.inputs.push(Input::Wait(span));
+        self.pass(span);
+    }
+
+    fn pass(&mut self, span: Span) {
         let end = self.now + span;
         while let Some(next) = self.next_timer().filter(|next| *next <= end) {
             self.now = self.now.max(next);
@@ -149,6 +158,18 @@ impl Upf {
             self.settle();
         }
         self.now = end;
+    }
+
+    /// The wall clock is set forward by so many seconds; back, if it is less than zero.
+    pub(crate) fn set_wall_clock(&mut self, seconds: i32) {
+        self.inputs.push(Input::SetWallClock(seconds));
+        let (says, by) = (self.n4.wall_clock().at(self.now), Span::from_secs(seconds.unsigned_abs().into()));
+        let says = if seconds < 0 { says - by } else { says + by };
+        let clock = WallClock::saying(says, self.now);
+        self.n4.set_wall_clock(clock);
+        self.engine.advance(self.now);
+        self.engine.set_wall_clock(self.now, clock);
+        self.pass(Span::ZERO);
     }
 
     fn next_timer(&self) -> Option<Time> {

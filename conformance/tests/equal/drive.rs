@@ -9,7 +9,7 @@ use causeway_rules::{
     Catalogue, LocalEndpoints, RuleSet, plan_deletion, plan_establishment, plan_modification,
     testing::Templates,
 };
-use causeway_types::{Seid, Span, Time};
+use causeway_types::{Seid, Span, Time, WallClock};
 
 use crate::arrival::arrival;
 use crate::change::changed;
@@ -18,6 +18,7 @@ use crate::place::Place;
 use crate::session::{is_legal, rules};
 use crate::surroundings::{applications, host, surroundings};
 use crate::tally::Tally;
+use crate::usage::{seconds, wall};
 use crate::wild::settled;
 use crate::world::{Seed, Session, Step, World};
 
@@ -271,6 +272,11 @@ impl Run {
         self.now = end;
         self.twins.advance(end);
         self.twins.flush(&mut self.sent);
+        if genes.chance(24) {
+            let (by, now) = (seconds(genes), wall(end));
+            let says = if genes.chance(128) { now - by } else { now + by };
+            self.twins.set_wall_clock(end, WallClock::saying(says, end));
+        }
     }
 }
 

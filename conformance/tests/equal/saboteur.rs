@@ -11,7 +11,7 @@ use causeway_fastpath::FastPath;
 use causeway_packet::gtpu::MessageType;
 use causeway_reference::Limits;
 use causeway_rules::Applications;
-use causeway_types::Time;
+use causeway_types::{Time, WallClock};
 
 mod plans;
 mod teids;
@@ -150,6 +150,10 @@ impl Dataplane for Saboteur {
 
     fn set_host(&mut self, host: &Arc<Host>) {
         self.honest.set_host(host);
+    }
+
+    fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
+        self.honest.set_wall_clock(now, clock);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -11,7 +11,7 @@ use causeway_types::{
 use crate::genes::Genes;
 use crate::place::Place;
 use crate::quality::{paging, qer, qfi, slice};
-use crate::usage::{seconds, urr};
+use crate::usage::{seconds, urr, wall};
 use crate::way::{bar, downlink, internet, uplink};
 
 /// What flows are told apart by.
@@ -97,8 +97,8 @@ pub(crate) fn flow(set: &mut RuleSet, at: u32, place: &Place, now: Time, genes: 
     match odd {
         60 => pdr.qers.clear(),
         61 => pdr.urrs.clear(),
-        62 => pdr.active_from = Some(now + seconds(genes)),
-        63 => pdr.active_until = Some(now + seconds(genes)),
+        62 => pdr.active_from = Some(wall(now) + seconds(genes)),
+        63 => pdr.active_until = Some(wall(now) + seconds(genes)),
         _ => {}
     }
     if at > 0 || genes.chance(50) {

@@ -6,7 +6,7 @@ use causeway_rules::{
     BaseInterval, DirectionalLimit, DroppedLimit, MeasurementMethod, Monitoring, ReportingTriggers, Urr,
     UsageLimits,
 };
-use causeway_types::{FarId, Span, Time, UrrId};
+use causeway_types::{FarId, Span, Time, UrrId, WallTime};
 
 use crate::genes::Genes;
 
@@ -70,7 +70,7 @@ fn clockwork(urr: &mut Urr, now: Time, genes: &mut Genes<'_>) {
             volume: genes.chance(128).then(|| volume(genes)),
             ..UsageLimits::default()
         };
-        let at = now + seconds(genes);
+        let at = wall(now) + seconds(genes);
         urr.monitoring = Some(Monitoring { at, thresholds: limits(genes), quotas: limits(genes) });
     }
     if urr.method.duration && genes.chance(48) {
@@ -105,6 +105,11 @@ pub(crate) fn volume(genes: &mut Genes<'_>) -> DirectionalLimit {
 
 fn base(genes: &mut Genes<'_>) -> u64 {
     500 + u64::from(genes.word())
+}
+
+/// What the wall clock says, as long as it was not set.
+pub(crate) fn wall(now: Time) -> WallTime {
+    WallTime::from_nanos(now.as_nanos())
 }
 
 pub(crate) fn seconds(genes: &mut Genes<'_>) -> Span {

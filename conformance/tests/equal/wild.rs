@@ -1,9 +1,10 @@
 //! Random rule sets of any kind, moved to where a session stands.
 
 use causeway_rules::{HeaderRemoval, OuterHeader, RuleSet};
-use causeway_types::{FTeid, Span, Time};
+use causeway_types::{FTeid, Span, Time, WallTime};
 
 use crate::place::Place;
+use crate::usage::wall;
 
 /// The rules with the addresses, tunnels and gNB of the place, their times counted from now.
 pub(crate) fn settled(rules: &RuleSet, place: &Place, now: Time) -> RuleSet {
@@ -39,6 +40,6 @@ fn number(tunnel: FTeid) -> u32 {
     tunnel.teid.value() % 8
 }
 
-fn from(time: Time, now: Time) -> Time {
-    now + Span::from_nanos(time.as_nanos())
+fn from(time: WallTime, now: Time) -> WallTime {
+    wall(now) + Span::from_nanos(time.as_nanos())
 }

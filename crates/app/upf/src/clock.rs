@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use causeway_types::Time;
+use causeway_types::{Time, WallTime};
 
-/// The monotonic clock, anchored to the wall clock once. Copies agree with each other.
+/// The monotonic clock (`CLOCK_MONOTONIC`), which counts on from what the wall clock said once. Copies agree with each other.
 ///
-/// Never goes backwards, and does not follow later corrections of the wall clock: spans between two times
-/// are exact, and a clock that is set back ends no timer early.
+/// Never goes backwards, and does not follow when the wall clock is set: spans between two times are exact, and a clock that is set
+/// back ends no timer early. It does not count while the machine is suspended, when no packet passes either. Where the kernel slews
+/// the wall clock, it slews this one alike.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     anchor: Time,
@@ -17,9 +18,12 @@ pub struct Clock {
 impl Clock {
     /// A clock anchored now.
     pub fn new() -> Self {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let nanos = u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX);
-        Self { anchor: Time::from_nanos(nanos), start: Instant::now() }
+        Self::counting_from(system())
+    }
+
+    /// A clock that counts on from what the wall clock says now.
+    pub fn counting_from(wall: WallTime) -> Self {
+        Self { anchor: Time::from_nanos(wall.as_nanos()), start: Instant::now() }
     }
 
     /// The present.
@@ -36,6 +40,12 @@ impl Clock {
     pub fn until(&self, time: Time) -> Duration {
         time.since(self.now())
     }
+}
+
+/// What the wall clock of the system says (`CLOCK_REALTIME`).
+pub fn system() -> WallTime {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    WallTime::from_nanos(u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX))
 }
 
 impl Default for Clock {

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use causeway_dataplane::{Capabilities, Echo, Host, Routing, SliceLimit, Topology};
 use causeway_rules::{Scramble, TeidScheme};
-use causeway_types::NodeId;
+use causeway_types::{NodeId, WallTime};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, system};
 use crate::config::{Config, Slice};
 use crate::control::{self, Heart, Stop, Surroundings};
 use crate::error::{RunError, StartError};
@@ -77,8 +77,20 @@ impl Daemon {
     ///
     /// # Errors
     /// As for [`Daemon::start`].
-    pub fn start_with(config: &Config, mut ports: Vec<PortSet>) -> Result<Self, StartError> {
-        let clock = Clock::new();
+    pub fn start_with(config: &Config, ports: Vec<PortSet>) -> Result<Self, StartError> {
+        Self::start_by(config, ports, system)
+    }
+
+    /// The same by another wall clock than that of the system, which may be set at any time.
+    ///
+    /// # Errors
+    /// As for [`Daemon::start`].
+    pub fn start_by(
+        config: &Config,
+        mut ports: Vec<PortSet>,
+        wall: impl Fn() -> WallTime + Send + 'static,
+    ) -> Result<Self, StartError> {
+        let clock = Clock::counting_from(wall());
         let n4 = open::n4_sockets(&config.upf.pfcp)?;
         let management = open::management_sockets(config)?;
         let pfcp = n4.iter().map(UdpSocket::local_addr).collect::<Result<Vec<_>, _>>()?;
@@ -122,6 +134,7 @@ impl Daemon {
             topology,
             capabilities,
             clock,
+            wall: Box::new(wall),
             secret,
             smfs,
             n4,

@@ -32,6 +32,7 @@ pub mod open;
 mod policies;
 mod seats;
 pub mod service;
+mod wall;
 mod watch;
 pub mod worker;
 

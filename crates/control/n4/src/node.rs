@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 use causeway_rules::{Addresses, Capabilities, Catalogue, LocalEndpoints, Resources, RouteLimits, Tunnels};
-use causeway_types::{NtpSeconds, Seid, Time};
+use causeway_types::{NtpSeconds, Seid, Time, WallClock};
 
 use crate::association::{AssociationId, Associations, Targets};
 use crate::buffers::Buffers;
@@ -65,6 +65,8 @@ pub struct N4 {
     pub(crate) load: Load,
     pub(crate) overload: Overload,
     pub(crate) counters: Counters,
+    /// What times are told to SMFs by.
+    pub(crate) wall: WallClock,
     /// Memory of answers.
     pub(crate) buffers: Buffers,
     outputs: VecDeque<Output>,
@@ -166,6 +168,7 @@ impl N4 {
             load: Load::new(recovery.0),
             overload: Overload::new(recovery.0),
             counters: Counters::default(),
+            wall: WallClock::default(),
             buffers: Buffers::default(),
             outputs: VecDeque::new(),
             config,
@@ -181,6 +184,17 @@ impl N4 {
     /// The next thing to do; `None` when there is nothing left.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// The wall clock says this from now on: it was set. Usage that is reported from now on has its times by it, also where it was measured
+    /// before; the Recovery Time Stamp stays as it is. Until then it says the same as the clock of [`Time`]. O(1).
+    pub const fn set_wall_clock(&mut self, clock: WallClock) {
+        self.wall = clock;
+    }
+
+    /// What times are told to SMFs by.
+    pub const fn wall_clock(&self) -> WallClock {
+        self.wall
     }
 
     /// Takes back the octets of an [`Output::Send`] that is done: another answer is written there. Whoever keeps them does no harm.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use causeway_pfcp::UsageReport;
-use causeway_types::{Seid, UrrId};
+use causeway_types::{Seid, UrrId, WallClock};
 
 use crate::change::{Change, delete};
 use crate::session::ReportState;
@@ -102,20 +102,20 @@ impl Kept {
         }
     }
 
-    /// The Usage Report IE of what the data plane measured. Counts its sequence number (UR-SEQN), which begins at 0 for each
+    /// The Usage Report IE of what the data plane measured, with times as the wall clock says them. Counts its sequence number (UR-SEQN), which begins at 0 for each
     /// URR.
-    pub fn usage_report(&mut self, usage: &Usage) -> UsageReport<'static> {
+    pub fn usage_report(&mut self, usage: &Usage, clock: WallClock) -> UsageReport<'static> {
         if matches!(self.0, Form::Nothing) {
             self.0 = Form::Whole(Box::default());
         }
         match &mut self.0 {
-            Form::Nothing => SessionRules::default().usage_report(usage),
-            Form::Whole(whole) => whole.usage_report(usage),
+            Form::Nothing => SessionRules::default().usage_report(usage, clock),
+            Form::Whole(whole) => whole.usage_report(usage, clock),
             Form::Alike { alike, reports } => {
                 if reports.is_empty() {
                     reports.clone_from(&alike.common().reports);
                 }
-                SessionRules::usage_report_of(reports, usage)
+                SessionRules::usage_report_of(reports, usage, clock)
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use causeway_rules::{Applications, Capabilities, PacketRateReport, Plan, Usage};
-use causeway_types::Time;
+use causeway_types::{Time, WallClock};
 
 use crate::{ApplyError, Counters, Event, Fate, Host, Ingress, Transmit};
 
@@ -37,6 +37,11 @@ pub trait Dataplane {
     ///
     /// [`Topology::closed`]: crate::Topology::closed
     fn set_host(&mut self, host: &Arc<Host>);
+
+    /// The wall clock says this from `now` on: it was set. Times that SMFs have given mean what it says: what they are for is due when it says
+    /// them, but nothing becomes due before `now` by that, and no monitoring time a second time. Durations are not concerned. Call
+    /// [`Dataplane::advance`] with the same time first. Never fails; O(1).
+    fn set_wall_clock(&mut self, now: Time, clock: WallClock);
 
     /// The next event, oldest first; `None` when there is none.
     fn poll_event(&mut self) -> Option<Event>;

@@ -9,7 +9,7 @@ use causeway_dataplane::{
 };
 use causeway_ports::{Batch, Frame};
 use causeway_rules::Applications;
-use causeway_types::Time;
+use causeway_types::{Time, WallClock};
 
 use crate::engine::FastPath;
 use crate::leaving::{Leaving, meta_of};
@@ -113,6 +113,10 @@ impl Dataplane for FastPath {
         self.slow.set_host(host);
         self.topology.host.clone_from(host);
         self.surroundings.set_host(&self.topology);
+    }
+
+    fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
+        self.slow.set_wall_clock(now, clock);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

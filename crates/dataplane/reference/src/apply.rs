@@ -7,6 +7,7 @@ use causeway_dataplane::{ApplyError, Op, PacketRateReport, Plan, Usage};
 use causeway_rules::{ApplyAction, Far, RuleSet, UeMac, UsageReportTrigger};
 use causeway_types::{FTeid, QerId, Time, UrrId};
 
+use crate::enforcer::Enforcer;
 use crate::inactivity::Inactivity;
 use crate::qos::Shared;
 use crate::session::Session;
@@ -132,8 +133,8 @@ fn remove_session(session: &mut Session, shared: &Shared, now: Time, effects: &m
 /// Nothing, where packets are not limited.
 fn report_packet_rate(session: &Session, shared: &Shared, id: QerId, now: Time, effects: &mut Effects) {
     let qer = session.rules.qers.get(&id);
-    let status =
-        qer.and_then(|qer| shared.look(session, qer, |enforcer| enforcer.packet_rate_status(now))).flatten();
+    let status = |enforcer: &Enforcer| enforcer.packet_rate_status(now, shared.wall);
+    let status = qer.and_then(|qer| shared.look(session, qer, status)).flatten();
     effects.packet_rates.extend(status.map(|status| PacketRateReport { qer: id, status }));
 }
 

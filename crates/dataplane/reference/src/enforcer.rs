@@ -1,7 +1,7 @@
 //! The state of one QER: what is left of its rates, in both directions.
 
 use causeway_rules::{PacketRateStatus, PacketRates, Qer};
-use causeway_types::{Direction, Span, Time};
+use causeway_types::{Direction, Span, Time, WallClock};
 
 use crate::meter::Meter;
 use crate::packet_rate::PacketMeter;
@@ -67,8 +67,8 @@ impl Enforcer {
     }
 
     /// What is left of the packets; `None` where they are not limited.
-    pub(crate) fn packet_rate_status(&self, now: Time) -> Option<PacketRateStatus> {
-        let left = |way: &OneWay| way.packets.as_ref().map(|packets| packets.left(now));
+    pub(crate) fn packet_rate_status(&self, now: Time, wall: WallClock) -> Option<PacketRateStatus> {
+        let left = |way: &OneWay| way.packets.as_ref().map(|packets| packets.left(now, wall));
         let (uplink, downlink) = (left(&self.uplink), left(&self.downlink));
         let valid_until = uplink.iter().chain(&downlink).map(|(_, until)| *until).max()?;
         Some(PacketRateStatus {

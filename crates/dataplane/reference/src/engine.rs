@@ -8,7 +8,7 @@ use causeway_dataplane::{
     Plan, Topology, Transmit, Usage,
 };
 use causeway_rules::{Applications, SteadyMap, UeMac};
-use causeway_types::{Seid, Time, UrrId};
+use causeway_types::{Seid, Time, UrrId, WallClock};
 
 use crate::Limits;
 use crate::ethernet::{Neighbours, Stations};
@@ -163,12 +163,16 @@ impl Dataplane for Reference {
         self.topology.set_host(host);
     }
 
+    fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
+        self.shared.wall = clock.known_since(now);
+    }
+
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        [self.timers.next(), self.paths.next()].into_iter().flatten().min()
+        [self.timers.next(self.shared.wall), self.paths.next()].into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Time) {

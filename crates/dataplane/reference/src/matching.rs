@@ -2,7 +2,7 @@
 
 use causeway_dataplane::DropReason;
 use causeway_rules::{ApplicationId, Pdi, Pdr, SdfFilter, UeSide};
-use causeway_types::{NetworkInstance, QfiSet, Time};
+use causeway_types::{NetworkInstance, QfiSet, WallTime};
 
 use crate::arrival::{Arrival, Tunnelled};
 use crate::detect::Detection;
@@ -10,7 +10,7 @@ use crate::filter;
 use crate::link_scope::is_unnumbered_ue;
 use crate::session::{Session, direction_of};
 
-/// The first PDR, by precedence and then by id, that is active and that the packet matches.
+/// The first PDR, by precedence and then by id, that is active when the wall clock says this, and that the packet matches.
 ///
 /// # Errors
 /// [`DropReason::SpoofedSource`] when only the UE's address in the source field is wrong, else
@@ -19,7 +19,7 @@ pub(crate) fn find_pdr<'s>(
     session: &'s Session,
     arrival: &Arrival<'_>,
     detection: &Detection<'_>,
-    now: Time,
+    now: WallTime,
 ) -> Result<&'s Pdr, DropReason> {
     let pdrs = session.pdrs_in_order();
     let active = || pdrs.iter().copied().filter(|pdr| pdr.is_active(now));

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_dataplane::{DropReason, SliceLimit};
 use causeway_rules::{Correlation, Gate, Pdr, Qer, RuleSet};
-use causeway_types::{Direction, QerId, SNssai, Seid, Span, Time};
+use causeway_types::{Direction, QerId, SNssai, Seid, Span, Time, WallClock};
 
 use crate::act::Matched;
 use crate::bucket::Bucket;
@@ -17,13 +17,15 @@ use crate::late::Late;
 use crate::meter::Colour;
 use crate::session::Session;
 
-/// What sessions share: the allowances of correlated QERs, and those of slices.
+/// What sessions share: the allowances of correlated QERs, those of slices, and the wall clock.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     correlated: BTreeMap<Correlation, Correlated>,
     slices: BTreeMap<(SNssai, Direction), Bucket>,
     /// The burst of rates without an averaging window of their own.
     burst: Span,
+    /// What the times that SMFs give mean.
+    pub(crate) wall: WallClock,
 }
 
 /// One allowance for the QERs of several sessions.
@@ -51,7 +53,7 @@ impl Shared {
                 }
             }
         }
-        Self { correlated: BTreeMap::new(), slices, burst }
+        Self { correlated: BTreeMap::new(), slices, burst, wall: WallClock::default() }
     }
 
     /// The burst of rates without an averaging window of their own.
@@ -150,9 +152,10 @@ pub(crate) fn enforce(
 ) -> Result<(), DropReason> {
     check_gates(session, matched.pdr, direction)?;
     let places = places(session, matched.pdr);
+    let wall = shared.wall;
     for place in &places {
         let packets = shared.at(session, place).and_then(|enforcer| enforcer.way(direction).packets.as_ref());
-        if packets.is_some_and(|packets| !packets.is_open(now)) {
+        if packets.is_some_and(|packets| !packets.is_open(now, wall)) {
             return Err(DropReason::PacketRateExceeded);
         }
     }
@@ -171,7 +174,7 @@ pub(crate) fn enforce(
         if let Some(enforcer) = shared.at(session, &place) {
             let way = enforcer.way(direction);
             way.meter.take(colour, matched.packet.len());
-            way.packets.iter_mut().for_each(|packets| packets.take(now));
+            way.packets.iter_mut().for_each(|packets| packets.take(now, wall));
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use causeway_types::{BarId, Seid, Time, UrrId};
+use causeway_types::{BarId, Seid, Time, UrrId, WallClock, WallTime};
 
 use crate::engine::Reference;
 
@@ -21,44 +21,91 @@ pub(crate) enum Timer {
     MacInactivity,
     /// Something of a URR is due.
     Usage(UrrId),
+    /// A monitoring time of a URR, which the wall clock says.
+    Monitoring(WallTime, UrrId),
 }
 
 /// The timers of all sessions, the earliest first. Nothing is taken out when a session changes: each
 /// handler asks the session whether the timer still means anything.
+///
+/// Those that the wall clock says are kept by what it says: they are due at other times when it is set, and nothing has to be changed
+/// for that.
 #[derive(Debug, Default)]
-pub(crate) struct Timers(BTreeSet<(Time, Seid, Timer)>);
+pub(crate) struct Timers {
+    steady: BTreeSet<(Time, Seid, Timer)>,
+    wall: BTreeSet<(WallTime, Seid, UrrId)>,
+}
 
 impl Timers {
     /// Sets a timer of a session.
     pub(crate) fn set(&mut self, at: Time, session: Seid, timer: Timer) {
-        self.0.insert((at, session, timer));
+        self.steady.insert((at, session, timer));
+    }
+
+    /// Sets the timer for a monitoring time.
+    pub(crate) fn set_monitoring(&mut self, at: WallTime, session: Seid, urr: UrrId) {
+        self.wall.insert((at, session, urr));
     }
 
     /// When the next one is due.
-    pub(crate) fn next(&self) -> Option<Time> {
-        self.0.first().map(|(at, ..)| *at)
+    pub(crate) fn next(&self, clock: WallClock) -> Option<Time> {
+        let wall = self.wall.first().map(|(at, ..)| clock.reaches(*at));
+        self.steady.first().map(|(at, ..)| *at).into_iter().chain(wall).min()
     }
 
     /// The session of the next one, if it is due.
-    pub(crate) fn first_due(&self, now: Time) -> Option<Seid> {
-        self.0.first().filter(|(at, ..)| *at <= now).map(|(_, session, _)| *session)
+    pub(crate) fn first_due(&self, now: Time, clock: WallClock) -> Option<Seid> {
+        self.first(now, clock).map(|(_, session, _)| session)
     }
 
     /// The sessions of those that are due, in their order; one for each timer.
-    pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = Seid> {
-        self.0.iter().take_while(move |(at, ..)| *at <= now).map(|(_, session, _)| *session)
+    pub(crate) fn due(&self, now: Time, clock: WallClock) -> impl Iterator<Item = Seid> {
+        self.due_ones(now, clock).map(|(_, session, _)| session)
     }
 
     /// Takes out the next one of a session that is due.
-    pub(crate) fn expire_of(&mut self, now: Time, wanted: Seid) -> Option<(Time, Seid, Timer)> {
-        let mut due = self.0.iter().take_while(|(at, ..)| *at <= now);
-        let found = *due.find(|(_, session, _)| *session == wanted)?;
-        self.0.take(&found)
+    pub(crate) fn expire_of(
+        &mut self,
+        now: Time,
+        wanted: Seid,
+        clock: WallClock,
+    ) -> Option<(Time, Seid, Timer)> {
+        let found = self.due_ones(now, clock).find(|(_, session, _)| *session == wanted)?;
+        self.take(&found);
+        Some(found)
     }
 
     /// Takes out the next one that is due, with the time it was set to.
-    fn expire(&mut self, now: Time) -> Option<(Time, Seid, Timer)> {
-        if self.next()? > now { None } else { self.0.pop_first() }
+    fn expire(&mut self, now: Time, clock: WallClock) -> Option<(Time, Seid, Timer)> {
+        let found = self.first(now, clock)?;
+        self.take(&found);
+        Some(found)
+    }
+
+    fn first(&self, now: Time, clock: WallClock) -> Option<(Time, Seid, Timer)> {
+        if self.next(clock)? > now { None } else { self.due_ones(now, clock).next() }
+    }
+
+    fn take(&mut self, one: &(Time, Seid, Timer)) {
+        match one {
+            (_, session, Timer::Monitoring(at, urr)) => self.wall.remove(&(*at, *session, *urr)),
+            steady => self.steady.remove(steady),
+        };
+    }
+
+    /// Those that are due, in their order.
+    fn due_ones(&self, now: Time, clock: WallClock) -> impl Iterator<Item = (Time, Seid, Timer)> {
+        let steady = self.steady.iter().copied().take_while(move |(at, ..)| *at <= now);
+        let when = move |(at, session, urr): &(WallTime, Seid, UrrId)| {
+            (clock.reaches(*at), *session, Timer::Monitoring(*at, *urr))
+        };
+        let wall = self.wall.iter().map(when).take_while(move |(at, ..)| *at <= now);
+        let (mut steady, mut wall) = (steady.peekable(), wall.peekable());
+        std::iter::from_fn(move || match (steady.peek(), wall.peek()) {
+            (Some(one), Some(other)) if one <= other => steady.next(),
+            (_, Some(_)) => wall.next(),
+            _ => steady.next(),
+        })
     }
 }
 
@@ -70,7 +117,7 @@ impl Reference {
 
     /// Lets the first timer that is due expire; `false` when none is.
     pub fn expire_one(&mut self, now: Time) -> bool {
-        let Some((at, session, timer)) = self.timers.expire(now) else { return false };
+        let Some((at, session, timer)) = self.timers.expire(now, self.shared.wall) else { return false };
         self.act_on_timer(at, session, timer);
         true
     }
@@ -84,6 +131,7 @@ impl Reference {
             Timer::Inactivity => self.check_inactivity(at, session),
             Timer::MacInactivity => self.expire_macs(at, session),
             Timer::Usage(urr) => self.usage_due(at, session, urr),
+            Timer::Monitoring(monitoring, urr) => self.monitoring_due(at, monitoring, session, urr),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use causeway_packet::UserPacket;
 use causeway_rules::{Far, Pdr, ReportingTriggers, Urr, UrrPart, Usage, UsageReportTrigger};
-use causeway_types::{Direction, FarId, PdrId, Seid, Span, Teid, Time, UrrId};
+use causeway_types::{Direction, FarId, PdrId, Seid, Span, Teid, Time, UrrId, WallTime};
 
 use crate::act::Matched;
 use crate::engine::Reference;
@@ -65,7 +65,9 @@ impl Session {
             if let (Some(begin), Some(urr)) = (measurement.idle(), self.rules.urrs.get(id)) {
                 let fresh = Measurement::new(urr, begin);
                 let mut probe = fresh.clone();
-                let is_idle = probe.check(urr, now).is_empty() && probe.timer_to_set(urr, now).is_none();
+                let is_idle = probe.check(urr, now).is_empty()
+                    && probe.next_deadline(urr).is_none()
+                    && probe.next_monitoring(urr).is_none();
                 if !is_idle || probe != fresh {
                     measurement.make(|_| fresh);
                 }
@@ -233,10 +235,14 @@ impl Reference {
     /// Sets the timer of each URR that has something due before the timer that is set for it.
     pub(crate) fn schedule_usage(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let wall = self.shared.wall.at(now);
         for (id, urr) in session.rules.urrs.iter() {
             let Some(measurement) = session.measurements.get_mut(id).and_then(Late::made) else { continue };
-            if let Some(at) = measurement.timer_to_set(urr, now) {
+            if let Some(at) = measurement.timer_to_set(urr, now, wall) {
                 self.timers.set(at, seid, Timer::Usage(*id));
+            }
+            if let Some(at) = measurement.monitoring_to_set(urr, wall) {
+                self.timers.set_monitoring(at, seid, *id);
             }
         }
     }
@@ -246,11 +252,24 @@ impl Reference {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let is_set =
             session.measurements.get_mut(&id).and_then(Late::made).is_some_and(|it| it.timer_expired(at));
-        if !is_set {
-            return;
+        if is_set {
+            self.urr_due(at, seid, id);
         }
-        let soon = soon_after(seid);
-        let due = session.triggered(&[id], |measurement, urr| measurement.due(urr, at, soon));
+    }
+
+    /// The timer for a monitoring time of a URR has expired, at this time.
+    pub(crate) fn monitoring_due(&mut self, at: Time, monitoring: WallTime, seid: Seid, id: UrrId) {
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let measurement = session.measurements.get_mut(&id).and_then(Late::made);
+        if measurement.is_some_and(|it| it.monitoring_expired(monitoring)) {
+            self.urr_due(at, seid, id);
+        }
+    }
+
+    fn urr_due(&mut self, at: Time, seid: Seid, id: UrrId) {
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let (wall, soon) = (self.shared.wall.at(at), soon_after(seid));
+        let due = session.triggered(&[id], |measurement, urr| measurement.due(urr, at, wall, soon));
         let usages = session.report_all(due, at);
         self.report(seid, usages);
         self.schedule_usage(at, seid);

@@ -57,7 +57,7 @@ impl Reference {
                 false => None,
             };
             let detection = Detection { applications, seen: seen.as_ref() };
-            match find_pdr(session, &arrival, &detection, now) {
+            match find_pdr(session, &arrival, &detection, self.shared.wall.at(now)) {
                 Ok(pdr) => {
                     let Some(pdr) = session.rules.pdrs.get_shared(&pdr.id).cloned() else { continue };
                     let network = arrival.origin.network.clone();

@@ -9,7 +9,7 @@ use causeway_rules::{
     ApplyAction, BaseInterval, DirectionalLimit, Far, Gate, MeasurementMethod, Monitoring, Pdr, Qer,
     ReportingTriggers as Trigger, Urr, UrrPart, UsageLimits,
 };
-use causeway_types::{QerId, Span, Time, UrrId};
+use causeway_types::{QerId, Span, Time, UrrId, WallTime};
 use common::*;
 use proptest::prelude::*;
 
@@ -90,7 +90,7 @@ fn open_urr() -> impl Strategy<Value = Urr> {
 
 fn monitoring_at((second, threshold): (u64, Option<u64>)) -> Monitoring {
     let thresholds = UsageLimits { volume: threshold.and_then(octets), ..Default::default() };
-    Monitoring { at: Time::from_secs(1_000_000 + second), thresholds, quotas: UsageLimits::default() }
+    Monitoring { at: WallTime::from_secs(1_000_000 + second), thresholds, quotas: UsageLimits::default() }
 }
 
 fn limited_urr(quota: u64, inactive: bool) -> Urr {

@@ -23,5 +23,5 @@ pub use network::{Interface, NetworkInstance};
 pub use ppi::Ppi;
 pub use qfi::{Qfi, QfiSet};
 pub use slice::SNssai;
-pub use time::{NtpSeconds, Span, Time};
+pub use time::{NtpSeconds, Span, Time, WallClock, WallTime};
 pub use volume::{Bitrate, Direction, Volume};

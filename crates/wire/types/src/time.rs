@@ -10,25 +10,25 @@ pub type Span = Duration;
 /// Seconds between the NTP era 0 (1900-01-01) and the Unix epoch.
 const NTP_TO_UNIX: u64 = 2_208_988_800;
 
-/// A point in time: nanoseconds since the Unix epoch, never going backwards.
+/// A point in time by a clock that never goes backwards: in nanoseconds.
 ///
-/// The daemon anchors a monotonic clock to the wall clock once at start; tests pass any number. One
-/// type serves timers and the time stamps of usage reports.
+/// The daemon counts on from what the wall clock said when it started, by the monotonic clock; tests pass any number. Timers and
+/// durations are by this clock. What a peer is told or has said is a [`WallTime`], and a [`WallClock`] leads from one to the other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(u64);
 
 impl Time {
-    /// From nanoseconds since the Unix epoch.
+    /// From nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// From whole seconds since the Unix epoch.
+    /// From whole seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
 
-    /// Nanoseconds since the Unix epoch.
+    /// In nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
@@ -36,11 +36,6 @@ impl Time {
     /// How long after `earlier`; zero if it is not after.
     pub const fn since(self, earlier: Self) -> Span {
         Span::from_nanos(self.0.saturating_sub(earlier.0))
-    }
-
-    /// As PFCP carries time: whole seconds, truncated.
-    pub const fn to_ntp(self) -> NtpSeconds {
-        NtpSeconds((self.0 / 1_000_000_000 + NTP_TO_UNIX) as u32)
     }
 }
 
@@ -60,15 +55,100 @@ impl Sub<Span> for Time {
     }
 }
 
+/// A point in time as the wall clock says it: nanoseconds since the Unix epoch.
+///
+/// The wall clock may be set, so that a later event can have an earlier wall time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct WallTime(u64);
+
+impl WallTime {
+    /// From nanoseconds since the Unix epoch.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// From whole seconds since the Unix epoch.
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(secs * 1_000_000_000)
+    }
+
+    /// Nanoseconds since the Unix epoch.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// As PFCP carries time: whole seconds, truncated.
+    pub const fn to_ntp(self) -> NtpSeconds {
+        NtpSeconds((self.0 / 1_000_000_000 + NTP_TO_UNIX) as u32)
+    }
+}
+
+impl Add<Span> for WallTime {
+    type Output = Self;
+
+    fn add(self, span: Span) -> Self {
+        Self(self.0.saturating_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl Sub<Span> for WallTime {
+    type Output = Self;
+
+    fn sub(self, span: Span) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// What the wall clock is known to say, from some time on: as much as the clock of [`Time`], and so much more or less.
+///
+/// The default says the same as that clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WallClock {
+    /// Since when this is known.
+    since: Time,
+    /// How much more the wall clock says, in nanoseconds.
+    ahead: i64,
+}
+
+impl WallClock {
+    /// The wall clock says this now. Beyond 292 years from the clock of [`Time`] it is taken for as far as that.
+    pub fn saying(wall: WallTime, now: Time) -> Self {
+        let ahead = i128::from(wall.0) - i128::from(now.0);
+        let nearest = if ahead < 0 { -i64::MAX } else { i64::MAX };
+        Self { since: now, ahead: i64::try_from(ahead).unwrap_or(nearest) }
+    }
+
+    /// The same, known only since this time.
+    #[must_use]
+    pub const fn known_since(self, since: Time) -> Self {
+        Self { since, ..self }
+    }
+
+    /// What it says at this time, or would have said at one before it was set.
+    pub const fn at(&self, time: Time) -> WallTime {
+        WallTime(time.0.saturating_add_signed(self.ahead))
+    }
+
+    /// When it says this or more, first: not before it was known to say what it says.
+    pub fn reaches(&self, wall: WallTime) -> Time {
+        self.since.max(Time(wall.0.saturating_add_signed(self.ahead.saturating_neg())))
+    }
+
+    /// How much more the wall clock says than the clock of [`Time`], in nanoseconds; negative: how much less.
+    pub const fn ahead_nanos(&self) -> i64 {
+        self.ahead
+    }
+}
+
 /// Seconds since 1900-01-01 as PFCP carries them (TS 29.244 for example Recovery Time Stamp, clause 8.2.65; IETF RFC 5905), modulo 2^32.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct NtpSeconds(pub u32);
 
 impl NtpSeconds {
     /// The point in time, read in the 136-year era that contains the years 1968 to 2104.
-    pub const fn to_time(self) -> Time {
+    pub const fn to_wall(self) -> WallTime {
         let era = if self.0 & 0x8000_0000 == 0 { 1 << 32 } else { 0 };
-        Time::from_secs((self.0 as u64 + era).saturating_sub(NTP_TO_UNIX))
+        WallTime::from_secs((self.0 as u64 + era).saturating_sub(NTP_TO_UNIX))
     }
 }
 
@@ -85,9 +165,30 @@ mod tests {
     #[test]
     fn ntp_seconds_survive_the_era_of_2036() {
         for secs in [0, 1_700_000_000, 2_085_978_495, 2_085_978_496, 3_000_000_000] {
-            let time = Time::from_secs(secs);
-            assert_eq!(time.to_ntp().to_time(), time, "{secs}");
+            let time = WallTime::from_secs(secs);
+            assert_eq!(time.to_ntp().to_wall(), time, "{secs}");
         }
+    }
+
+    // Input:  a wall clock that says as much as ours, two hours more, two hours less, or that is known to be at the epoch or at the end
+    //         of time.
+    // Output: what it says now; it reaches a time of its own when it says it, but never before it was set.
+    #[test]
+    fn a_wall_clock_leads_there_and_back() {
+        let now = Time::from_secs(1_700_000_000);
+        for wall in [1_700_000_000, 1_700_007_200, 1_699_992_800, 0, 18_446_744_073] {
+            let wall = WallTime::from_secs(wall);
+            let clock = WallClock::saying(wall, now);
+            if wall.as_nanos() < i64::MAX as u64 {
+                assert_eq!(clock.at(now), wall);
+                assert_eq!(clock.reaches(wall + Span::from_secs(90)), now + Span::from_secs(90));
+                assert_eq!(clock.reaches(wall - Span::from_secs(90)), now);
+            }
+            assert_eq!(clock.reaches(WallTime::default()), now);
+            assert!(clock.at(clock.reaches(wall)) >= wall.min(clock.at(now)));
+        }
+        assert_eq!(WallClock::default().at(now).as_nanos(), now.as_nanos());
+        assert_eq!(WallClock::default().reaches(WallTime::from_secs(7)), Time::from_secs(7));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use causeway_pfcp::{Cause, Header, Message, OffendingIe};
-use causeway_types::{NodeId, NtpSeconds, Seid, Time};
+use causeway_types::{NodeId, NtpSeconds, Seid, WallTime};
 
 pub use bulk::{BulkSmf, Heard};
 pub use model::*;
@@ -63,7 +63,7 @@ impl Smf {
         timeline: Timeline,
     ) -> Result<Self, LabError> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let recovery = Time::from_secs(since.as_secs()).to_ntp();
+        let recovery = WallTime::from_secs(since.as_secs()).to_ntp();
         let (sender, reports) = channel();
         let sessions = Sessions::default();
         let server = Server { address, recovery, sessions: sessions.clone(), reports: sender };

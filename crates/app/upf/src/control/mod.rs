@@ -26,6 +26,7 @@ use crate::daemon::Totals;
 use crate::error::RunError;
 use crate::machine::{Changes, Machine};
 use crate::management::{self, Ask, Management, PortCounters};
+use crate::wall::{self, Wall};
 use crate::watch::{Activity, Pauses, Pulse, Watched};
 use crate::worker::{Report, WorkerHandle};
 use alarm::Alarm;
@@ -56,6 +57,8 @@ pub(crate) struct Surroundings {
     pub(crate) topology: Topology,
     pub(crate) capabilities: Capabilities,
     pub(crate) clock: Clock,
+    /// What says the time of the day.
+    pub(crate) wall: wall::Source,
     /// What TEIDs and SEIDs are hidden under.
     pub(crate) secret: Scramble,
     /// Who may set up associations.
@@ -106,6 +109,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
     let control = Control {
         n4,
         clock: given.clock,
+        wall: Wall::new(given.clock, given.wall),
         worker,
         sockets: Sockets::new(given.n4, given.upf.offload).map_err(RunError::Sockets)?,
         log: Log::default(),
@@ -125,6 +129,7 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
 struct Control {
     n4: N4,
     clock: Clock,
+    wall: Wall,
     worker: WorkerHandle<ApplyId>,
     sockets: Sockets,
     log: Log,
@@ -185,6 +190,10 @@ impl Control {
                     pulse.doing(Activity::Management);
                     self.look_around();
                 }
+                () = self.wall.wait() => {
+                    pulse.doing(Activity::Timers);
+                    self.follow_wall_clock();
+                }
                 (id, result) = self.kernel.told() => {
                     pulse.doing(Activity::FramedRoutes);
                     self.routed(id, result);
@@ -199,6 +208,16 @@ impl Control {
         if self.machine.look() {
             self.worker.set_host(&self.machine.host());
         }
+    }
+
+    /// The wall clock may have been set.
+    fn follow_wall_clock(&mut self) {
+        let Some(clock) = self.wall.look() else { return };
+        let by = wall::difference(self.n4.wall_clock(), clock);
+        let what = format_args!("the wall clock was set {by}: times that SMFs give and are told follow it");
+        self.log.warn(self.clock.now(), "wall clock", None, &what);
+        self.n4.set_wall_clock(clock);
+        self.worker.set_wall_clock(clock);
     }
 
     fn answer(&mut self, ask: Ask) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use causeway_n4::{self as n4, N4};
 use causeway_rules::{AddressPool, Catalogue, Scramble};
-use causeway_types::{DualIp, IpNet, NetworkInstance, NodeId, Span, Time};
+use causeway_types::{DualIp, IpNet, NetworkInstance, NodeId, Span, Time, WallClock};
 
 use super::Surroundings;
 use crate::config::{
@@ -86,7 +86,12 @@ pub(super) fn state_machine(given: &Surroundings) -> N4 {
         .address_pools
         .iter_mut()
         .for_each(|pool| pool.barred.extend(own.iter().filter(|net| pool.range.contains(*net))));
-    let mut n4 = N4::new(config, given.capabilities, given.topology.endpoints(), start.to_ntp());
+    let mut n4 = N4::new(
+        config,
+        given.capabilities,
+        given.topology.endpoints(),
+        WallClock::default().at(start).to_ntp(),
+    );
     for smf in &given.upf.pfcp.client.smf {
         n4.associate(given.clock.now(), smf.socket());
     }

@@ -2,7 +2,7 @@
 
 use causeway_n4::{self as n4, N4};
 use causeway_rules::RuleSet;
-use causeway_types::{NodeId, Seid};
+use causeway_types::{NodeId, Seid, WallClock};
 
 use super::sockets::Sockets;
 use crate::management::{Ask, AssociationView, MessageCount, N4Status, RuleCounts, SessionPart, SessionView};
@@ -11,7 +11,10 @@ use crate::management::{Ask, AssociationView, MessageCount, N4Status, RuleCounts
 pub(super) fn answer(n4: &N4, sockets: &mut Sockets, ask: Ask) {
     match ask {
         Ask::Status(reply) => drop(reply.send(status(n4, sockets.lost()))),
-        Ask::Associations(reply) => drop(reply.send(n4.associations().map(association).collect())),
+        Ask::Associations(reply) => {
+            let views = n4.associations().map(|view| association(view, n4.wall_clock()));
+            drop(reply.send(views.collect()));
+        }
         // They change something, and are answered elsewhere.
         Ask::End { .. } | Ask::Release { .. } => {}
         Ask::Sessions { from, places, reply } => drop(reply.send(part(n4, from, places))),
@@ -27,6 +30,7 @@ fn status(n4: &N4, lost_datagrams: u64) -> N4Status {
         count,
     };
     N4Status {
+        wall: n4.wall_clock(),
         associations: n4.associations().count() as u64,
         sessions: n4.session_count() as u64,
         routes: n4.routes() as u64,
@@ -38,11 +42,11 @@ fn status(n4: &N4, lost_datagrams: u64) -> N4Status {
     }
 }
 
-fn association(view: n4::AssociationView<'_>) -> AssociationView {
+fn association(view: n4::AssociationView<'_>, clock: WallClock) -> AssociationView {
     AssociationView {
         node_id: view.node.to_string(),
         peer: view.peer.to_string(),
-        since: view.since.as_nanos() / 1_000_000_000,
+        since: clock.at(view.since).as_nanos() / 1_000_000_000,
         path_up: view.path_up,
         sessions: view.sessions as u64,
     }
@@ -53,7 +57,7 @@ fn part(n4: &N4, from: u64, places: usize) -> SessionPart {
     let end = u64::from(n4.session_places());
     let next = from.saturating_add(places as u64).min(end);
     let range = u32::try_from(from).unwrap_or(u32::MAX)..u32::try_from(next).unwrap_or(u32::MAX);
-    let sessions = n4.sessions_at(range).map(|view| session(&view)).collect();
+    let sessions = n4.sessions_at(range).map(|view| session(&view, n4.wall_clock())).collect();
     SessionPart { total: n4.session_count() as u64, sessions, next: (next < end).then_some(next) }
 }
 
@@ -61,14 +65,14 @@ fn hexadecimal(seid: Seid) -> String {
     format!("{:#x}", seid.0)
 }
 
-fn session(view: &n4::SessionView<'_>) -> SessionView {
+fn session(view: &n4::SessionView<'_>, clock: WallClock) -> SessionView {
     let (node, rules): (&NodeId, _) = (view.node, view.rules());
     SessionView {
         seid: hexadecimal(view.seid),
         cp_seid: hexadecimal(view.cp.seid),
         cp_address: view.cp.addr.to_string(),
         node_id: node.to_string(),
-        since: view.since.as_nanos() / 1_000_000_000,
+        since: clock.at(view.since).as_nanos() / 1_000_000_000,
         ue: ue_addresses(&rules),
         tunnels: tunnels(&rules),
         rules: RuleCounts {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use causeway_dataplane::DropReason;
 use causeway_ports::{CounterUnit, Counters};
-use causeway_types::Time;
+use causeway_types::{Time, WallClock};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -30,6 +30,8 @@ pub(crate) struct PortCounters {
 /// What N4 has to show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct N4Status {
+    /// What the start is shown by.
+    pub(crate) wall: WallClock,
     pub(crate) associations: u64,
     pub(crate) sessions: u64,
     pub(crate) routes: u64,
@@ -105,7 +107,7 @@ impl Exposition {
         let mut info = writer.0.encode_descriptor("causeway_build", "Version", None, MetricType::Info)?;
         info.encode_info(&label("version", env!("CARGO_PKG_VERSION")))?;
         let (name, help) = ("process_start_time_seconds", "Start time since the Unix epoch");
-        let started = ConstGauge::new(self.started.as_nanos() as f64 / 1e9);
+        let started = ConstGauge::new(self.n4.wall.at(self.started).as_nanos() as f64 / 1e9);
         started.encode(writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
         let help = "Lines left out of the log: beyond the limits of their kind, or its reader was too slow";
         writer.counter("causeway_log_lines_left_out", help, left_out())

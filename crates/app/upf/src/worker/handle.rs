@@ -8,6 +8,7 @@ use std::{io, mem};
 use causeway_dataplane::{Host, Plan, Topology};
 use causeway_ports::Waker;
 use causeway_rules::Applications;
+use causeway_types::WallClock;
 use tokio::sync::mpsc;
 
 use super::bell::Bell;
@@ -132,6 +133,14 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         for worker in 0..self.threads.len() {
             // A thread that has ended says so by its last report.
             let _ = self.queue(worker, Command::Host(Arc::clone(host)));
+        }
+    }
+
+    /// Has times that SMFs give mean what the wall clock says now, once [`WorkerHandle::wake`] is called.
+    pub fn set_wall_clock(&mut self, clock: WallClock) {
+        for worker in 0..self.threads.len() {
+            // A thread that has ended says so by its last report.
+            let _ = self.queue(worker, Command::WallClock(clock));
         }
     }
 

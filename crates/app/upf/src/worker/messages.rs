@@ -5,6 +5,7 @@ use std::sync::Arc;
 use causeway_dataplane::{Applied, ApplyError, Counters, Event, Host, Plan};
 use causeway_ports::PortError;
 use causeway_rules::Applications;
+use causeway_types::WallClock;
 use tokio::sync::oneshot;
 
 use super::record::NewPaths;
@@ -18,6 +19,8 @@ pub(super) enum Command<K> {
     Provision(Arc<Applications>),
     /// The machine has these addresses from now on.
     Host(Arc<Host>),
+    /// The wall clock says this from now on.
+    WallClock(WallClock),
     /// Supervise other paths than before for a session of another worker.
     Follow(NewPaths),
     /// Answer with the counters as they are.

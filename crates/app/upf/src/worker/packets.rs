@@ -274,6 +274,11 @@ impl Packets {
                 }
                 Ok(Command::Provision(applications)) => self.room.engine().provision(&applications),
                 Ok(Command::Host(host)) => self.room.engine().set_host(&host),
+                Ok(Command::WallClock(wall)) => {
+                    let now = self.clock.now();
+                    self.room.advance(now)?;
+                    self.room.engine().set_wall_clock(now, wall);
+                }
                 Ok(Command::Follow(paths)) => self.room.follow_paths(self.clock.now(), &paths),
                 Ok(Command::Snapshot(reply)) => {
                     // Whoever asks reads the counters of the ports, too.

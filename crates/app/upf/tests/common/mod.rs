@@ -16,10 +16,11 @@ use causeway_packet::gtpu::prefix;
 use causeway_packet::rewrite::decrement_hop_limit;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair};
-use causeway_types::{IpNet, NetworkInstance, Teid};
+use causeway_types::{IpNet, NetworkInstance, Teid, WallTime};
 use causeway_upf::config::{
     Config, GtpuServer, Metrics, MetricsServer, Overrides, PfcpServer, RequestPort, Upf,
 };
+use causeway_upf::worker::PortSet;
 use causeway_upf::{Daemon, StartError, open};
 
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
@@ -62,13 +63,29 @@ pub struct Running {
     pub server: MemoryPort,
 }
 
-/// Runs a daemon whose data network is a memory port.
-pub fn run(config: &Config, upf: Ipv4Addr) -> Result<Running, StartError> {
+/// The ports, and the far end of the data network.
+fn ports(config: &Config) -> Result<(PortSet, MemoryPort), StartError> {
     let mut ports = open::gtpu_ports(config)?;
     let (n6, server) = pair("n6", "server").unwrap();
     let pools = config.upf.session.iter().map(|session| session.subnet).collect();
     ports.add_network(Network::new(NetworkInstance::new("internet"), pools), Box::new(n6));
+    Ok((ports, server))
+}
+
+/// Runs a daemon whose data network is a memory port.
+pub fn run(config: &Config, upf: Ipv4Addr) -> Result<Running, StartError> {
+    let (ports, server) = ports(config)?;
     Ok(Running { daemon: Daemon::start_with(config, vec![ports])?, upf, server })
+}
+
+/// The same by a wall clock that a test sets.
+pub fn run_by(
+    config: &Config,
+    upf: Ipv4Addr,
+    wall: impl Fn() -> WallTime + Send + 'static,
+) -> Result<Running, StartError> {
+    let (ports, server) = ports(config)?;
+    Ok(Running { daemon: Daemon::start_by(config, vec![ports], wall)?, upf, server })
 }
 
 impl Running {

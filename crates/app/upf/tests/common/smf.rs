@@ -4,12 +4,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use causeway_pfcp::{
-    ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar, CreatePdr, CreateQer,
-    CreateUrr, DestinationInterface, FTeid, FramedIpv6Route, FramedRoute, GateStatus, Header,
-    HeartbeatRequest, Message, NodeId, NodeReportResponse, NodeReportType, Octets, OuterHeaderCreation, Pdi,
-    QueryUrr, RecoveryTimeStamp, SdfFilter, SessionDeletionRequest, SessionEstablishmentRequest,
-    SessionModificationFlags, SessionModificationRequest, SessionReportResponse, UpdateFar,
-    UpdateForwardingParameters, UpdatePdr, UsageReport,
+    ActivationTime, ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar,
+    CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid, FramedIpv6Route, FramedRoute, GateStatus,
+    Header, HeartbeatRequest, Message, NodeId, NodeReportResponse, NodeReportType, Octets,
+    OuterHeaderCreation, Pdi, QueryUrr, RecoveryTimeStamp, SdfFilter, SessionDeletionRequest,
+    SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest, SessionReportResponse,
+    UpdateFar, UpdateForwardingParameters, UpdatePdr, UsageReport,
 };
 use causeway_types::{
     DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, QerId, Qfi, Seid, Teid,
@@ -121,6 +121,34 @@ impl Smf {
     pub fn establish_counting(&mut self, ue: Ipv4Addr) -> Session {
         let counting = |pdr: CreatePdr<'static>| CreatePdr { urr_ids: [URR].into(), ..pdr };
         self.establish_with(counting(uplink_pdr(ue)), counting(downlink_pdr(ue)), Some(urr()), None)
+    }
+
+    /// The same, with an uplink that is active from this time on.
+    pub fn establish_counting_from(&mut self, ue: Ipv4Addr, from: NtpSeconds) -> Session {
+        let counting = |pdr: CreatePdr<'static>| CreatePdr { urr_ids: [URR].into(), ..pdr };
+        let uplink = CreatePdr { activation_time: Some(ActivationTime(from)), ..counting(uplink_pdr(ue)) };
+        self.establish_with(uplink, counting(downlink_pdr(ue)), Some(urr()), None)
+    }
+
+    /// The start and the end of what was counted since the last report, which is asked for.
+    pub fn query_times(&mut self, session: Session) -> (NtpSeconds, NtpSeconds) {
+        let query_urrs = [QueryUrr::new(URR)].into();
+        let request = SessionModificationRequest { query_urrs, ..SessionModificationRequest::default() };
+        match decode(&self.request(request.into(), Some(session.up_seid))).1 {
+            Message::SessionModificationResponse(response) => {
+                let report = response.usage_reports.iter().next().unwrap();
+                (report.start_time.unwrap().0, report.end_time.unwrap().0)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The Recovery Time Stamp of the UPF.
+    pub fn recovery_of_upf(&mut self) -> NtpSeconds {
+        match decode(&self.request(HeartbeatRequest::new(RECOVERY).into(), None)).1 {
+            Message::HeartbeatResponse(response) => response.recovery_time_stamp.0,
+            other => panic!("{other:?}"),
+        }
     }
 
     /// Asks for a session for each of these UEs at once; how many are accepted.

@@ -5,18 +5,20 @@ use causeway_pfcp::{
     DataStatus as StatusFlags, DownlinkDataReport, DownlinkDataServiceInformation, ErrorIndicationReport,
     ReportType, SessionReportFlags, SessionReportRequest, UsageReport, UsageReportTrigger,
 };
+use causeway_types::WallClock;
 
 use super::Report;
 use crate::session::Session;
 
-/// The request that carries these reports, which go together. `None` if nothing is left to say, since the URRs are
+/// The request that carries these reports, which go together, with times as the wall clock says them. `None` if nothing is left to say, since the URRs are
 /// gone.
 pub(super) fn request(
     session: &mut Session,
     reports: &[Report],
     names_policy: bool,
+    clock: WallClock,
 ) -> Option<SessionReportRequest<'static>> {
-    let usage_reports = usage_reports(session, reports);
+    let usage_reports = usage_reports(session, reports, clock);
     let tunnels: Vec<_> = reports.iter().filter_map(Report::tunnel).collect();
     let downlink_data: Vec<_> = reports.iter().filter_map(Report::downlink_data).collect();
     let types = [
@@ -64,7 +66,7 @@ fn downlink_data_report(data: &[DownlinkData], names_policy: bool) -> Option<Dow
     })
 }
 
-fn usage_reports(session: &mut Session, reports: &[Report]) -> Vec<UsageReport<'static>> {
+fn usage_reports(session: &mut Session, reports: &[Report], clock: WallClock) -> Vec<UsageReport<'static>> {
     let mut numbered = Vec::new();
     for report in reports {
         let parts = match report {
@@ -77,7 +79,7 @@ fn usage_reports(session: &mut Session, reports: &[Report]) -> Vec<UsageReport<'
         };
         for usage in parts {
             if session.rules.has_urr(usage.urr) {
-                let report = session.rules.usage_report(usage);
+                let report = session.rules.usage_report(usage, clock);
                 let is_end = session.ended && report.usage_report_trigger == UsageReportTrigger::TERMR;
                 let trigger = if is_end { UsageReportTrigger::TEBUR } else { report.usage_report_trigger };
                 numbered.push(UsageReport { usage_report_trigger: trigger, ..report });

@@ -46,10 +46,11 @@ impl N4 {
     /// plan is under way they wait, so that the numbers of usage reports keep their order.
     pub(crate) fn send_reports(&mut self, now: Time, seid: Seid) {
         while let Some(association) = self.ready_to_report(seid) {
+            let clock = self.wall;
             let Some(session) = self.sessions.get_mut(seid) else { return };
             let Some((number, reports)) = session.reports.next_request() else { return };
             let names_policy = self.associations.get(association).is_some_and(|it| !it.refuses_paging_policy);
-            match request(session, &reports, names_policy) {
+            match request(session, &reports, names_policy, clock) {
                 Some(request) => self.send_request(now, seid, association, number, &request),
                 None => {
                     session.reports.done(number);

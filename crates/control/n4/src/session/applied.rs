@@ -224,15 +224,15 @@ impl N4 {
         mut change: Change,
         applied: Applied,
     ) {
-        let created = Created::by(&change);
+        let (created, clock) = (Created::by(&change), self.wall);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let urrs = &change.session.rules().urrs;
         let answered = |urr| applied.usage.iter().any(|usage| usage.urr == urr);
         let waited = session.reports.take_usage_of(|urr| !urrs.contains_key(&urr) || answered(urr));
         let packet_rates = packet_rate_reports(&applied.packet_rates);
         let mut usage_reports: Vec<_> =
-            waited.iter().map(|usage| change.session.usage_report(usage)).collect();
-        usage_reports.extend(change.usage_reports(&applied.usage));
+            waited.iter().map(|usage| change.session.usage_report(usage, clock)).collect();
+        usage_reports.extend(change.usage_reports(&applied.usage, clock));
         let additional = session.reports.put_first(split_additional(&mut usage_reports));
         session.rules = change.session.into();
         self.resources.commit(change.resources);

@@ -7,7 +7,7 @@ use causeway_pfcp::{
     TimeOfLastPacket, UrSeqn, VolumeMeasurement,
 };
 use causeway_rules::{Kept, MacChanges, Template, Usage};
-use causeway_types::{Seid, Span, Time, Volume};
+use causeway_types::{Seid, Span, Time, Volume, WallClock, WallTime};
 
 use super::form::{address, put};
 
@@ -78,12 +78,13 @@ impl EndForm {
         cp: Seid,
         sequence: u32,
         mut octets: Vec<u8>,
+        clock: WallClock,
     ) -> Option<Vec<u8>> {
         octets.extend_from_slice(&self.octets);
         address(&mut octets, cp, sequence)?;
         for (places, usage) in self.places.iter().zip(usage) {
             put(&mut octets, places.sequence, &kept.next_report(usage.urr)?.to_be_bytes())?;
-            places.put_times(&mut octets, usage)?;
+            places.put_times(&mut octets, usage, clock)?;
             places.put_volume(&mut octets, usage)?;
         }
         Some(octets)
@@ -112,11 +113,12 @@ impl Places {
         Some(places)
     }
 
-    fn put_times(&self, octets: &mut [u8], usage: &Usage) -> Option<()> {
-        put_time(octets, self.start, Some(usage.start))?;
-        put_time(octets, self.end, Some(usage.end))?;
-        put_time(octets, self.first_packet, usage.first_packet)?;
-        put_time(octets, self.last_packet, usage.last_packet)?;
+    fn put_times(&self, octets: &mut [u8], usage: &Usage, clock: WallClock) -> Option<()> {
+        let wall = |time: Time| clock.at(time);
+        put_time(octets, self.start, Some(wall(usage.start)))?;
+        put_time(octets, self.end, Some(wall(usage.end)))?;
+        put_time(octets, self.first_packet, usage.first_packet.map(wall))?;
+        put_time(octets, self.last_packet, usage.last_packet.map(wall))?;
         match self.duration.zip(usage.duration) {
             Some((at, duration)) => put(octets, at, &seconds(duration).to_be_bytes()),
             None => Some(()),
@@ -134,7 +136,7 @@ impl Places {
     }
 }
 
-fn put_time(octets: &mut [u8], at: Option<usize>, time: Option<Time>) -> Option<()> {
+fn put_time(octets: &mut [u8], at: Option<usize>, time: Option<WallTime>) -> Option<()> {
     match at.zip(time) {
         Some((at, time)) => put(octets, at, &time.to_ntp().0.to_be_bytes()),
         None => Some(()),

@@ -47,7 +47,7 @@ impl N4 {
         let is_plain = status.is_empty() && applied.packet_rates.is_empty();
         let form = if is_plain {
             let octets = self.buffers.take();
-            self.forms.end(&session.rules, &applied.usage, cp, key.sequence, octets)
+            self.forms.end(&session.rules, &applied.usage, cp, key.sequence, octets, self.wall)
         } else {
             None
         };
@@ -61,7 +61,7 @@ impl N4 {
         if let Seen::Answered(bytes) = self.inbound.look_up(&key)
             && is_plain
         {
-            self.forms.remember_end(&rules, &usage, cp, key.sequence, bytes);
+            self.forms.remember_end(&rules, &usage, cp, key.sequence, bytes, self.wall);
         }
     }
 
@@ -109,14 +109,15 @@ impl N4 {
         applied: Applied,
         status: Status,
     ) {
+        let clock = self.wall;
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let cp = session.cp.seid;
         let pending = session.reports.is_on_its_way().then_some(SessionDeletionResponseFlags::PURU);
         let mut usage_reports = session.reports.take_additional();
         let waited = session.reports.take_unsent_usage();
         usage_reports.reserve_exact(waited.len() + applied.usage.len());
-        usage_reports.extend(waited.iter().map(|usage| change.session.usage_report(usage)));
-        usage_reports.extend(change.usage_reports(&applied.usage));
+        usage_reports.extend(waited.iter().map(|usage| change.session.usage_report(usage, clock)));
+        usage_reports.extend(change.usage_reports(&applied.usage, clock));
         let packet_rates = packet_rate_reports(&applied.packet_rates);
         self.resources.commit(change.resources);
         let cause = Cause::RequestAccepted;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use causeway_pfcp::{CreatedPdr, FTeid, Header, Ie, RawIes};
 use causeway_rules::{Alike, Kept, Template, Usage};
-use causeway_types::{FSeid, Seid};
+use causeway_types::{FSeid, Seid, WallClock};
 
 use super::end_form::EndForm;
 
@@ -74,7 +74,7 @@ impl Forms {
     }
 
     /// The answer to the end of a session, if one like it was given before that said nothing beside the usage. Written into
-    /// `octets`, which are empty.
+    /// `octets`, which are empty, with times as the wall clock says them.
     pub(super) fn end(
         &self,
         kept: &Kept,
@@ -82,8 +82,9 @@ impl Forms {
         cp: Seid,
         sequence: u32,
         octets: Vec<u8>,
+        clock: WallClock,
     ) -> Option<Vec<u8>> {
-        self.ends.iter().find(|form| form.fits(kept, usage))?.fill(kept, usage, cp, sequence, octets)
+        self.ends.iter().find(|form| form.fits(kept, usage))?.fill(kept, usage, cp, sequence, octets, clock)
     }
 
     /// Remembers an answer to the end of a session that said no more than what it used.
@@ -94,9 +95,10 @@ impl Forms {
         cp: Seid,
         sequence: u32,
         answer: &[u8],
+        clock: WallClock,
     ) {
         let Some(form) = EndForm::of(kept, usage, answer) else { return };
-        if form.fill(kept, usage, cp, sequence, Vec::new()).as_deref() == Some(answer) {
+        if form.fill(kept, usage, cp, sequence, Vec::new(), clock).as_deref() == Some(answer) {
             self.ends.truncate(REMEMBERED - 1);
             self.ends.insert(0, form);
         }

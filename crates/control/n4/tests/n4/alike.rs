@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{ApplyError, Event};
 use causeway_pfcp::*;
-use causeway_types::{FSeid, FarId, NtpSeconds, Seid, UrrId};
+use causeway_types::{FSeid, FarId, NtpSeconds, Seid, Span, UrrId, WallClock, WallTime};
 use proptest::prelude::*;
 
 mod handover;
@@ -49,6 +49,8 @@ enum Step {
     Pace {
         held: bool,
     },
+    /// The wall clock says so many seconds more than at first; fewer, if it is less than zero.
+    WallClock(i16),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -66,6 +68,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(session, is_stray)| Step::Usage { session, is_stray }),
         6 => proptest::bool::weighted(0.2).prop_map(|fails| Step::Apply { fails }),
         2 => any::<bool>().prop_map(|held| Step::Pace { held }),
+        1 => any::<i16>().prop_map(Step::WallClock),
     ]
 }
 
@@ -157,6 +160,12 @@ impl Story {
                 false => self.world.apply_next(),
             },
             Step::Pace { held } => self.world.plane.pace = if held { Pace::Held } else { Pace::AtOnce },
+            Step::WallClock(seconds) => {
+                let says = WallTime::from_nanos(self.world.now.as_nanos());
+                let by = Span::from_secs(seconds.unsigned_abs().into());
+                let says = if seconds < 0 { says - by } else { says + by };
+                self.world.n4.set_wall_clock(WallClock::saying(says, self.world.now));
+            }
             Step::Repeat(_) | Step::Apply { .. } => {}
         }
         self.world.drain();

@@ -23,4 +23,5 @@ mod sets;
 mod shutdown;
 mod strangers;
 mod trust;
+mod wall_clock;
 mod world;

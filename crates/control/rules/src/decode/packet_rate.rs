@@ -1,7 +1,7 @@
 //! Packet Rate and Packet Rate Status, to rules and back.
 
 use causeway_pfcp as pfcp;
-use causeway_types::{NtpSeconds, Span, Time};
+use causeway_types::{NtpSeconds, Span, WallTime};
 
 use crate::{Allowance, PacketRate, PacketRateStatus, PacketRates, Reason, Remaining, ie};
 
@@ -57,12 +57,12 @@ pub(crate) fn status_ie(status: &PacketRateStatus) -> pfcp::PacketRateStatus {
 }
 
 /// Seconds in the high half, 2^-32 of a second in the low half.
-fn time(ntp: u64) -> Time {
+fn time(ntp: u64) -> WallTime {
     let nanos = ((ntp & 0xffff_ffff) * 1_000_000_000) >> 32;
-    NtpSeconds((ntp >> 32) as u32).to_time() + Span::from_nanos(nanos)
+    NtpSeconds((ntp >> 32) as u32).to_wall() + Span::from_nanos(nanos)
 }
 
-fn ntp(time: Time) -> u64 {
+fn ntp(time: WallTime) -> u64 {
     let nanos = time.as_nanos() % 1_000_000_000;
     let fraction = (nanos << 32) / 1_000_000_000;
     u64::from(time.to_ntp().0) << 32 | fraction
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_time_survives_the_way_there_and_back() {
         for nanos in [0, 500_000_000, 2_085_978_495_500_000_000, 2_085_978_496_000_000_000] {
-            let at = Time::from_nanos(nanos);
+            let at = WallTime::from_nanos(nanos);
             assert_eq!(time(ntp(at)), at, "{nanos}");
         }
     }

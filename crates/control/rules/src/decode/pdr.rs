@@ -31,8 +31,8 @@ pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
             qers: once(&group.qer_ids, |id| id.0)?,
             urrs: once(&group.urr_ids, |id| id.0)?,
             activate: group.activate_predefined_rules.iter().map(|name| rule_name(name.0)).collect(),
-            active_from: group.activation_time.map(|time| time.0.to_time()),
-            active_until: group.deactivation_time.map(|time| time.0.to_time()),
+            active_from: group.activation_time.map(|time| time.0.to_wall()),
+            active_until: group.deactivation_time.map(|time| time.0.to_wall()),
         })
     })
 }
@@ -57,11 +57,11 @@ pub(super) fn update(group: &UpdatePdr<'_>) -> Result<PdrUpdate, Rejection> {
             activate: group.activate_predefined_rules.iter().map(|name| rule_name(name.0)).collect(),
             deactivate: group.deactivate_predefined_rules.iter().map(|name| rule_name(name.0)).collect(),
             active_from: setting::<ActivationTime, _>(
-                group.activation_time.map(|time| time.0.to_time()),
+                group.activation_time.map(|time| time.0.to_wall()),
                 &group.other,
             ),
             active_until: setting::<DeactivationTime, _>(
-                group.deactivation_time.map(|time| time.0.to_time()),
+                group.deactivation_time.map(|time| time.0.to_wall()),
                 &group.other,
             ),
         })

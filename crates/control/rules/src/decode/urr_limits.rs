@@ -32,7 +32,7 @@ pub(super) fn quotas(group: &UpdateUrr<'_>) -> LimitsUpdate {
 pub(super) fn monitoring(group: &UpdateUrr<'_>) -> MonitoringUpdate {
     let others = &group.other;
     MonitoringUpdate {
-        at: setting::<MonitoringTime, _>(group.monitoring_time.map(|it| it.0.to_time()), others),
+        at: setting::<MonitoringTime, _>(group.monitoring_time.map(|it| it.0.to_wall()), others),
         thresholds: LimitsUpdate {
             volume: setting::<SubsequentVolumeThreshold, _>(
                 group.subsequent_volume_threshold.map(|it| volume(it.0)),
@@ -69,7 +69,7 @@ pub(super) fn additional_monitoring(group: &UpdateUrr<'_>) -> Setting<Vec<Monito
 
 fn additional(group: &AdditionalMonitoringTime<'_>) -> Monitoring {
     Monitoring {
-        at: group.monitoring_time.0.to_time(),
+        at: group.monitoring_time.0.to_wall(),
         thresholds: UsageLimits {
             volume: group.subsequent_volume_threshold.map(|it| volume(it.0)),
             time: group.subsequent_time_threshold.map(|it| seconds(it.0)),

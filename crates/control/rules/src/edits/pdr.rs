@@ -1,7 +1,7 @@
 //! What is asked of a PDR.
 
 use causeway_types::{
-    FTeid, FarId, Interface, IpNet, NetworkInstance, PdrId, Precedence, QerId, QfiSet, Time, UrrId,
+    FTeid, FarId, Interface, IpNet, NetworkInstance, PdrId, Precedence, QerId, QfiSet, UrrId, WallTime,
 };
 
 use super::{EndpointId, EthernetDraft, FilterDraft, Setting};
@@ -20,8 +20,8 @@ pub(crate) struct PdrDraft {
     pub(crate) urrs: Vec<UrrId>,
     /// Predefined rules to activate.
     pub(crate) activate: Vec<RuleName>,
-    pub(crate) active_from: Option<Time>,
-    pub(crate) active_until: Option<Time>,
+    pub(crate) active_from: Option<WallTime>,
+    pub(crate) active_until: Option<WallTime>,
 }
 
 /// A PDI whose tunnel may still have to be chosen.
@@ -117,6 +117,6 @@ pub(crate) struct PdrUpdate {
     /// Predefined rules to activate, after those to deactivate.
     pub(crate) activate: Vec<RuleName>,
     pub(crate) deactivate: Vec<RuleName>,
-    pub(crate) active_from: Setting<Time>,
-    pub(crate) active_until: Setting<Time>,
+    pub(crate) active_from: Setting<WallTime>,
+    pub(crate) active_until: Setting<WallTime>,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use causeway_pfcp::ReportingTriggers;
-use causeway_types::{FarId, Span, Time, UrrId};
+use causeway_types::{FarId, Span, UrrId, WallTime};
 
 use super::Setting;
 use crate::{
@@ -54,7 +54,7 @@ pub(crate) struct LimitsUpdate {
 /// The changes to the monitoring time and what holds from then on.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct MonitoringUpdate {
-    pub(crate) at: Setting<Time>,
+    pub(crate) at: Setting<WallTime>,
     pub(crate) thresholds: LimitsUpdate,
     pub(crate) quotas: LimitsUpdate,
 }

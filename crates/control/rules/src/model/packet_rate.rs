@@ -1,6 +1,6 @@
 //! Limits on the number of packets (TS 29.244 clause 5.4.15).
 
-use causeway_types::{Direction, QerId, Span, Time};
+use causeway_types::{Direction, QerId, Span, WallTime};
 
 /// The packet rates of both directions (Packet Rate, clause 8.2.63).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -48,7 +48,7 @@ pub struct PacketRateStatus {
     /// Towards the UE; `None` where there is no limit.
     pub downlink: Option<Remaining>,
     /// How long no more than that may pass.
-    pub valid_until: Time,
+    pub valid_until: WallTime,
 }
 
 impl PacketRateStatus {

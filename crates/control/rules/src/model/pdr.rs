@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_types::{
-    FTeid, FarId, Interface, IpNet, Ipv6Net, NetworkInstance, PdrId, Precedence, QerId, QfiSet, Time, UrrId,
+    FTeid, FarId, Interface, IpNet, Ipv6Net, NetworkInstance, PdrId, Precedence, QerId, QfiSet, UrrId,
+    WallTime,
 };
 
 use super::{EthernetFilter, HeaderRemoval, SdfFilter, VlanRemoval};
@@ -31,9 +32,9 @@ pub struct Pdr {
     /// The predefined rules that are active: a packet must also match one of them; empty matches any packet.
     pub predefined: Activated,
     /// From when on it matches (Activation Time); `None`: at once.
-    pub active_from: Option<Time>,
+    pub active_from: Option<WallTime>,
     /// From when on it no longer matches (Deactivation Time); `None`: never.
-    pub active_until: Option<Time>,
+    pub active_until: Option<WallTime>,
 }
 
 impl Pdr {
@@ -55,8 +56,8 @@ impl Pdr {
         }
     }
 
-    /// It takes part in matching at this time (TS 29.244 clauses 8.2.121 and 8.2.122).
-    pub fn is_active(&self, now: Time) -> bool {
+    /// It takes part in matching when the wall clock says this (TS 29.244 clauses 8.2.121 and 8.2.122).
+    pub fn is_active(&self, now: WallTime) -> bool {
         self.active_from.is_none_or(|from| now >= from) && self.active_until.is_none_or(|until| now < until)
     }
 }

@@ -6,7 +6,7 @@ use causeway_pfcp::{
     TimeOfLastPacket, TimeStamp, TrafficEndpointId, UeIpAddress, UpdatedPdr, UrSeqn, UsageReport,
     UsageReportTrigger, VolumeMeasurement, Volumes,
 };
-use causeway_types::{Span, UrrId, Volume};
+use causeway_types::{Span, Time, UrrId, Volume, WallClock};
 
 use crate::decode::packet_rate::status_ie;
 use crate::edits::{EndpointId, is_unusual};
@@ -65,12 +65,12 @@ impl Change {
     }
 
     /// The Usage Report IEs of what the data plane measured up to this change, for the modification or
-    /// deletion response. Counts their sequence numbers in `session`.
-    pub fn usage_reports(&mut self, usage: &[Usage]) -> Vec<UsageReport<'static>> {
+    /// deletion response, with times as the wall clock says them. Counts their sequence numbers in `session`.
+    pub fn usage_reports(&mut self, usage: &[Usage], clock: WallClock) -> Vec<UsageReport<'static>> {
         let reference = self.query_reference.map(QueryUrrReference);
         let mut report = |usage: &Usage| UsageReport {
             query_urr_reference: reference.filter(|_| answers_a_query(usage)),
-            ..self.session.usage_report(usage)
+            ..self.session.usage_report(usage, clock)
         };
         usage.iter().map(&mut report).collect()
     }
@@ -95,19 +95,20 @@ impl Alike {
 }
 
 impl SessionRules {
-    /// The Usage Report IE of what the data plane measured. Counts its sequence number (UR-SEQN), which
-    /// begins at 0 for each URR.
-    pub fn usage_report(&mut self, usage: &Usage) -> UsageReport<'static> {
-        Self::usage_report_of(&mut self.reports, usage)
+    /// The Usage Report IE of what the data plane measured, with times as the wall clock says them. Counts its sequence number
+    /// (UR-SEQN), which begins at 0 for each URR.
+    pub fn usage_report(&mut self, usage: &Usage, clock: WallClock) -> UsageReport<'static> {
+        Self::usage_report_of(&mut self.reports, usage, clock)
     }
 
     /// The same, with these states of the reports.
     pub(crate) fn usage_report_of(
         reports: &mut SortedMap<UrrId, ReportState>,
         usage: &Usage,
+        clock: WallClock,
     ) -> UsageReport<'static> {
         let mut state = reports.get(&usage.urr).copied().unwrap_or_default();
-        let report = report(usage, &state);
+        let report = report(usage, &state, clock);
         state.next = state.next.wrapping_add(1);
         reports.insert(usage.urr, state);
         report
@@ -124,16 +125,18 @@ fn wire(ue: UeAddress) -> UeIpAddress {
     }
 }
 
-fn report(usage: &Usage, state: &ReportState) -> UsageReport<'static> {
+/// All times of a report are said by one reading of the wall clock: it ends no earlier than it starts, whenever that was set.
+fn report(usage: &Usage, state: &ReportState, clock: WallClock) -> UsageReport<'static> {
+    let wall = |time: Time| clock.at(time).to_ntp();
     let timed = !usage.triggers.difference(WITHOUT_TIMES).is_empty();
-    let stamps: Vec<_> = usage.events.iter().map(|time| TimeStamp(time.to_ntp())).collect();
+    let stamps: Vec<_> = usage.events.iter().map(|time| TimeStamp(wall(*time))).collect();
     UsageReport {
-        start_time: timed.then(|| StartTime(usage.start.to_ntp())),
-        end_time: timed.then(|| EndTime(usage.end.to_ntp())),
+        start_time: timed.then(|| StartTime(wall(usage.start))),
+        end_time: timed.then(|| EndTime(wall(usage.end))),
         volume_measurement: usage.volume.map(|measured| volume(&measured, state)),
         duration_measurement: usage.duration.map(|measured| DurationMeasurement(seconds(measured))),
-        time_of_first_packet: usage.first_packet.map(|time| TimeOfFirstPacket(time.to_ntp())),
-        time_of_last_packet: usage.last_packet.map(|time| TimeOfLastPacket(time.to_ntp())),
+        time_of_first_packet: usage.first_packet.map(|time| TimeOfFirstPacket(wall(time))),
+        time_of_last_packet: usage.last_packet.map(|time| TimeOfLastPacket(wall(time))),
         usage_information: (!usage.part.is_empty()).then_some(usage.part),
         event_time_stamps: stamps.into(),
         ethernet_traffic_information: usage.macs.information(),

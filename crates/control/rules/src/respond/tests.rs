@@ -1,5 +1,5 @@
 use causeway_pfcp::{FTeid as WireFTeid, UsageInformation, UsageReportTrigger};
-use causeway_types::{PdrId, Span, Time, UrrId, Volume};
+use causeway_types::{PdrId, Span, Time, UrrId, Volume, WallClock, WallTime};
 
 use crate::edits::{Changes, Measuring, UrrDraft};
 use crate::testing::{SESSION, World, urr, usual};
@@ -31,7 +31,7 @@ fn usage(triggers: UsageReportTrigger) -> Usage {
 #[test]
 fn reports_are_numbered_and_say_why() {
     let mut world = world(false);
-    let first = world.session.usage_report(&usage(UsageReportTrigger::VOLTH));
+    let first = world.session.usage_report(&usage(UsageReportTrigger::VOLTH), WallClock::default());
     assert_eq!((first.ur_seqn.0, first.usage_report_trigger), (0, UsageReportTrigger::VOLTH));
     let volume = first.volume_measurement.unwrap();
     assert_eq!(
@@ -39,18 +39,18 @@ fn reports_are_numbered_and_say_why() {
         (Some(1200), Some(700), Some(500))
     );
     assert_eq!((volume.packets.total, first.duration_measurement.map(|it| it.0)), (None, Some(50)));
-    assert_eq!(first.start_time.unwrap().0.to_time(), Time::from_secs(1000));
-    assert_eq!(first.time_of_last_packet.unwrap().0.to_time(), Time::from_secs(1059));
+    assert_eq!(first.start_time.unwrap().0.to_wall(), WallTime::from_secs(1000));
+    assert_eq!(first.time_of_last_packet.unwrap().0.to_wall(), WallTime::from_secs(1059));
 
     let mut change =
         world.modify(Changes { query_all: true, query_reference: Some(77), ..Changes::default() }).unwrap();
-    let reports = change.usage_reports(&[usage(UsageReportTrigger::IMMER)]);
+    let reports = change.usage_reports(&[usage(UsageReportTrigger::IMMER)], WallClock::default());
     assert_eq!((reports[0].ur_seqn.0, reports[0].usage_report_trigger), (1, UsageReportTrigger::IMMER));
     assert_eq!(reports[0].query_urr_reference.map(|reference| reference.0), Some(77));
     world.keep(change);
 
     let mut end = delete(&world.session, SESSION);
-    let reports = end.usage_reports(&[usage(UsageReportTrigger::TERMR)]);
+    let reports = end.usage_reports(&[usage(UsageReportTrigger::TERMR)], WallClock::default());
     assert_eq!((reports[0].ur_seqn.0, reports[0].usage_report_trigger), (2, UsageReportTrigger::TERMR));
     assert_eq!(reports[0].query_urr_reference, None);
 }
@@ -60,8 +60,12 @@ fn reports_are_numbered_and_say_why() {
 #[test]
 fn packets_are_reported_when_asked_for() {
     let mut world = world(true);
-    let packets =
-        world.session.usage_report(&usage(UsageReportTrigger::IMMER)).volume_measurement.unwrap().packets;
+    let packets = world
+        .session
+        .usage_report(&usage(UsageReportTrigger::IMMER), WallClock::default())
+        .volume_measurement
+        .unwrap()
+        .packets;
     assert_eq!((packets.total, packets.uplink, packets.downlink), (Some(3), Some(2), Some(1)));
 }
 
@@ -72,12 +76,16 @@ fn reports_say_what_they_are_about() {
     let mut world = world(false);
     let at = Time::from_secs(1010);
     let start = Usage { events: vec![at], ..Usage::new(UrrId(1), UsageReportTrigger::START, at, at) };
-    let report = world.session.usage_report(&start);
+    let report = world.session.usage_report(&start, WallClock::default());
     assert_eq!((report.start_time, report.end_time, report.volume_measurement), (None, None, None));
     assert_eq!((report.duration_measurement, report.usage_information), (None, None));
-    assert_eq!(report.event_time_stamps.iter().map(|stamp| stamp.0.to_time()).collect::<Vec<_>>(), [at]);
+    assert_eq!(
+        report.event_time_stamps.iter().map(|stamp| stamp.0.to_wall()).collect::<Vec<_>>(),
+        [WallTime::from_nanos(at.as_nanos())]
+    );
     let part = UsageInformation::AFT | UsageInformation::UBE;
-    let report = world.session.usage_report(&Usage { part, ..usage(UsageReportTrigger::VOLTH) });
+    let report =
+        world.session.usage_report(&Usage { part, ..usage(UsageReportTrigger::VOLTH) }, WallClock::default());
     assert_eq!(report.usage_information, Some(part));
 }
 
@@ -86,11 +94,11 @@ fn reports_say_what_they_are_about() {
 #[test]
 fn a_removed_urr_has_its_final_report() {
     let mut world = world(true);
-    world.session.usage_report(&usage(UsageReportTrigger::VOLTH));
+    world.session.usage_report(&usage(UsageReportTrigger::VOLTH), WallClock::default());
     let mut changes = Changes::default();
     changes.urrs.remove = vec![UrrId(1)];
     let mut change = world.modify(changes).unwrap();
-    let reports = change.usage_reports(&[usage(UsageReportTrigger::TERMR)]);
+    let reports = change.usage_reports(&[usage(UsageReportTrigger::TERMR)], WallClock::default());
     assert_eq!((reports[0].ur_seqn.0, reports[0].usage_report_trigger), (1, UsageReportTrigger::TERMR));
     assert!(reports[0].volume_measurement.is_some_and(|volume| volume.packets.total == Some(3)));
     world.keep(change);
@@ -99,7 +107,7 @@ fn a_removed_urr_has_its_final_report() {
     changes.urrs.create = vec![UrrDraft::of(urr(1))];
     let change = world.modify(changes).unwrap();
     world.keep(change);
-    let report = world.session.usage_report(&usage(UsageReportTrigger::IMMER));
+    let report = world.session.usage_report(&usage(UsageReportTrigger::IMMER), WallClock::default());
     assert_eq!((report.ur_seqn.0, report.volume_measurement.unwrap().packets.total), (0, None));
 }
 

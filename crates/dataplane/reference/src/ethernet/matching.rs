@@ -3,7 +3,7 @@
 use causeway_dataplane::DropReason;
 use causeway_packet::VlanTag;
 use causeway_rules::{EthernetFilter, Pdr, TagMatch};
-use causeway_types::{Direction, NetworkInstance, Time};
+use causeway_types::{Direction, NetworkInstance, WallTime};
 
 use super::Frame;
 use crate::arrival::Tunnelled;
@@ -24,14 +24,14 @@ pub(super) struct Arrived<'a> {
     pub(super) frame: &'a Frame<'a>,
 }
 
-/// The first PDR, by precedence and then by id, that is active and that the frame matches.
+/// The first PDR, by precedence and then by id, that is active when the wall clock says this, and that the frame matches.
 ///
 /// # Errors
 /// [`DropReason::NoMatchingPdr`].
 pub(super) fn find_pdr<'s>(
     session: &'s Session,
     arrived: &Arrived<'_>,
-    now: Time,
+    now: WallTime,
 ) -> Result<&'s Pdr, DropReason> {
     let mut active = session.pdrs_in_order().into_iter().filter(|pdr| pdr.is_active(now));
     active.find(|pdr| matches(pdr, arrived)).ok_or(DropReason::NoMatchingPdr)

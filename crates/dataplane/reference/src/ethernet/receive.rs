@@ -27,7 +27,7 @@ impl Reference {
             let frame = Frame::parse(bytes)?;
             let session = self.sessions.get(&seid).ok_or(DropReason::UnknownTeid)?;
             let arrived = Arrived { tunnel: Some(tunnel), network, belongs: true, frame: &frame };
-            let pdr = find_pdr(session, &arrived, now)?.clone();
+            let pdr = find_pdr(session, &arrived, self.shared.wall.at(now))?.clone();
             if let Some((network, bytes)) = self.learn(now, seid, &pdr, &frame)? {
                 let outside = Frame::parse(&bytes)?;
                 self.hear(now, &network, &outside, Some(seid));
@@ -160,7 +160,7 @@ impl Reference {
     ) -> Result<Pdr, DropReason> {
         let session = self.sessions.get(&seid).ok_or(DropReason::UnknownMac)?;
         let arrived = Arrived { tunnel: None, network: Some(network.clone()), belongs, frame };
-        find_pdr(session, &arrived, now).cloned()
+        find_pdr(session, &arrived, self.shared.wall.at(now)).cloned()
     }
 
     pub(super) fn deliver(

@@ -52,7 +52,7 @@ pub enum Addressee {
 impl Reference {
     /// Whose timer expires next, if it is due.
     pub fn due(&self, now: Time) -> Option<Seid> {
-        self.timers.first_due(now)
+        self.timers.first_due(now, self.shared.wall)
     }
 
     /// The sessions whose rules a packet may be measured against.

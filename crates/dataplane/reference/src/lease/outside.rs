@@ -100,12 +100,12 @@ impl Reference {
     /// The sessions with timers that are due, each once, in the order of their first one.
     pub fn due_sessions(&self, now: Time) -> Vec<Seid> {
         let mut seen = BTreeSet::new();
-        self.timers.due(now).filter(|seid| seen.insert(*seid)).collect()
+        self.timers.due(now, self.shared.wall).filter(|seid| seen.insert(*seid)).collect()
     }
 
     /// Lets the timers of a session expire that are due.
     pub fn expire_session(&mut self, now: Time, seid: Seid) {
-        while let Some((at, seid, timer)) = self.timers.expire_of(now, seid) {
+        while let Some((at, seid, timer)) = self.timers.expire_of(now, seid, self.shared.wall) {
             self.act_on_timer(at, seid, timer);
         }
     }
@@ -122,7 +122,7 @@ impl Reference {
 
     /// When the next timer of a session expires.
     pub fn next_session_timer(&self) -> Option<Time> {
-        self.timers.next()
+        self.timers.next(self.shared.wall)
     }
 }
 

@@ -96,7 +96,7 @@ mod tests {
     use std::num::NonZeroU16;
 
     use causeway_rules::{MeasurementMethod, Monitoring, UsageLimits};
-    use causeway_types::{Span, UrrId};
+    use causeway_types::{Span, UrrId, WallTime};
 
     use super::*;
 
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn what_is_known_without_measuring_is_what_is_measured() {
         let (since, now) = (Time::from_secs(1000), Time::from_secs(1090));
-        let (at, mut known) = (Time::from_secs(1030), 0);
+        let (at, mut known) = (WallTime::from_secs(1030), 0);
         for bits in 0..256_u32 {
             let has = |bit: u32| bits & 1 << bit != 0;
             let method = MeasurementMethod { volume: has(0), duration: has(1), events: has(2) };

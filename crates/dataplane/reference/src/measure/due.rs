@@ -1,16 +1,18 @@
 //! What becomes due with time alone.
 
 use causeway_rules::{ReportingTriggers as Asked, Urr, UsageReportTrigger as Trigger};
-use causeway_types::{Span, Time};
+use causeway_types::{Span, Time, WallTime};
 
 use super::clock::Pace;
 use super::{Measurement, stopped_after};
 
 impl Measurement {
     /// The time of the timer that is to be set; `None` when none is needed, or one is set that is not later. Never
-    /// at or before a time that is over, so that time goes on.
-    pub(crate) fn timer_to_set(&mut self, urr: &Urr, now: Time) -> Option<Time> {
-        let at = self.next_deadline(urr)?.max(now);
+    /// at or before a time that is over, so that time goes on. A monitoring time that the wall clock, which says `wall`, is past is
+    /// reached now.
+    pub(crate) fn timer_to_set(&mut self, urr: &Urr, now: Time, wall: WallTime) -> Option<Time> {
+        let monitoring = self.next_monitoring(urr).filter(|at| *at <= wall).map(|_| now);
+        let at = self.next_deadline(urr).into_iter().chain(monitoring).min()?.max(now);
         if self.timers.set.is_some_and(|set| set <= at) {
             return None;
         }
@@ -23,7 +25,22 @@ impl Measurement {
         self.timers.set.take_if(|set| *set == at).is_some()
     }
 
-    /// When [`Measurement::due`] has something to do.
+    /// The monitoring time for which a timer is to be set; `None` when none is coming, or one is set that is not later.
+    pub(crate) fn monitoring_to_set(&mut self, urr: &Urr, wall: WallTime) -> Option<WallTime> {
+        let at = self.next_monitoring(urr).filter(|at| *at > wall)?;
+        if self.timers.set_monitoring.is_some_and(|set| set <= at) {
+            return None;
+        }
+        self.timers.set_monitoring = Some(at);
+        Some(at)
+    }
+
+    /// The timer for this monitoring time is the one that is set; then it is set no more.
+    pub(crate) fn monitoring_expired(&mut self, at: WallTime) -> bool {
+        self.timers.set_monitoring.take_if(|set| *set == at).is_some()
+    }
+
+    /// When [`Measurement::due`] has something to do, but for monitoring times.
     pub(crate) fn next_deadline(&self, urr: &Urr) -> Option<Time> {
         let measured = if self.is_active(urr) { self.measured_deadlines(urr) } else { [None; 4] };
         let timed = [
@@ -31,7 +48,6 @@ impl Measurement {
             self.holding_end(urr),
             self.validity_end(),
             self.inactivity_end(urr),
-            self.next_monitoring(urr),
             self.timers.monitoring_report,
         ];
         measured.into_iter().chain(timed).flatten().min()
@@ -75,17 +91,18 @@ impl Measurement {
         self.last_packet.map_or(from, |last| last.max(from))
     }
 
-    fn next_monitoring(&self, urr: &Urr) -> Option<Time> {
+    /// The next monitoring time that is not over. One that is over stays so if the wall clock is set back.
+    pub(crate) fn next_monitoring(&self, urr: &Urr) -> Option<WallTime> {
         let times = urr.monitoring_times();
         let mut coming = times.iter().map(|monitoring| monitoring.at);
         coming.find(|at| self.timers.monitored.is_none_or(|over| *at > over))
     }
 
-    /// Does what is due at this time, and says what has to be reported. `soon` is how long after a monitoring time
+    /// Does what is due at this time, at which the wall clock says `wall`, and says what has to be reported. `soon` is how long after a monitoring time
     /// the two parts are sent if nothing else causes a report.
-    pub(crate) fn due(&mut self, urr: &Urr, now: Time, soon: Span) -> Trigger {
+    pub(crate) fn due(&mut self, urr: &Urr, now: Time, wall: WallTime, soon: Span) -> Trigger {
         let is_due = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
-        while is_due(self.next_monitoring(urr)) {
+        while self.next_monitoring(urr).is_some_and(|at| at <= wall) {
             self.split(urr, now, soon);
         }
         let mut triggers = self.measured_due(urr, now);

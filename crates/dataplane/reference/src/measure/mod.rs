@@ -13,7 +13,7 @@ mod traffic;
 use std::time::Duration;
 
 use causeway_rules::{Detected, Pdr, ReportingTriggers, Urr, UsageLimits, UsageReportTrigger};
-use causeway_types::{Direction, Span, Time, Volume};
+use causeway_types::{Direction, Span, Time, Volume, WallTime};
 
 use clock::{Clock, Pace};
 use limits::Exhausted;
@@ -74,11 +74,13 @@ struct Timers {
     /// The inactivity timer runs from here or from the last packet; `None`: inactivity was reported.
     active_from: Option<Time>,
     /// Monitoring times up to this one are over.
-    monitored: Option<Time>,
+    monitored: Option<WallTime>,
     /// When the two parts around a monitoring time are sent if nothing else causes a report.
     monitoring_report: Option<Time>,
     /// The timer that is set for this URR.
     set: Option<Time>,
+    /// The monitoring time for which a timer is set.
+    set_monitoring: Option<WallTime>,
 }
 
 impl Measurement {

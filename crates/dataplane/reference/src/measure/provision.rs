@@ -23,6 +23,7 @@ impl Measurement {
             monitored: None,
             monitoring_report: None,
             set: None,
+            set_monitoring: None,
         };
         let mut measurement = Self {
             volume: Volume::ZERO,
@@ -51,8 +52,8 @@ impl Measurement {
 
     /// Goes on after the last PDR of the URR is gone: all anew, but for monitoring times that are over.
     pub(crate) fn reset(&mut self, urr: &Urr, now: Time) {
-        let timers =
-            Timers { monitored: self.timers.monitored, set: self.timers.set, ..Self::new(urr, now).timers };
+        let Timers { monitored, set, set_monitoring, .. } = self.timers;
+        let timers = Timers { monitored, set, set_monitoring, ..Self::new(urr, now).timers };
         *self = Self { timers, ..Self::new(urr, now) };
     }
 

@@ -3,7 +3,7 @@
 use causeway_dataplane::{DropReason, Fate};
 use causeway_packet::UserPacket;
 use causeway_rules::{Applications, Forwarding, Pdr};
-use causeway_types::{Interface, PdrId, Qfi, Seid, Time};
+use causeway_types::{Interface, PdrId, Qfi, Seid, Time, WallTime};
 
 use super::Answer;
 use crate::act::marking;
@@ -30,7 +30,8 @@ impl Reference {
         let pdr = session.rules.pdrs.get(&pdr).ok_or(DropReason::NoMatchingPdr)?;
         if let Some(packet) = answer.packet {
             let (forwarding, qfi) =
-                to_ue(session, pdr, qfi, &packet, &self.applications, now).ok_or(DropReason::NoEgress)?;
+                to_ue(session, pdr, qfi, &packet, &self.applications, self.shared.wall.at(now))
+                    .ok_or(DropReason::NoEgress)?;
             let way = Way::of(&forwarding, None, &self.topology)?;
             let (egress, wrapped) = way.wrap(&packet, &Marks { qfi, ..Marks::default() })?;
             self.send(egress, wrapped);
@@ -47,7 +48,7 @@ fn to_ue(
     qfi: Option<Qfi>,
     packet: &[u8],
     applications: &Applications,
-    now: Time,
+    now: WallTime,
 ) -> Option<(Forwarding, Option<Qfi>)> {
     let forwarding = |pdr: &Pdr| session.rules.fars.get(&pdr.far)?.forwarding.clone();
     let own = forwarding(pdr).filter(|forwarding| forwarding.destination == Interface::Access);

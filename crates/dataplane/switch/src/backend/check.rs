@@ -1,7 +1,7 @@
 //! What no rule may ask for.
 
 use causeway_rules::{Pdr, PduSessionType, RuleSet};
-use causeway_types::{Interface, Time};
+use causeway_types::{Interface, WallTime};
 
 use super::config::Config;
 use super::treat::{self, Refused, unsupported};
@@ -18,7 +18,7 @@ pub(super) fn check_pdr(pdr: &Pdr, config: &Config) -> Result<(), Refused> {
     if !pdr.predefined.is_empty() || pdi.application.is_some() {
         return Err(unsupported("predefined rules and applications"));
     }
-    if pdr.active_until.is_some() || pdr.active_from.is_some_and(|from| from != Time::default()) {
+    if pdr.active_until.is_some() || pdr.active_from.is_some_and(|from| from != WallTime::default()) {
         return Err(unsupported("a PDR with an Activation or Deactivation Time"));
     }
     if !pdi.routes.is_empty() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Host, Plan};
 use causeway_rules::Applications;
-use causeway_types::{Span, Time};
+use causeway_types::{Span, Time, WallClock};
 
 use super::operation::{Operation, Progress};
 use super::switch::Switch;
@@ -77,6 +77,10 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
 
     fn set_host(&mut self, host: &Arc<Host>) {
         self.software.set_host(host);
+    }
+
+    fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
+        self.software.set_wall_clock(now, clock);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -10,7 +10,7 @@ use causeway_dataplane::{
 use causeway_packet::{Ipv4, UserPacket, gtpu};
 use causeway_reference::Limits;
 use causeway_rules::Applications;
-use causeway_types::{NetworkInstance, Span, Time};
+use causeway_types::{NetworkInstance, Span, Time, WallClock};
 
 use super::frames::{self, GTPU_PORT};
 use super::picture::Door;
@@ -241,6 +241,11 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
 
     fn set_host(&mut self, host: &Arc<Host>) {
         self.switch.set_host(host);
+    }
+
+    fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
+        let now = self.at(now);
+        self.switch.set_wall_clock(now, clock);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -11,7 +11,7 @@ use causeway_ports::Waker;
 use causeway_reference::Limits;
 use causeway_rules::{Applications, TeidPool};
 use causeway_switch::backend::Operation;
-use causeway_types::Time;
+use causeway_types::{Time, WallClock};
 
 use super::Begun;
 use crate::config::P4Switch;
@@ -76,6 +76,10 @@ impl Dataplane for Remote {
     }
 
     fn set_host(&mut self, _: &Arc<Host>) {
+        match self.0 {}
+    }
+
+    fn set_wall_clock(&mut self, _: Time, _: WallClock) {
         match self.0 {}
     }
 

@@ -11,7 +11,7 @@ use causeway_p4runtime::client::{Options, P4Runtime};
 use causeway_ports::Waker;
 use causeway_rules::Applications;
 use causeway_switch::backend::{Config, Notice, Operation, Progress, Switch};
-use causeway_types::Time;
+use causeway_types::{Time, WallClock};
 use tracing::{info, warn};
 
 use super::{Begun, PATIENCE, RemoteError};
@@ -143,6 +143,11 @@ impl Dataplane for Remote {
 
     fn set_host(&mut self, host: &Arc<Host>) {
         self.switch.set_host(host);
+    }
+
+    fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
+        let now = self.go_on(now);
+        self.switch.set_wall_clock(now, clock);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

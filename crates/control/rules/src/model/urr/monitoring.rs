@@ -1,14 +1,14 @@
 //! Points and intervals of time that a URR measures by.
 
-use causeway_types::{Span, Time};
+use causeway_types::{Span, WallTime};
 
 use super::UsageLimits;
 
 /// A monitoring time (TS 29.244 clauses 5.2.2.2.1 and 7.5.2.4): usage before and after it is reported apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Monitoring {
-    /// When; one that has passed when it is given is reached at once.
-    pub at: Time,
+    /// When, by the wall clock; one that has passed when it is given is reached at once.
+    pub at: WallTime,
     /// The thresholds from then on. Where there is none, what is left of the old one goes on.
     pub thresholds: UsageLimits,
     /// The quotas from then on. Where there is none, what is left of the old one goes on.

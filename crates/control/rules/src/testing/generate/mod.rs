@@ -16,7 +16,7 @@ use urr::*;
 
 use causeway_types::{
     BarId, Bitrate, FTeid, FarId, Interface, IpNet, PdrId, Ppi, Precedence, QerId, Qfi, QfiSet, SNssai, Span,
-    Teid, Time, UrrId,
+    Teid, UrrId, WallTime,
 };
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;

@@ -97,8 +97,8 @@ pub(in crate::testing) fn routes() -> impl Strategy<Value = Vec<IpNet>> {
     vec(route, 0..3)
 }
 
-pub(in crate::testing) fn active() -> impl Strategy<Value = (Option<Time>, Option<Time>)> {
-    let time = || option::of((1_u64..9).prop_map(Time::from_secs));
+pub(in crate::testing) fn active() -> impl Strategy<Value = (Option<WallTime>, Option<WallTime>)> {
+    let time = || option::of((1_u64..9).prop_map(WallTime::from_secs));
     (time(), time())
 }
 

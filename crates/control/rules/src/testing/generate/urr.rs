@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use causeway_types::{FarId, Span, Time, UrrId};
+use causeway_types::{FarId, Span, UrrId, WallTime};
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ fn limits() -> impl Strategy<Value = UsageLimits> {
 }
 
 fn monitoring() -> impl Strategy<Value = Monitoring> {
-    let at = (0..1_000_u64).prop_map(Time::from_secs);
+    let at = (0..1_000_u64).prop_map(WallTime::from_secs);
     (at, limits(), limits()).prop_map(|(at, thresholds, quotas)| Monitoring { at, thresholds, quotas })
 }
 
@@ -121,7 +121,7 @@ fn limits_update() -> impl Strategy<Value = LimitsUpdate> {
 }
 
 fn monitoring_update() -> impl Strategy<Value = MonitoringUpdate> {
-    (setting((0..99_u64).prop_map(Time::from_secs)), limits_update(), limits_update())
+    (setting((0..99_u64).prop_map(WallTime::from_secs)), limits_update(), limits_update())
         .prop_map(|(at, thresholds, quotas)| MonitoringUpdate { at, thresholds, quotas })
 }
 

@@ -7,7 +7,7 @@ use causeway_rules::{
     Extras, FlowDescription, FlowEnd, Gate, Pdi, Qer, SdfFilter, plan_deletion, plan_establishment,
     plan_modification,
 };
-use causeway_types::{FarId, Interface, PdrId, QerId, Qfi, Seid, Time};
+use causeway_types::{FarId, Interface, PdrId, QerId, Qfi, Seid, WallTime};
 
 use super::world::{
     START, buffering, events, from_gnb, from_network, gnb, hip4, n3, reply, request, session, to_gnb,
@@ -145,7 +145,8 @@ fn what_cannot_be_said_is_refused() {
     with_route.pdrs.insert(PdrId(2), pdr);
     let mut with_end = session(1);
     let mut pdr = with_end.pdrs[&PdrId(2)].clone();
-    (pdr.active_from, pdr.active_until) = (Some(Time::default()), Some(START));
+    (pdr.active_from, pdr.active_until) =
+        (Some(WallTime::default()), Some(WallTime::from_nanos(START.as_nanos())));
     with_end.pdrs.insert(PdrId(2), pdr);
     let mut with_ports = session(1);
     let mut pdr = with_ports.pdrs[&PdrId(2)].clone();

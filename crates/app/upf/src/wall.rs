@@ -1,0 +1,211 @@
+//! The wall clock, which may be set while the daemon runs.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use causeway_types::{Time, WallClock, WallTime};
+use rustix::io::Errno;
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
+};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tracing::warn;
+
+use crate::clock::Clock;
+
+/// What says the time of the day.
+pub(crate) type Source = Box<dyn Fn() -> WallTime + Send>;
+
+/// It is looked at so often, whether the kernel says that it was set or not, in seconds.
+const PERIOD: i64 = 1;
+
+/// Two readings that differ by less say the same.
+const TOLERANCE: Duration = Duration::from_millis(10);
+
+/// A reading that took longer is repeated: the thread was interrupted.
+const AT_ONCE: Duration = Duration::from_micros(100);
+
+/// Readings at most until one is taken as it is.
+const READINGS: usize = 10;
+
+/// The wall clock, and what was known of it last.
+pub(crate) struct Wall {
+    clock: Clock,
+    source: Source,
+    known: WallClock,
+    timer: Option<AsyncFd<OwnedFd>>,
+}
+
+impl fmt::Debug for Wall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wall").field("known", &self.known).finish_non_exhaustive()
+    }
+}
+
+impl Wall {
+    /// Of this source, which said the anchor of the clock when that was made. Made within the runtime.
+    pub(crate) fn new(clock: Clock, source: Source) -> Self {
+        let timer = timer().and_then(|timer| {
+            #[expect(
+                deprecated,
+                reason = "what it no longer promises, a descriptor that stays open and the same, a timer has by owning it"
+            )]
+            AsyncFd::with_interest(timer, Interest::READABLE)
+        });
+        let timer =
+            timer.inspect_err(|error| warn!("the wall clock is not followed when it is set: {error}"));
+        Self { clock, source, known: WallClock::default(), timer: timer.ok() }
+    }
+
+    /// Returns when it may have been set: when the kernel says so, and every second. It can be called again when it was left.
+    pub(crate) async fn wait(&mut self) {
+        let Some(timer) = &mut self.timer else { return std::future::pending().await };
+        let done = match timer.readable_mut().await {
+            Ok(mut ready) => {
+                let done = rearm(ready.get_inner());
+                ready.clear_ready();
+                done
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = done {
+            warn!("the wall clock is not followed any more when it is set: {error}");
+            self.timer = None;
+        }
+    }
+
+    /// What it says, if that is not what was known.
+    pub(crate) fn look(&mut self) -> Option<WallClock> {
+        let (wall, now) = self.read();
+        let seen = WallClock::saying(wall, now);
+        let apart = seen.ahead_nanos().abs_diff(self.known.ahead_nanos());
+        if u128::from(apart) < TOLERANCE.as_nanos() {
+            return None;
+        }
+        self.known = seen;
+        Some(seen)
+    }
+
+    /// What it says, and when it said that.
+    fn read(&self) -> (WallTime, Time) {
+        let read = || {
+            let before = self.clock.now();
+            let wall = (self.source)();
+            let took = self.clock.now().since(before);
+            (wall, before + took / 2, took)
+        };
+        let mut best = read();
+        for _ in 1..READINGS {
+            if best.2 <= AT_ONCE {
+                break;
+            }
+            let again = read();
+            if again.2 < best.2 {
+                best = again;
+            }
+        }
+        (best.0, best.1)
+    }
+}
+
+/// By how much the wall clock was set, in words.
+pub(crate) fn difference(before: WallClock, after: WallClock) -> String {
+    let (old, new) = (before.ahead_nanos(), after.ahead_nanos());
+    let span = Duration::from_nanos(new.abs_diff(old));
+    let way = if new > old { "forward" } else { "back" };
+    format!("{way} by {:.3} s", span.as_secs_f64())
+}
+
+/// A timer that the kernel cancels when the wall clock is set, and when the machine wakes from suspension.
+fn timer() -> io::Result<OwnedFd> {
+    let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+    let timer = timerfd_create(TimerfdClockId::Realtime, flags)?;
+    arm(&timer)?;
+    Ok(timer)
+}
+
+/// Takes what the timer says, and sets it again.
+fn rearm(timer: &OwnedFd) -> io::Result<()> {
+    let mut expirations = [0; 8];
+    match rustix::io::read(timer, &mut expirations) {
+        // Cancelled: that is what it is for.
+        Ok(_) | Err(Errno::CANCELED | Errno::AGAIN | Errno::INTR) => arm(timer),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn arm(timer: impl AsFd) -> io::Result<()> {
+    let now = clock_gettime(ClockId::Realtime);
+    let value = Timespec { tv_sec: now.tv_sec + PERIOD, ..now };
+    let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+    let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
+    match timerfd_settime(timer, flags, &once) {
+        // It was set once more meanwhile: the timer is armed all the same, and is read as cancelled.
+        Ok(_) | Err(Errno::CANCELED) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    // Input:  a wall clock that goes on with the monotonic clock; it is set forward by an hour, then back by two; then by less than the
+    //         tolerance.
+    // Output: nothing; what it says now, both times, and by how much it was set; nothing.
+    #[tokio::test]
+    async fn it_is_known_when_it_was_set() {
+        let clock = Clock::counting_from(WallTime::from_secs(1_700_000_000));
+        let more = Arc::new(AtomicU64::new(7200));
+        let source = Arc::clone(&more);
+        let says = move || {
+            let by = Duration::from_secs(source.load(Ordering::Relaxed));
+            WallTime::from_nanos(clock.now().as_nanos()) + by - Duration::from_secs(7200)
+        };
+        let mut wall = Wall::new(clock, Box::new(says));
+        assert_eq!(wall.look(), None);
+        let mut before = WallClock::default();
+        for (set_to, way) in [(10_800, "forward by"), (3600, "back by")] {
+            more.store(set_to, Ordering::Relaxed);
+            let known = wall.look().unwrap();
+            let off = known.ahead_nanos() - (set_to as i64 - 7200) * 1_000_000_000;
+            assert!(u128::from(off.unsigned_abs()) < TOLERANCE.as_nanos(), "{off}");
+            assert!(difference(before, known).starts_with(way));
+            assert_eq!(wall.look(), None);
+            before = known;
+        }
+    }
+
+    // Input:  a wall clock that is set forward by an hour and a half second.
+    // Output: that, in words; the other way round, back.
+    #[test]
+    fn a_difference_is_said_in_seconds() {
+        let now = Time::from_secs(1_700_000_000);
+        let later = WallClock::saying(WallTime::from_nanos(1_700_003_600_500_000_000), now);
+        assert_eq!(difference(WallClock::default(), later), "forward by 3600.500 s");
+        assert_eq!(difference(later, WallClock::default()), "back by 3600.500 s");
+    }
+
+    // Input:  the timer of a wall clock; it is taken when it goes off, twice.
+    // Output: the kernel has it as one of CLOCK_REALTIME that a step of that clock cancels (TFD_TIMER_ABSTIME and TFD_TIMER_CANCEL_ON_SET), and it
+    //         goes off without a step, too.
+    #[tokio::test]
+    async fn the_kernel_is_asked_to_say_when_it_is_set() {
+        let mut wall = Wall::new(Clock::new(), Box::new(crate::clock::system));
+        for _ in 0..2 {
+            let timer = wall.timer.as_ref().unwrap().get_ref().as_raw_fd();
+            let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{timer}")).unwrap();
+            let says = |line: &str| info.lines().any(|it| it.split_whitespace().eq(line.split(' ')));
+            assert!(says("clockid: 0") && says("settime flags: 03"), "{info}");
+            wall.wait().await;
+        }
+    }
+}
