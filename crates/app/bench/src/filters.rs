@@ -121,7 +121,7 @@ impl Side {
     fn new(compare: Compare, rules: u16, sets: u32) -> Result<Self, BenchError> {
         // One more than the rules need, where IPv6 packets have a block of their own.
         let blocks = (u32::from(rules.div_ceil(16)) + 1) * sets;
-        let mut room = FilterSets::comparing(blocks, compare);
+        let mut room = FilterSets::comparing(blocks, compare)?;
         let ids = (0..sets).map(|set| room.insert(&rules_of(set, rules))).collect::<Result<_, _>>()?;
         Ok(Self { compare, sets: room, ids, samples: Samples::default(), used: Duration::ZERO })
     }

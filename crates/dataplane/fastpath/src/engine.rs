@@ -23,8 +23,9 @@ use crate::strangers::Strangers;
 use crate::surroundings::Surroundings;
 use crate::table::Table;
 
-/// Blocks of filters, of 448 octets each, at most.
+/// Blocks of filters, of 448 octets each, at most, and for each session.
 const FILTER_BLOCKS: u32 = 1 << 20;
+const BLOCKS_PER_SESSION: u32 = 64;
 
 /// The fast path of one worker. It owns its sessions; nothing in it is shared with another thread.
 #[derive(Debug)]
@@ -67,18 +68,19 @@ impl FastPath {
     /// [`ArenaError`] when the system has no room for the tables.
     pub fn new(topology: Topology, limits: Limits) -> Result<Self, ArenaError> {
         start_preparing();
+        let blocks = limits.max_sessions.saturating_mul(BLOCKS_PER_SESSION).min(FILTER_BLOCKS);
         Ok(Self {
             slow: Reference::new(topology.clone(), limits),
             surroundings: Surroundings::new(&topology),
             table: Table::new(&topology, limits.max_sessions)?,
             topology,
             programs: Programs::default(),
-            sets: FilterSets::new(FILTER_BLOCKS),
+            sets: FilterSets::new(blocks)?,
             guess: Guess::default(),
             met: Met::new(),
             leases: SteadyMap::default(),
             kinds: Kinds::default(),
-            resting: Resting::new(limits.max_sessions),
+            resting: Resting::new(limits.max_sessions)?,
             awake: Awake::default(),
             most_sessions: limits.max_sessions,
             hot: Counters::default(),

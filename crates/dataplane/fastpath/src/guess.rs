@@ -201,7 +201,7 @@ mod tests {
     // Output: each packet has the rule that the set says, or none.
     #[test]
     fn packets_have_the_rules_that_they_fit() {
-        let mut sets = FilterSets::new(256);
+        let mut sets = FilterSets::new(256).unwrap();
         for (lanes, is_open) in [0, 2, 31, 32, 33, 40, 64, 65, 100, 128, 250]
             .into_iter()
             .flat_map(|lanes| [(lanes, true), (lanes.max(1), false)])
@@ -228,7 +228,7 @@ mod tests {
     // Output: the larger one is not guessed for 7 packets.
     #[test]
     fn few_packets_are_not_worth_many_lanes() {
-        let mut sets = FilterSets::new(16);
+        let mut sets = FilterSets::new(16).unwrap();
         for (lanes, of_seven) in [(32, false), (31, true)] {
             let set = insert(&mut sets, lanes, true);
             let mut guess = Guess::of(set, &sets);
@@ -244,7 +244,7 @@ mod tests {
     // Output: it is no guess any more: the number may be another set's.
     #[test]
     fn a_guess_ends_when_sets_change() {
-        let mut sets = FilterSets::new(16);
+        let mut sets = FilterSets::new(16).unwrap();
         let [three, two] = [3, 2].map(|lanes| insert(&mut sets, lanes, true));
         let guess = Guess::of(three, &sets);
         assert_eq!((guess.set(&sets), Guess::default().set(&sets)), (three, NO_SET));

@@ -18,7 +18,7 @@ use causeway_reference::lease::Traces;
 use causeway_rules::{Ahead, Alike, Moved, Own, Places, Probe, Remote};
 use causeway_types::{Seid, Teid, Time};
 
-use crate::index::prepare;
+use crate::index::{ArenaError, prepare};
 use crate::lease::Lease;
 pub(crate) use awake::{Awake, Candidate};
 pub(crate) use entry::Entry;
@@ -88,15 +88,20 @@ fn both<const N: usize>(
 
 impl Resting {
     /// None, and room for so many.
-    pub(crate) fn new(sessions: u32) -> Self {
+    ///
+    /// # Errors
+    /// [`ArenaError`] when the system has not even the addresses.
+    pub(crate) fn new(sessions: u32) -> Result<Self, ArenaError> {
         let places = || {
             let mut places = Places::with_capacity(sessions as usize);
             places.prepare_with(prepare);
             places
         };
         // Memory that was never used is never touched.
-        let records = Vec::<Record>::with_capacity(sessions as usize);
-        Self {
+        let mut records = Vec::<Record>::new();
+        let octets = sessions as usize * size_of::<Record>();
+        records.try_reserve_exact(sessions as usize).map_err(|_| ArenaError::NoMemory { octets })?;
+        Ok(Self {
             kinds: Kinds::default(),
             records,
             ahead: Ahead::new(Some(prepare)),
@@ -106,7 +111,7 @@ impl Resting {
             ues: places(),
             remotes: places(),
             foreseen: Foreseen::default(),
-        }
+        })
     }
 
     /// How many there are.

@@ -76,7 +76,7 @@ mod tests {
         {
             let near = "permit out 6 from any to 10.45.0.0/24".to_owned();
             let v6 = "permit out 6 from 2001:db8::/32 to any".to_owned();
-            let mut sets = FilterSets::comparing(256, compare);
+            let mut sets = FilterSets::comparing(256, compare).unwrap();
             for (extra, is_open) in [(None, true), (None, false), (Some(near), false), (Some(v6), true)] {
                 let is_near = extra.as_ref().is_some_and(|extra| extra.contains("10.45"));
                 let set = sets.insert(&rules((0..lanes).map(port).chain(extra), is_open)).unwrap();

@@ -1,6 +1,6 @@
 //! Memory for runs of equal items that stay where they are until freed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, TryReserveError};
 
 /// Items in one piece of memory, given out in runs: in the smallest gap that is long enough, else behind all others.
 #[derive(Debug)]
@@ -15,9 +15,14 @@ pub(super) struct Runs<T> {
 
 impl<T: Copy> Runs<T> {
     /// No items, and room for `limit` of them, whose memory is taken as it is first written.
-    pub(super) fn new(limit: u32) -> Self {
+    ///
+    /// # Errors
+    /// The system has not even the addresses.
+    pub(super) fn new(limit: u32) -> Result<Self, TryReserveError> {
         let limit = limit as usize;
-        Self { items: Vec::with_capacity(limit), limit, gaps: BTreeMap::new(), by_len: BTreeSet::new() }
+        let mut items = Vec::new();
+        items.try_reserve_exact(limit)?;
+        Ok(Self { items, limit, gaps: BTreeMap::new(), by_len: BTreeSet::new() })
     }
 
     /// All items, those of gaps too, up to the last one in use.
@@ -104,7 +109,7 @@ mod tests {
     #[test]
     fn neighbouring_gaps_join() {
         for order in [[(0, 2), (2, 3)], [(2, 3), (0, 2)]] {
-            let mut runs = Runs::new(6);
+            let mut runs = Runs::new(6).unwrap();
             assert_eq!([2, 3, 1].map(|len| runs.insert(&vec![7_u8; len])), [Some(0), Some(2), Some(5)]);
             for (start, len) in order {
                 runs.remove(start, len, 0);
@@ -123,7 +128,7 @@ mod tests {
         // Output: each keeps what was written, the others are blank, and after all are freed nothing is left.
         #[test]
         fn runs_keep_their_items(steps in vec((1..6_u32, any::<prop::sample::Index>(), any::<bool>()), 1..60)) {
-            let mut runs = Runs::new(40);
+            let mut runs = Runs::new(40).unwrap();
             let mut live: Vec<(u32, u32, u32)> = Vec::new();
             for (mark, (len, index, is_insert)) in (1_u32..).zip(steps) {
                 if is_insert {

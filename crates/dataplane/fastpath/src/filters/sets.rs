@@ -16,6 +16,7 @@ use super::runs::Runs;
 use super::scan::Memory;
 use super::simd::Compare;
 use super::{MAX_LANES, MAX_RULES};
+use crate::index::ArenaError;
 
 /// A filter set. Sets of equal content have the same id as long as one of them is in use.
 ///
@@ -104,21 +105,29 @@ pub struct FilterSets {
 impl FilterSets {
     /// No sets, and room for as many blocks of sixteen lanes, 448 octets each, as `blocks` says. Memory is
     /// reserved here and used as sets come. Comparing is done in the fastest way that this machine has.
-    pub fn new(blocks: u32) -> Self {
+    ///
+    /// # Errors
+    /// [`ArenaError`] when the system has not even the addresses.
+    pub fn new(blocks: u32) -> Result<Self, ArenaError> {
         Self::comparing(blocks, Compare::best())
     }
 
     /// As [`FilterSets::new`], comparing in a chosen way.
-    pub fn comparing(blocks: u32, compare: Compare) -> Self {
+    ///
+    /// # Errors
+    /// As there.
+    pub fn comparing(blocks: u32, compare: Compare) -> Result<Self, ArenaError> {
         let blocks = blocks.min(u32::MAX - SetId::FIRST_BLOCK);
-        Self {
+        let of_block = size_of::<Block>() + COLUMNS_PER_BLOCK as usize * size_of::<Column>();
+        let none = |_| ArenaError::NoMemory { octets: (blocks as usize).saturating_mul(of_block) };
+        Ok(Self {
             compare,
-            blocks: Runs::new(blocks),
-            columns: Runs::new(blocks.saturating_mul(COLUMNS_PER_BLOCK)),
+            blocks: Runs::new(blocks).map_err(none)?,
+            columns: Runs::new(blocks.saturating_mul(COLUMNS_PER_BLOCK)).map_err(none)?,
             ids: SteadyMap::default(),
             shared: SteadyMap::default(),
             version: 0,
-        }
+        })
     }
 
     /// The set of these rules, in the order in which they are tried, with one user more.

@@ -14,7 +14,7 @@ use super::{protocol_rule, rule};
 // Output: one set for the first three, another for the last.
 #[test]
 fn equal_content_has_one_id() {
-    let mut sets = FilterSets::new(16);
+    let mut sets = FilterSets::new(16).unwrap();
     let mut rules = vec![protocol_rule(6), protocol_rule(17)];
     let first = sets.insert(&rules).unwrap();
     assert_eq!(sets.insert(&rules), Ok(first));
@@ -30,7 +30,7 @@ fn equal_content_has_one_id() {
 // Output: they make no difference, as they are never reached.
 #[test]
 fn what_is_never_reached_is_no_content() {
-    let mut sets = FilterSets::new(16);
+    let mut sets = FilterSets::new(16).unwrap();
     let rules = [protocol_rule(6), rule(&[], vec![]), protocol_rule(17)];
     assert_eq!(sets.insert(&rules), sets.insert(&rules[..2]));
     assert_eq!(sets.insert(&rules[1..]), Ok(SetId::ANY));
@@ -40,7 +40,7 @@ fn what_is_never_reached_is_no_content() {
 // Output: it matches until the second leaves; the other rules take its room and its id.
 #[test]
 fn the_last_user_frees_the_set() {
-    let mut sets = FilterSets::new(1);
+    let mut sets = FilterSets::new(1).unwrap();
     let key = PacketKey::v4(1, 2, 6, 0);
     let set = sets.insert(&[protocol_rule(6)]).unwrap();
     assert_eq!(sets.insert(&[protocol_rule(6)]), Ok(set));
@@ -56,7 +56,7 @@ fn the_last_user_frees_the_set() {
 // Output: the second is refused and the first still matches; then it finds room.
 #[test]
 fn a_full_room_refuses_and_changes_nothing() {
-    let mut sets = FilterSets::new(2);
+    let mut sets = FilterSets::new(2).unwrap();
     let key = PacketKey::v4(1, 2, 6, 0);
     let (small, large): (Vec<Rule>, Vec<Rule>) =
         (vec![protocol_rule(6)], (0..17).map(protocol_rule).collect());
@@ -84,7 +84,7 @@ fn families_share_blocks_of_ipv4_filters() {
     for (rules, blocks, answers) in
         [([v4, vec![open]].concat(), 1, [Some(14), Some(15)]), (both.to_vec(), 2, [Some(0), Some(2)])]
     {
-        let mut sets = FilterSets::new(16);
+        let mut sets = FilterSets::new(16).unwrap();
         let set = sets.insert(&rules).unwrap();
         assert_eq!(sets.blocks(), blocks);
         let keys = [PacketKey::v4(0xc633_640e, 2, 6, 0), PacketKey::v6(0xc633_640e << 96, 2, 6, 0)];
@@ -105,7 +105,7 @@ proptest! {
     #[test]
     fn sessions_come_and_go(steps in vec((0..10_u8, any::<Index>(), prop::bool::weighted(0.6)), 1..if cfg!(miri) { 8 } else { 80 })) {
         let content = |kind: u8| -> Vec<Rule> { (0..=kind * 5).map(|at| protocol_rule(100 + kind + at)).collect() };
-        let mut sets = FilterSets::new(10);
+        let mut sets = FilterSets::new(10).unwrap();
         let mut sessions: Vec<(u8, SetId)> = Vec::new();
         for (kind, index, is_arrival) in steps {
             if is_arrival {

@@ -35,7 +35,7 @@ fn packet(src: &str, dst: &str) -> Packet {
 /// The rules that a new room for sets chooses for packets, asked in each way of comparing that this machine has.
 fn matches(rules: &[Rule], keys: &[PacketKey]) -> Vec<Option<u8>> {
     let mut answers = Compare::available().map(|compare| {
-        let mut sets = FilterSets::comparing(256, compare);
+        let mut sets = FilterSets::comparing(256, compare).unwrap();
         let set = sets.insert(rules).unwrap();
         (compare.name(), keys.iter().map(|key| sets.first_match(set, key)).collect())
     });

@@ -69,7 +69,7 @@ proptest! {
         packets in vec(random::packet(), 1..if cfg!(miri) { 8 } else { 64 }),
     ) {
         for compare in Compare::available() {
-            let mut sets = FilterSets::comparing(4096, compare);
+            let mut sets = FilterSets::comparing(4096, compare).unwrap();
             let ids: Vec<_> = lists.iter().map(|rules| sets.insert(rules)).collect();
             for (id, rules) in ids.into_iter().zip(&lists) {
                 let id = id.unwrap();
@@ -95,7 +95,7 @@ proptest! {
     ) {
         let found = matches(&rules, &packets.iter().map(key).collect::<Vec<_>>());
         for compare in Compare::available() {
-            let mut sets = FilterSets::comparing(256, compare);
+            let mut sets = FilterSets::comparing(256, compare).unwrap();
             let set = sets.insert(&rules).unwrap();
             for packet in &packets {
                 let by_gist = match_by_gist(&sets, set, packet).unwrap_or_else(|| expected(&rules, packet));
@@ -114,7 +114,7 @@ proptest! {
 // Output: none; the first; the first for packets with QFI 5 only. None of these sets takes memory.
 #[test]
 fn trivial_sets_need_no_memory() {
-    let mut sets = FilterSets::new(0);
+    let mut sets = FilterSets::new(0).unwrap();
     let without = key(&packet("198.51.100.9", "10.45.0.2"));
     let with = |raw| without.with_qfi(Qfi::new(raw).unwrap());
     for (rules, answers) in [
@@ -140,7 +140,7 @@ fn sixty_four_rules_are_the_most() {
         assert_eq!(first_match(&rules, key(&packet)), (protocol < 64).then_some(protocol));
     }
     let too_many = vec![protocol_rule(6); MAX_RULES + 1];
-    assert_eq!(FilterSets::new(256).insert(&too_many), Err(Full::Rules(65)));
+    assert_eq!(FilterSets::new(256).unwrap().insert(&too_many), Err(Full::Rules(65)));
 }
 
 /// A filter for so many single ports at each end, two apart.
@@ -160,7 +160,7 @@ fn port_lists_multiply_up_to_the_most_lanes() {
     let key = PacketKey::v4(1, 2, 17, 0);
     assert_eq!(first_match(&rules, key.with_ports(62, 62)), Some(0));
     assert_eq!(first_match(&rules, key.with_ports(62, 61)), None);
-    let mut sets = FilterSets::new(256);
+    let mut sets = FilterSets::new(256).unwrap();
     assert_eq!(
         sets.insert(&[rule(&[], vec![port_lists(32, 32), protocol_rule(1).filters.remove(0)])]),
         Err(Full::Lanes)
@@ -187,7 +187,7 @@ fn an_spi_and_a_flow_label_are_both_asked_for() {
 // Output: nothing fits.
 #[test]
 fn stale_ids_fit_nothing() {
-    let mut sets = FilterSets::new(4);
+    let mut sets = FilterSets::new(4).unwrap();
     let key = PacketKey::v4(1, 2, 6, 0);
     let set = sets.insert(&[protocol_rule(6)]).unwrap();
     assert_eq!(sets.first_match(set, &key), Some(0));
@@ -200,7 +200,7 @@ fn stale_ids_fit_nothing() {
 // Output: so many lanes by themselves as IPv4 packets can fit; none of the one that asks for more.
 #[test]
 fn sets_have_their_lanes_by_themselves() {
-    let mut sets = FilterSets::new(256);
+    let mut sets = FilterSets::new(256).unwrap();
     let end = |net: &str| FlowEnd { address: FlowAddress::Net(net.parse().unwrap()), ports: vec![] };
     let far = |net| FlowDescription { remote: end(net), ..FlowDescription::ANY };
     let near = FlowDescription { local: end("10.45.0.0/16"), ..FlowDescription::ANY };
