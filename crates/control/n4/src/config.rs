@@ -185,6 +185,8 @@ pub struct Limits {
     pub associations: usize,
     /// Sessions at one time; the data plane's own limit holds beside it.
     pub sessions: usize,
+    /// Octets of memory that all sessions may come to need, by an estimate from their rules.
+    pub memory: usize,
     /// Framed routes at one time.
     pub routes: usize,
     /// Framed routes of one session.
@@ -197,6 +199,9 @@ pub struct Limits {
     pub waiting_octets: usize,
     /// Octets of the answers kept for the duplicates of one peer.
     pub answer_octets_per_peer: usize,
+    /// Octets of memory that the answers kept for the duplicates of all peers take. When they are too many, the oldest of whoever has the
+    /// most go.
+    pub answer_octets: usize,
     /// Requests of one peer that are being worked on.
     pub in_progress_per_peer: usize,
     /// Session reports sent to one peer and not yet answered, over all its sessions.
@@ -210,12 +215,14 @@ impl Default for Limits {
         Self {
             associations: 64,
             sessions: 1_000_000,
+            memory: usize::MAX,
             routes: 16_384,
             routes_per_session: 64,
             routes_per_smf: 8192,
             waiting_per_session: 16,
             waiting_octets: 16 << 20,
             answer_octets_per_peer: 16 << 20,
+            answer_octets: 256 << 20,
             in_progress_per_peer: 4096,
             outstanding_reports: 4096,
             queued_reports_per_session: 32,

@@ -20,6 +20,8 @@ pub struct Counters {
     pub lost_reports: u64,
     /// Plans that the data plane did not carry out.
     pub failed_plans: u64,
+    /// Requests that were refused for want of memory.
+    pub memory_refusals: u64,
 }
 
 /// How many message types are counted there: those of sessions are among them.

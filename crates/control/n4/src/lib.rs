@@ -16,6 +16,7 @@ mod foresee;
 mod hash;
 mod heartbeat;
 mod load;
+mod memory;
 mod names;
 mod node;
 mod notice;

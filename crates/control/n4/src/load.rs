@@ -55,12 +55,12 @@ impl N4 {
         if !self.config.load_control {
             return None;
         }
-        let most = self.most_sessions();
+        let (most, memory) = (self.most_sessions(), self.memory_load());
         let association = self.associations.get_mut(id)?;
         if !association.cp_features.contains(CpFeatures::LOAD) {
             return None;
         }
-        let percent = share(sessions, most);
+        let percent = share(sessions, most).max(memory);
         self.load.update(percent);
         let Load { sequence, percent } = self.load;
         if association.told_load.replace(sequence) == Some(sequence) {

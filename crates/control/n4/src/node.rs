@@ -64,6 +64,7 @@ pub struct N4 {
     pub(crate) phase: Phase,
     pub(crate) load: Load,
     pub(crate) overload: Overload,
+    pub(crate) is_short_of_memory: bool,
     pub(crate) counters: Counters,
     /// What times are told to SMFs by.
     pub(crate) wall: WallClock,
@@ -148,6 +149,7 @@ impl N4 {
         let bounds = Bounds {
             hosts: limits.associations.saturating_mul(HOSTS_PER_ASSOCIATION),
             octets_per_host: limits.answer_octets_per_peer,
+            octets: limits.answer_octets,
             in_progress_per_host: limits.in_progress_per_peer,
         };
         let catalogue = config.catalogue.clone();
@@ -167,6 +169,7 @@ impl N4 {
             phase: Phase::Running,
             load: Load::new(recovery.0),
             overload: Overload::new(recovery.0),
+            is_short_of_memory: false,
             counters: Counters::default(),
             wall: WallClock::default(),
             buffers: Buffers::default(),

@@ -54,6 +54,7 @@ impl N4 {
         let reports = self.associations.iter().map(|it| it.outstanding_reports).max().unwrap_or(0);
         [
             share(sessions, self.most_sessions()),
+            self.memory_load(),
             share(self.sessions.waiting_octets(), limits.waiting_octets),
             share(self.inbound.most_in_progress(), limits.in_progress_per_peer),
             share(reports, limits.outstanding_reports),

@@ -5,6 +5,7 @@ use causeway_rules::Alike;
 use causeway_types::{Seid, Time};
 
 use super::state::Session;
+use crate::memory::Footprint;
 use crate::transaction::RequestKey;
 use crate::{N4, Output};
 
@@ -24,13 +25,15 @@ impl N4 {
         if let Some(stamp) = known.recovery {
             self.hear_recovery(now, association, key.from.ip(), key.from, stamp);
         }
-        if self.refuse_new_session(association).is_err() {
+        let footprint = Footprint::alike(&known.template);
+        if self.refuse_new_session(association).is_err() || !self.has_memory_for(footprint) {
             return false;
         }
         let seid = self.sessions.next_seid();
         let Some(alike) = self.resources.take(known, seid) else { return false };
         self.count_session(association);
-        self.sessions.insert_new(Session::new(now, seid, association, cp, self.origin(key)), &end);
+        let session = Session::new(now, seid, association, cp, self.origin(key), footprint);
+        self.sessions.insert_new(session, &end);
         if let Some((id, plan)) = self.sessions.start_alike(key, seid, alike) {
             self.push(Output::Apply { id, plan });
         }

@@ -10,6 +10,7 @@ use causeway_types::{FSeid, Seid, Time};
 
 use super::work::{InFlight, Waiting, Work};
 use super::{Session, Takeover};
+use crate::memory::Footprint;
 use crate::report::USAGES;
 use crate::status::Status;
 use crate::transaction::{RequestKey, Seen};
@@ -234,7 +235,9 @@ impl N4 {
             waited.iter().map(|usage| change.session.usage_report(usage, clock)).collect();
         usage_reports.extend(change.usage_reports(&applied.usage, clock));
         let additional = session.reports.put_first(split_additional(&mut usage_reports));
+        let footprint = Footprint::of(change.session.rules());
         session.rules = change.session.into();
+        self.sessions.set_footprint(seid, footprint);
         self.resources.commit(change.resources);
         self.take_over(seid, takeover);
         let session = self.sessions.get(seid);
@@ -265,7 +268,11 @@ impl N4 {
         error: &ApplyError,
     ) {
         self.resources.abandon(change.resources);
-        let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
+        let kept = self.sessions.get(seid).map(|it| (it.cp.seid, Footprint::kept(&it.rules)));
+        if let Some((_, footprint)) = kept {
+            self.sessions.set_footprint(seid, footprint);
+        }
+        let cp = kept.map_or(Seid(0), |(cp, _)| cp);
         self.refuse(now, key, cp, error.into());
     }
 

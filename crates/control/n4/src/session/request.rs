@@ -13,6 +13,7 @@ use super::state::Session;
 use super::work::{WaitingRequest, Work};
 use crate::answer::Refusal;
 use crate::association::AssociationId;
+use crate::memory::Footprint;
 use crate::transaction::RequestKey;
 use crate::{N4, Notice, Output};
 
@@ -97,7 +98,9 @@ impl N4 {
         match self.try_establish(now, key, &request) {
             Ok((cp, association, change, owners)) => {
                 self.make_way(now, &cp, association, owners);
-                let mut session = Session::new(now, change.plan.session, association, cp, self.origin(key));
+                let footprint = Footprint::of(change.session.rules());
+                let origin = self.origin(key);
+                let mut session = Session::new(now, change.plan.session, association, cp, origin, footprint);
                 if !request.fq_csids.is_empty() || request.group_id.is_some() {
                     let membership = &mut session.make_seldom().membership;
                     membership.update(request.fq_csids.iter(), request.group_id);
@@ -122,6 +125,11 @@ impl N4 {
         self.refuse_new_session(association)?;
         let seid = self.sessions.next_seid();
         let (change, owners) = self.plan_session(request, seid, association)?;
+        let footprint = Footprint::of(change.session.rules());
+        if let Err(refusal) = self.refuse_for_memory(footprint, Footprint::default()) {
+            self.resources.abandon(change.resources);
+            return Err(refusal);
+        }
         Ok((cp, association, change, owners))
     }
 
@@ -191,6 +199,15 @@ impl N4 {
                 self.modified(now, seid, key, takeover, change, Applied::default());
             }
             Ok(change) => {
+                // What it takes while it may still fail is what it has, or gets, whichever is more.
+                let (before, after) = (self.sessions.footprint(seid), Footprint::of(change.session.rules()));
+                if after.exceeds(before)
+                    && let Err(refusal) = self.refuse_for_memory(after, before)
+                {
+                    self.resources.abandon(change.resources);
+                    return self.refuse(now, key, cp, refusal);
+                }
+                self.sessions.set_footprint(seid, before.or(after));
                 let (context, sessions, resources) = self.planning();
                 if let Some(alike) = sessions.get(seid).and_then(|session| session.rules.alike()) {
                     resources.remember_move(alike, body, &change, &context);

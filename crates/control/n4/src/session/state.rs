@@ -10,6 +10,7 @@ use causeway_types::{FSeid, Seid, Time};
 use super::Membership;
 use super::work::{UnderWay, Waiting};
 use crate::association::{Association, AssociationId};
+use crate::memory::Footprint;
 use crate::report::ReportQueue;
 use crate::transaction::RequestKey;
 
@@ -24,6 +25,8 @@ pub(crate) struct Session {
     pub(super) number: u32,
     /// How many purges had begun when it came to its association: those do not concern it.
     pub(super) purges_before: u32,
+    /// What it may come to need of memory. Changed through [`super::Sessions::set_footprint`].
+    pub(super) footprint: Footprint,
     /// The SMF's end: the SEID of our messages, and where reports go.
     pub(crate) cp: FSeid,
     /// The rules as the data plane has them.
@@ -70,12 +73,14 @@ impl Session {
         association: AssociationId,
         cp: FSeid,
         origin: RequestKey,
+        footprint: Footprint,
     ) -> Self {
         Self {
             seid,
             association,
             number: 0,
             purges_before: 0,
+            footprint,
             cp,
             rules: Kept::default(),
             reports: ReportQueue::default(),

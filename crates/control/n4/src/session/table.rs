@@ -18,6 +18,7 @@ use super::state::Session;
 use super::work::{InFlight, UnderWay, Waiting, WaitingRequest, Work};
 use crate::ApplyId;
 use crate::association::AssociationId;
+use crate::memory::{Footprint, Needed};
 use crate::seid::SeidSequence;
 use crate::slab::Slab;
 use crate::transaction::RequestKey;
@@ -42,6 +43,8 @@ pub(crate) struct Sessions {
     /// Memory of plans that are over, for the next ones.
     spare: Vec<UnderWay>,
     waiting_octets: usize,
+    /// What all sessions may come to need of memory.
+    needed: Needed,
     /// Sessions that are to go, the first purge first.
     pub(super) purges: VecDeque<Purge>,
     /// How many purges have begun, modulo 2^32.
@@ -76,6 +79,7 @@ impl Sessions {
     fn enter(&mut self, place: u32, mut session: Session) -> u32 {
         session.number = self.members.join(session.association, place);
         session.purges_before = self.purges_begun;
+        self.needed.add(session.footprint);
         self.all.insert_at(place, session);
         self.seids.advance();
         self.last.store(place, Relaxed);
@@ -118,8 +122,28 @@ impl Sessions {
         let place = self.place(seid)?;
         let session = self.all.remove(place)?;
         self.leave(session.association, session.number);
+        self.needed.remove(session.footprint);
         self.waiting_octets -= session.waiting().map(Waiting::octets).sum::<usize>();
         Some(session)
+    }
+
+    /// What all sessions may come to need of memory.
+    pub(crate) const fn needed(&self) -> Needed {
+        self.needed
+    }
+
+    /// What a session may come to need of memory.
+    pub(super) fn footprint(&self, seid: Seid) -> Footprint {
+        self.get(seid).map(|session| session.footprint).unwrap_or_default()
+    }
+
+    /// The session may come to need this from now on.
+    pub(super) fn set_footprint(&mut self, seid: Seid, footprint: Footprint) {
+        let Some(place) = self.place(seid) else { return };
+        let Some(session) = self.all.get_mut(place) else { return };
+        let before = std::mem::replace(&mut session.footprint, footprint);
+        self.needed.remove(before);
+        self.needed.add(footprint);
     }
 
     /// The session is another association's from now on. Returns whose it was.

@@ -83,12 +83,20 @@ pub(crate) enum Seen<'a> {
 const AT_ONCE: usize = 256;
 const FORGOTTEN: usize = 4;
 
+/// Octets that are kept of an answered request, beside its answer: the request, its place, its turn.
+const OF_REQUEST: usize = size_of::<Option<Request>>() + size_of::<(Time, u32)>() + 16;
+
+/// Answers that are forgotten of one host before it is looked for again who has the most.
+const OF_FULLEST: usize = 64;
+
 /// Requests being worked on and answers given, apart for each host, so that no peer displaces another's.
 #[derive(Debug)]
 pub(crate) struct Inbound {
     hosts: Hosts<Host>,
     lifetime: Span,
     bounds: Bounds,
+    /// Octets of memory that all answers take.
+    octets: usize,
     /// The number of the last life that began.
     last_life: u32,
     /// The lives of hosts that began another one, and those before.
@@ -102,6 +110,9 @@ pub(crate) struct Bounds {
     pub(crate) hosts: usize,
     /// Octets of the answers to one host. A new answer displaces the oldest.
     pub(crate) octets_per_host: usize,
+    /// Octets of memory that all answers take, with what is kept of their requests. A new answer displaces the oldest ones of the host
+    /// that has the most.
+    pub(crate) octets: usize,
     /// Open requests of one host.
     pub(crate) in_progress_per_host: usize,
 }
@@ -149,6 +160,11 @@ impl Host {
         self.requests.len() - self.order.len()
     }
 
+    /// Octets of memory that its answers take.
+    fn octets(&self) -> usize {
+        self.answers.octets() + self.order.len() * OF_REQUEST
+    }
+
     fn is_empty(&self) -> bool {
         self.requests.len() == 0
     }
@@ -187,7 +203,7 @@ impl Host {
 impl Inbound {
     /// Keeps answers for `lifetime`.
     pub(crate) fn new(lifetime: Span, bounds: Bounds) -> Self {
-        Self { hosts: Hosts::default(), lifetime, bounds, last_life: 0, lives: Vec::new() }
+        Self { hosts: Hosts::default(), lifetime, bounds, octets: 0, last_life: 0, lives: Vec::new() }
     }
 
     /// What is known of this request.
@@ -230,7 +246,9 @@ impl Inbound {
         if let Some(host) = self.hosts.get_mut(ip) {
             let has_room = host.in_progress() < self.bounds.in_progress_per_host;
             if has_room {
+                let before = host.octets();
                 host.begin(key);
+                self.octets -= before - host.octets();
             }
             return has_room;
         }
@@ -247,11 +265,33 @@ impl Inbound {
     pub(crate) fn answer(&mut self, now: Time, key: RequestKey, bytes: &[u8]) {
         let Some(host) = self.hosts.get_mut(key.from.ip()) else { return };
         let Some(place) = host.place(&key) else { return };
+        let before = host.octets();
         let Some(Request { answer: answer @ None, .. }) = host.requests.get_mut(place) else { return };
         *answer = Some(host.answers.put(bytes));
         host.order.push_back((now + self.lifetime, place));
         while host.answers.octets() > self.bounds.octets_per_host {
             host.forget_oldest();
+        }
+        self.octets = self.octets + host.octets() - before;
+        if self.octets > self.bounds.octets {
+            self.forget_most();
+        }
+    }
+
+    /// Forgets the oldest answers of the host that has the most, some at a time, until all take no more than they may.
+    #[cold]
+    fn forget_most(&mut self) {
+        while self.octets > self.bounds.octets {
+            let fullest = self.hosts.iter_mut().max_by_key(|(_, host)| host.octets());
+            let Some((_, host)) = fullest else { return };
+            let before = host.octets();
+            for _ in 0..OF_FULLEST.min(host.order.len()) {
+                host.forget_oldest();
+            }
+            if host.octets() == before {
+                return;
+            }
+            self.octets -= before - host.octets();
         }
     }
 
@@ -269,9 +309,11 @@ impl Inbound {
     /// Forgets the answers given to a host: what they said is no longer so.
     pub(crate) fn forget_answers(&mut self, ip: IpAddr) {
         if let Some(host) = self.hosts.get_mut(ip) {
+            let before = host.octets();
             host.void = host.order.len();
             host.valid_from = host.answers.next_piece();
             host.forget_void(AT_ONCE);
+            self.octets -= before - host.octets();
         }
         self.drop_empty(ip);
     }
@@ -285,12 +327,14 @@ impl Inbound {
     pub(crate) fn expire(&mut self, now: Time) {
         let mut empty = Vec::new();
         for (ip, host) in self.hosts.iter_mut() {
+            let before = host.octets();
             for _ in 0..AT_ONCE {
                 if host.order.front().is_none_or(|(expiry, _)| *expiry > now) {
                     break;
                 }
                 host.forget_oldest();
             }
+            self.octets -= before - host.octets();
             if host.is_empty() {
                 empty.push(ip);
             }
@@ -317,7 +361,9 @@ impl Inbound {
         }
         let idle = self.hosts.iter().filter(|(_, host)| host.in_progress() == 0);
         let least = idle.min_by_key(|(ip, host)| (host.requests.len(), *ip)).map(|(ip, _)| ip);
-        least.is_some_and(|ip| self.hosts.remove(ip).is_some())
+        let removed = least.and_then(|ip| self.hosts.remove(ip));
+        self.octets -= removed.as_ref().map_or(0, Host::octets);
+        removed.is_some()
     }
 
     fn drop_empty(&mut self, ip: IpAddr) {

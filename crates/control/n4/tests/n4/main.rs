@@ -9,6 +9,7 @@ mod duplicates;
 mod farewell;
 mod foreseen;
 mod heartbeats;
+mod memory;
 mod overload;
 mod paths;
 mod pfds;

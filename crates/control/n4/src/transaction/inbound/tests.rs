@@ -10,9 +10,10 @@ fn key_of(port: u16, sequence: u32, body: &[u8]) -> RequestKey {
     RequestKey::new(from, MessageType::SessionEstablishmentRequest, &header, body)
 }
 
+const BOUNDS: Bounds = Bounds { hosts: 2, octets_per_host: 10, octets: usize::MAX, in_progress_per_host: 2 };
+
 fn inbound() -> Inbound {
-    let bounds = Bounds { hosts: 2, octets_per_host: 10, in_progress_per_host: 2 };
-    Inbound::new(Span::from_secs(30), bounds)
+    Inbound::new(Span::from_secs(30), BOUNDS)
 }
 
 // Input:  one request begun, answered after 1 s, and its duplicate at each stage.
@@ -88,7 +89,7 @@ fn open_requests_are_bounded() {
 // Output: each has its own answer.
 #[test]
 fn a_place_that_is_told_is_no_more_than_a_hint() {
-    let bounds = Bounds { hosts: 2, octets_per_host: 1000, in_progress_per_host: 10 };
+    let bounds = Bounds { octets_per_host: 1000, in_progress_per_host: 10, ..BOUNDS };
     let mut inbound = Inbound::new(Span::from_secs(30), bounds);
     let mut told = [1, 2, 3].map(|sequence| key(1, sequence));
     assert!(told.iter_mut().all(|key| inbound.begin(key)));
@@ -113,7 +114,7 @@ fn a_place_that_is_told_is_no_more_than_a_hint() {
 //         nothing is left but what came since.
 #[test]
 fn many_answers_are_forgotten_a_few_at_a_time() {
-    let bounds = Bounds { hosts: 2, octets_per_host: 1 << 20, in_progress_per_host: 2 };
+    let bounds = Bounds { octets_per_host: 1 << 20, ..BOUNDS };
     let mut inbound = Inbound::new(Span::from_secs(30), bounds);
     for sequence in 0..10_000 {
         assert!(inbound.begin(&mut key(1, sequence)));
@@ -142,4 +143,30 @@ fn many_answers_are_forgotten_a_few_at_a_time() {
     assert_eq!(inbound.look_up(&key(1, 9000)), Seen::Answered(b"so"));
     inbound.expire(Time::from_secs(32));
     assert_eq!((held(&inbound), inbound.look_up(&key(1, 9000))), (0, Seen::New));
+}
+
+// Input:  room for 40 answers with their requests in all; one host has 30, another comes to 20.
+// Output: the oldest of whoever has the most go; all together never take more than they may, and nothing once their time is over.
+#[test]
+fn answers_of_all_hosts_stay_within_their_memory() {
+    let most = 40 * (OF_REQUEST + 4);
+    let bounds = Bounds { octets_per_host: 1 << 20, octets: most, ..BOUNDS };
+    let mut inbound = Inbound::new(Span::from_secs(30), bounds);
+    let of = |last: u8, sequence| RequestKey {
+        from: SocketAddr::from(([192, 0, 2, last], 1)),
+        ..key(1, sequence)
+    };
+    for (last, count) in [(1, 30), (2, 20)] {
+        for sequence in 1..=count {
+            assert!(inbound.begin(&mut of(last, sequence)));
+            inbound.answer(Time::default(), of(last, sequence), b"four");
+            assert!(inbound.octets <= most);
+        }
+    }
+    let octets: Vec<_> = inbound.hosts.iter().map(|(_, host)| host.octets()).collect();
+    assert_eq!(inbound.octets, octets.iter().sum::<usize>());
+    assert_eq!(inbound.look_up(&of(1, 1)), Seen::New);
+    assert_eq!(inbound.look_up(&of(2, 20)), Seen::Answered(b"four"));
+    inbound.expire(Time::from_secs(31));
+    assert_eq!((inbound.octets, inbound.len()), (0, 0));
 }
