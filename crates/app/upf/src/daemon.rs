@@ -17,6 +17,7 @@ use crate::config::{Config, Slice};
 use crate::control::{self, Heart, Stop, Surroundings};
 use crate::error::{RunError, StartError};
 use crate::machine::{Guarded, Machine, descriptor, forget};
+use crate::memory::Budget;
 use crate::open;
 use crate::policies::policies;
 use crate::seats::seats;
@@ -91,6 +92,7 @@ impl Daemon {
         wall: impl Fn() -> WallTime + Send + 'static,
     ) -> Result<Self, StartError> {
         let clock = Clock::counting_from(wall());
+        let mut budget = Budget::new(&config.upf)?;
         let n4 = open::n4_sockets(&config.upf.pfcp)?;
         let management = open::management_sockets(config)?;
         let pfcp = n4.iter().map(UdpSocket::local_addr).collect::<Result<Vec<_>, _>>()?;
@@ -108,7 +110,7 @@ impl Daemon {
         let neighbours = open::neighbours(&config.upf);
         let topology = Topology { routing, policies, slices, teids, host, neighbours, ..surroundings };
         let counters = ports.iter().flat_map(PortSet::counters).collect();
-        let seats = seats(config, &topology, ports)?;
+        let seats = seats(config, &topology, ports, &budget)?;
         let abilities = seats.first().map(|seat| seat.engine.capabilities());
         let capabilities = abilities.unwrap_or_else(Capabilities::default);
         let schedules: Vec<Schedule> = seats.iter().map(|seat| seat.schedule).collect();
@@ -145,9 +147,13 @@ impl Daemon {
             heart,
             pauses,
         };
+        let mut state = control::state_machine(&given, budget.answers());
+        budget.settle()?;
+        state.limit_memory(budget.sessions());
+        info!("memory: {budget}");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let run = move || {
-            let result = runtime.block_on(control::run(given, worker));
+            let result = runtime.block_on(control::run(given, state, budget, worker));
             // Whoever started it may not want to know.
             let _ = end.send(result);
         };

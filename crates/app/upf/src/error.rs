@@ -60,8 +60,27 @@ pub enum StartError {
         allowed: Vec<usize>,
     },
     /// The tables of the fast path do not fit into the memory.
-    #[error("cannot start: {0}; upf.max_sessions says how many sessions there is room for")]
-    Tables(#[from] ArenaError),
+    #[error("cannot start: {source}; {}lower upf.max_sessions, which says how large the tables are", limited(limit.as_deref()))]
+    Tables {
+        /// What does not fit.
+        source: ArenaError,
+        /// The limit on address space, if there is one.
+        limit: Option<String>,
+    },
+    /// A limit on memory leaves too little.
+    #[error(
+        "cannot start: {limit} is {octets}, of which {used} are used already: raise it to {needed} or more"
+    )]
+    Memory {
+        /// What limits the memory.
+        limit: String,
+        /// The limit.
+        octets: String,
+        /// What of it is used.
+        used: String,
+        /// What would be enough.
+        needed: String,
+    },
     /// The switch cannot serve these addresses and networks.
     #[error("upf.dataplane switch: {0}")]
     Switch(#[from] InProcessError),
@@ -94,6 +113,10 @@ pub enum RunError {
     /// The packet thread or the control thread panicked.
     #[error("the {0} thread panicked; its message is above")]
     Panicked(&'static str),
+}
+
+fn limited(limit: Option<&str>) -> String {
+    limit.map_or_else(String::new, |limit| format!("{limit}: raise it, or "))
 }
 
 fn list(cores: &[usize]) -> String {

@@ -27,6 +27,7 @@ mod error;
 pub mod logging;
 mod machine;
 mod management;
+mod memory;
 mod notify;
 pub mod open;
 mod policies;

@@ -6,6 +6,7 @@ use causeway_types::Span;
 
 use crate::config::{Config, DataPlane, WhenFull};
 use crate::error::StartError;
+use crate::memory::Budget;
 use crate::worker::{Engine, PortSet, Schedule, Seat, cores, remote};
 
 /// Each worker with its ports and an empty data plane. What all sessions may take together is divided; worker 0 alone asks
@@ -14,9 +15,10 @@ pub(crate) fn seats(
     config: &Config,
     topology: &Topology,
     ports: Vec<PortSet>,
+    budget: &Budget,
 ) -> Result<Vec<Seat>, StartError> {
     let workers = ports.len().max(1);
-    let limits = share(limits(config), workers);
+    let limits = share(budget.limits(limits(config)), workers);
     let mut seats = Vec::new();
     for (number, ports) in ports.into_iter().enumerate() {
         let mut own = topology.clone();
@@ -26,7 +28,8 @@ pub(crate) fn seats(
             own.routing.echo.interval = Span::ZERO;
         }
         let engine = match config.upf.dataplane {
-            DataPlane::FastPath => Engine::fast_path(own, limits)?,
+            DataPlane::FastPath => Engine::fast_path(own, limits)
+                .map_err(|source| StartError::Tables { source, limit: budget.address_space() })?,
             DataPlane::Reference => Engine::reference(own, limits),
             DataPlane::Switch => match config.upf.remote_switch() {
                 Some((switch, address)) => {

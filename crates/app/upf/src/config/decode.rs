@@ -9,6 +9,7 @@ use super::ethernet;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
 use super::framed::FramedRoutes;
 use super::host::{AcceptFrom, Host};
+use super::memory::Memory;
 use super::model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
     MetricsServer, PFCP_PORT, Session, Upf,
@@ -49,6 +50,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         max_macs_per_session: upf
             .value("max_macs_per_session", values::number(1..=65_535))
             .unwrap_or(default.max_macs_per_session),
+        memory: upf.value("memory", Memory::read).unwrap_or_default(),
         pfcp: upf.section("pfcp", pfcp),
         gtpu: upf.section("gtpu", gtpu),
         session: upf.list("session", session).unwrap_or(default.session),

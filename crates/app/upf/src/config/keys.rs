@@ -22,6 +22,11 @@ pub const KEYS: &[Key] = &[
     key("upf.node_id", "the first N4 address", "PFCP Node ID: an address or a host name"),
     key("upf.max_sessions", "100000", "PFCP sessions at the same time"),
     key("upf.max_pdrs_per_session", "64", "PDRs in one session"),
+    key(
+        "upf.memory",
+        "detect",
+        "memory of the process, for example 2GiB; detect: what cgroups, ulimit and machine allow",
+    ),
     key("upf.max_macs_per_session", "256", "MAC addresses behind one Ethernet session"),
     key("upf.pfcp.server[].address", "127.0.0.7", "N4 address, IPv4 or IPv6"),
     key("upf.pfcp.server[].dev", "none", "interface whose addresses to use instead of `address`"),

@@ -10,6 +10,7 @@ mod forwarding;
 mod framed;
 mod host;
 mod keys;
+mod memory;
 mod model;
 mod origin;
 mod overrides;
@@ -40,6 +41,7 @@ pub use forwarding::{ForwardingPolicy, N6Tunnel, RedirectTo};
 pub use framed::FramedRoutes;
 pub use host::{AcceptFrom, Host};
 pub use keys::{KEYS, Key};
+pub use memory::Memory;
 pub use model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
     MetricsServer, PFCP_PORT, Session, Upf,
@@ -49,6 +51,7 @@ pub use overrides::Overrides;
 pub use pfcp::{Heartbeat, KnownSmf, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 pub use problem::{Hint, Problem};
 pub use qos::{Qos, Slice};
+pub(crate) use quantities::octets_text;
 pub use routing::{Echo, Routing};
 pub use switch::{P4Switch, SwitchRoute};
 pub use words::{

@@ -10,6 +10,7 @@ use super::ethernet::EthernetNetwork;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
 use super::framed::FramedRoutes;
 use super::host::{AcceptFrom, Host};
+use super::memory::Memory;
 use super::pfcp::Pfcp;
 use super::qos::Qos;
 use super::routing::{Echo, Routing};
@@ -58,6 +59,8 @@ pub struct Upf {
     pub max_sessions: u32,
     /// PDRs in one session, at most.
     pub max_pdrs_per_session: u16,
+    /// How much memory the UPF may take.
+    pub memory: Memory,
     /// MAC addresses behind one Ethernet session, at most.
     pub max_macs_per_session: u32,
     /// N4.
@@ -111,6 +114,7 @@ impl Default for Upf {
             node_id: None,
             max_sessions: 100_000,
             max_pdrs_per_session: 64,
+            memory: Memory::default(),
             max_macs_per_session: 256,
             pfcp: Pfcp::default(),
             gtpu: Gtpu::default(),

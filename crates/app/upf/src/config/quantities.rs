@@ -57,7 +57,7 @@ pub(super) fn octets(text: &str) -> Result<u64, Problem> {
 }
 
 /// A number of octets as [`octets`] reads it.
-pub(super) fn octets_text(octets: u64) -> String {
+pub(crate) fn octets_text(octets: u64) -> String {
     let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     match units.iter().find(|(_, shift)| octets != 0 && octets.trailing_zeros() >= *shift) {
         Some((unit, shift)) => format!("{}{unit}", octets >> shift),

@@ -26,6 +26,7 @@ use crate::daemon::Totals;
 use crate::error::RunError;
 use crate::machine::{Changes, Machine};
 use crate::management::{self, Ask, Management, PortCounters};
+use crate::memory::{Budget, Reading, rounded};
 use crate::wall::{self, Wall};
 use crate::watch::{Activity, Pauses, Pulse, Watched};
 use crate::worker::{Report, WorkerHandle};
@@ -34,6 +35,8 @@ use kernel::Kernel;
 use log::Log;
 use routes::FramedRoutes;
 use sockets::Sockets;
+
+pub(crate) use settings::state_machine;
 
 /// Questions of the management server that wait, at most.
 const ASKS: usize = 64;
@@ -90,9 +93,13 @@ impl Heart {
 }
 
 /// Runs until it is asked to end, or cannot go on.
-pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> Result<Totals, RunError> {
+pub(crate) async fn run(
+    given: Surroundings,
+    mut n4: N4,
+    budget: Budget,
+    worker: WorkerHandle<ApplyId>,
+) -> Result<Totals, RunError> {
     let (control, asks) = mpsc::channel(ASKS);
-    let mut n4 = settings::state_machine(&given);
     n4.prepare_memory_with(prepare);
     let routes = FramedRoutes::new(&given.upf.session);
     let kernel = Kernel::start(&given.upf).map_err(RunError::Sockets)?;
@@ -121,6 +128,8 @@ pub(crate) async fn run(given: Surroundings, worker: WorkerHandle<ApplyId>) -> R
         asks,
         stops: given.stops,
         heart: given.heart,
+        budget,
+        reading: None,
     };
     control.run().await
 }
@@ -142,6 +151,9 @@ struct Control {
     asks: mpsc::Receiver<Ask>,
     stops: mpsc::UnboundedReceiver<Stop>,
     heart: Heart,
+    budget: Budget,
+    /// What was last read of the memory that is used.
+    reading: Option<Reading>,
 }
 
 impl Control {
@@ -181,7 +193,10 @@ impl Control {
                     self.n4.timer(now);
                     self.log.tell(now);
                 }
-                () = rung.notified() => pulse.answer(),
+                () = rung.notified() => {
+                    pulse.answer();
+                    self.look_at_memory();
+                }
                 Some(ask) = self.asks.recv() => {
                     pulse.doing(Activity::Management);
                     self.answer(ask);
@@ -201,6 +216,22 @@ impl Control {
                 Some(stop) = self.stops.recv() => self.stop(stop),
             }
         }
+    }
+
+    /// Reads how much memory is used, and has N4 refuse sessions while hardly any is left.
+    fn look_at_memory(&mut self) {
+        let reading = self.budget.read();
+        let was_short = self.reading.as_ref().is_some_and(|reading| reading.is_short);
+        let is_short = reading.as_ref().is_some_and(|reading| reading.is_short);
+        if let Some(Reading { limit, source, used, .. }) = reading.as_ref().filter(|_| is_short != was_short)
+        {
+            let (used, limit) = (rounded(*used), rounded(*limit));
+            let then = if is_short { "no more sessions are accepted" } else { "sessions are accepted again" };
+            let line = format_args!("memory: {used} of {limit} ({source}) are used: {then}");
+            self.log.warn(self.clock.now(), "memory", None, &line);
+        }
+        self.n4.set_short_of_memory(is_short);
+        self.reading = reading;
     }
 
     /// Interfaces or addresses of the machine have changed.
@@ -225,7 +256,10 @@ impl Control {
         match ask {
             Ask::End { node, reply } => drop(reply.send(self.n4.end(now, &node))),
             Ask::Release { node, reply } => drop(reply.send(self.n4.release(now, &node))),
-            ask => views::answer(&self.n4, &mut self.sockets, ask),
+            ask => {
+                let memory = views::memory(&self.n4, &self.budget, self.reading.as_ref());
+                views::answer(&self.n4, &mut self.sockets, memory, ask);
+            }
         }
     }
 

@@ -75,10 +75,12 @@ fn address_pool(session: &Session) -> AddressPool {
 }
 
 /// N4 in these surroundings, which asks the SMFs of the configuration for associations.
-pub(super) fn state_machine(given: &Surroundings) -> N4 {
+/// Its answers take no more memory than so many octets.
+pub(crate) fn state_machine(given: &Surroundings, answers: usize) -> N4 {
     let start = given.clock.anchor();
     let config = config(&given.upf, given.node.clone(), address(&given.n4), start, given.secret);
     let mut config = n4::Config { allow: given.smfs.clone(), ..config };
+    config.limits.answer_octets = answers;
     // What this machine has no UE gets.
     let is_one = |net: &&IpNet| net.prefix_len() == net.max_prefix_len();
     let own: Vec<IpNet> = given.topology.host.addresses.iter().filter(is_one).copied().collect();

@@ -5,12 +5,15 @@ use causeway_rules::RuleSet;
 use causeway_types::{NodeId, Seid, WallClock};
 
 use super::sockets::Sockets;
-use crate::management::{Ask, AssociationView, MessageCount, N4Status, RuleCounts, SessionPart, SessionView};
+use crate::management::{
+    Ask, AssociationView, MemoryStatus, MessageCount, N4Status, RuleCounts, SessionPart, SessionView,
+};
+use crate::memory::{Budget, Reading};
 
 /// Answers one question. Whoever asked may have gone away.
-pub(super) fn answer(n4: &N4, sockets: &mut Sockets, ask: Ask) {
+pub(super) fn answer(n4: &N4, sockets: &mut Sockets, memory: MemoryStatus, ask: Ask) {
     match ask {
-        Ask::Status(reply) => drop(reply.send(status(n4, sockets.lost()))),
+        Ask::Status(reply) => drop(reply.send(N4Status { memory, ..status(n4, sockets.lost()) })),
         Ask::Associations(reply) => {
             let views = n4.associations().map(|view| association(view, n4.wall_clock()));
             drop(reply.send(views.collect()));
@@ -39,6 +42,18 @@ fn status(n4: &N4, lost_datagrams: u64) -> N4Status {
         late_events: counters.late_events,
         lost_reports: counters.lost_reports,
         failed_plans: counters.failed_plans,
+        memory: MemoryStatus::default(),
+    }
+}
+
+/// What there is of memory, and who needs it.
+pub(super) fn memory(n4: &N4, budget: &Budget, reading: Option<&Reading>) -> MemoryStatus {
+    MemoryStatus {
+        limit: reading.map_or(0, |reading| reading.limit),
+        used: reading.map_or(0, |reading| reading.used),
+        for_sessions: budget.sessions() as u64,
+        needed: n4.memory_needed() as u64,
+        refusals: n4.counters().memory_refusals,
     }
 }
 

@@ -41,6 +41,20 @@ pub(crate) struct N4Status {
     pub(crate) late_events: u64,
     pub(crate) lost_reports: u64,
     pub(crate) failed_plans: u64,
+    pub(crate) memory: MemoryStatus,
+}
+
+/// Memory, in octets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MemoryStatus {
+    /// The limit that is nearest, and what of it is used; zero before the first reading.
+    pub(crate) limit: u64,
+    pub(crate) used: u64,
+    /// What sessions may come to need, and do.
+    pub(crate) for_sessions: u64,
+    pub(crate) needed: u64,
+    /// Requests that were refused for want of it.
+    pub(crate) refusals: u64,
 }
 
 /// How many messages there were of one kind.
@@ -98,6 +112,7 @@ impl Collector for Exposition {
         self.data_plane(&mut writer)?;
         self.workers(&mut writer)?;
         self.ports(&mut writer)?;
+        self.memory(&mut writer)?;
         self.pfcp(&mut writer)
     }
 }
@@ -215,6 +230,20 @@ impl Exposition {
         writer.family("causeway_port_times", help, of(CounterUnit::Times))
     }
 
+    fn memory(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let memory = &self.n4.memory;
+        let help = "The limit on memory that is nearest: of upf.memory, a cgroup, the process or the machine";
+        writer.gauge("causeway_memory_limit_bytes", help, memory.limit)?;
+        let help = "What of that limit is used, by whomever it limits";
+        writer.gauge("causeway_memory_used_bytes", help, memory.used)?;
+        let help = "What sessions may come to need together";
+        writer.gauge("causeway_memory_for_sessions_bytes", help, memory.for_sessions)?;
+        let help = "What the sessions that there are may come to need, by an estimate from their rules";
+        writer.gauge("causeway_memory_needed_bytes", help, memory.needed)?;
+        let help = "Session requests that were refused for want of memory";
+        writer.counter("causeway_memory_refusals", help, memory.refusals)
+    }
+
     fn pfcp(&self, writer: &mut Writer<'_>) -> fmt::Result {
         writer.gauge("pfcp_associations", "PFCP associations", self.n4.associations)?;
         writer.gauge("pfcp_sessions", "PFCP sessions", self.n4.sessions)?;
@@ -277,6 +306,8 @@ mod tests {
             "causeway_worker_handed_packets_total{worker=\"1\"} 7",
             "causeway_worker_sessions{worker=\"1\"} 0",
             "causeway_port_packets_total{port=\"n6-\\\"x\\\"\",event=\"tx_no_route\"} 0",
+            "causeway_memory_needed_bytes 0",
+            "causeway_memory_refusals_total 0",
             "causeway_port_calls_total{port=\"n6-\\\"x\\\"\",event=\"rx_calls\"} 0",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");

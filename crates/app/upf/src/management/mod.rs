@@ -7,6 +7,6 @@ mod server;
 mod views;
 mod writer;
 
-pub(crate) use metrics::{MessageCount, N4Status, PortCounters};
+pub(crate) use metrics::{MemoryStatus, MessageCount, N4Status, PortCounters};
 pub(crate) use server::{Ask, Management, start};
 pub(crate) use views::{AssociationView, RuleCounts, SessionPart, SessionView};

@@ -7,6 +7,7 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.node_id", "upf1.example.org"),
     ("upf.max_sessions", "1000"),
     ("upf.max_pdrs_per_session", "16"),
+    ("upf.memory", "512MiB"),
     ("upf.max_macs_per_session", "16"),
     ("upf.pfcp.server[].address", "2001:db8::7"),
     ("upf.pfcp.server[].dev", "eth0"),

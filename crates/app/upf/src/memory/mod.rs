@@ -1,0 +1,235 @@
+//! How much memory the UPF may take, and who gets it.
+//!
+//! The kernel kills a process that goes beyond a cgroup or the machine, and ends one that gets no address space. So there is a budget below
+//! every limit. What packets that wait and answers may take is set aside; the rest is for sessions, each of which N4 counts with what it
+//! may come to need. Beside that, what is really used is read four times a second: when a limit is near nevertheless, because the estimate
+//! is wrong or because others use memory of the same limit, no more sessions come.
+
+mod limit;
+
+use causeway_reference::Limits;
+
+use crate::config::{Memory, Upf, octets_text};
+use crate::error::StartError;
+use limit::{Limit, Source};
+
+const MIB: u64 = 1 << 20;
+
+/// Of each limit a sixteenth is left alone: for what is not counted, and for what the allocator wastes.
+const RESERVE: u64 = 16;
+const LEAST_RESERVE: u64 = 8 * MIB;
+const MOST_RESERVE: u64 = 512 * MIB;
+
+/// Of the rest a quarter at most is for packets that wait, and a sixteenth at most for answers.
+const FOR_BUFFERS: u64 = 4;
+const FOR_ANSWERS: u64 = 16;
+const MOST_ANSWERS: u64 = 256 * MIB;
+const LEAST_ANSWERS: u64 = MIB;
+
+/// Octets that a packet takes that waits, beside its own.
+const OF_PACKET: u64 = 256;
+
+/// What there has to be for sessions, for it to be worth to start.
+const LEAST_SESSIONS: u64 = 8 * MIB;
+
+/// Address space for threads, beside everything else.
+const THREADS: u64 = 64 * MIB;
+
+/// The limits, and what is left below them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Budget {
+    limits: Vec<Limit>,
+    buffers: u64,
+    answers: u64,
+    sessions: u64,
+    is_short: bool,
+}
+
+/// How much of the nearest limit is used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Reading {
+    /// The limit in octets, and what sets it.
+    pub(crate) limit: u64,
+    pub(crate) source: String,
+    /// Octets.
+    pub(crate) used: u64,
+    /// So much is used that no more sessions are to come.
+    pub(crate) is_short: bool,
+}
+
+impl Limit {
+    fn reserve(&self) -> u64 {
+        let threads = if self.source == Source::AddressSpace { THREADS } else { 0 };
+        (self.octets / RESERVE).clamp(LEAST_RESERVE, MOST_RESERVE) + threads
+    }
+
+    /// What is left of it for everything that comes. What cannot be read leaves all of it.
+    fn room(&self, used: u64) -> u64 {
+        self.octets.saturating_sub(self.reserve()).saturating_sub(used)
+    }
+}
+
+impl Budget {
+    /// The limits of the configuration and of the system, and what is set aside of what they leave for packets that wait and for answers.
+    ///
+    /// # Errors
+    /// They leave too little, and which does.
+    pub(crate) fn new(upf: &Upf) -> Result<Self, StartError> {
+        let mut limits = limit::detected();
+        if let Memory::Octets(octets) = upf.memory {
+            limits.push(Limit { source: Source::Configured, octets });
+        }
+        let mut budget = Self { limits, buffers: 0, answers: 0, sessions: 0, is_short: false };
+        let room = budget.room(LEAST_SESSIONS)?;
+        let buffering = &upf.buffering;
+        let wanted = buffering.memory.saturating_add(u64::from(buffering.packets) * OF_PACKET);
+        budget.buffers = wanted.min(room / FOR_BUFFERS);
+        budget.answers = (room / FOR_ANSWERS).clamp(LEAST_ANSWERS, MOST_ANSWERS);
+        Ok(budget)
+    }
+
+    /// What the limits leave now.
+    fn room(&self, least: u64) -> Result<u64, StartError> {
+        let rooms = self.limits.iter().map(|limit| (limit, limit.source.used().unwrap_or(0)));
+        let tightest = rooms.min_by_key(|(limit, used)| limit.room(*used));
+        let Some((limit, used)) = tightest else { return Ok(u64::MAX) };
+        let room = limit.room(used);
+        if room < least {
+            let needed = used.saturating_add(least).saturating_add(LEAST_RESERVE);
+            let threads = if limit.source == Source::AddressSpace { THREADS } else { 0 };
+            // A sixteenth of it is left alone.
+            let needed = (needed + threads) / (RESERVE - 1) * RESERVE + RESERVE;
+            return Err(StartError::Memory {
+                limit: limit.source.to_string(),
+                octets: rounded(limit.octets),
+                used: rounded(used),
+                needed: rounded(needed.next_multiple_of(MIB)),
+            });
+        }
+        Ok(room)
+    }
+
+    /// The limits of a data plane, whose packets that wait have no more memory than is set aside for them.
+    pub(crate) fn limits(&self, wanted: Limits) -> Limits {
+        let needed = (wanted.buffer_octets as u64)
+            .saturating_add((wanted.buffer_packets as u64).saturating_mul(OF_PACKET));
+        if needed <= self.buffers {
+            return wanted;
+        }
+        let size = |octets: u64| usize::try_from(octets).unwrap_or(usize::MAX);
+        // Most packets that wait are long.
+        let octets = wanted.buffer_octets.min(size(self.buffers / 4 * 3));
+        let packets = wanted.buffer_packets.min(size((self.buffers - octets as u64) / OF_PACKET));
+        Limits { buffer_octets: octets, buffer_packets: packets, ..wanted }
+    }
+
+    /// Says what is left for sessions, now that everything is there that does not depend on them.
+    ///
+    /// # Errors
+    /// It is too little.
+    pub(crate) fn settle(&mut self) -> Result<(), StartError> {
+        let room = self.room(self.buffers + self.answers + LEAST_SESSIONS)?;
+        self.sessions = room - self.buffers - self.answers;
+        Ok(())
+    }
+
+    /// Octets for the sessions.
+    pub(crate) fn sessions(&self) -> usize {
+        usize::try_from(self.sessions).unwrap_or(usize::MAX)
+    }
+
+    /// Octets for the answers of N4.
+    pub(crate) fn answers(&self) -> usize {
+        usize::try_from(self.answers).unwrap_or(usize::MAX)
+    }
+
+    /// What the limit on address space is, if there is one: what did not fit may not have fitted for that.
+    pub(crate) fn address_space(&self) -> Option<String> {
+        let limit = self.limits.iter().find(|limit| limit.source == Source::AddressSpace)?;
+        Some(format!("{} is {}", limit.source, rounded(limit.octets)))
+    }
+
+    /// Reads how much is used of the limit that is nearest. Once that is too much, it is until there is clearly less.
+    pub(crate) fn read(&mut self) -> Option<Reading> {
+        self.judge(|source| source.used())
+    }
+
+    fn judge(&mut self, used: impl Fn(&Source) -> Option<u64>) -> Option<Reading> {
+        let read = self.limits.iter().filter_map(|limit| Some((limit, used(&limit.source)?)));
+        let (limit, used) = read.min_by_key(|(limit, used)| {
+            let left = limit.octets.saturating_sub(*used);
+            // By how much of the reserve is left.
+            u128::from(left) * 1024 / u128::from(limit.reserve())
+        })?;
+        let left = limit.octets.saturating_sub(used);
+        let short_of = if self.is_short { limit.reserve() / 4 * 3 } else { limit.reserve() / 2 };
+        self.is_short = left < short_of;
+        Some(Reading { limit: limit.octets, source: limit.source.to_string(), used, is_short: self.is_short })
+    }
+}
+
+impl std::fmt::Display for Budget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [sessions, buffers, answers] = [self.sessions, self.buffers, self.answers].map(rounded);
+        write!(f, "{sessions} for sessions, {buffers} for packets that wait, {answers} for answers")?;
+        let least = self.limits.iter().min_by_key(|limit| limit.room(limit.source.used().unwrap_or(0)));
+        let Some(limit) = least else { return Ok(()) };
+        write!(f, ", below {} of {}", rounded(limit.octets), limit.source)
+    }
+}
+
+/// Octets as people read them: whole MiB.
+pub(crate) fn rounded(octets: u64) -> String {
+    octets_text(octets / MIB * MIB)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(octets: u64) -> Budget {
+        let limits = vec![Limit { source: Source::Configured, octets }];
+        Budget { limits, buffers: 0, answers: 0, sessions: 0, is_short: false }
+    }
+
+    // Input:  a limit of 160 MiB, of which more and more is used, then less and less.
+    // Output: short when less than half of the reserve of 10 MiB is left, until three quarters are.
+    #[test]
+    fn the_process_is_short_until_there_is_clearly_more() {
+        let mut budget = budget(160 * MIB);
+        let mut short = |used: u64| budget.judge(|_| Some(used * MIB)).unwrap().is_short;
+        assert_eq!(
+            [100, 150, 155, 156, 155, 153, 152, 150].map(&mut short),
+            [false, false, false, true, true, true, false, false]
+        );
+        assert_eq!(budget.judge(|_| None), None);
+    }
+
+    // Input:  256 MiB and a million packets for buffers, where there is all of it, a part, and hardly anything.
+    // Output: what packets and their records take together is never more than is set aside.
+    #[test]
+    fn packets_that_wait_have_what_is_set_aside() {
+        let wanted = Limits::default();
+        for buffers in [0, MIB, 50 * MIB, 511 * MIB, 512 * MIB, 1 << 40] {
+            let limits = Budget { buffers, ..budget(1) }.limits(wanted);
+            let taken = limits.buffer_octets as u64 + limits.buffer_packets as u64 * OF_PACKET;
+            assert!(taken <= buffers || limits == wanted, "{buffers}: {taken}");
+            assert_eq!(limits == wanted, buffers >= 512 * MIB, "{buffers}");
+        }
+    }
+
+    // Input:  a limit below what the process has already.
+    // Output: an error that names it, and what would be enough: with that there is room.
+    #[test]
+    fn too_little_is_an_error_that_says_how_much_is_enough() {
+        let StartError::Memory { limit, octets, needed, .. } = budget(9 * MIB).room(8 * MIB).unwrap_err()
+        else {
+            panic!("another error");
+        };
+        assert_eq!((&*limit, &*octets), ("upf.memory", "9MiB"));
+        let needed: u64 = needed.strip_suffix("MiB").unwrap().parse().unwrap();
+        // Other tests of this process take memory meanwhile.
+        assert!(budget((needed + 512) * MIB).room(8 * MIB).is_ok());
+        assert!(Budget { limits: Vec::new(), ..budget(1) }.room(u64::MAX).is_ok());
+    }
+}
