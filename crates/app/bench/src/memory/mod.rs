@@ -1,6 +1,7 @@
 //! What sessions take of memory, without packets and with them, and how long it takes until they are there.
 
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
@@ -97,6 +98,7 @@ fn columns() -> Vec<Column> {
         Column::new("rules"),
         Column::of("memory", "B/session"),
         Column::of("with packets", "B/session"),
+        Column::of("afterwards", "B/session"),
         Column::of("rules", "us/session"),
         Column::of("data plane", "us/session"),
         Column::of("CPU", "s"),
@@ -139,6 +141,8 @@ impl Case {
         let mix = Mix { way: Way::Both, size: Size::Small, pdrs: self.pdrs };
         bench.warm_up(&mut population, mix)?;
         let with_packets = population.memory();
+        population.end(bench.now())?;
+        let afterwards = settled(|| population.memory());
         let octets =
             |gained: Option<u64>| gained.map(|octets| Cell::Count(octets / u64::from(sessions))).into();
         let each = |seconds: f64| Cell::Number(seconds * 1e6 / f64::from(sessions), 2);
@@ -150,6 +154,7 @@ impl Case {
             self.rules.to_string().into(),
             octets(idle),
             octets(with_packets),
+            octets(afterwards),
             each(population.ruling.as_secs_f64()),
             each(population.applying.as_secs_f64()),
             Cell::Number(cpu.as_secs_f64(), 3),
@@ -157,4 +162,19 @@ impl Case {
         ]);
         Ok(())
     }
+}
+
+/// What is measured once it has stopped falling: allocators give memory back some seconds after it was freed.
+fn settled(measure: impl Fn() -> Option<u64>) -> Option<u64> {
+    const PATIENCE: Duration = Duration::from_secs(3);
+    let (mut least, mut since) = (measure()?, Instant::now());
+    while since.elapsed() < PATIENCE {
+        thread::sleep(PATIENCE / 30);
+        let now = measure()?;
+        if now < least - least / 100 {
+            since = Instant::now();
+        }
+        least = least.min(now);
+    }
+    Some(least)
 }

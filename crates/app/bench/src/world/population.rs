@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use causeway_reference::Limits;
-use causeway_rules::{Extras, Far, Plan, RuleSet, plan_modification};
+use causeway_rules::{Extras, Far, Plan, RuleSet, plan_deletion, plan_modification};
 use causeway_types::{FTeid, Teid, Time};
 
 use super::choice::Backend;
@@ -126,6 +126,15 @@ impl Population {
     /// Octets of memory that the process has gained, if it is known.
     pub(crate) fn memory(&self) -> Option<u64> {
         resident_memory().zip(self.before).map(|(now, before)| now.saturating_sub(before))
+    }
+
+    /// Ends all sessions.
+    pub(crate) fn end(&mut self, now: Time) -> Result<(), BenchError> {
+        for number in 0..self.teids.len() as u32 {
+            self.worker.apply(now, &plan_deletion(seid(number)))?;
+        }
+        self.worker.forget_events();
+        Ok(())
     }
 
     /// The plan that hands a session over to another tunnel of its gNB. `turn` makes it differ from the last one.
