@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 
 use crate::report::{self, Conditions, IoCost, Report};
 use crate::{
-    BenchError, events, filters, floods, index, kit, memory, overload, pauses, pfcp, pipeline, ports,
-    strangers, switch, upf, workers,
+    BenchError, events, filters, floods, index, kit, memory, overload, pauses, pfcp, pipeline, ports, switch,
+    unassociated, upf, workers,
 };
 
 /// Which benchmark, and what holds for any.
@@ -55,7 +55,7 @@ pub enum Benchmark {
     /// PFCP requests through the control plane in memory: ns per establishment, handover and deletion, by stage
     Pfcp(pfcp::Options),
     /// PFCP datagrams that nobody should send: ns of each kind, beside those of an SMF, and what they leave behind
-    Strangers(strangers::Options),
+    UnassociatedPeers(unassociated::Options),
     /// Lines of the fast path: ns to find one by TEID, UE address or prefix
     Index(index::Options),
     /// Filter sets of the fast path: ns to find the rule that a packet fits
@@ -84,7 +84,7 @@ impl Benchmark {
             Self::Memory(memory::Options::default()),
             Self::Pauses(pauses::Options::default()),
             Self::Pfcp(pfcp::Options::default()),
-            Self::Strangers(strangers::Options::default()),
+            Self::UnassociatedPeers(unassociated::Options::default()),
             Self::Index(index::Options::default()),
             Self::Filters(filters::Options::default()),
             Self::Switch(switch::Options::default()),
@@ -118,7 +118,7 @@ impl Benchmark {
             Self::Memory(_) => "memory",
             Self::Pauses(_) => "pauses",
             Self::Pfcp(_) => "pfcp",
-            Self::Strangers(_) => "strangers",
+            Self::UnassociatedPeers(_) => "unassociated-peers",
             Self::Index(_) => "index",
             Self::Filters(_) => "filters",
             Self::Switch(_) => "switch",
@@ -138,7 +138,7 @@ impl Benchmark {
             Self::Memory(options) => memory::run(options, common),
             Self::Pauses(options) => pauses::run(options, common),
             Self::Pfcp(options) => pfcp::run(options, common),
-            Self::Strangers(options) => strangers::run(options, common),
+            Self::UnassociatedPeers(options) => unassociated::run(options, common),
             Self::Index(options) => index::run(options, common),
             Self::Filters(options) => filters::run(options, common),
             Self::Switch(options) => switch::run(options, common),
@@ -181,7 +181,7 @@ fn list() -> String {
     let command = Benchmark::augment_subcommands(clap::Command::new("bench"));
     let line = |benchmark: &clap::Command| {
         let about = benchmark.get_about().map(ToString::to_string).unwrap_or_default();
-        format!("{:12} {about}\n", benchmark.get_name())
+        format!("{:18} {about}\n", benchmark.get_name())
     };
     command.get_subcommands().map(line).collect()
 }

@@ -51,7 +51,7 @@ fn benchmarks_are_listed() {
     let mut text = Vec::new();
     run(&arguments(&[]), &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
-    assert!(text.starts_with("pipeline     Packets through a data plane in memory"), "{text}");
+    assert!(text.starts_with("pipeline           Packets through a data plane in memory"), "{text}");
     assert!(text.lines().all(|line| line.len() > 20), "{text}");
 }
 
@@ -123,11 +123,11 @@ fn floods_are_measured_beside_good_packets() {
 }
 
 // Input:  PFCP datagrams of every kind, as short as can be.
-// Output: a row for each with a time above zero; no datagram of a stranger has more than one answer, and what cannot be answered has
+// Output: a row for each with a time above zero; no datagram of an unassociated peer has more than one answer, and what cannot be answered has
 //         none; no more associations and requests are kept than the limits of N4 allow.
 #[test]
-fn strangers_are_measured_beside_the_smf() {
-    let (text, json) = output(&["strangers", "--quick"]);
+fn unassociated_peers_are_measured_beside_the_smf() {
+    let (text, json) = output(&["unassociated-peers", "--quick"]);
     assert!(column(&json[0], "median").iter().all(|nanos| nanos.as_f64().unwrap() > 0.0), "{text}");
     let answers = column(&json[0], "answers");
     for (kind, answers) in column(&json[0], "datagrams").iter().zip(answers) {
@@ -266,7 +266,7 @@ fn impossible_numbers_are_refused() {
     assert_eq!(refusal(&["pfcp", "--requests=0"]), "--requests is 0: from 1 to 4M");
     assert_eq!(refusal(&["pfcp", "--sockets", "--window=0"]), "--window is 0: from 1 to 1k");
     assert_eq!(refusal(&["events", "--changes=0"]), "--changes is 0: from 1 to 1M");
-    assert_eq!(refusal(&["strangers", "--datagrams=1"]), "--datagrams is 1: from 256 to 100M");
+    assert_eq!(refusal(&["unassociated-peers", "--datagrams=1"]), "--datagrams is 1: from 256 to 100M");
     let unknown = refusal(&["floods", "--kinds=good,nonsense"]);
     assert!(unknown.starts_with("--kinds: \"nonsense\" is in the name of no kind of packets"), "{unknown}");
 }

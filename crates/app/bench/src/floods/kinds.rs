@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use causeway_ports::Meta;
 
-use super::spoil::{extend, set_length, strangers, to_ipv6, with_header};
+use super::spoil::{extend, set_length, to_ipv6, unknown_hosts, with_header};
 use crate::pipeline::Way;
 use crate::world::shape;
 
@@ -247,8 +247,8 @@ impl Kind {
                 let ends = [shape::ue_v6(shape::session_of(ue.into())), SERVER];
                 to_ipv6(frame, start, 0, if way == Way::Uplink { ends } else { [ends[1], ends[0]] });
             }
-            Self::Ipv6(_) => to_ipv6(frame, start, 0, strangers(random)),
-            Self::StackedIpv6(_) => to_ipv6(frame, start, STACKED, strangers(random)),
+            Self::Ipv6(_) => to_ipv6(frame, start, 0, unknown_hosts(random)),
+            Self::StackedIpv6(_) => to_ipv6(frame, start, STACKED, unknown_hosts(random)),
         }
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn extend(frame: &mut Vec<u8>, count: usize) {
 }
 
 /// Two hosts that are nobody's.
-pub(super) fn strangers(random: &mut fastrand::Rng) -> [Ipv6Addr; 2] {
+pub(super) fn unknown_hosts(random: &mut fastrand::Rng) -> [Ipv6Addr; 2] {
     [(); 2].map(|()| {
         Ipv6Addr::new(0x2001, 0xdb8, 0xff00 | u16::from(random.u8(..)), 0, 0, 0, 0, random.u8(1..).into())
     })

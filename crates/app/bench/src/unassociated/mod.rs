@@ -49,11 +49,11 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
         .with("N4", "requests and answers in memory; a data plane that accepts every plan")
         .with("senders", "an SMF where it is said, else one host without association, or a new one each time")
         .with("datagrams", format!("{} of each kind, interleaved", options.datagrams));
-    let title = "Strangers: PFCP datagrams that nobody should send, beside those of an SMF";
-    let mut report = Report::new("strangers", title, conditions, columns());
+    let title = "Unassociated peers: PFCP datagrams that nobody should send, beside those of an SMF";
+    let mut report = Report::new("unassociated-peers", title, conditions, columns());
     let mut progress = Progress::new();
     for sessions in &options.sessions {
-        progress.stage(format!("strangers: {sessions} sessions"));
+        progress.stage(format!("unassociated-peers: {sessions} sessions"));
         measure(*sessions, options.datagrams.0, &mut report)?;
     }
     Ok(vec![report])

@@ -26,8 +26,8 @@ pub(super) enum Kind {
     HeartbeatOfIes,
     Bundle,
     Setup,
-    StrangerEstablishment,
-    NewStrangers,
+    PeerEstablishment,
+    NewPeers,
     Modification,
     Deletion,
     Response,
@@ -47,8 +47,8 @@ impl Kind {
         Self::HeartbeatOfIes,
         Self::Bundle,
         Self::Setup,
-        Self::StrangerEstablishment,
-        Self::NewStrangers,
+        Self::PeerEstablishment,
+        Self::NewPeers,
         Self::Modification,
         Self::Deletion,
         Self::Response,
@@ -68,8 +68,8 @@ impl Kind {
             Self::HeartbeatOfIes => "heartbeat, full of empty IEs",
             Self::Bundle => "bundle full of heartbeats",
             Self::Setup => "association setup of ever new nodes",
-            Self::StrangerEstablishment => "establishment",
-            Self::NewStrangers => "establishment, of ever new hosts",
+            Self::PeerEstablishment => "establishment",
+            Self::NewPeers => "establishment, of ever new hosts",
             Self::Modification => "modification of a session",
             Self::Deletion => "deletion of a session",
             Self::Response => "response to nothing",
@@ -85,9 +85,7 @@ impl Kind {
         // Beside those of the SMF, lest one be taken for another.
         let number = 0x0050_0000 + turn % 0x0010_0000;
         let octets = match self {
-            Self::Establishment | Self::StrangerEstablishment | Self::NewStrangers => {
-                establishment(number, turn)
-            }
+            Self::Establishment | Self::PeerEstablishment | Self::NewPeers => establishment(number, turn),
             Self::SmfHeartbeat | Self::Heartbeat => heartbeat(turn),
             Self::SmfUnknownSession => deletion(Seid(u64::from(turn)), turn),
             Self::HeartbeatOfIes => filled(heartbeat(turn)),
@@ -108,7 +106,7 @@ impl Kind {
         };
         let from = match self {
             Self::Establishment | Self::SmfHeartbeat | Self::SmfUnknownSession => IpAddr::V4(SMF),
-            Self::Setup | Self::NewStrangers => host(turn),
+            Self::Setup | Self::NewPeers => host(turn),
             _ => IpAddr::V4(Ipv4Addr::new(198, 51, 100, 66)),
         };
         (SocketAddr::new(from, 8805), octets)
