@@ -47,6 +47,7 @@ impl Queues {
                 part.push(socket);
             }
         }
+        // The first socket of each part is among the first so many: those that can send.
         dealt.into_iter().map(move |sockets| Self::new(Arc::clone(&attachment), sockets, zero_copy))
     }
 

@@ -8,8 +8,8 @@
 //!
 //! The program runs in the driver where that can, else in the stack; the driver writes into our memory where it can
 //! (zero copy), else the kernel copies. It is taken off when the port is dropped and when the process ends in any way.
-//! It takes `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`, Linux 5.9, and for each queue 20 MiB of locked memory, or less where there are
-//! more than eight queues.
+//! It takes `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`, Linux 5.9, and locked memory: for each queue 16 MiB, or less where there are
+//! more than eight queues, and for each packet thread 16 MiB more.
 //!
 //! What comes while the thread is not running waits in the receive ring. It is so long that a core may do something else for some time
 //! slices of the scheduler: 8,192 frames are 25 ms at 330,000 a second.
@@ -65,8 +65,12 @@ pub const LARGEST_MTU: u32 = (LARGEST_CHUNK - HEADROOM - ETHERNET) as u32;
 /// Frames that may wait at all queues of an interface together; at each it is 2,048 at least and 8,192 at most.
 pub const WAITING: u32 = 1 << 16;
 
-/// Frames in a send ring, at most: they wait there only while the interface takes no more.
-const SEND: u32 = 2048;
+/// Frames in a send ring, at most. They wait there only while the interface takes no more: behind a peer that is slower, or whose core
+/// does something else, as long as they wait to be received.
+const SEND: u32 = 8192;
+
+/// Frames in the send ring of a queue by which nothing is sent.
+const UNUSED: u32 = 64;
 
 /// Which interface, and how it is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +99,7 @@ impl XdpGtpu {
     pub fn open(name: &str, addresses: &[IpAddr], options: &XdpOptions) -> Result<Self, PortError> {
         let kernel = Kernel::receiving(name, addresses)?;
         let egress = Egress::open(&options.interface)?;
-        let queues = open(&egress, &Wanted::Gtpu(addresses.to_vec()), options)?;
+        let queues = open(&egress, &Wanted::Gtpu(addresses.to_vec()), options, 1)?;
         Ok(Self::new(Line::new(name, egress, queues, kernel.ports())?, addresses, kernel))
     }
 
@@ -137,7 +141,7 @@ impl XdpIp {
     /// [`PortError::Permission`], or [`PortError::System`].
     pub fn open(name: &str, pools: &[IpNet], options: &XdpOptions) -> Result<Self, PortError> {
         let egress = Egress::open(&options.interface)?;
-        let queues = open(&egress, &but_ours(&egress, pools), options)?;
+        let queues = open(&egress, &but_ours(&egress, pools), options, 1)?;
         let joining = joining_off(&queues, options);
         Ok(Self::new(Line::new(name, egress, queues, NOTHING)?, joining))
     }
@@ -192,11 +196,11 @@ fn open_parts(parts: usize, wanted: &Wanted, options: &XdpOptions) -> Result<Vec
     if queues < parts {
         return Err(PortError::XdpQueues { name: options.interface.clone(), queues, ports: parts });
     }
-    Ok(open(&egress, wanted, options)?.split(parts).collect())
+    Ok(open(&egress, wanted, options, parts)?.split(parts).collect())
 }
 
-/// Opens a socket on every receive queue and lets the program fill them.
-fn open(egress: &Egress, wanted: &Wanted, options: &XdpOptions) -> Result<Queues, PortError> {
+/// Opens a socket on every receive queue and lets the program fill them. As many as there will be parts can send.
+fn open(egress: &Egress, wanted: &Wanted, options: &XdpOptions, parts: usize) -> Result<Queues, PortError> {
     raise_locked_memory();
     let link = egress.link();
     let sizes = sizes(&link.name, link.mtu, options.ring)?;
@@ -206,7 +210,8 @@ fn open(egress: &Egress, wanted: &Wanted, options: &XdpOptions) -> Result<Queues
     let mut zero_copy = attachment.mode == Mode::Native;
     let mut sockets = vec![first];
     while sockets.len() < queues as usize {
-        sockets.push(socket(sizes)?);
+        let send = if sockets.len() < parts { sizes.send } else { UNUSED };
+        sockets.push(socket(Sizes { send, ..sizes })?);
     }
     for (queue, socket) in (0..).zip(&sockets) {
         zero_copy = zero_copy && bind(socket, link, queue, true).is_ok();
@@ -303,6 +308,6 @@ mod tests {
     fn rings_are_dealt_out_to_queues() {
         assert_eq!([0, 1, 8, 9, 16, 32, 1000].map(ring), [8192, 8192, 8192, 8192, 4096, 2048, 2048]);
         let sizes = sizes("n3", 1500, 8192).unwrap();
-        assert_eq!((sizes.receive, sizes.send), (8192, 2048));
+        assert_eq!((sizes.receive, sizes.send), (8192, 8192));
     }
 }

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -74,7 +74,11 @@ impl<T: Entry> Ring<T> {
     }
 
     /// The kernel wants a system call before it goes on with this ring.
+    ///
+    /// The kernel says so before it looks at the ring for the last time. What was published here is visible before the question is
+    /// asked: else both sides could miss each other, and the frames would wait for the next ones.
     pub(super) fn needs_wakeup(&self) -> bool {
+        fence(Ordering::SeqCst);
         self.word(self.offsets.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }
 
