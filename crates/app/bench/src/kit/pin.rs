@@ -26,23 +26,23 @@ pub fn pin_to_any(cores: &[usize]) -> Result<(), BenchError> {
 /// # Errors
 /// As [`pin`].
 pub fn other_core(core: usize) -> Result<usize, BenchError> {
-    match core_beside(&[core])? {
-        Some(other) => Ok(other),
+    match cores_beside(&[core])?.first() {
+        Some(other) => Ok(*other),
         None => pin(core).map(|()| core),
     }
 }
 
-/// A core that this process may use and that is none of these.
+/// The cores that this process may use and that are none of these, in ascending order.
 ///
 /// # Errors
 /// As [`pin`].
-pub fn core_beside(taken: &[usize]) -> Result<Option<usize>, BenchError> {
+pub fn cores_beside(taken: &[usize]) -> Result<Vec<usize>, BenchError> {
     // In a thread of its own, which takes its place with it.
     let find = || {
         let others = (0..CpuSet::MAX_CPU).filter(|other| !taken.contains(other));
-        others.take(MOST_CORES).find(|other| pin(*other).is_ok())
+        others.take(MOST_CORES).filter(|other| pin(*other).is_ok()).collect()
     };
-    Ok(std::thread::scope(|scope| scope.spawn(find).join()).unwrap_or(None))
+    Ok(std::thread::scope(|scope| scope.spawn(find).join()).unwrap_or_default())
 }
 
 /// The cores that the calling thread may run on, in ascending order.
@@ -62,7 +62,7 @@ pub fn last_core() -> Result<usize, BenchError> {
     Ok(cores()?.pop().unwrap_or(0))
 }
 
-/// Cores that are tried for another one.
+/// Cores that are tried for others.
 const MOST_CORES: usize = 256;
 
 /// Lets a thread, or the calling one, run on these cores.

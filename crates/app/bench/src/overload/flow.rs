@@ -1,6 +1,9 @@
 //! A generator that does not wait for what it has sent, and who counts what arrives.
+//!
+//! Each of its threads has a core, a socket and a share of the rate of its own: one thread pays for the kernel's whole way to the
+//! socket or ring of the UPF, so that one alone sends hardly more than the UPF forwards.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,8 +21,25 @@ const BURST: usize = 32;
 
 /// The sockets of a gNB and a server.
 pub(super) struct Ends {
-    gnb: UdpPort,
-    server: UdpPort,
+    gnb: End,
+    server: End,
+}
+
+/// The sockets of one of them.
+struct End {
+    /// Where the UPF sends to.
+    receiver: UdpPort,
+    /// One for each thread of the generator, at ports of their own.
+    senders: Vec<UdpPort>,
+}
+
+/// Who runs on which core.
+#[derive(Clone, Copy)]
+pub(super) struct Places<'a> {
+    /// A core for each thread of the generator.
+    pub(super) senders: &'a [usize],
+    /// The core of whoever counts what arrives.
+    pub(super) far: usize,
 }
 
 /// What is sent.
@@ -42,6 +62,8 @@ pub(super) struct Outcome {
     pub(super) sent_beside: u64,
     /// Packets that arrived.
     pub(super) arrived: u64,
+    /// Those of them that arrived while the generator sent: not out of buffers afterwards.
+    pub(super) in_time: u64,
     /// Those of them that were the session's beside.
     pub(super) arrived_beside: u64,
     /// Packets that the far end's socket lost.
@@ -50,10 +72,23 @@ pub(super) struct Outcome {
     pub(super) wall: Duration,
 }
 
+impl Outcome {
+    /// Packets that the UPF has let through.
+    pub(super) fn passed(&self) -> f64 {
+        (self.arrived + self.overrun) as f64
+    }
+
+    /// Packets that it has let through in a second while the generator sent.
+    pub(super) fn rate(&self) -> f64 {
+        (self.in_time + self.overrun) as f64 / self.wall.as_secs_f64()
+    }
+}
+
 /// The packets of one direction: those of the load, and those of a session beside.
 pub(super) struct Streams {
     pub(super) direction: Direction,
-    load: Stream,
+    /// One for each thread of the generator.
+    loads: Vec<Stream>,
     beside: Stream,
     /// Who the session beside is, as the far end sees it.
     mark: Mark,
@@ -66,19 +101,26 @@ enum Mark {
 }
 
 impl Streams {
-    /// The last session is the one beside; where it sends anything, the first one alone is the load.
+    /// For so many threads. The last session is the one beside; where it sends anything, the first one alone is the load.
     pub(super) fn new(
         direction: Direction,
         size: usize,
         tunnels: &[Teid],
         beside: bool,
+        threads: usize,
     ) -> Result<Self, BenchError> {
         let last = tunnels.len().saturating_sub(1);
-        let load = if beside { tunnels.get(..1) } else { tunnels.get(..last) };
+        let load = if beside { tunnels.get(..1) } else { tunnels.get(..last) }.unwrap_or_default();
         let number = last as u32;
+        let of_thread = |thread: usize| {
+            let mut stream = Stream::new(direction, size, load, 1)?;
+            // Two threads are not at the same session at the same time.
+            stream.advance(load.len() * thread / threads.max(1));
+            Ok::<_, BenchError>(stream)
+        };
         Ok(Self {
             direction,
-            load: Stream::new(direction, size, load.unwrap_or_default(), 1)?,
+            loads: (0..threads).map(of_thread).collect::<Result<_, _>>()?,
             beside: Stream::of_one(direction, size, tunnels, last)?,
             mark: match direction {
                 Direction::Uplink => Mark::Ue(ue(number)),
@@ -89,45 +131,75 @@ impl Streams {
 }
 
 impl Ends {
-    /// Opens the sockets.
-    pub(super) fn open(field: &Field, joined: bool) -> Result<Self, BenchError> {
-        let options = UdpOptions { offload: joined, receive_buffer: 64 << 20, ..UdpOptions::default() };
-        let bind = |address: SocketAddr| -> Result<UdpPort, LabError> {
-            Ok(UdpPort::bind("bench", address, &options)?)
+    /// Opens the sockets, for so many threads of the generator.
+    pub(super) fn open(field: &Field, threads: usize, joined: bool) -> Result<Self, BenchError> {
+        let end = |address: Ipv4Addr, port: u16| -> Result<End, LabError> {
+            let receive = UdpOptions { offload: joined, receive_buffer: 64 << 20, ..UdpOptions::default() };
+            let send = UdpOptions { receive_buffer: 0, ..receive.clone() };
+            let sender = |_| UdpPort::bind("bench", (address, 0).into(), &send);
+            let receiver = UdpPort::bind("bench", (address, port).into(), &receive)?;
+            Ok(End { receiver, senders: (0..threads).map(sender).collect::<Result<_, _>>()? })
         };
-        let gnb = field.gnb.enter(|| bind((GNB, 2152).into()))?;
-        let server = field.dn.enter(|| bind((SERVER, 7000).into()))?;
-        Ok(Self { gnb, server })
+        Ok(Self { gnb: field.gnb.enter(|| end(GNB, 2152))?, server: field.dn.enter(|| end(SERVER, 7000))? })
     }
 
-    /// Sends what is offered and counts what arrives, each on a core.
+    /// Sends what is offered and counts what arrives.
     pub(super) fn run(
         &mut self,
         streams: &mut Streams,
         offer: Offer,
-        (near, far): (usize, usize),
+        places: Places<'_>,
     ) -> Result<Outcome, BenchError> {
         let (from, to) = match streams.direction {
             Direction::Uplink => (&mut self.gnb, &mut self.server),
             Direction::Downlink => (&mut self.server, &mut self.gnb),
         };
-        let (done, mark) = (AtomicBool::new(false), streams.mark);
+        let (done, mark, to) = (AtomicBool::new(false), streams.mark, &mut to.receiver);
         let before = to.counters().value(Counter::RxOverrun);
         let arrived = AtomicU64::new(0);
         let mut outcome = std::thread::scope(|scope| {
-            let counting = scope.spawn(|| count(to, mark, far, &done, &arrived));
-            let sent = scope.spawn(|| send(from, streams, offer, near)).join();
-            let sent = sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let counting = scope.spawn(|| count(to, mark, places.far, &done, &arrived));
+            let sent = send_all(from, streams, offer, places.senders);
+            let in_time = arrived.load(Ordering::Relaxed);
             settle(&arrived);
             done.store(true, Ordering::Relaxed);
             let counted = counting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             let mut outcome = sent?;
+            outcome.in_time = in_time;
             (outcome.arrived, outcome.arrived_beside) = counted;
             Ok::<_, BenchError>(outcome)
         })?;
         outcome.overrun = to.counters().value(Counter::RxOverrun) - before;
         Ok(outcome)
     }
+}
+
+/// Every thread of the generator sends its share; the first one sends for the session beside, too.
+fn send_all(
+    from: &mut End,
+    streams: &mut Streams,
+    offer: Offer,
+    cores: &[usize],
+) -> Result<Outcome, BenchError> {
+    let share = Offer { rate: offer.rate / cores.len().max(1) as f64, ..offer };
+    let mut beside = Some(&mut streams.beside);
+    std::thread::scope(|scope| {
+        let places = from.senders.iter_mut().zip(&mut streams.loads).zip(cores);
+        let threads: Vec<_> = places
+            .map(|((port, load), core)| {
+                let beside = beside.take();
+                scope.spawn(move || send(port, load, beside, share, *core))
+            })
+            .collect();
+        let mut sum = Outcome::default();
+        for thread in threads {
+            let sent = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            sum.sent += sent.sent;
+            sum.sent_beside += sent.sent_beside;
+            sum.wall = sum.wall.max(sent.wall);
+        }
+        Ok(sum)
+    })
 }
 
 /// Waits until nothing more arrives.
@@ -142,7 +214,13 @@ fn settle(arrived: &AtomicU64) {
     }
 }
 
-fn send(port: &mut UdpPort, streams: &mut Streams, offer: Offer, core: usize) -> Result<Outcome, BenchError> {
+fn send(
+    port: &mut UdpPort,
+    load: &mut Stream,
+    mut beside: Option<&mut Stream>,
+    offer: Offer,
+    core: usize,
+) -> Result<Outcome, BenchError> {
     pin(core)?;
     let mut outcome = Outcome::default();
     let (start, mut due, mut due_beside) = (Instant::now(), 0, 0);
@@ -153,16 +231,18 @@ fn send(port: &mut UdpPort, streams: &mut Streams, offer: Offer, core: usize) ->
             break;
         }
         let now_beside = owed(offer.beside, elapsed);
-        if now_beside > due_beside {
+        if let Some(beside) = &mut beside
+            && now_beside > due_beside
+        {
             // What was missed is not made up for in one burst.
-            let sent = burst(port, &mut streams.beside, 1)?;
+            let sent = burst(port, beside, 1)?;
             outcome.sent_beside += sent;
             outcome.sent += sent;
             due_beside = now_beside;
         }
         let missing = owed(offer.rate, elapsed).saturating_sub(due).min(BURST as u64);
         if missing > 0 {
-            outcome.sent += burst(port, &mut streams.load, missing as usize)?;
+            outcome.sent += burst(port, load, missing as usize)?;
             due += missing;
         } else {
             std::hint::spin_loop();

@@ -1,10 +1,12 @@
 //! A whole UPF beyond what it can forward: what still gets through as the load grows, and what a session loses while another one
 //! floods its direction.
 //!
-//! The surroundings are those of [`crate::upf`]. The generator does not wait for what it has sent; whoever counts what arrives has a
-//! core of its own, where there are three.
+//! The surroundings are those of [`crate::upf`]. The generator does not wait for what it has sent; its threads and whoever counts what
+//! arrives have cores of their own, as far as there are any. Neighbours take the packet thread's core away from it in part, so that even
+//! where the generator is hardly faster than the UPF there is a load far beyond what can be forwarded.
 
 mod flow;
+mod neighbours;
 mod options;
 
 use std::time::Duration;
@@ -14,15 +16,31 @@ use causeway_types::Teid;
 
 pub use options::Options;
 
-use crate::kit::{Count, Progress, Samples, core_beside, pin};
+use crate::kit::{Count, Progress, Samples, cores_beside, pin};
 use crate::nets::Nets;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, Direction, Field, Running, Setting, attach, choose_cores};
 use crate::{BenchError, Common};
-use flow::{Ends, Offer, Outcome, Streams};
+use flow::{Ends, Offer, Outcome, Places, Streams};
+use neighbours::Neighbours;
 
-/// Losses up to this share are no losses while the saturation is looked for.
-const NEGLIGIBLE: f64 = 0.001;
+/// What is measured in a round, in the order of the columns: name, unit, digits behind the point.
+const MEASURES: [(&str, &str, u8); 8] = [
+    ("offered", "kpps", 1),
+    ("delivered", "kpps", 1),
+    ("lost", "%", 2),
+    ("lost beside", "%", 2),
+    ("CPU", "ns", 0),
+    ("busy", "%", 0),
+    ("not received", "%", 2),
+    ("not sent", "%", 2),
+];
+
+/// Where in [`MEASURES`] stands what is delivered.
+const DELIVERED: usize = 1;
+
+/// The rounds of one load: samples of each measure.
+type Rounds = [Samples; MEASURES.len()];
 
 /// Measures all combinations.
 ///
@@ -37,65 +55,70 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
 }
 
 fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, BenchError> {
-    let places = places(common)?;
-    pin(places.cores.others)?;
-    let mut report = empty(options, places);
+    let plan = Plan::new(options, common)?;
+    pin(plan.cores.others)?;
+    let mut report = empty(options, &plan);
     let mut progress = Progress::new();
     let mut sides = Vec::new();
-    for ports in &options.ports {
+    for ports in &options.ways.ports {
         let setting = Setting { ports: *ports, sessions: options.sessions.0 as u32, busy_poll: false };
-        match Side::open(setting, places, options.joined, nets) {
+        match Side::open(setting, &plan, options.joined, nets) {
             Ok(side) => sides.push(side),
             Err(BenchError::Daemon(error)) => report.skip(ports, error),
             Err(error) => return Err(error),
         }
     }
-    for direction in &options.direction {
+    let _neighbours = Neighbours::on(plan.cores.packets, options.neighbours)?;
+    for direction in &options.ways.direction {
         compare(&mut sides, *direction, options, &mut progress, &mut report)?;
     }
+    report.note("delivered: while the generator sends; lost: never arrived. of best: what is delivered, of the most at any load of these rows.");
     report.note("CPU: of the packet thread with what the kernel does in it, for each packet that arrived; busy: its share of the time.");
     report.note("not received: lost by the kernel before the UPF; not sent: lost at its ports; the rest of what was lost was dropped as beyond a fair share, or by the kernel behind the UPF.");
     Ok(report)
 }
 
 /// Who runs where.
-#[derive(Clone, Copy)]
-struct Places {
+#[derive(Clone)]
+struct Plan {
     cores: Cores,
+    /// One core for each thread of the generator.
+    senders: Vec<usize>,
     /// The core of whoever counts what arrives.
     far: usize,
 }
 
-fn places(common: &Common) -> Result<Places, BenchError> {
-    let cores = choose_cores(common)?;
-    Ok(Places { cores, far: core_beside(&[cores.packets, cores.others])?.unwrap_or(cores.others) })
+impl Plan {
+    /// The packet thread's core is nobody else's; the far end has its own where there are three; the generator has the others.
+    fn new(options: &Options, common: &Common) -> Result<Self, BenchError> {
+        let cores = choose_cores(common)?;
+        let mut free = cores_beside(&[cores.packets, cores.others])?;
+        let far = free.pop().unwrap_or(cores.others);
+        free.insert(0, cores.others);
+        let senders = free.iter().copied().cycle().take(options.senders).collect();
+        Ok(Self { cores, senders, far })
+    }
 }
 
-fn empty(options: &Options, places: Places) -> Report {
-    let Places { cores: Cores { packets, others }, far } = places;
+fn empty(options: &Options, plan: &Plan) -> Report {
+    let Plan { cores: Cores { packets, .. }, senders, far } = plan;
     let load = match options.beside {
         Some(rate) => format!("of one session, beside {rate} packets a second of another"),
         None => format!("of {} sessions in turns", options.sessions),
     };
+    let neighbours = match options.neighbours {
+        0 => String::new(),
+        count => format!(", which it shares with {count} threads that compute without pause"),
+    };
     let conditions = Conditions::here(IoCost::Gross)
-        .with("UPF", format!("packet thread on core {packets}, sleeps while nothing comes"))
-        .with("surroundings", format!("generator on core {others}, the far end on core {far}"))
+        .with("UPF", format!("packet thread on core {packets}{neighbours}; it sleeps while nothing comes"))
+        .with("surroundings", format!("generator on cores {senders:?}, the far end on core {far}"))
         .with("network", "veth pairs between namespaces; behind a TUN device the kernel forwards")
         .with("packets", format!("UDP over IPv4 of {} octets, {load}", options.size))
         .with("rows", format!("medians of {} rounds of {} ms, interleaved", options.rounds, options.time));
-    let columns = vec![
-        Column::new("ports"),
-        Column::new("direction"),
-        Column::of("load", "%"),
-        Column::of("offered", "kpps"),
-        Column::of("delivered", "kpps"),
-        Column::of("lost", "%"),
-        Column::of("lost beside", "%"),
-        Column::of("CPU", "ns"),
-        Column::of("busy", "%"),
-        Column::of("not received", "%"),
-        Column::of("not sent", "%"),
-    ];
+    let mut columns = vec![Column::new("ports"), Column::new("direction"), Column::of("load", "%")];
+    columns.extend(MEASURES.map(|(name, unit, _)| Column::of(name, unit)));
+    columns.push(Column::of("of best", "%"));
     Report::new("overload", "Overload: what gets through beyond saturation", conditions, columns)
 }
 
@@ -105,36 +128,24 @@ struct Side {
     running: Running,
     ends: Ends,
     tunnels: Vec<Teid>,
-    places: Places,
+    plan: Plan,
     /// What the namespaces stand behind.
     _field: Field,
 }
 
-/// One round of one load.
-#[derive(Default)]
-struct Round {
-    offered: Samples,
-    delivered: Samples,
-    lost: Samples,
-    lost_beside: Samples,
-    cpu: Samples,
-    busy: Samples,
-    not_received: Samples,
-    not_sent: Samples,
-}
-
 impl Side {
-    fn open(setting: Setting, places: Places, joined: bool, nets: &Nets) -> Result<Self, BenchError> {
-        let field = Field::build(nets, places.far)?;
-        let running = Running::start(&field, setting, places.cores)?;
+    fn open(setting: Setting, plan: &Plan, joined: bool, nets: &Nets) -> Result<Self, BenchError> {
+        let field = Field::build(nets, plan.far)?;
+        let running = Running::start(&field, setting, plan.cores)?;
         let mut smf = field.associate()?;
         let sessions = attach(&mut smf, setting.sessions)?;
         let tunnels = sessions.iter().map(|session| session.uplink.teid).collect();
-        Ok(Self { setting, running, ends: Ends::open(&field, joined)?, tunnels, places, _field: field })
+        let ends = Ends::open(&field, plan.senders.len(), joined)?;
+        Ok(Self { setting, running, ends, tunnels, plan: plan.clone(), _field: field })
     }
 
     fn offer(&mut self, streams: &mut Streams, offer: Offer) -> Result<Outcome, BenchError> {
-        self.ends.run(streams, offer, (self.places.cores.others, self.places.far))
+        self.ends.run(streams, offer, Places { senders: &self.plan.senders, far: self.plan.far })
     }
 
     /// What crossed the ports so far under one of these counters.
@@ -145,51 +156,47 @@ impl Side {
         self.running.counters.iter().map(of_port).sum()
     }
 
-    fn round(&mut self, streams: &mut Streams, offer: Offer, round: &mut Round) -> Result<(), BenchError> {
+    fn round(&mut self, streams: &mut Streams, offer: Offer, rounds: &mut Rounds) -> Result<(), BenchError> {
         let counts = |side: &Self| [LOST_IN, LOST_OUT].map(|counters| side.total(counters));
         let (cpu, before) = (self.running.packets.cpu_time()?, counts(self));
         let outcome = self.offer(streams, offer)?;
         let cpu = self.running.packets.cpu_time()?.saturating_sub(cpu);
         let now = counts(self);
         let seconds = outcome.wall.as_secs_f64();
-        let (sent, arrived) = (outcome.sent.max(1) as f64, (outcome.arrived + outcome.overrun) as f64);
+        let (sent, arrived) = (outcome.sent.max(1) as f64, outcome.passed());
         let percent = |part: f64| 100.0 * part / sent;
-        let kinds = [&mut round.not_received, &mut round.not_sent];
-        for (samples, (now, before)) in kinds.into_iter().zip(now.iter().zip(before)) {
-            samples.add(percent((now - before) as f64));
-        }
-        round.offered.add(sent / seconds / 1000.0);
-        round.delivered.add(arrived / seconds / 1000.0);
-        round.lost.add(percent((sent - arrived).max(0.0)));
-        round.cpu.add(cpu.as_nanos() as f64 / arrived.max(1.0));
-        round.busy.add(100.0 * cpu.as_secs_f64() / seconds);
-        if outcome.sent_beside > 0 {
-            let lost = outcome.sent_beside.saturating_sub(outcome.arrived_beside);
-            round.lost_beside.add(100.0 * lost as f64 / outcome.sent_beside as f64);
+        let lost_beside = outcome.sent_beside.saturating_sub(outcome.arrived_beside);
+        let [lost_in, lost_out] = [0, 1].map(|at: usize| percent((now[at] - before[at]) as f64));
+        let measured: [Option<f64>; MEASURES.len()] = [
+            Some(sent / seconds / 1000.0),
+            Some(outcome.rate() / 1000.0),
+            Some(percent((sent - arrived).max(0.0))),
+            (outcome.sent_beside > 0).then(|| 100.0 * lost_beside as f64 / outcome.sent_beside as f64),
+            Some(cpu.as_nanos() as f64 / arrived.max(1.0)),
+            Some(100.0 * cpu.as_secs_f64() / seconds),
+            Some(lost_in),
+            Some(lost_out),
+        ];
+        for (samples, value) in rounds.iter_mut().zip(measured) {
+            value.into_iter().for_each(|value| samples.add(value));
         }
         Ok(())
     }
 
-    /// The largest rate at which next to nothing is lost, as far as the generator goes.
+    /// What gets through in a second while somewhat more is offered: the median of a few spans, as one alone may fall into a moment
+    /// in which the machine did something else.
     fn saturation(&mut self, streams: &mut Streams) -> Result<f64, BenchError> {
         const SPAN: Duration = Duration::from_millis(300);
-        let (mut least, mut most) = (0.0, f64::MAX);
+        // All that the generator sends, then somewhat more than got through of it.
         let mut rate = 10e6;
-        for _ in 0..12 {
-            let outcome = self.offer(streams, Offer { rate, beside: 0.0, span: SPAN })?;
-            let (sent, arrived) = (outcome.sent as f64, (outcome.arrived + outcome.overrun) as f64);
-            let achieved = sent / outcome.wall.as_secs_f64();
-            if arrived >= sent * (1.0 - NEGLIGIBLE) {
-                least = f64::max(least, achieved);
-            } else {
-                most = f64::min(most, achieved);
+        for _ in 0..2 {
+            let mut passed = Samples::default();
+            for _ in 0..5 {
+                passed.add(self.offer(streams, Offer { rate, beside: 0.0, span: SPAN })?.rate());
             }
-            if least > most * 0.95 {
-                break;
-            }
-            rate = if most == f64::MAX { least * 2.0 } else { f64::midpoint(least, most) };
+            rate = 1.15 * median(&passed).unwrap_or(0.0).max(1000.0);
         }
-        Ok(least.max(1000.0))
+        Ok(rate / 1.15)
     }
 }
 
@@ -218,7 +225,8 @@ fn compare(
     let mut trials = Vec::new();
     for side in &mut *sides {
         let beside = options.beside.is_some();
-        let mut streams = Streams::new(direction, options.size.into(), &side.tunnels, beside)?;
+        let (size, threads) = (options.size.into(), side.plan.senders.len());
+        let mut streams = Streams::new(direction, size, &side.tunnels, beside, threads)?;
         // Neighbours are found and sessions awake.
         for rate in [100.0, 10_000.0] {
             let span = Duration::from_millis(options.time.min(200));
@@ -228,7 +236,7 @@ fn compare(
             Some(rate) => rate.0 as f64,
             None => side.saturation(&mut streams)?,
         };
-        let rounds: Vec<Round> = options.load.iter().map(|_| Round::default()).collect();
+        let rounds: Vec<Rounds> = options.load.iter().map(|_| Rounds::default()).collect();
         trials.push((streams, saturation, rounds));
     }
     let span = Duration::from_millis(options.time);
@@ -245,28 +253,25 @@ fn compare(
         progress.at(number as u64, options.rounds as u64);
     }
     for (side, (_, _, rounds)) in sides.iter().zip(&trials) {
-        for (load, round) in options.load.iter().zip(rounds) {
-            add_row(&side.setting, direction, *load, round, report);
+        let delivered = |rounds: &Rounds| rounds.get(DELIVERED).and_then(median).unwrap_or(0.0);
+        let best = rounds.iter().map(delivered).fold(0.0, f64::max);
+        for (load, rounds) in options.load.iter().zip(rounds) {
+            let way = [
+                side.setting.ports.to_string().into(),
+                direction.to_string().into(),
+                Count((*load).into()).into(),
+            ];
+            let measured = rounds.iter().zip(MEASURES);
+            let measured = measured.map(|(samples, (_, _, digits))| {
+                median(samples).map(|median| Cell::Number(median, digits.into())).into()
+            });
+            let of_best = Cell::Number(100.0 * delivered(rounds) / best.max(1e-9), 0);
+            report.row(way.into_iter().chain(measured).chain([of_best]));
         }
     }
     Ok(())
 }
 
-fn add_row(setting: &Setting, direction: Direction, load: u32, round: &Round, report: &mut Report) {
-    let median = |samples: &Samples, digits| -> Cell {
-        samples.summary().map(|summary| Cell::Number(summary.median, digits)).into()
-    };
-    report.row([
-        setting.ports.to_string().into(),
-        direction.to_string().into(),
-        Count(load.into()).into(),
-        median(&round.offered, 1),
-        median(&round.delivered, 1),
-        median(&round.lost, 2),
-        median(&round.lost_beside, 2),
-        median(&round.cpu, 0),
-        median(&round.busy, 0),
-        median(&round.not_received, 2),
-        median(&round.not_sent, 2),
-    ]);
+fn median(samples: &Samples) -> Option<f64> {
+    samples.summary().map(|summary| summary.median)
 }

@@ -4,17 +4,14 @@ use clap::Args;
 
 use crate::BenchError;
 use crate::kit::{Count, MOST_TIME, count, within};
-use crate::upf::{Direction, Ports};
+use crate::upf::{MOST_SESSIONS, SIZES, Ways};
 
 /// Every list is measured in all combinations with the others.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Ports of N3 and N6
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().ports)]
-    pub ports: Vec<Ports>,
-    /// Which way packets go
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().direction)]
-    pub direction: Vec<Direction>,
+    /// Through which ports, and which way
+    #[command(flatten)]
+    pub ways: Ways,
     /// Offered load, in hundredths of the saturation
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().load)]
     pub load: Vec<u32>,
@@ -30,6 +27,13 @@ pub struct Options {
     /// Packets a second of one more session while a single other one sends the load
     #[arg(long, value_name = "N")]
     pub beside: Option<Count>,
+    /// Threads of the generator, each on a core of its own while there are cores
+    #[arg(long, value_name = "N", default_value_t = Options::default().senders)]
+    pub senders: usize,
+    /// Threads that compute without pause on the packet thread's core: it is left one part in N + 1 of it, so that its saturation is
+    /// within the generator's reach
+    #[arg(long, value_name = "N", default_value_t = Options::default().neighbours)]
+    pub neighbours: usize,
     /// Datagrams of the generator cross its socket together (UDP_SEGMENT)
     #[arg(long)]
     pub joined: bool,
@@ -44,13 +48,14 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            ports: vec![Ports::Udp, Ports::AfXdp],
-            direction: vec![Direction::Uplink, Direction::Downlink],
-            load: vec![50, 100, 150, 200, 300],
+            ways: Ways::default(),
+            load: vec![50, 75, 100, 125, 150, 200],
             saturation: None,
             size: 64,
             sessions: count(100),
             beside: None,
+            senders: 2,
+            neighbours: 0,
             joined: false,
             time: 1000,
             rounds: 3,
@@ -67,11 +72,13 @@ impl Options {
 
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
-        within("--size", [self.size.into()], 64..=1400)?;
-        within("--sessions", [self.sessions.0], 2..=60_000)?;
+        within("--size", [self.size.into()], SIZES)?;
+        within("--sessions", [self.sessions.0], 2..=MOST_SESSIONS)?;
         within("--load", self.load.iter().map(|load| u64::from(*load)), 1..=10_000)?;
         within("--saturation", self.saturation.map(|rate| rate.0), 1..=100_000_000)?;
         within("--beside", self.beside.map(|rate| rate.0), 1..=1_000_000)?;
+        within("--senders", [self.senders as u64], 1..=64)?;
+        within("--neighbours", [self.neighbours as u64], 0..=64)?;
         within("--rounds", [self.rounds as u64], 1..=1000)?;
         within("--time", [self.time], 1..=MOST_TIME)
     }

@@ -37,7 +37,7 @@ impl Report {
     }
 
     /// Adds a row: a cell for each column.
-    pub fn row<const N: usize>(&mut self, cells: [Cell; N]) {
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.table.row(cells);
     }
 

@@ -51,6 +51,10 @@ impl Running {
     /// [`BenchError::Daemon`] with what it cannot open.
     pub fn start(field: &Field, setting: Setting, cores: Cores) -> Result<Self, BenchError> {
         let config = config(setting, cores);
+        if setting.ports == Ports::Tpacket {
+            // A packet ring has no room for what the gNB's kernel has joined.
+            field.gnb.ip("link set n3 gso_max_segs 1")?;
+        }
         let mut counters = Vec::new();
         let mut open = || {
             let ports = open::ports(&config)?;
@@ -87,15 +91,15 @@ impl Running {
 
 fn config(setting: Setting, cores: Cores) -> Config {
     let Setting { ports, sessions, busy_poll } = setting;
+    let on_device = GtpuServer { dev: Some("n3".into()), ..GtpuServer::default() };
     let (mode, n3) = match ports {
         Ports::Udp => (GtpuMode::Udp, GtpuServer { address: Some(UPF_N3.into()), ..GtpuServer::default() }),
-        Ports::AfXdp | Ports::AfXdpTun => {
-            (GtpuMode::AfXdp, GtpuServer { dev: Some("n3".into()), ..GtpuServer::default() })
-        }
+        Ports::AfXdp | Ports::AfXdpTun => (GtpuMode::AfXdp, on_device),
+        Ports::Tpacket => (GtpuMode::Tpacket, on_device),
     };
     let n6 = match ports {
         Ports::AfXdp => Session { mode: N6Mode::AfXdp, gateway: None, dev: "n6".into(), ..pool() },
-        Ports::Udp | Ports::AfXdpTun => Session { gateway: Some(GATEWAY.into()), ..pool() },
+        Ports::Udp | Ports::AfXdpTun | Ports::Tpacket => Session { gateway: Some(GATEWAY.into()), ..pool() },
     };
     let mut upf = Upf {
         max_sessions: sessions,

@@ -17,7 +17,8 @@ pub use daemon::{Cores, Running, Setting};
 pub use ends::{Ends, Stream};
 pub(crate) use field::ue;
 pub use field::{Field, GATEWAY, GNB, POOL, SERVER, UPF_N3, UPF_N4, attach, plans, to_gnb};
-pub use options::{Direction, Options, Ports};
+pub use options::{Direction, Options, Ports, Ways};
+pub(crate) use options::{MOST_SESSIONS, SIZES};
 pub use trial::{Trial, warm_up};
 
 use crate::kit::{Count, Progress, last_core, other_core, pin};
@@ -48,8 +49,8 @@ fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, Be
     let mut progress = Progress::new();
     for sessions in &options.sessions {
         // A thread that never sleeps lets no other have its core.
-        let together = if options.busy_poll { 1 } else { options.ports.len() };
-        for ports in options.ports.chunks(together) {
+        let together = if options.busy_poll { 1 } else { options.ways.ports.len() };
+        for ports in options.ways.ports.chunks(together) {
             let mut sides = Vec::new();
             for ports in ports {
                 progress.stage(format!("upf: {ports}, {sessions} sessions"));
@@ -66,7 +67,7 @@ fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, Be
                 }
             }
             for size in &options.size {
-                for direction in &options.direction {
+                for direction in &options.ways.direction {
                     compare(&mut sides, *direction, *size, options, &mut progress, &mut report)?;
                 }
             }

@@ -1,5 +1,7 @@
 //! What to measure.
 
+use std::ops::RangeInclusive;
+
 use causeway_ports::BATCH;
 use clap::{Args, ValueEnum};
 
@@ -10,12 +12,9 @@ use crate::world::displayed;
 /// Every list is measured in all combinations with the others.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Ports of N3 and N6
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().ports)]
-    pub ports: Vec<Ports>,
-    /// Which way packets go
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().direction)]
-    pub direction: Vec<Direction>,
+    /// Through which ports, and which way
+    #[command(flatten)]
+    pub ways: Ways,
     /// The user's IP packets, in octets
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().size)]
     pub size: Vec<u16>,
@@ -42,8 +41,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            ports: vec![Ports::Udp, Ports::AfXdp, Ports::AfXdpTun],
-            direction: vec![Direction::Uplink, Direction::Downlink],
+            ways: Ways::default(),
             size: vec![64, 512, 1400],
             sessions: vec![count(1), count(1000)],
             run: BATCH,
@@ -55,8 +53,28 @@ impl Default for Options {
     }
 }
 
+/// The ways through a UPF.
+#[derive(Args, Clone, Debug)]
+pub struct Ways {
+    /// Ports of N3 and N6
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Ways::default().ports)]
+    pub ports: Vec<Ports>,
+    /// Which way packets go
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Ways::default().direction)]
+    pub direction: Vec<Direction>,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self { ports: Ports::value_variants().to_vec(), direction: Direction::value_variants().to_vec() }
+    }
+}
+
 /// A /16 has so many UEs, gateway and network left out.
-const MOST_SESSIONS: u64 = 60_000;
+pub(crate) const MOST_SESSIONS: u64 = 60_000;
+
+/// Octets of the user's IP packets.
+pub(crate) const SIZES: RangeInclusive<u64> = 64..=1400;
 
 impl Options {
     /// The same in little time.
@@ -66,7 +84,7 @@ impl Options {
 
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
-        within("--size", self.size.iter().map(|size| u64::from(*size)), 64..=1400)?;
+        within("--size", self.size.iter().map(|size| u64::from(*size)), SIZES)?;
         within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 1..=MOST_SESSIONS)?;
         within("--run", [self.run as u64], 1..=4096)?;
         within("--window", [self.window as u64], 1..=4096)?;
@@ -86,6 +104,8 @@ pub enum Ports {
     /// AF_XDP sockets on N3, a TUN device on N6
     #[value(name = "af_xdp-tun")]
     AfXdpTun,
+    /// Packet rings (TPACKET_V3) on N3, a TUN device on N6
+    Tpacket,
 }
 
 /// Which way packets go.
