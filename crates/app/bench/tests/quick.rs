@@ -218,6 +218,23 @@ fn what_gets_through_a_whole_upf_is_measured() {
     }
 }
 
+// Input:  the daemon in a namespace; the sessions of two SMFs come, those of one go at once, come again, and go when it restarts; a third
+//         SMF and its UEs beside.
+// Output: a row for each of these, with requests and packets of those beside; all of their requests are answered.
+#[test]
+fn pauses_of_a_whole_upf_are_measured() {
+    let name = "pauses_of_a_whole_upf_are_measured";
+    let Some((text, json)) = output_if_possible(name, &["pauses", "--sockets", "--quick"]) else { return };
+    let phases =
+        ["nothing", "come", "come", "nothing", "association released", "come again", "SMF restarted"];
+    assert_eq!(column(&json[0], "phase"), phases, "{text}");
+    assert_eq!(column(&json[0], "sessions"), [0, 1200, 2000, 2000, 1200, 2000, 1200], "{text}");
+    for figure in ["requests", "packets"] {
+        let counted: u64 = column(&json[0], figure).iter().map(|value| value.as_u64().unwrap()).sum();
+        assert!(counted > 0, "{figure}: {text}");
+    }
+}
+
 // Input:  the daemon in a namespace, and an SMF that sets sessions up, moves and ends them, with 10 and 100 requests under way, with and
 //         without packets of UEs.
 // Output: a row for each kind of request, number under way and rate of packets, with rate and latency.

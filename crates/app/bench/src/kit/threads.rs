@@ -62,7 +62,15 @@ impl Threads {
     /// # Errors
     /// [`BenchError::Io`] when the kernel keeps no statistics.
     pub fn cpu_time(&self) -> Result<Duration, BenchError> {
-        self.0.iter().map(|thread| cpu_time(&thread.join("schedstat"))).sum()
+        self.0.iter().map(|thread| of_schedule(&thread.join("schedstat"), 0)).sum()
+    }
+
+    /// How long all of them that have not ended could have run so far, but waited for a core.
+    ///
+    /// # Errors
+    /// As [`Threads::cpu_time`].
+    pub fn waited(&self) -> Result<Duration, BenchError> {
+        self.0.iter().map(|thread| of_schedule(&thread.join("schedstat"), 1)).sum()
     }
 
     /// Keeps them on one core. One that has ended is passed over.
@@ -83,14 +91,14 @@ impl Threads {
     }
 }
 
-/// The first number, nanoseconds on a core; none of a thread that has ended.
-fn cpu_time(file: &Path) -> Result<Duration, BenchError> {
+/// One of the numbers: nanoseconds on a core, nanoseconds that it waited for one; none of a thread that has ended.
+fn of_schedule(file: &Path, place: usize) -> Result<Duration, BenchError> {
     let reading = || BenchError::io(format!("read {}", file.display()));
     let text = match fs::read_to_string(file) {
         Err(_) if file.parent().is_some_and(|thread| !thread.exists()) => return Ok(Duration::ZERO),
         text => text.map_err(reading())?,
     };
-    let nanos = text.split(' ').next().and_then(|first| first.parse().ok());
+    let nanos = text.split(' ').nth(place).and_then(|number| number.trim().parse().ok());
     nanos.map(Duration::from_nanos).ok_or_else(|| reading()(std::io::ErrorKind::InvalidData.into()))
 }
 

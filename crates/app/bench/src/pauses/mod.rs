@@ -5,6 +5,8 @@
 //! all the while. Each step in which nothing else can be served is timed by itself: one call of N4, one turn of the packet
 //! thread. The time is CPU time of this thread, with what the kernel does in it, so that a busy machine does not count.
 
+mod beside;
+mod sockets;
 mod world;
 
 use std::net::Ipv4Addr;
@@ -34,6 +36,12 @@ pub struct Options {
     /// Sessions that come and go
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
     pub sessions: Vec<Count>,
+    /// Ask the daemon over its sockets instead, in network namespaces: what others' requests and packets take meanwhile
+    #[arg(long)]
+    pub sockets: bool,
+    /// With `--sockets`: sessions of the SMF whose association ends, of those that come
+    #[arg(long, value_name = "N", default_value_t = Options::default().ending)]
+    pub ending: Count,
 }
 
 impl Default for Options {
@@ -42,6 +50,8 @@ impl Default for Options {
             backend: vec![Backend::Fastpath],
             teids: vec![Teids::Upf, Teids::Smf],
             sessions: vec![count(1_000_000)],
+            sockets: false,
+            ending: count(400_000),
         }
     }
 }
@@ -80,9 +90,14 @@ const SPANS: [u32; 9] = [1000, 8192, 32_768, 65_536, 131_072, 262_144, 524_288, 
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let mut options = options.clone();
     if common.quick {
-        options.sessions = vec![count(2000)];
+        (options.sessions, options.ending) = (vec![count(2000)], count(800));
     }
     within("--sessions", options.sessions.iter().map(|sessions| sessions.0), 1000..=MOST_SESSIONS)?;
+    if options.sockets {
+        let fewest = options.sessions.iter().map(|sessions| sessions.0).min().unwrap_or(0);
+        within("--ending", [options.ending.0], 1..=fewest)?;
+        return sockets::run(&options, common);
+    }
     let conditions = Conditions::here(IoCost::Net)
         .with("time", "CPU time of each step of N4, and of each turn of the packet thread, by itself")
         .with("beside", format!("a second SMF with {OTHERS} sessions, their requests and packets"));
@@ -161,7 +176,7 @@ impl Bench {
     fn begin(&mut self) -> Result<(), BenchError> {
         for smf in [SMF, OTHER] {
             let sequence = self.next_sequence();
-            self.world.request(smf, &requests::association_of(smf, sequence));
+            self.world.request(smf, &requests::association_of(smf, requests::SINCE, sequence));
         }
         for number in OTHER_UES..OTHER_UES + OTHERS {
             let request = requests::establishment_from(OTHER, number, None, self.next_sequence());
@@ -172,7 +187,7 @@ impl Bench {
             let (Some(seid), Some(teid)) = (up_seid(answer), uplink_teid(answer)) else {
                 return Err(BenchError::NotAccepted { what: "establish".to_owned(), accepted: 0, of: 1 });
             };
-            self.others.push((seid, packet(teid, number)?));
+            self.others.push((seid, packet(teid, number, Ipv4Addr::new(203, 0, 113, 1))?));
         }
         self.world.pauses = Pauses::default();
         Ok(())
@@ -282,11 +297,10 @@ impl Bench {
 }
 
 /// A G-PDU with a packet of a UE to a server.
-fn packet(teid: Teid, number: u32) -> Result<Vec<u8>, BenchError> {
+fn packet(teid: Teid, number: u32, server: Ipv4Addr) -> Result<Vec<u8>, BenchError> {
     const SIZE: usize = 128;
     const HEADERS: usize = 28;
     let mut data = prefix::uplink(teid, Qfi::from_low_bits(9), SIZE)?.to_vec();
-    let server = Ipv4Addr::new(203, 0, 113, 1);
     let ip = IpRepr::V4(Ipv4Repr::new(requests::ue(number), server, IpProtocol::UDP));
     let ports = UdpRepr { src_port: 40_000, dst_port: 7000 };
     ip.write_udp(ports, true, &[&[0; SIZE - HEADERS]], &mut data)?;

@@ -6,7 +6,7 @@
 mod decoding;
 mod options;
 pub(crate) mod requests;
-mod sockets;
+pub(crate) mod sockets;
 mod world;
 
 use std::time::Duration;

@@ -20,6 +20,9 @@ use super::options::Wording;
 /// The SMF.
 pub(crate) const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
 
+/// Since when an SMF has been running, unless it has restarted.
+pub(crate) const SINCE: NtpSeconds = NtpSeconds(3_900_000_000);
+
 /// The gNBs between which UEs move.
 const GNBS: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 11), Ipv4Addr::new(192, 0, 2, 12)];
 
@@ -30,13 +33,13 @@ pub(crate) fn ue(number: u32) -> Ipv4Addr {
 
 /// The setup of the association.
 pub(crate) fn association() -> Vec<u8> {
-    association_of(SMF, 0)
+    association_of(SMF, SINCE, 0)
 }
 
-/// The same of another SMF.
-pub(crate) fn association_of(smf: Ipv4Addr, sequence: u32) -> Vec<u8> {
-    let stamp = RecoveryTimeStamp(NtpSeconds(3_900_000_000));
-    encode(AssociationSetupRequest::new(NodeId::Ip(smf.into()), stamp).into(), None, sequence)
+/// The same of another SMF, which has been running since then.
+pub(crate) fn association_of(smf: Ipv4Addr, since: NtpSeconds, sequence: u32) -> Vec<u8> {
+    let setup = AssociationSetupRequest::new(NodeId::Ip(smf.into()), RecoveryTimeStamp(since));
+    encode(setup.into(), None, sequence)
 }
 
 /// The end of the association of an SMF.

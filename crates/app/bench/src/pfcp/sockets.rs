@@ -4,7 +4,7 @@
 //! own. The generator is on the core of the packet thread: it has its requests ready, keeps so many under way, and sends the
 //! next one when an answer has come.
 
-mod smf;
+pub(crate) mod smf;
 mod traffic;
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
@@ -29,7 +29,7 @@ use traffic::Traffic;
 const FILLING: usize = 64;
 
 /// The subnet of the UEs.
-const UES: &str = "10.0.0.0/8";
+pub(crate) const UES: &str = "10.0.0.0/8";
 
 /// Measures all combinations.
 ///
@@ -125,7 +125,8 @@ impl Side {
         let config = config(sessions);
         let start = || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from);
         let running = Running::begin(cores, start)?;
-        let mut smf = field.upf.enter(|| Ok(Smf::open((UPF_N4, PFCP_PORT).into())))??;
+        let mut smf =
+            field.upf.enter(|| Ok(Smf::open(requests::SMF, SMF_SOCKET, (UPF_N4, PFCP_PORT).into())))??;
         smf.associate()?;
         let most = sessions / (2 * (options.window.len() * options.traffic.len()).max(1) as u32);
         let measured = u32::try_from(options.requests.0).unwrap_or(u32::MAX).min(most).max(1);
@@ -250,7 +251,8 @@ impl Side {
     }
 }
 
-fn config(sessions: u32) -> Config {
+/// A daemon with room for so many sessions, on UDP and TUN.
+pub(crate) fn config(sessions: u32) -> Config {
     let n3 = GtpuServer { address: Some(UPF_N3.into()), ..GtpuServer::default() };
     let n4 = PfcpServer { address: Some(IpAddr::V4(UPF_N4)), dev: None, port: PFCP_PORT };
     let default = Session::default();
@@ -267,4 +269,4 @@ fn config(sessions: u32) -> Config {
 }
 
 /// Where the SMF's socket is.
-const SMF_SOCKET: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 4);
+pub(crate) const SMF_SOCKET: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 4);

@@ -1,7 +1,7 @@
 //! The generator: one socket, and requests that are ready before the clock runs.
 
 use std::io::ErrorKind;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use causeway_pfcp::{Header, HeartbeatResponse, Message, MessageType, RecoveryTimeStamp};
@@ -9,7 +9,6 @@ use causeway_types::NtpSeconds;
 use causeway_upf::config::PFCP_PORT;
 
 use super::super::{Operation, is_accepted, requests};
-use super::SMF_SOCKET;
 use crate::BenchError;
 use crate::kit::Samples;
 
@@ -26,49 +25,85 @@ const DATAGRAM: usize = 4096;
 const SEQUENCE: u32 = 0x00ff_ffff;
 
 /// An SMF.
-pub(super) struct Smf {
-    socket: UdpSocket,
+pub(crate) struct Smf {
+    pub(crate) socket: UdpSocket,
+    node: Ipv4Addr,
+    /// Since when it has been running.
+    since: NtpSeconds,
     sequence: u32,
 }
 
 /// Requests and their answers.
-pub(super) struct Exchange {
+pub(crate) struct Exchange {
     /// From the first request to the last answer.
-    pub(super) wall: Duration,
+    pub(crate) wall: Duration,
     /// Of each request, in microseconds.
-    pub(super) latency: Samples,
+    pub(crate) latency: Samples,
     /// In the order of the requests.
-    pub(super) answers: Vec<Vec<u8>>,
+    pub(crate) answers: Vec<Vec<u8>>,
     /// Requests that were sent again.
-    pub(super) repeated: u64,
+    pub(crate) repeated: u64,
 }
 
 impl Smf {
-    /// Opens the socket in the network namespace of the calling thread.
-    pub(super) fn open(upf: SocketAddr) -> Result<Self, BenchError> {
+    /// Opens the socket in the network namespace of the calling thread, for the SMF of that name.
+    pub(crate) fn open(node: Ipv4Addr, address: Ipv4Addr, upf: SocketAddr) -> Result<Self, BenchError> {
         let open = || {
-            let socket = UdpSocket::bind((SMF_SOCKET, PFCP_PORT))?;
+            let socket = UdpSocket::bind((address, PFCP_PORT))?;
             socket.connect(upf)?;
             socket.set_read_timeout(Some(T1))?;
             Ok(socket)
         };
-        Ok(Self { socket: open().map_err(BenchError::io("open the socket of the SMF"))?, sequence: 0 })
+        let socket = open().map_err(BenchError::io("open the socket of the SMF"))?;
+        Ok(Self { socket, node, since: requests::SINCE, sequence: 0 })
     }
 
     /// Sets the association up.
-    pub(super) fn associate(&mut self) -> Result<(), BenchError> {
+    pub(crate) fn associate(&mut self) -> Result<(), BenchError> {
+        let sequence = self.next_sequence();
+        self.tell(&requests::association_of(self.node, self.since, sequence), "set up the association")
+    }
+
+    /// Sets the association up as after a restart.
+    pub(crate) fn restart(&mut self) -> Result<(), BenchError> {
+        self.since = NtpSeconds(self.since.0.wrapping_add(1));
+        self.associate()
+    }
+
+    /// Ends the association.
+    pub(crate) fn release(&mut self) -> Result<(), BenchError> {
+        let sequence = self.next_sequence();
+        self.tell(&requests::release_of(self.node, sequence), "release the association")
+    }
+
+    /// Answers what the UPF asks for so long, or until something else has come.
+    pub(crate) fn answer_for(&mut self, time: Duration) -> Result<(), BenchError> {
+        let patience =
+            |time| self.socket.set_read_timeout(Some(time)).map_err(BenchError::io("set a socket up"));
+        patience(time)?;
+        self.receive(&mut [0; DATAGRAM])?;
+        patience(T1)
+    }
+
+    /// Asks until there is an answer.
+    fn tell(&mut self, request: &[u8], what: &str) -> Result<(), BenchError> {
         let mut buffer = [0; DATAGRAM];
         for _ in 0..N1 {
-            self.socket.send(&requests::association()).map_err(BenchError::io("send a request"))?;
+            self.send(request)?;
             if self.receive(&mut buffer)?.is_some() {
                 return Ok(());
             }
         }
-        Err(BenchError::NotAccepted { what: "set up the association".to_owned(), accepted: 0, of: 1 })
+        Err(BenchError::NotAccepted { what: what.to_owned(), accepted: 0, of: 1 })
+    }
+
+    fn next_sequence(&mut self) -> u32 {
+        self.sequence = self.sequence.wrapping_add(1) & SEQUENCE;
+        self.sequence
     }
 
     /// Sends requests, so many at a time, until all are answered.
-    pub(super) fn ask<R: FnOnce(u32) -> Vec<u8>>(
+    pub(crate) fn ask<R: FnOnce(u32) -> Vec<u8>>(
         &mut self,
         operation: Operation,
         requests: impl Iterator<Item = R>,
@@ -77,8 +112,7 @@ impl Smf {
         let first = self.sequence.wrapping_add(1) & SEQUENCE;
         let mut ready = Vec::new();
         for request in requests {
-            self.sequence = self.sequence.wrapping_add(1) & SEQUENCE;
-            ready.push(request(self.sequence));
+            ready.push(request(self.next_sequence()));
         }
         let mut exchange = Exchange {
             wall: Duration::ZERO,
@@ -148,7 +182,7 @@ impl Smf {
             if header.message_type != MessageType::HeartbeatRequest.code() {
                 return Ok(Some((header.sequence, len)));
             }
-            let stamp = RecoveryTimeStamp(NtpSeconds(3_900_000_000));
+            let stamp = RecoveryTimeStamp(self.since);
             let mut answer = Vec::new();
             // It is no longer than a datagram.
             let _ = Message::from(HeartbeatResponse::new(stamp)).encode(None, header.sequence, &mut answer);

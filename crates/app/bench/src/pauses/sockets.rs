@@ -1,0 +1,268 @@
+//! The same in the daemon, over its sockets: what requests and packets of others take, from one end to the other, while sessions come,
+//! and while all of one SMF go at once.
+//!
+//! Two SMFs have the sessions that come; one of them ends its association, comes back, and restarts. The third one and its UEs are those
+//! beside. Requests and packets go through sockets and namespaces, so that the kernel and what else the machine does are in the figures.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use causeway_lab::LabError;
+use causeway_upf::config::{Config, MetricsServer, PFCP_PORT};
+use causeway_upf::{Daemon, config};
+
+use super::beside::{Beside, Others};
+use super::{OTHER, OTHER_UES, OTHERS, Options, packet};
+use crate::kit::{Count, Progress, Samples, cores_beside, pin};
+use crate::nets::Nets;
+use crate::pfcp::requests::{self, SMF};
+use crate::pfcp::sockets::smf::Smf;
+use crate::pfcp::sockets::{SMF_SOCKET, UES, config as daemon};
+use crate::pfcp::{Operation, up_seid, uplink_teid};
+use crate::report::{Cell, Column, Conditions, IoCost, Report};
+use crate::upf::{Cores, Field, GNB, Running, SERVER, UPF_N3, UPF_N4, choose_cores};
+use crate::{BenchError, Common};
+
+/// Requests of the SMFs whose sessions come that are under way.
+const WINDOW: usize = 32;
+
+/// Requests that are made ready at once.
+const CHUNK: u32 = 4096;
+
+/// How long nothing else happens, to compare with.
+const CALM: Duration = Duration::from_secs(2);
+
+/// How long sessions may take to go.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The second SMF of the sessions that come, and the sockets of both others.
+const SECOND: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 23);
+const SECOND_SOCKET: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 5);
+const OTHER_SOCKET: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 6);
+
+/// The UPF's own address among those of the UEs.
+const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 254);
+
+/// Where the daemon tells how many sessions there are.
+const METRICS: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, config::METRICS_PORT);
+
+pub(super) fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
+    let nets = Nets::allowed()?;
+    // In a thread of its own, which takes its core with it when it ends.
+    let measured = std::thread::scope(|scope| scope.spawn(|| measure(options, common, &nets)).join());
+    measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|report| vec![report])
+}
+
+/// Who runs where.
+#[derive(Clone, Copy)]
+struct Places {
+    cores: Cores,
+    /// The core of the SMFs whose sessions come and go.
+    smfs: usize,
+    /// The core of those beside.
+    beside: usize,
+}
+
+fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, BenchError> {
+    let cores = choose_cores(common)?;
+    let mut free = cores_beside(&[cores.packets, cores.others])?;
+    let beside = free.pop().unwrap_or(cores.others);
+    let places = Places { cores, smfs: free.pop().unwrap_or(beside), beside };
+    pin(places.smfs)?;
+    let Cores { packets, others } = cores;
+    let conditions = Conditions::here(IoCost::Gross)
+        .with("UPF", format!("control plane on core {others}, packet thread on core {packets}; UDP and TUN"))
+        .with("beside", format!("an SMF with {OTHERS} sessions on core {beside}: 2,000 requests and 10,000 uplink packets a second"))
+        .with("SMFs", format!("on core {}, {WINDOW} requests under way", places.smfs))
+        .with("time", "wall time, from one end to the other");
+    let title = "Pauses: what requests and packets of others take while sessions come and go, over sockets";
+    let mut report = Report::new("pauses-sockets", title, conditions, columns());
+    let mut progress = Progress::new();
+    for sessions in &options.sessions {
+        progress.stage(format!("pauses: {sessions} sessions, over sockets"));
+        // The options are checked: both are below 2^32.
+        let (sessions, ending) = (sessions.0 as u32, options.ending.0 as u32);
+        Bench::open(sessions, places, nets)?.run(ending, &mut progress, &mut report)?;
+    }
+    report.note("waited: how long the threads of the UPF that could run had to wait for a core, all together; own: the longest time in which the thread that measures did not run.");
+    report.note("lost: requests and packets of those beside that have not arrived after five seconds.");
+    Ok(report)
+}
+
+fn columns() -> Vec<Column> {
+    let figures = ["p50", "p99", "p99.9", "most"].map(|name| Column::of(name, "us"));
+    let mut columns = vec![Column::new("phase"), Column::new("sessions"), Column::of("took", "s")];
+    columns.push(Column::new("requests"));
+    columns.extend(figures.clone());
+    columns.push(Column::new("packets"));
+    columns.extend(figures);
+    columns.extend([Column::new("lost"), Column::of("waited", "ms"), Column::of("own", "us")]);
+    columns
+}
+
+struct Bench {
+    sessions: u32,
+    /// The one that stays, and the one that goes.
+    smfs: [Smf; 2],
+    beside: Beside,
+    running: Running,
+    field: Field,
+    start: Instant,
+    waited: Duration,
+}
+
+impl Bench {
+    fn open(sessions: u32, places: Places, nets: &Nets) -> Result<Self, BenchError> {
+        let field = Field::build(nets, places.beside)?;
+        field.dn.ip(format!("route add {UES} via 198.51.100.1"))?;
+        let config = with_metrics(daemon(sessions + OTHERS));
+        let start = || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from);
+        let running = Running::begin(places.cores, start)?;
+        let smf =
+            |(node, socket)| field.upf.enter(|| Ok(Smf::open(node, socket, (UPF_N4, PFCP_PORT).into())));
+        let [mut first, mut second, mut other] =
+            [smf((SECOND, SECOND_SOCKET))??, smf((SMF, SMF_SOCKET))??, smf((OTHER, OTHER_SOCKET))??];
+        for smf in [&mut first, &mut second, &mut other] {
+            smf.associate()?;
+        }
+        let beside = Beside::begin(others(other, &field)?, places.beside)?;
+        let waited = running.all.waited()?;
+        Ok(Self { sessions, smfs: [first, second], beside, running, field, start: Instant::now(), waited })
+    }
+
+    fn run(mut self, ending: u32, progress: &mut Progress, report: &mut Report) -> Result<(), BenchError> {
+        self.calm(report)?;
+        let staying = self.sessions - ending;
+        self.come(0, 0..staying, progress)?;
+        self.report("come", self.sessions - ending, report)?;
+        self.come(1, staying..self.sessions, progress)?;
+        self.report("come", self.sessions, report)?;
+        self.calm(report)?;
+        self.smfs[1].release()?;
+        self.gone(staying)?;
+        self.report("association released", staying, report)?;
+        self.smfs[1].associate()?;
+        self.come(1, staying..self.sessions, progress)?;
+        self.report("come again", self.sessions, report)?;
+        self.smfs[1].restart()?;
+        self.gone(staying)?;
+        self.report("SMF restarted", staying, report)
+    }
+
+    /// Nothing but those beside.
+    fn calm(&mut self, report: &mut Report) -> Result<(), BenchError> {
+        std::thread::sleep(CALM);
+        let sessions = self.there()?.saturating_sub(u64::from(OTHERS)) as u32;
+        self.report("nothing", sessions, report)
+    }
+
+    fn come(
+        &mut self,
+        smf: usize,
+        numbers: std::ops::Range<u32>,
+        progress: &mut Progress,
+    ) -> Result<(), BenchError> {
+        let node = if smf == 0 { SECOND } else { SMF };
+        let mut first = numbers.start;
+        while first < numbers.end {
+            progress.at(first.into(), self.sessions.into());
+            let end = numbers.end.min(first + CHUNK);
+            let requests = (first..end)
+                .map(|number| move |sequence| requests::establishment_from(node, number, None, sequence));
+            if let Some(smf) = self.smfs.get_mut(smf) {
+                smf.ask(Operation::Establish, requests, WINDOW)?;
+            }
+            first = end;
+        }
+        Ok(())
+    }
+
+    /// Waits until no more than so many are there, and those beside.
+    fn gone(&mut self, sessions: u32) -> Result<(), BenchError> {
+        let (start, left) = (Instant::now(), u64::from(sessions + OTHERS));
+        while self.there()? > left {
+            if start.elapsed() > PATIENCE {
+                return Err(BenchError::NotAccepted { what: "end sessions".to_owned(), accepted: 0, of: 1 });
+            }
+            // The UPF asks an SMF that says it has restarted.
+            for smf in &mut self.smfs {
+                smf.answer_for(Duration::from_millis(10))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many sessions there are, in N4 or the data plane.
+    fn there(&self) -> Result<u64, BenchError> {
+        let page = || -> std::io::Result<String> {
+            let mut stream = TcpStream::connect(METRICS)?;
+            write!(stream, "GET /metrics HTTP/1.1\r\nHost: upf\r\nConnection: close\r\n\r\n")?;
+            let mut page = String::new();
+            stream.read_to_string(&mut page)?;
+            Ok(page)
+        };
+        let page = self.field.upf.enter(|| page().map_err(LabError::io("read the metrics")))?;
+        let value = |name: &str| -> Option<u64> {
+            page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?.parse().ok()
+        };
+        let both = ["pfcp_sessions", "fivegs_upffunction_upf_sessionnbr"].map(value);
+        let missing = || BenchError::io("read the metrics")(std::io::ErrorKind::InvalidData.into());
+        both.into_iter().try_fold(0, |most, value| Some(value?.max(most))).ok_or_else(missing)
+    }
+
+    fn report(&mut self, phase: &str, sessions: u32, report: &mut Report) -> Result<(), BenchError> {
+        let heard = self.beside.heard()?;
+        let waited = self.running.all.waited()?;
+        let figures = |samples: &Samples| -> Vec<Cell> {
+            let all = samples.percentiles([500, 990, 999, 1000]);
+            let micros = (0..4).map(|at| all.and_then(|all| all.get(at).copied()));
+            let micros = micros.map(|micros| micros.map(|micros| Cell::Number(micros, 0)).into());
+            std::iter::once(Cell::Count(samples.len() as u64)).chain(micros).collect()
+        };
+        let took = Cell::Number(self.start.elapsed().as_secs_f64(), 1);
+        let mut row = vec![phase.into(), Count(sessions.into()).into(), took];
+        row.extend(figures(&heard.requests));
+        row.extend(figures(&heard.packets));
+        let waiting = waited.saturating_sub(self.waited).as_secs_f64() * 1e3;
+        row.extend([Cell::Count(heard.lost), Cell::Number(waiting, 1), Cell::Number(heard.own, 0)]);
+        report.row(row);
+        (self.start, self.waited) = (Instant::now(), waited);
+        Ok(())
+    }
+}
+
+/// With addresses of the UEs that the kernel knows, and metrics.
+fn with_metrics(mut config: Config) -> Config {
+    let (address, port) = METRICS;
+    config.upf.metrics.server = vec![MetricsServer { address: address.into(), port }];
+    for session in &mut config.upf.session {
+        session.gateway = Some(GATEWAY.into());
+    }
+    config
+}
+
+/// The sessions of those beside, and the sockets of their SMF, gNB and server.
+fn others(mut smf: Smf, field: &Field) -> Result<Others, BenchError> {
+    let numbers = OTHER_UES..OTHER_UES + OTHERS;
+    let requests = numbers
+        .clone()
+        .map(|number| move |sequence| requests::establishment_from(OTHER, number, None, sequence));
+    let exchange = smf.ask(Operation::Establish, requests, WINDOW)?;
+    let mut sessions = Vec::new();
+    for (answer, number) in exchange.answers.iter().zip(numbers) {
+        if let (Some(seid), Some(teid)) = (up_seid(answer), uplink_teid(answer)) {
+            sessions.push((seid, packet(teid, number, SERVER)?));
+        }
+    }
+    let bind = |address: SocketAddr, peer: Option<SocketAddr>| -> std::io::Result<UdpSocket> {
+        let socket = UdpSocket::bind(address)?;
+        peer.map_or(Ok(()), |peer| socket.connect(peer))?;
+        Ok(socket)
+    };
+    let failed = || LabError::io("open a socket");
+    let n3 = Some((UPF_N3, 2152).into());
+    let gnb = field.gnb.enter(|| bind((GNB, 2152).into(), n3).map_err(failed()))?;
+    let server = field.dn.enter(|| bind((SERVER, 7000).into(), None).map_err(failed()))?;
+    Ok(Others { smf: smf.socket, gnb, server, sessions })
+}
