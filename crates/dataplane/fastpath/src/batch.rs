@@ -15,8 +15,8 @@ use crate::guess::{Met, NO_STEP};
 use crate::leaving::{Entrance, Leaving};
 use crate::plain::{Fork, Plains, flaw};
 use crate::refusal::Mute;
-use crate::strangers::Strangers;
 use crate::surroundings::Exit;
+use crate::unknown_destinations::UnknownDestinations;
 use crate::work::Odd;
 
 mod late;
@@ -31,7 +31,7 @@ impl FastPath {
         self.expire(now);
         let mut desk = self.desk.take().unwrap_or_else(|| Box::new(Desk::new()));
         desk.begin(batch.len(), self.table.is_large());
-        (self.has_woken, self.strangers) = (false, Strangers::default());
+        (self.has_woken, self.unknown_destinations) = (false, UnknownDestinations::default());
         self.guess.begin(batch.len());
         let (mut odd, octets) = (Odd::new(), batch.octets() as u64);
         let (compare, odd) = (self.sets.compare(), &mut odd);

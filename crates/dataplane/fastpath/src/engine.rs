@@ -19,9 +19,9 @@ use crate::leaving::{Entrance, Leaving};
 use crate::program::Programs;
 use crate::refusal::Silence;
 use crate::resting::{Awake, Resting};
-use crate::strangers::Strangers;
 use crate::surroundings::Surroundings;
 use crate::table::Table;
+use crate::unknown_destinations::UnknownDestinations;
 
 /// Blocks of filters, of 448 octets each, at most, and for each session.
 const FILTER_BLOCKS: u32 = 1 << 20;
@@ -52,7 +52,7 @@ pub struct FastPath {
     pub(crate) fate: Fate,
     /// Some session has woken since the batch began.
     pub(crate) has_woken: bool,
-    pub(crate) strangers: Strangers,
+    pub(crate) unknown_destinations: UnknownDestinations,
     /// Who is told nothing for a while.
     pub(crate) silence: Silence,
     /// For packets that come one by one.
@@ -86,7 +86,7 @@ impl FastPath {
             hot: Counters::default(),
             fate: Fate::Dropped(DropReason::UnknownUe),
             has_woken: false,
-            strangers: Strangers::default(),
+            unknown_destinations: UnknownDestinations::default(),
             silence: Silence::new(),
             single: Some(Single::default()),
             desk: None,
@@ -160,7 +160,7 @@ impl FastPath {
         let fate = self.slow.process(now, ingress, packet, out);
         concerned.iter().for_each(|seid| self.grant(*seid, now));
         self.calm(now);
-        self.strangers = Strangers::default();
+        self.unknown_destinations = UnknownDestinations::default();
         fate
     }
 

@@ -68,8 +68,8 @@ impl Glance {
             };
         }
         if WAY != UPLINK {
-            let is_stranger = engine.is_for_nobody::<WAY>((batch, plains), index);
-            return if is_stranger { Fork::Drop(DropReason::UnknownUe) } else { Fork::Ask };
+            let is_unknown = engine.is_for_nobody::<WAY>((batch, plains), index);
+            return if is_unknown { Fork::Drop(DropReason::UnknownUe) } else { Fork::Ask };
         }
         let is_dropped = plains.keys[at] == 0
             || is_muted && engine.table.is_complete() && engine.is_for_nobody::<WAY>((batch, plains), index);

@@ -34,10 +34,10 @@ mod reread;
 mod rest;
 mod resting;
 mod six;
-mod strangers;
 mod surroundings;
 mod table;
 mod tunnelled;
+mod unknown_destinations;
 mod work;
 
 pub use engine::FastPath;

@@ -170,8 +170,8 @@ impl FastPath {
                 return if self.table.has_far_tunnels() { Fork::Six } else { Fork::Unknown };
             }
         } else if plains.lines[at] == 0 {
-            let is_stranger = self.is_for_nobody::<WAY>((batch, plains), index);
-            return if is_stranger { Fork::Drop(DropReason::UnknownUe) } else { Fork::Ask };
+            let is_unknown = self.is_for_nobody::<WAY>((batch, plains), index);
+            return if is_unknown { Fork::Drop(DropReason::UnknownUe) } else { Fork::Ask };
         } else if line.prefix != plains.prefixes[at] || line.place != plains.places[at] {
             return Fork::Six;
         }

@@ -123,10 +123,10 @@ mod tests {
         assert_eq!(pools.slots(), 256 + 128);
         assert_eq!((slot(&pools, "10.45.0.0"), slot(&pools, "10.45.0.255")), (Some(0), Some(255)));
         assert_eq!((slot(&pools, "10.46.0.0"), slot(&pools, "10.46.0.127")), (Some(256), Some(383)));
-        for stranger in
+        for unknown in
             ["10.46.0.128", "10.46.0.255", "10.44.255.255", "10.45.1.0", "0.0.0.0", "255.255.255.255"]
         {
-            assert_eq!(slot(&pools, stranger), None, "{stranger}");
+            assert_eq!(slot(&pools, unknown), None, "{unknown}");
         }
     }
 

@@ -1,7 +1,7 @@
 mod again;
 mod foreseen;
 mod led;
-mod strangers;
+mod unknown_destinations;
 
 use std::net::Ipv4Addr;
 

@@ -97,7 +97,7 @@ fn the_capacity_asked_for_fits() {
 }
 
 // Input:  someone who knows the hash and chooses keys that all have the same two buckets and the same tag.
-// Output: sixteen fit, each is found by its line; the seventeenth is refused after few steps, and strangers still fit
+// Output: sixteen fit, each is found by its line; the seventeenth is refused after few steps, and others still fit
 //         in. Removing one of the keys leaves the others.
 #[test]
 #[cfg_attr(miri, ignore = "takes long: searches millions of keys")]
@@ -116,8 +116,8 @@ fn keys_that_crowd_are_told_apart_by_their_lines() {
     assert_eq!(bench.insert(key(crowd[16])).unwrap_err().entries, 16);
     bench.assert_equal();
     assert_eq!(bench.look_up(&key(crowd[16])), None);
-    let stranger = (0..).find(|number| !crowd.contains(number) && bench.insert(key(*number)).is_ok());
-    assert!(stranger.is_some());
+    let other = (0..).find(|number| !crowd.contains(number) && bench.insert(key(*number)).is_ok());
+    assert!(other.is_some());
     for number in &crowd[..8] {
         assert!(bench.remove(&key(*number)));
     }

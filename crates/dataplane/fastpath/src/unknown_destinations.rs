@@ -21,12 +21,12 @@ type Asked<T> = ArrayVec<(usize, T), TOGETHER>;
 
 /// What was found out about the packets of a batch, a bit each. It holds until the slow room has acted.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Strangers {
+pub(crate) struct UnknownDestinations {
     asked: u64,
     known: u64,
 }
 
-impl Strangers {
+impl UnknownDestinations {
     fn note(&mut self, index: usize, is_known: bool) {
         self.asked |= bit(index);
         self.known |= u64::from(is_known) << (index % BATCH);
@@ -47,20 +47,20 @@ impl FastPath {
         (batch, plains): (&Batch, &Plains),
         index: usize,
     ) -> bool {
-        if self.strangers.asked & bit(index) == 0 {
+        if self.unknown_destinations.asked & bit(index) == 0 {
             match WAY {
                 UPLINK => self.ask_for_tunnels((batch, plains), index),
                 _ => self.ask_for_addresses((batch, plains), index),
             }
         }
-        self.strangers.asked & !self.strangers.known & bit(index) != 0
+        self.unknown_destinations.asked & !self.unknown_destinations.known & bit(index) != 0
     }
 
     #[inline(never)]
     fn ask_for_tunnels(&mut self, (batch, plains): (&Batch, &Plains), from: usize) {
         if self.resting.len() == 0 && !self.has_woken {
             // Whoever has a tunnel has a line.
-            self.strangers = Strangers { asked: u64::MAX, known: 0 };
+            self.unknown_destinations = UnknownDestinations { asked: u64::MAX, known: 0 };
             return;
         }
         let mut tunnels = Asked::new();
@@ -74,7 +74,7 @@ impl FastPath {
         }
         tunnels.iter().for_each(|(_, tunnel)| self.resting.approach_tunnel(*tunnel));
         for (index, (teid, local)) in tunnels {
-            self.strangers.note(index, self.has_tunnel(teid, local));
+            self.unknown_destinations.note(index, self.has_tunnel(teid, local));
         }
     }
 
@@ -100,11 +100,11 @@ impl FastPath {
             addresses.iter().for_each(|(_, address)| self.resting.approach_ue(*address));
         }
         for (index, address) in &addresses {
-            self.strangers.note(*index, self.slow.knows(*address));
+            self.unknown_destinations.note(*index, self.slow.knows(*address));
         }
         if rests {
             for (index, address) in addresses {
-                self.strangers.note(index, self.rests(address));
+                self.unknown_destinations.note(index, self.rests(address));
             }
         }
     }
