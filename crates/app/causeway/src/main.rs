@@ -14,8 +14,5 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    // Without its threads the allocator works as well, but gives memory back only as more is taken.
-    #[cfg(feature = "jemalloc")]
-    let _ = tikv_jemalloc_ctl::background_thread::write(true);
     commands::run(cli::Cli::parse())
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use causeway_upf::config::Config;
 use causeway_upf::logging::{self, LogControl};
-use causeway_upf::{Daemon, service};
+use causeway_upf::{Daemon, StartError, service};
 use tracing::{error, info, warn};
 
 use crate::cli::ConfigArgs;
@@ -21,7 +21,7 @@ pub(super) fn run(args: &ConfigArgs) -> ExitCode {
     };
     let from = args.config.as_ref().map_or("defaults".into(), |file| file.display().to_string());
     info!("causeway {}, configuration {from}", env!("CARGO_PKG_VERSION"));
-    let code = match service::run(|| Daemon::start(&config), || reload(&logs, args)) {
+    let code = match service::run(|| start(&config), || reload(&logs, args)) {
         Ok(totals) => {
             info!("stopped: {totals}");
             exit::OK
@@ -33,6 +33,16 @@ pub(super) fn run(args: &ConfigArgs) -> ExitCode {
     };
     logs.flush();
     ExitCode::from(code)
+}
+
+/// Starts the daemon, then the threads of the allocator: they complain on standard error where there is no room for them, and a start that
+/// fails says so in one line.
+fn start(config: &Config) -> Result<Daemon, StartError> {
+    let daemon = Daemon::start(config)?;
+    // Without them the allocator gives memory back only as more is taken.
+    #[cfg(feature = "jemalloc")]
+    let _ = tikv_jemalloc_ctl::background_thread::write(true);
+    Ok(daemon)
 }
 
 /// SIGHUP: the level of the logs is read anew. Everything else stays as it was at start.
