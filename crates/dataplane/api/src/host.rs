@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use causeway_types::{IpNet, Ipv4Net, Ipv6Net};
+use causeway_types::{IpNet, Ipv4Net, Ipv4Subnets, Ipv6Net, Ipv6Subnets};
 
 use crate::{DropReason, Topology};
 
@@ -115,6 +115,21 @@ impl Closed {
     pub fn v6(&self) -> impl Iterator<Item = (Ipv6Addr, Ipv6Addr)> {
         self.v6.iter().map(|(first, last)| (Ipv6Addr::from_bits(*first), Ipv6Addr::from_bits(*last)))
     }
+
+    /// All of them as prefixes without overlap, each with why packets for it are dropped. What is open is in none of them.
+    pub fn nets(&self) -> impl Iterator<Item = (IpNet, DropReason)> {
+        let v4 = by_reason(&self.v4, &UNROUTABLE_V4, |end| (end.checked_sub(1), end.checked_add(1)));
+        let v4 = v4.flat_map(|((first, last), reason)| {
+            let nets = Ipv4Subnets::new(Ipv4Addr::from_bits(first), Ipv4Addr::from_bits(last), 0);
+            nets.map(move |net| (IpNet::V4(net), reason))
+        });
+        let v6 = by_reason(&self.v6, &UNROUTABLE_V6, |end| (end.checked_sub(1), end.checked_add(1)));
+        let v6 = v6.flat_map(|((first, last), reason)| {
+            let nets = Ipv6Subnets::new(Ipv6Addr::from_bits(first), Ipv6Addr::from_bits(last), 0);
+            nets.map(move |net| (IpNet::V6(net), reason))
+        });
+        v4.chain(v6)
+    }
 }
 
 /// No machine has the address: packets to it go nowhere, or to whoever listens nearby.
@@ -183,6 +198,22 @@ fn without<T: Copy + Ord>(
     })
 }
 
+/// The ranges, cut where the reason changes. `beside` as in [`without`].
+fn by_reason<T: Copy + Ord>(
+    ranges: &[Range<T>],
+    unroutable: &[Range<T>],
+    beside: impl Fn(T) -> (Option<T>, Option<T>),
+) -> impl Iterator<Item = (Range<T>, DropReason)> {
+    let within = |(first, last): &Range<T>| {
+        let parts = unroutable.iter().map(|(from, to)| (*first.max(from), *last.min(to)));
+        parts.filter(|(first, last)| first <= last).collect::<Vec<_>>()
+    };
+    let nobody: Vec<Range<T>> = ranges.iter().flat_map(within).collect();
+    let own = without(ranges.to_vec(), unroutable, beside).into_iter();
+    let own = own.map(|range| (range, DropReason::OwnAddress));
+    own.chain(nobody.into_iter().map(|range| (range, DropReason::Unroutable)))
+}
+
 #[cfg(test)]
 mod tests {
     use causeway_types::{DualIp, NetworkInstance};
@@ -243,6 +274,43 @@ mod tests {
         assert_eq!(guarded.refuses(0, gateway, 17), Some(DropReason::OwnAddress));
         assert_eq!(guarded.refuses(1, gateway, ICMP), Some(DropReason::OwnAddress));
         assert_eq!(closed(&[], &["10.45.0.1/32"]).refuses(0, gateway, 17), None);
+    }
+
+    // Input:  closed and open addresses, prefixes that hold unroutable ones among others, and all addresses; the ends of each prefix and
+    //         addresses of all kinds.
+    // Output: each address is in one prefix with its reason if it is closed, else in none.
+    #[test]
+    fn prefixes_are_the_closed_addresses() {
+        let closed = [
+            closed(
+                &["192.0.2.64/30", "203.0.113.0/24", "2001:db8:ffff::/64"],
+                &["203.0.113.5/32", "ff0e::/16"],
+            ),
+            closed(&["0.0.0.0/0", "::/0"], &["10.45.0.1/32", "127.0.0.0/9", "64:ff9b::10.45.0.1/128"]),
+            closed(&["0.0.0.0/0", "::/0"], &[]),
+            closed(&["126.0.0.0/7"], &["0.0.0.0/0", "::/0"]),
+        ];
+        for closed in closed {
+            let nets: Vec<_> = closed.nets().collect();
+            let ends = nets.iter().flat_map(|(net, _)| [net.network(), net.broadcast()]);
+            let others =
+                ["192.0.2.1", "203.0.113.5", "203.0.113.6", "10.45.0.1", "8.8.8.8", "127.0.0.1", "128.0.0.0"]
+                    .into_iter()
+                    .chain([
+                        "::1",
+                        "::1:0:0",
+                        "64:ff9b::cb00:7105",
+                        "2001:db8:ffff::9",
+                        "ff0e::1",
+                        "ff0f::1",
+                    ]);
+            for ip in ends.chain(others.map(|text| text.parse().unwrap())).collect::<Vec<IpAddr>>() {
+                let found: Vec<_> =
+                    nets.iter().filter(|(net, _)| net.contains(&ip)).map(|(_, it)| *it).collect();
+                // No protocol is that of ICMP of both versions: no gateway answers it.
+                assert_eq!(found, Vec::from_iter(closed.refuses(0, ip, 17)), "{ip}");
+            }
+        }
     }
 
     // Input:  everything is open; the first and the last address of all.

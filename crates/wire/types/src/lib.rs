@@ -17,7 +17,7 @@ mod volume;
 
 pub use addr::{DualIp, FSeid, FTeid, NodeId};
 pub use id::{BarId, FarId, PdrId, Precedence, QerId, Seid, Teid, UrrId};
-pub use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+pub use ipnet::{IpNet, Ipv4Net, Ipv4Subnets, Ipv6Net, Ipv6Subnets};
 pub use mac::MacAddr;
 pub use network::{Interface, NetworkInstance};
 pub use ppi::Ppi;
