@@ -227,6 +227,8 @@ struct metadata_t {
     bit<1> is_expired;
     // 1: no route leads to the packet's next address.
     bit<1> has_no_route;
+    // Why UEs do not reach the user packet's destination: the last two bits of the reason, zero if they do.
+    bit<2> closed;
     // In which of the last bits the source's address and the TEID differ.
     bit<24> source_difference;
     // 1: the source is not that of the tunnel's UE.

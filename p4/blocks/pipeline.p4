@@ -33,6 +33,7 @@
 #endif
 #include "rewrite.p4"
 #include "routing.p4"
+#include "closed.p4"
 #include "cpu_port.p4"
 #include "verdict.p4"
 
@@ -60,6 +61,7 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
     PreQosAccounting() pre_qos;
     Rewrite() rewrite;
     Routing() routing;
+    ClosedAddresses() closed;
     Queueing() queueing;
     Punting() punting;
     Verdict() verdict;
@@ -90,6 +92,7 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
             congestion.apply(hdr, meta);
         }
         user_packet.apply(hdr, meta);
+        closed.apply(hdr, meta);
 #ifdef PROFILE_DIRECT
         // What is counted is said by the entry, too, and not by what is found out of it: that would take a stage more.
         if (meta.is_tunnelled == 1) {

@@ -32,48 +32,52 @@ control Verdict(inout metadata_t meta TARGET_PARAMS) {
             meta.forward : ternary;
             meta.bad_checksum : ternary;
             meta.has_no_route : ternary;
+            meta.closed : ternary;
         }
         actions = { go_on; drop_as; }
         const default_action = go_on();
         const entries = {
             // Numbers of contract/reasons.p4; the compiler takes no names here.
             // The parser's reasons are those of frames without a user packet, and come first; a rule's come behind what is wrong with the packet.
-            // cut, udp, tun, user, command, reason, spoof, ecn, rule, color, forward, checksum, no route
-            (1, 1, 0, _, _, _, _, _, _, _, _, _, _) : drop_as(1);
-            (1, _, _, _, _, _, _, _, _, _, _, _, _) : drop_as(4);
-            (_, _, _, 0, _, (DropReason)1, _, _, _, _, _, _, _) : drop_as(1);
-            (_, _, _, 0, _, (DropReason)2, _, _, _, _, _, _, _) : drop_as(2);
-            (_, _, _, 0, _, (DropReason)3, _, _, _, _, _, _, _) : drop_as(3);
-            (_, _, _, 0, _, (DropReason)4, _, _, _, _, _, _, _) : drop_as(4);
-            (_, _, _, 0, _, (DropReason)5, _, _, _, _, _, _, _) : drop_as(5);
-            (_, _, _, 0, _, (DropReason)6, _, _, _, _, _, _, _) : drop_as(6);
-            (_, _, _, 0, _, (DropReason)15, _, _, _, _, _, _, _) : drop_as(15);
-            (_, _, _, _, _, _, 1, _, _, _, _, _, _) : drop_as(8);
-            (_, _, _, _, _, _, _, 1, _, _, _, _, _) : drop_as(12);
-            (_, _, 1, _, _, _, _, _, 0, _, _, _, _) : drop_as(6);
-            (_, _, _, 1, _, _, _, _, 0, _, _, _, _) : drop_as(7);
-            (_, _, _, _, _, _, _, _, _, METER_RED, _, _, _) : drop_as(11);
-            (_, _, _, _, _, (DropReason)1, _, _, _, _, _, _, _) : drop_as(1);
-            (_, _, _, _, _, (DropReason)2, _, _, _, _, _, _, _) : drop_as(2);
-            (_, _, _, _, _, (DropReason)3, _, _, _, _, _, _, _) : drop_as(3);
-            (_, _, _, _, _, (DropReason)4, _, _, _, _, _, _, _) : drop_as(4);
-            (_, _, _, _, _, (DropReason)5, _, _, _, _, _, _, _) : drop_as(5);
-            (_, _, _, _, _, (DropReason)6, _, _, _, _, _, _, _) : drop_as(6);
-            (_, _, _, _, _, (DropReason)7, _, _, _, _, _, _, _) : drop_as(7);
-            (_, _, _, _, _, (DropReason)8, _, _, _, _, _, _, _) : drop_as(8);
-            (_, _, _, _, _, (DropReason)9, _, _, _, _, _, _, _) : drop_as(9);
-            (_, _, _, _, _, (DropReason)10, _, _, _, _, _, _, _) : drop_as(10);
-            (_, _, _, _, _, (DropReason)11, _, _, _, _, _, _, _) : drop_as(11);
-            (_, _, _, _, _, (DropReason)12, _, _, _, _, _, _, _) : drop_as(12);
-            (_, _, _, _, _, (DropReason)13, _, _, _, _, _, _, _) : drop_as(13);
-            (_, _, _, _, _, (DropReason)14, _, _, _, _, _, _, _) : drop_as(14);
-            (_, _, _, _, _, (DropReason)15, _, _, _, _, _, _, _) : drop_as(15);
-            (_, _, _, _, _, (DropReason)16, _, _, _, _, _, _, _) : drop_as(16);
-            (_, _, 0, _, _, _, _, _, _, _, (Forward)2, true, _) : drop_as(4);
-            (_, _, _, _, _, _, _, _, _, _, (Forward)1, true, _) : drop_as(4);
-            (_, _, _, _, _, _, _, _, _, _, _, _, 1) : drop_as(13);
+            // cut, udp, tun, user, command, reason, spoof, ecn, rule, color, forward, checksum, no route, closed
+            (1, 1, 0, _, _, _, _, _, _, _, _, _, _, _) : drop_as(1);
+            (1, _, _, _, _, _, _, _, _, _, _, _, _, _) : drop_as(4);
+            (_, _, _, 0, _, (DropReason)1, _, _, _, _, _, _, _, _) : drop_as(1);
+            (_, _, _, 0, _, (DropReason)2, _, _, _, _, _, _, _, _) : drop_as(2);
+            (_, _, _, 0, _, (DropReason)3, _, _, _, _, _, _, _, _) : drop_as(3);
+            (_, _, _, 0, _, (DropReason)4, _, _, _, _, _, _, _, _) : drop_as(4);
+            (_, _, _, 0, _, (DropReason)5, _, _, _, _, _, _, _, _) : drop_as(5);
+            (_, _, _, 0, _, (DropReason)6, _, _, _, _, _, _, _, _) : drop_as(6);
+            (_, _, _, 0, _, (DropReason)15, _, _, _, _, _, _, _, _) : drop_as(15);
+            (_, _, _, _, _, _, 1, _, _, _, _, _, _, _) : drop_as(8);
+            (_, _, _, _, _, _, _, 1, _, _, _, _, _, _) : drop_as(12);
+            (_, _, 1, _, _, _, _, _, 0, _, _, _, _, _) : drop_as(6);
+            (_, _, _, 1, _, _, _, _, 0, _, _, _, _, _) : drop_as(7);
+            (_, _, _, _, _, _, _, _, _, _, (Forward)1, false, _, 1) : drop_as(17);
+            (_, _, _, _, _, _, _, _, _, _, (Forward)1, false, _, 2) : drop_as(18);
+            (_, _, _, _, _, _, _, _, _, _, (Forward)1, false, _, 3) : drop_as(19);
+            (_, _, _, _, _, _, _, _, _, METER_RED, _, _, _, _) : drop_as(11);
+            (_, _, _, _, _, (DropReason)1, _, _, _, _, _, _, _, _) : drop_as(1);
+            (_, _, _, _, _, (DropReason)2, _, _, _, _, _, _, _, _) : drop_as(2);
+            (_, _, _, _, _, (DropReason)3, _, _, _, _, _, _, _, _) : drop_as(3);
+            (_, _, _, _, _, (DropReason)4, _, _, _, _, _, _, _, _) : drop_as(4);
+            (_, _, _, _, _, (DropReason)5, _, _, _, _, _, _, _, _) : drop_as(5);
+            (_, _, _, _, _, (DropReason)6, _, _, _, _, _, _, _, _) : drop_as(6);
+            (_, _, _, _, _, (DropReason)7, _, _, _, _, _, _, _, _) : drop_as(7);
+            (_, _, _, _, _, (DropReason)8, _, _, _, _, _, _, _, _) : drop_as(8);
+            (_, _, _, _, _, (DropReason)9, _, _, _, _, _, _, _, _) : drop_as(9);
+            (_, _, _, _, _, (DropReason)10, _, _, _, _, _, _, _, _) : drop_as(10);
+            (_, _, _, _, _, (DropReason)11, _, _, _, _, _, _, _, _) : drop_as(11);
+            (_, _, _, _, _, (DropReason)12, _, _, _, _, _, _, _, _) : drop_as(12);
+            (_, _, _, _, _, (DropReason)13, _, _, _, _, _, _, _, _) : drop_as(13);
+            (_, _, _, _, _, (DropReason)14, _, _, _, _, _, _, _, _) : drop_as(14);
+            (_, _, _, _, _, (DropReason)15, _, _, _, _, _, _, _, _) : drop_as(15);
+            (_, _, _, _, _, (DropReason)16, _, _, _, _, _, _, _, _) : drop_as(16);
+            (_, _, 0, _, _, _, _, _, _, _, (Forward)2, true, _, _) : drop_as(4);
+            (_, _, _, _, _, _, _, _, _, _, (Forward)1, true, _, _) : drop_as(4);
+            (_, _, _, _, _, _, _, _, _, _, _, _, 1, _) : drop_as(13);
         }
-        size = 33;
+        size = 36;
     }
 
     apply {

@@ -40,7 +40,13 @@ enum bit<8> DropReason {
     // A frame of the CPU port asks for something that is not in the contract.
     BAD_COMMAND = 15,
     // The FAR forwards, and a quota of the packet's rule is exhausted.
-    QUOTA_EXHAUSTED = 16
+    QUOTA_EXHAUSTED = 16,
+    // The packet would leave to a data network for an address of the UPF or of its machine. The last two bits of these three say which.
+    OWN_ADDRESS = 17,
+    // The same for an address that no machine has: loopback, a group, an unspecified or an IPv4-mapped address.
+    UNROUTABLE = 18,
+    // The same for an address or a group of the link.
+    LINK_LOCAL = 19
 }
 
 // Cells that `drops` has: room for more reasons without another size.

@@ -108,6 +108,8 @@
 #define SIZE_ROUTE_LPM 512
 #define SIZE_SOURCE_GUARD 64
 #define SIZE_QUEUES 192
+// Addresses that UEs do not reach, as prefixes; for each IP version.
+#define SIZE_CLOSED 512
 
 // IPv6 inside: rows of their own, for their keys are four times as wide.
 #define SIZE_IPV6_SIMPLE 1024

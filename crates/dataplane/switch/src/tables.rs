@@ -1,7 +1,7 @@
 //! The tables of the UPF's programs that the model asks and the backend fills, by their names.
 
 /// All of them; each profile has some.
-pub(crate) const TABLES: [&str; 52] = [
+pub(crate) const TABLES: [&str; 54] = [
     "source_guard",
     "source_guard_ipv6",
     "complex",
@@ -53,5 +53,7 @@ pub(crate) const TABLES: [&str; 52] = [
     "network_exact",
     "network_lpm",
     "network_lpm_ipv6",
+    "closed",
+    "closed_ipv6",
     "punt_ports",
 ];

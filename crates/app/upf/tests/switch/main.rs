@@ -221,6 +221,29 @@ fn more_ues_than_rows_of_the_source_guard() {
     }
 }
 
+// Input:  a UE that sends to the UPF's N3 address at the switch, to loopback, and to a server.
+// Output: only the last packet leaves the switch; `/metrics` has the others by their reasons.
+#[test]
+fn a_ue_does_not_reach_the_upf_over_a_switch() {
+    let mut switch = Served::at("127.0.0.1:0".parse().unwrap());
+    let daemon = Daemon::start(&configuration(&switch)).unwrap();
+    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+    smf.associate();
+    let teid = smf.establish_flow(UE, QFI).uplink.teid;
+    for to in [UPF, Ipv4Addr::LOCALHOST] {
+        switch.put(N3, &in_tunnel(teid, &packet(UE, to, b"for the UPF")));
+    }
+    switch.put(N3, &in_tunnel(teid, &from_ue(1)));
+    assert_eq!(switch.next().1[14..], one_hop_on(from_ue(1)));
+    let start = Instant::now();
+    for reason in ["own_address", "unroutable"] {
+        while metric(&daemon, &format!("causeway_drop_total{{reason=\"{reason}\"}}")) < 1.0 {
+            assert!(start.elapsed() < PATIENCE, "nobody hears of the drop");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
 // Input:  a switch that restarts empty under a session, when all it has counted has been told.
 // Output: the daemon fills it again by itself; the rest of the session is counted from there.
 #[test]

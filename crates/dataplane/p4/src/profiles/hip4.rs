@@ -221,6 +221,20 @@ pub static HIP4: Contract = Contract {
             ],
             actions: &[0x12047d5],
         },
+        Table { id: 0x200004b, name: "closed", size: 512, is_const: false,
+            keys: &[
+                Key { id: 1, name: "destination", width: 32, kind: MatchKind::Ternary },
+                Key { id: 2, name: "protocol", width: 8, kind: MatchKind::Ternary },
+            ],
+            actions: &[0x1bec176, 0x1c68100],
+        },
+        Table { id: 0x200004c, name: "closed_ipv6", size: 512, is_const: false,
+            keys: &[
+                Key { id: 1, name: "destination", width: 128, kind: MatchKind::Ternary },
+                Key { id: 2, name: "protocol", width: 8, kind: MatchKind::Ternary },
+            ],
+            actions: &[0x1bec176, 0x1c68100],
+        },
         Table { id: 0x2000050, name: "cpu_commands", size: 3, is_const: true,
             keys: &[
                 Key { id: 1, name: "command", width: 8, kind: MatchKind::Exact },
@@ -291,7 +305,12 @@ pub static HIP4: Contract = Contract {
         Action { id: 0x1b746f2, name: "set_ipv4", params: &[
             Field { id: 1, name: "ecn", width: 2 },
         ] },
+        Action { id: 0x1bec176, name: "close", params: &[
+            Field { id: 1, name: "reason", width: 8 },
+        ] },
         Action { id: 0x1c11278, name: "source.refuse", params: &[
+        ] },
+        Action { id: 0x1c68100, name: "let_pass", params: &[
         ] },
         Action { id: 0x1d1ffd8, name: "encapsulate", params: &[
             Field { id: 1, name: "tunnel", width: 32 },
@@ -348,6 +367,9 @@ pub static HIP4: Contract = Contract {
         Reason { name: "no_forwarding", value: 14 },
         Reason { name: "bad_command", value: 15 },
         Reason { name: "quota_exhausted", value: 16 },
+        Reason { name: "own_address", value: 17 },
+        Reason { name: "unroutable", value: 18 },
+        Reason { name: "link_local", value: 19 },
     ],
     punt_reasons: &[
         Reason { name: "none", value: 0 },

@@ -77,6 +77,7 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
 
     fn set_host(&mut self, host: &Arc<Host>) {
         self.software.set_host(host);
+        self.close(host);
     }
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {

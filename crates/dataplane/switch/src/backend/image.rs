@@ -54,7 +54,7 @@ impl<D: SwitchDriver> Switch<D> {
         let mut units = VecDeque::new();
         // Templates are compared as they should be in the end.
         self.chores.forget();
-        let base: Vec<Entry> = self.fixed.iter().cloned().chain(self.shared()).collect();
+        let base: Vec<Entry> = self.fixed.iter().chain(&self.closed).cloned().chain(self.shared()).collect();
         // A switch that has nothing of that was empty, whoever says so.
         let was_emptied = is_emptied;
         let is_emptied =

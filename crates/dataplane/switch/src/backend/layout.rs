@@ -88,7 +88,7 @@ impl Layout {
             Profile::Direct => &["ue_pools", "dl_sessions_low", "dl_template"],
             _ => &["pre_qos_a", "post_qos_a"],
         };
-        let needed = needed.iter().chain(&["source_guard", "tunnel_lpm", "network_lpm"]);
+        let needed = needed.iter().chain(&["source_guard", "tunnel_lpm", "network_lpm", "closed"]);
         if let Some(missing) = needed.copied().find(|name| !has(name)) {
             return Err(UnknownLayout::Missing(missing));
         }

@@ -19,6 +19,7 @@ mod bases;
 mod change;
 mod check;
 mod chores;
+mod closed;
 mod commit;
 mod config;
 mod contract;

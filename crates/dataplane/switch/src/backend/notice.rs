@@ -18,6 +18,13 @@ pub enum Notice {
         /// What the switch says.
         reason: String,
     },
+    /// There is no room for all addresses that UEs do not reach now: those of before stay.
+    Closed {
+        /// Rows of one IP version that they take.
+        needed: usize,
+        /// Rows that there are.
+        room: usize,
+    },
 }
 
 /// What had to be written.
@@ -76,6 +83,13 @@ impl Display for Notice {
             Self::Superseded => f.write_str("another controller has the switch: changes of sessions wait"),
             Self::Refused { reason } => {
                 write!(f, "the switch refuses what sessions need, who are refused: {reason}")
+            }
+            Self::Closed { needed, room } => {
+                write!(
+                    f,
+                    "the addresses that UEs do not reach are {needed} prefixes of one IP version: the program has room for \
+                     {room}, so those of before stay"
+                )
             }
             Self::Refilled(Refilled { cause, sessions, written, removed, counters, refused, took }) => {
                 write!(

@@ -31,6 +31,16 @@ pub enum StartError {
         "UEs of {0}: a pool of profile direct has at most 2^17 addresses, and TEIDs that end in their numbers"
     )]
     Numbers(IpNet),
+    /// More addresses that UEs do not reach than the program has rows for.
+    #[error(
+        "the addresses that UEs do not reach are {needed} prefixes of one IP version: the program has room for {room}"
+    )]
+    Closed {
+        /// Rows that they take.
+        needed: usize,
+        /// Rows that there are.
+        room: usize,
+    },
     /// A route that the program has no table for: tunnels are over IPv4.
     #[error("a route to {0}: the program has none of that kind")]
     Route(IpNet),

@@ -9,6 +9,7 @@ use foldhash::fast::RandomState;
 
 use super::bases::Bases;
 use super::chores::Chores;
+use super::closed;
 use super::config::Config;
 use super::direct;
 use super::held::{Held, Numbered};
@@ -68,6 +69,8 @@ pub struct Switch<D> {
     pub(super) chores: Chores,
     /// What belongs to no session and stays.
     pub(super) fixed: Vec<Entry>,
+    /// Addresses that UEs do not reach.
+    pub(super) closed: Vec<Entry>,
     /// What the switch holds is being compared with what it should.
     pub(super) refill: Option<Refill>,
     /// When that was so last.
@@ -108,11 +111,15 @@ impl<D: SwitchDriver> Switch<D> {
         let access = TableAccess::new(access(&layout, &config));
         let mut chores = Chores::default();
         let fixed = fixed_entries(&layout, &config)?;
+        let closed = closed::entries(&layout, &config.topology);
+        if let Some((room, needed)) = closed::lacks_room(&layout, &closed) {
+            return Err(StartError::Closed { needed, room });
+        }
         let mut used: HashMap<u32, usize, RandomState> = HashMap::default();
         for entry in &fixed {
             *used.entry(entry.key.table).or_default() += 1;
         }
-        chores.push(fixed.iter().cloned().map(Update::Insert).collect());
+        chores.push(fixed.iter().chain(&closed).cloned().map(Update::Insert).collect());
         chores.push(templates);
         Ok(Self {
             software: Reference::new(config.topology.clone(), config.limits),
@@ -139,6 +146,7 @@ impl<D: SwitchDriver> Switch<D> {
             progress: VecDeque::new(),
             chores,
             fixed,
+            closed,
             refill: None,
             compared: None,
             notices: VecDeque::new(),

@@ -6,6 +6,7 @@
 mod applications;
 mod bench;
 mod bmv2;
+mod closed;
 mod control;
 mod counters;
 mod forwarding;

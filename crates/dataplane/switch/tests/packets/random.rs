@@ -159,7 +159,7 @@ fn data(table: &str, parameter: &str, random: &mut Rng) -> u128 {
         "dscp" => random.u128(0..64),
         "mark" => random.u128(0..2),
         "notify" => u128::from(random.u8(0..6) == 0),
-        "reason" => random.u128(1..17),
+        "reason" => random.u128(1..20),
         "queue" if table == "punt_ports" => 0,
         "queue" => random.u128(0..32),
         "port" if table == "punt_ports" => (*random.choice(&[CPU, SOFTWARE]).unwrap()).into(),

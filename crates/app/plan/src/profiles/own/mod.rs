@@ -16,7 +16,9 @@ use crate::table::{Field, Match, Table};
 /// Rows of the source guard, one for each pool.
 const POOLS: u32 = 64;
 /// Rows of the tables of constants: congestion marks, rewriting, the verdict.
-const CONSTANTS: [u32; 3] = [4, 16, 32];
+const CONSTANTS: [u32; 3] = [4, 16, 36];
+/// Prefixes that UEs do not reach.
+const CLOSED: u32 = 512;
 /// Queues by colour and QFI, and cells of the counters of queues.
 const QUEUES: [u32; 2] = [192, 32];
 /// Routes with a whole address, and with a prefix.
@@ -127,6 +129,8 @@ fn delivery(
             Table::new(format!("{side}_lpm"), Ingress, Match::Ternary(key(&[&[address]])), ROUTES[1]);
         pipeline.add(under(prefixes), &[(&hosts, Control)])?;
     }
+    let unreached = ternary(&[UE_ADDRESS[0], ("protocol", 8)]);
+    pipeline.add(Table::new("closed", Ingress, unreached, CLOSED).actions(&[&[OPERAND_OCTET]]), &[])?;
     let reason = Match::Exact(key(&[&[("punt", 8)]]));
     let ports = Table::new("punt_ports", Ingress, reason, 8).actions(&[&[16, 8]]);
     pipeline.add(ports.when("not forwarded", 1), &[("rewriting", Matches)])?;
@@ -144,10 +148,11 @@ fn delivery(
         ("forward", 2),
         ("bad_checksum", 1),
         ("no_route", 1),
+        ("closed", 2),
     ];
     let verdict = Table::new("verdict", Ingress, ternary(&asked), CONSTANTS[2]).counted();
     let routes = ["tunnel_exact", "tunnel_lpm", "network_exact", "network_lpm"].map(|name| (name, Matches));
-    let all: After<'_> = colored.iter().copied().chain(routes).collect();
+    let all: After<'_> = colored.iter().copied().chain(routes).chain([("closed", Matches)]).collect();
     pipeline.add(verdict.actions(&[&[OPERAND_OCTET, OPERAND_OCTET]]), &all)
 }
 

@@ -121,7 +121,7 @@ impl Remote {
                     warn!("{notice}");
                     self.away = self.away.or(self.now);
                 }
-                Notice::Refused { .. } => warn!("{notice}"),
+                Notice::Refused { .. } | Notice::Closed { .. } => warn!("{notice}"),
             }
         }
     }

@@ -35,11 +35,17 @@ pub enum DropReason {
     BadCommand = 15,
     /// The FAR forwards, and a quota of the packet's rule is exhausted.
     QuotaExhausted = 16,
+    /// The packet would leave to a data network for an address of the UPF or of its machine.
+    OwnAddress = 17,
+    /// The same for an address that no machine has.
+    Unroutable = 18,
+    /// The same for an address or a group of the link.
+    LinkLocal = 19,
 }
 
 impl DropReason {
     /// All, in the order of their numbers.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::MalformedGtpu,
         Self::UnsupportedGtpVersion,
         Self::UnsupportedExtension,
@@ -56,7 +62,20 @@ impl DropReason {
         Self::NoForwarding,
         Self::BadCommand,
         Self::QuotaExhausted,
+        Self::OwnAddress,
+        Self::Unroutable,
+        Self::LinkLocal,
     ];
+
+    /// Why UEs do not reach a destination, by the last two bits of the reason; zero: they do.
+    pub(super) const fn of_closed(bits: u8) -> Option<Self> {
+        match bits & 3 {
+            1 => Some(Self::OwnAddress),
+            2 => Some(Self::Unroutable),
+            3 => Some(Self::LinkLocal),
+            _ => None,
+        }
+    }
 
     /// The reason that an entry's action carries as a number; one that has no name counts as [`DropReason::FarDrop`].
     pub(super) fn of(number: u128) -> Self {

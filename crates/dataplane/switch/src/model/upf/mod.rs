@@ -101,9 +101,26 @@ impl Upf {
             }
         }
         packet.drop = unsound.or(packet.drop);
+        if let Some(reason) = self.closes(state, packet) {
+            packet.drop = Some(reason);
+        }
         if packet.drop.is_none() {
             rewrite::rewrite(packet);
         }
+    }
+
+    /// Why a packet that leaves to a data network does not reach its destination. Its rate counts for less than that.
+    fn closes(&self, state: &mut State, packet: &mut Packet) -> Option<DropReason> {
+        let is_bad = packet.family == Some(Family::V4) && packet.bad_checksum;
+        let leaves = packet.forward == Some(Forward::Decapsulate) && !is_bad;
+        if !leaves || packet.drop.is_some_and(|reason| reason != DropReason::MbrExceeded) {
+            return None;
+        }
+        let name = if packet.family == Some(Family::V4) { "closed" } else { "closed_ipv6" };
+        let table = self.names.table(name)?;
+        let entry = state.apply_table(table.id, &table.keys(packet), packet.octets)?;
+        // Without a reason the packet passes.
+        entry.parameters.first().and_then(|reason| DropReason::of_closed(*reason as u8))
     }
 
     fn is_spoofed(&self, state: &mut State, packet: &mut Packet) -> bool {

@@ -1,0 +1,122 @@
+//! Rows for the addresses that UEs do not reach.
+
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use causeway_dataplane::{DropReason, Host, Topology};
+use foldhash::fast::RandomState;
+
+use super::layout::Layout;
+use super::notice::Notice;
+use super::switch::Switch;
+use crate::driver::{Entry, EntryKey, FieldMatch, SwitchDriver, Update};
+use crate::model::upf;
+
+/// The tables, by IP version.
+const TABLES: [&str; 2] = ["closed", "closed_ipv6"];
+
+/// Which row holds where several do: addresses of the link, pings to a gateway, all else that is closed.
+const LINK: i32 = 3;
+const PINGS: i32 = 2;
+const CLOSED: i32 = 1;
+
+/// The IP protocols of ICMP and ICMPv6.
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
+
+/// Addresses and groups of the link, with masks: scopes 0 to 2 of groups, whatever their flags are (RFC 4291 clause 2.7).
+const LINK_V4: [(Ipv4Addr, Ipv4Addr); 1] = [(Ipv4Addr::new(169, 254, 0, 0), Ipv4Addr::new(255, 255, 0, 0))];
+const LINK_V6: [(Ipv6Addr, Ipv6Addr); 4] = [
+    (Ipv6Addr::UNSPECIFIED, Ipv6Addr::from_bits(u128::MAX)),
+    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), Ipv6Addr::new(0xffc0, 0, 0, 0, 0, 0, 0, 0)),
+    (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), Ipv6Addr::new(0xff0e, 0, 0, 0, 0, 0, 0, 0)),
+    (Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0), Ipv6Addr::new(0xff0f, 0, 0, 0, 0, 0, 0, 0)),
+];
+
+/// A destination with its mask and priority, the protocol if it is for that alone, and why packets do not reach it, if they do not.
+type Row = (IpAddr, u128, i32, Option<u8>, Option<upf::DropReason>);
+
+impl<D: SwitchDriver> Switch<D> {
+    /// The machine has these addresses from now on. Where the switch has no room for all, what it held stays, and the operator hears of it.
+    pub(super) fn close(&mut self, host: &Host) {
+        self.config.topology.host.clone_from(host);
+        let closed = entries(&self.layout, &self.config.topology);
+        if let Some((room, needed)) = lacks_room(&self.layout, &closed) {
+            self.notices.push_back(Notice::Closed { needed, room });
+            return;
+        }
+        // What has to be closed comes before what is open from now on.
+        let updates = changes(&self.closed, &closed);
+        self.chores.push(updates);
+        self.closed = closed;
+    }
+}
+
+/// What has to be written for these entries in place of others.
+fn changes(held: &[Entry], wanted: &[Entry]) -> Vec<Update> {
+    let held: HashMap<&EntryKey, &Entry, RandomState> =
+        held.iter().map(|entry| (&entry.key, entry)).collect();
+    let kept: HashSet<&EntryKey, RandomState> = wanted.iter().map(|entry| &entry.key).collect();
+    let written = wanted.iter().filter_map(|entry| match held.get(&entry.key) {
+        Some(known) if *known == entry => None,
+        Some(_) => Some(Update::Modify(entry.clone())),
+        None => Some(Update::Insert(entry.clone())),
+    });
+    let gone = held.keys().filter(|key| !kept.contains(*key));
+    written.chain(gone.map(|key| Update::Delete((*key).clone()))).collect()
+}
+
+/// The rows of the table that has no room for its entries, and what these take. A change needs room for the old ones, too.
+pub(super) fn lacks_room(layout: &Layout, entries: &[Entry]) -> Option<(usize, usize)> {
+    TABLES.into_iter().filter_map(|name| layout.table(name)).find_map(|table| {
+        let needed = entries.iter().filter(|entry| entry.key.table == table.id).count();
+        (needed > table.size / 2).then_some((table.size / 2, needed))
+    })
+}
+
+/// The rows of a topology whose first data network is the switch's.
+pub(super) fn entries(layout: &Layout, topology: &Topology) -> Vec<Entry> {
+    let closed = topology.closed();
+    let v4 = LINK_V4.map(|(ip, mask)| (ip.into(), u32::from(mask).into()));
+    let v6 = LINK_V6.map(|(ip, mask)| (ip.into(), u128::from(mask)));
+    let link = v4.into_iter().chain(v6);
+    let link = link.map(|(ip, mask)| (ip, mask, LINK, None, Some(upf::DropReason::LinkLocal)));
+    let gateways = topology.networks.first().into_iter().flat_map(|network| &network.gateways);
+    let pings = gateways.filter(|ip| closed.contains(**ip)).map(|ip| match ip {
+        IpAddr::V4(_) => (*ip, u32::MAX.into(), PINGS, Some(ICMP), None),
+        IpAddr::V6(_) => (*ip, u128::MAX, PINGS, Some(ICMPV6), None),
+    });
+    let nets = closed.nets().map(|(net, reason)| {
+        let reason = match reason {
+            DropReason::Unroutable => upf::DropReason::Unroutable,
+            _ => upf::DropReason::OwnAddress,
+        };
+        (net.network(), bits(net.netmask()), CLOSED, None, Some(reason))
+    });
+    let rows: Vec<Row> = link.chain(pings).chain(nets).collect();
+    rows.into_iter().filter_map(|row| entry(layout, row)).collect()
+}
+
+/// `None`: the program has no user packets of that IP version.
+fn entry(layout: &Layout, (ip, mask, priority, protocol, reason): Row) -> Option<Entry> {
+    let table = layout.table(TABLES[usize::from(ip.is_ipv6())])?.id;
+    let fields = vec![
+        FieldMatch::Ternary { value: bits(ip), mask },
+        match protocol {
+            Some(protocol) => FieldMatch::Ternary { value: protocol.into(), mask: 0xff },
+            None => FieldMatch::ANY,
+        },
+    ];
+    let key = EntryKey { table, fields, priority };
+    match reason {
+        Some(reason) => layout.entry(key, "close", &[("reason", reason as u128)]),
+        None => layout.entry(key, "let_pass", &[]),
+    }
+}
+
+fn bits(ip: IpAddr) -> u128 {
+    match ip {
+        IpAddr::V4(ip) => u32::from(ip).into(),
+        IpAddr::V6(ip) => ip.into(),
+    }
+}

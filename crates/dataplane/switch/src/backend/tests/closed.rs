@@ -1,0 +1,140 @@
+//! Addresses that UEs do not reach, on the switch and as the reference has it.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use causeway_dataplane::{Dataplane, DropReason, Fate, Host, Network, PacketEngine, Topology};
+use causeway_p4::{Contract, profiles};
+use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr};
+use causeway_reference::{Limits, Reference};
+use causeway_rules::plan_establishment;
+use causeway_types::{IpNet, Seid, Span};
+
+use super::world::{START, from_gnb, session, topology, tunnelled, ue};
+use crate::backend::notice::Notice;
+use crate::backend::{InProcess, InProcessError, StartError};
+use crate::driver::Program;
+
+const PROFILES: [&Contract; 5] =
+    [&profiles::HIP4, &profiles::DIRECT, &profiles::RED_SPT, &profiles::RED, &profiles::BASELINE];
+
+fn host(addresses: &[&str], open: &[&str]) -> Host {
+    let nets = |texts: &[&str]| texts.iter().map(|text| text.parse::<IpNet>().unwrap()).collect();
+    Host { addresses: nets(addresses), open: nets(open) }
+}
+
+/// So many addresses of which no two are in one prefix.
+fn apart(count: u32) -> Host {
+    let net = |place: u32| IpNet::from(std::net::IpAddr::from(Ipv4Addr::from_bits(0x0b00_0000 + 2 * place)));
+    Host { addresses: (0..count).map(net).collect(), open: Vec::new() }
+}
+
+fn with(host: Host) -> Topology {
+    let base = topology();
+    let network = Network { gateways: vec!["10.45.0.1".parse().unwrap()], ..base.networks[0].clone() };
+    Topology { networks: vec![network], host, ..base }
+}
+
+/// The switch and the reference with one session each.
+fn both(contract: &Contract, host: Host) -> (InProcess, Reference) {
+    let mut switch = InProcess::new(&Program::from(contract), with(host.clone()), Limits::default()).unwrap();
+    let mut oracle = Reference::new(with(host), Limits::default());
+    let plan = plan_establishment(Seid(1), &session(0));
+    switch.apply(START, &plan).unwrap();
+    oracle.apply(START, &plan).unwrap();
+    (switch, oracle)
+}
+
+fn uplink(protocol: IpProtocol, to: &str) -> Vec<u8> {
+    let mut packet = Vec::new();
+    let ip = IpRepr::V4(Ipv4Repr::new(ue(0), to.parse().unwrap(), protocol));
+    // An echo request, and as a datagram one of 8 octets.
+    ip.write(&[8, 0, 0, 9, 0, 8, 0, 0], &mut packet).unwrap();
+    tunnelled(0, Some(9), &packet)
+}
+
+/// What becomes of datagrams and pings to addresses of all kinds, on both alike.
+fn fates(switch: &mut InProcess, oracle: &mut Reference, now: causeway_types::Time) -> Vec<Fate> {
+    let own = ["192.0.2.1", "192.0.2.7", "10.45.0.1", "203.0.113.3", "203.0.113.4", "203.0.113.7"];
+    let others = ["192.0.2.0", "192.0.2.8", "10.45.0.9", "203.0.113.8", "198.51.100.9", "128.0.0.0"];
+    let nobody = ["127.0.0.1", "0.1.2.3", "224.0.0.1", "239.255.255.255", "255.255.255.255", "169.254.1.1"];
+    let mut fates = Vec::new();
+    for to in own.into_iter().chain(others).chain(nobody) {
+        for protocol in [IpProtocol::UDP, IpProtocol::ICMP] {
+            let packet = uplink(protocol, to);
+            let fate = switch.process(now, &from_gnb(), &packet, &mut Vec::new());
+            assert_eq!(fate, oracle.process(now, &from_gnb(), &packet, &mut Vec::new()), "{to} {protocol:?}");
+            fates.push(fate);
+        }
+    }
+    fates
+}
+
+fn count(fates: &[Fate], reason: DropReason) -> usize {
+    fates.iter().filter(|fate| **fate == Fate::Dropped(reason)).count()
+}
+
+// Input:  in each profile, a UE that sends datagrams and pings to addresses of the UPF, of its machine, of nobody and of others; then the machine has
+//         others, of which some are open; then the switch restarts empty.
+// Output: each time the switch does as the reference does, and counts the drops under the same names.
+#[test]
+fn own_addresses_are_those_of_the_reference() {
+    for contract in PROFILES {
+        let (mut switch, mut oracle) = both(contract, host(&["192.0.2.7/32", "203.0.113.0/29"], &[]));
+        let first = fates(&mut switch, &mut oracle, START);
+        // Pings to the gateway of the UE's network leave.
+        assert_eq!(count(&first, DropReason::OwnAddress), 11, "{}", contract.profile);
+        assert_eq!(count(&first, DropReason::Unroutable), 10, "{}", contract.profile);
+        assert_eq!(count(&first, DropReason::LinkLocal), 2, "{}", contract.profile);
+        let changed = Arc::new(host(&["203.0.113.4/30"], &["203.0.113.7/32", "10.45.0.1/32", "224.0.0.0/4"]));
+        switch.set_host(&changed);
+        oracle.set_host(&changed);
+        let second = fates(&mut switch, &mut oracle, START);
+        assert_eq!(count(&second, DropReason::OwnAddress), 4, "{}", contract.profile);
+        assert_eq!(count(&second, DropReason::Unroutable), 6, "{}", contract.profile);
+        let later = START + Span::from_secs(1);
+        switch.switch().driver().restart(later);
+        switch.advance(later);
+        assert_eq!(fates(&mut switch, &mut oracle, later), second, "{}", contract.profile);
+        let told = |plane: &dyn Dataplane, reason| plane.counters().dropped(reason);
+        for reason in [DropReason::OwnAddress, DropReason::Unroutable, DropReason::LinkLocal] {
+            assert_eq!(told(&switch, reason), told(&oracle, reason), "{} {reason}", contract.profile);
+        }
+    }
+}
+
+// Input:  a machine with more addresses than the program has rows for, at the start and later; then one with fewer.
+// Output: the start fails by name; later the operator hears of it, and what was closed before stays so until there is room.
+#[test]
+fn there_is_room_for_so_many_addresses() {
+    let program = Program::from(&profiles::HIP4);
+    let refused = InProcess::new(&program, with(apart(300)), Limits::default()).unwrap_err();
+    let InProcessError::Start(StartError::Closed { needed, room }) = refused else { panic!("{refused}") };
+    assert!(needed > 300 && room == 256, "{needed} {room}");
+    let (mut switch, mut oracle) = both(&profiles::HIP4, host(&["192.0.2.7/32"], &[]));
+    let closed = fates(&mut switch, &mut oracle, START);
+    switch.set_host(&Arc::new(apart(300)));
+    let notice = switch.switch().poll_notice();
+    assert!(matches!(notice, Some(Notice::Closed { room: 256, .. })), "{notice:?}");
+    assert_eq!(fates(&mut switch, &mut oracle, START), closed);
+    let changed = Arc::new(apart(200));
+    switch.set_host(&changed);
+    oracle.set_host(&changed);
+    assert_ne!(fates(&mut switch, &mut oracle, START), closed);
+    assert_eq!(switch.switch().poll_notice(), None);
+}
+
+// Input:  the machine gets an address while the switch is away; it comes back with what it had.
+// Output: the address is closed once it is back.
+#[test]
+fn an_address_that_came_while_the_switch_was_away_is_closed() {
+    let (mut switch, mut oracle) = both(&profiles::HIP4, Host::default());
+    let changed = Arc::new(host(&["203.0.113.3/32"], &[]));
+    let later = START + Span::from_secs(1);
+    switch.switch().driver().restart(later);
+    switch.set_host(&changed);
+    oracle.set_host(&changed);
+    switch.advance(later);
+    let after = fates(&mut switch, &mut oracle, later);
+    assert_eq!(count(&after, DropReason::OwnAddress), 2 + 1 + 2);
+}
