@@ -54,6 +54,7 @@ impl Timers {
     }
 
     /// The session of the next one, if it is due.
+    #[inline]
     pub(crate) fn first_due(&self, now: Time, clock: WallClock) -> Option<Seid> {
         self.first(now, clock).map(|(_, session, _)| session)
     }
@@ -82,7 +83,14 @@ impl Timers {
         Some(found)
     }
 
+    /// Most sessions have no timers: where there is none, this is asked often and costs nothing.
+    #[inline]
     fn first(&self, now: Time, clock: WallClock) -> Option<(Time, Seid, Timer)> {
+        if self.steady.is_empty() && self.wall.is_empty() { None } else { self.first_of_some(now, clock) }
+    }
+
+    #[inline(never)]
+    fn first_of_some(&self, now: Time, clock: WallClock) -> Option<(Time, Seid, Timer)> {
         if self.next(clock)? > now { None } else { self.due_ones(now, clock).next() }
     }
 
