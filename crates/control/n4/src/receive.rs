@@ -70,6 +70,7 @@ impl N4 {
         }
     }
 
+    #[inline(always)]
     fn request(&mut self, now: Time, from: SocketAddr, header: Header, message: MessageType, body: &[u8]) {
         self.heard_of(from);
         let mut key = RequestKey::new(from, message, &header, body);

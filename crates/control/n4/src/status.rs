@@ -1,10 +1,10 @@
 //! What an SMF is told of the UPF beside the answer to a session request (TS 29.244 clauses 6.2.3 and 6.2.4).
 
-use causeway_pfcp::{LoadControlInformation, OverloadControlInformation};
+use causeway_pfcp::{CpFeatures, LoadControlInformation, OverloadControlInformation};
 use causeway_types::Time;
 
 use crate::N4;
-use crate::association::AssociationId;
+use crate::association::{Association, AssociationId};
 use crate::transaction::RequestKey;
 
 /// What an SMF that supports it has not been told yet.
@@ -23,8 +23,17 @@ impl Status {
 
 impl N4 {
     /// What goes to the SMF of an association with an answer now; `leaving` sessions go as it is sent.
+    #[inline]
     pub(crate) fn status(&mut self, now: Time, association: Option<AssociationId>, leaving: usize) -> Status {
-        let Some(id) = association else { return Status::default() };
+        let listens = |it: &Association| it.cp_features.intersects(CpFeatures::LOAD | CpFeatures::OVRL);
+        match association {
+            Some(id) if self.associations.get(id).is_some_and(listens) => self.status_for(now, id, leaving),
+            _ => Status::default(),
+        }
+    }
+
+    #[inline(never)]
+    fn status_for(&mut self, now: Time, id: AssociationId, leaving: usize) -> Status {
         let sessions = self.sessions.len().saturating_sub(leaving);
         Status {
             load: self.load_information(id, sessions),

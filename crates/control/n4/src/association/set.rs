@@ -24,7 +24,10 @@ impl Associations {
 
     /// The host belongs to the SMF of an association, or to another SMF of its set.
     pub(crate) fn speaks_for(&self, id: AssociationId, ip: IpAddr) -> bool {
-        self.of_set(id).any(|association| association.speaks_from(ip))
+        let Some(it) = self.get(id) else { return false };
+        // Most SMFs belong to no set.
+        it.speaks_from(ip)
+            || it.smf_set.is_some() && self.of_set(id).any(|association| association.speaks_from(ip))
     }
 
     /// The associations of the set that this one belongs to, itself first.

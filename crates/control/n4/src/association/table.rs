@@ -9,7 +9,7 @@ use causeway_types::{NodeId, NtpSeconds, Seid, Time};
 use super::contact::{addresses, alternatives};
 use super::{Claim, Farewell, PeerClock};
 
-/// So many associations at most are looked through for a Node ID; it is looked up among more.
+/// So many associations at most are looked through for an id or a Node ID; it is looked up among more.
 const FEW: usize = 8;
 
 /// Names one association for as long as it lasts; never reused.
@@ -236,7 +236,11 @@ impl Associations {
         self.all.get(self.place(id)?)
     }
 
+    #[inline]
     fn place(&self, id: AssociationId) -> Option<usize> {
+        if self.all.len() <= FEW {
+            return self.all.iter().position(|association| association.id == id);
+        }
         self.all.binary_search_by_key(&id, |association| association.id).ok()
     }
 
@@ -247,10 +251,16 @@ impl Associations {
 
     /// The association of a node, wherever it speaks from.
     pub(crate) fn of_node(&self, node: &NodeId) -> Option<AssociationId> {
+        self.at_node(node).map(|association| association.id)
+    }
+
+    /// The same, as it is now.
+    #[inline]
+    pub(crate) fn at_node(&self, node: &NodeId) -> Option<&Association> {
         if self.all.len() <= FEW {
-            return self.all.iter().find(|held| is_same_node(&held.node, node)).map(|held| held.id);
+            return self.all.iter().find(|held| is_same_node(&held.node, node));
         }
-        self.by_node.get(&canonical(node)).copied()
+        self.get(*self.by_node.get(&canonical(node))?)
     }
 
     /// Some peer speaks from this host.

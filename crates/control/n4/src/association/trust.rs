@@ -90,7 +90,19 @@ impl N4 {
     ///
     /// # Errors
     /// No address of it is the SMF's, or one is another SMF's.
+    #[inline]
     pub(crate) fn end_of(&self, id: AssociationId, from: IpAddr, cp: FSeid) -> Result<FSeid, Refusal> {
+        // Most SMFs name the address that they send from, and no other.
+        let is_sender = match (cp.addr, from) {
+            (DualIp { v4: Some(ip), v6: None }, IpAddr::V4(from)) => ip == from,
+            (DualIp { v4: None, v6: Some(ip) }, IpAddr::V6(from)) => ip == from,
+            _ => false,
+        };
+        if is_sender { Ok(cp) } else { self.end_elsewhere(id, from, cp) }
+    }
+
+    #[inline(never)]
+    fn end_elsewhere(&self, id: AssociationId, from: IpAddr, cp: FSeid) -> Result<FSeid, Refusal> {
         let mut known = DualIp::default();
         for ip in cp.addr.iter() {
             match ip {

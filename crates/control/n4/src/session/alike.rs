@@ -14,16 +14,17 @@ impl N4 {
     /// read as any other; the answer would be the same.
     pub(super) fn establish_alike(&mut self, now: Time, key: RequestKey, body: &[u8]) -> bool {
         let Some(known) = self.resources.known(body) else { return false };
-        let speaker = known.template.node().map(|node| self.speaker(key, node));
-        let Some(Ok(association)) = speaker else { return false };
-        let Ok(cp) = self.end_of(association, key.from.ip(), known.cp) else { return false };
+        let (from, node) = (key.from.ip(), known.template.node());
+        let speaker = node.and_then(|node| self.spoken_for(from, node));
+        let Some(association) = speaker else { return false };
+        let Ok(cp) = self.end_of(association, from, known.cp) else { return false };
         // An older session with this F-SEID gives way, or the request is a repetition.
         let end = self.sessions.end(&cp);
         if self.sessions.has_end(&end) {
             return false;
         }
         if let Some(stamp) = known.recovery {
-            self.hear_recovery(now, association, key.from.ip(), key.from, stamp);
+            self.hear_recovery(now, association, from, key.from, stamp);
         }
         let footprint = Footprint::alike(&known.template);
         if self.refuse_new_session(association).is_err() || !self.has_memory_for(footprint) {

@@ -1,16 +1,21 @@
 //! Which sessions each association has.
 
-use crate::association::AssociationId;
-use crate::hash::HashMap;
+use std::collections::BTreeMap;
 
-/// The places of the sessions of each association, in any order.
+use crate::association::AssociationId;
+
+/// The places of the sessions of each association, in any order. There are few associations, and they are asked for often: each is
+/// found sooner by its id than by a hash of it.
 #[derive(Debug, Default)]
-pub(super) struct Members(HashMap<AssociationId, Vec<u32>>);
+pub(super) struct Members(BTreeMap<AssociationId, Vec<u32>>);
 
 impl Members {
     /// A session joins. Returns its number among those of the association, by which it is found when it leaves.
     pub(super) fn join(&mut self, association: AssociationId, place: u32) -> u32 {
-        let members = self.0.entry(association).or_default();
+        let Some(members) = self.0.get_mut(&association) else {
+            self.0.insert(association, vec![place]);
+            return 0;
+        };
         members.push(place);
         members.len() as u32 - 1
     }

@@ -1,6 +1,7 @@
 //! Requests about sessions: from the message to the plan (TS 29.244 clause 6.3).
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use causeway_dataplane::Applied;
 use causeway_pfcp::{
@@ -149,17 +150,20 @@ impl N4 {
 
     /// The association of the Node ID in the request, if the sender may speak for that node.
     pub(crate) fn speaker(&self, key: RequestKey, node: &NodeId) -> Result<AssociationId, Refusal> {
-        let id = self.associations.of_node(node);
-        let association = id.and_then(|id| self.associations.get(id));
-        association
-            .filter(|association| association.speaks_from(key.from.ip()))
-            .map(|association| association.id)
-            .ok_or_else(|| {
-                Refusal::new(Cause::NoEstablishedAssociation, "the Node ID has no association from this host")
-            })
+        self.spoken_for(key.from.ip(), node).ok_or_else(|| {
+            Refusal::new(Cause::NoEstablishedAssociation, "the Node ID has no association from this host")
+        })
+    }
+
+    /// The association of this node, if this host may speak for it.
+    #[inline]
+    pub(super) fn spoken_for(&self, from: IpAddr, node: &NodeId) -> Option<AssociationId> {
+        let association = self.associations.at_node(node).filter(|it| it.speaks_from(from));
+        association.map(|association| association.id)
     }
 
     /// The request that establishes a session, of the life of its SMF that has begun by now.
+    #[inline]
     pub(super) fn origin(&self, key: RequestKey) -> RequestKey {
         key.in_life(self.inbound.life(key.from.ip()))
     }

@@ -175,7 +175,6 @@ impl Host {
     }
 
     fn begin(&mut self, key: &mut RequestKey) {
-        self.forget_void(FORGOTTEN);
         let place = self.requests.insert(Request { key: *key, answer: None });
         self.places.insert(*key, place);
         key.hint = Hint(place);
@@ -212,6 +211,7 @@ impl Inbound {
     }
 
     /// The life that a host is in. Few ever began another one.
+    #[inline]
     pub(crate) fn life(&self, ip: IpAddr) -> u32 {
         self.lives.iter().find(|(host, _)| *host == ip).map_or(0, |(_, [life, _])| *life)
     }
@@ -246,9 +246,12 @@ impl Inbound {
         if let Some(host) = self.hosts.get_mut(ip) {
             let has_room = host.in_progress() < self.bounds.in_progress_per_host;
             if has_room {
-                let before = host.octets();
+                if host.void > 0 {
+                    let before = host.octets();
+                    host.forget_void(FORGOTTEN);
+                    self.octets -= before - host.octets();
+                }
                 host.begin(key);
-                self.octets -= before - host.octets();
             }
             return has_room;
         }
@@ -265,14 +268,17 @@ impl Inbound {
     pub(crate) fn answer(&mut self, now: Time, key: RequestKey, bytes: &[u8]) {
         let Some(host) = self.hosts.get_mut(key.from.ip()) else { return };
         let Some(place) = host.place(&key) else { return };
-        let before = host.octets();
         let Some(Request { answer: answer @ None, .. }) = host.requests.get_mut(place) else { return };
         *answer = Some(host.answers.put(bytes));
         host.order.push_back((now + self.lifetime, place));
-        while host.answers.octets() > self.bounds.octets_per_host {
-            host.forget_oldest();
+        self.octets += bytes.len() + OF_REQUEST;
+        if host.answers.octets() > self.bounds.octets_per_host {
+            let before = host.octets();
+            while host.answers.octets() > self.bounds.octets_per_host {
+                host.forget_oldest();
+            }
+            self.octets -= before - host.octets();
         }
-        self.octets = self.octets + host.octets() - before;
         if self.octets > self.bounds.octets {
             self.forget_most();
         }
