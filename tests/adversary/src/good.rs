@@ -139,25 +139,3 @@ fn ask(smf: &Smf, session: &Session, over: &AtomicBool) -> (Vec<Duration>, Vec<S
     }
     (latencies, refusals)
 }
-
-/// Median, 99th percentile and longest.
-pub(crate) fn percentiles(latencies: &mut [Duration]) -> [Duration; 3] {
-    latencies.sort_unstable();
-    let at =
-        |part: usize| latencies.get((latencies.len() * part / 100).min(latencies.len().saturating_sub(1)));
-    [at(50), at(99), latencies.last()].map(|time| time.copied().unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // Input:  the times 1 to 200 ms in a wrong order; none.
-    // Output: 101, 199 and 200 ms; zeros.
-    #[test]
-    fn percentiles_are_those_of_sorted_times() {
-        let mut times: Vec<_> = (1..=200).rev().map(Duration::from_millis).collect();
-        assert_eq!(percentiles(&mut times), [101, 199, 200].map(Duration::from_millis));
-        assert_eq!(percentiles(&mut []), [Duration::ZERO; 3]);
-    }
-}

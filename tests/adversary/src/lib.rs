@@ -38,7 +38,7 @@ use causeway_lab::LabError;
 use causeway_lab::cleanup::Cleanup;
 
 pub use attacks::ATTACKS;
-pub use result::{Outcome, Round};
+pub use result::{Outcome, Round, Stalls};
 use scene::{Run, Scene};
 
 /// One attack.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use causeway_adversary::{ATTACKS, Attack, Options, run};
+use causeway_adversary::{ATTACKS, Attack, Options, Round, run};
 use causeway_upf::config::{Config, Overrides};
 use causeway_upf::{Daemon, logging, service};
 use clap::{Parser, Subcommand};
@@ -88,26 +88,28 @@ fn attack(cli: &Cli) -> Result<bool, Box<dyn std::error::Error>> {
     let wanted = |attack: &&Attack| {
         cli.only.is_empty() || cli.only.iter().any(|part| attack.name.contains(part.as_str()))
     };
-    let attacks: Vec<_> = ATTACKS.iter().filter(wanted).copied().collect();
+    let mut attacks: Vec<_> = ATTACKS.iter().filter(wanted).copied().collect();
     if attacks.is_empty() {
         return Err(format!("no attack is called {:?}; --list shows all", cli.only).into());
     }
     let program = cli.program.clone().map_or_else(std::env::current_exe, Ok)?;
-    let (start, mut seed, mut all_held) = (Instant::now(), cli.seed, true);
+    let (start, mut seed, mut sum) = (Instant::now(), cli.seed, Round::default());
     loop {
         let length = Duration::try_from_secs_f64(cli.seconds)?;
         let options = Options { program: program.clone(), out: cli.out.clone(), length, seed };
         let round = run(&attacks, &options, |line| eprintln!("{line}"))?;
-        println!("{}", round.table());
-        std::fs::write(cli.out.join("adversary.json"), serde_json::to_vec_pretty(&round.json())?)?;
         for failure in round.failures() {
             println!("FAILED {failure} (seed {seed})");
-            all_held = false;
         }
+        sum.add(round);
+        std::fs::write(cli.out.join("adversary.json"), serde_json::to_vec_pretty(&sum.json())?)?;
         let minutes = cli.minutes.unwrap_or(0);
         if start.elapsed() >= Duration::from_secs(minutes * 60) {
-            return Ok(all_held);
+            println!("{}", sum.table());
+            return Ok(sum.failures().count() == 0);
         }
         seed += 1;
+        // Each attack comes first once: on a new UPF, and with nothing before it.
+        attacks.rotate_left(1);
     }
 }

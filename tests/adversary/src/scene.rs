@@ -23,10 +23,10 @@ use causeway_lab::timeline::Timeline;
 use causeway_lab::topology::{DN, GNBS, POOL, POOL_GATEWAY, SMF, Topology, UPF_N3, UPF_N4, UPF_N6};
 use causeway_types::{Bitrate, DualIp, FTeid, NetworkInstance, Qfi, Seid, Teid};
 
-use crate::good::{End, Traffic, percentiles};
+use crate::good::{End, Traffic};
 use crate::host::{Host, RawHost};
 use crate::message::{self, DNN};
-use crate::result::{Outcome, Round};
+use crate::result::{Outcome, Round, Stalls};
 use crate::{Attack, Context, Options};
 
 /// The SMF that attacks with an association of its own.
@@ -168,10 +168,10 @@ impl Run {
             sent: 0,
             failures: Vec::new(),
         };
-        let log_before = self.log_octets();
+        let (log_before, pauses_before) = (self.log_octets(), self.pauses());
         let Self { scene, smf, traffic, .. } = self;
         let victim = scene.victim;
-        let (mut seen, result) = traffic.during(smf, &victim, || (attack.run)(scene, &mut context));
+        let (seen, result) = traffic.during(smf, &victim, || (attack.run)(scene, &mut context));
         let alive = self.upf.exited()?.is_none();
         context.check(&format!("the UPF runs; its last lines: {}", self.upf.last_words(3)), alive);
         if alive {
@@ -187,14 +187,19 @@ impl Run {
         }
         let log = self.log_octets().saturating_sub(log_before);
         context.check(&format!("the log grows by less than {LOG_BOUND} octets, not {log}"), log < LOG_BOUND);
+        let pauses_after = if alive { self.pauses() } else { Ok(Pauses::default()) };
+        let stalls = pauses_before.and_then(|before| Ok(pauses_after?.since(&before)));
+        if let Err(error) = &stalls {
+            context.check(&format!("the metrics can be read: {error}"), false);
+        }
         Ok(Outcome {
             name: attack.name,
             sent: context.sent,
             packets: seen.packets,
             lost: seen.lost,
-            requests: seen.latencies.len() as u64,
-            latency: percentiles(&mut seen.latencies),
+            latencies: seen.latencies,
             log,
+            stalls: stalls.unwrap_or_default(),
             alive,
             failures: context.failures,
         })
@@ -222,8 +227,40 @@ impl Run {
         Ok(())
     }
 
+    fn pauses(&self) -> Result<Pauses, LabError> {
+        self.scene.metrics().map(|metrics| Pauses::of(&metrics))
+    }
+
     fn log_octets(&self) -> u64 {
         std::fs::metadata(&self.log).map_or(0, |file| file.len())
+    }
+}
+
+/// Pauses of the control thread, and of all packet threads: how many, and the longest in seconds.
+#[derive(Clone, Copy, Default)]
+struct Pauses([(f64, f64); 2]);
+
+impl Pauses {
+    fn of(metrics: &Metrics) -> Self {
+        Self(["control", "worker"].map(|threads| {
+            let longest = format!("causeway_{threads}_pause_seconds_max");
+            let longest = metrics.iter().filter(|(series, _)| series.starts_with(&longest));
+            let count = metrics.sum(&format!("causeway_{threads}_pauses_total"), &[]);
+            (count, longest.map(|(_, seconds)| seconds).fold(0.0, f64::max))
+        }))
+    }
+
+    /// Those that were not there before.
+    fn since(self, before: &Self) -> [Stalls; 2] {
+        let [control, packets] = [0, 1].map(|at| {
+            let ((count, longest), (count_before, longest_before)) = (self.0[at], before.0[at]);
+            let is_new = longest > longest_before;
+            Stalls {
+                count: (count - count_before) as u64,
+                longest: is_new.then(|| Duration::from_secs_f64(longest)),
+            }
+        });
+        [control, packets]
     }
 }
 
