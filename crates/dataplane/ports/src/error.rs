@@ -132,9 +132,18 @@ pub enum PortError {
         /// `ipv4` or `ipv6`.
         family: &'static str,
     },
-    /// The kernel has no AF_XDP.
-    #[error("this kernel has no AF_XDP: it needs Linux 5.9 with CONFIG_XDP_SOCKETS; use mode udp instead")]
+    /// The kernel has no AF_XDP, or does not let this process use it.
+    #[error(
+        "this kernel has no AF_XDP, or a service manager denies it: it needs Linux 5.9 with CONFIG_XDP_SOCKETS, and under systemd \
+         causeway.service.d/af_xdp.conf; or use mode udp instead"
+    )]
     XdpMissing,
+    /// The kernel has no packet sockets, or does not let this process use them.
+    #[error(
+        "this kernel has no packet sockets, or a service manager denies them: mode tpacket needs CONFIG_PACKET, and under systemd \
+         causeway.service.d/tpacket.conf; or use mode udp instead"
+    )]
+    PacketMissing,
     /// The interface runs another XDP program.
     #[error(
         "{name} runs another XDP program: stop the process that holds it, or take it off with \

@@ -7,7 +7,7 @@ use causeway_types::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkFlags, LinkMessage,
+    AfSpecInet, AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InetDevConf, LinkAttribute, LinkFlags, LinkMessage,
 };
 use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
@@ -138,6 +138,20 @@ impl Netlink {
             }
             other => other,
         }
+    }
+
+    /// Lets the kernel take packets from our own IPv4 addresses out of the link (`accept_local`). By netlink, as /proc/sys may be
+    /// read-only.
+    ///
+    /// # Errors
+    /// [`PortError::Permission`] or [`PortError::System`].
+    pub fn accept_own_addresses(&mut self, link: &Link) -> Result<(), PortError> {
+        let mut accept = InetDevConf::default();
+        accept.accept_local = 1;
+        let accept = AfSpecUnspec::Inet(vec![AfSpecInet::DevConfRequest(accept)]);
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::AfSpecUnspec(vec![accept]));
+        self.set_link(link, "setting accept_local of", message)
     }
 
     /// Gives the link, which is up, an address that serves at once. One that it has already stays.

@@ -26,7 +26,10 @@ impl PacketRing {
         let failed = |errno| {
             PortError::system(format!("opening a packet ring on {}", options.interface), errno, "CAP_NET_RAW")
         };
-        let socket = packet::open().map_err(failed)?;
+        let socket = packet::open().map_err(|errno| match errno {
+            Errno::AFNOSUPPORT => PortError::PacketMissing,
+            errno => failed(errno),
+        })?;
         let bypass = i32::from(options.bypass_queue);
         sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, bypass).map_err(failed)?;
         let ring = Ring::map(&socket, options.ring).map_err(failed)?;

@@ -159,17 +159,12 @@ fn set_up(netlink: &mut Netlink, link: &Link, options: &TunOptions) -> Result<()
     }
     // First up: before that the kernel does not serve an IPv6 address, and would be waited for in vain.
     netlink.set_up(link)?;
-    accept_own_addresses(&link.name);
+    // ICMP errors for hosts behind the device come from our addresses. Where this is not permitted they are lost, and nothing else.
+    let _ = netlink.accept_own_addresses(link);
     give_addresses(netlink, link, options)
 }
 
 fn give_addresses(netlink: &mut Netlink, link: &Link, options: &TunOptions) -> Result<(), PortError> {
     options.addresses.iter().try_for_each(|address| netlink.add_address(link, *address))?;
     options.routes.iter().try_for_each(|route| netlink.add_route(*route, link, None))
-}
-
-/// Lets the kernel take packets from our own IPv4 addresses out of the device, which ICMP errors for hosts behind it come
-/// from. Where that is not permitted such errors are lost, and nothing else.
-fn accept_own_addresses(device: &str) {
-    let _ = std::fs::write(format!("/proc/sys/net/ipv4/conf/{device}/accept_local"), "1");
 }
