@@ -24,7 +24,7 @@ use tracing_subscriber::reload;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{fmt, registry};
 
-use self::escape::Escaped;
+use self::escape::{Escaped, JsonEvents};
 use self::limit::Limit;
 use self::writer::Queue;
 use crate::config::{Level, LogFormat, Logger};
@@ -79,7 +79,7 @@ pub fn init(logger: &Logger) -> Result<LogControl, LogError> {
             let layer = layer.with_ansi(io::stderr().is_terminal());
             Box::new(layer.fmt_fields(format::debug_fn(field).delimited(" ")))
         }
-        LogFormat::Json => Box::new(layer.json().flatten_event(true)),
+        LogFormat::Json => Box::new(layer.json().flatten_event(true).map_event_format(JsonEvents)),
     };
     registry().with(filter.and_then(Limit).and_then(layer)).try_init()?;
     // What writes to standard error itself would wait for its reader.
