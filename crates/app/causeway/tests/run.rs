@@ -9,6 +9,9 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use common::{PATIENCE, Running, file, loopback};
+use nix::sys::ptrace;
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
 
 // Input:  SIGTERM to a daemon that runs; SIGINT to another.
 // Output: it has said where it is, in one line each; it says what it did, and exits with 0.
@@ -163,6 +166,95 @@ fn the_service_manager_is_told() {
     running.signal("TERM");
     while hear() != "STOPPING=1" {}
     std::fs::remove_file(&socket).unwrap();
+}
+
+/// The thread of that name.
+fn thread_of(process: u32, name: &str) -> Pid {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let thread = threads.map(Result::unwrap).find(|thread| {
+        std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|comm| comm.trim() == name)
+    });
+    let thread = thread.unwrap_or_else(|| panic!("there is no thread `{name}`"));
+    Pid::from_raw(thread.file_name().to_str().unwrap().parse().unwrap())
+}
+
+// Input:  a service manager that wants to hear once a second that the daemon is alive; the control thread is stopped by the kernel,
+//         alone, and goes on later; then a packet thread.
+// Output: the manager hears nothing for as long as one of them stands still, though all other threads go on, and hears that the
+//         daemon is alive once it goes on.
+#[test]
+fn the_service_manager_hears_nothing_while_a_thread_stands_still() {
+    let at = loopback();
+    let path = file(at, "info");
+    let socket = path.with_extension("watchdog");
+    let _ = std::fs::remove_file(&socket);
+    let manager = UnixDatagram::bind(&socket).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+    command.args(["run", "-c", path.to_str().unwrap()]);
+    command.env("NOTIFY_SOCKET", &socket).env("WATCHDOG_USEC", "1000000");
+    let mut running = Running::of(&mut command);
+    running.until("ready");
+    // The rest of what was told until now.
+    let heard = || {
+        manager.set_nonblocking(true).unwrap();
+        let heard = std::iter::from_fn(|| manager.recv(&mut [0; 64]).ok()).count();
+        manager.set_nonblocking(false).unwrap();
+        heard
+    };
+    for (name, called) in [("control", "control thread"), ("packets-0", "packet thread 0")] {
+        let thread = thread_of(running.child.id(), name);
+        if let Err(error) = ptrace::seize(thread, ptrace::Options::empty()) {
+            let test = "the_service_manager_hears_nothing_while_a_thread_stands_still";
+            return eprintln!("SKIPPED {test}: needs ptrace ({error})");
+        }
+        ptrace::interrupt(thread).unwrap();
+        running.until(&format!("{called} has paused for 2."));
+        heard();
+        // Five times the manager would have been told.
+        running.until(&format!("{called} has paused for 4."));
+        assert_eq!(heard(), 0, "{name}");
+        waitpid(thread, Some(WaitPidFlag::__WALL)).unwrap();
+        ptrace::detach(thread, None).unwrap();
+        running.until(&format!("{called} goes on after a pause of "));
+        let mut octets = [0; 64];
+        let len = manager.recv(&mut octets).expect("to be told in time");
+        assert_eq!(&octets[..len], b"WATCHDOG=1");
+    }
+    running.signal("TERM");
+    running.until("stopped:");
+    assert_eq!(running.child.wait().unwrap().code(), Some(0));
+    std::fs::remove_file(&socket).unwrap();
+}
+
+// Input:  a FIFO that nobody writes in the place of each file of a switch.
+// Output: it is refused at once, with what it is; exit code 1.
+#[cfg(feature = "p4runtime")]
+#[test]
+fn a_fifo_does_not_hang_a_start_with_a_switch() {
+    let at = loopback();
+    let path = file(at, "info");
+    let fifo = path.with_extension("switch");
+    let _ = std::fs::remove_file(&fifo);
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let p4info = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../p4/p4info/hip4.bmv2.txtpb");
+    let fifo_text = fifo.to_str().unwrap();
+    for files in [format!("p4info: {fifo_text}"), format!("p4info: {p4info}, device_config: {fifo_text}")] {
+        let route = |of| {
+            format!(
+                "{{to: 0.0.0.0/0, of: {of}, port: 1, mac: '02:00:00:00:00:01', next_hop: '02:00:00:00:00:02'}}"
+            )
+        };
+        let routes = format!("[{}, {}]", route("tunnels"), route("network"));
+        let switch =
+            format!("  dataplane: switch\n  switch: {{address: '{at}:1', {files}, route: {routes}}}\n");
+        std::fs::write(&path, format!("{text}{switch}")).unwrap();
+        let mut running = Running::start(&["-c", path.to_str().unwrap()]);
+        running.until("a FIFO, not a file: give a regular file");
+        assert_eq!(running.child.wait().unwrap().code(), Some(1));
+    }
+    std::fs::remove_file(&fifo).unwrap();
 }
 
 // Input:  a FIFO that nobody writes, a device without end, a directory, and a file of 64 MiB, each as the configuration.

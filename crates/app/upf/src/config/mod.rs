@@ -26,12 +26,9 @@ mod values;
 mod words;
 mod workers;
 
-use std::fs::{FileType, OpenOptions};
-use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use causeway_file::FileError;
 
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
@@ -120,32 +117,10 @@ fn decoded(text: &str, overrides: &Overrides, reader: &Reader) -> Config {
 }
 
 fn read(file: &Path) -> Result<String, Problem> {
-    let mut octets = Vec::new();
-    // A FIFO would otherwise be waited for until somebody writes, and a device may have no end.
-    let options =
-        OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(file);
-    let opened = options.map_err(Problem::Unreadable)?;
-    let metadata = opened.metadata().map_err(Problem::Unreadable)?;
-    if !metadata.is_file() {
-        return Err(Problem::NoFile { found: kind(metadata.file_type()) });
-    }
-    if metadata.len() > MAX_FILE {
-        return Err(Problem::TooLong { most: MAX_FILE });
-    }
-    opened.take(MAX_FILE + 1).read_to_end(&mut octets).map_err(Problem::Unreadable)?;
-    if octets.len() as u64 > MAX_FILE {
-        return Err(Problem::TooLong { most: MAX_FILE });
-    }
+    let octets = causeway_file::read(file, MAX_FILE).map_err(|error| match error {
+        FileError::Unreadable(error) => Problem::Unreadable(error),
+        FileError::NoFile { found } => Problem::NoFile { found },
+        FileError::TooLong { most } => Problem::TooLong { most },
+    })?;
     String::from_utf8(octets).map_err(|_| Problem::NotText)
-}
-
-/// What there is in the place of a file.
-fn kind(found: FileType) -> &'static str {
-    match found {
-        _ if found.is_dir() => "a directory",
-        _ if found.is_fifo() => "a FIFO",
-        _ if found.is_socket() => "a socket",
-        _ if found.is_char_device() || found.is_block_device() => "a device",
-        _ => "something else",
-    }
 }

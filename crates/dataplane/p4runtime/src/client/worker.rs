@@ -39,6 +39,9 @@ pub(super) struct Worker {
     requests: UnboundedReceiver<(Ticket, Request)>,
 }
 
+/// Octets of a device configuration, at most.
+const MAX_DEVICE_CONFIG: u64 = 1 << 28;
+
 /// How a session ends.
 pub(super) enum End {
     /// The owner is gone.
@@ -56,7 +59,7 @@ impl Worker {
     ) -> Result<Self, ConnectError> {
         let device_config = match &options.device_config {
             None => Vec::new(),
-            Some(file) => std::fs::read(file)
+            Some(file) => causeway_file::read(file, MAX_DEVICE_CONFIG)
                 .map_err(|error| InfoError::File { file: file.clone(), reason: error.to_string() })?,
         };
         let endpoint = Endpoint::from_shared(format!("http://{}", options.address));

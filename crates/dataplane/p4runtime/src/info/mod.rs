@@ -61,6 +61,9 @@ pub enum InfoError {
     },
 }
 
+/// Octets of a P4Info in text form, at most.
+const MAX_FILE: u64 = 1 << 26;
+
 /// A P4Info: encoded, and what entries need of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Info {
@@ -78,8 +81,9 @@ impl Info {
 
     /// A P4Info in text form, in a file.
     pub(crate) fn of_file(file: &Path) -> Result<Self, InfoError> {
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| InfoError::File { file: file.to_owned(), reason: error.to_string() })?;
+        let refused = |reason: String| InfoError::File { file: file.to_owned(), reason };
+        let octets = causeway_file::read(file, MAX_FILE).map_err(|error| refused(error.to_string()))?;
+        let text = String::from_utf8(octets).map_err(|_| refused("not UTF-8 text".into()))?;
         let in_file = |error| InfoError::InFile { file: file.to_owned(), error: Box::new(error) };
         Self::of_text(&text).map_err(in_file)
     }
