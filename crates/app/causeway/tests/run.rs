@@ -2,11 +2,12 @@
 
 mod common;
 
+use std::fs::DirEntry;
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Output};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{PATIENCE, Running, file, loopback};
 use nix::sys::ptrace;
@@ -168,14 +169,20 @@ fn the_service_manager_is_told() {
     std::fs::remove_file(&socket).unwrap();
 }
 
-/// The thread of that name.
+/// The thread of that name, which it gives itself when it begins to run.
 fn thread_of(process: u32, name: &str) -> Pid {
-    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
-    let thread = threads.map(Result::unwrap).find(|thread| {
+    let is_it = |thread: &DirEntry| {
         std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|comm| comm.trim() == name)
-    });
-    let thread = thread.unwrap_or_else(|| panic!("there is no thread `{name}`"));
-    Pid::from_raw(thread.file_name().to_str().unwrap().parse().unwrap())
+    };
+    let start = Instant::now();
+    loop {
+        let mut threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap().map(Result::unwrap);
+        if let Some(thread) = threads.find(is_it) {
+            return Pid::from_raw(thread.file_name().to_str().unwrap().parse().unwrap());
+        }
+        assert!(start.elapsed() < PATIENCE, "there is no thread `{name}`");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 // Input:  a service manager that wants to hear once a second that the daemon is alive; the control thread is stopped by the kernel,
