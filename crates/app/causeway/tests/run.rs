@@ -216,10 +216,11 @@ fn the_service_manager_hears_nothing_while_a_thread_stands_still() {
             return eprintln!("SKIPPED {test}: needs ptrace ({error})");
         }
         ptrace::interrupt(thread).unwrap();
-        running.until(&format!("{called} has paused for 2."));
+        // After half a second, then each time that it is twice as long.
+        (0..3).for_each(|_| drop(running.until(&format!("{called} has paused for "))));
         heard();
-        // Five times the manager would have been told.
-        running.until(&format!("{called} has paused for 4."));
+        // For as long again: five times the manager would have been told.
+        running.until(&format!("{called} has paused for "));
         assert_eq!(heard(), 0, "{name}");
         waitpid(thread, Some(WaitPidFlag::__WALL)).unwrap();
         ptrace::detach(thread, None).unwrap();

@@ -97,6 +97,8 @@ struct Case {
     /// When it was asked last, in nanoseconds since [`pulse::origin`], and what it had used by then.
     asked_at: u64,
     before: Option<Usage>,
+    /// Its answer has not been looked at yet.
+    is_open: bool,
     /// A pause of this length is logged next.
     next: Duration,
     /// What it did when it was late.
@@ -138,12 +140,18 @@ impl Case {
             pauses: Arc::default(),
             asked_at: 0,
             before: None,
+            is_open: false,
             next: LONG,
             seen: Activity::Waiting,
         }
     }
 
+    /// Asks anew, unless its last answer has not been looked at: what it says must be counted and told first.
     fn ask(&mut self, now: u64) {
+        if self.is_open {
+            return;
+        }
+        self.is_open = true;
         self.asked_at = now;
         self.before = Usage::of(self.watched.pulse.thread());
         self.watched.pulse.ask();
@@ -170,6 +178,7 @@ impl Case {
             }),
         });
         if is_over {
+            self.is_open = false;
             self.pauses.now.store(0, Ordering::Relaxed);
             self.next = LONG;
             self.count(pause);
@@ -239,10 +248,7 @@ fn now() -> u64 {
 fn watch(mut cases: Vec<Case>, stopped: &Receiver<()>) {
     loop {
         let before = now();
-        cases
-            .iter_mut()
-            .filter(|case| case.watched.pulse.answered_at().is_some())
-            .for_each(|case| case.ask(now()));
+        cases.iter_mut().for_each(|case| case.ask(now()));
         if !matches!(stopped.recv_timeout(TICK), Err(RecvTimeoutError::Timeout)) {
             return;
         }
@@ -312,6 +318,21 @@ mod tests {
         );
         assert_eq!((case.pauses.count(), case.pauses.now()), (1, Duration::ZERO));
         assert_eq!(case.pauses.longest(), Duration::from_millis(5_200));
+    }
+
+    // Input:  a thread that answers after two seconds, when it has been looked at and before it would be asked again.
+    // Output: its pause is told and counted all the same.
+    #[test]
+    fn an_answer_between_two_looks_is_not_lost() {
+        let (mut case, pulse) = case();
+        case.ask(0);
+        let told = case.look(2 * SECOND).unwrap();
+        assert!(!told.is_over);
+        pulse.answer_at(|| 2 * SECOND + 1);
+        case.ask(2 * SECOND + 2);
+        let over = case.look(3 * SECOND).unwrap();
+        assert!(over.is_over && over.pause.as_secs() == 2, "{over}");
+        assert_eq!((case.pauses.count(), case.pauses.now()), (1, Duration::ZERO));
     }
 
     #[test]
