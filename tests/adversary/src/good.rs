@@ -36,6 +36,8 @@ pub(crate) struct Seen {
     pub(crate) packets: u64,
     pub(crate) lost: u64,
     pub(crate) latencies: Vec<Duration>,
+    /// Requests that were repeated in vain.
+    pub(crate) unanswered: u64,
     pub(crate) refusals: Vec<String>,
 }
 
@@ -66,7 +68,7 @@ impl Traffic {
         let over = AtomicBool::new(false);
         let before = self.arrived();
         let sent_before = self.sent();
-        let (latencies, refusals, result) = thread::scope(|scope| {
+        let (mut seen, result) = thread::scope(|scope| {
             for Direction { sender, .. } in &mut self.0 {
                 scope.spawn(|| {
                     while !over.load(Ordering::Relaxed) {
@@ -78,16 +80,15 @@ impl Traffic {
             let asking = scope.spawn(|| ask(smf, session, &over));
             let result = attack();
             over.store(true, Ordering::Relaxed);
-            let (latencies, refusals) = asking.join().unwrap_or_default();
-            (latencies, refusals, result)
+            (asking.join().unwrap_or_default(), result)
         });
-        let packets = self.sent() - sent_before;
+        seen.packets = self.sent() - sent_before;
         let start = Instant::now();
-        while self.arrived() - before < packets && start.elapsed() < UNDER_WAY {
+        while self.arrived() - before < seen.packets && start.elapsed() < UNDER_WAY {
             thread::sleep(Duration::from_millis(5));
         }
-        let lost = packets.saturating_sub(self.arrived() - before);
-        (Seen { packets, lost, latencies, refusals }, result)
+        seen.lost = seen.packets.saturating_sub(self.arrived() - before);
+        (seen, result)
     }
 
     /// The UE's packets pass in both directions again, and a request is accepted: at once, or after a while in which
@@ -127,15 +128,16 @@ impl Traffic {
 }
 
 /// One request after the other, until it is over.
-fn ask(smf: &Smf, session: &Session, over: &AtomicBool) -> (Vec<Duration>, Vec<String>) {
-    let (mut latencies, mut refusals) = (Vec::new(), Vec::new());
+fn ask(smf: &Smf, session: &Session, over: &AtomicBool) -> Seen {
+    let mut seen = Seen::default();
     while !over.load(Ordering::Relaxed) {
         let start = Instant::now();
         match smf.query_and_rearm(session, NEVER) {
-            Ok(_) => latencies.push(start.elapsed()),
-            Err(error) => refusals.push(error.to_string()),
+            Ok(_) => seen.latencies.push(start.elapsed()),
+            Err(LabError::Timeout { .. }) => seen.unanswered += 1,
+            Err(error) => seen.refusals.push(error.to_string()),
         }
         thread::sleep(REQUESTS.saturating_sub(start.elapsed()));
     }
-    (latencies, refusals)
+    seen
 }

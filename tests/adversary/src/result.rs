@@ -33,6 +33,8 @@ pub struct Outcome {
     pub lost: u64,
     /// The round trips of the good SMF's requests that were answered meanwhile, in no order.
     pub latencies: Vec<Duration>,
+    /// Requests of the good SMF that were repeated in vain.
+    pub unanswered: u64,
     /// Octets by which the log of the UPF grew; of several times, the most.
     pub log: u64,
     /// How the control thread of the UPF paused, and its packet threads.
@@ -71,6 +73,7 @@ impl Outcome {
         self.sent += other.sent;
         self.packets += other.packets;
         self.lost += other.lost;
+        self.unanswered += other.unanswered;
         self.latencies.extend(other.latencies);
         self.log = self.log.max(other.log);
         let [control, packet] = self.stalls;
@@ -118,7 +121,8 @@ impl Round {
             Column::new("attack"),
             Column::new("sent"),
             Column::of("good UE's loss", "%"),
-            Column::of("good SMF p50", "ms"),
+            Column::new("good SMF unanswered"),
+            Column::of("p50", "ms"),
             Column::of("p99", "ms"),
             Column::of("longest", "ms"),
             Column::new("pauses of control"),
@@ -138,6 +142,7 @@ impl Round {
                 Cell::from(outcome.name),
                 Cell::Count(outcome.sent),
                 number(loss),
+                Cell::Count(outcome.unanswered),
                 p50,
                 p99,
                 longest,
@@ -161,6 +166,7 @@ impl Round {
                 "good_packets": outcome.packets,
                 "good_packets_lost": outcome.lost,
                 "good_requests": outcome.latencies.len(),
+                "good_requests_unanswered": outcome.unanswered,
                 "good_latency_s": outcome.latency().map(|time| time.as_secs_f64()),
                 "pauses": outcome.stalls.map(|stalls| stalls.count),
                 "longest_pause_s": outcome.stalls.map(|stalls| stalls.longest.map(|time| time.as_secs_f64())),
