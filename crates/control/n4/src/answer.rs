@@ -111,6 +111,9 @@ impl N4 {
             self.notice(Notice::AnswerTooLong { to: key.from, octets: error.octets });
             return None;
         }
+        if seid.is_some() {
+            self.associations.left_out_for(key.from.ip()).take_from(&mut bytes);
+        }
         self.counters.sent(response.message_type(), result);
         self.push(Output::Send { to: key.from, bytes: bytes.clone() });
         Some(bytes)

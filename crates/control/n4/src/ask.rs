@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use causeway_pfcp::Message;
 use causeway_types::{Seid, Time};
 
+use crate::left_out::LeftOut;
 use crate::node::Purpose;
 use crate::transaction::Request;
 use crate::{MessageResult, N4, Notice, Output, Retransmission};
@@ -23,10 +24,18 @@ impl N4 {
         message: &Message<'_>,
         purpose: Purpose,
     ) {
+        let left_out = match purpose {
+            Purpose::Report { association, .. } => {
+                self.associations.get(association).map_or(LeftOut::NONE, |it| it.left_out)
+            }
+            _ => LeftOut::NONE,
+        };
         let request = Request { to, message: message.message_type(), purpose };
         let started = self.outbound.start(now, policy, request, |sequence| {
             let mut bytes = Vec::new();
-            message.encode(seid, sequence, &mut bytes).map(|()| bytes)
+            message.encode(seid, sequence, &mut bytes)?;
+            left_out.take_from(&mut bytes);
+            Ok(bytes)
         });
         match started {
             Ok(bytes) => {

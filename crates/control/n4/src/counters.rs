@@ -105,6 +105,8 @@ pub enum MessageResult {
     Unexpected,
     /// Sent: a request repeated because its answer did not come.
     Repeated,
+    /// Sent: the same without IEs that not every SMF can read.
+    Shortened,
     /// Sent: a request given up after its last repetition.
     Unanswered,
 }
@@ -185,6 +187,7 @@ impl fmt::Display for MessageResult {
             Self::UnknownType => "unknown_type",
             Self::Unexpected => "unexpected",
             Self::Repeated => "repeated",
+            Self::Shortened => "shortened",
             Self::Unanswered => "unanswered",
         })
     }

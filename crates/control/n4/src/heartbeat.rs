@@ -83,7 +83,7 @@ impl N4 {
         answer: &HeartbeatResponse<'_>,
     ) {
         self.schedule_heartbeat(now, id);
-        self.path_is_up(id);
+        self.path_is_up(now, id);
         self.own_stamp(now, id, answer.recovery_time_stamp.0);
     }
 
@@ -110,15 +110,17 @@ impl N4 {
     }
 
     /// Something came from this address.
-    pub(crate) fn heard_of(&mut self, from: SocketAddr) {
+    pub(crate) fn heard_of(&mut self, now: Time, from: SocketAddr) {
         if let Some(id) = self.associations.identify(from) {
-            self.path_is_up(id);
+            self.path_is_up(now, id);
         }
     }
 
-    fn path_is_up(&mut self, id: AssociationId) {
+    fn path_is_up(&mut self, now: Time, id: AssociationId) {
         let Some(association) = self.associations.get_mut(id) else { return };
+        association.heard = Some(now);
         if !std::mem::replace(&mut association.path_up, true) {
+            association.path_up_since = now;
             let notice = Notice::PathUp { node: association.node.clone(), peer: association.peer };
             self.notice(notice);
         }

@@ -15,6 +15,7 @@ mod features;
 mod foresee;
 mod hash;
 mod heartbeat;
+mod left_out;
 mod load;
 mod memory;
 mod names;

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
+use causeway_pfcp::MessageType;
 use causeway_rules::{Addresses, Capabilities, Catalogue, LocalEndpoints, Resources, RouteLimits, Tunnels};
 use causeway_types::{NtpSeconds, Seid, Time, WallClock};
 
@@ -225,7 +226,7 @@ impl N4 {
     /// Does what is due. Call at or after [`N4::next_timer`]; calling earlier does no harm.
     pub fn timer(&mut self, now: Time) {
         self.inbound.expire(now);
-        while let Some(expired) = self.outbound.expire(now) {
+        while let Some(expired) = self.next_expired(now) {
             self.expired(now, expired);
         }
         self.send_heartbeats(now);
@@ -312,6 +313,23 @@ impl N4 {
         self.push(Output::Notice(notice));
     }
 
+    /// Sends a request again.
+    pub(crate) fn repeat(&mut self, to: SocketAddr, request: MessageType, bytes: Vec<u8>, is_plain: bool) {
+        let result = if is_plain { MessageResult::Shortened } else { MessageResult::Repeated };
+        self.counters.sent(request, result);
+        self.push(Output::Send { to, bytes });
+    }
+
+    fn next_expired(&mut self, now: Time) -> Option<Expired<Purpose>> {
+        let Self { outbound, associations, .. } = self;
+        outbound.expire(now, |purpose, since| match purpose {
+            Purpose::Report { association, .. } => {
+                associations.get(*association).is_some_and(|it| it.is_silent(since))
+            }
+            _ => false,
+        })
+    }
+
     fn expired(&mut self, now: Time, expired: Expired<Purpose>) {
         if let Expired::GivenUp(lost) = &expired
             && !lost.kept
@@ -319,10 +337,7 @@ impl N4 {
             self.counters.sent(lost.request, MessageResult::Unanswered);
         }
         match expired {
-            Expired::Repeat { to, request, bytes } => {
-                self.counters.sent(request, MessageResult::Repeated);
-                self.push(Output::Send { to, bytes });
-            }
+            Expired::Repeat { to, request, bytes, is_plain } => self.repeat(to, request, bytes, is_plain),
             Expired::GivenUp(lost) => match lost.purpose {
                 Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
                 Purpose::Proof { association, entity } => self.proof_unanswered(now, association, entity),

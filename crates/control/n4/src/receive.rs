@@ -72,7 +72,7 @@ impl N4 {
 
     #[inline(always)]
     fn request(&mut self, now: Time, from: SocketAddr, header: Header, message: MessageType, body: &[u8]) {
-        self.heard_of(from);
+        self.heard_of(now, from);
         let mut key = RequestKey::new(from, message, &header, body);
         if message == MessageType::HeartbeatRequest {
             return self.heartbeat_request(now, key, &header, body);
@@ -187,12 +187,12 @@ impl N4 {
         if self.is_redirected(now, from, &header, &decoded) {
             return self.counters.received(Some(message), MessageResult::Cause(Cause::RedirectionRequested));
         }
-        let Some(purpose) = self.outbound.answered(from, header.sequence, message) else {
+        let Some((purpose, left_out)) = self.outbound.answered(from, header.sequence, message) else {
             self.counters.received(Some(message), MessageResult::Unexpected);
             let detail = "a response that nobody waits for".to_owned();
             return self.notice(Notice::Discarded { from, detail });
         };
-        self.heard_of(from);
+        self.heard_of(now, from);
         let result = cause_of(&decoded).map_or(MessageResult::Ok, MessageResult::Cause);
         self.counters.received(Some(message), result);
         match (purpose, decoded) {
@@ -210,6 +210,7 @@ impl N4 {
                 self.release_answered(now, id, it.cause);
             }
             (Purpose::Report { session, association, number }, Message::SessionReportResponse(it)) => {
+                self.leave_out(association, left_out);
                 self.report_answered(now, from.ip(), (session, association, number), &it);
             }
             (Purpose::PathReport { association, .. }, Message::NodeReportResponse(it)) => {

@@ -7,6 +7,7 @@ use causeway_rules::{Kept, RuleSet};
 use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
 
 use crate::association::Association;
+use crate::left_out::LeftOut;
 use crate::session::Session;
 
 /// An established session.
@@ -58,6 +59,7 @@ pub struct AssociationView<'a> {
     pub path_up: bool,
     /// Its sessions, those being set up included.
     pub sessions: usize,
+    left_out: LeftOut,
 }
 
 impl<'a> AssociationView<'a> {
@@ -69,6 +71,12 @@ impl<'a> AssociationView<'a> {
             since: association.since,
             path_up: association.path_up,
             sessions: association.sessions,
+            left_out: association.left_out,
         }
+    }
+
+    /// The types of the IEs that it gets messages without, since it answered only such.
+    pub fn left_out(&self) -> impl Iterator<Item = u16> + use<> {
+        self.left_out.types()
     }
 }

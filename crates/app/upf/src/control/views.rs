@@ -64,6 +64,7 @@ fn association(view: n4::AssociationView<'_>, clock: WallClock) -> AssociationVi
         since: clock.at(view.since).as_nanos() / 1_000_000_000,
         path_up: view.path_up,
         sessions: view.sessions as u64,
+        left_out_ies: view.left_out().collect(),
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct AssociationView {
     pub(crate) path_up: bool,
     /// How many sessions it has.
     pub(crate) sessions: u64,
+    /// The types of the IEs that it gets messages about sessions without, since it answered only such.
+    pub(crate) left_out_ies: Vec<u16>,
 }
 
 /// A session, as the API shows it.

@@ -8,6 +8,7 @@ use causeway_types::{NodeId, NtpSeconds, Seid, Time};
 
 use super::contact::{addresses, alternatives};
 use super::{Claim, Farewell, PeerClock};
+use crate::left_out::LeftOut;
 
 /// So many associations at most are looked through for an id or a Node ID; it is looked up among more.
 const FEW: usize = 8;
@@ -50,6 +51,10 @@ pub(crate) struct Association {
     pub(crate) since: Time,
     /// Its last heartbeat was answered, or it sent something since.
     pub(crate) path_up: bool,
+    /// Since when that is so without a break.
+    pub(crate) path_up_since: Time,
+    /// When it was last heard from.
+    pub(crate) heard: Option<Time>,
     /// When the next heartbeat goes out; `None` while one waits for its answer, or when none are sent.
     pub(crate) heartbeat_due: Option<Time>,
     /// We asked it to release the association.
@@ -60,6 +65,8 @@ pub(crate) struct Association {
     pub(crate) outstanding_reports: usize,
     /// It refuses Downlink Data Reports with a Paging Policy Indication value.
     pub(crate) refuses_paging_policy: bool,
+    /// What it gets messages without, since it answers only such.
+    pub(crate) left_out: LeftOut,
     /// The sessions that may report when there are fewer.
     pub(crate) ready: VecDeque<Seid>,
     /// What is said of it and is not confirmed yet.
@@ -94,7 +101,8 @@ impl Association {
         self.entities.clear();
         (self.told_load, self.told_overload) = (None, None);
         self.farewell = Farewell::None;
-        self.refuses_paging_policy = false;
+        (self.refuses_paging_policy, self.left_out) = (false, LeftOut::NONE);
+        self.path_up_since = now;
         (self.claim, self.clock) = (None, PeerClock::default());
     }
 
@@ -128,6 +136,11 @@ impl Association {
         self.cp_features.contains(CpFeatures::SSET) && !self.alternatives.is_empty()
     }
 
+    /// It does not answer what it was sent at that time, though it was there then and was heard from since.
+    pub(crate) fn is_silent(&self, since: Time) -> bool {
+        self.path_up && self.path_up_since <= since && self.heard.is_some_and(|heard| heard > since)
+    }
+
     /// It is being released; no new sessions.
     pub(crate) fn is_leaving(&self) -> bool {
         self.farewell != Farewell::None
@@ -146,6 +159,8 @@ pub(crate) struct Associations {
     /// In the order of their ids, which only grow.
     all: Vec<Association>,
     by_node: BTreeMap<NodeId, AssociationId>,
+    /// Some of them gets messages without some IEs.
+    leaves_out: bool,
 }
 
 /// A Node ID as it is compared: host names without regard to case.
@@ -190,11 +205,14 @@ impl Associations {
             farewell: Farewell::None,
             since: now,
             path_up: true,
+            path_up_since: now,
+            heard: None,
             heartbeat_due: None,
             releasing: false,
             sessions: 0,
             outstanding_reports: 0,
             refuses_paging_policy: false,
+            left_out: LeftOut::NONE,
             ready: VecDeque::new(),
             claim: None,
             clock: PeerClock::default(),
@@ -204,6 +222,25 @@ impl Associations {
         self.all.push(association);
         self.count_host(source.ip());
         id
+    }
+
+    /// Its peer gets messages without these IEs from now on, too. Returns what it gets them without if that is new.
+    pub(crate) fn leave_out(&mut self, id: AssociationId, ies: LeftOut) -> Option<&Association> {
+        let place = self.place(id)?;
+        let association = self.all.get_mut(place)?;
+        let before = association.left_out;
+        association.left_out = before.and(ies);
+        self.leaves_out |= !ies.is_empty();
+        self.all.get(place).filter(|it| it.left_out != before)
+    }
+
+    /// What messages to this host are without.
+    pub(crate) fn left_out_for(&self, ip: IpAddr) -> LeftOut {
+        if !self.leaves_out {
+            return LeftOut::NONE;
+        }
+        let of_host = self.all.iter().filter(|association| association.speaks_from(ip));
+        of_host.fold(LeftOut::NONE, |all, association| all.and(association.left_out))
     }
 
     /// The peer of an association was heard of anew.

@@ -237,6 +237,16 @@ pub enum Notice {
         /// Who refuses.
         node: NodeId,
     },
+    /// The SMF was silent to a report and answered it without these IEs; it gets no more of them.
+    #[error(
+        "association with {node}: messages about sessions go without these IEs, since the SMF answers reports only so: {ies}"
+    )]
+    IesLeftOut {
+        /// Who was silent.
+        node: NodeId,
+        /// The names of the IEs.
+        ies: String,
+    },
     /// We end a session ourselves.
     #[error("session {session} is ended: {reason}")]
     SessionReleased {
@@ -358,7 +368,8 @@ impl Notice {
             | Self::ReportLost { .. }
             | Self::ReportElsewhere { .. }
             | Self::AnswerNotFollowed { .. }
-            | Self::NoPagingPolicy { .. } => "session reports",
+            | Self::NoPagingPolicy { .. }
+            | Self::IesLeftOut { .. } => "session reports",
             Self::SessionUnknownToPeer { .. }
             | Self::SessionReleased { .. }
             | Self::SessionReplaced { .. }
@@ -395,6 +406,7 @@ impl Notice {
             | Self::ClockMoves { node }
             | Self::NodeReportRefused { node, .. }
             | Self::NoPagingPolicy { node }
+            | Self::IesLeftOut { node, .. }
             | Self::SessionsHandedOver { from: node, .. } => match node {
                 NodeId::Ip(ip) => Some(*ip),
                 NodeId::Fqdn(_) => None,

@@ -11,6 +11,7 @@ use super::build::request;
 use super::set_seid;
 use super::{Report, RequestNumber};
 use crate::association::AssociationId;
+use crate::left_out::LeftOut;
 use crate::node::Purpose;
 use crate::session::{OpenRequests, Session};
 use crate::transaction::Lost;
@@ -139,6 +140,14 @@ impl N4 {
         }
     }
 
+    /// The SMF answered a report of which these IEs were left out after it had been silent to all of it: it gets no more of them.
+    pub(crate) fn leave_out(&mut self, id: AssociationId, ies: LeftOut) {
+        if let Some(association) = self.associations.leave_out(id, ies) {
+            let (node, ies) = (association.node.clone(), association.left_out.names());
+            self.notice(Notice::IesLeftOut { node, ies });
+        }
+    }
+
     /// The last repetition of a report went unanswered. It is kept, so that nothing is lost, and repeated
     /// after pauses; unless its session is gone.
     pub(crate) fn report_unanswered(
@@ -151,10 +160,16 @@ impl N4 {
         if self.sessions.get(session).is_none() {
             return self.report_is_done(now, association);
         }
-        let Some(lost) = self.try_next_peer(now, session, lost) else { return };
+        let Some(mut lost) = self.try_next_peer(now, session, lost) else { return };
         if lost.kept {
-            self.counters.sent(lost.request, MessageResult::Repeated);
-            self.push(Output::Send { to: lost.to, bytes: lost.bytes.clone() });
+            if self.associations.get(association).is_some_and(|it| it.is_silent(lost.since)) {
+                lost.make_plain();
+            }
+            let (bytes, is_plain) = lost.to_send();
+            if !is_plain {
+                lost.since = now;
+            }
+            self.repeat(lost.to, lost.request, bytes, is_plain);
         } else {
             self.notice(Notice::ReportUnanswered { session, to: lost.to });
         }

@@ -9,6 +9,7 @@ use causeway_types::{Span, Time};
 
 use crate::Retransmission;
 use crate::association::AssociationId;
+use crate::left_out::LeftOut;
 
 /// Sequence numbers have 24 bits (TS 29.244 clause 7.2.2.2).
 const SEQUENCE_MASK: u32 = 0x00ff_ffff;
@@ -52,6 +53,10 @@ struct Pending<P> {
     retries_left: u8,
     policy: Retransmission,
     kept: bool,
+    /// When it was sent for the first time; of one that is kept, when all of it was sent last.
+    since: Time,
+    /// What is sent instead of `bytes`, and what was left out there.
+    plain: Option<(Vec<u8>, LeftOut)>,
 }
 
 /// A request about to be sent.
@@ -73,8 +78,10 @@ pub(crate) enum Expired<P> {
         to: SocketAddr,
         /// Its message type.
         request: MessageType,
-        /// The same octets as before.
+        /// The same octets as before, or as much of them as every SMF can read.
         bytes: Vec<u8>,
+        /// IEs were left out.
+        is_plain: bool,
     },
     /// The last repetition went unanswered.
     GivenUp(Lost<P>),
@@ -93,7 +100,34 @@ pub(crate) struct Lost<P> {
     pub(crate) bytes: Vec<u8>,
     /// It was lost before, and kept.
     pub(crate) kept: bool,
+    /// When all of it was sent.
+    pub(crate) since: Time,
+    plain: Option<(Vec<u8>, LeftOut)>,
     sequence: u32,
+}
+
+impl<P> Lost<P> {
+    /// What is sent of it, and whether IEs are left out there.
+    pub(crate) fn to_send(&self) -> (Vec<u8>, bool) {
+        match &self.plain {
+            Some((bytes, _)) => (bytes.clone(), true),
+            None => (self.bytes.clone(), false),
+        }
+    }
+
+    /// Leaves out what not every SMF can read.
+    pub(crate) fn make_plain(&mut self) {
+        if self.plain.is_none() {
+            self.plain = without(&self.bytes);
+        }
+    }
+}
+
+/// A request without what not every SMF can read; none if it has nothing of that.
+fn without(bytes: &[u8]) -> Option<(Vec<u8>, LeftOut)> {
+    let mut plain = bytes.to_vec();
+    let taken = LeftOut::ALL.take_from(&mut plain);
+    (!taken.is_empty()).then_some((plain, taken))
 }
 
 impl<P: Aim> Outbound<P> {
@@ -134,20 +168,28 @@ impl<P: Aim> Outbound<P> {
             retries_left: policy.retries,
             policy,
             kept: false,
+            since: now,
+            plain: None,
         };
         self.insert(sequence, pending);
         Ok(bytes)
     }
 
-    /// The purpose of the request that this answers, which is then done; `None` when nobody asked.
+    /// The purpose of the request that this answers, which is then done, and what was left out of it; `None` when nobody asked.
     ///
     /// The answer must come from the host that was asked; its port does not matter.
-    pub(crate) fn answered(&mut self, from: SocketAddr, sequence: u32, message: MessageType) -> Option<P> {
+    pub(crate) fn answered(
+        &mut self,
+        from: SocketAddr,
+        sequence: u32,
+        message: MessageType,
+    ) -> Option<(P, LeftOut)> {
         let pending = self.pending.get(&sequence)?;
         if pending.to.ip() != from.ip() || pending.request.response() != Some(message) {
             return None;
         }
-        self.take(sequence).map(|pending| pending.purpose)
+        let Pending { purpose, plain, .. } = self.take(sequence)?;
+        Some((purpose, plain.map_or(LeftOut::NONE, |(_, left_out)| left_out)))
     }
 
     /// When [`Outbound::expire`] has something to say.
@@ -156,18 +198,39 @@ impl<P: Aim> Outbound<P> {
     }
 
     /// The next request whose wait is over; call until `None`.
-    pub(crate) fn expire(&mut self, now: Time) -> Option<Expired<P>> {
+    ///
+    /// The last repetition of a request is without IEs that not every SMF can read, if it has some and `is_silent` says of its purpose
+    /// that it was heard from after the first time that the request was sent, so that it may be unable to read it.
+    ///
+    /// TS 29.244 clause 6.4 wants a repetition to have the same contents. This one has the same number all the same: an SMF that has read
+    /// the request before and whose answer was lost takes it for the repetition that it is, and reports no usage twice; one that could
+    /// not read it has seen no request of that number. One that answers later than after all other repetitions is taken for one
+    /// that could not read.
+    pub(crate) fn expire(&mut self, now: Time, is_silent: impl Fn(&P, Time) -> bool) -> Option<Expired<P>> {
         let (_, sequence) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
         let mut pending = self.take(sequence)?;
         let Some(retries_left) = pending.retries_left.checked_sub(1) else {
-            let Pending { to, request, purpose, bytes, kept, .. } = pending;
-            return Some(Expired::GivenUp(Lost { to, request, purpose, bytes, kept, sequence }));
+            let Pending { to, request, purpose, bytes, kept, since, plain, .. } = pending;
+            return Some(Expired::GivenUp(Lost {
+                to,
+                request,
+                purpose,
+                bytes,
+                kept,
+                since,
+                plain,
+                sequence,
+            }));
         };
         pending.retries_left = retries_left;
         pending.wait = longer(pending.wait, &pending.policy);
         pending.deadline = now + pending.wait;
-        let repeat =
-            Expired::Repeat { to: pending.to, request: pending.request, bytes: pending.bytes.clone() };
+        if retries_left == 0 && is_silent(&pending.purpose, pending.since) {
+            pending.plain = without(&pending.bytes);
+        }
+        let bytes = pending.plain.as_ref().map_or(&pending.bytes, |(bytes, _)| bytes).clone();
+        let is_plain = pending.plain.is_some();
+        let repeat = Expired::Repeat { to: pending.to, request: pending.request, bytes, is_plain };
         self.insert(sequence, pending);
         Some(repeat)
     }
@@ -175,12 +238,23 @@ impl<P: Aim> Outbound<P> {
     /// Keeps a request that went unanswered, under the same number. It is lost again after `wait`; until
     /// then it can be answered.
     pub(crate) fn keep(&mut self, now: Time, lost: Lost<P>, wait: Span) {
-        let Lost { to, request, purpose, bytes, sequence, .. } = lost;
+        let Lost { to, request, purpose, bytes, sequence, since, plain, .. } = lost;
         let wait = wait.max(SHORTEST_WAIT);
         let policy = Retransmission { first_wait: wait, retries: 0, backoff: 1, longest_wait: wait };
         let deadline = now + wait;
-        let pending =
-            Pending { to, bytes, request, purpose, deadline, wait, retries_left: 0, policy, kept: true };
+        let pending = Pending {
+            to,
+            bytes,
+            request,
+            purpose,
+            deadline,
+            wait,
+            retries_left: 0,
+            policy,
+            kept: true,
+            since,
+            plain,
+        };
         self.insert(sequence, pending);
     }
 
@@ -194,7 +268,8 @@ impl<P: Aim> Outbound<P> {
     ) -> Vec<(MessageType, Vec<u8>)> {
         let mut resent = Vec::new();
         for pending in self.pending.values_mut().filter(|pending| moved(&pending.purpose)) {
-            pending.to = to;
+            // Somebody else gets all of it.
+            (pending.to, pending.plain) = (to, None);
             rewrite(&mut pending.bytes);
             resent.push((pending.request, pending.bytes.clone()));
         }
@@ -224,6 +299,8 @@ impl<P: Aim> Outbound<P> {
             retries_left: policy.retries,
             policy,
             kept: false,
+            since: now,
+            plain: None,
         };
         self.insert(sequence, pending);
         bytes
@@ -246,8 +323,8 @@ impl<P: Aim> Outbound<P> {
         to: SocketAddr,
         rewrite: impl Fn(&mut Vec<u8>),
     ) -> Option<(MessageType, Vec<u8>)> {
-        let Pending { to: before, bytes, request, purpose, kept, .. } = self.take(sequence)?;
-        let lost = Lost { to: before, request, purpose, bytes, kept, sequence };
+        let Pending { to: before, bytes, request, purpose, kept, since, plain, .. } = self.take(sequence)?;
+        let lost = Lost { to: before, request, purpose, bytes, kept, since, plain, sequence };
         Some((request, self.restart(now, policy, lost, to, rewrite)))
     }
 

@@ -22,6 +22,7 @@ mod routes;
 mod sessions;
 mod sets;
 mod shutdown;
+mod silent;
 mod strangers;
 mod trust;
 mod wall_clock;

@@ -38,12 +38,17 @@ fn an_unanswered_request_backs_off_and_is_given_up() {
     let bytes = outbound.start(at(0), POLICY, request("x"), |sequence| Ok(vec![sequence as u8])).unwrap();
     for due in [1, 3, 6] {
         assert_eq!(outbound.next_deadline(), Some(at(due)));
-        assert!(outbound.expire(at(due) - Span::from_nanos(1)).is_none());
-        let repeat = Expired::Repeat { to: peer(8805), request: HeartbeatRequest, bytes: bytes.clone() };
-        assert_eq!(outbound.expire(at(due)), Some(repeat));
-        assert!(outbound.expire(at(due)).is_none());
+        assert!(outbound.expire(at(due) - Span::from_nanos(1), |_, _| false).is_none());
+        let repeat = Expired::Repeat {
+            to: peer(8805),
+            request: HeartbeatRequest,
+            bytes: bytes.clone(),
+            is_plain: false,
+        };
+        assert_eq!(outbound.expire(at(due), |_, _| false), Some(repeat));
+        assert!(outbound.expire(at(due), |_, _| false).is_none());
     }
-    let Some(Expired::GivenUp(lost)) = outbound.expire(at(9)) else { panic!("it is given up") };
+    let Some(Expired::GivenUp(lost)) = outbound.expire(at(9), |_, _| false) else { panic!("it is given up") };
     assert_eq!((lost.purpose, outbound.len(), outbound.next_deadline()), ("x", 0, None));
 }
 
@@ -55,12 +60,14 @@ fn a_lost_request_can_be_kept() {
     let policy = Retransmission { retries: 0, ..POLICY };
     outbound.start(at(0), policy, request("x"), |_| Ok(vec![7])).unwrap();
     for (now, kept) in [(1, false), (31, true), (61, true)] {
-        assert!(outbound.expire(at(now) - Span::from_nanos(1)).is_none());
-        let Some(Expired::GivenUp(lost)) = outbound.expire(at(now)) else { panic!("it is given up") };
+        assert!(outbound.expire(at(now) - Span::from_nanos(1), |_, _| false).is_none());
+        let Some(Expired::GivenUp(lost)) = outbound.expire(at(now), |_, _| false) else {
+            panic!("it is given up")
+        };
         assert_eq!((lost.kept, &lost.bytes[..]), (kept, &[7][..]));
         outbound.keep(at(now), lost, Span::from_secs(30));
     }
-    assert_eq!(outbound.answered(peer(8805), 1, HeartbeatResponse), Some("x"));
+    assert_eq!(outbound.answered(peer(8805), 1, HeartbeatResponse), Some(("x", LeftOut::NONE)));
 }
 
 // Input:  a session request on its way, and its session moves to another SMF.
@@ -73,7 +80,7 @@ fn a_request_follows_its_session() {
     let resent = outbound.redirect(to, |purpose| *purpose == "x", |bytes| set_seid(bytes, Seid(1)));
     assert_eq!(resent, [(HeartbeatRequest, vec![9, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, 1, 9, 9, 9, 9])]);
     assert_eq!(outbound.answered(peer(8805), 1, HeartbeatResponse), None);
-    assert_eq!(outbound.answered(to, 1, HeartbeatResponse), Some("x"));
+    assert_eq!(outbound.answered(to, 1, HeartbeatResponse), Some(("x", LeftOut::NONE)));
 }
 
 // Input:  answers of the wrong number, type and host, then the right one from another port, twice.
@@ -85,7 +92,7 @@ fn an_answer_is_matched_by_host_number_and_type() {
     assert_eq!(outbound.answered(peer(8805), 8, HeartbeatResponse), None);
     assert_eq!(outbound.answered(peer(8805), 7, AssociationSetupResponse), None);
     assert_eq!(outbound.answered(SocketAddr::from(([192, 0, 2, 2], 8805)), 7, HeartbeatResponse), None);
-    assert_eq!(outbound.answered(peer(9999), 7, HeartbeatResponse), Some("x"));
+    assert_eq!(outbound.answered(peer(9999), 7, HeartbeatResponse), Some(("x", LeftOut::NONE)));
     assert_eq!(outbound.answered(peer(9999), 7, HeartbeatResponse), None);
     assert_eq!(outbound.next_deadline(), None);
 }
@@ -123,7 +130,7 @@ fn requests_about_an_association_are_cancelled_together() {
     for purpose in ["of 1", "of 2", "x", "of 1"] {
         outbound.start(at(0), policy, request(purpose), |_| Ok(Vec::new())).unwrap();
     }
-    let Some(Expired::GivenUp(lost)) = outbound.expire(at(1)) else { panic!("it is given up") };
+    let Some(Expired::GivenUp(lost)) = outbound.expire(at(1), |_, _| false) else { panic!("it is given up") };
     assert_eq!((lost.purpose, outbound.is_asked(&"of 1")), ("of 1", true));
     outbound.keep(at(1), lost, Span::from_secs(30));
     assert_eq!(outbound.cancel_of(AssociationId(1), |_| false), 0);
