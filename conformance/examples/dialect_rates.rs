@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The first Session Establishment Request of each recorded session of an IPv4 UE (`cases/dialects/*/ipv4.yaml`) is sent so
-//! often, each time with an F-SEID, a UE address and TEIDs of its own. In memory, without sockets, on one core. Each SMF has a process of its own, so that memory can be told apart.
+//! often, each time with an F-SEID, a UE address and TEIDs of its own. In memory, without sockets, on one core, to a UPF whose N3 has
+//! IPv4 alone, and to one whose N3 has both IP versions. Each row has a process of its own, so that memory can be told apart.
 
 #![forbid(unsafe_code)]
 
@@ -29,6 +30,10 @@ use causeway_types::{FSeid, NodeId, Span, Time, WallClock};
 /// The row of the dialects that is replayed.
 const BEHAVIOUR: &str = "session of an IPv4 UE";
 
+/// The IP versions of N3.
+const IPV4: &str = "IPv4";
+const BOTH: &str = "both";
+
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
 /// The UEs of the replay, outside the pools of the cases.
@@ -47,12 +52,12 @@ fn main() -> Outcome<()> {
     let mut cases = cases.iter().filter(|case| case.behaviour.as_deref() == Some(BEHAVIOUR));
     if let Some(name) = arguments.next() {
         let case = cases.find(|case| smf_of(case) == name).ok_or("there is no such SMF")?;
-        return measure(case, folder, sessions);
+        return measure(case, folder, sessions, arguments.next().as_deref() == Some(BOTH));
     }
-    say("SMF         octets    k/s median    k/s slowest    B/session");
-    for case in cases {
-        let status =
-            Command::new(std::env::current_exe()?).args([sessions.to_string(), smf_of(case)]).status()?;
+    say("SMF         N3      octets    k/s median    k/s slowest    B/session");
+    for (case, n3) in cases.flat_map(|case| [(case, IPV4), (case, BOTH)]) {
+        let arguments = [sessions.to_string(), smf_of(case), n3.to_owned()];
+        let status = Command::new(std::env::current_exe()?).args(arguments).status()?;
         if !status.success() {
             return Err(format!("{}: {status}", case.path.display()).into());
         }
@@ -71,14 +76,14 @@ fn smf_of(case: &Case) -> String {
     folder.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn measure(case: &Case, folder: &Path, sessions: u32) -> Outcome<()> {
+fn measure(case: &Case, folder: &Path, sessions: u32, has_v6: bool) -> Outcome<()> {
     let fragments = load_fragments(&folder.join("fragments.yaml"))?;
     let inputs = run(case, &fragments, &TheFastPath)?.inputs;
     let requests = inputs.into_iter().filter_map(|input| match input {
         Input::Pfcp { from, octets } => Some((from, octets)),
         _ => None,
     });
-    let mut world = World::new(sessions)?;
+    let mut world = World::new(sessions, has_v6)?;
     for (from, octets) in requests {
         if octets.get(1) != Some(&(MessageType::SessionEstablishmentRequest as u8)) {
             world.ask(from, &octets);
@@ -102,7 +107,8 @@ fn measure(case: &Case, folder: &Path, sessions: u32) -> Outcome<()> {
         let rate = |time: Option<&Duration>| time.map_or(0.0, |time| 1e-3 / time.as_secs_f64());
         let (median, slowest) = (rate(times.get(times.len() / 2)), rate(times.last()));
         let (name, octets) = (smf_of(case), recorded.octets.len());
-        say(&format!("{name:10}  {octets:6}    {median:10.1}    {slowest:11.1}    {memory:9}"));
+        let n3 = if has_v6 { BOTH } else { IPV4 };
+        say(&format!("{name:10}  {n3}    {octets:6}    {median:10.1}    {slowest:11.1}    {memory:9}"));
         return Ok(());
     }
     Err(format!("{}: no session is established", case.path.display()).into())
@@ -185,10 +191,11 @@ struct World {
 }
 
 impl World {
-    fn new(sessions: u32) -> Outcome<Self> {
+    fn new(sessions: u32, has_v6: bool) -> Outcome<Self> {
         let mut topology = topology();
-        // As most UPFs have it.
-        topology.gtpu.iter_mut().for_each(|end| end.addr.v6 = None);
+        if !has_v6 {
+            topology.gtpu.iter_mut().for_each(|end| end.addr.v6 = None);
+        }
         let limits = Limits { max_sessions: sessions + 1, ..Limits::default() };
         let mut config = Config::new(NodeId::Ip(UPF.into()), UPF.into());
         config.heartbeat.interval = Span::ZERO;

@@ -39,7 +39,8 @@ impl FastPath {
 
     /// Lets a session rest from its establishment on. `false`: it cannot.
     fn rest(&mut self, now: Time, seid: Seid, alike: &Alike) -> bool {
-        let tunnels = alike.tunnels().filter_map(|tunnel| Some((tunnel.teid, IpAddr::V4(tunnel.addr.v4?))));
+        let tunnels =
+            alike.tunnels().flat_map(|tunnel| tunnel.addr.iter().map(move |local| (tunnel.teid, local)));
         let Some(entry) = self.resting.entry(seid, alike) else { return false };
         let can = !self.slow.has(seid)
             && !self.resting.is_at(&entry, seid)

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use causeway_reference::lease::Traces;
 use causeway_rules::{Ahead, Alike, Moved, Own, Places, Probe, Remote};
-use causeway_types::{Seid, Teid, Time};
+use causeway_types::{FTeid, Seid, Teid, Time};
 
 use crate::index::{ArenaError, prepare};
 use crate::lease::Lease;
@@ -38,6 +38,7 @@ pub(crate) struct Resting {
     /// Places of records that are free.
     free: Vec<u32>,
     seids: Places,
+    /// By their TEIDs alone: a tunnel may end at two addresses, and few tunnels that end at others have the same TEID.
     tunnels: Places,
     ues: Places,
     remotes: Places,
@@ -77,13 +78,6 @@ pub(crate) struct Woken {
 
 fn ends(own: &Own) -> impl Iterator<Item = (Teid, IpAddr)> {
     own.remotes.into_iter().flatten().map(|Remote { teid, addr }| (teid, IpAddr::V4(addr)))
-}
-
-fn both<const N: usize>(
-    teids: [Option<Teid>; N],
-    addrs: [Option<IpAddr>; N],
-) -> impl Iterator<Item = (Teid, IpAddr)> {
-    teids.into_iter().zip(addrs).filter_map(|(teid, addr)| teid.zip(addr))
 }
 
 impl Resting {
@@ -126,8 +120,8 @@ impl Resting {
 
     /// From now on sessions like this one can rest. `sources`: where what it sends to peers comes from.
     pub(crate) fn learn(&mut self, alike: &Alike, sources: [Option<IpAddr>; 2]) {
-        let mut locals = alike.tunnels().map(|tunnel| tunnel.addr.v4.map(IpAddr::V4));
-        let locals = [(); 2].map(|()| locals.next().flatten());
+        let mut tunnels = alike.tunnels();
+        let locals = [(); 2].map(|()| Some(tunnels.next()?.addr));
         // What was worked out for kinds of their numbers, which may be others' now.
         self.foreseen = Foreseen::default();
         self.kinds.insert(Kind { template: Arc::clone(alike.template()), locals, sources, users: 0 });
@@ -138,8 +132,10 @@ impl Resting {
     pub(crate) fn has_room(&self, entry: &Entry, alike: &Alike) -> bool {
         let Some(kind) = self.kinds.get(entry.kind) else { return false };
         let own = alike.own();
-        let is_taken = |(tunnel, probe)| self.at_tunnel(probe, tunnel).is_some();
-        let mut tunnels = both(own.tunnels, kind.locals).zip(entry.tunnels.into_iter().flatten());
+        let is_taken = |(tunnel, probe): (FTeid, Probe)| {
+            tunnel.addr.iter().any(|local| self.at_tunnel(probe, (tunnel.teid, local)).is_some())
+        };
+        let mut tunnels = kind.tunnels(own).zip(entry.tunnels.into_iter().flatten());
         !(own.ue.zip(entry.ue).is_some_and(|(ue, probe)| self.at_ue(probe, ue).is_some())
             || tunnels.any(is_taken)
             || entry.remotes.into_iter().flatten().any(|remote| self.is_crowded(remote)))

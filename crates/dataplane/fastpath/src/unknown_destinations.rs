@@ -72,7 +72,7 @@ impl FastPath {
                 tunnels.push((index, (teid, *local)));
             }
         }
-        tunnels.iter().for_each(|(_, tunnel)| self.resting.approach_tunnel(*tunnel));
+        tunnels.iter().for_each(|(_, tunnel)| self.resting.approach_tunnel(tunnel.0));
         for (index, (teid, local)) in tunnels {
             self.unknown_destinations.note(index, self.has_tunnel(teid, local));
         }

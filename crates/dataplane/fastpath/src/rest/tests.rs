@@ -29,9 +29,14 @@ fn plane() -> FastPath {
 }
 
 fn plane_for(max_sessions: u32) -> FastPath {
+    plane_at(UPF.into(), max_sessions)
+}
+
+/// GTP-U ends at these addresses.
+fn plane_at(n3: DualIp, max_sessions: u32) -> FastPath {
     let pools = "10.0.0.0/8".parse().into_iter().collect();
     let topology = Topology {
-        gtpu: vec![GtpuEndpoint::new(DualIp::from(UPF))],
+        gtpu: vec![GtpuEndpoint::new(n3)],
         networks: vec![Network::new(NetworkInstance::new("internet"), pools)],
         ..Topology::default()
     };
@@ -114,6 +119,48 @@ fn sessions_rest_until_something_happens() {
         ends.map(|usage| usage.iter().map(|it| (it.start, it.volume.unwrap().total())).collect::<Vec<_>>());
     assert_eq!(measured, [vec![(at(1), 0)], vec![(at(2), 28)], vec![(at(3), 0)]]);
     assert_eq!((plane.counters().sessions, plane.poll_event()), (0, None));
+}
+
+/// From the UE of this number, in its tunnel to this address of ours.
+fn uplink(plane: &mut FastPath, local: IpAddr, ue: u8, now: Time) -> Fate {
+    let mut user = vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, ue, 8, 8, 8, 8];
+    user.extend([0x12, 0x34, 0, 53, 0, 8, 0, 0]);
+    let sum = causeway_packet::checksum::checksum(&user[..20]);
+    user[10..12].copy_from_slice(&sum.to_be_bytes());
+    let packet = [&[0x30, 255, 0, 28, 0, 0, 0, ue], &user[..]].concat();
+    let ingress = Ingress::Gtpu { local, peer: (GNB, 2152).into(), tos: 0 };
+    plane.process(now, &ingress, &packet, &mut Vec::<(Egress, Vec<u8>)>::new())
+}
+
+// Input:  four sessions in the same words whose tunnels end at an IPv4 and at an IPv6 address; a packet in the tunnel of the second over
+//         IPv4, of the third over IPv6; a plan for a session with the tunnel of the fourth at the IPv6 address alone.
+// Output: all but the first rest until then; packets are sent on; the tunnel is in use.
+#[test]
+fn a_session_with_tunnels_over_both_ip_versions_rests() {
+    let v6: std::net::Ipv6Addr = "2001:db8::1".parse().unwrap();
+    let n3 = DualIp { v4: Some(UPF), v6: Some(v6) };
+    let (mut plane, mut templates) = (plane_at(n3, 8), Templates::default());
+    let rules_at = |ue: u8, addr: DualIp| {
+        let mut rules = rules(ue);
+        let pdr = rules.pdrs.get_mut(&PdrId(1)).unwrap();
+        pdr.removal.as_mut().unwrap().header = RemovedHeader::Gtpu;
+        pdr.pdi.tunnel.as_mut().unwrap().addr = addr;
+        rules
+    };
+    for ue in 1..=4 {
+        let ops = templates.alike(&rules_at(ue, n3)).unwrap().into();
+        plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops }).unwrap();
+    }
+    assert_eq!((plane.resting.len(), plane.slow.sessions()), (3, 1));
+    for (ue, local) in [(2, IpAddr::V4(UPF)), (3, IpAddr::V6(v6))] {
+        assert_eq!(uplink(&mut plane, local, ue, at(10)), Fate::Forwarded);
+    }
+    assert_eq!((plane.resting.len(), plane.slow.sessions()), (1, 3));
+    let at_v6 = DualIp::from(v6);
+    let in_use = Err(ApplyError::TunnelInUse(FTeid { addr: at_v6, ..tunnel(4, UPF) }));
+    assert_eq!(plane.apply(at(11), &plan_establishment(Seid(5), &rules_at(4, at_v6))), in_use);
+    let ends = [2, 3, 4].map(|seid| plane.apply(at(20), &plan_deletion(Seid(seid))).unwrap().usage);
+    assert_eq!(ends.map(|usage| usage[0].volume.unwrap().total()), [28, 28, 0]);
 }
 
 // Input:  two sessions in the same words, of which the second rests; it ends; another one has its place.

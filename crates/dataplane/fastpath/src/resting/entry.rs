@@ -6,7 +6,7 @@ use causeway_rules::{Alike, Own, Places, Probe};
 use causeway_types::{Seid, Teid};
 
 use super::kinds::Kind;
-use super::{Resting, both, ends};
+use super::{Resting, ends};
 use crate::index::prefetch;
 
 /// What is needed to find a session by everything that can wake it, worked out once for all that is done with it.
@@ -29,8 +29,8 @@ pub(super) fn fetch(places: &Places, probe: Probe) -> Probe {
 
 impl Resting {
     /// Somebody will ask for the session of a tunnel of ours soon.
-    pub(crate) fn approach_tunnel(&self, tunnel: (Teid, IpAddr)) {
-        fetch(&self.tunnels, self.tunnels.probe(tunnel));
+    pub(crate) fn approach_tunnel(&self, teid: Teid) {
+        fetch(&self.tunnels, self.tunnels.probe(teid));
     }
 
     /// The same of a UE.
@@ -52,8 +52,8 @@ impl Resting {
 
     #[inline]
     pub(super) fn entry_of(&self, seid: Seid, number: u32, kind: &Kind, own: &Own) -> Entry {
-        let mut tunnels = both(own.tunnels, kind.locals);
-        let mut tunnel = || tunnels.next().map(|tunnel| fetch(&self.tunnels, self.tunnels.probe(tunnel)));
+        let mut tunnels = kind.tunnels(own);
+        let mut tunnel = || tunnels.next().map(|end| fetch(&self.tunnels, self.tunnels.probe(end.teid)));
         let tunnels = [tunnel(), tunnel()];
         let mut remotes = ends(own);
         let mut remote = || remotes.next().map(|end| self.fetch_remote(end));

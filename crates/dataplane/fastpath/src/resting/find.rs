@@ -7,7 +7,7 @@ use causeway_rules::Probe;
 use causeway_types::{Ipv4Net, Seid, Teid};
 
 use super::kinds::Kind;
-use super::{Record, Resting, both, ends};
+use super::{Record, Resting, ends};
 
 impl Resting {
     /// Nothing is found by anything.
@@ -27,12 +27,13 @@ impl Resting {
 
     /// The session that a tunnel of ours ends in.
     pub(crate) fn of_tunnel(&self, tunnel: (Teid, IpAddr)) -> Option<Seid> {
-        self.at_tunnel(self.tunnels.probe(tunnel), tunnel)
+        self.at_tunnel(self.tunnels.probe(tunnel.0), tunnel)
     }
 
-    pub(super) fn at_tunnel(&self, probe: Probe, tunnel: (Teid, IpAddr)) -> Option<Seid> {
-        let is_it =
-            |record: &Record, kind: &Kind| both(record.own.tunnels, kind.locals).any(|it| it == tunnel);
+    pub(super) fn at_tunnel(&self, probe: Probe, (teid, local): (Teid, IpAddr)) -> Option<Seid> {
+        let is_it = |record: &Record, kind: &Kind| {
+            kind.tunnels(&record.own).any(|it| it.teid == teid && it.addr.contains(local))
+        };
         self.seid_at(self.tunnels.find_at(probe, |place| self.is_it(place, is_it))?)
     }
 

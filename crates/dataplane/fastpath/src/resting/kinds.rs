@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_rules::{Own, Remote, SteadyMap, Template};
+use causeway_types::{DualIp, FTeid};
 
 use super::Paths;
 
@@ -14,8 +15,8 @@ const OCTETS: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Kind {
     pub(super) template: Arc<Template>,
-    /// Where its tunnels end: our address of each.
-    pub(super) locals: [Option<IpAddr>; 2],
+    /// Where its tunnels end: our addresses of each.
+    pub(super) locals: [Option<DualIp>; 2],
     /// Where what it sends to peers comes from: our address for each of those.
     pub(super) sources: [Option<IpAddr>; 2],
     /// How many sessions rest by it.
@@ -23,6 +24,12 @@ pub(super) struct Kind {
 }
 
 impl Kind {
+    /// The tunnels of ours of a session with this of its own.
+    pub(super) fn tunnels(&self, own: &Own) -> impl Iterator<Item = FTeid> {
+        let both = own.tunnels.into_iter().zip(self.locals);
+        both.filter_map(|(teid, addr)| Some(FTeid { teid: teid?, addr: addr? }))
+    }
+
     /// The paths of a session with this of its own.
     pub(super) fn paths(&self, own: &Own) -> Paths {
         let [one, other] = self.sources;

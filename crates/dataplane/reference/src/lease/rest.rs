@@ -65,15 +65,13 @@ fn volume_alone(urr: &Urr, since: Time, now: Time) -> Option<Usage> {
         .then(|| Usage { volume, ..Usage::new(urr.id, UsageReportTrigger::TERMR, since, now) })
 }
 
-/// The session has nothing to do with others, and packets find it by one IPv4 address and by tunnels over IPv4 alone.
+/// The session has nothing to do with others, and packets find it by one IPv4 address and by tunnels that end here,
+/// and those that it sends into lead to IPv4 addresses.
 pub(super) fn is_alone(rules: &RuleSet) -> bool {
     let RuleSet { pdu_type, pdrs, fars, qers, urrs: _, bars: _, slice: _, paging: _, inactivity_timer } =
         rules;
-    let has_one_address = pdrs.values().all(|pdr| {
-        pdr.pdi.routes.is_empty()
-            && pdr.pdi.ue.is_none_or(|ue| ue.v6.is_none())
-            && pdr.pdi.tunnel.is_none_or(|tunnel| tunnel.addr.v6.is_none())
-    });
+    let has_one_address =
+        pdrs.values().all(|pdr| pdr.pdi.routes.is_empty() && pdr.pdi.ue.is_none_or(|ue| ue.v6.is_none()));
     let leads_into_gtpu = fars.values().all(|far| {
         let outer = far.forwarding.as_ref().and_then(|forwarding| forwarding.outer);
         let is_plain = match outer {

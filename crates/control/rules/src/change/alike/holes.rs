@@ -16,8 +16,9 @@ use super::own::{MOST, Own, Remote};
 const V4: u8 = 0x02;
 const DESTINATION: u8 = 0x04;
 
-/// The flags of an F-TEID that is given, over IPv4 alone.
+/// The flags of an F-TEID that is given, over IPv4 alone, and over both IP versions.
 const TUNNEL_V4: u8 = 0x01;
+const TUNNEL_DUAL: u8 = 0x03;
 /// The flag of an F-TEID that the UPF is to choose, which is no session's own.
 const CHOOSE: u8 = 0x04;
 
@@ -144,6 +145,7 @@ impl Holes {
         let Some(tunnel) = self.of_pdi(body, pdi_of(body, group)??)? else { return Some(()) };
         match body.get(tunnel.clone())? {
             [TUNNEL_V4, _, _, _, _, addr @ ..] if addr.len() == 4 => self.of_given_tunnel(body, tunnel),
+            [TUNNEL_DUAL, _, _, _, _, addr @ ..] if addr.len() == 20 => self.of_given_tunnel(body, tunnel),
             _ => Some(()),
         }
     }
@@ -158,8 +160,11 @@ impl Holes {
         let mut next = 0;
         let known = all.find_map(|(number, at)| {
             next = next.max(number + 1);
-            let its_addr = at.end..at.end + 4;
-            match (body.get(at) == body.get(teid.clone()), body.get(its_addr) == body.get(addr.clone())) {
+            let its_addr = at.end..at.end + addr.len();
+            // The flags before it, too: an address of another length is another one.
+            let is_there = body.get(at.start - 1) == body.get(tunnel.start)
+                && body.get(its_addr) == body.get(addr.clone());
+            match (body.get(at) == body.get(teid.clone()), is_there) {
                 (_, false) => Some(None),
                 (true, true) => Some(Some(number)),
                 (false, true) => None,

@@ -35,6 +35,8 @@ struct Asked {
     ue: u8,
     other_ue: Option<u8>,
     is_v6: bool,
+    /// Our tunnels end at addresses of both IP versions.
+    is_dual: bool,
     teid: u32,
     gnb: u8,
     choose_id: Option<u8>,
@@ -55,14 +57,16 @@ fn asked() -> impl Strategy<Value = Asked> {
         1..3_u8,
         any::<bool>(),
         proptest::bool::weighted(0.1),
+        proptest::bool::weighted(0.2),
     );
     (own, words).prop_map(|((ue, other_ue, teid, apart, cp), words)| {
-        let (is_v6, gnb, choose_id, is_assigned, pdrs, has_urr, has_bad_far) = words;
+        let (is_v6, gnb, choose_id, is_assigned, pdrs, has_urr, has_bad_far, is_dual) = words;
         Asked {
             apart,
             ue,
             other_ue,
             is_v6,
+            is_dual,
             teid,
             gnb,
             choose_id,
@@ -90,9 +94,10 @@ impl Asked {
         let tunnel = match self.is_assigned {
             true => {
                 let teid = self.teid + 0x100 + self.apart * u32::from(number / 2);
-                FTeid::Assigned { teid, addr: Ipv4Addr::new(192, 0, 2, 1).into() }
+                let v6 = self.is_dual.then_some("2001:db8::1".parse().unwrap());
+                FTeid::Assigned { teid, addr: DualIp { v4: Some(Ipv4Addr::new(192, 0, 2, 1)), v6 } }
             }
-            false => FTeid::Choose { v4: true, v6: false, choose_id: self.choose_id },
+            false => FTeid::Choose { v4: true, v6: self.is_dual, choose_id: self.choose_id },
         };
         let pdi = Pdi {
             local_f_teid: is_uplink.then_some(tunnel),
@@ -233,6 +238,7 @@ const USUAL: Asked = Asked {
     ue: 1,
     other_ue: None,
     is_v6: false,
+    is_dual: false,
     teid: 0x100,
     gnb: 1,
     choose_id: None,
@@ -265,14 +271,20 @@ fn words_are_known_when_they_are_met_again() {
     assert_eq!(world.known(), 1);
 }
 
-// Input:  sessions whose tunnels the SMF chooses: with one uplink PDR, with two of one tunnel, and with two of a tunnel each.
+// Input:  sessions whose tunnels the SMF chooses: with one uplink PDR, with two of one tunnel, and with two of a tunnel each, which end
+//         at an IPv4 address, or at one of each IP version.
 // Output: each of these is known from its second session on; a tunnel that another session has is refused, and takes nothing.
 #[test]
 fn words_with_tunnels_of_the_smf_are_known_when_they_are_met_again() {
     let mut world = World::new();
     let given = Asked { is_assigned: true, ..USUAL };
-    let shapes = [given, Asked { pdrs: 2, ..given }, Asked { pdrs: 2, apart: 1, ..given }];
-    for (known, (shape, first)) in shapes.into_iter().zip([1, 4, 7]).enumerate() {
+    let shapes = [
+        given,
+        Asked { pdrs: 2, ..given },
+        Asked { pdrs: 2, apart: 1, ..given },
+        Asked { is_dual: true, pdrs: 2, apart: 1, ..given },
+    ];
+    for (known, (shape, first)) in shapes.into_iter().zip([1, 4, 7, 10]).enumerate() {
         for own in first..first + 3_u8 {
             let asked = Asked { ue: own, teid: 2 * u32::from(own), cp: own.into(), ..shape };
             world.ask(&asked.octets(), own.into(), crate::establish).unwrap();
@@ -280,10 +292,10 @@ fn words_with_tunnels_of_the_smf_are_known_when_they_are_met_again() {
         }
     }
     let before = world.resources.clone();
-    let foreign = Asked { ue: 10, teid: 2, ..given };
-    let refused = world.ask(&foreign.octets(), 10, crate::establish).unwrap_err();
+    let foreign = Asked { ue: 13, teid: 2, ..given };
+    let refused = world.ask(&foreign.octets(), 13, crate::establish).unwrap_err();
     assert!(matches!(refused.reason, crate::Reason::TunnelInUse(_)), "{refused}");
-    assert_eq!((world.resources.tunnels.in_use(), before.tunnels.in_use()), (12, 12));
+    assert_eq!((world.resources.tunnels.in_use(), before.tunnels.in_use()), (18, 18));
     while !world.held.is_empty() {
         world.delete(0);
     }
