@@ -75,8 +75,8 @@ pub use capabilities::Capabilities;
 pub use catalogue::Catalogue;
 pub use causeway_pfcp::{ReportingTriggers, UsageInformation, UsageReportTrigger};
 pub use change::{
-    Alike, Change, Instructions, Known, Moved, Own, Remote, Template, delete, establish, established_by,
-    instruct, modify,
+    Alike, Change, Instructions, Known, Moved, Own, Policy, Remote, Template, delete, establish,
+    established_by, instruct, modify,
 };
 pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
 pub use kept::Kept;

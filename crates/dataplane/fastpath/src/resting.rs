@@ -10,6 +10,7 @@ mod entry;
 mod find;
 mod foreseen;
 mod kinds;
+mod policies;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub(crate) use awake::{Awake, Candidate};
 pub(crate) use entry::Entry;
 use foreseen::Foreseen;
 use kinds::{Kind, Kinds};
+use policies::Policies;
 
 /// How many sessions rest at most that send to the same tunnel: all of them are passed when one more is entered, and an SMF
 /// can name one tunnel for every session.
@@ -34,6 +36,7 @@ pub(crate) const MOST_SENDERS: usize = 64;
 pub(crate) struct Resting {
     kinds: Kinds,
     records: Vec<Record>,
+    policies: Policies,
     ahead: Ahead,
     /// Places of records that are free.
     free: Vec<u32>,
@@ -56,6 +59,8 @@ struct Record {
     since: Time,
     own: Own,
     kind: u32,
+    /// Its number among the policies.
+    policy: u32,
     past: Option<Box<Past>>,
 }
 
@@ -98,6 +103,7 @@ impl Resting {
         Ok(Self {
             kinds: Kinds::default(),
             records,
+            policies: Policies::new(sessions),
             ahead: Ahead::new(Some(prepare)),
             free: Vec::new(),
             seids: places(),
@@ -154,7 +160,8 @@ impl Resting {
         let kind = self.kinds.get_mut(entry.kind)?;
         kind.users += 1;
         let paths = kind.paths(&own);
-        let record = Record { seid, since, own, kind: entry.kind, past };
+        let policy = self.policies.add(alike.policy());
+        let record = Record { seid, since, own, kind: entry.kind, policy, past };
         let place = self.free.pop().unwrap_or(self.records.len() as u32);
         match self.records.get_mut(place as usize) {
             Some(slot) => *slot = record,
@@ -221,7 +228,7 @@ impl Resting {
     fn take_at(&mut self, place: u32) -> Option<Woken> {
         let record = self.records.get_mut(place as usize)?;
         let (seid, number) = (record.seid, record.kind);
-        let (since, own, past) = (record.since, record.own, record.past.take());
+        let (since, own, policy, past) = (record.since, record.own, record.policy, record.past.take());
         let entry = match self.foreseen.get(seid, number, &own) {
             Some(entry) => *entry,
             None => self.entry_of(seid, number, self.kinds.get(number)?, &own),
@@ -233,7 +240,7 @@ impl Resting {
         self.free.push(place);
         let kind = self.kinds.get_mut(number)?;
         kind.users -= 1;
-        let alike = Alike::new(Arc::clone(&kind.template), own);
+        let alike = Alike::new(Arc::clone(&kind.template), own, self.policies.take(policy));
         Some(Woken { since, alike, paths: kind.paths(&own), past })
     }
 

@@ -259,7 +259,7 @@ impl<P: Aim> Outbound<P> {
     }
 
     /// Sends the requests that `moved` picks to another address from now on, with their octets rewritten, and returns
-    /// what to send there at once.
+    /// what to send there at once, in an order that does not depend on chance.
     pub(crate) fn redirect(
         &mut self,
         to: SocketAddr,
@@ -271,9 +271,11 @@ impl<P: Aim> Outbound<P> {
             // Somebody else gets all of it.
             (pending.to, pending.plain) = (to, None);
             rewrite(&mut pending.bytes);
-            resent.push((pending.request, pending.bytes.clone()));
+            resent.push((pending.deadline, pending.request, pending.bytes.clone()));
         }
-        resent
+        // Those that are the same age by their octets, which hold the number.
+        resent.sort_by(|(one, _, bytes), (other, _, others)| (one, bytes).cmp(&(other, others)));
+        resent.into_iter().map(|(_, request, bytes)| (request, bytes)).collect()
     }
 
     /// Sends a request that went unanswered to another address, under the same number and with its octets rewritten.

@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{ApplyError, Event};
 use causeway_pfcp::*;
-use causeway_types::{FSeid, FarId, NtpSeconds, Seid, Span, UrrId, WallClock, WallTime};
+use causeway_types::{Bitrate, FSeid, FarId, NtpSeconds, QerId, Seid, Span, UrrId, WallClock, WallTime};
 use proptest::prelude::*;
 
 mod handover;
@@ -56,7 +56,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let recovery = proptest::option::weighted(0.2, 0..3_u8);
     prop_oneof![
-        12 => (0..20_u8, 0..4_u8, recovery)
+        12 => (0..20_u8, 0..5_u8, recovery)
             .prop_map(|(number, wording, recovery)| Step::Establish { number, wording, recovery }),
         1 => (8805..8807_u16).prop_map(Step::Repeat),
         8 => (any::<u8>(), 0..3_u8, 0..2_u8, any::<bool>(), proptest::sample::select(&Beside::ALL[..]))
@@ -79,6 +79,27 @@ fn in_new_words(mut bytes: Vec<u8>, number: u32) -> Vec<u8> {
     let length = u16::try_from(bytes.len() - 4).unwrap();
     bytes[2..4].copy_from_slice(&length.to_be_bytes());
     bytes
+}
+
+/// The wording of sessions with bit rates and flow descriptions of their own.
+const POLICY: u8 = 4;
+
+fn set_policy(request: &mut SessionEstablishmentRequest<'static>, number: u8) {
+    let texts: [&[u8]; 3] = [
+        b"permit out ip from 10.0.0.1 to assigned",
+        b"permit out 17 from 10.0.0.2 to assigned",
+        b"permit out 17 from 10.0.0.2 53 to assigned",
+    ];
+    let rate = Bitrate::from_kbps(u64::from(number) * 1000).unwrap();
+    let mbr = Some(Mbr { uplink: rate, downlink: rate });
+    request.create_qers = [CreateQer { mbr, ..CreateQer::new(QerId(1), GateStatus::OPEN) }].into();
+    let set = |pdr: CreatePdr<'static>| {
+        let flow_description = Some(Octets(texts[usize::from(number) % texts.len()]));
+        let filter = SdfFilter { flow_description, ..SdfFilter::default() };
+        let qer_ids = [QerId(1)].into();
+        CreatePdr { pdi: Pdi { sdf_filters: [filter].into(), ..pdr.pdi }, qer_ids, ..pdr }
+    };
+    request.create_pdrs = request.create_pdrs.iter().map(set).collect();
 }
 
 /// A world, the SMF in it, and what it knows.
@@ -117,6 +138,7 @@ impl Story {
                         };
                         request.create_pdrs = request.create_pdrs.iter().map(chosen).collect();
                     }
+                    POLICY => set_policy(&mut request, number),
                     _ => {
                         let imsi =
                             [b"\x01\x02".as_slice(), b"\x03\x04", b"\x05\x06"][usize::from(number % 3)];
@@ -255,6 +277,42 @@ fn sessions_with_tunnels_of_the_smf_are_known_when_they_are_met_again() {
     story.step(0, Step::Establish { number: 16, wording: 2, recovery: None });
     assert!(story.world.plane.held.is_empty());
     assert_eq!(story.world.n4.occupancy().sessions, 8);
+}
+
+// Input:  sessions that differ in bit rates and flow descriptions, which are handed over and end; in a second world in words that nobody has
+//         used before.
+// Output: the same plans and answers. Sessions are known once flow descriptions of their length were met twice, and their handovers
+//         once two of those with one length were met.
+#[test]
+fn sessions_with_a_policy_of_their_own_are_known_when_they_are_met_again() {
+    let (mut one, mut other) = (Story::new(false), Story::new(true));
+    let (mut known, mut moved) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    let mut both = |step: Step| {
+        at += 1;
+        one.world.plane.pace = Pace::Held;
+        other.world.plane.pace = Pace::Held;
+        one.step(at, step);
+        other.step(at, step);
+        assert_eq!(one.world.plane.held, other.world.plane.held, "{step:?}");
+        let ops = one.world.plane.held.iter().map(|(_, plan)| &plan.ops);
+        known.extend(ops.clone().filter(|ops| ops.alike().is_some()).map(|_| at));
+        moved.extend(ops.filter(|ops| ops.moved().is_some()).map(|_| at));
+        [&mut one, &mut other].into_iter().for_each(|story| story.step(at, Step::Apply { fails: false }));
+        let sent = [&mut one, &mut other].map(|story| story.world.sent.drain(..).collect::<Vec<_>>());
+        assert_eq!(sent[0], sent[1], "{step:?}");
+    };
+    for number in 1..=12 {
+        both(Step::Establish { number, wording: POLICY, recovery: None });
+    }
+    for session in 4..12 {
+        both(Step::Handover { session, teid: 1, gnb: 0, end_marker: false, beside: Beside::Nothing });
+    }
+    for session in 0..12 {
+        both(Step::Delete(session));
+    }
+    assert_eq!(known, [4, 6, 7, 8, 9, 10, 11, 12]);
+    assert_eq!(moved, [17, 18, 20]);
 }
 
 // Input:  sessions in the same words, some of which have reported usage before; then their ends, with one kind of usage after the other.

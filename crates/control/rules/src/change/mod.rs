@@ -11,7 +11,7 @@ use causeway_types::{FTeid, IpNet, PdrId, Seid};
 pub(crate) use self::alike::Wordings;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::alike::of_plan;
-pub use self::alike::{Alike, Known, Moved, Own, Remote, Template};
+pub use self::alike::{Alike, Known, Moved, Own, Policy, Remote, Template};
 use self::alike::{establish_alike, remember};
 use crate::addresses::{AddressReservation, KeepError, Title};
 use crate::decode;

@@ -14,7 +14,8 @@ impl Templates {
     /// rules is remembered.
     pub fn alike(&mut self, rules: &RuleSet) -> Option<Alike> {
         let of_known = |template: &Arc<Template>| {
-            let alike = Alike::new(Arc::clone(template), Template::of_rules(rules)?.own().to_owned());
+            let its = Template::of_rules(rules)?;
+            let alike = Alike::new(Arc::clone(template), *its.own(), its.policy().cloned());
             (alike.rules() == *rules).then_some(alike)
         };
         if let Some(alike) = self.0.iter().find_map(of_known) {
@@ -22,7 +23,7 @@ impl Templates {
         }
         let template = Arc::new(Template::of_rules(rules)?);
         self.0.push(Arc::clone(&template));
-        Some(Alike::new(Arc::clone(&template), *template.own()))
+        Some(Alike::new(Arc::clone(&template), *template.own(), template.policy().cloned()))
     }
 
     /// A plan that changes nothing but FARs as one that was met before. `None`: it does more, or nobody has changed a session so.

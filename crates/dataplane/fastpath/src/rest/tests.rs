@@ -12,10 +12,10 @@ use causeway_packet::gtpu::Repr;
 use causeway_reference::Limits;
 use causeway_rules::testing::Templates;
 use causeway_rules::{
-    ApplyAction, Extras, Far, Forwarding, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, RemovedHeader,
-    RuleSet, UeAddress, UeSide, Urr, plan_deletion, plan_establishment, plan_modification,
+    ApplyAction, Extras, Far, Forwarding, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, Qer, RateLimit,
+    RemovedHeader, RuleSet, UeAddress, UeSide, Urr, plan_deletion, plan_establishment, plan_modification,
 };
-use causeway_types::{DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, UrrId};
+use causeway_types::{Bitrate, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, QerId, UrrId};
 
 use super::*;
 use crate::resting::MOST_SENDERS;
@@ -161,6 +161,39 @@ fn a_session_with_tunnels_over_both_ip_versions_rests() {
     assert_eq!(plane.apply(at(11), &plan_establishment(Seid(5), &rules_at(4, at_v6))), in_use);
     let ends = [2, 3, 4].map(|seid| plane.apply(at(20), &plan_deletion(Seid(seid))).unwrap().usage);
     assert_eq!(ends.map(|usage| usage[0].volume.unwrap().total()), [28, 28, 0]);
+}
+
+// Input:  five sessions that differ in the bit rate and in the server that the downlink is for; a packet of one server for each
+//         of the last four. A bit rate of nothing passes nothing.
+// Output: all but the first rest until then; then each has the rate and the server of its own.
+#[test]
+fn a_session_rests_with_a_policy_of_its_own() {
+    let (mut plane, mut templates) = (plane_for(8), Templates::default());
+    let policy = |ue: u8| {
+        let mut rules = rules(ue);
+        let rate = Bitrate::from_kbps(if ue == 3 { 0 } else { 1000 * u64::from(ue) }).unwrap();
+        let mbr = Some(RateLimit { uplink: rate, downlink: rate });
+        rules.qers.extend([(QerId(1), Qer { mbr, ..Qer::new(QerId(1)) })]);
+        let server = if ue == 4 { 9 } else { 8 };
+        let filter = format!("permit out 17 from 8.8.8.{server} 53 to assigned").parse().unwrap();
+        let pdr = rules.pdrs.get_mut(&PdrId(2)).unwrap();
+        (pdr.pdi.filters, pdr.qers) = (vec![filter], vec![QerId(1)]);
+        rules
+    };
+    for ue in 1..=5 {
+        let ops = templates.alike(&policy(ue)).unwrap().into();
+        plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops }).unwrap();
+    }
+    assert_eq!((plane.resting.len(), plane.slow.sessions()), (4, 1));
+    let fates = [2, 3, 4, 5].map(|ue| downlink(&mut plane, ue, at(10)));
+    assert_eq!((fates[0], fates[3], plane.resting.len()), (Fate::Forwarded, Fate::Forwarded, 0));
+    assert_eq!(fates[1..3].iter().filter(|fate| matches!(fate, Fate::Dropped(_))).count(), 2);
+    assert_ne!(fates[1], fates[2]);
+    for ue in 2..=5 {
+        assert_eq!(plane.slow.rules_of(Seid(ue.into())), Some(&policy(ue)));
+        plane.apply(at(20), &plan_deletion(Seid(ue.into()))).unwrap();
+    }
+    assert_eq!(plane.counters().sessions, 1);
 }
 
 // Input:  two sessions in the same words, of which the second rests; it ends; another one has its place.

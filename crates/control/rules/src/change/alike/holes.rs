@@ -4,13 +4,15 @@ use std::net::Ipv4Addr;
 use std::ops::Range;
 
 use causeway_pfcp::{
-    CreateFar, CreatePdr, CreateTrafficEndpoint, FTeid, ForwardingParameters, Ie, NodeId,
-    OuterHeaderCreation, Pdi, RecoveryTimeStamp, UeIpAddress, UpdateFar, UpdateForwardingParameters,
-    UpdatePdr, UserId,
+    CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, FTeid, ForwardingParameters, Gbr, Ie, Mbr,
+    NodeId, OuterHeaderCreation, Pdi, RecoveryTimeStamp, SdfFilter, UeIpAddress, UpdateFar,
+    UpdateForwardingParameters, UpdatePdr, UserId,
 };
-use causeway_types::{FSeid, FarId, NtpSeconds, Seid, Teid};
+use causeway_types::{FSeid, FarId, NtpSeconds, PdrId, QerId, Seid, Teid};
 
 use super::own::{MOST, Own, Remote};
+use super::policy::{Policy, Rate, Slots};
+use crate::RateLimit;
 
 /// The flags of a UE IP Address that holds an IPv4 address and nothing else: V4, and S/D as it may be.
 const V4: u8 = 0x02;
@@ -24,6 +26,13 @@ const CHOOSE: u8 = 0x04;
 
 /// The flags of an F-SEID at an IPv4 address alone.
 const FSEID_V4: u8 = 0x02;
+
+/// The flags of an SDF Filter: it has a flow description, and an SDF Filter ID, by which other PDRs name it.
+const FLOW: u8 = 0x01;
+const BIDIRECTIONAL: u8 = 0x10;
+
+/// Octets of MBR and GBR.
+const RATES: usize = 10;
 
 /// The description of GTP-U over IPv4 in Outer Header Creation.
 const GTPU_IPV4: [u8; 2] = [1, 0];
@@ -61,6 +70,17 @@ enum What {
     Stamp,
     /// User ID, on which no rule depends.
     User,
+    /// MBR or GBR.
+    Rate,
+    /// The text of a flow description.
+    Flow,
+}
+
+impl What {
+    /// It is a value of a [`Policy`].
+    const fn is_policy(self) -> bool {
+        matches!(self, Self::Rate | Self::Flow)
+    }
 }
 
 /// The holes of a request, in the order of the message.
@@ -69,6 +89,8 @@ pub(super) struct Holes {
     pub(super) all: Vec<Hole>,
     /// The FARs with a tunnel of their own.
     pub(super) fars: [Option<FarId>; MOST],
+    /// Where the rules have what is in the holes of the policy.
+    pub(super) slots: Slots,
 }
 
 /// What a request has in its holes.
@@ -94,6 +116,7 @@ impl Holes {
                 <CreateFar<'_> as Ie<'_>>::TYPE => {
                     holes.of_far(body, at, <ForwardingParameters<'_> as Ie<'_>>::TYPE)?;
                 }
+                <CreateQer<'_> as Ie<'_>>::TYPE => holes.of_qer(body, at)?,
                 <CreateTrafficEndpoint<'_> as Ie<'_>>::TYPE => return None,
                 FSeid::TYPE => {
                     once(&mut cp, at.clone())?;
@@ -109,6 +132,12 @@ impl Holes {
             Some(())
         })?;
         Some(holes)
+    }
+
+    /// The same where the policy is one of the words.
+    pub(super) fn without_policy(&self) -> Self {
+        let all = self.all.iter().filter(|hole| !hole.what.is_policy()).cloned().collect();
+        Self { all, fars: self.fars, slots: Slots::default() }
     }
 
     /// Of the body of a modification that updates FARs and PDRs, names the SMF and does nothing else. `None`: as for [`Holes::of`], or
@@ -142,12 +171,58 @@ impl Holes {
     }
 
     fn of_pdr(&mut self, body: &[u8], group: Range<usize>) -> Option<()> {
-        let Some(tunnel) = self.of_pdi(body, pdi_of(body, group)??)? else { return Some(()) };
+        let pdi = pdi_of(body, group.clone())??;
+        self.of_filters(body, group, pdi.clone())?;
+        let Some(tunnel) = self.of_pdi(body, pdi)? else { return Some(()) };
         match body.get(tunnel.clone())? {
             [TUNNEL_V4, _, _, _, _, addr @ ..] if addr.len() == 4 => self.of_given_tunnel(body, tunnel),
             [TUNNEL_DUAL, _, _, _, _, addr @ ..] if addr.len() == 20 => self.of_given_tunnel(body, tunnel),
             _ => Some(()),
         }
+    }
+
+    /// The flow descriptions of a PDI, but for those that other PDRs may name.
+    fn of_filters(&mut self, body: &[u8], group: Range<usize>, pdi: Range<usize>) -> Option<()> {
+        let mut id = None;
+        each_ie(body.get(group.clone())?, group.start, |ie_type, at| match ie_type {
+            PdrId::TYPE => once(&mut id, at),
+            _ => Some(()),
+        })?;
+        let mut filters = 0..;
+        each_ie(body.get(pdi.clone())?, pdi.start, |ie_type, at| {
+            if ie_type != <SdfFilter<'_> as Ie<'_>>::TYPE {
+                return Some(());
+            }
+            let number = filters.next()?;
+            if let [flags, _, a, b, rest @ ..] = body.get(at.clone())?
+                && flags & (FLOW | BIDIRECTIONAL) == FLOW
+            {
+                let length = usize::from(u16::from_be_bytes([*a, *b]));
+                (length <= rest.len()).then_some(())?;
+                let id = PdrId::decode(body.get(id.clone()?)?).ok()?;
+                self.slots.flows.push((id, number));
+                self.add(What::Flow, at.start + 4..at.start + 4 + length);
+            }
+            Some(())
+        })
+    }
+
+    fn of_qer(&mut self, body: &[u8], group: Range<usize>) -> Option<()> {
+        let (mut id, mut mbr, mut gbr) = (None, None, None);
+        each_ie(body.get(group.clone())?, group.start, |ie_type, at| match ie_type {
+            QerId::TYPE => once(&mut id, at),
+            Mbr::TYPE => once(&mut mbr, at),
+            Gbr::TYPE => once(&mut gbr, at),
+            _ => Some(()),
+        })?;
+        let id = QerId::decode(body.get(id?)?).ok()?;
+        for (rate, at) in [(Rate::Maximum, mbr), (Rate::Guaranteed, gbr)] {
+            if let Some(at) = at.filter(|at| at.len() == RATES) {
+                self.slots.rates.push((id, rate));
+                self.add(What::Rate, at);
+            }
+        }
+        Some(())
     }
 
     /// A tunnel that the SMF chose, at an address of ours that is the same for all of them.
@@ -249,11 +324,33 @@ impl Holes {
                 What::CpFSeid => filling.cp = Some(f_seid_of(value)?),
                 What::Stamp => filling.recovery = Some(RecoveryTimeStamp::decode(value).ok()?.0),
                 What::User => drop(UserId::decode(value).ok()?),
+                What::Rate | What::Flow => {}
             }
         }
         // Tunnels that differ in one session differ in all of them.
         let [one, other] = filling.own.tunnels;
         (one.is_none() || one != other).then_some(filling)
+    }
+}
+
+impl Holes {
+    /// The policy in a request with these holes. `None`: a flow description cannot be read.
+    pub(super) fn policy(&self, body: &[u8]) -> Option<Policy> {
+        let (mut rates, mut flows) = (Vec::new(), Vec::new());
+        rates.reserve_exact(self.slots.rates.len());
+        flows.reserve_exact(self.slots.flows.len());
+        for hole in self.all.iter().filter(|hole| hole.what.is_policy()) {
+            let value = body.get(hole.at.clone())?;
+            match hole.what {
+                What::Flow => flows.push(str::from_utf8(value).ok()?.parse().ok()?),
+                _ => {
+                    // GBR is coded alike.
+                    let Mbr { uplink, downlink } = Mbr::decode(value).ok()?;
+                    rates.push(RateLimit { uplink, downlink });
+                }
+            }
+        }
+        Some(Policy { rates: rates.into(), flows: flows.into() })
     }
 }
 

@@ -3,11 +3,13 @@
 //! An SMF asks for most sessions of a data network in the same words, but for what is each session's own: the F-SEID, the
 //! UE's IPv4 address, the tunnels of gNBs, and the TEIDs here where the SMF chooses them. Decoding, merging and validating
 //! do not depend on the values of those, so what they once made of such a request serves for the next: with its own values,
-//! and with tunnels of its own.
+//! and with tunnels of its own. Where bit rates or flow descriptions differ from session to session, too, those are its own as well: its
+//! policy.
 
 mod holes;
 mod moves;
 mod own;
+mod policy;
 mod session;
 mod template;
 mod words;
@@ -23,6 +25,7 @@ pub use self::moves::Moved;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::moves::of_plan;
 pub use self::own::{Own, Remote};
+pub use self::policy::Policy;
 pub use self::session::Alike;
 pub use self::template::Template;
 use self::words::Words;
@@ -34,7 +37,7 @@ use crate::{Capabilities, LocalEndpoints, Resources};
 const REMEMBERED: usize = 256;
 
 /// How many of those that were met last are looked at first.
-const LATEST: usize = 4;
+const LATEST: usize = 8;
 
 /// The wordings that were met lately, and what came of them.
 #[derive(Clone, Debug)]
@@ -90,14 +93,26 @@ pub struct Known {
     pub recovery: Option<NtpSeconds>,
     /// What is its own; without the tunnels that the UPF still has to choose.
     own: Own,
+    /// Its rates and flows, if its template has slots for them.
+    policy: Option<Arc<Policy>>,
 }
 
 /// A request that may be remembered.
 pub(super) struct Wording {
-    words: Words,
-    hash: u64,
+    /// With the policy as one of the words first, then without it. With hashes.
+    ways: Vec<(Words, u64)>,
+    body: Box<[u8]>,
     own: Own,
     names_sets: bool,
+}
+
+impl Meaning {
+    /// The policy of a request in these words, if the template has slots for it. `None`: it could not mean the same as the first one's.
+    fn policy(&self, body: &[u8]) -> Option<Option<Arc<Policy>>> {
+        let Some(first) = self.template.policy() else { return Some(None) };
+        let policy = self.words.holes().policy(body)?;
+        self.template.slots().admit(policy, first).map(Some)
+    }
 }
 
 impl Wordings {
@@ -108,10 +123,13 @@ impl Wordings {
             return None;
         }
         let body = request.other.octets()?;
-        let words = Words::of(body)?;
+        let (words, profile) = Words::of(body)?;
         let names_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
         let own = words.holes().filling(body)?.own;
-        Some(Wording { hash: self.hasher.hash_one(words.octets()), words, own, names_sets })
+        let hashed = |words: Words| (self.hasher.hash_one(words.octets()), words);
+        let ways = [Some(words), profile].into_iter().flatten().map(hashed);
+        let ways = ways.map(|(hash, words)| (words, hash)).collect();
+        Some(Wording { ways, body: body.into(), own, names_sets })
     }
 
     /// Templates hold only where they were made.
@@ -136,8 +154,12 @@ impl Wordings {
                 filling
             }
             None => {
-                let place = self.hasher.hash_one(Words::of(body)?.octets()) as usize % REMEMBERED;
-                let filling = is_it(&place)?;
+                let (words, profile) = Words::of(body)?;
+                let found = [Some(words), profile].into_iter().flatten().find_map(|words| {
+                    let place = self.hasher.hash_one(words.octets()) as usize % REMEMBERED;
+                    Some((place, is_it(&place)?))
+                });
+                let (place, filling) = found?;
                 self.latest.insert(0, place);
                 self.latest.truncate(LATEST);
                 filling
@@ -154,8 +176,8 @@ impl Resources {
     /// the same as what [`super::establish`] would make of it where those were met, which is to be asked where this does not know.
     pub fn known(&mut self, body: &[u8]) -> Option<Known> {
         let (meaning, filling) = self.recent.alike.known(body).filter(|(meaning, _)| !meaning.names_sets)?;
-        let template = Arc::clone(&meaning.template);
-        Some(Known { template, cp: filling.cp?, recovery: filling.recovery, own: filling.own })
+        let (template, policy) = (Arc::clone(&meaning.template), meaning.policy(body)?);
+        Some(Known { template, cp: filling.cp?, recovery: filling.recovery, own: filling.own, policy })
     }
 
     /// The SMF's end in an establishment with this body, where that may be in the words that were met last: a guess, for whoever
@@ -168,9 +190,9 @@ impl Resources {
     /// Takes what a session needs. `None`: there are not the tunnels or addresses for it, nothing is taken, and [`super::establish`]
     /// says what is to be done.
     pub fn take(&mut self, known: Known, session: Seid) -> Option<Alike> {
-        let Known { template, own, .. } = known;
+        let Known { template, own, policy, .. } = known;
         let own = template.take(&own, session, &mut self.tunnels, &mut self.addresses)?;
-        Some(Alike::new(template, own))
+        Some(Alike::new(template, own, policy))
     }
 
     /// Gives back what [`Resources::take`] took. `was_seen`: others may have heard of it, so that it rests for a while.
@@ -194,20 +216,21 @@ pub(super) fn establish_alike(
 ) -> Result<Change, Option<Wording>> {
     let wordings = &resources.recent.alike;
     let Some(wording) = wordings.read(request) else { return Err(None) };
-    let known = wordings.meaning(wording.hash as usize % REMEMBERED);
-    let Some(meaning) = known.filter(|meaning| meaning.words == wording.words) else {
-        return Err(Some(wording));
-    };
-    let template = Arc::clone(&meaning.template);
+    let known = wording.ways.iter().find_map(|(words, hash)| {
+        let meaning = wordings.meaning(*hash as usize % REMEMBERED)?;
+        let policy = if meaning.words == *words { meaning.policy(&wording.body)? } else { return None };
+        Some((Arc::clone(&meaning.template), policy))
+    });
+    let Some((template, policy)) = known else { return Err(Some(wording)) };
     let Resources { tunnels, addresses, recent } = resources;
     if !(recent.alike.is_made_for(context) && wording.own.is_sound(context.endpoints)) {
         return Err(Some(wording));
     }
     let own = template.take(&wording.own, session, tunnels, addresses).ok_or(Some(wording))?;
-    Ok(Alike::new(template, own).as_change(session))
+    Ok(Alike::new(template, own, policy).as_change(session))
 }
 
-/// Remembers what came of a request if it was met before.
+/// Remembers what came of a request if it was met before, with the policy as one of the words or, if not that, but for its policy.
 pub(super) fn remember(wording: Wording, change: &Change, context: &Context<'_>, resources: &mut Resources) {
     let wordings = &mut resources.recent.alike;
     if !wordings.is_made_for(context) {
@@ -215,12 +238,19 @@ pub(super) fn remember(wording: Wording, change: &Change, context: &Context<'_>,
         wordings.moves = moves::Moves::default();
         wordings.surroundings = Some((*context.capabilities, context.endpoints.clone()));
     }
-    let Wording { words, hash, own, names_sets } = wording;
-    let Some(place) = wordings.places.get_mut(hash as usize % REMEMBERED) else { return };
-    if place.met != hash {
-        place.met = hash;
-    } else if let Some(template) = Template::of(change, &own, words.holes().fars, words.octets().len()) {
-        place.known = Some(Box::new(Meaning { words, template: Arc::new(template), names_sets }));
+    let Wording { ways, own, names_sets, .. } = wording;
+    for (words, hash) in ways {
+        let Some(place) = wordings.places.get_mut(hash as usize % REMEMBERED) else { return };
+        if place.met != hash {
+            place.met = hash;
+            continue;
+        }
+        let holes = words.holes();
+        let template = Template::of(change, &own, holes.fars, holes.slots.clone(), words.octets().len());
+        if let Some(template) = template {
+            place.known = Some(Box::new(Meaning { words, template: Arc::new(template), names_sets }));
+        }
+        return;
     }
 }
 

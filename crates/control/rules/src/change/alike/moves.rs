@@ -13,7 +13,7 @@ use foldhash::fast::RandomState;
 use super::holes::{Filling, node_of};
 use super::own::MOST;
 use super::words::Words;
-use super::{Alike, Own, REMEMBERED, Template, Wordings};
+use super::{Alike, Own, Policy, REMEMBERED, Template, Wordings};
 use crate::change::Change;
 use crate::edits::ChosenUes;
 use crate::plan::Op;
@@ -69,6 +69,8 @@ pub struct Moved {
     cp: Option<FSeid>,
     before: Own,
     after: Own,
+    /// Its rates and flows, before and after.
+    policy: Option<Arc<Policy>>,
 }
 
 impl Default for Moves {
@@ -114,7 +116,8 @@ impl Move {
             Source::Given(at) => given.own.remotes.get(at).copied().flatten(),
         };
         let after = Own { remotes: self.sources.map(after), ..before };
-        Some(Moved { how: Arc::clone(self), cp: given.cp, before, after })
+        let policy = alike.policy().cloned();
+        Some(Moved { how: Arc::clone(self), cp: given.cp, before, after, policy })
     }
 }
 
@@ -152,12 +155,12 @@ impl Moved {
 
     /// The session before.
     pub fn before(&self) -> Alike {
-        Alike::new(Arc::clone(&self.how.from), self.before)
+        Alike::new(Arc::clone(&self.how.from), self.before, self.policy.clone())
     }
 
     /// The session after.
     pub fn after(&self) -> Alike {
-        Alike::new(Arc::clone(&self.how.to), self.after)
+        Alike::new(Arc::clone(&self.how.to), self.after, self.policy.clone())
     }
 
     /// What the session has in common with others and what is its own, before and after.
@@ -266,9 +269,10 @@ fn changes_fars_alone(old: &SessionRules, change: &Change) -> bool {
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn of_plan(alike: &Alike, to: &Alike, ops: Vec<Op>) -> Option<Moved> {
     let (before, after) = (*alike.own(), *to.own());
+    let policy = to.policy().cloned();
     let (from, to) = (Arc::clone(alike.template()), Arc::clone(to.template()));
     let is_plain = ops.iter().all(writes_fars);
     let (words, sources, locals) = (Words::default(), [None; MOST], [None; MOST]);
     let how = Move { words, from, to, sources, locals, node: None, ops };
-    is_plain.then(|| Moved { how: Arc::new(how), cp: None, before, after })
+    is_plain.then(|| Moved { how: Arc::new(how), cp: None, before, after, policy })
 }

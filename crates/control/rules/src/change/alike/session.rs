@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use causeway_types::{FTeid, IpNet, PdrId, Seid};
 
-use super::{Own, Template};
+use super::{Own, Policy, Template};
 use crate::addresses::{AddressChange, Held};
 use crate::change::Change;
 use crate::diff::plan_establishment;
@@ -18,12 +18,14 @@ use crate::{ResourceChange, RuleSet, SessionRules, SortedSet};
 pub struct Alike {
     template: Arc<Template>,
     own: Own,
+    /// Its rates and flows, where the template has slots for them.
+    policy: Option<Arc<Policy>>,
 }
 
 impl Alike {
-    /// A session with this of its own, which is what its template knows of.
-    pub const fn new(template: Arc<Template>, own: Own) -> Self {
-        Self { template, own }
+    /// A session with this of its own, which is what its template knows of. `policy`: there if the template has slots for one.
+    pub const fn new(template: Arc<Template>, own: Own, policy: Option<Arc<Policy>>) -> Self {
+        Self { template, own, policy }
     }
 
     /// What it has in common with others.
@@ -34,6 +36,11 @@ impl Alike {
     /// What is its own.
     pub const fn own(&self) -> &Own {
         &self.own
+    }
+
+    /// Its rates and flows, if they are its own.
+    pub const fn policy(&self) -> Option<&Arc<Policy>> {
+        self.policy.as_ref()
     }
 
     /// Its rules. O(rules).
@@ -63,7 +70,7 @@ impl Alike {
 
     /// All that is kept of it.
     pub(crate) fn whole(&self) -> SessionRules {
-        self.template.session_with(&self.own)
+        self.template.session_with(&self.own, self.policy())
     }
 
     /// As it was when it began, how far the reports have come included.
@@ -93,7 +100,7 @@ impl Alike {
                 addresses: AddressChange::taking(session, addresses.into_iter().collect()),
             },
             query_reference: None,
-            tolerated: Vec::new(),
+            tolerated: self.template.tolerated().to_vec(),
             session: whole,
         }
     }

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use causeway_types::{FTeid, FarId, IpNet, NodeId, PdrId, Seid};
 
 use super::own::{MOST, Own, Remote};
+use super::policy::{Policy, Slots};
 use crate::addresses::Held;
 use crate::change::Change;
 use crate::edits::ChosenUes;
-use crate::{Addresses, Far, OuterHeader, Pdr, RuleSet, SessionRules, SortedSet, Tunnels, UeAddress};
+use crate::{
+    Addresses, Far, OuterHeader, Pdr, RuleSet, SessionRules, SortedSet, Tolerated, Tunnels, UeAddress,
+};
 
 /// What sessions have in common that were asked for in the same words: all but their [`Own`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +26,12 @@ pub struct Template {
     are_given: bool,
     fars: Fars,
     own: Own,
+    /// Where the rules have a policy that is each session's own, if it is.
+    slots: Slots,
+    /// That of the session that it was made of.
+    policy: Option<Arc<Policy>>,
+    /// What of the request is not as it should be.
+    tolerated: Vec<Tolerated>,
     /// How long the request was that it was made of: what it takes of memory is a multiple of that.
     octets: usize,
 }
@@ -32,8 +41,13 @@ type Fars = [Option<FarId>; MOST];
 
 impl Template {
     /// `None`: something of the session may be different for the next one in a way that is not known here.
-    pub(super) fn of(change: &Change, own: &Own, fars: Fars, octets: usize) -> Option<Self> {
+    pub(super) fn of(change: &Change, own: &Own, fars: Fars, slots: Slots, octets: usize) -> Option<Self> {
         let session = &change.session;
+        // What is tolerated depends on rates.
+        if !(slots.is_empty() || change.tolerated.is_empty()) {
+            return None;
+        }
+        let policy = slots.policy_of(&session.rules)?;
         let mut tunnels = Vec::new();
         for (_, tunnel) in &change.chosen {
             if !tunnels.contains(tunnel) {
@@ -57,7 +71,9 @@ impl Template {
         let mut own = *own;
         own.tunnels.iter_mut().zip(&tunnels).for_each(|(slot, tunnel)| *slot = Some(tunnel.teid));
         let (common, chosen) = (session.clone(), change.chosen.clone());
-        let template = Self { session: common, chosen, tunnels, are_given, fars, own, octets };
+        let tolerated = change.tolerated.clone();
+        let template =
+            Self { session: common, chosen, tunnels, are_given, fars, own, slots, policy, tolerated, octets };
         let knows_pdrs = session.rules.pdrs.values().all(|pdr| template.knows_pdr(pdr));
         let knows_fars = session.rules.fars.values().all(|far| template.knows_far(far));
         (has_plain_end && knows_pdrs && knows_fars).then_some(template)
@@ -77,7 +93,7 @@ impl Template {
         let resources = crate::ResourceChange::nothing(Seid(0));
         let change =
             Change { chosen, ..Change::without_choices(session, crate::plan_deletion(Seid(0)), resources) };
-        Self::of(&change, &own, fars, 1 << 10)
+        Self::of(&change, &own, fars, Slots::of(rules), 1 << 10)
     }
 
     /// Of a session with this of its own whose FARs have changed, and nothing else. `None`: as for [`Template::of`].
@@ -90,6 +106,9 @@ impl Template {
             are_given: self.are_given,
             fars,
             own: Own { remotes, ..*own },
+            slots: self.slots.clone(),
+            policy: self.slots.policy_of(&changed.rules)?,
+            tolerated: self.tolerated.clone(),
             octets: self.octets,
         };
         changed.rules.fars.values().all(|far| template.knows_far(far)).then_some(template)
@@ -98,10 +117,11 @@ impl Template {
     /// It says the same as another one.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let can_be = (&self.fars, self.are_given) == (&other.fars, other.are_given)
-            && (&self.session.rules.urrs, &self.session.rules.qers)
-                == (&other.session.rules.urrs, &other.session.rules.qers);
+            && self.slots == other.slots
+            && self.session.rules.urrs == other.session.rules.urrs
+            && (!self.slots.rates.is_empty() || self.session.rules.qers == other.session.rules.qers);
         can_be
-            && self.session_with(&other.own) == other.session
+            && self.session_with(&other.own, other.policy()) == other.session
             && self.tunnels(&other.own).eq(other.tunnels.iter().copied())
             && self.own.tunnels.map(|own| own.is_some()) == other.own.tunnels.map(|own| own.is_some())
             && self.own.ue.is_some() == other.own.ue.is_some()
@@ -151,6 +171,21 @@ impl Template {
     /// What the session that it was made of has of its own.
     pub const fn own(&self) -> &Own {
         &self.own
+    }
+
+    /// The policy of that session, if it is each session's own.
+    pub const fn policy(&self) -> Option<&Arc<Policy>> {
+        self.policy.as_ref()
+    }
+
+    /// What of the request is not as it should be.
+    pub(super) fn tolerated(&self) -> &[Tolerated] {
+        &self.tolerated
+    }
+
+    /// Where the rules have it.
+    pub(super) const fn slots(&self) -> &Slots {
+        &self.slots
     }
 
     /// How long the request was that it was made of.
@@ -254,7 +289,7 @@ impl Template {
     }
 
     /// The rules of a session with this of its own.
-    pub(super) fn session_with(&self, own: &Own) -> SessionRules {
+    pub(super) fn session_with(&self, own: &Own, policy: Option<&Arc<Policy>>) -> SessionRules {
         let mut session = self.session.clone();
         session.rules.pdrs.replace(|pdr| self.pdr_with(pdr, own));
         for (far, its) in self.fars.iter().zip(own.remotes) {
@@ -266,6 +301,7 @@ impl Template {
             *tunnel = self.renewed(*tunnel, own);
         }
         session.addresses = self.addresses(own).collect::<SortedSet<_>>();
+        policy.into_iter().for_each(|policy| self.slots.write(policy, &mut session.rules));
         session
     }
 

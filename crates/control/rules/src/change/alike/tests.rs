@@ -2,11 +2,11 @@ use std::net::Ipv4Addr;
 
 use causeway_pfcp::{
     ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
-    ForwardingParameters, GateStatus, Header, Ie, MeasurementMethod, Message, NetworkInstance, NodeId,
-    OuterHeaderCreation, OuterHeaderRemoval, Pdi, RemovedHeader, ReportingTriggers, SdfFilter,
+    ForwardingParameters, GateStatus, Gbr, Header, Ie, Mbr, MeasurementMethod, Message, NetworkInstance,
+    NodeId, OuterHeaderCreation, OuterHeaderRemoval, Pdi, RemovedHeader, ReportingTriggers, SdfFilter,
     SourceInterface, UeIpAddress, UserId,
 };
-use causeway_types::{DualIp, FSeid, FarId, PdrId, Precedence, QerId, Span, UrrId};
+use causeway_types::{Bitrate, DualIp, FSeid, FarId, PdrId, Precedence, QerId, Span, UrrId};
 use proptest::prelude::*;
 
 use super::*;
@@ -20,11 +20,26 @@ fn internet() -> NetworkInstance<'static> {
 
 mod taking;
 
-fn any_flow() -> SdfFilter<'static> {
-    SdfFilter {
-        flow_description: Some(causeway_pfcp::Octets(b"permit out ip from any to assigned")),
-        ..SdfFilter::default()
-    }
+/// Flow descriptions: the usual one; some of one length, of which the last two are no description, and do not name the UE; one
+/// with ports.
+const FLOWS: [&[u8]; 6] = [
+    b"permit out ip from any to assigned",
+    b"permit out ip from 10.1.0.1 to assigned",
+    b"permit out ip from 10.1.0.2 to assigned",
+    b"permit out ip from 10.1.0.x to assigned",
+    b"permit out ip from 10.1.0.2 to 10.1.0.9",
+    b"permit out 17 from 10.1.0.2 80,443 to assigned",
+];
+
+fn flow(number: u8, filter_id: Option<u32>) -> SdfFilter<'static> {
+    let text = FLOWS[usize::from(number) % FLOWS.len()];
+    SdfFilter { flow_description: Some(causeway_pfcp::Octets(text)), filter_id, ..SdfFilter::default() }
+}
+
+fn rates(kbps: u64) -> (Option<Mbr>, Option<Gbr>) {
+    let [max, least] = [kbps, kbps / 2].map(|kbps| Bitrate::from_kbps(kbps).unwrap());
+    let gbr = Gbr { uplink: least, downlink: if kbps == 3 { Bitrate::from_kbps(9).unwrap() } else { least } };
+    (Some(Mbr { uplink: max, downlink: max }), (kbps > 1).then_some(gbr))
 }
 
 /// What differs between two requests, in words or only in what is a session's own.
@@ -44,6 +59,12 @@ struct Asked {
     pdrs: u8,
     has_urr: bool,
     has_bad_far: bool,
+    /// Of [`FLOWS`], in the first PDR and in the others.
+    flows: [u8; 2],
+    /// They have SDF Filter IDs.
+    is_shared: bool,
+    /// The maximum bit rate, in kbit/s; there is none, there is a guaranteed one as well, or that is above the maximum.
+    kbps: u64,
     cp: u64,
 }
 
@@ -59,7 +80,8 @@ fn asked() -> impl Strategy<Value = Asked> {
         proptest::bool::weighted(0.1),
         proptest::bool::weighted(0.2),
     );
-    (own, words).prop_map(|((ue, other_ue, teid, apart, cp), words)| {
+    let policy = ([0..6_u8, 0..6_u8], proptest::bool::weighted(0.1), 0..5_u64);
+    (own, words, policy).prop_map(|((ue, other_ue, teid, apart, cp), words, (flows, is_shared, kbps))| {
         let (is_v6, gnb, choose_id, is_assigned, pdrs, has_urr, has_bad_far, is_dual) = words;
         Asked {
             apart,
@@ -74,6 +96,9 @@ fn asked() -> impl Strategy<Value = Asked> {
             pdrs,
             has_urr,
             has_bad_far,
+            flows,
+            is_shared,
+            kbps,
             cp,
         }
     })
@@ -103,7 +128,7 @@ impl Asked {
             local_f_teid: is_uplink.then_some(tunnel),
             network_instance: (!is_uplink).then(internet),
             ue_ip_addresses: [self.ue_address(ue, !is_uplink)].into(),
-            sdf_filters: [any_flow()].into(),
+            sdf_filters: [flow(self.flows[usize::from(number > 1)], self.is_shared.then_some(1))].into(),
             ..Pdi::new(source)
         };
         let removal = OuterHeaderRemoval { header: RemovedHeader::GtpuIp, extensions: None };
@@ -139,8 +164,9 @@ impl Asked {
         let urr = CreateUrr::new(UrrId(1), MeasurementMethod::VOLUM, ReportingTriggers::empty());
         let smf = Ipv4Addr::new(203, 0, 113, 1);
         let user = [1, 8, self.ue, 2, 3, 4, 5, 6, 7, 8];
+        let (mbr, gbr) = if self.kbps == 0 { (None, None) } else { rates(self.kbps) };
         let request = SessionEstablishmentRequest {
-            create_qers: [CreateQer::new(QerId(1), GateStatus::OPEN)].into(),
+            create_qers: [CreateQer { mbr, gbr, ..CreateQer::new(QerId(1), GateStatus::OPEN) }].into(),
             create_urrs: if self.has_urr { vec![urr] } else { Vec::new() }.into(),
             user_id: UserId::decode(&user).ok(),
             ..SessionEstablishmentRequest::new(
@@ -246,6 +272,9 @@ const USUAL: Asked = Asked {
     pdrs: 1,
     has_urr: true,
     has_bad_far: false,
+    flows: [0, 0],
+    is_shared: false,
+    kbps: 0,
     cp: 1,
 };
 
@@ -300,6 +329,42 @@ fn words_with_tunnels_of_the_smf_are_known_when_they_are_met_again() {
         world.delete(0);
     }
     assert_eq!(world.resources.tunnels.in_use(), 0);
+}
+
+// Input:  sessions that differ in bit rates and flow descriptions, too; then ones with what may not be taken from another session:
+//         a guaranteed rate above the maximum, a text that is no flow description, one that shares its SDF Filter ID.
+// Output: from the third session on they are known, each with its own rules; the others are what they are without memory.
+#[test]
+fn sessions_with_a_policy_of_their_own_are_known_when_they_are_met_again() {
+    let mut world = World::new();
+    let own = |own: u8| {
+        let (flows, kbps) = ([1 + own % 2, 2 - own % 2], 4 + u64::from(own));
+        Asked { ue: own, teid: own.into(), cp: own.into(), flows, kbps, ..USUAL }
+    };
+    let is_known = |world: &mut World, asked: Asked| {
+        let octets = asked.octets();
+        // Behind the header of a message about a session.
+        world.resources.known(&octets[16..]).is_some()
+    };
+    for number in 1..=6 {
+        assert_eq!(is_known(&mut world, own(number)), number > 2, "{number}");
+        let change = world.ask(&own(number).octets(), number.into(), crate::establish).unwrap();
+        let rules = change.session.rules();
+        assert_eq!(rules.qers[&QerId(1)].mbr.unwrap().uplink.bps(), 1000 * (4 + u64::from(number)));
+        let remote = format!("permit out ip from 10.1.0.{} to assigned", 1 + number % 2);
+        assert_eq!(rules.pdrs[&PdrId(1)].pdi.filters, [remote.parse().unwrap()]);
+    }
+    for other in [
+        Asked { kbps: 3, ..own(7) },
+        Asked { flows: [3, 1], ..own(7) },
+        Asked { is_shared: true, ..own(7) },
+        Asked { is_shared: true, flows: [1, 1], ..own(8) },
+    ] {
+        assert!(!is_known(&mut world, other), "{other:?}");
+        let result = world.ask(&other.octets(), 100, crate::establish);
+        assert_eq!(result.is_ok(), other.kbps == 3 || other.flows == [1, 1], "{other:?}");
+        result.is_ok().then(|| world.delete(world.held.len() - 1));
+    }
 }
 
 // Input:  known words for an address that another session has; for a session to be restored.

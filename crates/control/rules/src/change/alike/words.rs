@@ -15,9 +15,13 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Of the body of an establishment. `None`: as for [`Holes::of`].
-    pub(super) fn of(body: &[u8]) -> Option<Self> {
-        Self::with(Holes::of(body)?, body)
+    /// Of the body of an establishment: with the policy as one of the words, and, if there is one, without it. `None`: as for [`Holes::of`].
+    pub(super) fn of(body: &[u8]) -> Option<(Self, Option<Self>)> {
+        let holes = Holes::of(body)?;
+        if holes.slots.is_empty() {
+            return Some((Self::with(holes, body)?, None));
+        }
+        Some((Self::with(holes.without_policy(), body)?, Some(Self::with(holes, body)?)))
     }
 
     /// Of the body of a modification. `None`: as for [`Holes::of_update`].
