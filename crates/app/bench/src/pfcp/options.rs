@@ -43,7 +43,7 @@ impl Default for Options {
             operation: Operation::value_variants().to_vec(),
             sessions: vec![count(10_000), count(150_000), count(1_000_000)],
             requests: count(100_000),
-            wording: vec![Wording::UpfTeids],
+            wording: Wording::value_variants().to_vec(),
             sockets: false,
             window: vec![count(10), count(100)],
             traffic: vec![count(0), count(50_000)],
