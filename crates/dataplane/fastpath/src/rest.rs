@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use causeway_dataplane::{Applied, ApplyError, Plan};
 use causeway_reference::Reference;
 use causeway_rules::{Alike, Moved, Op, Pdr};
-use causeway_types::{IpNet, Seid, Teid, Time};
+use causeway_types::{FTeid, IpNet, Seid, Teid, Time};
 
 use crate::FastPath;
 use crate::resting::{Paths, Woken};
@@ -39,12 +39,16 @@ impl FastPath {
 
     /// Lets a session rest from its establishment on. `false`: it cannot.
     fn rest(&mut self, now: Time, seid: Seid, alike: &Alike) -> bool {
-        let tunnels =
-            alike.tunnels().flat_map(|tunnel| tunnel.addr.iter().map(move |local| (tunnel.teid, local)));
+        let is_free = |teid: Teid, local: Option<IpAddr>| {
+            local.is_none_or(|local| self.slow.is_free([(teid, local)], None))
+        };
         let Some(entry) = self.resting.entry(seid, alike) else { return false };
         let can = !self.slow.has(seid)
             && !self.resting.is_at(&entry, seid)
-            && self.slow.is_free(tunnels, alike.own().ue)
+            && self.slow.is_free([], alike.own().ue)
+            && alike.tunnels().all(|FTeid { teid, addr }| {
+                is_free(teid, addr.v4.map(IpAddr::V4)) && is_free(teid, addr.v6.map(IpAddr::V6))
+            })
             && self.resting.has_room(&entry, alike);
         let paths = if can { self.resting.add(&entry, seid, now, alike, None) } else { None };
         let rests = paths.is_some();

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use causeway_reference::lease::Traces;
 use causeway_rules::{Ahead, Alike, Moved, Own, Places, Probe, Remote};
-use causeway_types::{FTeid, Seid, Teid, Time};
+use causeway_types::{DualIp, FTeid, Seid, Teid, Time};
 
 use crate::index::{ArenaError, prepare};
 use crate::lease::Lease;
@@ -138,10 +138,11 @@ impl Resting {
     pub(crate) fn has_room(&self, entry: &Entry, alike: &Alike) -> bool {
         let Some(kind) = self.kinds.get(entry.kind) else { return false };
         let own = alike.own();
-        let is_taken = |(tunnel, probe): (FTeid, Probe)| {
-            tunnel.addr.iter().any(|local| self.at_tunnel(probe, (tunnel.teid, local)).is_some())
+        let mut tunnels = own.tunnels.into_iter().zip(kind.locals).zip(entry.tunnels);
+        let is_taken = |((teid, locals), probe): ((Option<Teid>, Option<DualIp>), Option<Probe>)| {
+            let end = teid.zip(locals).zip(probe);
+            end.is_some_and(|((teid, addr), probe)| self.shares_tunnel(probe, FTeid { teid, addr }))
         };
-        let mut tunnels = kind.tunnels(own).zip(entry.tunnels.into_iter().flatten());
         !(own.ue.zip(entry.ue).is_some_and(|(ue, probe)| self.at_ue(probe, ue).is_some())
             || tunnels.any(is_taken)
             || entry.remotes.into_iter().flatten().any(|remote| self.is_crowded(remote)))
@@ -231,7 +232,7 @@ impl Resting {
         let (since, own, policy, past) = (record.since, record.own, record.policy, record.past.take());
         let entry = match self.foreseen.get(seid, number, &own) {
             Some(entry) => *entry,
-            None => self.entry_of(seid, number, self.kinds.get(number)?, &own),
+            None => self.entry_of(seid, number, &own),
         };
         self.seids.remove_at(entry.seid, place);
         entry.ue.into_iter().for_each(|ue| self.ues.remove_at(ue, place));

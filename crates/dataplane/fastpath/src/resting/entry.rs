@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use causeway_rules::{Alike, Own, Places, Probe};
 use causeway_types::{Seid, Teid};
 
-use super::kinds::Kind;
 use super::{Resting, ends};
 use crate::index::prefetch;
 
@@ -47,14 +46,12 @@ impl Resting {
         if let Some(entry) = self.foreseen.get(seid, number, alike.own()) {
             return Some(*entry);
         }
-        Some(self.entry_of(seid, number, self.kinds.get(number)?, alike.own()))
+        Some(self.entry_of(seid, number, alike.own()))
     }
 
     #[inline]
-    pub(super) fn entry_of(&self, seid: Seid, number: u32, kind: &Kind, own: &Own) -> Entry {
-        let mut tunnels = kind.tunnels(own);
-        let mut tunnel = || tunnels.next().map(|end| fetch(&self.tunnels, self.tunnels.probe(end.teid)));
-        let tunnels = [tunnel(), tunnel()];
+    pub(super) fn entry_of(&self, seid: Seid, number: u32, own: &Own) -> Entry {
+        let tunnels = own.tunnels.map(|teid| Some(fetch(&self.tunnels, self.tunnels.probe(teid?))));
         let mut remotes = ends(own);
         let mut remote = || remotes.next().map(|end| self.fetch_remote(end));
         Entry {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_reference::lease::Addressee;
 use causeway_rules::Probe;
-use causeway_types::{Ipv4Net, Seid, Teid};
+use causeway_types::{FTeid, Ipv4Net, Seid, Teid};
 
 use super::kinds::Kind;
 use super::{Record, Resting, ends};
@@ -35,6 +35,15 @@ impl Resting {
             kind.tunnels(&record.own).any(|it| it.teid == teid && it.addr.contains(local))
         };
         self.seid_at(self.tunnels.find_at(probe, |place| self.is_it(place, is_it))?)
+    }
+
+    /// A session has a tunnel that ends at one of the addresses of this one.
+    pub(super) fn shares_tunnel(&self, probe: Probe, FTeid { teid, addr }: FTeid) -> bool {
+        let is_it = |record: &Record, kind: &Kind| {
+            let mut its = kind.tunnels(&record.own).filter(|it| it.teid == teid);
+            its.any(|it| it.addr.iter().any(|local| addr.contains(local)))
+        };
+        self.tunnels.find_at(probe, |place| self.is_it(place, is_it)).is_some()
     }
 
     /// The session of a UE.

@@ -86,8 +86,7 @@ impl Resting {
         let place = self.seids.find_at(probe, |place| self.is_of(place, seid));
         let Some(record) = place.and_then(|place| self.records.get(place as usize)) else { return };
         let (number, own) = (record.kind, record.own);
-        let Some(kind) = self.kinds.get(number) else { return };
-        let entry = self.entry_of(seid, number, kind, &own);
+        let entry = self.entry_of(seid, number, &own);
         self.foreseen.put(seid, own, entry);
     }
 }
