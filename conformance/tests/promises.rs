@@ -8,7 +8,8 @@ fn root() -> &'static Path {
 }
 
 /// The folders that tests and cases are in.
-const FOLDERS: [&str; 7] = ["crates", "conformance", "specs", "fuzz", "scripts", "bench", "tests"];
+const FOLDERS: [&str; 8] =
+    ["crates", "conformance", "specs", "fuzz", "scripts", "bench", "tests", "packaging"];
 
 /// All files below a folder, but for what was built.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {

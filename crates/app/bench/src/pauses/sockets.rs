@@ -116,13 +116,14 @@ impl Bench {
     fn open(sessions: u32, places: Places, nets: &Nets) -> Result<Self, BenchError> {
         let field = Field::build(nets, places.beside)?;
         field.dn.ip(format!("route add {UES} via 198.51.100.1"))?;
-        let config = with_metrics(daemon(sessions + OTHERS));
+        let nodes = [(SECOND, SECOND_SOCKET), (SMF, SMF_SOCKET), (OTHER, OTHER_SOCKET)];
+        let config = with_metrics(daemon(sessions + OTHERS, &nodes));
         let start = || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from);
         let running = Running::begin(places.cores, start)?;
         let smf =
             |(node, socket)| field.upf.enter(|| Ok(Smf::open(node, socket, (UPF_N4, PFCP_PORT).into())));
-        let [mut first, mut second, mut other] =
-            [smf((SECOND, SECOND_SOCKET))??, smf((SMF, SMF_SOCKET))??, smf((OTHER, OTHER_SOCKET))??];
+        let [first, second, other] = nodes.map(smf);
+        let (mut first, mut second, mut other) = (first??, second??, other??);
         for smf in [&mut first, &mut second, &mut other] {
             smf.associate()?;
         }

@@ -10,9 +10,11 @@ mod traffic;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
-use causeway_types::{Seid, Teid};
+use causeway_types::{NodeId, Seid, Teid};
 use causeway_upf::Daemon;
-use causeway_upf::config::{Config, Gtpu, GtpuServer, Metrics, PFCP_PORT, PfcpServer, Session, Upf};
+use causeway_upf::config::{
+    Config, Gtpu, GtpuServer, KnownSmf, Metrics, PFCP_PORT, PfcpServer, Session, Upf,
+};
 
 use super::options::Options;
 use super::requests::Establishments;
@@ -122,7 +124,7 @@ impl Side {
     ) -> Result<Self, BenchError> {
         let establishments = Establishments { wording, n3: UPF_N3 };
         let field = Field::build(nets, cores.others)?;
-        let config = config(sessions);
+        let config = config(sessions, &[(requests::SMF, SMF_SOCKET)]);
         let start = || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from);
         let running = Running::begin(cores, start)?;
         let mut smf =
@@ -251,8 +253,9 @@ impl Side {
     }
 }
 
-/// A daemon with room for so many sessions, on UDP and TUN.
-pub(crate) fn config(sessions: u32) -> Config {
+/// A daemon with room for so many sessions, on UDP and TUN, that knows SMFs by the addresses of their Node IDs and of their
+/// sockets.
+pub(crate) fn config(sessions: u32, smfs: &[(Ipv4Addr, Ipv4Addr)]) -> Config {
     let n3 = GtpuServer { address: Some(UPF_N3.into()), ..GtpuServer::default() };
     let n4 = PfcpServer { address: Some(IpAddr::V4(UPF_N4)), dev: None, port: PFCP_PORT };
     let default = Session::default();
@@ -265,6 +268,12 @@ pub(crate) fn config(sessions: u32) -> Config {
         ..Upf::default()
     };
     upf.pfcp.server = vec![n4];
+    let known = |&(node, socket): &(Ipv4Addr, Ipv4Addr)| KnownSmf {
+        node_id: NodeId::Ip(node.into()),
+        address: [node, socket].map(|ip| IpAddr::V4(ip).into()).into(),
+        set: None,
+    };
+    upf.pfcp.smf = smfs.iter().map(known).collect();
     Config { upf, ..Config::default() }
 }
 
