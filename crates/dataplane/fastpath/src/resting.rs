@@ -138,10 +138,10 @@ impl Resting {
     pub(crate) fn has_room(&self, entry: &Entry, alike: &Alike) -> bool {
         let Some(kind) = self.kinds.get(entry.kind) else { return false };
         let own = alike.own();
-        let mut tunnels = own.tunnels.into_iter().zip(kind.locals).zip(entry.tunnels);
-        let is_taken = |((teid, locals), probe): ((Option<Teid>, Option<DualIp>), Option<Probe>)| {
-            let end = teid.zip(locals).zip(probe);
-            end.is_some_and(|((teid, addr), probe)| self.shares_tunnel(probe, FTeid { teid, addr }))
+        let mut tunnels = own.tunnels.iter().zip(&kind.locals).zip(&entry.tunnels);
+        let is_taken = |((teid, addr), probe): ((&Option<Teid>, &Option<DualIp>), &Option<Probe>)| {
+            let (&Some(teid), &Some(addr), &Some(probe)) = (teid, addr, probe) else { return false };
+            self.shares_tunnel(probe, FTeid { teid, addr })
         };
         !(own.ue.zip(entry.ue).is_some_and(|(ue, probe)| self.at_ue(probe, ue).is_some())
             || tunnels.any(is_taken)

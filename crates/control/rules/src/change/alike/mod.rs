@@ -146,11 +146,14 @@ impl Wordings {
     /// What a body in known words means.
     fn known(&mut self, body: &[u8]) -> Option<(&Meaning, holes::Filling)> {
         let is_it = |place: &usize| self.meaning(*place)?.words.filling(body);
-        let recent = (0..).zip(&self.latest).find_map(|(at, place)| Some((at, is_it(place)?)));
-        let filling = match recent {
+        // Nearly always the first.
+        let first = self.latest.first().and_then(is_it);
+        let recent =
+            || self.latest.iter().enumerate().skip(1).find_map(|(at, place)| Some((at, is_it(place)?)));
+        let filling = match first.map(|filling| (0, filling)).or_else(recent) {
+            Some((0, filling)) => filling,
             Some((at, filling)) => {
-                // Nearly always the first.
-                self.latest.get_mut(..=at).filter(|_| at > 0).into_iter().for_each(|all| all.rotate_right(1));
+                self.latest.get_mut(..=at).into_iter().for_each(|all| all.rotate_right(1));
                 filling
             }
             None => {
