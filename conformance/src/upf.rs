@@ -169,6 +169,7 @@ impl Upf {
         self.n4.set_wall_clock(clock);
         self.engine.advance(self.now);
         self.engine.set_wall_clock(self.now, clock);
+        self.settle();
         self.pass(Span::ZERO);
     }
 
