@@ -74,6 +74,9 @@ pub struct Step {
     /// The type of service or traffic class of the gNB's outer header.
     #[serde(default)]
     pub(crate) outer_tos: u8,
+    /// The TTL or hop limit of the gNB's outer header; not known unless said.
+    #[serde(default)]
+    pub(crate) outer_ttl: Option<u8>,
     /// So many milliseconds pass.
     #[serde(default)]
     pub(crate) wait_ms: Option<u64>,

@@ -1,6 +1,7 @@
 //! Runs a case against a data plane: the state machine of N4 and the packets, on a clock that moves by hand.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU8;
 
 use causeway_dataplane::{
     Echo, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, Host, Ingress, N6Endpoint, Network, Routing,
@@ -249,7 +250,12 @@ impl Run<'_> {
     fn packets(&mut self, step: &Step) -> Result<(), CaseError> {
         let peer = step.peer.unwrap_or(IpAddr::V4(GNB));
         let local = if peer.is_ipv4() { IpAddr::V4(UPF) } else { UPF_IPV6.into() };
-        let gtpu = Ingress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: step.outer_tos };
+        let gtpu = Ingress::Gtpu {
+            local,
+            peer: SocketAddr::new(peer, GTPU_PORT),
+            tos: step.outer_tos,
+            hops: step.outer_ttl.and_then(NonZeroU8::new),
+        };
         let from_gnb = match (&step.gnb, &step.gnb_raw) {
             (Some(spec), _) => Some(spec.octets(&self.upf.variables)?),
             (None, Some(raw)) => Some(octets(raw, &self.upf.variables)?),

@@ -90,7 +90,7 @@ impl Input {
             (1, [from, octets @ ..]) => {
                 let peer = SocketAddr::new(host(*from), GTPU_PORT);
                 Self::Packet {
-                    ingress: Ingress::Gtpu { local: UPF.into(), peer, tos: 0 },
+                    ingress: Ingress::Gtpu { local: UPF.into(), peer, tos: 0, hops: None },
                     octets: octets.to_vec(),
                 }
             }

@@ -46,9 +46,13 @@ pub(crate) fn packet(egress: &Egress, bytes: &[u8]) -> String {
     match egress {
         Egress::Ip { network } => format!("to {network}: {}", user(bytes)),
         Egress::Ethernet { network } => format!("to {network}: {}", frame::show(bytes)),
-        Egress::Gtpu { local, peer, tos: 0 } => format!("gtp-u {local} -> {peer}: {}", gtpu(bytes)),
-        Egress::Gtpu { local, peer, tos } => {
-            format!("gtp-u {local} -> {peer}, outer tos {tos}: {}", gtpu(bytes))
+        Egress::Gtpu { local, peer, tos: 0, hops: None } => {
+            format!("gtp-u {local} -> {peer}: {}", gtpu(bytes))
+        }
+        Egress::Gtpu { local, peer, tos, hops } => {
+            let ttl = hops.map_or_else(String::new, |hops| format!(", outer ttl {hops}"));
+            let tos = if *tos == 0 { String::new() } else { format!(", outer tos {tos}") };
+            format!("gtp-u {local} -> {peer}{tos}{ttl}: {}", gtpu(bytes))
         }
     }
 }

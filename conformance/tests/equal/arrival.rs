@@ -1,6 +1,7 @@
 //! How packets come: in tunnels from gNBs, from data networks, or from somebody who has none.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU8;
 
 use causeway_conformance::Arrival;
 use causeway_dataplane::Ingress;
@@ -174,7 +175,8 @@ fn from_gnb(rules: &RuleSet, pdr: &Pdr, index: usize, at: u32, genes: &mut Genes
     let tos = if genes.chance(50) { genes.octet() } else { 0 };
     let peer = if local.is_ipv4() { "198.51.100.1" } else { "2001:db8:99::1" };
     let peer = SocketAddr::new(peer.parse().expect("an address"), genes.pick(&[2152, 2152, 2152, 40_000]));
-    (Ingress::Gtpu { local, peer, tos }, octets)
+    let hops = genes.maybe(64, &[64, 1, 2, 255]).and_then(NonZeroU8::new);
+    (Ingress::Gtpu { local, peer, tos, hops }, octets)
 }
 
 /// A G-PDU or, seldom, another message.

@@ -73,7 +73,7 @@ impl Bridge {
                 let header = gtpu::prefix::downlink(*teid, Qfi::new(1).unwrap(), false, frame.data.len());
                 let data = [&header.unwrap()[..], frame.data].concat();
                 let peer = SocketAddr::new(*gnb, gtpu::PORT);
-                let meta = Meta::Gtpu { local: UPF_N3.into(), peer, tos: 0 };
+                let meta = Meta::Gtpu { local: UPF_N3.into(), peer, tos: 0, hops: None };
                 self.n3.send(&[Frame { meta, data: &data }]).unwrap();
             }
         }

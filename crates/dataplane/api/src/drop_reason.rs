@@ -102,6 +102,8 @@ reasons! {
     LinkLocal = "link_local",
     /// The last hop of the packet ends here; its sender is told (ICMP Time Exceeded).
     TtlExpired = "ttl_expired",
+    /// The outer TTL or Hop Limit of a packet that goes on from one tunnel into another is used up: it may go round over several UPFs.
+    OuterTtlExpired = "outer_ttl_expired",
     /// The packet is larger than its way, and must not be fragmented; its sender is told (ICMP Packet Too Big).
     MtuExceeded = "mtu_exceeded",
     /// The FAR forwards to the access, whose tunnel the SMF has not told yet.

@@ -23,7 +23,7 @@ pub use drop_reason::DropReason;
 pub use error::ApplyError;
 pub use event::{DataStatus, DownlinkData, Event};
 pub use host::{Closed, Host, is_unroutable};
-pub use packet::{Egress, Fate, Ingress, Transmit};
+pub use packet::{Egress, Fate, Ingress, Transmit, hops_of_relayed};
 pub use policy::ForwardingPolicy;
 pub use routing::{Echo, Routing};
 pub use topology::{EthernetNetwork, GtpuEndpoint, N6Endpoint, Network, SliceLimit, Topology};

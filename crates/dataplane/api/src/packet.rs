@@ -1,6 +1,7 @@
 //! How a packet enters and leaves, and what became of it.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU8;
 
 use causeway_types::NetworkInstance;
 
@@ -17,6 +18,8 @@ pub enum Ingress {
         peer: SocketAddr,
         /// The outer IP header's type of service or traffic class.
         tos: u8,
+        /// The TTL or Hop Limit of the outer IP header; `None`: not known.
+        hops: Option<NonZeroU8>,
     },
     /// An IP packet from a data network (N6): a user's, or one to our end of a tunnel over N6.
     Ip {
@@ -30,6 +33,20 @@ pub enum Ingress {
     },
 }
 
+/// A packet that leaves with more hops than this leaves with those of the port.
+const PORT_HOPS: u8 = 64;
+
+/// The TTL or Hop Limit with which a packet that came with `hops` in one tunnel goes on in another: one less, so that a packet that goes
+/// round over several UPFs comes to an end. `Ok(None)`: that of the port, which is no more, or which must do where none is known.
+///
+/// # Errors
+/// [`DropReason::OuterTtlExpired`] when none is left.
+pub fn hops_of_relayed(hops: Option<NonZeroU8>) -> Result<Option<NonZeroU8>, DropReason> {
+    let Some(hops) = hops else { return Ok(None) };
+    let left = NonZeroU8::new(hops.get() - 1).ok_or(DropReason::OuterTtlExpired)?;
+    Ok(Some(left).filter(|left| left.get() < PORT_HOPS))
+}
+
 /// Where a packet goes out.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Egress {
@@ -41,6 +58,8 @@ pub enum Egress {
         peer: SocketAddr,
         /// The outer IP header's type of service or traffic class.
         tos: u8,
+        /// The TTL or Hop Limit of the outer IP header; `None`: that of the port, 64 unless the system says otherwise.
+        hops: Option<NonZeroU8>,
     },
     /// An IP packet to a data network (N6): a user's, or one in a tunnel over N6.
     Ip {
@@ -80,4 +99,19 @@ pub enum Fate {
     Consumed,
     /// Thrown away, and why.
     Dropped(DropReason),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  a packet that came with 255, 66, 65, 64, 2 and 1 hops, and one of which it is not known.
+    // Output: the port's own as long as they are no more, then one less; with the last one it ends.
+    #[test]
+    fn a_relayed_packet_loses_a_hop() {
+        let relayed = |hops| hops_of_relayed(NonZeroU8::new(hops)).map(|left| left.map(NonZeroU8::get));
+        assert_eq!([255, 66, 65, 0].map(relayed), [Ok(None); 4]);
+        assert_eq!([64, 2].map(relayed), [Ok(Some(63)), Ok(Some(1))]);
+        assert_eq!(relayed(1), Err(DropReason::OuterTtlExpired));
+    }
 }

@@ -138,7 +138,7 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
             let forwarding = Forwarding { now, plains: self.plains, programs, surroundings };
             let exit = &mut exits[index % BATCH];
             if forwarding
-                .forward::<0, false>((self.batch, index), (line, course), (&mut sent, exit))
+                .forward::<0, false, WAY>((self.batch, index), (line, course), (&mut sent, exit))
                 .is_none()
             {
                 self.leaving.depart_all(first..index, &exits);
@@ -188,7 +188,11 @@ impl<const WAY: bool> Pass<'_, WAY> {
         let header_len = programs.course(course)?.header_len;
         let forwarding = Forwarding { now, plains, programs, surroundings };
         let frame = (&mut *self.batch, index);
-        forwarding.forward::<{ flaw::CONGESTED }, false>(frame, (line, course), (&mut sent, &mut exit))?;
+        forwarding.forward::<{ flaw::CONGESTED }, false, WAY>(
+            frame,
+            (line, course),
+            (&mut sent, &mut exit),
+        )?;
         if let Some(packet) = self.batch.frame_mut(index)?.data().get_mut(header_len.into()..) {
             // It is an IP packet.
             let _ = set_ecn(packet, Ecn::of_tos(plains.gist(index).tos()));
@@ -256,8 +260,8 @@ impl FastPath {
 
     fn ingress(&self, entrance: Entrance, meta: &Meta) -> Option<Ingress> {
         Some(match (entrance, meta) {
-            (Entrance::Gtpu, Meta::Gtpu { local, peer, tos }) => {
-                Ingress::Gtpu { local: *local, peer: *peer, tos: *tos }
+            (Entrance::Gtpu, Meta::Gtpu { local, peer, tos, hops }) => {
+                Ingress::Gtpu { local: *local, peer: *peer, tos: *tos, hops: *hops }
             }
             (Entrance::Network(index), _) => Ingress::Ip { network: self.network(index)?.clone() },
             (Entrance::Ethernet(index), _) => Ingress::Ethernet { network: self.ethernet(index)?.clone() },

@@ -187,7 +187,7 @@ impl Course {
             room: self.room.min(u32::from(u16::MAX) - u32::from(tunnel.header_len - HEADER)),
             header: [first, u64::from_be_bytes(second)],
             exit: Exit::Tunnel { local: tunnel.local },
-            meta: Meta::Gtpu { local, peer: tunnel.peer, tos: tunnel.tos },
+            meta: Meta::Gtpu { local, peer: tunnel.peer, tos: tunnel.tos, hops: None },
             ..self
         })
     }

@@ -1,11 +1,14 @@
 //! What a line does with a packet.
 
+use std::num::NonZeroU8;
+
 use causeway_dataplane::DropReason;
 use causeway_packet::icmp::IcmpError;
 use causeway_packet::rewrite::{Ecn, decrement_hop_limit, set_ecn};
 use causeway_ports::{FrameMut, Meta};
 use causeway_types::Direction;
 
+use crate::forward::hops_left;
 use crate::line::{Account, PER_OCTET};
 use crate::packet::User;
 use crate::program::{Deed, Program, Rate, Sending, Step, Tunnel, Way};
@@ -65,6 +68,13 @@ impl Ready<'_> {
             Deed::Drop(reason) => return self.drop_counted(now, table, *reason),
             Deed::Send(sending) => sending,
         };
+        let hops = match sending.way {
+            Way::Tunnel(_) => match hops_left(frame.meta_mut()) {
+                Some(left) => left,
+                None => return Verdict::Ask,
+            },
+            Way::Network(_) => None,
+        };
         match self.closed(sending, surroundings) {
             Ok(None) => {}
             Ok(Some(reason)) => return self.drop_counted(now, table, reason),
@@ -86,7 +96,7 @@ impl Ready<'_> {
             Ok(teid) => teid,
             Err(verdict) => return verdict,
         };
-        self.send(sending, teid, surroundings, frame)
+        self.send(sending, (teid, hops), surroundings, frame)
     }
 
     /// Why it may not leave to a data network, as far as that can be said without its protocol.
@@ -237,7 +247,7 @@ impl Ready<'_> {
     fn send(
         &self,
         sending: &Sending,
-        teid: u32,
+        (teid, hops): (u32, Option<NonZeroU8>),
         surroundings: &Surroundings,
         frame: &mut FrameMut<'_>,
     ) -> Verdict {
@@ -257,7 +267,7 @@ impl Ready<'_> {
                 frame.set_meta(Meta::Ip);
                 Verdict::Sent(Exit::Network(*network))
             }
-            Way::Tunnel(tunnel) => self.wrap(tunnel, teid, surroundings, frame),
+            Way::Tunnel(tunnel) => self.wrap(tunnel, (teid, hops), surroundings, frame),
         }
     }
 
@@ -265,7 +275,7 @@ impl Ready<'_> {
     fn wrap(
         &self,
         tunnel: &Tunnel,
-        teid: u32,
+        (teid, hops): (u32, Option<NonZeroU8>),
         surroundings: &Surroundings,
         frame: &mut FrameMut<'_>,
     ) -> Verdict {
@@ -281,7 +291,7 @@ impl Ready<'_> {
         }
         let tos = tunnel.tos | self.user.tos & 0x03;
         if let Some(local) = surroundings.local_addr(tunnel.local) {
-            frame.set_meta(Meta::Gtpu { local, peer: tunnel.peer, tos });
+            frame.set_meta(Meta::Gtpu { local, peer: tunnel.peer, tos, hops });
         }
         Verdict::Sent(Exit::Tunnel { local: tunnel.local })
     }

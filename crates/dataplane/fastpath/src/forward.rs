@@ -1,10 +1,12 @@
 //! Plain packets by an ordinary course: what [`crate::deed`] does, written for them alone.
 
 use std::net::Ipv4Addr;
+use std::num::NonZeroU8;
 
-use causeway_dataplane::TrafficCounter;
+use causeway_dataplane::{TrafficCounter, hops_of_relayed};
 use causeway_ports::{BATCH, Batch, FrameMut, Meta};
 
+use crate::choose::UPLINK;
 use crate::course::{Course, HEADER_AND_CONTAINER};
 use crate::line::{Account, Line, PER_OCTET};
 use crate::plain::{Plain, Plains, flaw};
@@ -63,9 +65,9 @@ pub(crate) struct Forwarding<'a> {
 
 impl Forwarding<'_> {
     /// Sends a packet on by a course, and says by which exit, whether it has the flaws `BUT` or not. `None`: it is not as simple as that,
-    /// and nothing has changed. `SIX`: the packet is IPv6.
+    /// and nothing has changed. `SIX`: the packet is IPv6. `WAY`: it came by GTP-U.
     #[inline(always)]
-    pub(crate) fn forward<const BUT: u8, const SIX: bool>(
+    pub(crate) fn forward<const BUT: u8, const SIX: bool, const WAY: bool>(
         &self,
         (batch, index): (&mut Batch, usize),
         (line, course): (&mut Line, u32),
@@ -78,6 +80,12 @@ impl Forwarding<'_> {
             || flaws & course.minds != 0 && is_flawed::<BUT>(&plains.at(index), course, self.surroundings)
         {
             return None;
+        }
+        if WAY == UPLINK && course.is_tunnel {
+            let octets = relay::<SIX>((batch, index), (line, course), plains, self.now)?;
+            sent.count(true, octets);
+            *exit = course.exit;
+            return Some(());
         }
         line.account.charge(course, len, self.now)?;
         // The frame is there, what is kept of it was looked at, and the headroom of a batch's frames has place for any header.
@@ -94,6 +102,36 @@ impl Forwarding<'_> {
         sent.count(course.is_tunnel, octets);
         *exit = course.exit;
         Some(())
+    }
+}
+
+/// Sends a packet that came in a tunnel on in another one, with one hop less outside, and says how many octets it has there. `None`: as for
+/// [`Forwarding::forward`]. By itself, so that those that leave to a data network are not asked about their hops.
+#[inline(never)]
+fn relay<const SIX: bool>(
+    (batch, index): (&mut Batch, usize),
+    (line, course): (&mut Line, &Course),
+    plains: &Plains,
+    now: u64,
+) -> Option<u64> {
+    let at = index % BATCH;
+    let (start, len) = (plains.starts[at] as usize, plains.lens[at]);
+    let mut frame = batch.frame_mut(index)?;
+    let left = hops_left(frame.meta_mut())?;
+    line.account.charge(course, len, now)?;
+    wrap::<SIX>(&mut frame, (start, len), (plains, at), course, line.aux)?;
+    if let Meta::Gtpu { hops, .. } = frame.meta_mut() {
+        *hops = left;
+    }
+    Some(u64::from(len) + u64::from(course.header_len))
+}
+
+/// The TTL with which a packet that came so goes on in another tunnel. `None`: with none, which the slow room says.
+#[inline(always)]
+pub(crate) fn hops_left(meta: &Meta) -> Option<Option<NonZeroU8>> {
+    match meta {
+        Meta::Gtpu { hops, .. } => hops_of_relayed(*hops).ok(),
+        Meta::Ip | Meta::Ethernet => Some(None),
     }
 }
 

@@ -11,6 +11,7 @@ use causeway_types::Time;
 
 use crate::choose::UPLINK;
 use crate::engine::FastPath;
+use crate::forward::hops_left;
 use crate::plain::{Fork, Plain, Plains, flaw, unknown};
 use crate::refusal::Mute;
 use crate::surroundings::Exit;
@@ -87,6 +88,12 @@ impl Glance {
     ) -> Option<DropReason> {
         let at = index % BATCH;
         let course = engine.programs.course(number).filter(|course| !course.reports_drops)?;
+        if WAY == UPLINK
+            && course.is_tunnel
+            && batch.meta(index).is_some_and(|meta| hops_left(meta).is_none())
+        {
+            return None;
+        }
         let minds = plains.flaws[at] as u8 & course.minds;
         if minds & (flaw::LINK | flaw::CARRIES) != 0 {
             return None;

@@ -94,7 +94,9 @@ impl Leaving {
 /// Where a packet came in, as frames of a batch say it.
 pub fn meta_of(ingress: &Ingress) -> Meta {
     match ingress {
-        Ingress::Gtpu { local, peer, tos } => Meta::Gtpu { local: *local, peer: *peer, tos: *tos },
+        Ingress::Gtpu { local, peer, tos, hops } => {
+            Meta::Gtpu { local: *local, peer: *peer, tos: *tos, hops: *hops }
+        }
         Ingress::Ip { .. } => Meta::Ip,
         Ingress::Ethernet { .. } => Meta::Ethernet,
     }

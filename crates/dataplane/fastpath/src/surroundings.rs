@@ -148,7 +148,9 @@ impl Surroundings {
             (Exit::Network(index), _) => {
                 Egress::Ip { network: self.networks.get(usize::from(index))?.clone() }
             }
-            (Exit::Tunnel { .. }, Meta::Gtpu { local, peer, tos }) => Egress::Gtpu { local, peer, tos },
+            (Exit::Tunnel { .. }, Meta::Gtpu { local, peer, tos, hops }) => {
+                Egress::Gtpu { local, peer, tos, hops }
+            }
             (Exit::Tunnel { .. }, _) => return None,
         })
     }

@@ -65,8 +65,12 @@ fn the_first_sessions_wait_for_little_memory() {
     let mut plane = FastPath::new(topology, limits).unwrap();
     assert!(resident_kb() - before < 32_000, "{} kB", resident_kb() - before);
     let now = Time::from_secs(1_700_000_000);
-    let ingress =
-        Ingress::Gtpu { local: N3.into(), peer: (Ipv4Addr::new(192, 0, 2, 7), 2152).into(), tos: 0 };
+    let ingress = Ingress::Gtpu {
+        local: N3.into(),
+        peer: (Ipv4Addr::new(192, 0, 2, 7), 2152).into(),
+        tos: 0,
+        hops: None,
+    };
     let (mut most, mut sent) = (0, Vec::new());
     for number in 0..50 {
         let mut packet = prefix::uplink(teid(number), Qfi::from_low_bits(9), 128).unwrap().to_vec();

@@ -1,6 +1,7 @@
 //! The IP and UDP headers around GTP-U, for ports that see them.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU8;
 
 use arrayvec::ArrayVec;
 use causeway_packet::{BuildError, Ip, IpProtocol, IpRepr, ParseError, Udp, UdpChecksum, UdpRepr};
@@ -45,7 +46,10 @@ pub(crate) fn unwrap<'a>(ip: &Ip<'a>, summed: bool) -> Result<(Meta, &'a [u8]), 
         return Err(Counter::RxChecksum);
     }
     let peer = SocketAddr::new(ip.src(), udp.src_port());
-    Ok((Meta::Gtpu { local: ip.dst(), peer, tos: ip.tos() }, udp.payload()))
+    Ok((
+        Meta::Gtpu { local: ip.dst(), peer, tos: ip.tos(), hops: NonZeroU8::new(ip.hop_limit()) },
+        udp.payload(),
+    ))
 }
 
 /// The UDP datagram in an IP packet.
@@ -64,14 +68,17 @@ fn transport<'a>(ip: &Ip<'a>) -> Result<&'a [u8], Counter> {
     }
 }
 
-/// The headers in front of a UDP payload. The UDP checksum is there over IPv6 only, where it must be.
+/// TTL or Hop Limit of what is sent, where the frame does not say another.
+pub(crate) const HOPS: u8 = 64;
+
+/// The headers in front of a UDP payload, with Type of Service and TTL. The UDP checksum is there over IPv6 only, where it must be.
 ///
 /// # Errors
 /// The addresses are of two families, or the payload is too long.
 pub(crate) fn wrap(
     local: SocketAddr,
     peer: SocketAddr,
-    tos: u8,
+    (tos, hops): (u8, Option<NonZeroU8>),
     identification: u16,
     payload: &[u8],
 ) -> Result<ArrayVec<u8, OUTER>, BuildError> {
@@ -81,7 +88,10 @@ pub(crate) fn wrap(
     let mut put = |octets: &[u8]| {
         let _ = outer.try_extend_from_slice(octets);
     };
-    match IpRepr::new(local.ip(), peer.ip(), IpProtocol::UDP)?.with_tos(tos) {
+    match IpRepr::new(local.ip(), peer.ip(), IpProtocol::UDP)?
+        .with_tos(tos)
+        .with_hop_limit(hops.map_or(HOPS, NonZeroU8::get))
+    {
         IpRepr::V4(mut v4) => {
             v4.identification = identification;
             let udp = udp.header_without_checksum(payload.len())?;
@@ -111,7 +121,7 @@ mod tests {
 
     fn packet(local: &str, peer: &str) -> Vec<u8> {
         let mut packet =
-            wrap(local.parse().unwrap(), peer.parse().unwrap(), 0xb8, 7, b"gtpu").unwrap().to_vec();
+            wrap(local.parse().unwrap(), peer.parse().unwrap(), (0xb8, None), 7, b"gtpu").unwrap().to_vec();
         packet.extend(b"gtpu");
         packet
     }
@@ -126,10 +136,10 @@ mod tests {
     fn what_is_wrapped_can_be_unwrapped() {
         for (from, to) in [("192.0.2.1:2152", "192.0.2.2:2152"), ("[2001:db8::1]:9", "[2001:db8::2]:2152")] {
             let (peer, local): (SocketAddr, SocketAddr) = (from.parse().unwrap(), to.parse().unwrap());
-            let meta = Meta::Gtpu { local: local.ip(), peer, tos: 0xb8 };
+            let meta = Meta::Gtpu { local: local.ip(), peer, tos: 0xb8, hops: NonZeroU8::new(64) };
             assert_eq!(open(&packet(from, to)), Ok((meta, b"gtpu".as_slice())));
         }
-        assert!(wrap("[::1]:1".parse().unwrap(), "1.2.3.4:1".parse().unwrap(), 0, 0, &[]).is_err());
+        assert!(wrap("[::1]:1".parse().unwrap(), "1.2.3.4:1".parse().unwrap(), (0, None), 0, &[]).is_err());
     }
 
     // Input:  a packet cut short, with a wrong header sum, a fragment, another port, a wrong or missing UDP sum.

@@ -1,6 +1,7 @@
 //! The trait that every port implements, and what it carries.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU8;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ pub enum Meta {
         peer: SocketAddr,
         /// Type of Service or Traffic Class octet of the outer header: DSCP and ECN.
         tos: u8,
+        /// TTL or Hop Limit of the outer header. `None`: not known of one that came; that of the port for one that leaves.
+        hops: Option<NonZeroU8>,
     },
     /// An IPv4 or IPv6 packet, from its first octet.
     #[default]

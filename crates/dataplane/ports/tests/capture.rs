@@ -3,6 +3,7 @@
 mod common;
 
 use std::net::Ipv4Addr;
+use std::num::NonZeroU8;
 use std::path::Path;
 use std::process::Command;
 
@@ -23,7 +24,12 @@ fn gpdu(packet: &[u8]) -> Vec<u8> {
 }
 
 fn n3(local: &str, peer: &str) -> Meta {
-    Meta::Gtpu { local: local.parse().unwrap(), peer: peer.parse().unwrap(), tos: 0xb8 }
+    Meta::Gtpu {
+        local: local.parse().unwrap(),
+        peer: peer.parse().unwrap(),
+        tos: 0xb8,
+        hops: NonZeroU8::new(64),
+    }
 }
 
 fn traced(name: &str, capture: &Capture) -> (Traced<MemoryPort>, MemoryPort) {

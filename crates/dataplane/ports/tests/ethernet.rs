@@ -3,6 +3,7 @@
 mod common;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::num::NonZeroU8;
 use std::time::{Duration, Instant};
 
 use causeway_ports::netlink::Netlink;
@@ -16,7 +17,7 @@ const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 
 fn gtpu(local: IpAddr, peer: SocketAddr) -> Meta {
-    Meta::Gtpu { local, peer, tos: 0xb8 }
+    Meta::Gtpu { local, peer, tos: 0xb8, hops: NonZeroU8::new(64) }
 }
 
 fn connected() -> Remote {

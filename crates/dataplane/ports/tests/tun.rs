@@ -166,7 +166,7 @@ fn each_failure_has_its_counter() {
         let mut port = open();
         let big = udp4((UE, 1), (GATEWAY, 7), &[0; 1400]);
         let small = udp4((UE, 1), (GATEWAY, 7), b"x");
-        let gtpu = Meta::Gtpu { local: UE.into(), peer: (UE, 2152).into(), tos: 0 };
+        let gtpu = Meta::Gtpu { local: UE.into(), peer: (UE, 2152).into(), tos: 0, hops: None };
         let frames = [
             Frame { meta: Meta::Ip, data: &[] },
             Frame { meta: Meta::Ip, data: &[0; 40] },

@@ -171,7 +171,7 @@ fn a_train_of_datagrams_crosses_whole() {
             let there = SocketAddr::new(ip(THERE[place]), 2152);
             let (mut near, mut far) =
                 (bind(SocketAddr::new(ip(HERE[place]), 2152)), path.remote.run(move || bind(there)));
-            let meta = Meta::Gtpu { local: ip(HERE[place]), peer: there, tos: 0 };
+            let meta = Meta::Gtpu { local: ip(HERE[place]), peer: there, tos: 0, hops: None };
             let frames: Vec<_> = payloads.iter().map(|data| Frame { meta, data }).collect();
             assert_eq!(near.send(&frames).unwrap(), 50);
             let (mut seen, mut batch, start) = (Vec::new(), Batch::new(), Instant::now());

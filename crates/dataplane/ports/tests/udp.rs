@@ -3,6 +3,7 @@
 mod common;
 
 use std::net::SocketAddr;
+use std::num::NonZeroU8;
 
 use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_ports::{BATCH, Batch, Counter, Frame, Meta, Port};
@@ -24,6 +25,33 @@ fn exchange_between(mut upf: UdpPort, mut gnb: UdpPort, local: &str) {
     assert_eq!(receive(&mut gnb, 1), [(gtpu(gnb.local().ip(), local, 0x2a), b"downlink".to_vec())]);
     assert_eq!((upf.counters().value(Counter::Rx), upf.counters().value(Counter::RxOctets)), (1, 6));
     assert_eq!((upf.counters().value(Counter::Tx), upf.counters().value(Counter::TxOctets)), (1, 8));
+}
+
+// Input:  datagrams of one length with several hops, next to one another and in turns, over IPv4 and IPv6, with the help of the kernel and without.
+// Output: each arrives with its own; those without any say, with what the system has, which is 64.
+#[test]
+fn hops_arrive_as_they_are_sent() {
+    for [one, other] in [["127.0.0.1:0", "127.0.0.1:0"], ["[::1]:0", "[::1]:0"]] {
+        for bind in [bind, bind_plain] {
+            let (mut upf, mut gnb) = (bind(one), bind(other));
+            let hops = [0, 63, 63, 63, 1, 255, 255, 0, 0, 0, 2, 63];
+            let sent = |hops| match gtpu(upf.local().ip(), gnb.local(), 0) {
+                Meta::Gtpu { local, peer, tos, .. } => {
+                    Meta::Gtpu { local, peer, tos, hops: NonZeroU8::new(hops) }
+                }
+                other => other,
+            };
+            let payloads = hops.map(|hops| [hops; 200]);
+            let frames: Vec<_> =
+                hops.iter().zip(&payloads).map(|(hops, data)| Frame { meta: sent(*hops), data }).collect();
+            assert_eq!(upf.send(&frames).unwrap(), hops.len());
+            for (meta, data) in receive(&mut gnb, hops.len()) {
+                let Meta::Gtpu { hops, .. } = meta else { panic!("{meta:?}") };
+                let expected = if data[0] == 0 { 64 } else { data[0] };
+                assert_eq!(hops.map(NonZeroU8::get), Some(expected));
+            }
+        }
+    }
 }
 
 // Input:  a datagram to the second address of a socket bound to all, marked EF; an answer from there, marked otherwise.

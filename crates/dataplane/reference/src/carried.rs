@@ -1,6 +1,7 @@
 //! What a packet carries out of one GTP-U tunnel into the next (TS 29.244 table 8.2.64-1 note 1, TS 29.281 clause 5.2.1).
 
 use std::net::IpAddr;
+use std::num::NonZeroU8;
 
 use causeway_packet::gtpu::{Comprehension, Extension, Extensions, PduSession};
 use causeway_rules::OuterHeader;
@@ -11,23 +12,25 @@ use crate::session::Session;
 /// PDCP PDU Number: the next node must understand it, but it is not for those between two base stations.
 const PDCP_PDU_NUMBER: u8 = 0xc0;
 
-/// The extension headers that go on with a packet. Empty for what came without a tunnel.
+/// The extension headers that go on with a packet, and how many hops it has left. Empty for what came without a tunnel.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Carried {
     /// The PDU Session Container.
     pub(crate) container: Option<PduSession>,
     /// The others, with type and content.
     pub(crate) others: Vec<(u8, Vec<u8>)>,
+    /// The TTL or Hop Limit of the outer header, where it is known: the next tunnel's has one less.
+    pub(crate) hops: Option<NonZeroU8>,
 }
 
 impl Carried {
-    /// What of these extension headers is for the next node.
-    pub(crate) fn of(extensions: &Extensions<'_>) -> Self {
+    /// What of these extension headers is for the next node, and the TTL.
+    pub(crate) fn of(extensions: &Extensions<'_>, hops: Option<NonZeroU8>) -> Self {
         let others = extensions.iter().filter_map(|extension| match extension {
             Extension::Other { kind, content } if is_for_next(kind) => Some((kind, content.to_vec())),
             _ => None,
         });
-        Self { container: extensions.pdu_session(), others: others.collect() }
+        Self { container: extensions.pdu_session(), others: others.collect(), hops }
     }
 }
 

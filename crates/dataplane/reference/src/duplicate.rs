@@ -9,6 +9,7 @@ use causeway_rules::{CopyTo, Duplicate, Forwarding, PduSessionType, Steering};
 use causeway_types::{Interface, Qfi};
 
 use crate::act::{Decision, Matched, marking};
+use crate::carried::Carried;
 use crate::egress::Way;
 use crate::marks::Marks;
 use crate::route::Refusal;
@@ -31,12 +32,12 @@ pub(crate) fn copies(
         PduSessionType::Ip => Way::of(forwarding, None, topology),
         PduSessionType::Ethernet => Way::of_frame(forwarding, None, topology),
     };
-    duplicates.filter_map(|duplicate| copy(duplicate, matched.packet, qfi, way, topology).ok()).collect()
+    duplicates.filter_map(|duplicate| copy(duplicate, matched, qfi, way, topology).ok()).collect()
 }
 
 fn copy(
     duplicate: &Duplicate,
-    packet: &[u8],
+    matched: &Matched<'_>,
     qfi: Option<Qfi>,
     way: impl Fn(&Forwarding) -> Result<Way, DropReason>,
     topology: &Surroundings,
@@ -47,10 +48,13 @@ fn copy(
     };
     let steering = Steering { policy: duplicate.policy.clone(), ..Steering::default() };
     let forwarding = Forwarding { outer: duplicate.outer, steering, ..Forwarding::to(side) };
-    let (forwarding, packet) = steer_copy(&forwarding, packet, topology)?;
+    let (forwarding, packet) = steer_copy(&forwarding, matched.packet, topology)?;
     let way = way(&forwarding)?;
     match topology.refuses(&way, &packet) {
         Some(reason) => Err(reason),
-        None => way.wrap(&packet, &Marks { qfi, ..Marks::default() }),
+        None => {
+            let carried = Carried { hops: matched.carried.hops, ..Carried::default() };
+            way.wrap(&packet, &Marks { qfi, carried, ..Marks::default() })
+        }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU8;
 
-use causeway_dataplane::{DropReason, Egress, Topology};
+use causeway_dataplane::{DropReason, Egress, Topology, hops_of_relayed};
 use causeway_packet::gtpu::extension_type::SERVICE_CLASS_INDICATOR;
 use causeway_packet::gtpu::{self, DlPduSession, Extension, Message, PduSession, Repr, UlPduSession};
 use causeway_packet::rewrite::{Ecn, set_ecn};
@@ -122,7 +123,8 @@ impl Way {
     /// on. The DSCP is marked where the network looks at it: in the outer header if there is one.
     ///
     /// # Errors
-    /// [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
+    /// [`DropReason::TooBig`] when the GTP-U length field cannot hold it, [`DropReason::OuterTtlExpired`] when it came out of
+    /// another tunnel with its last hop.
     pub(crate) fn wrap(&self, packet: &[u8], marks: &Marks) -> Result<(Egress, Vec<u8>), DropReason> {
         let tagged;
         let packet = match self.tags {
@@ -134,7 +136,10 @@ impl Way {
         };
         match self.header {
             Header::None => Ok((self.egress.clone(), self.marked(packet).into_owned())),
-            Header::Gtpu(teid, side) => Ok((self.marked_egress(packet), in_gtpu(packet, teid, side, marks)?)),
+            Header::Gtpu(teid, side) => {
+                let hops = hops_of_relayed(marks.carried.hops)?;
+                Ok((self.marked_egress(packet, hops), in_gtpu(packet, teid, side, marks)?))
+            }
             Header::Udp { local, peer } => Ok(self.over_n6(packet, n6::in_udp(packet, local, peer)?)),
             Header::Ip { local, peer } => Ok(self.over_n6(packet, n6::in_ip(packet, local, peer)?)),
         }
@@ -154,9 +159,10 @@ impl Way {
     }
 
     /// The outer header takes the ECN of the inner one (RFC 6040).
-    fn marked_egress(&self, packet: &[u8]) -> Egress {
+    fn marked_egress(&self, packet: &[u8], left: Option<NonZeroU8>) -> Egress {
         let mut egress = self.egress.clone();
-        if let Egress::Gtpu { tos, .. } = &mut egress {
+        if let Egress::Gtpu { tos, hops, .. } = &mut egress {
+            *hops = left;
             let inner = tos_of(packet).filter(|_| !self.is_frame);
             *tos = ecn::outer(inner.unwrap_or_default());
             *tos = self.marking.map_or(*tos, |marking| marking.apply(*tos));
@@ -217,7 +223,7 @@ pub(crate) fn to_tunnel(
         .map(|endpoint| endpoint.addr)
         .find_map(|local| same_version(local, tunnel.addr))
         .ok_or(DropReason::NoEgress)?;
-    Ok(Egress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: 0 })
+    Ok(Egress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: 0, hops: None })
 }
 
 /// Our address and the peer's, both IPv4 or else both IPv6.

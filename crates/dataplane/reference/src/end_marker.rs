@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::num::NonZeroU8;
 
-use causeway_dataplane::{DropReason, Egress, Fate, Topology};
+use causeway_dataplane::{DropReason, Egress, Fate, Topology, hops_of_relayed};
 use causeway_packet::gtpu::{Extension, Packet, PduSession, Repr};
 use causeway_rules::ApplyAction;
 use causeway_types::{FTeid, Interface, Qfi, Teid, Time};
@@ -23,7 +24,13 @@ impl Reference {
 
     /// Handles an End Marker. Where the packets of its tunnel are sent on in other tunnels, it follows them, once
     /// into each (TS 29.244 table 8.2.56-1 note 3); else it has reached its end.
-    pub(crate) fn receive_end_marker(&mut self, now: Time, local: IpAddr, packet: &Packet<'_>) -> Fate {
+    pub(crate) fn receive_end_marker(
+        &mut self,
+        now: Time,
+        local: IpAddr,
+        hops: Option<NonZeroU8>,
+        packet: &Packet<'_>,
+    ) -> Fate {
         let found = packet.header.teid.and_then(|teid| Some((teid, self.index.by_tunnel(teid, local)?)));
         let Some((teid, seid)) = found else { return Fate::Dropped(DropReason::UnknownTeid) };
         let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
@@ -38,7 +45,16 @@ impl Reference {
         if markers.is_empty() {
             return Fate::Consumed;
         }
-        markers.into_iter().for_each(|(egress, marker)| self.send(egress, marker));
+        let left = match hops_of_relayed(hops) {
+            Ok(left) => left,
+            Err(reason) => return Fate::Dropped(reason),
+        };
+        for (mut egress, marker) in markers {
+            if let Egress::Gtpu { hops, .. } = &mut egress {
+                *hops = left;
+            }
+            self.send(egress, marker);
+        }
         Fate::Forwarded
     }
 }

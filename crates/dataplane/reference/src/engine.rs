@@ -12,6 +12,7 @@ use causeway_types::{Seid, Time, UrrId, WallClock};
 
 use crate::Limits;
 use crate::ethernet::{Neighbours, Stations};
+use crate::gtpu::Outer;
 use crate::index::Index;
 use crate::indication::Indications;
 use crate::paths::Paths;
@@ -122,9 +123,10 @@ impl Reference {
     /// Handles a packet without letting timers expire first; what leaves waits for [`PacketEngine::flush`].
     pub(crate) fn receive(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Fate {
         let fate = match ingress {
-            Ingress::Gtpu { local, peer, tos } => {
+            Ingress::Gtpu { local, peer, tos, hops } => {
                 self.counters.gtpu_received.count(packet.len());
-                self.receive_gtpu(now, *local, *peer, *tos, packet)
+                let outer = Outer { local: *local, peer: *peer, tos: *tos, hops: *hops };
+                self.receive_gtpu(now, outer, packet)
             }
             Ingress::Ip { network } => {
                 self.counters.ip_received.count(packet.len());

@@ -1,6 +1,7 @@
 //! GTP-U messages from peers (TS 29.281).
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU8;
 
 use causeway_dataplane::{DropReason, Egress, Event, Fate};
 use causeway_packet::ParseError;
@@ -15,27 +16,34 @@ use crate::egress::GTPU_PORT;
 use crate::engine::Reference;
 use crate::marks::tos_of;
 
+/// How a message came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outer {
+    /// Our address it was sent to.
+    pub(crate) local: IpAddr,
+    /// Who sent it.
+    pub(crate) peer: SocketAddr,
+    /// Its type of service or traffic class.
+    pub(crate) tos: u8,
+    /// Its TTL or Hop Limit, where that is known.
+    pub(crate) hops: Option<NonZeroU8>,
+}
+
 impl Reference {
     /// Handles one GTP-U message.
-    pub(crate) fn receive_gtpu(
-        &mut self,
-        now: Time,
-        local: IpAddr,
-        peer: SocketAddr,
-        tos: u8,
-        bytes: &[u8],
-    ) -> Fate {
+    pub(crate) fn receive_gtpu(&mut self, now: Time, outer: Outer, bytes: &[u8]) -> Fate {
+        let Outer { local, peer, hops, .. } = outer;
         let packet = match Packet::parse(bytes) {
             Ok(packet) => packet,
             Err(error) => return Fate::Dropped(drop_reason_of(&error)),
         };
         match packet.message {
-            Message::GPdu(user) => self.receive_g_pdu(now, local, peer, tos, &packet, user),
+            Message::GPdu(user) => self.receive_g_pdu(now, outer, &packet, user),
             Message::EchoRequest => {
                 self.answer(local, peer, &Repr::echo_response(packet.header.sequence.unwrap_or(0)))
             }
             Message::ErrorIndication(indication) => self.receive_error_indication(&indication, peer.ip()),
-            Message::EndMarker => self.receive_end_marker(now, local, &packet),
+            Message::EndMarker => self.receive_end_marker(now, local, hops, &packet),
             Message::EchoResponse => {
                 self.receive_echo_response(local, peer.ip(), packet.header.sequence);
                 Fate::Consumed
@@ -45,15 +53,8 @@ impl Reference {
         }
     }
 
-    fn receive_g_pdu(
-        &mut self,
-        now: Time,
-        local: IpAddr,
-        peer: SocketAddr,
-        tos: u8,
-        packet: &Packet<'_>,
-        user: &[u8],
-    ) -> Fate {
+    fn receive_g_pdu(&mut self, now: Time, outer: Outer, packet: &Packet<'_>, user: &[u8]) -> Fate {
+        let Outer { local, peer, tos, hops } = outer;
         let Some(teid) = packet.header.teid else { return Fate::Dropped(DropReason::UnknownTeid) };
         let session = self.session_of(Some(teid), local).and_then(|seid| self.sessions.get(&seid));
         if has_unknown(&packet.extensions, session.map(Box::as_ref), teid, local) {
@@ -68,9 +69,11 @@ impl Reference {
         let tunnel = Tunnelled { teid, local, qfi };
         let network = self.instance_of(local);
         if self.sessions.get(&seid).map(|session| session.rules.pdu_type) == Some(PduSessionType::Ethernet) {
-            return self.receive_frame_of(now, seid, tunnel, network, user);
+            let carried = Carried { hops, ..Carried::default() };
+            let origin = Origin { tunnel: Some(tunnel), network, carried, ..Origin::default() };
+            return self.receive_frame_of(now, seid, origin, user);
         }
-        let carried = Carried::of(&packet.extensions);
+        let carried = Carried::of(&packet.extensions, hops);
         let origin = Origin { tunnel: Some(tunnel), network, carried, ..Origin::default() };
         match ecn::decapsulate(tos, tos_of(user).unwrap_or(tos), user) {
             Ok(user) => self.receive_user(now, &[seid], origin, &user),
@@ -136,7 +139,7 @@ impl Reference {
 
     pub(crate) fn answer(&mut self, local: IpAddr, peer: SocketAddr, message: &Repr<'_>) -> Fate {
         if let Ok(packet) = message.to_vec() {
-            self.send(Egress::Gtpu { local, peer, tos: 0 }, packet);
+            self.send(Egress::Gtpu { local, peer, tos: 0, hops: None }, packet);
         }
         Fate::Consumed
     }

@@ -24,7 +24,7 @@ fn downlink_enters_the_tunnel_with_its_qfi() {
     let mut bench = Bench::new();
     assert_eq!(bench.downlink(&to_ue(1)), Fate::Forwarded);
     let (egress, packet) = &bench.sent[0];
-    assert_eq!(*egress, Egress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0 });
+    assert_eq!(*egress, Egress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None });
     assert_eq!(packet[4..8], 0x2001_u32.to_be_bytes());
     assert_eq!(packet[8..16], [0, 0, 0, 0x85, 1, 0x00, QFI, 0]);
     assert_eq!(inner(packet), one_hop_on(to_ue(1)));
@@ -141,7 +141,7 @@ fn the_outer_header_follows_the_tunnel_s_address() {
     bench.apply(vec![Op::PutFar(to_gnb(tunnel).into())]).unwrap();
     bench.downlink(&to_ue(1));
     let local = "2001:db8::1".parse().unwrap();
-    assert_eq!(bench.sent[0].0, Egress::Gtpu { local, peer: (peer, 2152).into(), tos: 0 });
+    assert_eq!(bench.sent[0].0, Egress::Gtpu { local, peer: (peer, 2152).into(), tos: 0, hops: None });
 }
 
 // Input: a FAR to a network that is not configured, and one to a tunnel of an IP version that we have no address of.

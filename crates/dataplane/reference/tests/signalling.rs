@@ -14,7 +14,7 @@ fn an_echo_is_answered() {
     let mut bench = Bench::new();
     assert_eq!(bench.gtpu(&Repr::echo_request(77).to_vec().unwrap()), Fate::Consumed);
     let (egress, packet) = &bench.sent[0];
-    assert_eq!(*egress, Egress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0 });
+    assert_eq!(*egress, Egress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None });
     assert_eq!(packet[..], [0x32, 2, 0, 6, 0, 0, 0, 0, 0, 77, 0, 0, 14, 0]);
 }
 
@@ -62,7 +62,7 @@ fn an_end_marker_closes_the_old_tunnel() {
     bench.downlink(&to_ue(1));
     let sent = bench.take_sent();
     assert_eq!(sent.len(), 2);
-    assert_eq!(sent[0].0, Egress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0 });
+    assert_eq!(sent[0].0, Egress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None });
     assert_eq!(sent[0].1[..], [0x30, 254, 0, 0, 0, 0, 0x20, 0x01]);
     assert_eq!(sent[1].1[4..8], 0x3001_u32.to_be_bytes());
 }

@@ -84,7 +84,7 @@ impl World {
         let gnb = UdpPort::bind("gnb", (address, GTPU_PORT).into(), &UdpOptions::default())?;
         let mut smf = BulkSmf::open(smf, SocketAddr::from((upf, PFCP_PORT)))?;
         smf.associate()?;
-        let peer = Meta::Gtpu { local: address.into(), peer: (upf, GTPU_PORT).into(), tos: 0 };
+        let peer = Meta::Gtpu { local: address.into(), peer: (upf, GTPU_PORT).into(), tos: 0, hops: None };
         let periods: Vec<_> = (0..sessions).map(|_| random.u32(1..=SPREAD)).collect();
         let mut world = Self {
             smf,

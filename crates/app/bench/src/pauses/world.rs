@@ -113,7 +113,8 @@ impl World {
 
     /// Times a packet from a gNB.
     pub(super) fn packet(&mut self, packet: &[u8]) {
-        let ingress = Ingress::Gtpu { local: UPF_N3.into(), peer: SocketAddr::from((GNB, 2152)), tos: 0 };
+        let ingress =
+            Ingress::Gtpu { local: UPF_N3.into(), peer: SocketAddr::from((GNB, 2152)), tos: 0, hops: None };
         let timer = CpuTimer::start();
         self.plane.process(self.now, &ingress, packet, &mut Nowhere);
         self.pauses.packets.add(micros(timer));

@@ -135,7 +135,7 @@ fn uplink_packet(
     let ip = Ipv4Repr::new(shape::ue(session), shape::SERVER, IpProtocol::UDP);
     user_packet(user, ip, UdpRepr { src_port: UE_PORT, dst_port: port }, size)?;
     let peer = (shape::gnb(session), 2152).into();
-    Ok((Meta::Gtpu { local: IpAddr::V4(shape::UPF), peer, tos: 0 }, header.len() + size))
+    Ok((Meta::Gtpu { local: IpAddr::V4(shape::UPF), peer, tos: 0, hops: None }, header.len() + size))
 }
 
 fn downlink_packet(

@@ -188,12 +188,12 @@ fn uplink(teid: Teid, number: u32, id: u16, payload: &[u8]) -> Result<(Meta, Vec
     ports.write(src.into(), dst.into(), payload, &mut udp)?;
     let header = Ipv4Repr { identification: id, ..Ipv4Repr::new(src, dst, IpProtocol::UDP) };
     header.write(&[], &udp, &mut data)?;
-    let meta = Meta::Gtpu { local: GNB.into(), peer: (UPF_N3, GTPU_PORT).into(), tos: 0 };
+    let meta = Meta::Gtpu { local: GNB.into(), peer: (UPF_N3, GTPU_PORT).into(), tos: 0, hops: None };
     Ok((meta, data))
 }
 
 /// What the server gives its socket for the UE.
 fn downlink(number: u32, payload: Vec<u8>) -> (Meta, Vec<u8>) {
-    let meta = Meta::Gtpu { local: SERVER.into(), peer: (ue(number), UE_PORT).into(), tos: 0 };
+    let meta = Meta::Gtpu { local: SERVER.into(), peer: (ue(number), UE_PORT).into(), tos: 0, hops: None };
     (meta, payload)
 }

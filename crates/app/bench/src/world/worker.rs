@@ -62,7 +62,7 @@ impl Worker {
                 let network = Ingress::Ip { network: shape::dnn() };
                 for frame in batch.frames() {
                     let ingress = match frame.meta {
-                        Meta::Gtpu { local, peer, tos } => &Ingress::Gtpu { local, peer, tos },
+                        Meta::Gtpu { local, peer, tos, hops } => &Ingress::Gtpu { local, peer, tos, hops },
                         _ => &network,
                     };
                     engine.process(now, ingress, frame.data, &mut Nowhere);

@@ -59,7 +59,7 @@ impl Worker {
             let Some(Uplink { gnb, upf, header }) = state.uplink(ue, octets) else { continue };
             if let Some(room) = frame.prepend(header.len()) {
                 room.copy_from_slice(&header);
-                frame.set_meta(Meta::Gtpu { local: ANY, peer: upf, tos: 0 });
+                frame.set_meta(Meta::Gtpu { local: ANY, peer: upf, tos: 0, hops: None });
                 through = Some(gnb);
             }
         }
@@ -99,7 +99,7 @@ impl Worker {
         let outbox = std::mem::take(&mut self.shared.lock().outbox);
         for (gnb, peer, data) in outbox {
             if let Some(port) = self.gnbs.get_mut(gnb.0) {
-                let meta = Meta::Gtpu { local: unspecified(peer), peer, tos: 0 };
+                let meta = Meta::Gtpu { local: unspecified(peer), peer, tos: 0, hops: None };
                 let _ = port.send(&[Frame { meta, data: &data }]);
             }
         }

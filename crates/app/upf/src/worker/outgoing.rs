@@ -133,7 +133,9 @@ impl Transmit for Outgoing {
 
 fn meta_of(egress: &Egress) -> Meta {
     match egress {
-        Egress::Gtpu { local, peer, tos } => Meta::Gtpu { local: *local, peer: *peer, tos: *tos },
+        Egress::Gtpu { local, peer, tos, hops } => {
+            Meta::Gtpu { local: *local, peer: *peer, tos: *tos, hops: *hops }
+        }
         Egress::Ip { .. } => Meta::Ip,
         Egress::Ethernet { .. } => Meta::Ethernet,
     }

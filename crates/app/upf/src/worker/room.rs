@@ -94,8 +94,8 @@ impl Room {
                 (Some(ingress), Frame { data, .. }) => {
                     engine.process(now, ingress, data, &mut self.out);
                 }
-                (None, Frame { meta: Meta::Gtpu { local, peer, tos }, data }) => {
-                    engine.process(now, &Ingress::Gtpu { local, peer, tos }, data, &mut self.out);
+                (None, Frame { meta: Meta::Gtpu { local, peer, tos, hops }, data }) => {
+                    engine.process(now, &Ingress::Gtpu { local, peer, tos, hops }, data, &mut self.out);
                 }
                 // A port hands over only its own kind of frames.
                 (None, Frame { meta: Meta::Ip | Meta::Ethernet, .. }) => {}

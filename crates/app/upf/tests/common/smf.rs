@@ -289,25 +289,37 @@ impl Smf {
 
     /// Lets the downlink out to a gNB.
     pub fn forward(&mut self, session: Session, teid: Teid, gnb: Ipv4Addr) {
-        self.lead(session, teid, gnb, None);
+        self.lead(session, (FarId(2), DestinationInterface::Access), (teid, gnb), None);
+    }
+
+    /// Leads the uplink into the tunnel of another UPF.
+    pub fn relay(&mut self, session: Session, teid: Teid, upf: Ipv4Addr) {
+        self.lead(session, (FarId(1), DestinationInterface::Core), (teid, upf), None);
     }
 
     /// Lets the downlink out to another gNB, and has the old one told.
     pub fn hand_over(&mut self, session: Session, teid: Teid, gnb: Ipv4Addr) {
-        self.lead(session, teid, gnb, Some(SessionModificationFlags::SNDEM));
+        let flags = Some(SessionModificationFlags::SNDEM);
+        self.lead(session, (FarId(2), DestinationInterface::Access), (teid, gnb), flags);
     }
 
-    fn lead(&mut self, session: Session, teid: Teid, gnb: Ipv4Addr, flags: Option<SessionModificationFlags>) {
+    fn lead(
+        &mut self,
+        session: Session,
+        (far, side): (FarId, DestinationInterface),
+        (teid, peer): (Teid, Ipv4Addr),
+        flags: Option<SessionModificationFlags>,
+    ) {
         let parameters = UpdateForwardingParameters {
-            destination_interface: Some(DestinationInterface::Access),
-            outer_header_creation: Some(OuterHeaderCreation::gtpu(teid.value(), DualIp::from(gnb))),
+            destination_interface: Some(side),
+            outer_header_creation: Some(OuterHeaderCreation::gtpu(teid.value(), DualIp::from(peer))),
             flags,
             ..UpdateForwardingParameters::default()
         };
         let far = UpdateFar {
             apply_action: Some(ApplyAction::FORW),
             update_forwarding_parameters: Some(parameters),
-            ..UpdateFar::new(FarId(2))
+            ..UpdateFar::new(far)
         };
         let request =
             SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() };

@@ -41,7 +41,7 @@ async fn markings_reach_the_port_and_come_from_it_with(make: Make) {
     assert!(matches!(meta, Meta::Gtpu { tos: 0xba, .. }), "{meta:?}");
     let user = capable(UE, SERVER);
     let header = prefix::plain(Teid::new(UPLINK).unwrap(), user.len()).unwrap();
-    let meta = Meta::Gtpu { local: UPF.into(), peer: SocketAddr::new(GNB.into(), 2152), tos: 3 };
+    let meta = Meta::Gtpu { local: UPF.into(), peer: SocketAddr::new(GNB.into(), 2152), tos: 3, hops: None };
     assert!(bench.gnb.push(meta, &[&header[..], &user].concat()));
     let (_, left) = next(&mut bench.server);
     assert_eq!(left[1], 3);

@@ -191,7 +191,8 @@ impl Bench {
     }
 
     pub(crate) fn gtpu(&mut self, at: usize, message: &[u8]) {
-        let meta = Meta::Gtpu { local: UPF.into(), peer: SocketAddr::new(GNB.into(), 2152), tos: 0 };
+        let meta =
+            Meta::Gtpu { local: UPF.into(), peer: SocketAddr::new(GNB.into(), 2152), tos: 0, hops: None };
         assert!(self.gnbs[at].push(meta, message));
     }
 

@@ -47,7 +47,7 @@ impl<const WAY: bool> Pass<'_, WAY> {
         let (mut sent, mut exit) = (Sent::default(), Exit::Network(0));
         let forwarding = Forwarding { now, plains, programs, surroundings };
         let frame = (&mut *self.batch, index);
-        forwarding.forward::<{ u8::MAX }, true>(frame, (line, number), (&mut sent, &mut exit))?;
+        forwarding.forward::<{ u8::MAX }, true, WAY>(frame, (line, number), (&mut sent, &mut exit))?;
         self.others += 1;
         self.engine.count_sent(exit, self.batch, index);
         self.leaving.depart(index, exit);

@@ -24,7 +24,7 @@ fn engine() -> FastPath {
 
 fn by_gtpu(tos: u8) -> Meta {
     let peer = SocketAddr::new([198, 51, 100, 1].into(), 2152);
-    Meta::Gtpu { local: IpAddr::V4(UPF), peer, tos }
+    Meta::Gtpu { local: IpAddr::V4(UPF), peer, tos, hops: None }
 }
 
 /// UDP with so many words of options in front.

@@ -111,7 +111,7 @@ fn sessions_rest_until_something_happens() {
     assert_eq!(downlink(&mut plane, 9, at(10)), Fate::Dropped(causeway_dataplane::DropReason::UnknownUe));
     assert_eq!((plane.resting.len(), plane.slow.sessions(), plane.counters().sessions), (1, 2, 3));
     let indication = Repr::error_indication(Teid::new(0x103), GNB.into(), &[]).to_vec().unwrap();
-    let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0 };
+    let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None };
     assert_eq!(plane.process(at(11), &ingress, &indication, &mut Vec::new()), Fate::Consumed);
     assert!(plane.poll_event().is_some() && plane.resting.len() == 0);
     let ends = [1, 2, 3].map(|seid| plane.apply(at(20), &plan_deletion(Seid(seid))).unwrap().usage);
@@ -128,7 +128,7 @@ fn uplink(plane: &mut FastPath, local: IpAddr, ue: u8, now: Time) -> Fate {
     let sum = causeway_packet::checksum::checksum(&user[..20]);
     user[10..12].copy_from_slice(&sum.to_be_bytes());
     let packet = [&[0x30, 255, 0, 28, 0, 0, 0, ue], &user[..]].concat();
-    let ingress = Ingress::Gtpu { local, peer: (GNB, 2152).into(), tos: 0 };
+    let ingress = Ingress::Gtpu { local, peer: (GNB, 2152).into(), tos: 0, hops: None };
     plane.process(now, &ingress, &packet, &mut Vec::<(Egress, Vec<u8>)>::new())
 }
 
@@ -280,7 +280,7 @@ fn a_session_is_handed_over_at_rest() {
         assert_eq!((plane.resting.len(), plane.slow.sessions()), (2, 1));
     }
     let indication = Repr::error_indication(Teid::new(0x103), GNB.into(), &[]).to_vec().unwrap();
-    let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0 };
+    let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None };
     plane.process(at(11), &ingress, &indication, &mut Vec::new());
     assert_eq!((plane.resting.len(), plane.poll_event()), (2, None));
     let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
@@ -325,7 +325,7 @@ fn only_so_many_rest_that_send_to_the_same_tunnel() {
     }
     assert_eq!((plane.resting.len(), plane.slow.sessions()), (MOST_SENDERS, 2));
     let indication = Repr::error_indication(Some(gnb.teid), GNB.into(), &[]).to_vec().unwrap();
-    let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0 };
+    let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None };
     assert_eq!(plane.process(at(200), &ingress, &indication, &mut Vec::new()), Fate::Consumed);
     assert_eq!((plane.resting.len(), plane.slow.sessions()), (0, MOST_SENDERS + 2));
 }

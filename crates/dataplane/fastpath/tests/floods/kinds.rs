@@ -61,7 +61,7 @@ pub(crate) fn tunnelled_with(
 }
 
 fn by_gtpu(tos: u8) -> Ingress {
-    Ingress::Gtpu { local: UPF.into(), peer: SocketAddr::new(GNB.into(), 2152), tos }
+    Ingress::Gtpu { local: UPF.into(), peer: SocketAddr::new(GNB.into(), 2152), tos, hops: None }
 }
 
 pub(crate) fn tunnelled(user: &[u8]) -> (Ingress, Vec<u8>) {

@@ -1,6 +1,7 @@
 //! One interface of a capture file.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU8;
 
 use super::Capture;
 use crate::outer::{self, GTPU_PORT};
@@ -49,12 +50,12 @@ impl Tap {
                 self.capture.record(self.interface, passage, frame.data, &[]);
             }
             Meta::Ip | Meta::Ethernet => {}
-            Meta::Gtpu { local, peer, tos } => {
+            Meta::Gtpu { local, peer, tos, hops } => {
                 let local = if local.is_unspecified() { outer::unspecified(peer.ip()) } else { local };
                 let local = SocketAddr::new(local, GTPU_PORT);
                 match passage {
-                    Passage::In => self.record_udp(passage, peer, local, tos, frame.data),
-                    Passage::Out => self.record_udp(passage, local, peer, tos, frame.data),
+                    Passage::In => self.record_outer(passage, (peer, local), (tos, hops), frame.data),
+                    Passage::Out => self.record_outer(passage, (local, peer), (tos, hops), frame.data),
                 }
             }
         }
@@ -62,10 +63,20 @@ impl Tap {
 
     /// Records the payload of a UDP datagram, for example a PFCP message, with IP and UDP headers.
     pub fn record_udp(&self, passage: Passage, src: SocketAddr, dst: SocketAddr, tos: u8, payload: &[u8]) {
+        self.record_outer(passage, (src, dst), (tos, None), payload);
+    }
+
+    fn record_outer(
+        &self,
+        passage: Passage,
+        (src, dst): (SocketAddr, SocketAddr),
+        outer: (u8, Option<NonZeroU8>),
+        payload: &[u8],
+    ) {
         if !self.capture.is_enabled() {
             return;
         }
-        match outer::wrap(src, dst, tos, 0, payload) {
+        match outer::wrap(src, dst, outer, 0, payload) {
             Ok(header) => self.capture.record(self.interface, passage, &header, payload),
             Err(_) => self.capture.miss(),
         }

@@ -94,7 +94,8 @@ mod tests {
     }
 
     fn frame(local: &str, peer: &str, payload: &[u8]) -> Vec<u8> {
-        let header = outer::wrap(peer.parse().unwrap(), local.parse().unwrap(), 0, 0, payload).unwrap();
+        let header =
+            outer::wrap(peer.parse().unwrap(), local.parse().unwrap(), (0, None), 0, payload).unwrap();
         let kind: [u8; 2] = if header.len() == 28 { [8, 0] } else { [0x86, 0xdd] };
         [&MAC.0, [2, 0, 0, 0, 0, 2].as_slice(), &kind, &header, payload].concat()
     }

@@ -86,7 +86,7 @@ fn outward(
     addresses: &[IpAddr],
     identification: u16,
 ) -> Result<Outward, Counter> {
-    let Meta::Gtpu { local, peer, tos } = frame.meta else { return Err(Counter::TxWrongKind) };
+    let Meta::Gtpu { local, peer, tos, hops } = frame.meta else { return Err(Counter::TxWrongKind) };
     let local = if local.is_unspecified() { source(table, addresses, peer.ip())? } else { local };
     if !addresses.contains(&local) {
         return Err(Counter::TxBadSource);
@@ -95,7 +95,8 @@ fn outward(
     if local.is_ipv4() != peer.is_ipv4() {
         return Err(Counter::TxBadSource);
     }
-    let outer = outer::wrap(local, peer, tos, identification, frame.data).map_err(|_| Counter::TxTooBig)?;
+    let outer =
+        outer::wrap(local, peer, (tos, hops), identification, frame.data).map_err(|_| Counter::TxTooBig)?;
     Ok(Outward { dst: peer.ip(), outer })
 }
 

@@ -14,8 +14,8 @@ use crate::BATCH;
 /// Octets of a socket address: IPv6 and link-layer addresses fit.
 pub(crate) const NAME: usize = 32;
 
-/// Octets of control messages: packet info, traffic class, overflow count and segment size fit.
-pub(crate) const CONTROL: usize = 128;
+/// Octets of control messages: packet info, traffic class, hop limit, overflow count and segment size fit.
+pub(crate) const CONTROL: usize = 160;
 
 /// What came with one received message.
 #[derive(Clone, Copy)]

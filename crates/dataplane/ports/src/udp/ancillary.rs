@@ -1,6 +1,7 @@
-//! Control messages: our address, the TOS octet, the length of joined datagrams, and the count of overruns.
+//! Control messages: our address, the TOS octet, the TTL, the length of joined datagrams, and the count of overruns.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::num::NonZeroU8;
 
 use arrayvec::ArrayVec;
 
@@ -16,6 +17,8 @@ pub(super) struct Ancillary {
     pub(super) local: Option<IpAddr>,
     /// TOS or Traffic Class. When sending, `None` is zero.
     pub(super) tos: Option<u8>,
+    /// TTL or Hop Limit. When sending, `None` is that of the socket.
+    pub(super) hops: Option<NonZeroU8>,
     /// The message is several datagrams of this length; the last may be shorter.
     pub(super) segment: Option<u16>,
     /// Datagrams that the socket lost so far. Received only.
@@ -33,6 +36,10 @@ impl Ancillary {
                 (libc::IPPROTO_IP, libc::IP_TOS) => found.tos = data.first().copied(),
                 (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                     found.tos = array(data, 0).map(|octets| i32::from_ne_bytes(octets) as u8);
+                }
+                (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) => {
+                    let hops = array(data, 0).map(|octets| i32::from_ne_bytes(octets) as u8);
+                    found.hops = hops.and_then(NonZeroU8::new);
                 }
                 (libc::SOL_UDP, libc::UDP_GRO) => {
                     let size = array(data, 0).map(i32::from_ne_bytes);
@@ -69,6 +76,13 @@ impl Ancillary {
             match v4 {
                 true => put(&mut control, libc::IPPROTO_IP, libc::IP_TOS, &value),
                 false => put(&mut control, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &value),
+            }
+        }
+        if let Some(hops) = self.hops {
+            let value = i32::from(hops.get()).to_ne_bytes();
+            match v4 {
+                true => put(&mut control, libc::IPPROTO_IP, libc::IP_TTL, &value),
+                false => put(&mut control, libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT, &value),
             }
         }
         if let Some(segment) = self.segment {
@@ -120,7 +134,7 @@ mod tests {
     #[test]
     fn what_is_emitted_is_understood() {
         let local = Some("2001:db8::1".parse().unwrap());
-        let sent = Ancillary { local, tos: Some(0xb8), ..Ancillary::default() };
+        let sent = Ancillary { local, tos: Some(0xb8), hops: NonZeroU8::new(63), ..Ancillary::default() };
         assert_eq!(Ancillary::parse(&sent.emit(false)), sent);
     }
 

@@ -188,7 +188,7 @@ fn send(socket: impl AsFd, datagrams: &[(SocketAddr, Vec<u8>)], longest: usize) 
 
 /// What tells trains apart: here nothing but the place.
 fn going_to(to: SocketAddr) -> Meta {
-    Meta::Gtpu { local: Ipv4Addr::UNSPECIFIED.into(), peer: to, tos: 0 }
+    Meta::Gtpu { local: Ipv4Addr::UNSPECIFIED.into(), peer: to, tos: 0, hops: None }
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl Reader {
             return Err(Counter::RxTruncated);
         }
         let local = ancillary.local.unwrap_or(self.local.ip());
-        let meta = Meta::Gtpu { local, peer, tos: ancillary.tos.unwrap_or(0) };
+        let meta = Meta::Gtpu { local, peer, tos: ancillary.tos.unwrap_or(0), hops: ancillary.hops };
         Ok(Head { meta, segment: segment(&ancillary) })
     }
 

@@ -127,12 +127,14 @@ fn open(address: SocketAddr, options: &UdpOptions) -> Result<OwnedFd, Errno> {
         let discover = if discover { libc::IP_PMTUDISC_DO } else { libc::IP_PMTUDISC_DONT };
         sockopt::set(&socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
         sockopt::set(&socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
+        sockopt::set(&socket, libc::IPPROTO_IP, libc::IP_RECVTTL, 1)?;
         sockopt::set(&socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, discover)?;
     } else {
         let discover = if discover { libc::IPV6_PMTUDISC_DO } else { libc::IPV6_PMTUDISC_DONT };
         sockopt::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1)?;
         sockopt::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)?;
         sockopt::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)?;
+        sockopt::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, 1)?;
         sockopt::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, discover)?;
     }
     Ok(socket)

@@ -79,9 +79,18 @@ impl Sender {
     /// Where a message goes, and the control messages with it.
     fn address(&self, meta: Meta, segment: Option<u16>) -> (SocketName, ArrayVec<u8, { mmsg::CONTROL }>) {
         let (peer, ancillary) = match meta {
-            Meta::Gtpu { local, peer, tos } => {
+            Meta::Gtpu { local, peer, tos, hops } => {
                 let local = Some(local).filter(|local| !local.is_unspecified());
-                (peer, Ancillary { local, tos: Some(tos).filter(|tos| *tos != 0), segment, overruns: None })
+                (
+                    peer,
+                    Ancillary {
+                        local,
+                        tos: Some(tos).filter(|tos| *tos != 0),
+                        hops,
+                        segment,
+                        overruns: None,
+                    },
+                )
             }
             // `check` lets none of these pass.
             Meta::Ip | Meta::Ethernet => (self.local, Ancillary::default()),

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn meta(tos: u8) -> Meta {
-        Meta::Gtpu { local: [192, 0, 2, 1].into(), peer: ([192, 0, 2, 9], 2152).into(), tos }
+        Meta::Gtpu { local: [192, 0, 2, 1].into(), peer: ([192, 0, 2, 9], 2152).into(), tos, hops: None }
     }
 
     fn lengths(frames: &[(u8, usize)], longest: usize) -> Vec<usize> {

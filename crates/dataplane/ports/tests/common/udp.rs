@@ -1,6 +1,7 @@
 //! GTP-U sockets.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU8;
 
 use causeway_ports::Meta;
 use causeway_ports::udp::{UdpOptions, UdpPort};
@@ -11,7 +12,7 @@ pub(crate) fn bind(address: &str) -> UdpPort {
 }
 
 pub(crate) fn gtpu(local: IpAddr, peer: SocketAddr, tos: u8) -> Meta {
-    Meta::Gtpu { local, peer, tos }
+    Meta::Gtpu { local, peer, tos, hops: NonZeroU8::new(64) }
 }
 
 /// Without the help of the kernel.

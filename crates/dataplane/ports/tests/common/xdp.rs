@@ -1,6 +1,7 @@
 //! AF_XDP ports on one end of a veth pair, n3; the other end, gnb, is in a namespace of its own.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU8;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use super::{Remote, in_namespace, ip, receive};
 pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(crate) const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 pub(crate) fn gtpu(local: IpAddr, peer: SocketAddr) -> Meta {
-    Meta::Gtpu { local, peer, tos: 0xb8 }
+    Meta::Gtpu { local, peer, tos: 0xb8, hops: NonZeroU8::new(64) }
 }
 
 pub(crate) fn connected() -> Remote {

@@ -8,25 +8,19 @@ use super::Frame;
 use super::matching::{Arrived, find_pdr};
 use super::stations::Station;
 use super::vlan::{remove_tags, set_tags};
-use crate::arrival::{Origin, Tunnelled};
+use crate::arrival::Origin;
 use crate::egress::Way;
 use crate::engine::Reference;
 use crate::route::Refusal;
 
 impl Reference {
     /// Handles one frame out of a tunnel of an Ethernet session.
-    pub(crate) fn receive_frame_of(
-        &mut self,
-        now: Time,
-        seid: Seid,
-        tunnel: Tunnelled,
-        network: Option<NetworkInstance>,
-        bytes: &[u8],
-    ) -> Fate {
+    pub(crate) fn receive_frame_of(&mut self, now: Time, seid: Seid, origin: Origin, bytes: &[u8]) -> Fate {
+        let Origin { tunnel, network, carried, .. } = origin;
         let handle = || {
             let frame = Frame::parse(bytes)?;
             let session = self.sessions.get(&seid).ok_or(DropReason::UnknownTeid)?;
-            let arrived = Arrived { tunnel: Some(tunnel), network, belongs: true, frame: &frame };
+            let arrived = Arrived { tunnel, network, belongs: true, frame: &frame };
             let pdr = find_pdr(session, &arrived, self.shared.wall.at(now))?.clone();
             if let Some((network, bytes)) = self.learn(now, seid, &pdr, &frame)? {
                 let outside = Frame::parse(&bytes)?;
@@ -35,13 +29,7 @@ impl Reference {
                     return Ok(Fate::Consumed);
                 }
             }
-            self.receive_matched(
-                now,
-                seid,
-                &pdr,
-                &Origin { tunnel: Some(tunnel), ..Origin::default() },
-                bytes,
-            )
+            self.receive_matched(now, seid, &pdr, &Origin { tunnel, carried, ..Origin::default() }, bytes)
         };
         handle().unwrap_or_else(|refusal| Fate::Dropped(refusal.reason))
     }

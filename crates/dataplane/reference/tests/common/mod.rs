@@ -160,7 +160,8 @@ impl Bench {
     }
 
     pub fn gtpu(&mut self, bytes: &[u8]) -> Fate {
-        let ingress = Ingress::Gtpu { local: IpAddr::V4(UPF), peer: SocketAddr::from((GNB, 2152)), tos: 0 };
+        let ingress =
+            Ingress::Gtpu { local: IpAddr::V4(UPF), peer: SocketAddr::from((GNB, 2152)), tos: 0, hops: None };
         self.plane.process(self.now, &ingress, bytes, &mut self.sent)
     }
 

@@ -1,6 +1,7 @@
 //! Frames of the CPU port, and what the software sends and gets in them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU8;
 
 use causeway_dataplane::Ingress;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4, Ipv4Repr, Udp, UdpRepr};
@@ -80,9 +81,18 @@ pub(super) fn send(hop: &Hop, packet: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A GTP-U message in UDP over IPv4; `None` if it is too long.
-pub(super) fn in_udp(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), tos: u8, message: &[u8]) -> Option<Vec<u8>> {
-    let ip = IpRepr::V4(Ipv4Repr { tos, ..Ipv4Repr::new(from.0, to.0, IpProtocol::UDP) });
+/// The TTL of what the switch and its software send.
+pub(super) const HOPS: u8 = 64;
+
+/// A GTP-U message in UDP over IPv4, with this type of service and TTL; `None` if it is too long.
+pub(super) fn in_udp(
+    from: (Ipv4Addr, u16),
+    to: (Ipv4Addr, u16),
+    (tos, hops): (u8, Option<NonZeroU8>),
+    message: &[u8],
+) -> Option<Vec<u8>> {
+    let ttl = hops.map_or(HOPS, NonZeroU8::get);
+    let ip = IpRepr::V4(Ipv4Repr { tos, ttl, ..Ipv4Repr::new(from.0, to.0, IpProtocol::UDP) });
     let udp = UdpRepr { src_port: from.1, dst_port: to.1 };
     let mut packet = Vec::new();
     ip.write_udp(udp, false, &[message], &mut packet).ok()?;
@@ -94,7 +104,8 @@ pub(super) fn out_of_udp(packet: &[u8]) -> Option<(Ingress, &[u8])> {
     let ip = Ipv4::parse(packet).ok()?;
     let udp = Udp::parse(ip.payload()).ok()?;
     let peer = SocketAddr::new(IpAddr::V4(ip.src()), udp.src_port());
-    let ingress = Ingress::Gtpu { local: IpAddr::V4(ip.dst()), peer, tos: ip.tos() };
+    let ingress =
+        Ingress::Gtpu { local: IpAddr::V4(ip.dst()), peer, tos: ip.tos(), hops: NonZeroU8::new(ip.ttl()) };
     let length = udp.payload().len();
     let offset = (ip.payload().len()).checked_sub(length)?;
     let from = packet.len().checked_sub(ip.payload().len()).map(|header| header + offset)?;

@@ -1,6 +1,7 @@
 //! The backend with packets: a UPF on the model of a switch, whose ports are here.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU8;
 use std::sync::Arc;
 
 use causeway_dataplane::{
@@ -139,15 +140,23 @@ impl<D: WithPorts> InProcess<D> {
         let ip = Ipv4::parse(packet).ok()?;
         let port = u16::from_be_bytes(*ip.payload().get(2..)?.first_chunk::<2>()?);
         let peer = SocketAddr::new(IpAddr::V4(ip.dst()), port);
-        let egress = Egress::Gtpu { local: IpAddr::V4(ip.src()), peer, tos: ip.tos() };
+        let egress = Egress::Gtpu {
+            local: IpAddr::V4(ip.src()),
+            peer,
+            tos: ip.tos(),
+            hops: NonZeroU8::new(ip.ttl()).filter(|hops| hops.get() < frames::HOPS),
+        };
         Some((egress, ip.payload().get(8..)?.to_vec()))
     }
 
     /// The frame that a packet comes in, and its port; `None` where no port of the switch leads.
     fn frame_of(&self, ingress: &Ingress, packet: &[u8]) -> Option<(u16, Vec<u8>)> {
         match ingress {
-            Ingress::Gtpu { local: IpAddr::V4(local), peer: SocketAddr::V4(peer), tos } => {
-                let datagram = frames::in_udp((*peer.ip(), peer.port()), (*local, GTPU_PORT), *tos, packet)?;
+            Ingress::Gtpu { local: IpAddr::V4(local), peer: SocketAddr::V4(peer), tos, hops } => {
+                // What goes on without the switch knows as little of its hops as before.
+                let hops = hops.or(NonZeroU8::new(u8::MAX));
+                let datagram =
+                    frames::in_udp((*peer.ip(), peer.port()), (*local, GTPU_PORT), (*tos, hops), packet)?;
                 Some((N3, frames::plain_frame(&datagram)))
             }
             Ingress::Ip { network } if Some(network) == self.network.as_ref() => {

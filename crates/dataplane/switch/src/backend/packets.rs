@@ -79,8 +79,9 @@ impl<D: SwitchDriver> Switch<D> {
 
     fn frame_of(&self, egress: &Egress, packet: &[u8]) -> Option<Vec<u8>> {
         match egress {
-            Egress::Gtpu { local: IpAddr::V4(local), peer: SocketAddr::V4(peer), tos } => {
-                let datagram = frames::in_udp((*local, GTPU_PORT), (*peer.ip(), peer.port()), *tos, packet)?;
+            Egress::Gtpu { local: IpAddr::V4(local), peer: SocketAddr::V4(peer), tos, hops } => {
+                let datagram =
+                    frames::in_udp((*local, GTPU_PORT), (*peer.ip(), peer.port()), (*tos, *hops), packet)?;
                 Some(frames::route(&datagram))
             }
             Egress::Ip { .. } => {
@@ -152,6 +153,6 @@ impl<D: SwitchDriver> Switch<D> {
         };
         message.extend_from_slice(packet);
         let peer = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), GTPU_PORT);
-        Some((Ingress::Gtpu { local: IpAddr::V4(local), peer, tos: 0 }, message))
+        Some((Ingress::Gtpu { local: IpAddr::V4(local), peer, tos: 0, hops: None }, message))
     }
 }

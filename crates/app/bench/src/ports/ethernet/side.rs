@@ -47,7 +47,7 @@ impl Side {
             None => None,
         };
         let to = if port.is_some() { UPF } else { NOBODY };
-        let meta = Meta::Gtpu { local: GNB.into(), peer: SocketAddr::from((to, 2152)), tos: 0 };
+        let meta = Meta::Gtpu { local: GNB.into(), peer: SocketAddr::from((to, 2152)), tos: 0, hops: None };
         Ok(Self { gnb, port, meta, batch: Batch::new(), samples: Samples::default(), lost: 0 })
     }
 

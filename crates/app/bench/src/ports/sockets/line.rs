@@ -103,7 +103,7 @@ impl Line {
             Way::N3 | Way::Uplink => (&mut place.gnb, place.n3.local()),
             Way::N6 | Way::Downlink => (&mut place.server, ue),
         };
-        let meta = Meta::Gtpu { local: from.local().ip(), peer, tos: 0 };
+        let meta = Meta::Gtpu { local: from.local().ip(), peer, tos: 0, hops: None };
         let frames: Vec<_> = self.frames.iter().map(|data| Frame { meta, data }).collect();
         from.send(&frames)?;
         Ok(())
@@ -112,7 +112,7 @@ impl Line {
     /// Passes on all that is there.
     fn pass(&self, place: &mut Place) -> Result<usize, PortError> {
         let Place { n3, n6, gnb, batch, .. } = place;
-        let gnb = Meta::Gtpu { local: n3.local().ip(), peer: gnb.local(), tos: 0 };
+        let gnb = Meta::Gtpu { local: n3.local().ip(), peer: gnb.local(), tos: 0, hops: None };
         let mut passed = 0;
         loop {
             let got = match self.way {

@@ -204,8 +204,12 @@ fn nobody_looks_while_the_thread_keeps_up() {
 // Output: each UE and the gNB's signalling are told apart; the piece and the frame are nobody's.
 #[test]
 fn packets_have_owners() {
-    let meta =
-        |last| Meta::Gtpu { local: [192, 0, 2, 1].into(), peer: ([192, 0, 2, last], 2152).into(), tos: 0 };
+    let meta = |last| Meta::Gtpu {
+        local: [192, 0, 2, 1].into(),
+        peer: ([192, 0, 2, last], 2152).into(),
+        tos: 0,
+        hops: None,
+    };
     let gpdu = |teid| prefix::plain(Teid::new(teid).unwrap(), 0).unwrap().to_vec();
     let up = |last, data: &[u8]| Owner::of(Entrance::Gtpu, &Frame { meta: meta(last), data });
     let [a, b, other] = [up(9, &gpdu(1)), up(9, &gpdu(2)), up(8, &gpdu(1))].map(Option::unwrap);

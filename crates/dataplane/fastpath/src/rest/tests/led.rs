@@ -76,7 +76,7 @@ fn error_indications_follow_a_handover() {
     lead(&mut plane, 1, &mut rules, tunnel(0x202, OTHER_GNB), at(5));
     let mut indicate = |teid, gnb: Ipv4Addr| {
         let indication = Repr::error_indication(Teid::new(teid), gnb.into(), &[]).to_vec().unwrap();
-        let ingress = Ingress::Gtpu { local: UPF.into(), peer: (gnb, 2152).into(), tos: 0 };
+        let ingress = Ingress::Gtpu { local: UPF.into(), peer: (gnb, 2152).into(), tos: 0, hops: None };
         plane.process(at(6), &ingress, &indication, &mut Vec::new());
         plane.poll_event()
     };

@@ -45,7 +45,7 @@ fn fates(plane: &FastPath, reason: DropReason) -> (u64, u64) {
 // Output: all sessions wake, and both packets of each are sent on; the others are dropped without another word to the gNB.
 #[test]
 fn packets_for_nobody_do_not_hide_those_for_sessions_that_wake() {
-    let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0 };
+    let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None };
     for with_number in [false, true] {
         let (mut plane, mut templates) = (plane_for(SESSIONS.into()), Templates::default());
         establish(&mut plane, &mut templates, SESSIONS);

@@ -93,7 +93,7 @@ fn oracle(wanted: &Wanted, frame: &[u8]) -> bool {
 fn frame(dst: &str) -> Vec<u8> {
     let dst: std::net::SocketAddr = dst.parse().unwrap();
     let src = if dst.is_ipv4() { "198.51.100.2:2152" } else { "[2001:db8::9]:2152" };
-    let header = outer::wrap(src.parse().unwrap(), dst, 0, 0, b"payload").unwrap();
+    let header = outer::wrap(src.parse().unwrap(), dst, (0, None), 0, b"payload").unwrap();
     let kind: [u8; 2] = if dst.is_ipv4() { [8, 0] } else { [0x86, 0xdd] };
     [&[2; 12], kind.as_slice(), &header, b"payload"].concat()
 }

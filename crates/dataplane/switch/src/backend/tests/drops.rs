@@ -24,7 +24,7 @@ fn new(model: Option<Model<Upf>>) -> Switch<Model<Upf>> {
 
 /// Packets of no session: of a tunnel and for a UE.
 fn drop_packets(switch: &mut Switch<Model<Upf>>, now: Time, tunnelled: usize, others: usize) {
-    let message = in_udp((GNBS[0], 2152), (UPF, 2152), 0, &request(1, 72)).unwrap();
+    let message = in_udp((GNBS[0], 2152), (UPF, 2152), (0, None), &request(1, 72)).unwrap();
     for _ in 0..tunnelled {
         switch.driver().receive(now, N3, &plain_frame(&message));
     }

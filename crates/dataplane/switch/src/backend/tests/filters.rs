@@ -202,8 +202,12 @@ fn classes_that_the_switch_refuses_do_not_come() {
     }
     for number in 0..3 {
         assert_eq!(switch.sessions[&Seid(number)].filters.is_empty(), number != 0);
-        let frame =
-            in_udp(([192, 0, 2, 11].into(), 2152), (super::world::UPF, 2152), 0, &request(number as u8, 72));
+        let frame = in_udp(
+            ([192, 0, 2, 11].into(), 2152),
+            (super::world::UPF, 2152),
+            (0, None),
+            &request(number as u8, 72),
+        );
         switch.driver().receive(START, N3, &plain_frame(&frame.unwrap()));
         switch.go_on(START);
         assert!(switch.driver().poll_sent().is_some(), "{number}");

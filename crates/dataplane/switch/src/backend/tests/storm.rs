@@ -158,7 +158,7 @@ impl Storm {
             (N6, plain_frame(&reply(number, self.octets - 28)))
         } else {
             let message = request(number, self.octets - 28);
-            (N3, plain_frame(&in_udp((GNBS[0], 2152), (UPF, 2152), 0, &message).unwrap()))
+            (N3, plain_frame(&in_udp((GNBS[0], 2152), (UPF, 2152), (0, None), &message).unwrap()))
         };
         let beside = self.beside();
         let now = self.now;

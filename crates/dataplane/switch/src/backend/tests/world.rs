@@ -133,7 +133,12 @@ pub(super) fn udp(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), octets: usize) -> 
 
 /// What a gNB sends.
 pub(super) fn from_gnb() -> Ingress {
-    Ingress::Gtpu { local: IpAddr::V4(UPF), peer: SocketAddr::new(IpAddr::V4(GNBS[0]), 2152), tos: 0 }
+    Ingress::Gtpu {
+        local: IpAddr::V4(UPF),
+        peer: SocketAddr::new(IpAddr::V4(GNBS[0]), 2152),
+        tos: 0,
+        hops: None,
+    }
 }
 
 pub(super) fn from_network() -> Ingress {
