@@ -140,16 +140,37 @@ fn requests_about_an_association_are_cancelled_together() {
     assert_eq!((outbound.len(), outbound.deadlines.len(), outbound.of_associations.len()), (2, 2, 1));
 }
 
-// Input:  all 2^24 numbers under a secret.
-// Output: each sequence number once; those that follow each other do not follow from each other.
+/// The number that led to a sequence number.
+fn unshuffle(sequence: u32, secret: Scramble) -> u32 {
+    let round = |(left, right): (u32, u32), round: u64| {
+        let mixed = secret.hide64(ROUNDS_APART.wrapping_mul(round + 1) ^ u64::from(left)) as u32;
+        (right ^ mixed & HALF, left)
+    };
+    let (left, right) = (0..ROUNDS).rev().fold((sequence >> HALF_BITS & HALF, sequence & HALF), round);
+    left << HALF_BITS | right
+}
+
+// Input:  numbers in a row at both ends, numbers of all upper and of all lower halves, and some thousands from all over, under three
+//         secrets.
+// Output: a way back leads from each sequence number of 24 bits to its number, so that no two have the same; those that follow each
+//         other do not follow from each other.
 #[test]
 fn shuffled_numbers_are_all_different() {
-    let secret = Scramble::new([1, 2, 3]);
-    let mut seen = vec![false; 1 << 24];
-    (0..1 << 24).for_each(|number| seen[shuffle(number, secret) as usize] = true);
-    assert!(seen.into_iter().all(|it| it));
-    let steps: BTreeSet<_> = (0..1000)
-        .map(|at| shuffle(at + 1, secret).wrapping_sub(shuffle(at, secret)) & SEQUENCE_MASK)
-        .collect();
-    assert!(steps.len() > 990, "{}", steps.len());
+    for secret in [[1, 2, 3], [0, 0, 0], [u64::MAX; 3]].map(Scramble::new) {
+        let in_a_row = (0..4096).chain(SEQUENCE_MASK - 4095..=SEQUENCE_MASK);
+        let halves =
+            (0..=HALF).flat_map(|half| [half << HALF_BITS, half << HALF_BITS | HALF, half | 5 << HALF_BITS]);
+        let all_over = (0..8192_u32).map(|at| at.wrapping_mul(0x9e37_79b9) & SEQUENCE_MASK);
+        let numbers: BTreeSet<_> = in_a_row.chain(halves).chain(all_over).collect();
+        let mut seen = BTreeSet::new();
+        for number in numbers {
+            let sequence = shuffle(number, secret);
+            assert!(sequence <= SEQUENCE_MASK && seen.insert(sequence), "{number} leads to {sequence}");
+            assert_eq!(unshuffle(sequence, secret), number);
+        }
+        let steps: BTreeSet<_> = (0..1000)
+            .map(|at| shuffle(at + 1, secret).wrapping_sub(shuffle(at, secret)) & SEQUENCE_MASK)
+            .collect();
+        assert!(steps.len() > 990, "{}", steps.len());
+    }
 }
