@@ -82,6 +82,7 @@ pub fn limits(setup: &Setup) -> Limits {
     Limits {
         max_sessions: setup.max_sessions.unwrap_or(usual.max_sessions),
         macs_per_session: setup.macs.unwrap_or(usual.macs_per_session),
+        macs: setup.macs_in_all.unwrap_or(usual.macs),
         buffer_packets_per_session: setup.buffer_packets.unwrap_or(usual.buffer_packets_per_session),
         buffer_octets_per_session: setup.buffer_octets.unwrap_or(usual.buffer_octets_per_session),
         buffer_packets: setup.buffer_packets_in_all.unwrap_or(usual.buffer_packets),

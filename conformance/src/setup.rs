@@ -17,6 +17,8 @@ pub struct Setup {
     pub max_sessions: Option<u32>,
     /// How many MAC addresses one session may have.
     pub macs: Option<usize>,
+    /// How many MAC addresses all sessions together may have.
+    pub macs_in_all: Option<usize>,
     /// How many packets one session may buffer.
     pub buffer_packets: Option<usize>,
     /// How many octets one session may buffer.

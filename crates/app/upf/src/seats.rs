@@ -47,6 +47,7 @@ pub(crate) fn seats(
 /// One worker's share of what all sessions may take together.
 fn share(limits: Limits, workers: usize) -> Limits {
     Limits {
+        macs: limits.macs.div_ceil(workers),
         buffer_packets: limits.buffer_packets.div_ceil(workers),
         buffer_octets: limits.buffer_octets.div_ceil(workers),
         ..limits
@@ -75,6 +76,7 @@ fn limits(config: &Config) -> Limits {
         max_sessions: upf.max_sessions,
         max_pdrs_per_session: upf.max_pdrs_per_session,
         macs_per_session: upf.max_macs_per_session as usize,
+        macs: (upf.max_sessions as usize).saturating_mul(upf.max_macs_per_session as usize),
         buffer_packets_per_session: upf.buffering.packets_per_session as usize,
         buffer_octets_per_session: size(upf.buffering.octets_per_session),
         buffer_packets: upf.buffering.packets as usize,

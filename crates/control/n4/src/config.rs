@@ -185,7 +185,7 @@ pub struct Limits {
     pub associations: usize,
     /// Sessions at one time; the data plane's own limit holds beside it.
     pub sessions: usize,
-    /// Octets of memory that all sessions may come to need, by an estimate from their rules.
+    /// Octets of memory that all sessions and PFDs may come to need, by an estimate from their rules.
     pub memory: usize,
     /// Framed routes at one time.
     pub routes: usize,

@@ -1,10 +1,10 @@
-//! How much memory sessions may need, and who is refused for want of it.
+//! How much memory sessions and PFDs may need, and who is refused for want of it.
 //!
 //! What a session takes is estimated by its rules, as much as it takes with packets in both directions: most of it is taken by the
 //! data plane with the first packet, when nobody can be refused any more.
 
 use causeway_pfcp::Cause;
-use causeway_rules::{Kept, RuleSet, Template};
+use causeway_rules::{EthernetFilter, Kept, MacMatch, Pdi, RuleSet, SdfFilter, Template};
 
 use crate::N4;
 use crate::answer::Refusal;
@@ -13,6 +13,12 @@ use crate::answer::Refusal;
 const SESSION: usize = 2048;
 const PDR: usize = 768;
 const OTHER: usize = 384;
+
+/// Octets of a filter of a PDR beside its own: what a data plane writes of it to compare packets with. And of each pair of port ranges of
+/// a filter beyond the first: one that has more than [`MOST_PAIRS`] is compared otherwise.
+const FILTER: usize = 256;
+const PAIR: usize = 192;
+const MOST_PAIRS: usize = 1024;
 
 /// Octets that a session needs less while it rests in the data plane, at least; and of how many that could rest all are counted as if they
 /// did not.
@@ -31,7 +37,8 @@ impl Footprint {
     /// Of a session with these rules.
     pub(crate) fn of(rules: &RuleSet) -> Self {
         let others = rules.fars.len() + rules.qers.len() + rules.urrs.len() + rules.bars.len();
-        let octets = SESSION + PDR * rules.pdrs.len() + OTHER * others;
+        let filters: usize = rules.pdrs.values().map(|pdr| of_filters(&pdr.pdi)).sum();
+        let octets = SESSION + PDR * rules.pdrs.len() + OTHER * others + filters;
         Self { octets: u32::try_from(octets).unwrap_or(u32::MAX), is_alike: false }
     }
 
@@ -54,6 +61,19 @@ impl Footprint {
     pub(crate) fn or(self, other: Self) -> Self {
         Self { octets: self.octets.max(other.octets), is_alike: self.is_alike && other.is_alike }
     }
+}
+
+/// Octets of the filters of a PDR.
+fn of_filters(pdi: &Pdi) -> usize {
+    let ethernet = |filter: &EthernetFilter| {
+        let macs = filter.macs.len() * size_of::<MacMatch>();
+        FILTER + size_of::<EthernetFilter>() + macs + filter.flows.iter().map(of_filter).sum::<usize>()
+    };
+    pdi.filters.iter().map(of_filter).sum::<usize>() + pdi.ethernet.iter().map(ethernet).sum::<usize>()
+}
+
+fn of_filter(filter: &SdfFilter) -> usize {
+    FILTER + filter.flow.octets() + PAIR * (filter.flow.port_pairs().min(MOST_PAIRS) - 1)
 }
 
 /// What all sessions may come to need.
@@ -83,30 +103,41 @@ impl Needed {
 }
 
 impl N4 {
-    /// Octets that the sessions may come to need, by an estimate from their rules; below [`crate::Limits::memory`].
+    /// Octets that the sessions may come to need, by an estimate from their rules, and those of PFDs; below [`crate::Limits::memory`].
     pub fn memory_needed(&self) -> usize {
-        self.sessions.needed().octets()
+        self.sessions.needed().octets() + self.pfd_octets
     }
 
-    /// From now on all sessions may come to need so many octets together ([`crate::Limits::memory`]). Those that there are stay.
+    /// From now on all sessions and PFDs may come to need so many octets together ([`crate::Limits::memory`]). Those that there are stay.
     pub const fn limit_memory(&mut self, octets: usize) {
         self.config.limits.memory = octets;
     }
 
-    /// From now on the process has hardly any memory left, or has again. While it is so, no session comes and none gets more rules,
-    /// whatever the estimate says.
+    /// From now on the process has hardly any memory left, or has again. While it is so, no session comes, none gets more rules, and
+    /// PFDs do not grow, whatever the estimate says.
     pub const fn set_short_of_memory(&mut self, is_short: bool) {
         self.is_short_of_memory = is_short;
     }
 
     /// There is no memory for so much more.
     pub(crate) fn refuse_for_memory(&mut self, more: Footprint, before: Footprint) -> Result<(), Refusal> {
-        let more = more.octets.saturating_sub(before.octets) as usize;
+        self.refuse_octets(more.octets.saturating_sub(before.octets) as usize)
+    }
+
+    /// The same of PFDs that take so much. Those that take no more than what there is are never refused.
+    pub(crate) fn refuse_pfds_for_memory(&mut self, octets: usize) -> Result<(), Refusal> {
+        match octets.saturating_sub(self.pfd_octets) {
+            0 => Ok(()),
+            more => self.refuse_octets(more),
+        }
+    }
+
+    fn refuse_octets(&mut self, more: usize) -> Result<(), Refusal> {
         let limit = self.config.limits.memory;
         let detail = match () {
             () if self.is_short_of_memory => "this process has hardly any memory left",
             () if self.memory_needed().saturating_add(more) > limit => {
-                "the sessions that there are may need all of the memory (upf.memory)"
+                "the sessions and PFDs that there are may need all of the memory (upf.memory)"
             }
             () => return Ok(()),
         };

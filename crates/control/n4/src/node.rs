@@ -58,6 +58,8 @@ pub struct N4 {
     pub(crate) removals: BTreeSet<(Time, Seid)>,
     /// Who provisioned the PFDs of applications.
     pub(crate) pfd_owners: PfdOwners,
+    /// Octets that the PFDs take that came over N4, by an estimate.
+    pub(crate) pfd_octets: usize,
     /// Plans under way that remove sessions which nobody wants any more.
     pub(crate) removing: usize,
     /// When purges go on, if nothing is under way that they wait for.
@@ -165,6 +167,7 @@ impl N4 {
             told_paths: BTreeSet::new(),
             removals: BTreeSet::new(),
             pfd_owners: PfdOwners::new(),
+            pfd_octets: 0,
             removing: 0,
             purge_due: None,
             phase: Phase::Running,

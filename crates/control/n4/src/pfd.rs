@@ -43,23 +43,27 @@ impl N4 {
         let is_others = |id: &ApplicationId| {
             self.pfd_owners.get(id).is_some_and(|other| *other != owner && self.is_there(other))
         };
-        match self.catalogue.applications.manage(request, is_others) {
-            Err(reason) => self.refuse(now, key, Seid(0), Rejection::from(reason).into()),
-            Ok(applications) => {
-                for group in request.application_ids_pfds.iter() {
-                    let id = ApplicationId::new(group.application_id.0);
-                    if self.pfd_owners.get(&id).is_none_or(|other| !self.is_there(other)) {
-                        self.pfd_owners.insert(id, owner.clone());
-                    }
-                }
-                self.pfd_owners.retain(|id, _| applications.knows(id));
-                self.catalogue.applications = Arc::new(applications);
-                self.provision();
-                let cause = Cause::RequestAccepted;
-                let response = PfdManagementResponse::new(cause);
-                self.answer(now, key, Seid(0), Some(cause), &response.into());
+        let applications = match self.catalogue.applications.manage(request, is_others) {
+            Ok(applications) => applications,
+            Err(reason) => return self.refuse(now, key, Seid(0), Rejection::from(reason).into()),
+        };
+        let octets = applications.octets();
+        if let Err(refusal) = self.refuse_pfds_for_memory(octets) {
+            return self.refuse(now, key, Seid(0), refusal);
+        }
+        for group in request.application_ids_pfds.iter() {
+            let id = ApplicationId::new(group.application_id.0);
+            if self.pfd_owners.get(&id).is_none_or(|other| !self.is_there(other)) {
+                self.pfd_owners.insert(id, owner.clone());
             }
         }
+        self.pfd_owners.retain(|id, _| applications.knows(id));
+        self.pfd_octets = octets;
+        self.catalogue.applications = Arc::new(applications);
+        self.provision();
+        let cause = Cause::RequestAccepted;
+        let response = PfdManagementResponse::new(cause);
+        self.answer(now, key, Seid(0), Some(cause), &response.into());
     }
 
     /// Who the sender of a request is: the node that it names, or the only one of its host.

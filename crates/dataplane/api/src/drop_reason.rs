@@ -49,7 +49,7 @@ reasons! {
     SpoofedSource = "spoofed_source",
     /// The source of an uplink frame is a MAC address that another session of the network has.
     SpoofedMac = "spoofed_mac",
-    /// The session has as many MAC addresses as one may have.
+    /// The session has as many MAC addresses as one may have, or all sessions together have as many as there is memory for.
     MacTableFull = "mac_table_full",
     /// The destination of a frame is on the side it comes from.
     SameSide = "same_side",

@@ -23,6 +23,13 @@ pub(crate) struct Waiting {
     pub(crate) packet: Vec<u8>,
 }
 
+impl Waiting {
+    /// Octets that count towards the limits: of the packet, and of the extension headers that wait with it.
+    pub(crate) fn octets(&self) -> usize {
+        self.packet.len() + self.carried.octets()
+    }
+}
+
 /// The buffer of one session: one queue in order of arrival, whatever the PDR.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Buffer(VecDeque<Waiting>);
@@ -43,9 +50,9 @@ impl Buffer {
         self.0.is_empty()
     }
 
-    /// The octets of all packets that wait.
+    /// The octets of all packets that wait, with their extension headers.
     pub(crate) fn octets(&self) -> usize {
-        self.0.iter().map(|waiting| waiting.packet.len()).sum()
+        self.0.iter().map(Waiting::octets).sum()
     }
 
     /// Puts a packet at the end.

@@ -12,6 +12,9 @@ use crate::session::Session;
 /// PDCP PDU Number: the next node must understand it, but it is not for those between two base stations.
 const PDCP_PDU_NUMBER: u8 = 0xc0;
 
+/// Octets that the allocator takes for a few octets, beside them.
+const ALLOCATED: usize = 16;
+
 /// The extension headers that go on with a packet, and how many hops it has left. Empty for what came without a tunnel.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Carried {
@@ -31,6 +34,11 @@ impl Carried {
             _ => None,
         });
         Self { container: extensions.pdu_session(), others: others.collect(), hops }
+    }
+
+    /// Octets of memory that the extension headers take.
+    pub(crate) fn octets(&self) -> usize {
+        self.others.iter().map(|other| size_of_val(other) + ALLOCATED + other.1.len()).sum()
     }
 }
 

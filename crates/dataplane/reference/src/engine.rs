@@ -46,7 +46,7 @@ pub struct Reference {
     pub(crate) shared: Shared,
     pub(crate) stations: Stations,
     /// The MAC addresses that each URR has reported.
-    pub(crate) told_macs: BTreeMap<(Seid, UrrId), BTreeSet<UeMac>>,
+    pub(crate) told_macs: BTreeMap<(Seid, UrrId), Arc<BTreeSet<UeMac>>>,
     pub(crate) neighbours: Neighbours,
     pub(crate) counters: Counters,
     pub(crate) buffered_octets: usize,

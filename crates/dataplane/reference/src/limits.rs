@@ -11,11 +11,13 @@ pub struct Limits {
     pub max_pdrs_per_session: u16,
     /// MAC addresses that one Ethernet session may have.
     pub macs_per_session: usize,
+    /// MAC addresses that all Ethernet sessions may have together.
+    pub macs: usize,
     /// IP addresses on Ethernet networks of which the MAC address is kept, to answer for them.
     pub neighbours: usize,
     /// Packets that one session may buffer, unless a BAR suggests fewer.
     pub buffer_packets_per_session: usize,
-    /// Octets that one session may buffer.
+    /// Octets that one session may buffer, with the extension headers that packets bring for the next tunnel.
     pub buffer_octets_per_session: usize,
     /// Packets that all sessions may buffer together.
     pub buffer_packets: usize,
@@ -54,6 +56,7 @@ impl Default for Limits {
             max_sessions: 100_000,
             max_pdrs_per_session: 64,
             macs_per_session: 256,
+            macs: 65_536,
             neighbours: 16_384,
             buffer_packets_per_session: 256,
             buffer_octets_per_session: 1 << 20,

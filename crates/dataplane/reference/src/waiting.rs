@@ -41,12 +41,13 @@ impl Reference {
         carried: &Carried,
         packet: &[u8],
     ) -> Result<Fate, DropReason> {
-        let room = self.make_room(now, seid, pdr, packet.len());
+        let octets = packet.len() + carried.octets();
+        let room = self.make_room(now, seid, pdr, octets);
         if room.is_ok() {
             let number = self.waited;
             self.waited += 1;
             self.arrivals.insert(number, seid);
-            self.buffered_octets += packet.len();
+            self.buffered_octets += octets;
             let session = self.sessions.get_mut(&seid).ok_or(DropReason::UnknownUe)?;
             let (carried, packet) = (carried.clone(), packet.to_vec());
             session.buffer.push(Waiting { number, since: now, pdr: pdr.id, qfi, carried, packet });
@@ -160,7 +161,7 @@ impl Reference {
     /// Notes that a packet does not wait any longer.
     pub(crate) fn leaves_buffer(&mut self, waiting: &Waiting) {
         self.arrivals.remove(&waiting.number);
-        self.buffered_octets -= waiting.packet.len();
+        self.buffered_octets -= waiting.octets();
         self.counters.buffered -= 1;
     }
 }

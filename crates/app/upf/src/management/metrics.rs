@@ -236,11 +236,12 @@ impl Exposition {
         writer.gauge("causeway_memory_limit_bytes", help, memory.limit)?;
         let help = "What of that limit is used, by whomever it limits";
         writer.gauge("causeway_memory_used_bytes", help, memory.used)?;
-        let help = "What sessions may come to need together";
+        let help = "What sessions and PFDs may come to need together";
         writer.gauge("causeway_memory_for_sessions_bytes", help, memory.for_sessions)?;
-        let help = "What the sessions that there are may come to need, by an estimate from their rules";
+        let help =
+            "What the sessions and PFDs that there are may come to need, by an estimate from their rules";
         writer.gauge("causeway_memory_needed_bytes", help, memory.needed)?;
-        let help = "Session requests that were refused for want of memory";
+        let help = "Requests of sessions and PFDs that were refused for want of memory";
         writer.counter("causeway_memory_refusals", help, memory.refusals)
     }
 

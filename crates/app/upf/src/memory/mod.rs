@@ -1,9 +1,9 @@
 //! How much memory the UPF may take, and who gets it.
 //!
 //! The kernel kills a process that goes beyond a cgroup or the machine, and ends one that gets no address space. So there is a budget below
-//! every limit. What packets that wait and answers may take is set aside; the rest is for sessions, each of which N4 counts with what it
-//! may come to need. Beside that, what is really used is read four times a second: when a limit is near nevertheless, because the estimate
-//! is wrong or because others use memory of the same limit, no more sessions come.
+//! every limit. What packets that wait, answers and MAC addresses behind Ethernet sessions may take is set aside; the rest is for sessions,
+//! each of which N4 counts with what it may come to need, and for PFDs. Beside that, what is really used is read four times a second: when
+//! a limit is near nevertheless, because the estimate is wrong or because others use memory of the same limit, no more sessions come.
 
 mod limit;
 
@@ -26,8 +26,14 @@ const FOR_ANSWERS: u64 = 16;
 const MOST_ANSWERS: u64 = 256 * MIB;
 const LEAST_ANSWERS: u64 = MIB;
 
+/// Where there are Ethernet networks, a thirty-second at most for MAC addresses behind sessions.
+const FOR_MACS: u64 = 32;
+
 /// Octets that a packet takes that waits, beside its own.
 const OF_PACKET: u64 = 256;
+
+/// Octets that a MAC address takes: where its station is, and what the SMF has been told of it.
+const OF_MAC: u64 = 256;
 
 /// What there has to be for sessions, for it to be worth to start.
 const LEAST_SESSIONS: u64 = 8 * MIB;
@@ -41,6 +47,7 @@ pub(crate) struct Budget {
     limits: Vec<Limit>,
     buffers: u64,
     answers: u64,
+    macs: u64,
     sessions: u64,
     is_short: bool,
 }
@@ -70,7 +77,8 @@ impl Limit {
 }
 
 impl Budget {
-    /// The limits of the configuration and of the system, and what is set aside of what they leave for packets that wait and for answers.
+    /// The limits of the configuration and of the system, and what is set aside of what they leave for packets that wait, answers and
+    /// MAC addresses.
     ///
     /// # Errors
     /// They leave too little, and which does.
@@ -79,12 +87,16 @@ impl Budget {
         if let Memory::Octets(octets) = upf.memory {
             limits.push(Limit { source: Source::Configured, octets });
         }
-        let mut budget = Self { limits, buffers: 0, answers: 0, sessions: 0, is_short: false };
+        let mut budget = Self { limits, buffers: 0, answers: 0, macs: 0, sessions: 0, is_short: false };
         let room = budget.room(LEAST_SESSIONS)?;
         let buffering = &upf.buffering;
         let wanted = buffering.memory.saturating_add(u64::from(buffering.packets) * OF_PACKET);
         budget.buffers = wanted.min(room / FOR_BUFFERS);
         budget.answers = (room / FOR_ANSWERS).clamp(LEAST_ANSWERS, MOST_ANSWERS);
+        if !upf.ethernet.is_empty() {
+            let wanted = u64::from(upf.max_sessions) * u64::from(upf.max_macs_per_session);
+            budget.macs = wanted.saturating_mul(OF_MAC).min(room / FOR_MACS);
+        }
         Ok(budget)
     }
 
@@ -109,14 +121,15 @@ impl Budget {
         Ok(room)
     }
 
-    /// The limits of a data plane, whose packets that wait have no more memory than is set aside for them.
+    /// The limits of a data plane, whose packets that wait and MAC addresses have no more memory than is set aside for them.
     pub(crate) fn limits(&self, wanted: Limits) -> Limits {
+        let size = |octets: u64| usize::try_from(octets).unwrap_or(usize::MAX);
+        let wanted = Limits { macs: wanted.macs.min(size(self.macs / OF_MAC)), ..wanted };
         let needed = (wanted.buffer_octets as u64)
             .saturating_add((wanted.buffer_packets as u64).saturating_mul(OF_PACKET));
         if needed <= self.buffers {
             return wanted;
         }
-        let size = |octets: u64| usize::try_from(octets).unwrap_or(usize::MAX);
         // Most packets that wait are long.
         let octets = wanted.buffer_octets.min(size(self.buffers / 4 * 3));
         let packets = wanted.buffer_packets.min(size((self.buffers - octets as u64) / OF_PACKET));
@@ -128,12 +141,17 @@ impl Budget {
     /// # Errors
     /// It is too little.
     pub(crate) fn settle(&mut self) -> Result<(), StartError> {
-        let room = self.room(self.buffers + self.answers + LEAST_SESSIONS)?;
-        self.sessions = room - self.buffers - self.answers;
+        let room = self.room(self.set_aside() + LEAST_SESSIONS)?;
+        self.sessions = room - self.set_aside();
         Ok(())
     }
 
-    /// Octets for the sessions.
+    /// What is not for sessions and PFDs.
+    const fn set_aside(&self) -> u64 {
+        self.buffers + self.answers + self.macs
+    }
+
+    /// Octets for the sessions, and for PFDs.
     pub(crate) fn sessions(&self) -> usize {
         usize::try_from(self.sessions).unwrap_or(usize::MAX)
     }
@@ -172,6 +190,9 @@ impl std::fmt::Display for Budget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [sessions, buffers, answers] = [self.sessions, self.buffers, self.answers].map(rounded);
         write!(f, "{sessions} for sessions, {buffers} for packets that wait, {answers} for answers")?;
+        if self.macs > 0 {
+            write!(f, ", {} for MAC addresses", rounded(self.macs))?;
+        }
         let least = self.limits.iter().min_by_key(|limit| limit.room(limit.source.used().unwrap_or(0)));
         let Some(limit) = least else { return Ok(()) };
         write!(f, ", below {} of {}", rounded(limit.octets), limit.source)
@@ -189,7 +210,7 @@ mod tests {
 
     fn budget(octets: u64) -> Budget {
         let limits = vec![Limit { source: Source::Configured, octets }];
-        Budget { limits, buffers: 0, answers: 0, sessions: 0, is_short: false }
+        Budget { limits, buffers: 0, answers: 0, macs: 0, sessions: 0, is_short: false }
     }
 
     // Input:  a limit of 160 MiB, of which more and more is used, then less and less.
@@ -211,11 +232,27 @@ mod tests {
     fn packets_that_wait_have_what_is_set_aside() {
         let wanted = Limits::default();
         for buffers in [0, MIB, 50 * MIB, 511 * MIB, 512 * MIB, 1 << 40] {
-            let limits = Budget { buffers, ..budget(1) }.limits(wanted);
+            let limits = Budget { buffers, macs: u64::MAX, ..budget(1) }.limits(wanted);
             let taken = limits.buffer_octets as u64 + limits.buffer_packets as u64 * OF_PACKET;
             assert!(taken <= buffers || limits == wanted, "{buffers}: {taken}");
             assert_eq!(limits == wanted, buffers >= 512 * MIB, "{buffers}");
         }
+    }
+
+    // Input:  a configuration with an Ethernet network and one without, under a limit that leaves hardly anything, some, and all.
+    // Output: MAC addresses have what is set aside, which is at most a thirty-second, and no more than there can be; without an Ethernet
+    //         network there are none.
+    #[test]
+    fn mac_addresses_have_what_is_set_aside() {
+        let wanted = Limits { macs: 1 << 20, ..Limits::default() };
+        for (macs, most) in [(0, 0), (OF_MAC - 1, 0), (100 * OF_MAC + 1, 100), (1 << 40, 1 << 20)] {
+            assert_eq!(Budget { macs, ..budget(1) }.limits(wanted).macs, most);
+        }
+        let mut upf = Upf { memory: Memory::Octets(4 << 40), max_sessions: 1000, ..Upf::default() };
+        assert_eq!(Budget::new(&upf).unwrap().macs, 0);
+        upf.ethernet.push(crate::config::EthernetNetwork::new("lan"));
+        let all = 1000 * u64::from(upf.max_macs_per_session) * OF_MAC;
+        assert!((1..=all).contains(&Budget::new(&upf).unwrap().macs));
     }
 
     // Input:  a limit below what the process has already.

@@ -1,4 +1,4 @@
-//! Sessions are admitted as long as there is memory for them.
+//! Sessions and PFDs are admitted as long as there is memory for them.
 
 use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
@@ -91,4 +91,89 @@ fn no_session_comes_while_memory_is_short() {
     assert_eq!(try_establish(&mut world, &mut smf).0, Cause::RequestAccepted);
     assert_eq!(world.ask(&mut smf, Some(seid), more_rules(9)).cause(), Cause::RequestAccepted);
     assert_eq!(world.ask(&mut smf, Some(seid), query()).cause(), Cause::RequestAccepted);
+}
+
+/// PFDs of so many names for an application; none: it is removed.
+fn pfds(application: &'static [u8], names: usize) -> PfdManagementRequest<'static> {
+    let contents =
+        |_| PfdContents { domain_name: Some(Octets::from("cdn[0-9]+.example")), ..PfdContents::default() };
+    let contexts: Vec<_> = (0..names).map(|at| PfdContext::new([contents(at)])).collect();
+    let group = ApplicationIdsPfds {
+        pfd_contexts: contexts.into(),
+        ..ApplicationIdsPfds::new(ApplicationId(application))
+    };
+    PfdManagementRequest { application_ids_pfds: [group].into(), ..PfdManagementRequest::default() }
+}
+
+// Input:  memory for twenty sessions; applications with an expression each until they are refused; then a session, the removal of all
+//         applications but one, and a session again; then a process that is short of memory, and PFDs that grow, stay and go.
+// Output: what they take is counted with the sessions, and PFDs and sessions beyond it are refused with No resources available, in the
+//         log and counted; nothing of the refused ones is left. What takes no more is never refused, and what has gone makes room.
+#[test]
+fn pfds_come_as_long_as_there_is_memory() {
+    let (mut world, mut smf) = with_memory(of_one() * 20);
+    let names: [&'static [u8]; 26] = std::array::from_fn(|at| &b"abcdefghijklmnopqrstuvwxyz"[at..=at]);
+    let mut provisioned = 0;
+    for name in names {
+        let before = (world.n4.memory_needed(), world.applications.clone());
+        let cause = world.ask(&mut smf, None, pfds(name, 1)).cause();
+        if cause == Cause::NoResourcesAvailable {
+            assert_eq!((world.n4.memory_needed(), &world.applications), (before.0, &before.1));
+            assert_eq!(world.n4.counters().memory_refusals, 1);
+            break;
+        }
+        assert_eq!(cause, Cause::RequestAccepted);
+        assert!(world.n4.memory_needed() > before.0 + 8192);
+        provisioned += 1;
+    }
+    assert!((3..12).contains(&provisioned), "{provisioned}");
+    assert!(world.has_notice(
+        |it| matches!(it, Notice::Refused { detail, .. } if detail.contains("memory (upf.memory)"))
+    ));
+    while try_establish(&mut world, &mut smf).0 == Cause::RequestAccepted {}
+    // The same again takes no more.
+    assert_eq!(world.ask(&mut smf, None, pfds(names[0], 1)).cause(), Cause::RequestAccepted);
+    for name in &names[1..provisioned] {
+        assert_eq!(world.ask(&mut smf, None, pfds(name, 0)).cause(), Cause::RequestAccepted);
+    }
+    assert_eq!(try_establish(&mut world, &mut smf).0, Cause::RequestAccepted);
+    world.n4.set_short_of_memory(true);
+    assert_eq!(world.ask(&mut smf, None, pfds(names[1], 1)).cause(), Cause::NoResourcesAvailable);
+    assert_eq!(world.ask(&mut smf, None, pfds(names[0], 1)).cause(), Cause::RequestAccepted);
+    let before = world.n4.memory_needed();
+    assert_eq!(world.ask(&mut smf, None, pfds(names[0], 0)).cause(), Cause::RequestAccepted);
+    assert!(world.n4.memory_needed() < before);
+}
+
+/// The rules of a session, with so many filters more in the downlink PDR, each with a few ports.
+fn with_filters(smf: &mut Smf, count: u16) -> SessionEstablishmentRequest<'static> {
+    let mut request = establishment(smf.node_id(), smf.f_seid());
+    let text: &'static str = "permit out 17 from 198.51.100.0/24 5,7,9,11 to assigned 2,4,6,8";
+    let filter = SdfFilter { flow_description: Some(Octets::from(text)), ..SdfFilter::default() };
+    let mut pdrs: Vec<_> = request.create_pdrs.iter().collect();
+    for pdr in &mut pdrs {
+        if pdr.pdi.source_interface == SourceInterface::Core {
+            pdr.pdi.sdf_filters = vec![filter; count.into()].into();
+        }
+    }
+    request.create_pdrs = pdrs.into();
+    request
+}
+
+// Input:  memory for three sessions and a half; a session with fifty filters of sixteen pairs of ports each, one with one of them, and one
+//         without.
+// Output: filters count: the first is refused with No resources available, the others are accepted, and the one with a filter needs more.
+#[test]
+fn filters_are_counted() {
+    let (mut world, mut smf) = with_memory(of_one() * 7 / 2);
+    let mut ask = |count| {
+        let request = with_filters(&mut smf, count);
+        let before = world.n4.memory_needed();
+        let cause = world.ask(&mut smf, Some(Seid(0)), request).cause();
+        (cause, world.n4.memory_needed() - before)
+    };
+    assert_eq!(ask(50), (Cause::NoResourcesAvailable, 0));
+    let (cause, with) = ask(1);
+    assert_eq!((cause, ask(0)), (Cause::RequestAccepted, (Cause::RequestAccepted, of_one())));
+    assert!(with > of_one() + 15 * 192, "{with}");
 }

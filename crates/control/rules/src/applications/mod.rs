@@ -11,6 +11,9 @@ pub use pattern::{Pattern, PatternError};
 
 use crate::FlowDescription;
 
+/// Octets of an application, and of a PFD, beside its values: with what the allocator and the tables add.
+const ENTRY: usize = 256;
+
 /// An Application ID (TS 29.244 clause 8.2.6). Cheap to clone; compared octet by octet.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ApplicationId(Arc<[u8]>);
@@ -118,6 +121,12 @@ impl Applications {
         self.0.iter().map(|(id, application)| (id, application.pfds.len()))
     }
 
+    /// Octets of memory that those take that came over N4, at most: an estimate, which grows with each application and each value.
+    pub fn octets(&self) -> usize {
+        let provisioned = self.0.iter().filter(|(_, application)| !application.configured);
+        provisioned.map(|(id, application)| ENTRY + id.0.len() + application.octets()).sum()
+    }
+
     /// A packet is of this application: `fits` says which flow descriptions it fits, `seen` what its flow has shown.
     pub fn detects(
         &self,
@@ -135,7 +144,20 @@ impl Applications {
     }
 }
 
+impl Application {
+    fn octets(&self) -> usize {
+        self.pfds.iter().map(Pfd::octets).sum()
+    }
+}
+
 impl Pfd {
+    fn octets(&self) -> usize {
+        let flows = self.flows.iter().map(FlowDescription::octets).sum::<usize>();
+        let names = self.domains.iter().map(|domain| &domain.name);
+        let patterns = self.urls.iter().chain(names).map(Pattern::octets).sum::<usize>();
+        ENTRY + flows + patterns
+    }
+
     fn matches(&self, fits: impl Fn(&FlowDescription) -> bool, seen: Option<&Seen>) -> bool {
         let url = seen.and_then(|seen| seen.url.as_deref());
         let by_flow = self.flows.is_empty() || self.flows.iter().any(fits);

@@ -11,6 +11,9 @@ const LONGEST: usize = 1024;
 /// Octets that one compiled expression may take: what bounds the steps for each character of a text.
 const COMPILED: usize = 8 << 10;
 
+/// Octets that the allocator and the list around it add to one.
+const OVERHEAD: usize = 64;
+
 /// Octets of a name or URL that an expression is asked about; what is behind them is not looked at.
 const ASKED: usize = 1024;
 
@@ -70,6 +73,12 @@ impl Pattern {
         let expression = RegexBuilder::new(text).case_insensitive(true).size_limit(COMPILED).build();
         let expression = expression.map_err(|error| PatternError::Expression(error.to_string()))?;
         Ok(Self { text: text.to_owned(), expression: Some(expression) })
+    }
+
+    /// Octets of memory that it takes, at most: an expression has beside its program what it needs to match, which is no larger.
+    pub(super) fn octets(&self) -> usize {
+        let compiled = if self.is_expression() { 2 * COMPILED } else { 0 };
+        OVERHEAD + size_of::<Self>() + self.text.len() + compiled
     }
 
     /// It is an expression, which costs more than a comparison.

@@ -60,6 +60,17 @@ impl FlowDescription {
     /// Every packet.
     pub const ANY: Self = Self { protocol: None, remote: FlowEnd::ANY, local: FlowEnd::ANY };
 
+    /// Octets of memory that it takes, at most: an estimate.
+    pub fn octets(&self) -> usize {
+        let ranges = self.remote.ports.len() + self.local.ports.len();
+        2 * (size_of::<Self>() + ranges * size_of::<RangeInclusive<u16>>())
+    }
+
+    /// How many pairs of port ranges it has, at least one.
+    pub fn port_pairs(&self) -> usize {
+        self.remote.ports.len().max(1).saturating_mul(self.local.ports.len().max(1))
+    }
+
     /// It says `assigned`, so it means nothing without a UE address.
     pub fn names_assigned(&self) -> bool {
         [&self.remote, &self.local].iter().any(|end| end.address == FlowAddress::Assigned)

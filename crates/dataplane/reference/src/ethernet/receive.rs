@@ -6,7 +6,7 @@ use causeway_types::{Interface, NetworkInstance, Seid, Time};
 
 use super::Frame;
 use super::matching::{Arrived, find_pdr};
-use super::stations::Station;
+use super::stations::{Room, Station};
 use super::vlan::{remove_tags, set_tags};
 use crate::arrival::Origin;
 use crate::egress::Way;
@@ -47,8 +47,8 @@ impl Reference {
         let vlans = Frame::parse(&outside)?.vlans();
         let station = Station { network: network.clone(), vlans, mac: frame.ethernet.src };
         let destination = Station { mac: frame.ethernet.dst, ..station.clone() };
-        let learnt =
-            self.stations.learn(station, frame.as_source(), seid, now, self.limits.macs_per_session)?;
+        let room = Room { of_session: self.limits.macs_per_session, in_all: self.limits.macs };
+        let learnt = self.stations.learn(station, frame.as_source(), seid, now, room)?;
         if learnt.is_new {
             learnt.from.into_iter().for_each(|from| self.report_macs(now, from));
             self.report_macs(now, seid);

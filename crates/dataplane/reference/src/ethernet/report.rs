@@ -4,6 +4,8 @@
 //! PDR uses it. An address is gone when it has sent no frame for the shortest Ethernet Inactivity Timer of the
 //! session's URRs, or when it is behind another session.
 
+use std::sync::Arc;
+
 use causeway_dataplane::{ApplyError, DropReason, Usage};
 use causeway_packet::{EtherType, Ethernet, MacAddr, VlanTag};
 use causeway_rules::{ApplyAction, MacChanges, Pdr, ReportingTriggers, UeMac, Urr, UsageReportTrigger};
@@ -19,11 +21,13 @@ impl Reference {
     /// Reports to each URR what it has not heard yet, and watches for silence.
     pub(crate) fn report_macs(&mut self, now: Time, seid: Seid) {
         let urrs = self.urrs_of_macs(seid);
-        self.told_macs.retain(|(session, urr), _| *session != seid || urrs.contains(urr));
+        let told = self.told_macs.range((seid, UrrId(0))..=(seid, UrrId(u32::MAX)));
+        let gone: Vec<_> = told.map(|(key, _)| *key).filter(|(_, urr)| !urrs.contains(urr)).collect();
+        gone.iter().for_each(|key| drop(self.told_macs.remove(key)));
         if urrs.is_empty() {
             return;
         }
-        let known = self.stations.of(seid);
+        let known = Arc::new(self.stations.of(seid));
         let mut reports = Vec::new();
         for urr in urrs {
             let told = self.told_macs.entry((seid, urr)).or_default();
@@ -31,8 +35,9 @@ impl Reference {
                 detected: known.difference(told).copied().collect(),
                 removed: told.difference(&known).copied().collect(),
             };
+            // All URRs of the session have one set in common.
+            told.clone_from(&known);
             if !macs.is_empty() {
-                told.clone_from(&known);
                 reports.push(Usage { macs, ..Usage::new(urr, UsageReportTrigger::MACAR, now, now) });
             }
         }
@@ -63,7 +68,7 @@ impl Reference {
             from.into_iter().for_each(|from| self.report_macs(now, from));
         }
         for urr in self.urrs_of_macs(seid) {
-            self.told_macs.entry((seid, urr)).or_default().extend(macs);
+            Arc::make_mut(self.told_macs.entry((seid, urr)).or_default()).extend(macs);
         }
     }
 
@@ -73,11 +78,19 @@ impl Reference {
     /// [`ApplyError::Full`] or [`ApplyError::Unsupported`].
     pub(crate) fn check_macs(&self, seid: Seid, session: &Session, macs: &[UeMac]) -> Result<(), ApplyError> {
         let mut all = self.stations.of(seid);
+        let before = all.len();
         all.extend(macs);
         let capacity = self.limits.macs_per_session;
         if !macs.is_empty() && all.len() > capacity {
             return Err(ApplyError::Full {
                 table: "MAC addresses of the session",
+                capacity: capacity as u64,
+            });
+        }
+        let (more, capacity) = (all.len() - before, self.limits.macs);
+        if !macs.is_empty() && self.stations.len() + more > capacity {
+            return Err(ApplyError::Full {
+                table: "MAC addresses of all sessions",
                 capacity: capacity as u64,
             });
         }

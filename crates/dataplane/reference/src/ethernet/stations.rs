@@ -25,13 +25,20 @@ pub(crate) struct Station {
 
 /// What is known of a station.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Known {
-    /// The session it is behind.
-    pub(crate) session: Seid,
+struct Known {
     /// The station as the UE's side knows it, without what the UPF does to VLAN tags.
-    pub(crate) inside: UeMac,
+    inside: UeMac,
     /// When its last frame came.
-    pub(crate) seen: Time,
+    seen: Time,
+}
+
+/// How many stations there may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Room {
+    /// Behind one session.
+    pub(crate) of_session: usize,
+    /// Behind all sessions together.
+    pub(crate) in_all: usize,
 }
 
 /// What learning a station has changed.
@@ -43,21 +50,29 @@ pub(crate) struct Learnt {
     pub(crate) from: Option<Seid>,
 }
 
-/// All stations behind sessions. Each session has a bounded number of them.
+/// All stations behind sessions, a bounded number of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Stations(BTreeMap<Station, Known>);
+pub(crate) struct Stations {
+    owners: BTreeMap<Station, Seid>,
+    /// Those of each session that has some.
+    of: BTreeMap<Seid, BTreeMap<Station, Known>>,
+}
 
 impl Stations {
     /// The session that a station is behind.
     pub(crate) fn owner(&self, station: &Station) -> Option<Seid> {
-        self.0.get(station).map(|known| known.session)
+        self.owners.get(station).copied()
     }
 
-    /// A frame of this station came from this session, which may have so many stations. Returns whether it is new
-    /// there, and the session that it was behind before.
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// A frame of this station came from this session. Returns whether it is new there, and the session that it was behind before.
     ///
     /// An address that was heard behind another session of late stays there: whoever else sends with it
-    /// would take its frames away.
+    /// would take its frames away. Where there is no room, one of the session that is silent gives way.
     ///
     /// # Errors
     /// [`DropReason::SpoofedMac`], [`DropReason::MacTableFull`].
@@ -67,50 +82,73 @@ impl Stations {
         inside: UeMac,
         session: Seid,
         now: Time,
-        limit: usize,
+        room: Room,
     ) -> Result<Learnt, DropReason> {
         let is_stale = |known: &Known| now.since(known.seen) >= STALE;
-        match self.0.get_mut(&station) {
-            Some(known) if known.session == session => {
+        let owner = self.owner(&station);
+        let known = owner.and_then(|owner| self.of.get_mut(&owner)?.get_mut(&station));
+        match known {
+            Some(known) if owner == Some(session) => {
                 known.seen = now;
                 return Ok(Learnt::default());
             }
             Some(known) if !is_stale(known) => return Err(DropReason::SpoofedMac),
             _ => {}
         }
-        let of_session = || self.0.iter().filter(|(_, known)| known.session == session);
-        if of_session().count() >= limit {
-            let silent = of_session().filter(|(_, known)| is_stale(known));
+        let own = self.of.get(&session);
+        let is_full = own.map_or(0, BTreeMap::len) >= room.of_session
+            || owner.is_none() && self.owners.len() >= room.in_all;
+        if is_full {
+            let silent = own.into_iter().flatten().filter(|(_, known)| is_stale(known));
             let oldest = silent.min_by_key(|(_, known)| known.seen).map(|(station, _)| station.clone());
-            self.0.remove(&oldest.ok_or(DropReason::MacTableFull)?);
+            self.remove(&oldest.ok_or(DropReason::MacTableFull)?);
         }
         Ok(self.take(station, inside, session, now))
     }
 
     /// The station is behind this session now, whatever was known of it.
     pub(crate) fn take(&mut self, station: Station, inside: UeMac, session: Seid, now: Time) -> Learnt {
-        let known = self.0.insert(station, Known { session, inside, seen: now });
-        Learnt { is_new: true, from: known.map(|known| known.session).filter(|from| *from != session) }
+        let from = self.owner(&station).filter(|from| *from != session);
+        if from.is_some() {
+            self.remove(&station);
+        }
+        self.owners.insert(station.clone(), session);
+        self.of.entry(session).or_default().insert(station, Known { inside, seen: now });
+        Learnt { is_new: true, from }
+    }
+
+    fn remove(&mut self, station: &Station) {
+        let Some(owner) = self.owners.remove(station) else { return };
+        let Some(own) = self.of.get_mut(&owner) else { return };
+        own.remove(station);
+        if own.is_empty() {
+            self.of.remove(&owner);
+        }
     }
 
     /// The stations behind a session, as its UE's side knows them.
     pub(crate) fn of(&self, session: Seid) -> BTreeSet<UeMac> {
-        self.0.values().filter(|known| known.session == session).map(|known| known.inside).collect()
+        self.of.get(&session).into_iter().flat_map(BTreeMap::values).map(|known| known.inside).collect()
     }
 
     /// When the station of a session was heard that has been silent longest.
     pub(crate) fn oldest_of(&self, session: Seid) -> Option<Time> {
-        self.0.values().filter(|known| known.session == session).map(|known| known.seen).min()
+        self.of.get(&session)?.values().map(|known| known.seen).min()
     }
 
     /// Forgets the stations of a session that have been silent for so long.
     pub(crate) fn expire(&mut self, session: Seid, now: Time, limit: Span) {
-        self.0.retain(|_, known| known.session != session || now.since(known.seen) < limit);
+        let own = self.of.get(&session).into_iter().flatten();
+        let silent = own.filter(|(_, known)| now.since(known.seen) >= limit);
+        let silent: Vec<_> = silent.map(|(station, _)| station.clone()).collect();
+        silent.iter().for_each(|station| self.remove(station));
     }
 
     /// The session is gone, and its stations with it.
     pub(crate) fn forget(&mut self, session: Seid) {
-        self.0.retain(|_, known| known.session != session);
+        for station in self.of.remove(&session).into_iter().flatten() {
+            self.owners.remove(&station.0);
+        }
     }
 }
 
@@ -120,6 +158,7 @@ mod tests {
 
     const A: Seid = Seid(1);
     const B: Seid = Seid(2);
+    const ROOM: Room = Room { of_session: 9, in_all: 99 };
 
     fn station(last: u8) -> Station {
         let mac = MacAddr([2, 0, 0, 0, 0, last]);
@@ -139,11 +178,11 @@ mod tests {
     #[test]
     fn an_address_moves_only_when_it_is_silent() {
         let mut stations = Stations::default();
-        stations.learn(station(1), inside(1), A, at(0), 9).unwrap();
-        assert_eq!(stations.learn(station(1), inside(1), B, at(299), 9), Err(DropReason::SpoofedMac));
-        stations.learn(station(1), inside(1), A, at(299), 9).unwrap();
-        assert_eq!(stations.learn(station(1), inside(1), B, at(598), 9), Err(DropReason::SpoofedMac));
-        stations.learn(station(1), inside(1), B, at(599), 9).unwrap();
+        stations.learn(station(1), inside(1), A, at(0), ROOM).unwrap();
+        assert_eq!(stations.learn(station(1), inside(1), B, at(299), ROOM), Err(DropReason::SpoofedMac));
+        stations.learn(station(1), inside(1), A, at(299), ROOM).unwrap();
+        assert_eq!(stations.learn(station(1), inside(1), B, at(598), ROOM), Err(DropReason::SpoofedMac));
+        stations.learn(station(1), inside(1), B, at(599), ROOM).unwrap();
         assert_eq!(stations.owner(&station(1)), Some(B));
     }
 
@@ -151,15 +190,38 @@ mod tests {
     // Output: the table is full, then the silent one gives way; another session has its own room.
     #[test]
     fn a_full_table_makes_room_for_nothing_but_silence() {
-        let mut stations = Stations::default();
-        stations.learn(station(1), inside(1), A, at(0), 2).unwrap();
-        stations.learn(station(2), inside(2), A, at(1), 2).unwrap();
-        assert_eq!(stations.learn(station(3), inside(3), A, at(2), 2), Err(DropReason::MacTableFull));
-        stations.learn(station(3), inside(3), B, at(2), 2).unwrap();
-        stations.learn(station(4), inside(4), A, at(300), 2).unwrap();
+        let (mut stations, few) = (Stations::default(), Room { of_session: 2, in_all: 99 });
+        stations.learn(station(1), inside(1), A, at(0), few).unwrap();
+        stations.learn(station(2), inside(2), A, at(1), few).unwrap();
+        assert_eq!(stations.learn(station(3), inside(3), A, at(2), few), Err(DropReason::MacTableFull));
+        stations.learn(station(3), inside(3), B, at(2), few).unwrap();
+        stations.learn(station(4), inside(4), A, at(300), few).unwrap();
         assert_eq!(stations.owner(&station(1)), None);
         assert_eq!(stations.owner(&station(2)), Some(A));
         stations.forget(A);
         assert_eq!((stations.owner(&station(2)), stations.owner(&station(3))), (None, Some(B)));
+    }
+
+    // Input:  room for three stations in all, which two sessions take; further ones of both and of a third, and one that moves; then one
+    //         session ends.
+    // Output: no more than three are kept: what moves needs no room, a silent one gives way to another of its session only, and what a
+    //         session had is free when it has ended.
+    #[test]
+    fn all_sessions_together_have_so_much_room() {
+        let (mut stations, few) = (Stations::default(), Room { of_session: 9, in_all: 3 });
+        let mut learn = |last, session, seconds| {
+            let learnt = stations.learn(station(last), inside(last), session, at(seconds), few);
+            assert!(stations.len() <= 3);
+            learnt.map(|learnt| learnt.from)
+        };
+        assert_eq!([1, 2].map(|last| learn(last, A, 0)), [Ok(None); 2]);
+        assert_eq!(learn(3, B, 1), Ok(None));
+        assert_eq!([A, B, Seid(3)].map(|one| learn(4, one, 2)), [Err(DropReason::MacTableFull); 3]);
+        assert_eq!(learn(1, B, 300), Ok(Some(A)));
+        assert_eq!(learn(4, Seid(3), 300), Err(DropReason::MacTableFull));
+        assert_eq!(learn(4, A, 300), Ok(None));
+        stations.forget(B);
+        assert_eq!((stations.len(), stations.of(A), stations.of(B).len()), (1, [inside(4)].into(), 0));
+        assert!(stations.learn(station(5), inside(5), Seid(3), at(301), few).is_ok());
     }
 }

@@ -1,0 +1,175 @@
+//! The memory of packets that wait: what happens where it ends, and that it is given back.
+
+mod common;
+
+use causeway_dataplane::{Dataplane, DropReason, Fate, Op};
+use causeway_packet::gtpu::prefix;
+use causeway_reference::Limits;
+use causeway_rules::{ApplyAction, Far, Forwarding, HeaderRemoval, Pdi, Pdr, UeAddress, UeSide};
+use causeway_types::{FTeid, FarId, Interface, PdrId, Precedence, Seid, Span};
+use common::*;
+
+const OTHER: Seid = Seid(2);
+const OTHER_UE: std::net::Ipv4Addr = std::net::Ipv4Addr::new(10, 45, 0, 3);
+
+/// A downlink packet of 1000 octets.
+fn large(ue: std::net::Ipv4Addr, fill: u8) -> Vec<u8> {
+    udp((SERVER, 53), (ue, 40_000), fill, 972)
+}
+
+/// A second session, of which only the downlink is there, with the same FAR.
+fn other_session(far: Far) -> Vec<Op> {
+    let mut pdr = downlink_pdr();
+    pdr.pdi.ue = Some(UeAddress { v4: Some(OTHER_UE), v6: None, side: UeSide::Destination });
+    vec![Op::CreateSession, Op::PutFar(far.into()), Op::PutPdr(pdr.into())]
+}
+
+fn forwarding() -> Op {
+    Op::PutFar(to_gnb(gnb_tunnel(GNB, 0x2001)).into())
+}
+
+fn buffered(bench: &Bench) -> (u64, u64) {
+    let counters = bench.plane.counters();
+    (counters.buffered, counters.dropped(DropReason::BufferMemoryFull))
+}
+
+// Input:  memory for ten packets of 1000 octets, which wait for one session; a hundred more for it and for another one; then the first
+//         forwards, and so does the other.
+// Output: those that find no memory are dropped under a name of their own, and counted; what waits, and the sessions, are as before. Then
+//         exactly the ten leave, in order, both sessions forward, and there is memory for ten again.
+#[test]
+fn packets_that_find_no_memory_are_dropped_by_name_and_nothing_else_changes() {
+    let mut bench = Bench::empty(Limits { buffer_octets: 10_000, ..Limits::default() });
+    bench.apply(establishment()).unwrap();
+    bench.apply(vec![Op::PutFar(buffering(false).into())]).unwrap();
+    bench.apply_to(OTHER, other_session(buffering(false))).unwrap();
+    for number in 0..10 {
+        assert_eq!(bench.downlink(&large(UE, number)), Fate::Buffered);
+    }
+    for number in 0..100 {
+        let ue = if number % 2 == 0 { UE } else { OTHER_UE };
+        assert_eq!(bench.downlink(&large(ue, number)), Fate::Dropped(DropReason::BufferMemoryFull));
+        assert_eq!(buffered(&bench), (10, u64::from(number) + 1));
+    }
+    assert_eq!((bench.plane.counters().sessions, bench.sent.len()), (2, 0));
+    // What needs no memory goes on.
+    assert_eq!(bench.uplink(&from_ue(7)), Fate::Forwarded);
+    bench.take_sent();
+    bench.apply(vec![forwarding()]).unwrap();
+    let fills: Vec<_> = bench.take_sent().iter().filter_map(|(_, packet)| packet.last().copied()).collect();
+    assert_eq!(fills, (0..10).collect::<Vec<_>>());
+    assert_eq!((buffered(&bench), bench.downlink(&large(UE, 1))), ((0, 100), Fate::Forwarded));
+    let fates = [(); 11].map(|()| bench.downlink(&large(OTHER_UE, 9)));
+    assert_eq!(fates.iter().filter(|fate| **fate == Fate::Buffered).count(), 10);
+    bench.take_sent();
+    bench.apply_to(OTHER, vec![forwarding()]).unwrap();
+    assert_eq!((bench.take_sent().len(), buffered(&bench)), (10, (0, 101)));
+}
+
+/// How packets stop waiting.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Forwarded,
+    Dropped,
+    Expired,
+    SessionRemoved,
+}
+
+/// Fills the buffers, says so, and drains them.
+fn fill_and_drain(bench: &mut Bench, end: End) {
+    bench.apply_to(OTHER, other_session(buffering(false))).unwrap();
+    let packet = large(OTHER_UE, 1);
+    let waiting = (0..2000).filter(|_| bench.downlink(&packet) == Fate::Buffered).count();
+    assert_eq!((waiting, buffered(bench).0), (1000, 1000), "{end:?}");
+    match end {
+        End::Forwarded => drop(bench.apply_to(OTHER, vec![forwarding()]).unwrap()),
+        End::Dropped => {
+            let far = Far { action: ApplyAction::Drop, ..buffering(false) };
+            bench.apply_to(OTHER, vec![Op::PutFar(far.into())]).unwrap();
+        }
+        End::Expired => {
+            bench.now = bench.now + Span::from_secs(60);
+            bench.plane.advance(bench.now);
+        }
+        End::SessionRemoved => {}
+    }
+    drop(bench.take_sent());
+    bench.sent = Vec::new();
+    bench.apply_to(OTHER, vec![Op::RemoveSession]).unwrap();
+    drop(bench.events());
+    assert_eq!(buffered(bench).0, 0, "{end:?}");
+}
+
+// Input:  a megabyte of packets that waits and then leaves, is dropped, expires, or goes with its session, several times.
+// Output: the megabyte is taken each time, and given back to the allocator each time; the full memory is there for the next ones.
+#[test]
+fn what_drained_buffers_took_is_given_back() {
+    let limits = Limits {
+        buffer_packets_per_session: 2000,
+        buffer_octets: 1_000_000,
+        buffer_octets_per_session: 2_000_000,
+        buffer_time: Some(Span::from_secs(30)),
+        ..Limits::default()
+    };
+    for end in [End::Forwarded, End::Dropped, End::Expired, End::SessionRemoved] {
+        let mut bench = Bench::empty(limits);
+        // Tables take what they need the first time.
+        fill_and_drain(&mut bench, end);
+        for _ in 0..3 {
+            let taken = allocation_counter::measure(|| fill_and_drain(&mut bench, end));
+            assert!(taken.bytes_max > 1_000_000, "{end:?}: {taken:?}");
+            assert!(taken.bytes_current.abs() < 10_000, "{end:?}: {taken:?}");
+        }
+    }
+}
+
+/// A session that relays what comes in its tunnel, whose packets wait.
+fn relay() -> Vec<Op> {
+    let tunnel = FTeid { teid: teid(0x5001), addr: UPF.into() };
+    let pdr = Pdr {
+        precedence: Precedence(1),
+        removal: Some(HeaderRemoval::GTPU_IPV4),
+        ..Pdr::new(PdrId(1), Pdi { tunnel: Some(tunnel), ..Pdi::new(Interface::Access) }, FarId(1))
+    };
+    let onward = Forwarding::into_tunnel(Interface::Core, gnb_tunnel(GNB2, 0x3001));
+    let far = Far { action: ApplyAction::Buffer { notify: false }, ..Far::forward(FarId(1), onward) };
+    vec![Op::CreateSession, Op::PutFar(far.into()), Op::PutPdr(pdr.into())]
+}
+
+/// A G-PDU with extension headers that the next node is to get, of so many octets each.
+fn with_extensions(count: usize, len: usize) -> Vec<u8> {
+    let user = from_ue(1);
+    let mut packet = prefix::plain(teid(0x5001), 0).unwrap().to_vec();
+    packet[0] |= 0x04;
+    // Sequence number, N-PDU number, and the type of the first one: any that intermediate nodes pass on.
+    packet.extend([0, 0, 0, 0x3f]);
+    for number in 1..=count {
+        packet.push(u8::try_from(len / 4).unwrap());
+        packet.extend(vec![7; len - 2]);
+        packet.push(if number == count { 0 } else { 0x3f });
+    }
+    packet.extend(user);
+    let length = u16::try_from(packet.len() - 8).unwrap();
+    packet[2..4].copy_from_slice(&length.to_be_bytes());
+    packet
+}
+
+// Input:  memory for 10,000 octets, and packets of 128 octets with extension headers of 4000 octets in all that wait with them.
+// Output: two wait: the headers count; when they have left, as many wait again.
+#[test]
+fn extension_headers_of_packets_that_wait_count() {
+    let mut bench = Bench::empty(Limits { buffer_octets: 10_000, ..Limits::default() });
+    bench.apply(relay()).unwrap();
+    for _ in 0..3 {
+        let fates = [(); 4].map(|()| bench.gtpu(&with_extensions(5, 800)));
+        let full = Fate::Dropped(DropReason::BufferMemoryFull);
+        assert_eq!(fates, [Fate::Buffered, Fate::Buffered, full, full]);
+        let [forward, wait] = [ApplyAction::Forward, ApplyAction::Buffer { notify: false }].map(|action| {
+            let onward = Forwarding::into_tunnel(Interface::Core, gnb_tunnel(GNB2, 0x3001));
+            vec![Op::PutFar(Far { action, ..Far::forward(FarId(1), onward) }.into())]
+        });
+        bench.apply(forward).unwrap();
+        assert_eq!(bench.take_sent().len(), 2);
+        bench.apply(wait).unwrap();
+    }
+}
