@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use causeway_pfcp::{SessionEstablishmentFlags, SessionEstablishmentRequest};
 use causeway_types::{FSeid, NtpSeconds, Seid};
-use foldhash::fast::RandomState;
+use foldhash::fast::SeedableRandomState;
 
 pub use self::moves::Moved;
 #[cfg(any(test, feature = "testing"))]
@@ -42,7 +42,7 @@ const LATEST: usize = 8;
 /// The wordings that were met lately, and what came of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Wordings {
-    hasher: RandomState,
+    hasher: SeedableRandomState,
     /// Each wording has one place, by its hash; the latest there that was met twice in a row is remembered.
     places: Vec<Place>,
     /// The places of the wordings that were met last, the latest first.
@@ -69,12 +69,18 @@ struct Meaning {
     names_sets: bool,
 }
 
+/// Seeded anew each time, since peers choose the words.
 impl Default for Wordings {
     fn default() -> Self {
-        let places = vec![Place::default(); REMEMBERED];
+        Self::with_hasher(SeedableRandomState::random())
+    }
+}
+
+impl Wordings {
+    fn with_hasher(hasher: SeedableRandomState) -> Self {
         Self {
-            hasher: RandomState::default(),
-            places,
+            hasher,
+            places: vec![Place::default(); REMEMBERED],
             latest: Vec::new(),
             moves: moves::Moves::default(),
             surroundings: None,

@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use causeway_types::{FSeid, FTeid, NodeId};
-use foldhash::fast::RandomState;
+use foldhash::fast::SeedableRandomState;
 
 use super::holes::{Filling, node_of};
 use super::own::MOST;
@@ -195,7 +195,7 @@ impl Moved {
     }
 }
 
-fn hash_of(hasher: &RandomState, from: &Arc<Template>, words: &Words) -> u64 {
+fn hash_of(hasher: &SeedableRandomState, from: &Arc<Template>, words: &Words) -> u64 {
     hasher.hash_one((Arc::as_ptr(from).addr(), words.octets()))
 }
 

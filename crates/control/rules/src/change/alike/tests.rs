@@ -188,11 +188,12 @@ struct World {
 }
 
 impl World {
+    /// Of two wordings that want the same place one is forgotten. Places are by a seed that is the same each time, with which no wording
+    /// of these tests displaces another.
     fn new() -> Self {
-        Self {
-            resources: Resources::new(Tunnels::new(12, 0), Addresses::new(Vec::new(), Span::ZERO)),
-            held: Vec::new(),
-        }
+        let mut resources = Resources::new(Tunnels::new(12, 0), Addresses::new(Vec::new(), Span::ZERO));
+        resources.recent.alike = Wordings::with_hasher(SeedableRandomState::fixed());
+        Self { resources, held: Vec::new() }
     }
 
     fn ask(
@@ -305,16 +306,6 @@ fn words_are_known_when_they_are_met_again() {
 // Output: each of these is known from its second session on; a tunnel that another session has is refused, and takes nothing.
 #[test]
 fn words_with_tunnels_of_the_smf_are_known_when_they_are_met_again() {
-    in_one_of_ten_worlds(words_with_tunnels_of_the_smf);
-}
-
-/// A request is remembered at a place that a hash decides, seeded anew for each world: now and then two want the same place, and one
-/// is forgotten.
-fn in_one_of_ten_worlds(story: fn()) {
-    assert!((0..10).any(|_| std::panic::catch_unwind(story).is_ok()), "in ten worlds one after the other");
-}
-
-fn words_with_tunnels_of_the_smf() {
     let mut world = World::new();
     let given = Asked { is_assigned: true, ..USUAL };
     let shapes = [
@@ -346,10 +337,6 @@ fn words_with_tunnels_of_the_smf() {
 // Output: from the third session on they are known, each with its own rules; the others are what they are without memory.
 #[test]
 fn sessions_with_a_policy_of_their_own_are_known_when_they_are_met_again() {
-    in_one_of_ten_worlds(sessions_with_a_policy_of_their_own);
-}
-
-fn sessions_with_a_policy_of_their_own() {
     let mut world = World::new();
     let own = |own: u8| {
         let (flows, kbps) = ([1 + own % 2, 2 - own % 2], 4 + u64::from(own));
