@@ -81,15 +81,14 @@ func TestAssociationRelease(t *testing.T) {
 	expectRefusal(t, smf, again.Establishment(again.EstablishmentIEs()...), ie.CauseNoEstablishedPFCPAssociation, 0)
 }
 
-// Input:  an SMF comes back with a later Recovery Time Stamp: it has restarted.
+// Input:  an SMF comes back with a later Recovery Time Stamp: it has restarted. It answers the UPF's heartbeat that asks whether it is so.
 // Output: accepted; the sessions of its former life are gone.
 func TestRestartedPeer(t *testing.T) {
 	smf := peer.NewSMF(t, "127.0.1.6")
 	smf.Associate()
 	session := peer.NewSession(t, smf, 0x1207, "10.45.1.6")
 	session.Establish()
-	smf.Recovery = smf.Recovery.Add(time.Minute)
-	smf.Associate()
+	smf.Restart()
 	request := message.NewSessionModificationRequest(0, 0, session.Remote, 0, 0, session.Idle())
 	expectRefusal(t, smf, request, ie.CauseSessionContextNotFound, 0)
 }

@@ -14,6 +14,9 @@ import (
 // replyTimeout is how long an SMF here waits for one reply; on loopback it comes within milliseconds.
 const replyTimeout = 3 * time.Second
 
+// restartTimeout is how long the UPF may take to ask an SMF whether it has restarted.
+const restartTimeout = 10 * time.Second
+
 // lateAnswer is how long Provoke waits for an answer that a heartbeat has overtaken.
 const lateAnswer = 100 * time.Millisecond
 
@@ -31,6 +34,7 @@ type SMF struct {
 	conn     *net.UDPConn
 	upf      *net.UDPAddr
 	replies  chan []byte
+	asked    chan struct{}
 	finished sync.WaitGroup
 	sequence uint32
 	seids    map[uint64]uint64
@@ -58,6 +62,7 @@ func NewSMF(t *testing.T, address string) *SMF {
 		conn:     conn,
 		upf:      &net.UDPAddr{IP: upf, Port: PFCPPort},
 		replies:  make(chan []byte, 64),
+		asked:    make(chan struct{}, 1),
 		seids:    map[uint64]uint64{},
 	}
 	smf.finished.Add(1)
@@ -67,6 +72,24 @@ func NewSMF(t *testing.T, address string) *SMF {
 		smf.finished.Wait()
 	})
 	return smf
+}
+
+// Restart gives the SMF a later Recovery Time Stamp and associates it again. It returns after the UPF has asked by a heartbeat whether that
+// is true, and was answered: only then does the UPF believe it, so that nobody else can claim a restart. The answer stands before whatever
+// the SMF sends next.
+func (s *SMF) Restart() {
+	s.t.Helper()
+	select {
+	case <-s.asked:
+	default:
+	}
+	s.Recovery = s.Recovery.Add(time.Minute)
+	s.Associate()
+	select {
+	case <-s.asked:
+	case <-time.After(restartTimeout):
+		s.t.Fatalf("NOT asked back within %s whether the SMF has restarted", restartTimeout)
+	}
 }
 
 // receive sorts what the UPF sends into replies, and requests that it answers.
@@ -91,6 +114,10 @@ func (s *SMF) receive() {
 		switch request := parsed.(type) {
 		case *message.HeartbeatRequest:
 			s.write(message.NewHeartbeatResponse(request.Sequence(), ie.NewRecoveryTimeStamp(s.Recovery)))
+			select {
+			case s.asked <- struct{}{}:
+			default:
+			}
 		case *message.SessionReportRequest:
 			s.answerReport(request)
 		default:
