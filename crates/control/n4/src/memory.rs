@@ -4,7 +4,7 @@
 //! data plane with the first packet, when nobody can be refused any more.
 
 use causeway_pfcp::Cause;
-use causeway_rules::{EthernetFilter, Kept, MacMatch, Pdi, RuleSet, SdfFilter, Template};
+use causeway_rules::{Kept, RuleSet, Template};
 
 use crate::N4;
 use crate::answer::Refusal;
@@ -13,12 +13,6 @@ use crate::answer::Refusal;
 const SESSION: usize = 2048;
 const PDR: usize = 768;
 const OTHER: usize = 384;
-
-/// Octets of a filter of a PDR beside its own: what a data plane writes of it to compare packets with. And of each pair of port ranges of
-/// a filter beyond the first: one that has more than [`MOST_PAIRS`] is compared otherwise.
-const FILTER: usize = 256;
-const PAIR: usize = 192;
-const MOST_PAIRS: usize = 1024;
 
 /// Octets that a session needs less while it rests in the data plane, at least; and of how many that could rest all are counted as if they
 /// did not.
@@ -36,15 +30,19 @@ pub(crate) struct Footprint {
 impl Footprint {
     /// Of a session with these rules.
     pub(crate) fn of(rules: &RuleSet) -> Self {
-        let others = rules.fars.len() + rules.qers.len() + rules.urrs.len() + rules.bars.len();
-        let filters: usize = rules.pdrs.values().map(|pdr| of_filters(&pdr.pdi)).sum();
-        let octets = SESSION + PDR * rules.pdrs.len() + OTHER * others + filters;
-        Self { octets: u32::try_from(octets).unwrap_or(u32::MAX), is_alike: false }
+        Self::with_filters(rules, rules.filter_memory())
     }
 
     /// Of a session that is like others.
     pub(crate) fn alike(template: &Template) -> Self {
-        Self { is_alike: true, ..Self::of(template.rules()) }
+        Self { is_alike: true, ..Self::with_filters(template.rules(), template.filter_memory()) }
+    }
+
+    /// Of a session with these rules, whose filters need `filters` octets.
+    fn with_filters(rules: &RuleSet, filters: usize) -> Self {
+        let others = rules.fars.len() + rules.qers.len() + rules.urrs.len() + rules.bars.len();
+        let octets = SESSION + PDR * rules.pdrs.len() + OTHER * others + filters;
+        Self { octets: u32::try_from(octets).unwrap_or(u32::MAX), is_alike: false }
     }
 
     /// Of a session of which this is kept.
@@ -61,19 +59,6 @@ impl Footprint {
     pub(crate) fn or(self, other: Self) -> Self {
         Self { octets: self.octets.max(other.octets), is_alike: self.is_alike && other.is_alike }
     }
-}
-
-/// Octets of the filters of a PDR.
-fn of_filters(pdi: &Pdi) -> usize {
-    let ethernet = |filter: &EthernetFilter| {
-        let macs = filter.macs.len() * size_of::<MacMatch>();
-        FILTER + size_of::<EthernetFilter>() + macs + filter.flows.iter().map(of_filter).sum::<usize>()
-    };
-    pdi.filters.iter().map(of_filter).sum::<usize>() + pdi.ethernet.iter().map(ethernet).sum::<usize>()
-}
-
-fn of_filter(filter: &SdfFilter) -> usize {
-    FILTER + filter.flow.octets() + PAIR * (filter.flow.port_pairs().min(MOST_PAIRS) - 1)
 }
 
 /// What all sessions may come to need.

@@ -2,7 +2,9 @@
 
 use causeway_types::{BarId, FarId, PdrId, QerId, SNssai, Span, UrrId};
 
-use super::{Bar, Far, PagingPolicy, Pdr, PduSessionType, Qer, RuleMap, Urr};
+use super::{
+    Bar, EthernetFilter, Far, MacMatch, PagingPolicy, Pdi, Pdr, PduSessionType, Qer, RuleMap, SdfFilter, Urr,
+};
 
 /// The rules of one session, by id, and what holds for the session as a whole. Validation ensures that every
 /// reference leads somewhere.
@@ -27,4 +29,30 @@ pub struct RuleSet {
     /// User Plane Inactivity Timer: how long no packet may come before the SMF is told (TS 29.244 clause 5.11.2).
     /// `None`: it is not told.
     pub inactivity_timer: Option<Span>,
+}
+
+/// Octets of a filter beside its own: what a data plane writes of it to compare packets with. And of each pair of port ranges of a
+/// filter beyond the first: one that has more than [`MOST_PAIRS`] is compared otherwise.
+const FILTER: usize = 256;
+const PAIR: usize = 192;
+const MOST_PAIRS: usize = 1024;
+
+impl RuleSet {
+    /// Octets of memory that the filters of all PDRs need, here and in a data plane, at most: an estimate.
+    pub fn filter_memory(&self) -> usize {
+        let of_pdi = |pdi: &Pdi| {
+            let ethernet: usize = pdi.ethernet.iter().map(of_ethernet_filter).sum();
+            pdi.filters.iter().map(of_filter).sum::<usize>() + ethernet
+        };
+        self.pdrs.values().map(|pdr| of_pdi(&pdr.pdi)).sum()
+    }
+}
+
+fn of_ethernet_filter(filter: &EthernetFilter) -> usize {
+    let macs = filter.macs.len() * size_of::<MacMatch>();
+    FILTER + size_of::<EthernetFilter>() + macs + filter.flows.iter().map(of_filter).sum::<usize>()
+}
+
+fn of_filter(filter: &SdfFilter) -> usize {
+    FILTER + filter.flow.octets() + PAIR * (filter.flow.port_pairs().min(MOST_PAIRS) - 1)
 }

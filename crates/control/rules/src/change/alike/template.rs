@@ -34,6 +34,8 @@ pub struct Template {
     tolerated: Vec<Tolerated>,
     /// How long the request was that it was made of: what it takes of memory is a multiple of that.
     octets: usize,
+    /// [`RuleSet::filter_memory`] of its rules.
+    filter_memory: usize,
 }
 
 /// The FARs whose tunnels are each session's own, in the order of [`Own::remotes`].
@@ -72,8 +74,20 @@ impl Template {
         own.tunnels.iter_mut().zip(&tunnels).for_each(|(slot, tunnel)| *slot = Some(tunnel.teid));
         let (common, chosen) = (session.clone(), change.chosen.clone());
         let tolerated = change.tolerated.clone();
-        let template =
-            Self { session: common, chosen, tunnels, are_given, fars, own, slots, policy, tolerated, octets };
+        let filter_memory = session.rules.filter_memory();
+        let template = Self {
+            session: common,
+            chosen,
+            tunnels,
+            are_given,
+            fars,
+            own,
+            slots,
+            policy,
+            tolerated,
+            octets,
+            filter_memory,
+        };
         let knows_pdrs = session.rules.pdrs.values().all(|pdr| template.knows_pdr(pdr));
         let knows_fars = session.rules.fars.values().all(|far| template.knows_far(far));
         (has_plain_end && knows_pdrs && knows_fars).then_some(template)
@@ -110,6 +124,7 @@ impl Template {
             policy: self.slots.policy_of(&changed.rules)?,
             tolerated: self.tolerated.clone(),
             octets: self.octets,
+            filter_memory: self.filter_memory,
         };
         changed.rules.fars.values().all(|far| template.knows_far(far)).then_some(template)
     }
@@ -196,6 +211,11 @@ impl Template {
     /// The rules of the session that it was made of.
     pub const fn rules(&self) -> &RuleSet {
         &self.session.rules
+    }
+
+    /// [`RuleSet::filter_memory`] of its rules.
+    pub const fn filter_memory(&self) -> usize {
+        self.filter_memory
     }
 
     /// Who establishes sessions in these words.
