@@ -171,6 +171,15 @@ fn resident(pid: u32) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 
+/// The same once it is no more than so much, or after a while.
+fn resident_after(pid: u32, expected: u64) -> u64 {
+    let patience = Instant::now() + PATIENCE * 3;
+    while resident(pid) > expected && Instant::now() < patience {
+        thread::sleep(Duration::from_millis(100));
+    }
+    resident(pid)
+}
+
 // Input:  room for a million sessions under limits on address space that are too low for anything, and for the tables of so many; then none.
 // Output: one error line that names the limit and what to do, and exit code 1; without a limit it runs.
 #[test]
@@ -227,6 +236,31 @@ fn sessions_are_refused_before_the_memory_ends() {
     smf.delete(others);
     smf.delete(&again);
     assert!(metric(at, "causeway_memory_needed_bytes") < 1.0);
+    running.signal("TERM");
+    running.until("stopped:");
+}
+
+// Input:  a daemon without sessions; 100,000 sessions come and go; then answers are kept no longer.
+// Output: of the memory that they took, at most a fifth is still with the process.
+#[test]
+fn memory_goes_back_with_the_sessions() {
+    let at = loopback();
+    let path = configured(at, "");
+    let mut running = Running::start(&["-c", path.to_str().unwrap()]);
+    running.until("ready");
+    let pid = running.child.id();
+    let mut smf = Smf::associated(at);
+    // What is there once and for all.
+    let (first, _) = smf.establish(200);
+    smf.delete(&first);
+    let idle = resident(pid);
+    let (seids, refused) = smf.establish(100_000);
+    assert_eq!((seids.len(), refused), (100_000, None));
+    let full = resident(pid);
+    smf.delete(&seids);
+    let most = idle + (full - idle) / 5;
+    let left = resident_after(pid, most);
+    assert!(left <= most, "{idle} before, {full} with sessions, {left} left");
     running.signal("TERM");
     running.until("stopped:");
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use causeway_pfcp::MessageType;
-use causeway_rules::Prepare;
+use causeway_rules::{Prepare, Release};
 use causeway_types::Seid;
 
 use crate::N4;
@@ -17,6 +17,11 @@ impl N4 {
     /// by another thread. Call it before the first session.
     pub const fn prepare_memory_with(&mut self, prepare: Prepare) {
         self.sessions.prepare_with(prepare);
+    }
+
+    /// Has memory that sessions have left given back so to the system, a little at each [`N4::timer`]. Call it before the first session.
+    pub fn release_memory_with<R: Release>(&mut self) {
+        self.sessions.release_with::<R>();
     }
 
     /// The memory of the tables of sessions, which is met all over.

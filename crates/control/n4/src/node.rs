@@ -220,6 +220,7 @@ impl N4 {
             self.purge_due,
             self.associations.next_farewell(),
             self.phase.deadline(),
+            self.sessions.are_loose().then(Time::default),
         ]
         .into_iter()
         .flatten()
@@ -239,6 +240,9 @@ impl N4 {
         self.go_on_purging(now);
         self.end_farewells(now);
         self.check_shutdown(now);
+        if self.sessions.are_loose() {
+            self.sessions.tighten();
+        }
     }
 
     /// The counters since the start.

@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
-use causeway_rules::{Ahead, Prepare};
+use causeway_rules::{Ahead, Prepare, ReleaseOf, Tail};
 
 /// How many things lie in one piece beyond the first: more come without the others being moved.
 const PIECE: usize = 256;
+
+/// Places behind the last thing from which on they are too many.
+const LOOSE: u32 = 1024;
 
 /// Things whose places are numbered, and stay as long as the things do.
 #[derive(Debug)]
@@ -15,11 +18,13 @@ pub(crate) struct Slab<T> {
     reserved: usize,
     /// All others.
     pieces: Vec<Vec<Option<T>>>,
-    /// Places that were left, the last first.
+    /// Places that were left, the last first. Some may be lost since, but for the last.
     free: Vec<u32>,
-    /// Places from this one on were never used.
+    /// There is no place from this one on yet, or any more.
     end: u32,
+    len: usize,
     ahead: Ahead,
+    tail: Tail<Option<T>>,
 }
 
 impl<T> Default for Slab<T> {
@@ -30,7 +35,9 @@ impl<T> Default for Slab<T> {
             pieces: Vec::new(),
             free: Vec::new(),
             end: 0,
+            len: 0,
             ahead: Ahead::new(None),
+            tail: Tail::new(None),
         }
     }
 }
@@ -48,6 +55,47 @@ impl<T> Slab<T> {
         self.ahead = Ahead::new(Some(prepare));
     }
 
+    /// Memory of the places that lie together is given back so from now on, when nothing is there any more.
+    pub(crate) fn release_with(&mut self, release: ReleaseOf<Option<T>>) {
+        self.tail = Tail::new(Some(release));
+    }
+
+    /// Most places are vacant, those at the end among them: [`Slab::shorten`] has something to do.
+    pub(crate) fn is_loose(&self) -> bool {
+        let is_vacant = |last: Option<&Option<T>>| last.is_some_and(Option::is_none);
+        let last = || self.pieces.last().map_or(self.first.last(), |piece| piece.last());
+        (self.len() as u32).saturating_add(LOOSE) < self.end / 2 && is_vacant(last())
+    }
+
+    /// Takes away vacant places at the end, so many at most.
+    pub(crate) fn shorten(&mut self, most: usize) {
+        let mut left = most;
+        while left > 0
+            && let Some(piece) = self.pieces.last_mut()
+            && piece.pop_if(|last| last.is_none()).is_some()
+        {
+            left -= 1;
+            if piece.is_empty() {
+                self.pieces.pop();
+            }
+        }
+        if self.pieces.is_empty() {
+            left -= self.tail.shorten(&mut self.first, left, Option::is_none);
+            self.ahead.retreat(self.first.as_ptr_range().end.cast());
+        }
+        self.end -= (most - left) as u32;
+        self.drop_lost();
+        let places = self.free.len();
+        if self.free.capacity() / 4 > places + PIECE {
+            self.free.shrink_to(places * 2);
+        }
+    }
+
+    /// Keeps the last of the places that were left one that there is.
+    fn drop_lost(&mut self) {
+        while self.free.pop_if(|last| *last >= self.end).is_some() {}
+    }
+
     /// The memory of the places that lie together.
     pub(crate) fn memory(&self) -> Range<*const u8> {
         let start = self.first.as_ptr();
@@ -55,11 +103,11 @@ impl<T> Slab<T> {
     }
 
     /// How many things there are.
-    pub(crate) fn len(&self) -> usize {
-        self.end as usize - self.free.len()
+    pub(crate) const fn len(&self) -> usize {
+        self.len
     }
 
-    /// Places from this one on were never used.
+    /// There is no place from this one on.
     pub(crate) const fn end(&self) -> u32 {
         self.end
     }
@@ -79,29 +127,41 @@ impl<T> Slab<T> {
 
     /// Puts something in a place that was [`Slab::vacant`], since when nothing has come. O(what has gone since then).
     pub(crate) fn insert_at(&mut self, place: u32, thing: T) {
-        if place == self.end {
-            self.append(thing);
+        if place >= self.end {
+            // Others have been lost meanwhile: they are there again, and vacant.
+            if !self.free.is_empty() || place > self.end {
+                let end = self.end;
+                self.free.retain(|free| *free < end);
+                for lost in end..place {
+                    self.append(None);
+                    self.free.push(lost);
+                }
+            }
+            self.append(Some(thing));
+            self.len += 1;
             return;
         }
         let at = self.free.iter().rposition(|free| *free == place);
         if let (Some(at), Some(slot)) = (at, self.slot(place)) {
             *slot = Some(thing);
             self.free.remove(at);
+            self.len += 1;
+            self.drop_lost();
         }
     }
 
-    fn append(&mut self, thing: T) {
+    fn append(&mut self, thing: Option<T>) {
         self.end += 1;
         if self.first.len() < self.reserved {
             let Range { end: used, .. } = self.first.as_ptr_range();
             self.ahead.reach(used.cast(), self.memory().end);
-            return self.first.push(Some(thing));
+            return self.first.push(thing);
         }
         match self.pieces.last_mut() {
-            Some(piece) if piece.len() < PIECE => piece.push(Some(thing)),
+            Some(piece) if piece.len() < PIECE => piece.push(thing),
             _ => {
                 let mut piece = Vec::with_capacity(PIECE);
-                piece.push(Some(thing));
+                piece.push(thing);
                 self.pieces.push(piece);
             }
         }
@@ -130,6 +190,7 @@ impl<T> Slab<T> {
     pub(crate) fn remove(&mut self, place: u32) -> Option<T> {
         let thing = self.slot(place)?.take()?;
         self.free.push(place);
+        self.len -= 1;
         Some(thing)
     }
 
@@ -176,6 +237,38 @@ mod tests {
                 (slab.get(1), slab.get(0), slab.get(1000), slab.len()),
                 (Some(&1), Some(&7), None, 1000)
             );
+        }
+    }
+
+    // Input:  as many things as lie together and twice as many, which go in their order but for one; then that one, too; then others come.
+    // Output: nothing is taken away while one is there at the end; then all places, a few at a time; a place that was vacant before is there
+    //         again when something comes to it, and so are those before it.
+    #[test]
+    fn places_at_the_end_go() {
+        for together in [20_000, 5000] {
+            let mut slab = Slab::with_capacity(together);
+            (0..20_000).for_each(|thing| drop(slab.insert(thing)));
+            (0..19_999).for_each(|place| drop(slab.remove(place)));
+            let unused = slab.vacant();
+            slab.shorten(100);
+            assert!(!slab.is_loose() && slab.end() == 20_000 && slab.len() == 1);
+            assert_eq!(slab.remove(19_999), Some(19_999));
+            let mut steps = 0;
+            while slab.is_loose() {
+                slab.shorten(1000);
+                steps += 1;
+            }
+            assert!((15..=20).contains(&steps) && slab.end() <= 2 * LOOSE, "{steps}");
+            slab.shorten(usize::MAX);
+            assert_eq!((slab.end(), slab.len(), slab.vacant(), slab.get(5)), (0, 0, 0, None));
+            slab.insert_at(unused, 7);
+            assert_eq!((slab.get(unused), slab.len(), slab.end()), (Some(&7), 1, unused + 1));
+            let others: Vec<_> = (0..u64::from(unused) + 5).map(|_| slab.insert(8)).collect();
+            let mut sorted = others.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            assert!(sorted.len() == others.len() && !others.contains(&unused));
+            assert_eq!((slab.len(), slab.iter().count()), (others.len() + 1, others.len() + 1));
         }
     }
 

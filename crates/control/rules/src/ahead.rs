@@ -1,5 +1,6 @@
 //! Memory that is used from one end to the other, and made ready before it is.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::Prepare;
@@ -7,8 +8,56 @@ use crate::Prepare;
 /// Octets that are made ready at a time, and at multiples of which: a huge page of x86-64.
 const PIECE: usize = 2 << 20;
 
+/// Octets that are given back at a time, at least.
+const PAGES: usize = 64 << 10;
+
 /// So many octets before memory is used it is to be ready.
 const MARGIN: usize = PIECE / 2;
+
+/// Gives memory back to the system.
+pub trait Release {
+    /// The pages that hold nothing but this are the system's. What is there is as good as never written.
+    fn release<T>(unused: &mut [MaybeUninit<T>]);
+}
+
+/// How [`Release`] does it for memory of one type.
+pub type ReleaseOf<T> = fn(&mut [MaybeUninit<T>]);
+
+/// Elements of an array that is used in order, and from whose end what is vacant goes, a little at a time.
+///
+/// It knows how much of the memory behind the last element has been used since it was given back.
+#[derive(Debug)]
+pub struct Tail<T> {
+    release: Option<ReleaseOf<T>>,
+    /// Elements that there were at most since memory was given back last.
+    touched: usize,
+}
+
+impl<T> Tail<T> {
+    /// Memory is given back so, if at all.
+    pub const fn new(release: Option<ReleaseOf<T>>) -> Self {
+        Self { release, touched: 0 }
+    }
+
+    /// Takes up to `most` elements that are vacant from the end, and gives back the memory that they leave if that is a piece or more, or no
+    /// more go. Returns how many have gone.
+    pub fn shorten(&mut self, elements: &mut Vec<T>, most: usize, is_vacant: impl Fn(&T) -> bool) -> usize {
+        let before = elements.len();
+        self.touched = self.touched.max(before);
+        while before - elements.len() < most && elements.pop_if(|last| is_vacant(last)).is_some() {}
+        let gone = before - elements.len();
+        let left = self.touched - elements.len();
+        let is_end = gone < most && left >= PAGES / size_of::<T>().max(1);
+        if (is_end || left * size_of::<T>() >= PIECE)
+            && let Some(release) = self.release
+            && let Some(unused) = elements.spare_capacity_mut().get_mut(..left)
+        {
+            release(unused);
+            self.touched = elements.len();
+        }
+        gone
+    }
+}
 
 /// How far an array that is used in order has been made ready.
 ///
@@ -32,6 +81,13 @@ impl Ahead {
     pub fn reach(&mut self, used: *const u8, end: *const u8) {
         if self.ready.is_none_or(|ready| used.addr() + MARGIN >= ready) {
             self.go_on(used, end);
+        }
+    }
+
+    /// What lies behind this address is not used any more, and may be given back: it is to be made ready again.
+    pub fn retreat(&mut self, used: *const u8) {
+        if self.ready.is_some_and(|ready| ready > used.addr()) {
+            self.ready = Some(used.addr().next_multiple_of(PIECE));
         }
     }
 
@@ -70,6 +126,36 @@ mod tests {
 
     fn note(range: Range<*const u8>) {
         PREPARED.with_borrow_mut(|all| all.push(range.start.addr()..range.end.addr()));
+    }
+
+    thread_local! {
+        static RELEASED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    }
+
+    fn note_released(unused: &mut [MaybeUninit<[u64; 8]>]) {
+        RELEASED.with_borrow_mut(|all| all.push(unused.len()));
+    }
+
+    // Input:  100,000 elements of 64 octets, in memory for twice as many; all but the first ten are vacant; 4096 are looked at at a time.
+    // Output: those at the end go, and their memory a piece at a time; what was never used is not given back.
+    #[test]
+    fn what_is_vacant_at_the_end_goes() {
+        let mut elements = Vec::with_capacity(200_000);
+        elements.extend((0..100_000_u64).map(|at| [at; 8]));
+        let mut tail = Tail::new(Some(note_released));
+        let mut steps = 0;
+        while tail.shorten(&mut elements, 4096, |[at, ..]| *at >= 10) > 0 {
+            steps += 1;
+        }
+        assert_eq!((elements.len(), steps), (10, 25));
+        let released = RELEASED.take();
+        assert_eq!(released.iter().sum::<usize>(), 99_990);
+        assert!(
+            released.len() <= 4 && released.iter().all(|count| *count <= PIECE / 64 + 4096),
+            "{released:?}"
+        );
+        assert_eq!(tail.shorten(&mut elements, 4096, |_| false), 0);
+        assert!(RELEASED.take().is_empty());
     }
 
     // Input:  an array of nine pieces and a half, from the middle of one on, used in lines of 64 octets from its second piece to its end; then

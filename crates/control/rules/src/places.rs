@@ -30,6 +30,12 @@ const FIRST: usize = 1 << 14;
 /// Buckets that are moved for each entry that comes, while there are more than one table of them.
 const STEP: usize = 2;
 
+/// The same for each entry that goes: whatever there is has moved before none is left.
+const STEP_BACK: usize = 8;
+
+/// Buckets that may always be there.
+const LEAST: usize = 1 << 13;
+
 /// Memory that will be used soon: for whoever gets that from the system before.
 pub type Prepare = fn(Range<*const u8>);
 
@@ -50,8 +56,9 @@ pub struct Places {
     expected: usize,
     prepare: Option<Prepare>,
     len: usize,
-    /// From so many entries on something is to be done when another one comes.
+    /// From so many entries on something is to be done when another one comes, and below so many when one goes.
     due: usize,
+    low: usize,
     /// Entries that the last one that came has moved.
     #[cfg(test)]
     moved: usize,
@@ -113,7 +120,7 @@ impl Places {
         if capacity > 0 {
             places.buckets = Buckets::new(needed(capacity.min(FIRST)));
         }
-        places.due = places.next_due();
+        (places.due, places.low) = (places.next_due(), places.next_low());
         places
     }
 
@@ -179,6 +186,9 @@ impl Places {
             |old: &mut Option<Box<Old>>| old.as_mut().is_some_and(|old| old.buckets.take(low, place));
         if self.buckets.take(low, place) || in_old(&mut self.old) {
             self.len -= 1;
+            if self.len < self.low {
+                self.shrink();
+            }
         }
     }
 
@@ -227,7 +237,31 @@ impl Places {
         } else if self.next_due() == self.len {
             self.next = Some(self.more());
         }
-        self.due = self.next_due();
+        (self.due, self.low) = (self.next_due(), self.next_low());
+    }
+
+    /// Moves some entries to where they are to be, or begins to move them to where there is less room.
+    #[cold]
+    #[inline(never)]
+    fn shrink(&mut self) {
+        if self.old.is_some() {
+            self.move_some(STEP_BACK);
+        } else {
+            self.next = None;
+            let fewer = Buckets::new(self.buckets.count / 4);
+            let buckets = std::mem::replace(&mut self.buckets, fewer);
+            self.old = Some(Box::new(Old { buckets, at: 0 }));
+        }
+        (self.due, self.low) = (self.next_due(), self.next_low());
+    }
+
+    /// Below how many entries something is to be done when one goes: in the middle of a move it is at once.
+    const fn next_low(&self) -> usize {
+        match &self.old {
+            Some(_) => usize::MAX,
+            None if self.buckets.count > LEAST => self.buckets.room() / 8,
+            None => 0,
+        }
     }
 
     /// When something is to be done next: in the middle of a move it is at once.

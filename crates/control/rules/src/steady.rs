@@ -13,8 +13,15 @@ const PARTS: usize = 1024;
 /// The bits of a hash that say which part. A part looks at the lowest and at the seven highest ones.
 const PART_SHIFT: u32 = 40;
 
+/// Removals after which one more part is looked at: a power of two.
+const ROUND: usize = 8;
+
+/// Entries of a part for which it may always have room.
+const FEW: usize = 2;
+
 /// A hash map without a long pause: one insertion moves one of 1024 parts at most. The hasher mixes its result once more at its end:
-/// without that, some seeds put most of the keys that are numbers in a row into few parts.
+/// without that, some seeds put most of the keys that are numbers in a row into few parts. What entries leave is given back by the same
+/// steps: every eighth removal looks at one part, the one after that of the last time.
 ///
 /// It is many hash tables, each of which doubles by itself when it is full. A map that moves everything when it doubles stops its
 /// thread for a tenth of a second where there are a million entries. Seeded anew each time one is made, since peers choose the keys.
@@ -24,11 +31,13 @@ pub struct SteadyMap<K, V> {
     /// None before the first entry.
     parts: Vec<HashTable<(K, V)>>,
     len: usize,
+    /// The part that was looked at last for room that it does not need.
+    last: usize,
 }
 
 impl<K, V> Default for SteadyMap<K, V> {
     fn default() -> Self {
-        Self { hasher: RandomState::default(), parts: Vec::new(), len: 0 }
+        Self { hasher: RandomState::default(), parts: Vec::new(), len: 0, last: 0 }
     }
 }
 
@@ -148,7 +157,22 @@ impl<K: Eq + Hash, V> SteadyMap<K, V> {
         let held = part.find_entry(hash, |(known, _)| known.borrow() == key).ok()?;
         let ((_, value), _) = held.remove();
         self.len -= 1;
+        if self.len.is_multiple_of(ROUND) {
+            self.shrink();
+        }
         Some(value)
+    }
+
+    /// Looks at one more part, and moves it to where there is less room if it has far more than it needs.
+    #[cold]
+    #[inline(never)]
+    fn shrink(&mut self) {
+        self.last = (self.last + 1) % PARTS;
+        if let Some(part) = self.parts.get_mut(self.last)
+            && part.capacity() / 4 > part.len() + FEW
+        {
+            part.shrink_to(part.len() * 2, |(key, _)| self.hasher.hash_one(key));
+        }
     }
 
     /// Takes out all entries that are not wanted. O(entries).
@@ -204,6 +228,24 @@ mod tests {
                 assert!(most < Some(16 + 4096 / 256), "{most:?}, {apart} apart: {:?}", map.hasher);
             }
         }
+    }
+
+    // Input:  three hundred thousand entries that come, and go again but for a hundred.
+    // Output: the tables have room for few, and no step moved many; what is left is found.
+    #[test]
+    fn what_entries_leave_is_given_back() {
+        let mut map = SteadyMap::default();
+        (0..300_000_u32).for_each(|key| drop(map.insert(key, key)));
+        for key in 100..300_000_u32 {
+            let part = (map.last + 1) % PARTS;
+            let before = map.parts[part].capacity();
+            map.remove(&key);
+            let moved = if map.parts[part].capacity() == before { 0 } else { map.parts[part].len() };
+            assert!(moved < 16 + map.len() / 256, "{moved} of {}", map.len());
+        }
+        let room: usize = map.parts.iter().map(HashTable::capacity).sum();
+        assert!(room < PARTS * 16, "{room}");
+        assert!(map.len() == 100 && (0..100).all(|key| map.get(&key) == Some(&key)));
     }
 
     // Input:  ten thousand steps of entering, changing and taking out among two thousand keys.

@@ -124,11 +124,13 @@ impl Dataplane for FastPath {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        self.slow.next_deadline()
+        let loose = self.resting.is_loose().then(Time::default);
+        loose.or_else(|| self.slow.next_deadline())
     }
 
     fn advance(&mut self, now: Time) {
         self.expire(now);
+        self.resting.tighten();
         self.slow.advance(now);
     }
 

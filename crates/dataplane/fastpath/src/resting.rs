@@ -16,10 +16,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_reference::lease::Traces;
-use causeway_rules::{Ahead, Alike, Moved, Own, Places, Probe, Remote};
+use causeway_rules::{Ahead, Alike, Moved, Own, Places, Probe, Release, Remote, Tail};
 use causeway_types::{DualIp, FTeid, Seid, Teid, Time};
 
-use crate::index::{ArenaError, prepare};
+use crate::index::{ArenaError, ToKernel, prepare};
 use crate::lease::Lease;
 pub(crate) use awake::{Awake, Candidate};
 pub(crate) use entry::Entry;
@@ -31,6 +31,13 @@ use policies::Policies;
 /// can name one tunnel for every session.
 pub(crate) const MOST_SENDERS: usize = 64;
 
+/// The kind of a record of nobody.
+const VACANT: u32 = u32::MAX;
+
+/// Records of nobody from which on they are too many, and how many are taken away at a time.
+const LOOSE: usize = 1024;
+const AT_ONCE: usize = 512;
+
 /// Sessions that rest, found by everything that can wake them.
 #[derive(Debug)]
 pub(crate) struct Resting {
@@ -38,7 +45,8 @@ pub(crate) struct Resting {
     records: Vec<Record>,
     policies: Policies,
     ahead: Ahead,
-    /// Places of records that are free.
+    tail: Tail<Record>,
+    /// Places of records that are free, or no longer there.
     free: Vec<u32>,
     seids: Places,
     /// By their TEIDs alone: a tunnel may end at two addresses, and few tunnels that end at others have the same TEID.
@@ -105,6 +113,7 @@ impl Resting {
             records,
             policies: Policies::new(sessions),
             ahead: Ahead::new(Some(prepare)),
+            tail: Tail::new(Some(ToKernel::release::<Record>)),
             free: Vec::new(),
             seids: places(),
             tunnels: places(),
@@ -163,7 +172,9 @@ impl Resting {
         let paths = kind.paths(&own);
         let policy = self.policies.add(alike.policy());
         let record = Record { seid, since, own, kind: entry.kind, policy, past };
-        let place = self.free.pop().unwrap_or(self.records.len() as u32);
+        let end = self.records.len() as u32;
+        while self.free.pop_if(|place| *place >= end).is_some() {}
+        let place = self.free.pop().unwrap_or(end);
         match self.records.get_mut(place as usize) {
             Some(slot) => *slot = record,
             None => {
@@ -238,11 +249,33 @@ impl Resting {
         entry.ue.into_iter().for_each(|ue| self.ues.remove_at(ue, place));
         entry.tunnels.into_iter().flatten().for_each(|tunnel| self.tunnels.remove_at(tunnel, place));
         entry.remotes.into_iter().flatten().for_each(|remote| self.remotes.remove_at(remote, place));
+        if let Some(record) = self.records.get_mut(place as usize) {
+            record.kind = VACANT;
+        }
         self.free.push(place);
         let kind = self.kinds.get_mut(number)?;
         kind.users -= 1;
         let alike = Alike::new(Arc::clone(&kind.template), own, self.policies.take(policy));
         Some(Woken { since, alike, paths: kind.paths(&own), past })
+    }
+
+    /// Sessions have left memory at the end of the records.
+    pub(crate) fn is_loose(&self) -> bool {
+        self.len() + LOOSE < self.records.len() / 2
+            && self.records.last().is_some_and(|last| last.kind == VACANT)
+    }
+
+    /// Gives back some of it.
+    pub(crate) fn tighten(&mut self) {
+        if self.is_loose() {
+            self.tail.shorten(&mut self.records, AT_ONCE, |record| record.kind == VACANT);
+            self.ahead.retreat(self.records.as_ptr_range().end.cast());
+            let end = self.records.len() as u32;
+            while self.free.pop_if(|place| *place >= end).is_some() {}
+            if self.free.capacity() / 4 > self.free.len() + LOOSE {
+                self.free.shrink_to(self.free.len() * 2);
+            }
+        }
     }
 
     /// Since when the session is there that rests.

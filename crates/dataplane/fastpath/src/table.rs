@@ -13,7 +13,9 @@ use crate::index::{AddressKey, Arena, ArenaError, Cuckoo, Pools, PrefixKey, Tunn
 use crate::key::Key;
 use crate::line::{Line, RuleLine};
 use crate::numbers::Numbers;
+use regions::Regions;
 
+mod regions;
 mod rules;
 
 /// Slots of TEIDs for each session.
@@ -35,6 +37,7 @@ pub(crate) struct Table {
     pools: Pools,
     /// First those of TEIDs, by slot; then those of pools, by number; then the others.
     lines: Arena<Line>,
+    regions: Regions,
     /// Of each of these three, as far as they have been used in order.
     ahead: [Ahead; 3],
     slots: u32,
@@ -45,6 +48,7 @@ pub(crate) struct Table {
     taken: u32,
     others: Numbers,
     rules: Arena<RuleLine>,
+    rule_regions: Regions,
     rules_ahead: Ahead,
     rule_numbers: Numbers,
     tunnels: Cuckoo<TunnelKey>,
@@ -75,6 +79,7 @@ impl Table {
             scheme: topology.teids,
             pools,
             lines: Arena::sparse((first + others) as usize)?,
+            regions: Regions::new((first + others) as usize, size_of::<Line>()),
             ahead: [Ahead::new(Some(prepare)); 3],
             slots,
             last_slot: 0,
@@ -82,6 +87,7 @@ impl Table {
             taken: 0,
             others: Numbers::new(first, first + others),
             rules: Arena::sparse(rules as usize)?,
+            rule_regions: Regions::new(rules as usize, size_of::<RuleLine>()),
             rules_ahead: Ahead::new(Some(prepare)),
             rule_numbers: Numbers::new(0, rules),
             tunnels: Cuckoo::new(others as usize)?,
@@ -247,6 +253,7 @@ impl Table {
             if near.is_none() { 2 } else { usize::from(!matches!(key, Key::Tunnel(..))) },
         );
         *self.line_mut(number)? = line;
+        self.regions.take(number, 1);
         self.taken += 1;
         match key {
             _ if near != Some(number) => {}
@@ -290,6 +297,14 @@ impl Table {
         if let Some(line) = self.line_mut(number) {
             *line = Line::default();
             self.taken = self.taken.saturating_sub(1);
+        }
+        if let Some(region) = self.regions.leave(number, 1) {
+            let region = region.start..region.end.min(self.lines.len());
+            let is_free =
+                self.lines.get(region.clone()).is_some_and(|lines| !lines.iter().any(Line::is_taken));
+            if is_free {
+                self.lines.release(region);
+            }
         }
         if self.others.is_one(number) {
             self.others.give_back(number, 1);

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::{Egress, Ingress, PacketEngine, Plan, Transmit};
 use causeway_fastpath::FastPath;
-use causeway_fastpath::index::{ArenaError, prepare};
+use causeway_fastpath::index::{ArenaError, ToKernel, prepare};
 use causeway_n4::{ApplyId, Config, N4, Output};
 use causeway_reference::{Limits, Reference};
 use causeway_types::{DualIp, NodeId, NtpSeconds, Span, Time};
@@ -57,6 +57,7 @@ impl World {
         config.limits.sessions = sessions as usize;
         let mut n4 = N4::new(config, capabilities(sessions), endpoints, NtpSeconds(3_900_000_000));
         n4.prepare_memory_with(prepare);
+        n4.release_memory_with::<ToKernel>();
         Ok(Self {
             n4,
             plane,

@@ -14,7 +14,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, Capabilities, Plan, Topology};
-use causeway_fastpath::index::{prefetch_at, prepare};
+use causeway_fastpath::index::{ToKernel, prefetch_at, prepare};
 use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_rules::Scramble;
 use causeway_types::{IpNet, NodeId, Time};
@@ -101,6 +101,7 @@ pub(crate) async fn run(
 ) -> Result<Totals, RunError> {
     let (control, asks) = mpsc::channel(ASKS);
     n4.prepare_memory_with(prepare);
+    n4.release_memory_with::<ToKernel>();
     let routes = FramedRoutes::new(&given.upf.session);
     let kernel = Kernel::start(&given.upf).map_err(RunError::Sockets)?;
     let management = Management {

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::association::AssociationId;
 
+/// So many take little memory.
+const FEW: usize = 4096;
+
 /// The places of the sessions of each association, in any order. There are few associations, and they are asked for often: each is
 /// found sooner by its id than by a hash of it.
 #[derive(Debug, Default)]
@@ -25,6 +28,9 @@ impl Members {
         let members = self.0.get_mut(&association)?;
         if (number as usize) < members.len() {
             members.swap_remove(number as usize);
+        }
+        if members.capacity() / 4 > members.len() + FEW {
+            members.shrink_to(members.len() * 2);
         }
         let heir = members.get(number as usize).copied();
         if members.is_empty() {

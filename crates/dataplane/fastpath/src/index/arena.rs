@@ -6,9 +6,11 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::{self, NonNull};
 
+use causeway_rules::Release;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use zerocopy::FromZeros;
@@ -91,6 +93,23 @@ impl<T: FromZeros> Arena<T> {
         Self::with_pages(len, false)
     }
 
+    /// Gives memory of these elements back to the kernel, by the page. Those whose memory goes are all zero then, the others what they were.
+    pub fn release(&mut self, elements: Range<usize>) {
+        let is_mapped = matches!(self.memory, Memory::Mapped { .. });
+        if let Some(elements) = self.get_mut(elements).filter(|_| is_mapped) {
+            let Range { start, end } = elements.as_mut_ptr_range();
+            let (first, last) = (start.addr().next_multiple_of(PAGE), end.addr() / PAGE * PAGE);
+            if first < last {
+                // It fails where pages are larger, or locked: then they stay.
+                // SAFETY: the pages lie in the elements as a whole, which are borrowed mutably, and all zeroes, which private pages of
+                // no file are afterwards, is a T.
+                let _ = unsafe {
+                    madvise(start.cast::<c_void>().with_addr(first), last - first, Advice::LinuxDontNeed)
+                };
+            }
+        }
+    }
+
     fn with_pages(len: usize, are_huge: bool) -> Result<Self, ArenaError> {
         const {
             assert!(size_of::<T>() > 0 && align_of::<T>() <= PAGE && !std::mem::needs_drop::<T>());
@@ -143,6 +162,22 @@ pub fn ask_for_huge_pages_in(range: Range<*const u8>) {
     // It makes nothing wrong if the kernel does not.
     // SAFETY: nothing that is in memory is changed by what kind of pages it is in, and there need not be anything.
     let _ = unsafe { madvise(start, octets, Advice::LinuxHugepage) };
+}
+
+/// Gives the pages back to the kernel that hold nothing but this.
+pub struct ToKernel;
+
+impl Release for ToKernel {
+    fn release<T>(unused: &mut [MaybeUninit<T>]) {
+        let Range { start, end } = unused.as_ptr_range();
+        let (first, last) = (start.addr().next_multiple_of(PAGE), end.addr() / PAGE * PAGE);
+        if first < last && !cfg!(miri) {
+            let at = start.cast::<c_void>().with_addr(first).cast_mut();
+            // It fails where pages are larger, or locked: then they stay.
+            // SAFETY: the pages lie in `unused` as a whole, which is borrowed mutably, and any octets are a `MaybeUninit`.
+            let _ = unsafe { madvise(at, last - first, Advice::LinuxDontNeed) };
+        }
+    }
 }
 
 /// Has the kernel get the pages in a range of addresses now, huge ones where it can. What is there stays as it is, and nothing happens
@@ -271,6 +306,22 @@ mod tests {
         assert_eq!((lines[0].0[0], lines[1].0[0], lines[last].0[0]), (1, 0, 2));
     }
 
+    // Input:  a million lines with a number each, of which some in the middle are given back.
+    // Output: they are zero but at the edges, where they may be; the others keep their numbers.
+    #[test]
+    fn elements_that_are_given_back_are_zero() {
+        let mut lines = Arena::<Line>::sparse(if cfg!(miri) { 1000 } else { 1 << 20 }).unwrap();
+        lines.iter_mut().zip(1..).for_each(|(line, number)| line.0 = [number; 8]);
+        let (end, part) = (lines.len(), lines.len() / 4..lines.len() / 2);
+        lines.release(part.clone());
+        lines.release(end..end + 1);
+        for (at, line) in lines.iter().enumerate() {
+            let is_kept = line.0 == [at as u64 + 1; 8];
+            assert!(is_kept || part.contains(&at) && line.0 == [0; 8], "{at}");
+            assert!(cfg!(miri) || !is_kept || at < part.start + 64 || at + 64 >= part.end, "{at}");
+        }
+    }
+
     // Input:  no element, some, and as many as fill several huge pages, of which the first and the last have a value.
     // Output: they keep it.
     #[test]
@@ -284,6 +335,22 @@ mod tests {
             assert_eq!(ends, (len > 0).then_some((1, 2)));
             assert_eq!(words.iter().filter(|word| **word != 0).count(), len.min(2));
         }
+    }
+
+    // Input:  64 MB of words in a vector, of which all but the first hundred go, and their memory.
+    // Output: it is given back; those that stay are what they were.
+    #[test]
+    #[cfg_attr(miri, ignore = "needs mmap")]
+    fn unused_memory_is_given_back() {
+        let mut words = vec![7_u64; 8 << 20];
+        let place = words.as_ptr().addr();
+        let resident = || resident_kb(&std::fs::read_to_string("/proc/self/smaps").unwrap(), place);
+        assert!(resident() > 60_000);
+        words.truncate(100);
+        ToKernel::release(words.spare_capacity_mut());
+        assert!(resident() < 10_000, "{}", resident());
+        assert!(words.iter().all(|word| *word == 7));
+        ToKernel::release::<u64>(&mut []);
     }
 
     /// The `Rss` line of the mapping that an address lies in.

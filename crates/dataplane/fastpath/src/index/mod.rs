@@ -11,7 +11,7 @@ mod machine;
 mod pools;
 mod ready;
 
-pub use arena::{Arena, ArenaError, Backing, ask_for_huge_pages, ask_for_huge_pages_in};
+pub use arena::{Arena, ArenaError, Backing, ToKernel, ask_for_huge_pages, ask_for_huge_pages_in};
 pub use cuckoo::{Cuckoo, Full, Probe};
 pub use key::{AddressKey, Key, PrefixKey, TunnelKey};
 pub use machine::{prefetch, prefetch_at};

@@ -23,6 +23,7 @@ impl Table {
     pub(crate) fn take_rules(&mut self, count: u32) -> Option<u32> {
         let first = self.rule_numbers.take(count)?;
         let Range { start, end } = self.rules.as_ptr_range();
+        self.rule_regions.take(first, count);
         self.rules_ahead.reach(start.wrapping_add(first as usize).cast(), end.cast());
         Some(first)
     }
@@ -32,6 +33,10 @@ impl Table {
         if let Some(lines) = self.rules.get_mut(first as usize..(first + count) as usize) {
             lines.fill(RuleLine::default());
             self.rule_numbers.give_back(first, count);
+            if let Some(region) = self.rule_regions.leave(first, count) {
+                let region = region.start..region.end.min(self.rules.len());
+                self.rules.release(region);
+            }
         }
     }
 }

@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
-use causeway_rules::Prepare;
+use causeway_rules::{Prepare, Release};
 use causeway_types::{FSeid, Seid};
 
 use super::Sessions;
 use crate::session::Session;
+
+/// Places of sessions that have gone that are taken away at a time.
+const AT_ONCE: usize = 1024;
 
 /// Octets of a cache line.
 const LINE: usize = 64;
@@ -22,6 +25,21 @@ impl Sessions {
     pub(crate) const fn prepare_with(&mut self, prepare: Prepare) {
         self.all.prepare_with(prepare);
         self.by_cp.prepare_with(prepare);
+    }
+
+    /// Memory that sessions have left is given back so from now on.
+    pub(crate) fn release_with<R: Release>(&mut self) {
+        self.all.release_with(R::release::<Option<Session>>);
+    }
+
+    /// Sessions have left memory at the end of their table.
+    pub(crate) fn are_loose(&self) -> bool {
+        self.all.is_loose()
+    }
+
+    /// Gives back some of it.
+    pub(crate) fn tighten(&mut self) {
+        self.all.shorten(AT_ONCE);
     }
 
     /// Says where a session is, if there is one.
