@@ -260,6 +260,7 @@ fn memory_goes_back_with_the_sessions() {
     smf.delete(&seids);
     let most = idle + (full - idle) / 5;
     let left = resident_after(pid, most);
+    eprintln!("{idle} octets before, {full} with sessions, {left} left");
     assert!(left <= most, "{idle} before, {full} with sessions, {left} left");
     running.signal("TERM");
     running.until("stopped:");
