@@ -211,6 +211,9 @@ impl N4 {
 
     /// When [`N4::timer`] has something to do; `None` when no timer runs.
     pub fn next_timer(&self) -> Option<Time> {
+        if self.sessions.are_loose() {
+            return Some(Time::default());
+        }
         [
             self.outbound.next_deadline(),
             self.inbound.next_deadline(),
@@ -220,7 +223,6 @@ impl N4 {
             self.purge_due,
             self.associations.next_farewell(),
             self.phase.deadline(),
-            self.sessions.are_loose().then(Time::default),
         ]
         .into_iter()
         .flatten()

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use causeway_rules::{Ahead, Prepare, ReleaseOf, Tail};
+use causeway_rules::{Ahead, Prepare, ReleaseOf, Tail, fit};
 
 /// How many things lie in one piece beyond the first: more come without the others being moved.
 const PIECE: usize = 256;
@@ -61,6 +61,7 @@ impl<T> Slab<T> {
     }
 
     /// Most places are vacant, those at the end among them: [`Slab::shorten`] has something to do.
+    #[inline]
     pub(crate) fn is_loose(&self) -> bool {
         let is_vacant = |last: Option<&Option<T>>| last.is_some_and(Option::is_none);
         let last = || self.pieces.last().map_or(self.first.last(), |piece| piece.last());
@@ -68,6 +69,8 @@ impl<T> Slab<T> {
     }
 
     /// Takes away vacant places at the end, so many at most.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn shorten(&mut self, most: usize) {
         let mut left = most;
         while left > 0
@@ -85,10 +88,7 @@ impl<T> Slab<T> {
         }
         self.end -= (most - left) as u32;
         self.drop_lost();
-        let places = self.free.len();
-        if self.free.capacity() / 4 > places + PIECE {
-            self.free.shrink_to(places * 2);
-        }
+        fit(&mut self.free);
     }
 
     /// Keeps the last of the places that were left one that there is.
@@ -128,14 +128,8 @@ impl<T> Slab<T> {
     /// Puts something in a place that was [`Slab::vacant`], since when nothing has come. O(what has gone since then).
     pub(crate) fn insert_at(&mut self, place: u32, thing: T) {
         if place >= self.end {
-            // Others have been lost meanwhile: they are there again, and vacant.
-            if !self.free.is_empty() || place > self.end {
-                let end = self.end;
-                self.free.retain(|free| *free < end);
-                for lost in end..place {
-                    self.append(None);
-                    self.free.push(lost);
-                }
+            if place > self.end || !self.free.is_empty() {
+                self.bring_back(place);
             }
             self.append(Some(thing));
             self.len += 1;
@@ -150,6 +144,20 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Places before this one were lost since it was vacant: they are there again, and vacant.
+    #[cold]
+    #[inline(never)]
+    fn bring_back(&mut self, place: u32) {
+        let end = self.end;
+        self.free.retain(|free| *free < end);
+        for lost in end..place {
+            self.append(None);
+            self.free.push(lost);
+        }
+    }
+
+    // Inlined, so that the thing is not copied once more.
+    #[inline(always)]
     fn append(&mut self, thing: Option<T>) {
         self.end += 1;
         if self.first.len() < self.reserved {
@@ -247,8 +255,12 @@ mod tests {
     fn places_at_the_end_go() {
         for together in [20_000, 5000] {
             let mut slab = Slab::with_capacity(together);
-            (0..20_000).for_each(|thing| drop(slab.insert(thing)));
-            (0..19_999).for_each(|place| drop(slab.remove(place)));
+            for thing in 0..20_000 {
+                slab.insert(thing);
+            }
+            for place in 0..19_999 {
+                slab.remove(place);
+            }
             let unused = slab.vacant();
             slab.shorten(100);
             assert!(!slab.is_loose() && slab.end() == 20_000 && slab.len() == 1);

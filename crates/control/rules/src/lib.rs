@@ -67,7 +67,7 @@ mod validate;
 pub mod testing;
 
 pub use addresses::{AddressPool, Addresses, Owners, PoolUsage, RouteLimits};
-pub use ahead::{Ahead, Release, ReleaseOf, Tail};
+pub use ahead::{Ahead, Release, ReleaseOf, Tail, fit};
 pub use applications::{
     ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen,
 };

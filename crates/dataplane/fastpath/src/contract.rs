@@ -130,7 +130,9 @@ impl Dataplane for FastPath {
 
     fn advance(&mut self, now: Time) {
         self.expire(now);
-        self.resting.tighten();
+        if self.resting.is_loose() {
+            self.resting.tighten();
+        }
         self.slow.advance(now);
     }
 

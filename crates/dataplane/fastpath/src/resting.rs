@@ -16,7 +16,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_reference::lease::Traces;
-use causeway_rules::{Ahead, Alike, Moved, Own, Places, Probe, Release, Remote, Tail};
+use causeway_rules::{Ahead, Alike, Moved, Own, Places, Probe, Release, Remote, Tail, fit};
 use causeway_types::{DualIp, FTeid, Seid, Teid, Time};
 
 use crate::index::{ArenaError, ToKernel, prepare};
@@ -239,7 +239,7 @@ impl Resting {
 
     fn take_at(&mut self, place: u32) -> Option<Woken> {
         let record = self.records.get_mut(place as usize)?;
-        let (seid, number) = (record.seid, record.kind);
+        let (seid, number) = (record.seid, std::mem::replace(&mut record.kind, VACANT));
         let (since, own, policy, past) = (record.since, record.own, record.policy, record.past.take());
         let entry = match self.foreseen.get(seid, number, &own) {
             Some(entry) => *entry,
@@ -249,9 +249,6 @@ impl Resting {
         entry.ue.into_iter().for_each(|ue| self.ues.remove_at(ue, place));
         entry.tunnels.into_iter().flatten().for_each(|tunnel| self.tunnels.remove_at(tunnel, place));
         entry.remotes.into_iter().flatten().for_each(|remote| self.remotes.remove_at(remote, place));
-        if let Some(record) = self.records.get_mut(place as usize) {
-            record.kind = VACANT;
-        }
         self.free.push(place);
         let kind = self.kinds.get_mut(number)?;
         kind.users -= 1;
@@ -260,22 +257,21 @@ impl Resting {
     }
 
     /// Sessions have left memory at the end of the records.
+    #[inline]
     pub(crate) fn is_loose(&self) -> bool {
         self.len() + LOOSE < self.records.len() / 2
             && self.records.last().is_some_and(|last| last.kind == VACANT)
     }
 
     /// Gives back some of it.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn tighten(&mut self) {
-        if self.is_loose() {
-            self.tail.shorten(&mut self.records, AT_ONCE, |record| record.kind == VACANT);
-            self.ahead.retreat(self.records.as_ptr_range().end.cast());
-            let end = self.records.len() as u32;
-            while self.free.pop_if(|place| *place >= end).is_some() {}
-            if self.free.capacity() / 4 > self.free.len() + LOOSE {
-                self.free.shrink_to(self.free.len() * 2);
-            }
-        }
+        self.tail.shorten(&mut self.records, AT_ONCE, |record| record.kind == VACANT);
+        self.ahead.retreat(self.records.as_ptr_range().end.cast());
+        let end = self.records.len() as u32;
+        while self.free.pop_if(|place| *place >= end).is_some() {}
+        fit(&mut self.free);
     }
 
     /// Since when the session is there that rests.

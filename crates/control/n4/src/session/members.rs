@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use causeway_rules::fit;
+
 use crate::association::AssociationId;
 
-/// So many take little memory.
-const FEW: usize = 4096;
+/// Each time the sessions of an association are a multiple of so many when one leaves, their list is looked at for room that it does not need:
+/// a power of two.
+const ROUND: usize = 1024;
 
 /// The places of the sessions of each association, in any order. There are few associations, and they are asked for often: each is
 /// found sooner by its id than by a hash of it.
@@ -29,8 +32,8 @@ impl Members {
         if (number as usize) < members.len() {
             members.swap_remove(number as usize);
         }
-        if members.capacity() / 4 > members.len() + FEW {
-            members.shrink_to(members.len() * 2);
+        if members.len().is_multiple_of(ROUND) {
+            fit(members);
         }
         let heir = members.get(number as usize).copied();
         if members.is_empty() {

@@ -33,6 +33,7 @@ impl Sessions {
     }
 
     /// Sessions have left memory at the end of their table.
+    #[inline]
     pub(crate) fn are_loose(&self) -> bool {
         self.all.is_loose()
     }
