@@ -39,7 +39,7 @@ impl GPduSpec {
         let teid = Teid::new(raw).ok_or_else(|| bad("zero is no tunnel; use gnb-raw"))?;
         let user = user_packet(&self.user, variables)?;
         let header = match self.qfi {
-            None => prefix::plain(teid, user.len()).map(Vec::from),
+            None => prefix::without_extensions(teid, user.len()).map(Vec::from),
             Some(raw) => {
                 let qfi = Qfi::new(raw).ok_or_else(|| bad("a QFI is at most 63"))?;
                 match self.dl {

@@ -2,18 +2,18 @@
 
 #![no_main]
 
-use causeway_packet::application::{Found, query_name, request, server_name};
+use causeway_packet::application::{SearchResult, query_name, request, server_name};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {
     let more = [octets, b"\r\n\r\n\0\0\0\0"].concat();
-    if let Found::Yes(name) = server_name(octets) {
+    if let SearchResult::Found(name) = server_name(octets) {
         assert!(octets.windows(name.len()).any(|part| part == name.as_bytes()));
-        assert_eq!(server_name(&more), Found::Yes(name));
+        assert_eq!(server_name(&more), SearchResult::Found(name));
     }
-    if let Found::Yes(found) = request(octets) {
+    if let SearchResult::Found(found) = request(octets) {
         assert!(!found.host.is_empty() && !found.target.is_empty());
-        assert_eq!(request(&more), Found::Yes(found));
+        assert_eq!(request(&more), SearchResult::Found(found));
     }
     if let Some(name) = query_name(octets) {
         assert!((1..=253).contains(&name.as_str().len()));

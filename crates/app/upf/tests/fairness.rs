@@ -71,7 +71,7 @@ impl World {
             user[22..24].copy_from_slice(&port.to_be_bytes());
             // Nobody checks a sum of zero.
             user[26..28].copy_from_slice(&[0, 0]);
-            [&prefix::plain(session.uplink.teid, user.len()).unwrap()[..], &user].concat()
+            [&prefix::without_extensions(session.uplink.teid, user.len()).unwrap()[..], &user].concat()
         });
         let bind = |at: (Ipv4Addr, u16)| {
             let socket = UdpSocket::bind(at).unwrap();

@@ -102,7 +102,7 @@ impl World {
 }
 
 fn in_tunnel(teid: Teid, user: &[u8]) -> Vec<u8> {
-    [&prefix::plain(teid, user.len()).unwrap()[..], user].concat()
+    [&prefix::without_extensions(teid, user.len()).unwrap()[..], user].concat()
 }
 
 fn udp(src: Ipv4Addr, dst: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {

@@ -55,7 +55,7 @@ fn relay(dataplane: DataPlane) {
     for (number, hops) in (0_u8..).zip([64, 2, 1, 2]) {
         let user = packet(UE, SERVER, &[number; 40]);
         peer.set_ttl(hops).unwrap();
-        let header = prefix::plain(session.uplink.teid, user.len()).unwrap();
+        let header = prefix::without_extensions(session.uplink.teid, user.len()).unwrap();
         peer.send_to(&[&header[..], &user].concat(), (N3, 2152)).unwrap();
         if hops == 1 {
             until("the last hop is used up", || expired() >= 1.0);

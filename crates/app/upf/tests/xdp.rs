@@ -70,7 +70,8 @@ fn user_traffic_crosses_af_xdp_sockets() {
         let session = smf.establish();
         smf.forward(session, Teid::new(7).unwrap(), GNB);
         let user = packet(UE, SERVER, b"question");
-        let header = causeway_packet::gtpu::prefix::plain(session.uplink.teid, user.len()).unwrap();
+        let header =
+            causeway_packet::gtpu::prefix::without_extensions(session.uplink.teid, user.len()).unwrap();
         gnb.send_to(&[&header[..], &user].concat(), (N3, 2152)).unwrap();
         let mut buffer = [0; 128];
         let (len, from) = server.recv_from(&mut buffer).unwrap();
@@ -113,7 +114,9 @@ fn each_packet_thread_has_a_share_of_the_queues() {
             smf.forward(session, Teid::new(7 + u32::from(n)).unwrap(), GNB);
             for _ in 0..20 {
                 let user = packet(ue(n), SERVER, b"question");
-                let header = causeway_packet::gtpu::prefix::plain(session.uplink.teid, user.len()).unwrap();
+                let header =
+                    causeway_packet::gtpu::prefix::without_extensions(session.uplink.teid, user.len())
+                        .unwrap();
                 gnb.send_to(&[&header[..], &user].concat(), (N3, 2152)).unwrap();
                 let (_, from) = server.recv_from(&mut buffer).unwrap();
                 server.send_to(b"answer", from).unwrap();
@@ -156,7 +159,8 @@ fn bursts_find_their_packet_threads() {
             for (number, n) in numbers.clone().flat_map(|number| (0..4).map(move |n| (number, n))) {
                 let user = packet(ue(n), SERVER, &number.to_be_bytes());
                 let header =
-                    causeway_packet::gtpu::prefix::plain(sessions[n].uplink.teid, user.len()).unwrap();
+                    causeway_packet::gtpu::prefix::without_extensions(sessions[n].uplink.teid, user.len())
+                        .unwrap();
                 gnb.send_to(&[&header[..], &user].concat(), (N3, 2152)).unwrap();
             }
             let mut seen = vec![Vec::new(); 4];

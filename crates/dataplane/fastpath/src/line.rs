@@ -56,7 +56,7 @@ impl Line {
         Self { key, place, program: program | ALIAS, account, ..Self::default() }
     }
 
-    /// Key and place as a packet has them: [`crate::plain::Plain::id`].
+    /// Key and place as a packet has them: [`crate::without_extensions::Plain::id`].
     #[inline(always)]
     pub(crate) const fn id(&self) -> u64 {
         (self.place as u64) << 32 | self.key as u64

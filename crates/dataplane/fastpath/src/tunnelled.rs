@@ -178,7 +178,7 @@ impl Tunnelled {
             end: u16::try_from(packet.body_offset + user.len()).map_err(|_| Unfit::Ask)?,
             qfi,
             is_plain: packet.extensions.is_empty(),
-            is_strange: packet.extensions.not_understood().is_some(),
+            is_strange: packet.extensions.first_not_comprehended().is_some(),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Packets of any kind between the stages of a batch: those that are not [`crate::plain`].
+//! Packets of any kind between the stages of a batch: those that are not [`crate::without_extensions`].
 
 use arrayvec::ArrayVec;
 use causeway_dataplane::DropReason;

@@ -54,7 +54,7 @@ fn g_pdu(from: &str, to: &str, has_container: bool) -> Vec<u8> {
     ip.write_udp(UdpRepr { src_port: 40_000, dst_port: 53 }, true, &[b"data"], &mut user).unwrap();
     let header = match has_container {
         true => prefix::uplink(tunnel(0).teid, Qfi::from_low_bits(9), user.len()).unwrap().to_vec(),
-        false => prefix::plain(tunnel(0).teid, user.len()).unwrap().to_vec(),
+        false => prefix::without_extensions(tunnel(0).teid, user.len()).unwrap().to_vec(),
     };
     [header, user].concat()
 }

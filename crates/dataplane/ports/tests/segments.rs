@@ -69,7 +69,7 @@ fn each_segment_is_one_gtpu_message() {
             let message = |number: usize| {
                 let user = vec![number as u8; if number % BATCH == BATCH - 1 { 77 } else { 200 }];
                 let teid = Teid::new(number as u32 + 1).unwrap();
-                [&prefix::plain(teid, user.len()).unwrap()[..], &user].concat()
+                [&prefix::without_extensions(teid, user.len()).unwrap()[..], &user].concat()
             };
             let messages: Vec<Vec<u8>> = (0..2 * BATCH).map(message).collect();
             let meta = common::udp::gtpu(ours, SocketAddr::new(gnb, 2152), 0);

@@ -44,7 +44,7 @@ impl Carried {
 
 fn is_for_next(kind: u8) -> bool {
     kind == PDCP_PDU_NUMBER
-        || matches!(Comprehension::of(kind), Comprehension::OptionalForwarded | Comprehension::Endpoint)
+        || matches!(Comprehension::of(kind), Comprehension::OptionalForward | Comprehension::Endpoint)
 }
 
 /// A header that we would have to understand to handle the packets of this tunnel. At an endpoint those for the
@@ -55,13 +55,13 @@ pub(crate) fn has_unknown(
     teid: Teid,
     local: IpAddr,
 ) -> bool {
-    if extensions.not_understood().is_none() {
+    if extensions.first_not_comprehended().is_none() {
         return false;
     }
     let relays = session.is_some_and(|session| is_relay(session, teid, local));
     let unknown = |extension: Extension<'_>| match extension {
         Extension::Other { kind, .. } if relays => {
-            Comprehension::of(kind) == Comprehension::Everybody && kind != PDCP_PDU_NUMBER
+            Comprehension::of(kind) == Comprehension::AllNodes && kind != PDCP_PDU_NUMBER
         }
         Extension::Other { kind, .. } => Comprehension::of(kind).required_at_endpoint(),
         _ => false,

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use causeway_packet::application::{Found, query_name, request, server_name};
+use causeway_packet::application::{SearchResult, query_name, request, server_name};
 use causeway_packet::{Flow, IpProtocol, Tcp, TcpFlags, Udp, UserPacket};
 use causeway_rules::{Applications, DomainProtocol, Seen};
 
@@ -163,22 +163,22 @@ fn search(state: State, from: End, sequence: u32, payload: &[u8]) -> State {
     let room = MAX_STREAM - stream.len();
     stream.extend_from_slice(new.get(..room).unwrap_or(new));
     match look(&stream) {
-        Found::Yes(seen) => State::Settled(Some(seen)),
-        Found::More if stream.len() < MAX_STREAM => {
+        SearchResult::Found(seen) => State::Settled(Some(seen)),
+        SearchResult::Incomplete if stream.len() < MAX_STREAM => {
             State::Searching { from, next: next.wrapping_add(new.len() as u32), stream }
         }
-        Found::More | Found::No => State::Settled(None),
+        SearchResult::Incomplete | SearchResult::NotFound => State::Settled(None),
     }
 }
 
-fn look(stream: &[u8]) -> Found<Seen> {
+fn look(stream: &[u8]) -> SearchResult<Seen> {
     let by_tls = server_name(stream).map(|name| Seen {
         name: Some(name.trim_end_matches('.').to_ascii_lowercase()),
         protocol: Some(DomainProtocol::TlsSni),
         url: None,
     });
     match by_tls {
-        Found::No => request(stream).map(|request| {
+        SearchResult::NotFound => request(stream).map(|request| {
             let url = match request.target.starts_with('/') {
                 true => format!("http://{}{}", request.host, request.target),
                 false => request.target.to_owned(),

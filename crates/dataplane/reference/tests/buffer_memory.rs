@@ -139,7 +139,7 @@ fn relay() -> Vec<Op> {
 /// A G-PDU with extension headers that the next node is to get, of so many octets each.
 fn with_extensions(count: usize, len: usize) -> Vec<u8> {
     let user = from_ue(1);
-    let mut packet = prefix::plain(teid(0x5001), 0).unwrap().to_vec();
+    let mut packet = prefix::without_extensions(teid(0x5001), 0).unwrap().to_vec();
     packet[0] |= 0x04;
     // Sequence number, N-PDU number, and the type of the first one: any that intermediate nodes pass on.
     packet.extend([0, 0, 0, 0x3f]);

@@ -1,6 +1,6 @@
 //! Server names and URLs in the first octets of a flow, whole, cut and hostile.
 
-use causeway_packet::application::{Found, query_name, request, server_name};
+use causeway_packet::application::{SearchResult, query_name, request, server_name};
 use proptest::prelude::*;
 
 /// The octets behind their length.
@@ -38,9 +38,9 @@ fn query(labels: &[&[u8]]) -> Vec<u8> {
 fn a_server_name_is_found_as_soon_as_it_has_come() {
     for before in [0, 1200] {
         let whole = hello("www.example.com", before);
-        assert_eq!(server_name(&whole), Found::Yes("www.example.com"));
+        assert_eq!(server_name(&whole), SearchResult::Found("www.example.com"));
         for end in 0..whole.len() {
-            assert_eq!(server_name(&whole[..end]), Found::More, "{end}");
+            assert_eq!(server_name(&whole[..end]), SearchResult::Incomplete, "{end}");
         }
     }
 }
@@ -52,14 +52,14 @@ fn a_server_name_is_found_as_soon_as_it_has_come() {
 fn what_has_no_server_name_says_so() {
     let mut server_hello = hello("a.example", 0);
     server_hello[5] = 2;
-    assert_eq!(server_name(&server_hello), Found::No);
-    assert_eq!(server_name(b"GET / HTTP/1.1\r\n"), Found::No);
-    assert_eq!(server_name(&hello("", 0)), Found::No);
-    assert_eq!(server_name(&hello(&"a".repeat(254), 0)), Found::No);
-    assert_eq!(server_name(&hello("a b", 0)), Found::No);
+    assert_eq!(server_name(&server_hello), SearchResult::NotFound);
+    assert_eq!(server_name(b"GET / HTTP/1.1\r\n"), SearchResult::NotFound);
+    assert_eq!(server_name(&hello("", 0)), SearchResult::NotFound);
+    assert_eq!(server_name(&hello(&"a".repeat(254), 0)), SearchResult::NotFound);
+    assert_eq!(server_name(&hello("a b", 0)), SearchResult::NotFound);
     let mut lies = hello("a.example", 0);
     lies[4] = 20;
-    assert_eq!(server_name(&lies), Found::No);
+    assert_eq!(server_name(&lies), SearchResult::NotFound);
 }
 
 // Input:  queries, an answer, a query with a compression pointer to itself, labels that are cut, a name of more
@@ -90,18 +90,18 @@ fn a_query_names_what_it_asks_for() {
 #[test]
 fn a_request_has_a_host_and_a_target() {
     let whole = b"GET /video/1?x=2 HTTP/1.1\r\nAccept: */*\r\nHOST:  www.example.com:8080 \r\n\r\nbody";
-    let Found::Yes(found) = request(whole) else { panic!("not found") };
+    let SearchResult::Found(found) = request(whole) else { panic!("not found") };
     assert_eq!((found.host, found.target), ("www.example.com:8080", "/video/1?x=2"));
     let needed = whole.windows(2).position(|pair| pair == b" \r").unwrap() + 3;
     for end in 0..needed {
-        assert_eq!(request(&whole[..end]), Found::More, "{end}");
+        assert_eq!(request(&whole[..end]), SearchResult::Incomplete, "{end}");
     }
-    assert_eq!(request(b"GET / HTTP/1.1\r\nAccept: */*\r\n\r\n"), Found::No);
+    assert_eq!(request(b"GET / HTTP/1.1\r\nAccept: */*\r\n\r\n"), SearchResult::NotFound);
     let giant = [&b"GET / HTTP/1.1\r\nHost: "[..], &[b'a'; 60_000]].concat();
-    assert_eq!(request(&giant), Found::More);
+    assert_eq!(request(&giant), SearchResult::Incomplete);
     for no in [&b"SSH-2.0-x\r\n"[..], b"get / HTTP/1.1\r\n", b"GET  / HTTP/1.1\r\n", b"\r\n", b"\x16\x03\x01"]
     {
-        assert_eq!(request(no), Found::No, "{no:?}");
+        assert_eq!(request(no), SearchResult::NotFound, "{no:?}");
     }
 }
 
@@ -114,7 +114,7 @@ proptest! {
         let at = at % spoilt.len();
         spoilt[at] = octet;
         for stream in [&octets, &spoilt] {
-            if let Found::Yes(name) = server_name(stream) {
+            if let SearchResult::Found(name) = server_name(stream) {
                 prop_assert!(stream.windows(name.len()).any(|part| part == name.as_bytes()));
             }
             let _ = request(stream);
@@ -127,7 +127,7 @@ proptest! {
     #[test]
     fn any_name_is_found(name in "[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?(\\.[a-z0-9]{1,20}){0,4}", before in 0..300_usize) {
         let hello = hello(&name, before);
-        prop_assert_eq!(server_name(&hello), Found::Yes(&*name));
+        prop_assert_eq!(server_name(&hello), SearchResult::Found(&*name));
         let labels: Vec<_> = name.split('.').map(str::as_bytes).collect();
         prop_assert_eq!(query_name(&query(&labels)).map(|it| it.as_str().to_owned()), Some(name));
     }

@@ -60,7 +60,7 @@ impl IePath {
     }
 
     /// Puts the group that holds this path in front. What is deeper than [`Self::DEPTH`] is cut.
-    fn within(mut self, group: u16) -> Self {
+    fn nested_in(mut self, group: u16) -> Self {
         self.types.copy_within(..Self::DEPTH - 1, 1);
         self.types[0] = group;
         self.len = (self.len + 1).min(Self::DEPTH as u8);
@@ -116,7 +116,7 @@ impl IeError {
     /// Says that the IE, or the group around the IE, has this type.
     #[must_use]
     pub fn at(self, ie_type: u16) -> Self {
-        Self { path: self.path.within(ie_type), ..self }
+        Self { path: self.path.nested_in(ie_type), ..self }
     }
 
     /// The cause of the response.

@@ -8,7 +8,7 @@ use crate::read::{Put, Reader};
 /// The only version of PFCP.
 const VERSION: u8 = 1;
 /// Octets in front of what the length field counts.
-const UNCOUNTED: usize = 4;
+const HEADER_UNCOUNTED_LEN: usize = 4;
 /// S: the SEID is present.
 const S: u8 = 1;
 /// MP: the message priority is present.
@@ -46,12 +46,12 @@ impl Header {
         }
         let mut fields = Reader::new(datagram);
         let (header, declared) = Self::read(&mut fields).map_err(|_| truncated)?;
-        let available = datagram.len() - UNCOUNTED;
-        let too_short = declared < header.octets() - UNCOUNTED;
+        let available = datagram.len() - HEADER_UNCOUNTED_LEN;
+        let too_short = declared < header.octets() - HEADER_UNCOUNTED_LEN;
         if declared > available || too_short || (declared < available && !header.follow_on) {
             return Err(HeaderError::Length { header, declared, available });
         }
-        let (body, rest) = fields.rest().split_at(declared + UNCOUNTED - header.octets());
+        let (body, rest) = fields.rest().split_at(declared + HEADER_UNCOUNTED_LEN - header.octets());
         Ok((header, body, rest))
     }
 
@@ -79,14 +79,14 @@ impl Header {
             flags |= if set { flag } else { 0 };
         }
         out.put(&[flags, self.message_type]);
-        out.put_u16(self.counted(0) as u16);
+        out.put_u16(self.length_field(0) as u16);
         self.seid.into_iter().for_each(|seid| out.put_u64(seid.0));
         out.put_u24(self.sequence);
         out.put_u8(self.priority.unwrap_or_default() << 4);
     }
 
     /// Octets that the length field counts, for a body of so many octets.
-    pub(crate) const fn counted(&self, body: usize) -> usize {
-        self.octets() - UNCOUNTED + body
+    pub(crate) const fn length_field(&self, body: usize) -> usize {
+        self.octets() - HEADER_UNCOUNTED_LEN + body
     }
 }

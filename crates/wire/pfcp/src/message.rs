@@ -219,7 +219,7 @@ impl<'a> Message<'a> {
         header.write(out);
         let body_at = out.len();
         self.write_ies(out);
-        let octets = header.counted(out.len() - body_at);
+        let octets = header.length_field(out.len() - body_at);
         let Ok(length) = u16::try_from(octets) else {
             out.truncate(start);
             return Err(TooLong { octets });

@@ -163,7 +163,7 @@ impl Gnb {
 
     /// Sends a user packet in a tunnel.
     pub fn send(&self, upf: Ipv4Addr, teid: Teid, user: &[u8]) {
-        let header = prefix::plain(teid, user.len()).unwrap();
+        let header = prefix::without_extensions(teid, user.len()).unwrap();
         self.socket.send_to(&[&header[..], user].concat(), (upf, 2152)).unwrap();
     }
 

@@ -129,7 +129,7 @@ impl Bench {
     }
 
     pub(crate) fn uplink(&mut self, teid: u32, user: &[u8]) {
-        let header = prefix::plain(Teid::new(teid).unwrap(), user.len()).unwrap();
+        let header = prefix::without_extensions(Teid::new(teid).unwrap(), user.len()).unwrap();
         let meta =
             Meta::Gtpu { local: UPF.into(), peer: SocketAddr::new(GNB.into(), 2152), tos: 0, hops: None };
         assert!(self.gnb.push(meta, &[&header[..], user].concat()));

@@ -40,7 +40,7 @@ async fn markings_reach_the_port_and_come_from_it_with(make: Make) {
     let (meta, _) = next(&mut bench.gnb);
     assert!(matches!(meta, Meta::Gtpu { tos: 0xba, .. }), "{meta:?}");
     let user = capable(UE, SERVER);
-    let header = prefix::plain(Teid::new(UPLINK).unwrap(), user.len()).unwrap();
+    let header = prefix::without_extensions(Teid::new(UPLINK).unwrap(), user.len()).unwrap();
     let meta = Meta::Gtpu { local: UPF.into(), peer: SocketAddr::new(GNB.into(), 2152), tos: 3, hops: None };
     assert!(bench.gnb.push(meta, &[&header[..], &user].concat()));
     let (_, left) = next(&mut bench.server);

@@ -186,7 +186,7 @@ impl Bench {
 
     pub(crate) fn uplink(&mut self, at: usize, n: u32, payload: &[u8]) {
         let user = packet(ue(n), SERVER, payload);
-        let header = prefix::plain(Teid::new(uplink_teid(n)).unwrap(), user.len()).unwrap();
+        let header = prefix::without_extensions(Teid::new(uplink_teid(n)).unwrap(), user.len()).unwrap();
         self.gtpu(at, &[&header[..], &user].concat());
     }
 

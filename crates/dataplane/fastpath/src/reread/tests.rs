@@ -98,7 +98,7 @@ fn compare_one<const WAY: bool>(Desk { plains, .. }: &Desk, index: usize, (meta,
             let packet = gtpu::Packet::parse(frame).unwrap();
             let Message::GPdu(user) = packet.message else { panic!("no G-PDU: {frame:02x?}") };
             let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
-            let is_strange = packet.extensions.not_understood().is_some();
+            let is_strange = packet.extensions.first_not_comprehended().is_some();
             assert_eq!(plain.flaws & flaw::LOST == flaw::STRANGE, is_strange, "{frame:02x?}");
             if is_strange {
                 return;

@@ -149,7 +149,7 @@ impl<D: SwitchDriver> Switch<D> {
         };
         let mut message = match qfi {
             Some(qfi) => prefix::uplink(tunnel.teid, qfi, packet.len()).ok()?.to_vec(),
-            None => prefix::plain(tunnel.teid, packet.len()).ok()?.to_vec(),
+            None => prefix::without_extensions(tunnel.teid, packet.len()).ok()?.to_vec(),
         };
         message.extend_from_slice(packet);
         let peer = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), GTPU_PORT);

@@ -1,7 +1,7 @@
 //! The name that a DNS query asks for (RFC 1035 clause 4.1).
 
 /// The longest name, with dots between its labels.
-const LONGEST: usize = 253;
+const MAX_NAME: usize = 253;
 
 const HEADER: usize = 12;
 
@@ -11,7 +11,7 @@ const ANSWER_OR_OPCODE: u8 = 0xf8;
 /// A domain name in lower case, with dots between its labels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DnsName {
-    octets: [u8; LONGEST],
+    octets: [u8; MAX_NAME],
     len: usize,
 }
 
@@ -38,7 +38,7 @@ pub fn query_name(message: &[u8]) -> Option<DnsName> {
     if flags & ANSWER_OR_OPCODE != 0 || questions == 0 {
         return None;
     }
-    let mut name = DnsName { octets: [0; LONGEST], len: 0 };
+    let mut name = DnsName { octets: [0; MAX_NAME], len: 0 };
     loop {
         let (len, after) = rest.split_first()?;
         if *len == 0 {

@@ -1,9 +1,9 @@
 //! Host and target of a plain HTTP request (RFC 9112 clause 3).
 
-use super::Found;
+use super::SearchResult;
 
 /// The longest method, `PROPPATCH` and a little more.
-const LONGEST_METHOD: usize = 16;
+const MAX_METHOD: usize = 16;
 
 /// A request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,23 +15,25 @@ pub struct HttpRequest<'a> {
 }
 
 /// The first request of a stream.
-pub fn request(stream: &[u8]) -> Found<HttpRequest<'_>> {
+pub fn request(stream: &[u8]) -> SearchResult<HttpRequest<'_>> {
     let mut lines = Lines(stream);
     let target = match lines.next() {
-        Found::Yes(line) => match target(line) {
+        SearchResult::Found(line) => match target(line) {
             Some(target) => target,
-            None => return Found::No,
+            None => return SearchResult::NotFound,
         },
-        Found::More if may_begin(stream) => return Found::More,
-        _ => return Found::No,
+        SearchResult::Incomplete if may_begin(stream) => return SearchResult::Incomplete,
+        _ => return SearchResult::NotFound,
     };
     loop {
         match lines.next() {
-            Found::Yes([]) | Found::No => return Found::No,
-            Found::More => return Found::More,
-            Found::Yes(line) => {
+            SearchResult::Found([]) | SearchResult::NotFound => return SearchResult::NotFound,
+            SearchResult::Incomplete => return SearchResult::Incomplete,
+            SearchResult::Found(line) => {
                 if let Some(host) = host(line) {
-                    return text(host).map_or(Found::No, |host| Found::Yes(HttpRequest { host, target }));
+                    return text(host).map_or(SearchResult::NotFound, |host| {
+                        SearchResult::Found(HttpRequest { host, target })
+                    });
                 }
             }
         }
@@ -42,11 +44,13 @@ pub fn request(stream: &[u8]) -> Found<HttpRequest<'_>> {
 struct Lines<'a>(&'a [u8]);
 
 impl<'a> Lines<'a> {
-    fn next(&mut self) -> Found<&'a [u8]> {
-        let Some(end) = self.0.iter().position(|octet| *octet == b'\n') else { return Found::More };
+    fn next(&mut self) -> SearchResult<&'a [u8]> {
+        let Some(end) = self.0.iter().position(|octet| *octet == b'\n') else {
+            return SearchResult::Incomplete;
+        };
         let (line, rest) = self.0.split_at(end);
         self.0 = rest.get(1..).unwrap_or_default();
-        Found::Yes(line.strip_suffix(b"\r").unwrap_or(line))
+        SearchResult::Found(line.strip_suffix(b"\r").unwrap_or(line))
     }
 }
 
@@ -65,7 +69,7 @@ fn may_begin(stream: &[u8]) -> bool {
 }
 
 fn is_method(word: &[u8]) -> bool {
-    (1..=LONGEST_METHOD).contains(&word.len()) && word.iter().all(u8::is_ascii_uppercase)
+    (1..=MAX_METHOD).contains(&word.len()) && word.iter().all(u8::is_ascii_uppercase)
 }
 
 /// The value of a Host header line.

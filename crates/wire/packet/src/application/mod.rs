@@ -12,22 +12,22 @@ pub use tls::server_name;
 
 /// What a parser found in the octets that have come so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found<T> {
+pub enum SearchResult<T> {
     /// What was looked for.
-    Yes(T),
+    Found(T),
     /// It is not there, whatever follows.
-    No,
+    NotFound,
     /// So far everything fits; more octets are needed.
-    More,
+    Incomplete,
 }
 
-impl<T> Found<T> {
+impl<T> SearchResult<T> {
     /// What was found, as something else.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Found<U> {
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> SearchResult<U> {
         match self {
-            Self::Yes(value) => Found::Yes(change(value)),
-            Self::No => Found::No,
-            Self::More => Found::More,
+            Self::Found(value) => SearchResult::Found(change(value)),
+            Self::NotFound => SearchResult::NotFound,
+            Self::Incomplete => SearchResult::Incomplete,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The server name of a TLS ClientHello (RFC 8446 clause 4.1.2, RFC 6066 clause 3).
 
-use super::Found;
+use super::SearchResult;
 
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
@@ -8,25 +8,25 @@ const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;
 
 /// The longest host name there is (RFC 1035 clause 2.3.4).
-const LONGEST_NAME: usize = 253;
+const MAX_HOST_NAME: usize = 253;
 
 /// The server name in the first record of a TLS stream. A ClientHello that is spread over several records has none
 /// that would be found; no client in use sends one.
-pub fn server_name(stream: &[u8]) -> Found<&str> {
+pub fn server_name(stream: &[u8]) -> SearchResult<&str> {
     match hello(stream) {
-        Ok(Some(name)) => Found::Yes(name),
-        Ok(None) => Found::No,
-        Err(End::Wrong) => Found::No,
-        Err(End::Cut) => Found::More,
+        Ok(Some(name)) => SearchResult::Found(name),
+        Ok(None) => SearchResult::NotFound,
+        Err(ParseStop::Invalid) => SearchResult::NotFound,
+        Err(ParseStop::Incomplete) => SearchResult::Incomplete,
     }
 }
 
 /// Why a structure could not be read.
-enum End {
+enum ParseStop {
     /// Octets contradict each other.
-    Wrong,
+    Invalid,
     /// The octets that have come so far end within it.
-    Cut,
+    Incomplete,
 }
 
 /// A structure of known length, of which perhaps not everything has come.
@@ -38,28 +38,28 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], End> {
-        self.len = self.len.checked_sub(count).ok_or(End::Wrong)?;
-        let (taken, rest) = self.here.split_at_checked(count).ok_or(End::Cut)?;
+    fn take(&mut self, count: usize) -> Result<&'a [u8], ParseStop> {
+        self.len = self.len.checked_sub(count).ok_or(ParseStop::Invalid)?;
+        let (taken, rest) = self.here.split_at_checked(count).ok_or(ParseStop::Incomplete)?;
         self.here = rest;
         Ok(taken)
     }
 
-    fn number(&mut self, octets: usize) -> Result<usize, End> {
+    fn number(&mut self, octets: usize) -> Result<usize, ParseStop> {
         Ok(self.take(octets)?.iter().fold(0, |number, octet| number << 8 | usize::from(*octet)))
     }
 
     /// The structure behind a length of so many octets.
-    fn counted(&mut self, octets: usize) -> Result<Reader<'a>, End> {
+    fn counted(&mut self, octets: usize) -> Result<Reader<'a>, ParseStop> {
         let len = self.number(octets)?;
-        self.len = self.len.checked_sub(len).ok_or(End::Wrong)?;
+        self.len = self.len.checked_sub(len).ok_or(ParseStop::Invalid)?;
         let (inner, rest) = self.here.split_at(len.min(self.here.len()));
         self.here = rest;
         Ok(Reader { here: inner, len })
     }
 }
 
-fn hello(stream: &[u8]) -> Result<Option<&str>, End> {
+fn hello(stream: &[u8]) -> Result<Option<&str>, ParseStop> {
     let mut stream = Reader { here: stream, len: usize::MAX };
     expect(stream.number(1)? == usize::from(HANDSHAKE))?;
     expect(stream.number(1)? == 3)?;
@@ -86,20 +86,20 @@ fn hello(stream: &[u8]) -> Result<Option<&str>, End> {
     Ok(None)
 }
 
-fn host_name(mut extension: Reader<'_>) -> Result<Option<&str>, End> {
+fn host_name(mut extension: Reader<'_>) -> Result<Option<&str>, ParseStop> {
     let mut names = extension.counted(2)?;
     while names.len > 0 {
         let kind = names.number(1)?;
         let mut name = names.counted(2)?;
         if kind == usize::from(HOST_NAME) {
             let name = name.take(name.len)?;
-            let legal = (1..=LONGEST_NAME).contains(&name.len()) && name.iter().all(u8::is_ascii_graphic);
+            let legal = (1..=MAX_HOST_NAME).contains(&name.len()) && name.iter().all(u8::is_ascii_graphic);
             return Ok(std::str::from_utf8(name).ok().filter(|_| legal));
         }
     }
     Ok(None)
 }
 
-fn expect(is_so: bool) -> Result<(), End> {
-    if is_so { Ok(()) } else { Err(End::Wrong) }
+fn expect(is_so: bool) -> Result<(), ParseStop> {
+    if is_so { Ok(()) } else { Err(ParseStop::Invalid) }
 }

@@ -15,30 +15,30 @@ const UNIT: usize = 4;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Comprehension {
     /// Nobody; an intermediate node forwards it.
-    OptionalForwarded,
+    OptionalForward,
     /// Nobody; an intermediate node drops it.
-    OptionalDiscarded,
+    OptionalDiscard,
     /// The endpoint of the tunnel.
     Endpoint,
     /// The endpoint and every intermediate node.
-    Everybody,
+    AllNodes,
 }
 
 impl Comprehension {
     /// What the type of an extension header asks for.
     pub const fn of(kind: u8) -> Self {
         match kind >> 6 {
-            0 => Self::OptionalForwarded,
-            1 => Self::OptionalDiscarded,
+            0 => Self::OptionalForward,
+            1 => Self::OptionalDiscard,
             2 => Self::Endpoint,
-            _ => Self::Everybody,
+            _ => Self::AllNodes,
         }
     }
 
     /// An endpoint that does not know the header must refuse the packet and send a Supported Extension
     /// Headers Notification.
     pub const fn required_at_endpoint(self) -> bool {
-        matches!(self, Self::Endpoint | Self::Everybody)
+        matches!(self, Self::Endpoint | Self::AllNodes)
     }
 }
 
@@ -107,14 +107,14 @@ pub struct Extensions<'a> {
     bytes: &'a [u8],
     pdu_session: Option<PduSession>,
     udp_port: Option<u16>,
-    not_understood: Option<u8>,
+    first_not_comprehended: Option<u8>,
 }
 
 impl<'a> Extensions<'a> {
     /// Walks the chain that starts with a header of type `first`. Returns also what follows it.
     pub(super) fn parse(first: u8, body: &'a [u8]) -> Result<(Self, &'a [u8]), ParseError> {
         let mut chain = Self { first, bytes: body, ..Self::default() };
-        let mut steps = Steps { next: first, rest: body };
+        let mut steps = ExtensionWalk { next: first, rest: body };
         for _ in 0..MAX_EXTENSION_HEADERS {
             match steps.step()? {
                 Some(extension) => chain.note(&extension),
@@ -143,13 +143,13 @@ impl<'a> Extensions<'a> {
     }
 
     /// Type of the first header that an endpoint has to understand and that is not decoded here.
-    pub const fn not_understood(&self) -> Option<u8> {
-        self.not_understood
+    pub const fn first_not_comprehended(&self) -> Option<u8> {
+        self.first_not_comprehended
     }
 
     /// The headers, in order.
     pub fn iter(&self) -> impl Iterator<Item = Extension<'a>> + use<'a> {
-        let mut steps = Steps { next: self.first, rest: self.bytes };
+        let mut steps = ExtensionWalk { next: self.first, rest: self.bytes };
         // The chain has been walked once without an error.
         std::iter::from_fn(move || steps.step().ok().flatten()).take(MAX_EXTENSION_HEADERS)
     }
@@ -159,7 +159,7 @@ impl<'a> Extensions<'a> {
             Extension::PduSession(info) => self.pdu_session = self.pdu_session.or(Some(*info)),
             Extension::UdpPort(port) => self.udp_port = self.udp_port.or(Some(*port)),
             Extension::Other { kind, .. } if Comprehension::of(*kind).required_at_endpoint() => {
-                self.not_understood = self.not_understood.or(Some(*kind));
+                self.first_not_comprehended = self.first_not_comprehended.or(Some(*kind));
             }
             Extension::Other { .. } => {}
         }
@@ -167,12 +167,12 @@ impl<'a> Extensions<'a> {
 }
 
 /// A place in the chain.
-struct Steps<'a> {
+struct ExtensionWalk<'a> {
     next: u8,
     rest: &'a [u8],
 }
 
-impl<'a> Steps<'a> {
+impl<'a> ExtensionWalk<'a> {
     /// The header at this place, and on to the next. `None` at the end of the chain.
     fn step(&mut self) -> Result<Option<Extension<'a>>, ParseError> {
         if self.next == NONE {

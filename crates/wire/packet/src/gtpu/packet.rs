@@ -27,7 +27,7 @@ impl<'a> Packet<'a> {
     /// Parses one UDP payload. Octets behind the length that the header declares are left out.
     ///
     /// Whether an extension header is unknown and must be understood is for the caller to ask
-    /// ([`Extensions::not_understood`]): the answer depends on the message.
+    /// ([`Extensions::first_not_comprehended`]): the answer depends on the message.
     ///
     /// # Errors
     /// [`ParseError`] of a GTP-U layer.

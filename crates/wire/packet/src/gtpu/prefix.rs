@@ -7,25 +7,25 @@ use super::extension_type::PDU_SESSION_CONTAINER;
 use crate::{BuildError, Layer};
 
 /// Version 1, protocol type GTP, nothing optional.
-const PLAIN: u8 = 0x30;
-/// As [`PLAIN`], with extension headers.
-const EXTENDED: u8 = 0x34;
+const GPDU_WITHOUT_EXTENSIONS: u8 = 0x30;
+/// As [`GPDU_WITHOUT_EXTENSIONS`], with extension headers.
+const GPDU_WITH_EXTENSIONS: u8 = 0x34;
 const G_PDU: u8 = 255;
 
 /// In front of user data without a PDU Session Container, as LTE and some N9 tunnels carry it.
 ///
 /// # Errors
 /// [`BuildError::TooLong`] when the length field cannot hold `payload_len`.
-pub fn plain(teid: Teid, payload_len: usize) -> Result<[u8; 8], BuildError> {
+pub fn without_extensions(teid: Teid, payload_len: usize) -> Result<[u8; 8], BuildError> {
     let [l0, l1] = length_field(payload_len)?;
     let [t0, t1, t2, t3] = teid.value().to_be_bytes();
-    Ok([PLAIN, G_PDU, l0, l1, t0, t1, t2, t3])
+    Ok([GPDU_WITHOUT_EXTENSIONS, G_PDU, l0, l1, t0, t1, t2, t3])
 }
 
 /// In front of downlink user data: a PDU Session Container with QFI and Reflective QoS Indicator.
 ///
 /// # Errors
-/// As [`plain`].
+/// As [`without_extensions`].
 pub fn downlink(teid: Teid, qfi: Qfi, rqi: bool, payload_len: usize) -> Result<[u8; 16], BuildError> {
     with_container(teid, [0x00, u8::from(rqi) << 6 | qfi.value()], payload_len)
 }
@@ -33,7 +33,7 @@ pub fn downlink(teid: Teid, qfi: Qfi, rqi: bool, payload_len: usize) -> Result<[
 /// As [`downlink`], with a Paging Policy Indicator, which needs a second 4-octet unit.
 ///
 /// # Errors
-/// As [`plain`].
+/// As [`without_extensions`].
 pub fn downlink_paging(
     teid: Teid,
     qfi: Qfi,
@@ -46,7 +46,7 @@ pub fn downlink_paging(
     let flow = 0x80 | u8::from(rqi) << 6 | qfi.value();
     #[rustfmt::skip]
     let header = [
-        EXTENDED, G_PDU, l0, l1, t0, t1, t2, t3,
+        GPDU_WITH_EXTENSIONS, G_PDU, l0, l1, t0, t1, t2, t3,
         0, 0, 0, PDU_SESSION_CONTAINER,
         2, 0x00, flow, ppi.value() << 5, 0, 0, 0, 0,
     ];
@@ -56,7 +56,7 @@ pub fn downlink_paging(
 /// In front of uplink user data, as a gNB writes it: a PDU Session Container with the QFI.
 ///
 /// # Errors
-/// As [`plain`].
+/// As [`without_extensions`].
 pub fn uplink(teid: Teid, qfi: Qfi, payload_len: usize) -> Result<[u8; 16], BuildError> {
     with_container(teid, [0x10, qfi.value()], payload_len)
 }
@@ -65,7 +65,7 @@ fn with_container(teid: Teid, content: [u8; 2], payload_len: usize) -> Result<[u
     let [l0, l1] = length_field(payload_len.saturating_add(8))?;
     let [t0, t1, t2, t3] = teid.value().to_be_bytes();
     let [c0, c1] = content;
-    Ok([EXTENDED, G_PDU, l0, l1, t0, t1, t2, t3, 0, 0, 0, PDU_SESSION_CONTAINER, 1, c0, c1, 0])
+    Ok([GPDU_WITH_EXTENSIONS, G_PDU, l0, l1, t0, t1, t2, t3, 0, 0, 0, PDU_SESSION_CONTAINER, 1, c0, c1, 0])
 }
 
 /// The length field for so many octets behind the first eight.

@@ -1,14 +1,14 @@
 //! ICMP of both versions: messages, and the errors a router sends back.
 
-mod advertisement;
 mod error_reply;
 mod neighbour;
+mod router_advertisement;
 mod v4;
 mod v6;
 
-pub use advertisement::{RouterAdvertisement, is_router_solicitation};
 pub use error_reply::{IcmpError, NoReply, Unreachable, error_reply, may_reply};
 pub use neighbour::{NeighbourAdvertisement, NeighbourSolicitation};
+pub use router_advertisement::{RouterAdvertisement, is_router_solicitation};
 pub use v4::{Icmpv4, Icmpv4Message};
 pub use v6::{Icmpv6, Icmpv6Message};
 

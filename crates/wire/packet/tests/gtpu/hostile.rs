@@ -111,16 +111,16 @@ fn extension_headers_are_counted() {
 #[test]
 fn comprehension_is_decided_by_the_type() {
     for (kind, class, named) in [
-        (0x03, Comprehension::OptionalForwarded, None),
-        (0x41, Comprehension::OptionalDiscarded, None),
+        (0x03, Comprehension::OptionalForward, None),
+        (0x41, Comprehension::OptionalDiscard, None),
         (0x81, Comprehension::Endpoint, Some(0x81)),
-        (0xc0, Comprehension::Everybody, Some(0xc0)),
+        (0xc0, Comprehension::AllNodes, Some(0xc0)),
     ] {
         let mut octets = hex("34 ff 0009 00000001 0000 00 00  01 00 05 00  45");
         octets[11] = kind;
         let packet = Packet::parse(&octets).expect("legal");
         assert_eq!(Comprehension::of(kind), class);
-        assert_eq!(packet.extensions.not_understood(), named);
+        assert_eq!(packet.extensions.first_not_comprehended(), named);
         assert_eq!(packet.message, Message::GPdu(&[0x45]));
     }
 }

@@ -106,7 +106,7 @@ fn a_prefix_equals_the_general_builder() {
     let tunnel = teid(0x0102_0304);
     let downlink = DlPduSession { rqi: true, ..DlPduSession::new(qfi) };
     let cases: [(Vec<u8>, Vec<Extension<'_>>); 4] = [
-        (prefix::plain(tunnel, 60).expect("fits").to_vec(), vec![]),
+        (prefix::without_extensions(tunnel, 60).expect("fits").to_vec(), vec![]),
         (
             prefix::downlink(tunnel, qfi, true, 60).expect("fits").to_vec(),
             vec![Extension::PduSession(PduSession::Downlink(downlink))],

@@ -210,7 +210,7 @@ fn packets_have_owners() {
         tos: 0,
         hops: None,
     };
-    let gpdu = |teid| prefix::plain(Teid::new(teid).unwrap(), 0).unwrap().to_vec();
+    let gpdu = |teid| prefix::without_extensions(Teid::new(teid).unwrap(), 0).unwrap().to_vec();
     let up = |last, data: &[u8]| Owner::of(Entrance::Gtpu, &Frame { meta: meta(last), data });
     let [a, b, other] = [up(9, &gpdu(1)), up(9, &gpdu(2)), up(8, &gpdu(1))].map(Option::unwrap);
     assert!(a.group == b.group && a.user != b.user && a.group != other.group && a.user == other.user);

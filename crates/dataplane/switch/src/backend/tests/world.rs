@@ -150,7 +150,7 @@ pub(super) fn tunnelled(number: u8, qfi: Option<u8>, user: &[u8]) -> Vec<u8> {
     let teid = n3(number).teid;
     let mut packet = match qfi.and_then(Qfi::new) {
         Some(qfi) => prefix::uplink(teid, qfi, user.len()).unwrap().to_vec(),
-        None => prefix::plain(teid, user.len()).unwrap().to_vec(),
+        None => prefix::without_extensions(teid, user.len()).unwrap().to_vec(),
     };
     packet.extend(user);
     packet

@@ -14,7 +14,7 @@ const HOP_LIMIT: u8 = 255;
 /// Seconds for which we are the default router: as long as the field allows (RFC 8319), since no advertisement
 /// comes unasked.
 const LIFETIME: u16 = u16::MAX;
-const FOREVER: u32 = u32::MAX;
+const INFINITE_LIFETIME: u32 = u32::MAX;
 /// The UE makes its addresses of the prefix; the prefix is not on the link (TS 29.061 clause 11.2.1.3.4).
 const AUTONOMOUS: u8 = 0x40;
 const OPTION_PREFIX: u8 = 3;
@@ -49,7 +49,7 @@ impl RouterAdvertisement {
     pub fn write(&self, from: Ipv6Addr, to: Ipv6Addr, out: &mut Vec<u8>) -> Result<(), BuildError> {
         let mut body = [0; 8].to_vec();
         body.extend([OPTION_PREFIX, 4, self.prefix.prefix_len(), AUTONOMOUS]);
-        body.extend(FOREVER.to_be_bytes().into_iter().chain(FOREVER.to_be_bytes()));
+        body.extend(INFINITE_LIFETIME.to_be_bytes().into_iter().chain(INFINITE_LIFETIME.to_be_bytes()));
         body.extend([0; 4]);
         body.extend(self.prefix.trunc().addr().octets());
         if let Some(mtu) = self.mtu {
